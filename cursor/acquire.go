@@ -1,0 +1,111 @@
+package cursor
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Acquire takes the lease of a process, or says at once why not: ErrHeld,
+// ErrUnknown, ErrPaused, ErrHalted. The lease lasts until Release, Fail, Halt or
+// its loss, whatever becomes of ctx.
+func (s *Store) Acquire(ctx context.Context, process string) (*Lease, error) {
+	return s.acquire(ctx, process, terms{application: ApplicationLease})
+}
+
+// AcquireTx is Acquire for a lease whose transaction also carries the effects
+// of deliveries: see Lease.WithTx. The server ends each statement of a delivery
+// after statementTimeout; 0 means never.
+func (s *Store) AcquireTx(ctx context.Context, process string, statementTimeout time.Duration) (*Lease, error) {
+	return s.acquire(ctx, process, terms{application: ApplicationTx, statementTimeout: statementTimeout})
+}
+
+func (s *Store) acquire(ctx context.Context, process string, t terms) (*Lease, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, explain("acquire a connection for", process, err)
+	}
+	row, err := s.lockRow(ctx, conn, process, t)
+	if err != nil {
+		giveBack(conn)
+		return nil, explain("lock", process, err)
+	}
+	return newLease(ctx, s, conn, row, t), nil
+}
+
+// lockRow leaves conn in a transaction that holds the lock of a running
+// process, in an epoch of this worker.
+func (s *Store) lockRow(ctx context.Context, conn *pgxpool.Conn, process string, t terms) (Row, error) {
+	results, err := flush(ctx, conn.Conn(), begin, s.lock(process, t))
+	if err != nil {
+		return Row{}, err
+	}
+	row, err := locked(results[1])
+	if err != nil {
+		return Row{}, err
+	}
+	if err := workable(row); err != nil {
+		return Row{}, err
+	}
+	if row.Holder == s.config.Worker {
+		return row, nil
+	}
+	return s.takeOver(ctx, conn, row, t)
+}
+
+func workable(row Row) error {
+	switch row.State {
+	case Paused:
+		return ErrPaused
+	case Halted:
+		return ErrHalted
+	default:
+		return nil
+	}
+}
+
+const takeOverSQL = `/* cursor.take_over */
+UPDATE {schema}.cursor
+SET epoch = epoch + 1, holder = $2
+WHERE process_name = $1 AND epoch = $3`
+
+// takeOver starts an epoch. It is committed before the first delivery, or it
+// would die with its worker and be used a second time by the next one; so the
+// lock is let go for a moment, in which another worker may take it.
+func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row Row, t terms) (Row, error) {
+	results, err := flush(ctx, conn.Conn(),
+		statement{s.sql(takeOverSQL), []string{row.Process, s.config.Worker, strconv.FormatInt(int64(row.Epoch), 10)}},
+		commit, begin, s.lock(row.Process, t))
+	if err != nil {
+		return Row{}, err
+	}
+	if results[0].CommandTag.RowsAffected() != 1 {
+		return Row{}, errors.New("the locked row changed under its lock")
+	}
+	now, err := locked(results[3])
+	if err != nil {
+		return Row{}, err
+	}
+	if now.Holder != s.config.Worker {
+		return Row{}, ErrHeld
+	}
+	return now, workable(now)
+}
+
+const giveBackTimeout = 2 * time.Second
+
+// giveBack ends whatever transaction conn is in and returns it to its pool. If
+// the server does not answer, the pool closes the connection instead.
+func giveBack(conn *pgxpool.Conn) {
+	if !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
+		// Not under the caller's context: a canceled one would close the
+		// connection, and the lock would stay until the server notices.
+		ctx, cancel := context.WithTimeout(context.Background(), giveBackTimeout)
+		defer cancel()
+		_, _ = flush(ctx, conn.Conn(), rollback)
+	}
+	conn.Release()
+}

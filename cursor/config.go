@@ -1,0 +1,61 @@
+package cursor
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Config of a Store. Zero values mean defaults.
+type Config struct {
+	// Schema of the cursor tables. Default "public".
+	Schema string
+	// Worker names this running instance, and must be its own alone: a change
+	// of worker is told by it. Default: host name, process id and a random part.
+	Worker string
+	// Timeout is after how long the server frees the lock of a worker it has
+	// not heard from. The worker itself gives up after half of that. Default
+	// 10 s, at least 1 s, at most 10 m.
+	Timeout time.Duration
+}
+
+const (
+	defaultSchema  = "public"
+	defaultTimeout = 10 * time.Second
+	minTimeout     = time.Second
+	maxTimeout     = 10 * time.Minute
+
+	// flushTimeout bounds one exchange with the server: a COMMIT may wait for a
+	// synchronous standby, and giving up on it only makes its outcome unknown.
+	flushTimeout = 30 * time.Second
+)
+
+func (c Config) withDefaults() Config {
+	if c.Schema == "" {
+		c.Schema = defaultSchema
+	}
+	if c.Worker == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown"
+		}
+		c.Worker = fmt.Sprintf("%s:%d:%s", host, os.Getpid(), rand.Text()[:6])
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	var faults []error
+	if len(c.Schema) > 63 {
+		faults = append(faults, fmt.Errorf("schema %q has more than the 63 bytes that PostgreSQL keeps of a name", c.Schema))
+	}
+	if c.Timeout < minTimeout || c.Timeout > maxTimeout {
+		faults = append(faults, fmt.Errorf("lease timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout))
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,49 @@
+package cursor
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Errors of Look, Create and Acquire.
+var (
+	// ErrUnknown: no cursor has that name.
+	ErrUnknown = errors.New("no such cursor")
+	// ErrDeleted: the cursor had existed, and its row was deleted. Making it
+	// again would deliver everything a second time: see Store.Recreate.
+	ErrDeleted = errors.New("the cursor's row was deleted")
+	// ErrHeld: another worker holds the lease. Routine.
+	ErrHeld = errors.New("another worker holds the lease")
+	// ErrPaused: an operator paused the process.
+	ErrPaused = errors.New("the process is paused")
+	// ErrHalted: the process halted on a record that cannot be delivered.
+	ErrHalted = errors.New("the process is halted")
+)
+
+// ErrLeaseLost is the cause with which the context of a Lease ends when the
+// right to deliver is gone, and the error of any method of that Lease from then
+// on. Nothing is wrong with the record in flight: some worker delivers it again.
+var ErrLeaseLost = errors.New("lease lost")
+
+// SQLSTATEs that an operator can cure, and how.
+var cures = map[string]string{
+	"42P01": "create the tables with `ordered-dispatcher migrate up`",
+	"3F000": "create the schema, then the tables with `ordered-dispatcher migrate up`",
+	"42703": "the tables are of another version: run `ordered-dispatcher migrate up`",
+	"42501": "grant the role SELECT, INSERT and UPDATE on cursor, and SELECT and INSERT on cursor_event",
+	"25006": "the server is read-only: connect to the primary (target_session_attrs=read-write)",
+}
+
+// explain says what we were doing to which cursor, and the next step if there
+// is one.
+func explain(verb, process string, err error) error {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		if cure, ok := cures[pgErr.Code]; ok {
+			return fmt.Errorf("%s cursor %q: %w; %s", verb, process, err, cure)
+		}
+	}
+	return fmt.Errorf("%s cursor %q: %w", verb, process, err)
+}

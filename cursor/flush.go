@@ -1,0 +1,38 @@
+package cursor
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// statement is one SQL command with its parameters as text. The server infers
+// the parameters' types, and nothing is prepared: no session state is left
+// behind, whatever pooler stands between.
+type statement struct {
+	sql  string
+	args []string
+}
+
+var (
+	begin    = statement{sql: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"}
+	commit   = statement{sql: "COMMIT"}
+	rollback = statement{sql: "ROLLBACK"}
+)
+
+// flush sends the statements in one network flush, in order, and returns a
+// result for each. The server runs none behind the first that fails.
+func flush(ctx context.Context, conn *pgx.Conn, statements ...statement) ([]*pgconn.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	var batch pgconn.Batch
+	for _, s := range statements {
+		values := make([][]byte, len(s.args))
+		for i, arg := range s.args {
+			values[i] = []byte(arg)
+		}
+		batch.ExecParams(s.sql, values, nil, nil, nil)
+	}
+	return conn.PgConn().ExecBatch(ctx, &batch).ReadAll()
+}

@@ -1,0 +1,91 @@
+package cursor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A worker hears from its server at least every Timeout/5, or asks; after
+// Timeout/2 without an answer it gives up. The server waits for the whole
+// Timeout, so that it frees the lock only when nobody delivers under it.
+const (
+	pingFraction   = 5
+	giveUpFraction = 2
+)
+
+// keep pings the server while a sink call, or nothing, goes on.
+func (l *Lease) keep() {
+	defer close(l.done)
+	ticker := time.NewTicker(l.store.config.Timeout / pingFraction)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-ticker.C:
+			// Whoever holds the connection hears from the server himself.
+			if l.mu.TryLock() {
+				_ = l.ping()
+				l.mu.Unlock()
+			}
+		}
+	}
+}
+
+// Held returns nil if the lease is known to be held at this moment, and ends it
+// otherwise. A worker that was stopped and continued, or starved, learns here
+// that its time is over, before it sends another record.
+func (l *Lease) Held() error {
+	if l.silence() < l.store.config.Timeout/giveUpFraction {
+		return context.Cause(l.ctx)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ping()
+}
+
+// silence is for how long the server has not been heard from, at most.
+func (l *Lease) silence() time.Duration {
+	return time.Since(l.began) - time.Duration(l.answered.Load())
+}
+
+// ping asks the server for a sign of life. An answer proves that the session
+// and the transaction in it are alive, however long ago the last one was. The
+// caller holds mu.
+func (l *Lease) ping() error {
+	if err := l.over(); err != nil {
+		return err
+	}
+	timeout := max(l.store.config.Timeout/giveUpFraction-l.silence(), l.store.config.Timeout/pingFraction)
+	ctx, cancel := context.WithTimeout(l.ctx, timeout)
+	defer cancel()
+	sent := time.Since(l.began)
+	if err := l.conn.Ping(ctx); err != nil {
+		return l.lose(fmt.Errorf("ping: %w", err))
+	}
+	l.answered.Store(int64(sent))
+	return nil
+}
+
+// over returns why the lease has ended, or nil. The caller holds mu.
+func (l *Lease) over() error {
+	if err := context.Cause(l.ctx); err != nil {
+		return err
+	}
+	if l.conn == nil {
+		return ErrLeaseLost
+	}
+	return nil
+}
+
+// lose ends the lease and returns the cause. The caller holds mu; Release lets
+// go of the connection.
+func (l *Lease) lose(cause error) error {
+	if !errors.Is(cause, ErrLeaseLost) {
+		cause = fmt.Errorf("%w: %w", ErrLeaseLost, cause)
+	}
+	l.cancel(cause)
+	return cause
+}

@@ -1,0 +1,216 @@
+package cursor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Lease is the held right to deliver the records of one process and to advance
+// its cursor. It is over after Release, Fail, Halt, or any error of its methods.
+// Its methods are for one goroutine at a time; Context may be used by all.
+type Lease struct {
+	store *Store
+	terms terms
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when keep has returned
+
+	mu   sync.Mutex // guards the connection and what follows
+	conn *pgxpool.Conn
+	tx   pgx.Tx // made at first need
+	row  Row
+
+	began    time.Time    // of the lease, with a monotonic reading
+	answered atomic.Int64 // since began: when the last statement that was answered was sent
+}
+
+func newLease(ctx context.Context, s *Store, conn *pgxpool.Conn, row Row, t terms) *Lease {
+	l := &Lease{store: s, terms: t, conn: conn, row: row, began: time.Now(), done: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	go l.keep()
+	return l
+}
+
+// Context ends when the lease does, with ErrLeaseLost among its causes if it
+// was lost. Sink calls run under it.
+func (l *Lease) Context() context.Context { return l.ctx }
+
+// Process returns the name of the process.
+func (l *Lease) Process() string { return l.row.Process }
+
+// Position returns how far the cursor has durably come.
+func (l *Lease) Position() Position { return l.row.Position }
+
+// Sequence returns how many records the process has durably delivered.
+func (l *Lease) Sequence() int64 { return l.row.Sequence }
+
+// Epoch returns the fencing token of this lease.
+func (l *Lease) Epoch() Epoch { return l.row.Epoch }
+
+// Failure returns the record the process was stuck on when the lease was
+// acquired or last advanced; nil if there is none.
+func (l *Lease) Failure() *Failure { return l.row.Failure }
+
+// advanceSQL finds the row by its primary key; the lock is held already. Its
+// conditions are the last guard against a worker that has lost the lease
+// without noticing. The COMMIT behind it has no time-out: cut short while it
+// waits for a synchronous standby, it would claim what no standby has.
+const advanceSQL = `/* cursor.advance */
+UPDATE {schema}.cursor
+SET
+	position = $2,
+	sequence = sequence + $3,
+	failed_position = NULL,
+	failed_record_id = NULL,
+	failed_attempts = 0,
+	first_failed_at = NULL,
+	last_failed_at = NULL,
+	next_attempt_at = NULL,
+	failed_error = NULL,
+	failed_permanent = false
+WHERE process_name = $1 AND epoch = $4 AND position < $2
+RETURNING set_config('statement_timeout', '0', true)`
+
+// Advance durably moves the cursor behind n more records, the last of which
+// stands at position to, and goes on holding the lease: a checkpoint, in one
+// network flush. With WithTx, the effects of the deliveries commit with it.
+//
+// nil means the position is durable. The lease may be over all the same: the
+// lock is let go between the commit and the next transaction, and when another
+// worker or an operator took it, Context ends. After an error the outcome is
+// unknown and the lease is over; the row tells what holds.
+//
+// Canceling ctx drops the connection and with it the lock.
+func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.over(); err != nil {
+		return explain("advance", l.row.Process, err)
+	}
+	results, err := l.flush(ctx,
+		statement{l.store.sql(advanceSQL), []string{l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch()}},
+		commit, begin, l.store.lock(l.row.Process, l.terms))
+	if committed(results) {
+		l.relocked(to, results, err)
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("%w: epoch %d no longer stands behind position %s", ErrLeaseLost, l.row.Epoch, to)
+	}
+	return explain("advance", l.row.Process, l.lose(err))
+}
+
+// committed reports whether an update of one row and its commit both succeeded.
+// A failed transaction answers COMMIT with ROLLBACK.
+func committed(results []*pgconn.Result) bool {
+	return len(results) >= 2 &&
+		results[0].Err == nil && results[0].CommandTag.RowsAffected() == 1 &&
+		results[1].Err == nil && results[1].CommandTag.String() == "COMMIT"
+}
+
+// relocked takes up what the lock statement of a checkpoint found. Anything but
+// our own row as we left it ends the lease: an operator sought or paused, or
+// another worker came between.
+func (l *Lease) relocked(to Position, results []*pgconn.Result, err error) {
+	if err == nil {
+		var row Row
+		if row, err = locked(results[3]); err == nil {
+			err = workable(row)
+			if err == nil && (row.Epoch != l.row.Epoch || row.Position != to) {
+				err = errors.New("the row changed between two transactions")
+			}
+			l.row = row
+		}
+	}
+	if err != nil {
+		_ = l.lose(fmt.Errorf("after a checkpoint: %w", err))
+	}
+}
+
+// Rollback undoes what was done through WithTx since the last Advance and goes
+// on holding the lease. An error means the lease is over.
+func (l *Lease) Rollback(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.over(); err != nil {
+		return explain("roll back", l.row.Process, err)
+	}
+	results, err := l.flush(ctx, rollback, begin, l.store.lock(l.row.Process, l.terms))
+	if err == nil {
+		var row Row
+		row, err = locked(results[2])
+		if err == nil && (row.Epoch != l.row.Epoch || row.Position != l.row.Position || row.State != Running) {
+			err = errors.New("the row changed between two transactions")
+		}
+	}
+	if err != nil {
+		return explain("roll back", l.row.Process, l.lose(err))
+	}
+	return nil
+}
+
+// WithTx calls f with the transaction that the next Advance commits. The lease
+// must come from AcquireTx. tx refuses to commit and to roll back; tx.Begin
+// makes a savepoint. The connection is f's alone while it runs.
+func (l *Lease) WithTx(ctx context.Context, f func(tx pgx.Tx) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.over(); err != nil {
+		return explain("deliver under", l.row.Process, err)
+	}
+	if l.terms.application != ApplicationTx {
+		return explain("deliver under", l.row.Process, errors.New("the lease was not acquired with AcquireTx"))
+	}
+	if l.tx == nil {
+		tx, err := leaseTx(ctx, l.conn.Conn())
+		if err != nil {
+			return explain("deliver under", l.row.Process, l.lose(err))
+		}
+		l.tx = tx
+	}
+	err := f(l.tx)
+	if l.conn.Conn().IsClosed() {
+		return l.lose(err)
+	}
+	return err
+}
+
+// Release gives the lease back, with everything since the last Advance undone.
+// It may be called at any time, and again.
+func (l *Lease) Release() {
+	l.end(errors.New("lease released"))
+}
+
+// end stops the pings, then lets go of the connection.
+func (l *Lease) end(cause error) {
+	l.cancel(cause)
+	<-l.done
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn != nil {
+		giveBack(l.conn)
+		l.conn = nil
+	}
+}
+
+func (l *Lease) epoch() string { return strconv.FormatInt(int64(l.row.Epoch), 10) }
+
+// flush sends statements; the caller holds mu.
+func (l *Lease) flush(ctx context.Context, statements ...statement) ([]*pgconn.Result, error) {
+	sent := time.Since(l.began)
+	results, err := flush(ctx, l.conn.Conn(), statements...)
+	if err == nil {
+		l.answered.Store(int64(sent))
+	}
+	return results, err
+}

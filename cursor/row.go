@@ -1,0 +1,122 @@
+package cursor
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// State of a process.
+type State string
+
+const (
+	Running State = "running" // records are delivered
+	Paused  State = "paused"  // by an operator
+	Halted  State = "halted"  // on a record that cannot be delivered
+)
+
+// Row is what a cursor's row said when it was read.
+type Row struct {
+	Process  string
+	Position Position
+	// Sequence counts the records delivered so far.
+	Sequence int64
+	Epoch    Epoch
+	// Holder is the worker of this epoch: the last one to deliver, whether or
+	// not it holds the lease now. "" before the first.
+	Holder string
+	State  State
+	// Failure is the record the process is stuck on; nil if there is none.
+	Failure *Failure
+	// UpdatedAt is the database's time of the last change.
+	UpdatedAt time.Time
+}
+
+// Failure is a record that could not be delivered.
+type Failure struct {
+	Position Position
+	RecordID string
+	// Attempts made so far, at least 1.
+	Attempts int
+	// First and Last attempt that failed, in the database's time.
+	First, Last time.Time
+	// Wait is how long the next attempt is off: at the time the row was read,
+	// or, given to Lease.Fail, from now on.
+	Wait time.Duration
+	// Error is the sink's last error.
+	Error string
+	// Permanent means that the sink said so: the record can never succeed.
+	Permanent bool
+}
+
+// rowColumns are the columns parseRow takes, in its order. Times leave the
+// server as microseconds, so that no session setting has a say in them.
+const rowColumns = `
+	process_name,
+	position,
+	sequence,
+	epoch,
+	holder,
+	state,
+	(extract(epoch FROM updated_at) * 1000000)::bigint,
+	failed_position,
+	failed_record_id,
+	failed_attempts,
+	(extract(epoch FROM first_failed_at) * 1000000)::bigint,
+	(extract(epoch FROM last_failed_at) * 1000000)::bigint,
+	(extract(epoch FROM next_attempt_at - clock_timestamp()) * 1000000)::bigint,
+	failed_error,
+	failed_permanent`
+
+// parseRow reads the text values of rowColumns.
+func parseRow(values [][]byte) (Row, error) {
+	p := parser{values: values}
+	row := Row{
+		Process:   p.text(0),
+		Position:  Position(p.text(1)),
+		Sequence:  p.int(2),
+		Epoch:     Epoch(p.int(3)),
+		Holder:    p.text(4),
+		State:     State(p.text(5)),
+		UpdatedAt: p.time(6),
+	}
+	if values[7] != nil {
+		row.Failure = &Failure{
+			Position:  Position(p.text(7)),
+			RecordID:  p.text(8),
+			Attempts:  int(p.int(9)),
+			First:     p.time(10),
+			Last:      p.time(11),
+			Wait:      max(0, time.Duration(p.int(12))*time.Microsecond),
+			Error:     p.text(13),
+			Permanent: p.text(14) == "t",
+		}
+	}
+	return row, p.err
+}
+
+// parser reads text values and keeps the first error. NULL reads as zero.
+type parser struct {
+	values [][]byte
+	err    error
+}
+
+func (p *parser) text(i int) string { return string(p.values[i]) }
+
+func (p *parser) int(i int) int64 {
+	if p.values[i] == nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(p.values[i]), 10, 64)
+	if err != nil && p.err == nil {
+		p.err = fmt.Errorf("parse column %d of the cursor: %w", i+1, err)
+	}
+	return n
+}
+
+func (p *parser) time(i int) time.Time {
+	if p.values[i] == nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(p.int(i)).UTC()
+}

@@ -1,0 +1,201 @@
+package cursor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Store is the cursor table of one schema, as seen by one worker. It is safe
+// for use by several goroutines.
+type Store struct {
+	pool   *pgxpool.Pool
+	config Config
+	schema string
+}
+
+// NewStore returns the store of config.Schema. Each lease takes one connection
+// of the pool for as long as it lasts, so the pool needs one for every process,
+// and more for reading. The caller closes the pool, after the last lease.
+func NewStore(pool *pgxpool.Pool, config Config) (*Store, error) {
+	config = config.withDefaults()
+	if err := config.validate(); err != nil {
+		return nil, fmt.Errorf("cursor store: %w", err)
+	}
+	return &Store{pool: pool, config: config, schema: pgx.Identifier{config.Schema}.Sanitize()}, nil
+}
+
+// Worker returns the name under which this store acquires leases.
+func (s *Store) Worker() string { return s.config.Worker }
+
+// sql puts the schema into a statement.
+func (s *Store) sql(text string) string { return strings.ReplaceAll(text, "{schema}", s.schema) }
+
+const lookSQL = `/* cursor.look */
+SELECT` + rowColumns + `
+FROM {schema}.cursor
+WHERE process_name = $1`
+
+// Look reads the row of a process with neither lock nor transaction id. It
+// returns ErrUnknown if there is none.
+func (s *Store) Look(ctx context.Context, process string) (Row, error) {
+	rows, err := s.read(ctx, statement{s.sql(lookSQL), []string{process}})
+	if err != nil {
+		return Row{}, explain("read", process, err)
+	}
+	if len(rows) == 0 {
+		return Row{}, explain("read", process, ErrUnknown)
+	}
+	return rows[0], nil
+}
+
+const listSQL = `/* cursor.list */
+SELECT` + rowColumns + `
+FROM {schema}.cursor
+ORDER BY process_name
+LIMIT 10000`
+
+// List reads the rows of all processes, by name, at most 10,000 of them.
+func (s *Store) List(ctx context.Context) ([]Row, error) {
+	rows, err := s.read(ctx, statement{s.sql(listSQL), nil})
+	if err != nil {
+		return nil, explain("list", "*", err)
+	}
+	return rows, nil
+}
+
+func (s *Store) read(ctx context.Context, query statement) ([]Row, error) {
+	var rows []Row
+	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		results, err := flush(ctx, conn.Conn(), query)
+		if err != nil {
+			return err
+		}
+		for _, values := range results[0].Rows {
+			row, err := parseRow(values)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row)
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// createSQL makes the row and its audit event together or not at all; it makes
+// neither if the cursor stands, or if its name was used before ($3 = false).
+const createSQL = `/* cursor.create */
+WITH past AS (
+	SELECT 1 FROM {schema}.cursor_event WHERE process_name = $1 AND action = 'create' LIMIT 1
+), created AS (
+	INSERT INTO {schema}.cursor (process_name, position, system_identifier)
+	SELECT $1, $2, (SELECT system_identifier FROM pg_control_system())
+	WHERE $3::boolean OR NOT EXISTS (SELECT 1 FROM past)
+	ON CONFLICT (process_name) DO NOTHING
+	RETURNING process_name, position
+), event AS (
+	INSERT INTO {schema}.cursor_event (process_name, actor, action, to_position)
+	SELECT process_name, $4, 'create', position FROM created
+)
+SELECT EXISTS (SELECT 1 FROM created), EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)`
+
+// Create makes the cursor of a process at a position, and reports whether it
+// did: one that stands is left as it is. One that had existed and was deleted is
+// not made again: ErrDeleted.
+func (s *Store) Create(ctx context.Context, process string, at Position) (bool, error) {
+	return s.create(ctx, process, at, "false")
+}
+
+// Recreate is Create for a cursor that may have existed before. The process
+// starts over at the position: what it had delivered behind it comes again.
+func (s *Store) Recreate(ctx context.Context, process string, at Position) (bool, error) {
+	return s.create(ctx, process, at, "true")
+}
+
+func (s *Store) create(ctx context.Context, process string, at Position, again string) (bool, error) {
+	var created, stood bool
+	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		results, err := flush(ctx, conn.Conn(), statement{s.sql(createSQL), []string{process, string(at), again, s.config.Worker}})
+		if err != nil {
+			return err
+		}
+		created, stood = string(results[0].Rows[0][0]) == "t", string(results[0].Rows[0][1]) == "t"
+		return nil
+	})
+	if err == nil && !created && !stood {
+		// Made by another worker in this moment, or deleted: its row tells.
+		if _, err = s.Look(ctx, process); errors.Is(err, ErrUnknown) {
+			return false, explain("create", process, ErrDeleted)
+		}
+	}
+	if err != nil {
+		return false, explain("create", process, err)
+	}
+	return created, nil
+}
+
+// lockSQL locks the row of a process until the transaction ends, by its primary
+// key, and never waits. One statement tells a locked row (known, but no row)
+// from one that does not exist. The settings end with the transaction:
+//   - the server frees the lock of a silent worker after Config.Timeout;
+//   - a lost advance costs deliveries twice, so commits are durable even where
+//     the role's default is off;
+//   - a statement of a sink ends after the time-out of its call.
+const lockSQL = `/* cursor.lock */
+SELECT
+	set_config('idle_in_transaction_session_timeout', $2, true),
+	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END,
+	set_config('application_name', $3, true),
+	set_config('statement_timeout', $4, true),
+	EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1),
+	locked.*
+FROM (SELECT) one
+LEFT JOIN (
+	SELECT` + rowColumns + `
+	FROM {schema}.cursor
+	WHERE process_name = $1
+	FOR UPDATE SKIP LOCKED
+) locked ON true`
+
+// Application names of the transactions that hold a lease. A fence over all open
+// transactions may leave out those of ApplicationLease, which write nothing but
+// the cursor; it must count those of ApplicationTx, which write what they like.
+const (
+	ApplicationLease = "ordered-dispatcher lease "
+	ApplicationTx    = "ordered-dispatcher tx "
+)
+
+// terms are what the transactions of a lease are held under.
+type terms struct {
+	application      string
+	statementTimeout time.Duration // 0 = none
+}
+
+func (s *Store) lock(process string, t terms) statement {
+	return statement{s.sql(lockSQL), []string{
+		process, milliseconds(s.config.Timeout), t.application + process, milliseconds(t.statementTimeout)}}
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// locked reads what a lock statement returned.
+func locked(result *pgconn.Result) (Row, error) {
+	values := result.Rows[0]
+	known, row := values[4], values[5:]
+	switch {
+	case row[0] != nil:
+		return parseRow(row)
+	case string(known) == "t":
+		return Row{}, ErrHeld
+	default:
+		return Row{}, ErrUnknown
+	}
+}

@@ -1,0 +1,144 @@
+package processor
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// Start values of Config. Any other value is a position.
+const (
+	Beginning cursor.Position = ""    // the first record there is
+	End       cursor.Position = "end" // behind everything stamped so far
+)
+
+// Config describes one process. Zero values mean defaults.
+type Config struct {
+	// Process names the cursor. Required.
+	Process string
+	// Store holds the cursor. Required.
+	Store *cursor.Store
+	// Source yields the records. Required.
+	Source Source
+	// Dispatch is the sink with its guarantee: Each, Batch or InTx. Required.
+	Dispatch Dispatch
+
+	// Start is where a cursor begins when the process is run for the first
+	// time: Beginning (default), End or a position of the source. A cursor that
+	// exists is not moved.
+	Start cursor.Position
+	// Recreate allows a cursor that had existed and was deleted to be made
+	// again at Start. Without it such a process refuses to run, since it would
+	// send everything a second time.
+	Recreate bool
+
+	// Batch bounds the records of one read. Default 500, at most 10,000.
+	Batch int
+	// Checkpoint is how many records lie between two durable advances, and so
+	// how many are delivered again after a fault. Default 1, at most Batch.
+	// A BatchSink advances behind every acknowledged prefix instead.
+	Checkpoint int
+	// Poll is the longest idle wait between two looks at the source; it is
+	// shorter, from 5 ms on, after work. Default 200 ms, at least 5 ms, at most 1 m.
+	Poll time.Duration
+	// Timeout bounds one sink call. Default 30 s, at most 1 h.
+	Timeout time.Duration
+	// Grace is how long a sink call in flight may go on after the context of
+	// Run has ended. Default 20 s.
+	Grace time.Duration
+	// Retry says when a failed record is tried again.
+	Retry Retry
+	// HaltOnTimeout halts the process when a sink call ends by time-out, which
+	// leaves its outcome unknown. Default: the record is tried again.
+	HaltOnTimeout bool
+
+	// Logger receives what an operator should know. Default: discarded.
+	Logger *slog.Logger
+}
+
+// Retry says when a failed record is tried again: after Initial, then after
+// twice as long each time, up to Max, each delay moved by Jitter percent.
+type Retry struct {
+	// Initial is the first delay. Default 100 ms, at least 1 ms.
+	Initial time.Duration
+	// Max is the longest delay. Default 1 m, at least Initial, at most 24 h.
+	Max time.Duration
+	// Jitter moves each delay at random, in percent of it, either way. 0 to 100.
+	Jitter int
+	// Attempts is how many attempts a record has before its process halts.
+	// 0 means any number.
+	Attempts int
+}
+
+const (
+	defaultBatch      = 500
+	maxBatch          = 10_000
+	defaultPoll       = 200 * time.Millisecond
+	minPoll           = 5 * time.Millisecond
+	maxPoll           = time.Minute
+	defaultTimeout    = 30 * time.Second
+	maxTimeout        = time.Hour
+	defaultGrace      = 20 * time.Second
+	defaultRetryFirst = 100 * time.Millisecond
+	defaultRetryMax   = time.Minute
+	maxRetryDelay     = 24 * time.Hour
+)
+
+func (c Config) withDefaults() Config {
+	if c.Batch == 0 {
+		c.Batch = defaultBatch
+	}
+	if c.Checkpoint == 0 {
+		c.Checkpoint = 1
+	}
+	if c.Poll == 0 {
+		c.Poll = defaultPoll
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Grace == 0 {
+		c.Grace = defaultGrace
+	}
+	if c.Retry.Initial == 0 {
+		c.Retry.Initial = defaultRetryFirst
+	}
+	if c.Retry.Max == 0 {
+		c.Retry.Max = max(defaultRetryMax, c.Retry.Initial)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// validate returns every fault at once.
+func (c Config) validate() error {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	fault(c.Process == "", "the process has no name")
+	fault(c.Store == nil, "the process has no cursor store")
+	fault(c.Source == nil, "the process has no source")
+	fault(c.Dispatch.deliver == nil, "the process has no dispatch: choose Each, Batch or InTx")
+	fault(c.Batch < 1 || c.Batch > maxBatch, "batch %d is not within 1 and %d", c.Batch, maxBatch)
+	fault(c.Checkpoint < 1 || c.Checkpoint > c.Batch, "checkpoint %d is not within 1 and batch (%d)", c.Checkpoint, c.Batch)
+	fault(c.Poll < minPoll || c.Poll > maxPoll, "poll %v is not within %v and %v", c.Poll, minPoll, maxPoll)
+	fault(c.Timeout < 0 || c.Timeout > maxTimeout, "timeout %v is not within 0 and %v", c.Timeout, maxTimeout)
+	fault(c.Grace < 0, "grace %v is negative", c.Grace)
+	fault(c.Retry.Initial < time.Millisecond, "retry.initial %v is below 1ms", c.Retry.Initial)
+	fault(c.Retry.Max < c.Retry.Initial, "retry.max %v is below retry.initial %v", c.Retry.Max, c.Retry.Initial)
+	fault(c.Retry.Max > maxRetryDelay, "retry.max %v is above %v", c.Retry.Max, maxRetryDelay)
+	fault(c.Retry.Jitter < 0 || c.Retry.Jitter > 100, "retry.jitter %d%% is not within 0%% and 100%%", c.Retry.Jitter)
+	fault(c.Retry.Attempts < 0, "retry.attempts %d is negative", c.Retry.Attempts)
+	if err := errors.Join(faults...); err != nil {
+		return fmt.Errorf("process %q: %w", c.Process, err)
+	}
+	return nil
+}

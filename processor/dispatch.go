@@ -1,0 +1,142 @@
+package processor
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// Dispatch is a sink together with the guarantee it is used under: Each, Batch
+// or InTx makes one.
+type Dispatch struct {
+	acquire func(ctx context.Context, c Config) (*cursor.Lease, error)
+	// deliver hands records to the sink and returns how many of them, from the
+	// first on, are acknowledged; the error is that of the record behind them.
+	// Fewer without an error means that the process is shutting down.
+	deliver func(s *shift, ds []Delivery) (int, error)
+	// chunk bounds the records of one deliver, which an advance follows.
+	chunk func(c Config) int
+	// outlives: what is acknowledged stays so if the advance fails.
+	outlives bool
+}
+
+// Each delivers one record at a time, at least once. The cursor advances after
+// every Config.Checkpoint of them.
+func Each(sink Sink) Dispatch {
+	return Dispatch{
+		acquire: acquire,
+		deliver: func(s *shift, ds []Delivery) (int, error) {
+			for i, d := range ds {
+				if s.ending() {
+					return i, nil
+				}
+				err := s.call(func(ctx context.Context) error { return sink.Deliver(ctx, d) })
+				if err != nil {
+					return i, err
+				}
+			}
+			return len(ds), nil
+		},
+		chunk:    func(c Config) int { return c.Checkpoint },
+		outlives: true,
+	}
+}
+
+// Batch delivers all records of a read in one call, at least once. The cursor
+// advances behind each acknowledged prefix.
+func Batch(sink BatchSink) Dispatch {
+	return Dispatch{
+		acquire: acquire,
+		deliver: func(s *shift, ds []Delivery) (n int, err error) {
+			err = s.call(func(ctx context.Context) error {
+				n, err = sink.DeliverBatch(ctx, ds)
+				return err
+			})
+			return prefix(n, len(ds), err)
+		},
+		chunk:    func(c Config) int { return c.Batch },
+		outlives: true,
+	}
+}
+
+// InTx delivers into the database that holds the cursor, exactly once: the
+// effects of Config.Checkpoint records commit together with the advance.
+func InTx(sink TxSink) Dispatch {
+	return Dispatch{
+		acquire: func(ctx context.Context, c Config) (*cursor.Lease, error) {
+			return c.Store.AcquireTx(ctx, c.Process, c.Timeout)
+		},
+		deliver: func(s *shift, ds []Delivery) (int, error) { return inTx(s, sink, ds) },
+		chunk:   func(c Config) int { return c.Checkpoint },
+	}
+}
+
+func acquire(ctx context.Context, c Config) (*cursor.Lease, error) {
+	return c.Store.Acquire(ctx, c.Process)
+}
+
+// inTx applies records until one fails. What went before it is undone together
+// with it, and applied once more to be committed without it.
+func inTx(s *shift, sink TxSink, ds []Delivery) (int, error) {
+	n, failure := applyAll(s, sink, ds)
+	if failure == nil {
+		return n, nil
+	}
+	if err := s.lease.Rollback(context.WithoutCancel(s.run)); err != nil {
+		return 0, err
+	}
+	if n == 0 {
+		return 0, failure
+	}
+	if m, err := inTx(s, sink, ds[:n]); m < n {
+		return m, err
+	}
+	if _, unattributed := failure.(*deferredError); unattributed {
+		return n, nil
+	}
+	return n, failure
+}
+
+// applyAll applies records in the lease's transaction and returns how many of
+// them stand before the one that failed. Deferred constraints are checked here,
+// not at COMMIT; which record broke one is found by halves.
+func applyAll(s *shift, sink TxSink, ds []Delivery) (int, error) {
+	for i, d := range ds {
+		if s.ending() {
+			return i, nil
+		}
+		if err := s.callTx(func(ctx context.Context, tx pgx.Tx) error { return sink.DeliverTx(ctx, tx, d) }); err != nil {
+			return i, err
+		}
+	}
+	err := s.callTx(func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "SET CONSTRAINTS ALL IMMEDIATE")
+		return err
+	})
+	if err != nil {
+		return len(ds) / 2, &deferredError{err}
+	}
+	return len(ds), nil
+}
+
+// deferredError is a broken constraint that any of several records may have
+// broken.
+type deferredError struct{ error }
+
+func (e *deferredError) Unwrap() error { return e.error }
+
+// prefix holds a batch sink to its contract.
+func prefix(n, of int, err error) (int, error) {
+	switch {
+	case n < 0 || n > of:
+		return 0, Permanent(errPrefix(n, of))
+	case err == nil && n < of:
+		return n, errPrefix(n, of)
+	case n == of:
+		return n, nil // an error behind the last record is nobody's
+	default:
+		return n, err
+	}
+}

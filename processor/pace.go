@@ -1,0 +1,106 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/sethvargo/go-retry"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+const (
+	// patienceFraction of a poll a worker leaves to the one before it. It waits
+	// the rest between two looks, so that a take-over comes within one poll.
+	patienceFraction = 4
+	// restPoll bounds the wait of a process that an operator must set going.
+	restPoll = time.Second
+
+	firstErrorDelay  = 100 * time.Millisecond
+	maxErrorDelay    = 5 * time.Second
+	errorDelayJitter = 20 // percent
+)
+
+// pace says how long to wait between two passes.
+type pace struct {
+	poll   time.Duration
+	idle   time.Duration // grows while there is nothing to deliver
+	errors retry.Backoff // nil while there is none
+}
+
+func newPace(poll time.Duration) *pace { return &pace{poll: poll, idle: minPoll} }
+
+func (p *pace) next(s state, err error) time.Duration {
+	if err != nil && !errors.Is(err, cursor.ErrLeaseLost) {
+		return p.afterError()
+	}
+	p.errors = nil
+	switch s.is {
+	case worked:
+		p.idle = minPoll
+		return 0
+	case idle:
+		wait := p.idle
+		p.idle = min(p.poll, p.idle*3/2)
+		if s.wait > 0 {
+			wait = min(wait, s.wait)
+		}
+		return wait
+	case standby:
+		return p.poll - p.poll/patienceFraction
+	case failing:
+		return min(p.poll, s.wait)
+	default:
+		return min(p.poll, restPoll)
+	}
+}
+
+func (p *pace) afterError() time.Duration {
+	if p.errors == nil {
+		p.errors = retry.WithJitterPercent(errorDelayJitter, retry.WithCappedDuration(maxErrorDelay, retry.NewExponential(firstErrorDelay)))
+	}
+	delay, _ := p.errors.Next()
+	return delay
+}
+
+// reporter logs what passes find, once for each change.
+type reporter struct {
+	log  *slog.Logger
+	last string
+}
+
+func (r *reporter) pass(s state, err error) {
+	switch {
+	case errors.Is(err, cursor.ErrLeaseLost):
+		r.say(slog.LevelWarn, "lost the lease", "err", err)
+	case err != nil:
+		r.say(slog.LevelError, "cannot work; trying again", "err", err)
+	case s.is == halted:
+		f := s.halt.Failure
+		r.say(slog.LevelError, "halted: nothing behind this record is delivered until an operator decides",
+			"position", f.Position, "record_id", f.RecordID, "attempt", f.Attempts, "err", f.Error)
+	case s.is == paused:
+		r.say(slog.LevelInfo, "paused by an operator")
+	case s.is == standby:
+		r.say(slog.LevelDebug, "standing by")
+	case r.last != "":
+		r.last = ""
+		r.log.Debug("working")
+	}
+}
+
+func (r *reporter) say(level slog.Level, what string, args ...any) {
+	key := what
+	for i := 1; i < len(args); i += 2 {
+		if err, ok := args[i].(error); ok {
+			key += err.Error()
+		}
+	}
+	if key == r.last {
+		return
+	}
+	r.last = key
+	r.log.Log(context.Background(), level, what, args...)
+}

@@ -1,0 +1,87 @@
+package processor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// Record is a row to deliver.
+type Record struct {
+	// Position is where the cursor stands once the record is delivered.
+	Position cursor.Position
+	// Table is the source table, schema-qualified, as the catalog spells it.
+	Table string
+	// ID is the row's id as the server prints it: exact for any integer, UUID
+	// or text.
+	ID string
+	// Key is the ordering or partition key of the record; "" if the source has none.
+	Key string
+	// Type is the event type; "" if the source has none.
+	Type string
+	// CreatedAt is the row's creation time, to the microsecond, in UTC. Zero
+	// when the source has no such column.
+	CreatedAt time.Time
+	// Headers come from the source's headers column; nil if it has none.
+	Headers map[string]string
+	// Payload holds the bytes the server printed. It is never decoded and
+	// encoded again on its way to the sink, which must not change it.
+	Payload json.RawMessage
+}
+
+// Delivery is a record handed to a sink.
+type Delivery struct {
+	Record
+	// Process is the name of the process that delivers.
+	Process string
+	// Sequence counts the records of the process, without holes, from 1. A
+	// record keeps its sequence over all attempts.
+	Sequence int64
+	// Epoch grows at every change of worker and never starts again. A receiver
+	// that has seen a larger one may refuse the delivery: its worker has been
+	// superseded.
+	Epoch cursor.Epoch
+	// Attempt counts from 1.
+	Attempt int
+}
+
+// DedupKey is the identity of the record for receivers: the same at every
+// attempt, by every worker, and after a replay. It names the table, the id and
+// the time of creation, since ids may come again after a failover that lost
+// commits.
+func (d Delivery) DedupKey() string {
+	if d.CreatedAt.IsZero() {
+		return fmt.Sprintf("%s/%s", d.Table, d.ID)
+	}
+	return fmt.Sprintf("%s/%s/%d", d.Table, d.ID, d.CreatedAt.UnixMicro())
+}
+
+// Page is what one read of a source found.
+type Page struct {
+	// Records follow the position asked for, in order, without a gap.
+	Records []Record
+	// Waiting says that records were seen that may still be preceded, and so are
+	// not among Records.
+	Waiting bool
+	// Due is a hint, with Waiting: how long until the first of them may be read
+	// if nothing else holds it back. Zero when that is not known.
+	Due time.Duration
+}
+
+// Source yields records in order. Implementations are safe for use by one
+// reader at a time.
+type Source interface {
+	// Read returns at most limit records after the position, fewer when they
+	// are large. Every record that will ever sort before a returned one has been
+	// returned by this or an earlier read. After "" it reads from the beginning.
+	Read(ctx context.Context, after cursor.Position, limit int) (Page, error)
+}
+
+// Ender is an optional ability of a Source, needed for Config.Start = End.
+type Ender interface {
+	// End returns the position behind everything stamped so far.
+	End(ctx context.Context) (cursor.Position, error)
+}

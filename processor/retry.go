@@ -1,0 +1,53 @@
+package processor
+
+import (
+	"time"
+
+	"github.com/sethvargo/go-retry"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+const (
+	// longestWaitUnderLease is the longest delay between two attempts for which
+	// the lease is kept; for a longer one the lock is let go and any worker
+	// carries on.
+	longestWaitUnderLease = time.Second
+	// maxRetryAfter bounds the delay that a receiver may ask for.
+	maxRetryAfter = time.Hour
+	// backoffSteps is after how many attempts a doubling delay has reached any
+	// Retry.Max, so that resuming after more need not count them all.
+	backoffSteps = 40
+)
+
+// stuck is the record a process cannot get past, as this worker sees it.
+type stuck struct {
+	position cursor.Position
+	attempts int
+	first    time.Time // as far as this worker knows
+	backoff  retry.Backoff
+}
+
+// newStuck resumes the back-off of a record after so many attempts. A Backoff
+// has a state, so each record has its own.
+func newStuck(position cursor.Position, attempts int, config Retry) *stuck {
+	backoff := retry.WithCappedDuration(config.Max, retry.NewExponential(config.Initial))
+	if config.Jitter > 0 {
+		backoff = retry.WithJitterPercent(uint64(config.Jitter), backoff)
+	}
+	for range min(attempts, backoffSteps) {
+		backoff.Next()
+	}
+	return &stuck{position: position, attempts: attempts, first: time.Now(), backoff: backoff}
+}
+
+// at reports whether the record at a position is the one; nil is at none.
+func (s *stuck) at(position cursor.Position) bool { return s != nil && s.position == position }
+
+// again counts a failed attempt and returns the delay before the next one: that
+// of the back-off, or longer if the receiver asked for it.
+func (s *stuck) again(failure error) time.Duration {
+	s.attempts++
+	delay, _ := s.backoff.Next()
+	return max(delay, min(RetryAfterDelay(failure), maxRetryAfter))
+}

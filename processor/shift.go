@@ -1,0 +1,149 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// shift is the work of one worker under one lease.
+type shift struct {
+	*Process
+	lease *cursor.Lease
+	run   context.Context // ends when the process shall stop
+	sink  context.Context // of sink calls: ends with the lease, or run and grace
+	stop  func()
+}
+
+// advance is a step of the cursor.
+type advance struct {
+	epoch    cursor.Epoch
+	from, to cursor.Position
+	n        int64
+}
+
+func (p *Process) newShift(run context.Context, lease *cursor.Lease) *shift {
+	sink, cancel := context.WithCancelCause(lease.Context())
+	var grace *time.Timer
+	started := make(chan struct{})
+	unwatch := context.AfterFunc(run, func() {
+		grace = time.AfterFunc(p.config.Grace, func() { cancel(ErrGrace) })
+		close(started)
+	})
+	return &shift{Process: p, lease: lease, run: run, sink: sink, stop: func() {
+		if !unwatch() {
+			<-started
+			grace.Stop()
+		}
+		cancel(nil)
+	}}
+}
+
+// ending reports that no further record shall be handed over.
+func (s *shift) ending() bool { return s.run.Err() != nil }
+
+// call runs one sink call, under the lease, within Config.Timeout. A panic is a
+// failure of the record, not of the program.
+func (s *shift) call(deliver func(ctx context.Context) error) (err error) {
+	if err := s.lease.Held(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(s.sink, s.config.Timeout)
+	defer cancel()
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicError{value, debug.Stack()}
+		}
+	}()
+	return deliver(ctx)
+}
+
+// txMargin is what a call in a transaction has beyond Config.Timeout: the
+// server ends its statements at that time-out and leaves the connection whole,
+// while the end of a context would close it.
+const txMargin = 5 * time.Second
+
+// callTx is call with the lease's transaction.
+func (s *shift) callTx(deliver func(ctx context.Context, tx pgx.Tx) error) (err error) {
+	if err := s.lease.Held(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(s.sink, s.config.Timeout+txMargin)
+	defer cancel()
+	return s.lease.WithTx(ctx, func(tx pgx.Tx) (err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				err = &panicError{value, debug.Stack()}
+			}
+		}()
+		return deliver(ctx, tx)
+	})
+}
+
+// work delivers what there is under a lease, which it gives back. The next
+// records are read while these are delivered; a pass that fails drops them.
+func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) error {
+	defer lease.Release()
+	s := p.newShift(run, lease)
+	defer s.stop()
+	p.log.Debug("lease acquired", "epoch", lease.Epoch(), "position", lease.Position())
+	if err := s.settle(); err != nil {
+		return err
+	}
+	s.recall()
+	if seen.after != lease.Position() {
+		return nil // someone else delivered in between: look again
+	}
+	records, err := seen.Records, error(nil)
+	for len(records) > 0 && err == nil && !s.ending() {
+		ahead := s.readAhead(records[len(records)-1].Position)
+		err = s.deliver(records)
+		if err != nil {
+			lease.Release() // not only after the read, which may take its time
+		}
+		var page Page
+		page, err = ahead(err)
+		records = page.Records
+	}
+	return s.outcome(err)
+}
+
+// outcome tells an end that was asked for from one that was not.
+func (s *shift) outcome(err error) error {
+	switch cause := context.Cause(s.sink); {
+	case errors.Is(cause, ErrGrace):
+		return ErrGrace
+	case errors.Is(cause, cursor.ErrLeaseLost):
+		return cause
+	case errors.Is(err, errSetAside):
+		return nil
+	default:
+		return err
+	}
+}
+
+// readAhead reads what follows a position while the records before it are
+// delivered. The returned function waits for it, and drops it if they failed.
+func (s *shift) readAhead(after cursor.Position) func(error) (Page, error) {
+	type result struct {
+		page Page
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		page, err := s.config.Source.Read(s.run, after, s.config.Batch)
+		done <- result{page, err}
+	}()
+	return func(failed error) (Page, error) {
+		r := <-done
+		if failed != nil {
+			return Page{}, failed
+		}
+		return r.page, r.err
+	}
+}

@@ -1,0 +1,65 @@
+package processor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Sink delivers one record at a time.
+type Sink interface {
+	// Deliver hands the record over. nil means the receiver has it for good. An
+	// error means the record will be handed over again, unless it is Permanent.
+	// It returns soon after ctx ends.
+	Deliver(ctx context.Context, d Delivery) error
+}
+
+// BatchSink delivers several records in one call.
+type BatchSink interface {
+	// DeliverBatch hands the records over in order and returns how many of them,
+	// from the first on, the receiver has for good: as io.Writer, n < len(ds)
+	// comes with an error, which is that of ds[n].
+	DeliverBatch(ctx context.Context, ds []Delivery) (n int, err error)
+}
+
+// TxSink delivers into the database that holds the cursor, in the transaction
+// that advances it.
+type TxSink interface {
+	// DeliverTx applies the record through tx. It neither commits nor rolls
+	// back; tx refuses both.
+	DeliverTx(ctx context.Context, tx pgx.Tx, d Delivery) error
+}
+
+// SinkFunc is a function that is a Sink.
+type SinkFunc func(ctx context.Context, d Delivery) error
+
+// Deliver calls f.
+func (f SinkFunc) Deliver(ctx context.Context, d Delivery) error { return f(ctx, d) }
+
+// BatchSinkFunc is a function that is a BatchSink.
+type BatchSinkFunc func(ctx context.Context, ds []Delivery) (int, error)
+
+// DeliverBatch calls f.
+func (f BatchSinkFunc) DeliverBatch(ctx context.Context, ds []Delivery) (int, error) {
+	return f(ctx, ds)
+}
+
+// TxSinkFunc is a function that is a TxSink.
+type TxSinkFunc func(ctx context.Context, tx pgx.Tx, d Delivery) error
+
+// DeliverTx calls f.
+func (f TxSinkFunc) DeliverTx(ctx context.Context, tx pgx.Tx, d Delivery) error { return f(ctx, tx, d) }
+
+// JSON makes a Sink of a typed handler: the payload is decoded into a T for
+// each delivery. A payload that is no T can never be delivered: it halts.
+func JSON[T any](handle func(ctx context.Context, value T, d Delivery) error) Sink {
+	return SinkFunc(func(ctx context.Context, d Delivery) error {
+		var value T
+		if err := json.Unmarshal(d.Payload, &value); err != nil {
+			return Permanent(fmt.Errorf("decode payload as %T: %w", value, err))
+		}
+		return handle(ctx, value, d)
+	})
+}

@@ -1,0 +1,29 @@
+package table
+
+import "fmt"
+
+// Severity of a Finding.
+type Severity string
+
+const (
+	// Refuse: the source cannot keep its promises and does not read.
+	Refuse Severity = "refuse"
+	// Warn: it reads, with a promise weakened.
+	Warn Severity = "warn"
+)
+
+// Finding is something about a table that breaks or weakens a promise.
+type Finding struct {
+	Severity Severity
+	// Problem says what is wrong, in one sentence.
+	Problem string
+	// Cure is the SQL, or else the change of the configuration, that mends it.
+	Cure string
+}
+
+func (f Finding) String() string {
+	if f.Cure == "" {
+		return f.Problem
+	}
+	return fmt.Sprintf("%s; cure: %s", f.Problem, f.Cure)
+}
