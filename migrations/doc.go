@@ -1,0 +1,25 @@
+// Package migrations holds the tables of the dispatcher as numbered files of
+// plain SQL, and applies them.
+//
+// # Nouns
+//
+//   - Migration: one file, with the way up and the way down.
+//   - Schema: where the tables are; made if it is missing.
+//   - Version table: ordered_dispatcher_migration in the same schema; says which
+//     migrations are applied.
+//
+// # Invariants
+//
+//   - Any tool can run the files: names are unqualified, and the tool sets the
+//     search_path. Print shows them without this package's annotations.
+//   - All work is done on one session that is closed behind it: its search_path
+//     and its lock end with it.
+//   - Two that migrate at once take turns, by an advisory lock of that session;
+//     the second finds the work done.
+//   - A session through a connection pooler is refused: in transaction mode
+//     search_path and lock would be another client's.
+//
+// # Left out
+//
+// Roles and grants.
+package migrations

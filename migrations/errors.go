@@ -1,0 +1,42 @@
+package migrations
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// ErrPooler: a connection pooler stands between, in whose hands a search_path
+// and a lock would become another client's.
+var ErrPooler = errors.New("a connection pooler stands between, and migrations need a session of their own: " +
+	"connect to the server directly, or run what `ordered-dispatcher migrate print` prints")
+
+// SQLSTATEs that an operator can cure, and how.
+var cures = map[string]string{
+	"42501": "let a role that may create objects migrate: GRANT CREATE ON SCHEMA (or ON DATABASE, if the schema is missing)",
+	"42P07": "a table of that name exists, but not by these migrations: choose another schema, or move the table away",
+	"42P06": "another session has made the schema at this moment: run it again",
+	"55P03": "another migration, or a worker, holds what is needed: end it, then run it again",
+	"25006": "the server is read-only: connect to the primary (target_session_attrs=read-write)",
+	"2BP01": "something else was built on the tables: drop that first",
+}
+
+// refusedSetting is how a pooler answers a search_path at the start of a session.
+const refusedSetting = "08P01"
+
+func explain(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		if pgErr.Code == refusedSetting {
+			return fmt.Errorf("%s: %w (%w)", verb, ErrPooler, pgErr)
+		}
+		if cure, ok := cures[pgErr.Code]; ok {
+			return fmt.Errorf("%s: %w; %s", verb, err, cure)
+		}
+	}
+	return fmt.Errorf("%s: %w", verb, err)
+}

@@ -1,0 +1,148 @@
+package migrations
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed *.sql
+var files embed.FS
+
+// Migration is one file of SQL.
+type Migration struct {
+	Version int64
+	// Name of the file; "" if this program has no such file.
+	Name string
+	// AppliedAt is the database's time; zero if it is not applied.
+	AppliedAt time.Time
+}
+
+// Up applies what is not applied yet and returns that, in order. A migration
+// that fails leaves nothing of itself behind, and those before it applied.
+func Up(ctx context.Context, config Config) ([]Migration, error) {
+	var applied []Migration
+	err := migrate(ctx, config, func(p *goose.Provider) error {
+		results, err := p.Up(ctx)
+		var partial *goose.PartialError
+		if errors.As(err, &partial) {
+			results = partial.Applied
+			err = fmt.Errorf("%s: %w", partial.Failed.Source.Path, partial.Err)
+		}
+		for _, r := range results {
+			applied = append(applied, Migration{Version: r.Source.Version, Name: r.Source.Path})
+		}
+		return err
+	})
+	return applied, explain("migrate up", err)
+}
+
+// Down takes the last applied migration back and returns it; nil if there is
+// none. What its tables held is lost, for the first migration every cursor.
+func Down(ctx context.Context, config Config) (*Migration, error) {
+	var undone *Migration
+	err := migrate(ctx, config, func(p *goose.Provider) error {
+		result, err := p.Down(ctx)
+		if errors.Is(err, goose.ErrNoNextVersion) {
+			return nil
+		}
+		if err == nil {
+			undone = &Migration{Version: result.Source.Version, Name: result.Source.Path}
+		}
+		return err
+	})
+	return undone, explain("migrate down", err)
+}
+
+// appliedSQL reads what the version table says. Its times have no zone: those
+// that migrate writes are in UTC.
+const appliedSQL = `/* migrations.applied */
+SELECT version_id, (extract(epoch FROM tstamp AT TIME ZONE 'UTC') * 1000000)::bigint
+FROM {table}
+WHERE is_applied AND version_id > 0
+ORDER BY version_id
+LIMIT 10000`
+
+// Status returns every migration, in order, and behind them, without a name,
+// those that only a newer version of this program knows. It changes nothing and takes no
+// lock, so it works with any role that may read the version table, on a standby
+// and through a pooler.
+func Status(ctx context.Context, config Config) ([]Migration, error) {
+	config = config.withDefaults()
+	known, err := list()
+	if err != nil {
+		return nil, explain("migrate status", err)
+	}
+	applied, err := applied(ctx, config)
+	if err != nil {
+		return nil, explain("migrate status", err)
+	}
+	for i, m := range known {
+		known[i].AppliedAt = applied[m.Version]
+		delete(applied, m.Version)
+	}
+	for _, version := range slices.Sorted(maps.Keys(applied)) {
+		known = append(known, Migration{Version: version, AppliedAt: applied[version]})
+	}
+	return known, nil
+}
+
+func applied(ctx context.Context, config Config) (map[int64]time.Time, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	connConfig, err := config.connConfig()
+	if err != nil {
+		return nil, err
+	}
+	delete(connConfig.RuntimeParams, "search_path") // not needed here, and a pooler refuses it
+	connConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	conn, err := pgx.ConnectConfig(ctx, connConfig)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(ctx)
+	at := map[int64]time.Time{}
+	var version, micros int64
+	table := pgx.Identifier{config.Schema, versionTable}.Sanitize()
+	rows, _ := conn.Query(ctx, strings.ReplaceAll(appliedSQL, "{table}", table))
+	_, err = pgx.ForEachRow(rows, []any{&version, &micros}, func() error {
+		at[version] = time.UnixMicro(micros).UTC()
+		return nil
+	})
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "42P01" {
+		return nil, nil // no version table: nothing is applied
+	}
+	return at, err
+}
+
+// list returns the embedded migrations in order.
+func list() ([]Migration, error) {
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	migrations := make([]Migration, len(names))
+	for i, name := range names {
+		number, _, _ := strings.Cut(name, "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("file %s does not begin with its number: %w", name, err)
+		}
+		migrations[i] = Migration{Version: version, Name: name}
+	}
+	return migrations, nil
+}

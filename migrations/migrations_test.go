@@ -1,0 +1,211 @@
+package migrations_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
+)
+
+func TestUp_MakesTheTablesInTheSchemaAndNowhereElse(t *testing.T) {
+	t.Parallel()
+	config := migrations.Config{ConnString: pgtest.URL(t), Schema: `Od "x"`}
+
+	applied, err := migrations.Up(t.Context(), config)
+	require.NoError(t, err)
+	require.NotEmpty(t, applied)
+	require.Equal(t, []string{"cursor", "cursor_event", "ordered_dispatcher_migration"}, tables(t, pgtest.Database(t), config.Schema))
+	require.Empty(t, tables(t, pgtest.Database(t), "public"))
+
+	again, err := migrations.Up(t.Context(), config)
+	require.NoError(t, err)
+	require.Empty(t, again)
+}
+
+func TestUp_TwoAtOnceTakeTurns(t *testing.T) {
+	t.Parallel()
+	config := migrations.Config{ConnString: pgtest.URL(t), Schema: "od"}
+	const workers = 8
+	var wg sync.WaitGroup
+	applied, errs := make([]int, workers), make([]error, workers)
+	for i := range workers {
+		wg.Go(func() {
+			var done []migrations.Migration
+			done, errs[i] = migrations.Up(t.Context(), config)
+			applied[i] = len(done)
+		})
+	}
+	wg.Wait()
+	total := 0
+	for i := range workers {
+		require.NoError(t, errs[i])
+		total += applied[i]
+	}
+	require.Equal(t, len(status(t, config)), total, "each migration is applied by exactly one")
+}
+
+func TestUp_WaitsForAnother(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Database(t)
+	config := migrations.Config{ConnString: pgtest.URL(t)}
+	other, err := pool.Acquire(t.Context())
+	require.NoError(t, err)
+	defer other.Release()
+	_, err = other.Exec(t.Context(), "SELECT pg_advisory_lock(hashtextextended('ordered-dispatcher migrate public', 0))")
+	require.NoError(t, err)
+
+	done := make(chan error, 1)
+	go func() {
+		_, err := migrations.Up(t.Context(), config)
+		done <- err
+	}()
+	require.Eventually(t, func() bool {
+		var waiting bool
+		err := pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND NOT granted "+
+			"AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()))").Scan(&waiting)
+		return err == nil && waiting
+	}, 10*time.Second, 5*time.Millisecond)
+	require.Empty(t, tables(t, pool, "public"))
+
+	_, err = other.Exec(t.Context(), "SELECT pg_advisory_unlock_all()")
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+}
+
+func TestDown_TakesBackWhatUpMade(t *testing.T) {
+	t.Parallel()
+	config := migrations.Config{ConnString: pgtest.URL(t), Schema: "od"}
+	applied, err := migrations.Up(t.Context(), config)
+	require.NoError(t, err)
+	for range applied {
+		undone, err := migrations.Down(t.Context(), config)
+		require.NoError(t, err)
+		require.NotNil(t, undone)
+	}
+	require.Equal(t, []string{"ordered_dispatcher_migration"}, tables(t, pgtest.Database(t), "od"))
+	undone, err := migrations.Down(t.Context(), config)
+	require.NoError(t, err)
+	require.Nil(t, undone)
+	_, err = migrations.Up(t.Context(), config)
+	require.NoError(t, err)
+}
+
+func TestStatus_ChangesNothing(t *testing.T) {
+	t.Parallel()
+	config := migrations.Config{ConnString: pgtest.URL(t), Schema: "od"}
+	for _, m := range status(t, config) {
+		require.Zero(t, m.AppliedAt)
+	}
+	require.Empty(t, tables(t, pgtest.Database(t), "od"))
+
+	_, err := migrations.Up(t.Context(), config)
+	require.NoError(t, err)
+	for _, m := range status(t, config) {
+		require.WithinDuration(t, time.Now(), m.AppliedAt, time.Minute)
+	}
+
+	_, err = pgtest.Database(t).Exec(t.Context(), "INSERT INTO od.ordered_dispatcher_migration (version_id, is_applied) VALUES (99999, true)")
+	require.NoError(t, err)
+	known := status(t, config)
+	last := known[len(known)-1]
+	require.EqualValues(t, 99999, last.Version)
+	require.Empty(t, last.Name, "a newer program's migration is shown, without a file")
+}
+
+func TestPrint_RunsWithAnyTool(t *testing.T) {
+	t.Parallel()
+	var sql bytes.Buffer
+	require.NoError(t, migrations.Print(&sql, "od"))
+	require.NotContains(t, sql.String(), "+goose")
+	require.NotContains(t, sql.String(), "DROP TABLE")
+
+	pool := pgtest.Database(t)
+	_, err := pool.Exec(t.Context(), sql.String(), pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+	require.Equal(t, []string{"cursor", "cursor_event"}, tables(t, pool, "od"))
+
+	_, err = migrations.Up(t.Context(), migrations.Config{ConnString: pgtest.URL(t), Schema: "od"})
+	require.ErrorContains(t, err, "but not by these migrations")
+}
+
+func TestUp_RefusesAPooler(t *testing.T) {
+	t.Parallel()
+	// This PgBouncer drops the search_path; others refuse it.
+	pooler := pgtest.PgBouncer(t, pgtest.URL(t))
+	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: pooler})
+	require.ErrorIs(t, err, migrations.ErrPooler)
+	require.Empty(t, tables(t, pgtest.Database(t), "public"))
+}
+
+func TestStatus_WorksThroughAPooler(t *testing.T) {
+	t.Parallel()
+	require.NotEmpty(t, status(t, migrations.Config{ConnString: pgtest.PgBouncer(t, pgtest.URL(t))}))
+}
+
+func TestUp_SaysTheCure(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Database(t)
+	role := "od_" + strings.ToLower(rand.Text())
+	_, err := pool.Exec(t.Context(), "CREATE ROLE "+role)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := pool.Exec(context.Background(), "DROP ROLE "+role)
+		require.NoError(t, err)
+	})
+	address, err := url.Parse(pgtest.URL(t))
+	require.NoError(t, err)
+	query := address.Query()
+	query.Set("role", role)
+	address.RawQuery = query.Encode()
+
+	_, err = migrations.Up(t.Context(), migrations.Config{ConnString: address.String(), Schema: "od"})
+	require.ErrorContains(t, err, "GRANT CREATE ON SCHEMA")
+}
+
+func TestUp_NeverShowsAPassword(t *testing.T) {
+	t.Parallel()
+	for _, conn := range []string{
+		"postgres://me:canary/9@localhost/x",
+		"postgres://me:can ary@localhost:port/x",
+		"host=localhost password='canary port=x",
+		"canary",
+	} {
+		_, err := migrations.Up(t.Context(), migrations.Config{ConnString: conn})
+		require.ErrorContains(t, err, "percent-encode")
+		require.NotContains(t, err.Error(), "canary")
+		require.NotContains(t, err.Error(), "ary@")
+	}
+}
+
+func TestUp_RefusesALongSchema(t *testing.T) {
+	t.Parallel()
+	_, err := migrations.Up(t.Context(), migrations.Config{Schema: string(bytes.Repeat([]byte("x"), 64))})
+	require.ErrorContains(t, err, "63 bytes")
+}
+
+func status(t *testing.T, config migrations.Config) []migrations.Migration {
+	t.Helper()
+	known, err := migrations.Status(t.Context(), config)
+	require.NoError(t, err)
+	return known
+}
+
+func tables(t *testing.T, pool *pgxpool.Pool, schema string) []string {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), "SELECT tablename::text FROM pg_catalog.pg_tables WHERE schemaname = $1 ORDER BY tablename", schema)
+	require.NoError(t, err)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	return names
+}
