@@ -1,0 +1,53 @@
+package pgtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
+)
+
+// packages names what to install for a program, where it is not called like the program.
+var packages = map[string]string{
+	"pgbench":       "postgresql",
+	"pg_basebackup": "postgresql",
+	"pg_ctl":        "postgresql",
+	"psql":          "postgresql-client",
+}
+
+// Require returns the path of a program, looked for in PATH and where PostgreSQL and daemons are installed. Without
+// it the test is skipped, but where CI is set it fails: a test that silently no longer runs protects nothing.
+func Require(t testing.TB, program string) string {
+	t.Helper()
+	path, ok := lookUp(program)
+	if ok {
+		return path
+	}
+	name := program
+	if packaged, ok := packages[program]; ok {
+		name = packaged
+	}
+	const message = "this test needs %s, which is not on this machine; install it (on Debian: apt-get install %s)"
+	if os.Getenv("CI") != "" {
+		t.Fatalf(message, program, name)
+	}
+	t.Skipf(message, program, name)
+	return ""
+}
+
+// lookUp prefers PATH. Of several PostgreSQL installations the last by name is taken, which is the newest of Debian's.
+func lookUp(program string) (string, bool) {
+	if path, err := exec.LookPath(program); err == nil {
+		return path, true
+	}
+	dirs := slices.Concat([]string{"/usr/sbin", "/usr/local/sbin"}, pglocal.BinDirs())
+	for _, dir := range slices.Backward(dirs) {
+		if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
+			return path, true
+		}
+	}
+	return "", false
+}

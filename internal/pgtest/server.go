@@ -1,0 +1,76 @@
+package pgtest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
+)
+
+// Settings are those of the shared server: room for many tests at once.
+func Settings() map[string]string {
+	return map[string]string{
+		"max_connections":           "200",
+		"max_prepared_transactions": "64",
+	}
+}
+
+// shared returns the address of the server that this test binary's databases live on. A server that it starts ends
+// with the process.
+var shared = sync.OnceValues(func() (string, error) {
+	if address := os.Getenv("DATABASE_URL"); address != "" {
+		return address, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*timeout)
+	defer cancel()
+	server, err := pglocal.Start(ctx, pglocal.Config{Settings: Settings(), Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+	if err != nil {
+		return "", fmt.Errorf("start the shared test server: %w", err)
+	}
+	return server.URL(), nil
+})
+
+// Server starts a server for this test alone, with settings over those of the shared server, and removes it when the
+// test ends. It is a local one even where DATABASE_URL is set. If the test failed, the end of its log is shown.
+func Server(t testing.TB, settings map[string]string) *pglocal.Server {
+	t.Helper()
+	all := Settings()
+	maps.Copy(all, settings)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*timeout)
+	defer cancel()
+	server, err := pglocal.Start(ctx, pglocal.Config{Settings: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, "server", server) })
+	return server
+}
+
+// Standby starts a standby of a server, removed when the test ends. The server is restarted on the way.
+func Standby(t testing.TB, primary *pglocal.Server) *pglocal.Server {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	standby, err := primary.Standby(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, "standby", standby) })
+	return standby
+}
+
+func stop(t testing.TB, name string, server *pglocal.Server) {
+	if t.Failed() {
+		t.Logf("the end of the %s's log:\n%s", name, server.LogTail())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if err := server.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
