@@ -2,9 +2,15 @@ package table
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // Lag is what stands behind a position, delivered or not.
@@ -29,9 +35,130 @@ type Writer struct {
 	Since time.Time
 }
 
-// Lag counts what stands behind a position.
-func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) { return Lag{}, errStub }
+// MaxLagRecords bounds the count of Lag, which reads that many index entries.
+const MaxLagRecords = 100_000
+
+const lagSQL = `/* source.lag */
+SELECT count(*), %s
+FROM (
+	SELECT %s AS at
+	FROM %s AS t
+	WHERE %s
+	ORDER BY %s
+	LIMIT %d
+) waiting`
+
+// Lag counts what stands behind a position, by index range.
+func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.current(ctx)
+	if err != nil {
+		return Lag{}, err
+	}
+	age, at := "0::bigint", "1"
+	if l.at != "" {
+		age, at = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint - min(at)", l.micros("t."+quote(l.at))
+	}
+	var args [][]byte
+	if after != "" {
+		k, err := l.kind.parse(after)
+		if err != nil {
+			return Lag{}, processor.Permanent(err)
+		}
+		args = l.arguments(k)
+	}
+	sql := fmt.Sprintf(lagSQL, age, at, l.sql(), l.behind(s.config, after == ""), strings.Join(l.orderBy(s.config), ", "), MaxLagRecords)
+	var lag Lag
+	err = s.readOnly(ctx, func(tx pgx.Tx) error {
+		result := tx.Conn().PgConn().ExecParams(ctx, sql, args, nil, nil, nil).Read()
+		if result.Err != nil {
+			return result.Err
+		}
+		if lag.Records, err = strconv.ParseInt(string(result.Rows[0][0]), 10, 64); err != nil {
+			return err
+		}
+		age, _ := strconv.ParseInt(string(result.Rows[0][1]), 10, 64) // NULL without records
+		lag.Age = max(0, time.Duration(age)*time.Microsecond)
+		return nil
+	})
+	if err != nil {
+		s.distrust(err)
+		return Lag{}, fmt.Errorf("count the lag of %s: %w", l.name(), lasting(err))
+	}
+	return lag, nil
+}
+
+// readOnly runs f in a transaction with the settings of a read.
+func (s *Source) readOnly(ctx context.Context, f func(pgx.Tx) error) error {
+	options := pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadOnly}
+	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, settingsSQL); err != nil {
+			return err
+		}
+		return f(tx)
+	})
+}
+
+// holdersSQL names the sessions behind the transactions that statement 2 of the
+// fence finds. xact_start is hidden from roles without pg_read_all_stats.
+const holdersSQL = `
+SELECT DISTINCT
+	coalesce(l.pid, 0),
+	coalesce(p.gid, ''),
+	coalesce(a.application_name, ''),
+	coalesce(a.usename::text, p.owner::text, ''),
+	coalesce(a.xact_start, p.prepared)
+FROM pg_locks l
+LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+LEFT JOIN pg_prepared_xacts p ON l.pid IS NULL AND p.transaction::text = split_part(l.virtualtransaction, '/', 2)
+WHERE l.granted
+	AND l.pid IS DISTINCT FROM pg_backend_pid()
+	AND %s
+ORDER BY 5 NULLS LAST, 1
+LIMIT 100`
+
+const tableHolders = `l.locktype = 'relation'
+	AND l.mode = 'RowExclusiveLock'
+	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	AND l.relation IN (SELECT oid FROM tree)`
+
+const allHolders = `(l.locktype = 'virtualxid' AND l.mode = 'ExclusiveLock' OR l.pid IS NULL AND p.database = current_database())
+	AND (l.pid IS NULL OR a.datname = current_database() AND a.usesysid IS NOT NULL)
+	AND coalesce(a.application_name, '') <> '` + applicationRead + `'
+	AND NOT starts_with(coalesce(a.application_name, ''), '` + cursor.ApplicationLease + `')`
 
 // Writers returns the transactions that the fence waits for at this moment,
-// oldest first, at most 100.
-func (s *Source) Writers(ctx context.Context) ([]Writer, error) { return nil, errStub }
+// oldest first, at most 100. Those that begin and end quickly come and go.
+func (s *Source) Writers(ctx context.Context) ([]Writer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sql := fmt.Sprintf("/* source.holders */"+treeSQL+holdersSQL, l.oid, tableHolders)
+	if l.stamp == stampAtStart {
+		sql = fmt.Sprintf("/* source.holders */"+treeSQL+holdersSQL, l.oid, allHolders)
+	}
+	var writers []Writer
+	err = s.readOnly(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, sql, pgx.QueryExecModeExec)
+		if err != nil {
+			return err
+		}
+		writers, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (w Writer, err error) {
+			var since *time.Time
+			err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since)
+			if since != nil {
+				w.Since = *since
+			}
+			return w, err
+		})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the writers of %s: %w", l.name(), err)
+	}
+	return writers, nil
+}

@@ -2,8 +2,9 @@ package table
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -11,30 +12,100 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-var errStub = errors.New("stub")
+// inspectInterval is how long what the catalog said is relied on. A default that
+// is changed under a running source is noticed within it.
+const inspectInterval = time.Minute
 
-// Source reads the records of one table. It is for one reader at a time.
+// Source reads the records of one table (processor.Source). It keeps the bounds
+// of the writers it has seen, so it is read regularly, also when idle.
 type Source struct {
 	pool   *pgxpool.Pool
 	config Config
+
+	mu     sync.Mutex
+	layout *layout // nil: to be inspected
+	fence  fence
+	fenced fenced
+	rows   int // that fit into MaxBytes, as far as is known; 0 = not known
+	warned map[Finding]bool
 }
 
-// New returns the source that config describes. It touches no database yet.
+// New returns the source that config describes. It touches no database yet: a
+// table that cannot be read in order is refused by Read and found by Inspect.
+// Each read takes one connection of the pool.
 func New(pool *pgxpool.Pool, config Config) (*Source, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	return &Source{pool: pool, config: config}, nil
+	return &Source{pool: pool, config: config, warned: map[Finding]bool{}}, nil
 }
 
-// Read returns records after a position (processor.Source).
-func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (processor.Page, error) {
-	return processor.Page{}, errStub
+// current returns the layout, inspecting the table if it was not, or not lately.
+// The caller holds mu.
+func (s *Source) current(ctx context.Context) (*layout, error) {
+	if s.layout != nil && time.Since(s.layout.inspected) < inspectInterval {
+		return s.layout, nil
+	}
+	l, findings, err := s.inspect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.layout = l
+	if l == nil {
+		return nil, refusal(findings)
+	}
+	for _, f := range findings {
+		if !s.warned[f] {
+			s.warned[f] = true
+			s.config.Logger.Warn("source table: "+f.Problem, "cure", f.Cure)
+		}
+	}
+	if now := (fenced{l.oid, l.stamp, l.sequence}); s.fenced != now {
+		s.fence, s.fenced = fence{}, now // its bounds were those of other locks
+	}
+	return l, nil
 }
 
-// Inspect finds what breaks or weakens a promise, worst first.
-func (s *Source) Inspect(ctx context.Context) ([]Finding, error) { return nil, errStub }
+// fenced is what the bounds of a fence are about.
+type fenced struct {
+	table    uint32
+	stamp    stamp
+	sequence uint32
+}
 
-// End returns the position behind everything stamped so far (processor.Ender).
-func (s *Source) End(ctx context.Context) (cursor.Position, error) { return "", errStub }
+// refusal is all that stands against a table, as one error. It will not pass by
+// itself.
+func refusal(findings []Finding) error {
+	var all error
+	for _, f := range findings {
+		if f.Severity != Refuse {
+			continue
+		}
+		if all == nil {
+			all = fmt.Errorf("%s", f)
+		} else {
+			all = fmt.Errorf("%w; %s", all, f)
+		}
+	}
+	return processor.Permanent(all)
+}
+
+// End returns the position behind everything stamped so far: what is stamped
+// from now on follows it, and what an open transaction stamped before does not.
+func (s *Source) End(ctx context.Context) (cursor.Position, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.current(ctx)
+	if err != nil {
+		return "", err
+	}
+	r, err := s.flush(ctx, l, "", 0)
+	if err != nil {
+		return "", fmt.Errorf("find the end of %s: %w", l.name(), err)
+	}
+	if l.ordersByTime() {
+		return l.kind.position(key{at: r.sample.mark, id: l.kind.lowestID()})
+	}
+	return l.kind.position(key{id: fmt.Sprint(r.sample.mark)})
+}

@@ -1,0 +1,212 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// catalog is what the server says about the table, as it is at this moment.
+type catalog struct {
+	oid       uint32
+	schema    string
+	table     string
+	relkind   string // r, p, v, m, f …
+	standby   bool
+	hidesRows bool // row-level security is active for our role
+	timeZone  string
+	role      string
+	published bool // by a subscription of this database: rows with stamps made elsewhere
+
+	members []member // the table, its partitions and the tables that inherit from it
+	columns map[string]column
+	indexes []index
+}
+
+// member is one table of the tree, with the default of the order column there.
+type member struct {
+	Name       string
+	Kind       string
+	AtDefault  *string // as pg_get_expr prints it
+	AtIdentity string
+}
+
+type column struct {
+	Name     string
+	Type     string // of the base type, as format_type prints it
+	Typmod   int32  // -1 = none
+	NotNull  bool
+	Readable bool
+}
+
+// index is a valid index of the table: what it begins with.
+type index struct {
+	Columns   []string // key columns, "" for an expression
+	C         []bool   // whether a column is sorted under COLLATE "C"
+	Unique    bool
+	Partial   bool
+	Direction []bool // descending
+}
+
+// sequence makes the ids.
+type sequence struct {
+	OID       uint32
+	Name      string
+	Cache     int64
+	Increment int64
+	Cycle     bool
+	Readable  bool
+}
+
+// errNoTable: the name means nothing.
+var errNoTable = errors.New("no such table")
+
+const tableSQL = `/* source.catalog.table */
+SELECT
+	c.oid, n.nspname, c.relname, c.relkind::text,
+	pg_is_in_recovery(),
+	row_security_active(c.oid),
+	current_setting('TimeZone'),
+	current_user::text,
+	EXISTS (SELECT 1 FROM pg_subscription_rel WHERE srrelid = c.oid)
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid = to_regclass($1)`
+
+const membersSQL = treeSQL + `
+SELECT tree.oid::regclass::text, c.relkind::text, pg_get_expr(d.adbin, d.adrelid), coalesce(a.attidentity::text, '')
+FROM tree
+JOIN pg_class c ON c.oid = tree.oid
+LEFT JOIN pg_attribute a ON a.attrelid = tree.oid AND a.attname = $1 AND NOT a.attisdropped
+LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+ORDER BY tree.oid
+LIMIT 100000`
+
+const columnsSQL = `/* source.catalog.columns */
+SELECT
+	a.attname::text,
+	format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL),
+	CASE WHEN t.typbasetype = 0 THEN a.atttypmod ELSE t.typtypmod END,
+	a.attnotnull OR t.typnotnull,
+	has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+FROM pg_attribute a
+JOIN pg_type t ON t.oid = a.atttypid
+WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum
+LIMIT 2000`
+
+const indexesSQL = `/* source.catalog.indexes */
+SELECT
+	array_agg(coalesce(a.attname::text, '') ORDER BY k.n),
+	array_agg(coalesce(co.collname IN ('C', 'POSIX'), false) ORDER BY k.n),
+	i.indisunique,
+	i.indpred IS NOT NULL,
+	array_agg(i.indoption[k.n - 1] & 1 = 1 ORDER BY k.n)
+FROM pg_index i
+CROSS JOIN LATERAL generate_series(1, i.indnkeyatts) k (n)
+JOIN pg_class c ON c.oid = i.indexrelid
+JOIN pg_am m ON m.oid = c.relam AND m.amname = 'btree'
+LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1] AND a.attnum > 0
+LEFT JOIN pg_collation co ON co.oid = i.indcollation[k.n - 1]
+WHERE i.indrelid = $1 AND i.indisvalid
+GROUP BY i.indexrelid, i.indisunique, i.indpred IS NOT NULL
+LIMIT 1000`
+
+// sequencesSQL finds the sequences that the id column of any member takes its
+// values from: by identity, or by a default.
+const sequencesSQL = treeSQL + `, found AS (
+	SELECT d.objid AS oid
+	FROM tree
+	JOIN pg_attribute a ON a.attrelid = tree.oid AND a.attname = $1 AND NOT a.attisdropped
+	JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+		AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum AND d.deptype = 'i'
+	UNION
+	SELECT d.refobjid
+	FROM tree
+	JOIN pg_attribute a ON a.attrelid = tree.oid AND a.attname = $1 AND NOT a.attisdropped
+	JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+	JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid AND d.refclassid = 'pg_class'::regclass
+)
+SELECT s.seqrelid, s.seqrelid::regclass::text, s.seqcache, s.seqincrement, s.seqcycle,
+	has_sequence_privilege(s.seqrelid, 'SELECT')
+FROM found
+JOIN pg_sequence s ON s.seqrelid = found.oid
+ORDER BY s.seqrelid
+LIMIT 100`
+
+// readCatalog reads what the server says about the table. conn is inside a
+// transaction of its own.
+func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence, error) {
+	parts, _ := parseName(c.Table)
+	cat := &catalog{columns: map[string]column{}}
+	err := tx.QueryRow(ctx, tableSQL, pgx.QueryExecModeExec, pgx.Identifier(parts).Sanitize()).Scan(
+		&cat.oid, &cat.schema, &cat.table, &cat.relkind,
+		&cat.standby, &cat.hidesRows, &cat.timeZone, &cat.role, &cat.published)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil, errNoTable
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	orderColumn := c.Columns.ID
+	if c.Order == CreatedAt {
+		orderColumn = c.Columns.CreatedAt
+	}
+	names, _ := parseName(orderColumn)
+	if cat.members, err = collect[member](ctx, tx, fmt.Sprintf(membersSQL, cat.oid), names[0]); err != nil {
+		return nil, nil, err
+	}
+	columns, err := collect[column](ctx, tx, columnsSQL, cat.oid)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, column := range columns {
+		cat.columns[column.Name] = column
+	}
+	if cat.indexes, err = collect[index](ctx, tx, indexesSQL, cat.oid); err != nil {
+		return nil, nil, err
+	}
+	if c.Order != ID {
+		return cat, nil, nil
+	}
+	sequences, err := collect[sequence](ctx, tx, fmt.Sprintf(sequencesSQL, cat.oid), names[0])
+	return cat, sequences, err
+}
+
+func collect[T any](ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]T, error) {
+	rows, err := tx.Query(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+}
+
+// elsewhereSQL finds a table of that name that was missed: in another schema,
+// or spelled with capitals.
+const elsewhereSQL = `/* source.catalog.elsewhere */
+SELECT format('%I.%I', n.nspname, c.relname)
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE lower(c.relname) = lower($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT LIKE 'pg\_%'
+ORDER BY 1
+LIMIT 3`
+
+// missingTable says what the name should perhaps have been.
+func missingTable(ctx context.Context, tx pgx.Tx, c Config) Finding {
+	parts, _ := parseName(c.Table)
+	finding := Finding{Refuse, fmt.Sprintf("table %s does not exist", c.Table), "create it, or name another in source.table"}
+	rows, err := tx.Query(ctx, elsewhereSQL, pgx.QueryExecModeExec, parts[len(parts)-1])
+	if err != nil {
+		return finding
+	}
+	if names, err := pgx.CollectRows(rows, pgx.RowTo[string]); err == nil && len(names) > 0 {
+		finding.Cure = "write source.table as " + strings.Join(names, " or ") + ", with the double quotes"
+		if !strings.Contains(strings.Join(names, ""), `"`) {
+			finding.Cure = "write source.table as " + strings.Join(names, " or ")
+		}
+	}
+	return finding
+}

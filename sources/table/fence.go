@@ -1,0 +1,83 @@
+package table
+
+import "math"
+
+// unbounded is the bound of a writer whose earliest stamp is not known.
+const unbounded int64 = math.MinInt64
+
+// writer is a transaction seen in one sample.
+type writer struct {
+	// id is its virtual transaction; a prepared transaction has another one than
+	// the session that prepared it had.
+	id       string
+	prepared bool
+}
+
+// sample is what one read saw, in the order in which it was seen.
+type sample struct {
+	// server tells one run of a server from another, whose clock and
+	// transactions are not to be compared.
+	server string
+	// mark is what any stamp made later exceeds: microseconds since 1970, or the
+	// last value of the sequence.
+	mark    int64
+	writers []writer
+}
+
+// fence computes the read bound from one sample after another. The zero value
+// has seen none.
+type fence struct {
+	last   sample
+	bounds map[string]int64
+}
+
+// next takes a sample and returns the bound: what is stamped below it, and is
+// not yet visible, does not exist. Unbounded means that nothing is known to be
+// complete: a writer was there before the first sample.
+//
+// A writer first seen in this sample took its lock after the last one, so its
+// stamps exceed that one's mark. It keeps this bound while it is seen without a
+// break. A transaction that was prepared since then is a new name for one of
+// the writers that are gone, or began and was prepared in between: it has the
+// lowest bound of all these.
+func (f *fence) next(s sample) int64 {
+	known := f.bounds != nil && f.last.server == s.server
+	floor := min(f.last.mark, s.mark) // a clock may step back
+	lowest := floor
+	if known {
+		lowest = min(floor, f.lowestGone(s.writers))
+	}
+	bounds := make(map[string]int64, len(s.writers))
+	result := s.mark
+	for _, w := range s.writers {
+		bound, seen := f.bounds[w.id]
+		switch {
+		case !known:
+			bound = unbounded
+		case seen:
+		case w.prepared:
+			bound = lowest
+		default:
+			bound = floor
+		}
+		bounds[w.id] = bound
+		result = min(result, bound)
+	}
+	f.last, f.bounds = s, bounds
+	return result
+}
+
+// lowestGone is the lowest bound of the writers that are no longer there.
+func (f *fence) lowestGone(writers []writer) int64 {
+	here := make(map[string]bool, len(writers))
+	for _, w := range writers {
+		here[w.id] = true
+	}
+	lowest := int64(math.MaxInt64)
+	for id, bound := range f.bounds {
+		if !here[id] {
+			lowest = min(lowest, bound)
+		}
+	}
+	return lowest
+}

@@ -1,0 +1,171 @@
+package table
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// stamp says when the order column's value is made, and so which transactions
+// may still commit a row below a mark.
+type stamp int
+
+const (
+	// stampAfterLock: clock_timestamp() or nextval(), evaluated after the
+	// inserter has locked the table. Only holders of that lock matter.
+	stampAfterLock stamp = iota
+	// stampAtStart: now() and its kin, the start of the transaction or of its
+	// statement, before any lock. Every open transaction matters.
+	stampAtStart
+	// stampElsewhere: no default, or the application's clock. Only the latency
+	// protects.
+	stampElsewhere
+)
+
+// layout is a table as the catalog describes it, resolved once to an oid.
+type layout struct {
+	oid       uint32
+	schema    string
+	table     string
+	kind      kind
+	idType    string // a type that the server can cast to
+	at        string // column created_at, "" if it is not read
+	atType    string
+	stamp     stamp
+	rounding  time.Duration // what a stamp of low precision may be off by
+	sequence  uint32        // oid; order ID only
+	bytea     bool          // the payload column holds bytes
+	inspected time.Time
+}
+
+// name is the table's name for people and dedup keys.
+func (l *layout) name() string { return l.schema + "." + l.table }
+
+// sql is the table's name for statements.
+func (l *layout) sql() string { return pgx.Identifier{l.schema, l.table}.Sanitize() }
+
+func (l *layout) ordersByTime() bool { return l.kind != kindInt }
+
+// slack is what stays between the mark and the fence.
+func (l *layout) slack(c Config) time.Duration {
+	if !l.ordersByTime() {
+		return 0
+	}
+	latency := c.Latency
+	if latency == 0 {
+		latency = defaultLatency
+		if l.stamp == stampAtStart {
+			latency = defaultTxLatency
+		}
+	}
+	return latency + l.rounding
+}
+
+// quote quotes a column named as in SQL; validate has seen that it parses.
+func quote(column string) string {
+	parts, _ := parseName(column)
+	return pgx.Identifier(parts).Sanitize()
+}
+
+// orderBy lists the parts of the position, qualified: after SELECT id::text, a
+// bare ORDER BY id would sort by the text.
+func (l *layout) orderBy(c Config) []string {
+	id := "t." + quote(c.Columns.ID)
+	if l.kind == kindAtText {
+		id += ` COLLATE "C"`
+	}
+	if !l.ordersByTime() {
+		return []string{id}
+	}
+	return []string{"t." + quote(l.at), id}
+}
+
+// behind is the condition of standing behind a position, whose parts are $1 and
+// $2; without them, all records. A created_at of infinity stands behind every
+// time and so is never read; Inspect names it.
+func (l *layout) behind(c Config, fromStart bool) string {
+	var conditions []string
+	order := strings.Join(l.orderBy(c), ", ")
+	switch {
+	case fromStart:
+	case l.ordersByTime():
+		conditions = append(conditions, fmt.Sprintf("(%s) > ($1::%s, $2::%s)", order, l.atType, l.idType))
+	default:
+		conditions = append(conditions, fmt.Sprintf("%s > $1::%s", order, l.idType))
+	}
+	if l.ordersByTime() {
+		conditions = append(conditions, fmt.Sprintf("t.%s < 'infinity'", quote(l.at)))
+	}
+	if c.Where != "" {
+		conditions = append(conditions, "(\n"+c.Where+"\n)") // a newline ends a comment
+	}
+	if len(conditions) == 0 {
+		return "true"
+	}
+	return strings.Join(conditions, "\n\tAND ")
+}
+
+// arguments are the values of $1 and $2 in behind.
+func (l *layout) arguments(k key) [][]byte {
+	if !l.ordersByTime() {
+		return [][]byte{[]byte(k.id)}
+	}
+	return [][]byte{[]byte(time.UnixMicro(k.at).UTC().Format("2006-01-02 15:04:05.000000+00")), []byte(k.id)}
+}
+
+// Columns of a read, in this order.
+const (
+	colAt = iota
+	colID
+	colKey
+	colType
+	colHeaders
+	colPayload
+)
+
+// readSQL reads the records behind a position by index range: in the columns'
+// own types, at most limit, each part of the position in the order.
+func (l *layout) readSQL(c Config, fromStart bool, limit int) string {
+	at := "NULL"
+	if l.at != "" {
+		at = fmt.Sprintf("CASE WHEN isfinite(t.%[1]s) THEN %[2]s END", quote(l.at), l.micros("t."+quote(l.at)))
+	}
+	optional := func(column string) string {
+		if column == "" {
+			return "NULL"
+		}
+		return "t." + quote(column) + "::text"
+	}
+	payload := "row_to_json(t)"
+	if c.Columns.Payload != "" {
+		payload = optional(c.Columns.Payload)
+	}
+	if l.bytea {
+		payload = "t." + quote(c.Columns.Payload)
+	}
+	return fmt.Sprintf(`/* source.read */
+SELECT
+	%s,
+	t.%s::text,
+	%s,
+	%s,
+	%s,
+	%s
+FROM %s AS t
+WHERE %s
+ORDER BY %s
+LIMIT %d`,
+		at, quote(c.Columns.ID), optional(c.Columns.Key), optional(c.Columns.Type), optional(c.Columns.Headers), payload,
+		l.sql(), l.behind(c, fromStart), strings.Join(l.orderBy(c), ", "), limit)
+}
+
+// micros is a time as microseconds since 1970. A timestamp without time zone is
+// taken as UTC: Inspect refuses any other.
+func (l *layout) micros(expression string) string {
+	if l.atType == "timestamp" {
+		expression += " AT TIME ZONE 'UTC'"
+	}
+	return fmt.Sprintf("(extract(epoch FROM %s) * 1000000)::bigint", expression)
+}

@@ -1,0 +1,139 @@
+package table
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// kind tags the positions of one order over one family of ids. Positions of
+// different kinds must not be compared, and so begin differently.
+type kind string
+
+const (
+	kindAtInt  kind = "at.int"  // created_at, then smallint, integer or bigint
+	kindAtUUID kind = "at.uuid" // created_at, then uuid
+	kindAtText kind = "at.text" // created_at, then text as bytes
+	kindInt    kind = "int"     // smallint, integer or bigint alone
+)
+
+// key is what a position is made of, by value.
+type key struct {
+	at int64  // microseconds since 1970; unused in kindInt
+	id string // as the server prints it
+}
+
+const (
+	atLayout = "2006-01-02T15:04:05.000000Z"
+	intWidth = 20
+)
+
+// The times that atLayout prints in a fixed width.
+var (
+	minAt = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+	maxAt = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC).UnixMicro()
+)
+
+// position mints the position of a key: tag, time and id, each of fixed width
+// (a text id comes last), so that bytes sort as records do.
+func (k kind) position(key key) (cursor.Position, error) {
+	b := make([]byte, 0, len(k)+len(atLayout)+len(key.id)+intWidth+2)
+	b = append(append(b, k...), ':')
+	if k != kindInt {
+		if key.at < minAt || key.at > maxAt {
+			return "", fmt.Errorf("its created_at lies outside the years 1 to 9999")
+		}
+		b = append(time.UnixMicro(key.at).UTC().AppendFormat(b, atLayout), '/')
+	}
+	if k == kindAtInt || k == kindInt {
+		var err error
+		if b, err = appendInt(b, key.id); err != nil {
+			return "", err
+		}
+	} else {
+		b = append(b, key.id...)
+	}
+	return cursor.Position(b), nil
+}
+
+// appendInt prints any 64-bit integer in 20 bytes that sort as numbers do: '-'
+// comes before '0', and a negative number counts up from the smallest.
+func appendInt(b []byte, id string) ([]byte, error) {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("parse its id: %w", err)
+	}
+	width := intWidth
+	if n < 0 {
+		b, width, n = append(b, '-'), intWidth-1, n-math.MinInt64
+	}
+	digits := strconv.AppendInt(nil, n, 10)
+	for range width - len(digits) {
+		b = append(b, '0')
+	}
+	return append(b, digits...), nil
+}
+
+// parse reads a position that this kind minted.
+func (k kind) parse(p cursor.Position) (key, error) {
+	tag, rest, _ := strings.Cut(string(p), ":")
+	if kind(tag) != k {
+		return key{}, fmt.Errorf("position %q does not belong to this source, whose positions begin with %q: "+
+			"its table, order or id type is not what the cursor was advanced with; "+
+			"put the configuration back, or name the process anew", p, string(k)+":")
+	}
+	malformed := fmt.Errorf("position %q is malformed: a position begins with %q", p, string(k.example()))
+	var result key
+	if k != kindInt {
+		at, id, ok := strings.Cut(rest, "/")
+		t, err := time.Parse(atLayout, at)
+		if !ok || err != nil {
+			return key{}, malformed
+		}
+		result.at, rest = t.UnixMicro(), id
+	}
+	if k == kindAtText || k == kindAtUUID {
+		result.id = rest
+		return result, nil
+	}
+	n, ok := parseInt(rest)
+	if !ok {
+		return key{}, malformed
+	}
+	result.id = strconv.FormatInt(n, 10)
+	return result, nil
+}
+
+func parseInt(text string) (int64, bool) {
+	if len(text) != intWidth {
+		return 0, false
+	}
+	if text[0] == '-' {
+		n, err := strconv.ParseUint(text[1:], 10, 63)
+		return int64(n) + math.MinInt64, err == nil
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	return int64(n), err == nil
+}
+
+// example is a position of this kind, for messages.
+func (k kind) example() cursor.Position {
+	p, _ := k.position(key{at: minAt, id: k.lowestID()})
+	return p
+}
+
+// lowestID is the id before which none sorts.
+func (k kind) lowestID() string {
+	switch k {
+	case kindAtUUID:
+		return "00000000-0000-0000-0000-000000000000"
+	case kindAtText:
+		return ""
+	default:
+		return strconv.Itoa(math.MinInt64)
+	}
+}
