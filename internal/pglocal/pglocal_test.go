@@ -248,11 +248,9 @@ func TestStart_AsOrdinaryUser(t *testing.T) {
 	dir, err := throwaway.New(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dir.Close(context.Background())) })
-	self, err := os.ReadFile(os.Args[0])
-	require.NoError(t, err)
-	require.NoError(t, dir.WriteFile("self", self))
-	_, err = dir.Run(t.Context(), "chmod", "u+x", dir.Path("self"))
-	require.NoError(t, err)
+	// By cp: a file that this process had open for writing may be "busy" while another test forks.
+	require.NoError(t, exec.Command("cp", os.Args[0], dir.Path("self")).Run())
+	require.NoError(t, exec.Command("chmod", "755", dir.Path("self")).Run())
 
 	out, err := dir.Run(t.Context(), dir.Path("self"), "-test.v", "-test.run=^TestStopImmediate_")
 	require.NoError(t, err)

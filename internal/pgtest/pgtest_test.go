@@ -103,6 +103,7 @@ func TestServer_CanBeStoppedAndRestarted(t *testing.T) {
 	pool := Pool(t, server.URL(), PoolConfig{})
 	require.Equal(t, "20", query(t, pool, "SHOW max_connections"))
 	require.Equal(t, "64", query(t, pool, "SHOW max_prepared_transactions"))
+	require.Equal(t, "on", query(t, pool, "SHOW fsync"))
 	require.NoError(t, server.StopImmediate(t.Context()))
 	require.Error(t, pool.Ping(t.Context()))
 	require.NoError(t, server.Restart(t.Context()))

@@ -12,8 +12,15 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
 )
 
-// Settings are those of the shared server: room for many tests at once.
+// Settings are those of the shared server: room for many tests at once, and no syncing to disk, since nobody pulls
+// this machine's plug to see what a test's rows do then.
 func Settings() map[string]string {
+	settings := roomy()
+	settings["fsync"] = "off"
+	return settings
+}
+
+func roomy() map[string]string {
 	return map[string]string{
 		"max_connections":           "200",
 		"max_prepared_transactions": "64",
@@ -35,11 +42,12 @@ var shared = sync.OnceValues(func() (string, error) {
 	return server.URL(), nil
 })
 
-// Server starts a server for this test alone, with settings over those of the shared server, and removes it when the
-// test ends. It is a local one even where DATABASE_URL is set. If the test failed, the end of its log is shown.
+// Server starts a server for this test alone and removes it when the test ends. It differs from the shared one in the
+// settings given and in that it syncs to disk. It is a local one even where DATABASE_URL is set. If the test failed,
+// the end of its log is shown.
 func Server(t testing.TB, settings map[string]string) *pglocal.Server {
 	t.Helper()
-	all := Settings()
+	all := roomy()
 	maps.Copy(all, settings)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*timeout)
 	defer cancel()
