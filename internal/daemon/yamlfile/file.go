@@ -1,0 +1,128 @@
+package yamlfile
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// File is a parsed file.
+type File struct {
+	name    string
+	lines   []string
+	env     Environment
+	root    ast.Node
+	anchors map[string]ast.Node
+	hidden  map[*token.Token]bool // scalars that no fault may show
+	faults  []Fault
+}
+
+// Parse reads the text of the file called name, with references into env. A
+// file that is no YAML has that fault only.
+func Parse(name string, text []byte, env Environment) *File {
+	source := strings.TrimPrefix(string(text), "\ufeff")
+	f := &File{name: name, lines: strings.Split(source, "\n"), env: env, anchors: map[string]ast.Node{}}
+	if at := strings.IndexFunc(source, isMark); at >= 0 {
+		line := strings.Count(source[:at], "\n") + 1
+		f.faultAt(line, 1, "", "the line has a private-use character of Unicode: remove it")
+		return f
+	}
+	parsed, err := parser.ParseBytes([]byte(markReferences(source)), 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		f.syntaxFault(err)
+		return f
+	}
+	f.setRoot(parsed)
+	return f
+}
+
+func (f *File) setRoot(parsed *ast.File) {
+	var docs []ast.Node
+	for _, doc := range parsed.Docs {
+		if doc.Body != nil {
+			docs = append(docs, doc.Body)
+		}
+	}
+	switch len(docs) {
+	case 0:
+		f.faultAt(1, 1, "", "the file is empty: write processes into it")
+		return
+	case 1:
+	default:
+		f.fault(docs[1].GetToken(), "", "a second document begins here: keep one")
+	}
+	f.root = docs[0]
+	for _, node := range ast.Filter(ast.AnchorType, f.root) {
+		anchor := node.(*ast.AnchorNode)
+		f.anchors[anchor.Name.GetToken().Value] = anchor.Value
+	}
+	f.hideAll()
+}
+
+// syntaxFault reports what the parser could not read. What is secret in such a
+// file is not known, so it is guessed by the names of keys.
+func (f *File) syntaxFault(err error) {
+	var at yaml.Error
+	if !errors.As(err, &at) || at.GetToken() == nil {
+		f.faultAt(1, 1, "", "the file is no YAML: correct it")
+		return
+	}
+	position := at.GetToken().Position
+	line := f.line(position.Line)
+	fault := Fault{
+		Line:    position.Line,
+		Column:  position.Column,
+		Message: "the file is no YAML from here on: " + at.GetMessage(),
+		source:  hideByName(line),
+	}
+	if fault.source == line {
+		fault.caret = position.Column
+	}
+	f.faults = append(f.faults, fault)
+}
+
+// Root is the whole file as one value.
+func (f *File) Root() Node { return Node{file: f, node: f.root} }
+
+// Err returns every fault found so far, in the order of the file; nil if there
+// is none. It is an *Error.
+func (f *File) Err() error {
+	if len(f.faults) == 0 {
+		return nil
+	}
+	e := &Error{Name: f.name, Faults: slices.Clone(f.faults)}
+	for i := range e.Faults {
+		f.showSource(&e.Faults[i])
+	}
+	slices.SortStableFunc(e.Faults, func(a, b Fault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return e
+}
+
+func (f *File) line(n int) string {
+	if n < 1 || n > len(f.lines) {
+		return ""
+	}
+	return strings.TrimRight(f.lines[n-1], "\r")
+}
+
+// fault adds what is wrong with the value at a path; "" is the file.
+func (f *File) fault(at *token.Token, path, message string) {
+	f.faultAt(at.Position.Line, at.Position.Column, path, message)
+}
+
+func (f *File) faultAt(line, column int, path, message string) {
+	if path != "" {
+		message = path + ": " + message
+	}
+	// What other packages say with errors.Join has several lines.
+	message = strings.ReplaceAll(message, "\n", "; ")
+	f.faults = append(f.faults, Fault{Line: line, Column: column, Message: message, path: path})
+}

@@ -1,0 +1,120 @@
+package yamlfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Mapping is the keys of a value and their nodes.
+type Mapping struct {
+	self  Node
+	nodes map[string]Node
+	names []string
+}
+
+// maxMerges bounds how deep merge keys lead to others.
+const maxMerges = 10
+
+// Mapping reads the node as a mapping of the known keys.
+func (n Node) Mapping(known ...string) Mapping {
+	m := n.AnyMapping()
+	for _, name := range m.names {
+		if !slices.Contains(known, name) {
+			n.file.fault(m.nodes[name].key, n.path, fmt.Sprintf("the key %q is not known: %s", name, keys(known)))
+		}
+	}
+	return m
+}
+
+func keys(known []string) string {
+	if len(known) == 0 {
+		return "there are no keys here, write {}"
+	}
+	return "the keys here are " + strings.Join(known, ", ")
+}
+
+// AnyMapping reads the node as a mapping whose keys are names.
+func (n Node) AnyMapping() Mapping {
+	m := Mapping{self: n, nodes: map[string]Node{}}
+	n.mapping(&m, 0)
+	return m
+}
+
+// mapping adds the keys of n that m does not have yet.
+func (n Node) mapping(m *Mapping, depth int) {
+	node, ok := n.plain()
+	if !ok {
+		return
+	}
+	values, ok := entries(node)
+	if !ok || depth > maxMerges {
+		n.wrongKind("keys with values")
+		return
+	}
+	own := map[string]bool{}
+	var merges []Node
+	for _, value := range values {
+		at := value.Key.GetToken()
+		if value.Key.IsMergeKey() {
+			merges = append(merges, Node{file: n.file, node: value.Value, key: at, path: n.path})
+			continue
+		}
+		name := at.Value
+		child := Node{file: n.file, node: value.Value, key: at, path: join(n.path, name)}
+		switch {
+		case own[name]:
+			n.file.fault(at, n.path, fmt.Sprintf("the key %q stands here a second time: keep one", spelling(name)))
+			continue
+		case hasReference(name):
+			n.file.fault(at, n.path, fmt.Sprintf("a key cannot hold a reference: write %s out", spelling(name)))
+			continue
+		}
+		own[name] = true
+		if _, overridden := m.nodes[name]; !overridden {
+			m.nodes[name] = child
+			m.names = append(m.names, name)
+		}
+	}
+	for _, merge := range merges {
+		merge.mapping(m, depth+1)
+	}
+}
+
+func entries(node ast.Node) ([]*ast.MappingValueNode, bool) {
+	switch node := node.(type) {
+	case *ast.MappingNode:
+		return node.Values, true
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{node}, true
+	default:
+		return nil, false
+	}
+}
+
+// Names returns the keys in the order of the file.
+func (m Mapping) Names() []string { return m.names }
+
+// Get returns the node of a key, and whether the key is there.
+func (m Mapping) Get(name string) (Node, bool) {
+	n, ok := m.nodes[name]
+	return n, ok
+}
+
+// Need is Get for a key that must be there.
+func (m Mapping) Need(name, example string) (Node, bool) {
+	n, ok := m.nodes[name]
+	if !ok && m.self.isMapping() {
+		m.self.Fault("the key %q is missing: add it, as in %s", name, example)
+	}
+	return n, ok
+}
+
+// Read calls read with the node of a key, if it is there.
+func (m Mapping) Read(name string, read func(Node)) {
+	if n, ok := m.nodes[name]; ok {
+		read(n)
+	}
+}

@@ -1,0 +1,235 @@
+package yamlfile
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Node is a value in a file. A value that is not what it is read as is a fault,
+// and reads as zero.
+type Node struct {
+	file *File
+	node ast.Node
+	key  *token.Token // nil for the root
+	path string       // the keys that lead here, with dots between them
+}
+
+// Fault reports what is wrong with the value, at its key.
+func (n Node) Fault(format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if n.key == nil {
+		n.file.faultAt(1, 1, n.path, message)
+		return
+	}
+	n.file.fault(n.key, n.path, message)
+}
+
+// valueFault reports what is wrong with the value, at the value.
+func (n Node) valueFault(format string, args ...any) {
+	n.file.fault(n.node.GetToken(), n.path, fmt.Sprintf(format, args...))
+}
+
+// Sound reports that no fault was found yet in the value or in one below it.
+func (n Node) Sound() bool {
+	return !slices.ContainsFunc(n.file.faults, func(f Fault) bool {
+		return n.path == "" || f.path == n.path || strings.HasPrefix(f.path, n.path+".")
+	})
+}
+
+// Nothing reads a value that has nothing in it: {} or no value at all.
+func (n Node) Nothing() {
+	if _, null := n.node.(*ast.NullNode); !null {
+		n.Mapping()
+	}
+}
+
+// Text reads a scalar as it is spelled, whatever YAML would take it for.
+func (n Node) Text() string {
+	text, _ := n.shown()
+	return text
+}
+
+// Secret is Text for a scalar that no fault may show.
+func (n Node) Secret() string {
+	text, _ := n.scalar()
+	return text
+}
+
+// OneOf reads a scalar that must be one of some words.
+func (n Node) OneOf(words ...string) string {
+	text, ok := n.shown()
+	if ok && !slices.Contains(words, text) {
+		n.valueFault("%s is not known here: write %s", n.quoted(), strings.Join(words, " or "))
+		return ""
+	}
+	return text
+}
+
+// Int reads a whole number within bounds.
+func (n Node) Int(from, to int) int {
+	text, ok := n.shown()
+	if !ok {
+		return 0
+	}
+	value, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		n.valueFault("%s is no whole number: write one from %d to %d", n.quoted(), from, to)
+		return 0
+	case value < from || value > to:
+		n.valueFault("%s is out of bounds: write a number from %d to %d", n.quoted(), from, to)
+		return 0
+	}
+	return value
+}
+
+// Percent reads a whole number of percent, from 0% to 100%.
+func (n Node) Percent() int {
+	text, ok := n.shown()
+	if !ok {
+		return 0
+	}
+	number, has := strings.CutSuffix(text, "%")
+	value, err := strconv.Atoi(number)
+	if !has || err != nil || value < 0 || value > 100 {
+		n.valueFault("%s is no percentage: write a whole number from 0%% to 100%%, as 20%%", n.quoted())
+		return 0
+	}
+	return value
+}
+
+// Duration reads a length of time within bounds.
+func (n Node) Duration(from, to time.Duration) time.Duration {
+	text, ok := n.shown()
+	if !ok {
+		return 0
+	}
+	value, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		n.valueFault("%s is no duration: write a number with a unit, as 200ms, 5s or 1m30s", n.quoted())
+		return 0
+	case value < from || value > to:
+		n.valueFault("%s is out of bounds: write a duration from %v to %v", n.quoted(), from, to)
+		return 0
+	}
+	return value
+}
+
+// Texts reads a mapping of names to scalars that no fault may show.
+func (n Node) Texts() map[string]string {
+	m := n.AnyMapping()
+	texts := make(map[string]string, len(m.names))
+	for _, name := range m.names {
+		texts[name] = m.nodes[name].Secret()
+	}
+	return texts
+}
+
+// shown is scalar for one that faults may show.
+func (n Node) shown() (string, bool) {
+	if node, ok := n.plain(); ok {
+		n.file.reveal(node)
+	}
+	return n.scalar()
+}
+
+// scalar reads the node as text, with references replaced.
+func (n Node) scalar() (string, bool) {
+	node, ok := n.plain()
+	if !ok {
+		return "", false
+	}
+	value, ok := literal(node)
+	if !ok {
+		n.wrongKind("a single value")
+		return "", false
+	}
+	faults := len(n.file.faults)
+	text := n.file.resolve(node.GetToken(), n.path, value)
+	return text, len(n.file.faults) == faults
+}
+
+// literal is the text of a scalar. Numbers and the like are taken as they are
+// spelled, so that no leading zero is lost.
+func literal(node ast.Node) (string, bool) {
+	switch node := node.(type) {
+	case *ast.StringNode:
+		return node.Value, true
+	case *ast.LiteralNode:
+		return node.Value.Value, true
+	case ast.ScalarNode:
+		return node.GetToken().Value, true
+	default:
+		return "", false
+	}
+}
+
+// plain follows anchors and aliases to the value itself.
+func (n Node) plain() (ast.Node, bool) {
+	node := n.node
+	for range len(n.file.anchors) + 2 {
+		switch v := node.(type) {
+		case nil:
+			return nil, false
+		case *ast.NullNode:
+			n.Fault("there is no value: give one, or remove the key")
+			return nil, false
+		case *ast.TagNode:
+			n.valueFault("tags such as %s are not known here: remove it", v.GetToken().Value)
+			return nil, false
+		case *ast.AnchorNode:
+			node = v.Value
+		case *ast.AliasNode:
+			name := v.Value.GetToken().Value
+			if node = n.file.anchors[name]; node == nil {
+				n.valueFault("there is no anchor &%s: define it, or write the value out", name)
+				return nil, false
+			}
+		default:
+			return node, true
+		}
+	}
+	n.valueFault("the alias leads back to itself: write the value out")
+	return nil, false
+}
+
+func (n Node) isMapping() bool {
+	node := n.node
+	if anchor, ok := node.(*ast.AnchorNode); ok {
+		node = anchor.Value
+	}
+	_, ok := entries(node)
+	return ok
+}
+
+func (n Node) wrongKind(want string) {
+	n.Fault("here must be %s", want)
+}
+
+// quoted is the scalar as it is spelled in the file: a reference is not
+// replaced, since it may stand for a secret.
+func (n Node) quoted() string {
+	node, _ := n.plain()
+	text, _ := literal(node)
+	return strconv.Quote(spelling(text))
+}
+
+var plainName = regexp.MustCompile(`^[\w-]+$`)
+
+func join(path, name string) string {
+	if !plainName.MatchString(name) {
+		name = strconv.Quote(spelling(name))
+	}
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}

@@ -1,0 +1,135 @@
+package yamlfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/goccy/go-yaml/token"
+)
+
+// Environment looks up a variable, as os.LookupEnv does.
+type Environment func(name string) (string, bool)
+
+// A reference must survive the parser, to which braces and a colon mean
+// something, above all within {…}. So its signs are replaced, one character by
+// one, by private-use characters before parsing, and read back afterwards:
+// columns stay what they were.
+const (
+	markDollar  = '\uE000' // of ${
+	markOpen    = '\uE001'
+	markClose   = '\uE002'
+	markEscape  = '\uE003' // of $${
+	markLiteral = '\uE004' // the second $ of it
+	markBrace   = '\uE005' // its opening brace
+	markEnd     = '\uE006' // its closing brace
+	markColon   = '\uE007'
+	markComma   = '\uE008'
+	markHash    = '\uE009'
+)
+
+func isMark(r rune) bool { return r >= markDollar && r <= markHash }
+
+var referencePattern = regexp.MustCompile(`\$?\$\{[^{}\r\n]*\}`)
+
+var markInside = strings.NewReplacer(":", string(markColon), ",", string(markComma), "#", string(markHash))
+
+// markReferences replaces the signs of references.
+func markReferences(source string) string {
+	return referencePattern.ReplaceAllStringFunc(source, func(text string) string {
+		if body, escaped := strings.CutPrefix(text, "$${"); escaped {
+			return string([]rune{markEscape, markLiteral, markBrace}) + markInside.Replace(strings.TrimSuffix(body, "}")) + string(markEnd)
+		}
+		body := strings.TrimSuffix(strings.TrimPrefix(text, "${"), "}")
+		return string([]rune{markDollar, markOpen}) + markInside.Replace(body) + string(markClose)
+	})
+}
+
+var unmarkInside = strings.NewReplacer(string(markColon), ":", string(markComma), ",", string(markHash), "#")
+
+var unmark = strings.NewReplacer(
+	string(markDollar), "$", string(markOpen), "{", string(markClose), "}",
+	string(markEscape), "$", string(markLiteral), "$", string(markBrace), "{", string(markEnd), "}",
+	string(markColon), ":", string(markComma), ",", string(markHash), "#")
+
+var unescape = strings.NewReplacer(
+	string(markEscape), "", string(markLiteral), "$", string(markBrace), "{", string(markEnd), "}",
+	string(markColon), ":", string(markComma), ",", string(markHash), "#")
+
+// spelling is a scalar as it stands in the file: for messages.
+func spelling(value string) string { return unmark.Replace(value) }
+
+var markedReference = regexp.MustCompile(string(markDollar) + string(markOpen) + `([^` + string(markClose) + `]*)` + string(markClose))
+
+// onlyReferences reports whether a scalar holds nothing that is secret itself.
+func onlyReferences(value string) bool {
+	return value != "" && markedReference.ReplaceAllString(value, "") == ""
+}
+
+func hasReference(value string) bool { return strings.ContainsRune(value, markDollar) }
+
+// resolve replaces the references in a scalar. What they stand for is not looked
+// at again.
+func (f *File) resolve(at *token.Token, path, value string) string {
+	var b strings.Builder
+	last := 0
+	for _, m := range markedReference.FindAllStringSubmatchIndex(value, -1) {
+		b.WriteString(unescape.Replace(value[last:m[0]]))
+		text, err := f.lookUp(unmarkInside.Replace(value[m[2]:m[3]]))
+		if err != nil {
+			f.fault(at, path, err.Error())
+		}
+		b.WriteString(text)
+		last = m[1]
+	}
+	b.WriteString(unescape.Replace(value[last:]))
+	return b.String()
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func (f *File) lookUp(reference string) (string, error) {
+	if path, ok := strings.CutPrefix(reference, "file:"); ok {
+		return readSecret(path)
+	}
+	if !namePattern.MatchString(reference) {
+		return "", fmt.Errorf("${%s} is no reference: write ${NAME} or ${file:/path}, or $${%s} for the text itself", reference, reference)
+	}
+	value, ok := f.env(reference)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("the environment has no variable %s: set it, or write $${%s} for the text itself", reference, reference)
+	case value == "":
+		// More likely a deployment that lost a secret than a wish for none.
+		return "", fmt.Errorf("the variable %s is set but empty: give it a value", reference)
+	default:
+		return value, nil
+	}
+}
+
+const maxSecretBytes = 1 << 20
+
+// readSecret reads a file without the line break at its end, which editors and
+// secret stores add.
+func readSecret(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > maxSecretBytes {
+		return "", fmt.Errorf("the file %s has more than %d bytes: name the right one", path, maxSecretBytes)
+	}
+	text, err := os.ReadFile(path)
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return "", fmt.Errorf("the file %s cannot be read (%w): create it, or let this user read it", path, pathErr.Err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the file %s cannot be read (%w)", path, err)
+	}
+	value := strings.TrimRight(string(text), "\r\n")
+	if value == "" {
+		return "", fmt.Errorf("the file %s is empty: write the value into it", path)
+	}
+	return value, nil
+}
