@@ -30,12 +30,13 @@ type Lease struct {
 	tx   pgx.Tx // made at first need
 	row  Row
 
+	yielded  time.Time    // when it was last seen whether somebody waits for the row
 	began    time.Time    // of the lease, with a monotonic reading
 	answered atomic.Int64 // since began: when the last statement that was answered was sent
 }
 
 func newLease(ctx context.Context, s *Store, conn *pgxpool.Conn, row Row, t terms) *Lease {
-	l := &Lease{store: s, terms: t, conn: conn, row: row, began: time.Now(), done: make(chan struct{})}
+	l := &Lease{store: s, terms: t, conn: conn, row: row, began: time.Now(), yielded: time.Now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	go l.keep()
 	return l
@@ -97,13 +98,50 @@ func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
 	if err := l.over(); err != nil {
 		return explain("advance", l.row.Process, err)
 	}
-	results, err := l.flush(ctx,
-		statement{l.store.sql(advanceSQL), []string{l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch()}},
-		commit, begin, l.store.lock(l.row.Process, l.terms))
-	if committed(results) {
-		l.relocked(to, results, err)
+	update := statement{l.store.sql(advanceSQL), []string{l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch()}}
+	relock := []statement{begin, l.store.lock(l.row.Process, l.terms)}
+	if time.Since(l.yielded) >= yieldInterval {
+		return l.advanceAside(ctx, to, update, relock)
+	}
+	results, err := l.flush(ctx, append([]statement{update, commit}, relock...)...)
+	if !committed(results) {
+		return l.notAdvanced(to, err)
+	}
+	l.relocked(to, results[2:], err)
+	return nil
+}
+
+// yieldInterval is how often a lease looks whether somebody waits for its row.
+const yieldInterval = 100 * time.Millisecond
+
+// waitersSQL finds sessions that wait for the row's lock, which is that of this
+// transaction.
+const waitersSQL = `/* cursor.waiters */
+SELECT EXISTS (
+	SELECT 1 FROM pg_locks
+	WHERE locktype = 'transactionid' AND NOT granted AND transactionid = pg_current_xact_id()::xid
+)`
+
+// advanceAside is Advance with room for an operator. Left to itself, a busy
+// worker would always be first at the lock it has just let go, and a session that
+// waits for the row would wait for ever: so the lease ends if there is one.
+func (l *Lease) advanceAside(ctx context.Context, to Position, update statement, relock []statement) error {
+	l.yielded = time.Now()
+	results, err := l.flush(ctx, statement{sql: waitersSQL}, update, commit)
+	if err != nil || !committed(results[1:]) {
+		return l.notAdvanced(to, err)
+	}
+	if string(results[0].Rows[0][0]) == "t" {
+		_ = l.lose(errors.New("stood aside for a session that waits for the row"))
 		return nil
 	}
+	results, err = l.flush(ctx, relock...)
+	l.relocked(to, results, err)
+	return nil
+}
+
+// notAdvanced ends the lease over an update or a commit that failed.
+func (l *Lease) notAdvanced(to Position, err error) error {
 	if err == nil {
 		err = fmt.Errorf("%w: epoch %d no longer stands behind position %s", ErrLeaseLost, l.row.Epoch, to)
 	}
@@ -124,7 +162,7 @@ func committed(results []*pgconn.Result) bool {
 func (l *Lease) relocked(to Position, results []*pgconn.Result, err error) {
 	if err == nil {
 		var row Row
-		if row, err = locked(results[3]); err == nil {
+		if row, err = locked(results[1]); err == nil {
 			err = workable(row)
 			if err == nil && (row.Epoch != l.row.Epoch || row.Position != to) {
 				err = errors.New("the row changed between two transactions")

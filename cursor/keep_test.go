@@ -1,0 +1,185 @@
+package cursor_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+)
+
+// linked is a worker behind a link, and its lease.
+func linked(t *testing.T, timeout time.Duration) (*cursor.Lease, *pgtest.Link, *cursor.Store) {
+	t.Helper()
+	pool := database(t)
+	created(t, pool, "b")
+	address, link := pgtest.Proxy(t, pgtest.URL(t))
+	far, err := pgxpool.New(t.Context(), address)
+	require.NoError(t, err)
+	s, err := cursor.NewStore(far, cursor.Config{Schema: schema, Worker: "a", Timeout: timeout})
+	require.NoError(t, err)
+	lease := acquire(t, s)
+	t.Cleanup(func() {
+		link.Cut()
+		lease.Release()
+		far.Close()
+	})
+	return lease, link, store(t, pool, "b")
+}
+
+// takeOver acquires as soon as the server lets it.
+func takeOver(t *testing.T, s *cursor.Store) *cursor.Lease {
+	t.Helper()
+	var lease *cursor.Lease
+	require.Eventually(t, func() bool {
+		var err error
+		lease, err = s.Acquire(t.Context(), "sms")
+		return err == nil
+	}, patience, 5*time.Millisecond)
+	t.Cleanup(lease.Release)
+	return lease
+}
+
+func TestLease_IsKeptWhileASinkCallRuns(t *testing.T) {
+	t.Parallel()
+	lease, _, b := linked(t, time.Second)
+	select {
+	case <-lease.Context().Done():
+		t.Fatal("the lease ended: ", cause(lease))
+	case <-time.After(3 * time.Second): // three times what the server waits for
+	}
+	require.NoError(t, lease.Held())
+	_, err := b.Acquire(t.Context(), "sms")
+	require.ErrorIs(t, err, cursor.ErrHeld)
+	require.NoError(t, lease.Advance(t.Context(), "p1", 1))
+}
+
+// TestLease_EndsBeforeTheServerGivesTheLockAway: the network goes dead. The
+// worker must have stopped delivering when another one starts.
+func TestLease_EndsBeforeTheServerGivesTheLockAway(t *testing.T) {
+	t.Parallel()
+	lease, link, b := linked(t, 2*time.Second)
+	ended := make(chan time.Time, 1)
+	go func() {
+		<-lease.Context().Done()
+		ended <- time.Now()
+	}()
+	link.Stall()
+	takeOver(t, b)
+	took := time.Now()
+	select {
+	case at := <-ended:
+		require.ErrorIs(t, cause(lease), cursor.ErrLeaseLost)
+		t.Logf("gave up %v before the server gave the lock away", took.Sub(at))
+	default:
+		t.Fatal("another worker holds the lease, and this one does not know")
+	}
+}
+
+func TestLease_EndsWhenItsSessionIsTerminated(t *testing.T) {
+	t.Parallel()
+	lease, _, b := linked(t, time.Second)
+	_, err := b.Look(t.Context(), "sms")
+	require.NoError(t, err)
+	terminateLease(t)
+	require.ErrorIs(t, over(t, lease), cursor.ErrLeaseLost)
+	require.ErrorIs(t, lease.Advance(t.Context(), "p1", 1), cursor.ErrLeaseLost)
+	next := takeOver(t, b)
+	require.Greater(t, next.Epoch(), lease.Epoch())
+}
+
+// terminateLease ends the session that holds the lease.
+func terminateLease(t *testing.T) {
+	t.Helper()
+	pool := pgtest.Database(t)
+	var n int
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+		WHERE datname = current_database() AND starts_with(application_name, $1)`, cursor.ApplicationLease).Scan(&n))
+	require.Equal(t, 1, n)
+}
+
+// TestHeld_TellsAWorkerThatWasStopped: it slept through its own end, as one that
+// was stopped and continued, and asks before it sends the next record.
+func TestHeld_TellsAWorkerThatWasStopped(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s, err := cursor.NewStore(pool, cursor.Config{Schema: schema, Worker: "a", Timeout: 10 * time.Minute})
+	require.NoError(t, err)
+	_, err = s.Create(t.Context(), "sms", "")
+	require.NoError(t, err)
+	lease := acquire(t, s)
+	require.NoError(t, lease.Held())
+	terminateLease(t)
+	require.NoError(t, lease.Held(), "no ping is due for minutes")
+	cursor.Age(lease, 6*time.Minute)
+	require.ErrorIs(t, lease.Held(), cursor.ErrLeaseLost)
+}
+
+// TestAdvance_WhoseCommitIsUnknownIsTruthfulAboutIt: the connection is cut while
+// the checkpoint's answer is on its way. The row tells what holds.
+func TestAdvance_WhoseCommitIsUnknownIsTruthfulAboutIt(t *testing.T) {
+	t.Parallel()
+	for name, fromServer := range map[string]bool{"before the server heard of it": false, "after it was committed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lease, link, b := linked(t, 10*time.Second)
+			var cut atomic.Bool
+			link.OnData(func(from bool, _ []byte) {
+				if from == fromServer && cut.CompareAndSwap(false, true) {
+					link.Cut()
+				}
+			})
+			require.ErrorIs(t, lease.Advance(t.Context(), "p1", 1), cursor.ErrLeaseLost)
+			require.True(t, cut.Load())
+			require.ErrorIs(t, cause(lease), cursor.ErrLeaseLost)
+			want := cursor.Position("")
+			if fromServer {
+				want = "p1"
+			}
+			require.Equal(t, want, takeOver(t, b).Position())
+		})
+	}
+}
+
+func TestLease_WorksThroughPgBouncerInTransactionMode(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	exec(t, pool, `CREATE TABLE dispatch.effect (n int)`)
+	created(t, pool, "x")
+	address := pgtest.PgBouncer(t, pgtest.URL(t))
+	var leases []*cursor.Lease
+	for _, worker := range []string{"a", "b", "a", "b"} {
+		config, err := pgxpool.ParseConfig(address)
+		require.NoError(t, err)
+		far, err := pgxpool.NewWithConfig(t.Context(), config)
+		require.NoError(t, err)
+		t.Cleanup(far.Close)
+		s := store(t, far, worker)
+		lease := takeOver(t, s)
+		_, err = store(t, pool, "x").Acquire(t.Context(), "sms")
+		require.ErrorIs(t, err, cursor.ErrHeld)
+		for _, step := range []string{"1", "2"} {
+			to := lease.Position() + cursor.Position(worker+step)
+			require.NoError(t, lease.Advance(t.Context(), to, 1))
+			require.NoError(t, cause(lease))
+		}
+		leases = append(leases, lease)
+		lease.Release()
+	}
+	require.EqualValues(t, 4, leases[3].Epoch())
+	row, err := store(t, pool, "x").Look(t.Context(), "sms")
+	require.NoError(t, err)
+	require.Equal(t, cursor.Position("a1a2b1b2a1a2b1b2"), row.Position)
+
+	var settings int
+	far, err := pgxpool.New(t.Context(), address)
+	require.NoError(t, err)
+	t.Cleanup(far.Close)
+	require.NoError(t, far.QueryRow(t.Context(), `SELECT count(*) FROM pg_settings
+		WHERE name IN ('idle_in_transaction_session_timeout', 'statement_timeout') AND setting <> reset_val`).Scan(&settings))
+	require.Zero(t, settings, "no setting of a lease is left on a pooled session")
+}
