@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// Config is what a configuration file says. Zero values mean defaults.
+type Config struct {
+	// Database is the connection string; "" if the file names none.
+	Database string
+	// Schema of the cursor tables. Default "public".
+	Schema string
+	// Processes in the order of the file.
+	Processes []Process
+}
+
+// Process is one entry below processes.
+type Process struct {
+	Name   string
+	Source table.Config
+	Sink   Sink
+
+	Start cursor.Position
+	// StartGiven: the file says where to start, so a cursor that was deleted
+	// may be made again there.
+	StartGiven bool
+
+	Batch         int
+	Checkpoint    int
+	Poll          time.Duration
+	Retry         processor.Retry
+	HaltOnTimeout bool
+}
+
+// SinkKind names a sink in the file.
+type SinkKind string
+
+// The sinks, as the keys below sink.
+const (
+	SinkWebhook SinkKind = "webhook"
+	SinkStdout  SinkKind = "stdout"
+	SinkSQL     SinkKind = "sql"
+)
+
+// Sink is where the records of a process go. Kind says which of the others
+// counts.
+type Sink struct {
+	Kind    SinkKind
+	Webhook webhook.Config
+	SQL     string // the statements
+}
+
+// Names returns the names of the processes in the order of the file.
+func (c Config) Names() []string {
+	names := make([]string, len(c.Processes))
+	for i, p := range c.Processes {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// Bounds of what a file may say. The packages that take the values check them
+// too, but cannot say on which line they stand; TestBounds holds both equal.
+const (
+	defaultBatch   = 500
+	maxBatch       = 10_000
+	minPoll        = 5 * time.Millisecond
+	maxPoll        = time.Minute
+	minLatency     = time.Microsecond
+	maxLatency     = time.Minute
+	minRetryDelay  = time.Millisecond
+	maxRetryDelay  = 24 * time.Hour
+	maxAttempts    = 1_000_000_000
+	minWebhookTime = time.Millisecond
+	maxWebhookTime = time.Hour
+	maxNameBytes   = 63
+
+	// defaultJitter spreads the attempts of many processes that failed together.
+	defaultJitter = 20 // percent
+)

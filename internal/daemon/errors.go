@@ -1,0 +1,67 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Exit codes of the command.
+const (
+	ExitDone   = 0
+	ExitFailed = 1 // doctor: something found
+	ExitUsage  = 2 // wrong use or configuration
+	ExitHalted = 3
+)
+
+// UsageError is a wrong use or configuration: trying again does not help.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// ErrInterrupted is the end of a drain by a signal.
+var ErrInterrupted = errors.New("interrupted before all was delivered: run it again")
+
+// ErrFindings is the end of a doctor that found something, and has printed it.
+var ErrFindings = errors.New("doctor found something")
+
+// ExitCode is the code with which a command ends after err. A halt counts more
+// than another failure beside it: it is what does not pass by itself.
+func ExitCode(err error) int {
+	var usage *UsageError
+	var halt *processor.HaltError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &usage):
+		return ExitUsage
+	case errors.As(err, &halt):
+		return ExitHalted
+	default:
+		return ExitFailed
+	}
+}
+
+func unknownProcess(name string, known []string) error {
+	if len(known) == 0 {
+		return usage("there is no process %q, and none at all yet: run one first, or name the configuration with -c", name)
+	}
+	return usage("there is no process %q: there are %s", name, strings.Join(known, ", "))
+}
+
+// Reachable adds the next step to an error of connecting.
+func Reachable(err error) error {
+	var connectErr *pgconn.ConnectError
+	if errors.As(err, &connectErr) {
+		return fmt.Errorf("%w; %s", err, connectCure(err))
+	}
+	return err
+}

@@ -1,0 +1,212 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/yamlfile"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// Load reads a configuration file; "-" is standard input. Every error is a
+// *UsageError, and names all that is wrong with the file.
+func Load(path string, stdin io.Reader, env yamlfile.Environment) (Config, error) {
+	name, text, err := path, []byte(nil), error(nil)
+	if path == "-" {
+		name = "stdin"
+		text, err = io.ReadAll(stdin)
+	} else {
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return Config{}, &UsageError{fmt.Errorf("read the configuration: %w; name a file that exists and that this user may read", err)}
+	}
+	config, err := Parse(name, text, env)
+	if err != nil {
+		return Config{}, &UsageError{err}
+	}
+	return config, nil
+}
+
+// Parse reads the text of the file called name.
+func Parse(name string, text []byte, env yamlfile.Environment) (Config, error) {
+	file := yamlfile.Parse(name, text, env)
+	if err := file.Err(); err != nil {
+		return Config{}, err
+	}
+	config := parseFile(file.Root())
+	return config, file.Err()
+}
+
+func parseFile(root yamlfile.Node) (c Config) {
+	m := root.Mapping("database", "schema", "processes")
+	m.Read("database", func(n yamlfile.Node) { c.Database = parseDatabase(n) })
+	m.Read("schema", func(n yamlfile.Node) { c.Schema = parseSchema(n) })
+	if n, ok := m.Need("processes", "processes: {my_process: {source: {…}, sink: {…}}}"); ok {
+		c.Processes = parseProcesses(n, c.Schema)
+	}
+	return c
+}
+
+func parseDatabase(n yamlfile.Node) string {
+	database := n.Secret()
+	if !n.Sound() {
+		return ""
+	}
+	if database == "" {
+		n.Fault("it is empty: give a connection string, or remove the key and set DATABASE_URL")
+		return ""
+	}
+	if _, err := poolConfig(database, 0); err != nil {
+		n.Fault("%v", err)
+	}
+	return database
+}
+
+func parseSchema(n yamlfile.Node) string {
+	schema := n.Text()
+	if _, err := cursor.NewStore(nil, cursor.Config{Schema: schema}); err != nil {
+		n.Fault("%v", err)
+		return ""
+	}
+	return schema
+}
+
+func parseProcesses(n yamlfile.Node, schema string) []Process {
+	m := n.AnyMapping()
+	if len(m.Names()) == 0 {
+		n.Fault("there is no process: add one")
+	}
+	var processes []Process
+	for _, name := range m.Names() {
+		n, _ := m.Get(name)
+		processes = append(processes, parseProcess(n, name, schema))
+	}
+	return processes
+}
+
+func parseProcess(n yamlfile.Node, name, schema string) Process {
+	p := Process{Name: name, Retry: processor.Retry{Jitter: defaultJitter}}
+	if err := checkName(name); err != nil {
+		n.Fault("%v", err)
+	}
+	m := n.Mapping("source", "sink", "start", "batch", "checkpoint", "poll", "retry", "on_poison", "on_timeout")
+	if n, ok := m.Need("source", "source: {table: bookings}"); ok {
+		p.Source = parseSource(n)
+	}
+	if n, ok := m.Need("sink", `sink: {webhook: {url: "https://…"}}`); ok {
+		p.Sink = parseSink(n)
+	}
+	m.Read("start", func(n yamlfile.Node) { p.Start, p.StartGiven = parseStart(n), true })
+	m.Read("batch", func(n yamlfile.Node) { p.Batch = n.Int(1, maxBatch) })
+	m.Read("checkpoint", func(n yamlfile.Node) { p.Checkpoint = parseCheckpoint(n, p.Batch) })
+	m.Read("poll", func(n yamlfile.Node) { p.Poll = n.Duration(minPoll, maxPoll) })
+	m.Read("retry", func(n yamlfile.Node) { p.Retry = parseRetry(n) })
+	m.Read("on_poison", parseOnPoison)
+	m.Read("on_timeout", func(n yamlfile.Node) { p.HaltOnTimeout = n.OneOf("retry", "halt") == "halt" })
+	if n.Sound() {
+		checkProcess(n, p, schema)
+	}
+	return p
+}
+
+// checkName keeps out what would be cut off, or unreadable in a log.
+func checkName(name string) error {
+	switch {
+	case name == "" || strings.TrimSpace(name) != name:
+		return errors.New("the name of a process is not empty, and neither begins nor ends with a space")
+	case len(name) > maxNameBytes:
+		return fmt.Errorf("the name has %d bytes: shorten it to %d", len(name), maxNameBytes)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return errors.New("the name has a character that cannot be printed: remove it")
+	default:
+		return nil
+	}
+}
+
+// checkProcess has the packages check what they are given: nothing that they
+// would refuse at the start passes here.
+func checkProcess(n yamlfile.Node, p Process, schema string) {
+	store, err := cursor.NewStore(nil, cursor.Config{Schema: schema})
+	if err != nil {
+		return // reported at the schema
+	}
+	if _, _, err := p.build(dependencies{store: store, stdout: io.Discard}); err != nil {
+		n.Fault("%v", err)
+	}
+}
+
+func parseSource(n yamlfile.Node) (c table.Config) {
+	m := n.Mapping("table", "order", "columns", "where", "latency")
+	if n, ok := m.Need("table", "table: bookings"); ok {
+		c.Table = n.Text()
+	}
+	m.Read("order", func(n yamlfile.Node) {
+		c.Order = table.Order(n.OneOf(string(table.CreatedAt), string(table.ID)))
+	})
+	m.Read("columns", func(n yamlfile.Node) { c.Columns = parseColumns(n) })
+	m.Read("where", func(n yamlfile.Node) { c.Where = n.Text() })
+	m.Read("latency", func(n yamlfile.Node) { c.Latency = n.Duration(minLatency, maxLatency) })
+	if n.Sound() {
+		if _, err := table.New(nil, c); err != nil {
+			n.Fault("%v", err)
+		}
+	}
+	return c
+}
+
+func parseColumns(n yamlfile.Node) (c table.Columns) {
+	m := n.Mapping("id", "created_at", "key", "type", "headers", "payload")
+	for name, column := range map[string]*string{
+		"id": &c.ID, "created_at": &c.CreatedAt, "key": &c.Key, "type": &c.Type, "headers": &c.Headers, "payload": &c.Payload,
+	} {
+		m.Read(name, func(n yamlfile.Node) { *column = n.Text() })
+	}
+	return c
+}
+
+func parseStart(n yamlfile.Node) cursor.Position {
+	switch start := n.Text(); start {
+	case "":
+		if n.Sound() {
+			n.Fault("say where: beginning, end, or a position")
+		}
+		return ""
+	case "beginning":
+		return processor.Beginning
+	case "end":
+		return processor.End
+	default:
+		return cursor.Position(start)
+	}
+}
+
+func parseCheckpoint(n yamlfile.Node, batch int) int {
+	if batch == 0 {
+		batch = defaultBatch
+	}
+	return n.Int(1, batch)
+}
+
+func parseRetry(n yamlfile.Node) processor.Retry {
+	r := processor.Retry{Jitter: defaultJitter}
+	m := n.Mapping("initial", "max", "jitter", "attempts")
+	m.Read("initial", func(n yamlfile.Node) { r.Initial = n.Duration(minRetryDelay, maxRetryDelay) })
+	m.Read("max", func(n yamlfile.Node) { r.Max = n.Duration(max(minRetryDelay, r.Initial), maxRetryDelay) })
+	m.Read("jitter", func(n yamlfile.Node) { r.Jitter = n.Percent() })
+	m.Read("attempts", func(n yamlfile.Node) { r.Attempts = n.Int(0, maxAttempts) })
+	return r
+}
+
+func parseOnPoison(n yamlfile.Node) {
+	if n.OneOf("halt", "dead_letter") == "dead_letter" {
+		n.Fault("dead_letter is not in this version: write halt, and let an operator decide on each record")
+	}
+}

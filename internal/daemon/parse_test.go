@@ -1,0 +1,218 @@
+package daemon_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+const contract = `# dispatcher.yaml — ${NAME} reads the environment, ${file:/run/secrets/x} a file; unknown keys are errors that show the line
+database: ${DATABASE_URL}
+schema: public                    # of the cursor tables
+processes:
+  booking_sms:
+    source:
+      table: bookings             # schema-qualified if need be
+      order: created_at           # or id
+      columns: {id: id, created_at: created_at, key: customer_id, type: "", headers: "", payload: ""}  # payload "" = the row as JSON
+      where: "status = 'confirmed'"
+      latency: 5ms
+    sink:
+      webhook: {url: "https://sms.example/send", timeout: 10s, secret: ${SMS_SECRET}}
+    start: beginning              # beginning (default), end, or a position: only when the cursor is created
+    batch: 500
+    checkpoint: 1
+    poll: 200ms                   # longest idle wait; shorter after work
+    retry: {initial: 100ms, max: 1m, jitter: 20%, attempts: 0}   # 0 = a transient error is retried for ever
+    on_poison: halt               # halt | dead_letter
+    on_timeout: retry             # retry | halt: what a timeout (outcome unknown) means to this receiver
+`
+
+func environment(variables map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		value, ok := variables[name]
+		return value, ok
+	}
+}
+
+var secrets = map[string]string{
+	"DATABASE_URL": "postgres://u:secret@db.example/app?sslmode=require",
+	"SMS_SECRET":   "a-secret-of-thirty-two-bytes-xxx",
+}
+
+func parse(text string) (daemon.Config, error) {
+	return daemon.Parse("dispatcher.yaml", []byte(text), environment(secrets))
+}
+
+func TestParse_TheContract(t *testing.T) {
+	t.Parallel()
+	config, err := parse(contract)
+	require.NoError(t, err)
+	require.Equal(t, daemon.Config{
+		Database: secrets["DATABASE_URL"],
+		Schema:   "public",
+		Processes: []daemon.Process{{
+			Name: "booking_sms",
+			Source: table.Config{
+				Table:   "bookings",
+				Order:   table.CreatedAt,
+				Columns: table.Columns{ID: "id", CreatedAt: "created_at", Key: "customer_id"},
+				Where:   "status = 'confirmed'",
+				Latency: 5 * time.Millisecond,
+			},
+			Sink: daemon.Sink{Kind: daemon.SinkWebhook, Webhook: webhook.Config{
+				URL: "https://sms.example/send", Timeout: 10 * time.Second, Secret: secrets["SMS_SECRET"],
+			}},
+			StartGiven: true,
+			Batch:      500,
+			Checkpoint: 1,
+			Poll:       200 * time.Millisecond,
+			Retry:      processor.Retry{Initial: 100 * time.Millisecond, Max: time.Minute, Jitter: 20},
+		}},
+	}, config)
+}
+
+func TestParse_ShortestFile(t *testing.T) {
+	t.Parallel()
+	config, err := parse("processes: {b: {source: {table: t}, sink: {stdout: {}}}, a: {source: {table: t}, sink: {stdout: }}}")
+	require.NoError(t, err)
+	require.Empty(t, config.Database)
+	require.Equal(t, []string{"b", "a"}, config.Names(), "the order of the file")
+	require.Equal(t, daemon.Process{
+		Name: "b", Source: table.Config{Table: "t"}, Sink: daemon.Sink{Kind: daemon.SinkStdout}, Retry: processor.Retry{Jitter: 20},
+	}, config.Processes[0])
+}
+
+func TestParse_Start(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]cursor.Position{
+		"beginning": processor.Beginning, "end": processor.End, "int:00000000000000000042": "int:00000000000000000042",
+	} {
+		config, err := parse("processes: {a: {source: {table: t}, sink: {stdout: {}}, start: " + text + "}}")
+		require.NoError(t, err)
+		require.Equal(t, want, config.Processes[0].Start)
+		require.True(t, config.Processes[0].StartGiven)
+	}
+}
+
+// process is a file with one process that has these lines besides.
+func process(lines ...string) string {
+	return "processes:\n  a:\n    source: {table: t}\n    sink: {stdout: {}}\n    " + strings.Join(lines, "\n    ") + "\n"
+}
+
+func TestParse_BadInput(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ text, want string }{
+		{"proceses: {}", `1:1: the key "proceses" is not known: the keys here are database, schema, processes`},
+		{"schema: public", `1:1: the key "processes" is missing: add it, as in processes: {my_process: {source: {…}, sink: {…}}}`},
+		{"processes: {}", "1:1: processes: there is no process: add one"},
+		{"database: ${NOPE}\nprocesses: {}", "1:11: database: the environment has no variable NOPE: set it, or write $${NOPE} for the text itself"},
+		{"database: 'postgres://u:x/y@h:p/d'\n", "1:1: database: the connection string cannot be read: write it as postgres://user:password@host:5432/database, and percent-encode what is special in the password"},
+		{"database: 'postgres://u:p@h/d?sslmode=maybe'\n", "1:1: database: the connection string cannot be read (sslmode is invalid): write it as postgres://user:password@host:5432/database, and percent-encode what is special in the password"},
+		{"schema: " + strings.Repeat("x", 64), "1:1: schema: cursor store: schema " + `"` + strings.Repeat("x", 64) + `" has more than the 63 bytes that PostgreSQL keeps of a name`},
+		{process("batch: many"), `5:12: processes.a.batch: "many" is no whole number: write one from 1 to 10000`},
+		{process("batch: 0"), `5:12: processes.a.batch: "0" is out of bounds: write a number from 1 to 10000`},
+		{process("batch: 10", "checkpoint: 11"), `6:17: processes.a.checkpoint: "11" is out of bounds: write a number from 1 to 10`},
+		{process("checkpoint: 501"), `5:17: processes.a.checkpoint: "501" is out of bounds: write a number from 1 to 500`},
+		{process("poll: 10 parsecs"), `5:11: processes.a.poll: "10 parsecs" is no duration: write a number with a unit, as 200ms, 5s or 1m30s`},
+		{process("poll: 4ms"), `5:11: processes.a.poll: "4ms" is out of bounds: write a duration from 5ms to 1m0s`},
+		{process("retry: {initial: 5s, max: 1s}"), `5:31: processes.a.retry.max: "1s" is out of bounds: write a duration from 5s to 24h0m0s`},
+		{process("retry: {jitter: 20}"), `5:21: processes.a.retry.jitter: "20" is no percentage: write a whole number from 0% to 100%, as 20%`},
+		{process("on_poison: dead_letter"), "5:5: processes.a.on_poison: dead_letter is not in this version: write halt, and let an operator decide on each record"},
+		{process("on_poison: ignore"), `5:16: processes.a.on_poison: "ignore" is not known here: write halt or dead_letter`},
+		{process("on_timeout: skip"), `5:17: processes.a.on_timeout: "skip" is not known here: write retry or halt`},
+		{process("start: ''"), "5:5: processes.a.start: say where: beginning, end, or a position"},
+		{process() + "  a: {source: {table: t}, sink: {stdout: {}}}", `6:3: processes: the key "a" stands here a second time: keep one`},
+		{"processes: {a: {sink: {stdout: {}}}}", `1:13: processes.a: the key "source" is missing: add it, as in source: {table: bookings}`},
+		{"processes: {a: {source: {table: t}}}", `1:13: processes.a: the key "sink" is missing: add it, as in sink: {webhook: {url: "https://…"}}`},
+		{"processes: {a: {source: {table: t}, sink: {}}}", "1:37: processes.a.sink: there is no sink: write webhook, stdout or sql"},
+		{"processes: {a: {source: {table: t}, sink: {stdout: {}, sql: {statement: x}}}}", "1:37: processes.a.sink: there are several sinks (stdout, sql): keep one"},
+		{"processes: {a: {source: {table: t}, sink: {stdout: {path: x}}}}", `1:53: processes.a.sink.stdout: the key "path" is not known: there are no keys here, write {}`},
+		{"processes: {a: {source: {table: a.b.c}, sink: {stdout: {}}}}", "1:17: processes.a.source: source: table: name a.b.c has more than a schema and a name"},
+		{"processes: {a: {source: {table: t, order: name}, sink: {stdout: {}}}}", `1:43: processes.a.source.order: "name" is not known here: write created_at or id`},
+		{"processes: {a: {source: {table: t, latency: 0s}, sink: {stdout: {}}}}", `1:45: processes.a.source.latency: "0s" is out of bounds: write a duration from 1µs to 1m0s`},
+		{"processes: {a: {source: {table: t}, sink: {webhook: {url: ftp://h}}}}", "1:44: processes.a.sink.webhook: configure webhook sink: url: is neither http:// nor https://"},
+		{"processes: {a: {source: {table: t}, sink: {sql: {statement: 'SELECT @idd'}}}}", "1:50: processes.a.sink.sql.statement: configure sql sink: line 1, column 8: there is no argument @idd"},
+		{"processes: {'': {source: {table: t}, sink: {stdout: {}}}}", `1:13: processes."": the name of a process is not empty, and neither begins nor ends with a space`},
+		{"processes: {" + strings.Repeat("é", 32) + ": {source: {table: t}, sink: {stdout: {}}}}", "1:13: processes.\"" + strings.Repeat("é", 32) + `": the name has 64 bytes: shorten it to 63`},
+		{`processes: {"a\nb": {source: {table: t}, sink: {stdout: {}}}}`, `1:13: processes."a\nb": the name has a character that cannot be printed: remove it`},
+	} {
+		_, err := parse(c.text)
+		require.Error(t, err, c.text)
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		require.True(t, strings.HasPrefix(first, "dispatcher.yaml:"+c.want), "%s\nwant %s\ngot  %s", c.text, c.want, first)
+	}
+}
+
+func TestParse_AllFaultsAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := parse(process("batch: many", "poll: 5", "tries: 3") + "  b: {source: {table: t}}\n")
+	require.Error(t, err)
+	for _, place := range []string{":5:12:", ":6:11:", ":7:5:", ":8:3:"} {
+		require.ErrorContains(t, err, "dispatcher.yaml"+place)
+	}
+}
+
+func TestParse_ShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	text := strings.NewReplacer(
+		"${DATABASE_URL}", "postgres://u:CANARY@h:port/d",
+		"https://sms.example/send", "sms.example/CANARY",
+		"${SMS_SECRET}", "CANARY, headers: {Authorization: CANARY, Content-Type: CANARY}, tiemout: CANARY",
+		"batch: 500", "batch: CANARY5",
+	).Replace(contract)
+	_, err := parse(text)
+	require.ErrorContains(t, err, "database: ***")
+	require.ErrorContains(t, err, "CANARY5", "what is no secret is shown")
+	require.NotContains(t, strings.ReplaceAll(err.Error(), "CANARY5", ""), "CANARY")
+}
+
+// The bounds that the file is held to, where its lines are known, are those of
+// the packages that take the values.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"batch: 10000", "batch: 1", "batch: 500", "checkpoint: 500", "poll: 5ms", "poll: 1m",
+		"retry: {initial: 1ms}", "retry: {initial: 24h}", "retry: {max: 24h}", "retry: {jitter: 0%}", "retry: {jitter: 100%}", "retry: {attempts: 1000000000}",
+	} {
+		_, err := parse(process(line))
+		require.NoError(t, err, line)
+	}
+	for _, sink := range []string{"timeout: 1ms", "timeout: 1h"} {
+		_, err := parse("processes: {a: {source: {table: t, latency: 1m}, sink: {webhook: {url: 'http://h', " + sink + "}}}}")
+		require.NoError(t, err, sink)
+	}
+	// Beyond them, the packages refuse too.
+	base := processor.Config{Process: "a", Source: &table.Source{}, Dispatch: processor.Each(nil)}
+	store, err := cursor.NewStore(nil, cursor.Config{})
+	require.NoError(t, err)
+	base.Store = store
+	_, err = processor.New(base)
+	require.NoError(t, err)
+	for name, change := range map[string]func(*processor.Config){
+		"batch":      func(c *processor.Config) { c.Batch = 10_001 },
+		"checkpoint": func(c *processor.Config) { c.Checkpoint = 501 },
+		"poll":       func(c *processor.Config) { c.Poll = time.Minute + 1 },
+		"poll low":   func(c *processor.Config) { c.Poll = 5*time.Millisecond - 1 },
+		"initial":    func(c *processor.Config) { c.Retry.Initial = time.Millisecond - 1 },
+		"max":        func(c *processor.Config) { c.Retry.Max = 24*time.Hour + 1 },
+		"jitter":     func(c *processor.Config) { c.Retry.Jitter = 101 },
+	} {
+		c := base
+		change(&c)
+		_, err := processor.New(c)
+		require.Error(t, err, name)
+	}
+	_, err = table.New(nil, table.Config{Table: "t", Latency: time.Minute + 1})
+	require.Error(t, err)
+	_, err = webhook.New(webhook.Config{URL: "http://h", Timeout: time.Hour + 1})
+	require.Error(t, err)
+}

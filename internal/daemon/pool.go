@@ -1,0 +1,94 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	applicationName = "ordered-dispatcher"
+	connectTimeout  = 10 * time.Second
+
+	// A process holds one connection for its lease and one for reading; what is
+	// beyond that serves looks at the cursor while all of them deliver.
+	connsPerProcess = 2
+	spareConns      = 2
+)
+
+// connsFor is how many connections so many processes need.
+func connsFor(processes int) int32 { return int32(processes*connsPerProcess + spareConns) }
+
+// poolConfig reads a connection string for so many processes. No error of it
+// shows any part of the string.
+func poolConfig(database string, processes int) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(database)
+	if err != nil {
+		return nil, unreadable(database, err)
+	}
+	if !given(database, "pool_max_conns", "") {
+		config.MaxConns = connsFor(processes)
+	}
+	c := config.ConnConfig
+	// Nothing is prepared, so PgBouncer in transaction mode may stand between.
+	c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = applicationName
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = connectTimeout
+	}
+	c.DialFunc = (&net.Dialer{Timeout: c.ConnectTimeout, KeepAliveConfig: keepAlive, Control: controlSocket}).DialContext
+	if severalHosts(c) && !given(database, "target_session_attrs", "PGTARGETSESSIONATTRS") {
+		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	return config, nil
+}
+
+// keepAlive notices within some ten seconds that the server's host is gone.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}
+
+// given reports whether a connection string, or the environment, has a setting.
+func given(database, setting, variable string) bool {
+	return strings.Contains(database, setting) || variable != "" && os.Getenv(variable) != ""
+}
+
+func severalHosts(c *pgx.ConnConfig) bool {
+	for _, fallback := range c.Fallbacks {
+		if fallback.Host != c.Host || fallback.Port != c.Port {
+			return true
+		}
+	}
+	return false
+}
+
+// unreadable explains a connection string that cannot be read. Of one that is no
+// URL nothing is repeated: its pieces may be those of a password with special
+// characters. Otherwise what is wrong is a setting.
+func unreadable(database string, err error) error {
+	const howTo = "write it as postgres://user:password@host:5432/database, and percent-encode what is special in the password"
+	cause := errors.Unwrap(err)
+	if _, urlErr := url.Parse(database); urlErr != nil || cause == nil {
+		return errors.New("the connection string cannot be read: " + howTo)
+	}
+	return fmt.Errorf("the connection string cannot be read (%w): %s", cause, howTo)
+}
+
+// openPool returns a pool that connects when it is first needed, so a database
+// that is down is no reason not to start.
+func openPool(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error) {
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("open the connection pool: %w", err)
+	}
+	return pool, nil
+}
