@@ -1,0 +1,161 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/sethvargo/go-retry"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// settings are what decides which records a process delivers, in which order and
+// where to. Two workers that differ in them take each other's records away, by
+// turns: the position of one is no position of the other.
+type settings map[string]string
+
+// settings holds no secret: of a URL only scheme and host, of a statement only a
+// digest.
+func (p Process) settings() settings {
+	c := p.Source
+	s := settings{"source.table": c.Table, "source.order": string(c.Order), "source.where": c.Where, "sink": string(p.Sink.Kind)}
+	if c.Order == "" {
+		s["source.order"] = string(table.CreatedAt)
+	}
+	for name, column := range map[string]string{
+		"id": c.Columns.ID, "created_at": c.Columns.CreatedAt, "key": c.Columns.Key,
+		"type": c.Columns.Type, "headers": c.Columns.Headers, "payload": c.Columns.Payload,
+	} {
+		s["source.columns."+name] = column
+	}
+	if u, err := url.Parse(p.Sink.Webhook.URL); err == nil && u.Host != "" {
+		s["sink.webhook.url"] = u.Scheme + "://" + u.Host
+	}
+	if p.Sink.SQL != "" {
+		digest := sha256.Sum256([]byte(p.Sink.SQL))
+		s["sink.sql.statement"] = "sha256:" + hex.EncodeToString(digest[:6])
+	}
+	maps.DeleteFunc(s, func(_, value string) bool { return value == "" })
+	return s
+}
+
+// earlier is the configuration that a process was last run with.
+type earlier struct {
+	worker   string
+	at       time.Time
+	settings settings
+}
+
+// difference says how now differs from it; "" if it does not.
+func (e earlier) difference(now settings) string {
+	names := map[string]bool{}
+	for name := range e.settings {
+		names[name] = true
+	}
+	for name := range now {
+		names[name] = true
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if e.settings[name] != now[name] {
+			all = append(all, fmt.Sprintf("%s was %q and is %q here", name, e.settings[name], now[name]))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+const otherConfigurationCure = "if that worker still runs, both deliver by turns, each by its own configuration: " +
+	"give all workers of a process the same one, or the process of one of them another name"
+
+// configuredSQL reads what the process was last run as, by the index on
+// (process_name, id).
+const configuredSQL = `/* daemon.configured */
+SELECT actor, at, detail
+FROM {schema}.cursor_event
+WHERE process_name = $1 AND action = 'configure'
+ORDER BY id DESC
+LIMIT 1`
+
+// lastConfigured returns what a process was last run as; nil if it never was.
+func (c Config) lastConfigured(ctx context.Context, pool *pgxpool.Pool, p Process) (*earlier, error) {
+	var e earlier
+	var detail []byte
+	err := pool.QueryRow(ctx, c.sql(configuredSQL), p.Name).Scan(&e.worker, &e.at, &detail)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the last configuration of process %q: %w", p.Name, err)
+	}
+	return &e, json.Unmarshal(detail, &e.settings)
+}
+
+const configureSQL = `/* daemon.configure */
+INSERT INTO {schema}.cursor_event (process_name, actor, action, detail)
+VALUES ($1, $2, 'configure', $3::jsonb)`
+
+// noteConfigured notes a configuration in the audit if it is not the last one,
+// and returns that. Of two workers at once both may note theirs; then the next
+// start tells.
+func (c Config) noteConfigured(ctx context.Context, pool *pgxpool.Pool, p Process, worker string) (*earlier, error) {
+	now := p.settings()
+	last, err := c.lastConfigured(ctx, pool, p)
+	if err != nil || last != nil && maps.Equal(last.settings, now) {
+		return nil, err
+	}
+	detail, err := json.Marshal(now)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := pool.Exec(ctx, c.sql(configureSQL), p.Name, worker, string(detail)); err != nil {
+		return nil, fmt.Errorf("note the configuration of process %q: %w", p.Name, err)
+	}
+	return last, nil
+}
+
+// sql puts the schema into a statement.
+func (c Config) sql(text string) string {
+	return strings.ReplaceAll(text, "{schema}", pgx.Identifier{c.schema()}.Sanitize())
+}
+
+func (c Config) schema() string {
+	if c.Schema == "" {
+		return "public"
+	}
+	return c.Schema
+}
+
+// announce notes the configuration of each process in the audit and warns of one
+// that is not what another worker ran with. It then waits for the end: it must
+// not end the others.
+func (c *crew) announce() error {
+	for _, p := range c.config.Processes {
+		backoff := retry.WithCappedDuration(maxAnnounceDelay, retry.NewExponential(firstAnnounceDelay))
+		_ = retry.Do(c.ctx, backoff, func(ctx context.Context) error {
+			before, err := c.config.noteConfigured(ctx, c.pool, p, c.store.Worker())
+			if err == nil && before != nil {
+				c.log.Warn("another configuration than before: "+before.difference(p.settings())+"; "+otherConfigurationCure,
+					"process", p.Name, "worker", before.worker, "since", before.at)
+			}
+			return retry.RetryableError(err) // the process itself reports what ails the database
+		})
+	}
+	<-c.ctx.Done()
+	return nil
+}
+
+const (
+	firstAnnounceDelay = 100 * time.Millisecond
+	maxAnnounceDelay   = 10 * time.Second
+)

@@ -1,0 +1,59 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// crew is the processes of one daemon.
+type crew struct {
+	ctx       context.Context // of all that runs
+	stop      context.CancelFunc
+	config    Config
+	pool      *pgxpool.Pool
+	store     *cursor.Store
+	log       *slog.Logger
+	processes []*processor.Process
+	draining  bool
+	left      sync.WaitGroup // of processes that drain
+
+	mu   sync.Mutex
+	errs []error
+}
+
+func newCrew(ctx context.Context, c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*crew, error) {
+	crew := &crew{config: c.Config, pool: pool, store: store, log: c.Logger, draining: c.Drain}
+	for _, p := range c.Config.Processes {
+		process, _, err := p.build(dependencies{pool: pool, store: store, stdout: c.Stdout, logger: c.Logger, grace: c.Grace})
+		if err != nil {
+			return nil, err
+		}
+		crew.processes = append(crew.processes, process)
+	}
+	crew.left.Add(len(crew.processes))
+	crew.ctx, crew.stop = context.WithCancel(ctx)
+	return crew, nil
+}
+
+// keep notes how a process ended.
+func (c *crew) keep(err error) error {
+	if err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.errs = append(c.errs, err)
+	}
+	return err
+}
+
+func (c *crew) err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Join(c.errs...)
+}

@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/oklog/run"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// RunConfig says how the processes of a file are run.
+type RunConfig struct {
+	// Config with its Database. Required.
+	Config Config
+	// Drain: end when every process is caught up or cannot go on.
+	Drain bool
+	// Grace is how long calls in flight may go on after the first signal.
+	Grace time.Duration
+	// Stdout belongs to the stdout sink. Required.
+	Stdout io.Writer
+	// Logger is required.
+	Logger *slog.Logger
+	// Signals to stop; the first one gracefully. nil: none come.
+	Signals <-chan os.Signal
+	// Exit ends the program at once, at the second signal. Required with Signals.
+	Exit func(code int)
+}
+
+// Run runs the processes until a signal comes or ctx ends; with Drain, until all
+// are caught up. A database that is away does not end it, nor does a process
+// that halts. The error joins those of all processes: see ExitCode.
+func Run(ctx context.Context, c RunConfig) error {
+	pool, store, err := c.Config.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	crew, err := newCrew(ctx, c, pool, store)
+	if err != nil {
+		return &UsageError{err}
+	}
+	c.Logger.Info("starting", "worker", store.Worker(), "processes", c.Config.Names(), "connections", pool.Config().MaxConns)
+	if need := connsFor(len(c.Config.Processes)); pool.Config().MaxConns < need {
+		c.Logger.Warn("the connection string allows fewer connections than the processes need, so they will wait for each other: remove pool_max_conns, or raise it",
+			"allowed", pool.Config().MaxConns, "needed", need)
+	}
+	return crew.run(newSignals(c))
+}
+
+// open makes what all processes share. It connects to nothing yet.
+func (c Config) open(ctx context.Context) (*pgxpool.Pool, *cursor.Store, error) {
+	config, err := poolConfig(c.Database, len(c.Processes))
+	if err != nil {
+		return nil, nil, &UsageError{fmt.Errorf("database: %w", err)}
+	}
+	pool, err := openPool(ctx, config)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := cursor.NewStore(pool, cursor.Config{Schema: c.Schema})
+	if err != nil {
+		pool.Close()
+		return nil, nil, &UsageError{err}
+	}
+	return pool, store, nil
+}
+
+// run is the group of all that goes on at once: whatever returns first ends the
+// others.
+func (c *crew) run(signals *signals) error {
+	defer signals.forget()
+	var group run.Group
+	for _, process := range c.processes {
+		group.Add(func() error { return c.work(process) }, func(error) { c.stop() })
+	}
+	group.Add(func() error { return c.announce() }, func(error) { c.stop() })
+	group.Add(signals.wait, func(error) { signals.stop() })
+	_ = group.Run() // the first error is among those that the crew keeps
+	return c.err()
+}
+
+// work runs one process. A drained process waits for the others.
+func (c *crew) work(process *processor.Process) error {
+	if !c.draining {
+		return c.keep(process.Run(c.ctx))
+	}
+	err := process.Drain(c.ctx)
+	if err == nil && c.ctx.Err() != nil {
+		err = ErrInterrupted
+	}
+	err = c.keep(err)
+	c.left.Done()
+	c.left.Wait()
+	return err
+}
