@@ -1,0 +1,139 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// Severity of a Finding.
+type Severity string
+
+// The severities, worst first.
+const (
+	// Refuse: the process cannot run.
+	Refuse Severity = "refuse"
+	// Warn: it runs, with a promise weakened or a limit near.
+	Warn Severity = "warn"
+	// Note: worth knowing; nothing is wrong.
+	Note Severity = "note"
+)
+
+// Finding is something that a file and a database do not agree about.
+type Finding struct {
+	// Process that has it; "" for all.
+	Process  string
+	Severity Severity
+	// Problem says what is wrong, in one sentence.
+	Problem string
+	// Cure is the SQL, the command or the change of the file that mends it.
+	Cure string
+}
+
+// Doctor holds the file against the database and changes nothing. It returns
+// what it finds, the database's before each process's. The error is that of a
+// configuration that cannot be used.
+func Doctor(ctx context.Context, c Config) ([]Finding, error) {
+	pool, store, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	d := &doctor{config: c, pool: pool, store: store}
+	if !d.connects(ctx) {
+		return d.findings, nil
+	}
+	for _, check := range []func(context.Context) error{d.server, d.tables, d.grants, d.connections} {
+		if err := check(ctx); err != nil {
+			d.failed("", err)
+		}
+	}
+	d.transport()
+	rows := d.cursors(ctx)
+	for _, p := range c.Processes {
+		if err := d.process(ctx, p, rows); err != nil {
+			d.failed(p.Name, err)
+		}
+	}
+	return d.findings, nil
+}
+
+// doctor collects findings.
+type doctor struct {
+	config    Config
+	pool      *pgxpool.Pool
+	store     *cursor.Store
+	findings  []Finding
+	tableless bool // the cursor tables are missing, so nothing can be read there
+}
+
+func (d *doctor) find(process string, severity Severity, cure, problem string, args ...any) {
+	d.findings = append(d.findings, Finding{process, severity, fmt.Sprintf(problem, args...), cure})
+}
+
+// failed is a check that could not be made.
+func (d *doctor) failed(process string, err error) {
+	d.find(process, Refuse, "see the server's message, then run doctor again", "%v", err)
+}
+
+// connects is the check that all others need.
+func (d *doctor) connects(ctx context.Context) bool {
+	if err := d.pool.Ping(ctx); err != nil {
+		d.find("", Refuse, connectCure(err), "cannot connect: %v", err)
+		return false
+	}
+	return true
+}
+
+// connectCure is the next step after a connection that failed.
+func connectCure(err error) string {
+	var pgErr *pgconn.PgError
+	code := ""
+	if errors.As(err, &pgErr) {
+		code = pgErr.Code
+	}
+	switch {
+	case strings.HasPrefix(code, "28"):
+		return "correct user and password in the connection string, or let the user in (pg_hba.conf)"
+	case code == "3D000":
+		return "correct the database in the connection string, or create it"
+	case strings.HasPrefix(code, "53"):
+		return "free connections, or raise max_connections or the role's CONNECTION LIMIT"
+	default:
+		return "start the server, or correct host and port in the connection string"
+	}
+}
+
+// PrintFindings writes one block for each finding, and a last line that counts
+// them.
+func PrintFindings(w io.Writer, findings []Finding) error {
+	var b strings.Builder
+	counts := map[Severity]int{}
+	for _, f := range findings {
+		counts[f.Severity]++
+		where := f.Process
+		if where == "" {
+			where = "database"
+		}
+		fmt.Fprintf(&b, "%s: %s: %s\n", where, f.Severity, f.Problem)
+		if f.Cure != "" {
+			fmt.Fprintf(&b, "    cure: %s\n", strings.ReplaceAll(f.Cure, "\n", "\n          "))
+		}
+	}
+	fmt.Fprintf(&b, "%d to refuse, %d to warn of, %d to note\n", counts[Refuse], counts[Warn], counts[Note])
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// Wrong reports whether findings hold more than notes.
+func Wrong(findings []Finding) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity != Note })
+}
