@@ -1,0 +1,84 @@
+package main_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+)
+
+const good = "processes: {a: {source: {table: bookings}, sink: {stdout: {}}}}\n"
+
+// nowhere is a database that cannot be reached.
+const nowhere = "postgres://u:CANARY@127.0.0.1:1/nowhere"
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	goodFile, badFile := file(t, good), file(t, "processes: {a: {source: {tabel: bookings}, sink: {stdout: {}}}}\n")
+	named := file(t, "database: "+nowhere+"\n"+good)
+	for _, c := range []struct {
+		name, database string
+		args           []string
+		code           int
+		stderr         string
+	}{
+		{"no command", "", nil, 2, "--help"},
+		{"unknown command", "", []string{"frobnicate"}, 2, "frobnicate"},
+		{"unknown flag", "", []string{"run", "--frobnicate"}, 2, "unknown flag --frobnicate"},
+		{"log level", "", []string{"check", "-c", goodFile, "--log-level=loud"}, 2, "loud"},
+		{"help", "", []string{"--help"}, 0, ""},
+		{"version", "", []string{"--version"}, 0, ""},
+		{"check", "", []string{"check", "-c", goodFile}, 0, ""},
+		{"check without file", "", []string{"check"}, 2, "--config=FILE"},
+		{"check of a missing file", "", []string{"check", "-c", "/missing"}, 2, "name a file that exists"},
+		{"check of a bad file", "", []string{"check", "-c", badFile}, 2, `dispatcher.yaml:1:26: processes.a.source: the key "tabel" is not known`},
+		{"run of a bad file", "", []string{"run", "-c", badFile}, 2, `1 | processes: {a: {source: {tabel: ***}, sink: {stdout: {}}}}`},
+		{"run without database", "", []string{"run", "-c", goodFile}, 2, "set DATABASE_URL"},
+		{"run without grace", nowhere, []string{"run", "-c", goodFile, "--grace=0s"}, 2, "--grace"},
+		{"bad DATABASE_URL", "postgres://u:CANARY/x@h/d", []string{"run", "-c", goodFile}, 2, "percent-encode"},
+		{"migrate without database", "", []string{"migrate", "up"}, 2, "set DATABASE_URL"},
+		{"migrate down without --yes", nowhere, []string{"migrate", "down"}, 2, "--yes"},
+		{"migrate, no database there", nowhere, []string{"migrate", "up"}, 1, "start the server, or correct host and port"},
+		{"status, no database there", nowhere, []string{"status"}, 1, "start the server, or correct host and port"},
+		{"status by file, no database there", "", []string{"status", "-c", named}, 1, "start the server, or correct host and port"},
+		{"doctor, no database there", nowhere, []string{"doctor", "-c", goodFile}, 1, "doctor found something"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := do(t, c.database, c.args...)
+			require.Equal(t, c.code, code)
+			require.Contains(t, stderr, c.stderr)
+			require.NotContains(t, stdout+stderr, "CANARY")
+		})
+	}
+}
+
+func TestCheck_ReadsStdin(t *testing.T) {
+	t.Parallel()
+	p := startWith(t, "", good, "check", "-c", "-")
+	require.Zero(t, p.wait())
+	p = startWith(t, "", "nothing: here", "check", "-c", "-")
+	require.Equal(t, 2, p.wait())
+	require.Contains(t, p.stderr.String(), `stdin:1:1: the key "nothing" is not known`)
+}
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	database := pgtest.URL(t)
+	run := func(args ...string) string {
+		code, stdout, stderr := do(t, database, append([]string{"migrate"}, args...)...)
+		require.Zero(t, code, stderr)
+		return stdout
+	}
+	require.Regexp(t, `1 +no +00001_cursor.sql`, run("status", "--schema=od"))
+	require.Contains(t, run("up", "--schema=od"), "applied 00001_cursor.sql")
+	require.Contains(t, run("up", "--schema=od"), "nothing to apply")
+	require.Regexp(t, `1 +2\d{3}-.*Z +00001_cursor.sql`, run("status", "--schema=od"))
+	require.Regexp(t, `1 +no +00001_cursor.sql`, run("status"), "of the schema public")
+	require.Contains(t, run("print", "--schema=od"), "CREATE TABLE cursor")
+
+	path := file(t, "schema: od\n"+good)
+	require.Contains(t, run("up", "-c", path), "nothing to apply")
+	require.Contains(t, run("down", "--yes", "-c", path), "took back 00001_cursor.sql")
+}

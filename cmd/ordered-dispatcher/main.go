@@ -1,0 +1,56 @@
+// Command ordered-dispatcher delivers the rows of PostgreSQL tables in order,
+// with none missing. See its --help, and package internal/daemon for what its
+// commands do.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+)
+
+func main() {
+	os.Exit(execute(os.Args[1:], system{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, exit: os.Exit}))
+}
+
+// system is what commands know of the world.
+type system struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            func(string) (string, bool)
+	exit           func(int)
+}
+
+func execute(args []string, sys system) int {
+	parser, err := kong.New(&cli{},
+		kong.Name("ordered-dispatcher"),
+		kong.Description(description),
+		kong.Vars{"version": version()},
+		kong.Writers(sys.stdout, sys.stderr),
+		kong.Exit(sys.exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(context.Background(), (*context.Context)(nil)),
+		kong.Bind(sys),
+	)
+	if err != nil {
+		return report(sys, err)
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		return report(sys, &daemon.UsageError{Err: fmt.Errorf("%w; see ordered-dispatcher --help", err)})
+	}
+	return report(sys, command.Run())
+}
+
+// report says what went wrong and returns the exit code for it.
+func report(sys system, err error) int {
+	if err != nil {
+		fmt.Fprintln(sys.stderr, "ordered-dispatcher:", err)
+	}
+	return daemon.ExitCode(err)
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+)
+
+type checkCommand struct{ file }
+
+// Run is called by kong.
+func (c *checkCommand) Run(sys system) error {
+	config, err := daemon.Load(c.Config, sys.stdin, sys.env)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(sys.stdout, "%s: %d processes, nothing wrong in the file; doctor holds it against the database\n", c.Config, len(config.Processes))
+	return nil
+}
+
+type doctorCommand struct{ file }
+
+// Run is called by kong.
+func (c *doctorCommand) Run(ctx context.Context, sys system) error {
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	findings, err := daemon.Doctor(ctx, config)
+	if err != nil {
+		return err
+	}
+	if err := daemon.PrintFindings(sys.stdout, findings); err != nil {
+		return err
+	}
+	if daemon.Wrong(findings) {
+		return daemon.ErrFindings
+	}
+	return nil
+}
+
+type statusCommand struct {
+	optionalFile
+	Process string `arg:"" optional:"" help:"Show this process alone."`
+	JSON    bool   `name:"json" help:"Print JSON, one line each time. Numbers of 64 bits are strings."`
+	Watch   bool   `help:"Repeat every second, until interrupted."`
+}
+
+// Run is called by kong.
+func (c *statusCommand) Run(ctx context.Context, sys system) error {
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	reader, err := daemon.NewStatusReader(ctx, daemon.StatusConfig{Config: config, Process: c.Process})
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	if c.Watch {
+		return daemon.Watch(ctx, sys.stdout, reader, c.print())
+	}
+	all, err := reader.Read(ctx)
+	if err != nil {
+		return err
+	}
+	return c.print()(sys.stdout, all)
+}
+
+func (c *statusCommand) print() func(io.Writer, []daemon.Status) error {
+	if c.JSON {
+		return daemon.PrintStatusJSON
+	}
+	return daemon.PrintStatus
+}
+
+type demoCommand struct{}
+
+// Run is called by kong.
+func (*demoCommand) Run() error { return errors.New("the demo is not in this build") }

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+)
+
+type runCommand struct {
+	file
+	Drain bool          `help:"End when all is delivered: 0 if every process is caught up, 3 if one is halted."`
+	Grace time.Duration `default:"20s" help:"How long deliveries in flight may go on after SIGTERM or SIGINT. A second signal ends the program at once."`
+}
+
+// Run is called by kong.
+func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger) error {
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	if c.Grace <= 0 {
+		return &daemon.UsageError{Err: errors.New("--grace must be above 0s")}
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+	return daemon.Run(ctx, daemon.RunConfig{
+		Config: config, Drain: c.Drain, Grace: c.Grace,
+		Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit,
+	})
+}
+
+// interruptible is a context that ends with the first signal.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+}

@@ -1,0 +1,271 @@
+package main_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+)
+
+// database is migrated and has a table of n bookings.
+func database(t testing.TB, n int) (string, *pgxpool.Pool) {
+	t.Helper()
+	address := pgtest.URL(t)
+	prepare(t, address, n)
+	return address, pgtest.Database(t)
+}
+
+func prepare(t testing.TB, address string, n int) {
+	t.Helper()
+	code, _, stderr := do(t, address, "migrate", "up")
+	require.Zero(t, code, stderr)
+	execute(t, pgtest.Pool(t, address, pgtest.PoolConfig{}), `
+		CREATE TABLE public.bookings (
+			id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+			created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+			customer text NOT NULL
+		);
+		CREATE UNIQUE INDEX ON public.bookings (created_at, id);`)
+	insert(t, pgtest.Pool(t, address, pgtest.PoolConfig{}), n)
+}
+
+func execute(t testing.TB, pool *pgxpool.Pool, sql string) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), sql)
+	require.NoError(t, err)
+}
+
+func insert(t testing.TB, pool *pgxpool.Pool, n int) {
+	t.Helper()
+	execute(t, pool, fmt.Sprintf("INSERT INTO public.bookings (customer) SELECT 'c' || i FROM generate_series(1, %d) i", n))
+}
+
+// sequence is how many records a process has delivered, durably.
+func sequence(t testing.TB, pool *pgxpool.Pool, process string) (n int) {
+	t.Helper()
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT sequence FROM public.cursor WHERE process_name = $1", process).Scan(&n))
+	return n
+}
+
+// processes is a file with one process for each sink, on the bookings.
+func processes(t testing.TB, sinks map[string]string) string {
+	t.Helper()
+	text := "processes:\n"
+	for name, sink := range sinks {
+		text += fmt.Sprintf("  %s: {source: {table: public.bookings}, sink: {%s}, poll: 20ms, retry: {initial: 10ms, max: 50ms}}\n", name, sink)
+	}
+	return file(t, text)
+}
+
+func ids(t testing.TB, stdout string) []string {
+	t.Helper()
+	var all []string
+	for line := range strings.Lines(stdout) {
+		var record struct{ ID string }
+		require.NoError(t, json.Unmarshal([]byte(line), &record))
+		all = append(all, record.ID)
+	}
+	return all
+}
+
+func TestDrain_DeliversAllInOrderAndEnds(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 200)
+	config := processes(t, map[string]string{"a": "stdout: {}"})
+
+	code, stdout, stderr := do(t, address, "run", "--drain", "-c", config)
+	require.Zero(t, code, stderr)
+	var want []string
+	for i := range 200 {
+		want = append(want, fmt.Sprint(i+1))
+	}
+	require.Equal(t, want, ids(t, stdout))
+	require.Equal(t, 200, sequence(t, pool, "a"))
+
+	code, stdout, stderr = do(t, address, "run", "--drain", "-c", config)
+	require.Zero(t, code, stderr)
+	require.Empty(t, stdout, "none twice")
+}
+
+func TestDrain_AHaltedProcessDoesNotEndTheOthers(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 50)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Ordered-Sequence") == "3" {
+			http.Error(w, "no such booking", http.StatusUnprocessableEntity)
+		}
+	}))
+	defer receiver.Close()
+	config := processes(t, map[string]string{"bad": "webhook: {url: '" + receiver.URL + "'}", "fine": "stdout: {}"})
+
+	code, stdout, stderr := do(t, address, "run", "--drain", "-c", config)
+	require.Equal(t, 3, code)
+	require.Len(t, ids(t, stdout), 50)
+	require.Contains(t, stderr, `process "bad" is halted at record 3`)
+	require.Equal(t, 2, sequence(t, pool, "bad"))
+	require.Equal(t, 50, sequence(t, pool, "fine"))
+}
+
+func TestDrain_InterruptedIsNotDone(t *testing.T) {
+	t.Parallel()
+	address, _ := database(t, 3)
+	receiver := slow(t)
+	p := start(t, address, "run", "--drain", "-c", processes(t, map[string]string{"a": "webhook: {url: '" + receiver.URL + "'}"}))
+	<-receiver.arrived
+	p.signal(syscall.SIGTERM)
+	p.stderr.until(t, 1, "stopping")
+	close(receiver.answer)
+	require.Equal(t, 1, p.wait())
+	require.Contains(t, p.stderr.String(), "interrupted before all was delivered")
+}
+
+// receiver answers when it is told to.
+type receiver struct {
+	*httptest.Server
+	arrived  chan struct{}
+	answer   chan struct{} // closed: answer
+	requests atomic.Int32
+}
+
+func slow(t testing.TB) *receiver {
+	t.Helper()
+	r := &receiver{arrived: make(chan struct{}, 100), answer: make(chan struct{})}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.requests.Add(1)
+		r.arrived <- struct{}{}
+		select {
+		case <-r.answer:
+		case <-req.Context().Done():
+		}
+	}))
+	t.Cleanup(r.Server.CloseClientConnections)
+	return r
+}
+
+func TestSIGTERM_LetsTheSlowCallFinish(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 3)
+	receiver := slow(t)
+	p := start(t, address, "run", "-c", processes(t, map[string]string{"a": "webhook: {url: '" + receiver.URL + "'}"}))
+	<-receiver.arrived
+	p.signal(syscall.SIGTERM)
+	p.stderr.until(t, 1, "stopping")
+	close(receiver.answer)
+	require.Zero(t, p.wait())
+	require.EqualValues(t, 1, receiver.requests.Load(), "no record behind the one in flight is sent")
+	require.Equal(t, 1, sequence(t, pool, "a"), "what was delivered is durable")
+}
+
+func TestSIGTERM_WaitsNoLongerThanTheGrace(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 3)
+	receiver := slow(t)
+	p := start(t, address, "run", "--grace=100ms", "-c", processes(t, map[string]string{"a": "webhook: {url: '" + receiver.URL + "'}"}))
+	<-receiver.arrived
+	p.signal(syscall.SIGTERM)
+	require.Equal(t, 1, p.wait())
+	require.Contains(t, p.stderr.String(), "did not end within the grace period: its record will be delivered again")
+	require.Zero(t, sequence(t, pool, "a"))
+}
+
+func TestSIGTERM_TwiceEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 3)
+	receiver := slow(t)
+	config := processes(t, map[string]string{"a": "webhook: {url: '" + receiver.URL + "'}"})
+	p := start(t, address, "run", "-c", config)
+	<-receiver.arrived
+	p.signal(syscall.SIGTERM)
+	p.stderr.until(t, 1, "stopping")
+	p.signal(syscall.SIGTERM)
+	require.Equal(t, 1, p.wait())
+	require.Contains(t, p.stderr.String(), "stopping at once")
+	require.Zero(t, sequence(t, pool, "a"))
+
+	close(receiver.answer)
+	code, _, stderr := do(t, address, "run", "--drain", "-c", config)
+	require.Zero(t, code, stderr)
+	require.Equal(t, 3, sequence(t, pool, "a"), "and nothing is lost")
+}
+
+func TestRun_WaitsForADatabaseThatIsDown(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Server(t, nil)
+	prepare(t, server.URL(), 2)
+	ctx := context.Background()
+	require.NoError(t, server.StopFast(ctx))
+
+	p := start(t, server.URL(), "run", "-c", processes(t, map[string]string{"a": "stdout: {}"}))
+	p.stderr.until(t, 1, "cannot work; trying again")
+	require.NoError(t, server.Restart(ctx))
+	p.stdout.until(t, 2, `"process":"a"`)
+
+	require.NoError(t, server.StopImmediate(ctx))
+	p.stderr.until(t, 2, "cannot work; trying again")
+	require.NoError(t, server.Restart(ctx))
+	insert(t, pgtest.Pool(t, server.URL(), pgtest.PoolConfig{}), 1)
+	p.stdout.until(t, 3, `"process":"a"`)
+	p.stop()
+	require.Equal(t, []string{"1", "2", "3"}, ids(t, p.stdout.String()))
+}
+
+func TestRun_SaysWhatBecameOfTheTable(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 1)
+	p := start(t, address, "run", "-c", processes(t, map[string]string{"a": "stdout: {}"}))
+	p.stdout.until(t, 1, `"process":"a"`)
+
+	execute(t, pool, "ALTER TABLE public.bookings RENAME TO moved")
+	p.stderr.until(t, 1, "public.bookings")
+	execute(t, pool, "ALTER TABLE public.moved RENAME TO bookings")
+	insert(t, pool, 1)
+	p.stdout.until(t, 2, `"process":"a"`)
+
+	execute(t, pool, "DELETE FROM public.cursor")
+	p.stderr.until(t, 1, "its row was deleted while the process ran")
+	p.stop()
+
+	code, _, stderr := do(t, address, "run", "--drain", "-c", processes(t, map[string]string{"a": "stdout: {}"}))
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "say where with an explicit start")
+	code, stdout, _ := do(t, address, "doctor", "-c", processes(t, map[string]string{"a": "stdout: {}"}))
+	require.Equal(t, 1, code)
+	require.Contains(t, stdout, "its cursor was deleted")
+}
+
+func TestRun_SaysThatAnotherConfigurationRanBefore(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 3)
+	first := file(t, "processes: {a: {source: {table: public.bookings}, sink: {stdout: {}}}}")
+	second := file(t, "processes: {a: {source: {table: public.bookings, where: id > 1}, sink: {webhook: {url: 'http://127.0.0.1:1/CANARY', secret: CANARY-of-thirty-two-bytes-xxxxxx}}}}")
+	code, _, stderr := do(t, address, "run", "--drain", "-c", first)
+	require.Zero(t, code)
+	require.NotContains(t, stderr, "another configuration")
+
+	p := start(t, address, "run", "-c", second)
+	p.stderr.until(t, 1, "another configuration than before: ")
+	insert(t, pool, 1)
+	p.stderr.until(t, 1, "delivery failed")
+	require.Contains(t, p.stderr.String(), `source.where was \"\" and is \"id > 1\" here`)
+	p.stop()
+	code, stdout, _ := do(t, address, "doctor", "-c", first)
+	require.Zero(t, code, stdout)
+	require.Contains(t, stdout, "with another configuration")
+
+	code, stdout, _ = do(t, address, "status", "-c", second, "--json")
+	require.Zero(t, code)
+	require.NotContains(t, stdout+p.stderr.String(), "CANARY")
+	var events string
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT string_agg(detail::text, '') FROM public.cursor_event").Scan(&events))
+	require.NotContains(t, events, "CANARY")
+}
