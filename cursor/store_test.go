@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
 
 func cause(lease *cursor.Lease) error { return context.Cause(lease.Context()) }
@@ -153,10 +154,14 @@ func TestNewStore_RefusesASchemaThatPostgreSQLWouldCut(t *testing.T) {
 // finds the lease held, or nothing to deliver, leaves no trace that others wait for.
 func TestStandby_HoldsNeitherTransactionNorTransactionID(t *testing.T) {
 	t.Parallel()
-	pool := database(t)
+	// A server of its own: transaction ids are counted for all of its databases.
+	server := pgtest.Server(t, map[string]string{"autovacuum": "off"})
+	pool := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
+	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: server.URL(), Schema: schema})
+	require.NoError(t, err)
 	acquire(t, created(t, pool, "a"))
 
-	one := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{MaxConns: 1})
+	one := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{MaxConns: 1})
 	standby := store(t, one, "b")
 	before := nextXID(t, pool)
 	for range 20 {
