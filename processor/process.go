@@ -210,11 +210,12 @@ type peeked struct {
 	after cursor.Position
 }
 
-// peek looks for records behind the row's position. Only a worker that expects
-// to deliver them reads more than one.
+// peek looks for records behind the row's position. A worker that does not
+// expect to deliver them, because another one does or because they were waiting
+// at the last look, reads no more than one.
 func (p *Process) peek(ctx context.Context, row cursor.Row) (peeked, error) {
 	limit := p.config.Batch
-	if row.Holder != p.config.Store.Worker() || p.waiting {
+	if p.anothers(row) || p.waiting {
 		limit = 1
 	}
 	page, err := p.config.Source.Read(ctx, row.Position, limit)
@@ -225,11 +226,16 @@ func (p *Process) peek(ctx context.Context, row cursor.Row) (peeked, error) {
 	return peeked{page, row.Position}, nil
 }
 
+// anothers reports whether another worker delivered last.
+func (p *Process) anothers(row cursor.Row) bool {
+	return row.Holder != "" && row.Holder != p.config.Store.Worker()
+}
+
 // othersTurn leaves the worker that delivered last the first right to deliver
 // what has come, so that the epoch does not grow with every lull. It is taken to
 // be gone when the cursor stands still for a quarter of a poll.
 func (p *Process) othersTurn(ctx context.Context, row cursor.Row) (bool, error) {
-	if row.Holder == "" || row.Holder == p.config.Store.Worker() {
+	if !p.anothers(row) {
 		return false, nil
 	}
 	wait(ctx, p.config.Poll/patienceFraction)
