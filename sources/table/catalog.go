@@ -19,19 +19,22 @@ type catalog struct {
 	hidesRows bool // row-level security is active for our role
 	timeZone  string
 	role      string
-	published bool // by a subscription of this database: rows with stamps made elsewhere
+	published bool   // by a subscription of this database: rows with stamps made elsewhere
+	root      string // the topmost table that this one is a partition of, or itself
 
-	members []member // the table, its partitions and the tables that inherit from it
+	members []member // the table, all below it, and the partitioned tables above it
 	columns map[string]column
 	indexes []index
 }
 
-// member is one table of the tree, with the default of the order column there.
+// member is a table that rows are inserted into, with its default of the order
+// column: a row gets that of the table that its INSERT names.
 type member struct {
-	Name       string
-	Kind       string
-	AtDefault  *string // as pg_get_expr prints it
-	AtIdentity string
+	Name      string
+	Kind      string
+	Partition bool
+	Above     bool
+	Default   *string // as pg_get_expr prints it
 }
 
 type column struct {
@@ -42,13 +45,9 @@ type column struct {
 	Readable bool
 }
 
-// index is a valid index of the table: what it begins with.
+// index is a valid, unique index of the whole table.
 type index struct {
-	Columns   []string // key columns, "" for an expression
-	C         []bool   // whether a column is sorted under COLLATE "C"
-	Unique    bool
-	Partial   bool
-	Direction []bool // descending
+	Columns []string // "" for an expression
 }
 
 // sequence makes the ids.
@@ -64,25 +63,36 @@ type sequence struct {
 // errNoTable: the name means nothing.
 var errNoTable = errors.New("no such table")
 
+// resolveSQL runs under the role's own search_path, which the table's name may
+// need; whatever else it puts before PostgreSQL's own names.
+const resolveSQL = `/* source.catalog.resolve */
+SELECT
+	pg_catalog.to_regclass($1)::pg_catalog.oid,
+	pg_catalog.current_setting('TimeZone')`
+
 const tableSQL = `/* source.catalog.table */
 SELECT
-	c.oid, n.nspname, c.relname, c.relkind::text,
+	n.nspname, c.relname, c.relkind::text,
 	pg_is_in_recovery(),
 	row_security_active(c.oid),
-	current_setting('TimeZone'),
 	current_user::text,
-	EXISTS (SELECT 1 FROM pg_subscription_rel WHERE srrelid = c.oid)
+	EXISTS (SELECT 1 FROM pg_subscription_rel WHERE srrelid = c.oid),
+	coalesce(pg_partition_root(c.oid), c.oid)::regclass::text
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.oid = to_regclass($1)`
+WHERE c.oid = $1`
 
-const membersSQL = treeSQL + `
-SELECT tree.oid::regclass::text, c.relkind::text, pg_get_expr(d.adbin, d.adrelid), coalesce(a.attidentity::text, '')
-FROM tree
-JOIN pg_class c ON c.oid = tree.oid
-LEFT JOIN pg_attribute a ON a.attrelid = tree.oid AND a.attname = $1 AND NOT a.attisdropped
+const membersSQL = "/* source.catalog.members */" + treeSQL + `
+SELECT
+	c.oid::regclass::text, c.relkind::text, c.relispartition,
+	c.oid NOT IN (SELECT oid FROM tree),
+	pg_get_expr(d.adbin, d.adrelid)
+FROM lineage
+JOIN pg_class c ON c.oid = lineage.oid
+LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = $1 AND NOT a.attisdropped
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-ORDER BY tree.oid
+WHERE c.relkind = 'p' OR c.oid IN (SELECT oid FROM tree)
+ORDER BY c.oid
 LIMIT 100000`
 
 const columnsSQL = `/* source.catalog.columns */
@@ -99,34 +109,26 @@ ORDER BY a.attnum
 LIMIT 2000`
 
 const indexesSQL = `/* source.catalog.indexes */
-SELECT
-	array_agg(coalesce(a.attname::text, '') ORDER BY k.n),
-	array_agg(coalesce(co.collname IN ('C', 'POSIX'), false) ORDER BY k.n),
-	i.indisunique,
-	i.indpred IS NOT NULL,
-	array_agg(i.indoption[k.n - 1] & 1 = 1 ORDER BY k.n)
+SELECT array_agg(coalesce(a.attname::text, ''))
 FROM pg_index i
 CROSS JOIN LATERAL generate_series(1, i.indnkeyatts) k (n)
-JOIN pg_class c ON c.oid = i.indexrelid
-JOIN pg_am m ON m.oid = c.relam AND m.amname = 'btree'
 LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.n - 1] AND a.attnum > 0
-LEFT JOIN pg_collation co ON co.oid = i.indcollation[k.n - 1]
-WHERE i.indrelid = $1 AND i.indisvalid
-GROUP BY i.indexrelid, i.indisunique, i.indpred IS NOT NULL
+WHERE i.indrelid = $1 AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
+GROUP BY i.indexrelid
 LIMIT 1000`
 
 // sequencesSQL finds the sequences that the id column of any member takes its
 // values from: by identity, or by a default.
-const sequencesSQL = treeSQL + `, found AS (
+const sequencesSQL = "/* source.catalog.sequences */" + treeSQL + `, found AS (
 	SELECT d.objid AS oid
-	FROM tree
-	JOIN pg_attribute a ON a.attrelid = tree.oid AND a.attname = $1 AND NOT a.attisdropped
+	FROM lineage
+	JOIN pg_attribute a ON a.attrelid = lineage.oid AND a.attname = $1 AND NOT a.attisdropped
 	JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
 		AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum AND d.deptype = 'i'
 	UNION
 	SELECT d.refobjid
-	FROM tree
-	JOIN pg_attribute a ON a.attrelid = tree.oid AND a.attname = $1 AND NOT a.attisdropped
+	FROM lineage
+	JOIN pg_attribute a ON a.attrelid = lineage.oid AND a.attname = $1 AND NOT a.attisdropped
 	JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
 	JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid AND d.refclassid = 'pg_class'::regclass
 )
@@ -137,16 +139,27 @@ JOIN pg_sequence s ON s.seqrelid = found.oid
 ORDER BY s.seqrelid
 LIMIT 100`
 
-// readCatalog reads what the server says about the table. conn is inside a
-// transaction of its own.
+// readCatalog reads what the server says about the table, and leaves tx with the
+// settings of a read.
 func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence, error) {
 	parts, _ := parseName(c.Table)
 	cat := &catalog{columns: map[string]column{}}
-	err := tx.QueryRow(ctx, tableSQL, pgx.QueryExecModeExec, pgx.Identifier(parts).Sanitize()).Scan(
-		&cat.oid, &cat.schema, &cat.table, &cat.relkind,
-		&cat.standby, &cat.hidesRows, &cat.timeZone, &cat.role, &cat.published)
-	if errors.Is(err, pgx.ErrNoRows) {
+	var oid *uint32
+	if err := tx.QueryRow(ctx, resolveSQL, pgx.QueryExecModeExec, pgx.Identifier(parts).Sanitize()).Scan(&oid, &cat.timeZone); err != nil {
+		return nil, nil, err
+	}
+	if _, err := tx.Exec(ctx, settingsSQL); err != nil {
+		return nil, nil, err
+	}
+	if oid == nil {
 		return nil, nil, errNoTable
+	}
+	cat.oid = *oid
+	err := tx.QueryRow(ctx, tableSQL, pgx.QueryExecModeExec, cat.oid).Scan(
+		&cat.schema, &cat.table, &cat.relkind,
+		&cat.standby, &cat.hidesRows, &cat.role, &cat.published, &cat.root)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil, errNoTable // dropped since
 	}
 	if err != nil {
 		return nil, nil, err

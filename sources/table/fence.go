@@ -7,10 +7,15 @@ const unbounded int64 = math.MinInt64
 
 // writer is a transaction seen in one sample.
 type writer struct {
-	// id is its virtual transaction; a prepared transaction has another one than
-	// the session that prepared it had.
+	// id is its virtual transaction. A prepared transaction may have another one
+	// than the session that prepared it had.
 	id       string
 	prepared bool
+	// session is the pid, where it matters what a session did before, else 0.
+	session int
+	// since is the earliest stamp that it can make, if dated.
+	since int64
+	dated bool
 }
 
 // sample is what one read saw, in the order in which it was seen.
@@ -27,8 +32,9 @@ type sample struct {
 // fence computes the read bound from one sample after another. The zero value
 // has seen none.
 type fence struct {
-	last   sample
-	bounds map[string]int64
+	last     sample
+	bounds   map[string]int64 // of the writers in the last sample, by id
+	sessions map[int]int64    // the same, by session
 }
 
 // next takes a sample and returns the bound: what is stamped below it, and is
@@ -39,7 +45,10 @@ type fence struct {
 // stamps exceed that one's mark. It keeps this bound while it is seen without a
 // break. A transaction that was prepared since then is a new name for one of
 // the writers that are gone, or began and was prepared in between: it has the
-// lowest bound of all these.
+// lowest bound of all these. A transaction that follows another one of its
+// session has that one's bound: its stamp may be as old as a message that came
+// while the other was open (COMMIT AND CHAIN, several transactions in one
+// message).
 func (f *fence) next(s sample) int64 {
 	known := f.bounds != nil && f.last.server == s.server
 	floor := min(f.last.mark, s.mark) // a clock may step back
@@ -47,23 +56,31 @@ func (f *fence) next(s sample) int64 {
 	if known {
 		lowest = min(floor, f.lowestGone(s.writers))
 	}
-	bounds := make(map[string]int64, len(s.writers))
+	bounds, sessions := make(map[string]int64, len(s.writers)), map[int]int64{}
 	result := s.mark
 	for _, w := range s.writers {
 		bound, seen := f.bounds[w.id]
+		before, follows := f.sessions[w.session]
 		switch {
+		case w.dated:
+			bound = w.since
 		case !known:
 			bound = unbounded
 		case seen:
 		case w.prepared:
 			bound = lowest
+		case follows:
+			bound = before
 		default:
 			bound = floor
 		}
 		bounds[w.id] = bound
+		if w.session != 0 {
+			sessions[w.session] = bound
+		}
 		result = min(result, bound)
 	}
-	f.last, f.bounds = s, bounds
+	f.last, f.bounds, f.sessions = s, bounds, sessions
 	return result
 }
 

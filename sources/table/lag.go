@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,9 @@ type Writer struct {
 // MaxLagRecords bounds the count of Lag, which reads that many index entries.
 const MaxLagRecords = 100_000
 
+// maxAge is what a time.Duration holds.
+const maxAge = time.Duration(math.MaxInt64)
+
 const lagSQL = `/* source.lag */
 SELECT count(*), %s
 FROM (
@@ -58,7 +62,7 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 	}
 	age, at := "0::bigint", "1"
 	if l.at != "" {
-		age, at = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint - min(at)", l.micros("t."+quote(l.at))
+		age, at = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint - min(at)", l.finiteMicros()
 	}
 	var args [][]byte
 	if after != "" {
@@ -79,7 +83,7 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 			return err
 		}
 		age, _ := strconv.ParseInt(string(result.Rows[0][1]), 10, 64) // NULL without records
-		lag.Age = max(0, time.Duration(age)*time.Microsecond)
+		lag.Age = time.Duration(min(max(0, age), maxAge.Microseconds())) * time.Microsecond
 		return nil
 	})
 	if err != nil {
@@ -111,7 +115,10 @@ SELECT DISTINCT
 	coalesce(a.xact_start, p.prepared)
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
-LEFT JOIN pg_prepared_xacts p ON l.pid IS NULL AND p.transaction::text = split_part(l.virtualtransaction, '/', 2)
+LEFT JOIN (
+	pg_prepared_xacts p
+	JOIN pg_locks x ON x.locktype = 'transactionid' AND x.transactionid = p.transaction
+) ON l.pid IS NULL AND x.pid IS NULL AND x.virtualtransaction = l.virtualtransaction
 WHERE l.granted
 	AND l.pid IS DISTINCT FROM pg_backend_pid()
 	AND %s
@@ -121,7 +128,7 @@ LIMIT 100`
 const tableHolders = `l.locktype = 'relation'
 	AND l.mode = 'RowExclusiveLock'
 	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-	AND l.relation IN (SELECT oid FROM tree)`
+	AND l.relation IN (SELECT oid FROM lineage)`
 
 const allHolders = `(l.locktype = 'virtualxid' AND l.mode = 'ExclusiveLock' OR l.pid IS NULL AND p.database = current_database())
 	AND (l.pid IS NULL OR a.datname = current_database() AND a.usesysid IS NOT NULL)

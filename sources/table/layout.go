@@ -8,29 +8,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// stamp says when the order column's value is made, and so which transactions
-// may still commit a row below a mark.
-type stamp int
-
-const (
-	// stampAfterLock: clock_timestamp() or nextval(), evaluated after the
-	// inserter has locked the table. Only holders of that lock matter.
-	stampAfterLock stamp = iota
-	// stampAtStart: now() and its kin, the start of the transaction or of its
-	// statement, before any lock. Every open transaction matters.
-	stampAtStart
-	// stampElsewhere: no default, or the application's clock. Only the latency
-	// protects.
-	stampElsewhere
-)
-
 // layout is a table as the catalog describes it, resolved once to an oid.
 type layout struct {
 	oid       uint32
 	schema    string
 	table     string
 	kind      kind
-	idType    string // a type that the server can cast to
+	idType    string // what positions hold; the column's own, or wider in its operator family
 	at        string // column created_at, "" if it is not read
 	atType    string
 	stamp     stamp
@@ -130,7 +114,7 @@ const (
 func (l *layout) readSQL(c Config, fromStart bool, limit int) string {
 	at := "NULL"
 	if l.at != "" {
-		at = fmt.Sprintf("CASE WHEN isfinite(t.%[1]s) THEN %[2]s END", quote(l.at), l.micros("t."+quote(l.at)))
+		at = l.finiteMicros()
 	}
 	optional := func(column string) string {
 		if column == "" {
@@ -138,7 +122,7 @@ func (l *layout) readSQL(c Config, fromStart bool, limit int) string {
 		}
 		return "t." + quote(column) + "::text"
 	}
-	payload := "row_to_json(t)"
+	payload := "row_to_json(t.*)" // t alone might be a column
 	if c.Columns.Payload != "" {
 		payload = optional(c.Columns.Payload)
 	}
@@ -159,6 +143,12 @@ ORDER BY %s
 LIMIT %d`,
 		at, quote(c.Columns.ID), optional(c.Columns.Key), optional(c.Columns.Type), optional(c.Columns.Headers), payload,
 		l.sql(), l.behind(c, fromStart), strings.Join(l.orderBy(c), ", "), limit)
+}
+
+// finiteMicros is the record's time, NULL for infinity of either sign.
+func (l *layout) finiteMicros() string {
+	at := "t." + quote(l.at)
+	return fmt.Sprintf("CASE WHEN isfinite(%s) THEN %s END", at, l.micros(at))
 }
 
 // micros is a time as microseconds since 1970. A timestamp without time zone is

@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -86,26 +87,37 @@ func (k kind) parse(p cursor.Position) (key, error) {
 			"its table, order or id type is not what the cursor was advanced with; "+
 			"put the configuration back, or name the process anew", p, string(k)+":")
 	}
-	malformed := fmt.Errorf("position %q is malformed: a position begins with %q", p, string(k.example()))
-	var result key
+	result, ok := k.take(rest)
+	// Spelled in another way it would sort in another way.
+	if again, err := k.position(result); !ok || err != nil || again != p {
+		return key{}, fmt.Errorf("position %q is malformed: a position looks like %q", p, string(k.example()))
+	}
+	return result, nil
+}
+
+var uuidText = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// take reads what follows the tag.
+func (k kind) take(rest string) (result key, ok bool) {
 	if k != kindInt {
 		at, id, ok := strings.Cut(rest, "/")
 		t, err := time.Parse(atLayout, at)
 		if !ok || err != nil {
-			return key{}, malformed
+			return key{}, false
 		}
 		result.at, rest = t.UnixMicro(), id
 	}
-	if k == kindAtText || k == kindAtUUID {
-		result.id = rest
-		return result, nil
+	switch k {
+	case kindAtText:
+		result.id, ok = rest, true
+	case kindAtUUID:
+		result.id, ok = rest, uuidText.MatchString(rest)
+	default:
+		var n int64
+		n, ok = parseInt(rest)
+		result.id = strconv.FormatInt(n, 10)
 	}
-	n, ok := parseInt(rest)
-	if !ok {
-		return key{}, malformed
-	}
-	result.id = strconv.FormatInt(n, 10)
-	return result, nil
+	return result, ok
 }
 
 func parseInt(text string) (int64, bool) {

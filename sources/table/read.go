@@ -55,7 +55,7 @@ var errReplaced = errors.New("the table was replaced by another of its name")
 // names and types, missing grants, impossible values.
 func lasting(err error) error {
 	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && slices.Contains([]string{"0A", "22", "28", "3D", "3F", "42"}, pgErr.Code[:2]) {
+	if errors.As(err, &pgErr) && !transient(pgErr) {
 		return processor.Permanent(err)
 	}
 	return err
@@ -82,7 +82,7 @@ func (s *Source) page(l *layout, r *reading) (processor.Page, error) {
 		if !l.below(row, bound, slack) {
 			page.Waiting = true
 			if bound == r.sample.mark && l.ordersByTime() {
-				page.Due = time.Duration(row.at+slack+1-r.sample.mark) * time.Microsecond
+				page.Due = time.Duration(min(row.at+slack+1-r.sample.mark, maxDue.Microseconds())) * time.Microsecond
 			}
 			break
 		}
@@ -97,6 +97,9 @@ func (s *Source) page(l *layout, r *reading) (processor.Page, error) {
 	}
 	return page, nil
 }
+
+// maxDue bounds the hint for a row of the far future.
+const maxDue = 24 * time.Hour
 
 // below reports whether nothing can come to stand before the row any more.
 func (l *layout) below(row *row, bound, slack int64) bool {
@@ -222,7 +225,7 @@ func (l *layout) batch(query string, args [][]byte) *pgconn.Batch {
 
 func (l *layout) writerQueries() []string {
 	if l.stamp == stampAtStart {
-		return []string{openSQL, preparedSQL, harmlessSQL}
+		return []string{openSQL, preparedSQL, activitySQL}
 	}
 	return []string{l.writersSQL()}
 }
@@ -277,32 +280,79 @@ func (r *reading) takeMark(values [][]byte) error {
 }
 
 func (r *reading) takeWriters(l *layout, results *pgconn.MultiResultReader) error {
+	if l.stamp == stampAtStart {
+		return r.takeOpen(results)
+	}
 	seen, err := nextRows(results)
+	for _, values := range seen {
+		r.sample.writers = append(r.sample.writers, writer{id: string(values[0]), prepared: string(values[1]) == "t"})
+	}
+	return err
+}
+
+// takeOpen reads what openSQL, preparedSQL and activitySQL found.
+func (r *reading) takeOpen(results *pgconn.MultiResultReader) error {
+	open, err := nextRows(results)
 	if err != nil {
 		return err
 	}
-	harmless := map[string]bool{}
-	if l.stamp == stampAtStart {
-		prepared, err := nextRows(results)
-		if err != nil {
-			return err
-		}
-		seen = append(seen, prepared...)
-		pids, err := nextRows(results)
-		if err != nil {
-			return err
-		}
-		for _, pid := range pids {
-			harmless[string(pid[0])] = true
+	prepared, err := nextRows(results)
+	if err != nil {
+		return err
+	}
+	sessions, err := nextRows(results)
+	if err != nil {
+		return err
+	}
+	active, err := activities(sessions)
+	if err != nil {
+		return err
+	}
+	for _, values := range open {
+		pid := string(values[1])
+		a := active[pid]
+		delete(active, pid)
+		if !a.harmless {
+			w := writer{id: string(values[0]), session: a.pid, since: a.since, dated: a.dated && a.open}
+			r.sample.writers = append(r.sample.writers, w)
 		}
 	}
-	for _, values := range seen {
-		if len(values) == 3 && values[2] != nil && harmless[string(values[2])] {
-			continue
+	for _, values := range prepared {
+		r.sample.writers = append(r.sample.writers, writer{id: string(values[0]), prepared: true})
+	}
+	for pid, a := range active { // they have begun since, or are about to
+		if !a.harmless && a.dated {
+			r.sample.writers = append(r.sample.writers, writer{id: "session " + pid, session: a.pid, since: a.since, dated: true})
 		}
-		r.sample.writers = append(r.sample.writers, writer{id: string(values[0]), prepared: string(values[1]) == "t"})
 	}
 	return nil
+}
+
+// activity is what activitySQL says of one session.
+type activity struct {
+	pid      int
+	harmless bool
+	open     bool // in a transaction, as far as we may see
+	since    int64
+	dated    bool
+}
+
+func activities(rows [][][]byte) (map[string]activity, error) {
+	active := make(map[string]activity, len(rows))
+	for _, values := range rows {
+		a := activity{harmless: string(values[1]) == "t", open: string(values[2]) == "t", dated: values[3] != nil}
+		var err error
+		if a.pid, err = strconv.Atoi(string(values[0])); err != nil {
+			return nil, fmt.Errorf("parse a pid: %w", err)
+		}
+		if a.dated {
+			if a.since, err = strconv.ParseInt(string(values[3]), 10, 64); err != nil {
+				return nil, fmt.Errorf("parse the start of a transaction: %w", err)
+			}
+		}
+		active[string(values[0])] = a
+	}
+	return active, nil
 }
 
 func (r *reading) takeRows(l *layout, rows *pgconn.ResultReader, maxBytes int) error {

@@ -16,25 +16,28 @@ const beginSQL = `BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY`
 
 // holdSQL keeps the name and the columns of the table as they are until the
 // transaction ends; it waits for an ALTER TABLE at most as long as lock_timeout.
+// Its lock is that of LOCK TABLE … IN ACCESS SHARE MODE, for which a grant on
+// columns would not suffice.
 func (l *layout) holdSQL() string {
-	return fmt.Sprintf("/* source.hold */ LOCK TABLE ONLY %s IN ACCESS SHARE MODE", l.sql())
+	return fmt.Sprintf("/* source.hold */ SELECT FROM ONLY %s LIMIT 0", l.sql())
 }
 
 // settingsSQL ends with the transaction: no session state, and a plan that
 // follows the index whatever the statistics say. jit is off because the costs
-// of what is disabled would set it going.
+// of what is disabled would set it going. Before it, a role's search_path may
+// put any function or operator in the place of PostgreSQL's.
 const settingsSQL = `/* source.settings */
 SELECT
-	set_config('application_name', '` + applicationRead + `', true),
-	set_config('search_path', 'pg_catalog', true),
-	set_config('row_security', 'off', true),
-	set_config('TimeZone', 'UTC', true),
-	set_config('statement_timeout', '30s', true),
-	set_config('lock_timeout', '5s', true),
-	set_config('enable_seqscan', 'off', true),
-	set_config('enable_bitmapscan', 'off', true),
-	set_config('enable_sort', 'off', true),
-	set_config('jit', 'off', true)`
+	pg_catalog.set_config('application_name', '` + applicationRead + `', true),
+	pg_catalog.set_config('search_path', 'pg_catalog', true),
+	pg_catalog.set_config('row_security', 'off', true),
+	pg_catalog.set_config('TimeZone', 'UTC', true),
+	pg_catalog.set_config('statement_timeout', '30s', true),
+	pg_catalog.set_config('lock_timeout', '5s', true),
+	pg_catalog.set_config('enable_seqscan', 'off', true),
+	pg_catalog.set_config('enable_bitmapscan', 'off', true),
+	pg_catalog.set_config('enable_sort', 'off', true),
+	pg_catalog.set_config('jit', 'off', true)`
 
 // markSQL is statement 1 of the fence. It also says which server run this is,
 // whether it is a standby, and whether the name still means the table that was
@@ -55,16 +58,27 @@ SELECT
 	to_regclass(%s)::oid = %d`, mark, literal(l.sql()), l.oid)
 }
 
-// treeSQL names the table, its partitions and the tables that inherit from it.
+// treeSQL names the table, its partitions and the tables that inherit from it;
+// and, as lineage, these and what the table itself is a part of.
 const treeSQL = `
 WITH RECURSIVE tree (oid) AS (
-	SELECT %d::oid
+	SELECT %[1]d::oid
 	UNION
 	SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid
+), above (oid) AS (
+	SELECT %[1]d::oid
+	UNION
+	SELECT i.inhparent FROM pg_inherits i JOIN above ON i.inhrelid = above.oid
+), lineage (oid) AS (
+	SELECT oid FROM tree
+	UNION
+	SELECT oid FROM above
 )`
 
 // writersSQL is statement 2 for stamps made after the lock: the transactions
-// that hold the lock every inserter must hold. pg_locks shows it to every role,
+// that hold the lock every inserter must hold. A row that is routed into a
+// partition was stamped before the partition was locked, but after the table
+// above it was: hence the whole lineage. pg_locks shows locks to every role,
 // does not cache it, and lists prepared transactions, which have no pid. It reads
 // the fast-path locks first; a lock only ever moves from there to the main table,
 // so none is missed.
@@ -76,36 +90,45 @@ WHERE locktype = 'relation'
 	AND mode = 'RowExclusiveLock'
 	AND granted
 	AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-	AND relation IN (SELECT oid FROM tree)
+	AND relation IN (SELECT oid FROM lineage)
 	AND pid IS DISTINCT FROM pg_backend_pid()
 LIMIT 100000`
 }
 
 // For stamps made at the start, statement 2 is every open transaction. Three
 // statements in this order: a session that prepares its transaction between the
-// first and the last is seen by one of them, and a pooled session is left out
-// only if it was harmless after its lock was seen.
+// first and the last is seen by one of them, and what the last says of a session
+// is true of its transaction seen before, unless that one has ended by then.
 const (
 	openSQL = `/* source.open */
-SELECT virtualtransaction, false, pid
+SELECT virtualtransaction, pid
 FROM pg_locks
 WHERE locktype = 'virtualxid' AND mode = 'ExclusiveLock' AND granted AND pid <> pg_backend_pid()
 LIMIT 100000`
 
 	preparedSQL = `/* source.prepared */
-SELECT transaction::text, true, NULL
+SELECT transaction::text
 FROM pg_prepared_xacts
 WHERE database = current_database()
 LIMIT 100000`
 
-	// Sessions that cannot insert into this table: of other databases, without a
-	// user (autovacuum), and our own that write nothing but a cursor.
-	harmlessSQL = `/* source.harmless */
-SELECT pid
+	// Which sessions cannot insert into this table: those of other databases,
+	// without a user (autovacuum), and our own that write nothing but a cursor.
+	// And the earliest stamp of those that our role may look into: the start of
+	// the transaction, or the arrival of the message a session is at, which is
+	// the stamp of a second transaction in that message, or of one that is
+	// chained to the first. It is NULL for other roles' sessions without
+	// pg_read_all_stats.
+	activitySQL = `/* source.activity */
+SELECT
+	pid,
+	datid IS DISTINCT FROM (SELECT oid FROM pg_database WHERE datname = current_database())
+		OR usesysid IS NULL
+		OR usesysid = (SELECT usesysid FROM pg_stat_activity WHERE pid = pg_backend_pid())
+			AND (application_name = '` + applicationRead + `' OR starts_with(application_name, '` + cursor.ApplicationLease + `')),
+	xact_start IS NOT NULL,
+	(extract(epoch FROM least(xact_start, CASE WHEN backend_type = 'client backend' AND state <> 'idle' THEN query_start END)) * 1000000)::bigint
 FROM pg_stat_activity
-WHERE datid IS DISTINCT FROM (SELECT oid FROM pg_database WHERE datname = current_database())
-	OR usesysid IS NULL
-	OR usesysid = (SELECT usesysid FROM pg_stat_activity WHERE pid = pg_backend_pid())
-		AND (application_name = '` + applicationRead + `' OR starts_with(application_name, '` + cursor.ApplicationLease + `'))
+WHERE pid <> pg_backend_pid()
 LIMIT 100000`
 )

@@ -49,7 +49,7 @@ func (s *Source) current(ctx context.Context) (*layout, error) {
 	}
 	l, findings, err := s.inspect(ctx)
 	if err != nil {
-		return nil, err
+		return nil, lasting(err)
 	}
 	s.layout = l
 	if l == nil {

@@ -1,0 +1,49 @@
+package table
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// plainNextval is the only default of an id that grows with its sequence.
+var plainNextval = regexp.MustCompile(`^nextval\('.*'::regclass\)$`)
+
+// sequence checks what assigns the ids.
+func (e *examination) sequence(l *layout) {
+	const other = "order by created_at"
+	switch len(e.sequences) {
+	case 1:
+	case 0:
+		e.refuse(other, "no sequence assigns column %s of %s, so its values say nothing about the order of inserts",
+			e.config.Columns.ID, l.name())
+		return
+	default:
+		e.refuse(other, "several sequences assign column %s of %s in its partitions, so its values say nothing about the order of inserts",
+			e.config.Columns.ID, l.name())
+		return
+	}
+	for _, m := range e.cat.members {
+		if m.Default != nil && !plainNextval.MatchString(*m.Default) {
+			e.refuse(other, "column %s of %s defaults to %s: its values are not those of the sequence, which is the fence",
+				e.config.Columns.ID, m.Name, *m.Default)
+		}
+	}
+	seq := e.sequences[0]
+	l.sequence = seq.OID
+	if seq.Cache > 1 {
+		e.refuse(fmt.Sprintf("ALTER SEQUENCE %s CACHE 1", seq.Name),
+			"sequence %s hands out ids in blocks (CACHE %d): a session may commit an id below those already delivered", seq.Name, seq.Cache)
+	}
+	if seq.Increment < 0 {
+		e.refuse(fmt.Sprintf("ALTER SEQUENCE %s INCREMENT BY 1", seq.Name), "sequence %s counts down", seq.Name)
+	}
+	if seq.Cycle {
+		e.refuse(fmt.Sprintf("ALTER SEQUENCE %s NO CYCLE", seq.Name), "sequence %s starts again at its end (CYCLE), below what was delivered", seq.Name)
+	}
+	if !seq.Readable {
+		e.refuse(fmt.Sprintf("GRANT SELECT ON SEQUENCE %s TO %s", seq.Name, pgx.Identifier{e.cat.role}.Sanitize()),
+			"role %s may not read sequence %s, whose last value is the fence", e.cat.role, seq.Name)
+	}
+}
