@@ -30,6 +30,7 @@ type database struct {
 	schema string
 	pool   *pgxpool.Pool
 	server *pglocal.Server // nil: the user's
+	made   bool            // there may be a schema to drop
 }
 
 // openDatabase makes the tables. The caller closes the database.
@@ -47,7 +48,7 @@ func (d *database) open(ctx context.Context, screen *screen) (err error) {
 			return err
 		}
 	} else {
-		screen.part("PostgreSQL", "that of DATABASE_URL")
+		screen.part("PostgreSQL", "the server of DATABASE_URL")
 	}
 	if d.pool, err = openPool(ctx, d.url); err != nil {
 		return err
@@ -57,8 +58,7 @@ func (d *database) open(ctx context.Context, screen *screen) (err error) {
 	}
 	screen.part("Tables", "bookings and those of the cursor, in schema %s", d.schema)
 	if err := d.createTables(ctx); err != nil {
-		return fmt.Errorf("create the demo's tables: %w; let the user of DATABASE_URL create schemas in its database "+
-			"(GRANT CREATE ON DATABASE …), or unset it to have a throw-away server started", err)
+		return fmt.Errorf("create the demo's tables: %w; or unset DATABASE_URL to have a throw-away server started", err)
 	}
 	return nil
 }
@@ -104,6 +104,7 @@ CREATE TABLE {schema}.report (
 );`
 
 func (d *database) createTables(ctx context.Context) error {
+	d.made = true
 	if _, err := migrations.Up(ctx, migrations.Config{ConnString: d.url, Schema: d.schema}); err != nil {
 		return err
 	}
@@ -150,9 +151,9 @@ func (d *database) close() error {
 	}
 	switch {
 	case d.server != nil:
-		return d.server.Stop(ctx)
-	case d.pool != nil:
-		return d.drop(ctx)
+		return removed(d.server.Stop(ctx))
+	case d.made:
+		return removed(d.drop(ctx))
 	default:
 		return nil
 	}

@@ -40,12 +40,26 @@ func Run(ctx context.Context, config Config) error {
 	return v.Err()
 }
 
-// interruption tells an end that was asked for from a clean-up that failed.
-func interruption(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
-		return errors.New("interrupted; nothing of the demo is left behind")
+// leftover is a clean-up that failed.
+type leftover struct{ error }
+
+func (l leftover) Unwrap() error { return l.error }
+
+// removed marks the error of a clean-up.
+func removed(err error) error {
+	if err == nil {
+		return nil
 	}
-	return fmt.Errorf("interrupted: %w", err)
+	return leftover{err}
+}
+
+// interruption is all that an end that was asked for leaves to say: what else failed did so because of it.
+func interruption(err error) error {
+	var left leftover
+	if errors.As(err, &left) {
+		return fmt.Errorf("interrupted: %w", left)
+	}
+	return errors.New("interrupted; nothing of the demo is left behind")
 }
 
 // record sets everything up, lets it run, and takes it down again. What it returns is complete: nobody delivers or

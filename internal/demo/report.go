@@ -8,8 +8,8 @@ import (
 )
 
 func (s *screen) introduce() {
-	s.say("Bookings are committed to PostgreSQL. Every one of them must reach an SMS service,")
-	s.say("in order and with none missing, though a worker is killed on the way.")
+	s.say("Bookings are committed to PostgreSQL. Each of them must reach an SMS service, in")
+	s.say("order and with none missing, though a worker is killed on the way.")
 	s.say("")
 }
 
@@ -20,8 +20,8 @@ func (s *screen) part(name, format string, args ...any) {
 
 func (s *show) announce(duration time.Duration) {
 	a, b := s.workers.both[0], s.workers.both[1]
-	s.screen.part("Workers", "ordered-dispatcher run -c %s: A is process %d, B process %d", configFile, a.process.Pid(), b.process.Pid())
-	s.screen.part("", "one of them works, the other stands by")
+	s.screen.part("Workers", "ordered-dispatcher run -c %s: A (process %d), B (process %d)", configFile, a.process.Pid(), b.process.Pid())
+	s.screen.part("", "one works, the other stands by; the epoch grows when they change")
 	s.screen.part("Producers", "%d, for %v: transactions of 0 to %v that overlap, %d%% rolled back", producers, duration, maxTransaction, rollbackPercent)
 	s.screen.part("", "an unrelated transaction stays open all along, and must hold nothing up")
 	s.screen.say("")
@@ -65,8 +65,8 @@ func (s *screen) pronounce(v verdict) {
 	}
 	s.say("")
 	s.say("From commit to delivery: %v.", v.Latency)
-	s.say("An order without gaps makes a booking wait for older transactions that are still open.")
-	s.say("From the end of the last of those to delivery: %v.", v.Own)
+	s.say("An order without gaps makes a booking wait for older transactions that are still")
+	s.say("open. From the end of the last of those: %v.", v.Own)
 	s.say("")
 	if broken := v.broken(); broken != "" {
 		s.say("BAD: %s.", broken)
