@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
@@ -173,6 +174,32 @@ func TestParse_ShowsNoSecret(t *testing.T) {
 	require.ErrorContains(t, err, "database: ***")
 	require.ErrorContains(t, err, "CANARY5", "what is no secret is shown")
 	require.NotContains(t, strings.ReplaceAll(err.Error(), "CANARY5", ""), "CANARY")
+}
+
+// Whatever becomes of a file on its way, no error shows a secret in it, and none
+// is without a place.
+func TestParse_ShowsNoSecretOfABrokenFile(t *testing.T) {
+	t.Parallel()
+	text := strings.NewReplacer("${DATABASE_URL}", "postgres://u:CANARY@h/d", "https://sms.example/send", "https://sms.example/CANARY",
+		"${SMS_SECRET}", "whsec_CANARY").Replace(contract)
+	rapid.Check(t, func(t *rapid.T) {
+		lines := strings.SplitAfter(text, "\n")
+		for range rapid.IntRange(1, 3).Draw(t, "changes") {
+			line := &lines[rapid.IntRange(0, len(lines)-1).Draw(t, "line")]
+			at := rapid.IntRange(0, len(*line)).Draw(t, "at")
+			end := at
+			if !strings.Contains(*line, "CANARY") { // without its key it might be anything
+				end = min(len(*line), at+rapid.IntRange(0, 12).Draw(t, "gone"))
+			}
+			sign := rapid.SampledFrom([]string{"", " ", "\n", ":", ": ", "{", "}", "[", "'", `"`, "- ", "#", ",", "\t", "|", "? "}).Draw(t, "sign")
+			*line = (*line)[:at] + sign + (*line)[end:]
+		}
+		broken := strings.Join(lines, "")
+		if _, err := parse(broken); err != nil {
+			require.NotContains(t, err.Error(), "CANARY", broken)
+			require.Regexp(t, `^dispatcher.yaml:\d+:\d+: `, err.Error())
+		}
+	})
 }
 
 // The bounds that the file is held to, where its lines are known, are those of

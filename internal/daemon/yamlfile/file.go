@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -33,13 +34,27 @@ func Parse(name string, text []byte, env Environment) *File {
 		f.faultAt(line, 1, "", "the line has a private-use character of Unicode: remove it")
 		return f
 	}
-	parsed, err := parser.ParseBytes([]byte(markReferences(source)), 0, parser.AllowDuplicateMapKey())
+	tokens := lexer.Tokenize(markReferences(source))
+	f.cutComments(tokens)
+	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		f.syntaxFault(err)
 		return f
 	}
 	f.setRoot(parsed)
 	return f
+}
+
+// cutComments takes comments out of the lines that faults show: a secret that
+// was once in use may stand there.
+func (f *File) cutComments(tokens token.Tokens) {
+	for _, at := range tokens {
+		if at.Type != token.CommentType || at.Position.Line > len(f.lines) {
+			continue
+		}
+		line := []rune(f.lines[at.Position.Line-1])
+		f.lines[at.Position.Line-1] = strings.TrimRight(string(line[:min(len(line), at.Position.Column-1)]), " \t")
+	}
 }
 
 func (f *File) setRoot(parsed *ast.File) {
@@ -66,7 +81,7 @@ func (f *File) setRoot(parsed *ast.File) {
 }
 
 // syntaxFault reports what the parser could not read. What is secret in such a
-// file is not known, so it is guessed by the names of keys.
+// file is not known, so no more than its keys are shown.
 func (f *File) syntaxFault(err error) {
 	var at yaml.Error
 	if !errors.As(err, &at) || at.GetToken() == nil {
@@ -74,14 +89,13 @@ func (f *File) syntaxFault(err error) {
 		return
 	}
 	position := at.GetToken().Position
-	line := f.line(position.Line)
 	fault := Fault{
 		Line:    position.Line,
 		Column:  position.Column,
-		Message: "the file is no YAML from here on: " + at.GetMessage(),
-		source:  hideByName(line),
+		Message: "the file is no YAML from here on: " + quotation.ReplaceAllString(at.GetMessage(), hiding),
 	}
-	if fault.source == line {
+	same := 0
+	if fault.source, same = hideByShape(f.line(position.Line)); position.Column <= same {
 		fault.caret = position.Column
 	}
 	f.faults = append(f.faults, fault)

@@ -11,9 +11,9 @@ import (
 
 const hiding = "***"
 
-// hideAll hides every scalar of the file, until it is read as something that is
-// no secret: of what is not read it is not known whether it is one. What consists
-// of references alone, and the names of anchors, may be shown.
+// hideAll hides every scalar of the file, keys too, until it is read as something
+// that is no secret: of what is not read it is not known whether it is one. What
+// consists of references alone, and the names of anchors, may be shown.
 func (f *File) hideAll() {
 	f.hidden = map[*token.Token]bool{}
 	if f.root != nil {
@@ -21,8 +21,26 @@ func (f *File) hideAll() {
 	}
 }
 
-// reveal lets faults show a scalar.
-func (f *File) reveal(node ast.Node) { delete(f.hidden, node.GetToken()) }
+// reveal lets faults show a scalar if it looks like one value. One that has
+// swallowed a key and its value, for want of a quote or a comma, may hold a secret.
+func (f *File) reveal(node ast.Node) {
+	if text, ok := literal(node); ok && single(text) {
+		delete(f.hidden, node.GetToken())
+	}
+}
+
+func single(text string) bool {
+	return !strings.Contains(text, ": ") && !strings.Contains(text, "://") && !strings.Contains(text, "\n")
+}
+
+// revealKey lets faults show a key. Without a value it may be a value that lost
+// its key.
+func (f *File) revealKey(entry *ast.MappingValueNode) {
+	_, null := entry.Value.(*ast.NullNode)
+	if at := entry.Key.GetToken(); !null && single(at.Value) {
+		delete(f.hidden, at)
+	}
+}
 
 type hider struct{ file *File }
 
@@ -30,7 +48,8 @@ type hider struct{ file *File }
 func (h hider) Visit(node ast.Node) ast.Visitor {
 	switch n := node.(type) {
 	case *ast.MappingValueNode:
-		ast.Walk(h, n.Value) // not the key
+		h.file.hidden[n.Key.GetToken()] = true
+		ast.Walk(h, n.Value)
 		return nil
 	case *ast.AnchorNode:
 		ast.Walk(h, n.Value)
@@ -83,16 +102,40 @@ func spelled(at *token.Token) int {
 }
 
 var (
-	secretKey = regexp.MustCompile(`(?i)^(.*?\b[\w-]*(?:secret|database|url|password|token|authorization|api-?key)["']?\s*:).*$`)
-	anyKey    = regexp.MustCompile(`:(\s|$)`)
+	tellingKey = regexp.MustCompile(`(?i)^(.*?\b[\w-]*(?:secret|database|url|password|token|authorization|api-?key)["']?\s*:).*$`)
+	words      = regexp.MustCompile(`[^\s{}\[\],"'#&*|>?:-]+(?::\s|:$)?`)
 )
 
-// hideByName hides what may be secret in a line of a file that cannot be parsed:
-// what follows a telling key, and a line without a key, which may belong to a
-// secret of several lines.
-func hideByName(line string) string {
-	if !anyKey.MatchString(line) {
-		return hiding
+// quotation is what a message of the parser quotes from the file, if it is more
+// than a sign.
+var quotation = regexp.MustCompile(`"(?:[^"\\]|\\.){3,}"`)
+
+// hideByShape hides what may be secret in a line of a file that cannot be parsed:
+// all that follows a telling key, and every word that is no key. It reports the
+// characters at the beginning that are where they were.
+func hideByShape(line string) (shown string, same int) {
+	same = len([]rune(line))
+	if m := tellingKey.FindStringSubmatch(line); m != nil {
+		line, same = m[1]+" "+hiding, len([]rune(m[1]))+1
 	}
-	return secretKey.ReplaceAllString(line, "$1 "+hiding)
+	var b strings.Builder
+	last := 0
+	for _, m := range words.FindAllStringIndex(line, -1) {
+		word := line[m[0]:m[1]]
+		b.WriteString(line[last:m[0]])
+		if last = m[1]; isKey(line[:m[0]], word) {
+			b.WriteString(word)
+		} else {
+			b.WriteString(strings.Repeat("*", len([]rune(word))))
+		}
+	}
+	b.WriteString(line[last:])
+	return b.String(), same
+}
+
+// isKey reports whether a word stands where a key does.
+func isKey(before, word string) bool {
+	before = strings.TrimRight(before, " \t")
+	begins := before == "" || strings.ContainsAny(before[len(before)-1:], "{,-?")
+	return begins && strings.HasSuffix(strings.TrimSpace(word), ":")
 }

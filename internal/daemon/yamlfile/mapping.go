@@ -3,9 +3,11 @@ package yamlfile
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
 // Mapping is the keys of a value and their nodes.
@@ -22,11 +24,25 @@ const maxMerges = 10
 func (n Node) Mapping(known ...string) Mapping {
 	m := n.AnyMapping()
 	for _, name := range m.names {
-		if !slices.Contains(known, name) {
-			n.file.fault(m.nodes[name].key, n.path, fmt.Sprintf("the key %q is not known: %s", name, keys(known)))
+		at := m.nodes[name].key
+		switch {
+		case slices.Contains(known, name):
+			delete(n.file.hidden, at)
+		case n.file.hidden[at]:
+			n.file.fault(at, n.path, "here stands something without a key or without a value: "+keys(known))
+		default:
+			n.file.fault(at, n.path, fmt.Sprintf("the key %q is not known: %s", name, keys(known)))
 		}
 	}
 	return m
+}
+
+// spelledKey is a key as it may be shown: if the first one of that name may.
+func (f *File) spelledKey(at *token.Token) string {
+	if !single(at.Value) {
+		return "at this place"
+	}
+	return strconv.Quote(at.Value)
 }
 
 func keys(known []string) string {
@@ -66,13 +82,14 @@ func (n Node) mapping(m *Mapping, depth int) {
 		child := Node{file: n.file, node: value.Value, key: at, path: join(n.path, name)}
 		switch {
 		case own[name]:
-			n.file.fault(at, n.path, fmt.Sprintf("the key %q stands here a second time: keep one", spelling(name)))
+			n.file.fault(at, n.path, fmt.Sprintf("the key %s stands here a second time: keep one", n.file.spelledKey(at)))
 			continue
 		case hasReference(name):
-			n.file.fault(at, n.path, fmt.Sprintf("a key cannot hold a reference: write %s out", spelling(name)))
+			n.file.fault(at, n.path, "a key cannot hold a reference: write it out")
 			continue
 		}
 		own[name] = true
+		n.file.revealKey(value)
 		if _, overridden := m.nodes[name]; !overridden {
 			m.nodes[name] = child
 			m.names = append(m.names, name)

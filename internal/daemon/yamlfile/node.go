@@ -219,6 +219,9 @@ func (n Node) wrongKind(want string) {
 func (n Node) quoted() string {
 	node, _ := n.plain()
 	text, _ := literal(node)
+	if !single(text) {
+		return "this text"
+	}
 	return strconv.Quote(spelling(text))
 }
 
