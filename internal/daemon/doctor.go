@@ -72,7 +72,7 @@ type doctor struct {
 	pool      *pgxpool.Pool
 	store     *cursor.Store
 	findings  []Finding
-	tableless bool // the cursor tables are missing, so nothing can be read there
+	tableless bool // the cursor tables are not there, or not for this role
 }
 
 func (d *doctor) find(process string, severity Severity, cure, problem string, args ...any) {

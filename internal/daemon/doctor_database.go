@@ -48,20 +48,42 @@ func (d *doctor) server(ctx context.Context) error {
 	return nil
 }
 
-// tables checks that the migrations are applied.
+const schemaSQL = `/* doctor.schema */
+SELECT
+	(SELECT has_schema_privilege(oid, 'USAGE') FROM pg_catalog.pg_namespace WHERE nspname = $1),
+	current_user::text`
+
+const tablesSQL = `/* doctor.tables */
+SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
+
+// tables checks that the migrations are applied, and that the role may see it.
 func (d *doctor) tables(ctx context.Context) error {
-	const cure = "ordered-dispatcher migrate up"
+	d.tableless = true
+	var usable *bool // nil: there is no such schema
+	var role string
+	if err := d.pool.QueryRow(ctx, schemaSQL, d.config.schema()).Scan(&usable, &role); err != nil {
+		return fmt.Errorf("look for the schema of the cursor tables: %w", err)
+	}
+	if usable != nil && !*usable {
+		d.find("", Refuse, fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", quoted(d.config.schema()), quoted(role)),
+			"role %s may not use schema %q", role, d.config.schema())
+		return nil
+	}
 	var present bool
-	err := d.pool.QueryRow(ctx, `/* doctor.tables */ SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`,
-		d.name("cursor"), d.name("cursor_event")).Scan(&present)
-	if err != nil {
+	if err := d.pool.QueryRow(ctx, tablesSQL, d.name("cursor"), d.name("cursor_event")).Scan(&present); err != nil {
 		return fmt.Errorf("look for the cursor tables: %w", err)
 	}
 	if !present {
-		d.tableless = true
-		d.find("", Refuse, cure, "the cursor tables are missing in schema %q", d.config.schema())
+		d.find("", Refuse, migrateUp, "the cursor tables are missing in schema %q", d.config.schema())
 		return nil
 	}
+	d.tableless = false
+	return d.migrated(ctx)
+}
+
+const migrateUp = "ordered-dispatcher migrate up"
+
+func (d *doctor) migrated(ctx context.Context) error {
 	all, err := migrations.Status(ctx, migrations.Config{ConnString: d.config.Database, Schema: d.config.Schema})
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "42501" {
@@ -85,7 +107,7 @@ func (d *doctor) tables(ctx context.Context) error {
 	case len(newer) > 0:
 		d.find("", Warn, "use a newer ordered-dispatcher", "the tables are newer than this program (migration %s)", strings.Join(newer, ", "))
 	case len(pending) > 0 && len(applied) > 0:
-		d.find("", Refuse, cure, "migrations are not applied: %s", strings.Join(pending, ", "))
+		d.find("", Refuse, migrateUp, "migrations are not applied: %s", strings.Join(pending, ", "))
 	case len(applied) == 0:
 		d.find("", Note, "", "the tables were made by another tool than `migrate up`, so their version is not known")
 	}
@@ -95,9 +117,8 @@ func (d *doctor) tables(ctx context.Context) error {
 const grantsSQL = `/* doctor.grants */
 SELECT
 	current_user::text,
-	has_schema_privilege($1, 'USAGE'),
-	array(SELECT p FROM unnest(array['SELECT', 'INSERT', 'UPDATE']) p WHERE NOT has_table_privilege($2, p)),
-	array(SELECT p FROM unnest(array['SELECT', 'INSERT']) p WHERE NOT has_table_privilege($3, p))`
+	array(SELECT p FROM unnest(array['SELECT', 'INSERT', 'UPDATE']) p WHERE NOT has_table_privilege($1, p)),
+	array(SELECT p FROM unnest(array['SELECT', 'INSERT']) p WHERE NOT has_table_privilege($2, p))`
 
 // grants checks what the role may do with the cursor tables.
 func (d *doctor) grants(ctx context.Context) error {
@@ -105,16 +126,10 @@ func (d *doctor) grants(ctx context.Context) error {
 		return nil
 	}
 	var role string
-	var schema bool
 	var missing [2][]string
-	err := d.pool.QueryRow(ctx, grantsSQL, d.config.schema(), d.name("cursor"), d.name("cursor_event")).
-		Scan(&role, &schema, &missing[0], &missing[1])
+	err := d.pool.QueryRow(ctx, grantsSQL, d.name("cursor"), d.name("cursor_event")).Scan(&role, &missing[0], &missing[1])
 	if err != nil {
 		return fmt.Errorf("look up the grants on the cursor tables: %w", err)
-	}
-	if !schema {
-		d.find("", Refuse, fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", quoted(d.config.schema()), quoted(role)),
-			"role %s may not use schema %q", role, d.config.schema())
 	}
 	for i, name := range []string{"cursor", "cursor_event"} {
 		if rights := strings.Join(missing[i], ", "); rights != "" {

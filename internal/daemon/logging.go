@@ -13,7 +13,7 @@ import (
 // everything else.
 func NewLogger(w io.Writer, level slog.Level) *slog.Logger {
 	if IsTerminal(w) {
-		return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly}))
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly}))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: readable}))
 }

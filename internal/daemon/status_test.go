@@ -1,0 +1,207 @@
+package daemon_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// status is what is printed for people and for programs.
+func status(t testing.TB, config daemon.Config, process string) (all []daemon.Status, table string, document map[string]any) {
+	t.Helper()
+	reader, err := daemon.NewStatusReader(t.Context(), daemon.StatusConfig{Config: config, Process: process})
+	require.NoError(t, err)
+	defer reader.Close()
+	all, err = reader.Read(t.Context())
+	require.NoError(t, err)
+	var text, line strings.Builder
+	require.NoError(t, daemon.PrintStatus(&text, all))
+	require.NoError(t, daemon.PrintStatusJSON(&line, all))
+	require.Equal(t, 1, strings.Count(line.String(), "\n"))
+	var list struct{ Processes []map[string]any }
+	require.NoError(t, json.Unmarshal([]byte(line.String()), &list))
+	require.Len(t, list.Processes, len(all))
+	if len(all) > 0 {
+		document = list.Processes[0]
+	}
+	return all, text.String(), document
+}
+
+func TestStatus_FromNewToCaughtUpToBehind(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	insert(t, pool, 3)
+
+	_, text, document := status(t, config, "")
+	require.Regexp(t, `a +new +- +- +0 +0 +- +-`, text)
+	require.Equal(t, "new", document["state"])
+	require.Nil(t, document["lag"])
+
+	require.NoError(t, drain(t, config))
+	_, text, document = status(t, config, "a")
+	require.Regexp(t, `a +running +0 +0s +3 +1 +\S+ +at\.int:\S+`, text)
+	require.Equal(t, map[string]any{"records": "0", "capped": false, "seconds": 0.0}, document["lag"])
+	require.Equal(t, "3", document["sequence"], "64 bits are a string")
+	require.Equal(t, "1", document["epoch"])
+	require.Equal(t, []any{}, document["held_back_by"])
+	require.NotEmpty(t, document["holder"])
+
+	exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() + interval '1 microsecond'), (clock_timestamp() + interval '2 microseconds')")
+	all, text, _ := status(t, config, "")
+	require.Regexp(t, `a +running +2 `, text)
+	require.EqualValues(t, 2, all[0].Lag.Records)
+	require.Positive(t, *all[0].Lag.Age)
+}
+
+func TestStatus_NamesWhoHoldsRecordsBack(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	require.NoError(t, drain(t, config))
+
+	holder := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{ApplicationName: "nightly import"})
+	tx, err := holder.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback(context.Background())) }()
+	_, err = tx.Exec(t.Context(), "INSERT INTO public.bookings DEFAULT VALUES")
+	require.NoError(t, err)
+	pid := tx.Conn().PgConn().PID()
+	insert(t, pool, 1)
+
+	all, text, document := status(t, config, "")
+	require.Len(t, all[0].Holding, 1)
+	require.EqualValues(t, pid, all[0].Holding[0].PID)
+	require.Regexp(t, `a: records are held back by pid \d+ \(application "nightly import", user "\w+"\) since 2.*; they follow when it ends`, text)
+	held := document["held_back_by"].([]any)[0].(map[string]any)
+	require.EqualValues(t, pid, held["pid"])
+	require.Equal(t, "nightly import", held["application"])
+	since, err := time.Parse(time.RFC3339, held["since"].(string))
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), since, time.Minute)
+}
+
+func TestStatus_ShowsTheRecordItHaltedAt(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 2)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "no\nsuch customer", http.StatusBadRequest)
+	}))
+	defer receiver.Close()
+	config := configure(t, pgtest.URL(t), "  a: {source: {table: public.bookings}, sink: {webhook: {url: '"+receiver.URL+"'}}}\n"+
+		"  b: {source: {table: public.bookings}, sink: {stdout: {}}}\n")
+	err := drain(t, config)
+	var halt *processor.HaltError
+	require.ErrorAs(t, err, &halt)
+	require.Equal(t, daemon.ExitHalted, daemon.ExitCode(err))
+
+	all, text, document := status(t, config, "")
+	require.Len(t, all, 2)
+	require.Regexp(t, `a +halted +2 `, text)
+	require.Regexp(t, `b +running +0 `, text)
+	require.Regexp(t, `(?m)^a: record 1 at position at\.int:\S+ can never succeed, says the receiver, and failed 1 times since .*; `+
+		`nothing behind it is delivered until an operator decides: .*400.*$`, text)
+	failure := document["failure"].(map[string]any)
+	require.Equal(t, "1", failure["record_id"])
+	require.Equal(t, true, failure["permanent"])
+
+	all, _, _ = status(t, config, "b")
+	require.Len(t, all, 1)
+	require.Equal(t, "b", all[0].Process)
+}
+
+func TestStatus_WithoutAFileKnowsTheRows(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	alone := daemon.Config{Database: pgtest.URL(t), Schema: schema}
+	_, text, _ := status(t, alone, "")
+	require.Contains(t, text, "no cursors yet")
+
+	insert(t, pool, 1)
+	require.NoError(t, drain(t, configure(t, pgtest.URL(t), stdoutProcess)))
+	_, text, document := status(t, alone, "")
+	require.Regexp(t, `a +running +- +- +1 +1 `, text)
+	require.Contains(t, text, "name it with -c")
+	require.Nil(t, document["lag"])
+}
+
+func TestStatus_OrderByIDHasNoAge(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), "  a: {source: {table: public.bookings, order: id}, sink: {stdout: {}}}\n")
+	require.NoError(t, drain(t, config))
+	insert(t, pool, 1)
+	_, text, document := status(t, config, "")
+	require.Regexp(t, `a +running +1 +- `, text)
+	require.Equal(t, map[string]any{"records": "1", "capped": false, "seconds": nil}, document["lag"])
+}
+
+func TestStatus_SaysWhyALagIsNotKnown(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	insert(t, pool, 1)
+	require.NoError(t, drain(t, config))
+	exec(t, pool, "DROP TABLE public.bookings")
+	_, text, document := status(t, config, "")
+	require.Regexp(t, `a +running +- `, text)
+	require.Contains(t, document["problem"], "public.bookings")
+}
+
+func TestStatus_RefusesAnUnknownProcess(t *testing.T) {
+	t.Parallel()
+	database(t)
+	for _, c := range []struct {
+		config daemon.Config
+		want   string
+	}{
+		{configure(t, pgtest.URL(t), stdoutProcess+"  b: {source: {table: t}, sink: {stdout: {}}}\n"), `there is no process "c": there are a, b`},
+		{daemon.Config{Database: pgtest.URL(t), Schema: schema}, `there is no process "c", and none at all yet`},
+	} {
+		reader, err := daemon.NewStatusReader(t.Context(), daemon.StatusConfig{Config: c.config, Process: "c"})
+		require.NoError(t, err)
+		_, err = reader.Read(t.Context())
+		require.ErrorContains(t, err, c.want)
+		require.Equal(t, daemon.ExitUsage, daemon.ExitCode(err))
+		reader.Close()
+	}
+}
+
+func TestStatus_SaysTheCureForMissingTables(t *testing.T) {
+	t.Parallel()
+	reader, err := daemon.NewStatusReader(t.Context(), daemon.StatusConfig{Config: daemon.Config{Database: pgtest.URL(t)}})
+	require.NoError(t, err)
+	defer reader.Close()
+	_, err = reader.Read(t.Context())
+	require.ErrorContains(t, err, "ordered-dispatcher migrate up")
+	require.Equal(t, daemon.ExitFailed, daemon.ExitCode(err))
+}
+
+func TestWatch_RepeatsUntilInterrupted(t *testing.T) {
+	t.Parallel()
+	database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	reader, err := daemon.NewStatusReader(t.Context(), daemon.StatusConfig{Config: config})
+	require.NoError(t, err)
+	defer reader.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out buffer
+	done := make(chan error, 1)
+	go func() { done <- daemon.Watch(ctx, &out, reader, daemon.PrintStatusJSON) }()
+	require.Eventually(t, func() bool { return strings.Count(out.String(), "\n") >= 2 }, 30*time.Second, 10*time.Millisecond)
+	cancel()
+	require.NoError(t, <-done)
+	require.NotContains(t, out.String(), "\x1b", "no control characters but on a terminal")
+}
