@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -80,8 +79,3 @@ func (c *statusCommand) print() func(io.Writer, []daemon.Status) error {
 	}
 	return daemon.PrintStatus
 }
-
-type demoCommand struct{}
-
-// Run is called by kong.
-func (*demoCommand) Run() error { return errors.New("the demo is not in this build") }

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -54,6 +55,13 @@ func insert(t testing.TB, pool *pgxpool.Pool, n int) {
 func sequence(t testing.TB, pool *pgxpool.Pool, process string) (n int) {
 	t.Helper()
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT sequence FROM public.cursor WHERE process_name = $1", process).Scan(&n))
+	return n
+}
+
+// sequenceOr0 is sequence for a cursor that may not be there yet.
+func sequenceOr0(t testing.TB, pool *pgxpool.Pool, process string) (n int) {
+	t.Helper()
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT coalesce(max(sequence), 0) FROM public.cursor WHERE process_name = $1", process).Scan(&n))
 	return n
 }
 
@@ -217,6 +225,39 @@ func TestRun_WaitsForADatabaseThatIsDown(t *testing.T) {
 	p.stdout.until(t, 3, `"process":"a"`)
 	p.stop()
 	require.Equal(t, []string{"1", "2", "3"}, ids(t, p.stdout.String()))
+}
+
+func TestSIGTERM_EndsARunThatWaitsForItsDatabase(t *testing.T) {
+	t.Parallel()
+	p := start(t, nowhere, "run", "-c", processes(t, map[string]string{"a": "stdout: {}"}))
+	p.stderr.until(t, 1, "cannot work; trying again")
+	p.stop()
+	require.NotContains(t, p.stderr.String(), "CANARY")
+}
+
+func TestRun_AnotherWorkerTakesOver(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 0)
+	config := processes(t, map[string]string{"a": "stdout: {}"})
+	workers := []*program{start(t, address, "run", "-c", config), start(t, address, "run", "-c", config)}
+	for _, w := range workers {
+		w.stderr.until(t, 1, "starting")
+	}
+	insert(t, pool, 1)
+	require.Eventually(t, func() bool {
+		return sequenceOr0(t, pool, "a") == 1 && workers[0].stdout.String()+workers[1].stdout.String() != ""
+	}, patience, 10*time.Millisecond)
+	active, standby := workers[0], workers[1]
+	if active.stdout.String() == "" {
+		active, standby = standby, active
+	}
+	active.signal(syscall.SIGKILL)
+	require.Equal(t, -1, active.wait())
+	insert(t, pool, 2)
+	standby.stdout.until(t, 2, `"process":"a"`)
+	standby.stop()
+	require.Equal(t, []string{"1", "2", "3"}, append(ids(t, active.stdout.String()), ids(t, standby.stdout.String())...))
+	require.Contains(t, standby.stdout.String(), `"epoch":"2"`)
 }
 
 func TestRun_SaysWhatBecameOfTheTable(t *testing.T) {
