@@ -23,7 +23,9 @@ const (
 	errorDelayJitter = 20 // percent
 )
 
-// pace says how long to wait between two passes.
+// pace says how long to wait between two passes. What comes is noticed after at
+// most half of the time for which nothing came, and a fence that lets records
+// through after a tenth of the time for which it held them.
 type pace struct {
 	poll   time.Duration
 	idle   time.Duration // grows while there is nothing to deliver
@@ -33,7 +35,7 @@ type pace struct {
 func newPace(poll time.Duration) *pace { return &pace{poll: poll, idle: minPoll} }
 
 func (p *pace) next(s state, err error) time.Duration {
-	if err != nil && !errors.Is(err, cursor.ErrLeaseLost) {
+	if err != nil {
 		return p.afterError()
 	}
 	p.errors = nil
@@ -44,6 +46,10 @@ func (p *pace) next(s state, err error) time.Duration {
 	case idle:
 		wait := p.idle
 		p.idle = min(p.poll, p.idle*3/2)
+		return wait
+	case waiting:
+		wait := p.idle
+		p.idle = min(p.poll, p.idle*11/10)
 		if s.wait > 0 {
 			wait = min(wait, s.wait)
 		}

@@ -59,7 +59,7 @@ func (p *Process) Drain(ctx context.Context) error {
 		case s.is == paused:
 			return true, cursor.ErrPaused
 		default:
-			return s.is == idle && !p.waiting, nil
+			return s.is == idle, nil
 		}
 	})
 }
@@ -76,6 +76,7 @@ type condition int
 const (
 	worked  condition = iota // records were delivered
 	idle                     // there is nothing to deliver
+	waiting                  // there is, and it may still be preceded
 	standby                  // another worker is at it
 	failing                  // the next attempt is not due
 	paused
@@ -125,8 +126,14 @@ func (p *Process) pass(ctx context.Context) (state, error) {
 		return s, nil
 	}
 	seen, err := p.peek(ctx, row)
-	if err != nil || len(seen.Records) == 0 {
-		return state{is: idle, wait: seen.Due}, err
+	if err != nil {
+		return state{}, err
+	}
+	if len(seen.Records) == 0 {
+		if p.waiting {
+			return state{is: waiting, wait: seen.Due}, nil
+		}
+		return state{is: idle}, nil
 	}
 	if active, err := p.othersTurn(ctx, row); active || err != nil {
 		return state{is: standby}, err
