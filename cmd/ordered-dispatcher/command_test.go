@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,4 +82,29 @@ func TestMigrate(t *testing.T) {
 	path := file(t, "schema: od\n"+good)
 	require.Contains(t, run("up", "-c", path), "nothing to apply")
 	require.Contains(t, run("down", "--yes", "-c", path), "took back 00001_cursor.sql")
+}
+
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	address, _ := database(t, 1)
+	config := processes(t, map[string]string{"a": "stdout: {}"})
+	code, _, stderr := do(t, address, "run", "--drain", "-c", config)
+	require.Zero(t, code, stderr)
+
+	code, stdout, _ := do(t, address, "status", "-c", config)
+	require.Zero(t, code)
+	require.Regexp(t, `a +running +0 +0s +1 +1 `, stdout)
+	code, stdout, _ = do(t, address, "status", "a", "--json")
+	require.Zero(t, code)
+	require.Contains(t, stdout, `{"processes":[{"process":"a","state":"running",`)
+	for _, args := range [][]string{{"status", "b"}, {"status", "b", "-c", config}, {"status", "b", "--watch"}} {
+		code, _, stderr = do(t, address, args...)
+		require.Equal(t, 2, code)
+		require.Contains(t, stderr, `there is no process "b": there are a`)
+	}
+
+	p := start(t, address, "status", "--watch", "-c", config)
+	p.stdout.until(t, 2, "running")
+	p.signal(syscall.SIGINT)
+	require.Zero(t, p.wait())
 }

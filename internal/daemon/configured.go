@@ -137,20 +137,20 @@ func (c Config) schema() string {
 }
 
 // announce notes the configuration of each process in the audit and warns of one
-// that is not what another worker ran with. It then waits for the end: it must
-// not end the others.
+// that is not what another worker ran with. The processes wait for its first
+// attempt, so that no short drain goes unnoticed, but for no second one: they run
+// without a note if need be, and report what ails the database themselves. It
+// then waits for the end, since its own would be that of all.
 func (c *crew) announce() error {
-	for _, p := range c.config.Processes {
-		backoff := retry.WithCappedDuration(maxAnnounceDelay, retry.NewExponential(firstAnnounceDelay))
-		_ = retry.Do(c.ctx, backoff, func(ctx context.Context) error {
-			before, err := c.config.noteConfigured(ctx, c.pool, p, c.store.Worker())
-			if err == nil && before != nil {
-				c.log.Warn("another configuration than before: "+before.difference(p.settings())+"; "+otherConfigurationCure,
-					"process", p.Name, "worker", before.worker, "since", before.at)
-			}
-			return retry.RetryableError(err) // the process itself reports what ails the database
-		})
-	}
+	left := c.announceAll(c.config.Processes)
+	close(c.announced)
+	backoff := retry.WithCappedDuration(maxAnnounceDelay, retry.NewExponential(firstAnnounceDelay))
+	_ = retry.Do(c.ctx, backoff, func(context.Context) error {
+		if left = c.announceAll(left); len(left) > 0 {
+			return retry.RetryableError(errors.New("not all are noted"))
+		}
+		return nil
+	})
 	<-c.ctx.Done()
 	return nil
 }
@@ -159,3 +159,19 @@ const (
 	firstAnnounceDelay = 100 * time.Millisecond
 	maxAnnounceDelay   = 10 * time.Second
 )
+
+// announceAll returns the processes from the first one on that failed: the
+// others would fail by the same cause.
+func (c *crew) announceAll(processes []Process) []Process {
+	for i, p := range processes {
+		last, err := c.config.noteConfigured(c.ctx, c.pool, p, c.store.Worker())
+		if err != nil {
+			return processes[i:]
+		}
+		if last != nil {
+			c.log.Warn("another configuration than before: "+last.difference(p.settings())+"; "+otherConfigurationCure,
+				"process", p.Name, "worker", last.worker, "since", last.at)
+		}
+	}
+	return nil
+}

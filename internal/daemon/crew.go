@@ -22,6 +22,7 @@ type crew struct {
 	log       *slog.Logger
 	processes []*processor.Process
 	draining  bool
+	announced chan struct{}  // closed after the first attempt to note the configuration
 	left      sync.WaitGroup // of processes that drain
 
 	mu   sync.Mutex
@@ -29,7 +30,7 @@ type crew struct {
 }
 
 func newCrew(ctx context.Context, c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*crew, error) {
-	crew := &crew{config: c.Config, pool: pool, store: store, log: c.Logger, draining: c.Drain}
+	crew := &crew{config: c.Config, pool: pool, store: store, log: c.Logger, draining: c.Drain, announced: make(chan struct{})}
 	for _, p := range c.Config.Processes {
 		process, _, err := p.build(dependencies{pool: pool, store: store, stdout: c.Stdout, logger: c.Logger, grace: c.Grace})
 		if err != nil {

@@ -88,6 +88,7 @@ func (c *crew) run(signals *signals) error {
 
 // work runs one process. A drained process waits for the others.
 func (c *crew) work(process *processor.Process) error {
+	<-c.announced
 	if !c.draining {
 		return c.keep(process.Run(c.ctx))
 	}
