@@ -29,6 +29,7 @@ const (
 type pace struct {
 	poll   time.Duration
 	idle   time.Duration // grows while there is nothing to deliver
+	last   condition
 	errors retry.Backoff // nil while there is none
 }
 
@@ -39,9 +40,12 @@ func (p *pace) next(s state, err error) time.Duration {
 		return p.afterError()
 	}
 	p.errors = nil
+	if s.is == worked || s.is == waiting && p.last != waiting {
+		p.idle = minPoll // something is going on
+	}
+	p.last = s.is
 	switch s.is {
 	case worked:
-		p.idle = minPoll
 		return 0
 	case idle:
 		wait := p.idle

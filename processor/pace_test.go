@@ -36,6 +36,8 @@ func TestPace_ARecordBehindTheFenceIsNoticedAfterATenthOfItsWait(t *testing.T) {
 		require.LessOrEqual(t, wait, 200*time.Millisecond)
 		sum += wait
 	}
+	waits(p, state{is: idle}, nil, 20)
+	require.Equal(t, minPoll, p.next(state{is: waiting}, nil), "what is seen after a lull is looked at soon again")
 	require.Equal(t, time.Millisecond, p.next(state{is: waiting, wait: time.Millisecond}, nil), "no longer than until it is due")
 }
 
