@@ -22,6 +22,8 @@ type catalog struct {
 	published bool   // by a subscription of this database: rows with stamps made elsewhere
 	root      string // the topmost table that this one is a partition of, or itself
 
+	partitionKeys []string // columns, of all levels
+
 	members []member // the table, all below it, and the partitioned tables above it
 	columns map[string]column
 	indexes []index
@@ -94,6 +96,14 @@ LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE c.relkind = 'p' OR c.oid IN (SELECT oid FROM tree)
 ORDER BY c.oid
 LIMIT 100000`
+
+const partitionKeysSQL = "/* source.catalog.partition_keys */" + treeSQL + `
+SELECT DISTINCT a.attname::text
+FROM lineage
+JOIN pg_partitioned_table p ON p.partrelid = lineage.oid
+JOIN pg_attribute a ON a.attrelid = lineage.oid AND a.attnum = ANY (p.partattrs::smallint[]) AND a.attnum > 0
+ORDER BY 1
+LIMIT 100`
 
 const columnsSQL = `/* source.catalog.columns */
 SELECT
@@ -170,6 +180,13 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	}
 	names, _ := parseName(orderColumn)
 	if cat.members, err = collect[member](ctx, tx, fmt.Sprintf(membersSQL, cat.oid), names[0]); err != nil {
+		return nil, nil, err
+	}
+	rows, err := tx.Query(ctx, fmt.Sprintf(partitionKeysSQL, cat.oid), pgx.QueryExecModeExec)
+	if err != nil {
+		return nil, nil, err
+	}
+	if cat.partitionKeys, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
 		return nil, nil, err
 	}
 	columns, err := collect[column](ctx, tx, columnsSQL, cat.oid)

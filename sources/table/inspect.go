@@ -30,6 +30,10 @@ func (s *Source) inspect(ctx context.Context) (*layout, []Finding, error) {
 			findings = []Finding{missingTable(ctx, tx, s.config)}
 			return nil
 		}
+		if denied, ok := s.deniedSchema(err); ok {
+			findings = []Finding{denied}
+			return errRefused
+		}
 		if err != nil {
 			return err
 		}
@@ -48,18 +52,22 @@ func (s *Source) inspect(ctx context.Context) (*layout, []Finding, error) {
 		err = nil
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("inspect table %s: %w", s.config.Table, deniedSchema(err, s.config))
+		return nil, nil, fmt.Errorf("inspect table %s: %w", s.config.Table, err)
 	}
 	slices.SortStableFunc(findings, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })
 	return l, findings, nil
 }
 
-func deniedSchema(err error, c Config) error {
+// deniedSchema is the finding that nothing in the table's schema can be told.
+func (s *Source) deniedSchema(err error) (Finding, bool) {
+	parts, _ := parseName(s.config.Table)
 	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && pgErr.Code == "42501" {
-		return fmt.Errorf("%w; cure: GRANT USAGE on the schema of %s to this role", err, c.Table)
+	if !errors.As(err, &pgErr) || pgErr.Code != "42501" || len(parts) != 2 {
+		return Finding{}, false
 	}
-	return err
+	role := s.pool.Config().ConnConfig.User
+	cure := fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", pgx.Identifier{parts[0]}.Sanitize(), pgx.Identifier{role}.Sanitize())
+	return Finding{Refuse, fmt.Sprintf("role %s may not use schema %s", role, parts[0]), cure}, true
 }
 
 // examination holds a table against what the fence needs.
@@ -228,8 +236,11 @@ func (e *examination) createdAt(l *layout) {
 	case "timestamp without time zone":
 		l.atType = "timestamp"
 		e.timeZone(l, c)
-	default:
+	case "date":
 		e.refuse(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz", l.sql(), pgx.Identifier{c.Name}.Sanitize()),
+			"column %s of %s is of type date, not timestamptz", c.Name, l.name())
+	default:
+		e.refuse("name a timestamptz in source.columns.created_at, or order by id",
 			"column %s of %s is of type %s, not timestamptz", c.Name, l.name(), c.Type)
 	}
 	if e.config.Order != CreatedAt {
@@ -251,8 +262,7 @@ func (e *examination) optional(l *layout) {
 			l.bytea = c.Type == "bytea"
 		}
 		if ok && role == "headers" && c.Type != "json" && c.Type != "jsonb" {
-			e.refuse(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE jsonb, or name another column in source.columns.headers",
-				l.sql(), pgx.Identifier{c.Name}.Sanitize()),
+			e.refuse("name a json or jsonb column in source.columns.headers",
 				"column %s of %s is of type %s: headers are a JSON object of strings", c.Name, l.name(), c.Type)
 		}
 	}

@@ -69,7 +69,12 @@ type plan struct {
 
 // sorts reports whether the rows come in order only after sorting.
 func (p plan) sorts() bool {
-	return strings.HasSuffix(p.Node, "Sort") || slices.ContainsFunc(p.Plans, plan.sorts)
+	return strings.HasSuffix(p.Node, "Sort") && p.scans() || slices.ContainsFunc(p.Plans, plan.sorts)
+}
+
+// scans reports whether there is a table to read: one without a partition has none.
+func (p plan) scans() bool {
+	return strings.HasSuffix(p.Node, "Scan") || slices.ContainsFunc(p.Plans, plan.scans)
 }
 
 // explain plans the read behind some position.
@@ -126,11 +131,14 @@ LIMIT 1`, id, l.sequence, l.sql())
 }
 
 // transient tells errors that will pass from those that a finding should name.
+// 08P01 is a where clause with a parameter.
 func transient(err *pgconn.PgError) bool {
-	return !slices.Contains([]string{"0A", "22", "28", "3D", "3F", "42"}, err.Code[:2])
+	return err.Code != "08P01" && !slices.Contains([]string{"0A", "22", "28", "3D", "3F", "42"}, err.Code[:2])
 }
 
-// unique checks that no two rows have the same position.
+// unique checks that no two rows have the same position. An index of all
+// partitions holds their keys as well, so that it cannot say so of two rows in
+// two partitions.
 func (e *examination) unique(l *layout) {
 	if !l.ordersByTime() || l.at == "" {
 		return
@@ -138,15 +146,18 @@ func (e *examination) unique(l *layout) {
 	at, _ := parseName(l.at)
 	id, _ := parseName(e.config.Columns.ID)
 	position := []string{at[0], id[0]}
+	allowed := slices.Concat(position, e.cat.partitionKeys)
 	within := func(i index) bool {
-		return !slices.ContainsFunc(i.Columns, func(c string) bool { return !slices.Contains(position, c) })
+		return !slices.ContainsFunc(i.Columns, func(c string) bool { return !slices.Contains(allowed, c) })
 	}
 	if !slices.ContainsFunc(e.cat.indexes, within) {
-		columns := quote(e.config.Columns.ID)
-		if e.cat.relkind == "p" { // an index of all partitions holds their key
-			columns = quote(l.at) + ", " + columns
+		columns := []string{pgx.Identifier(id).Sanitize()}
+		for _, key := range e.cat.partitionKeys {
+			if key != id[0] {
+				columns = append(columns, pgx.Identifier{key}.Sanitize())
+			}
 		}
-		e.warn(fmt.Sprintf("CREATE UNIQUE INDEX%s ON %s (%s)", e.concurrently(), l.sql(), columns),
+		e.warn(fmt.Sprintf("CREATE UNIQUE INDEX%s ON %s (%s)", e.concurrently(), l.sql(), strings.Join(columns, ", ")),
 			"nothing keeps (%s) of %s unique: of two rows with the same values, the second would be passed over", strings.Join(position, ", "), l.name())
 	}
 }

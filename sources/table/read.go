@@ -141,11 +141,11 @@ func parseHeaders(text []byte) (map[string]string, error) {
 	}
 	headers := make(map[string]string, len(values))
 	for name, value := range values {
+		headers[name] = string(value)
 		var s string
-		if json.Unmarshal(value, &s) != nil {
-			s = string(value)
+		if value[0] == '"' && json.Unmarshal(value, &s) == nil {
+			headers[name] = s
 		}
-		headers[name] = s
 	}
 	return headers, nil
 }

@@ -1,10 +1,16 @@
 package table
 
 import (
+	"context"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
 
 // A transaction chained to a COMMIT is stamped with the arrival of that COMMIT,
@@ -64,6 +70,130 @@ func TestRead_NowOfASecondTransactionInOneMessageIsNotSkipped(t *testing.T) {
 			gate.do(`SELECT pg_advisory_unlock(2)`)
 			ended()
 			require.Equal(t, []string{"second", "after"}, notes(t, readSome(t, s, start, 2)))
+		})
+	}
+}
+
+// The prepared transaction has another name than the session had, and must not be
+// taken for one that began after the last sample.
+func TestRead_PreparedTransactionKeepsItsBound(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{"clock_timestamp": bookingsSQL, "now": nowTable} {
+		for _, role := range []string{"same", "another"} {
+			t.Run(name+" "+role+" role", func(t *testing.T) {
+				t.Parallel()
+				pool := database(t, sql)
+				s := bookings(t, readerPool(t, pool, role), Config{Latency: time.Millisecond})
+				require.Empty(t, readAll(t, s, "", 10))
+
+				gid := literal(pool.Config().ConnConfig.Database)
+				w := newSession(t, pool)
+				w.do(`BEGIN; INSERT INTO app.bookings (id) VALUES (1)`)
+				exec(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
+				holdsBack(t, s, "")
+				w.do(`PREPARE TRANSACTION ` + gid)
+				holdsBack(t, s, "")
+				exec(t, pool, `COMMIT PREPARED `+gid)
+				require.Equal(t, []string{"1", "2"}, ids(readAll(t, s, "", 10)))
+			})
+		}
+	}
+}
+
+func TestRead_PreparedBetweenTwoReadsHoldsBack(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{"clock_timestamp": bookingsSQL, "now": nowTable} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, sql)
+			s := bookings(t, pool, Config{Latency: time.Millisecond})
+			require.Empty(t, readAll(t, s, "", 10))
+			gid := literal(pool.Config().ConnConfig.Database)
+			exec(t, pool, `BEGIN; INSERT INTO app.bookings (id) VALUES (1); PREPARE TRANSACTION `+gid)
+			exec(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
+			holdsBack(t, s, "")
+			require.Empty(t, ids(read(t, bookings(t, pool, Config{}), "", 10).Records), "nor may one that begins now")
+			exec(t, pool, `ROLLBACK PREPARED `+gid)
+			require.Equal(t, []string{"2"}, ids(readAll(t, s, "", 10)))
+		})
+	}
+}
+
+// A report that only reads might still insert, with the stamp of its start.
+func TestRead_LongReportHoldsUpOnlyTheTableWithNow(t *testing.T) {
+	t.Parallel()
+	for _, role := range []string{"same", "another"} {
+		t.Run(role+" role", func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, nowTable)
+			s := bookings(t, readerPool(t, pool, role), Config{Latency: time.Millisecond})
+			require.Empty(t, readAll(t, s, "", 10))
+
+			report := newSession(t, pool)
+			report.do(`BEGIN; SELECT count(*) FROM pg_class`)
+			exec(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
+			holdsBack(t, s, "")
+			report.do(`INSERT INTO app.bookings (id) VALUES (1); COMMIT`)
+			require.Equal(t, []string{"1", "2"}, ids(readAll(t, s, "", 10)))
+		})
+	}
+}
+
+func TestRead_TransactionsOfOtherDatabasesHoldNothingUp(t *testing.T) {
+	t.Parallel()
+	pool := database(t, nowTable)
+	name := pool.Config().ConnConfig.Database + "_other"
+	exec(t, pool, `CREATE DATABASE `+name+` TEMPLATE template0`)
+	t.Cleanup(func() {
+		_, err := pool.Exec(context.Background(), `DROP DATABASE `+name+` WITH (FORCE)`)
+		require.NoError(t, err)
+	})
+	address := strings.Replace(pool.Config().ConnString(), "/"+pool.Config().ConnConfig.Database, "/"+name, 1)
+	other := newSession(t, pgtest.Pool(t, address, pgtest.PoolConfig{}))
+	other.do(`CREATE SCHEMA s; CREATE TABLE s.x (); BEGIN; INSERT INTO s.x DEFAULT VALUES`)
+
+	s := bookings(t, pool, Config{Latency: time.Millisecond})
+	exec(t, pool, `INSERT INTO app.bookings (id) VALUES (1)`)
+	require.Equal(t, []string{"1"}, ids(readAll(t, s, "", 10)))
+}
+
+// Leases of Each and Batch stay open over sink calls and write nothing but a
+// cursor. Those of InTx carry effects, which may be rows of this table.
+func TestRead_OurOwnLeasesHoldUpATableWithNowOnlyIfTheyCarryEffects(t *testing.T) {
+	t.Parallel()
+	pool := database(t, nowTable+`CREATE SCHEMA dispatch`)
+	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: pool.Config().ConnString(), Schema: "dispatch"})
+	require.NoError(t, err)
+	store, err := cursor.NewStore(pool, cursor.Config{Schema: "dispatch"})
+	require.NoError(t, err)
+	for _, process := range []string{"each", "tx"} {
+		_, err := store.Create(t.Context(), process, "")
+		require.NoError(t, err)
+	}
+	for _, role := range []string{"same", "another"} {
+		t.Run(role+" role", func(t *testing.T) {
+			start := bookings(t, pool, Config{}).mustEnd(t)
+			s := bookings(t, readerPool(t, pool, role), Config{Latency: time.Millisecond})
+			read(t, s, start, 10)
+
+			each, err := store.Acquire(t.Context(), "each")
+			require.NoError(t, err)
+			defer each.Release()
+			exec(t, pool, `INSERT INTO app.bookings (note) VALUES ('a')`)
+			if role == "another" { // it cannot tell that the lease is one of ours
+				holdsBack(t, s, start)
+				return
+			}
+			records := readAll(t, s, start, 10)
+			require.Equal(t, []string{"a"}, notes(t, records))
+
+			tx, err := store.AcquireTx(t.Context(), "tx", 0)
+			require.NoError(t, err)
+			defer tx.Release()
+			exec(t, pool, `INSERT INTO app.bookings (note) VALUES ('b')`)
+			holdsBack(t, s, last(records))
+			tx.Release()
+			require.Equal(t, []string{"b"}, notes(t, readAll(t, s, last(records), 10)))
 		})
 	}
 }

@@ -105,7 +105,7 @@ func (s *Source) End(ctx context.Context) (cursor.Position, error) {
 		return "", fmt.Errorf("find the end of %s: %w", l.name(), err)
 	}
 	if l.ordersByTime() {
-		return l.kind.position(key{at: r.sample.mark, id: l.kind.lowestID()})
+		return l.kind.position(key{at: r.sample.mark - l.rounding.Microseconds(), id: l.kind.lowestID()})
 	}
 	return l.kind.position(key{id: fmt.Sprint(r.sample.mark)})
 }

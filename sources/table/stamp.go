@@ -132,11 +132,11 @@ func (e *examination) stamp(l *layout, c column) {
 		e.warn(cure, "column %s of %s defaults to %s, which is taken before the table is locked: every open transaction of this database, "+
 			"a long report too, holds delivery up, and records wait %v", c.Name, weakest.Name, *weakest.Default, l.slack(e.config))
 	case l.stamp == stampElsewhere && weakest.Default == nil:
-		e.warn(cure+", or order by id", "column %s of %s has no default: a stamp of the application's clock may be older than what was delivered, "+
-			"and only the latency of %v protects such a record from being passed over", c.Name, weakest.Name, l.slack(e.config))
+		e.warn(cure, "column %s of %s has no default: a stamp of the application's clock may be older than what was delivered, "+
+			"and only the latency of %v protects such a record from being passed over (order id needs no clock)", c.Name, weakest.Name, l.slack(e.config))
 	case l.stamp == stampElsewhere:
-		e.warn(cure+", or order by id", "column %s of %s defaults to %s, which is not the database's clock at the time of the insert: "+
-			"only the latency of %v protects a record from being passed over", c.Name, weakest.Name, *weakest.Default, l.slack(e.config))
+		e.warn(cure, "column %s of %s defaults to %s, which is not the database's clock at the time of the insert: "+
+			"only the latency of %v protects a record from being passed over (order id needs no clock)", c.Name, weakest.Name, *weakest.Default, l.slack(e.config))
 	case l.atType == "timestamp" && !inUTC:
 		e.warn(cure, "column %s of %s is a timestamp without time zone that defaults to the time in each session's own TimeZone: "+
 			"a session that is not in UTC stamps its records hours off", c.Name, l.name())

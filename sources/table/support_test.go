@@ -274,3 +274,10 @@ func notes(t testing.TB, records []processor.Record) []string {
 	}
 	return all
 }
+
+// inTimeZone makes a time zone that of the database, and opens a pool in it.
+func inTimeZone(t testing.TB, admin *pgxpool.Pool, zone string) *pgxpool.Pool {
+	t.Helper()
+	exec(t, admin, fmt.Sprintf(`ALTER DATABASE %s SET TimeZone = %s`, admin.Config().ConnConfig.Database, literal(zone)))
+	return pgtest.Pool(t, admin.Config().ConnString(), pgtest.PoolConfig{})
+}

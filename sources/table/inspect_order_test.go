@@ -1,0 +1,148 @@
+package table
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestInspect_SequenceThatDoesNotGiveTheOrder(t *testing.T) {
+	t.Parallel()
+	const seq = "sequence app.bookings_id_seq "
+	for change, problem := range map[string]string{
+		"CACHE 50":        seq + "hands out ids in blocks (CACHE 50): a session may commit an id below those already delivered",
+		"CYCLE":           seq + "starts again at its end (CYCLE), below what was delivered",
+		"INCREMENT BY -1": seq + "counts down",
+	} {
+		t.Run(change, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, bookingsSQL+`ALTER SEQUENCE app.bookings_id_seq MINVALUE -1000 `+change)
+			s := bookings(t, pool, Config{Order: ID})
+			require.Equal(t, Refuse, found(t, s, problem).Severity)
+			cured(t, pool, s, problem)
+			sound(t, s)
+			sound(t, bookings(t, pool, Config{})) // ordered by time the sequence does not matter
+		})
+	}
+	t.Run("all at once", func(t *testing.T) {
+		t.Parallel()
+		pool := database(t, bookingsSQL+`ALTER SEQUENCE app.bookings_id_seq CACHE 2 CYCLE`)
+		s := bookings(t, pool, Config{Order: ID})
+		_, err := s.Read(t.Context(), "", 1)
+		require.ErrorContains(t, err, "CACHE 1")
+		require.ErrorContains(t, err, "NO CYCLE")
+	})
+}
+
+func TestInspect_IDThatNoSequenceAssigns(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ sql, problem string }{
+		"no default":    {`ALTER TABLE app.bookings ALTER id DROP IDENTITY`, "no sequence assigns column id of app.bookings"},
+		"a function":    {`ALTER TABLE app.bookings ALTER id DROP IDENTITY; ALTER TABLE app.bookings ALTER id SET DEFAULT (random() * 1e9)`, "no sequence assigns column id of app.bookings"},
+		"late bound":    {`ALTER TABLE app.bookings ALTER id DROP IDENTITY; ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.s'::text)`, "no sequence assigns column id of app.bookings"},
+		"an expression": {`ALTER TABLE app.bookings ALTER id DROP IDENTITY; ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.s') * 10`, "defaults to (nextval('app.s'::regclass) * 10): its values are not those of the sequence, which is the fence"},
+		"one per heir":  {`CREATE TABLE app.heir (id bigint DEFAULT nextval('app.s')) INHERITS (app.bookings)`, "several sequences assign column id of app.bookings in its partitions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, bookingsSQL+`CREATE SEQUENCE app.s;`+c.sql)
+			f := found(t, bookings(t, pool, Config{Order: ID}), c.problem)
+			require.Equal(t, Refuse, f.Severity)
+			require.Equal(t, "order by created_at", f.Cure)
+		})
+	}
+}
+
+// As after an import that did not set the sequence.
+func TestInspect_IDsPastTheirSequenceAreNamed(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (id) VALUES (7), (500)`)
+	s := bookings(t, pool, Config{Order: ID})
+	page := read(t, s, "", 10)
+	require.Empty(t, page.Records)
+	require.True(t, page.Waiting)
+	cured(t, pool, s, `column "id" of app.bookings reaches 500, and its sequence app.bookings_id_seq stands at 0: rows past it wait`)
+	sound(t, s)
+	require.Equal(t, []string{"7", "500"}, ids(readAll(t, s, "", 10)))
+}
+
+func TestInspect_IndexThatDoesNotGiveTheOrder(t *testing.T) {
+	t.Parallel()
+	const textID = `ALTER TABLE app.bookings ALTER id DROP IDENTITY; ALTER TABLE app.bookings ALTER id TYPE text;`
+	for name, c := range map[string]struct {
+		sql    string
+		config Config
+		cure   string
+	}{
+		"none":             {``, Config{}, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id")`},
+		"too short":        {`CREATE INDEX ON app.bookings (created_at)`, Config{}, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id")`},
+		"wrong order":      {`CREATE INDEX ON app.bookings (id, created_at)`, Config{}, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id")`},
+		"mixed directions": {`CREATE INDEX ON app.bookings (created_at, id DESC)`, Config{}, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id")`},
+		"nulls elsewhere":  {`CREATE INDEX ON app.bookings (created_at NULLS FIRST, id)`, Config{}, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id")`},
+		"BRIN":             {`CREATE INDEX ON app.bookings USING brin (created_at, id)`, Config{}, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id")`},
+		"another part":     {`CREATE INDEX ON app.bookings (created_at, id) WHERE note = 'a'`, Config{Where: "note = 'b'"}, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id")`},
+		"another collation": {textID + `CREATE INDEX ON app.bookings (created_at, id COLLATE "POSIX"); CREATE INDEX ON app.bookings (created_at, id)`, Config{},
+			`CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id" COLLATE "C")`},
+		"order id": {`ALTER TABLE app.bookings DROP CONSTRAINT bookings_pkey`, Config{Order: ID}, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("id")`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, bookingsSQL+`DROP INDEX app.bookings_order;`+c.sql)
+			s := bookings(t, pool, c.config)
+			f := found(t, s, "every read sorts what stands behind the cursor")
+			require.Equal(t, Warn, f.Severity)
+			require.Equal(t, c.cure, f.Cure)
+			exec(t, pool, f.Cure)
+			sound(t, s)
+		})
+	}
+}
+
+func TestInspect_IndexOfPartitionsAndHeirs(t *testing.T) {
+	t.Parallel()
+	const missing = "every read sorts what stands behind the cursor"
+	t.Run("partitions", func(t *testing.T) {
+		t.Parallel()
+		pool := database(t, partitionedSQL+`ALTER TABLE app.bookings DROP CONSTRAINT bookings_pkey`)
+		s := bookings(t, pool, Config{})
+		cured(t, pool, s, missing)
+		cured(t, pool, s, "nothing keeps (created_at, id) of app.bookings unique")
+		sound(t, s)
+	})
+	t.Run("one partition has it not", func(t *testing.T) {
+		t.Parallel()
+		pool := database(t, partitionedSQL+`ALTER TABLE app.bookings DROP CONSTRAINT bookings_pkey; CREATE UNIQUE INDEX ON app.bookings_a (created_at, id)`)
+		found(t, bookings(t, pool, Config{}), missing)
+	})
+	t.Run("heirs", func(t *testing.T) {
+		t.Parallel()
+		pool := database(t, bookingsSQL+`CREATE TABLE app.heir () INHERITS (app.bookings)`)
+		s := bookings(t, pool, Config{})
+		f := found(t, s, missing)
+		require.Equal(t, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id"), and the same on each table that inherits from it`, f.Cure)
+		exec(t, pool, `CREATE INDEX CONCURRENTLY ON "app"."heir" ("created_at", "id")`)
+		sound(t, s)
+	})
+}
+
+func TestInspect_RowsThatMayShareAPositionAreNamed(t *testing.T) {
+	t.Parallel()
+	const problem = "nothing keeps (created_at, id) of app.bookings unique: of two rows with the same values, the second would be passed over"
+	pool := database(t, bookingsSQL+`
+		ALTER TABLE app.bookings DROP CONSTRAINT bookings_pkey;
+		DROP INDEX app.bookings_order;
+		CREATE INDEX ON app.bookings (created_at, id);
+		CREATE UNIQUE INDEX ON app.bookings (created_at, id, note);
+		CREATE UNIQUE INDEX of_some ON app.bookings (id) WHERE id > 7;
+		CREATE UNIQUE INDEX ON app.bookings ((id + 1));`)
+	s := bookings(t, pool, Config{})
+	cured(t, pool, s, problem)
+	sound(t, s)
+	for _, unique := range []string{"(created_at, id)", "(id, created_at) INCLUDE (note)", "(created_at)"} {
+		exec(t, pool, `DROP INDEX app.bookings_id_idx`)
+		found(t, s, problem)
+		exec(t, pool, fmt.Sprintf(`CREATE UNIQUE INDEX bookings_id_idx ON app.bookings %s`, unique))
+		sound(t, s)
+	}
+}

@@ -1,0 +1,209 @@
+package table
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+)
+
+// cured finds a problem, executes its cure as it is written, and finds the
+// problem gone.
+func cured(t testing.TB, admin executor, s *Source, problem string) {
+	t.Helper()
+	f := found(t, s, problem)
+	exec(t, admin, f.Cure)
+	findings, err := s.Inspect(t.Context())
+	require.NoError(t, err)
+	for _, f := range findings {
+		require.NotContains(t, f.Problem, problem, "after %s", f.Cure)
+	}
+	s.layout = nil
+}
+
+// found returns the finding of a problem; one that refuses is also what Read says.
+func found(t testing.TB, s *Source, problem string) Finding {
+	t.Helper()
+	findings, err := s.Inspect(t.Context())
+	require.NoError(t, err)
+	for _, f := range findings {
+		if !strings.Contains(f.Problem, problem) {
+			continue
+		}
+		if f.Severity == Refuse {
+			s.layout = nil
+			_, err := s.Read(t.Context(), "", 1)
+			require.ErrorContains(t, err, f.Problem+"; cure: "+f.Cure)
+		}
+		return f
+	}
+	require.FailNow(t, "not found: "+problem, "%v", findings)
+	return Finding{}
+}
+
+// sound finds nothing.
+func sound(t testing.TB, s *Source) {
+	t.Helper()
+	findings, err := s.Inspect(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, findings)
+}
+
+var _ executor = (*pgxpool.Pool)(nil)
+
+func TestInspect_FindsNothingWrongWithAGoodTable(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sql    string
+		config Config
+	}{
+		"created_at":            {bookingsSQL, Config{}},
+		"id":                    {bookingsSQL, Config{Order: ID}},
+		"id, created_at read":   {bookingsSQL, Config{Order: ID, Columns: Columns{CreatedAt: "created_at"}}},
+		"partitioned":           {partitionedSQL, Config{}},
+		"no partition yet":      {partitionedSQL + `DROP TABLE app.bookings_a, app.bookings_b`, Config{}},
+		"serial":                {`CREATE SCHEMA app; CREATE TABLE app.bookings (id bigserial PRIMARY KEY)`, Config{Order: ID}},
+		"shared sequence":       {`CREATE SCHEMA app; CREATE SEQUENCE app.s; CREATE TABLE app.bookings (id int PRIMARY KEY DEFAULT nextval('app.s'))`, Config{Order: ID}},
+		"descending index":      {bookingsSQL + `DROP INDEX app.bookings_order; CREATE INDEX ON app.bookings (created_at DESC, id DESC)`, Config{}},
+		"wider index":           {bookingsSQL + `DROP INDEX app.bookings_order; CREATE INDEX ON app.bookings (created_at, id, note)`, Config{}},
+		"partial index":         {bookingsSQL + `DROP INDEX app.bookings_order; CREATE INDEX ON app.bookings (created_at, id) WHERE note = 'a'`, Config{Where: "note = 'a' AND id > 3"}},
+		"domain":                {bookingsSQL + `CREATE DOMAIN app.moment AS timestamptz NOT NULL; ALTER TABLE app.bookings ALTER created_at TYPE app.moment`, Config{}},
+		"owner's row security":  {bookingsSQL + `ALTER TABLE app.bookings ENABLE ROW LEVEL SECURITY`, Config{}},
+		"index with an INCLUDE": {bookingsSQL + `DROP INDEX app.bookings_order; CREATE UNIQUE INDEX ON app.bookings (created_at, id) INCLUDE (note)`, Config{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, c.sql)
+			sound(t, bookings(t, pool, c.config))
+		})
+	}
+}
+
+func TestInspect_MissingTableNamesWhatWasPerhapsMeant(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`CREATE TABLE app."Orders" (); CREATE SCHEMA shop; CREATE TABLE shop.bookings (); CREATE TABLE shop."größe" ()`)
+	for table, cure := range map[string]string{
+		"app.payments":   "create it, or name another in source.table",
+		"bookings":       "write source.table as app.bookings or shop.bookings",
+		"nowhere.orders": `write source.table as app."Orders", with the double quotes`,
+		"app.Orders":     `write source.table as app."Orders", with the double quotes`,
+		"GRößE":          `write source.table as shop."größe", with the double quotes`,
+	} {
+		f := found(t, bookings(t, pool, Config{Table: table}), "table "+table+" does not exist")
+		require.Equal(t, Finding{Refuse, "table " + table + " does not exist", cure}, f)
+	}
+}
+
+func TestInspect_MissingColumnListsThoseThereAre(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL)
+	for role, columns := range map[string]Columns{
+		"id":         {ID: "nope"},
+		"created_at": {CreatedAt: "nope"},
+		"key":        {Key: "nope"},
+		"type":       {Type: "nope"},
+		"headers":    {Headers: "nope"},
+		"payload":    {Payload: "nope"},
+	} {
+		f := found(t, bookings(t, pool, Config{Columns: columns}), "table app.bookings has no column nope")
+		require.Equal(t, "name it in source.columns."+role+": app.bookings has created_at, id, note", f.Cure)
+	}
+	both, err := bookings(t, pool, Config{Columns: Columns{ID: "a", CreatedAt: "b"}}).Inspect(t.Context())
+	require.NoError(t, err)
+	require.Len(t, both, 2, "every fault at once")
+}
+
+func TestInspect_WrongTypesAreRefused(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`ALTER TABLE app.bookings ADD n numeric NOT NULL DEFAULT 1, ADD u uuid NOT NULL DEFAULT gen_random_uuid()`)
+	f := found(t, bookings(t, pool, Config{Columns: Columns{ID: "n"}}), "column n of app.bookings is of type numeric: an id is bigint, integer, smallint, uuid or text")
+	require.Equal(t, "name a column of another type in source.columns.id", f.Cure)
+	f = found(t, bookings(t, pool, Config{Order: ID, Columns: Columns{ID: "u"}}), "column u of app.bookings is of type uuid: order id is for integers that a sequence assigns")
+	require.Equal(t, "order by created_at", f.Cure)
+	f = found(t, bookings(t, pool, Config{Columns: Columns{Headers: "note"}}), "column note of app.bookings is of type text: headers are a JSON object of strings")
+	require.Equal(t, "name a json or jsonb column in source.columns.headers", f.Cure)
+
+	exec(t, pool, `ALTER TABLE app.bookings ALTER created_at DROP DEFAULT, ALTER created_at TYPE date`)
+	s := bookings(t, pool, Config{})
+	cured(t, pool, s, "column created_at of app.bookings is of type date, not timestamptz")
+	cured(t, pool, s, "column created_at of app.bookings has no default")
+	sound(t, s)
+}
+
+func TestInspect_NullableColumnsAreRefused(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`
+		ALTER TABLE app.bookings ALTER created_at DROP NOT NULL, ALTER id DROP IDENTITY, DROP CONSTRAINT bookings_pkey, ALTER id DROP NOT NULL;
+		CREATE SEQUENCE app.s;
+		ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.s');`)
+	byID := bookings(t, pool, Config{Order: ID, Columns: Columns{CreatedAt: "created_at"}})
+	const id = "column id of app.bookings may be NULL, and a row without it has no place in the order"
+	found(t, byID, id)
+	s := bookings(t, pool, Config{})
+	cured(t, pool, s, "column created_at of app.bookings may be NULL")
+	cured(t, pool, s, id)
+	sound(t, s)
+	cured(t, pool, byID, `no index of app.bookings gives the order ("id")`)
+	sound(t, byID)
+}
+
+func TestInspect_TimestampWithoutTimeZone(t *testing.T) {
+	t.Parallel()
+	admin := database(t, bookingsSQL+`ALTER TABLE app.bookings ALTER created_at TYPE timestamp`)
+	s := bookings(t, inTimeZone(t, admin, "Europe/Berlin"), Config{})
+	found(t, s, "the database runs in Europe/Berlin, not in UTC: its values jump back when clocks are changed")
+
+	inUTC := bookings(t, inTimeZone(t, admin, "UTC"), Config{})
+	cured(t, admin, inUTC, "defaults to the time in each session's own TimeZone: a session that is not in UTC stamps its records hours off")
+	sound(t, inUTC)
+
+	exec(t, admin, `ALTER TABLE app.bookings ALTER created_at SET DEFAULT now()`)
+	cured(t, admin, inUTC, "column created_at of app.bookings defaults to now(), which is taken before the table is locked")
+	sound(t, inUTC)
+
+	exec(t, admin, `ALTER TABLE app.bookings ALTER created_at SET DEFAULT clock_timestamp()`)
+	cured(t, admin, s, "is a timestamp without time zone and the database runs in Europe/Berlin")
+	sound(t, s)
+}
+
+func TestInspect_DefaultThatWeakensThePromise(t *testing.T) {
+	t.Parallel()
+	for change, problem := range map[string]string{
+		`SET DEFAULT now()`:                      "defaults to now(), which is taken before the table is locked: every open transaction of this database, a long report too, holds delivery up, and records wait 1s",
+		`SET DEFAULT CURRENT_TIMESTAMP`:          "defaults to CURRENT_TIMESTAMP, which is taken before the table is locked",
+		`DROP DEFAULT`:                           "has no default: a stamp of the application's clock may be older than what was delivered, and only the latency of 5ms protects such a record",
+		`SET DEFAULT 'now'`:                      "defaults to '20",
+		`SET DEFAULT (now() AT TIME ZONE 'utc')`: "defaults to (now() AT TIME ZONE 'utc'::text), which is not the database's clock",
+	} {
+		t.Run(change, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, bookingsSQL+`ALTER TABLE app.bookings ALTER created_at `+change)
+			s := bookings(t, pool, Config{})
+			f := found(t, s, "column created_at of app.bookings "+problem)
+			require.Equal(t, Warn, f.Severity)
+			exec(t, pool, f.Cure)
+			sound(t, s)
+		})
+	}
+}
+
+func TestInspect_DefaultOfAPartitionCounts(t *testing.T) {
+	t.Parallel()
+	pool := database(t, partitionedSQL+`
+		ALTER TABLE ONLY app.bookings_b1 ALTER created_at SET DEFAULT now();
+		ALTER TABLE ONLY app.bookings_a ALTER created_at SET DEFAULT now();`)
+	whole := bookings(t, pool, Config{})
+	f := found(t, whole, "defaults to now(), which is taken before the table is locked")
+	require.Regexp(t, `column created_at of app\.bookings_(a|b1) `, f.Problem)
+	cured(t, pool, whole, "defaults to now()")
+	sound(t, whole)
+
+	exec(t, pool, `ALTER TABLE ONLY app.bookings ALTER created_at SET DEFAULT now()`)
+	leaf := bookings(t, pool, Config{Table: "app.bookings_b1"})
+	f = found(t, leaf, "column created_at of app.bookings defaults to now()")
+	require.Equal(t, `ALTER TABLE app.bookings ALTER COLUMN "created_at" SET DEFAULT clock_timestamp()`, f.Cure)
+	cured(t, pool, leaf, "defaults to now()")
+	sound(t, leaf)
+	sound(t, whole)
+}

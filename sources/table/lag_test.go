@@ -1,0 +1,158 @@
+package table
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+)
+
+func TestLag_CountsWhatStandsBehindAPosition(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`
+		INSERT INTO app.bookings (created_at, note) SELECT clock_timestamp() - i * interval '1 hour', i % 2 FROM generate_series(10, 1, -1) i`)
+	s := bookings(t, pool, Config{})
+	records := readAll(t, s, "", 10)
+	lag, err := s.Lag(t.Context(), records[6].Position)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, lag.Records)
+	require.InDelta(t, 3*time.Hour, lag.Age, float64(time.Minute))
+
+	lag, err = s.Lag(t.Context(), last(records))
+	require.NoError(t, err)
+	require.Equal(t, Lag{}, lag)
+
+	lag, err = bookings(t, pool, Config{Where: "note = '1'"}).Lag(t.Context(), "")
+	require.NoError(t, err)
+	require.EqualValues(t, 5, lag.Records)
+	require.InDelta(t, 9*time.Hour, lag.Age, float64(time.Minute))
+
+	byID := bookings(t, pool, Config{Order: ID})
+	lag, err = byID.Lag(t.Context(), "")
+	require.NoError(t, err)
+	require.Equal(t, Lag{Records: 10}, lag)
+	lag, err = byID.Lag(t.Context(), "int:00000000000000000008")
+	require.NoError(t, err)
+	require.Equal(t, Lag{Records: 2}, lag)
+}
+
+func TestLag_HoldsAnyTime(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (created_at) VALUES ('-infinity'), ('4000-01-01 BC'), ('infinity'), ('200000-01-01')`)
+	lag, err := bookings(t, pool, Config{}).Lag(t.Context(), "")
+	require.NoError(t, err)
+	require.EqualValues(t, 3, lag.Records)
+	require.Greater(t, lag.Age, 290*365*24*time.Hour)
+}
+
+func TestWriters_NamesTheSessionsThatHoldTheFence(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{"clock_timestamp": bookingsSQL, "now": nowTable} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, sql)
+			s := bookings(t, pool, Config{})
+			writers, err := s.Writers(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, writers)
+
+			gid := pool.Config().ConnConfig.Database
+			exec(t, pool, `BEGIN; SAVEPOINT a; INSERT INTO app.bookings DEFAULT VALUES; PREPARE TRANSACTION `+literal(gid))
+			w := newSession(t, namedPool(t, pool, "the importer"))
+			w.do(`BEGIN; INSERT INTO app.bookings DEFAULT VALUES; INSERT INTO app.bookings DEFAULT VALUES`)
+			writers, err = s.Writers(t.Context())
+			require.NoError(t, err)
+			require.Len(t, writers, 2)
+			require.Equal(t, Writer{GID: gid, User: "postgres", Since: writers[0].Since}, writers[0])
+			require.Equal(t, Writer{PID: int(w.pid), Application: "the importer", User: "postgres", Since: writers[1].Since}, writers[1])
+			for _, w := range writers {
+				require.WithinDuration(t, value[time.Time](t, pool, `SELECT clock_timestamp()`), w.Since, time.Minute)
+			}
+
+			exec(t, pool, `ROLLBACK PREPARED `+literal(gid))
+			w.do(`COMMIT`)
+			writers, err = s.Writers(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, writers)
+		})
+	}
+}
+
+func TestWriters_OfPartitionsAndOfTheTablesAboveAreNamed(t *testing.T) {
+	t.Parallel()
+	pool := database(t, partitionedSQL)
+	w := newSession(t, pool)
+	w.do(`BEGIN; INSERT INTO app.bookings_b1 (id, region) VALUES (1, 'b')`)
+	writers, err := bookings(t, pool, Config{}).Writers(t.Context())
+	require.NoError(t, err)
+	require.Len(t, writers, 1)
+	w.do(`COMMIT; BEGIN; INSERT INTO app.bookings DEFAULT VALUES`)
+	writers, err = bookings(t, pool, Config{Table: "app.bookings_b1"}).Writers(t.Context())
+	require.NoError(t, err)
+	require.Len(t, writers, 1)
+}
+
+// When the transaction began is hidden from other roles.
+func TestWriters_OfOtherRolesAreNamedAsFarAsTheyMayBe(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL)
+	s := bookings(t, readerPool(t, pool, "another"), Config{})
+	w := newSession(t, pool)
+	w.do(`BEGIN; INSERT INTO app.bookings DEFAULT VALUES`)
+	writers, err := s.Writers(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []Writer{{PID: int(w.pid), User: "postgres", Application: t.Name()}}, writers)
+}
+
+func namedPool(t testing.TB, admin *pgxpool.Pool, application string) *pgxpool.Pool {
+	t.Helper()
+	return pgtest.Pool(t, admin.Config().ConnString(), pgtest.PoolConfig{ApplicationName: application})
+}
+
+func TestEnd_PassesWhatWasStampedAndNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sql    string
+		config Config
+	}{
+		"created_at":     {bookingsSQL, Config{}},
+		"now":            {nowTable, Config{}},
+		"id":             {bookingsSQL, Config{Order: ID}},
+		"integer id":     {bookingsSQL + `ALTER TABLE app.bookings ALTER id TYPE integer`, Config{}},
+		"integer, by id": {bookingsSQL + `ALTER TABLE app.bookings ALTER id TYPE integer`, Config{Order: ID}},
+		"uuid":           {bookingsSQL + `ALTER TABLE app.bookings ALTER id DROP IDENTITY; ALTER TABLE app.bookings ALTER id TYPE uuid USING gen_random_uuid(), ALTER id SET DEFAULT gen_random_uuid()`, Config{}},
+		"text":           {bookingsSQL + `ALTER TABLE app.bookings ALTER id DROP IDENTITY; ALTER TABLE app.bookings ALTER id TYPE text, ALTER id SET DEFAULT gen_random_uuid()`, Config{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, c.sql)
+			c.config.Latency = time.Millisecond
+			s := bookings(t, pool, c.config)
+			fromNothing := s.mustEnd(t)
+			exec(t, pool, `INSERT INTO app.bookings (note) VALUES ('before')`)
+			end := s.mustEnd(t)
+			require.Less(t, fromNothing, end)
+			exec(t, pool, `INSERT INTO app.bookings (note) VALUES ('after')`)
+			require.Equal(t, []string{"after"}, notes(t, readAll(t, s, end, 10)))
+			require.Equal(t, []string{"before", "after"}, notes(t, readAll(t, s, fromNothing, 10)))
+		})
+	}
+}
+
+// A stamp made after the end may be rounded to before it.
+func TestEnd_OfRoundedStampsPassesNothingByThatComesLater(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`ALTER TABLE app.bookings ALTER created_at TYPE timestamptz(0)`)
+	s := bookings(t, pool, Config{})
+	for range 3 {
+		await(t, "a second begins", func() bool {
+			return value[bool](t, pool, `SELECT extract(second FROM clock_timestamp()) % 1 < 0.1`)
+		})
+		end := s.mustEnd(t)
+		exec(t, pool, `TRUNCATE app.bookings; INSERT INTO app.bookings (note) VALUES ('after')`)
+		require.Equal(t, []string{"after"}, notes(t, readAll(t, s, end, 10)))
+	}
+}

@@ -1,0 +1,160 @@
+package table
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+func TestRead_RowOfTheFutureNeitherBlocksNorPullsTheCursor(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"'2200-01-01'", "'20000-01-01'", "'294000-01-01'", "clock_timestamp() + interval '1 hour'"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, bookingsSQL+`INSERT INTO app.bookings (id, created_at) VALUES (1, `+at+`)`)
+			s := bookings(t, pool, Config{})
+			page := read(t, s, "", 10)
+			require.Empty(t, page.Records)
+			require.True(t, page.Waiting)
+			require.Greater(t, page.Due, time.Minute)
+			require.LessOrEqual(t, page.Due, maxDue)
+
+			exec(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
+			records := readSome(t, s, "", 1)
+			exec(t, pool, `INSERT INTO app.bookings (id) VALUES (3)`)
+			require.Equal(t, []string{"3"}, ids(readSome(t, s, last(records), 1)))
+		})
+	}
+}
+
+func TestRead_DueIsWhenTheRecordMayBeRead(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL)
+	s := bookings(t, pool, Config{Latency: 10 * time.Second})
+	exec(t, pool, `INSERT INTO app.bookings (created_at) VALUES (clock_timestamp() - interval '4 s')`)
+	page := read(t, s, "", 10)
+	require.True(t, page.Waiting)
+	require.InDelta(t, 6*time.Second, page.Due, float64(2*time.Second))
+
+	w := newSession(t, pool)
+	w.do(`BEGIN; INSERT INTO app.bookings DEFAULT VALUES`)
+	page = read(t, s, "", 10)
+	require.True(t, page.Waiting)
+	require.Zero(t, page.Due, "it is not known when a writer ends")
+}
+
+func TestRead_InfinityIsNeverReadAndIsNamed(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (created_at) VALUES ('infinity'), (clock_timestamp())`)
+	s := bookings(t, pool, Config{})
+	records := readAll(t, s, "", 10)
+	require.Equal(t, []string{"2"}, ids(records))
+	cured(t, pool, s, `rows of app.bookings have a "created_at" of infinity: they are never delivered`)
+	require.Equal(t, []string{"1"}, ids(readAll(t, s, last(records), 10)))
+}
+
+// These stand before every other, so that nothing can be read before them.
+func TestRead_TimeThatNoPositionHoldsIsNamed(t *testing.T) {
+	t.Parallel()
+	for at, reason := range map[string]string{
+		"-infinity":              "its created_at is -infinity; give it a time",
+		"0044-03-15 BC":          "its created_at lies outside the years 1 to 9999",
+		"0001-12-31 23:59:59 BC": "its created_at lies outside the years 1 to 9999",
+	} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, bookingsSQL)
+			exec(t, pool, `INSERT INTO app.bookings (created_at) VALUES ($1::text::timestamptz), (clock_timestamp())`, at)
+			later(t, pool)
+			s := bookings(t, pool, Config{})
+			_, err := s.Read(t.Context(), "", 10)
+			require.ErrorContains(t, err, "read app.bookings: record 1 cannot be delivered: "+reason)
+			require.True(t, processor.IsPermanent(err))
+			lag, err := s.Lag(t.Context(), "")
+			require.NoError(t, err)
+			require.EqualValues(t, 2, lag.Records)
+
+			exec(t, pool, `UPDATE app.bookings SET created_at = '0001-01-01 00:00:00+00' WHERE id = 1`)
+			require.Equal(t, []string{"1", "2"}, ids(readAll(t, s, "", 10)))
+		})
+	}
+}
+
+func TestRead_ClockBehindTheCursorIsNamed(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL)
+	s := bookings(t, pool, Config{})
+	ahead, err := kindAtInt.position(key{at: time.Now().Add(time.Hour).UnixMicro(), id: "7"})
+	require.NoError(t, err)
+	_, err = s.Read(t.Context(), ahead, 10)
+	require.ErrorContains(t, err, "the database's clock (")
+	require.ErrorContains(t, err, ") is behind the cursor (")
+	require.ErrorContains(t, err, "set the clock right, or wait until it has passed the cursor")
+	require.True(t, processor.IsPermanent(err))
+}
+
+// What is inserted after TRUNCATE … RESTART IDENTITY would be below the cursor.
+func TestRead_SequenceThatStartedAnewIsNamed(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`)
+	s := bookings(t, pool, Config{Order: ID})
+	records := readAll(t, s, "", 10)
+	require.Len(t, records, 5)
+	for _, reset := range []string{
+		`TRUNCATE app.bookings RESTART IDENTITY`,
+		`SELECT setval('app.bookings_id_seq', 2)`,
+		`INSERT INTO app.bookings (note) VALUES ('the third')`,
+	} {
+		exec(t, pool, reset)
+		_, err := s.Read(t.Context(), last(records), 10)
+		require.ErrorContains(t, err, "before the cursor at 5: it was reset (TRUNCATE … RESTART IDENTITY, setval or a restore)", reset)
+		require.True(t, processor.IsPermanent(err))
+	}
+	exec(t, pool, `SELECT setval('app.bookings_id_seq', 5); INSERT INTO app.bookings DEFAULT VALUES`)
+	require.Equal(t, []string{"6"}, ids(readAll(t, s, last(records), 10)))
+}
+
+func TestRead_PositionOfAnotherKindIsRefused(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL)
+	for position, s := range map[cursor.Position]*Source{
+		kindInt.example():   bookings(t, pool, Config{}),
+		kindAtInt.example(): bookings(t, pool, Config{Order: ID}),
+		"nonsense":          bookings(t, pool, Config{}),
+	} {
+		_, err := s.Read(t.Context(), position, 10)
+		require.ErrorContains(t, err, "does not belong to this source")
+		require.True(t, processor.IsPermanent(err))
+		_, err = s.Lag(t.Context(), position)
+		require.ErrorContains(t, err, "does not belong to this source")
+		require.True(t, processor.IsPermanent(err))
+	}
+}
+
+// In UTC a timestamp without time zone is as good as one with.
+func TestRead_TimestampInUTC(t *testing.T) {
+	t.Parallel()
+	pool := inTimeZone(t, database(t, bookingsSQL+`ALTER TABLE app.bookings
+		ALTER created_at TYPE timestamp USING created_at AT TIME ZONE 'utc',
+		ALTER created_at SET DEFAULT (clock_timestamp() AT TIME ZONE 'utc')`), "UTC")
+	s := bookings(t, pool, Config{})
+	sound(t, s)
+
+	require.Empty(t, readAll(t, s, "", 10))
+	w := newSession(t, pool)
+	w.do(`SET TimeZone = 'America/New_York'; BEGIN; INSERT INTO app.bookings (id) VALUES (1)`)
+	before := value[time.Time](t, pool, `SELECT clock_timestamp()`)
+	exec(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
+	holdsBack(t, s, "")
+	w.do(`COMMIT`)
+	records := readAll(t, s, "", 1)
+	require.Equal(t, []string{"1", "2"}, ids(records))
+	require.WithinDuration(t, before, records[1].CreatedAt, 10*time.Second)
+	lag, err := s.Lag(t.Context(), "")
+	require.NoError(t, err)
+	require.Less(t, lag.Age, time.Minute)
+}
