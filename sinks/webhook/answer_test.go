@@ -1,0 +1,221 @@
+package webhook
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+func TestDeliver_StatusDecides(t *testing.T) {
+	t.Parallel()
+	type verdict string
+	const acknowledged, transient, permanent verdict = "acknowledged", "transient", "permanent"
+	verdicts := map[int]verdict{
+		200: acknowledged, 201: acknowledged, 202: acknowledged, 204: acknowledged, 206: acknowledged, 299: acknowledged,
+		301: permanent, 302: permanent, 303: permanent, 304: permanent, 307: permanent, 308: permanent,
+		400: permanent, 401: permanent, 403: permanent, 404: permanent, 407: permanent, 409: permanent, 410: permanent,
+		413: permanent, 422: permanent, 431: permanent, 499: permanent, 600: permanent, 999: permanent,
+		408: transient, 425: transient, 429: transient,
+		500: transient, 501: transient, 502: transient, 503: transient, 504: transient, 599: transient,
+	}
+	for status, want := range verdicts {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			t.Parallel()
+			server := answer(t, status, map[string]string{"Location": "/elsewhere"}, "")
+			err := newSink(t, Config{URL: server.URL}).Deliver(t.Context(), delivery())
+			if want == acknowledged {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, "post to "+server.URL+": answered "+strconv.Itoa(status))
+			require.Equal(t, want == permanent, processor.IsPermanent(err))
+		})
+	}
+}
+
+func TestDeliver_FollowsNoRedirect(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		elsewhere, requests := record(t)
+		server := answer(t, status, map[string]string{"Location": elsewhere}, "")
+		err := newSink(t, Config{URL: server.URL}).Deliver(t.Context(), delivery())
+		require.ErrorContains(t, err, "redirects are not followed")
+		require.Empty(t, requests(), status)
+	}
+}
+
+func TestDeliver_InformationalAnswersAreSkipped(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusProcessing)
+		w.WriteHeader(http.StatusEarlyHints)
+		w.WriteHeader(http.StatusOK)
+	})
+	require.NoError(t, newSink(t, Config{URL: server.URL}).Deliver(t.Context(), delivery()))
+}
+
+func TestDeliver_SwitchingProtocolsIsPermanentAndDoesNotHang(t *testing.T) {
+	t.Parallel()
+	server := serveRaw(t, func(s *rawServer, _ int, conn net.Conn) {
+		_ = s.read(conn)
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		_, _ = conn.Read(make([]byte, 1)) // until the sink hangs up
+	})
+	err := newSink(t, Config{URL: server.url(), Timeout: time.Hour}).Deliver(t.Context(), delivery())
+	require.ErrorContains(t, err, "answered 101")
+	require.True(t, processor.IsPermanent(err))
+}
+
+func TestDeliver_HonoursRetryAfterOfTransientAnswersOnly(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{408, 425, 429, 500, 503} {
+		server := answer(t, status, map[string]string{"Retry-After": "120"}, "")
+		err := newSink(t, Config{URL: server.URL}).Deliver(t.Context(), delivery())
+		require.Equal(t, 2*time.Minute, processor.RetryAfterDelay(err), status)
+	}
+	server := answer(t, 422, map[string]string{"Retry-After": "120"}, "")
+	err := newSink(t, Config{URL: server.URL}).Deliver(t.Context(), delivery())
+	require.True(t, processor.IsPermanent(err))
+	require.Zero(t, processor.RetryAfterDelay(err))
+}
+
+func TestRetryAfter_ReadsSecondsAndDates(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	date := func(at time.Time) string { return at.Format(http.TimeFormat) }
+	for _, c := range []struct {
+		value, date string
+		want        time.Duration
+	}{
+		{"120", "", 2 * time.Minute},
+		{"0", "", 0},
+		{"-5", "", 0},
+		{"1.5", "", 0},
+		{"soon", "", 0},
+		{"", "", 0},
+		{"99999999999999999999999", "", maxRetryAfter * time.Second},
+		{date(now.Add(time.Minute)), "", time.Minute},
+		{date(now.Add(-time.Minute)), "", 0},
+		// The receiver's clock is an hour behind; it wants a minute.
+		{date(now.Add(-59 * time.Minute)), date(now.Add(-time.Hour)), time.Minute},
+	} {
+		header := http.Header{"Retry-After": {c.value}, "Date": {c.date}}
+		require.Equal(t, c.want, retryAfter(header, now), "%+v", c)
+	}
+}
+
+func TestDeliver_ErrorHoldsAShortCleanExcerptWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) { // a receiver that echoes all it got
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = fmt.Fprintf(w, "\x1b[31mno\r\n\x00\u2028\xff such %s %s %s %s\n%s",
+			r.Header.Get("Authorization"), r.Header.Get("X-Api-Key"), r.URL, secret, strings.Repeat("é", 5000))
+	})
+	s := newSink(t, Config{
+		URL:     strings.Replace(server.URL, "//", "//canary-user:canary-pass@", 1) + "/p?token=canary-query&v=1",
+		Secret:  secret,
+		Headers: map[string]string{"X-Api-Key": "canary-header"},
+	})
+	err := s.Deliver(t.Context(), delivery())
+	require.ErrorContains(t, err, "answered 422 Unprocessable Entity: [31mno such Basic [secret] [secret] /p?[secret] [secret] éé")
+	require.True(t, processor.IsPermanent(err))
+	require.Less(t, len(err.Error()), 400)
+	require.NotContains(t, err.Error(), "canary")
+	require.NotContains(t, err.Error(), "Y2FuYXJ5", "base64 of canary")
+	require.NotContains(t, err.Error(), secret[6:])
+	require.NotContains(t, err.Error(), "\n")
+	require.NotContains(t, err.Error(), "\x1b")
+}
+
+func TestDeliver_EndlessBodyIsReadToABound(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{200, 500} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			t.Parallel()
+			var written atomic.Int64
+			gone := make(chan struct{})
+			server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				defer close(gone)
+				_, _ = io.Copy(io.Discard, r.Body)
+				w.WriteHeader(status)
+				for {
+					n, err := w.Write(make([]byte, 4<<10))
+					written.Add(int64(n))
+					if err != nil {
+						return
+					}
+				}
+			})
+			err := newSink(t, Config{URL: server.URL, Timeout: time.Hour}).Deliver(t.Context(), delivery())
+			require.Equal(t, status == 200, err == nil)
+			<-gone // the sink closed the connection
+			require.Less(t, written.Load(), int64(64<<20), "what socket buffers take in")
+		})
+	}
+}
+
+func TestDeliver_EndlessHeaderIsReadToABound(t *testing.T) {
+	t.Parallel()
+	gone := make(chan struct{})
+	server := serveRaw(t, func(s *rawServer, _ int, conn net.Conn) {
+		defer close(gone)
+		_ = s.read(conn)
+		_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+		for err == nil {
+			_, err = io.WriteString(conn, "X: "+strings.Repeat("x", 1000)+"\r\n")
+		}
+	})
+	err := newSink(t, Config{URL: server.url(), Timeout: time.Hour}).Deliver(t.Context(), delivery())
+	require.Error(t, err)
+	require.False(t, processor.IsPermanent(err))
+	<-gone
+}
+
+// A body that trickles costs 250 ms of a minute, whatever the status was.
+func TestDeliver_SlowBodyIsReadForAQuarterOfASecond(t *testing.T) {
+	t.Parallel()
+	for status, wantError := range map[string]string{"200 OK": "", "503 Busy": "answered 503 Service Unavailable: wait"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newPipeSink(t, Config{URL: "http://receiver.example", Timeout: time.Minute}, func(conn net.Conn) {
+				_ = new(rawServer).read(conn)
+				_, err := io.WriteString(conn, "HTTP/1.1 "+status+"\r\nContent-Length: 1000\r\n\r\nwait")
+				for err == nil {
+					time.Sleep(100 * time.Millisecond)
+					_, err = io.WriteString(conn, "\x00")
+				}
+			})
+			began := time.Now()
+			err := s.Deliver(t.Context(), delivery())
+			require.Equal(t, bodyTimeout, time.Since(began))
+			if wantError == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, wantError)
+			}
+		})
+	}
+}
+
+func TestCut_EndsAtACharactersBorder(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "x…", cut("xé", 2))
+	require.Equal(t, "xé", cut("xé", 3))
+	require.Equal(t, "é…", cut("éé", 3))
+}
+
+func TestCure_NamesTheHostOfAFailedLookup(t *testing.T) {
+	t.Parallel()
+	require.Contains(t, cure(&net.DNSError{IsNotFound: true}), "check the host in url")
+	require.Empty(t, cure(&net.DNSError{IsTemporary: true}))
+}

@@ -1,0 +1,81 @@
+package webhook
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	rawSecret   = "a raw secret has no spaces" // has some
+	otherSecret = "0123456789abcdef0123456789abcdef"
+)
+
+// Computed with: printf '%s' "$id.$timestamp.$payload" | openssl dgst -sha256
+// -mac HMAC -macopt hexkey:$(base64 -d <<<"$key" | od -An -tx1 | tr -d ' \n') -binary | base64
+func TestSign_MatchesAVectorMadeByOpenSSL(t *testing.T) {
+	t.Parallel()
+	keys, err := parseSecret(secret)
+	require.NoError(t, err)
+	got := sign(keys, deliveryKey, "1767323045", []byte(`{"test": 2432232314}`))
+	require.Equal(t, "v1,E2bnjyEeyq+ijftxgWk4IbDQQlnJKsG+q4q3wups8PU=", got)
+}
+
+func TestDeliver_SignatureIsVerifiedByTheReferenceLibrary(t *testing.T) {
+	t.Parallel()
+	url, requests := record(t)
+	s := newSink(t, Config{URL: url, Secret: secret + " " + otherSecret})
+	d := delivery()
+	d.ID = "é.\r\n%\"1767323045."
+	require.NoError(t, s.Deliver(t.Context(), d))
+	r := requests()[0]
+
+	byPrefixed, err := standardwebhooks.NewWebhook(secret)
+	require.NoError(t, err)
+	byRaw, err := standardwebhooks.NewWebhookRaw([]byte(otherSecret))
+	require.NoError(t, err)
+	byStranger, err := standardwebhooks.NewWebhookRaw([]byte(strings.ToUpper(otherSecret)))
+	require.NoError(t, err)
+	require.NoError(t, byPrefixed.Verify(r.body, r.header))
+	require.NoError(t, byRaw.Verify(r.body, r.header))
+	require.ErrorIs(t, byStranger.Verify(r.body, r.header), standardwebhooks.ErrNoMatchingSignature)
+	require.Equal(t, r.header.Get("Idempotency-Key"), r.header.Get("webhook-id"))
+	require.Equal(t, 1, strings.Count(r.header.Get("webhook-id"), "."), "the table's only: the row's id moves no border")
+}
+
+func TestDeliver_EveryAttemptHasAFreshTimestampAndTheSameID(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSink(t, Config{URL: "http://receiver.example", Secret: secret})
+		first := s.header(delivery(), time.Now())
+		time.Sleep(time.Minute)
+		second := s.header(delivery(), time.Now())
+		get := func(h http.Header, name string) string { return h.Get(name) }
+		require.Equal(t, get(first, "Webhook-Id"), get(second, "Webhook-Id"))
+		require.NotEqual(t, get(first, "Webhook-Timestamp"), get(second, "Webhook-Timestamp"))
+		require.NotEqual(t, get(first, "Webhook-Signature"), get(second, "Webhook-Signature"))
+	})
+}
+
+func TestParseSecret_RefusesWhatIsNoKeyAndQuotesNothing(t *testing.T) {
+	t.Parallel()
+	for name, secret := range map[string]string{
+		"blank":           "  ",
+		"short":           "canary",
+		"long":            strings.Repeat("canary", 11),
+		"short base64":    "whsec_Y2FuYXJ5",
+		"no base64":       "whsec_canary!canary!canary!canary!canary!",
+		"raw with spaces": rawSecret,
+		"second is short": otherSecret + " canary",
+	} {
+		_, err := parseSecret(secret)
+		require.Error(t, err, name)
+		require.NotContains(t, err.Error(), "canary", name)
+		require.NotContains(t, err.Error(), "Y2Fu", name)
+	}
+}

@@ -1,0 +1,128 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func oldTLS() *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+}
+
+// newPipeSink makes a sink whose connections are pipes to handle, so that time
+// in a synctest bubble stands still while nothing can happen.
+func newPipeSink(t *testing.T, c Config, handle func(net.Conn)) *Sink {
+	t.Helper()
+	s, err := New(c)
+	require.NoError(t, err)
+	var open sync.WaitGroup
+	t.Cleanup(open.Wait)
+	s.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		open.Go(func() {
+			defer theirs.Close()
+			handle(theirs)
+		})
+		return ours, nil
+	}
+	t.Cleanup(s.transport.CloseIdleConnections)
+	return s
+}
+
+func acknowledge(conn net.Conn) {
+	s := new(rawServer)
+	for s.read(conn) == nil {
+		s.ok(conn)
+	}
+}
+
+func silence(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
+
+func TestDeliver_DefaultTimeoutIsTenSeconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPipeSink(t, Config{URL: "http://receiver.example"}, silence)
+		began := time.Now()
+		require.ErrorIs(t, s.Deliver(t.Context(), delivery()), context.DeadlineExceeded)
+		require.Equal(t, 10*time.Second, time.Since(began))
+	})
+}
+
+func TestDeliver_SilentTLSHandshakeEndsInFiveSeconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newPipeSink(t, Config{URL: "https://receiver.example"}, silence)
+		began := time.Now()
+		err := s.Deliver(t.Context(), delivery())
+		require.ErrorContains(t, err, "TLS handshake timeout")
+		require.ErrorContains(t, err, "nothing was sent")
+		require.False(t, isTimeout(err))
+		require.Equal(t, connectTimeout, time.Since(began))
+	})
+}
+
+func TestDeliver_RenewsItsConnection(t *testing.T) {
+	t.Parallel()
+	connections := func(t *testing.T, pause time.Duration, deliveries int) (n int64) {
+		synctest.Test(t, func(t *testing.T) {
+			var opened atomic.Int64
+			s := newPipeSink(t, Config{URL: "http://receiver.example"}, func(conn net.Conn) {
+				opened.Add(1)
+				acknowledge(conn)
+			})
+			for range deliveries {
+				require.NoError(t, s.Deliver(t.Context(), delivery()))
+				time.Sleep(pause)
+			}
+			n = opened.Load()
+		})
+		return n
+	}
+	t.Run("keeps it while it is young", func(t *testing.T) {
+		require.EqualValues(t, 1, connections(t, 20*time.Second, 10))
+	})
+	t.Run("gives it up after five minutes", func(t *testing.T) {
+		require.EqualValues(t, 2, connections(t, 20*time.Second, 20))
+	})
+	t.Run("gives it up when it was idle", func(t *testing.T) {
+		require.EqualValues(t, 3, connections(t, 40*time.Second, 3))
+	})
+}
+
+func TestDeliver_NeverHasTwoRequestsOnTheWire(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var opened atomic.Int64
+		release := make(chan struct{})
+		s := newPipeSink(t, Config{URL: "http://receiver.example"}, func(conn net.Conn) {
+			opened.Add(1)
+			<-release
+			acknowledge(conn)
+		})
+		done := make(chan error)
+		for range 3 {
+			go func() { done <- s.Deliver(t.Context(), delivery()) }()
+		}
+		synctest.Wait()
+		require.EqualValues(t, 1, opened.Load())
+		close(release)
+		for range 3 {
+			require.NoError(t, <-done)
+		}
+		require.EqualValues(t, 1, opened.Load())
+	})
+}
+
+func TestTransport_TakesNoProxyFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	require.Nil(t, newTransport(time.Second).Proxy)
+}
