@@ -1,0 +1,52 @@
+// Package stdout writes each record as one line of JSON.
+//
+// # Nouns
+//
+//   - Sink: a writer that lines go to.
+//   - Line: one JSON object and a line feed.
+//   - Torn line: what a write leaves that failed in the middle of a line.
+//
+// # A line
+//
+//	process      string
+//	sequence     string: 64 bits are more than a JSON number holds everywhere
+//	epoch        string, likewise
+//	attempt      number
+//	position     string
+//	id           string
+//	key          string, "" when the record has none
+//	type         string, "" when the record has none
+//	created_at   RFC 3339 in UTC, to the microsecond; null when the record has none
+//	headers      object of strings
+//	payload      the record's JSON; null when it is empty
+//	dedup_key    string
+//
+// in this order.
+//
+// # Invariants
+//
+//   - One object is one line, whatever the record holds. White space between
+//     the tokens of a payload is left out; its numbers, strings, escapes, and
+//     the order and doubling of its keys stay as they are.
+//   - A line is one Write, so lines of several processes on one file do not mix.
+//   - Deliver returns nil after the writer has taken the whole line and, if it
+//     has a Flush method, has flushed it.
+//   - A torn line is ended before the next one is written: it stands on a line of
+//     its own, and is no JSON.
+//   - Deliver returns when its context ends, though nobody may read the other
+//     end. The write goes on; the next delivery waits for it, so order holds.
+//
+// # Errors
+//
+// A payload that is no JSON is Permanent: no attempt will make a line of it.
+// It may be nested 10,000 levels deep, the bound of encoding/json. A failed
+// write is not, not even a broken pipe (EPIPE): the record is fine, so it waits
+// until the process is started again with a reader. (A Go program whose file
+// descriptor 1 is a broken pipe is ended by SIGPIPE unless it catches that;
+// then nothing was delivered either.)
+//
+// # Left out
+//
+// Files, rotation, other encodings, and fsync: a line is handed to the
+// operating system, which may lose it with the power.
+package stdout

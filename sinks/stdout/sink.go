@@ -1,0 +1,118 @@
+package stdout
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Sink writes lines. It implements processor.Sink and is safe for concurrent
+// use.
+type Sink struct {
+	turn   chan struct{} // holds one element while a write is under way, which owns the rest
+	buf    bytes.Buffer
+	writer lineWriter
+}
+
+var _ processor.Sink = (*Sink)(nil)
+
+// New makes a sink. The writer stays the caller's: the sink never closes it.
+func New(c Config) (*Sink, error) {
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("configure stdout sink: %w", err)
+	}
+	return &Sink{writer: lineWriter{w: c.Writer}, turn: make(chan struct{}, 1)}, nil
+}
+
+// Deliver writes the record as one line. When ctx ends first, the line may
+// still come.
+func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
+	if ctx.Err() != nil { // select would choose at random
+		return fmt.Errorf("write record %q: %w", d.ID, context.Cause(ctx))
+	}
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("write record %q: an earlier write is not through, does anybody read the output? %w", d.ID, context.Cause(ctx))
+	}
+	// A write to a pipe that nobody reads ends by no context, hence the goroutine.
+	done := make(chan error, 1)
+	go func() {
+		done <- s.write(d)
+		<-s.turn
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done: // both at once: what is written is delivered
+		return err
+	default:
+		return fmt.Errorf("write record %q: the write is not through, does anybody read the output? %w", d.ID, context.Cause(ctx))
+	}
+}
+
+// maxKept bounds the buffer that is kept for the next line.
+const maxKept = 64 << 10
+
+func (s *Sink) write(d processor.Delivery) (err error) {
+	defer s.reset()
+	defer func() { // the processor cannot: it is not its goroutine
+		if value := recover(); value != nil {
+			err = fmt.Errorf("write record %q: the writer panicked: %v", d.ID, value)
+		}
+	}()
+	if err := appendLine(&s.buf, d); err != nil {
+		return processor.Permanent(fmt.Errorf("write record %q: %w; correct the row and retry, or skip it", d.ID, err))
+	}
+	if err := s.writer.writeLine(s.buf.Bytes()); err != nil {
+		return fmt.Errorf("write record %q: %w", d.ID, err)
+	}
+	return nil
+}
+
+func (s *Sink) reset() {
+	s.buf.Reset()
+	if s.buf.Cap() > maxKept {
+		s.buf = bytes.Buffer{}
+	}
+}
+
+// lineWriter takes one whole line at a time.
+type lineWriter struct {
+	w    io.Writer
+	torn bool // the output ends within a line
+}
+
+// writeLine writes a line and flushes it.
+func (l *lineWriter) writeLine(line []byte) error {
+	if l.torn {
+		if _, err := l.write([]byte{'\n'}); err != nil {
+			return fmt.Errorf("end the torn line: %w", err)
+		}
+		l.torn = false
+	}
+	n, err := l.write(line)
+	l.torn = n > 0 && n < len(line)
+	if err != nil {
+		return err
+	}
+	if f, ok := l.w.(interface{ Flush() error }); ok {
+		return f.Flush()
+	}
+	return nil
+}
+
+// write takes a short write for an error, even if the writer does not.
+func (l *lineWriter) write(p []byte) (int, error) {
+	n, err := l.w.Write(p)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	return n, err
+}
