@@ -1,0 +1,95 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Check has the server parse every statement and returns what it says against
+// them, all at once: the place in Config.Statement, the message, and a cure. The
+// connection should be one as the cursor uses, with its role and search_path.
+// Nothing is executed, no table is locked when it returns, and conn, which must
+// not be in a transaction, stays usable.
+//
+// It does not know of grants, nor of tables that an earlier statement creates.
+func (s *Sink) Check(ctx context.Context, conn *pgx.Conn) error {
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return fmt.Errorf("check sql sink: %w", err)
+	}
+	defer func() { _ = tx.Rollback(ctx) }() // nothing to lose: it only parses
+	faults := []error{checkStrings(conn.PgConn())}
+	for i := range s.statements {
+		if err := s.checkStatement(ctx, tx, i); err != nil {
+			faults = append(faults, fmt.Errorf("check sql sink: statement %d of %d: %w", i+1, len(s.statements), err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// checkStrings: the lexer's reading of '\' holds only with the default.
+func checkStrings(conn *pgconn.PgConn) error {
+	if conn.ParameterStatus("standard_conforming_strings") == "off" {
+		return errors.New("check sql sink: standard_conforming_strings is off, so that strings end elsewhere: " +
+			"ALTER ROLE … SET standard_conforming_strings = on")
+	}
+	return nil
+}
+
+// checkStatement parses within a savepoint, so that the next one can be parsed
+// whatever is wrong with this.
+func (s *Sink) checkStatement(ctx context.Context, tx pgx.Tx, i int) error {
+	savepoint, err := tx.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = savepoint.Rollback(ctx) }()
+	// The unnamed statement: no other outlives a transaction behind PgBouncer.
+	_, err = tx.Conn().PgConn().Prepare(ctx, "", s.statements[i].sql, nil)
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return err
+	}
+	return s.explain(s.statements[i], pgErr)
+}
+
+func (s *Sink) explain(st statement, pgErr *pgconn.PgError) error {
+	where := ""
+	if pgErr.Position > 0 {
+		where = place(s.source, st.from(byteOffset(st.sql, int(pgErr.Position)))) + ": "
+	}
+	hint := ""
+	if pgErr.Hint != "" {
+		hint = "; " + clean(pgErr.Hint)
+	}
+	return fmt.Errorf("%s%w%s%s", where, &serverError{pgErr}, hint, cure(st, pgErr.Code))
+}
+
+// byteOffset of the character at a position, which counts from 1.
+func byteOffset(text string, position int) int {
+	for offset := range text {
+		position--
+		if position == 0 {
+			return offset
+		}
+	}
+	return len(text)
+}
+
+func cure(st statement, sqlState string) string {
+	switch sqlState {
+	case "42P18", "42P08", "42804", "42883": // the type of a parameter is unknown, ambiguous, another, or chooses nothing
+		if len(st.params) > 0 {
+			return "; add a cast, such as @id::bigint (" + st.legend() + ")"
+		}
+	case "42P01", "3F000":
+		return "; qualify the table with its schema, and create it before"
+	case "42601":
+		return "; correct the statement"
+	}
+	return ""
+}

@@ -1,0 +1,74 @@
+// Package sql applies each record with SQL statements in the transaction that
+// advances the cursor: exactly once.
+//
+// # Nouns
+//
+//   - Sink: the statements of one configuration.
+//   - Statement: one SQL command. Several are separated by ";" and run in order.
+//   - Argument: a part of the record, written @name in a statement. It is sent
+//     as a bind parameter, never as text within the statement.
+//
+// # Diagram
+//
+//	"UPDATE … @id; INSERT … @key"      New: lex, split at ;, @name ─► $n
+//	           │
+//	           ▼
+//	[UPDATE … $1] [INSERT … $1]        DeliverTx: all in one network flush,
+//	           │                       in the processor's transaction
+//	           ▼
+//	   all applied ─► nil              the processor commits them with the position
+//	   one failed  ─► its ordinal      the processor rolls all of them back
+//
+// # Arguments
+//
+//	@id          the row's id
+//	@key         NULL when the record has none
+//	@type        NULL when the record has none
+//	@payload     the payload's JSON text as it is; NULL when it is empty
+//	@headers     a JSON object; {} when the record has none
+//	@created_at  a timestamptz; NULL when the record has none
+//	@sequence    count of the process's records, without holes
+//	@position    where the cursor stands once this record is applied
+//	@dedup_key   identity of the record for receivers
+//	@process     name of the process
+//	@epoch       fencing token
+//
+// All are sent as text of unknown type, and the server infers the type from
+// where they stand: INSERT INTO t (n) VALUES (@id) takes the type of the column.
+// Where it cannot, a cast says it: @payload::jsonb->>'amount'. One name is one
+// parameter within a statement, so all its uses have one type; where they need
+// several, cast each: @id::text, @id::text::bigint.
+//
+// # Lexical rules
+//
+// Strings (”, E”, $tag$), quoted identifiers and comments (--, nested /* */)
+// are left alone. "@" begins an argument if a letter or "_" follows it directly
+// and neither a character of an identifier nor one of an operator precedes it,
+// so @>, <@, @@, @? and @-@ are operators. The operators =, <>, !=, <=, >=, >,
+// +, -, *, /, %, ||, ->, ->>, #>, #>> and => may stand directly before an
+// argument. What could be read both ways is refused: write a space.
+//
+// # Invariants
+//
+//   - No data of a record becomes part of a statement's text.
+//   - The sink neither commits nor rolls back, and leaves nothing in the session:
+//     only unnamed statements, no settings. Statements that would are refused. So
+//     it works through PgBouncer in transaction mode. (SET LOCAL is allowed; it
+//     holds for the advance of the cursor, too.)
+//   - An error names the statement by its ordinal and wraps the *pgconn.PgError.
+//   - A record is Permanent only for what the server says of its data: SQLSTATE
+//     class 22 (data exception), 23 (integrity constraint), 44 (check option of a
+//     view) and 54 (program limit, such as a value too large for its index). A
+//     function or trigger that wants to refuse a record for good raises one of them.
+//   - Everything else is tried again: what is wrong with the server, the network
+//     or the statement (classes 42 and 0A) is not the record's fault, and goes
+//     away without an operator touching the cursor. Check finds a wrong statement
+//     before the first record does.
+//
+// # Left out
+//
+// Other databases; results of statements; SQL-standard function bodies (BEGIN
+// ATOMIC), whose semicolons this package would take for the statement's; COPY;
+// standard_conforming_strings = off, which Check refuses. Check does not execute,
+// so it finds no missing grant.
+package sql

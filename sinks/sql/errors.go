@@ -1,0 +1,80 @@
+package sql
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// failure says which statement failed, and whether it always will.
+func (s *Sink) failure(applied int, d processor.Delivery, err error) error {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return fmt.Errorf("apply record %q: %w", d.ID, err)
+	}
+	err = fmt.Errorf("apply record %q: statement %d of %d: %w%s",
+		d.ID, min(applied+1, len(s.statements)), len(s.statements), &serverError{pgErr}, nextStep(pgErr.Code))
+	if isPermanent(pgErr.Code) {
+		return processor.Permanent(err)
+	}
+	return err
+}
+
+// isPermanent: the server refuses the record's data. See the package comment.
+func isPermanent(sqlState string) bool {
+	switch class(sqlState) {
+	case "22", "23", "44", "54":
+		return true
+	default:
+		return false
+	}
+}
+
+func nextStep(sqlState string) string {
+	switch class(sqlState) {
+	case "22", "23", "44", "54":
+		return "; correct the row or the statement and retry, or skip it"
+	case "42", "0A":
+		return "; correct the statement, the schema or the grants: doctor checks the statement"
+	default:
+		return ""
+	}
+}
+
+func class(sqlState string) string { return sqlState[:min(2, len(sqlState))] }
+
+// serverError bounds the text of an error: the server quotes values in it,
+// however large, and may break lines.
+type serverError struct{ *pgconn.PgError }
+
+// maxErrorText bounds what is quoted of the server, in bytes.
+const maxErrorText = 500
+
+func (e *serverError) Error() string {
+	return e.Severity + ": " + clean(e.Message) + " (SQLSTATE " + e.Code + ")"
+}
+
+func (e *serverError) Unwrap() error { return e.PgError }
+
+// clean makes a line of printable characters.
+func clean(text string) string {
+	if len(text) > maxErrorText {
+		end := maxErrorText
+		for !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
+}

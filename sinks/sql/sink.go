@@ -1,0 +1,69 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Sink runs statements for each record. It implements processor.TxSink and is
+// safe for concurrent use.
+type Sink struct {
+	source     string
+	statements []statement
+}
+
+var _ processor.TxSink = (*Sink)(nil)
+
+// New makes a sink. It finds what is wrong with the statements' form; Check
+// asks the server about the rest.
+func New(c Config) (*Sink, error) {
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("configure sql sink: %w", err)
+	}
+	statements, err := parse(c.Statement)
+	if err != nil {
+		return nil, err
+	}
+	return &Sink{source: c.Statement, statements: statements}, nil
+}
+
+// DeliverTx runs the statements in order, in one network flush. After an error
+// the transaction is of no more use.
+func (s *Sink) DeliverTx(ctx context.Context, tx pgx.Tx, d processor.Delivery) error {
+	// Of all calls of pgx only this one sends several statements with parameters at
+	// once without asking the server for their types first.
+	results := tx.Conn().PgConn().ExecBatch(ctx, s.batch(d))
+	applied := 0
+	for results.NextResult() {
+		if _, err := results.ResultReader().Close(); err == nil {
+			applied++
+		}
+	}
+	if err := results.Close(); err != nil {
+		return s.failure(applied, d, err)
+	}
+	return nil
+}
+
+func (s *Sink) batch(d processor.Delivery) *pgconn.Batch {
+	values := make(map[int][]byte, len(arguments))
+	batch := new(pgconn.Batch)
+	for _, statement := range s.statements {
+		params := make([][]byte, len(statement.params))
+		for i, a := range statement.params {
+			value, ok := values[a]
+			if !ok {
+				value = arguments[a].value(d)
+				values[a] = value
+			}
+			params[i] = value
+		}
+		batch.ExecParams(statement.sql, params, nil, nil, nil) // no types: the server infers them
+	}
+	return batch
+}
