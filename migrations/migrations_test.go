@@ -141,11 +141,17 @@ func TestPrint_RunsWithAnyTool(t *testing.T) {
 
 func TestUp_RefusesAPooler(t *testing.T) {
 	t.Parallel()
-	// This PgBouncer drops the search_path; others refuse it.
-	pooler := pgtest.PgBouncer(t, pgtest.URL(t))
-	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: pooler})
-	require.ErrorIs(t, err, migrations.ErrPooler)
-	require.Empty(t, tables(t, pgtest.Database(t), "public"))
+	for name, pooler := range map[string]pgtest.Bouncer{
+		"one that drops the search_path":    {},
+		"one that happens to have the same": {SearchPath: `"public"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := migrations.Up(t.Context(), migrations.Config{ConnString: pooler.Start(t, pgtest.URL(t))})
+			require.ErrorIs(t, err, migrations.ErrPooler)
+			require.Empty(t, tables(t, pgtest.Database(t), "public"))
+		})
+	}
 }
 
 func TestStatus_WorksThroughAPooler(t *testing.T) {

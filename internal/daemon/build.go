@@ -34,23 +34,27 @@ func (p Process) build(d dependencies) (*processor.Process, *table.Source, error
 	if err != nil {
 		return nil, nil, fmt.Errorf("process %q: %w", p.Name, err)
 	}
-	process, err := processor.New(processor.Config{
+	config := p.processorConfig(d)
+	config.Source, config.Dispatch, config.Timeout = source, dispatch, timeout
+	process, err := processor.New(config)
+	return process, source, err
+}
+
+// processorConfig is what of the file goes to the processor as it stands.
+func (p Process) processorConfig(d dependencies) processor.Config {
+	return processor.Config{
 		Process:       p.Name,
 		Store:         d.store,
-		Source:        source,
-		Dispatch:      dispatch,
 		Start:         p.Start,
 		Recreate:      p.StartGiven,
 		Batch:         p.Batch,
 		Checkpoint:    p.Checkpoint,
 		Poll:          p.Poll,
-		Timeout:       timeout,
 		Grace:         d.grace,
 		Retry:         p.Retry,
 		HaltOnTimeout: p.HaltOnTimeout,
 		Logger:        d.logger,
-	})
-	return process, source, err
+	}
 }
 
 func (p Process) source(pool *pgxpool.Pool, logger *slog.Logger) (*table.Source, error) {

@@ -1,10 +1,14 @@
 package daemon
 
 import (
+	"io"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // MayBeInTheClear reports whether the doctor warns of a connection.
@@ -29,4 +33,18 @@ func lazyPool(t testing.TB, database string) *pgxpool.Pool {
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	return pool
+}
+
+// ProcessorConfig is what of a process goes to the processor, and CallTimeout how
+// long a call of its sink may take there.
+func ProcessorConfig(p Process, grace time.Duration) processor.Config {
+	return p.processorConfig(dependencies{grace: grace})
+}
+
+// CallTimeout is how long a call of the process's sink may take.
+func CallTimeout(t testing.TB, p Process) time.Duration {
+	t.Helper()
+	_, timeout, err := p.dispatch(dependencies{stdout: io.Discard})
+	require.NoError(t, err)
+	return timeout
 }

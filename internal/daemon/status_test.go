@@ -91,6 +91,33 @@ func TestStatus_NamesWhoHoldsRecordsBack(t *testing.T) {
 	require.WithinDuration(t, time.Now(), since, time.Minute)
 }
 
+func TestStatus_LeavesOutTransactionsThatComeAndGo(t *testing.T) {
+	t.Parallel()
+	database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	require.NoError(t, drain(t, config))
+	busy := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{MaxConns: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	started, done := make(chan struct{}), make(chan struct{})
+	go func() { // one session that is nearly always in a transaction
+		defer close(done)
+		for i := 0; ctx.Err() == nil; i++ {
+			_, _ = busy.Exec(ctx, "WITH new AS (INSERT INTO public.bookings DEFAULT VALUES RETURNING 1) SELECT pg_sleep(0.05) FROM new")
+			if i == 0 {
+				close(started)
+			}
+		}
+	}()
+	<-started
+	for range 3 {
+		all, _, _ := status(t, config, "")
+		require.Positive(t, all[0].Lag.Records)
+		require.Empty(t, all[0].Holding)
+	}
+	cancel()
+	<-done
+}
+
 func TestStatus_ShowsTheRecordItHaltedAt(t *testing.T) {
 	t.Parallel()
 	pool := database(t)

@@ -1,0 +1,64 @@
+package daemon_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+func TestBuild_HandsOverWhatTheFileSays(t *testing.T) {
+	t.Parallel()
+	config, err := parse(`processes: {a: {source: {table: t}, sink: {webhook: {url: "http://h", timeout: 3s}},
+		start: end, batch: 7, checkpoint: 3, poll: 30ms, retry: {initial: 2s, max: 9s, jitter: 5%, attempts: 4}, on_timeout: halt}}`)
+	require.NoError(t, err)
+	require.Equal(t, processor.Config{
+		Process: "a", Start: processor.End, Recreate: true, Batch: 7, Checkpoint: 3, Poll: 30 * time.Millisecond, Grace: time.Second,
+		Retry:         processor.Retry{Initial: 2 * time.Second, Max: 9 * time.Second, Jitter: 5, Attempts: 4},
+		HaltOnTimeout: true,
+	}, daemon.ProcessorConfig(config.Processes[0], time.Second))
+	require.Equal(t, 8*time.Second, daemon.CallTimeout(t, config.Processes[0]), "a margin beyond the webhook's own")
+
+	config, err = parse(`processes: {a: {source: {table: t}, sink: {webhook: {url: "http://h", timeout: 1h}}},
+		b: {source: {table: t}, sink: {webhook: {url: "http://h"}}}}`)
+	require.NoError(t, err)
+	require.Equal(t, time.Hour, daemon.CallTimeout(t, config.Processes[0]), "no more than the processor allows")
+	require.Equal(t, 15*time.Second, daemon.CallTimeout(t, config.Processes[1]))
+	require.Equal(t, processor.Config{Process: "b", Retry: processor.Retry{Jitter: 20}}, daemon.ProcessorConfig(config.Processes[1], 0))
+}
+
+// However short a drain is, its configuration is in the audit, and only once.
+func TestDrain_NotesItsConfiguration(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	noted := func() (n int) {
+		require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM od.cursor_event WHERE action = 'configure'").Scan(&n))
+		return n
+	}
+	first := configure(t, pgtest.URL(t), stdoutProcess)
+	require.NoError(t, drain(t, first))
+	require.NoError(t, drain(t, first))
+	require.Equal(t, 1, noted())
+
+	blocker, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = blocker.Rollback(context.Background()) }()
+	_, err = blocker.Exec(t.Context(), "LOCK TABLE od.cursor_event IN EXCLUSIVE MODE")
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- drain(t, configure(t, pgtest.URL(t), strings.Replace(stdoutProcess, "bookings", "bookings, where: id > 0", 1))) }()
+	require.Eventually(t, func() bool {
+		var waiting bool
+		err := pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'od.cursor_event'::regclass AND NOT granted)").Scan(&waiting)
+		return err == nil && waiting || len(done) > 0
+	}, 30*time.Second, time.Millisecond)
+	require.NoError(t, blocker.Rollback(t.Context()))
+	require.NoError(t, <-done)
+	require.Equal(t, 2, noted())
+}
