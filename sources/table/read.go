@@ -180,7 +180,7 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		results := conn.Conn().PgConn().ExecBatch(ctx, l.batch(query, args))
+		results := conn.Conn().PgConn().ExecBatch(ctx, batch(l.statements(query, args)))
 		err := r.take(l, results, s.config.MaxBytes)
 		if r.cut {
 			cancel() // what is left may be large: closes the connection
@@ -208,26 +208,33 @@ func (l *layout) query(c Config, after cursor.Position, limit int) (string, [][]
 	return l.readSQL(c, false, limit), l.arguments(k), nil
 }
 
-// batch is the whole read: begin, settings, hold, mark, writers, rows, commit.
-func (l *layout) batch(query string, args [][]byte) *pgconn.Batch {
-	batch := &pgconn.Batch{}
-	for _, sql := range append([]string{beginSQL, settingsSQL, l.holdSQL(), l.markSQL()}, l.writerQueries()...) {
-		batch.ExecParams(sql, nil, nil, nil, nil)
+// statement is one of those that a read consists of.
+type statement struct {
+	sql     string
+	args    [][]byte
+	formats []int16 // of the columns; nil = text
+}
+
+// statements are the whole read: begin, settings, hold, mark, writers, rows,
+// commit. Their order is the fence (TestFence_EveryInterleaving).
+func (l *layout) statements(query string, args [][]byte) []statement {
+	all := []statement{{sql: beginSQL}, {sql: settingsSQL}, {sql: l.holdSQL()}, {sql: l.markSQL()}}
+	for _, sql := range l.writerQueries() {
+		all = append(all, statement{sql: sql})
 	}
 	formats := []int16{0, 0, 0, 0, 0, 0}
 	if l.bytea {
 		formats[colPayload] = 1 // the bytes themselves
 	}
-	batch.ExecParams(query, args, nil, nil, formats)
-	batch.ExecParams("COMMIT", nil, nil, nil, nil)
-	return batch
+	return append(all, statement{query, args, formats}, statement{sql: "COMMIT"})
 }
 
-func (l *layout) writerQueries() []string {
-	if l.stamp == stampAtStart {
-		return []string{openSQL, preparedSQL, activitySQL}
+func batch(statements []statement) *pgconn.Batch {
+	b := &pgconn.Batch{}
+	for _, s := range statements {
+		b.ExecParams(s.sql, s.args, nil, nil, s.formats)
 	}
-	return []string{l.writersSQL()}
+	return b
 }
 
 // take reads the results in the order of batch.
@@ -280,79 +287,16 @@ func (r *reading) takeMark(values [][]byte) error {
 }
 
 func (r *reading) takeWriters(l *layout, results *pgconn.MultiResultReader) error {
-	if l.stamp == stampAtStart {
-		return r.takeOpen(results)
-	}
-	seen, err := nextRows(results)
-	for _, values := range seen {
-		r.sample.writers = append(r.sample.writers, writer{id: string(values[0]), prepared: string(values[1]) == "t"})
-	}
-	return err
-}
-
-// takeOpen reads what openSQL, preparedSQL and activitySQL found.
-func (r *reading) takeOpen(results *pgconn.MultiResultReader) error {
-	open, err := nextRows(results)
-	if err != nil {
-		return err
-	}
-	prepared, err := nextRows(results)
-	if err != nil {
-		return err
-	}
-	sessions, err := nextRows(results)
-	if err != nil {
-		return err
-	}
-	active, err := activities(sessions)
-	if err != nil {
-		return err
-	}
-	for _, values := range open {
-		pid := string(values[1])
-		a := active[pid]
-		delete(active, pid)
-		if !a.harmless {
-			w := writer{id: string(values[0]), session: a.pid, since: a.since, dated: a.dated && a.open}
-			r.sample.writers = append(r.sample.writers, w)
-		}
-	}
-	for _, values := range prepared {
-		r.sample.writers = append(r.sample.writers, writer{id: string(values[0]), prepared: true})
-	}
-	for pid, a := range active { // they have begun since, or are about to
-		if !a.harmless && a.dated {
-			r.sample.writers = append(r.sample.writers, writer{id: "session " + pid, session: a.pid, since: a.since, dated: true})
-		}
-	}
-	return nil
-}
-
-// activity is what activitySQL says of one session.
-type activity struct {
-	pid      int
-	harmless bool
-	open     bool // in a transaction, as far as we may see
-	since    int64
-	dated    bool
-}
-
-func activities(rows [][][]byte) (map[string]activity, error) {
-	active := make(map[string]activity, len(rows))
-	for _, values := range rows {
-		a := activity{harmless: string(values[1]) == "t", open: string(values[2]) == "t", dated: values[3] != nil}
+	found := make([][][][]byte, len(l.writerQueries()))
+	for i := range found {
 		var err error
-		if a.pid, err = strconv.Atoi(string(values[0])); err != nil {
-			return nil, fmt.Errorf("parse a pid: %w", err)
+		if found[i], err = nextRows(results); err != nil {
+			return err
 		}
-		if a.dated {
-			if a.since, err = strconv.ParseInt(string(values[3]), 10, 64); err != nil {
-				return nil, fmt.Errorf("parse the start of a transaction: %w", err)
-			}
-		}
-		active[string(values[0])] = a
 	}
-	return active, nil
+	var err error
+	r.sample.writers, err = l.writers(found)
+	return err
 }
 
 func (r *reading) takeRows(l *layout, rows *pgconn.ResultReader, maxBytes int) error {

@@ -98,12 +98,11 @@ func TestRead_WaitsForAnAlterTableAndNoLongerThanLockTimeout(t *testing.T) {
 func TestRead_GoesOnWhenColumnsChange(t *testing.T) {
 	t.Parallel()
 	for name, alter := range map[string]string{
-		"added":             `ADD extra int DEFAULT 7`,
-		"dropped":           `DROP note`,
-		"of another type":   `ALTER note TYPE varchar(9)`,
-		"id narrower":       `ALTER id TYPE integer`,
-		"created_at local":  `ALTER created_at TYPE timestamp USING created_at AT TIME ZONE 'utc', ALTER created_at SET DEFAULT (clock_timestamp() AT TIME ZONE 'utc')`,
-		"created_at coarse": `ALTER created_at TYPE timestamptz(3)`,
+		"added":            `ADD extra int DEFAULT 7`,
+		"dropped":          `DROP note`,
+		"of another type":  `ALTER note TYPE varchar(9)`,
+		"id narrower":      `ALTER id TYPE integer`,
+		"created_at local": `ALTER created_at TYPE timestamp USING created_at AT TIME ZONE 'utc', ALTER created_at SET DEFAULT (clock_timestamp() AT TIME ZONE 'utc')`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

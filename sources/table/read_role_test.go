@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 func TestRead_NeedsNoMoreThanSelectOnItsColumns(t *testing.T) {
@@ -58,4 +60,88 @@ func TestRead_HostileSearchPathChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, findings, 1)
 	require.Contains(t, findings[0].Problem, "defaults to hostile.now(), which is not the database's clock")
+}
+
+// With one snapshot for all statements the fence would protect nothing, and a
+// plan that sorts would read the whole backlog. The where clause looks at the
+// settings under which it is evaluated.
+func TestRead_SettingsOfTheRoleChangeNothing(t *testing.T) {
+	t.Parallel()
+	admin := database(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`)
+	name, _ := user(t, admin)
+	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT ON app.bookings TO %[1]s;
+		ALTER ROLE %[1]s SET default_transaction_isolation = 'serializable';
+		ALTER ROLE %[1]s SET default_transaction_deferrable = on;
+		ALTER ROLE %[1]s SET default_transaction_read_only = on;
+		ALTER ROLE %[1]s SET row_security = on;
+		ALTER ROLE %[1]s SET enable_indexscan = off;
+		ALTER ROLE %[1]s SET jit = on;
+		ALTER ROLE %[1]s SET DateStyle = 'German';
+		ALTER ROLE %[1]s SET bytea_output = 'escape';
+		ALTER ROLE %[1]s SET IntervalStyle = 'iso_8601';
+		ALTER ROLE %[1]s SET extra_float_digits = -10;
+		ALTER ROLE %[1]s SET statement_timeout = '2s';
+		ALTER ROLE %[1]s SET TimeZone = 'Asia/Tokyo'`, name))
+	pool := login(t, admin, name, "")
+	for setting, want := range map[string]string{
+		"transaction_isolation": "read committed",
+		"transaction_read_only": "on",
+		"row_security":          "off",
+		"enable_indexscan":      "on",
+		"enable_seqscan":        "off",
+		"enable_sort":           "off",
+		"jit":                   "off",
+		"search_path":           "pg_catalog",
+		"TimeZone":              "UTC",
+		"DateStyle":             "ISO, DMY", // ISO; the order of fields is the role's
+		"bytea_output":          "hex",
+		"IntervalStyle":         "postgres",
+		"extra_float_digits":    "1",
+		"statement_timeout":     "30s",
+		"application_name":      applicationRead,
+	} {
+		s := bookings(t, pool, Config{Where: fmt.Sprintf("current_setting('%s') = '%s'", setting, want)})
+		require.Equal(t, []string{"1"}, ids(readAll(t, s, "", 10)), setting)
+	}
+	exec(t, admin, fmt.Sprintf(`ALTER ROLE %s SET default_transaction_isolation = 'repeatable read'`, name))
+	s := bookings(t, login(t, admin, name, ""), Config{Where: "current_setting('transaction_isolation') = 'read committed'"})
+	require.Equal(t, []string{"1"}, ids(readAll(t, s, "", 10)))
+}
+
+// Nothing that a read sets outlives it, on a session or through a pooler.
+func TestRead_LeavesTheSessionAsItWas(t *testing.T) {
+	t.Parallel()
+	admin := database(t, bookingsSQL)
+	pool := pgtest.Pool(t, admin.Config().ConnString(), pgtest.PoolConfig{MaxConns: 1, SearchPath: "app"})
+	settings := func() string {
+		return value[string](t, pool, `SELECT string_agg(name || '=' || setting, ' ' ORDER BY name) FROM pg_settings WHERE source IN ('session', 'client', 'interactive') OR name LIKE 'enable_%' OR name LIKE '%timeout'`)
+	}
+	before := settings()
+	s := bookings(t, pool, Config{})
+	read(t, s, "", 10)
+	s.mustEnd(t)
+	_, err := s.Lag(t.Context(), "")
+	require.NoError(t, err)
+	_, err = s.Writers(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, before, settings())
+	require.Zero(t, value[int](t, pool, `SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%source.%' AND statement NOT LIKE '%pg_prepared%'`))
+	require.EqualValues(t, 1, pool.Stat().NewConnsCount())
+}
+
+func TestRead_WorksThroughPgBouncerInTransactionMode(t *testing.T) {
+	t.Parallel()
+	admin := database(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`)
+	pool := pgtest.Pool(t, pgtest.PgBouncer(t, admin.Config().ConnString())+"&default_query_exec_mode=exec", pgtest.PoolConfig{})
+	for _, order := range []Order{CreatedAt, ID} {
+		s := bookings(t, pool, Config{Order: order})
+		require.Len(t, readAll(t, s, "", 2), 5)
+		sound(t, s)
+		s.mustEnd(t)
+		_, err := s.Writers(t.Context())
+		require.NoError(t, err)
+		lag, err := s.Lag(t.Context(), "")
+		require.NoError(t, err)
+		require.EqualValues(t, 5, lag.Records)
+	}
 }

@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
@@ -22,8 +23,8 @@ func (l *layout) holdSQL() string {
 	return fmt.Sprintf("/* source.hold */ SELECT FROM ONLY %s LIMIT 0", l.sql())
 }
 
-// settingsSQL ends with the transaction: no session state, and a plan that
-// follows the index whatever the statistics say. jit is off because the costs
+// settingsSQL ends with the transaction: no session state, values printed alike
+// for every role, and a plan that follows the index whatever the statistics say. jit is off because the costs
 // of what is disabled would set it going. Before it, a role's search_path may
 // put any function or operator in the place of PostgreSQL's.
 const settingsSQL = `/* source.settings */
@@ -32,6 +33,10 @@ SELECT
 	pg_catalog.set_config('search_path', 'pg_catalog', true),
 	pg_catalog.set_config('row_security', 'off', true),
 	pg_catalog.set_config('TimeZone', 'UTC', true),
+	pg_catalog.set_config('DateStyle', 'ISO', true),
+	pg_catalog.set_config('IntervalStyle', 'postgres', true),
+	pg_catalog.set_config('bytea_output', 'hex', true),
+	pg_catalog.set_config('extra_float_digits', '1', true),
 	pg_catalog.set_config('statement_timeout', '30s', true),
 	pg_catalog.set_config('lock_timeout', '5s', true),
 	pg_catalog.set_config('enable_seqscan', 'off', true),
@@ -132,3 +137,76 @@ FROM pg_stat_activity
 WHERE pid <> pg_backend_pid()
 LIMIT 100000`
 )
+
+// writerQueries are statement 2.
+func (l *layout) writerQueries() []string {
+	if l.stamp == stampAtStart {
+		return []string{openSQL, preparedSQL, activitySQL}
+	}
+	return []string{l.writersSQL()}
+}
+
+// writers puts together what writerQueries found.
+func (l *layout) writers(found [][][][]byte) ([]writer, error) {
+	if l.stamp == stampAtStart {
+		return openWriters(found[0], found[1], found[2])
+	}
+	var writers []writer
+	for _, values := range found[0] {
+		writers = append(writers, writer{id: string(values[0]), prepared: string(values[1]) == "t"})
+	}
+	return writers, nil
+}
+
+// openWriters puts together what openSQL, preparedSQL and activitySQL found.
+func openWriters(open, prepared, sessions [][][]byte) ([]writer, error) {
+	active, err := activities(sessions)
+	if err != nil {
+		return nil, err
+	}
+	var writers []writer
+	for _, values := range open {
+		pid := string(values[1])
+		a := active[pid]
+		delete(active, pid)
+		if !a.harmless {
+			writers = append(writers, writer{id: string(values[0]), session: a.pid, since: a.since, dated: a.dated && a.open})
+		}
+	}
+	for _, values := range prepared {
+		writers = append(writers, writer{id: string(values[0]), prepared: true})
+	}
+	for pid, a := range active { // they have begun since, or are about to
+		if !a.harmless && a.dated {
+			writers = append(writers, writer{id: "session " + pid, session: a.pid, since: a.since, dated: true})
+		}
+	}
+	return writers, nil
+}
+
+// activity is what activitySQL says of one session.
+type activity struct {
+	pid      int
+	harmless bool
+	open     bool // in a transaction, as far as we may see
+	since    int64
+	dated    bool
+}
+
+func activities(rows [][][]byte) (map[string]activity, error) {
+	active := make(map[string]activity, len(rows))
+	for _, values := range rows {
+		a := activity{harmless: string(values[1]) == "t", open: string(values[2]) == "t", dated: values[3] != nil}
+		var err error
+		if a.pid, err = strconv.Atoi(string(values[0])); err != nil {
+			return nil, fmt.Errorf("parse a pid: %w", err)
+		}
+		if a.dated {
+			if a.since, err = strconv.ParseInt(string(values[3]), 10, 64); err != nil {
+				return nil, fmt.Errorf("parse the start of a transaction: %w", err)
+			}
+		}
+		active[string(values[0])] = a
+	}
+	return active, nil
+}
