@@ -49,15 +49,18 @@ func TestDrain_NotesItsConfiguration(t *testing.T) {
 	blocker, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = blocker.Rollback(context.Background()) }()
-	_, err = blocker.Exec(t.Context(), "LOCK TABLE od.cursor_event IN EXCLUSIVE MODE")
+	_, err = blocker.Exec(t.Context(), "LOCK TABLE od.cursor_event IN ACCESS EXCLUSIVE MODE")
 	require.NoError(t, err)
 	done := make(chan error, 1)
-	go func() { done <- drain(t, configure(t, pgtest.URL(t), strings.Replace(stdoutProcess, "bookings", "bookings, where: id > 0", 1))) }()
+	go func() {
+		done <- drain(t, configure(t, pgtest.URL(t), strings.Replace(stdoutProcess, "bookings", "bookings, where: id > 0", 1)))
+	}()
 	require.Eventually(t, func() bool {
 		var waiting bool
 		err := pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'od.cursor_event'::regclass AND NOT granted)").Scan(&waiting)
 		return err == nil && waiting || len(done) > 0
 	}, 30*time.Second, time.Millisecond)
+	require.Never(t, func() bool { return len(done) > 0 }, 300*time.Millisecond, 10*time.Millisecond, "it waits for the note")
 	require.NoError(t, blocker.Rollback(t.Context()))
 	require.NoError(t, <-done)
 	require.Equal(t, 2, noted())
