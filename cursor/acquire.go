@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
 // Acquire takes the lease of a process, or says at once why not: ErrHeld,
@@ -39,6 +41,9 @@ func (s *Store) acquire(ctx context.Context, process string, t terms) (*Lease, e
 // lockRow leaves conn in a transaction that holds the lock of a running
 // process, in an epoch of this worker.
 func (s *Store) lockRow(ctx context.Context, conn *pgxpool.Conn, process string, t terms) (Row, error) {
+	if err := prepared.Ready(ctx, conn.Conn(), nil, s.lockSQL, s.advanceSQL, s.relockSQL, waitersSQL); err != nil {
+		return Row{}, err
+	}
 	results, err := flush(ctx, conn.Conn(), begin, s.lock(process, t))
 	if err != nil {
 		return Row{}, err

@@ -5,6 +5,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
 // statement is one SQL command with its parameters as text. The server infers
@@ -26,13 +28,13 @@ var (
 func flush(ctx context.Context, conn *pgx.Conn, statements ...statement) ([]*pgconn.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
-	var batch pgconn.Batch
-	for _, s := range statements {
+	all := make([]prepared.Statement, len(statements))
+	for i, s := range statements {
 		values := make([][]byte, len(s.args))
 		for i, arg := range s.args {
 			values[i] = []byte(arg)
 		}
-		batch.ExecParams(s.sql, values, nil, nil, nil)
+		all[i] = prepared.Statement{SQL: s.sql, Args: values}
 	}
-	return conn.PgConn().ExecBatch(ctx, &batch).ReadAll()
+	return prepared.Exec(ctx, conn, all...).ReadAll()
 }

@@ -98,16 +98,18 @@ func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
 	if err := l.over(); err != nil {
 		return explain("advance", l.row.Process, err)
 	}
-	update := statement{l.store.sql(advanceSQL), []string{l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch()}}
-	relock := []statement{begin, l.store.lock(l.row.Process, l.terms)}
+	update := statement{l.store.advanceSQL, []string{l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch()}}
+	next := l.row
+	next.Position, next.Sequence, next.Failure = to, l.row.Sequence+n, nil
+	relock := l.store.relock(next, l.terms)
 	if time.Since(l.yielded) >= yieldInterval {
-		return l.advanceAside(ctx, to, update, relock)
+		return l.advanceAside(ctx, next, update, relock)
 	}
-	results, err := l.flush(ctx, append([]statement{update, commit}, relock...)...)
+	results, err := l.flush(ctx, update, commit, begin, relock)
 	if !committed(results) {
 		return l.notAdvanced(to, err)
 	}
-	l.relocked(to, results[2:], err)
+	l.relocked(ctx, next, results[2:], err)
 	return nil
 }
 
@@ -125,18 +127,18 @@ SELECT EXISTS (
 // advanceAside is Advance with room for an operator. Left to itself, a busy
 // worker would always be first at the lock it has just let go, and a session that
 // waits for the row would wait for ever: so the lease ends if there is one.
-func (l *Lease) advanceAside(ctx context.Context, to Position, update statement, relock []statement) error {
+func (l *Lease) advanceAside(ctx context.Context, next Row, update, relock statement) error {
 	l.yielded = time.Now()
 	results, err := l.flush(ctx, statement{sql: waitersSQL}, update, commit)
 	if err != nil || !committed(results[1:]) {
-		return l.notAdvanced(to, err)
+		return l.notAdvanced(next.Position, err)
 	}
 	if string(results[0].Rows[0][0]) == "t" {
 		_ = l.lose(errors.New("stood aside for a session that waits for the row"))
 		return nil
 	}
-	results, err = l.flush(ctx, relock...)
-	l.relocked(to, results, err)
+	results, err = l.flush(ctx, begin, relock)
+	l.relocked(ctx, next, results, err)
 	return nil
 }
 
@@ -159,20 +161,30 @@ func committed(results []*pgconn.Result) bool {
 // relocked takes up what the lock statement of a checkpoint found. Anything but
 // our own row as we left it ends the lease: an operator sought or paused, or
 // another worker came between.
-func (l *Lease) relocked(to Position, results []*pgconn.Result, err error) {
-	if err == nil {
-		var row Row
-		if row, err = locked(results[1]); err == nil {
-			err = workable(row)
-			if err == nil && (row.Epoch != l.row.Epoch || row.Position != to) {
-				err = errors.New("the row changed between two transactions")
-			}
-			l.row = row
-		}
+func (l *Lease) relocked(ctx context.Context, next Row, results []*pgconn.Result, err error) {
+	l.row = next
+	if err == nil && len(results[1].Rows) == 0 {
+		err = l.changed(ctx)
 	}
 	if err != nil {
 		_ = l.lose(fmt.Errorf("after a checkpoint: %w", err))
 	}
+}
+
+// changed says why the row is not as it was left.
+func (l *Lease) changed(ctx context.Context) error {
+	results, err := l.flush(ctx, l.store.lock(l.row.Process, l.terms))
+	if err != nil {
+		return err
+	}
+	row, err := locked(results[0])
+	if err != nil {
+		return err
+	}
+	if err := workable(row); err != nil {
+		return err
+	}
+	return errors.New("the row changed between two transactions")
 }
 
 // Rollback undoes what was done through WithTx since the last Advance and goes

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
 // Store is the cursor table of one schema, as seen by one worker. It is safe
@@ -19,6 +21,8 @@ type Store struct {
 	pool   *pgxpool.Pool
 	config Config
 	schema string
+
+	lookSQL, lockSQL, advanceSQL, relockSQL string
 }
 
 // NewStore returns the store of config.Schema. Each lease takes one connection
@@ -29,7 +33,9 @@ func NewStore(pool *pgxpool.Pool, config Config) (*Store, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("cursor store: %w", err)
 	}
-	return &Store{pool: pool, config: config, schema: pgx.Identifier{config.Schema}.Sanitize()}, nil
+	s := &Store{pool: pool, config: config, schema: pgx.Identifier{config.Schema}.Sanitize()}
+	s.lookSQL, s.lockSQL, s.advanceSQL, s.relockSQL = s.sql(lookSQL), s.sql(lockSQL), s.sql(advanceSQL), s.sql(relockSQL)
+	return s, nil
 }
 
 // Worker returns the name under which this store acquires leases.
@@ -46,7 +52,7 @@ WHERE process_name = $1`
 // Look reads the row of a process with neither lock nor transaction id. It
 // returns ErrUnknown if there is none.
 func (s *Store) Look(ctx context.Context, process string) (Row, error) {
-	rows, err := s.read(ctx, statement{s.sql(lookSQL), []string{process}})
+	rows, err := s.read(ctx, statement{s.lookSQL, []string{process}})
 	if err != nil {
 		return Row{}, explain("read", process, err)
 	}
@@ -74,6 +80,9 @@ func (s *Store) List(ctx context.Context) ([]Row, error) {
 func (s *Store) read(ctx context.Context, query statement) ([]Row, error) {
 	var rows []Row
 	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		if err := prepared.Ready(ctx, conn.Conn(), nil, s.lookSQL); err != nil {
+			return err
+		}
 		results, err := flush(ctx, conn.Conn(), query)
 		if err != nil {
 			return err
@@ -180,8 +189,26 @@ type terms struct {
 }
 
 func (s *Store) lock(process string, t terms) statement {
-	return statement{s.sql(lockSQL), []string{
+	return statement{s.lockSQL, []string{
 		process, milliseconds(s.config.Timeout), t.application + process, milliseconds(t.statementTimeout)}}
+}
+
+// relockSQL is lockSQL for the worker that has just advanced the row: it finds
+// the row as it was left, or none. The whole row is read only then.
+const relockSQL = `/* cursor.relock */
+SELECT
+	set_config('idle_in_transaction_session_timeout', $2, true),
+	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END,
+	set_config('application_name', $3, true),
+	set_config('statement_timeout', $4, true)
+FROM {schema}.cursor
+WHERE process_name = $1 AND epoch = $5 AND position = $6 AND sequence = $7 AND state = 'running'
+FOR UPDATE SKIP LOCKED`
+
+func (s *Store) relock(row Row, t terms) statement {
+	lock := s.lock(row.Process, t)
+	return statement{s.relockSQL, append(lock.args,
+		strconv.FormatInt(int64(row.Epoch), 10), string(row.Position), strconv.FormatInt(row.Sequence, 10))}
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

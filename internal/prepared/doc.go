@@ -1,0 +1,30 @@
+// Package prepared sends statements to a PostgreSQL session in one network
+// flush, prepared where the session is known to be ours alone.
+//
+// # Nouns
+//
+//   - Statement: one SQL command with its arguments as text. The server infers
+//     the types of its parameters.
+//   - Own session: a direct connection. A prepared statement is session state,
+//     which a pooler in transaction mode would hand to another client.
+//
+// # Diagram
+//
+//	Ready ── own session? ──► prepare what is not yet, once for each connection
+//	             │ no
+//	             ▼
+//	Exec  ── Bind, Execute  |  Parse, Bind, Execute ──► one Sync ──► Results
+//
+// # Invariants
+//
+//   - Whether a pooler stands between is asked once for each connection. A direct
+//     connection is greeted by the backend that serves it, with that backend's
+//     process id (BackendKeyData); a pooler has no backend to offer yet and makes
+//     a number up.
+//   - A connection whose prepared statements are gone (DISCARD ALL) or of another
+//     shape (ALTER TABLE) is closed; the next one prepares anew.
+//
+// # Left out
+//
+// Transactions, retries, and what statements mean.
+package prepared

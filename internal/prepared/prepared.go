@@ -1,0 +1,135 @@
+package prepared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// Statement is one SQL command.
+type Statement struct {
+	SQL     string
+	Args    [][]byte // as text
+	Formats []int16  // of the result's columns; nil = text
+}
+
+// most bounds the statements of one session: each costs the server memory for as long as the session lasts. What comes
+// later is parsed each time.
+const most = 500
+
+const dataKey = "ordered-dispatcher"
+
+// known is what is remembered of a connection.
+type known struct {
+	own        bool
+	statements map[string]*pgconn.StatementDescription
+}
+
+// Ready prepares what is not prepared yet, in a transaction that begins with the given statements and is rolled back:
+// names are looked up in the search_path of that moment. Where nothing may be left behind it does nothing. conn is in
+// no transaction.
+func Ready(ctx context.Context, conn *pgx.Conn, begin []string, statements ...string) error {
+	k, err := knownOf(ctx, conn)
+	if err != nil || !k.own {
+		return err
+	}
+	began := false
+	for _, sql := range statements {
+		if k.statements[sql] != nil || len(k.statements) >= most {
+			continue
+		}
+		if !began {
+			if err := run(ctx, conn, begin...); err != nil {
+				return err
+			}
+			began = true
+		}
+		sd, err := conn.PgConn().Prepare(ctx, "ordered_dispatcher_"+strconv.Itoa(len(k.statements)), sql, nil)
+		if err != nil {
+			return errors.Join(err, run(ctx, conn, "ROLLBACK"))
+		}
+		k.statements[sql] = sd
+	}
+	if began {
+		return run(ctx, conn, "ROLLBACK")
+	}
+	return nil
+}
+
+func run(ctx context.Context, conn *pgx.Conn, statements ...string) error {
+	for _, sql := range statements {
+		if result := conn.PgConn().ExecParams(ctx, sql, nil, nil, nil, nil).Read(); result.Err != nil {
+			return result.Err
+		}
+	}
+	return nil
+}
+
+// ownSQL tells a session of our own from a pooler's: see the package comment.
+const ownSQL = `/* prepared.own */ SELECT pg_catalog.pg_backend_pid()`
+
+func knownOf(ctx context.Context, conn *pgx.Conn) (*known, error) {
+	data := conn.PgConn().CustomData()
+	if k, ok := data[dataKey].(*known); ok {
+		return k, nil
+	}
+	result := conn.PgConn().ExecParams(ctx, ownSQL, nil, nil, nil, nil).Read()
+	if result.Err != nil {
+		return nil, result.Err
+	}
+	k := &known{
+		own:        string(result.Rows[0][0]) == strconv.FormatUint(uint64(conn.PgConn().PID()), 10),
+		statements: map[string]*pgconn.StatementDescription{},
+	}
+	data[dataKey] = k
+	return k, nil
+}
+
+// Exec sends the statements in order, and one Sync behind them. The server runs none behind the first that fails.
+func Exec(ctx context.Context, conn *pgx.Conn, statements ...Statement) *Results {
+	k, _ := conn.PgConn().CustomData()[dataKey].(*known)
+	var batch pgconn.Batch
+	for _, s := range statements {
+		if k != nil && k.statements[s.SQL] != nil {
+			batch.ExecStatement(k.statements[s.SQL], s.Args, nil, s.Formats)
+		} else {
+			batch.ExecParams(s.SQL, s.Args, nil, nil, s.Formats)
+		}
+	}
+	return &Results{MultiResultReader: conn.PgConn().ExecBatch(ctx, &batch), conn: conn}
+}
+
+// Results are those of Exec.
+type Results struct {
+	*pgconn.MultiResultReader
+	conn *pgx.Conn
+}
+
+// Close returns the first error.
+func (r *Results) Close() error { return r.stale(r.MultiResultReader.Close()) }
+
+// ReadAll reads everything that is left.
+func (r *Results) ReadAll() ([]*pgconn.Result, error) {
+	results, err := r.MultiResultReader.ReadAll()
+	return results, r.stale(err)
+}
+
+const closeTimeout = time.Second
+
+// stale closes a connection whose prepared statements are gone (DISCARD ALL) or of another shape (ALTER TABLE). Its
+// error is no word on the statement, so it is not passed on as the server's.
+func (r *Results) stale(err error) error {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) || pgErr.Code != "26000" && !(pgErr.Code == "0A000" && pgErr.Routine == "RevalidateCachedQuery") {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	_ = r.conn.Close(ctx)
+	return fmt.Errorf("what this session had prepared no longer holds, another one is used: %v", err)
+}
