@@ -119,6 +119,10 @@ func (r *Results) ReadAll() ([]*pgconn.Result, error) {
 	return results, r.stale(err)
 }
 
+// ErrStale is the error of a session whose prepared statements no longer hold. The
+// session is closed; another one prepares anew.
+var ErrStale = errors.New("what this session had prepared no longer holds")
+
 const closeTimeout = time.Second
 
 // stale closes a connection whose prepared statements are gone (DISCARD ALL) or of another shape (ALTER TABLE). Its
@@ -131,5 +135,5 @@ func (r *Results) stale(err error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	_ = r.conn.Close(ctx)
-	return fmt.Errorf("what this session had prepared no longer holds, another one is used: %v", err)
+	return fmt.Errorf("%w: %v", ErrStale, err)
 }

@@ -14,7 +14,7 @@ func sampled(mark int64, writers ...writer) sample {
 }
 
 func tx(id string) writer       { return writer{id: id} }
-func prepared(id string) writer { return writer{id: id, prepared: true} }
+func asPrepared(id string) writer { return writer{id: id, prepared: true} }
 
 func TestFence_Next(t *testing.T) {
 	t.Parallel()
@@ -41,19 +41,19 @@ func TestFence_Next(t *testing.T) {
 		},
 		"one that was prepared has the lowest bound of those that are gone": {
 			{sampled(10), 10}, {sampled(20, tx("1/1")), 10}, {sampled(30, tx("1/1"), tx("2/1")), 10},
-			{sampled(40, tx("2/1"), prepared("-1/7")), 10}, {sampled(50, prepared("-1/7")), 10}, {sampled(60), 60},
+			{sampled(40, tx("2/1"), asPrepared("-1/7")), 10}, {sampled(50, asPrepared("-1/7")), 10}, {sampled(60), 60},
 		},
 		"one that was prepared in between has the mark before it": {
-			{sampled(10), 10}, {sampled(20), 20}, {sampled(30, prepared("-1/7")), 20},
+			{sampled(10), 10}, {sampled(20), 20}, {sampled(30, asPrepared("-1/7")), 20},
 		},
 		"one that was prepared under its own name keeps its bound": {
-			{sampled(10), 10}, {sampled(20, tx("1/1")), 10}, {sampled(30, tx("1/1")), 10}, {sampled(40, prepared("1/1")), 10},
+			{sampled(10), 10}, {sampled(20, tx("1/1")), 10}, {sampled(30, tx("1/1")), 10}, {sampled(40, asPrepared("1/1")), 10},
 		},
 		"one that was prepared before the first sample has no bound": {
-			{sampled(10, prepared("-1/7")), unbounded}, {sampled(20, prepared("-1/7")), unbounded},
+			{sampled(10, asPrepared("-1/7")), unbounded}, {sampled(20, asPrepared("-1/7")), unbounded},
 		},
 		"one that was prepared from one without a bound has none": {
-			{sampled(10, tx("1/1")), unbounded}, {sampled(20, prepared("-1/7")), unbounded}, {sampled(30), 30},
+			{sampled(10, tx("1/1")), unbounded}, {sampled(20, asPrepared("-1/7")), unbounded}, {sampled(30), 30},
 		},
 		"a mark that steps back takes the bound along": {
 			{sampled(10), 10}, {sampled(5, tx("1/1")), 5}, {sampled(20, tx("1/1"), tx("2/1")), 5}, {sampled(30, tx("2/1")), 5},
@@ -73,7 +73,7 @@ func TestFence_Next(t *testing.T) {
 			{sampled(10, writer{id: "1/1", session: 7, since: 4, dated: true}), 4},
 			{sampled(20, writer{id: "1/1", session: 7, since: 4, dated: true}, writer{id: "2/1", session: 8, since: 15, dated: true}), 4},
 			{sampled(30, writer{id: "2/1", session: 8, since: 15, dated: true}), 15},
-			{sampled(40, prepared("9")), 15},
+			{sampled(40, asPrepared("9")), 15},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestFence_NeverPassesAnOpenTransaction(t *testing.T) {
 			case action == 2 && len(writers) > 0:
 				n := rapid.IntRange(0, len(writers)-1).Draw(t, "is prepared")
 				if !writers[n].prepared {
-					writers[n].writer = prepared(writers[n].id + " prepared")
+					writers[n].writer = asPrepared(writers[n].id + " prepared")
 				}
 			default:
 				s := sampled(now)

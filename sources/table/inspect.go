@@ -260,6 +260,8 @@ func (e *examination) optional(l *layout) {
 		c, ok := e.column(l, role, configured)
 		if ok && role == "payload" {
 			l.bytea = c.Type == "bytea"
+			// These the server prints as a cast to text would.
+			l.asPrinted = slices.Contains([]string{"bytea", "json", "jsonb", "text", "character varying"}, c.Type)
 		}
 		if ok && role == "headers" && c.Type != "json" && c.Type != "jsonb" {
 			e.refuse("name a json or jsonb column in source.columns.headers",

@@ -185,7 +185,7 @@ func TestInspect_WhereThatTheServerRefuses(t *testing.T) {
 		"note":                 "argument of AND must be type boolean",
 		"app_function(id)":     "function app_function(bigint) does not exist",
 		"true; DROP TABLE x":   "syntax error",
-		"$3 = id":              "SQLSTATE 08P01",
+		"$1 = id":              "SQLSTATE 08P01",
 		"id = 1 /* unfinished": "unterminated /* comment",
 	} {
 		f := found(t, bookings(t, pool, Config{Where: where}), "the server refuses to read app.bookings: ")

@@ -33,8 +33,8 @@ func newStepper(t testing.TB, s *Source, conn *session) *stepper {
 }
 
 // part says which part of a read a statement is.
-func (s statement) part() string {
-	switch tag, _, _ := strings.Cut(strings.TrimPrefix(s.sql, "/* source."), " "); tag {
+func part(s statement) string {
+	switch tag, _, _ := strings.Cut(strings.TrimPrefix(s.SQL, "/* source."), " "); tag {
 	case "mark", "writers", "open", "prepared", "activity", "read":
 		return tag
 	default:
@@ -55,26 +55,27 @@ func (st *stepper) read(after cursor.Position, gap func()) []row {
 	if st.order != nil {
 		statements = st.order(statements)
 	}
-	r := &reading{}
+	r := &reading{layout: st.l}
+	var rows []row
 	found := map[string][][][]byte{}
-	part := ""
+	last := ""
 	for _, s := range statements {
-		if now := s.part(); now != part && now != "begin" {
-			part = now
+		if now := part(s); now != last && now != "begin" {
+			last = now
 			gap()
 		}
-		result := st.PgConn().ExecParams(st.t.Context(), s.sql, s.args, nil, nil, s.formats).Read()
-		require.NoError(st.t, result.Err, s.sql)
-		switch s.part() {
+		result := st.PgConn().ExecParams(st.t.Context(), s.SQL, s.Args, nil, nil, s.Formats).Read()
+		require.NoError(st.t, result.Err, s.SQL)
+		switch part(s) {
 		case "mark":
 			require.NoError(st.t, r.takeMark(result.Rows[0]))
 		case "writers", "open", "prepared", "activity":
-			found[s.part()] = result.Rows
+			found[part(s)] = result.Rows
 		case "read":
 			for _, values := range result.Rows {
 				row, err := st.l.row(values)
 				require.NoError(st.t, err)
-				r.rows = append(r.rows, row)
+				rows = append(rows, row)
 			}
 		}
 	}
@@ -84,20 +85,20 @@ func (st *stepper) read(after cursor.Position, gap func()) []row {
 		r.sample.writers = st.writer(r.sample.writers)
 	}
 	bound := st.fence.next(r.sample)
-	below := slices.IndexFunc(r.rows, func(row row) bool {
+	below := slices.IndexFunc(rows, func(row row) bool {
 		return !st.l.below(&row, bound, st.l.slack(st.config).Microseconds())
 	})
 	if below >= 0 {
-		return r.rows[:below]
+		return rows[:below]
 	}
-	return r.rows
+	return rows
 }
 
 // inTurn is what writers takes: the results in the order of writerQueries.
 func inTurn(l *layout, found map[string][][][]byte) [][][][]byte {
 	var results [][][][]byte
 	for _, sql := range l.writerQueries() {
-		results = append(results, found[statement{sql: sql}.part()])
+		results = append(results, found[part(statement{SQL: sql})])
 	}
 	return results
 }
@@ -131,11 +132,11 @@ func (p *play) loses(st *stepper, after cursor.Position, at []int) bool {
 	var got []string
 	take := func(rows []row) {
 		for _, row := range rows {
-			position, err := st.l.kind.position(key{at: row.at, id: row.id})
+			position, err := st.l.kind.position(key{at: row.at, id: string(row.id)})
 			require.NoError(p.t, err)
 			require.Less(p.t, after, position)
 			after = position
-			got = append(got, row.id)
+			got = append(got, string(row.id))
 		}
 	}
 	for range p.reads {
@@ -334,7 +335,7 @@ var mutants = map[string]mutant{
 	}, always},
 	"one snapshot for all": {0, func(st *stepper) {
 		st.order = func(all []statement) []statement {
-			all[0].sql = strings.Replace(all[0].sql, "READ COMMITTED", "REPEATABLE READ", 1)
+			all[0].SQL = strings.Replace(all[0].SQL, "READ COMMITTED", "REPEATABLE READ", 1)
 			return all
 		}
 	}, always},
@@ -362,9 +363,9 @@ func ordered(parts ...string) func([]statement) []statement {
 	return func(all []statement) []statement {
 		commit := all[len(all)-1]
 		var result []statement
-		for _, part := range parts {
+		for _, wanted := range parts {
 			for _, s := range all[:len(all)-1] {
-				if s.part() == part {
+				if part(s) == wanted {
 					result = append(result, s)
 				}
 			}

@@ -21,6 +21,7 @@ type layout struct {
 	rounding  time.Duration // what a stamp of low precision may be off by
 	sequence  uint32        // oid; order ID only
 	bytea     bool          // the payload column holds bytes
+	asPrinted bool          // the payload column needs no cast to text
 	inspected time.Time
 }
 
@@ -110,11 +111,16 @@ const (
 )
 
 // readSQL reads the records behind a position by index range: in the columns'
-// own types, at most limit, each part of the position in the order.
-func (l *layout) readSQL(c Config, fromStart bool, limit int) string {
+// own types, at most as many as its last parameter says, each part of the
+// position in the order.
+func (l *layout) readSQL(c Config, fromStart bool) string {
+	limit := 1
+	if !fromStart {
+		limit += len(l.arguments(key{}))
+	}
 	at := "NULL"
 	if l.at != "" {
-		at = l.finiteMicros()
+		at = "t." + quote(l.at)
 	}
 	optional := func(column string) string {
 		if column == "" {
@@ -126,13 +132,13 @@ func (l *layout) readSQL(c Config, fromStart bool, limit int) string {
 	if c.Columns.Payload != "" {
 		payload = optional(c.Columns.Payload)
 	}
-	if l.bytea {
+	if l.asPrinted {
 		payload = "t." + quote(c.Columns.Payload)
 	}
 	return fmt.Sprintf(`/* source.read */
 SELECT
 	%s,
-	t.%s::text,
+	t.%s,
 	%s,
 	%s,
 	%s,
@@ -140,7 +146,7 @@ SELECT
 FROM %s AS t
 WHERE %s
 ORDER BY %s
-LIMIT %d`,
+LIMIT $%d::bigint`,
 		at, quote(c.Columns.ID), optional(c.Columns.Key), optional(c.Columns.Type), optional(c.Columns.Headers), payload,
 		l.sql(), l.behind(c, fromStart), strings.Join(l.orderBy(c), ", "), limit)
 }

@@ -42,41 +42,58 @@ var (
 // position mints the position of a key: tag, time and id, each of fixed width
 // (a text id comes last), so that bytes sort as records do.
 func (k kind) position(key key) (cursor.Position, error) {
-	b := make([]byte, 0, len(k)+len(atLayout)+len(key.id)+intWidth+2)
+	b, err := k.append(nil, key.at, []byte(key.id), new(second))
+	return cursor.Position(b), err
+}
+
+// second is the last second that was printed: records come in order, most of them in the same one.
+type second struct {
+	unix int64
+	text [len("2006-01-02T15:04:05.")]byte
+}
+
+// append mints a position at the end of b.
+func (k kind) append(b []byte, at int64, id []byte, last *second) ([]byte, error) {
 	b = append(append(b, k...), ':')
 	if k != kindInt {
-		if key.at < minAt || key.at > maxAt {
-			return "", fmt.Errorf("its created_at lies outside the years 1 to 9999")
+		if at < minAt || at > maxAt {
+			return nil, fmt.Errorf("its created_at lies outside the years 1 to 9999")
 		}
-		b = append(time.UnixMicro(key.at).UTC().AppendFormat(b, atLayout), '/')
+		t := time.UnixMicro(at)
+		if last.text[0] == 0 || last.unix != t.Unix() {
+			last.unix = t.Unix()
+			t.UTC().AppendFormat(last.text[:0], "2006-01-02T15:04:05.")
+		}
+		b = append(b, last.text[:]...)
+		b = appendPadded(b, uint64(t.Nanosecond()/1000), 6)
+		b = append(b, 'Z', '/')
 	}
 	if k == kindAtInt || k == kindInt {
-		var err error
-		if b, err = appendInt(b, key.id); err != nil {
-			return "", err
-		}
-	} else {
-		b = append(b, key.id...)
+		return appendInt(b, id)
 	}
-	return cursor.Position(b), nil
+	return append(b, id...), nil
 }
 
 // appendInt prints any 64-bit integer in 20 bytes that sort as numbers do: '-'
 // comes before '0', and a negative number counts up from the smallest.
-func appendInt(b []byte, id string) ([]byte, error) {
-	n, err := strconv.ParseInt(id, 10, 64)
+func appendInt(b []byte, id []byte) ([]byte, error) {
+	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("parse its id: %w", err)
 	}
-	width := intWidth
 	if n < 0 {
-		b, width, n = append(b, '-'), intWidth-1, n-math.MinInt64
+		return appendPadded(append(b, '-'), uint64(n-math.MinInt64), intWidth-1), nil
 	}
-	digits := strconv.AppendInt(nil, n, 10)
-	for range width - len(digits) {
-		b = append(b, '0')
+	return appendPadded(b, uint64(n), intWidth), nil
+}
+
+func appendPadded(b []byte, n uint64, width int) []byte {
+	var digits [intWidth]byte
+	for i := width - 1; i >= 0; i-- {
+		digits[i] = byte('0' + n%10)
+		n /= 10
 	}
-	return append(b, digits...), nil
+	return append(b, digits[:width]...)
 }
 
 // parse reads a position that this kind minted.

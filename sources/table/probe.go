@@ -83,8 +83,14 @@ func (e *examination) explain(ctx context.Context, tx pgx.Tx, l *layout) (plan, 
 	if l.kind == kindAtUUID {
 		id = l.kind.lowestID()
 	}
-	sql := "/* source.explain */ EXPLAIN (FORMAT JSON) " + l.readSQL(e.config, false, 1)
-	result := tx.Conn().PgConn().ExecParams(ctx, sql, l.arguments(key{id: id}), nil, nil, nil).Read()
+	if e.config.Where != "" { // alone, since the parameters of a read are none of its
+		alone := fmt.Sprintf("/* source.where */ EXPLAIN SELECT FROM %s AS t WHERE true AND (\n%s\n)", l.sql(), e.config.Where)
+		if result := tx.Conn().PgConn().ExecParams(ctx, alone, nil, nil, nil, nil).Read(); result.Err != nil {
+			return plan{}, result.Err
+		}
+	}
+	sql := "/* source.explain */ EXPLAIN (FORMAT JSON) " + l.readSQL(e.config, false)
+	result := tx.Conn().PgConn().ExecParams(ctx, sql, append(l.arguments(key{id: id}), []byte("1")), nil, nil, nil).Read()
 	if result.Err != nil {
 		return plan{}, result.Err
 	}

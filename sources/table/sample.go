@@ -39,9 +39,11 @@ SELECT
 	pg_catalog.set_config('extra_float_digits', '1', true),
 	pg_catalog.set_config('statement_timeout', '30s', true),
 	pg_catalog.set_config('lock_timeout', '5s', true),
+	pg_catalog.set_config('enable_indexscan', 'on', true),
 	pg_catalog.set_config('enable_seqscan', 'off', true),
 	pg_catalog.set_config('enable_bitmapscan', 'off', true),
 	pg_catalog.set_config('enable_sort', 'off', true),
+	pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true),
 	pg_catalog.set_config('jit', 'off', true)`
 
 // markSQL is statement 1 of the fence. It also says which server run this is,

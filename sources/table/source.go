@@ -26,6 +26,7 @@ type Source struct {
 	layout *layout // nil: to be inspected
 	fence  fence
 	fenced fenced
+	lately int // how many rows the last read returned
 	rows   int // that fit into MaxBytes, as far as is known; 0 = not known
 	warned map[Finding]bool
 }

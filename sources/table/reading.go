@@ -1,0 +1,263 @@
+package table
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// row is a row as the server printed it. Its bytes are valid until the next row
+// only.
+type row struct {
+	at       int64 // microseconds since 1970, if finite
+	finite   bool
+	id       []byte
+	number   int64 // the id, in order ID
+	key, typ string
+	headers  []byte
+	payload  []byte
+}
+
+// reading takes what one flush returns, as it comes.
+type reading struct {
+	layout   *layout
+	table    string
+	slack    int64
+	maxBytes int
+
+	sample sample
+	bound  int64
+	rows   int
+	bytes  int  // of the payloads
+	cut    bool // there were more rows than maxBytes allowed
+
+	page  processor.Page
+	fault error // of the first row
+	ended bool  // nothing more goes into the page
+
+	scratch []byte
+	second  second
+}
+
+func (l *layout) newReading(c Config, expected int) *reading {
+	return &reading{
+		layout:   l,
+		table:    l.name(),
+		slack:    l.slack(c).Microseconds(),
+		maxBytes: c.MaxBytes,
+		page:     processor.Page{Records: make([]processor.Record, 0, expected)},
+	}
+}
+
+// take reads the results in the order of statements. A sample counts even if the
+// rows behind it fail.
+func (r *reading) take(results *prepared.Results, fence *fence) error {
+	for range 3 { // begin, settings, hold
+		if _, err := nextRows(results); err != nil {
+			return err
+		}
+	}
+	mark, err := nextRows(results)
+	if err != nil {
+		return err
+	}
+	if err := r.takeMark(mark[0]); err != nil {
+		return err
+	}
+	if err := r.takeWriters(results); err != nil {
+		return err
+	}
+	r.bound = fence.next(r.sample)
+	if !results.NextResult() {
+		return results.Close()
+	}
+	return r.takeRows(results.ResultReader())
+}
+
+// nextRows returns the rows of the next result, as text; NULL reads as nil.
+func nextRows(results *prepared.Results) ([][][]byte, error) {
+	if !results.NextResult() {
+		return nil, results.Close()
+	}
+	result := results.ResultReader().Read()
+	return result.Rows, result.Err
+}
+
+func (r *reading) takeMark(values [][]byte) error {
+	if string(values[2]) == "t" {
+		return &pgconn.PgError{Code: "25006", Message: "the server is a standby: connect to the primary"}
+	}
+	if string(values[3]) != "t" {
+		return errReplaced
+	}
+	r.sample.server = string(values[1])
+	if values[0] == nil {
+		r.sample.mark = math.MinInt64 + 1 // the sequence has made no id yet
+		return nil
+	}
+	var err error
+	r.sample.mark, err = strconv.ParseInt(string(values[0]), 10, 64)
+	return err
+}
+
+func (r *reading) takeWriters(results *prepared.Results) error {
+	found := make([][][][]byte, len(r.layout.writerQueries()))
+	for i := range found {
+		var err error
+		if found[i], err = nextRows(results); err != nil {
+			return err
+		}
+	}
+	var err error
+	r.sample.writers, err = r.layout.writers(found)
+	return err
+}
+
+func (r *reading) takeRows(rows *pgconn.ResultReader) error {
+	for rows.NextRow() {
+		if r.bytes >= r.maxBytes && r.rows > 0 {
+			r.cut = true
+			return nil
+		}
+		row, err := r.layout.row(rows.Values())
+		if err != nil {
+			return err
+		}
+		r.add(&row)
+		r.rows++
+		r.bytes += len(row.payload) + len(row.headers)
+	}
+	_, err := rows.Close()
+	return err
+}
+
+// epoch2000 is where the binary form of a time counts from, in microseconds since
+// 1970; the largest and the smallest number are infinity.
+const epoch2000 = 946_684_800_000_000
+
+func (l *layout) row(values [][]byte) (row, error) {
+	result := row{
+		id:      values[colID],
+		key:     string(values[colKey]),
+		typ:     string(values[colType]),
+		headers: values[colHeaders],
+		payload: values[colPayload],
+	}
+	var err error
+	if at := values[colAt]; at != nil {
+		if len(at) != 8 {
+			return row{}, fmt.Errorf("parse created_at: %d bytes", len(at))
+		}
+		since2000 := int64(binary.BigEndian.Uint64(at))
+		result.finite = since2000 != math.MinInt64 && since2000 != math.MaxInt64
+		result.at = since2000 + epoch2000
+		if !result.finite {
+			result.at = math.MinInt64
+		}
+	}
+	if !l.ordersByTime() {
+		if result.number, err = strconv.ParseInt(string(result.id), 10, 64); err != nil {
+			return row{}, fmt.Errorf("parse id: %w", err)
+		}
+	}
+	return result, nil
+}
+
+// add applies the fence to a row as it comes, while the server goes on with the
+// next ones.
+func (r *reading) add(row *row) {
+	if r.ended {
+		return
+	}
+	if !r.layout.below(row, r.bound, r.slack) {
+		r.ended, r.page.Waiting = true, true
+		if r.bound == r.sample.mark && r.layout.ordersByTime() {
+			r.page.Due = time.Duration(min(row.at+r.slack+1-r.sample.mark, maxDue.Microseconds())) * time.Microsecond
+		}
+		return
+	}
+	record, err := r.record(row)
+	if err != nil {
+		r.ended = true
+		if len(r.page.Records) == 0 { // those before it go first
+			r.fault = processor.Permanent(fmt.Errorf("read %s: record %s cannot be delivered: %w", r.table, row.id, err))
+		}
+		return
+	}
+	r.page.Records = append(r.page.Records, record)
+}
+
+// maxDue bounds the hint for a row of the far future.
+const maxDue = 24 * time.Hour
+
+// below reports whether nothing can come to stand before the row any more.
+func (l *layout) below(row *row, bound, slack int64) bool {
+	if bound == unbounded {
+		return false
+	}
+	if !l.ordersByTime() {
+		return row.number <= bound
+	}
+	return row.at < bound-slack
+}
+
+// record copies what a row holds. Position and id share one string, since most of
+// what a read allocates is for its records.
+func (r *reading) record(row *row) (processor.Record, error) {
+	if !row.finite && r.layout.ordersByTime() {
+		return processor.Record{}, errors.New("its created_at is -infinity; give it a time")
+	}
+	var err error
+	if r.scratch, err = r.layout.kind.append(r.scratch[:0], row.at, row.id, &r.second); err != nil {
+		return processor.Record{}, err
+	}
+	n := len(r.scratch)
+	r.scratch = append(r.scratch, row.id...)
+	both := string(r.scratch)
+	record := processor.Record{
+		Position: cursor.Position(both[:n]),
+		Table:    r.table,
+		ID:       both[n:],
+		Key:      row.key,
+		Type:     row.typ,
+		Payload:  slices.Clone(row.payload),
+	}
+	if row.finite {
+		record.CreatedAt = time.UnixMicro(row.at).UTC()
+	}
+	if row.headers != nil {
+		if record.Headers, err = parseHeaders(row.headers); err != nil {
+			return processor.Record{}, err
+		}
+	}
+	return record, nil
+}
+
+// parseHeaders reads a JSON object; values that are no strings keep their JSON
+// text.
+func parseHeaders(text []byte) (map[string]string, error) {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(text, &values); err != nil {
+		return nil, fmt.Errorf("its headers are not a JSON object: %w", err)
+	}
+	headers := make(map[string]string, len(values))
+	for name, value := range values {
+		headers[name] = string(value)
+		var s string
+		if value[0] == '"' && json.Unmarshal(value, &s) == nil {
+			headers[name] = s
+		}
+	}
+	return headers, nil
+}
