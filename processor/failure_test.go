@@ -159,12 +159,13 @@ func TestLostLease_EndsTheSinkCallAndAnotherWorkerDelivers(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 4)
-	called := make(chan struct{})
+	called, release := make(chan struct{}), make(chan struct{})
 	first := &receiver{answer: func(ctx context.Context, d processor.Delivery) error {
 		if d.ID != "2" {
 			return nil
 		}
 		close(called)
+		defer func() { <-release }() // it must not be first at the lease again
 		<-ctx.Done()
 		if !errors.Is(context.Cause(ctx), cursor.ErrLeaseLost) {
 			t.Errorf("the call ended with %v", context.Cause(ctx))
@@ -183,6 +184,7 @@ func TestLostLease_EndsTheSinkCallAndAnotherWorkerDelivers(t *testing.T) {
 	require.Equal(t, []string{"2/1", "3/1", "4/1"}, second.attempts())
 	require.Greater(t, second.got[0].Epoch, first.got[1].Epoch)
 	require.Equal(t, second.got[0].Sequence, first.got[1].Sequence)
+	close(release)
 	require.NoError(t, stop())
 	require.Equal(t, []string{"1/1", "2/1"}, first.attempts())
 }
