@@ -13,7 +13,7 @@ func sampled(mark int64, writers ...writer) sample {
 	return sample{server: "a", mark: mark, writers: writers}
 }
 
-func tx(id string) writer       { return writer{id: id} }
+func tx(id string) writer         { return writer{id: id} }
 func asPrepared(id string) writer { return writer{id: id, prepared: true} }
 
 func TestFence_Next(t *testing.T) {

@@ -51,11 +51,11 @@ func (st *stepper) read(after cursor.Position, gap func()) []row {
 	st.t.Helper()
 	query, args, err := st.l.query(st.config, after, 100)
 	require.NoError(st.t, err)
-	statements := st.l.statements(query, args)
+	statements := st.l.statements(st.config, query, args)
 	if st.order != nil {
 		statements = st.order(statements)
 	}
-	r := &reading{layout: st.l}
+	r := st.l.newReading(st.config, 0)
 	var rows []row
 	found := map[string][][][]byte{}
 	last := ""
@@ -73,7 +73,7 @@ func (st *stepper) read(after cursor.Position, gap func()) []row {
 			found[part(s)] = result.Rows
 		case "read":
 			for _, values := range result.Rows {
-				row, err := st.l.row(values)
+				row, err := st.l.row(values, &r.columns)
 				require.NoError(st.t, err)
 				rows = append(rows, row)
 			}

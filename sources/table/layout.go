@@ -100,15 +100,52 @@ func (l *layout) arguments(k key) [][]byte {
 	return [][]byte{[]byte(time.UnixMicro(k.at).UTC().Format("2006-01-02 15:04:05.000000+00")), []byte(k.id)}
 }
 
-// Columns of a read, in this order.
+// field is a part of a record, as a column of a read.
+type field int
+
 const (
-	colAt = iota
-	colID
-	colKey
-	colType
-	colHeaders
-	colPayload
+	fieldID field = iota
+	fieldPayload
+	fieldAt
+	fieldKey
+	fieldType
+	fieldHeaders
+	fieldCount
 )
+
+// fields are the expressions of a read by field; "" for what the source lacks.
+func (l *layout) fields(c Config) [fieldCount]string {
+	var all [fieldCount]string
+	all[fieldID] = "t." + quote(c.Columns.ID)
+	all[fieldPayload] = "row_to_json(t.*)" // t alone might be a column
+	for field, column := range map[field]string{
+		fieldPayload: c.Columns.Payload, fieldKey: c.Columns.Key, fieldType: c.Columns.Type, fieldHeaders: c.Columns.Headers} {
+		if column != "" {
+			all[field] = "t." + quote(column) + "::text"
+		}
+	}
+	if l.asPrinted {
+		all[fieldPayload] = "t." + quote(c.Columns.Payload)
+	}
+	if l.at != "" {
+		all[fieldAt] = "t." + quote(l.at)
+	}
+	return all
+}
+
+// columns say at which column of a read a field stands; -1 for none.
+func (l *layout) columns(c Config) [fieldCount]int {
+	var at [fieldCount]int
+	next := 0
+	for field, expression := range l.fields(c) {
+		at[field] = -1
+		if expression != "" {
+			at[field] = next
+			next++
+		}
+	}
+	return at
+}
 
 // readSQL reads the records behind a position by index range: in the columns'
 // own types, at most as many as its last parameter says, each part of the
@@ -118,37 +155,20 @@ func (l *layout) readSQL(c Config, fromStart bool) string {
 	if !fromStart {
 		limit += len(l.arguments(key{}))
 	}
-	at := "NULL"
-	if l.at != "" {
-		at = "t." + quote(l.at)
-	}
-	optional := func(column string) string {
-		if column == "" {
-			return "NULL"
+	var fields []string
+	for _, expression := range l.fields(c) {
+		if expression != "" {
+			fields = append(fields, expression)
 		}
-		return "t." + quote(column) + "::text"
-	}
-	payload := "row_to_json(t.*)" // t alone might be a column
-	if c.Columns.Payload != "" {
-		payload = optional(c.Columns.Payload)
-	}
-	if l.asPrinted {
-		payload = "t." + quote(c.Columns.Payload)
 	}
 	return fmt.Sprintf(`/* source.read */
 SELECT
-	%s,
-	t.%s,
-	%s,
-	%s,
-	%s,
 	%s
 FROM %s AS t
 WHERE %s
 ORDER BY %s
 LIMIT $%d::bigint`,
-		at, quote(c.Columns.ID), optional(c.Columns.Key), optional(c.Columns.Type), optional(c.Columns.Headers), payload,
-		l.sql(), l.behind(c, fromStart), strings.Join(l.orderBy(c), ", "), limit)
+		strings.Join(fields, ",\n\t"), l.sql(), l.behind(c, fromStart), strings.Join(l.orderBy(c), ", "), limit)
 }
 
 // finiteMicros is the record's time, NULL for infinity of either sign.

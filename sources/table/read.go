@@ -80,7 +80,7 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 	if err != nil {
 		return nil, processor.Permanent(err)
 	}
-	statements := l.statements(query, args)
+	statements := l.statements(s.config, query, args)
 	r := l.newReading(s.config, min(limit, s.lately+s.lately/4+1))
 	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		ctx, cancel := context.WithCancel(ctx)
@@ -123,21 +123,37 @@ type statement = prepared.Statement
 
 // statements are the whole read: begin, settings, hold, mark, writers, rows,
 // commit. Their order is the fence (TestFence_EveryInterleaving).
-func (l *layout) statements(query string, args [][]byte) []statement {
+func (l *layout) statements(c Config, query string, args [][]byte) []statement {
 	all := []statement{{SQL: beginSQL}, {SQL: settingsSQL}, {SQL: l.holdSQL()}, {SQL: l.markSQL()}}
 	for _, sql := range l.writerQueries() {
 		all = append(all, statement{SQL: sql})
 	}
-	formats := []int16{colAt: binaryFormat, colPayload: 0}
-	if l.bytea {
-		formats[colPayload] = binaryFormat // the bytes themselves
-	}
-	return append(all, statement{SQL: query, Args: args, Formats: formats}, statement{SQL: "COMMIT"})
+	return append(all, statement{SQL: query, Args: args, Formats: l.formats(c)}, statement{SQL: "COMMIT"})
 }
 
-// binaryFormat of a column: the server's own form of a value, where it is not
-// printed. created_at comes as a number.
-const binaryFormat = 1
+// formats of the columns of a read: text, but for a time, which is a number then,
+// and for bytes.
+func (l *layout) formats(c Config) []int16 {
+	columns := l.columns(c)
+	var formats []int16
+	for field, column := range columns {
+		if column < 0 {
+			continue
+		}
+		format := textFormat
+		if field == int(fieldAt) || l.bytea && field == int(fieldPayload) {
+			format = binaryFormat
+		}
+		formats = append(formats, format)
+	}
+	return formats
+}
+
+// Formats of a column, in the numbers of the protocol.
+const (
+	textFormat   int16 = 0
+	binaryFormat int16 = 1
+)
 
 // preparable leaves out BEGIN and COMMIT, which cost nothing to parse.
 func preparable(statements []statement) []string {

@@ -32,6 +32,7 @@ type row struct {
 // reading takes what one flush returns, as it comes.
 type reading struct {
 	layout   *layout
+	columns  [fieldCount]int
 	table    string
 	slack    int64
 	maxBytes int
@@ -46,13 +47,16 @@ type reading struct {
 	fault error // of the first row
 	ended bool  // nothing more goes into the page
 
-	scratch []byte
-	second  second
+	text   []byte // positions and ids, one after the other
+	ends   []int  // of each of them in text
+	chunk  []byte // room for payloads
+	second second
 }
 
 func (l *layout) newReading(c Config, expected int) *reading {
 	return &reading{
 		layout:   l,
+		columns:  l.columns(c),
 		table:    l.name(),
 		slack:    l.slack(c).Microseconds(),
 		maxBytes: c.MaxBytes,
@@ -125,12 +129,13 @@ func (r *reading) takeWriters(results *prepared.Results) error {
 }
 
 func (r *reading) takeRows(rows *pgconn.ResultReader) error {
+	defer r.finish()
 	for rows.NextRow() {
 		if r.bytes >= r.maxBytes && r.rows > 0 {
 			r.cut = true
 			return nil
 		}
-		row, err := r.layout.row(rows.Values())
+		row, err := r.layout.row(rows.Values(), &r.columns)
 		if err != nil {
 			return err
 		}
@@ -146,16 +151,22 @@ func (r *reading) takeRows(rows *pgconn.ResultReader) error {
 // 1970; the largest and the smallest number are infinity.
 const epoch2000 = 946_684_800_000_000
 
-func (l *layout) row(values [][]byte) (row, error) {
+func (l *layout) row(values [][]byte, columns *[fieldCount]int) (row, error) {
+	value := func(f field) []byte {
+		if columns[f] < 0 {
+			return nil
+		}
+		return values[columns[f]]
+	}
 	result := row{
-		id:      values[colID],
-		key:     string(values[colKey]),
-		typ:     string(values[colType]),
-		headers: values[colHeaders],
-		payload: values[colPayload],
+		id:      value(fieldID),
+		key:     string(value(fieldKey)),
+		typ:     string(value(fieldType)),
+		headers: value(fieldHeaders),
+		payload: value(fieldPayload),
 	}
 	var err error
-	if at := values[colAt]; at != nil {
+	if at := value(fieldAt); at != nil {
 		if len(at) != 8 {
 			return row{}, fmt.Errorf("parse created_at: %d bytes", len(at))
 		}
@@ -212,27 +223,17 @@ func (l *layout) below(row *row, bound, slack int64) bool {
 	return row.at < bound-slack
 }
 
-// record copies what a row holds. Position and id share one string, since most of
-// what a read allocates is for its records.
+// record copies what a row holds, but for position and id, which are left in
+// text: see finish.
 func (r *reading) record(row *row) (processor.Record, error) {
 	if !row.finite && r.layout.ordersByTime() {
 		return processor.Record{}, errors.New("its created_at is -infinity; give it a time")
 	}
-	var err error
-	if r.scratch, err = r.layout.kind.append(r.scratch[:0], row.at, row.id, &r.second); err != nil {
+	text, err := r.layout.kind.append(r.text, row.at, row.id, &r.second)
+	if err != nil {
 		return processor.Record{}, err
 	}
-	n := len(r.scratch)
-	r.scratch = append(r.scratch, row.id...)
-	both := string(r.scratch)
-	record := processor.Record{
-		Position: cursor.Position(both[:n]),
-		Table:    r.table,
-		ID:       both[n:],
-		Key:      row.key,
-		Type:     row.typ,
-		Payload:  slices.Clone(row.payload),
-	}
+	record := processor.Record{Table: r.table, Key: row.key, Type: row.typ, Payload: r.keep(row.payload)}
 	if row.finite {
 		record.CreatedAt = time.UnixMicro(row.at).UTC()
 	}
@@ -241,7 +242,39 @@ func (r *reading) record(row *row) (processor.Record, error) {
 			return processor.Record{}, err
 		}
 	}
+	r.text = append(text, row.id...)
+	r.ends = append(r.ends, len(text), len(r.text))
 	return record, nil
+}
+
+// finish gives the records their positions and ids, which share one string: most
+// of what a read allocates would be these.
+func (r *reading) finish() {
+	text, from := string(r.text), 0
+	for i := range r.page.Records {
+		position, id := r.ends[2*i], r.ends[2*i+1]
+		r.page.Records[i].Position = cursor.Position(text[from:position])
+		r.page.Records[i].ID = text[position:id]
+		from = id
+	}
+}
+
+const (
+	chunkBytes = 64 << 10
+	smallBytes = 4 << 10 // a payload up to this shares a chunk with others
+)
+
+// keep copies a payload, which is valid until the next row only.
+func (r *reading) keep(payload []byte) []byte {
+	if len(payload) > smallBytes || payload == nil {
+		return slices.Clone(payload)
+	}
+	if cap(r.chunk)-len(r.chunk) < len(payload) {
+		r.chunk = make([]byte, 0, chunkBytes)
+	}
+	from := len(r.chunk)
+	r.chunk = append(r.chunk, payload...)
+	return r.chunk[from:len(r.chunk):len(r.chunk)]
 }
 
 // parseHeaders reads a JSON object; values that are no strings keep their JSON
