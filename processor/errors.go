@@ -3,6 +3,7 @@ package processor
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -15,8 +16,9 @@ type HaltError struct {
 }
 
 func (e *HaltError) Error() string {
-	return fmt.Sprintf("process %q is halted at record %s (position %s) after %d attempts: %s",
-		e.Process, e.Failure.RecordID, e.Failure.Position, e.Failure.Attempts, e.Failure.Error)
+	return fmt.Sprintf("process %q is halted at record %s (position %s, attempt %d): %s; mend the cause, then set its cursor going again: "+
+		"UPDATE cursor SET state = 'running' WHERE process_name = '%s'",
+		e.Process, e.Failure.RecordID, e.Failure.Position, e.Failure.Attempts, e.Failure.Error, strings.ReplaceAll(e.Process, "'", "''"))
 }
 
 // Permanent marks a sink's error as final: the record can never succeed, and

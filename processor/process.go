@@ -197,6 +197,12 @@ func (p *Process) create(ctx context.Context) (err error) {
 			return fmt.Errorf("find the end of the source: %w", err)
 		}
 	}
+	if start != Beginning {
+		// A position that is not the source's would stand in the row for good.
+		if _, err := p.config.Source.Read(ctx, start, 1); err != nil {
+			return fmt.Errorf("start at position %q: %w", start, err)
+		}
+	}
 	create := p.config.Store.Create
 	if p.config.Recreate {
 		create = p.config.Store.Recreate

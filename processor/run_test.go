@@ -177,7 +177,10 @@ func TestDrain_ReturnsOnWhatWillNotPassByItself(t *testing.T) {
 	insert(t, pool, 1)
 	p := process(t, pool, processor.Each(&receiver{}), func(c *processor.Config) { c.Start = "at.int:2020" })
 	require.ErrorContains(t, p.Drain(t.Context()), "malformed")
+	_, err := store(t, pool).Look(t.Context(), "sms")
+	require.ErrorIs(t, err, cursor.ErrUnknown, "no cursor was made at it")
 
+	require.NoError(t, process(t, pool, processor.Each(&receiver{}), nil).Drain(t.Context()))
 	exec(t, pool, `UPDATE dispatch.cursor SET state = 'paused'`)
 	require.ErrorIs(t, process(t, pool, processor.Each(&receiver{}), nil).Drain(t.Context()), cursor.ErrPaused)
 }
