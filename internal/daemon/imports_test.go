@@ -19,14 +19,15 @@ const module = "github.com/ordered-dispatcher/ordered-dispatcher"
 // arrows are the packages of this module that each directory may import: those
 // that follow it here. A trailing slash stands for all directories below.
 var arrows = map[string][]string{
-	"cursor":           {},
-	"processor":        {"cursor"},
-	"sources/":         {"cursor", "processor", "self"},
-	"sinks/":           {"cursor", "processor", "self"},
-	"outbox":           {},
-	"inbox":            {},
-	"migrations":       {},
-	"internal/pglocal": {"self"},
+	"internal/prepared": {},
+	"cursor":            {"internal/prepared"},
+	"processor":         {"cursor"},
+	"sources/":          {"cursor", "processor", "internal/prepared", "self"},
+	"sinks/":            {"cursor", "processor", "self"},
+	"outbox":            {},
+	"inbox":             {},
+	"migrations":        {},
+	"internal/pglocal":  {"self"},
 }
 
 // TestImports holds the arrows of the architecture:
