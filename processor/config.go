@@ -35,7 +35,9 @@ type Config struct {
 	// send everything a second time.
 	Recreate bool
 
-	// Batch bounds the records of one read. Default 500, at most 10,000.
+	// Batch bounds the records of one call of a BatchSink, and of one read; while
+	// they go out fast, a read takes up to eight times as many. Default 500, at
+	// most 10,000.
 	Batch int
 	// Checkpoint is how many records lie between two durable advances, and so
 	// how many are delivered again after a fault. Default 1, at most Batch.

@@ -3,6 +3,7 @@ package processor
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -29,15 +30,18 @@ func (s *shift) deliver(records []Record) error {
 				return err
 			}
 		}
+		clear(ds) // payloads may be large
 	}
 	return nil
 }
 
+// deliveries are valid until the next call.
 func (s *shift) deliveries(records []Record) []Delivery {
-	ds := make([]Delivery, len(records))
-	for i, r := range records {
+	s.handed = slices.Grow(s.handed[:0], len(records))
+	ds := s.handed[:len(records)]
+	for i := range records {
 		ds[i] = Delivery{
-			Record:   r,
+			Record:   records[i],
 			Process:  s.config.Process,
 			Sequence: s.lease.Sequence() + 1 + int64(i),
 			Epoch:    s.lease.Epoch(),

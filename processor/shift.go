@@ -18,6 +18,8 @@ type shift struct {
 	run   context.Context // ends when the process shall stop
 	sink  context.Context // of sink calls: ends with the lease, or run and grace
 	stop  func()
+
+	handed []Delivery // to the sink, one chunk after another
 }
 
 // advance is a step of the cursor.
@@ -100,9 +102,12 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 		return nil // someone else delivered in between: look again
 	}
 	records, err := seen.Records, error(nil)
+	limit := p.config.Batch
 	for len(records) > 0 && err == nil && !s.ending() {
-		ahead := s.readAhead(records[len(records)-1].Position)
+		ahead := s.readAhead(records[len(records)-1].Position, limit)
+		began := time.Now()
 		err = s.deliver(records)
+		limit = s.readLimit(len(records), time.Since(began))
 		if err != nil {
 			lease.Release() // not only after the read, which may take its time
 		}
@@ -127,16 +132,30 @@ func (s *shift) outcome(err error) error {
 	}
 }
 
+// A read takes several batches while they go out fast: what a read costs before
+// its first row is shared by more of them.
+const (
+	readAheadTime    = 20 * time.Millisecond
+	readAheadBatches = 8
+)
+
+// readLimit is how many records to read ahead when so many were delivered in that
+// time: those of readAheadTime, from one to readAheadBatches batches.
+func (s *shift) readLimit(delivered int, took time.Duration) int {
+	batch := s.config.Batch
+	return min(max(batch, int(int64(delivered)*int64(readAheadTime)/int64(took+1))), readAheadBatches*batch)
+}
+
 // readAhead reads what follows a position while the records before it are
 // delivered. The returned function waits for it, and drops it if they failed.
-func (s *shift) readAhead(after cursor.Position) func(error) (Page, error) {
+func (s *shift) readAhead(after cursor.Position, limit int) func(error) (Page, error) {
 	type result struct {
 		page Page
 		err  error
 	}
 	done := make(chan result, 1)
 	go func() {
-		page, err := s.config.Source.Read(s.run, after, s.config.Batch)
+		page, err := s.config.Source.Read(s.run, after, limit)
 		done <- result{page, err}
 	}()
 	return func(failed error) (Page, error) {

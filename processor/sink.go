@@ -20,7 +20,8 @@ type Sink interface {
 type BatchSink interface {
 	// DeliverBatch hands the records over in order and returns how many of them,
 	// from the first on, the receiver has for good: as io.Writer, n < len(ds)
-	// comes with an error, which is that of ds[n].
+	// comes with an error, which is that of ds[n]. It must not keep ds, which the
+	// next call uses again; it may keep what the deliveries hold.
 	DeliverBatch(ctx context.Context, ds []Delivery) (n int, err error)
 }
 
