@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
 // stepper sends the statements of a read one by one, so that others can work in
@@ -52,6 +53,7 @@ func (st *stepper) read(after cursor.Position, gap func()) []row {
 	query, args, err := st.l.query(st.config, after, 100)
 	require.NoError(st.t, err)
 	statements := st.l.statements(st.config, query, args)
+	require.NoError(st.t, prepared.Ready(st.t.Context(), st.Conn, []string{beginSQL, settingsSQL}, preparable(statements)...))
 	if st.order != nil {
 		statements = st.order(statements)
 	}
@@ -64,8 +66,9 @@ func (st *stepper) read(after cursor.Position, gap func()) []row {
 			last = now
 			gap()
 		}
-		result := st.PgConn().ExecParams(st.t.Context(), s.SQL, s.Args, nil, nil, s.Formats).Read()
-		require.NoError(st.t, result.Err, s.SQL)
+		results, err := prepared.Exec(st.t.Context(), st.Conn, s).ReadAll()
+		require.NoError(st.t, err, s.SQL)
+		result := results[0]
 		switch part(s) {
 		case "mark":
 			require.NoError(st.t, r.takeMark(result.Rows[0]))
@@ -109,6 +112,7 @@ type play struct {
 	t      testing.TB
 	events []func() // in their order
 	ids    []string // of the rows that were committed
+	got    []string // of the rows that were read
 	reads  int
 	known  bool // the reader has seen a sample before the first event
 }
@@ -144,10 +148,11 @@ func (p *play) loses(st *stepper, after cursor.Position, at []int) bool {
 	}
 	gap()
 	require.Len(p.t, at, next)
-	for i := 0; i < 10 && len(got) < len(p.ids); i++ { // nothing is held back any more
+	for i := 0; i < 100 && len(got) < len(p.ids); i++ { // nothing is held back any more
 		take(st.read(after, func() {}))
 		st.do(pass)
 	}
+	p.got = slices.Clone(got)
 	slices.Sort(got)
 	slices.Sort(p.ids)
 	return !slices.Equal(got, p.ids)
@@ -230,12 +235,12 @@ func (st *stage) plays() []*play {
 	commit := func(p *play) { st.late.do(insert + `COMMIT`); committed(p) }
 	prepare := func(*play) { st.late.do(insert + `PREPARE TRANSACTION ` + gid) }
 	commitPrepared := func(p *play) { st.late.do(`COMMIT PREPARED ` + gid); committed(p) }
-	prepared := newPlay(2, true, prepare, commitPrepared)
+	twoPhase := newPlay(2, true, prepare, commitPrepared)
 	if atStart { // there are more gaps here; fewer events keep it short
-		begun, overtaken := prepared.events[0], prepared.events[1]
-		prepared.events = append([]func(){func() { begun(); overtaken() }}, prepared.events[2:]...)
+		begun, overtaken := twoPhase.events[0], twoPhase.events[1]
+		twoPhase.events = append([]func(){func() { begun(); overtaken() }}, twoPhase.events[2:]...)
 	}
-	return []*play{newPlay(2, true, commit), newPlay(1, false, commit), prepared}
+	return []*play{newPlay(2, true, commit), newPlay(1, false, commit), twoPhase}
 }
 
 func (s *Source) mustLayout(t testing.TB) *layout {
@@ -259,7 +264,7 @@ func (st *stage) run(plays []*play, mutate func(*stepper)) (lost string, played 
 				mutate(reader)
 			}
 			if p.loses(reader, st.source.mustEnd(st.t), at) {
-				lost = fmt.Sprintf("events at %v of %d reads", at, p.reads)
+				lost = fmt.Sprintf("events at %v of %d reads: committed %v, read %v", at, p.reads, p.ids, p.got)
 			}
 			return lost != ""
 		})
