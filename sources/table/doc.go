@@ -30,6 +30,14 @@
 //   - A writer first seen in sample i is bounded by m of sample i-1, and keeps
 //     that bound as long as it is seen without a break. A writer of the very
 //     first sample has no bound: nothing is read past it until it ends.
+//   - The lock is that of the table, of any part of it, or of a table above it:
+//     a row that is routed into a partition is stamped before the partition is
+//     locked.
+//   - Where the stamp is the start of a transaction (now()), every open
+//     transaction is a writer. One that our role may look into is bounded by its
+//     start; of other roles', one that follows another in its session has that
+//     one's bound, since its stamp may be older than its lock (COMMIT AND CHAIN,
+//     several transactions in one message).
 //   - Positions are compared by the server, as tuples, in the columns' own
 //     types, and stored by value: deleting a record moves nothing.
 //   - A payload's bytes are those the server printed: never decoded, never
@@ -37,5 +45,10 @@
 //
 // # Left out
 //
-// Who reads, where records go, and how far a process has come.
+// Who reads, where records go, and how far a process has come. And what gives a
+// row a stamp that is older than its lock, which nothing shows: an UPDATE of
+// created_at, a trigger that sets it, a partition that is attached with rows in
+// it, an id that was fetched from the sequence before the INSERT. A backend that
+// is stopped between the stamp of now() and the moment its transaction can be
+// seen is guarded against by the latency alone.
 package table

@@ -1,10 +1,11 @@
+//go:build measure
+
 package table
 
 import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 	osexec "os/exec"
 	"strings"
 	"testing"
@@ -21,9 +22,6 @@ import (
 // tells of it, and no latency is long enough. It runs with
 // TestMeasure_WindowOfNow, needs gdb, and the server on this machine.
 func TestMeasure_BackendStoppedInTheWindowOfNow(t *testing.T) {
-	if os.Getenv("TABLE_MEASURE") == "" {
-		t.Skip("it takes a debugger")
-	}
 	pool := database(t, nowTable)
 	for _, role := range []string{"same", "another"} {
 		t.Run(role+" role", func(t *testing.T) {
