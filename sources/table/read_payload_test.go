@@ -27,6 +27,7 @@ func TestRead_PayloadIsWhatTheServerPrints(t *testing.T) {
 		{"numeric", "'12345678901234567890.10'", "12345678901234567890.10"},
 		{"timestamptz", "'2026-07-01 12:00:00.5+02'", "2026-07-01 10:00:00.5+00"},
 		{"int[]", "'{1,NULL}'", "{1,NULL}"},
+		{"text", "''", ""},
 		{"bytea", "NULL", ""},
 		{"jsonb", "NULL", ""},
 		{"jsonb", "'null'", "null"},

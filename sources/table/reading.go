@@ -269,7 +269,7 @@ func (r *reading) keep(payload []byte) []byte {
 	if len(payload) > smallBytes || payload == nil {
 		return slices.Clone(payload)
 	}
-	if cap(r.chunk)-len(r.chunk) < len(payload) {
+	if r.chunk == nil || cap(r.chunk)-len(r.chunk) < len(payload) { // an empty payload is not NULL
 		r.chunk = make([]byte, 0, chunkBytes)
 	}
 	from := len(r.chunk)
