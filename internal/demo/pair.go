@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -72,15 +73,13 @@ func (c *pair) reachable(executable string) (string, error) {
 	if os.Geteuid() != 0 {
 		return executable, nil
 	}
-	const name = "ordered-dispatcher"
-	program, err := os.ReadFile(executable)
-	if err != nil {
-		return "", err
+	// By cp: a file that this process had open for writing is "busy" while a program that it started meanwhile still
+	// has the descriptor.
+	program := c.dir.Path("ordered-dispatcher")
+	if output, err := exec.Command("cp", executable, program).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("copy this program for the workers: %w: %s", err, output)
 	}
-	if err := c.dir.WriteFile(name, program); err != nil {
-		return "", err
-	}
-	return c.dir.Path(name), os.Chmod(c.dir.Path(name), 0o700)
+	return program, os.Chmod(program, 0o755)
 }
 
 // config is what a user would write, with the address of the database in a file since it holds a password.
