@@ -327,7 +327,7 @@ func TestDeliver_NextAttemptWorksAfterATimeout(t *testing.T) {
 			<-r.Context().Done()
 		}
 	})
-	s := newSink(t, Config{URL: server.URL, Timeout: 200 * time.Millisecond})
+	s := newSink(t, Config{URL: server.URL, Timeout: time.Second})
 	require.ErrorIs(t, s.Deliver(t.Context(), delivery()), context.DeadlineExceeded)
 	require.NoError(t, s.Deliver(t.Context(), delivery()))
 }

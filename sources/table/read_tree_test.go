@@ -46,7 +46,7 @@ func TestRead_PartitionAttachedMidRunIsRead(t *testing.T) {
 	exec(t, pool, `INSERT INTO app.bookings (id) VALUES (1)`)
 	records := readSome(t, s, "", 1)
 
-	exec(t, pool, `CREATE TABLE app.bookings_c (LIKE app.bookings INCLUDING ALL)`)
+	exec(t, pool, `CREATE TABLE app.bookings_c (LIKE app.bookings INCLUDING ALL EXCLUDING IDENTITY)`)
 	w := newSession(t, pool)
 	w.do(`BEGIN; ALTER TABLE app.bookings ATTACH PARTITION app.bookings_c FOR VALUES IN ('c')`)
 	require.Empty(t, read(t, s, last(records), 10).Records, "an ATTACH in progress hinders no read")
