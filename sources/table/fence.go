@@ -44,18 +44,15 @@ type fence struct {
 // A writer first seen in this sample took its lock after the last one, so its
 // stamps exceed that one's mark. It keeps this bound while it is seen without a
 // break. A transaction that was prepared since then is a new name for one of
-// the writers that are gone, or began and was prepared in between: it has the
-// lowest bound of all these. A transaction that follows another one of its
-// session has that one's bound: its stamp may be as old as a message that came
-// while the other was open (COMMIT AND CHAIN, several transactions in one
-// message).
+// the writers of the last sample, which this one may show by its old name as
+// well, or began and was prepared in between: it has the lowest bound of all
+// these. A transaction that follows another one of its session has that one's
+// bound: its stamp may be as old as a message that came while the other was open
+// (COMMIT AND CHAIN, several transactions in one message).
 func (f *fence) next(s sample) int64 {
 	known := f.bounds != nil && f.last.server == s.server
 	floor := min(f.last.mark, s.mark) // a clock may step back
-	lowest := floor
-	if known {
-		lowest = min(floor, f.lowestGone(s.writers))
-	}
+	lowest := min(floor, f.lowestBound())
 	bounds, sessions := make(map[string]int64, len(s.writers)), map[int]int64{}
 	result := s.mark
 	for _, w := range s.writers {
@@ -84,17 +81,11 @@ func (f *fence) next(s sample) int64 {
 	return result
 }
 
-// lowestGone is the lowest bound of the writers that are no longer there.
-func (f *fence) lowestGone(writers []writer) int64 {
-	here := make(map[string]bool, len(writers))
-	for _, w := range writers {
-		here[w.id] = true
-	}
+// lowestBound is that of the writers in the last sample.
+func (f *fence) lowestBound() int64 {
 	lowest := int64(math.MaxInt64)
-	for id, bound := range f.bounds {
-		if !here[id] {
-			lowest = min(lowest, bound)
-		}
+	for _, bound := range f.bounds {
+		lowest = min(lowest, bound)
 	}
 	return lowest
 }

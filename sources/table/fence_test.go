@@ -39,7 +39,7 @@ func TestFence_Next(t *testing.T) {
 		"after a break it is new": {
 			{sampled(10), 10}, {sampled(20, tx("1/1")), 10}, {sampled(30), 30}, {sampled(40, tx("1/1")), 30},
 		},
-		"one that was prepared has the lowest bound of those that are gone": {
+		"one that was prepared has the lowest bound of those that were there": {
 			{sampled(10), 10}, {sampled(20, tx("1/1")), 10}, {sampled(30, tx("1/1"), tx("2/1")), 10},
 			{sampled(40, tx("2/1"), asPrepared("-1/7")), 10}, {sampled(50, asPrepared("-1/7")), 10}, {sampled(60), 60},
 		},
@@ -48,6 +48,9 @@ func TestFence_Next(t *testing.T) {
 		},
 		"one that was prepared under its own name keeps its bound": {
 			{sampled(10), 10}, {sampled(20, tx("1/1")), 10}, {sampled(30, tx("1/1")), 10}, {sampled(40, asPrepared("1/1")), 10},
+		},
+		"one that was prepared while the sample was taken is there under both names": {
+			{sampled(10), 10}, {sampled(20, tx("1/1")), 10}, {sampled(30, tx("1/1"), asPrepared("-1/7")), 10}, {sampled(40, asPrepared("-1/7")), 10},
 		},
 		"one that was prepared before the first sample has no bound": {
 			{sampled(10, asPrepared("-1/7")), unbounded}, {sampled(20, asPrepared("-1/7")), unbounded},
@@ -115,9 +118,13 @@ func TestFence_NeverPassesAnOpenTransaction(t *testing.T) {
 			default:
 				s := sampled(now)
 				lowest := int64(math.MaxInt64)
-				for _, w := range writers {
-					s.writers = append(s.writers, w.writer)
+				for i, w := range writers {
 					lowest = min(lowest, w.stamp)
+					if !w.prepared && rapid.Bool().Draw(t, "is prepared meanwhile") {
+						s.writers = append(s.writers, w.writer)
+						writers[i].writer = asPrepared(w.id + " prepared")
+					}
+					s.writers = append(s.writers, writers[i].writer)
 				}
 				require.LessOrEqual(t, f.next(s), lowest)
 			}

@@ -110,9 +110,10 @@ func inTurn(l *layout, found map[string][][][]byte) [][][][]byte {
 // with the parts of a few reads.
 type play struct {
 	t      testing.TB
-	events []func() // in their order
-	ids    []string // of the rows that were committed
-	got    []string // of the rows that were read
+	first  func()            // before the first read
+	events []func()          // in their order
+	ids    map[string]string // of the early row and the late one
+	got    []string          // of the rows that were read
 	reads  int
 	known  bool // the reader has seen a sample before the first event
 }
@@ -121,9 +122,12 @@ type play struct {
 // reports whether a committed row was passed over.
 func (p *play) loses(st *stepper, after cursor.Position, at []int) bool {
 	p.t.Helper()
-	p.ids = nil
+	p.ids = map[string]string{}
 	if p.known {
 		st.read(after, func() {})
+	}
+	if p.first != nil {
+		p.first()
 	}
 	now, next := 0, 0
 	gap := func() {
@@ -148,14 +152,14 @@ func (p *play) loses(st *stepper, after cursor.Position, at []int) bool {
 	}
 	gap()
 	require.Len(p.t, at, next)
-	for i := 0; i < 100 && len(got) < len(p.ids); i++ { // nothing is held back any more
+	// The late row sorts before the early one: it is lost when that one is read
+	// without it. Until then they may still be held back.
+	await(p.t, "they are read", func() bool {
 		take(st.read(after, func() {}))
-		st.do(pass)
-	}
-	p.got = slices.Clone(got)
-	slices.Sort(got)
-	slices.Sort(p.ids)
-	return !slices.Equal(got, p.ids)
+		return slices.Contains(got, p.ids["early"])
+	})
+	p.got = got
+	return !slices.Equal(got, []string{p.ids["late"], p.ids["early"]})
 }
 
 // pass lets the latency of these tests pass.
@@ -219,7 +223,7 @@ func (st *stage) plays() []*play {
 		p.events = []func(){
 			func() { st.late.do(begin) },
 			func() {
-				p.ids = append(p.ids, value[string](st.t, st.early, `INSERT INTO bookings DEFAULT VALUES RETURNING id::text`))
+				p.ids["early"] = value[string](st.t, st.early, `INSERT INTO bookings DEFAULT VALUES RETURNING id::text`)
 				st.early.do(pass)
 			},
 		}
@@ -229,8 +233,7 @@ func (st *stage) plays() []*play {
 		return p
 	}
 	committed := func(p *play) {
-		// The only row of the late session that the early one has not inserted.
-		p.ids = append(p.ids, value[string](st.t, st.late, `SELECT currval('bookings_id_seq')::text`))
+		p.ids["late"] = value[string](st.t, st.late, `SELECT currval('bookings_id_seq')::text`)
 	}
 	commit := func(p *play) { st.late.do(insert + `COMMIT`); committed(p) }
 	prepare := func(*play) { st.late.do(insert + `PREPARE TRANSACTION ` + gid) }
@@ -240,7 +243,11 @@ func (st *stage) plays() []*play {
 		begun, overtaken := twoPhase.events[0], twoPhase.events[1]
 		twoPhase.events = append([]func(){func() { begun(); overtaken() }}, twoPhase.events[2:]...)
 	}
-	return []*play{newPlay(2, true, commit), newPlay(1, false, commit), twoPhase}
+	// Prepared while one sample is taken, and still there at the next.
+	longer := newPlay(3, true, prepare, commitPrepared)
+	begun, overtaken := longer.events[0], longer.events[1]
+	longer.first, longer.events = func() { begun(); overtaken() }, longer.events[2:]
+	return []*play{newPlay(2, true, commit), newPlay(1, false, commit), twoPhase, longer}
 }
 
 func (s *Source) mustLayout(t testing.TB) *layout {

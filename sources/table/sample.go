@@ -169,9 +169,9 @@ func openWriters(open, prepared, sessions [][][]byte) ([]writer, error) {
 	var writers []writer
 	for _, values := range open {
 		pid := string(values[1])
-		a := active[pid]
+		a, ok := active[pid]
 		delete(active, pid)
-		if !a.harmless {
+		if ok && !a.harmless { // a session that is not there has ended, or is only starting
 			writers = append(writers, writer{id: string(values[0]), session: a.pid, since: a.since, dated: a.dated && a.open})
 		}
 	}

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -28,6 +29,8 @@ type ground struct {
 	sql    string
 	leaves []leaf
 	config Config
+	// role of the reader: see readerPool. Default: the producers' own.
+	role string
 	// seed is what the seed's reader reads by: its window of 5 ms, or the id alone.
 	seed    string
 	firstID string // default "0"
@@ -55,10 +58,12 @@ const (
 
 var grounds = map[string]ground{
 	"clock_timestamp": {sql: groundSQL(identity, byClock, "created_at, id"), seed: seedByTime},
-	"now":             {sql: groundSQL(identity, "DEFAULT now()", "created_at, id"), seed: seedByTime},
-	"identity":        {sql: groundSQL(identity, byClock, "id"), config: Config{Order: ID}, seed: seedByID},
-	"uuid":            {sql: groundSQL("uuid NOT NULL DEFAULT gen_random_uuid()", byClock, "created_at, id"), seed: seedByTime, firstID: kindAtUUID.lowestID()},
-	"text":            {sql: groundSQL(`text COLLATE "C" NOT NULL DEFAULT gen_random_uuid()`, byClock, "created_at, id"), seed: seedByTime},
+	// A latency as short as elsewhere, or it would do the work of the fence.
+	"now":               {sql: groundSQL(identity, "DEFAULT now()", "created_at, id"), config: Config{Latency: defaultLatency}, seed: seedByTime},
+	"now, another role": {sql: groundSQL(identity, "DEFAULT now()", "created_at, id"), config: Config{Latency: defaultLatency}, role: "another", seed: seedByTime},
+	"identity":          {sql: groundSQL(identity, byClock, "id"), config: Config{Order: ID}, seed: seedByID},
+	"uuid":              {sql: groundSQL("uuid NOT NULL DEFAULT gen_random_uuid()", byClock, "created_at, id"), seed: seedByTime, firstID: kindAtUUID.lowestID()},
+	"text":              {sql: groundSQL(`text COLLATE "C" NOT NULL DEFAULT gen_random_uuid()`, byClock, "created_at, id"), seed: seedByTime},
 	"partitioned": {
 		sql: `CREATE SCHEMA app; CREATE TABLE app.other (n int); CREATE SEQUENCE app.s;
 			CREATE TABLE app.bookings (
@@ -100,12 +105,13 @@ func TestFence_Torture(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := database(t, g.sql)
+			source := bookings(t, readerPool(t, pool, cmp.Or(g.role, "same")), g.config)
 			deadline := time.Now().Add(tortureTime)
 			done := make(chan struct{})
 			var readers sync.WaitGroup
 			var got delivered
 			var bySeed []string
-			readers.Go(func() { got = g.read(t, bookings(t, pool, g.config), done) })
+			readers.Go(func() { got = g.read(t, source, done) })
 			readers.Go(func() { bySeed = g.readAsTheSeed(t, newSession(t, pool), done) })
 			account := g.produce(t, pool, seed, deadline)
 			close(done)
