@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -63,13 +64,56 @@ func TestRead_NowOfASecondTransactionInOneMessageIsNotSkipped(t *testing.T) {
 			exec(t, pool, `INSERT INTO app.bookings (note) VALUES ('after')`)
 			holdsBack(t, s, start)
 			gate.do(`SELECT pg_advisory_unlock(1)`)
-			await(t, "the second transaction waits", func() bool {
-				return value[bool](t, pool, `SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 2 AND NOT granted`)
-			})
+			waitsAtGate(t, pool, 2)
 			holdsBack(t, s, start)
 			gate.do(`SELECT pg_advisory_unlock(2)`)
 			ended()
 			require.Equal(t, []string{"second", "after"}, notes(t, readSome(t, s, start, 2)))
+		})
+	}
+}
+
+// waitsAtGate waits until a session of this database waits for an advisory lock.
+func waitsAtGate(t *testing.T, pool *pgxpool.Pool, gate int) {
+	t.Helper()
+	await(t, "a session waits at the gate", func() bool {
+		return value[bool](t, pool, `SELECT count(*) = 1 FROM pg_locks
+			WHERE locktype = 'advisory' AND objid = $1 AND NOT granted
+				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, gate)
+	})
+}
+
+// After a COMMIT in a procedure now() is the time, but statement_timestamp() still
+// the arrival of the CALL.
+func TestRead_StatementTimestampOfAProcedureIsNotSkipped(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`
+		ALTER TABLE app.bookings ALTER created_at SET DEFAULT statement_timestamp();
+		CREATE PROCEDURE app.import() LANGUAGE plpgsql AS $$
+		BEGIN
+			PERFORM pg_advisory_lock(1);
+			COMMIT;
+			INSERT INTO app.bookings (note) VALUES ('called');
+			PERFORM pg_advisory_lock(2);
+		END$$;`)
+	for _, role := range []string{"same", "another"} {
+		t.Run(role+" role", func(t *testing.T) {
+			s := bookings(t, readerPool(t, pool, role), Config{Latency: time.Millisecond})
+			start := s.mustEnd(t)
+			gate := newSession(t, pool)
+			gate.do(`SELECT pg_advisory_lock(1), pg_advisory_lock(2)`)
+			caller := newSession(t, pool)
+			read(t, s, start, 10)
+			ended := caller.start(pool, `CALL app.import()`)
+			exec(t, pool, `INSERT INTO app.bookings (note) VALUES ('after')`)
+			holdsBack(t, s, start)
+			gate.do(`SELECT pg_advisory_unlock(1)`)
+			waitsAtGate(t, pool, 2)
+			holdsBack(t, s, start)
+			gate.do(`SELECT pg_advisory_unlock(2)`)
+			ended()
+			caller.do(`SELECT pg_advisory_unlock_all()`)
+			require.Equal(t, []string{"called", "after"}, notes(t, readSome(t, s, start, 2)))
 		})
 	}
 }
