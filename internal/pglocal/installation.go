@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
@@ -114,4 +116,18 @@ func BinDirs() []string {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// LookPath finds a program in PATH, and where PostgreSQL and daemons are installed. Of several PostgreSQL installations the last by name is taken, which is the newest of Debian's.
+func LookPath(program string) (string, bool) {
+	if path, err := exec.LookPath(program); err == nil {
+		return path, true
+	}
+	dirs := slices.Concat([]string{"/usr/sbin", "/usr/local/sbin"}, BinDirs())
+	for _, dir := range slices.Backward(dirs) {
+		if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
+			return path, true
+		}
+	}
+	return "", false
 }

@@ -2,9 +2,6 @@ package pgtest
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
@@ -16,13 +13,16 @@ var packages = map[string]string{
 	"pg_basebackup": "postgresql",
 	"pg_ctl":        "postgresql",
 	"psql":          "postgresql-client",
+	"promtool":      "prometheus",
+	"java":          "openjdk-17-jre-headless",
+	"mvn":           "maven",
 }
 
 // Require returns the path of a program, looked for in PATH and where PostgreSQL and daemons are installed. Without
 // it the test is skipped, but where CI is set it fails: a test that silently no longer runs protects nothing.
 func Require(t testing.TB, program string) string {
 	t.Helper()
-	path, ok := lookUp(program)
+	path, ok := pglocal.LookPath(program)
 	if ok {
 		return path
 	}
@@ -36,18 +36,4 @@ func Require(t testing.TB, program string) string {
 	}
 	t.Skipf(message, program, name)
 	return ""
-}
-
-// lookUp prefers PATH. Of several PostgreSQL installations the last by name is taken, which is the newest of Debian's.
-func lookUp(program string) (string, bool) {
-	if path, err := exec.LookPath(program); err == nil {
-		return path, true
-	}
-	dirs := slices.Concat([]string{"/usr/sbin", "/usr/local/sbin"}, pglocal.BinDirs())
-	for _, dir := range slices.Backward(dirs) {
-		if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
-			return path, true
-		}
-	}
-	return "", false
 }

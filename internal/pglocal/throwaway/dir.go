@@ -79,6 +79,21 @@ func (d *Dir) WriteFile(name string, content []byte) error {
 	return d.user.own(path)
 }
 
+// Executable returns a path under which the programs' user can run a program of ours: as root that is another user than
+// us, who cannot look into the directory of a `go run`, so it gets a copy.
+func (d *Dir) Executable(path string) (string, error) {
+	if d.user == nil {
+		return path, nil
+	}
+	// By cp: a file that this process had open for writing is "busy" while a program that it started meanwhile still
+	// has the descriptor.
+	copied := d.Path(filepath.Base(path))
+	if text, err := exec.Command("cp", path, copied).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("copy %s for the user that is to run it: %w: %s", path, err, text)
+	}
+	return copied, os.Chmod(copied, 0o755)
+}
+
 // Command prepares a program: as the unprivileged user, in the directory, with an environment free of PG* and locale
 // variables. When ctx ends it is killed.
 func (d *Dir) Command(ctx context.Context, name string, args ...string) *exec.Cmd {

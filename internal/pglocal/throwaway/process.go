@@ -63,6 +63,9 @@ func (p *Process) Err() error {
 	return p.err
 }
 
+// Signal sends sig. One that has ended is os.ErrProcessDone.
+func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
+
 // Stop sends sig and waits for the end. When ctx ends first, the program is killed and ctx's cause returned. A
 // program that has ended already is left alone.
 func (p *Process) Stop(ctx context.Context, sig os.Signal) error {

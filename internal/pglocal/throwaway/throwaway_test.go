@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -171,6 +172,30 @@ func TestStop_KillsWhatDoesNotListen(t *testing.T) {
 	require.ErrorIs(t, p.Stop(ctx, os.Interrupt), context.DeadlineExceeded)
 	require.ErrorContains(t, p.Err(), "signal: killed")
 	require.NoError(t, p.Stop(t.Context(), os.Interrupt), "a second call")
+}
+
+func TestExecutable_CanBeRunByTheProgramsUser(t *testing.T) {
+	t.Parallel()
+	d := newDir(t)
+	private := filepath.Join(t.TempDir(), "private")
+	require.NoError(t, os.Mkdir(private, 0o700))
+	program := filepath.Join(private, "say")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho here\n"), 0o700))
+	path, err := d.Executable(program)
+	require.NoError(t, err)
+	out, err := d.Run(t.Context(), path)
+	require.NoError(t, err)
+	require.Equal(t, "here\n", out)
+}
+
+func TestSignal_ReachesTheProgram(t *testing.T) {
+	t.Parallel()
+	d := newDir(t)
+	p, err := d.Start("log", "sleep", "60")
+	require.NoError(t, err)
+	require.NoError(t, p.Signal(syscall.SIGKILL))
+	require.Error(t, p.Err())
+	require.ErrorIs(t, p.Signal(syscall.SIGKILL), os.ErrProcessDone)
 }
 
 func TestTail_LastLines(t *testing.T) {

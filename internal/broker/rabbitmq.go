@@ -1,0 +1,157 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
+)
+
+// RabbitMQ is a running broker.
+type RabbitMQ struct {
+	dir     *throwaway.Dir
+	program string
+	port    int
+	process *throwaway.Process
+}
+
+const rabbitLog = "rabbitmq.log"
+
+// RabbitMQConfig is how to start a broker. Zero values mean defaults.
+type RabbitMQConfig struct {
+	// Port to listen on. 0: a free one.
+	Port int
+	// Settings are more lines for rabbitmq.conf; dir is the broker's directory,
+	// for files of its own.
+	Settings func(dir *throwaway.Dir) (string, error)
+}
+
+// StartRabbitMQ starts a broker whose users are guest, and RabbitMQUser. It takes
+// a minute on a busy machine; ctx bounds it.
+func StartRabbitMQ(ctx context.Context, c RabbitMQConfig) (*RabbitMQ, error) {
+	program, err := find("rabbitmq-server", "rabbitmq-server")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := throwaway.New(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &RabbitMQ{dir: dir, program: program, port: c.Port}
+	if err := r.begin(ctx, c); err != nil {
+		return nil, errors.Join(err, r.Close(ctx))
+	}
+	return r, nil
+}
+
+func (r *RabbitMQ) begin(ctx context.Context, c RabbitMQConfig) (err error) {
+	if r.port == 0 {
+		if r.port, err = throwaway.FreePort(); err != nil {
+			return err
+		}
+	}
+	if err := r.configure(c); err != nil {
+		return err
+	}
+	if err := r.Start(ctx); err != nil {
+		return err
+	}
+	// It takes connections a moment before it takes orders.
+	if _, err := r.Control(ctx, "await_startup"); err != nil {
+		return err
+	}
+	if _, err := r.Control(ctx, "add_user", RabbitMQUser, RabbitMQPassword); err != nil {
+		return err
+	}
+	_, err = r.Control(ctx, "set_permissions", RabbitMQUser, ".*", ".*", ".*")
+	return err
+}
+
+// Close ends it and removes its files.
+func (r *RabbitMQ) Close(ctx context.Context) error { return r.dir.Close(ctx) }
+
+// Log is the end of what it printed.
+func (r *RabbitMQ) Log() string { return r.dir.Tail(rabbitLog, logLines) }
+
+// A user whose password can be looked for in texts.
+const (
+	RabbitMQUser     = "dispatcher"
+	RabbitMQPassword = "secret-password"
+)
+
+// configure writes the broker's files. With input allowed the script becomes the
+// broker, so that a signal reaches that. Debian's wrapper of the program insists on
+// root or its own user, so the script behind it is run.
+func (r *RabbitMQ) configure(c RabbitMQConfig) error {
+	distribution, err := throwaway.FreePort()
+	if err != nil {
+		return err
+	}
+	var more string
+	if c.Settings != nil {
+		if more, err = c.Settings(r.dir); err != nil {
+			return err
+		}
+	}
+	err = r.dir.WriteFile("rabbitmq.conf", fmt.Appendf(nil, `
+listeners.tcp.1 = 127.0.0.1:%d
+log.console = true
+log.console.level = warning
+log.file = false
+max_message_size = 1000000
+vm_memory_high_watermark.absolute = 1GB
+disk_free_limit.absolute = 1MB
+%s
+`, r.port, more))
+	if err != nil {
+		return err
+	}
+	return r.dir.WriteFile("env.sh", fmt.Appendf(nil, `#!/bin/sh
+export HOME=%[1]s RABBITMQ_CONFIG_FILE=%[1]s/rabbitmq.conf RABBITMQ_MNESIA_BASE=%[1]s/mnesia RABBITMQ_LOG_BASE=%[1]s/log
+export RABBITMQ_ENABLED_PLUGINS_FILE=%[1]s/plugins RABBITMQ_PID_FILE=%[1]s/pid RABBITMQ_NODENAME=t%[2]d@localhost
+export RABBITMQ_ALLOW_INPUT=1 RABBITMQ_CONF_ENV_FILE=/dev/null RABBITMQ_DIST_PORT=%[3]d ERL_EPMD_ADDRESS=127.0.0.1
+export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-noinput +S 1:1 +sbwt none -start_epmd false -erl_epmd_port %[3]d"
+export RABBITMQ_CTL_ERL_ARGS="-start_epmd false -erl_epmd_port %[3]d -dist_listen false"
+exec "$@"
+`, r.dir.Path(), r.port, distribution))
+}
+
+// script is the program behind Debian's wrapper, if there is one.
+func script(name, wrapper string) string {
+	path := "/usr/lib/rabbitmq/bin/" + name
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	return wrapper
+}
+
+// Addr is its host and port.
+func (r *RabbitMQ) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)) }
+
+// URL is its address for RabbitMQUser, by way of a host and port that lead there.
+func (r *RabbitMQ) URL(by string) string {
+	return fmt.Sprintf("amqp://%s:%s@%s/", RabbitMQUser, RabbitMQPassword, by)
+}
+
+// Start starts it, again after Kill.
+func (r *RabbitMQ) Start(ctx context.Context) (err error) {
+	if r.process, err = r.dir.Start(rabbitLog, "sh", r.dir.Path("env.sh"), script("rabbitmq-server", r.program)); err != nil {
+		return err
+	}
+	return listening(ctx, "RabbitMQ", r.Addr(), r.process, r.Log)
+}
+
+// Kill ends it at once, as a crash would.
+func (r *RabbitMQ) Kill(ctx context.Context) error {
+	return r.process.Stop(ctx, syscall.SIGKILL)
+}
+
+// Control runs rabbitmqctl.
+func (r *RabbitMQ) Control(ctx context.Context, args ...string) (string, error) {
+	return r.dir.Run(ctx, "sh", append([]string{r.dir.Path("env.sh"), script("rabbitmqctl", "rabbitmqctl")}, args...)...)
+}

@@ -1,0 +1,24 @@
+package brokertest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
+)
+
+// NewNATS starts a server for one test, to be killed at will.
+func NewNATS(t testing.TB, c broker.NATSConfig) *broker.NATS {
+	t.Helper()
+	return start(t, func(ctx context.Context) (*broker.NATS, error) { return broker.StartNATS(ctx, c) })
+}
+
+var sharedNATS shared[*broker.NATS]
+
+// SharedNATS is the one server of all tests of a package.
+func SharedNATS(t testing.TB) *broker.NATS {
+	t.Helper()
+	return sharedNATS.get(t, func(ctx context.Context) (*broker.NATS, error) {
+		return broker.StartNATS(ctx, broker.NATSConfig{})
+	})
+}

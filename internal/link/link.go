@@ -1,0 +1,195 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// Side is where data comes from.
+type Side int
+
+// The sides of a link.
+const (
+	Client Side = iota // whoever dialled the link
+	Server             // its target
+)
+
+// Link is a network between clients and one server. It is safe for concurrent use.
+type Link struct {
+	listener net.Listener
+
+	mu      sync.Mutex
+	flowing *sync.Cond
+	target  string
+	stalled bool
+	closed  bool
+	conns   map[net.Conn]bool
+	onData  func(fromServer bool, data []byte)
+	tears   map[Side]chan struct{}
+}
+
+// Listen starts a link to the host:port of target, on a port of 127.0.0.1. The caller closes it.
+func Listen(target string) (*Link, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("start a link to %s: %w", target, err)
+	}
+	l := &Link{listener: listener, target: target, conns: map[net.Conn]bool{}, tears: map[Side]chan struct{}{}}
+	l.flowing = sync.NewCond(&l.mu)
+	go l.accept()
+	return l, nil
+}
+
+// Addr is the host:port to reach the target by.
+func (l *Link) Addr() string { return l.listener.Addr().String() }
+
+// Retarget leads new connections elsewhere. Those that are there stay: see Cut.
+func (l *Link) Retarget(target string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.target = target
+}
+
+// Stall lets nothing through, either way, and closes nothing: a cable that is pulled.
+func (l *Link) Stall() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stalled = true
+}
+
+// Resume lets through what was held up, and calls off a tear that did not come about.
+func (l *Link) Resume() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stalled = false
+	clear(l.tears)
+	l.flowing.Broadcast()
+}
+
+// Cut closes all connections and returns how many there were; new ones may be made.
+func (l *Link) Cut() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cut()
+}
+
+func (l *Link) cut() int {
+	n := len(l.conns) / 2
+	for conn := range l.conns {
+		_ = conn.Close()
+		delete(l.conns, conn)
+	}
+	l.flowing.Broadcast()
+	return n
+}
+
+// Tear lets only the first half of the next piece of data from one side through and then closes its connection. The
+// channel is closed when that has happened.
+func (l *Link) Tear(from Side) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	torn := make(chan struct{})
+	l.tears[from] = torn
+	return torn
+}
+
+// OnData calls f with each piece of data before it is passed on. f may Stall or cut the link: what it was called with
+// is then held up or lost.
+func (l *Link) OnData(f func(fromServer bool, data []byte)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.onData = f
+}
+
+// Close ends the link with its connections.
+func (l *Link) Close() {
+	_ = l.listener.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	l.cut()
+}
+
+func (l *Link) accept() {
+	for {
+		client, err := l.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue
+		}
+		go l.connect(client)
+	}
+}
+
+// connect closes the client's connection if the target does not listen.
+func (l *Link) connect(client net.Conn) {
+	l.mu.Lock()
+	target := l.target
+	l.mu.Unlock()
+	server, err := net.Dial("tcp", target)
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	l.mu.Lock()
+	l.conns[client], l.conns[server] = true, true
+	if l.closed {
+		l.cut()
+	}
+	l.mu.Unlock()
+	go l.pump(client, server, Client)
+	go l.pump(server, client, Server)
+}
+
+// pump passes data on until either side closes.
+func (l *Link) pump(from, to net.Conn, side Side) {
+	defer l.forget(from, to)
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		n, whole := l.pass(to, side, buffer[:n])
+		if _, err := to.Write(buffer[:n]); err != nil || !whole {
+			return
+		}
+	}
+}
+
+func (l *Link) forget(conns ...net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, conn := range conns {
+		_ = conn.Close()
+		delete(l.conns, conn)
+	}
+}
+
+// pass waits while the link is stalled, and returns how much of the data may go on; the connection ends unless all does.
+func (l *Link) pass(to net.Conn, side Side, data []byte) (n int, whole bool) {
+	l.mu.Lock()
+	watch := l.onData
+	l.mu.Unlock()
+	if watch != nil {
+		watch(side == Server, data)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.stalled && l.conns[to] {
+		l.flowing.Wait()
+	}
+	if !l.conns[to] {
+		return 0, false
+	}
+	if torn, ok := l.tears[side]; ok {
+		delete(l.tears, side)
+		close(torn)
+		return len(data) / 2, false
+	}
+	return len(data), true
+}

@@ -1,0 +1,75 @@
+package privilege
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Querier is a connection, a pool or a transaction.
+type Querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// The columns of a right on a table, of which $3 names those that are asked for;
+// NULL = all of them. A right that was granted on each of them is as good as one
+// on the table.
+const missingColumnsSQL = `/* privilege.missing_columns */
+SELECT array_agg(attname::text ORDER BY attname)
+FROM pg_catalog.pg_attribute
+WHERE attrelid = $1::regclass
+	AND NOT attisdropped
+	AND CASE WHEN $3::text[] IS NULL THEN attnum > 0 ELSE attname = ANY ($3::text[]) END
+	AND NOT has_column_privilege(attrelid, attnum, $2)`
+
+// Missing returns those of the privileges that the current role does not hold,
+// itself or through another role. While a schema may not be used, what is in it is
+// not looked at.
+func Missing(ctx context.Context, db Querier, privileges []Privilege) ([]Privilege, error) {
+	var missing []Privilege
+	for _, p := range Merge(privileges) { // schemas come before what is in them
+		if p.On != Database && p.On != Schema && len(missing) > 0 && missing[0].On == Schema {
+			return missing, nil
+		}
+		left, err := p.missing(ctx, db)
+		if err != nil {
+			return nil, fmt.Errorf("look up the right to %s on %s: %w", p, p.Name, err)
+		}
+		if left != nil {
+			missing = append(missing, *left)
+		}
+	}
+	return missing, nil
+}
+
+// missing returns what of the privilege is not held; nil if all is.
+func (p Privilege) missing(ctx context.Context, db Querier) (*Privilege, error) {
+	check := map[Object]string{
+		Database: "has_database_privilege($1::name, $2)",
+		Schema:   "has_schema_privilege($1::regnamespace, $2)",
+		Table:    "has_table_privilege($1::regclass, $2)",
+		Sequence: "has_sequence_privilege($1::regclass, $2)",
+		Function: "has_function_privilege($1::regprocedure, $2)",
+	}[p.On]
+	if p.anyColumn() {
+		check = "has_any_column_privilege($1::regclass, $2)"
+	}
+	var held bool
+	if err := db.QueryRow(ctx, "/* privilege.held */ SELECT "+check, pgx.QueryExecModeExec, p.Name, p.Right).Scan(&held); err != nil || held {
+		return nil, err
+	}
+	if p.On != Table || p.Right == "DELETE" || p.anyColumn() {
+		return &p, nil
+	}
+	var columns []string
+	if err := db.QueryRow(ctx, missingColumnsSQL, pgx.QueryExecModeExec, p.Name, p.Right, p.Columns).Scan(&columns); err != nil || columns == nil {
+		return nil, err
+	}
+	if p.Columns != nil {
+		p.Columns = columns
+	}
+	return &p, nil
+}
+
+func (p Privilege) anyColumn() bool { return p.Columns != nil && len(p.Columns) == 0 }

@@ -1,0 +1,290 @@
+package privilege
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+)
+
+const objectsSQL = `
+CREATE SCHEMA app;
+CREATE SCHEMA aux;
+CREATE TABLE app.t (id bigserial PRIMARY KEY, a text, b text, "c d" int DEFAULT 5);
+CREATE TABLE app.identity (id bigint GENERATED ALWAYS AS IDENTITY, a text);
+CREATE TABLE app.u (x bigint, y text);
+CREATE TABLE app.tree (id bigint, day date) PARTITION BY RANGE (day);
+CREATE TABLE app.leaf PARTITION OF app.tree DEFAULT;
+CREATE VIEW app.v AS SELECT x, y FROM app.u;
+CREATE SEQUENCE app.numbers;
+CREATE FUNCTION aux.double(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT $1 * 2';
+CREATE FUNCTION aux.hidden(bigint, text) RETURNS bigint LANGUAGE sql AS 'SELECT $1 * 2';
+REVOKE EXECUTE ON FUNCTION aux.hidden FROM PUBLIC;
+CREATE TYPE aux.mood AS ENUM ('good');`
+
+// statements, and what the server checks before it runs them.
+var statements = []struct {
+	name, sql string
+	grants    []string
+}{
+	{"columns", `SELECT a FROM app.t WHERE b = $1::text`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT SELECT ("a", "b") ON "app"."t" TO r`}},
+	{"whole row", `SELECT row_to_json(t.*) FROM app.t`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT SELECT ON "app"."t" TO r`}},
+	{"any column", `SELECT count(*) FROM app.u`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT SELECT ON "app"."u" TO r`}},
+	{"system column", `SELECT tableoid FROM app.u`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT SELECT ("tableoid") ON "app"."u" TO r`}},
+	{"sample, whose arguments stand between", `SELECT x FROM app.u TABLESAMPLE bernoulli (50) REPEATABLE (1)`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT SELECT ("x") ON "app"."u" TO r`}},
+	{"alias that looks like a tree", `SELECT ":relid 1 ".x AS ":relid 2 " FROM app.u AS ":relid 1 "`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT SELECT ("x") ON "app"."u" TO r`}},
+	{"lock", `SELECT x FROM app.u FOR UPDATE`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT SELECT ("x"), UPDATE ON "app"."u" TO r`}},
+	{"insert with a serial", `INSERT INTO app.t (a) VALUES ($1)`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT INSERT ("a") ON "app"."t" TO r`, `GRANT USAGE ON SEQUENCE "app"."t_id_seq" TO r`}},
+	{"insert without it", `INSERT INTO app.t (id, a, "c d") VALUES (1, $1, 3)`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT INSERT ("a", "c d", "id") ON "app"."t" TO r`}},
+	{"insert with identity", `INSERT INTO app.identity (a) VALUES ($1)`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT INSERT ("a") ON "app"."identity" TO r`}},
+	{"insert of defaults", `INSERT INTO app.u DEFAULT VALUES`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT INSERT ON "app"."u" TO r`}},
+	{"upsert", `INSERT INTO app.t AS now (id, a) SELECT x, y FROM app.u ON CONFLICT (id) DO UPDATE SET b = excluded.a || now."c d"`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`,
+			`GRANT SELECT ("a", "c d", "id"), INSERT ("a", "id"), UPDATE ("b") ON "app"."t" TO r`, `GRANT SELECT ("x", "y") ON "app"."u" TO r`}},
+	{"update", `UPDATE app.t SET a = $1, b = DEFAULT WHERE id = $2`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT SELECT ("id"), UPDATE ("a", "b") ON "app"."t" TO r`}},
+	{"delete that returns, within", `WITH gone AS (DELETE FROM app.u WHERE x = $1 RETURNING y) SELECT count(y) FROM gone`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT SELECT ("x", "y"), DELETE ON "app"."u" TO r`}},
+	{"subqueries", `SELECT (SELECT max(a) FROM app.t) FROM (SELECT x FROM app.u) u WHERE EXISTS (SELECT 1 FROM app.identity i WHERE i.id = u.x)`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`,
+			`GRANT SELECT ("id") ON "app"."identity" TO r`, `GRANT SELECT ("a") ON "app"."t" TO r`, `GRANT SELECT ("x") ON "app"."u" TO r`}},
+	{"view, not what is behind it", `INSERT INTO app.v (x) SELECT x FROM app.v`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT SELECT ("x"), INSERT ("x") ON "app"."v" TO r`}},
+	{"partitioned, not its parts", `INSERT INTO app.tree (id, day) VALUES ($1, now())`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT INSERT ("day", "id") ON "app"."tree" TO r`}},
+	{"merge", `MERGE INTO app.t USING app.u ON t.id = u.x WHEN MATCHED THEN UPDATE SET a = u.y WHEN NOT MATCHED THEN INSERT (id) VALUES (u.x)`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`,
+			`GRANT SELECT ("id"), INSERT ("id"), UPDATE ("a") ON "app"."t" TO r`, `GRANT SELECT ("x", "y") ON "app"."u" TO r`}},
+	{"sequence", `SELECT nextval('app.numbers')`,
+		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT USAGE ON SEQUENCE "app"."numbers" TO r`}},
+	{"functions", `SELECT aux.double($1), aux.hidden($1, 'x')`,
+		[]string{`GRANT USAGE ON SCHEMA "aux" TO r`, `GRANT EXECUTE ON FUNCTION "aux"."hidden"(bigint, text) TO r`}},
+	{"type", `SELECT $1::text::aux.mood`, []string{`GRANT USAGE ON SCHEMA "aux" TO r`}},
+	{"nothing", `SELECT $1::int + 1`, nil},
+}
+
+// TestOf_NamesWhatTheServerChecks: with the grants the statement runs, and with
+// any one right, or column of it, less it does not.
+func TestOf_NamesWhatTheServerChecks(t *testing.T) {
+	t.Parallel()
+	for _, c := range statements {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			conn, role := withRole(t, objectsSQL)
+			if c.name == "merge" && value[int](t, conn, "SELECT current_setting('server_version_num')::int") < 150000 {
+				t.Skip("PostgreSQL 14 has no MERGE")
+			}
+			needs := of(t, conn, c.sql)
+			var grants []string
+			for _, g := range grantAll(t, conn, role, needs) {
+				grants = append(grants, strings.ReplaceAll(g, pgx.Identifier{role}.Sanitize(), "r"))
+			}
+			require.Equal(t, c.grants, grants)
+			require.NoError(t, runAs(t, conn, role, c.sql))
+			require.Empty(t, missingAs(t, conn, role, needs.Privileges))
+
+			for _, p := range single(needs.Privileges) {
+				revoke := strings.Replace(strings.Replace(Grant(role, p), "GRANT", "REVOKE", 1), " TO ", " FROM ", 1)
+				exec(t, conn, revoke)
+				require.ErrorContains(t, runAs(t, conn, role, c.sql), "42501", revoke)
+				require.Equal(t, []Privilege{p}, missingAs(t, conn, role, needs.Privileges), revoke)
+				grantAll(t, conn, role, needs)
+			}
+		})
+	}
+}
+
+func grantAll(t testing.TB, conn *pgx.Conn, role string, needs Needs) []string {
+	t.Helper()
+	var all []string
+	for _, on := range ByObject(needs.Privileges) {
+		all = append(all, Grant(role, on...))
+		exec(t, conn, all[len(all)-1])
+	}
+	return all
+}
+
+// single takes privileges apart, down to one column each.
+func single(privileges []Privilege) []Privilege {
+	var all []Privilege
+	for _, p := range privileges {
+		if len(p.Columns) == 0 {
+			all = append(all, p)
+		}
+		for _, column := range p.Columns {
+			one := p
+			one.Columns = []string{column}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+func TestOf_LeavesNothingAndExecutesNothing(t *testing.T) {
+	t.Parallel()
+	conn, _ := withRole(t, objectsSQL)
+	before := value[int](t, conn, "SELECT count(*) FROM pg_proc")
+	of(t, conn, `INSERT INTO app.u (x) SELECT nextval('app.numbers') / 0`)
+	require.Equal(t, before, value[int](t, conn, "SELECT count(*) FROM pg_proc"))
+	require.Zero(t, value[int](t, conn, "SELECT count(*) FROM app.u"))
+	require.False(t, value[bool](t, conn, "SELECT is_called FROM app.numbers"))
+}
+
+func TestOf_SaysWhatItCannotLookInto(t *testing.T) {
+	t.Parallel()
+	conn, _ := withRole(t, objectsSQL+`
+		CREATE FUNCTION app.note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+		CREATE TRIGGER note BEFORE INSERT ON app.u FOR EACH ROW EXECUTE FUNCTION app.note();
+		CREATE FUNCTION app.safe() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RETURN NEW; END';
+		CREATE TRIGGER safe BEFORE INSERT ON app.t FOR EACH ROW EXECUTE FUNCTION app.safe();
+		CREATE PROCEDURE app.work() LANGUAGE sql AS '';`)
+	require.Equal(t, []string{`function "aux"."double"(bigint)`, `triggers of "app"."u"`},
+		of(t, conn, `INSERT INTO app.u (x) VALUES (aux.double($1))`).BlindSpots)
+	require.Empty(t, of(t, conn, `SELECT x FROM app.u`).BlindSpots, "nothing is inserted")
+	require.Empty(t, of(t, conn, `INSERT INTO app.t (a) VALUES ($1)`).BlindSpots, "it runs with its owner's rights")
+
+	for _, utility := range []string{`CALL app.work()`, `LOCK TABLE app.u`, `SET LOCAL work_mem = '1MB'`} {
+		tx, err := conn.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = Of(t.Context(), tx, utility)
+		require.ErrorIs(t, err, ErrUtility, utility)
+		_, err = tx.Exec(t.Context(), "SELECT 1")
+		require.NoError(t, err, "the transaction stays usable")
+		require.NoError(t, tx.Rollback(t.Context()))
+	}
+}
+
+func TestOf_LetsNoSecondCommandThrough(t *testing.T) {
+	t.Parallel()
+	conn, _ := withRole(t, objectsSQL)
+	tx, err := conn.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	_, err = Of(t.Context(), tx, `SELECT 1; END; DROP TABLE app.u; SELECT 1`)
+	require.ErrorContains(t, err, "multiple commands")
+	require.Equal(t, 1, value[int](t, tx, "SELECT count(*) FROM pg_tables WHERE schemaname = 'app' AND tablename = 'u'"))
+}
+
+func TestParseTree_RefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	for _, tree := range []string{
+		`:relid 5 :requiredPerms 2 :checkAsUser 0 :readCols (b 8) `,
+		`:relid 5 :requiredPerms 32 :checkAsUser 0 :selectedCols (b) :insertedCols (b) :updatedCols (b)`,
+	} {
+		_, err := parseTree(tree)
+		require.ErrorIs(t, err, errTree)
+	}
+}
+
+func TestMissing_StopsAtASchemaThatMayNotBeUsed(t *testing.T) {
+	t.Parallel()
+	conn, role := withRole(t, objectsSQL)
+	needs := of(t, conn, `SELECT x FROM app.u`)
+	require.Equal(t, needs.Privileges[:1], missingAs(t, conn, role, needs.Privileges))
+	require.Equal(t, Schema, needs.Privileges[0].On)
+}
+
+func TestMissing_EachColumnIsAsGoodAsTheTable(t *testing.T) {
+	t.Parallel()
+	conn, role := withRole(t, objectsSQL)
+	exec(t, conn, `GRANT USAGE ON SCHEMA app TO `+role+`; GRANT SELECT (x, y) ON app.u TO `+role)
+	require.Empty(t, missingAs(t, conn, role, of(t, conn, `SELECT u.* , u FROM app.u`).Privileges))
+	require.Empty(t, missingAs(t, conn, role, of(t, conn, `SELECT count(*) FROM app.u`).Privileges))
+	exec(t, conn, `REVOKE SELECT (x) ON app.u FROM `+role)
+	require.Len(t, missingAs(t, conn, role, of(t, conn, `SELECT u FROM app.u`).Privileges), 1)
+	require.Empty(t, missingAs(t, conn, role, of(t, conn, `SELECT count(*) FROM app.u`).Privileges), "any column will do")
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	p := func(right string, columns ...string) Privilege {
+		return Privilege{On: Table, Name: "t", Right: right, Columns: columns}
+	}
+	anyColumn := Privilege{On: Table, Name: "t", Right: "SELECT", Columns: []string{}}
+	require.Equal(t, []Privilege{p("SELECT", "a", "b"), p("UPDATE", "c")}, Merge([]Privilege{p("UPDATE", "c"), p("SELECT", "b", "a"), p("SELECT", "b")}))
+	require.Equal(t, []Privilege{p("SELECT")}, Merge([]Privilege{p("SELECT", "b"), p("SELECT"), anyColumn}))
+	require.Equal(t, []Privilege{p("SELECT", "b")}, Merge([]Privilege{anyColumn, p("SELECT", "b")}))
+	require.Equal(t, []Privilege{anyColumn}, Merge([]Privilege{anyColumn, anyColumn}))
+}
+
+// withRole is a session of a superuser, and a role with no rights.
+func withRole(t testing.TB, sql string) (*pgx.Conn, string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
+	require.NoError(t, err)
+	exec(t, conn, sql)
+	role := "od_" + strings.ToLower(rand.Text())
+	exec(t, conn, "CREATE ROLE "+role)
+	t.Cleanup(func() {
+		_, err := conn.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
+		require.NoError(t, err)
+		require.NoError(t, conn.Close(context.Background()))
+	})
+	return conn, role
+}
+
+func exec(t testing.TB, conn *pgx.Conn, sql string) {
+	t.Helper()
+	_, err := conn.Exec(t.Context(), sql)
+	require.NoError(t, err, sql)
+}
+
+func value[T any](t testing.TB, db Querier, sql string) (v T) {
+	t.Helper()
+	require.NoError(t, db.QueryRow(t.Context(), sql).Scan(&v), sql)
+	return v
+}
+
+func of(t testing.TB, conn *pgx.Conn, statement string) Needs {
+	t.Helper()
+	tx, err := conn.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	needs, err := Of(t.Context(), tx, statement)
+	require.NoError(t, err)
+	return needs
+}
+
+// runAs executes a statement under a role, with NULLs, and undoes it.
+func runAs(t testing.TB, conn *pgx.Conn, role, statement string) error {
+	t.Helper()
+	tx, err := conn.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	_, err = tx.Exec(t.Context(), "SET LOCAL ROLE "+role)
+	require.NoError(t, err)
+	prepared, err := conn.PgConn().Prepare(t.Context(), "", statement, nil)
+	if err != nil {
+		return err
+	}
+	arguments := make([][]byte, len(prepared.ParamOIDs))
+	return tx.Conn().PgConn().ExecParams(t.Context(), statement, arguments, nil, nil, nil).Read().Err
+}
+
+func missingAs(t testing.TB, conn *pgx.Conn, role string, privileges []Privilege) []Privilege {
+	t.Helper()
+	tx, err := conn.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	_, err = tx.Exec(t.Context(), "SET LOCAL ROLE "+role)
+	require.NoError(t, err)
+	missing, err := Missing(t.Context(), tx, privileges)
+	require.NoError(t, err)
+	return missing
+}
