@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
@@ -28,14 +29,29 @@ func (s *Store) AcquireTx(ctx context.Context, process string, statementTimeout 
 func (s *Store) acquire(ctx context.Context, process string, t terms) (*Lease, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return nil, explain("acquire a connection for", process, err)
+		return nil, s.explain("acquire a connection for", process, err)
 	}
+	asked := time.Now() // what the server answers may be old when it arrives
 	row, err := s.lockRow(ctx, conn, process, t)
 	if err != nil {
 		giveBack(conn)
-		return nil, explain("lock", process, err)
+		return nil, s.explain("lock", process, err)
 	}
-	return newLease(ctx, s, conn, row, t), nil
+	return newLease(ctx, s, conn, row, t, asked), nil
+}
+
+// awaitSQL waits for the lock of the row and lets it go at once.
+const awaitSQL = `/* cursor.await */
+SELECT 1 FROM {schema}.cursor WHERE process_name = $1 FOR UPDATE`
+
+// Await waits until no worker holds the lease, or ctx ends: a busy worker stands
+// aside for it, within its sink call and a tenth of a second. Whoever comes first
+// after that gets the lease.
+func (s *Store) Await(ctx context.Context, process string) error {
+	if _, err := s.pool.Exec(ctx, s.sql(awaitSQL), pgx.QueryExecModeExec, process); err != nil {
+		return s.explain("wait for", process, err)
+	}
+	return nil
 }
 
 // lockRow leaves conn in a transaction that holds the lock of a running
@@ -52,13 +68,17 @@ func (s *Store) lockRow(ctx context.Context, conn *pgxpool.Conn, process string,
 	if err != nil {
 		return Row{}, err
 	}
-	if err := workable(row); err != nil {
+	if err := workable(row.Row); err != nil {
 		return Row{}, err
 	}
-	if row.Holder == s.config.Worker {
-		return row, nil
+	switch {
+	case row.elsewhere():
+		return Row{}, s.haltRestored(ctx, conn, row)
+	case row.Holder != s.config.Worker || row.stored != row.server:
+		return s.takeOver(ctx, conn, row, t)
+	default:
+		return row.Row, nil
 	}
-	return s.takeOver(ctx, conn, row, t)
 }
 
 func workable(row Row) error {
@@ -74,19 +94,21 @@ func workable(row Row) error {
 
 const takeOverSQL = `/* cursor.take_over */
 UPDATE {schema}.cursor
-SET epoch = epoch + 1, holder = $2
+SET epoch = epoch + $4::bigint, holder = $2, system_identifier = $5, timeline = $6
 WHERE process_name = $1 AND epoch = $3`
 
 // takeOver starts an epoch. It is committed before the first delivery, or it
 // would die with its worker and be used a second time by the next one; so the
 // lock is let go for a moment, in which another worker may take it.
-func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row Row, t terms) (Row, error) {
-	results, err := flush(ctx, conn.Conn(),
-		statement{s.sql(takeOverSQL), []string{row.Process, s.config.Worker, strconv.FormatInt(int64(row.Epoch), 10)}},
-		commit, begin, s.lock(row.Process, t))
+func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row lockedRow, t terms) (Row, error) {
+	update := statement{s.sql(takeOverSQL), []string{
+		row.Process, s.config.Worker, strconv.FormatInt(int64(row.Epoch), 10), strconv.FormatInt(row.epochs(), 10),
+		row.server.system, row.server.timeline}}
+	results, err := flush(ctx, conn.Conn(), append(s.promoted(row), update, commit, begin, s.lock(row.Process, t))...)
 	if err != nil {
 		return Row{}, err
 	}
+	results = results[len(results)-4:]
 	if results[0].CommandTag.RowsAffected() != 1 {
 		return Row{}, errors.New("the locked row changed under its lock")
 	}
@@ -97,7 +119,7 @@ func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row Row, t ter
 	if now.Holder != s.config.Worker {
 		return Row{}, ErrHeld
 	}
-	return now, workable(now)
+	return now.Row, workable(now.Row)
 }
 
 const giveBackTimeout = 2 * time.Second

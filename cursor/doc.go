@@ -13,8 +13,11 @@
 //     by one source. "" stands before the first record.
 //   - Epoch: the fencing token. It grows at every change of worker and never
 //     starts again, so a receiver can refuse what an older worker still sends.
-//   - Sequence: how many records the process has delivered, without holes.
+//   - Sequence: how many records the process has delivered, without holes but
+//     for those of Skip and Seek.
 //   - Failure: the record that a process is stuck on, and why.
+//   - Decision: what an operator answers for: Pause, Resume, Retry, Skip, Seek.
+//   - Event: a row of the audit, which keeps every decision.
 //
 // # Diagram
 //
@@ -32,6 +35,10 @@
 //   - An epoch is committed before the first delivery under it.
 //   - The position only grows, and only under the lease and the epoch it was
 //     granted with. A checkpoint that changes no row is a lost lease.
+//   - An operator holds the same lock as a worker, and never while it delivers.
+//     Skip and Seek alone move the position otherwise. They give no sequence to a
+//     second record, and begin an epoch, as does Retry: a worker that was between
+//     two transactions must not go on with what it knew.
 //   - The lock is never held by an idle worker: whoever has nothing to deliver
 //     reads with Look, which takes neither lock nor transaction id.
 //   - No state outlives a doubt: after any error the lease is over and the row

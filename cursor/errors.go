@@ -27,23 +27,41 @@ var (
 // on. Nothing is wrong with the record in flight: some worker delivers it again.
 var ErrLeaseLost = errors.New("lease lost")
 
+// ErrStoodAside is a further cause of a lease that ended between two transactions,
+// because a session waits for its row or came first: an operator, as a rule. What
+// was delivered is written down.
+var ErrStoodAside = errors.New("stood aside for a session that waits for the row")
+
 // SQLSTATEs that an operator can cure, and how.
 var cures = map[string]string{
-	"42P01": "create the tables with `ordered-dispatcher migrate up`",
-	"3F000": "create the schema, then the tables with `ordered-dispatcher migrate up`",
-	"42703": "the tables are of another version: run `ordered-dispatcher migrate up`",
-	"42501": "grant the role SELECT, INSERT and UPDATE on cursor, and SELECT and INSERT on cursor_event",
-	"25006": "the server is read-only: connect to the primary (target_session_attrs=read-write)",
+	"42P01":  "create the tables with `ordered-dispatcher migrate up`",
+	"3F000":  "create the schema, then the tables with `ordered-dispatcher migrate up`",
+	"42703":  "the tables are of another version: run `ordered-dispatcher migrate up`",
+	"42501":  "run, as the owner, what `ordered-dispatcher grants` prints for the role",
+	readOnly: "the server is read-only: connect to the primary (target_session_attrs=read-write)",
 }
+
+// readOnly is the SQLSTATE of a server that is no primary, or no longer.
+const readOnly = "25006"
 
 // explain says what we were doing to which cursor, and the next step if there
 // is one.
-func explain(verb, process string, err error) error {
+func (s *Store) explain(verb, process string, err error) error {
+	return s.withCure(fmt.Sprintf("%s cursor %q", verb, process), err)
+}
+
+// withCure says what we were doing, and the next step if there is one. When the
+// server turns out to be no primary, every connection of the pool is closed: the
+// next ones find out anew who is.
+func (s *Store) withCure(doing string, err error) error {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
+		if pgErr.Code == readOnly {
+			s.pool.Reset()
+		}
 		if cure, ok := cures[pgErr.Code]; ok {
-			return fmt.Errorf("%s cursor %q: %w; %s", verb, process, err, cure)
+			return fmt.Errorf("%s: %w; %s", doing, err, cure)
 		}
 	}
-	return fmt.Errorf("%s cursor %q: %w", verb, process, err)
+	return fmt.Errorf("%s: %w", doing, err)
 }

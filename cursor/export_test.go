@@ -4,3 +4,13 @@ import "time"
 
 // Age lets a lease look as if its server had not been heard from for that long.
 func Age(l *Lease, silence time.Duration) { l.answered.Add(-int64(silence)) }
+
+// Stopped lets a lease look as if its worker had been stopped just now, and
+// continued after that long.
+func Stopped(l *Lease, d time.Duration) { l.began = l.began.Add(-d) }
+
+// Unyielded lets a lease look at its next advance whether somebody waits.
+func Unyielded(l *Lease) { l.yielded = time.Time{} }
+
+// Quiet is quiet.
+var Quiet = quiet

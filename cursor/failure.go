@@ -22,13 +22,13 @@ SET
 	last_failed_at = clock_timestamp(),
 	next_attempt_at = clock_timestamp() + $7::bigint * interval '1 microsecond',
 	failed_error = $8,
-	failed_permanent = $9,
+	failed_class = $9,
 	state = $10
 WHERE process_name = $1 AND epoch = $2`
 
 const eventSQL = `/* cursor.event */
-INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position)
-VALUES ($1, $2, $3, $4, $5, $6)`
+INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
+VALUES ($1, $2, $3, $4, $5, $6, jsonb_strip_nulls(jsonb_build_object('record_id', $7::text, 'attempts', $8::int, 'class', $9::text)))`
 
 // Fail writes down that the record behind the cursor failed and when it is
 // tried again, f.Wait from now, by whichever worker comes first; then it gives
@@ -41,33 +41,63 @@ func (l *Lease) Fail(ctx context.Context, f Failure) error {
 // Halt is Fail for a record that is not tried again until an operator decides.
 // It leaves an audit row.
 func (l *Lease) Halt(ctx context.Context, f Failure) error {
-	event := statement{l.store.sql(eventSQL), []string{
-		l.row.Process, l.store.config.Worker, "halt", clean(f.Error), string(l.row.Position), string(f.Position)}}
-	return l.fail(ctx, "halt", Halted, f, event)
+	return l.fail(ctx, "halt", Halted, f, l.event("halt", f.Position, f.RecordID, f))
 }
+
+// Note is Fail for a worker that tries again itself, soon: it goes on holding the
+// lease. Its outcomes are those of Advance.
+func (l *Lease) Note(ctx context.Context, f Failure) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.over(); err != nil {
+		return l.store.explain("record the failure of", l.row.Process, err)
+	}
+	next := l.row
+	next.Failure = &f
+	ok, err := l.checkpoint(ctx, next, l.failed(f, Running))
+	if !ok && err == nil {
+		err = errNotAsLocked
+	}
+	if !ok {
+		return l.store.explain("record the failure of", l.row.Process, l.lose(err))
+	}
+	return nil
+}
+
+// event is a row of the audit about the record behind the cursor.
+func (l *Lease) event(action string, to Position, record string, f Failure) statement {
+	return statement{l.store.sql(eventSQL), []string{
+		l.row.Process, l.store.config.Worker, action, clean(f.Error), string(l.row.Position), string(to),
+		clean(record), strconv.Itoa(f.Attempts), string(f.class())}}
+}
+
+var errNotAsLocked = errors.New("the row is not as it was locked")
 
 func (l *Lease) fail(ctx context.Context, verb string, state State, f Failure, more ...statement) error {
 	defer l.Release()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.over(); err != nil {
-		return explain(verb, l.row.Process, err)
+		return l.store.explain(verb, l.row.Process, err)
 	}
-	age := f.Last.Sub(f.First)
-	update := statement{l.store.sql(failSQL), []string{
-		l.row.Process, l.epoch(),
-		string(f.Position), f.RecordID, strconv.Itoa(f.Attempts),
-		strconv.FormatInt(age.Microseconds(), 10), strconv.FormatInt(f.Wait.Microseconds(), 10),
-		clean(f.Error), strconv.FormatBool(f.Permanent), string(state),
-	}}
-	results, err := l.flush(ctx, append(append([]statement{update}, more...), commit)...)
+	results, err := l.flush(ctx, append(append([]statement{l.failed(f, state)}, more...), commit)...)
 	if err == nil && results[0].CommandTag.RowsAffected() != 1 {
-		err = errors.New("the row is not as it was locked")
+		err = errNotAsLocked
 	}
 	if err != nil {
-		return explain(verb, l.row.Process, l.lose(err))
+		return l.store.explain(verb, l.row.Process, l.lose(err))
 	}
 	return nil
+}
+
+// failed is the update of a failure.
+func (l *Lease) failed(f Failure, state State) statement {
+	return statement{l.store.sql(failSQL), []string{
+		l.row.Process, l.epoch(),
+		string(f.Position), f.RecordID, strconv.Itoa(f.Attempts),
+		strconv.FormatInt(f.Last.Sub(f.First).Microseconds(), 10), strconv.FormatInt(f.Wait.Microseconds(), 10),
+		clean(f.Error), string(f.class()), string(state),
+	}}
 }
 
 // maxErrorBytes bounds what of a sink's error is stored.

@@ -2,6 +2,7 @@ package cursor
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -17,22 +18,32 @@ type statement struct {
 	args []string
 }
 
+// null is the argument NULL: no text of PostgreSQL holds the character.
+const null = "\x00"
+
 var (
 	begin    = statement{sql: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"}
 	commit   = statement{sql: "COMMIT"}
 	rollback = statement{sql: "ROLLBACK"}
+	nothing  = statement{sql: "SELECT 1"} // affects one row
 )
 
 // flush sends the statements in one network flush, in order, and returns a
 // result for each. The server runs none behind the first that fails.
 func flush(ctx context.Context, conn *pgx.Conn, statements ...statement) ([]*pgconn.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	return flushWithin(ctx, flushTimeout, conn, statements...)
+}
+
+func flushWithin(ctx context.Context, timeout time.Duration, conn *pgx.Conn, statements ...statement) ([]*pgconn.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	all := make([]prepared.Statement, len(statements))
 	for i, s := range statements {
 		values := make([][]byte, len(s.args))
 		for i, arg := range s.args {
-			values[i] = []byte(arg)
+			if arg != null {
+				values[i] = []byte(arg)
+			}
 		}
 		all[i] = prepared.Statement{SQL: s.sql, Args: values}
 	}

@@ -36,14 +36,34 @@ func (l *Lease) keep() {
 
 // Held returns nil if the lease is known to be held at this moment, and ends it
 // otherwise. A worker that was stopped and continued, or starved, learns here
-// that its time is over, before it sends another record.
+// that its time is over, before it sends another record; so does one whose
+// session was ended, which lets another worker in at once.
 func (l *Lease) Held() error {
-	if l.silence() < l.store.config.Timeout/giveUpFraction {
-		return context.Cause(l.ctx)
+	// Again and again: an answer is old if the worker was stopped before it took it up.
+	for l.silence() >= l.store.config.Timeout/giveUpFraction || !l.undisturbed() {
+		if err := l.pingAlone(); err != nil {
+			return err
+		}
 	}
+	return context.Cause(l.ctx)
+}
+
+// pingAlone is ping for a caller that does not hold mu.
+func (l *Lease) pingAlone() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ping()
+}
+
+// undisturbed reports that nothing has come from the server that was not asked
+// for: neither the end of the session nor a word about it. It asks the kernel
+// alone.
+func (l *Lease) undisturbed() bool {
+	if !l.mu.TryLock() {
+		return true // whoever holds the connection hears from the server himself
+	}
+	defer l.mu.Unlock()
+	return l.conn == nil || quiet(l.conn.Conn().PgConn().Conn())
 }
 
 // silence is for how long the server has not been heard from, at most.

@@ -1,6 +1,8 @@
 package cursor_test
 
 import (
+	"net"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,11 +48,14 @@ func takeOver(t *testing.T, s *cursor.Store) *cursor.Lease {
 
 func TestLease_IsKeptWhileASinkCallRuns(t *testing.T) {
 	t.Parallel()
-	lease, _, b := linked(t, time.Second)
+	// A worker that does not hear of its server for half of the time-out gives up,
+	// rightly: on a busy machine that is soon if the time-out is short.
+	const timeout = 5 * time.Second
+	lease, _, b := linked(t, timeout)
 	select {
 	case <-lease.Context().Done():
 		t.Fatal("the lease ended: ", cause(lease))
-	case <-time.After(3 * time.Second): // three times what the server waits for
+	case <-time.After(2 * timeout): // the server waits for one
 	}
 	require.NoError(t, lease.Held())
 	_, err := b.Acquire(t.Context(), "sms")
@@ -82,7 +87,7 @@ func TestLease_EndsBeforeTheServerGivesTheLockAway(t *testing.T) {
 
 func TestLease_EndsWhenItsSessionIsTerminated(t *testing.T) {
 	t.Parallel()
-	lease, _, b := linked(t, time.Second)
+	lease, _, b := linked(t, 5*time.Second)
 	_, err := b.Look(t.Context(), "sms")
 	require.NoError(t, err)
 	terminateLease(t)
@@ -106,17 +111,57 @@ func terminateLease(t *testing.T) {
 // was stopped and continued, and asks before it sends the next record.
 func TestHeld_TellsAWorkerThatWasStopped(t *testing.T) {
 	t.Parallel()
-	pool := database(t)
-	s, err := cursor.NewStore(pool, cursor.Config{Schema: schema, Worker: "a", Timeout: 10 * time.Minute})
-	require.NoError(t, err)
-	_, err = s.Create(t.Context(), "sms", "")
-	require.NoError(t, err)
-	lease := acquire(t, s)
+	lease, link, _ := linked(t, 10*time.Second)
 	require.NoError(t, lease.Held())
-	terminateLease(t)
-	require.NoError(t, lease.Held(), "no ping is due for minutes")
-	cursor.Age(lease, 6*time.Minute)
+	link.Stall()
+	require.NoError(t, lease.Held(), "nothing came, and no ping is due")
+	cursor.Age(lease, 6*time.Second)
 	require.ErrorIs(t, lease.Held(), cursor.ErrLeaseLost)
+}
+
+// TestHeld_TellsAtOnceOfASessionThatWasEnded: its end has arrived, and another
+// worker may have the lock since. No ping is due for minutes.
+func TestHeld_TellsAtOnceOfASessionThatWasEnded(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*testing.T, *pgtest.Link){
+		"by the server":  func(t *testing.T, _ *pgtest.Link) { terminateLease(t) },
+		"by the network": func(_ *testing.T, link *pgtest.Link) { link.Cut() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lease, link, b := linked(t, 10*time.Minute)
+			require.NoError(t, lease.Held())
+			end(t, link)
+			takeOver(t, b)
+			require.Eventually(t, func() bool { return lease.Held() != nil }, patience, time.Millisecond)
+			require.ErrorIs(t, lease.Held(), cursor.ErrLeaseLost)
+		})
+	}
+}
+
+func TestQuiet_DoesNotWaitForAReader(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	near, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(t, err)
+	defer near.Close()
+	far, err := listener.Accept()
+	require.NoError(t, err)
+	require.True(t, cursor.Quiet(near))
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = near.Read(make([]byte, 1))
+	}()
+	for range 100 { // until the reader waits, and beyond
+		require.True(t, cursor.Quiet(near))
+		runtime.Gosched()
+	}
+	require.NoError(t, far.Close())
+	<-read
+	require.False(t, cursor.Quiet(near))
 }
 
 // TestAdvance_WhoseCommitIsUnknownIsTruthfulAboutIt: the connection is cut while
@@ -182,4 +227,61 @@ func TestLease_WorksThroughPgBouncerInTransactionMode(t *testing.T) {
 	require.NoError(t, far.QueryRow(t.Context(), `SELECT count(*) FROM pg_settings
 		WHERE name IN ('idle_in_transaction_session_timeout', 'statement_timeout') AND setting <> reset_val`).Scan(&settings))
 	require.Zero(t, settings, "no setting of a lease is left on a pooled session")
+}
+
+// TestHeld_DoesNotTrustALockWhoseAnswerCameLate: the answer was under way, or the
+// worker stopped, for so long that the lock went to another one.
+func TestHeld_DoesNotTrustALockWhoseAnswerCameLate(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	b := created(t, pool, "b")
+	address, link := pgtest.Proxy(t, pgtest.URL(t))
+	far, err := pgxpool.New(t.Context(), address)
+	require.NoError(t, err)
+	t.Cleanup(far.Close)
+	a, err := cursor.NewStore(far, cursor.Config{Schema: schema, Worker: "a", Timeout: time.Second})
+	require.NoError(t, err)
+	acquire(t, a).Release() // what follows is one exchange
+	answers := make(chan struct{}, 1)
+	link.OnData(func(fromServer bool, _ []byte) {
+		if fromServer {
+			link.OnData(nil)
+			link.Stall()
+			answers <- struct{}{}
+		}
+	})
+	var lease *cursor.Lease
+	var acquired error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		lease, acquired = a.Acquire(t.Context(), "sms")
+	}()
+	<-answers
+	takeOver(t, b)
+	link.Resume()
+	<-done
+	require.NoError(t, acquired)
+	t.Cleanup(lease.Release)
+	require.ErrorIs(t, lease.Held(), cursor.ErrLeaseLost)
+}
+
+// TestHeld_AsksAgainWhenTheAnswerIsOld: the worker was stopped before it took the
+// answer up, for so long that it says nothing of now. The second one does.
+func TestHeld_AsksAgainWhenTheAnswerIsOld(t *testing.T) {
+	t.Parallel()
+	lease, link, _ := linked(t, 10*time.Minute)
+	var asked, answered atomic.Int64
+	link.OnData(func(fromServer bool, _ []byte) {
+		if !fromServer {
+			asked.Add(1)
+		} else if answered.Add(1) == 1 {
+			cursor.Stopped(lease, 6*time.Minute)
+		}
+	})
+	cursor.Age(lease, 6*time.Minute)
+	require.NoError(t, lease.Held())
+	require.EqualValues(t, 2, asked.Load())
+	require.NoError(t, lease.Held())
+	require.EqualValues(t, 2, asked.Load(), "it was answered in time")
 }

@@ -31,12 +31,13 @@ type Lease struct {
 	row  Row
 
 	yielded  time.Time    // when it was last seen whether somebody waits for the row
-	began    time.Time    // of the lease, with a monotonic reading
+	began    time.Time    // when the lock was asked for, with a monotonic reading
 	answered atomic.Int64 // since began: when the last statement that was answered was sent
 }
 
-func newLease(ctx context.Context, s *Store, conn *pgxpool.Conn, row Row, t terms) *Lease {
-	l := &Lease{store: s, terms: t, conn: conn, row: row, began: time.Now(), yielded: time.Now(), done: make(chan struct{})}
+// newLease keeps the lease of a row whose lock was asked for at that time.
+func newLease(ctx context.Context, s *Store, conn *pgxpool.Conn, row Row, t terms, asked time.Time) *Lease {
+	l := &Lease{store: s, terms: t, conn: conn, row: row, began: asked, yielded: time.Now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	go l.keep()
 	return l
@@ -78,7 +79,7 @@ SET
 	last_failed_at = NULL,
 	next_attempt_at = NULL,
 	failed_error = NULL,
-	failed_permanent = false
+	failed_class = NULL
 WHERE process_name = $1 AND epoch = $4 AND position < $2
 RETURNING set_config('statement_timeout', '0', true)`
 
@@ -96,21 +97,34 @@ func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.over(); err != nil {
-		return explain("advance", l.row.Process, err)
+		return l.store.explain("advance", l.row.Process, err)
 	}
-	update := statement{l.store.advanceSQL, []string{l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch()}}
 	next := l.row
 	next.Position, next.Sequence, next.Failure = to, l.row.Sequence+n, nil
+	if ok, err := l.checkpoint(ctx, next, l.advanced(to, n)); !ok {
+		return l.notAdvanced(to, err)
+	}
+	return nil
+}
+
+// checkpoint commits an update of the row and goes on holding the lease, unless
+// somebody came between or waits for the row. It reports whether it committed.
+func (l *Lease) checkpoint(ctx context.Context, next Row, update statement) (bool, error) {
 	relock := l.store.relock(next, l.terms)
 	if time.Since(l.yielded) >= yieldInterval {
-		return l.advanceAside(ctx, next, update, relock)
+		return l.checkpointAside(ctx, next, update, relock)
 	}
 	results, err := l.flush(ctx, update, commit, begin, relock)
 	if !committed(results) {
-		return l.notAdvanced(to, err)
+		return false, err
 	}
 	l.relocked(ctx, next, results[2:], err)
-	return nil
+	return true, nil
+}
+
+// advanced is the update of an advance.
+func (l *Lease) advanced(to Position, n int64) statement {
+	return statement{l.store.advanceSQL, []string{l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch()}}
 }
 
 // yieldInterval is how often a lease looks whether somebody waits for its row.
@@ -124,22 +138,22 @@ SELECT EXISTS (
 	WHERE locktype = 'transactionid' AND NOT granted AND transactionid = pg_current_xact_id()::xid
 )`
 
-// advanceAside is Advance with room for an operator. Left to itself, a busy
+// checkpointAside is checkpoint with room for an operator. Left to itself, a busy
 // worker would always be first at the lock it has just let go, and a session that
 // waits for the row would wait for ever: so the lease ends if there is one.
-func (l *Lease) advanceAside(ctx context.Context, next Row, update, relock statement) error {
+func (l *Lease) checkpointAside(ctx context.Context, next Row, update, relock statement) (bool, error) {
 	l.yielded = time.Now()
 	results, err := l.flush(ctx, statement{sql: waitersSQL}, update, commit)
 	if err != nil || !committed(results[1:]) {
-		return l.notAdvanced(next.Position, err)
+		return false, err
 	}
 	if string(results[0].Rows[0][0]) == "t" {
-		_ = l.lose(errors.New("stood aside for a session that waits for the row"))
-		return nil
+		_ = l.lose(ErrStoodAside)
+		return true, nil
 	}
 	results, err = l.flush(ctx, begin, relock)
 	l.relocked(ctx, next, results, err)
-	return nil
+	return true, nil
 }
 
 // notAdvanced ends the lease over an update or a commit that failed.
@@ -147,7 +161,7 @@ func (l *Lease) notAdvanced(to Position, err error) error {
 	if err == nil {
 		err = fmt.Errorf("%w: epoch %d no longer stands behind position %s", ErrLeaseLost, l.row.Epoch, to)
 	}
-	return explain("advance", l.row.Process, l.lose(err))
+	return l.store.explain("advance", l.row.Process, l.lose(err))
 }
 
 // committed reports whether an update of one row and its commit both succeeded.
@@ -177,14 +191,30 @@ func (l *Lease) changed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	row, err := locked(results[0])
+	if err := l.asLeft(results[0]); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrStoodAside, errChanged)
+}
+
+var errChanged = errors.New("the row changed between two transactions")
+
+// asLeft holds the row that a lock statement returned against what was left of it.
+func (l *Lease) asLeft(result *pgconn.Result) error {
+	row, err := locked(result)
+	if errors.Is(err, ErrUnknown) {
+		return err
+	}
+	if err == nil {
+		err = workable(row.Row)
+	}
+	if err == nil && (row.Epoch != l.row.Epoch || row.Position != l.row.Position) {
+		err = errChanged
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrStoodAside, err)
 	}
-	if err := workable(row); err != nil {
-		return err
-	}
-	return errors.New("the row changed between two transactions")
+	return nil
 }
 
 // Rollback undoes what was done through WithTx since the last Advance and goes
@@ -193,18 +223,14 @@ func (l *Lease) Rollback(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.over(); err != nil {
-		return explain("roll back", l.row.Process, err)
+		return l.store.explain("roll back", l.row.Process, err)
 	}
 	results, err := l.flush(ctx, rollback, begin, l.store.lock(l.row.Process, l.terms))
 	if err == nil {
-		var row Row
-		row, err = locked(results[2])
-		if err == nil && (row.Epoch != l.row.Epoch || row.Position != l.row.Position || row.State != Running) {
-			err = errors.New("the row changed between two transactions")
-		}
+		err = l.asLeft(results[2])
 	}
 	if err != nil {
-		return explain("roll back", l.row.Process, l.lose(err))
+		return l.store.explain("roll back", l.row.Process, l.lose(err))
 	}
 	return nil
 }
@@ -216,15 +242,15 @@ func (l *Lease) WithTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.over(); err != nil {
-		return explain("deliver under", l.row.Process, err)
+		return l.store.explain("deliver under", l.row.Process, err)
 	}
 	if l.terms.application != ApplicationTx {
-		return explain("deliver under", l.row.Process, errors.New("the lease was not acquired with AcquireTx"))
+		return l.store.explain("deliver under", l.row.Process, errors.New("the lease was not acquired with AcquireTx"))
 	}
 	if l.tx == nil {
 		tx, err := leaseTx(ctx, l.conn.Conn())
 		if err != nil {
-			return explain("deliver under", l.row.Process, l.lose(err))
+			return l.store.explain("deliver under", l.row.Process, l.lose(err))
 		}
 		l.tx = tx
 	}

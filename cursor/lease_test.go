@@ -157,6 +157,53 @@ func TestAdvance_NoticesWhatAnOperatorDidBetweenTwoTransactions(t *testing.T) {
 	}
 }
 
+// Whoever waits for the row gets it at the next look, in a tenth of a second,
+// however busy the worker is.
+func TestAdvance_StandsAsideForASessionThatWaits(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	lease := acquire(t, created(t, pool, "a"))
+	done := make(chan error, 1)
+	go func() {
+		_, err := pool.Exec(t.Context(), `UPDATE dispatch.cursor SET state = 'paused'`)
+		done <- err
+	}()
+	waitForLock(t, pool)
+	cursor.Unyielded(lease)
+	require.NoError(t, lease.Advance(t.Context(), "p1", 1))
+	// Nothing behind it: it was seen to wait, and did not slip in between two transactions by luck.
+	require.Regexp(t, "stood aside for a session that waits for the row$", cause(lease).Error())
+	lease.Release()
+	require.NoError(t, <-done)
+}
+
+// What happens to the row between two transactions of the lease happens here at
+// the end of the first one.
+func TestAdvance_GoesOnWithNothingButTheRowItLeft(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]string{
+		"pause":    `new.state := 'paused'`,
+		"halt":     `new.state := 'halted'`,
+		"seek":     `new.position := new.position || '9'`,
+		"epoch":    `new.epoch := new.epoch + 1`,
+		"sequence": `new.sequence := new.sequence + 1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			lease := acquire(t, created(t, pool, "a"))
+			exec(t, pool, `
+				CREATE FUNCTION dispatch.meddle() RETURNS trigger LANGUAGE plpgsql AS $$
+				BEGIN `+change+`; RETURN new; END $$;
+				CREATE TRIGGER meddle BEFORE UPDATE ON dispatch.cursor FOR EACH ROW
+					WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.meddle()`)
+			require.NoError(t, lease.Advance(t.Context(), "p1", 1), "what was delivered is durable")
+			require.ErrorIs(t, cause(lease), cursor.ErrLeaseLost)
+			require.ErrorIs(t, lease.Advance(t.Context(), "p2", 1), cursor.ErrLeaseLost)
+		})
+	}
+}
+
 // waitForLock returns when some session of the database waits for a lock.
 func waitForLock(t testing.TB, pool *pgxpool.Pool) {
 	t.Helper()
@@ -320,13 +367,13 @@ func TestHalt_StopsTheProcessAndLeavesAnAuditRow(t *testing.T) {
 	s := created(t, pool, "a")
 	lease := acquire(t, s)
 	require.NoError(t, lease.Advance(t.Context(), "p1", 1))
-	require.NoError(t, lease.Halt(t.Context(), cursor.Failure{Position: "p2", RecordID: "2", Attempts: 1, Error: "422", Permanent: true}))
+	require.NoError(t, lease.Halt(t.Context(), cursor.Failure{Position: "p2", RecordID: "2", Attempts: 1, Error: "422", Class: cursor.ClassPermanent}))
 	_, err := s.Acquire(t.Context(), "sms")
 	require.ErrorIs(t, err, cursor.ErrHalted)
 	row, err := s.Look(t.Context(), "sms")
 	require.NoError(t, err)
 	require.Equal(t, cursor.Halted, row.State)
-	require.True(t, row.Failure.Permanent)
+	require.Equal(t, cursor.ClassPermanent, row.Failure.Class)
 	require.Equal(t, cursor.Position("p1"), row.Position)
 	var actor, reason, from, to string
 	require.NoError(t, pool.QueryRow(t.Context(), `SELECT actor, reason, from_position, to_position

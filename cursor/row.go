@@ -45,8 +45,34 @@ type Failure struct {
 	Wait time.Duration
 	// Error is the sink's last error.
 	Error string
-	// Permanent means that the sink said so: the record can never succeed.
-	Permanent bool
+	// Class of that error. "" is taken for ClassTransient.
+	Class Class
+}
+
+// Class says what an error means to the record it stopped.
+type Class string
+
+const (
+	// ClassTransient: the record is tried again.
+	ClassTransient Class = "transient"
+	// ClassPermanent: the sink said that the record can never succeed.
+	ClassPermanent Class = "permanent"
+	// ClassUnknown: the call ended by time-out, and the receiver may have the
+	// record.
+	ClassUnknown Class = "unknown"
+	// ClassRestored: the database is not the one that the position belongs to. No
+	// record is at fault: RecordID is "", and Position is the cursor's.
+	ClassRestored Class = "restored"
+	// ClassDatabase: the cursor's own database failed. Never the record's fault,
+	// and so never in a Failure.
+	ClassDatabase Class = "database"
+)
+
+func (f Failure) class() Class {
+	if f.Class == "" {
+		return ClassTransient
+	}
+	return f.Class
 }
 
 // rowColumns are the columns parseRow takes, in its order. Times leave the
@@ -66,7 +92,7 @@ const rowColumns = `
 	(extract(epoch FROM last_failed_at) * 1000000)::bigint,
 	(extract(epoch FROM next_attempt_at - clock_timestamp()) * 1000000)::bigint,
 	failed_error,
-	failed_permanent`
+	failed_class`
 
 // parseRow reads the text values of rowColumns.
 func parseRow(values [][]byte) (Row, error) {
@@ -82,14 +108,14 @@ func parseRow(values [][]byte) (Row, error) {
 	}
 	if values[7] != nil {
 		row.Failure = &Failure{
-			Position:  Position(p.text(7)),
-			RecordID:  p.text(8),
-			Attempts:  int(p.int(9)),
-			First:     p.time(10),
-			Last:      p.time(11),
-			Wait:      max(0, time.Duration(p.int(12))*time.Microsecond),
-			Error:     p.text(13),
-			Permanent: p.text(14) == "t",
+			Position: Position(p.text(7)),
+			RecordID: p.text(8),
+			Attempts: int(p.int(9)),
+			First:    p.time(10),
+			Last:     p.time(11),
+			Wait:     max(0, time.Duration(p.int(12))*time.Microsecond),
+			Error:    p.text(13),
+			Class:    Class(p.text(14)),
 		}
 	}
 	return row, p.err

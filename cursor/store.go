@@ -54,10 +54,10 @@ WHERE process_name = $1`
 func (s *Store) Look(ctx context.Context, process string) (Row, error) {
 	rows, err := s.read(ctx, statement{s.lookSQL, []string{process}})
 	if err != nil {
-		return Row{}, explain("read", process, err)
+		return Row{}, s.explain("read", process, err)
 	}
 	if len(rows) == 0 {
-		return Row{}, explain("read", process, ErrUnknown)
+		return Row{}, s.explain("read", process, ErrUnknown)
 	}
 	return rows[0], nil
 }
@@ -72,7 +72,7 @@ LIMIT 10000`
 func (s *Store) List(ctx context.Context) ([]Row, error) {
 	rows, err := s.read(ctx, statement{s.sql(listSQL), nil})
 	if err != nil {
-		return nil, explain("list", "*", err)
+		return nil, s.withCure("list cursors", err)
 	}
 	return rows, nil
 }
@@ -142,11 +142,11 @@ func (s *Store) create(ctx context.Context, process string, at Position, again s
 	if err == nil && !created && !stood {
 		// Made by another worker in this moment, or deleted: its row tells.
 		if _, err = s.Look(ctx, process); errors.Is(err, ErrUnknown) {
-			return false, explain("create", process, ErrDeleted)
+			return false, s.explain("create", process, ErrDeleted)
 		}
 	}
 	if err != nil {
-		return false, explain("create", process, err)
+		return false, s.explain("create", process, err)
 	}
 	return created, nil
 }
@@ -165,10 +165,13 @@ SELECT
 	set_config('application_name', $3, true),
 	set_config('statement_timeout', $4, true),
 	EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1),
+	` + identitySQL + `,
 	locked.*
 FROM (SELECT) one
 LEFT JOIN (
-	SELECT` + rowColumns + `
+	SELECT` + rowColumns + `,
+		system_identifier,
+		timeline
 	FROM {schema}.cursor
 	WHERE process_name = $1
 	FOR UPDATE SKIP LOCKED
@@ -214,15 +217,15 @@ func (s *Store) relock(row Row, t terms) statement {
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 // locked reads what a lock statement returned.
-func locked(result *pgconn.Result) (Row, error) {
+func locked(result *pgconn.Result) (lockedRow, error) {
 	values := result.Rows[0]
-	known, row := values[4], values[5:]
+	known, row := values[4], values[7:]
 	switch {
 	case row[0] != nil:
-		return parseRow(row)
+		return parseLocked(values[5:7], row)
 	case string(known) == "t":
-		return Row{}, ErrHeld
+		return lockedRow{}, ErrHeld
 	default:
-		return Row{}, ErrUnknown
+		return lockedRow{}, ErrUnknown
 	}
 }

@@ -121,9 +121,9 @@ func TestStore_NamesTheMissingGrant(t *testing.T) {
 	created(t, pool, "a")
 	s := store(t, stranger(t, pool), "b")
 	_, err := s.Look(t.Context(), "sms")
-	require.ErrorContains(t, err, "grant the role")
+	require.ErrorContains(t, err, "ordered-dispatcher grants")
 	_, err = s.Acquire(t.Context(), "sms")
-	require.ErrorContains(t, err, "grant the role")
+	require.ErrorContains(t, err, "ordered-dispatcher grants")
 }
 
 // stranger is a pool of a role without any grant.

@@ -16,8 +16,9 @@ CREATE TABLE cursor (
     last_failed_at    timestamptz,
     next_attempt_at   timestamptz,
     failed_error      text,
-    failed_permanent  boolean NOT NULL DEFAULT false,
-    system_identifier bigint,                                -- of the database cluster the position belongs to
+    failed_class      text CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored')),
+    system_identifier bigint,                                -- of the database cluster the position belongs to; NULL: adopt the next
+    timeline          integer,                               -- of that cluster: grows when a standby is promoted
     created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at        timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (fillfactor = 20, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0);

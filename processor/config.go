@@ -6,6 +6,9 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
@@ -36,7 +39,7 @@ type Config struct {
 	Recreate bool
 
 	// Batch bounds the records of one call of a BatchSink, and of one read; while
-	// they go out fast, a read takes up to eight times as many. Default 500, at
+	// they go out fast, a read takes up to sixteen times as many. Default 500, at
 	// most 10,000.
 	Batch int
 	// Checkpoint is how many records lie between two durable advances, and so
@@ -53,12 +56,27 @@ type Config struct {
 	Grace time.Duration
 	// Retry says when a failed record is tried again.
 	Retry Retry
+	// DeadLetter puts a record that would halt the process aside, as a dead letter
+	// with its error, and goes on behind it. Default: the process halts.
+	DeadLetter bool
+	// Limit bounds the records handed to the sink in a time. Default: no limit.
+	Limit Limit
+	// Breaker waits when the receiver seems to be down. Default: never.
+	Breaker Breaker
 	// HaltOnTimeout halts the process when a sink call ends by time-out, which
 	// leaves its outcome unknown. Default: the record is tried again.
 	HaltOnTimeout bool
 
 	// Logger receives what an operator should know. Default: discarded.
 	Logger *slog.Logger
+	// Observe is told what happens, for metrics. It is called by the goroutines of
+	// the process, which wait for it. Default: nobody is told.
+	Observe func(Event)
+	// TracerProvider makes a span of each attempt, with the trace of the record's
+	// headers traceparent and tracestate as its parent, or, in a Batch, as a link. The
+	// sink's context holds the span. Default: the global one of OpenTelemetry, which
+	// makes none until a program installs another.
+	TracerProvider trace.TracerProvider
 }
 
 // Retry says when a failed record is tried again: after Initial, then after
@@ -87,6 +105,9 @@ const (
 	defaultRetryFirst = 100 * time.Millisecond
 	defaultRetryMax   = time.Minute
 	maxRetryDelay     = 24 * time.Hour
+	minLimitPer       = time.Second
+	maxLimitPer       = time.Hour
+	defaultCooldown   = 30 * time.Second
 )
 
 func (c Config) withDefaults() Config {
@@ -111,8 +132,17 @@ func (c Config) withDefaults() Config {
 	if c.Retry.Max == 0 {
 		c.Retry.Max = max(defaultRetryMax, c.Retry.Initial)
 	}
+	if c.Breaker.Failures > 0 && c.Breaker.Cooldown == 0 {
+		c.Breaker.Cooldown = defaultCooldown
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.TracerProvider == nil {
+		c.TracerProvider = otel.GetTracerProvider()
+	}
+	if c.Observe == nil {
+		c.Observe = func(Event) {}
 	}
 	return c
 }
@@ -139,6 +169,13 @@ func (c Config) validate() error {
 	fault(c.Retry.Max > maxRetryDelay, "retry.max %v is above %v", c.Retry.Max, maxRetryDelay)
 	fault(c.Retry.Jitter < 0 || c.Retry.Jitter > 100, "retry.jitter %d%% is not within 0%% and 100%%", c.Retry.Jitter)
 	fault(c.Retry.Attempts < 0, "retry.attempts %d is negative", c.Retry.Attempts)
+	fault(c.Limit.Records < 0, "limit %d is negative", c.Limit.Records)
+	fault(c.Limit.Records > 0 && (c.Limit.Per < minLimitPer || c.Limit.Per > maxLimitPer), "limit: its time %v is not within %v and %v", c.Limit.Per, minLimitPer, maxLimitPer)
+	fault(c.Breaker.Failures < 0, "breaker.failures %d is negative", c.Breaker.Failures)
+	fault(c.Breaker.Cooldown < 0 || c.Breaker.Cooldown > maxRetryDelay, "breaker.cooldown %v is not within 0 and %v", c.Breaker.Cooldown, maxRetryDelay)
+	fault(c.Breaker.Failures > 0 && c.Breaker.Failures <= c.Retry.Attempts,
+		"breaker.failures %d must be above retry.attempts %d: while the breaker is open attempts do not count, so no record would ever have had them all",
+		c.Breaker.Failures, c.Retry.Attempts)
 	if err := errors.Join(faults...); err != nil {
 		return fmt.Errorf("process %q: %w", c.Process, err)
 	}

@@ -3,6 +3,8 @@ package processor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -17,18 +19,26 @@ var errSetAside = errors.New("the failing record is set aside in the cursor's ro
 // stop, or when the shift is over.
 func (s *shift) deliver(records []Record) error {
 	for len(records) > 0 && !s.ending() {
-		ds := s.deliveries(records[:min(len(records), s.config.Dispatch.chunk(s.config))])
+		n := min(len(records), s.chunk())
+		if err := s.admit(n); err != nil || s.ending() {
+			return err
+		}
+		ds := s.deliveries(records[:n])
 		n, failure := s.config.Dispatch.deliver(s, ds)
+		s.doubtful(ds, n, failure)
 		if n > 0 {
-			if err := s.advance(ds[n-1].Position, int64(n)); err != nil {
+			last := ds[n-1]
+			if err := s.advance(advance{to: last.Position, n: int64(n), created: last.CreatedAt}); err != nil {
 				return err
 			}
 			records = records[n:]
 		}
 		if failure != nil {
-			if err := s.failed(ds[n], failure); err != nil {
+			passed, err := s.failed(ds[n], failure)
+			if err != nil {
 				return err
 			}
+			records = records[passed:]
 		}
 		clear(ds) // payloads may be large
 	}
@@ -39,6 +49,7 @@ func (s *shift) deliver(records []Record) error {
 func (s *shift) deliveries(records []Record) []Delivery {
 	s.handed = slices.Grow(s.handed[:0], len(records))
 	ds := s.handed[:len(records)]
+	after := s.lease.Position()
 	for i := range records {
 		ds[i] = Delivery{
 			Record:   records[i],
@@ -46,7 +57,10 @@ func (s *shift) deliveries(records []Record) []Delivery {
 			Sequence: s.lease.Sequence() + 1 + int64(i),
 			Epoch:    s.lease.Epoch(),
 			Attempt:  1,
+			Unknown:  s.doubt.covers(s.lease.Position(), i),
+			After:    after,
 		}
+		after = records[i].Position
 	}
 	if s.stuck.at(records[0].Position) {
 		ds[0].Attempt += s.stuck.attempts
@@ -56,16 +70,19 @@ func (s *shift) deliveries(records []Record) []Delivery {
 
 // advance makes durable what the sink acknowledged. If that fails, the sink is
 // not called again for it as long as no other worker came between: see settle.
-func (s *shift) advance(to cursor.Position, n int64) error {
+func (s *shift) advance(a advance) error {
+	a.epoch, a.from = s.lease.Epoch(), s.lease.Position()
 	if s.config.Dispatch.outlives {
-		s.owed = &advance{epoch: s.lease.Epoch(), from: s.lease.Position(), to: to, n: n}
+		s.owed = &a
 	}
-	if err := s.lease.Advance(context.WithoutCancel(s.run), to, n); err != nil {
+	if err := s.lease.Advance(context.WithoutCancel(s.run), a.to, a.n); err != nil {
 		return err
 	}
-	s.owed = nil
+	s.owed, s.failures = nil, 0
+	s.doubt = s.doubt.past(a.from, a.to, int(a.n))
+	s.observe(Event{Kind: EventAdvance, Records: int(a.n), Created: a.created})
 	if s.stuck != nil {
-		s.log.Info("delivered after failures", "position", to, "attempt", s.stuck.attempts+1)
+		s.log.Info("delivered after failures", "position", a.to, "attempt", s.stuck.attempts+1)
 		s.stuck = nil
 	}
 	return context.Cause(s.lease.Context())
@@ -80,7 +97,7 @@ func (s *shift) settle() error {
 	if owed == nil || owed.epoch != s.lease.Epoch() || owed.from != s.lease.Position() {
 		return nil
 	}
-	return s.advance(owed.to, owed.n)
+	return s.advance(*owed)
 }
 
 // recall takes up the failing record that stands in the row, whichever worker
@@ -89,53 +106,111 @@ func (s *shift) recall() {
 	s.stuck = nil
 	if f := s.lease.Failure(); f != nil {
 		s.stuck = newStuck(f.Position, f.Attempts, s.config.Retry)
+		s.failures = max(s.failures, f.Attempts)
 	}
 }
 
-// failed decides what becomes of a record that was not acknowledged. nil means
-// that it is tried again under this lease.
-func (s *shift) failed(d Delivery, failure error) error {
+// failed decides what becomes of a record that was not acknowledged, and returns
+// how many records are done with: none if it is tried again under this lease, one
+// if it was put aside.
+func (s *shift) failed(d Delivery, failure error) (int, error) {
 	if cause := context.Cause(s.sink); cause != nil {
-		return cause // the record has nothing to do with it
+		return 0, cause // the record has nothing to do with it
+	}
+	class := s.classOf(failure)
+	if class == cursor.ClassDatabase {
+		return 0, fmt.Errorf("deliver the record at position %s: %w", d.Position, failure)
 	}
 	if !s.stuck.at(d.Position) {
 		s.stuck = newStuck(d.Position, 0, s.config.Retry)
 	}
-	delay := s.stuck.again(failure)
+	s.failures++
 	f := cursor.Failure{
-		Position:  d.Position,
-		RecordID:  d.ID,
-		Attempts:  d.Attempt,
-		First:     s.stuck.first,
-		Last:      time.Now(),
-		Wait:      delay,
-		Error:     failure.Error(),
-		Permanent: IsPermanent(failure),
+		Position: d.Position,
+		RecordID: d.ID,
+		Attempts: d.Attempt,
+		First:    s.stuck.first,
+		Last:     time.Now(),
+		Wait:     s.delay(failure),
+		Error:    failure.Error(),
+		Class:    class,
 	}
+	log := s.failureLog(d, failure)
+	switch {
+	case s.final(f) && s.config.DeadLetter && !s.haltsOn(f):
+		log.Error("delivery failed for good: the record is put aside as a dead letter")
+		return 1, s.putAside(d, f)
+	case s.final(f):
+		log.Error("delivery failed for good: halting")
+		return 0, s.halt(f)
+	case f.Wait > longestWaitUnderLease || s.ending():
+		log.Warn("delivery failed", "delay", f.Wait)
+		return 0, setAside(s.lease.Fail(context.WithoutCancel(s.run), f))
+	default:
+		log.Warn("delivery failed", "delay", f.Wait)
+		if err := s.lease.Note(context.WithoutCancel(s.run), f); err != nil {
+			return 0, err
+		}
+		return 0, s.waitUnderLease(f.Wait)
+	}
+}
+
+// halt durably stops the process at the record that failed.
+func (s *shift) halt(f cursor.Failure) error {
+	if err := s.lease.Halt(context.WithoutCancel(s.run), f); err != nil {
+		return err
+	}
+	s.observe(Event{Kind: EventHalt, Class: f.Class})
+	return errSetAside
+}
+
+// delay counts a failed attempt of the record and returns how long to wait.
+func (s *shift) delay(failure error) time.Duration {
+	delay := s.stuck.again(failure)
+	if breaker := s.config.Breaker; breaker.open(s.failures) {
+		delay = max(delay, breaker.Cooldown)
+		s.observe(Event{Kind: EventBreaker, Took: delay})
+	}
+	return delay
+}
+
+func (s *shift) failureLog(d Delivery, failure error) *slog.Logger {
 	log := s.log.With("epoch", d.Epoch, "position", d.Position, "record_id", d.ID, "attempt", d.Attempt, "err", failure)
 	var panicked *panicError
 	if errors.As(failure, &panicked) {
 		log = log.With("stack", string(panicked.stack))
 	}
-	switch {
-	case s.final(f, failure):
-		log.Error("delivery failed for good: halting")
-		return setAside(s.lease.Halt(context.WithoutCancel(s.run), f))
-	case delay > longestWaitUnderLease || s.ending():
-		log.Warn("delivery failed", "delay", delay)
-		return setAside(s.lease.Fail(context.WithoutCancel(s.run), f))
-	default:
-		log.Warn("delivery failed", "delay", delay)
-		return s.waitUnderLease(delay)
-	}
+	return log
 }
 
 // final reports whether a failed record is not tried again.
-func (s *shift) final(f cursor.Failure, failure error) bool {
+func (s *shift) final(f cursor.Failure) bool {
 	attempts := s.config.Retry.Attempts
-	return f.Permanent ||
-		attempts > 0 && f.Attempts >= attempts ||
-		s.config.HaltOnTimeout && timedOut(failure)
+	return f.Class == cursor.ClassPermanent ||
+		attempts > 0 && f.Attempts >= attempts && !s.config.Breaker.open(s.failures) ||
+		s.haltsOn(f)
+}
+
+// haltsOn reports whether the process halts because nobody knows the outcome:
+// that is no word on the record, so it is not put aside either.
+func (s *shift) haltsOn(f cursor.Failure) bool {
+	return s.config.HaltOnTimeout && f.Class == cursor.ClassUnknown
+}
+
+// classOf sorts a sink's error; "" if it is none.
+func (s *shift) classOf(err error) cursor.Class {
+	switch {
+	case err == nil:
+		return ""
+	case IsPermanent(err):
+		return cursor.ClassPermanent
+	case !s.config.Dispatch.outlives && isDatabase(err):
+		return cursor.ClassDatabase
+	case s.config.Dispatch.outlives && timedOut(err):
+		return cursor.ClassUnknown
+	default:
+		return cursor.ClassTransient
+	}
 }
 
 func timedOut(err error) bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// Dispatch is a sink together with the guarantee it is used under: Each, Batch
-// or InTx makes one.
+// Dispatch is a sink together with the guarantee it is used under: Each, Batch,
+// Pipeline or InTx makes one.
 type Dispatch struct {
 	acquire func(ctx context.Context, c Config) (*cursor.Lease, error)
 	// deliver hands records to the sink and returns how many of them, from the
@@ -20,6 +20,8 @@ type Dispatch struct {
 	chunk func(c Config) int
 	// outlives: what is acknowledged stays so if the advance fails.
 	outlives bool
+	// batch: one call takes several records.
+	batch bool
 }
 
 // Each delivers one record at a time, at least once. The cursor advances after
@@ -32,7 +34,7 @@ func Each(sink Sink) Dispatch {
 				if s.ending() {
 					return i, nil
 				}
-				err := s.call(func(ctx context.Context) error { return sink.Deliver(ctx, d) })
+				_, err := s.call(ds[i:i+1], func(ctx context.Context) (int, error) { return one(sink.Deliver(ctx, d)) })
 				if err != nil {
 					return i, err
 				}
@@ -49,16 +51,22 @@ func Each(sink Sink) Dispatch {
 func Batch(sink BatchSink) Dispatch {
 	return Dispatch{
 		acquire: acquire,
-		deliver: func(s *shift, ds []Delivery) (n int, err error) {
-			err = s.call(func(ctx context.Context) error {
-				n, err = sink.DeliverBatch(ctx, ds)
-				return err
-			})
-			return prefix(n, len(ds), err)
+		deliver: func(s *shift, ds []Delivery) (int, error) {
+			return s.call(ds, func(ctx context.Context) (int, error) { return sink.DeliverBatch(ctx, ds) })
 		},
 		chunk:    func(c Config) int { return c.Batch },
 		outlives: true,
+		batch:    true,
 	}
+}
+
+// Pipeline is Batch for a sink that sends records one by one and may have several
+// on their way: a call has up to Config.Checkpoint of them, so that no more than
+// that are sent again after a fault.
+func Pipeline(sink BatchSink) Dispatch {
+	d := Batch(sink)
+	d.chunk = func(c Config) int { return c.Checkpoint }
+	return d
 }
 
 // InTx delivers into the database that holds the cursor, exactly once: the
@@ -71,6 +79,14 @@ func InTx(sink TxSink) Dispatch {
 		deliver: func(s *shift, ds []Delivery) (int, error) { return inTx(s, sink, ds) },
 		chunk:   func(c Config) int { return c.Checkpoint },
 	}
+}
+
+// one is how many of one record were acknowledged.
+func one(err error) (int, error) {
+	if err != nil {
+		return 0, err
+	}
+	return 1, nil
 }
 
 func acquire(ctx context.Context, c Config) (*cursor.Lease, error) {
@@ -107,11 +123,12 @@ func applyAll(s *shift, sink TxSink, ds []Delivery) (int, error) {
 		if s.ending() {
 			return i, nil
 		}
-		if err := s.callTx(func(ctx context.Context, tx pgx.Tx) error { return sink.DeliverTx(ctx, tx, d) }); err != nil {
+		err := s.callTx(ds[i:i+1], func(ctx context.Context, tx pgx.Tx) error { return sink.DeliverTx(ctx, tx, d) })
+		if err != nil {
 			return i, err
 		}
 	}
-	err := s.callTx(func(ctx context.Context, tx pgx.Tx) error {
+	err := s.inLease(func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, "SET CONSTRAINTS ALL IMMEDIATE")
 		return err
 	})

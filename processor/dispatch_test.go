@@ -235,6 +235,6 @@ func TestJSON_DecodesForTheHandlerAndHaltsOnWhatIsNoT(t *testing.T) {
 	p = process(t, pool, processor.Each(processor.JSON(func(context.Context, []int, processor.Delivery) error { return nil })), nil)
 	var halt *processor.HaltError
 	require.ErrorAs(t, p.Drain(t.Context()), &halt)
-	require.True(t, halt.Failure.Permanent)
+	require.Equal(t, cursor.ClassPermanent, halt.Failure.Class)
 	require.Equal(t, cursor.Halted, row(t, pool).State)
 }

@@ -32,6 +32,11 @@
 //   - A sink call runs under the lease's context: it ends when the lease does.
 //   - What was acknowledged is not delivered again because an advance failed:
 //     the advance is tried again, as long as no other worker came between.
+//   - A record that an earlier call may have handed over, with an outcome that
+//     nobody knows, is marked so (Delivery.Unknown): a sink may ask before it sends.
+//   - What is told of a record to others than its sink, in logs, events and spans,
+//     is its id, position, sequence and attempts, not what it holds. An error's text
+//     is the sink's.
 //
 // # Left out
 //

@@ -6,19 +6,25 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// HaltError is the end of a drained process that stands halted.
+// HaltError is the end of a drained process that stands halted. cursor.Store has
+// what an operator can do: Retry, Skip or Seek.
 type HaltError struct {
 	Process string
 	Failure cursor.Failure
 }
 
 func (e *HaltError) Error() string {
-	return fmt.Sprintf("process %q is halted at record %s (position %s, attempt %d): %s; mend the cause, then set its cursor going again: "+
-		"UPDATE cursor SET state = 'running' WHERE process_name = '%s'",
-		e.Process, e.Failure.RecordID, e.Failure.Position, e.Failure.Attempts, e.Failure.Error, strings.ReplaceAll(e.Process, "'", "''"))
+	if e.Failure.Class == cursor.ClassRestored {
+		return fmt.Sprintf("process %q is halted at position %s: %s", e.Process, e.Failure.Position, e.Failure.Error)
+	}
+	return fmt.Sprintf("process %[1]q is halted at record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
+		"mend the cause and `ordered-dispatcher retry %[1]s`, or pass over the record: `ordered-dispatcher skip %[1]s --reason …`",
+		e.Process, e.Failure.RecordID, e.Failure.Position, e.Failure.Attempts, e.Failure.Error)
 }
 
 // Permanent marks a sink's error as final: the record can never succeed, and
@@ -75,10 +81,36 @@ func errPrefix(n, of int) error {
 	return fmt.Errorf("the batch sink acknowledged %d of %d records without saying why", n, of)
 }
 
+// isDatabase reports whether the database failed, and not what was asked of it:
+// it went away (class 08, 57P), lacks room (53), or other transactions stood in
+// the way (40, 55P03).
+func isDatabase(err error) bool {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return false
+	}
+	switch code := pgErr.Code; code[:min(2, len(code))] {
+	case "08", "53", "40", "58":
+		return true
+	default:
+		return strings.HasPrefix(code, "57P") || code == "55P03" || code == "25006" || code == "25P03"
+	}
+}
+
 // panicError is a sink that panicked.
 type panicError struct {
-	value any
+	text  string
 	stack []byte
 }
 
-func (e *panicError) Error() string { return fmt.Sprintf("the sink panicked: %v", e.value) }
+// newPanicError has what a sink panicked with, without the data of the records
+// that it was given.
+func newPanicError(value any, stack []byte, ds []Delivery) error {
+	text := fmt.Sprint(value)
+	for _, d := range ds {
+		text = d.Redact(text)
+	}
+	return &panicError{text, stack}
+}
+
+func (e *panicError) Error() string { return "the sink panicked: " + e.text }

@@ -34,7 +34,7 @@ func TestHalt_NothingBehindAPoisonRecordIsSentUntilAnOperatorDecides(t *testing.
 	halted := row(t, pool)
 	require.Equal(t, "2", halted.Failure.RecordID)
 	require.Equal(t, "refused", halted.Failure.Error)
-	require.True(t, halted.Failure.Permanent)
+	require.Equal(t, cursor.ClassPermanent, halted.Failure.Class)
 
 	// Another process of the same program carries on meanwhile.
 	other := &receiver{}
@@ -58,7 +58,7 @@ func TestHalt_AfterSoManyAttempts(t *testing.T) {
 	require.ErrorAs(t, p.Drain(t.Context()), &halt)
 	require.Equal(t, []string{"1/1", "1/2", "1/3", "1/4"}, sink.attempts())
 	require.Equal(t, 4, halt.Failure.Attempts)
-	require.False(t, halt.Failure.Permanent)
+	require.Equal(t, cursor.ClassTransient, halt.Failure.Class)
 }
 
 func TestHalt_OnATimeoutOnlyWhereItsOutcomeMatters(t *testing.T) {
@@ -123,13 +123,21 @@ func TestAdvance_IsTriedAgainAloneWhenTheSinkHadSucceeded(t *testing.T) {
 	pool := database(t)
 	insert(t, pool, 2)
 	exec(t, pool, `
+		CREATE SEQUENCE dispatch.refused;
 		CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-		BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
+		BEGIN
+			PERFORM nextval('dispatch.refused');
+			RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100';
+		END $$;
 		CREATE TRIGGER refuse BEFORE UPDATE ON dispatch.cursor FOR EACH ROW
 			WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.refuse()`)
 	sink := &receiver{}
 	start(t, process(t, pool, processor.Each(sink), nil))
-	eventually(t, "the first record is delivered", func() bool { return sink.calls() == 1 })
+	eventually(t, "the advance is refused", func() bool {
+		var refused bool
+		err := pool.QueryRow(t.Context(), `SELECT is_called FROM dispatch.refused`).Scan(&refused)
+		return err == nil && refused
+	})
 	exec(t, pool, `ALTER TABLE dispatch.cursor DISABLE TRIGGER refuse`)
 	eventually(t, "the cursor passes both", func() bool { return row(t, pool).Sequence == 2 })
 	require.Equal(t, []string{"1/1", "2/1"}, sink.attempts())

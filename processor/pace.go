@@ -17,6 +17,9 @@ const (
 	patienceFraction = 4
 	// restPoll bounds the wait of a process that an operator must set going.
 	restPoll = time.Second
+	// asideDelay leaves the session for which a worker stood aside the time to
+	// wake up and take the lock.
+	asideDelay = 50 * time.Millisecond
 
 	firstErrorDelay  = 100 * time.Millisecond
 	maxErrorDelay    = 5 * time.Second
@@ -29,7 +32,7 @@ const (
 type pace struct {
 	poll   time.Duration
 	idle   time.Duration // grows while there is nothing to deliver
-	last   condition
+	last   State
 	errors retry.Backoff // nil while there is none
 }
 
@@ -40,27 +43,30 @@ func (p *pace) next(s state, err error) time.Duration {
 		return p.afterError()
 	}
 	p.errors = nil
-	if s.is == worked || s.is == waiting && p.last != waiting {
+	if s.is == StateWorked || s.is == StateWaiting && p.last != StateWaiting {
 		p.idle = minPoll // something is going on
 	}
 	p.last = s.is
 	switch s.is {
-	case worked:
+	case StateWorked:
 		return 0
-	case idle:
+	case StateIdle:
 		wait := p.idle
 		p.idle = min(p.poll, p.idle*3/2)
 		return wait
-	case waiting:
+	case StateWaiting:
 		wait := p.idle
 		p.idle = min(p.poll, p.idle*11/10)
 		if s.wait > 0 {
 			wait = min(wait, s.wait)
 		}
 		return wait
-	case standby:
+	case StateStandby:
+		if s.wait > 0 {
+			return s.wait
+		}
 		return p.poll - p.poll/patienceFraction
-	case failing:
+	case StateFailing, StateLimited:
 		return min(p.poll, s.wait)
 	default:
 		return min(p.poll, restPoll)
@@ -86,14 +92,14 @@ func (r *reporter) pass(s state, err error) {
 	case errors.Is(err, cursor.ErrLeaseLost):
 		r.say(slog.LevelWarn, "lost the lease", "err", err)
 	case err != nil:
-		r.say(slog.LevelError, "cannot work; trying again", "err", err)
-	case s.is == halted:
+		r.say(slog.LevelError, "cannot work; trying again; `ordered-dispatcher doctor` names the cure", "err", err)
+	case s.is == StateHalted:
 		f := s.halt.Failure
 		r.say(slog.LevelError, "halted: nothing behind this record is delivered until an operator decides",
 			"position", f.Position, "record_id", f.RecordID, "attempt", f.Attempts, "err", f.Error)
-	case s.is == paused:
+	case s.is == StatePaused:
 		r.say(slog.LevelInfo, "paused by an operator")
-	case s.is == standby:
+	case s.is == StateStandby:
 		r.say(slog.LevelDebug, "standing by")
 	case r.last != "":
 		r.last = ""

@@ -19,32 +19,32 @@ func waits(p *pace, s state, err error, n int) (all []time.Duration) {
 func TestPace_IdleGrowsFromFiveMillisecondsToPollAndStartsOverAfterWork(t *testing.T) {
 	t.Parallel()
 	p := newPace(200 * time.Millisecond)
-	idles := waits(p, state{is: idle}, nil, 20)
+	idles := waits(p, state{is: StateIdle}, nil, 20)
 	require.Equal(t, 5*time.Millisecond, idles[0])
 	require.Equal(t, 200*time.Millisecond, idles[19])
 	require.IsNonDecreasing(t, idles)
-	require.Zero(t, p.next(state{is: worked}, nil))
-	require.Equal(t, 5*time.Millisecond, p.next(state{is: idle}, nil))
+	require.Zero(t, p.next(state{is: StateWorked}, nil))
+	require.Equal(t, 5*time.Millisecond, p.next(state{is: StateIdle}, nil))
 }
 
 func TestPace_ARecordBehindTheFenceIsNoticedAfterATenthOfItsWait(t *testing.T) {
 	t.Parallel()
 	p := newPace(200 * time.Millisecond)
 	var sum time.Duration
-	for _, wait := range waits(p, state{is: waiting}, nil, 60) {
+	for _, wait := range waits(p, state{is: StateWaiting}, nil, 60) {
 		require.LessOrEqual(t, wait, max(minPoll, sum/10+minPoll))
 		require.LessOrEqual(t, wait, 200*time.Millisecond)
 		sum += wait
 	}
-	waits(p, state{is: idle}, nil, 20)
-	require.Equal(t, minPoll, p.next(state{is: waiting}, nil), "what is seen after a lull is looked at soon again")
-	require.Equal(t, time.Millisecond, p.next(state{is: waiting, wait: time.Millisecond}, nil), "no longer than until it is due")
+	waits(p, state{is: StateIdle}, nil, 20)
+	require.Equal(t, minPoll, p.next(state{is: StateWaiting}, nil), "what is seen after a lull is looked at soon again")
+	require.Equal(t, time.Millisecond, p.next(state{is: StateWaiting, wait: time.Millisecond}, nil), "no longer than until it is due")
 }
 
 func TestPace_AWorkerThatStandsByTakesOverWithinOnePoll(t *testing.T) {
 	t.Parallel()
 	const poll = 200 * time.Millisecond
-	require.Equal(t, poll, newPace(poll).next(state{is: standby}, nil)+poll/patienceFraction)
+	require.Equal(t, poll, newPace(poll).next(state{is: StateStandby}, nil)+poll/patienceFraction)
 }
 
 func TestPace_ErrorsBackOffToFiveSecondsAndStartOverAfterAPassWithoutOne(t *testing.T) {
@@ -53,7 +53,7 @@ func TestPace_ErrorsBackOffToFiveSecondsAndStartOverAfterAPassWithoutOne(t *test
 	errs := waits(p, state{}, errors.New("connection refused"), 12)
 	require.InDelta(t, 100*time.Millisecond, errs[0], float64(20*time.Millisecond))
 	require.InDelta(t, 5*time.Second, errs[11], float64(time.Second))
-	require.Zero(t, p.next(state{is: worked}, nil))
+	require.Zero(t, p.next(state{is: StateWorked}, nil))
 	require.InDelta(t, 100*time.Millisecond, p.next(state{}, errors.New("again")), float64(20*time.Millisecond), "it starts over")
 }
 

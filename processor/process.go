@@ -7,18 +7,27 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
 // Process is the loop for one named cursor.
 type Process struct {
-	config Config
-	log    *slog.Logger
+	config  Config
+	log     *slog.Logger
+	tracing tracing
 
-	seen    bool     // the cursor's row stood at some time
-	waiting bool     // the last look found only records that may still be preceded
-	stuck   *stuck   // the record that failed last, while this worker retries it
-	owed    *advance // acknowledged by the sink, but not known to be durable
+	seen    bool         // the cursor's row stood at some time
+	waiting bool         // the last look found only records that may still be preceded
+	stuck   *stuck       // the record that failed last, while this worker retries it
+	owed    *advance     // acknowledged by the sink, but not known to be durable
+	epoch   cursor.Epoch // of the last lease; 0 before the first
+	doubt   doubt        // the records that may have been sent without an outcome
+
+	failures  int           // attempts in a row that failed, of any record: see Breaker
+	limiter   *rate.Limiter // nil: no limit
+	notBefore time.Time     // the limit lets no record go until then
 }
 
 // New returns the process that config describes. It touches nothing yet.
@@ -30,7 +39,12 @@ func New(config Config) (*Process, error) {
 	if _, ok := config.Source.(Ender); config.Start == End && !ok {
 		return nil, fmt.Errorf("process %q: its source cannot say where its end is: start at the beginning or at a position", config.Process)
 	}
-	return &Process{config: config, log: config.Logger.With("process", config.Process)}, nil
+	return &Process{
+		config:  config,
+		log:     config.Logger.With("process", config.Process),
+		tracing: newTracing(config),
+		limiter: config.Limit.limiter(),
+	}, nil
 }
 
 // Run delivers records until ctx ends: then it stops reading, lets the sink
@@ -56,31 +70,35 @@ func (p *Process) Drain(ctx context.Context) error {
 			return false, nil
 		case s.halt != nil:
 			return true, s.halt
-		case s.is == paused:
-			return true, cursor.ErrPaused
+		case s.is == StatePaused:
+			return true, fmt.Errorf("process %q: %w: `ordered-dispatcher resume %[1]s` sets it running", p.config.Process, cursor.ErrPaused)
 		default:
-			return s.is == idle, nil
+			return s.is == StateIdle, nil
 		}
 	})
 }
 
 // state is what one pass found, and how long it is worth waiting for another.
 type state struct {
-	is   condition
-	wait time.Duration // at most; 0 = as the condition says
+	is   State
+	wait time.Duration // at most; 0 = as State says
 	halt *HaltError
 }
 
-type condition int
+// State is what one round of a process found.
+type State string
 
+// The states.
 const (
-	worked  condition = iota // records were delivered
-	idle                     // there is nothing to deliver
-	waiting                  // there is, and it may still be preceded
-	standby                  // another worker is at it
-	failing                  // the next attempt is not due
-	paused
-	halted
+	StateWorked  State = "worked"  // records were delivered
+	StateIdle    State = "idle"    // there is nothing to deliver
+	StateWaiting State = "waiting" // there is, and it may still be preceded
+	StateStandby State = "standby" // another worker is at it
+	StateFailing State = "failing" // the next attempt is not due
+	StateLimited State = "limited" // the limit lets no record go yet
+	StatePaused  State = "paused"
+	StateHalted  State = "halted"
+	StateError   State = "error" // the database or the source failed
 )
 
 // loop makes pass after pass, waits between them, and stops when ctx ends or
@@ -96,6 +114,7 @@ func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error
 		if ctx.Err() != nil {
 			break
 		}
+		p.observePass(s, err)
 		report.pass(s, err)
 		if stop, err := done(s, err); stop {
 			return err
@@ -103,6 +122,20 @@ func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error
 		wait(ctx, pace.next(s, err))
 	}
 	return nil
+}
+
+// observePass tells what a round came to.
+func (p *Process) observePass(s state, err error) {
+	switch {
+	case errors.Is(err, cursor.ErrLeaseLost):
+		p.observe(Event{Kind: EventLeaseLost})
+	case err != nil:
+		p.observe(Event{Kind: EventDatabaseError})
+	}
+	if err != nil {
+		s.is = StateError
+	}
+	p.observe(Event{Kind: EventPass, State: s.is})
 }
 
 // wait returns after d, or when ctx ends.
@@ -125,39 +158,61 @@ func (p *Process) pass(ctx context.Context) (state, error) {
 	if s, ok := resting(row); ok {
 		return s, nil
 	}
+	if wait := time.Until(p.notBefore); wait > 0 {
+		return state{is: StateLimited, wait: wait}, nil
+	}
 	seen, err := p.peek(ctx, row)
 	if err != nil {
 		return state{}, err
 	}
 	if len(seen.Records) == 0 {
 		if p.waiting {
-			return state{is: waiting, wait: seen.Due}, nil
+			return state{is: StateWaiting, wait: seen.Due}, nil
 		}
-		return state{is: idle}, nil
+		return state{is: StateIdle}, nil
 	}
 	if active, err := p.othersTurn(ctx, row); active || err != nil {
-		return state{is: standby}, err
+		return state{is: StateStandby}, err
 	}
 	lease, err := p.config.Dispatch.acquire(ctx, p.config)
 	if err != nil {
 		return acquireState(err)
 	}
-	return state{is: worked}, p.work(ctx, lease, seen)
+	p.inherit(row, lease)
+	p.began(row, lease.Epoch())
+	err = p.work(ctx, lease, seen)
+	if errors.Is(err, cursor.ErrStoodAside) {
+		p.log.Info("stood aside for a session that waits for the cursor's row")
+		return state{is: StateStandby, wait: asideDelay}, nil
+	}
+	return state{is: StateWorked}, err
+}
+
+// began tells a take-over from an operator's retry, skip or seek: both begin an
+// epoch, but only the former changes the holder.
+func (p *Process) began(row cursor.Row, epoch cursor.Epoch) {
+	switch {
+	case epoch != row.Epoch:
+		p.observe(Event{Kind: EventTakeOver})
+	case epoch != p.epoch && p.epoch != 0:
+		p.log.Info("an operator decided: see `ordered-dispatcher history`", "epoch", epoch, "position", row.Position)
+	}
+	p.epoch = epoch
 }
 
 // resting is the state of a process that has nothing to do by its row alone.
 func resting(row cursor.Row) (state, bool) {
 	switch {
 	case row.State == cursor.Paused:
-		return state{is: paused}, true
+		return state{is: StatePaused}, true
 	case row.State == cursor.Halted:
 		halt := &HaltError{Process: row.Process}
 		if row.Failure != nil {
 			halt.Failure = *row.Failure
 		}
-		return state{is: halted, halt: halt}, true
+		return state{is: StateHalted, halt: halt}, true
 	case row.Failure != nil && row.Failure.Wait > 0:
-		return state{is: failing, wait: row.Failure.Wait}, true
+		return state{is: StateFailing, wait: row.Failure.Wait}, true
 	default:
 		return state{}, false
 	}
@@ -166,7 +221,7 @@ func resting(row cursor.Row) (state, bool) {
 // acquireState sorts the answers of Acquire that are routine from errors.
 func acquireState(err error) (state, error) {
 	if errors.Is(err, cursor.ErrHeld) || errors.Is(err, cursor.ErrPaused) || errors.Is(err, cursor.ErrHalted) {
-		return state{is: standby}, nil
+		return state{is: StateStandby}, nil
 	}
 	return state{}, err
 }

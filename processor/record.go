@@ -3,7 +3,7 @@ package processor
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -37,15 +37,30 @@ type Delivery struct {
 	Record
 	// Process is the name of the process that delivers.
 	Process string
-	// Sequence counts the records of the process, without holes, from 1. A
-	// record keeps its sequence over all attempts.
+	// Sequence counts the records of the process, from 1, without holes but for
+	// those of an operator's skip or seek. A record keeps its sequence over all
+	// attempts.
 	Sequence int64
-	// Epoch grows at every change of worker and never starts again. A receiver
+	// Epoch grows at every change of worker, and at an operator's retry, skip or
+	// seek, and never starts again. A receiver
 	// that has seen a larger one may refuse the delivery: its worker has been
 	// superseded.
 	Epoch cursor.Epoch
 	// Attempt counts from 1.
 	Attempt int
+	// Unknown says that the receiver may have the record already: an earlier call
+	// with it, by this or another worker, ended by time-out, or its worker ended or
+	// lost its lease before it could say how. It stays until the record is
+	// delivered, over all attempts, and it is no promise that there was such a call:
+	// after a change of worker it stands at the first Config.Checkpoint records
+	// (of a Batch, Config.Batch), whatever became of them. Never under InTx.
+	Unknown bool
+	// After is where the cursor stands before the record: the position of the record
+	// before it, whether that was delivered, skipped or put aside, or where a seek or
+	// the start put the cursor. A receiver whose last record stands elsewhere has
+	// missed some. It equals Position in the replay of a dead letter, which is out of
+	// turn and moves no cursor.
+	After cursor.Position
 }
 
 // DedupKey is the identity of the record for receivers: the same at every
@@ -54,9 +69,9 @@ type Delivery struct {
 // commits.
 func (d Delivery) DedupKey() string {
 	if d.CreatedAt.IsZero() {
-		return fmt.Sprintf("%s/%s", d.Table, d.ID)
+		return d.Table + "/" + d.ID
 	}
-	return fmt.Sprintf("%s/%s/%d", d.Table, d.ID, d.CreatedAt.UnixMicro())
+	return d.Table + "/" + d.ID + "/" + strconv.FormatInt(d.CreatedAt.UnixMicro(), 10)
 }
 
 // Page is what one read of a source found.
@@ -84,4 +99,11 @@ type Source interface {
 type Ender interface {
 	// End returns the position behind everything stamped so far.
 	End(ctx context.Context) (cursor.Position, error)
+}
+
+// Recycler is an optional ability of a Source: to use the room of a page again.
+type Recycler interface {
+	// Recycle takes back Page.Records of an earlier Read. The caller keeps nothing
+	// of the slice; what its records refer to may live on.
+	Recycle(records []Record)
 }

@@ -102,6 +102,18 @@ func (r *receiver) attempts() []string {
 	return calls
 }
 
+// attemptsOf are the deliveries of one record.
+func (r *receiver) attemptsOf(id string) (found []processor.Delivery) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range r.got {
+		if d.ID == id {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
 func (r *receiver) calls() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,7 +156,7 @@ func start(t testing.TB, p *processor.Process) (stop func() error) {
 }
 
 // patience bounds the wait for an event that must come.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
@@ -199,6 +211,12 @@ func (l *logbook) has(text string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Contains(l.text.String(), text)
+}
+
+func (l *logbook) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
 }
 
 func (l *logbook) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }

@@ -27,6 +27,7 @@ type advance struct {
 	epoch    cursor.Epoch
 	from, to cursor.Position
 	n        int64
+	created  time.Time // when the last record was
 }
 
 func (p *Process) newShift(run context.Context, lease *cursor.Lease) *shift {
@@ -49,20 +50,31 @@ func (p *Process) newShift(run context.Context, lease *cursor.Lease) *shift {
 // ending reports that no further record shall be handed over.
 func (s *shift) ending() bool { return s.run.Err() != nil }
 
-// call runs one sink call, under the lease, within Config.Timeout. A panic is a
-// failure of the record, not of the program.
-func (s *shift) call(deliver func(ctx context.Context) error) (err error) {
+// call runs one sink call, under the lease, within Config.Timeout.
+func (s *shift) call(ds []Delivery, deliver func(ctx context.Context) (int, error)) (int, error) {
 	if err := s.lease.Held(); err != nil {
-		return err
+		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(s.sink, s.config.Timeout)
 	defer cancel()
+	return s.attempt(ctx, ds, deliver)
+}
+
+// attempt hands records to the sink and returns how many of them, from the first
+// on, it acknowledged. A panic is a failure of the record, not of the program.
+func (s *shift) attempt(ctx context.Context, ds []Delivery, deliver func(ctx context.Context) (int, error)) (n int, err error) {
+	began := time.Now()
+	ctx, span := s.tracing.attempt(ctx, ds, s.config.Dispatch.batch)
 	defer func() {
 		if value := recover(); value != nil {
-			err = &panicError{value, debug.Stack()}
+			n, err = 0, newPanicError(value, debug.Stack(), ds)
 		}
+		class := s.classOf(err)
+		endSpan(span, class)
+		s.observe(Event{Kind: EventAttempt, Records: n, Class: class, Took: time.Since(began)})
 	}()
-	return deliver(ctx)
+	n, err = deliver(ctx)
+	return prefix(n, len(ds), err)
 }
 
 // txMargin is what a call in a transaction has beyond Config.Timeout: the
@@ -70,21 +82,24 @@ func (s *shift) call(deliver func(ctx context.Context) error) (err error) {
 // while the end of a context would close it.
 const txMargin = 5 * time.Second
 
-// callTx is call with the lease's transaction.
-func (s *shift) callTx(deliver func(ctx context.Context, tx pgx.Tx) error) (err error) {
+// callTx is call with the lease's transaction, for one record.
+func (s *shift) callTx(d []Delivery, deliver func(ctx context.Context, tx pgx.Tx) error) error {
+	return s.inLease(func(ctx context.Context, tx pgx.Tx) error {
+		_, err := s.attempt(ctx, d, func(ctx context.Context) (int, error) {
+			return one(deliver(ctx, tx))
+		})
+		return err
+	})
+}
+
+// inLease runs statements in the lease's transaction, within Config.Timeout.
+func (s *shift) inLease(f func(ctx context.Context, tx pgx.Tx) error) error {
 	if err := s.lease.Held(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(s.sink, s.config.Timeout+txMargin)
 	defer cancel()
-	return s.lease.WithTx(ctx, func(tx pgx.Tx) (err error) {
-		defer func() {
-			if value := recover(); value != nil {
-				err = &panicError{value, debug.Stack()}
-			}
-		}()
-		return deliver(ctx, tx)
-	})
+	return s.lease.WithTx(ctx, func(tx pgx.Tx) error { return f(ctx, tx) })
 }
 
 // work delivers what there is under a lease, which it gives back. The next
@@ -113,9 +128,17 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 		}
 		var page Page
 		page, err = ahead(err)
+		s.recycle(records)
 		records = page.Records
 	}
 	return s.outcome(err)
+}
+
+// recycle gives the room of a delivered page back to the source.
+func (s *shift) recycle(records []Record) {
+	if r, ok := s.config.Source.(Recycler); ok {
+		r.Recycle(records)
+	}
 }
 
 // outcome tells an end that was asked for from one that was not.
@@ -125,7 +148,7 @@ func (s *shift) outcome(err error) error {
 		return ErrGrace
 	case errors.Is(cause, cursor.ErrLeaseLost):
 		return cause
-	case errors.Is(err, errSetAside):
+	case errors.Is(err, errSetAside), errors.Is(err, errLimited):
 		return nil
 	default:
 		return err
@@ -135,8 +158,8 @@ func (s *shift) outcome(err error) error {
 // A read takes several batches while they go out fast: what a read costs before
 // its first row is shared by more of them.
 const (
-	readAheadTime    = 20 * time.Millisecond
-	readAheadBatches = 8
+	readAheadTime    = 40 * time.Millisecond
+	readAheadBatches = 16
 )
 
 // readLimit is how many records to read ahead when so many were delivered in that

@@ -12,6 +12,7 @@ import (
 type Sink interface {
 	// Deliver hands the record over. nil means the receiver has it for good. An
 	// error means the record will be handed over again, unless it is Permanent.
+	// Its text goes to the log, the cursor's row and the audit: see Record.Redact.
 	// It returns soon after ctx ends.
 	Deliver(ctx context.Context, d Delivery) error
 }
@@ -59,7 +60,7 @@ func JSON[T any](handle func(ctx context.Context, value T, d Delivery) error) Si
 	return SinkFunc(func(ctx context.Context, d Delivery) error {
 		var value T
 		if err := json.Unmarshal(d.Payload, &value); err != nil {
-			return Permanent(fmt.Errorf("decode payload as %T: %w", value, err))
+			return Permanent(fmt.Errorf("decode payload as %T: %w", value, d.redactError(err)))
 		}
 		return handle(ctx, value, d)
 	})

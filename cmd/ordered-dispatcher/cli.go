@@ -19,17 +19,27 @@ type cli struct {
 	LogLevel slog.Level       `help:"Least level to log: debug, info, warn or error." default:"info" placeholder:"LEVEL"`
 	Version  kong.VersionFlag `help:"Print the version."`
 
-	Run     runCommand     `cmd:"" help:"Run the processes of a file: any number of workers may run the same one, and one of them works."`
-	Migrate migrateCommand `cmd:"" help:"Make, show or remove the tables that hold the cursors."`
-	Check   checkCommand   `cmd:"" help:"Check a file alone, without a database."`
-	Doctor  doctorCommand  `cmd:"" help:"Check a file against its database: each finding with its cure. Exits with 1 if something is to refuse or to warn of."`
-	Status  statusCommand  `cmd:"" help:"Show how processes stand: state, position, lag, and what holds them back."`
-	Demo    demoCommand    `cmd:"" help:"Show the main job on a throw-away PostgreSQL: producers, two workers, a crash and a verdict."`
+	Run        runCommand        `cmd:"" help:"Run the processes of a file: any number of workers may run the same one, and one of them works."`
+	Migrate    migrateCommand    `cmd:"" help:"Make, show or remove the tables that hold the cursors."`
+	Check      checkCommand      `cmd:"" help:"Check a file alone, without a database."`
+	Doctor     doctorCommand     `cmd:"" help:"Check a file against its database: each finding with its cure. Exits with 1 if something is to refuse or to warn of."`
+	Grants     grantsCommand     `cmd:"" help:"Print the SQL that lets a role run the processes of a file, and nothing else."`
+	Status     statusCommand     `cmd:"" help:"Show how processes stand: state, position, lag, and what holds them back."`
+	Pause      pauseCommand      `cmd:"" help:"Stop a process at its next checkpoint. When this returns, nothing is being delivered."`
+	Resume     resumeCommand     `cmd:"" help:"Set a paused process running."`
+	Retry      retryCommand      `cmd:"" help:"Try the failing record again at once, with its attempts counted anew. Sets a halted process running."`
+	Skip       skipCommand       `cmd:"" help:"Pass over the failing record, that one alone, for good. Sets a halted process running."`
+	Seek       seekCommand       `cmd:"" help:"Move the cursor of a process, forward or back. Sets a halted process running. Needs -c."`
+	History    historyCommand    `cmd:"" help:"Show what was done to a process, when, by whom and why."`
+	DeadLetter deadLetterCommand `cmd:"" help:"List, show, replay or discard what the policy dead_letter put aside."`
+	Demo       demoCommand       `cmd:"" help:"Show the main job on a throw-away PostgreSQL: producers, two workers, a crash and a verdict."`
 }
 
 // AfterApply makes the logger that commands are given.
 func (c *cli) AfterApply(ctx *kong.Context, sys system) error {
-	ctx.Bind(daemon.NewLogger(sys.stderr, c.LogLevel))
+	logger := daemon.NewLogger(sys.stderr, c.LogLevel)
+	daemon.Adopt(logger)
+	ctx.Bind(logger)
 	return nil
 }
 

@@ -34,6 +34,10 @@ func TestExitCodes(t *testing.T) {
 		{"check without file", "", []string{"check"}, 2, "--config=FILE"},
 		{"check of a missing file", "", []string{"check", "-c", "/missing"}, 2, "name a file that exists"},
 		{"check of a bad file", "", []string{"check", "-c", badFile}, 2, `dispatcher.yaml:1:26: processes.a.source: the key "tabel" is not known`},
+		{"wrong type", "", []string{"run", "-c", file(t, "processes:\n  a: {source: {table: t}, sink: {stdout: {}}, batch: many}\n")}, 2, `dispatcher.yaml:2:54: processes.a.batch: "many" is no whole number: write one from 1 to 10000`},
+		{"process twice", "", []string{"run", "-c", file(t, "processes:\n  a: {source: {table: t}, sink: {stdout: {}}}\n  a: {source: {table: t}, sink: {stdout: {}}}\n")}, 2, `dispatcher.yaml:3:3: processes: the key "a" stands here a second time: keep one`},
+		{"missing variable", "", []string{"run", "-c", file(t, "database: ${NOPE}\n"+good)}, 2, "dispatcher.yaml:1:11: database: the environment has no variable NOPE: set it"},
+		{"impossible duration", "", []string{"run", "-c", file(t, "processes:\n  a: {source: {table: t}, sink: {stdout: {}}, poll: 10 parsecs}\n")}, 2, `dispatcher.yaml:2:53: processes.a.poll: "10 parsecs" is no duration: write a number with a unit`},
 		{"run of a bad file", "", []string{"run", "-c", badFile}, 2, `1 | processes: {a: {source: {tabel: ***}, sink: {stdout: {}}}}`},
 		{"run without database", "", []string{"run", "-c", goodFile}, 2, "set DATABASE_URL"},
 		{"run without grace", nowhere, []string{"run", "-c", goodFile, "--grace=0s"}, 2, "--grace"},
@@ -43,6 +47,8 @@ func TestExitCodes(t *testing.T) {
 		{"migrate, no database there", nowhere, []string{"migrate", "up"}, 1, "start the server, or correct host and port"},
 		{"status, no database there", nowhere, []string{"status"}, 1, "start the server, or correct host and port"},
 		{"status by file, no database there", "", []string{"status", "-c", named}, 1, "start the server, or correct host and port"},
+		{"grants without a role", nowhere, []string{"grants", "-c", goodFile}, 2, "--role=NAME"},
+		{"grants, no database there", nowhere, []string{"grants", "-c", goodFile, "--role=r"}, 1, "start the server, or correct host and port"},
 		{"doctor, no database there", nowhere, []string{"doctor", "-c", goodFile}, 1, "doctor found something"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -59,6 +65,7 @@ func TestCheck_ReadsStdin(t *testing.T) {
 	t.Parallel()
 	p := startWith(t, "", good, "check", "-c", "-")
 	require.Zero(t, p.wait())
+	require.Contains(t, p.stdout.String(), "-: nothing wrong in the file (processes: a)")
 	p = startWith(t, "", "nothing: here", "check", "-c", "-")
 	require.Equal(t, 2, p.wait())
 	require.Contains(t, p.stderr.String(), `stdin:1:1: the key "nothing" is not known`)
@@ -81,7 +88,16 @@ func TestMigrate(t *testing.T) {
 
 	path := file(t, "schema: od\n"+good)
 	require.Contains(t, run("up", "-c", path), "nothing to apply")
-	require.Contains(t, run("down", "--yes", "-c", path), "took back 00001_cursor.sql")
+	require.Contains(t, run("down", "--yes", "-c", path), "took back 00002_dead_letter.sql")
+}
+
+func TestGrants_MakeAScript(t *testing.T) {
+	t.Parallel()
+	address, _ := database(t, 1)
+	code, stdout, stderr := do(t, address, "grants", "-c", processes(t, map[string]string{"a": "stdout: {}"}), "--role=Some One")
+	require.Zero(t, code, stderr)
+	require.Regexp(t, `(?m)^GRANT SELECT ON "public"."bookings" TO "Some One"; -- a$`, stdout)
+	require.NotRegexp(t, `(?m)^[^G\n-]`, stdout, "commands and comments alone")
 }
 
 func TestStatus(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
 )
@@ -16,7 +17,7 @@ func (c *checkCommand) Run(sys system) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(sys.stdout, "%s: %d processes, nothing wrong in the file; doctor holds it against the database\n", c.Config, len(config.Processes))
+	fmt.Fprintf(sys.stdout, "%s: nothing wrong in the file (processes: %s); doctor holds it against the database\n", c.Config, strings.Join(config.Names(), ", "))
 	return nil
 }
 

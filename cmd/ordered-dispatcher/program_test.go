@@ -20,7 +20,10 @@ import (
 )
 
 // patience bounds every wait: a test that needs it fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
+
+// tick is how often an event that must come is looked for.
+const tick = 10 * time.Millisecond
 
 var binary string // built by TestMain
 

@@ -14,8 +14,9 @@ import (
 
 type runCommand struct {
 	file
-	Drain bool          `help:"End when all is delivered: 0 if every process is caught up, 3 if one is halted."`
-	Grace time.Duration `default:"20s" help:"How long deliveries in flight may go on after SIGTERM or SIGINT. A second signal ends the program at once."`
+	Drain  bool          `help:"End when all is delivered: 0 if every process is caught up, 3 if one is halted."`
+	Grace  time.Duration `default:"20s" help:"How long deliveries in flight may go on after SIGTERM or SIGINT. A second signal ends the program at once."`
+	Listen string        `placeholder:"ADDR" help:"Serve /metrics, /healthz and /readyz at host:port. :port is open to this machine alone."`
 }
 
 // Run is called by kong.
@@ -31,7 +32,7 @@ func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger) e
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 	return daemon.Run(ctx, daemon.RunConfig{
-		Config: config, Drain: c.Drain, Grace: c.Grace,
+		Config: config, Drain: c.Drain, Grace: c.Grace, Listen: c.Listen,
 		Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit,
 	})
 }

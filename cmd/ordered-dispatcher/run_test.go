@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -147,7 +148,7 @@ type receiver struct {
 
 func slow(t testing.TB) *receiver {
 	t.Helper()
-	r := &receiver{arrived: make(chan struct{}, 100), answer: make(chan struct{})}
+	r := &receiver{arrived: make(chan struct{}, 1000), answer: make(chan struct{})}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.requests.Add(1)
 		r.arrived <- struct{}{}
@@ -230,7 +231,7 @@ func TestRun_WaitsForADatabaseThatIsDown(t *testing.T) {
 func TestSIGTERM_EndsARunThatWaitsForItsDatabase(t *testing.T) {
 	t.Parallel()
 	p := start(t, nowhere, "run", "-c", processes(t, map[string]string{"a": "stdout: {}"}))
-	p.stderr.until(t, 1, "cannot work; trying again")
+	p.stderr.until(t, 1, "cannot work; trying again; `ordered-dispatcher doctor` names the cure")
 	p.stop()
 	require.NotContains(t, p.stderr.String(), "CANARY")
 }
@@ -252,9 +253,11 @@ func TestRun_AnotherWorkerTakesOver(t *testing.T) {
 		active, standby = standby, active
 	}
 	active.signal(syscall.SIGKILL)
+	killed := time.Now()
 	require.Equal(t, -1, active.wait())
 	insert(t, pool, 2)
 	standby.stdout.until(t, 2, `"process":"a"`)
+	require.Less(t, time.Since(killed), 5*time.Second, "the closed socket frees the lease, not the lease's time-out of 10 s")
 	standby.stop()
 	require.Equal(t, []string{"1", "2", "3"}, append(ids(t, active.stdout.String()), ids(t, standby.stdout.String())...))
 	require.Contains(t, standby.stdout.String(), `"epoch":"2"`)
@@ -309,4 +312,29 @@ func TestRun_SaysThatAnotherConfigurationRanBefore(t *testing.T) {
 	var events string
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT string_agg(detail::text, '') FROM public.cursor_event").Scan(&events))
 	require.NotContains(t, events, "CANARY")
+}
+
+// A receiver that sends more than it was asked for, and echoes the secret in it:
+// net/http has a word to say about that, to nobody in particular.
+func TestRun_LogsNothingThatAReceiverSendsUnasked(t *testing.T) {
+	t.Parallel()
+	address, _ := database(t, 3)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n\x1b[31m \"CANARY\" of the receiver")
+	}))
+	defer receiver.Close()
+	code, _, stderr := do(t, address, "run", "--drain", "-c", processes(t, map[string]string{"a": "webhook: {url: '" + receiver.URL + "'}"}))
+	require.Zero(t, code, stderr)
+	require.Contains(t, stderr, "Unsolicited response received on idle HTTP channel starting with …")
+	require.NotContains(t, stderr, "CANARY")
+	for line := range strings.Lines(stderr) {
+		require.True(t, json.Valid([]byte(line)), line)
+	}
 }

@@ -13,6 +13,8 @@ const (
 	allRecords   = 200_000
 	// lastRecords are those that a contestant with a commit or a request for each record is given.
 	lastRecords = 2_000
+	// manyRecords are those of a contestant that has many on their way at a time.
+	manyRecords = 20_000
 
 	payloadBytes  = 200
 	payloadDigits = payloadBytes - len(`{"note": ""}`)
@@ -20,11 +22,12 @@ const (
 
 // filled is a table of records.
 type filled struct {
-	name string
-	rows int
-	last int
-	// beforeLast is the position before the last records, end that behind them.
-	beforeLast, end cursor.Position
+	name       string
+	rows       int
+	last, many int
+	// beforeLast is the position before the last records, beforeMany that before
+	// many of them, end that behind them.
+	beforeLast, beforeMany, end cursor.Position
 }
 
 const createSQL = `/* bench.create */
@@ -56,7 +59,7 @@ SELECT ('{"note": "' || lpad(i::text, $2, '0') || '"}')::jsonb
 FROM generate_series(1, $1) i`
 
 // fill makes a table of so many rows. The positions around the last of them come from the source itself.
-func (b *bench) fill(ctx context.Context, name string, rows, last int) (*filled, error) {
+func (b *bench) fill(ctx context.Context, name string, rows, many, last int) (*filled, error) {
 	b.log.Info("filling a table", "table", name, "rows", rows)
 	if err := b.create(ctx, name); err != nil {
 		return nil, err
@@ -65,12 +68,14 @@ func (b *bench) fill(ctx context.Context, name string, rows, last int) (*filled,
 	if err != nil {
 		return nil, err
 	}
-	f := &filled{name: name, rows: rows, last: last}
-	if f.beforeLast, err = b.extend(ctx, s, name, rows-last); err != nil {
-		return nil, err
-	}
-	if f.end, err = b.extend(ctx, s, name, last); err != nil {
-		return nil, err
+	f := &filled{name: name, rows: rows, last: last, many: many}
+	for _, step := range []struct {
+		rows int
+		at   *cursor.Position
+	}{{rows - many, &f.beforeMany}, {many - last, &f.beforeLast}, {last, &f.end}} {
+		if *step.at, err = b.extend(ctx, s, name, step.rows); err != nil {
+			return nil, err
+		}
 	}
 	return f, b.settle(ctx, name)
 }
@@ -99,7 +104,7 @@ func (b *bench) settle(ctx context.Context, name string) error {
 func (b *bench) shared(ctx context.Context) (f *filled, err error) {
 	if b.records == nil {
 		rows := b.scaled(allRecords, 100)
-		b.records, err = b.fill(ctx, recordsTable, rows, min(b.scaled(lastRecords, 20), rows))
+		b.records, err = b.fill(ctx, recordsTable, rows, min(b.scaled(manyRecords, 50), rows), min(b.scaled(lastRecords, 20), rows))
 	}
 	return b.records, err
 }

@@ -51,7 +51,7 @@ type tail struct {
 }
 
 func (b *bench) tail(ctx context.Context, size int) (*tail, error) {
-	f, err := b.fill(ctx, fmt.Sprintf("tail_%d", size), b.scaled(size, 100), 1)
+	f, err := b.fill(ctx, fmt.Sprintf("tail_%d", size), b.scaled(size, 100), 1, 1)
 	if err != nil {
 		return nil, err
 	}

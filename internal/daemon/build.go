@@ -10,8 +10,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/stdout"
-	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -22,6 +20,27 @@ type dependencies struct {
 	stdout io.Writer
 	logger *slog.Logger // nil: nothing is logged
 	grace  time.Duration
+	// observe is told what happens; nil: nobody is.
+	observe func(processor.Event)
+	// closers are told of what is to be closed when the processes have ended; nil:
+	// nothing is delivered, so nothing is opened.
+	closers *closers
+}
+
+// closers are sinks that hold something until they are closed.
+type closers []io.Closer
+
+func (c *closers) add(closer io.Closer) {
+	if c != nil {
+		*c = append(*c, closer)
+	}
+}
+
+// close closes all. Nothing is lost by what fails: no call is under way.
+func (c *closers) close() {
+	for _, closer := range *c {
+		_ = closer.Close()
+	}
 }
 
 // build makes a process out of its configuration. Nothing is touched yet.
@@ -30,7 +49,7 @@ func (p Process) build(d dependencies) (*processor.Process, *table.Source, error
 	if err != nil {
 		return nil, nil, err
 	}
-	dispatch, timeout, err := p.dispatch(d)
+	dispatch, timeout, err := p.Sink.dispatch(d)
 	if err != nil {
 		return nil, nil, fmt.Errorf("process %q: %w", p.Name, err)
 	}
@@ -52,8 +71,12 @@ func (p Process) processorConfig(d dependencies) processor.Config {
 		Poll:          p.Poll,
 		Grace:         d.grace,
 		Retry:         p.Retry,
+		Limit:         p.Limit,
+		Breaker:       p.Breaker,
+		DeadLetter:    p.DeadLetter,
 		HaltOnTimeout: p.HaltOnTimeout,
 		Logger:        d.logger,
+		Observe:       d.observe,
 	}
 }
 
@@ -67,36 +90,4 @@ func (p Process) source(pool *pgxpool.Pool, logger *slog.Logger) (*table.Source,
 		return nil, fmt.Errorf("process %q: %w", p.Name, err)
 	}
 	return source, nil
-}
-
-// dispatch makes the sink, under the guarantee it can keep, and says how long
-// one call of it may take; 0 means the processor's default.
-func (p Process) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
-	switch p.Sink.Kind {
-	case SinkWebhook:
-		sink, err := webhook.New(p.Sink.Webhook)
-		return processor.Each(sink), callTimeout(p.Sink.Webhook.Timeout), err
-	case SinkStdout:
-		sink, err := stdout.New(stdout.Config{Writer: d.stdout})
-		return processor.Each(sink), 0, err
-	case SinkSQL:
-		sink, err := newSQL(p.Sink.SQL)
-		return processor.InTx(sink), 0, err
-	default:
-		return processor.Dispatch{}, 0, fmt.Errorf("the sink %q is not known", p.Sink.Kind)
-	}
-}
-
-const (
-	defaultWebhookTime = 10 * time.Second
-	callMargin         = 5 * time.Second
-)
-
-// callTimeout leaves a webhook the time to end by its own time-out, which says
-// more than that of the call: whether the receiver was reached.
-func callTimeout(webhook time.Duration) time.Duration {
-	if webhook == 0 {
-		webhook = defaultWebhookTime
-	}
-	return min(webhook+callMargin, maxWebhookTime)
 }

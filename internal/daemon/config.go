@@ -5,7 +5,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -34,25 +33,10 @@ type Process struct {
 	Checkpoint    int
 	Poll          time.Duration
 	Retry         processor.Retry
+	Limit         processor.Limit
+	Breaker       processor.Breaker
+	DeadLetter    bool
 	HaltOnTimeout bool
-}
-
-// SinkKind names a sink in the file.
-type SinkKind string
-
-// The sinks, as the keys below sink.
-const (
-	SinkWebhook SinkKind = "webhook"
-	SinkStdout  SinkKind = "stdout"
-	SinkSQL     SinkKind = "sql"
-)
-
-// Sink is where the records of a process go. Kind says which of the others
-// counts.
-type Sink struct {
-	Kind    SinkKind
-	Webhook webhook.Config
-	SQL     string // the statements
 }
 
 // Names returns the names of the processes in the order of the file.
@@ -67,18 +51,20 @@ func (c Config) Names() []string {
 // Bounds of what a file may say. The packages that take the values check them
 // too, but cannot say on which line they stand; TestBounds holds both equal.
 const (
-	defaultBatch   = 500
-	maxBatch       = 10_000
-	minPoll        = 5 * time.Millisecond
-	maxPoll        = time.Minute
-	minLatency     = time.Microsecond
-	maxLatency     = time.Minute
-	minRetryDelay  = time.Millisecond
-	maxRetryDelay  = 24 * time.Hour
-	maxAttempts    = 1_000_000_000
-	minWebhookTime = time.Millisecond
-	maxWebhookTime = time.Hour
-	maxNameBytes   = 63
+	defaultBatch  = 500
+	maxBatch      = 10_000
+	minPoll       = 5 * time.Millisecond
+	maxPoll       = time.Minute
+	minLatency    = time.Microsecond
+	maxLatency    = time.Minute
+	minRetryDelay = time.Millisecond
+	maxRetryDelay = 24 * time.Hour
+	maxAttempts   = 1_000_000_000
+	maxCooldown   = 24 * time.Hour
+	minCallTime   = time.Millisecond
+	maxCallTime   = time.Hour
+	maxNameBytes  = 63
+	maxWindow     = 10_000
 
 	// defaultJitter spreads the attempts of many processes that failed together.
 	defaultJitter = 20 // percent

@@ -2,13 +2,10 @@ package daemon
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -25,11 +22,10 @@ import (
 // turns: the position of one is no position of the other.
 type settings map[string]string
 
-// settings holds no secret: of a URL only scheme and host, of a statement only a
-// digest.
+// settings hold no secret.
 func (p Process) settings() settings {
 	c := p.Source
-	s := settings{"source.table": c.Table, "source.order": string(c.Order), "source.where": c.Where, "sink": string(p.Sink.Kind)}
+	s := settings{"source.table": c.Table, "source.order": string(c.Order), "source.where": c.Where, "sink": p.Sink.Kind()}
 	if c.Order == "" {
 		s["source.order"] = string(table.CreatedAt)
 	}
@@ -39,12 +35,8 @@ func (p Process) settings() settings {
 	} {
 		s["source.columns."+name] = column
 	}
-	if u, err := url.Parse(p.Sink.Webhook.URL); err == nil && u.Host != "" {
-		s["sink.webhook.url"] = u.Scheme + "://" + u.Host
-	}
-	if p.Sink.SQL != "" {
-		digest := sha256.Sum256([]byte(p.Sink.SQL))
-		s["sink.sql.statement"] = "sha256:" + hex.EncodeToString(digest[:6])
+	for name, value := range p.Sink.settings() {
+		s["sink."+p.Sink.Kind()+"."+name] = value
 	}
 	maps.DeleteFunc(s, func(_, value string) bool { return value == "" })
 	return s
@@ -139,17 +131,19 @@ func (c Config) schema() string {
 // announce notes the configuration of each process in the audit and warns of one
 // that is not what another worker ran with. The processes wait for its first
 // attempt, so that no short drain goes unnoticed, but for no second one: they run
-// without a note if need be, and report what ails the database themselves. It
-// then waits for the end, since its own would be that of all.
+// without a note if need be, and report what ails the database themselves; but a
+// right that is missing here may be one that they do not need. It then waits for
+// the end, since its own would be that of all.
 func (c *crew) announce() error {
-	left := c.announceAll(c.config.Processes)
+	left, err := c.announceAll(c.config.Processes)
+	if denied(err) {
+		c.log.Warn(grantsCure, "err", err)
+	}
 	close(c.announced)
 	backoff := retry.WithCappedDuration(maxAnnounceDelay, retry.NewExponential(firstAnnounceDelay))
 	_ = retry.Do(c.ctx, backoff, func(context.Context) error {
-		if left = c.announceAll(left); len(left) > 0 {
-			return retry.RetryableError(errors.New("not all are noted"))
-		}
-		return nil
+		left, err = c.announceAll(left)
+		return retry.RetryableError(err)
 	})
 	<-c.ctx.Done()
 	return nil
@@ -160,18 +154,18 @@ const (
 	maxAnnounceDelay   = 10 * time.Second
 )
 
-// announceAll returns the processes from the first one on that failed: the
-// others would fail by the same cause.
-func (c *crew) announceAll(processes []Process) []Process {
+// announceAll returns the processes from the first one on that failed, and why:
+// the others would fail by the same cause.
+func (c *crew) announceAll(processes []Process) ([]Process, error) {
 	for i, p := range processes {
 		last, err := c.config.noteConfigured(c.ctx, c.pool, p, c.store.Worker())
 		if err != nil {
-			return processes[i:]
+			return processes[i:], err
 		}
 		if last != nil {
 			c.log.Warn("another configuration than before: "+last.difference(p.settings())+"; "+otherConfigurationCure,
 				"process", p.Name, "worker", last.worker, "since", last.at)
 		}
 	}
-	return nil
+	return nil, nil
 }

@@ -21,9 +21,12 @@ type crew struct {
 	store     *cursor.Store
 	log       *slog.Logger
 	processes []*processor.Process
+	closers   closers  // of their sinks
+	monitor   *monitor // nil: nobody listens
 	draining  bool
 	announced chan struct{}  // closed after the first attempt to note the configuration
 	left      sync.WaitGroup // of processes that drain
+	working   sync.WaitGroup // processes that have not returned
 
 	mu   sync.Mutex
 	errs []error
@@ -31,14 +34,23 @@ type crew struct {
 
 func newCrew(ctx context.Context, c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*crew, error) {
 	crew := &crew{config: c.Config, pool: pool, store: store, log: c.Logger, draining: c.Drain, announced: make(chan struct{})}
+	with := dependencies{pool: pool, store: store, stdout: c.Stdout, logger: c.Logger, grace: c.Grace, closers: &crew.closers}
+	if c.Listen != "" {
+		crew.monitor = newMonitor(c, pool, store)
+		with.observe = crew.monitor.observe
+	}
 	for _, p := range c.Config.Processes {
-		process, _, err := p.build(dependencies{pool: pool, store: store, stdout: c.Stdout, logger: c.Logger, grace: c.Grace})
+		process, source, err := p.build(with)
+		if err == nil && crew.monitor != nil {
+			err = crew.monitor.watch(p, process, source)
+		}
 		if err != nil {
 			return nil, err
 		}
 		crew.processes = append(crew.processes, process)
 	}
 	crew.left.Add(len(crew.processes))
+	crew.working.Add(len(crew.processes))
 	crew.ctx, crew.stop = context.WithCancel(ctx)
 	return crew, nil
 }

@@ -26,7 +26,14 @@ const schema = "od"
 func database(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	pool := pgtest.Database(t)
-	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: pgtest.URL(t), Schema: schema})
+	migrate(t, pool, pgtest.URL(t))
+	return pool
+}
+
+// migrate makes the tables in any database.
+func migrate(t testing.TB, pool *pgxpool.Pool, address string) {
+	t.Helper()
+	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: address, Schema: schema})
 	require.NoError(t, err)
 	exec(t, pool, `
 		CREATE TABLE public.bookings (
@@ -35,7 +42,6 @@ func database(t testing.TB) *pgxpool.Pool {
 			customer text NOT NULL DEFAULT 'c'
 		);
 		CREATE UNIQUE INDEX ON public.bookings (created_at, id);`)
-	return pool
 }
 
 func exec(t testing.TB, pool *pgxpool.Pool, sql string, args ...any) {

@@ -10,12 +10,20 @@
 //     of it is noted in the audit of the cursor, so that two workers that differ
 //     are found out.
 //   - Status: how a process stands, how far behind it is, and who holds it back.
+//   - Monitor: metrics, /healthz and /readyz, for who listens at RunConfig.Listen.
+//   - Pulse: when something last happened in a process.
+//   - Look: one question to the database how the processes stand, for the monitor.
+//   - Count: one question how much stands behind a cursor. It may take long, and no
+//     look waits for it.
 //   - Finding: what the doctor found when it held the file against the database.
+//   - Grants: what the roles of workers and of operators need, as SQL.
 //
 // # Diagram
 //
-//	file ──► Parse ──► Config ──┬─► Run ──► crew ──► processor.Process, one each
+//	file ──► Parse ──► Config ──┬─► Run ──► crew ──┬► processor.Process, one each
+//	                            │                  └► monitor ◄── events, looks
 //	                            ├─► Doctor ──► findings with their cures
+//	                            ├─► Grants ──► SQL for the owner of the tables
 //	                            └─► StatusReader ──► statuses
 //
 // # Invariants
@@ -23,6 +31,8 @@
 //   - A configuration that passes Parse is refused by no package it is handed to.
 //   - No secret stands in an error, a log, a status or a finding.
 //   - A process that halts, and a database that is away, end nothing.
+//   - Who asks the monitor waits for no database: it answers what the last look
+//     found, and how old that is.
 //   - The first signal lets calls in flight finish; the second ends the program
 //     at once. Either way nothing is lost.
 //   - An error that an operator sees ends with the next step.

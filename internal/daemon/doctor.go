@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -15,53 +16,45 @@ import (
 )
 
 // Severity of a Finding.
-type Severity string
+type Severity = cursor.Severity
 
 // The severities, worst first.
 const (
-	// Refuse: the process cannot run.
-	Refuse Severity = "refuse"
-	// Warn: it runs, with a promise weakened or a limit near.
-	Warn Severity = "warn"
-	// Note: worth knowing; nothing is wrong.
-	Note Severity = "note"
+	Refuse = cursor.Refuse
+	Warn   = cursor.Warn
+	Note   = cursor.Note
 )
 
 // Finding is something that a file and a database do not agree about.
-type Finding struct {
-	// Process that has it; "" for all.
-	Process  string
-	Severity Severity
-	// Problem says what is wrong, in one sentence.
-	Problem string
-	// Cure is the SQL, the command or the change of the file that mends it.
-	Cure string
-}
+type Finding cursor.Finding
 
 // Doctor holds the file against the database and changes nothing. It returns
 // what it finds, the database's before each process's. The error is that of a
 // configuration that cannot be used.
 func Doctor(ctx context.Context, c Config) ([]Finding, error) {
+	return examine(ctx, c, checkTimeout)
+}
+
+// checkTimeout is for how long a check waits for its database.
+const checkTimeout = 15 * time.Second
+
+func examine(ctx context.Context, c Config, patience time.Duration) ([]Finding, error) {
 	pool, store, err := c.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer pool.Close()
-	d := &doctor{config: c, pool: pool, store: store}
+	d := &doctor{config: c, patience: patience, pool: pool, store: store}
 	if !d.connects(ctx) {
 		return d.findings, nil
 	}
-	for _, check := range []func(context.Context) error{d.server, d.tables, d.grants, d.connections} {
-		if err := check(ctx); err != nil {
-			d.failed("", err)
-		}
+	for _, check := range []func(context.Context) error{d.cursorTables, d.connections, d.pooler} {
+		d.check(ctx, "", check)
 	}
 	d.transport()
 	rows := d.cursors(ctx)
 	for _, p := range c.Processes {
-		if err := d.process(ctx, p, rows); err != nil {
-			d.failed(p.Name, err)
-		}
+		d.check(ctx, p.Name, func(ctx context.Context) error { return d.process(ctx, p, rows) })
 	}
 	return d.findings, nil
 }
@@ -69,6 +62,7 @@ func Doctor(ctx context.Context, c Config) ([]Finding, error) {
 // doctor collects findings.
 type doctor struct {
 	config    Config
+	patience  time.Duration // for one check
 	pool      *pgxpool.Pool
 	store     *cursor.Store
 	findings  []Finding
@@ -79,8 +73,25 @@ func (d *doctor) find(process string, severity Severity, cure, problem string, a
 	d.findings = append(d.findings, Finding{process, severity, fmt.Sprintf(problem, args...), cure})
 }
 
+// check makes a check, and reports whether it could be made.
+func (d *doctor) check(ctx context.Context, process string, check func(context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(ctx, d.patience)
+	defer cancel()
+	err := check(ctx)
+	if err != nil {
+		d.failed(process, err)
+	}
+	return err == nil
+}
+
 // failed is a check that could not be made.
 func (d *doctor) failed(process string, err error) {
+	var pgErr *pgconn.PgError
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &pgErr) && pgErr.Code == "55P03" {
+		d.find(process, Refuse, "end what they wait for: SELECT pid, pg_blocking_pids(pid), query FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0",
+			"a check did not end in time, and workers will wait as well: %v", err)
+		return
+	}
 	d.find(process, Refuse, "see the server's message, then run doctor again", "%v", err)
 }
 
@@ -105,6 +116,8 @@ func connectCure(err error) string {
 		return "correct user and password in the connection string, or let the user in (pg_hba.conf)"
 	case code == "3D000":
 		return "correct the database in the connection string, or create it"
+	case code == "42501":
+		return "let the role in, as the owner of the database: GRANT CONNECT ON DATABASE …, as `ordered-dispatcher grants` prints it"
 	case strings.HasPrefix(code, "53"):
 		return "free connections, or raise max_connections or the role's CONNECTION LIMIT"
 	default:

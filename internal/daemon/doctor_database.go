@@ -10,74 +10,21 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
 
-const oldestServer = 14
-
-const serverSQL = `/* doctor.server */
-SELECT
-	current_setting('server_version_num')::int / 10000,
-	pg_is_in_recovery(),
-	current_setting('transaction_read_only')::boolean,
-	(SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user),
-	current_user::text`
-
-// server checks that this is one to work on.
-func (d *doctor) server(ctx context.Context) error {
-	var major int
-	var standby, readOnly, super bool
-	var role string
-	if err := d.pool.QueryRow(ctx, serverSQL).Scan(&major, &standby, &readOnly, &super, &role); err != nil {
-		return fmt.Errorf("ask the server for its version: %w", err)
+// cursorTables has the store hold the database against what leases need, and looks
+// which migrations are applied.
+func (d *doctor) cursorTables(ctx context.Context) error {
+	found, err := d.store.Doctor(ctx, d.config.workerDuties()...)
+	for _, f := range found.Findings {
+		d.findings = append(d.findings, Finding(f))
 	}
-	switch {
-	case standby:
-		d.find("", Refuse, "connect to the primary, for example with several hosts and target_session_attrs=read-write",
-			"the server is a standby, where no cursor can be advanced")
-	case readOnly:
-		d.find("", Refuse, fmt.Sprintf("ALTER ROLE %s SET default_transaction_read_only = off", quoted(role)),
-			"the sessions of role %s are read-only, so no cursor can be advanced", role)
+	d.tableless = !found.Usable
+	if err != nil || !found.Present {
+		return err
 	}
-	if major < oldestServer {
-		d.find("", Refuse, fmt.Sprintf("upgrade the server to PostgreSQL %d or later", oldestServer), "the server is PostgreSQL %d, older than %d", major, oldestServer)
-	}
-	if super {
-		d.find("", Note, "use a role with no more than the grants it needs", "role %s is a superuser", role)
-	}
-	return nil
-}
-
-const schemaSQL = `/* doctor.schema */
-SELECT
-	(SELECT has_schema_privilege(oid, 'USAGE') FROM pg_catalog.pg_namespace WHERE nspname = $1),
-	current_user::text`
-
-const tablesSQL = `/* doctor.tables */
-SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL`
-
-// tables checks that the migrations are applied, and that the role may see it.
-func (d *doctor) tables(ctx context.Context) error {
-	d.tableless = true
-	var usable *bool // nil: there is no such schema
-	var role string
-	if err := d.pool.QueryRow(ctx, schemaSQL, d.config.schema()).Scan(&usable, &role); err != nil {
-		return fmt.Errorf("look for the schema of the cursor tables: %w", err)
-	}
-	if usable != nil && !*usable {
-		d.find("", Refuse, fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", quoted(d.config.schema()), quoted(role)),
-			"role %s may not use schema %q", role, d.config.schema())
-		return nil
-	}
-	var present bool
-	if err := d.pool.QueryRow(ctx, tablesSQL, d.name("cursor"), d.name("cursor_event")).Scan(&present); err != nil {
-		return fmt.Errorf("look for the cursor tables: %w", err)
-	}
-	if !present {
-		d.find("", Refuse, migrateUp, "the cursor tables are missing in schema %q", d.config.schema())
-		return nil
-	}
-	d.tableless = false
 	return d.migrated(ctx)
 }
 
@@ -114,28 +61,20 @@ func (d *doctor) migrated(ctx context.Context) error {
 	return nil
 }
 
-const grantsSQL = `/* doctor.grants */
-SELECT
-	current_user::text,
-	array(SELECT p FROM unnest(array['SELECT', 'INSERT', 'UPDATE']) p WHERE NOT has_table_privilege($1, p)),
-	array(SELECT p FROM unnest(array['SELECT', 'INSERT']) p WHERE NOT has_table_privilege($2, p))`
+const roleSQL = `/* doctor.role */ SELECT current_user::text`
 
-// grants checks what the role may do with the cursor tables.
-func (d *doctor) grants(ctx context.Context) error {
-	if d.tableless {
-		return nil
+// missing finds the privileges that the role does not have.
+func (d *doctor) missing(ctx context.Context, process string, needed []privilege.Privilege) error {
+	lacking, err := privilege.Missing(ctx, d.pool, needed)
+	if err != nil || len(lacking) == 0 {
+		return err
 	}
 	var role string
-	var missing [2][]string
-	err := d.pool.QueryRow(ctx, grantsSQL, d.name("cursor"), d.name("cursor_event")).Scan(&role, &missing[0], &missing[1])
-	if err != nil {
-		return fmt.Errorf("look up the grants on the cursor tables: %w", err)
+	if err := d.pool.QueryRow(ctx, roleSQL).Scan(&role); err != nil {
+		return fmt.Errorf("ask for the role: %w", err)
 	}
-	for i, name := range []string{"cursor", "cursor_event"} {
-		if rights := strings.Join(missing[i], ", "); rights != "" {
-			d.find("", Refuse, fmt.Sprintf("GRANT %s ON %s TO %s", rights, d.name(name), quoted(role)),
-				"role %s lacks %s on %s", role, rights, name)
-		}
+	for _, p := range lacking {
+		d.find(process, Refuse, privilege.Grant(role, p), "role %s lacks %s on %s", role, p, p.Name)
 	}
 	return nil
 }
@@ -178,13 +117,23 @@ func (d *doctor) connections(ctx context.Context) error {
 	return nil
 }
 
-// transport warns of a connection that may be in the clear over a network.
+// transport warns of a connection that may be in the clear over a network, and of
+// one that may end at any of several servers.
 func (d *doctor) transport() {
 	c := d.pool.Config().ConnConfig
+	if severalHosts(c) && c.ValidateConnect == nil {
+		d.find("", Warn, "set target_session_attrs=read-write in the connection string",
+			"the connection string names several hosts and takes whichever answers, a standby too, where no cursor can be advanced")
+	}
+	d.encrypted("", c)
+}
+
+// encrypted warns of a connection that may be in the clear over a network.
+func (d *doctor) encrypted(process string, c *pgx.ConnConfig) {
 	hosts := []*pgconn.FallbackConfig{{Host: c.Host, TLSConfig: c.TLSConfig}}
 	for _, h := range append(hosts, c.Fallbacks...) {
 		if h.TLSConfig == nil && !isLocal(h.Host) {
-			d.find("", Warn, "set sslmode=verify-full and sslrootcert in the connection string",
+			d.find(process, Warn, "set sslmode=verify-full and sslrootcert in the connection string",
 				"the connection to %s may be unencrypted, and whoever stands between could see and change the records", h.Host)
 			return
 		}
@@ -194,11 +143,6 @@ func (d *doctor) transport() {
 func isLocal(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || host == "localhost" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || ip != nil && ip.IsLoopback()
-}
-
-// name is a table of the schema, quoted.
-func (d *doctor) name(table string) string {
-	return pgx.Identifier{d.config.schema(), table}.Sanitize()
 }
 
 func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }

@@ -2,26 +2,39 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// cursors reads the rows and notes those that the file does not know.
-func (d *doctor) cursors(ctx context.Context) []cursor.Row {
+// cursors reads the rows, and finds what is wrong with them whatever their source.
+func (d *doctor) cursors(ctx context.Context) (rows []cursor.Row) {
 	if d.tableless {
 		return nil
 	}
-	rows, err := d.store.List(ctx)
-	if err != nil {
-		d.failed("", err)
+	d.tableless = !d.check(ctx, "", func(ctx context.Context) (err error) {
+		rows, err = d.store.List(ctx)
+		return err
+	})
+	if d.tableless {
 		return nil
 	}
+	d.strangers(rows)
+	d.check(ctx, "", d.lockers)
+	d.check(ctx, "", d.identity)
+	return rows
+}
+
+// strangers notes cursors that the file does not know.
+func (d *doctor) strangers(rows []cursor.Row) {
 	names := d.config.Names()
 	for _, row := range rows {
 		if !slices.Contains(names, row.Process) {
@@ -29,7 +42,72 @@ func (d *doctor) cursors(ctx context.Context) []cursor.Row {
 				"the cursor is in the database, and the file has no such process: it has %s", strings.Join(names, ", "))
 		}
 	}
-	return rows
+}
+
+// lockers finds transactions of others that hold the row of a process.
+func (d *doctor) lockers(ctx context.Context) error {
+	lockers, err := d.store.Lockers(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := d.now(ctx)
+	for _, l := range lockers {
+		if !l.Worker() && err == nil {
+			d.find(l.Process, heldFor(l.Since, now), l.Cure(), "its row is locked by %s, and no worker can deliver until that ends", l)
+		}
+	}
+	return err
+}
+
+const nowSQL = `/* doctor.now */ SELECT clock_timestamp()`
+
+// now is the database's time.
+func (d *doctor) now(ctx context.Context) (now time.Time, err error) {
+	return now, d.pool.QueryRow(ctx, nowSQL).Scan(&now)
+}
+
+// longHeld is for how long a transaction may hold delivery up before that is more
+// than a note.
+const longHeld = 10 * time.Second
+
+// heldFor is how bad a transaction since a time is. Of one of which that may not be
+// seen, nothing is claimed.
+func heldFor(since, now time.Time) Severity {
+	if since.IsZero() || now.Sub(since) < longHeld {
+		return Note
+	}
+	return Warn
+}
+
+// identitySQL finds cursors whose position was made in another cluster, or before
+// a standby was promoted. The timeline is taken from the name of the current WAL
+// file: the control file still says the old one after a promotion.
+const identitySQL = `/* doctor.identity */
+SELECT c.process_name, c.system_identifier::text, s.system_identifier::text, coalesce(c.timeline, 0), t.timeline
+FROM {schema}.cursor c
+CROSS JOIN pg_control_system() s
+CROSS JOIN (SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int AS timeline) t
+WHERE c.system_identifier <> s.system_identifier OR c.timeline <> t.timeline
+ORDER BY c.process_name
+LIMIT 10000`
+
+// identity finds positions that were brought here with a copy of the database.
+func (d *doctor) identity(ctx context.Context) error {
+	var process, stored, server string
+	var before, now int
+	rows, _ := d.pool.Query(ctx, d.config.sql(identitySQL))
+	_, err := pgx.ForEachRow(rows, []any{&process, &stored, &server, &before, &now}, func() error {
+		if stored != server {
+			d.find(process, Refuse, fmt.Sprintf("compare what receivers have with the table; a worker halts the process, "+
+				"and `ordered-dispatcher retry %s` lets it go on from where the cursor stands", process),
+				"the database is not the one its cursor belongs to (system identifier %s, now %s): it was restored or copied", stored, server)
+			return nil
+		}
+		d.find(process, Note, "", "a standby was promoted since its last change of worker (timeline %d, now %d): if it had not received everything, "+
+			"receivers have records that are gone, and ids come again", before, now)
+		return nil
+	})
+	return err
 }
 
 // process checks one process.
@@ -42,13 +120,10 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 	if err != nil {
 		return err
 	}
-	refused := false
-	for _, f := range findings {
-		d.find(p.Name, Severity(f.Severity), f.Cure, "%s", f.Problem)
-		refused = refused || f.Severity == table.Refuse
-	}
+	d.pass(p, findings)
+	refused := slices.ContainsFunc(findings, func(f table.Finding) bool { return f.Severity == table.Refuse })
 	if err := d.sink(ctx, p); err != nil {
-		d.find(p.Name, Refuse, "mend the sink's statement", "%v", err)
+		return err
 	}
 	if d.tableless || refused {
 		return nil
@@ -56,34 +131,79 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 	if err := d.position(ctx, p, source, rows); err != nil {
 		return err
 	}
+	if err := d.held(ctx, p, source); err != nil {
+		return err
+	}
 	return d.settings(ctx, p)
 }
 
-const createdSQL = `/* doctor.created */
-SELECT EXISTS (SELECT 1 FROM {schema}.cursor_event WHERE process_name = $1 AND action = 'create')`
+// pass passes on what a source found.
+func (d *doctor) pass(p Process, findings []table.Finding) {
+	for _, f := range findings {
+		d.find(p.Name, Severity(f.Severity), f.Cure, "%s", f.Problem)
+	}
+}
+
+// held finds the transactions that hold records back.
+func (d *doctor) held(ctx context.Context, p Process, source *table.Source) error {
+	writers, err := staying(ctx, source)
+	if err != nil || len(writers) == 0 {
+		return err
+	}
+	now, err := d.now(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range writers {
+		d.find(p.Name, heldFor(w.Since, now), endOf(w), "records of %s are held back by %s", p.Source.Table, describe(w))
+	}
+	return nil
+}
+
+// endOf is the SQL that ends a transaction.
+func endOf(w table.Writer) string {
+	if w.GID == "" {
+		return fmt.Sprintf("SELECT pg_terminate_backend(%d)", w.PID)
+	}
+	gid := "'" + strings.ReplaceAll(w.GID, "'", "''") + "'"
+	return fmt.Sprintf("ROLLBACK PREPARED %s; -- or COMMIT PREPARED %s, as its coordinator says", gid, gid)
+}
 
 // position checks that the source understands where the cursor stands, or will.
 func (d *doctor) position(ctx context.Context, p Process, source *table.Source, rows []cursor.Row) error {
 	at := p.Start
 	if i := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name }); i >= 0 {
 		at = rows[i].Position
-	} else if !p.StartGiven {
-		var created bool
-		if err := d.pool.QueryRow(ctx, d.config.sql(createdSQL), p.Name).Scan(&created); err != nil {
-			return err
-		}
-		if created {
-			d.find(p.Name, Refuse, "say where to start over with start: beginning, end or a position; or put the row back",
-				"its cursor was deleted, and a new one would deliver everything again")
-		}
+	} else if err := d.creation(ctx, p); err != nil {
+		return err
 	}
 	if at == processor.Beginning || at == processor.End {
+		at = ""
+	}
+	findings, err := source.InspectRows(ctx, at)
+	if processor.IsPermanent(err) {
+		d.find(p.Name, Refuse, "put the source or the start back to what it was, or name the process anew", "%v", err)
 		return nil
 	}
-	if _, err := source.Lag(ctx, at); processor.IsPermanent(err) {
-		d.find(p.Name, Refuse, "put the source or the start back to what it was, or name the process anew", "%v", err)
-	} else if err != nil {
+	d.pass(p, findings)
+	return err
+}
+
+const createdSQL = `/* doctor.created */
+SELECT EXISTS (SELECT 1 FROM {schema}.cursor_event WHERE process_name = $1 AND action = 'create')`
+
+// creation checks that a worker can make the cursor of a process.
+func (d *doctor) creation(ctx context.Context, p Process) error {
+	if err := d.missing(ctx, p.Name, d.store.Needs(cursor.DutyCreate)); err != nil || p.StartGiven {
 		return err
+	}
+	var created bool
+	if err := d.pool.QueryRow(ctx, d.config.sql(createdSQL), p.Name).Scan(&created); err != nil {
+		return err
+	}
+	if created {
+		d.find(p.Name, Refuse, "say where to start over with start: beginning, end or a position; or put the row back",
+			"its cursor was deleted, and a new one would deliver everything again")
 	}
 	return nil
 }

@@ -1,22 +1,43 @@
 package daemon
 
 import (
+	"context"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
+
+// DoctorWithin is Doctor with another patience for one check.
+func DoctorWithin(ctx context.Context, c Config, patience time.Duration) ([]Finding, error) {
+	return examine(ctx, c, patience)
+}
+
+// HeldFor is how bad a transaction that holds delivery up is.
+func HeldFor(since, now time.Time) Severity { return heldFor(since, now) }
+
+// MayTakeAnyHost reports whether the doctor warns that a connection may end at a
+// standby.
+func MayTakeAnyHost(t testing.TB, database string) bool {
+	t.Helper()
+	d := &doctor{pool: lazyPool(t, database)}
+	d.transport()
+	return slices.ContainsFunc(d.findings, func(f Finding) bool { return strings.Contains(f.Problem, "takes whichever answers") })
+}
 
 // MayBeInTheClear reports whether the doctor warns of a connection.
 func MayBeInTheClear(t testing.TB, database string) bool {
 	t.Helper()
 	d := &doctor{pool: lazyPool(t, database)}
 	d.transport()
-	return len(d.findings) > 0
+	return slices.ContainsFunc(d.findings, func(f Finding) bool { return strings.Contains(f.Problem, "unencrypted") })
 }
 
 // PoolConfig is what a connection string becomes.
@@ -44,7 +65,53 @@ func ProcessorConfig(p Process, grace time.Duration) processor.Config {
 // CallTimeout is how long a call of the process's sink may take.
 func CallTimeout(t testing.TB, p Process) time.Duration {
 	t.Helper()
-	_, timeout, err := p.dispatch(dependencies{stdout: io.Discard})
+	_, timeout, err := p.Sink.dispatch(dependencies{stdout: io.Discard})
 	require.NoError(t, err)
 	return timeout
 }
+
+// Build makes a process out of its configuration, as Run does.
+func Build(p Process) error {
+	store, err := cursor.NewStore(nil, cursor.Config{})
+	if err != nil {
+		return err
+	}
+	_, _, err = p.build(dependencies{store: store, stdout: io.Discard})
+	return err
+}
+
+// LookEvery has the monitor look more often.
+func (c RunConfig) LookEvery(d time.Duration) RunConfig {
+	c.lookInterval = d
+	return c
+}
+
+// SilentFor takes a process for wedged in which nothing happens for that long.
+func (c RunConfig) SilentFor(d time.Duration) RunConfig {
+	c.maxSilence = d
+	return c
+}
+
+// ListensOnLoopback reports whether an address is open to this machine alone.
+func ListensOnLoopback(t testing.TB, address string) bool {
+	t.Helper()
+	listener, err := listen(t.Context(), address)
+	require.NoError(t, err)
+	defer listener.Close()
+	return isLoopback(listener.Addr())
+}
+
+// Pulse is that of one process.
+type Pulse struct{ *pulse }
+
+// NewPulse is a pulse that begins now.
+func NewPulse(process string, bound time.Duration) Pulse { return Pulse{newPulse(process, bound)} }
+
+// Fault says that the process is wedged.
+func (p Pulse) Fault() error { return p.fault() }
+
+// Beat notes that something happened.
+func (p Pulse) Beat() { p.beat() }
+
+// End says that the process has nothing more to do.
+func (p Pulse) End() { p.over.Store(true) }

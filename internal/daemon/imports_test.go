@@ -19,15 +19,19 @@ const module = "github.com/ordered-dispatcher/ordered-dispatcher"
 // arrows are the packages of this module that each directory may import: those
 // that follow it here. A trailing slash stands for all directories below.
 var arrows = map[string][]string{
-	"internal/prepared": {},
-	"cursor":            {"internal/prepared"},
-	"processor":         {"cursor"},
-	"sources/":          {"cursor", "processor", "internal/prepared", "self"},
-	"sinks/":            {"cursor", "processor", "self"},
-	"outbox":            {},
-	"inbox":             {},
-	"migrations":        {},
-	"internal/pglocal":  {"self"},
+	"internal/prepared":  {},
+	"internal/privilege": {},
+	"cursor":             {"internal/prepared", "internal/privilege"},
+	"processor":          {"cursor"},
+	"sources/":           {"cursor", "processor", "internal/prepared", "internal/privilege", "self"},
+	"sinks/":             {"cursor", "processor", "internal/jsonline", "internal/privilege", "internal/route", "self"},
+	"internal/route":     {"cursor", "processor"},
+	"internal/jsonline":  {"cursor", "processor"},
+	"outbox":             {},
+	"inbox":              {},
+	"migrations":         {},
+	"internal/pglocal":   {"self"},
+	"internal/link":      {},
 }
 
 // TestImports holds the arrows of the architecture:
@@ -53,6 +57,9 @@ func TestImports_FindsArrowsThatPointTheOtherWay(t *testing.T) {
 		{"internal/daemon", module + "/internal/pgtest"},
 		{"internal/daemon", module + "/cmd/ordered-dispatcher"},
 		{"sources/table", "github.com/oklog/run"},
+		{"processor", "github.com/prometheus/client_golang/prometheus"},
+		{"cmd/ordered-dispatcher", "github.com/prometheus/client_golang/prometheus"},
+		{"internal/daemon", "go.opentelemetry.io/otel/sdk/trace"},
 		{"cursor", "github.com/stretchr/testify/require"},
 	} {
 		require.NotEmpty(t, fault(c[0], c[1]), c)
@@ -66,8 +73,12 @@ func fault(dir, path string) string {
 	switch {
 	case strings.Contains(path, "testify") || strings.HasPrefix(path, "pgregory.net/rapid"):
 		return dir + " is shipped and imports " + path
-	case wiring(path) && !below(dir, "cmd", "internal/daemon", "internal/demo", "internal/bench"):
+	case wiring(path) && !below(dir, "cmd", "internal/daemon", "internal/demo", "internal/bench", "internal/torture", "internal/mutants", "internal/services"):
 		return dir + " imports " + path + ": that is for the outside of the program"
+	case strings.HasPrefix(path, "github.com/prometheus/") && !below(dir, "internal/daemon"):
+		return dir + " imports " + path + ": only the daemon has metrics"
+	case strings.HasPrefix(path, "go.opentelemetry.io/otel/sdk"):
+		return dir + " imports " + path + ": whoever runs the library chooses it"
 	case ours && !arrow(dir, local):
 		return dir + " imports " + local + ": the arrow points the other way"
 	default:
@@ -83,11 +94,11 @@ func wiring(path string) bool {
 }
 
 func arrow(from, to string) bool {
-	if below(to, "cmd", "internal/pgtest") {
+	if below(to, "cmd", "internal/pgtest", "internal/brokertest") {
 		return false // nothing imports a command, and tests alone import theirs
 	}
 	if below(from, "internal/daemon") {
-		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/daemon")
+		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/privilege", "internal/daemon")
 	}
 	for origin, allowed := range arrows {
 		if below(from, strings.TrimSuffix(origin, "/")) {

@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"io"
+	"log"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -16,6 +18,23 @@ func NewLogger(w io.Writer, level slog.Level) *slog.Logger {
 		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly}))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: readable}))
+}
+
+// Adopt makes lines of the logger out of what libraries print by themselves:
+// net/http what a receiver sends without being asked. What they quote is left out:
+// it is somebody else's, and may hold a secret.
+func Adopt(logger *slog.Logger) {
+	log.SetFlags(0)
+	log.SetOutput(adopted{logger})
+}
+
+type adopted struct{ logger *slog.Logger }
+
+// Write takes one line of the standard logger.
+func (a adopted) Write(line []byte) (int, error) {
+	text := quotation.ReplaceAllString(strings.TrimRight(string(line), "\n"), "…")
+	a.logger.Warn("said by a library", "text", text)
+	return len(line), nil
 }
 
 // readable spells durations with their unit, not as nanoseconds.

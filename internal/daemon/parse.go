@@ -73,7 +73,7 @@ func parseDatabase(n yamlfile.Node) string {
 func parseSchema(n yamlfile.Node) string {
 	schema := n.Text()
 	if _, err := cursor.NewStore(nil, cursor.Config{Schema: schema}); err != nil {
-		n.Fault("%v", err)
+		n.Refuse(err)
 		return ""
 	}
 	return schema
@@ -97,7 +97,7 @@ func parseProcess(n yamlfile.Node, name, schema string) Process {
 	if err := checkName(name); err != nil {
 		n.Fault("%v", err)
 	}
-	m := n.Mapping("source", "sink", "start", "batch", "checkpoint", "poll", "retry", "on_poison", "on_timeout")
+	m := n.Mapping("source", "sink", "start", "batch", "checkpoint", "poll", "retry", "limit", "breaker", "on_poison", "on_timeout")
 	if n, ok := m.Need("source", "source: {table: bookings}"); ok {
 		p.Source = parseSource(n)
 	}
@@ -109,8 +109,13 @@ func parseProcess(n yamlfile.Node, name, schema string) Process {
 	m.Read("checkpoint", func(n yamlfile.Node) { p.Checkpoint = parseCheckpoint(n, p.Batch) })
 	m.Read("poll", func(n yamlfile.Node) { p.Poll = n.Duration(minPoll, maxPoll) })
 	m.Read("retry", func(n yamlfile.Node) { p.Retry = parseRetry(n) })
-	m.Read("on_poison", parseOnPoison)
+	m.Read("limit", func(n yamlfile.Node) { p.Limit = parseLimit(n) })
+	m.Read("breaker", func(n yamlfile.Node) { p.Breaker = parseBreaker(n) })
+	m.Read("on_poison", func(n yamlfile.Node) { p.DeadLetter = n.OneOf("halt", "dead_letter") == "dead_letter" })
 	m.Read("on_timeout", func(n yamlfile.Node) { p.HaltOnTimeout = n.OneOf("retry", "halt") == "halt" })
+	if p.Sink != nil && p.Sink.window() > max(p.Checkpoint, 1) {
+		n.Fault("a window of %d needs a checkpoint of at least as many: so many records may be sent again after a fault", p.Sink.window())
+	}
 	if n.Sound() {
 		checkProcess(n, p, schema)
 	}
@@ -139,7 +144,7 @@ func checkProcess(n yamlfile.Node, p Process, schema string) {
 		return // reported at the schema
 	}
 	if _, _, err := p.build(dependencies{store: store, stdout: io.Discard}); err != nil {
-		n.Fault("%v", err)
+		n.Refuse(err)
 	}
 }
 
@@ -156,7 +161,7 @@ func parseSource(n yamlfile.Node) (c table.Config) {
 	m.Read("latency", func(n yamlfile.Node) { c.Latency = n.Duration(minLatency, maxLatency) })
 	if n.Sound() {
 		if _, err := table.New(nil, c); err != nil {
-			n.Fault("%v", err)
+			n.Refuse(err)
 		}
 	}
 	return c
@@ -205,8 +210,16 @@ func parseRetry(n yamlfile.Node) processor.Retry {
 	return r
 }
 
-func parseOnPoison(n yamlfile.Node) {
-	if n.OneOf("halt", "dead_letter") == "dead_letter" {
-		n.Fault("dead_letter is not in this version: write halt, and let an operator decide on each record")
+func parseLimit(n yamlfile.Node) processor.Limit {
+	records, unit := n.Rate()
+	return processor.Limit{Records: records, Per: unit}
+}
+
+func parseBreaker(n yamlfile.Node) (b processor.Breaker) {
+	m := n.Mapping("failures", "cooldown")
+	if n, ok := m.Need("failures", "failures: 10"); ok {
+		b.Failures = n.Int(1, maxAttempts)
 	}
+	m.Read("cooldown", func(n yamlfile.Node) { b.Cooldown = n.Duration(minRetryDelay, maxCooldown) })
+	return b
 }

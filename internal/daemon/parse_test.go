@@ -69,7 +69,7 @@ func TestParse_TheContract(t *testing.T) {
 				Where:   "status = 'confirmed'",
 				Latency: 5 * time.Millisecond,
 			},
-			Sink: daemon.Sink{Kind: daemon.SinkWebhook, Webhook: webhook.Config{
+			Sink: daemon.WebhookSink{Config: webhook.Config{
 				URL: "https://sms.example/send", Timeout: 10 * time.Second, Secret: secrets["SMS_SECRET"],
 			}},
 			StartGiven: true,
@@ -88,7 +88,7 @@ func TestParse_ShortestFile(t *testing.T) {
 	require.Empty(t, config.Database)
 	require.Equal(t, []string{"b", "a"}, config.Names(), "the order of the file")
 	require.Equal(t, daemon.Process{
-		Name: "b", Source: table.Config{Table: "t"}, Sink: daemon.Sink{Kind: daemon.SinkStdout}, Retry: processor.Retry{Jitter: 20},
+		Name: "b", Source: table.Config{Table: "t"}, Sink: daemon.StdoutSink{}, Retry: processor.Retry{Jitter: 20},
 	}, config.Processes[0])
 }
 
@@ -127,14 +127,17 @@ func TestParse_BadInput(t *testing.T) {
 		{process("poll: 4ms"), `5:11: processes.a.poll: "4ms" is out of bounds: write a duration from 5ms to 1m0s`},
 		{process("retry: {initial: 5s, max: 1s}"), `5:31: processes.a.retry.max: "1s" is out of bounds: write a duration from 5s to 24h0m0s`},
 		{process("retry: {jitter: 20}"), `5:21: processes.a.retry.jitter: "20" is no percentage: write a whole number from 0% to 100%, as 20%`},
-		{process("on_poison: dead_letter"), "5:5: processes.a.on_poison: dead_letter is not in this version: write halt, and let an operator decide on each record"},
+		{process("limit: 50"), `5:12: processes.a.limit: "50" is no rate: write a whole number from 1 to 1000000, and a unit: 50/s, 100/m or 1000/h`},
+		{process("limit: 0/s"), `5:12: processes.a.limit: "0/s" is no rate`},
+		{process("breaker: {cooldown: 5s}"), `5:5: processes.a.breaker: the key "failures" is missing: add it, as in failures: 10`},
+		{process("breaker: {failures: 3}", "retry: {attempts: 3}"), `2:3: processes.a: process "a": breaker.failures 3 must be above retry.attempts 3`},
 		{process("on_poison: ignore"), `5:16: processes.a.on_poison: "ignore" is not known here: write halt or dead_letter`},
 		{process("on_timeout: skip"), `5:17: processes.a.on_timeout: "skip" is not known here: write retry or halt`},
 		{process("start: ''"), "5:5: processes.a.start: say where: beginning, end, or a position"},
 		{process() + "  a: {source: {table: t}, sink: {stdout: {}}}", `6:3: processes: the key "a" stands here a second time: keep one`},
 		{"processes: {a: {sink: {stdout: {}}}}", `1:13: processes.a: the key "source" is missing: add it, as in source: {table: bookings}`},
 		{"processes: {a: {source: {table: t}}}", `1:13: processes.a: the key "sink" is missing: add it, as in sink: {webhook: {url: "https://…"}}`},
-		{"processes: {a: {source: {table: t}, sink: {}}}", "1:37: processes.a.sink: there is no sink: write webhook, stdout or sql"},
+		{"processes: {a: {source: {table: t}, sink: {}}}", "1:37: processes.a.sink: there is no sink: write webhook, "},
 		{"processes: {a: {source: {table: t}, sink: {stdout: {}, sql: {statement: x}}}}", "1:37: processes.a.sink: there are several sinks (stdout, sql): keep one"},
 		{"processes: {a: {source: {table: t}, sink: {stdout: {path: x}}}}", `1:53: processes.a.sink.stdout: the key "path" is not known: there are no keys here, write {}`},
 		{"processes: {a: {source: {table: a.b.c}, sink: {stdout: {}}}}", "1:17: processes.a.source: source: table: name a.b.c has more than a schema and a name"},
@@ -176,6 +179,36 @@ func TestParse_ShowsNoSecret(t *testing.T) {
 	require.NotContains(t, strings.ReplaceAll(err.Error(), "CANARY5", ""), "CANARY")
 }
 
+// What a package says about a value may quote it: not if it came by a reference.
+func TestParse_ShowsNotWhatAReferenceStandsFor(t *testing.T) {
+	t.Parallel()
+	env := environment(map[string]string{"V": "a b; SELECT @CANARY"})
+	for _, text := range []string{
+		"processes: {a: {source: {table: '${V}'}, sink: {stdout: {}}}}",
+		"processes: {a: {source: {table: t, columns: {key: 'x ${V}'}}, sink: {stdout: {}}}}",
+		"processes: {a: {source: {table: t}, sink: {sql: {statement: 'SELECT ${V}'}}}}",
+		"schema: '" + strings.Repeat("x", 60) + "${V}'\nprocesses: {a: {source: {table: t}, sink: {stdout: {}}}}",
+	} {
+		_, err := daemon.Parse("f.yaml", []byte(text), env)
+		require.ErrorContains(t, err, "refused with what its references stand for, which is not shown here: write that out in their place to see why")
+		require.NotContains(t, err.Error(), "CANARY", text)
+	}
+}
+
+// A password with special characters falls to pieces, and the driver names one.
+func TestParse_ShowsNoPieceOfAConnectionString(t *testing.T) {
+	t.Parallel()
+	for _, database := range []string{
+		"host=h user=u password=two CANARY", "host=h password='two CANARY", "postgres://u@h/d?password=x&CANARY", "postgres://h/d?pool_max_conns=CANARY",
+		"postgres://h/d?service=CANARY", "postgres://h/d?sslmode=verify-full&sslrootcert=%2FCANARY", "host=h sslcertmode=CANARY", "postgres://h/d?%0CANARY",
+	} {
+		env := environment(map[string]string{"DATABASE_URL": database})
+		_, err := daemon.Parse("f.yaml", []byte("database: ${DATABASE_URL}\n"+process()), env)
+		require.ErrorContains(t, err, "f.yaml:1:1: database: the connection string cannot be read", database)
+		require.NotContains(t, err.Error(), "CANARY", database)
+	}
+}
+
 // Whatever becomes of a file on its way, no error shows a secret in it, and none
 // is without a place.
 func TestParse_ShowsNoSecretOfABrokenFile(t *testing.T) {
@@ -209,6 +242,7 @@ func TestBounds(t *testing.T) {
 	for _, line := range []string{
 		"batch: 10000", "batch: 1", "batch: 500", "checkpoint: 500", "poll: 5ms", "poll: 1m",
 		"retry: {initial: 1ms}", "retry: {initial: 24h}", "retry: {max: 24h}", "retry: {jitter: 0%}", "retry: {jitter: 100%}", "retry: {attempts: 1000000000}",
+		"limit: 1/h", "limit: 1000000/s", "breaker: {failures: 1}", "breaker: {failures: 1000000000, cooldown: 24h}", "on_poison: dead_letter",
 	} {
 		_, err := parse(process(line))
 		require.NoError(t, err, line)
@@ -232,6 +266,8 @@ func TestBounds(t *testing.T) {
 		"initial":    func(c *processor.Config) { c.Retry.Initial = time.Millisecond - 1 },
 		"max":        func(c *processor.Config) { c.Retry.Max = 24*time.Hour + 1 },
 		"jitter":     func(c *processor.Config) { c.Retry.Jitter = 101 },
+		"limit":      func(c *processor.Config) { c.Limit = processor.Limit{Records: 1, Per: time.Hour + 1} },
+		"cooldown":   func(c *processor.Config) { c.Breaker = processor.Breaker{Failures: 1, Cooldown: 24*time.Hour + 1} },
 	} {
 		c := base
 		change(&c)

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,16 +73,37 @@ func severalHosts(c *pgx.ConnConfig) bool {
 	return false
 }
 
-// unreadable explains a connection string that cannot be read. Of one that is no
-// URL nothing is repeated: its pieces may be those of a password with special
-// characters. Otherwise what is wrong is a setting.
+// unreadable explains a connection string that cannot be read. What the driver
+// says of it is shown only if that repeats nothing of the string: its pieces may
+// be those of a password with special characters.
 func unreadable(database string, err error) error {
 	const howTo = "write it as postgres://user:password@host:5432/database, and percent-encode what is special in the password"
 	cause := errors.Unwrap(err)
 	if _, urlErr := url.Parse(database); urlErr != nil || cause == nil {
 		return errors.New("the connection string cannot be read: " + howTo)
 	}
-	return fmt.Errorf("the connection string cannot be read (%w): %s", cause, howTo)
+	text := quotation.ReplaceAllString(cause.Error(), "…")
+	if repeats(text, database) {
+		return errors.New("the connection string cannot be read: " + howTo)
+	}
+	return fmt.Errorf("the connection string cannot be read (%s): %s", text, howTo)
+}
+
+// quotation is what the driver, and other libraries, put between quotes.
+var quotation = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
+
+var word = regexp.MustCompile(`[\pL\pN_]+`)
+
+// repeats reports whether a text has a word of a connection string, other than
+// the name of the setting that is got wrong most.
+func repeats(text, database string) bool {
+	decoded, err := url.QueryUnescape(database)
+	if err != nil {
+		decoded = database
+	}
+	return slices.ContainsFunc(word.FindAllString(text, -1), func(word string) bool {
+		return word != "sslmode" && (strings.Contains(database, word) || strings.Contains(decoded, word))
+	})
 }
 
 // openPool returns a pool that connects when it is first needed, so a database

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"time"
 
@@ -23,6 +24,11 @@ type RunConfig struct {
 	Drain bool
 	// Grace is how long calls in flight may go on after the first signal.
 	Grace time.Duration
+	// Listen is the address of metrics and health, as host:port; :port is open to
+	// this machine alone. "": nobody listens.
+	Listen       string
+	lookInterval time.Duration // of the monitor; 0 = lookInterval. Tests look more often
+	maxSilence   time.Duration // of a process that lives; 0 = its own. Tests wait for less
 	// Stdout belongs to the stdout sink. Required.
 	Stdout io.Writer
 	// Logger is required.
@@ -37,6 +43,14 @@ type RunConfig struct {
 // are caught up. A database that is away does not end it, nor does a process
 // that halts. The error joins those of all processes: see ExitCode.
 func Run(ctx context.Context, c RunConfig) error {
+	var listener net.Listener
+	if c.Listen != "" {
+		var err error
+		if listener, err = listen(ctx, c.Listen); err != nil {
+			return err
+		}
+		defer listener.Close()
+	}
 	pool, store, err := c.Config.open(ctx)
 	if err != nil {
 		return err
@@ -51,7 +65,7 @@ func Run(ctx context.Context, c RunConfig) error {
 		c.Logger.Warn("the connection string allows fewer connections than the processes need, so they will wait for each other: remove pool_max_conns, or raise it",
 			"allowed", pool.Config().MaxConns, "needed", need)
 	}
-	return crew.run(newSignals(c))
+	return crew.run(newSignals(c), listener)
 }
 
 // open makes what all processes share. It connects to nothing yet.
@@ -74,20 +88,29 @@ func (c Config) open(ctx context.Context) (*pgxpool.Pool, *cursor.Store, error) 
 
 // run is the group of all that goes on at once: whatever returns first ends the
 // others.
-func (c *crew) run(signals *signals) error {
+func (c *crew) run(signals *signals, listener net.Listener) error {
 	defer signals.forget()
 	var group run.Group
-	for _, process := range c.processes {
-		group.Add(func() error { return c.work(process) }, func(error) { c.stop() })
+	for i, process := range c.processes {
+		name := c.config.Processes[i].Name
+		group.Add(func() error { return c.work(name, process) }, func(error) { c.stop() })
 	}
 	group.Add(func() error { return c.announce() }, func(error) { c.stop() })
+	if c.monitor != nil {
+		group.Add(func() error { return c.look() }, func(error) { c.stop() })
+		group.Add(func() error { return c.count() }, func(error) { c.stop() })
+		server := c.server(listener.Addr())
+		group.Add(func() error { return c.serve(server, listener) }, func(error) { c.stopServing(server) })
+	}
 	group.Add(signals.wait, func(error) { signals.stop() })
 	_ = group.Run() // the first error is among those that the crew keeps
+	c.closers.close()
 	return c.err()
 }
 
 // work runs one process. A drained process waits for the others.
-func (c *crew) work(process *processor.Process) error {
+func (c *crew) work(name string, process *processor.Process) error {
+	defer c.working.Done()
 	<-c.announced
 	if !c.draining {
 		return c.keep(process.Run(c.ctx))
@@ -97,6 +120,7 @@ func (c *crew) work(process *processor.Process) error {
 		err = ErrInterrupted
 	}
 	err = c.keep(err)
+	c.monitor.ended(name)
 	c.left.Done()
 	c.left.Wait()
 	return err

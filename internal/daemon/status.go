@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -20,8 +21,14 @@ type Status struct {
 	Lag *Lag
 	// Holding are the transactions that hold records back, oldest first.
 	Holding []table.Writer
+	// Hold is what holds delivery up; nil if nothing does, as far as is known.
+	Hold *Hold
 	// Problem says why something of this is not known; "" if all is.
 	Problem string
+
+	lockers  []cursor.Locker // of its row
+	paused   *cursor.Event   // the last pause; nil if it is not known
+	deserted bool            // records wait, and nobody is there
 }
 
 // Lag is what was committed and is not delivered yet.
@@ -80,12 +87,74 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, err
 	}
+	lockers, err := r.store.Lockers(ctx)
+	if err != nil {
+		return nil, Reachable(err)
+	}
 	for i := range all {
-		if at := slices.IndexFunc(processes, func(p Process) bool { return p.Name == all[i].Process }); at >= 0 {
-			all[i].measure(ctx, r.sources[all[i].Process], processes[at])
+		r.explain(ctx, &all[i], lockers)
+		if p, ok := r.process(all[i].Process); ok {
+			all[i].measure(ctx, r.sources[p.Name], p)
 		}
 	}
+	if err := r.lookAgain(ctx, all); err != nil {
+		return nil, Reachable(err)
+	}
+	for i := range all {
+		all[i].Hold = all[i].hold()
+	}
 	return all, nil
+}
+
+// process is a configured one.
+func (r *StatusReader) process(name string) (Process, bool) {
+	processes := r.config.Config.Processes
+	at := slices.IndexFunc(processes, func(p Process) bool { return p.Name == name })
+	if at < 0 {
+		return Process{}, false
+	}
+	return processes[at], true
+}
+
+// lookAgain keeps what is still there after a while. It waits once for all
+// processes: there may be many behind one transaction.
+func (r *StatusReader) lookAgain(ctx context.Context, all []Status) error {
+	var wait time.Duration
+	for _, s := range all {
+		wait = max(wait, r.doubt(s))
+	}
+	if wait == 0 {
+		return nil
+	}
+	pause(ctx, wait)
+	for i := range all {
+		s := &all[i]
+		if len(s.Holding) > 0 {
+			s.stay(ctx, r.sources[s.Process])
+		}
+		if r.doubt(*s) > 0 && len(s.Holding) == 0 {
+			if err := r.desert(ctx, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// doubt is after how long a second look tells what one cannot: whether writers
+// stay, and whether a process has records to deliver and nobody there. 0 = none.
+func (r *StatusReader) doubt(s Status) time.Duration {
+	p, known := r.process(s.Process)
+	switch {
+	case !known:
+		return 0
+	case s.due() && p.Limit == (processor.Limit{}):
+		return stays + min(p.Poll, maxDueWait)
+	case len(s.Holding) > 0 || s.overdue(p):
+		return stays
+	default:
+		return 0
+	}
 }
 
 // statuses returns one for each process, or, without processes, for each row.
@@ -137,38 +206,46 @@ func (s *Status) measure(ctx context.Context, source *table.Source, p Process) {
 		return
 	}
 	s.Lag = &Lag{Records: lag.Records}
-	if p.Source.Order != table.ID || p.Source.Columns.CreatedAt != "" {
+	if p.aged() {
 		s.Lag.Age = &lag.Age
 	}
 	if lag.Records == 0 {
 		return
 	}
-	if s.Holding, err = staying(ctx, source); err != nil {
+	if s.Holding, err = source.Writers(ctx); err != nil {
 		s.Problem = err.Error()
 	}
 }
 
-// staying returns the writers that are there at two looks. Their time of
-// beginning tells a long transaction from the next short one of its session.
-func staying(ctx context.Context, source *table.Source) ([]table.Writer, error) {
-	first, err := source.Writers(ctx)
-	if err != nil || len(first) == 0 {
-		return nil, err
-	}
-	timer := time.NewTimer(stays)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	second, err := source.Writers(ctx)
+// stay forgets the writers that are no longer there.
+func (s *Status) stay(ctx context.Context, source *table.Source) {
+	now, err := source.Writers(ctx)
 	if err != nil {
+		s.Problem = err.Error()
+	}
+	s.Holding = stayed(s.Holding, now)
+}
+
+// aged reports whether the records have a time of creation.
+func (p Process) aged() bool { return p.Source.Order != table.ID || p.Source.Columns.CreatedAt != "" }
+
+// staying returns the writers that are there at two looks.
+func staying(ctx context.Context, source *table.Source) ([]table.Writer, error) {
+	before, err := source.Writers(ctx)
+	if err != nil || len(before) == 0 {
 		return nil, err
 	}
-	return slices.DeleteFunc(second, func(w table.Writer) bool {
-		return !slices.ContainsFunc(first, func(before table.Writer) bool {
-			return before.PID == w.PID && before.GID == w.GID && before.Since.Equal(w.Since)
+	pause(ctx, stays)
+	now, err := source.Writers(ctx)
+	return stayed(before, now), err
+}
+
+// stayed are those of now that were there before. Their time of beginning tells a
+// long transaction from the next short one of its session.
+func stayed(before, now []table.Writer) []table.Writer {
+	return slices.DeleteFunc(now, func(w table.Writer) bool {
+		return !slices.ContainsFunc(before, func(b table.Writer) bool {
+			return b.PID == w.PID && b.GID == w.GID && b.Since.Equal(w.Since)
 		})
-	}), nil
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -21,7 +22,14 @@ type statusJSON struct {
 	Lag        *lagJSON     `json:"lag"`
 	Failure    *failureJSON `json:"failure"`
 	HeldBackBy []writerJSON `json:"held_back_by"`
+	Hold       *holdJSON    `json:"hold"`
 	Problem    string       `json:"problem"`
+}
+
+// holdJSON is what holds delivery up: kind is for programs, text for people.
+type holdJSON struct {
+	Kind HoldKind `json:"kind"`
+	Text string   `json:"text"`
 }
 
 type lagJSON struct {
@@ -39,6 +47,7 @@ type failureJSON struct {
 	NextAttemptIn float64   `json:"next_attempt_in_seconds"`
 	Error         string    `json:"error"`
 	Permanent     bool      `json:"permanent"`
+	Class         string    `json:"class"`
 }
 
 type writerJSON struct {
@@ -75,8 +84,11 @@ func (s Status) json() statusJSON {
 	if f := s.Failure; f != nil {
 		j.Failure = &failureJSON{
 			Position: string(f.Position), RecordID: f.RecordID, Attempts: f.Attempts, First: f.First, Last: f.Last,
-			NextAttemptIn: f.Wait.Seconds(), Error: f.Error, Permanent: f.Permanent,
+			NextAttemptIn: f.Wait.Seconds(), Error: f.Error, Permanent: f.Class == cursor.ClassPermanent, Class: string(f.Class),
 		}
+	}
+	if s.Hold != nil {
+		j.Hold = &holdJSON{s.Hold.Kind, s.Hold.Text}
 	}
 	for _, writer := range s.Holding {
 		j.HeldBackBy = append(j.HeldBackBy, writerJSON{writer.PID, writer.GID, writer.Application, writer.User, known(writer.Since)})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
@@ -64,35 +65,27 @@ func (s Status) lagAge() string {
 	return round(*s.Lag.Age)
 }
 
-// notes says what a table has no room for.
+// notes says what a table has no room for: first what holds delivery up, then what
+// would if that did not.
 func (s Status) notes() []string {
 	var notes []string
-	if f := s.Failure; f != nil {
-		notes = append(notes, failureNote(*f, s.State))
+	kind := HoldKind("")
+	if s.Hold != nil {
+		kind = s.Hold.Kind
+		notes = append(notes, s.Hold.Text)
 	}
-	for _, writer := range s.Holding {
-		notes = append(notes, "records are held back by "+describe(writer)+"; they follow when it ends")
+	if f := s.Failure; f != nil && kind != HoldHalted && kind != HoldFailing {
+		notes = append(notes, fmt.Sprintf("record %s fails, %s: %s", oneLine(f.RecordID), attempts(*f), oneLine(f.Error)))
+	}
+	for i, writer := range s.Holding {
+		if i > 0 || kind != HoldWriter {
+			notes = append(notes, heldBy(writer))
+		}
 	}
 	if s.Problem != "" {
 		notes = append(notes, s.Problem)
 	}
 	return notes
-}
-
-func failureNote(f cursor.Failure, state cursor.State) string {
-	next := "the next attempt is due"
-	switch {
-	case state == cursor.Halted:
-		next = "nothing behind it is delivered until an operator decides"
-	case f.Wait > 0:
-		next = "the next attempt comes in " + round(f.Wait)
-	}
-	kind := "failed"
-	if f.Permanent {
-		kind = "can never succeed, says the receiver, and failed"
-	}
-	return fmt.Sprintf("record %s at position %s %s %d times since %s; %s: %s",
-		f.RecordID, f.Position, kind, f.Attempts, f.First.Format(time.RFC3339), next, oneLine(f.Error))
 }
 
 // describe names a transaction and how to find it.
@@ -101,13 +94,26 @@ func describe(w table.Writer) string {
 	if w.GID != "" {
 		who = fmt.Sprintf("the prepared transaction %q (user %q)", w.GID, w.User)
 	}
+	if w.State != "" {
+		who += ", " + w.State + ","
+	}
 	if w.Since.IsZero() {
-		return who
+		return strings.TrimSuffix(who, ",")
 	}
 	return fmt.Sprintf("%s since %s", who, w.Since.UTC().Format(time.RFC3339))
 }
 
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+// oneLine is a text that others wrote, without what would move the cursor of a
+// terminal.
+func oneLine(text string) string {
+	visible := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	return strings.Join(strings.Fields(visible), " ")
+}
 
 func dash(text string) string {
 	if text == "" {

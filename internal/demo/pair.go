@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,7 +46,7 @@ func startPair(ctx context.Context, executable string, db *database, receiver st
 }
 
 func (c *pair) start(executable string, db *database, receiver string, fail func(error)) error {
-	program, err := c.reachable(executable)
+	program, err := c.dir.Executable(executable)
 	if err != nil {
 		return err
 	}
@@ -65,21 +64,6 @@ func (c *pair) start(executable string, db *database, receiver string, fail func
 		go w.watch(fail)
 	}
 	return nil
-}
-
-// reachable returns a path under which the programs' user can run the executable: as root that is another user than
-// us, who cannot look into the directory of a `go run`, so it gets a copy.
-func (c *pair) reachable(executable string) (string, error) {
-	if os.Geteuid() != 0 {
-		return executable, nil
-	}
-	// By cp: a file that this process had open for writing is "busy" while a program that it started meanwhile still
-	// has the descriptor.
-	program := c.dir.Path("ordered-dispatcher")
-	if output, err := exec.Command("cp", executable, program).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("copy this program for the workers: %w: %s", err, output)
-	}
-	return program, os.Chmod(program, 0o755)
 }
 
 // config is what a user would write, with the address of the database in a file since it holds a password.

@@ -66,7 +66,7 @@ func (s *Sink) explain(st statement, pgErr *pgconn.PgError) error {
 	if pgErr.Hint != "" {
 		hint = "; " + clean(pgErr.Hint)
 	}
-	return fmt.Errorf("%s%w%s%s", where, &serverError{pgErr}, hint, cure(st, pgErr.Code))
+	return fmt.Errorf("%s%w%s%s", where, &serverError{pgErr, pgErr.Message}, hint, cure(st, pgErr.Code))
 }
 
 // byteOffset of the character at a position, which counts from 1.

@@ -1,9 +1,15 @@
-// Package sql applies each record with SQL statements in the transaction that
-// advances the cursor: exactly once.
+// Package sql applies each record with SQL statements, exactly once: in the
+// transaction that advances the cursor, or in another database together with a
+// note of what was applied there.
 //
 // # Nouns
 //
-//   - Sink: the statements of one configuration.
+//   - Sink: the statements of one configuration, in the database of the cursor.
+//   - Remote: a Sink's statements in another database, the target, over one
+//     connection.
+//   - Applied: the target's row for a process: how far it has come there.
+//   - Refused: the numbers of the records that failed in the target, so that what an
+//     operator passes over is told from what the target has lost.
 //   - Statement: one SQL command. Several are separated by ";" and run in order.
 //   - Argument: a part of the record, written @name in a statement. It is sent
 //     as a bind parameter, never as text within the statement.
@@ -18,6 +24,17 @@
 //	           ▼
 //	   all applied ─► nil              the processor commits them with the position
 //	   one failed  ─► its ordinal      the processor rolls all of them back
+//
+// A Remote has its own transaction, in two flushes:
+//
+//	DeliverBatch ──► BEGIN; lock applied ──► epoch older? ─► ErrFenced
+//	                        │                number there? ─► skipped
+//	                        │                nothing missing? else ErrMissing, ErrForeign
+//	                        ▼
+//	                 statements of each record; deferred constraints; applied; COMMIT
+//	                        │ one failed
+//	                        ▼
+//	                 what stands before it alone; then refused notes it
 //
 // # Arguments
 //
@@ -51,23 +68,36 @@
 // # Invariants
 //
 //   - No data of a record becomes part of a statement's text.
-//   - The sink neither commits nor rolls back, and leaves nothing in the session:
+//
+//   - A Sink neither commits nor rolls back, and leaves nothing in the session:
 //     only unnamed statements, no settings. Statements that would are refused. So
 //     it works through PgBouncer in transaction mode. (SET LOCAL is allowed; it
 //     holds for the advance of the cursor, too.)
+//
 //   - An error names the statement by its ordinal and wraps the *pgconn.PgError.
+//
 //   - A record is Permanent only for what the server says of its data: SQLSTATE
 //     class 22 (data exception), 23 (integrity constraint), 44 (check option of a
 //     view) and 54 (program limit, such as a value too large for its index). A
 //     function or trigger that wants to refuse a record for good raises one of them.
+//
 //   - Everything else is tried again: what is wrong with the server, the network
 //     or the statement (classes 42 and 0A) is not the record's fault, and goes
 //     away without an operator touching the cursor. Check finds a wrong statement
 //     before the first record does.
 //
+//   - A Remote applies a record only directly behind the one before it: by its
+//     number, or by where the cursor stands before it; else behind what failed there,
+//     or behind a seek. So a target that was restored to an earlier state is noticed.
+//
+//   - What a Remote writes is behind the lock of the process's row, and in an epoch no
+//     older than the row's: a worker that was superseded writes nothing.
+//
+//   - A Remote creates nothing. Remote.Tables is for the owner to run.
+//
 // # Left out
 //
-// Other databases; results of statements; SQL-standard function bodies (BEGIN
+// Other kinds of databases; results of statements; SQL-standard function bodies (BEGIN
 // ATOMIC), whose semicolons this package would take for the statement's; COPY;
 // standard_conforming_strings = off, which Check refuses. Check does not execute,
 // so it finds no missing grant.

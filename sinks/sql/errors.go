@@ -18,8 +18,12 @@ func (s *Sink) failure(applied int, d processor.Delivery, err error) error {
 	if !errors.As(err, &pgErr) {
 		return fmt.Errorf("apply record %q: %w", d.ID, err)
 	}
-	err = fmt.Errorf("apply record %q: statement %d of %d: %w%s",
-		d.ID, min(applied+1, len(s.statements)), len(s.statements), &serverError{pgErr}, nextStep(pgErr.Code))
+	return said(d, fmt.Sprintf("statement %d of %d", min(applied+1, len(s.statements)), len(s.statements)), pgErr)
+}
+
+// said is what the server says against a record.
+func said(d processor.Delivery, where string, pgErr *pgconn.PgError) error {
+	err := fmt.Errorf("apply record %q: %s: %w%s", d.ID, where, &serverError{pgErr, d.Redact(pgErr.Message)}, nextStep(pgErr.Code))
 	if isPermanent(pgErr.Code) {
 		return processor.Permanent(err)
 	}
@@ -49,15 +53,18 @@ func nextStep(sqlState string) string {
 
 func class(sqlState string) string { return sqlState[:min(2, len(sqlState))] }
 
-// serverError bounds the text of an error: the server quotes values in it,
+// serverError has another text for the server's error, which quotes values,
 // however large, and may break lines.
-type serverError struct{ *pgconn.PgError }
+type serverError struct {
+	*pgconn.PgError
+	message string
+}
 
 // maxErrorText bounds what is quoted of the server, in bytes.
 const maxErrorText = 500
 
 func (e *serverError) Error() string {
-	return e.Severity + ": " + clean(e.Message) + " (SQLSTATE " + e.Code + ")"
+	return e.Severity + ": " + clean(e.message) + " (SQLSTATE " + e.Code + ")"
 }
 
 func (e *serverError) Unwrap() error { return e.PgError }

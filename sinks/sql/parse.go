@@ -143,7 +143,7 @@ func refusal(words []string) string {
 	local := len(words) > 1 && (words[1] == "LOCAL" || words[1] == "CONSTRAINTS")
 	switch words[0] {
 	case "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE":
-		return "would meddle with the transaction that advances the cursor"
+		return "would meddle with the transaction it runs in"
 	case "SET":
 		if !local {
 			return "would outlive the transaction in a session that others use, unless it is SET LOCAL"

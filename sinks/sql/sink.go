@@ -37,7 +37,9 @@ func New(c Config) (*Sink, error) {
 func (s *Sink) DeliverTx(ctx context.Context, tx pgx.Tx, d processor.Delivery) error {
 	// Of all calls of pgx only this one sends several statements with parameters at
 	// once without asking the server for their types first.
-	results := tx.Conn().PgConn().ExecBatch(ctx, s.batch(d))
+	var batch pgconn.Batch
+	s.queue(&batch, d)
+	results := tx.Conn().PgConn().ExecBatch(ctx, &batch)
 	applied := 0
 	for results.NextResult() {
 		if _, err := results.ResultReader().Close(); err == nil {
@@ -50,9 +52,9 @@ func (s *Sink) DeliverTx(ctx context.Context, tx pgx.Tx, d processor.Delivery) e
 	return nil
 }
 
-func (s *Sink) batch(d processor.Delivery) *pgconn.Batch {
+// queue adds the statements of a record to a batch.
+func (s *Sink) queue(batch *pgconn.Batch, d processor.Delivery) {
 	values := make(map[int][]byte, len(arguments))
-	batch := new(pgconn.Batch)
 	for _, statement := range s.statements {
 		params := make([][]byte, len(statement.params))
 		for i, a := range statement.params {
@@ -65,5 +67,4 @@ func (s *Sink) batch(d processor.Delivery) *pgconn.Batch {
 		}
 		batch.ExecParams(statement.sql, params, nil, nil, nil) // no types: the server infers them
 	}
-	return batch
 }

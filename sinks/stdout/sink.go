@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/jsonline"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -67,7 +68,7 @@ func (s *Sink) write(d processor.Delivery) (err error) {
 			err = fmt.Errorf("write record %q: the writer panicked: %v", d.ID, value)
 		}
 	}()
-	if err := appendLine(&s.buf, d); err != nil {
+	if err := jsonline.Append(&s.buf, d); err != nil {
 		return processor.Permanent(fmt.Errorf("write record %q: %w; correct the row and retry, or skip it", d.ID, err))
 	}
 	if err := s.writer.writeLine(s.buf.Bytes()); err != nil {

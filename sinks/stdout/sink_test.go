@@ -130,9 +130,13 @@ func TestDeliver_AnyRecordIsOneLineThatGivesItBack(t *testing.T) {
 		require.Equal(t, 1, bytes.Count(w.Bytes(), []byte("\n")))
 		require.True(t, bytes.HasSuffix(w.Bytes(), []byte("\n")))
 		var got struct {
-			head
-			Payload  json.RawMessage `json:"payload"`
-			DedupKey string          `json:"dedup_key"`
+			Process  string            `json:"process"`
+			ID       string            `json:"id"`
+			Key      string            `json:"key"`
+			Type     string            `json:"type"`
+			Headers  map[string]string `json:"headers"`
+			Payload  json.RawMessage   `json:"payload"`
+			DedupKey string            `json:"dedup_key"`
 		}
 		require.NoError(t, json.Unmarshal(w.Bytes(), &got))
 		require.Equal(t, []string{d.Process, d.ID, d.Key, d.Type, d.DedupKey()}, []string{got.Process, got.ID, got.Key, got.Type, got.DedupKey})

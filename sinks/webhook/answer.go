@@ -1,13 +1,9 @@
 package webhook
 
 import (
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -23,21 +19,35 @@ const (
 )
 
 // judge says what an answer means.
-func (s *Sink) judge(resp *http.Response) error {
+func (s *Sink) judge(d processor.Delivery, resp *http.Response) error {
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
-		if resp.Body != http.NoBody { // only for the sake of the connection
-			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody))
-		}
+		discard(resp)
 		return nil
 	}
-	err := fmt.Errorf("post to %s: answered %d%s%s", s.target, resp.StatusCode, reason(resp.StatusCode), s.excerpt(resp))
+	err := fmt.Errorf("post to %s: answered %d%s%s", s.origin, resp.StatusCode, reason(resp.StatusCode), s.excerpt(d, resp))
 	if !isTransient(resp.StatusCode) {
 		return processor.Permanent(fmt.Errorf("%w; %s", err, nextStep(resp.StatusCode)))
+	}
+	if isGateways(resp.StatusCode) {
+		err = &unknownError{fmt.Errorf("%w; the receiver behind it may have the record", err)}
 	}
 	if delay := retryAfter(resp.Header, time.Now()); delay > 0 {
 		return processor.RetryAfter(err, delay)
 	}
 	return err
+}
+
+// discard reads what there is of a body, only for the sake of the connection.
+func discard(resp *http.Response) {
+	if resp.Body != http.NoBody {
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody))
+	}
+}
+
+// isGateways reports a status by which a gateway says that it passed the request
+// on, or tried to, and has no answer to pass back: RFC 9110 sections 15.6.3, 15.6.5.
+func isGateways(status int) bool {
+	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
 }
 
 func isTransient(status int) bool {
@@ -71,15 +81,22 @@ func nextStep(status int) string {
 }
 
 // excerpt returns what the operator may see of the answer's body.
-func (s *Sink) excerpt(resp *http.Response) string {
+func (s *Sink) excerpt(d processor.Delivery, resp *http.Response) string {
 	if resp.StatusCode < 200 {
 		return "" // 101: what follows is another protocol, and may never come
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody)) // what came counts, however it ended
-	if text := s.secrets.clean(string(body), maxExcerpt); text != "" {
+	if text := s.quote(d, string(body), maxExcerpt); text != "" {
 		return ": " + text
 	}
 	return ""
+}
+
+// quote is what may be said of a receiver's words: neither our secrets nor the
+// record, which it may have been sent for an answer. What stands in for a letter is
+// undone in between, and may have hidden a secret.
+func (s *Sink) quote(d processor.Delivery, text string, limit int) string {
+	return s.secrets.clean(d.Redact(s.secrets.replacer.Replace(text)), limit)
 }
 
 // retryAfter returns the delay the receiver asked for, or 0: RFC 9110 section
@@ -87,7 +104,7 @@ func (s *Sink) excerpt(resp *http.Response) string {
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-		return time.Duration(min(seconds, maxRetryAfter)) * time.Second
+		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
 	}
 	at, err := http.ParseTime(value)
 	if err != nil {
@@ -96,68 +113,9 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
 		now = date
 	}
-	return max(0, at.Sub(now))
+	return min(max(0, at.Sub(now)), maxRetryAfter)
 }
 
-// maxRetryAfter keeps seconds within a time.Duration. The processor has the
+// maxRetryAfter keeps sums of times within a time.Duration. The processor has the
 // say about how long is too long.
-const maxRetryAfter = 365 * 24 * 60 * 60
-
-// unanswered says why no answer came, and whether the receiver may have the
-// record nevertheless.
-func (s *Sink) unanswered(attempt context.Context, connected bool, err error) error {
-	if cause := context.Cause(attempt); cause != nil {
-		err = cause // whatever the transport makes of it
-	} else {
-		err = &cleanError{s.secrets.clean(err.Error(), maxErrorText), err}
-	}
-	if connected {
-		return fmt.Errorf("post to %s: the receiver may have the record: %w", s.target, err)
-	}
-	step := cure(err)
-	if isTimeout(err) {
-		err = errors.New(err.Error()) // the outcome is known, so it is no time-out to the processor
-	}
-	return fmt.Errorf("post to %s: nothing was sent: %w%s", s.target, err, step)
-}
-
-func isTimeout(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
-// cleanError stands for an error of the transport, which may quote the receiver
-// at length.
-type cleanError struct {
-	text  string
-	cause error
-}
-
-func (e *cleanError) Error() string { return e.text }
-
-func (e *cleanError) Unwrap() error { return e.cause }
-
-// cure is the next step for what hinders a connection.
-func cure(err error) string {
-	var (
-		authority x509.UnknownAuthorityError
-		name      x509.HostnameError
-		invalid   x509.CertificateInvalidError
-		record    tls.RecordHeaderError
-		lookup    *net.DNSError
-	)
-	switch {
-	case errors.As(err, &authority):
-		return "; add the receiver's authority to the system's roots, or name its file in SSL_CERT_FILE"
-	case errors.As(err, &name):
-		return "; let url name a host of the certificate"
-	case errors.As(err, &invalid):
-		return "; the receiver's certificate must be replaced"
-	case errors.As(err, &record):
-		return "; set url to http://, or to the port that speaks TLS"
-	case errors.As(err, &lookup) && lookup.IsNotFound:
-		return "; check the host in url"
-	default:
-		return ""
-	}
-}
+const maxRetryAfter = 365 * 24 * time.Hour

@@ -40,6 +40,7 @@ func TestDeliver_StatusDecides(t *testing.T) {
 			}
 			require.ErrorContains(t, err, "post to "+server.URL+": answered "+strconv.Itoa(status))
 			require.Equal(t, want == permanent, processor.IsPermanent(err))
+			require.Equal(t, status == 502 || status == 504, isTimeout(err), "a gateway knows not what became of it")
 		})
 	}
 }
@@ -104,7 +105,8 @@ func TestRetryAfter_ReadsSecondsAndDates(t *testing.T) {
 		{"1.5", "", 0},
 		{"soon", "", 0},
 		{"", "", 0},
-		{"99999999999999999999999", "", maxRetryAfter * time.Second},
+		{"99999999999999999999999", "", maxRetryAfter},
+		{"Fri, 31 Dec 9999 23:59:59 GMT", "", maxRetryAfter},
 		{date(now.Add(time.Minute)), "", time.Minute},
 		{date(now.Add(-time.Minute)), "", 0},
 		// The receiver's clock is an hour behind; it wants a minute.
@@ -161,6 +163,27 @@ func TestDeliver_EndlessBodyIsReadToABound(t *testing.T) {
 			require.Equal(t, status == 200, err == nil)
 			<-gone // the sink closed the connection
 			require.Less(t, written.Load(), int64(64<<20), "what socket buffers take in")
+		})
+	}
+}
+
+// On a pipe nothing but the sink takes in what is sent.
+func TestDeliver_ReadsNoMoreOfABodyThanItsBound(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{"200 OK", "500 Broken"} {
+		synctest.Test(t, func(t *testing.T) {
+			sent := 0
+			s := newPipeSink(t, Config{URL: "http://receiver.example"}, func(conn net.Conn) {
+				_ = new(rawServer).read(conn)
+				_, err := io.WriteString(conn, "HTTP/1.1 "+status+"\r\nContent-Length: 1000000\r\n\r\n")
+				for n := 0; err == nil && sent < 1_000_000; sent += n {
+					n, err = conn.Write(make([]byte, 1000))
+				}
+			})
+			err := s.Deliver(t.Context(), delivery())
+			require.Equal(t, status == "200 OK", err == nil)
+			synctest.Wait()
+			require.LessOrEqual(t, sent, maxBody+8<<10, "and what a buffer takes in")
 		})
 	}
 }

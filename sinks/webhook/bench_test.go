@@ -31,7 +31,7 @@ func BenchmarkBarePOSTWithHeaders(b *testing.B) {
 	server := answer(b, http.StatusOK, nil, "")
 	s := newSink(b, Config{URL: server.URL})
 	client := &http.Client{Transport: s.transport}
-	header := s.header(delivery(), time.Now())
+	header := s.header(delivery(), []byte(delivery().Payload), time.Now())
 	b.ReportAllocs()
 	for b.Loop() {
 		req, err := http.NewRequest(http.MethodPost, server.URL, bytes.NewReader([]byte(exact)))

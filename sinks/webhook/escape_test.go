@@ -47,7 +47,7 @@ func TestDeliver_AnyRecordArrivesWithItsHeadersAndNoOthers(t *testing.T) {
 	t.Parallel()
 	receiver, requests := record(t)
 	s := newSink(t, Config{URL: receiver, Secret: secret, Format: CloudEvents})
-	expected := s.header(delivery(), time.Now())
+	expected := s.header(delivery(), []byte(delivery().Payload), time.Now())
 	n := 0
 	rapid.Check(t, func(t *rapid.T) {
 		d := delivery()

@@ -2,30 +2,61 @@ package webhook
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
+
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// request makes one attempt.
-func (s *Sink) request(ctx context.Context, d processor.Delivery) *http.Request {
-	req := s.template.WithContext(httptrace.WithClientTrace(ctx, s.trace))
-	req.Header = s.header(d, time.Now())
+// newTemplate makes what all requests have in common.
+func newTemplate(c Config, u *url.URL) *http.Request {
+	header := http.Header{
+		"Content-Type": {"application/json"},
+		"User-Agent":   {"ordered-dispatcher"},
+	}
+	for name, value := range c.Headers {
+		header.Set(name, value)
+	}
+	if authorization := c.authorization(u); authorization != "" {
+		header.Set("Authorization", authorization)
+	}
+	switch c.Format {
+	case CloudEvents:
+		header["Ce-Specversion"] = []string{"1.0"}
+	case CloudEventsStructured:
+		header["Content-Type"] = []string{structuredType}
+	}
+	return &http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Header: header}
+}
+
+// request makes one attempt. Its error is of the record, and permanent.
+func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request, error) {
+	url, err := s.to.of(d)
+	if err != nil {
+		return nil, err
+	}
+	body := []byte(d.Payload)
+	if s.format == CloudEventsStructured {
+		body = structured(d)
+	}
+	req := *s.template // without a context: exchange gives it one
+	req.URL, req.Header = url, s.header(d, body, time.Now())
+	// The span of the attempt, if there is one, or else the record's own trace.
+	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header))
 	// net/http takes a POST with an Idempotency-Key as one it may send again by
 	// itself when a reused connection dies, if it can get the body again: if
 	// GetBody is set, or if Body is nil or NoBody. Neither must happen, not even
 	// for an empty payload. (TestDeliver_IsSentOnceOnADyingConnection)
-	req.Body = io.NopCloser(bytes.NewReader(d.Payload))
-	req.ContentLength = int64(len(d.Payload))
-	return req
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	req.ContentLength = int64(len(body))
+	return &req, nil
 }
 
 // capacity is how many headers header adds at most.
@@ -40,7 +71,7 @@ func (s *Sink) capacity() int {
 	return n
 }
 
-func (s *Sink) header(d processor.Delivery, now time.Time) http.Header {
+func (s *Sink) header(d processor.Delivery, body []byte, now time.Time) http.Header {
 	h := make(http.Header, len(s.template.Header)+s.capacity())
 	maps.Copy(h, s.template.Header)
 	values := make([]string, 0, s.capacity()) // one array for all headers
@@ -66,21 +97,13 @@ func (s *Sink) header(d processor.Delivery, now time.Time) http.Header {
 		timestamp := strconv.FormatInt(now.Unix(), 10)
 		set("Webhook-Id", id)
 		set("Webhook-Timestamp", timestamp)
-		set("Webhook-Signature", sign(s.keys, id, timestamp, d.Payload))
+		set("Webhook-Signature", sign(s.keys, id, timestamp, body))
 	}
 	if s.format == CloudEvents {
 		set("Ce-Id", id)
-		setData("Ce-Source", "/"+url.PathEscape(d.Table))
-		setData("Ce-Type", cmp.Or(d.Type, d.Table, "record"))
-		if hasRFC3339(d.CreatedAt) {
-			set("Ce-Time", d.CreatedAt.UTC().Format(time.RFC3339Nano))
-		}
+		setData("Ce-Source", eventSource(d))
+		setData("Ce-Type", eventType(d))
+		setData("Ce-Time", eventTime(d))
 	}
 	return h
-}
-
-// hasRFC3339: RFC 3339 ends with the year 9999, PostgreSQL does not.
-func hasRFC3339(t time.Time) bool {
-	year := t.UTC().Year()
-	return !t.IsZero() && year >= 0 && year <= 9999
 }

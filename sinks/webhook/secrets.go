@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"cmp"
-	"encoding/base64"
 	"net/url"
 	"slices"
 	"strings"
@@ -17,26 +16,32 @@ type secrets struct{ replacer *strings.Replacer }
 // minSecret keeps short values, as in "?v=1", from being taken out everywhere.
 const minSecret = 4
 
+// minToken is from how many bytes on a part of a path is no ordinary word.
+const minToken = 16
+
 // maxExcerpt and maxErrorText bound what is quoted, in bytes.
 const (
 	maxExcerpt   = 200
 	maxErrorText = 500
 )
 
-func newSecrets(c Config, u *url.URL) secrets {
-	known := strings.Fields(c.Secret)
+func newSecrets(c Config, of ...*url.URL) secrets {
+	known := append(strings.Fields(c.Secret), c.Bearer)
+	known = append(known, basicSecrets(c.Basic)...)
 	for _, value := range c.Headers {
 		known = append(known, value)
 		known = append(known, strings.Fields(value)...) // "Bearer x" may be echoed as x
 	}
-	for _, values := range u.Query() {
-		known = append(known, values...)
-	}
-	known = append(known, u.RawQuery)
-	if u.User != nil {
-		name := u.User.Username()
-		password, _ := u.User.Password()
-		known = append(known, name, password, base64.StdEncoding.EncodeToString([]byte(name+":"+password)))
+	for _, u := range of {
+		if u == nil {
+			continue
+		}
+		known = append(known, u.RawQuery)
+		for _, values := range u.Query() {
+			known = append(known, values...)
+		}
+		known = append(known, pathSecrets(u)...)
+		known = append(known, basicSecrets(userOf(u))...)
 	}
 	// Of two that begin alike the longer one is to be taken out.
 	slices.SortFunc(known, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
@@ -47,6 +52,28 @@ func newSecrets(c Config, u *url.URL) secrets {
 		}
 	}
 	return secrets{strings.NewReplacer(pairs...)}
+}
+
+func basicSecrets(b Basic) []string {
+	if (b == Basic{}) {
+		return nil
+	}
+	return []string{b.User, b.Password, b.encoded()}
+}
+
+// pathSecrets are what of a path may be a token: the whole, and the parts that
+// look like one. Ordinary words of it stay, as they are in any message.
+func pathSecrets(u *url.URL) []string {
+	var all []string
+	for _, path := range []string{u.Path, u.EscapedPath()} {
+		all = append(all, strings.Trim(path, "/"))
+		for part := range strings.SplitSeq(path, "/") {
+			if len(part) >= minToken || strings.ContainsFunc(part, unicode.IsDigit) {
+				all = append(all, part)
+			}
+		}
+	}
+	return all
 }
 
 // clean makes a line of at most limit bytes, of printable characters, without

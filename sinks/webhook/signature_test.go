@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,55 @@ func TestSign_MatchesAVectorMadeByOpenSSL(t *testing.T) {
 	require.NoError(t, err)
 	got := sign(keys, deliveryKey, "1767323045", []byte(`{"test": 2432232314}`))
 	require.Equal(t, "v1,E2bnjyEeyq+ijftxgWk4IbDQQlnJKsG+q4q3wups8PU=", got)
+}
+
+// The vector that the reference libraries of Standard Webhooks are tested with.
+func TestSign_MatchesTheVectorOfTheReferenceLibraries(t *testing.T) {
+	t.Parallel()
+	const id, at, payload = "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, `{"test": 2432232314}`
+	const want = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+	keys, err := parseSecret(secret)
+	require.NoError(t, err)
+	require.Equal(t, want, sign(keys, id, strconv.Itoa(at), []byte(payload)))
+	reference, err := standardwebhooks.NewWebhook(secret)
+	require.NoError(t, err)
+	theirs, err := reference.Sign(id, time.Unix(at, 0), []byte(payload))
+	require.NoError(t, err)
+	require.Equal(t, want, theirs)
+}
+
+func TestDeliver_RotationKeepsReceiversOfEitherSecret(t *testing.T) {
+	t.Parallel()
+	const old, new = secret, otherSecret
+	for _, c := range []struct {
+		signs    string
+		verifies []string
+		fails    []string
+	}{
+		{old, []string{old}, []string{new}},
+		{old + " " + new, []string{old, new}, nil},
+		{new + "\n" + old, []string{old, new}, nil},
+		{new, []string{new}, []string{old}},
+	} {
+		for _, format := range []Format{Plain, CloudEvents, CloudEventsStructured} {
+			url, requests := record(t)
+			require.NoError(t, newSink(t, Config{URL: url, Secret: c.signs, Format: format}).Deliver(t.Context(), delivery()))
+			verify := func(secret string) error {
+				reference, err := standardwebhooks.NewWebhook(secret)
+				if !strings.HasPrefix(secret, secretPrefix) {
+					reference, err = standardwebhooks.NewWebhookRaw([]byte(secret))
+				}
+				require.NoError(t, err)
+				return reference.Verify(requests()[0].body, requests()[0].header)
+			}
+			for _, secret := range c.verifies {
+				require.NoError(t, verify(secret), format)
+			}
+			for _, secret := range c.fails {
+				require.ErrorIs(t, verify(secret), standardwebhooks.ErrNoMatchingSignature, format)
+			}
+		}
+	}
 }
 
 func TestDeliver_SignatureIsVerifiedByTheReferenceLibrary(t *testing.T) {
@@ -52,9 +102,9 @@ func TestDeliver_EveryAttemptHasAFreshTimestampAndTheSameID(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSink(t, Config{URL: "http://receiver.example", Secret: secret})
-		first := s.header(delivery(), time.Now())
+		first := s.header(delivery(), []byte(delivery().Payload), time.Now())
 		time.Sleep(time.Minute)
-		second := s.header(delivery(), time.Now())
+		second := s.header(delivery(), []byte(delivery().Payload), time.Now())
 		get := func(h http.Header, name string) string { return h.Get(name) }
 		require.Equal(t, get(first, "Webhook-Id"), get(second, "Webhook-Id"))
 		require.NotEqual(t, get(first, "Webhook-Timestamp"), get(second, "Webhook-Timestamp"))

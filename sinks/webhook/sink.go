@@ -2,29 +2,31 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"sync/atomic"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Sink posts records to one URL. It implements processor.Sink and is safe for
+// Sink posts records to one receiver. It implements processor.Sink and is safe for
 // concurrent use; deliveries take turns on its one connection.
 type Sink struct {
-	target    string // scheme and host: all that errors may say of the URL
+	origin    string // scheme and host: all that errors may say of the URL
 	timeout   time.Duration
-	errTime   error // the cause of an attempt that took longer than timeout
+	errTime   error // the cause of a request that took longer than timeout
+	to        target
+	probe     target // its zero value: never ask
 	template  *http.Request
 	format    Format
 	keys      [][]byte
 	secrets   secrets
 	transport *http.Transport
 	trace     *httptrace.ClientTrace
-	connected atomic.Int64 // how often an attempt has got a connection; before that it sends nothing
+	connected atomic.Int64 // how often a request has got a connection; before that it sends nothing
 	began     time.Time    // with its monotonic reading: the clock may be set
 	renewed   atomic.Int64 // how long after began the connection was last given up for its age
 }
@@ -38,17 +40,20 @@ func New(c Config) (*Sink, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("configure webhook sink: %w", err)
 	}
-	u, _ := parseURL(c.URL)          // validated
+	to, _ := parseTarget(c.URL)      // validated
+	probe, _ := c.probe()            // validated
 	keys, _ := parseSecret(c.Secret) // validated
 	s := &Sink{
-		target:    target(c.URL),
+		origin:    origin(c.URL),
 		timeout:   c.Timeout,
 		errTime:   fmt.Errorf("no answer within %v: %w", c.Timeout, context.DeadlineExceeded),
-		template:  newTemplate(c, u),
+		to:        to,
+		probe:     probe,
+		template:  newTemplate(c, to.base),
 		format:    c.Format,
 		keys:      keys,
-		secrets:   newSecrets(c, u),
-		transport: newTransport(c.Timeout),
+		secrets:   newSecrets(c, to.secret, probe.secret),
+		transport: newTransport(c),
 		began:     time.Now(),
 	}
 	s.trace = &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { s.connected.Add(1) }}
@@ -56,30 +61,48 @@ func New(c Config) (*Sink, error) {
 }
 
 // String names the receiver.
-func (s *Sink) String() string { return "webhook to " + s.target }
+func (s *Sink) String() string { return "webhook to " + s.origin }
 
 // GoString is String, so that no verb prints the secrets.
 func (s *Sink) GoString() string { return s.String() }
 
-// Deliver posts the record once. nil means that the receiver answered 2xx. An
-// error that wraps a time-out leaves the outcome unknown.
+// Deliver posts the record once. nil means that the receiver answered 2xx, or
+// that it has the record already, by its answer to the probe. An error that is a
+// time-out leaves the outcome unknown.
 func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
-	s.renew()
-	attempt, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	deadline := time.Now().Add(s.timeout)
-	timer := time.AfterFunc(s.timeout, func() { end(s.errTime) })
-	defer timer.Stop()
+	if d.Unknown && s.probe.base != nil {
+		if found, err := s.ask(ctx, d); found || err != nil {
+			return err
+		}
+	}
+	req, err := s.request(ctx, d)
+	if err != nil {
+		return err
+	}
+	err = s.exchange(ctx, req, func(resp *http.Response) error { return s.judge(d, resp) })
+	if none := new(noAnswer); errors.As(err, &none) {
+		return s.unanswered(d, none)
+	}
+	return err
+}
 
+// exchange sends a request and returns what judge makes of its answer, or a
+// *noAnswer.
+func (s *Sink) exchange(ctx context.Context, req *http.Request, judge func(*http.Response) error) error {
+	s.renew()
+	attempt, end := context.WithTimeoutCause(ctx, s.timeout, s.errTime)
+	defer end()
 	connected := s.connected.Load()
 	// RoundTrip instead of a Client: no redirects, no cookies, no URL in errors.
-	resp, err := s.transport.RoundTrip(s.request(attempt, d))
+	resp, err := s.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(attempt, s.trace)))
 	if err != nil {
-		return s.unanswered(attempt, s.connected.Load() > connected, err)
+		return &noAnswer{sent: s.connected.Load() > connected, cause: context.Cause(attempt), err: err}
 	}
-	defer resp.Body.Close()
-	timer.Reset(min(bodyTimeout, time.Until(deadline)))
-	return s.judge(resp)
+	if resp.Body != http.NoBody {
+		defer resp.Body.Close()
+		defer time.AfterFunc(bodyTimeout, end).Stop()
+	}
+	return judge(resp)
 }
 
 // renew gives the connection up from time to time, so that a change of the
@@ -89,24 +112,4 @@ func (s *Sink) renew() {
 	if now-last > int64(connectionAge) && s.renewed.CompareAndSwap(last, now) {
 		s.transport.CloseIdleConnections()
 	}
-}
-
-// newTemplate makes what all requests have in common.
-func newTemplate(c Config, u *url.URL) *http.Request {
-	header := http.Header{
-		"Content-Type": {"application/json"},
-		"User-Agent":   {"ordered-dispatcher"},
-	}
-	for name, value := range c.Headers {
-		header.Set(name, value)
-	}
-	if c.Format == CloudEvents {
-		header["Ce-Specversion"] = []string{"1.0"}
-	}
-	req := &http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Header: header}
-	if u.User != nil {
-		password, _ := u.User.Password()
-		req.SetBasicAuth(u.User.Username(), password)
-	}
-	return req
 }

@@ -2,11 +2,8 @@ package webhook
 
 import (
 	"crypto/tls"
-	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
-	"syscall"
 	"time"
 )
 
@@ -24,16 +21,16 @@ const (
 
 // newTransport makes a transport with one connection: an attempt that was given
 // up has left its connection before the next one is opened. What comes after
-// the handshake is bounded by Deliver's own timer.
-func newTransport(timeout time.Duration) *http.Transport {
-	dialer := &net.Dialer{Timeout: min(connectTimeout, timeout), Control: refuseLinkLocal}
+// the handshake is bounded by exchange's own timer.
+func newTransport(c Config) *http.Transport {
+	dialer := &net.Dialer{Timeout: min(connectTimeout, c.Timeout), Control: refuse(c.BlockPrivate)}
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Transport{
 		Proxy:                  nil,
 		DialContext:            dialer.DialContext,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    min(connectTimeout, timeout),
+		TLSClientConfig:        clientTLS(c.TLS),
+		TLSHandshakeTimeout:    min(connectTimeout, c.Timeout),
 		IdleConnTimeout:        idleTimeout,
 		MaxConnsPerHost:        1,
 		MaxIdleConns:           1,
@@ -43,20 +40,13 @@ func newTransport(timeout time.Duration) *http.Transport {
 	}
 }
 
-// metadataIPv6 is where one cloud serves its credentials; the others, and its
-// IPv4 address, are link-local.
-var metadataIPv6 = netip.MustParseAddr("fd00:ec2::254")
-
-// refuseLinkLocal sees each address after the name look-up, so no name that
-// changes its address gets around it.
-func refuseLinkLocal(_, address string, _ syscall.RawConn) error {
-	ap, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return fmt.Errorf("parse address %q: %w", address, err)
+func clientTLS(given *tls.Config) *tls.Config {
+	if given == nil {
+		given = new(tls.Config)
 	}
-	ip := ap.Addr().WithZone("")
-	if ip.IsLinkLocalUnicast() || ip == metadataIPv6 {
-		return fmt.Errorf("refuse %v: link-local addresses hold cloud credentials; point the url's host elsewhere", ip)
+	own := given.Clone()
+	if own.MinVersion == 0 {
+		own.MinVersion = tls.VersionTLS12
 	}
-	return nil
+	return own
 }

@@ -24,6 +24,13 @@ func newPipeSink(t *testing.T, c Config, handle func(net.Conn)) *Sink {
 	t.Helper()
 	s, err := New(c)
 	require.NoError(t, err)
+	pipe(t, s, handle)
+	return s
+}
+
+// pipe gives a sink pipes to handle for connections.
+func pipe(t *testing.T, s *Sink, handle func(net.Conn)) {
+	t.Helper()
 	var open sync.WaitGroup
 	t.Cleanup(open.Wait)
 	s.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
@@ -35,7 +42,6 @@ func newPipeSink(t *testing.T, c Config, handle func(net.Conn)) *Sink {
 		return ours, nil
 	}
 	t.Cleanup(s.transport.CloseIdleConnections)
-	return s
 }
 
 func acknowledge(conn net.Conn) {
@@ -124,5 +130,5 @@ func TestDeliver_NeverHasTwoRequestsOnTheWire(t *testing.T) {
 
 func TestTransport_TakesNoProxyFromTheEnvironment(t *testing.T) {
 	t.Parallel()
-	require.Nil(t, newTransport(time.Second).Proxy)
+	require.Nil(t, newTransport(Config{Timeout: time.Second}).Proxy)
 }

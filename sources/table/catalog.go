@@ -24,9 +24,10 @@ type catalog struct {
 
 	partitionKeys []string // columns, of all levels
 
-	members []member // the table, all below it, and the partitioned tables above it
-	columns map[string]column
-	indexes []index
+	members  []member // the table, all below it, and the partitioned tables above it
+	triggers []trigger
+	columns  map[string]column
+	indexes  []index
 }
 
 // member is a table that rows are inserted into, with its default of the order
@@ -36,6 +37,7 @@ type member struct {
 	Kind      string
 	Partition bool
 	Above     bool
+	Unlogged  bool
 	Default   *string // as pg_get_expr prints it
 }
 
@@ -88,6 +90,7 @@ const membersSQL = "/* source.catalog.members */" + treeSQL + `
 SELECT
 	c.oid::regclass::text, c.relkind::text, c.relispartition,
 	c.oid NOT IN (SELECT oid FROM tree),
+	c.relpersistence = 'u',
 	pg_get_expr(d.adbin, d.adrelid)
 FROM lineage
 JOIN pg_class c ON c.oid = lineage.oid
@@ -180,6 +183,9 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	}
 	names, _ := parseName(orderColumn)
 	if cat.members, err = collect[member](ctx, tx, fmt.Sprintf(membersSQL, cat.oid), names[0]); err != nil {
+		return nil, nil, err
+	}
+	if cat.triggers, err = readTriggers(ctx, tx, cat.oid); err != nil {
 		return nil, nil, err
 	}
 	rows, err := tx.Query(ctx, fmt.Sprintf(partitionKeysSQL, cat.oid), pgx.QueryExecModeExec)

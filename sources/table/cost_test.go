@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,4 +66,31 @@ func BenchmarkRead_AtTheTail(b *testing.B) {
 			}
 		})
 	}
+}
+
+// What a read allocates for each record is its payload and its text, not the room
+// of the page: that is used again, and holds on to no payload meanwhile.
+func TestRecycle_RoomIsUsedAgainAndItsRecordsLiveOn(t *testing.T) {
+	t.Parallel()
+	pool := database(t, filled(2_000, "bigint", "i", ""))
+	s := bookings(t, pool, Config{})
+	first, err := s.Read(t.Context(), "", 1_000)
+	require.NoError(t, err)
+	require.Len(t, first.Records, 1_000)
+	kept := slices.Clone(first.Records)
+	last := kept[len(kept)-1]
+	want := string(last.Payload)
+
+	s.Recycle(first.Records)
+	require.Zero(t, first.Records[0], "a payload is kept alive")
+	second, err := s.Read(t.Context(), last.Position, 1_000)
+	require.NoError(t, err)
+	require.Len(t, second.Records, 1_000)
+	require.Same(t, &first.Records[0], &second.Records[0])
+
+	require.Equal(t, want, string(last.Payload))
+	require.Less(t, last.Position, second.Records[0].Position)
+	third, err := s.Read(t.Context(), last.Position, 1_000)
+	require.NoError(t, err)
+	require.Equal(t, second.Records, third.Records, "a page that was not given back is nobody else's")
 }

@@ -29,7 +29,8 @@
 //     statement 2, and then statement 3 sees it.
 //   - A writer first seen in sample i is bounded by m of sample i-1, and keeps
 //     that bound as long as it is seen without a break. A writer of the very
-//     first sample has no bound: nothing is read past it until it ends.
+//     first sample, or of one before which the clock stepped back, has no bound:
+//     nothing is read past it until it ends.
 //   - The lock is that of the table, of any part of it, or of a table above it:
 //     a row that is routed into a partition is stamped before the partition is
 //     locked.
@@ -46,9 +47,10 @@
 // # Left out
 //
 // Who reads, where records go, and how far a process has come. And what gives a
-// row a stamp that is older than its lock, which nothing shows: an UPDATE of
-// created_at, a trigger that sets it, a partition that is attached with rows in
-// it, an id that was fetched from the sequence before the INSERT. A backend that
+// row a stamp that is older than its lock, which a read does not see: an UPDATE of
+// created_at, a value that the INSERT names or a trigger sets, a partition that is
+// attached with rows in it, an id that was fetched from the sequence before the
+// INSERT. Inspect and InspectRows name what of these leaves a trace. A backend that
 // is stopped between the stamp of now() and the moment its transaction can be
 // seen is guarded against by the latency alone.
 package table

@@ -35,11 +35,13 @@ type fence struct {
 	last     sample
 	bounds   map[string]int64 // of the writers in the last sample, by id
 	sessions map[int]int64    // the same, by session
+	holder   writer           // whose bound the last one returned is, if it is below the mark
 }
 
 // next takes a sample and returns the bound: what is stamped below it, and is
 // not yet visible, does not exist. Unbounded means that nothing is known to be
-// complete: a writer was there before the first sample.
+// complete: a writer was there before the first sample, or when the clock stepped
+// back: then nobody knows how low its stamps are.
 //
 // A writer first seen in this sample took its lock after the last one, so its
 // stamps exceed that one's mark. It keeps this bound while it is seen without a
@@ -50,8 +52,8 @@ type fence struct {
 // bound: its stamp may be as old as a message that came while the other was open
 // (COMMIT AND CHAIN, several transactions in one message).
 func (f *fence) next(s sample) int64 {
-	known := f.bounds != nil && f.last.server == s.server
-	floor := min(f.last.mark, s.mark) // a clock may step back
+	known := f.bounds != nil && f.last.server == s.server && f.last.mark <= s.mark
+	floor := f.last.mark
 	lowest := min(floor, f.lowestBound())
 	bounds, sessions := make(map[string]int64, len(s.writers)), map[int]int64{}
 	result := s.mark
@@ -75,7 +77,9 @@ func (f *fence) next(s sample) int64 {
 		if w.session != 0 {
 			sessions[w.session] = bound
 		}
-		result = min(result, bound)
+		if bound < result {
+			result, f.holder = bound, w
+		}
 	}
 	f.last, f.bounds, f.sessions = s, bounds, sessions
 	return result

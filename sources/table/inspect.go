@@ -37,6 +37,9 @@ func (s *Source) inspect(ctx context.Context) (*layout, []Finding, error) {
 		if err != nil {
 			return err
 		}
+		if cat.standby {
+			s.pool.Reset() // where the primary is now, only a new connection finds out
+		}
 		e := examination{config: s.config, cat: cat, sequences: sequences}
 		l = e.run()
 		if !e.refused() {
@@ -101,6 +104,7 @@ func (e *examination) run() *layout {
 		e.sequence(l)
 	}
 	e.unique(l)
+	e.triggers(l)
 	return l
 }
 
@@ -120,6 +124,11 @@ func (e *examination) place(l *layout) {
 			cure = "ALTER TABLE " + m.Name + " NO INHERIT " + l.sql()
 		}
 		e.refuse(cure, "%s, a part of %s, is a foreign table: its inserters hold no lock that a fence could see", m.Name, l.name())
+	}
+	for _, m := range e.cat.members {
+		if m.Unlogged {
+			e.warn(fmt.Sprintf("ALTER TABLE %s SET LOGGED", m.Name), "%s is unlogged: a crash of the server empties it, and what was not delivered is lost", m.Name)
+		}
 	}
 	if e.cat.standby {
 		e.refuse("connect to the primary, for example with target_session_attrs=read-write in the URL",

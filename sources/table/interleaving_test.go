@@ -57,7 +57,7 @@ func (st *stepper) read(after cursor.Position, gap func()) []row {
 	if st.order != nil {
 		statements = st.order(statements)
 	}
-	r := st.l.newReading(st.config, 0)
+	r := st.l.newReading(st.config, new(scratch))
 	var rows []row
 	found := map[string][][][]byte{}
 	last := ""
@@ -76,8 +76,8 @@ func (st *stepper) read(after cursor.Position, gap func()) []row {
 			found[part(s)] = result.Rows
 		case "read":
 			for _, values := range result.Rows {
-				row, err := st.l.row(values, &r.columns)
-				require.NoError(st.t, err)
+				var row row
+				require.NoError(st.t, st.l.row(&row, values, &r.columns))
 				rows = append(rows, row)
 			}
 		}

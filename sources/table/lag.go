@@ -34,6 +34,9 @@ type Writer struct {
 	// Since is when the transaction began, or was prepared; zero when the role
 	// may not see it.
 	Since time.Time
+	// State of the session, as pg_stat_activity has it: "active", "idle in
+	// transaction" …; "" for a prepared transaction, and when the role may not see it.
+	State string
 }
 
 // MaxLagRecords bounds the count of Lag, which reads that many index entries.
@@ -112,7 +115,8 @@ SELECT DISTINCT
 	coalesce(p.gid, ''),
 	coalesce(a.application_name, ''),
 	coalesce(a.usename::text, p.owner::text, ''),
-	coalesce(a.xact_start, p.prepared)
+	coalesce(a.xact_start, p.prepared),
+	coalesce(a.state, '')
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN (
@@ -133,7 +137,8 @@ const tableHolders = `l.locktype = 'relation'
 const allHolders = `(l.locktype = 'virtualxid' AND l.mode = 'ExclusiveLock' OR l.pid IS NULL AND p.database = current_database())
 	AND (l.pid IS NULL OR a.datname = current_database() AND a.usesysid IS NOT NULL)
 	AND coalesce(a.application_name, '') <> '` + applicationRead + `'
-	AND NOT starts_with(coalesce(a.application_name, ''), '` + cursor.ApplicationLease + `')`
+	AND NOT starts_with(coalesce(a.application_name, ''), '` + cursor.ApplicationLease + `')
+	AND NOT starts_with(coalesce(a.application_name, ''), '` + cursor.ApplicationOperator + `')`
 
 // Writers returns the transactions that the fence waits for at this moment,
 // oldest first, at most 100. Those that begin and end quickly come and go.
@@ -156,7 +161,7 @@ func (s *Source) Writers(ctx context.Context) ([]Writer, error) {
 		}
 		writers, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (w Writer, err error) {
 			var since *time.Time
-			err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since)
+			err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State)
 			if since != nil {
 				w.Since = *since
 			}

@@ -67,7 +67,7 @@ func TestWriters_NamesTheSessionsThatHoldTheFence(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, writers, 2)
 			require.Equal(t, Writer{GID: gid, User: "postgres", Since: writers[0].Since}, writers[0])
-			require.Equal(t, Writer{PID: int(w.pid), Application: "the importer", User: "postgres", Since: writers[1].Since}, writers[1])
+			require.Equal(t, Writer{PID: int(w.pid), Application: "the importer", User: "postgres", Since: writers[1].Since, State: "idle in transaction"}, writers[1])
 			for _, w := range writers {
 				require.WithinDuration(t, value[time.Time](t, pool, `SELECT clock_timestamp()`), w.Since, time.Minute)
 			}

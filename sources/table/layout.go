@@ -10,19 +10,20 @@ import (
 
 // layout is a table as the catalog describes it, resolved once to an oid.
 type layout struct {
-	oid       uint32
-	schema    string
-	table     string
-	kind      kind
-	idType    string // what positions hold; the column's own, or wider in its operator family
-	at        string // column created_at, "" if it is not read
-	atType    string
-	stamp     stamp
-	rounding  time.Duration // what a stamp of low precision may be off by
-	sequence  uint32        // oid; order ID only
-	bytea     bool          // the payload column holds bytes
-	asPrinted bool          // the payload column needs no cast to text
-	inspected time.Time
+	oid          uint32
+	schema       string
+	table        string
+	kind         kind
+	idType       string // what positions hold; the column's own, or wider in its operator family
+	at           string // column created_at, "" if it is not read
+	atType       string
+	stamp        stamp
+	rounding     time.Duration // what a stamp of low precision may be off by
+	sequence     uint32        // oid; order ID only
+	sequenceName string        // as SQL takes it
+	bytea        bool          // the payload column holds bytes
+	asPrinted    bool          // the payload column needs no cast to text
+	inspected    time.Time
 }
 
 // name is the table's name for people and dedup keys.
@@ -97,7 +98,12 @@ func (l *layout) arguments(k key) [][]byte {
 	if !l.ordersByTime() {
 		return [][]byte{[]byte(k.id)}
 	}
-	return [][]byte{[]byte(time.UnixMicro(k.at).UTC().Format("2006-01-02 15:04:05.000000+00")), []byte(k.id)}
+	return [][]byte{timestamp(k.at), []byte(k.id)}
+}
+
+// timestamp is a time as a parameter, from microseconds since 1970.
+func timestamp(at int64) []byte {
+	return []byte(time.UnixMicro(at).UTC().Format("2006-01-02 15:04:05.000000+00"))
 }
 
 // field is a part of a record, as a column of a read.

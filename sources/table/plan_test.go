@@ -197,3 +197,36 @@ func TestPlan_OtherStatementsDoNotReadTheTable(t *testing.T) {
 		})
 	}
 }
+
+// What the rows are asked for beside a read goes by index range as well.
+func TestPlan_InspectRowsReadsAThousandRowsAtMost(t *testing.T) {
+	t.Parallel()
+	for name, c := range filledTables {
+		if c.config.Order == ID {
+			continue // the order needs no look at the rows
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := inTimeZone(t, database(t, c.sql), "UTC")
+			s := bookings(t, pool, c.config)
+			e := rowExamination{examination: examination{config: s.config}, layout: s.mustLayout(t)}
+			conn := newSession(t, pool)
+			conn.do("BEGIN; " + settingsSQL)
+			queries := []string{e.minusInfinitySQL(), e.newestSQL()}
+			if e.kind == kindAtInt {
+				queries = append(queries, e.outOfStepSQL())
+			}
+			for _, sql := range queries {
+				var plans []struct{ Plan node }
+				printed := value[string](t, simple{conn.Conn}, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+sql)
+				require.NoError(t, json.Unmarshal([]byte(printed), &plans))
+				plan := plans[0].Plan
+				for _, n := range plan.all() {
+					require.NotEqual(t, "Seq Scan", n.Type, sql)
+					require.LessOrEqual(t, n.Rows, float64(stepSample)+1, sql)
+				}
+				require.Less(t, plan.Hit+plan.Read, 2*stepSample, "blocks")
+			}
+		})
+	}
+}

@@ -88,12 +88,13 @@ func appendInt(b []byte, id []byte) ([]byte, error) {
 }
 
 func appendPadded(b []byte, n uint64, width int) []byte {
-	var digits [intWidth]byte
-	for i := width - 1; i >= 0; i-- {
-		digits[i] = byte('0' + n%10)
+	const zeros = "00000000000000000000"
+	b = append(b, zeros[:width]...)
+	for i := len(b) - 1; n > 0; i-- {
+		b[i] = byte('0' + n%10)
 		n /= 10
 	}
-	return append(b, digits[:width]...)
+	return b
 }
 
 // parse reads a position that this kind minted.
@@ -153,6 +154,14 @@ func parseInt(text string) (int64, bool) {
 func (k kind) example() cursor.Position {
 	p, _ := k.position(key{at: minAt, id: k.lowestID()})
 	return p
+}
+
+// highestID is the id behind which none sorts; there is none among texts.
+func (k kind) highestID() string {
+	if k == kindAtUUID {
+		return "ffffffff-ffff-ffff-ffff-ffffffffffff"
+	}
+	return strconv.Itoa(math.MaxInt64)
 }
 
 // lowestID is the id before which none sorts.

@@ -198,3 +198,43 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// Whatever position mints holds its key, and sorts as its key does: against
+// another one, as bytes.
+func FuzzPosition(f *testing.F) {
+	f.Add(int64(0), int64(-1), []byte("a"), int64(0), int64(1), []byte("b"))
+	f.Add(minAt, int64(math.MinInt64), []byte(""), maxAt, int64(math.MaxInt64), []byte("/"))
+	f.Add(minAt-1, int64(9), []byte("a/b"), maxAt+1, int64(10), []byte("a:b"))
+	f.Add(int64(1), int64(-10), []byte{0xff, 0}, int64(1), int64(-9), []byte("\U0010ffff"))
+	f.Fuzz(func(t *testing.T, at1, n1 int64, text1 []byte, at2, n2 int64, text2 []byte) {
+		for _, k := range kinds {
+			a, b := k.key(at1, n1, text1), k.key(at2, n2, text2)
+			p, err := k.position(a)
+			if err != nil {
+				require.True(t, a.at < minAt || a.at > maxAt, "refused: %v", err)
+				continue
+			}
+			parsed, err := k.parse(p)
+			require.NoError(t, err)
+			require.Equal(t, a, parsed)
+			if q, err := k.position(b); err == nil {
+				require.Equal(t, k.compare(t, a, b), strings.Compare(string(p), string(q)), "%q %q", p, q)
+			}
+		}
+	})
+}
+
+// key makes a key of this kind out of anything.
+func (k kind) key(at, n int64, text []byte) key {
+	switch k {
+	case kindAtText:
+		return key{at: at, id: string(text)}
+	case kindAtUUID:
+		var b [16]byte
+		copy(b[:], text)
+		return key{at: at, id: fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])}
+	case kindInt:
+		at = 0
+	}
+	return key{at: at, id: strconv.FormatInt(n, 10)}
+}

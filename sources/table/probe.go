@@ -21,11 +21,7 @@ func (e *examination) probe(ctx context.Context, tx pgx.Tx, l *layout) error {
 	plan, err := e.explain(ctx, tx, l)
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && !transient(pgErr) {
-		cure := "mend source.where; names outside pg_catalog need their schema"
-		if e.config.Where == "" {
-			cure = "see the server's message"
-		}
-		e.refuse(cure, "the server refuses to read %s: %s (SQLSTATE %s)", l.name(), pgErr.Message, pgErr.Code)
+		e.refuse(e.probeCure(pgErr), "the server refuses to read %s: %s (SQLSTATE %s)", l.name(), pgErr.Message, pgErr.Code)
 		return errRefused
 	}
 	if err != nil {
@@ -41,6 +37,17 @@ func (e *examination) probe(ctx context.Context, tx pgx.Tx, l *layout) error {
 		return e.infinity(ctx, tx, l)
 	}
 	return e.ahead(ctx, tx, l)
+}
+
+func (e *examination) probeCure(err *pgconn.PgError) string {
+	switch {
+	case err.Code == "42501":
+		return "run, as the owner, what `ordered-dispatcher grants` prints for role " + e.cat.role
+	case e.config.Where != "":
+		return "mend source.where; names outside pg_catalog need their schema"
+	default:
+		return "see the server's message"
+	}
 }
 
 // concurrently is left out where PostgreSQL does not know it.

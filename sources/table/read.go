@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -42,9 +42,14 @@ func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (pr
 	return r.page, r.fault
 }
 
-// distrust forgets the table's layout when the server says that it changed.
+// distrust forgets the table's layout when the server says that it changed, and
+// every connection when it is no primary (SQLSTATE 25006): the next ones find out
+// anew who is.
 func (s *Source) distrust(err error) {
 	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "25006" {
+		s.pool.Reset()
+	}
 	if errors.As(err, &pgErr) || errors.Is(err, errReplaced) {
 		s.layout = nil
 	}
@@ -56,10 +61,34 @@ var errReplaced = errors.New("the table was replaced by another of its name")
 // names and types, missing grants, impossible values.
 func lasting(err error) error {
 	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && !transient(pgErr) {
-		return processor.Permanent(err)
+	if !errors.As(err, &pgErr) {
+		return err
 	}
-	return err
+	if strings.HasPrefix(pgErr.Code, "22") {
+		err = &valueError{pgErr}
+	}
+	if transient(pgErr) {
+		return err
+	}
+	return processor.Permanent(err)
+}
+
+// valueError is an error of a value (class 22), as of one that a condition cannot
+// convert. The server quotes it, and it is no one's business but the record's.
+type valueError struct{ *pgconn.PgError }
+
+func (e *valueError) Error() string { return valueless(e.PgError) + " (SQLSTATE " + e.Code + ")" }
+
+func (e *valueError) Unwrap() error { return e.PgError }
+
+var quotes = regexp.MustCompile(`(?s)".*"`)
+
+// valueless is the server's message without the values that it quotes.
+func valueless(err *pgconn.PgError) string {
+	if !strings.HasPrefix(err.Code, "22") {
+		return err.Message
+	}
+	return quotes.ReplaceAllString(err.Message, `"…"`)
 }
 
 // fit learns how many rows reach MaxBytes, so that the next read asks for no
@@ -81,7 +110,7 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 		return nil, processor.Permanent(err)
 	}
 	statements := l.statements(s.config, query, args)
-	r := l.newReading(s.config, min(limit, s.lately+s.lately/4+1))
+	r := l.newReading(s.config, &s.scratch)
 	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -99,9 +128,9 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 		return err
 	})
 	if err == nil {
+		s.noteHeld(l, r)
 		err = l.check(r.sample, after)
 	}
-	s.lately = r.rows
 	return r, err
 }
 
@@ -167,26 +196,11 @@ func preparable(statements []statement) []string {
 // check holds the mark against the position: what is stamped from now on must
 // sort behind what was delivered.
 func (l *layout) check(s sample, after cursor.Position) error {
-	if after == "" {
-		return nil
+	f, err := l.overtaken(s, after)
+	if f != nil {
+		return processor.Permanent(fmt.Errorf("%s", f))
 	}
-	k, err := l.kind.parse(after)
-	if err != nil {
-		return processor.Permanent(err)
-	}
-	if l.ordersByTime() {
-		if s.mark <= k.at {
-			return processor.Permanent(fmt.Errorf("the database's clock (%s) is behind the cursor (%s): what is inserted now sorts before what was delivered "+
-				"and would never be read; set the clock right, or wait until it has passed the cursor and deliver by hand what was inserted in between",
-				time.UnixMicro(s.mark).UTC().Format(atLayout), time.UnixMicro(k.at).UTC().Format(atLayout)))
-		}
-		return nil
-	}
-	if id, _ := strconv.ParseInt(k.id, 10, 64); s.mark < id {
-		return processor.Permanent(fmt.Errorf("the sequence of the ids stands at %d, before the cursor at %d: it was reset (TRUNCATE … RESTART IDENTITY, setval or a restore), "+
-			"and what is inserted now would never be read; set the sequence behind the cursor, or move the cursor", max(s.mark, 0), id))
-	}
-	return nil
+	return err
 }
 
 // literal quotes a text for a statement without parameters.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 func TestRead_PayloadIsWhatTheServerPrints(t *testing.T) {
@@ -160,4 +161,18 @@ func TestRead_RecordLargerThanMaxBytesIsDelivered(t *testing.T) {
 	records := readAll(t, s, "", 10)
 	require.Equal(t, []string{"1", "2"}, ids(records))
 	require.Equal(t, strings.Repeat("x", 3000000), string(records[0].Payload))
+}
+
+// A condition that stumbles over a value quotes it, and errors go to the log.
+func TestRead_NoErrorQuotesAValue(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (note) VALUES (E'CANARY "quoted"\nlast')`)
+	later(t, pool)
+	s := bookings(t, pool, Config{Where: "note::int > 0"})
+	_, err := s.Read(t.Context(), "", 10)
+	require.EqualError(t, err, `read app.bookings: invalid input syntax for type integer: "…" (SQLSTATE 22P02)`)
+	require.True(t, processor.IsPermanent(err))
+	_, err = s.Lag(t.Context(), "")
+	require.ErrorContains(t, err, "22P02")
+	require.NotContains(t, err.Error(), "CANARY")
 }

@@ -14,6 +14,19 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
 
+// A backend may be stopped between the stamp of now() and the moment its
+// transaction can be seen, so a record is given a second (docs/decisions/0003).
+func TestRead_RecordOfNowWaitsASecond(t *testing.T) {
+	t.Parallel()
+	pool := database(t, nowTable+`INSERT INTO app.bookings DEFAULT VALUES`)
+	s := bookings(t, pool, Config{})
+	require.Len(t, readAll(t, s, "", 1), 1)
+	require.True(t, value[bool](t, pool, `SELECT clock_timestamp() - created_at >= interval '1 second' FROM app.bookings`))
+
+	s = bookings(t, pool, Config{Latency: time.Minute})
+	require.True(t, read(t, s, "", 1).Waiting, "or whatever the configuration says")
+}
+
 // A transaction chained to a COMMIT is stamped with the arrival of that COMMIT,
 // which may take its time: under deferred triggers, or a slow standby.
 func TestRead_NowOfAChainedTransactionIsNotSkipped(t *testing.T) {

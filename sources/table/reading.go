@@ -47,21 +47,31 @@ type reading struct {
 	fault error // of the first row
 	ended bool  // nothing more goes into the page
 
-	text   []byte // positions and ids, one after the other
-	ends   []int  // of each of them in text
+	*scratch
 	chunk  []byte // room for payloads
 	second second
 }
 
-func (l *layout) newReading(c Config, expected int) *reading {
-	return &reading{
+// scratch is room that one read leaves to the next. What a read allocates anew,
+// the collector has to look at: it was a third of what a record cost.
+type scratch struct {
+	text  []byte             // positions and ids, one after the other
+	ends  []int              // of each of them in text
+	spare []processor.Record // a page that was delivered: see Recycle
+}
+
+func (l *layout) newReading(c Config, room *scratch) *reading {
+	r := &reading{
+		scratch:  room,
 		layout:   l,
 		columns:  l.columns(c),
 		table:    l.name(),
 		slack:    l.slack(c).Microseconds(),
 		maxBytes: c.MaxBytes,
-		page:     processor.Page{Records: make([]processor.Record, 0, expected)},
+		page:     processor.Page{Records: room.spare},
 	}
+	r.text, r.ends, r.spare = r.text[:0], r.ends[:0], nil
+	return r
 }
 
 // take reads the results in the order of statements. A sample counts even if the
@@ -130,13 +140,13 @@ func (r *reading) takeWriters(results *prepared.Results) error {
 
 func (r *reading) takeRows(rows *pgconn.ResultReader) error {
 	defer r.finish()
+	var row row
 	for rows.NextRow() {
 		if r.bytes >= r.maxBytes && r.rows > 0 {
 			r.cut = true
 			return nil
 		}
-		row, err := r.layout.row(rows.Values(), &r.columns)
-		if err != nil {
+		if err := r.layout.row(&row, rows.Values(), &r.columns); err != nil {
 			return err
 		}
 		r.add(&row)
@@ -151,24 +161,23 @@ func (r *reading) takeRows(rows *pgconn.ResultReader) error {
 // 1970; the largest and the smallest number are infinity.
 const epoch2000 = 946_684_800_000_000
 
-func (l *layout) row(values [][]byte, columns *[fieldCount]int) (row, error) {
+func (l *layout) row(result *row, values [][]byte, columns *[fieldCount]int) (err error) {
 	value := func(f field) []byte {
 		if columns[f] < 0 {
 			return nil
 		}
 		return values[columns[f]]
 	}
-	result := row{
+	*result = row{
 		id:      value(fieldID),
 		key:     string(value(fieldKey)),
 		typ:     string(value(fieldType)),
 		headers: value(fieldHeaders),
 		payload: value(fieldPayload),
 	}
-	var err error
 	if at := value(fieldAt); at != nil {
 		if len(at) != 8 {
-			return row{}, fmt.Errorf("parse created_at: %d bytes", len(at))
+			return fmt.Errorf("parse created_at: %d bytes", len(at))
 		}
 		since2000 := int64(binary.BigEndian.Uint64(at))
 		result.finite = since2000 != math.MinInt64 && since2000 != math.MaxInt64
@@ -179,10 +188,10 @@ func (l *layout) row(values [][]byte, columns *[fieldCount]int) (row, error) {
 	}
 	if !l.ordersByTime() {
 		if result.number, err = strconv.ParseInt(string(result.id), 10, 64); err != nil {
-			return row{}, fmt.Errorf("parse id: %w", err)
+			return fmt.Errorf("parse id: %w", err)
 		}
 	}
-	return result, nil
+	return nil
 }
 
 // add applies the fence to a row as it comes, while the server goes on with the
@@ -198,15 +207,18 @@ func (r *reading) add(row *row) {
 		}
 		return
 	}
-	record, err := r.record(row)
-	if err != nil {
+	n := len(r.page.Records)
+	if n == cap(r.page.Records) {
+		r.page.Records = slices.Grow(r.page.Records, max(n, 16))
+	}
+	r.page.Records = r.page.Records[:n+1]
+	if err := r.record(&r.page.Records[n], row); err != nil {
+		r.page.Records = r.page.Records[:n]
 		r.ended = true
 		if len(r.page.Records) == 0 { // those before it go first
 			r.fault = processor.Permanent(fmt.Errorf("read %s: record %s cannot be delivered: %w", r.table, row.id, err))
 		}
-		return
 	}
-	r.page.Records = append(r.page.Records, record)
 }
 
 // maxDue bounds the hint for a row of the far future.
@@ -225,26 +237,26 @@ func (l *layout) below(row *row, bound, slack int64) bool {
 
 // record copies what a row holds, but for position and id, which are left in
 // text: see finish.
-func (r *reading) record(row *row) (processor.Record, error) {
+func (r *reading) record(record *processor.Record, row *row) error {
 	if !row.finite && r.layout.ordersByTime() {
-		return processor.Record{}, errors.New("its created_at is -infinity; give it a time")
+		return errors.New("its created_at is -infinity; give it a time")
 	}
 	text, err := r.layout.kind.append(r.text, row.at, row.id, &r.second)
 	if err != nil {
-		return processor.Record{}, err
+		return err
 	}
-	record := processor.Record{Table: r.table, Key: row.key, Type: row.typ, Payload: r.keep(row.payload)}
+	*record = processor.Record{Table: r.table, Key: row.key, Type: row.typ, Payload: r.keep(row.payload)}
 	if row.finite {
 		record.CreatedAt = time.UnixMicro(row.at).UTC()
 	}
 	if row.headers != nil {
 		if record.Headers, err = parseHeaders(row.headers); err != nil {
-			return processor.Record{}, err
+			return err
 		}
 	}
 	r.text = append(text, row.id...)
 	r.ends = append(r.ends, len(text), len(r.text))
-	return record, nil
+	return nil
 }
 
 // finish gives the records their positions and ids, which share one string: most
@@ -256,6 +268,9 @@ func (r *reading) finish() {
 		r.page.Records[i].Position = cursor.Position(text[from:position])
 		r.page.Records[i].ID = text[position:id]
 		from = id
+	}
+	if len(r.page.Records) == 0 {
+		r.spare, r.page.Records = r.page.Records, nil
 	}
 }
 

@@ -132,7 +132,9 @@ SELECT
 	datid IS DISTINCT FROM (SELECT oid FROM pg_database WHERE datname = current_database())
 		OR usesysid IS NULL
 		OR usesysid = (SELECT usesysid FROM pg_stat_activity WHERE pid = pg_backend_pid())
-			AND (application_name = '` + applicationRead + `' OR starts_with(application_name, '` + cursor.ApplicationLease + `')),
+			AND (application_name = '` + applicationRead + `'
+				OR starts_with(application_name, '` + cursor.ApplicationLease + `')
+				OR starts_with(application_name, '` + cursor.ApplicationOperator + `')),
 	xact_start IS NOT NULL,
 	(extract(epoch FROM least(xact_start, CASE WHEN backend_type = 'client backend' AND state <> 'idle' THEN query_start END)) * 1000000)::bigint
 FROM pg_stat_activity

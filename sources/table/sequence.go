@@ -31,7 +31,7 @@ func (e *examination) sequence(l *layout) {
 		}
 	}
 	seq := e.sequences[0]
-	l.sequence = seq.OID
+	l.sequence, l.sequenceName = seq.OID, seq.Name
 	if seq.Cache > 1 {
 		e.refuse(fmt.Sprintf("ALTER SEQUENCE %s CACHE 1", seq.Name),
 			"sequence %s hands out ids in blocks (CACHE %d): a session may commit an id below those already delivered", seq.Name, seq.Cache)

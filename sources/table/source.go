@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -22,13 +23,16 @@ type Source struct {
 	pool   *pgxpool.Pool
 	config Config
 
-	mu     sync.Mutex
-	layout *layout // nil: to be inspected
-	fence  fence
-	fenced fenced
-	lately int // how many rows the last read returned
-	rows   int // that fit into MaxBytes, as far as is known; 0 = not known
-	warned map[Finding]bool
+	held atomic.Pointer[Held] // nil: not held
+
+	mu       sync.Mutex
+	layout   *layout // nil: to be inspected
+	fence    fence
+	fenced   fenced
+	standing standing
+	rows     int // that fit into MaxBytes, as far as is known; 0 = not known
+	warned   map[Finding]bool
+	scratch
 }
 
 // New returns the source that config describes. It touches no database yet: a
@@ -40,6 +44,16 @@ func New(pool *pgxpool.Pool, config Config) (*Source, error) {
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	return &Source{pool: pool, config: config, warned: map[Finding]bool{}}, nil
+}
+
+// Recycle takes back the room of a page (processor.Recycler).
+func (s *Source) Recycle(records []processor.Record) {
+	clear(records) // payloads may be large
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if cap(records) > cap(s.spare) {
+		s.spare = records[:0]
+	}
 }
 
 // current returns the layout, inspecting the table if it was not, or not lately.

@@ -15,13 +15,14 @@ import (
 
 // File is a parsed file.
 type File struct {
-	name    string
-	lines   []string
-	env     Environment
-	root    ast.Node
-	anchors map[string]ast.Node
-	hidden  map[*token.Token]bool // scalars that no fault may show
-	faults  []Fault
+	name       string
+	lines      []string
+	env        Environment
+	root       ast.Node
+	anchors    map[string]ast.Node
+	hidden     map[*token.Token]bool // scalars that no fault may show
+	references []string              // the paths of the values in which one was read
+	faults     []Fault
 }
 
 // Parse reads the text of the file called name, with references into env. A

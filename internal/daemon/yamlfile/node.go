@@ -31,6 +31,24 @@ func (n Node) Fault(format string, args ...any) {
 	n.file.fault(n.key, n.path, message)
 }
 
+// Refuse reports what somebody else has against the value. That may quote it, or a
+// part of it: if a reference stands in it, what it says is not shown.
+func (n Node) Refuse(err error) {
+	if n.refers() {
+		n.Fault("it is refused with what its references stand for, which is not shown here: write that out in their place to see why")
+		return
+	}
+	n.Fault("%v", err)
+}
+
+// refers reports that a reference was read in the value or in one below it.
+func (n Node) refers() bool { return slices.ContainsFunc(n.file.references, n.holds) }
+
+// holds reports whether a path is that of the value or of one below it.
+func (n Node) holds(path string) bool {
+	return n.path == "" || path == n.path || strings.HasPrefix(path, n.path+".")
+}
+
 // valueFault reports what is wrong with the value, at the value.
 func (n Node) valueFault(format string, args ...any) {
 	n.file.fault(n.node.GetToken(), n.path, fmt.Sprintf(format, args...))
@@ -38,9 +56,7 @@ func (n Node) valueFault(format string, args ...any) {
 
 // Sound reports that no fault was found yet in the value or in one below it.
 func (n Node) Sound() bool {
-	return !slices.ContainsFunc(n.file.faults, func(f Fault) bool {
-		return n.path == "" || f.path == n.path || strings.HasPrefix(f.path, n.path+".")
-	})
+	return !slices.ContainsFunc(n.file.faults, func(f Fault) bool { return n.holds(f.path) })
 }
 
 // Nothing reads a value that has nothing in it: {} or no value at all.
@@ -105,6 +121,27 @@ func (n Node) Percent() int {
 	return value
 }
 
+// rateUnits are what a rate may count in.
+var rateUnits = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}
+
+// Rate reads a number in each second, minute or hour, as 50/s.
+func (n Node) Rate() (count int, per time.Duration) {
+	text, ok := n.shown()
+	if !ok {
+		return 0, 0
+	}
+	number, unit, _ := strings.Cut(text, "/")
+	count, err := strconv.Atoi(number)
+	per, known := rateUnits[unit]
+	if err != nil || !known || count < 1 || count > maxRate {
+		n.valueFault("%s is no rate: write a whole number from 1 to %d, and a unit: 50/s, 100/m or 1000/h", n.quoted(), maxRate)
+		return 0, 0
+	}
+	return count, per
+}
+
+const maxRate = 1_000_000
+
 // Duration reads a length of time within bounds.
 func (n Node) Duration(from, to time.Duration) time.Duration {
 	text, ok := n.shown()
@@ -133,6 +170,25 @@ func (n Node) Texts() map[string]string {
 	return texts
 }
 
+// List reads a sequence of texts that faults may show.
+func (n Node) List() []string {
+	node, ok := n.plain()
+	if !ok {
+		return nil
+	}
+	sequence, ok := node.(*ast.SequenceNode)
+	if !ok {
+		n.wrongKind("a list")
+		return nil
+	}
+	texts := make([]string, len(sequence.Values))
+	for i, value := range sequence.Values {
+		element := Node{file: n.file, node: value, key: value.GetToken(), path: join(n.path, strconv.Itoa(i+1))}
+		texts[i], _ = element.shown()
+	}
+	return texts
+}
+
 // shown is scalar for one that faults may show.
 func (n Node) shown() (string, bool) {
 	if node, ok := n.plain(); ok {
@@ -151,6 +207,9 @@ func (n Node) scalar() (string, bool) {
 	if !ok {
 		n.wrongKind("a single value")
 		return "", false
+	}
+	if hasReference(value) {
+		n.file.references = append(n.file.references, n.path)
 	}
 	faults := len(n.file.faults)
 	text := n.file.resolve(node.GetToken(), n.path, value)

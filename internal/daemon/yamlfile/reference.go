@@ -3,6 +3,7 @@ package yamlfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"regexp"
@@ -115,21 +116,31 @@ const maxSecretBytes = 1 << 20
 // readSecret reads a file without the line break at its end, which editors and
 // secret stores add.
 func readSecret(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err == nil && info.Size() > maxSecretBytes {
-		return "", fmt.Errorf("the file %s has more than %d bytes: name the right one", path, maxSecretBytes)
-	}
-	text, err := os.ReadFile(path)
+	text, err := readBounded(path)
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
-		return "", fmt.Errorf("the file %s cannot be read (%w): create it, or let this user read it", path, pathErr.Err)
+		err = pathErr.Err // which does not name the file again
 	}
 	if err != nil {
-		return "", fmt.Errorf("the file %s cannot be read (%w)", path, err)
+		return "", fmt.Errorf("the file %s cannot be read (%w): create it, or let this user read it", path, err)
+	}
+	if len(text) > maxSecretBytes {
+		return "", fmt.Errorf("the file %s has more than %d bytes: name the right one", path, maxSecretBytes)
 	}
 	value := strings.TrimRight(string(text), "\r\n")
 	if value == "" {
 		return "", fmt.Errorf("the file %s is empty: write the value into it", path)
 	}
 	return value, nil
+}
+
+// readBounded reads at most one byte more than a secret may have: devices and
+// pipes do not tell their size, and may have no end.
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxSecretBytes+1))
 }

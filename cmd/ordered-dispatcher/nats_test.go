@@ -1,0 +1,54 @@
+package main_test
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+)
+
+// The configuration of docs/sinks/nats.md, for the table and the server of this
+// test.
+func TestDrain_IntoNATS(t *testing.T) {
+	t.Parallel()
+	server := brokertest.SharedNATS(t)
+	page, err := os.ReadFile("../../docs/sinks/nats.md")
+	require.NoError(t, err)
+	_, text, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, _ = strings.Cut(text, "```")
+	text = strings.NewReplacer("table: orders", "table: public.bookings", "nats://nats:4222", "nats://"+server.Addr(),
+		"${NATS_PASSWORD}", broker.NATSPassword).Replace(text)
+	config := file(t, text)
+	address, _ := database(t, 20)
+
+	code, stdout, stderr := do(t, address, "doctor", "-c", config)
+	require.Zero(t, code, stdout+stderr)
+	require.Contains(t, stdout, "the first delivery makes it")
+	code, stdout, stderr = do(t, address, "run", "--drain", "-c", config)
+	require.Zero(t, code, stdout+stderr)
+	require.NotContains(t, stdout+stderr, broker.NATSPassword)
+	code, stdout, stderr = do(t, address, "doctor", "-c", config)
+	require.Zero(t, code, stdout+stderr)
+	require.Contains(t, stdout, `stream "ORDERS" knows a message's id for 2m0s`)
+	require.Contains(t, stdout, "sync_interval")
+
+	connection, err := client.Connect(server.URL(server.Addr()))
+	require.NoError(t, err)
+	t.Cleanup(connection.Close)
+	admin, err := jetstream.New(connection)
+	require.NoError(t, err)
+	orders, err := admin.Stream(t.Context(), "ORDERS")
+	require.NoError(t, err)
+	for i := range 20 {
+		m, err := orders.GetMsg(t.Context(), uint64(2+i)) // behind the claim
+		require.NoError(t, err)
+		require.Equal(t, strconv.Itoa(i+1), m.Header.Get("ordered-sequence"))
+	}
+}

@@ -1,0 +1,146 @@
+package cursor_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// letter is a dead letter with every field that PutAside takes, as awkward as a
+// record may be.
+func letter() cursor.DeadLetter {
+	now := time.Now()
+	return cursor.DeadLetter{
+		Position: "p2", Table: "app.bookings", RecordID: "9007199254740993", Key: "k'", Type: "t",
+		CreatedAt: time.UnixMicro(1_700_000_000_123_456).UTC(),
+		Headers:   map[string]string{"a": "\x00\"é"},
+		Payload:   []byte("{\"a\": \"\\u0000\"}\x00\xff"),
+		Failure:   cursor.Failure{Attempts: 3, First: now.Add(-time.Minute), Last: now, Error: "422\x00", Class: cursor.ClassPermanent},
+	}
+}
+
+func TestPutAside_KeepsTheRecordAndGoesOnBehindIt(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	lease := acquire(t, s)
+	require.NoError(t, lease.Advance(t.Context(), "p1", 1))
+	require.NoError(t, lease.Note(t.Context(), cursor.Failure{Position: "p2", RecordID: "2", Attempts: 1, Error: "503"}))
+	want := letter()
+	require.NoError(t, lease.PutAside(t.Context(), want))
+	require.NoError(t, cause(lease))
+	require.NoError(t, lease.Advance(t.Context(), "p3", 1))
+
+	row, err := s.Look(t.Context(), "sms")
+	require.NoError(t, err)
+	require.Equal(t, cursor.Position("p3"), row.Position)
+	require.EqualValues(t, 3, row.Sequence, "the dead letter has taken one")
+	require.Nil(t, row.Failure)
+
+	listed, err := s.DeadLetters(t.Context(), "sms", false, 10)
+	require.NoError(t, err)
+	require.Len(t, listed, 1)
+	require.Nil(t, listed[0].Payload, "lists are short")
+	got, err := s.DeadLetter(t.Context(), listed[0].ID)
+	require.NoError(t, err)
+	require.Equal(t, want.Headers, got.Headers)
+	require.Equal(t, want.Payload, got.Payload)
+	require.Equal(t, want.RecordID, got.RecordID)
+	require.Equal(t, want.CreatedAt, got.CreatedAt.UTC())
+	require.EqualValues(t, 2, got.Sequence)
+	require.Equal(t, "422", got.Failure.Error)
+	require.Equal(t, cursor.ClassPermanent, got.Failure.Class)
+	require.WithinDuration(t, time.Now().Add(-time.Minute), got.Failure.First, 10*time.Second)
+	require.Equal(t, "dead_letter", lastEvent(t, pool))
+}
+
+func TestPutAside_OfASupersededWorkerKeepsNothing(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	lease := acquire(t, s)
+	require.NoError(t, lease.Advance(t.Context(), "p5", 1))
+	require.ErrorIs(t, lease.PutAside(t.Context(), letter()), cursor.ErrLeaseLost, "p2 lies behind")
+	listed, err := s.DeadLetters(t.Context(), "", true, 10)
+	require.NoError(t, err)
+	require.Empty(t, listed)
+}
+
+func TestDiscard_ResolvesOnce(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	require.NoError(t, acquire(t, s).PutAside(t.Context(), letter()))
+	open, err := s.DeadLetters(t.Context(), "sms", false, 10)
+	require.NoError(t, err)
+	id := open[0].ID
+	position, elsewhere := open[0].Position, cursor.Position("p9")
+	decision := cursor.Decision{Actor: "me", Reason: "a test booking", Expect: &position}
+	discard := func(id int64, change func(*cursor.Decision)) error {
+		d := decision
+		change(&d)
+		_, err := s.Discard(t.Context(), id, d)
+		return err
+	}
+	asItIs := func(*cursor.Decision) {}
+	require.ErrorIs(t, discard(id+1, asItIs), cursor.ErrNoDeadLetter)
+	require.ErrorIs(t, discard(id, func(d *cursor.Decision) { d.Expect = &elsewhere }), cursor.ErrMoved)
+	require.ErrorContains(t, discard(id, func(d *cursor.Decision) { d.Actor = " " }), "has no actor")
+	require.ErrorContains(t, discard(id, func(d *cursor.Decision) { d.Reason = "" }), "has no reason")
+	require.NoError(t, discard(id, func(d *cursor.Decision) { d.DryRun = true }))
+	require.NotEqual(t, "dead_letter_discarded", lastEvent(t, pool), "nothing was changed by now")
+	require.NoError(t, discard(id, asItIs))
+	require.ErrorIs(t, discard(id, asItIs), cursor.ErrNoDeadLetter)
+	require.ErrorContains(t, discard(id, asItIs), "it was discarded by me at 2")
+	open, err = s.DeadLetters(t.Context(), "sms", false, 10)
+	require.NoError(t, err)
+	require.Empty(t, open)
+	got, err := s.DeadLetter(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, []any{cursor.Discarded, "me", "a test booking"}, []any{got.Resolution, got.ResolvedBy, got.Reason})
+	require.Equal(t, "dead_letter_discarded", lastEvent(t, pool))
+}
+
+func TestReplayed_CommitsItsEffectsOnceAndMovesNothing(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	exec(t, pool, "CREATE TABLE dispatch.effect (id text)")
+	s := created(t, pool, "a")
+	lease := acquire(t, s)
+	require.NoError(t, lease.PutAside(t.Context(), letter()))
+	lease.Release()
+	open, err := s.DeadLetters(t.Context(), "sms", false, 10)
+	require.NoError(t, err)
+	before, err := s.Look(t.Context(), "sms")
+	require.NoError(t, err)
+	replay := func() error {
+		lease, err := s.AcquireTx(t.Context(), "sms", 0)
+		require.NoError(t, err)
+		require.NoError(t, lease.WithTx(t.Context(), func(tx pgx.Tx) error {
+			_, err := tx.Exec(t.Context(), "INSERT INTO dispatch.effect VALUES ('x')")
+			return err
+		}))
+		return lease.Replayed(t.Context(), open[0].ID, cursor.Decision{Actor: "me", Reason: "mended"})
+	}
+	require.NoError(t, replay())
+	require.ErrorIs(t, replay(), cursor.ErrNoDeadLetter)
+	var effects int
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM dispatch.effect").Scan(&effects))
+	require.Equal(t, 1, effects)
+	after, err := s.Look(t.Context(), "sms")
+	require.NoError(t, err)
+	require.Equal(t, before.Position, after.Position)
+	require.Equal(t, before.Sequence, after.Sequence)
+}
+
+// lastEvent is the action of the last row of the audit.
+func lastEvent(t testing.TB, pool *pgxpool.Pool) (action string) {
+	t.Helper()
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT action FROM dispatch.cursor_event ORDER BY id DESC LIMIT 1`).Scan(&action))
+	return action
+}

@@ -1,0 +1,233 @@
+package cursor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
+)
+
+// Severity of a Finding.
+type Severity string
+
+// The severities, worst first.
+const (
+	// Refuse: the process cannot run.
+	Refuse Severity = "refuse"
+	// Warn: it runs, with a promise weakened or a limit near.
+	Warn Severity = "warn"
+	// Note: worth knowing; nothing is wrong.
+	Note Severity = "note"
+)
+
+// Finding is something that stands against the promises.
+type Finding struct {
+	// Process that has it; "" for all.
+	Process  string
+	Severity Severity
+	// Problem says what is wrong, in one sentence.
+	Problem string
+	// Cure is the SQL, the command or the change of the configuration that mends it.
+	Cure string
+}
+
+// Diagnosis is what Doctor found.
+type Diagnosis struct {
+	Findings []Finding
+	// Present: the tables are there. Usable: the role may do its duties on them, too.
+	Present, Usable bool
+}
+
+// Doctor holds the database against what leases and the duties of a role need, and
+// changes nothing: the server, the tables, the rights to them, and what sessions of
+// the role begin with. It does not know sources and sinks, which have checks of their
+// own (table.Source.Inspect, sql.Sink.Check), and who has locked a cursor is for
+// Lockers to say. The error is that of checks which could not be made; the findings
+// of the others are returned with it.
+func (s *Store) Doctor(ctx context.Context, duties ...Duty) (Diagnosis, error) {
+	d := diagnosis{store: s}
+	err := errors.Join(d.server(ctx), d.tables(ctx), d.rights(ctx, duties), d.sessions(ctx))
+	if err != nil {
+		err = s.withCure("examine the database", err)
+	}
+	return d.Diagnosis, err
+}
+
+// diagnosis is one in the making.
+type diagnosis struct {
+	Diagnosis
+	store *Store
+}
+
+func (d *diagnosis) find(severity Severity, cure, problem string, args ...any) {
+	d.Findings = append(d.Findings, Finding{"", severity, fmt.Sprintf(problem, args...), cure})
+}
+
+const migrateUp = "ordered-dispatcher migrate up"
+
+const roleSQL = `/* doctor.role */ SELECT current_user::text`
+
+// rights checks what the role may do with the tables.
+func (d *diagnosis) rights(ctx context.Context, duties []Duty) error {
+	if !d.Present {
+		return nil
+	}
+	lacking, err := privilege.Missing(ctx, d.store.pool, d.store.Needs(duties...))
+	if err != nil {
+		return err
+	}
+	var role string
+	if err := d.store.pool.QueryRow(ctx, roleSQL).Scan(&role); err != nil {
+		return fmt.Errorf("ask for the role: %w", err)
+	}
+	for _, p := range lacking {
+		d.find(Refuse, privilege.Grant(role, p), "role %s lacks %s on %s", role, p, p.Name)
+	}
+	d.Usable = len(lacking) == 0
+	return nil
+}
+
+const oldestServer = 14
+
+const serverSQL = `/* doctor.server */
+SELECT
+	current_setting('server_version_num')::int / 10000,
+	pg_is_in_recovery(),
+	current_setting('transaction_read_only')::boolean,
+	(SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user),
+	current_user::text`
+
+// server checks that this is one to work on.
+func (d *diagnosis) server(ctx context.Context) error {
+	var major int
+	var standby, readOnly, super bool
+	var role string
+	if err := d.store.pool.QueryRow(ctx, serverSQL).Scan(&major, &standby, &readOnly, &super, &role); err != nil {
+		return fmt.Errorf("ask the server for its version: %w", err)
+	}
+	switch {
+	case standby:
+		d.find(Refuse, "connect to the primary, for example with several hosts and target_session_attrs=read-write",
+			"the server is a standby, where no cursor can be advanced")
+	case readOnly:
+		d.find(Refuse, fmt.Sprintf("ALTER ROLE %s SET default_transaction_read_only = off", pgx.Identifier{role}.Sanitize()),
+			"the sessions of role %s are read-only, so no cursor can be advanced", role)
+	}
+	if major < oldestServer {
+		d.find(Refuse, fmt.Sprintf("upgrade the server to PostgreSQL %d or later", oldestServer), "the server is PostgreSQL %d, older than %d", major, oldestServer)
+	}
+	if super {
+		d.find(Note, "use a role of its own: `ordered-dispatcher grants -c FILE --role NAME` prints what it needs", "role %s is a superuser", role)
+	}
+	return nil
+}
+
+const schemaSQL = `/* doctor.schema */
+SELECT
+	(SELECT has_schema_privilege(oid, 'USAGE') FROM pg_catalog.pg_namespace WHERE nspname = $1),
+	current_user::text`
+
+const tablesSQL = `/* doctor.tables */
+SELECT array(SELECT name FROM unnest($1::text[]) name WHERE to_regclass(name) IS NULL)`
+
+// tables checks that they are there, and that the role may see it.
+func (d *diagnosis) tables(ctx context.Context) error {
+	var usable *bool // nil: there is no such schema
+	var role string
+	if err := d.store.pool.QueryRow(ctx, schemaSQL, d.store.config.Schema).Scan(&usable, &role); err != nil {
+		return fmt.Errorf("look for the schema of the cursor tables: %w", err)
+	}
+	if usable != nil && !*usable {
+		d.find(Refuse, fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", d.store.schema, pgx.Identifier{role}.Sanitize()),
+			"role %s may not use schema %q", role, d.store.config.Schema)
+		return nil
+	}
+	var absent []string
+	all := []string{d.store.schema + ".cursor", d.store.schema + ".cursor_event", d.store.schema + ".dead_letter"}
+	if err := d.store.pool.QueryRow(ctx, tablesSQL, all).Scan(&absent); err != nil {
+		return fmt.Errorf("look for the cursor tables: %w", err)
+	}
+	switch len(absent) {
+	case 0:
+	case len(all):
+		d.find(Refuse, migrateUp, "the cursor tables are missing in schema %q", d.store.config.Schema)
+		return nil
+	default:
+		d.find(Refuse, migrateUp, "of the cursor tables these are missing: %s", strings.Join(absent, ", "))
+		return nil
+	}
+	d.Present = true
+	return nil
+}
+
+const sessionsSQL = `/* doctor.sessions */
+SELECT
+	session_user::text,
+	current_database()::text,
+	coalesce(current_setting('transaction_timeout', true), '0'),
+	(SELECT setting::bigint FROM pg_catalog.pg_settings WHERE name = 'statement_timeout'),
+	current_setting('server_encoding'),
+	current_setting('synchronous_commit'),
+	(SELECT source FROM pg_catalog.pg_settings WHERE name = 'synchronous_commit')`
+
+// sessionSettings are those of a role or a database that a lease does not set for
+// itself.
+type sessionSettings struct {
+	Role, Database     string
+	TransactionTimeout string // as PostgreSQL prints it; 0 = none, or older than 17
+	StatementTimeout   int64  // ms; 0 = none
+	Encoding           string
+	SynchronousCommit  string
+	CommitSource       string // where it was set
+}
+
+// shortStatements is below what a look at the cursor may take on a busy server.
+const shortStatements = time.Second
+
+// sessions checks what the role's sessions begin with.
+func (d *diagnosis) sessions(ctx context.Context) error {
+	rows, err := d.store.pool.Query(ctx, sessionsSQL)
+	if err != nil {
+		return err
+	}
+	s, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[sessionSettings])
+	if err != nil {
+		return fmt.Errorf("look up the settings of the role's sessions: %w", err)
+	}
+	role := pgx.Identifier{s.Role}.Sanitize()
+	if s.TransactionTimeout != "0" {
+		d.find(Warn, fmt.Sprintf("ALTER ROLE %s SET transaction_timeout = 0", role),
+			"transactions of role %s end after %s (transaction_timeout), those of a lease too: a delivery under it is cut short, and its record sent again", s.Role, s.TransactionTimeout)
+	}
+	if timeout := time.Duration(s.StatementTimeout) * time.Millisecond; timeout > 0 && timeout < shortStatements {
+		d.find(Warn, fmt.Sprintf("ALTER ROLE %s SET statement_timeout = '30s'", role),
+			"statements of role %s end after %s (statement_timeout), which a look at the cursor may take on a busy server", s.Role, timeout)
+	}
+	if cure := s.commitCure(); cure != "" {
+		d.find(Warn, cure, "synchronous_commit is off for all of the database: a crash of the server loses commits whose records receivers may have by then")
+	}
+	if s.Encoding == "SQL_ASCII" {
+		d.find(Note, "", "the encoding of database %s is SQL_ASCII: its texts may hold any bytes, and receivers get them as they are", s.Database)
+	}
+	return nil
+}
+
+// commitCure is the next step if not our sessions alone commit without waiting:
+// leases set themselves what they need.
+func (s sessionSettings) commitCure() string {
+	switch {
+	case s.SynchronousCommit != "off":
+		return ""
+	case s.CommitSource == "database":
+		return fmt.Sprintf("ALTER DATABASE %s SET synchronous_commit = on", pgx.Identifier{s.Database}.Sanitize())
+	case s.CommitSource == "configuration file" || s.CommitSource == "command line":
+		return "ALTER SYSTEM SET synchronous_commit = on; SELECT pg_reload_conf()"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,51 @@
+package cursor_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+func TestDoctor_FindsNothingWhereEverythingIsRight(t *testing.T) {
+	t.Parallel()
+	found, err := store(t, database(t), "w").Doctor(t.Context(), cursor.DutyDeliver, cursor.DutyDecide)
+	require.NoError(t, err)
+	require.True(t, found.Present)
+	require.True(t, found.Usable)
+	for _, f := range found.Findings {
+		require.Equal(t, cursor.Note, f.Severity, "%+v", f)
+	}
+}
+
+func TestDoctor_NamesWhatIsMissingWithItsCure(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	exec(t, pool, "DROP TABLE dispatch.dead_letter")
+	found, err := store(t, pool, "w").Doctor(t.Context(), cursor.DutyDeliver)
+	require.NoError(t, err)
+	require.False(t, found.Present)
+	require.False(t, found.Usable)
+	require.Contains(t, found.Findings, cursor.Finding{
+		Severity: cursor.Refuse, Problem: `of the cursor tables these are missing: "dispatch".dead_letter`, Cure: "ordered-dispatcher migrate up",
+	})
+}
+
+func TestDoctor_NamesTheRightsThatADutyLacks(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	found, err := granted(t, pool, "w", cursor.DutyDeliver).Doctor(t.Context(), cursor.DutyDeliver)
+	require.NoError(t, err)
+	require.True(t, found.Usable, "%+v", found.Findings)
+
+	found, err = granted(t, pool, "w", cursor.DutyDeliver).Doctor(t.Context(), cursor.DutyPutAside)
+	require.NoError(t, err)
+	require.True(t, found.Present)
+	require.False(t, found.Usable)
+	require.Equal(t, cursor.Refuse, found.Findings[0].Severity)
+	require.Contains(t, found.Findings[0].Cure, "GRANT ")
+
+	_, err = store(t, stranger(t, pool), "w").Doctor(t.Context(), cursor.DutyDeliver)
+	require.NoError(t, err, "a role without rights may ask")
+}

@@ -1,0 +1,81 @@
+package cursor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Event is one row of the audit: what was done to a cursor, when, and by whom.
+type Event struct {
+	ID      int64
+	Process string
+	// At is the database's time.
+	At time.Time
+	// Actor is a worker, or who decided.
+	Actor string
+	// Action is what was done: create, configure, halt, promoted, dead_letter,
+	// dead_letter_replayed, dead_letter_discarded, pause, resume, retry, skip or
+	// seek; newer versions may add others.
+	Action string
+	// Reason is the operator's, or the error behind a halt; "" if there is none.
+	Reason string
+	// From and To are positions of the cursor; To of a halt is that of the record.
+	From, To Position
+	// Detail is a JSON object with what else belongs to the action.
+	Detail json.RawMessage
+}
+
+// MaxHistory bounds the events of one History.
+const MaxHistory = 10_000
+
+const historySQL = `/* cursor.history */
+SELECT
+	id,
+	process_name,
+	(extract(epoch FROM at) * 1000000)::bigint,
+	actor,
+	action,
+	reason,
+	coalesce(from_position, ''),
+	coalesce(to_position, ''),
+	detail
+FROM {schema}.cursor_event
+WHERE process_name = $1
+ORDER BY id DESC
+LIMIT $2`
+
+// History returns the last events of a process, the newest first: at most limit
+// of them, from 1 to MaxHistory. A cursor that was deleted still has a history;
+// of a process that never was there are none.
+func (s *Store) History(ctx context.Context, process string, limit int) ([]Event, error) {
+	if limit < 1 || limit > MaxHistory {
+		return nil, s.explain("read the history of", process, fmt.Errorf("limit %d is not within 1 and %d", limit, MaxHistory))
+	}
+	var events []Event
+	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		results, err := flush(ctx, conn.Conn(), statement{s.sql(historySQL), []string{process, strconv.Itoa(limit)}})
+		if err != nil {
+			return err
+		}
+		for _, values := range results[0].Rows {
+			p := parser{values: values}
+			events = append(events, Event{
+				ID: p.int(0), Process: p.text(1), At: p.time(2), Actor: p.text(3), Action: p.text(4), Reason: p.text(5),
+				From: Position(p.text(6)), To: Position(p.text(7)), Detail: json.RawMessage(p.text(8)),
+			})
+			if p.err != nil {
+				return p.err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, s.explain("read the history of", process, err)
+	}
+	return events, nil
+}

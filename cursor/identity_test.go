@@ -1,0 +1,50 @@
+package cursor_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// A cursor restored into another cluster says nothing about what was delivered of
+// the records that are there.
+func TestAcquire_HaltsWhereTheDatabaseWasRestored(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	exec(t, pool, `UPDATE dispatch.cursor SET position = 'p1', system_identifier = system_identifier + 1`)
+	_, err := s.Acquire(t.Context(), "sms")
+	require.ErrorIs(t, err, cursor.ErrHalted)
+	row, err := s.Look(t.Context(), "sms")
+	require.NoError(t, err)
+	require.Equal(t, cursor.Halted, row.State)
+	require.Equal(t, cursor.ClassRestored, row.Failure.Class)
+	require.Equal(t, cursor.Position("p1"), row.Position)
+	require.Contains(t, row.Failure.Error, "it was restored or copied")
+	require.Equal(t, "halt", lastEvent(t, pool))
+
+	exec(t, pool, `UPDATE dispatch.cursor SET state = 'running', system_identifier = NULL`) // an operator has decided
+	require.NoError(t, cause(acquire(t, s)))
+	var adopted bool
+	require.NoError(t, pool.QueryRow(t.Context(), `
+		SELECT c.system_identifier = s.system_identifier FROM dispatch.cursor c, pg_control_system() s`).Scan(&adopted))
+	require.True(t, adopted)
+}
+
+// A standby that is promoted may have lost the latest changes of worker: their
+// epochs are not used a second time.
+func TestAcquire_LeavesRoomForTheEpochsAPromotionMayHaveLost(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	lease := acquire(t, s)
+	lease.Release()
+	exec(t, pool, `UPDATE dispatch.cursor SET timeline = timeline - 1`)
+	after := acquire(t, s)
+	require.Equal(t, lease.Epoch()+1000, after.Epoch())
+	require.Equal(t, "promoted", lastEvent(t, pool))
+	after.Release()
+	require.Equal(t, after.Epoch(), acquire(t, s).Epoch(), "once")
+}

@@ -1,0 +1,385 @@
+package cursor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Errors of Pause, Resume, Retry, Skip, Seek and Discard, besides ErrUnknown and
+// ErrHalted. After any of them the row is as it was.
+var (
+	// ErrMoved: the cursor, or the dead letter, does not stand where Decision.Expect
+	// says.
+	ErrMoved = errors.New("not at the expected position")
+	// ErrNotFailing: there is no failing record to try again or to pass over.
+	ErrNotFailing = errors.New("no record is failing")
+	// ErrLocked: the row could not be locked within Decision.Timeout.
+	ErrLocked = errors.New("the cursor's row is locked")
+)
+
+// Decision is what an operator answers for: it goes into the audit with what was
+// done. Each of the methods that takes one locks the row, as a worker does for
+// its deliveries, so that it acts between two checkpoints and never during a
+// delivery; a busy worker stands aside within some 100 ms, or when the call it is
+// in ends. What is done and its event are one transaction.
+//
+// Whatever is decided of a paused process, it stays paused until Resume.
+type Decision struct {
+	// Actor is who decides. Required.
+	Actor string
+	// Reason is why. Required by Skip, Seek and Discard, which can lose records.
+	Reason string
+	// Expect is the position at which the operator saw the cursor: if it stands
+	// elsewhere when the row is locked, nothing is done (ErrMoved). nil: anywhere.
+	// Of a dead letter it is the position of its record.
+	Expect *Position
+	// Timeout is how long to wait for the row (ErrLocked), so that a sink call in
+	// flight may end. Default 30 s, at most 1 h. The row of a dead letter is never
+	// locked for long, and not waited for.
+	Timeout time.Duration
+	// DryRun reads the row without a lock, checks the rest, and changes nothing.
+	DryRun bool
+}
+
+const (
+	defaultDecisionTimeout = 30 * time.Second
+	maxDecisionTimeout     = time.Hour
+)
+
+func (d Decision) withDefaults() Decision {
+	d.Actor, d.Reason = strings.TrimSpace(clean(d.Actor)), strings.TrimSpace(clean(d.Reason))
+	if d.Timeout == 0 {
+		d.Timeout = defaultDecisionTimeout
+	}
+	return d
+}
+
+func (d Decision) validate(a action) error {
+	var faults []error
+	if d.Actor == "" {
+		faults = append(faults, errors.New("the decision has no actor"))
+	}
+	if d.Reason == "" && a.needsReason {
+		faults = append(faults, errors.New("the decision has no reason, which the audit needs"))
+	}
+	if d.Timeout < time.Millisecond || d.Timeout > maxDecisionTimeout {
+		faults = append(faults, fmt.Errorf("timeout %v is not within 1ms and %v", d.Timeout, maxDecisionTimeout))
+	}
+	return errors.Join(faults...)
+}
+
+// Change is what a decision makes of a cursor's row.
+type Change struct {
+	// Before is the row as it was found, After as it was left.
+	Before, After Row
+	// Changed is false if the process was in the wanted state already: then
+	// nothing was written.
+	Changed bool
+}
+
+// Pause stops a process at its next checkpoint. When it returns, nothing is being
+// delivered, and nothing will be until Resume. A process that is paused already
+// is left as it is; one that is halted is refused (ErrHalted): it stands still,
+// and its failing record needs a decision of its own.
+func (s *Store) Pause(ctx context.Context, process string, d Decision) (Change, error) {
+	return s.operate(ctx, process, d, action{name: "pause", apply: func(row Row) (Row, error) {
+		if row.State == Halted {
+			return row, haltedAt(row)
+		}
+		row.State = Paused
+		return row, nil
+	}})
+}
+
+// Resume sets a paused process running. One that runs already is left as it is;
+// one that is halted is refused (ErrHalted): its record wants Retry, Skip or Seek.
+func (s *Store) Resume(ctx context.Context, process string, d Decision) (Change, error) {
+	return s.operate(ctx, process, d, action{name: "resume", apply: func(row Row) (Row, error) {
+		if row.State == Halted {
+			return row, haltedAt(row)
+		}
+		row.State = Running
+		return row, nil
+	}})
+}
+
+// Retry has the failing record tried again at once, with its attempts and its
+// back-off counted anew, and sets a halted process running. A new epoch begins.
+// ErrNotFailing if no record is failing. A process that halted because its database was restored
+// (ClassRestored) goes on from where it stands, in a new epoch and with a gap of
+// SeekGap in its sequence.
+func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, error) {
+	return s.operate(ctx, process, d, action{name: "retry", apply: func(row Row) (Row, error) {
+		if row.Failure == nil && row.State != Halted {
+			return row, notFailing(row)
+		}
+		if restored(row) {
+			return set(adopt(row)), nil
+		}
+		row.Epoch++ // or a worker between two transactions would go on counting
+		return set(row), nil
+	}})
+}
+
+// Skip passes over the failing record, that one alone, and sets a halted process
+// running. The record is never delivered; it keeps its number in the sequence,
+// and a new epoch begins. ErrNotFailing if no record is failing.
+func (s *Store) Skip(ctx context.Context, process string, d Decision) (Change, error) {
+	return s.operate(ctx, process, d, action{name: "skip", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
+		if row.Failure == nil || restored(row) {
+			return row, notFailing(row)
+		}
+		if row.Failure.Position <= row.Position {
+			return row, fmt.Errorf("%w: the one that the row names is at %s, which the cursor has passed", ErrNotFailing, row.Failure.Position)
+		}
+		row.Position = row.Failure.Position
+		row.Sequence++
+		row.Epoch++
+		return set(row), nil
+	}})
+}
+
+// SeekGap is by how much Seek moves the sequence on: more than any worker can have
+// sent beyond its last checkpoint, so that no number ever stands for two records.
+const SeekGap = 10_000
+
+// Seek moves the cursor to a position, forward or back: what stands behind it is
+// delivered next, again or for the first time. It sets a halted process running.
+// The sequence goes on, with a gap of SeekGap, and a new epoch begins.
+//
+// to must be a position of the process's source, which alone can tell; "" stands
+// before the first record. Records passed over are never delivered, records behind
+// it come again with the dedup keys they had.
+func (s *Store) Seek(ctx context.Context, process string, to Position, d Decision) (Change, error) {
+	return s.operate(ctx, process, d, action{name: "seek", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
+		row = adopt(row)
+		row.Position = to
+		return set(row), nil
+	}})
+}
+
+func haltedAt(row Row) error {
+	if row.Failure == nil {
+		return ErrHalted
+	}
+	return fmt.Errorf("%w at record %s, and delivers nothing: %s", ErrHalted, row.Failure.RecordID, row.Failure.Error)
+}
+
+func notFailing(row Row) error {
+	return fmt.Errorf("%w: the process is %s at %q", ErrNotFailing, row.State, row.Position)
+}
+
+// adopt moves the numbers of a row past all that may have been sent by now: by
+// workers since their last checkpoint, or, in the database that this one is a copy
+// of, since it was copied.
+func adopt(row Row) Row {
+	row.Sequence += SeekGap
+	row.Epoch++
+	if restored(row) {
+		row.Epoch += lostEpochs
+	}
+	return row
+}
+
+// restored reports whether the process halted because its database was.
+func restored(row Row) bool { return row.Failure != nil && row.Failure.Class == ClassRestored }
+
+// set takes the failure off a row, and sets it running unless it is paused.
+func set(row Row) Row {
+	row.Failure = nil
+	if row.State == Halted {
+		row.State = Running
+	}
+	return row
+}
+
+// action is one of the things an operator can do.
+type action struct {
+	name        string
+	needsReason bool
+	moves       bool
+	// apply says what becomes of a row, or why it is refused.
+	apply func(Row) (Row, error)
+}
+
+// plan holds a row against a decision.
+func (a action) plan(row Row, d Decision) (Change, error) {
+	change := Change{Before: row, After: row}
+	if d.Expect != nil && *d.Expect != row.Position {
+		return change, fmt.Errorf("%w: it stands at %q and was expected at %q", ErrMoved, row.Position, *d.Expect)
+	}
+	after, err := a.apply(row)
+	if err != nil {
+		return change, err
+	}
+	change.After = after
+	change.Changed = a.moves || after.State != row.State || (after.Failure == nil) != (row.Failure == nil)
+	return change, nil
+}
+
+// operate carries an action out, or rehearses it.
+func (s *Store) operate(ctx context.Context, process string, d Decision, a action) (Change, error) {
+	d = d.withDefaults()
+	if err := d.validate(a); err != nil {
+		return Change{}, s.explain(a.name, process, err)
+	}
+	if d.DryRun {
+		row, err := s.Look(ctx, process)
+		if err != nil {
+			return Change{}, err
+		}
+		change, err := a.plan(row, d)
+		return change, s.refusal(a, process, err)
+	}
+	var change Change
+	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) (err error) {
+		defer rollBack(conn)
+		row, err := s.lockWaiting(ctx, conn, process, d.Timeout)
+		if ctx.Err() != nil {
+			return fmt.Errorf("gave up waiting for the row, and changed nothing: %w", ctx.Err())
+		}
+		if err != nil {
+			return err
+		}
+		if change, err = a.plan(row, d); err != nil || !change.Changed {
+			return err
+		}
+		return s.write(ctx, conn, change, a, d)
+	})
+	if errors.Is(err, ErrLocked) {
+		err = s.nameLockers(ctx, process, err)
+	}
+	return change, s.refusal(a, process, err)
+}
+
+func (s *Store) refusal(a action, process string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return s.explain(a.name, process, err)
+}
+
+// operateSQL locks the row by its primary key and waits for it, so that a worker
+// sees somebody waiting and stands aside. The settings end with the transaction.
+// The wait is bounded twice: lock_timeout starts again whenever a worker comes
+// first, statement_timeout does not.
+const (
+	operateSettingsSQL = `/* cursor.operate_settings */
+SELECT
+	set_config('application_name', $1, true),
+	set_config('lock_timeout', $2, true),
+	set_config('statement_timeout', $2, true),
+	set_config('idle_in_transaction_session_timeout', $3, true),
+	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END`
+
+	operateSQL = `/* cursor.operate */
+SELECT` + rowColumns + `
+FROM {schema}.cursor
+WHERE process_name = $1
+FOR UPDATE`
+)
+
+// ApplicationOperator is the application name of an operator's transaction, which
+// writes nothing but the cursor and its audit.
+const ApplicationOperator = "ordered-dispatcher operator "
+
+// operateMargin is how much later than the server our own side gives up.
+const operateMargin = 5 * time.Second
+
+// lockWaiting leaves conn in a transaction that holds the lock of a row.
+func (s *Store) lockWaiting(ctx context.Context, conn *pgxpool.Conn, process string, timeout time.Duration) (Row, error) {
+	results, err := flushWithin(ctx, timeout+operateMargin, conn.Conn(), begin,
+		statement{operateSettingsSQL, []string{ApplicationOperator + process, milliseconds(timeout), milliseconds(s.config.Timeout)}},
+		statement{s.sql(operateSQL), []string{process}})
+	if gaveUp(err) {
+		return Row{}, fmt.Errorf("%w, and was not free within %v", ErrLocked, timeout)
+	}
+	if err != nil {
+		return Row{}, err
+	}
+	if len(results[2].Rows) == 0 {
+		return Row{}, ErrUnknown
+	}
+	return parseRow(results[2].Rows[0])
+}
+
+// gaveUp reports a wait that one of its time-outs ended.
+func gaveUp(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && (pgErr.Code == "55P03" || pgErr.Code == "57014")
+}
+
+// decideSQL writes what was decided; the lock is held already. A failure is only
+// ever taken away ($6 = false), and with that of a restored database ($7) which
+// one the position belongs to: the next worker writes down its own. The COMMIT
+// behind it has no time-out: see advanceSQL.
+const decideSQL = `/* cursor.decide */
+UPDATE {schema}.cursor
+SET
+	position = $2,
+	sequence = $3,
+	epoch = $4,
+	state = $5,
+	failed_position = CASE WHEN $6::boolean THEN failed_position END,
+	failed_record_id = CASE WHEN $6 THEN failed_record_id END,
+	failed_attempts = CASE WHEN $6 THEN failed_attempts ELSE 0 END,
+	first_failed_at = CASE WHEN $6 THEN first_failed_at END,
+	last_failed_at = CASE WHEN $6 THEN last_failed_at END,
+	next_attempt_at = CASE WHEN $6 THEN next_attempt_at END,
+	failed_error = CASE WHEN $6 THEN failed_error END,
+	failed_class = CASE WHEN $6 THEN failed_class END,
+	system_identifier = CASE WHEN NOT $7::boolean THEN system_identifier END,
+	timeline = CASE WHEN NOT $7 THEN timeline END
+WHERE process_name = $1
+RETURNING set_config('statement_timeout', '0', true)`
+
+const decisionEventSQL = `/* cursor.decision_event */
+INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
+VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)`
+
+// write makes a change and its event durable.
+func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a action, d Decision) error {
+	detail, err := json.Marshal(c.detail())
+	if err != nil {
+		return err
+	}
+	row := c.After
+	results, err := flush(ctx, conn.Conn(),
+		statement{s.sql(decideSQL), []string{
+			row.Process, string(row.Position), strconv.FormatInt(row.Sequence, 10), strconv.FormatInt(int64(row.Epoch), 10),
+			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(restored(c.Before) && !restored(row))}},
+		statement{s.sql(decisionEventSQL), []string{
+			row.Process, d.Actor, a.name, d.Reason, string(c.Before.Position), string(row.Position), string(detail)}},
+		commit)
+	if err == nil && !committed([]*pgconn.Result{results[0], results[2]}) {
+		err = errors.New("the locked row changed under its lock")
+	}
+	return err
+}
+
+// detail is what the audit keeps of a change beside its positions.
+func (c Change) detail() map[string]any {
+	detail := map[string]any{"from_state": c.Before.State, "to_state": c.After.State}
+	if f := c.Before.Failure; f != nil && c.After.Failure == nil {
+		detail["record_id"], detail["attempts"], detail["error"] = f.RecordID, f.Attempts, f.Error
+	}
+	return detail
+}
+
+// rollBack ends whatever transaction conn is in, before it returns to its pool.
+func rollBack(conn *pgxpool.Conn) {
+	if conn.Conn().IsClosed() || conn.Conn().PgConn().TxStatus() == 'I' {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), giveBackTimeout)
+	defer cancel()
+	_, _ = flush(ctx, conn.Conn(), rollback)
+}

@@ -1,0 +1,478 @@
+package cursor_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+)
+
+// alice is a decision that lacks nothing.
+var alice = cursor.Decision{Actor: "alice", Reason: "deploy", Timeout: patience}
+
+func look(t testing.TB, s *cursor.Store) cursor.Row {
+	t.Helper()
+	row, err := s.Look(t.Context(), "sms")
+	require.NoError(t, err)
+	return row
+}
+
+// fail leaves a record behind that failed, at p5 behind p4.
+func fail(t testing.TB, s *cursor.Store, halt bool) {
+	t.Helper()
+	lease := acquire(t, s)
+	require.NoError(t, lease.Advance(t.Context(), "p4", 4))
+	f := cursor.Failure{Position: "p5", RecordID: "5", Attempts: 3, First: time.Now(), Last: time.Now(), Wait: time.Hour, Error: "422"}
+	if halt {
+		require.NoError(t, lease.Halt(t.Context(), f))
+	} else {
+		require.NoError(t, lease.Fail(t.Context(), f))
+	}
+}
+
+// actions by name. A seek goes back, to p2.
+func actions(s *cursor.Store) map[string]func(context.Context, string, cursor.Decision) (cursor.Change, error) {
+	return map[string]func(context.Context, string, cursor.Decision) (cursor.Change, error){
+		"pause": s.Pause, "resume": s.Resume, "retry": s.Retry, "skip": s.Skip,
+		"seek": func(ctx context.Context, process string, d cursor.Decision) (cursor.Change, error) {
+			return s.Seek(ctx, process, "p2", d)
+		},
+	}
+}
+
+// TestDecision_InEachState: what each action does to a process in each state, and
+// that a refused one, or a rehearsed one, does nothing.
+func TestDecision_InEachState(t *testing.T) {
+	t.Parallel()
+	type want struct {
+		state    cursor.State
+		position cursor.Position
+		failing  bool
+		err      error
+		idle     bool // nothing is written
+	}
+	for state, wants := range map[string]map[string]want{
+		"running": {
+			"pause":  {state: cursor.Paused, position: "p4"},
+			"resume": {state: cursor.Running, position: "p4", idle: true},
+			"retry":  {err: cursor.ErrNotFailing},
+			"skip":   {err: cursor.ErrNotFailing},
+			"seek":   {state: cursor.Running, position: "p2"},
+		},
+		"failing": {
+			"pause":  {state: cursor.Paused, position: "p4", failing: true},
+			"resume": {state: cursor.Running, position: "p4", failing: true, idle: true},
+			"retry":  {state: cursor.Running, position: "p4"},
+			"skip":   {state: cursor.Running, position: "p5"},
+			"seek":   {state: cursor.Running, position: "p2"},
+		},
+		"halted": {
+			"pause":  {err: cursor.ErrHalted},
+			"resume": {err: cursor.ErrHalted},
+			"retry":  {state: cursor.Running, position: "p4"},
+			"skip":   {state: cursor.Running, position: "p5"},
+			"seek":   {state: cursor.Running, position: "p2"},
+		},
+		"paused": {
+			"pause":  {state: cursor.Paused, position: "p4", idle: true},
+			"resume": {state: cursor.Running, position: "p4"},
+			"retry":  {err: cursor.ErrNotFailing},
+			"skip":   {err: cursor.ErrNotFailing},
+			"seek":   {state: cursor.Paused, position: "p2"},
+		},
+		"paused and failing": {
+			"pause":  {state: cursor.Paused, position: "p4", failing: true, idle: true},
+			"resume": {state: cursor.Running, position: "p4", failing: true},
+			"retry":  {state: cursor.Paused, position: "p4"},
+			"skip":   {state: cursor.Paused, position: "p5"},
+			"seek":   {state: cursor.Paused, position: "p2"},
+		},
+	} {
+		for name, want := range wants {
+			t.Run(state+": "+name, func(t *testing.T) {
+				t.Parallel()
+				pool := database(t)
+				s := created(t, pool, "a")
+				fail(t, s, state == "halted")
+				if !strings.Contains(state, "failing") && state != "halted" {
+					_, err := s.Retry(t.Context(), "sms", alice)
+					require.NoError(t, err)
+				}
+				if strings.Contains(state, "paused") {
+					_, err := s.Pause(t.Context(), "sms", alice)
+					require.NoError(t, err)
+				}
+				before, events := look(t, s), history(t, s)
+
+				rehearsal := alice
+				rehearsal.DryRun = true
+				rehearsed, rehearsedErr := actions(s)[name](t.Context(), "sms", rehearsal)
+				require.Equal(t, before.UpdatedAt, look(t, s).UpdatedAt, "a rehearsal changes nothing")
+
+				change, err := actions(s)[name](t.Context(), "sms", alice)
+				after := look(t, s)
+				if want.err != nil {
+					require.ErrorIs(t, err, want.err)
+					require.ErrorIs(t, rehearsedErr, want.err)
+				} else {
+					require.NoError(t, err)
+					require.NoError(t, rehearsedErr)
+					require.Equal(t, want.state, after.State)
+					require.Equal(t, want.position, after.Position)
+					require.Equal(t, want.failing, after.Failure != nil)
+					require.Equal(t, []any{after.State, after.Position, after.Sequence, after.Epoch, after.Failure == nil},
+						[]any{change.After.State, change.After.Position, change.After.Sequence, change.After.Epoch, change.After.Failure == nil})
+					require.Equal(t, rehearsed.After.Position, change.After.Position)
+					require.Equal(t, rehearsed.After.State, change.After.State)
+					require.Equal(t, rehearsed.Changed, change.Changed)
+				}
+				if want.err != nil || want.idle {
+					require.False(t, change.Changed)
+					require.Equal(t, before.UpdatedAt, after.UpdatedAt)
+					require.Equal(t, events, history(t, s))
+					return
+				}
+				require.True(t, change.Changed)
+				require.Equal(t, name != "pause" && name != "resume", after.Epoch > before.Epoch, "what a worker knows of a record is over")
+				event := history(t, s)[0]
+				require.Equal(t, []any{name, "alice", "deploy", cursor.Position("p4"), want.position},
+					[]any{event.Action, event.Actor, event.Reason, event.From, event.To})
+				require.Contains(t, string(event.Detail), fmt.Sprintf(`"to_state": "%s"`, want.state))
+			})
+		}
+	}
+}
+
+func history(t testing.TB, s *cursor.Store) []cursor.Event {
+	t.Helper()
+	events, err := s.History(t.Context(), "sms", 100)
+	require.NoError(t, err)
+	return events
+}
+
+// TestSkipAndSeek_NoNumberEverStandsForTwoRecords: a record that is passed over
+// keeps its number, whoever may have seen it, and what an older worker still has
+// on the wire carries an older epoch.
+func TestSkipAndSeek_NoNumberEverStandsForTwoRecords(t *testing.T) {
+	t.Parallel()
+	s := created(t, database(t), "a")
+	fail(t, s, true) // record p5 has been sent as number 5
+	before := look(t, s)
+	_, err := s.Skip(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	skipped := look(t, s)
+	require.Equal(t, before.Sequence+1, skipped.Sequence)
+	require.Equal(t, before.Epoch+1, skipped.Epoch)
+	_, err = s.Seek(t.Context(), "sms", "", alice)
+	require.NoError(t, err)
+	sought := look(t, s)
+	require.Equal(t, skipped.Sequence+cursor.SeekGap, sought.Sequence)
+	require.Equal(t, skipped.Epoch+1, sought.Epoch)
+	require.Equal(t, cursor.Position(""), sought.Position)
+
+	lease := acquire(t, s)
+	require.Equal(t, sought.Epoch, lease.Epoch(), "the worker is the same")
+	require.NoError(t, lease.Advance(t.Context(), "p1", 1))
+}
+
+func TestDecision_IsRefusedWhenTheCursorMoved(t *testing.T) {
+	t.Parallel()
+	for name := range actions(nil) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := created(t, database(t), "a")
+			fail(t, s, false)
+			before, events := look(t, s), history(t, s)
+			seen := cursor.Position("p3")
+			d := alice
+			d.Expect = &seen
+			_, err := actions(s)[name](t.Context(), "sms", d)
+			require.ErrorIs(t, err, cursor.ErrMoved)
+			require.ErrorContains(t, err, `"p4"`)
+			d.DryRun = true
+			_, err = actions(s)[name](t.Context(), "sms", d)
+			require.ErrorIs(t, err, cursor.ErrMoved)
+			require.Equal(t, before.UpdatedAt, look(t, s).UpdatedAt)
+			require.Equal(t, events, history(t, s))
+
+			seen = "p4"
+			d.DryRun = false
+			_, err = actions(s)[name](t.Context(), "sms", d)
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestSkip_ByTwoOperatorsAtOncePassesOverOneRecord(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	fail(t, s, true)
+	held, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = held.Exec(t.Context(), `SELECT FROM dispatch.cursor FOR UPDATE`)
+	require.NoError(t, err)
+	seen := cursor.Position("p4")
+	d := alice
+	d.Expect = &seen
+	outcomes := make(chan error, 2)
+	for range cap(outcomes) {
+		go func() {
+			_, err := s.Skip(t.Context(), "sms", d)
+			outcomes <- err
+		}()
+	}
+	require.Eventually(t, func() bool {
+		var waiting int
+		err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
+		return err == nil && waiting == cap(outcomes)
+	}, patience, time.Millisecond)
+	require.NoError(t, held.Rollback(t.Context()))
+	first, second := <-outcomes, <-outcomes
+	if first != nil {
+		first, second = second, first
+	}
+	require.NoError(t, first)
+	require.ErrorIs(t, second, cursor.ErrMoved)
+	require.Equal(t, cursor.Position("p5"), look(t, s).Position)
+}
+
+func TestDecision_NamesWhatItLacks(t *testing.T) {
+	t.Parallel()
+	s := created(t, database(t), "a")
+	for name, act := range actions(s) {
+		_, err := act(t.Context(), "sms", cursor.Decision{Actor: " ", Timeout: 2 * time.Hour})
+		require.ErrorContains(t, err, "no actor", name)
+		require.ErrorContains(t, err, "timeout 2h0m0s", name)
+		if name == "skip" || name == "seek" {
+			require.ErrorContains(t, err, "no reason", name)
+		}
+		_, err = act(t.Context(), "smss", alice)
+		require.ErrorIs(t, err, cursor.ErrUnknown)
+		d := alice
+		d.DryRun = true
+		_, err = act(t.Context(), "smss", d)
+		require.ErrorIs(t, err, cursor.ErrUnknown)
+	}
+	_, err := s.History(t.Context(), "sms", 0)
+	require.ErrorContains(t, err, "limit 0")
+}
+
+// TestDecision_OnABusyLeaseComesBetweenTwoCheckpoints: an operator is not starved
+// by a worker that makes one checkpoint after the other.
+func TestDecision_OnABusyLeaseComesBetweenTwoCheckpoints(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"pause", "seek"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			s := created(t, pool, "a")
+			lease := acquire(t, s)
+			done := make(chan error, 1)
+			go func() {
+				_, err := actions(s)[name](t.Context(), "sms", alice)
+				done <- err
+			}()
+			waitForLock(t, pool)
+			n := 0
+			for ; cause(lease) == nil; n++ {
+				require.Less(t, n, 1_000_000)
+				if err := lease.Advance(t.Context(), cursor.Position(fmt.Sprintf("p1%06d", n)), 1); err != nil {
+					break
+				}
+			}
+			require.NoError(t, <-done)
+			require.ErrorIs(t, over(t, lease), cursor.ErrLeaseLost)
+			require.EqualValues(t, n, look(t, s).Sequence%cursor.SeekGap, "every checkpoint counts")
+		})
+	}
+}
+
+func TestDecision_NamesWhoHoldsTheRow(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		lock func(t *testing.T, pool *pgxpool.Pool)
+		want string
+	}{
+		"a stranger": {func(t *testing.T, _ *pgxpool.Pool) {
+			tx, err := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{ApplicationName: "psql"}).Begin(t.Context())
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+			_, err = tx.Exec(t.Context(), `SELECT FROM dispatch.cursor FOR UPDATE`)
+			require.NoError(t, err)
+		}, `pid \d+ \(application "psql", user "\w+"\) since 2.*; end its transaction, or: SELECT pg_terminate_backend\(\d+\)`},
+		"a prepared transaction": {func(t *testing.T, pool *pgxpool.Pool) {
+			gid := "it''s " + pool.Config().ConnConfig.Database // one name for all of the server
+			exec(t, pool, `BEGIN; UPDATE dispatch.cursor SET holder = 'x'; PREPARE TRANSACTION '`+gid+`'`)
+			t.Cleanup(func() { _, _ = pool.Exec(context.Background(), `ROLLBACK PREPARED '`+gid+`'`) })
+		}, `the prepared transaction "it's \w+" \(user "\w+"\) since 2.*ROLLBACK PREPARED 'it''s \w+'`},
+		"a worker in a call": {func(t *testing.T, pool *pgxpool.Pool) {
+			acquire(t, store(t, pool, "b"))
+		}, `pid \d+ \(application "ordered-dispatcher lease sms", user "\w+"\) since 2.* is delivering; wait longer`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			s := created(t, pool, "a")
+			test.lock(t, pool)
+			d := alice
+			d.Timeout = 50 * time.Millisecond
+			_, err := s.Pause(t.Context(), "sms", d)
+			require.ErrorIs(t, err, cursor.ErrLocked)
+			require.Regexp(t, test.want, err.Error())
+			d.DryRun = true
+			change, err := s.Pause(t.Context(), "sms", d)
+			require.NoError(t, err, "a rehearsal waits for nobody")
+			require.Equal(t, cursor.Paused, change.After.State)
+		})
+	}
+}
+
+func TestDecision_LeavesNothingInTheSession(t *testing.T) {
+	t.Parallel()
+	database(t)
+	one := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{MaxConns: 1})
+	s := created(t, one, "a")
+	const settings = `SELECT current_setting('lock_timeout') || current_setting('statement_timeout') ||
+		current_setting('idle_in_transaction_session_timeout') || current_setting('application_name')`
+	var before, after string
+	require.NoError(t, one.QueryRow(t.Context(), settings).Scan(&before))
+	for name, act := range actions(s) {
+		_, _ = act(t.Context(), "sms", alice)
+		require.NoError(t, one.QueryRow(t.Context(), settings).Scan(&after), name)
+		require.Equal(t, before, after, name)
+	}
+	require.NoError(t, one.AcquireFunc(t.Context(), func(conn *pgxpool.Conn) error {
+		require.Equal(t, byte('I'), conn.Conn().PgConn().TxStatus())
+		return nil
+	}))
+}
+
+func TestHistory_IsNewestFirstAndBounded(t *testing.T) {
+	t.Parallel()
+	s := created(t, database(t), "a")
+	fail(t, s, true)
+	for _, name := range []string{"skip", "pause", "resume"} {
+		_, err := actions(s)[name](t.Context(), "sms", alice)
+		require.NoError(t, err)
+	}
+	var all []string
+	for _, event := range history(t, s) {
+		all = append(all, event.Action)
+	}
+	require.Equal(t, []string{"resume", "pause", "skip", "halt", "create"}, all)
+	two, err := s.History(t.Context(), "sms", 2)
+	require.NoError(t, err)
+	require.Len(t, two, 2)
+	require.Equal(t, "resume", two[0].Action)
+	require.JSONEq(t, `{"from_state": "halted", "to_state": "running", "record_id": "5", "attempts": 3, "error": "422"}`,
+		string(history(t, s)[2].Detail))
+	none, err := s.History(t.Context(), "smss", 2)
+	require.NoError(t, err)
+	require.Empty(t, none)
+}
+
+// TestRetryAndSeek_AdoptADatabaseThatWasRestored: its numbers may have been used in
+// the other one, so none of them is used again.
+func TestRetryAndSeek_AdoptADatabaseThatWasRestored(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"retry", "seek"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			s := created(t, pool, "a")
+			exec(t, pool, `UPDATE dispatch.cursor SET position = 'p4', sequence = 4, system_identifier = system_identifier + 1`)
+			_, err := s.Acquire(t.Context(), "sms")
+			require.ErrorIs(t, err, cursor.ErrHalted)
+			_, err = s.Skip(t.Context(), "sms", alice)
+			require.ErrorIs(t, err, cursor.ErrNotFailing, "no record is at fault")
+			before := look(t, s)
+			_, err = actions(s)[name](t.Context(), "sms", alice)
+			require.NoError(t, err)
+			lease := acquire(t, s)
+			require.Equal(t, before.Sequence+cursor.SeekGap, lease.Sequence())
+			require.Greater(t, lease.Epoch(), before.Epoch+1000)
+			require.NotEqual(t, "promoted", history(t, s)[0].Action)
+		})
+	}
+}
+
+// TestDecision_OnALeaseThatOnlyNotesFailures: nor is an operator starved by a
+// record that fails again and again.
+func TestDecision_OnALeaseThatOnlyNotesFailures(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	lease := acquire(t, s)
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Pause(t.Context(), "sms", alice)
+		done <- err
+	}()
+	waitForLock(t, pool)
+	for n := 1; cause(lease) == nil; n++ {
+		require.Less(t, n, 1_000_000)
+		if err := lease.Note(t.Context(), cursor.Failure{Position: "p5", RecordID: "5", Attempts: n}); err != nil {
+			break
+		}
+	}
+	require.NoError(t, <-done)
+	require.Equal(t, "5", look(t, s).Failure.RecordID)
+}
+
+func TestDecision_WorksThroughPgBouncerInTransactionMode(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	far, err := pgxpool.New(t.Context(), pgtest.PgBouncer(t, pgtest.URL(t)))
+	require.NoError(t, err)
+	t.Cleanup(far.Close)
+	operator := store(t, far, "operator")
+	lease := acquire(t, s)
+	done := make(chan error, 1)
+	go func() {
+		_, err := operator.Pause(t.Context(), "sms", alice)
+		done <- err
+	}()
+	waitForLock(t, pool)
+	lease.Release()
+	require.NoError(t, <-done)
+	for _, name := range []string{"resume", "seek"} {
+		_, err = actions(operator)[name](t.Context(), "sms", alice)
+		require.NoError(t, err)
+	}
+	require.Equal(t, cursor.Position("p2"), look(t, operator).Position)
+	require.Len(t, history(t, operator), 4)
+	var settings int
+	require.NoError(t, far.QueryRow(t.Context(), `SELECT count(*) FROM pg_settings
+		WHERE name IN ('lock_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout') AND setting <> reset_val`).Scan(&settings))
+	require.Zero(t, settings)
+}
+
+func TestDecision_ThatIsGivenUpWhileItWaitsChangesNothing(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	lease := acquire(t, store(t, pool, "b"))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Pause(ctx, "sms", alice)
+		done <- err
+	}()
+	waitForLock(t, pool)
+	cancel()
+	err := <-done
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "changed nothing")
+	require.NoError(t, lease.Advance(t.Context(), "p1", 1))
+	require.Equal(t, cursor.Running, look(t, s).State)
+}

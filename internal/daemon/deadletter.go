@@ -1,0 +1,174 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// MaxDeadLetters is how many one list shows at most.
+const MaxDeadLetters = 10_000
+
+// DeadLetters are those of one schema, for an operator. Close it.
+type DeadLetters struct {
+	config Config
+	pool   *pgxpool.Pool
+	store  *cursor.Store
+}
+
+// NewDeadLetters connects to nothing yet.
+func NewDeadLetters(ctx context.Context, c Config) (*DeadLetters, error) {
+	pool, store, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &DeadLetters{config: c, pool: pool, store: store}, nil
+}
+
+// Close closes its connections.
+func (d *DeadLetters) Close() { d.pool.Close() }
+
+// List returns those of a process, or of all with "", in the order they were put
+// aside, without their payloads; with all, also those that are resolved.
+func (d *DeadLetters) List(ctx context.Context, process string, all bool, limit int) ([]cursor.DeadLetter, error) {
+	letters, err := d.store.DeadLetters(ctx, process, all, limit)
+	return letters, Reachable(err)
+}
+
+// Show returns one with its payload.
+func (d *DeadLetters) Show(ctx context.Context, id int64) (cursor.DeadLetter, error) {
+	letter, err := d.store.DeadLetter(ctx, id)
+	return letter, d.explain(err)
+}
+
+// Discard marks one as never to be delivered, and returns it.
+func (d *DeadLetters) Discard(ctx context.Context, id int64, decision cursor.Decision) (cursor.DeadLetter, error) {
+	letter, err := d.store.Discard(ctx, id, decision)
+	return letter, d.explain(err)
+}
+
+// Replay delivers one to the sink that the file names for its process, within
+// decision.Timeout, and returns it. A worker of the process stands aside
+// meanwhile. What the stdout sink writes goes to stdout.
+func (d *DeadLetters) Replay(ctx context.Context, id int64, decision cursor.Decision, stdout io.Writer, logger *slog.Logger) (cursor.DeadLetter, error) {
+	letter, err := d.Show(ctx, id)
+	if err != nil {
+		return letter, err
+	}
+	i := slices.IndexFunc(d.config.Processes, func(p Process) bool { return p.Name == letter.Process })
+	if i < 0 {
+		return letter, usage("dead letter %d belongs to process %q, which the file does not have: it has %s", id, letter.Process, strings.Join(d.config.Names(), ", "))
+	}
+	var opened closers
+	defer opened.close()
+	process, _, err := d.config.Processes[i].build(dependencies{pool: d.pool, store: d.store, stdout: stdout, logger: logger, closers: &opened})
+	if err != nil {
+		return letter, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, decision.Timeout)
+	defer cancel()
+	return letter, d.explain(process.Replay(ctx, id, decision))
+}
+
+// explain adds the next step to a refusal.
+func (d *DeadLetters) explain(err error) error {
+	switch {
+	case errors.Is(err, cursor.ErrMoved):
+		return fmt.Errorf("%w; nothing was changed: `ordered-dispatcher dead-letter list` shows the positions", err)
+	case errors.Is(err, cursor.ErrNoDeadLetter):
+		return fmt.Errorf("%w; `ordered-dispatcher dead-letter list` shows the open ones, with --all the others too", err)
+	case errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrPaused):
+		return fmt.Errorf("%w; set it running first: see `ordered-dispatcher status`", err)
+	case processor.IsPermanent(err):
+		return fmt.Errorf("%w; the dead letter stays open: mend the cause and replay it again, or discard it", err)
+	default:
+		return Reachable(err)
+	}
+}
+
+// PrintDeadLetters writes a table.
+func PrintDeadLetters(w io.Writer, letters []cursor.DeadLetter) error {
+	if len(letters) == 0 {
+		_, err := fmt.Fprintln(w, "no dead letters")
+		return err
+	}
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(columns, "ID\tPROCESS\tRECORD\tPOSITION\tPUT ASIDE\tATTEMPTS\tCLASS\tRESOLUTION\tERROR")
+	for _, l := range letters {
+		fmt.Fprintf(columns, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.ID, l.Process, oneLine(l.RecordID), oneLine(string(l.Position)), l.At.UTC().Format(time.RFC3339),
+			l.Failure.Attempts, l.Failure.Class, resolution(l), oneLine(l.Failure.Error))
+	}
+	return columns.Flush()
+}
+
+func resolution(l cursor.DeadLetter) string {
+	if l.Resolution == "" {
+		return "open"
+	}
+	return string(l.Resolution)
+}
+
+// deadLetterJSON is one dead letter in JSON. Numbers of 64 bits are strings.
+// Fields are added, never changed.
+type deadLetterJSON struct {
+	ID            int64             `json:"id,string"`
+	Process       string            `json:"process"`
+	At            time.Time         `json:"at"`
+	Position      string            `json:"position"`
+	Sequence      int64             `json:"sequence,string"`
+	Table         string            `json:"table"`
+	RecordID      string            `json:"record_id"`
+	Key           string            `json:"key"`
+	Type          string            `json:"type"`
+	CreatedAt     *time.Time        `json:"created_at"`
+	Headers       map[string]string `json:"headers,omitempty"`
+	PayloadBytes  int               `json:"payload_bytes,omitempty"`
+	Attempts      int               `json:"attempts"`
+	FirstFailedAt time.Time         `json:"first_failed_at"`
+	Error         string            `json:"error"`
+	Class         string            `json:"class"`
+	Resolution    string            `json:"resolution"`
+	ResolvedAt    *time.Time        `json:"resolved_at"`
+	ResolvedBy    string            `json:"resolved_by"`
+	Reason        string            `json:"reason"`
+}
+
+func newDeadLetterJSON(l cursor.DeadLetter) deadLetterJSON {
+	return deadLetterJSON{
+		ID: l.ID, Process: l.Process, At: l.At.UTC(), Position: string(l.Position), Sequence: l.Sequence,
+		Table: l.Table, RecordID: l.RecordID, Key: l.Key, Type: l.Type, CreatedAt: known(l.CreatedAt),
+		Headers: l.Headers, PayloadBytes: len(l.Payload),
+		Attempts: l.Failure.Attempts, FirstFailedAt: l.Failure.First.UTC(), Error: l.Failure.Error, Class: string(l.Failure.Class),
+		Resolution: resolution(l), ResolvedAt: known(l.ResolvedAt), ResolvedBy: l.ResolvedBy, Reason: l.Reason,
+	}
+}
+
+// PrintDeadLettersJSON writes one line: {"dead_letters": […]}.
+func PrintDeadLettersJSON(w io.Writer, letters []cursor.DeadLetter) error {
+	document := struct {
+		DeadLetters []deadLetterJSON `json:"dead_letters"`
+	}{DeadLetters: []deadLetterJSON{}}
+	for _, l := range letters {
+		document.DeadLetters = append(document.DeadLetters, newDeadLetterJSON(l))
+	}
+	return json.NewEncoder(w).Encode(document)
+}
+
+// PrintDeadLetterJSON writes one, indented, with the size of its payload.
+func PrintDeadLetterJSON(w io.Writer, l cursor.DeadLetter) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(newDeadLetterJSON(l))
+}

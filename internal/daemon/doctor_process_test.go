@@ -1,0 +1,124 @@
+package daemon_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// drained is a database whose process a has delivered five records.
+func drained(t testing.TB, processes string) (*pgxpool.Pool, daemon.Config) {
+	t.Helper()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), processes)
+	insert(t, pool, 5)
+	require.NoError(t, drain(t, config))
+	return pool, config
+}
+
+// session is one connection named importer, and what it does is not undone.
+func session(t testing.TB, sql string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), with(t, pgtest.URL(t), "application_name", "importer"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	_, err = conn.Exec(t.Context(), sql)
+	require.NoError(t, err)
+	return conn
+}
+
+func TestDoctor_NamesWhoHoldsTheFence(t *testing.T) {
+	t.Parallel()
+	const setNow = "ALTER TABLE public.bookings ALTER COLUMN created_at SET DEFAULT now()"
+	const insertOne = "BEGIN; INSERT INTO public.bookings DEFAULT VALUES"
+	for name, c := range map[string]struct{ before, sql, names, cure string }{
+		"an open transaction":             {"", insertOne, `application "importer"`, "SELECT pg_terminate_backend("},
+		"one that only reads, with now()": {setNow, "BEGIN; SELECT 1", `, idle in transaction, since 2`, "SELECT pg_terminate_backend("},
+		"a prepared one":                  {"", insertOne + "; PREPARE TRANSACTION 'it''s forgotten'", `the prepared transaction "it's forgotten" (user "postgres") since 2`, "ROLLBACK PREPARED 'it''s forgotten';"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, config := drained(t, stdoutProcess)
+			exec(t, pool, c.before)
+			session(t, c.sql)
+			f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "records of public.bookings are held back by ", c.cure})
+			require.Contains(t, f.Problem, c.names)
+			exec(t, pool, f.Cure)
+			for _, f := range doctor(t, config) {
+				require.NotContains(t, f.Problem, "held back")
+			}
+		})
+	}
+}
+
+func TestDoctor_WarnsOnlyOfWhatIsKnownToHoldForLong(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	require.Equal(t, daemon.Note, daemon.HeldFor(now.Add(-time.Second), now))
+	require.Equal(t, daemon.Warn, daemon.HeldFor(now.Add(-time.Minute), now))
+	require.Equal(t, daemon.Note, daemon.HeldFor(time.Time{}, now), "when it began may not be seen")
+}
+
+func TestDoctor_NamesWhoHasLockedACursor(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	session(t, "BEGIN; SELECT 1 FROM od.cursor FOR UPDATE")
+	f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "its row is locked by ", "SELECT pg_terminate_backend("})
+	require.Contains(t, f.Problem, `application "importer"`)
+	exec(t, pool, f.Cure)
+	require.Empty(t, doctor(t, config))
+}
+
+func TestDoctor_FindsACursorOfAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	exec(t, pool, "UPDATE od.cursor SET timeline = timeline + 1")
+	findings := doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "a standby was promoted since its last change of worker", ""})
+	require.Len(t, findings, 1)
+
+	exec(t, pool, "UPDATE od.cursor SET system_identifier = system_identifier + 1")
+	findings = doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Refuse, "it was restored or copied", "`ordered-dispatcher retry a`"})
+	require.Len(t, findings, 1)
+	insert(t, pool, 1)
+	require.ErrorAs(t, drain(t, config), new(*processor.HaltError), "as it says")
+}
+
+func TestDoctor_PassesOnWhatTheRowsSay(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess+"  b: {source: {table: public.bookings, order: id}, sink: {stdout: {}}, poll: 20ms}\n")
+	exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES ('2199-01-01')")
+	f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Warn, `a "created_at" of the future`, "UPDATE"})
+	exec(t, pool, f.Cure)
+	require.Empty(t, doctor(t, config))
+
+	exec(t, pool, "TRUNCATE public.bookings RESTART IDENTITY")
+	f = requireFinding(t, doctor(t, config), daemon.Finding{"b", daemon.Refuse, "before the cursor at 5: it was reset", "SELECT setval('public.bookings_id_seq', 5)"})
+	exec(t, pool, f.Cure)
+	require.Empty(t, doctor(t, config))
+}
+
+// doctor is run when something is wrong: it must not wait with the others.
+func TestDoctor_DoesNotWaitForALock(t *testing.T) {
+	t.Parallel()
+	for table, process := range map[string]string{"od.cursor": "", "public.bookings": "a"} {
+		t.Run(table, func(t *testing.T) {
+			t.Parallel()
+			_, config := drained(t, stdoutProcess)
+			session(t, "BEGIN; LOCK TABLE "+table)
+			findings, err := daemon.DoctorWithin(t.Context(), config, time.Second)
+			require.NoError(t, err)
+			f := requireFinding(t, findings, daemon.Finding{process, daemon.Refuse, "a check did not end in time", "pg_blocking_pids"})
+			require.NotEmpty(t, f.Problem)
+		})
+	}
+}

@@ -1,0 +1,36 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const backendSQL = `/* doctor.backend */ SELECT pg_backend_pid()`
+
+// pooler finds out whether one stands between, and whether it lets transactions
+// through. It greets with a process id of its own.
+func (d *doctor) pooler(ctx context.Context) error {
+	return d.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		var pid uint32
+		if err := conn.QueryRow(ctx, backendSQL).Scan(&pid); err != nil {
+			return fmt.Errorf("ask for the session's process: %w", err)
+		}
+		if pid == conn.Conn().PgConn().PID() {
+			return nil
+		}
+		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "SELECT 1")
+			return err
+		})
+		if err != nil {
+			d.find("", Refuse, "set pool_mode = transaction, or connect to the server directly", "the pooler in between does not let a transaction through: %v", err)
+			return nil
+		}
+		d.find("", Note, "", "a pooler stands between: it must hold %d server connections for each worker, and let a transaction be idle for as long as a sink call takes; "+
+			"migrate needs a connection without it", connsFor(len(d.config.Processes)))
+		return nil
+	})
+}

@@ -1,0 +1,218 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
+)
+
+// GrantsConfig says for whom grants are printed.
+type GrantsConfig struct {
+	// Config with its Database, where the tables must be.
+	Config Config
+	// Role that runs the processes, as the catalog spells it. Required.
+	Role string
+	// Operator is a role for people who decide; "" if that is Role as well.
+	Operator string
+}
+
+// Grants writes the SQL that lets a role run the processes and do nothing else,
+// and another one decide about them: what each part needs, commented. It changes nothing, and the role need not exist
+// yet. What could not be found out is named in a comment, and is the error.
+func Grants(ctx context.Context, w io.Writer, c GrantsConfig) error {
+	pool, store, err := c.Config.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	g := &grants{GrantsConfig: c, pool: pool, store: store}
+	if err := pool.QueryRow(ctx, databaseSQL).Scan(&g.database); err != nil {
+		return Reachable(err)
+	}
+	for _, p := range c.Config.Processes {
+		g.process(ctx, p)
+	}
+	g.workers()
+	if c.Operator != "" {
+		g.operators()
+	}
+	if _, err := io.WriteString(w, strings.TrimLeft(g.text.String(), "\n")); err != nil {
+		return err
+	}
+	return errors.Join(g.faults...)
+}
+
+// grantsCure is the next step where a right is missing.
+const grantsCure = "run, as the owner, what `ordered-dispatcher grants` prints for the role"
+
+// workerDuties are those of a role that runs the processes, once they have their
+// cursors.
+func (c Config) workerDuties() []cursor.Duty {
+	if slices.ContainsFunc(c.Processes, func(p Process) bool { return p.DeadLetter }) {
+		return []cursor.Duty{cursor.DutyDeliver, cursor.DutyPutAside}
+	}
+	return []cursor.Duty{cursor.DutyDeliver}
+}
+
+// name is a table of the schema, quoted.
+func (c Config) name(table string) string { return pgx.Identifier{c.schema(), table}.Sanitize() }
+
+// grants collects what is needed, and writes the text.
+type grants struct {
+	GrantsConfig
+	pool     *pgxpool.Pool
+	store    *cursor.Store
+	database string
+	text     strings.Builder
+	needed   []need
+	hints    []string // comments
+	faults   []error
+}
+
+// need is a privilege that a process needs.
+type need struct {
+	process string
+	reads   bool // of its source
+	privilege.Privilege
+}
+
+const databaseSQL = `/* grants.database */ SELECT current_database()::text`
+
+// workers is what the role needs that runs the processes.
+func (g *grants) workers() {
+	role := quoted(g.Role)
+	g.comment("What role %s needs to run these processes, and nothing else. To be run by the owner of what is named.\n"+
+		"A new role: CREATE ROLE %s LOGIN PASSWORD '…';", role, role)
+	g.grant(g.Role, privilege.Privilege{On: privilege.Database, Name: quoted(g.database), Right: "CONNECT"})
+	g.comment("The cursors and their audit.")
+	g.grant(g.Role, g.store.Needs(g.Config.workerDuties()...)...)
+	g.comment("To make the cursor of a process at its first start: may be revoked when each has its own. Or the owner makes them:\n"+
+		"INSERT INTO %s (process_name, position) VALUES ('a process', ''); -- '' stands before the first record", g.Config.name("cursor"))
+	g.grant(g.Role, g.store.Needs(cursor.DutyCreate)...)
+	if len(g.needed) > 0 {
+		g.comment("What the processes read and write.")
+		g.objects(g.Role, g.needed)
+	}
+	for _, hint := range g.hints {
+		g.comment("%s", hint)
+	}
+}
+
+// operators is what the role needs that decides about them.
+func (g *grants) operators() {
+	role := quoted(g.Operator)
+	g.comment("What role %s needs for status, history, pause, resume, retry, skip, seek and dead-letter, and nothing else.\n"+
+		"But dead-letter replay delivers, so whoever does that needs what %s has besides.", role, quoted(g.Role))
+	g.grant(g.Operator, privilege.Privilege{On: privilege.Database, Name: quoted(g.database), Right: "CONNECT"})
+	g.grant(g.Operator, g.store.Needs(cursor.DutyDecide)...)
+	reads := slices.DeleteFunc(slices.Clone(g.needed), func(n need) bool { return !n.reads })
+	if len(reads) > 0 {
+		g.comment("To see what is behind a cursor: for the lag, seek, and what a --dry-run lists. Positions and ids are shown, and no payload.")
+		g.objects(g.Operator, reads)
+	}
+}
+
+// process collects what one process needs.
+func (g *grants) process(ctx context.Context, p Process) {
+	source, err := p.source(g.pool, nil)
+	if err != nil {
+		g.unknown(p, err)
+		return
+	}
+	needs, err := source.Needs(ctx)
+	g.needs(p, true, needs.Needs, err)
+	if needs.Stats {
+		g.hint("The order column of %s defaults to the start of a transaction, so every transaction of the database holds the fence.\n"+
+			"A role that sees when those of others began stays closer behind them. Better is the default that doctor names, and without either\n"+
+			"nothing is lost, so this is an offer: GRANT pg_read_all_stats TO %s;", p.Source.Table, quoted(g.Role))
+	}
+	if sink, ok := p.Sink.(needy); ok {
+		needs, err := sink.needs(ctx, g.pool)
+		g.needs(p, false, needs, err)
+	}
+	if sink, ok := p.Sink.(needyElsewhere); ok {
+		text, err := sink.needsElsewhere(ctx)
+		if err != nil {
+			g.unknown(p, err)
+		}
+		g.hint("%s", text)
+	}
+}
+
+// needs notes what was found out.
+func (g *grants) needs(p Process, reads bool, needs privilege.Needs, err error) {
+	if err != nil {
+		g.unknown(p, err)
+		return
+	}
+	for _, privilege := range needs.Privileges {
+		g.needed = append(g.needed, need{p.Name, reads, privilege})
+	}
+	if len(needs.BlindSpots) > 0 {
+		g.hint("Not looked into, so add what they need: %s of process %s.", strings.Join(needs.BlindSpots, ", "), p.Name)
+	}
+}
+
+// unknown notes that what a process needs could not be found out.
+func (g *grants) unknown(p Process, err error) {
+	err = fmt.Errorf("process %q: %w", p.Name, err)
+	g.faults = append(g.faults, err)
+	g.hint("MISSING HERE: %v", err)
+}
+
+// hint is said behind the grants, once.
+func (g *grants) hint(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(g.hints, text) {
+		g.hints = append(g.hints, text)
+	}
+}
+
+// objects grants what processes need, object by object, and says which need it.
+func (g *grants) objects(role string, needed []need) {
+	var all []privilege.Privilege
+	for _, n := range needed {
+		all = append(all, n.Privilege)
+	}
+	for _, on := range privilege.ByObject(all) {
+		g.line("%s; %s", privilege.Grant(role, on...), commented(strings.Join(users(needed, on[0]), ", ")))
+	}
+}
+
+// users are the processes that need an object.
+func users(needed []need, on privilege.Privilege) []string {
+	var names []string
+	for _, n := range needed {
+		if n.Same(on) && !slices.Contains(names, n.process) {
+			names = append(names, n.process)
+		}
+	}
+	return names
+}
+
+// comment begins a section.
+func (g *grants) comment(format string, args ...any) {
+	g.line("\n%s", commented(fmt.Sprintf(format, args...)))
+}
+
+// commented makes a comment of a text. What stands in a configuration may hold
+// line breaks of any kind.
+func commented(text string) string {
+	return "-- " + strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "\n-- ")
+}
+
+func (g *grants) line(format string, args ...any) { fmt.Fprintf(&g.text, format+"\n", args...) }
+
+func (g *grants) grant(role string, privileges ...privilege.Privilege) {
+	for _, on := range privilege.ByObject(privileges) {
+		g.line("%s;", privilege.Grant(role, on...))
+	}
+}

@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// maxReason is how much of a reason a line has room for; JSON has all of it.
+const maxReason = 120
+
+// PrintHistory writes a table for people, the newest event first.
+func PrintHistory(w io.Writer, events []cursor.Event) error {
+	var b strings.Builder
+	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(columns, "AT\tACTOR\tACTION\tRECORD\tREASON\tFROM\tTO")
+	for _, e := range events {
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), dash(oneLine(e.Actor)), e.Action,
+			dash(oneLine(recordOf(e))), dash(short(oneLine(e.Reason))), dash(string(e.From)), dash(string(e.To)))
+	}
+	columns.Flush()
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// recordOf is the id of the record that an event was about; "" if there is none.
+func recordOf(e cursor.Event) string {
+	var detail struct {
+		RecordID string `json:"record_id"`
+	}
+	_ = json.Unmarshal(e.Detail, &detail)
+	return detail.RecordID
+}
+
+func short(text string) string {
+	if runes := []rune(text); len(runes) > maxReason {
+		return string(runes[:maxReason]) + "…"
+	}
+	return text
+}
+
+// eventJSON is one event in JSON. Fields are added, never changed.
+type eventJSON struct {
+	ID      int64           `json:"id,string"`
+	At      time.Time       `json:"at"`
+	Process string          `json:"process"`
+	Actor   string          `json:"actor"`
+	Action  string          `json:"action"`
+	Reason  string          `json:"reason"`
+	From    string          `json:"from_position"`
+	To      string          `json:"to_position"`
+	Detail  json.RawMessage `json:"detail"`
+}
+
+// PrintHistoryJSON writes one line: {"events": […]}.
+func PrintHistoryJSON(w io.Writer, events []cursor.Event) error {
+	document := struct {
+		Events []eventJSON `json:"events"`
+	}{Events: []eventJSON{}}
+	for _, e := range events {
+		document.Events = append(document.Events, eventJSON{
+			e.ID, e.At, e.Process, e.Actor, e.Action, e.Reason, string(e.From), string(e.To), e.Detail})
+	}
+	return json.NewEncoder(w).Encode(document)
+}

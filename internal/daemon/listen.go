@@ -1,0 +1,121 @@
+package daemon
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	readTimeout    = 5 * time.Second
+	answerTimeout  = 15 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 16 << 10
+	maxConns       = 64 // what is left of the file descriptors is for deliveries
+)
+
+// listen opens an address as host:port. Without a host it is open to this machine
+// alone: what others can reach must be asked for.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, usage("--listen %q is no address: write host:port, or :port for this machine alone", address)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	if err != nil {
+		return nil, usage("--listen %s: %w; choose an address of this machine and a port that is free", address, err)
+	}
+	return listener, nil
+}
+
+// newServer serves exact routes, to be read only.
+func newServer(log *slog.Logger, loopback bool, routes map[string]http.Handler) *http.Server {
+	mux := http.NewServeMux()
+	for path, handler := range routes {
+		mux.Handle("GET "+path, handler) // and HEAD; others are not allowed
+	}
+	var handler http.Handler = mux
+	if loopback {
+		handler = ownHosts(handler)
+	}
+	return &http.Server{
+		Handler:           plain(handler),
+		ReadHeaderTimeout: readTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      answerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ConnState:         limitConns(maxConns),
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// plain keeps browsers and caches from making more of an answer than it is.
+func plain(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// ownHosts refuses names other than this machine's own, which a web page may have
+// pointed at it to read what only this machine should (DNS rebinding).
+func ownHosts(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !ownHost(r.Host) {
+			http.Error(w, "ask by address or as localhost, or give --listen an address that others may reach", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func ownHost(hostport string) bool {
+	host, _, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host = hostport // without a port
+	}
+	_, err = netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || strings.EqualFold(host, "localhost")
+}
+
+// limitConns closes connections beyond a number of open ones.
+func limitConns(limit int64) func(net.Conn, http.ConnState) {
+	var open atomic.Int64
+	return func(c net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			if open.Add(1) > limit {
+				_ = c.Close()
+			}
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		}
+	}
+}
+
+// probe answers 200 as long as nothing is at fault, and else 503 with what is.
+func probe(fault func() error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := fault(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = io.WriteString(w, "ok\n")
+	})
+}
+
+func isLoopback(address net.Addr) bool {
+	tcp, ok := address.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}

@@ -1,0 +1,314 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// Operator carries out what a person decides about one process. Close it.
+type Operator struct {
+	process string
+	pool    *pgxpool.Pool
+	store   *cursor.Store
+	source  *table.Source // nil: there is no file that says what it is
+}
+
+// NewOperator connects to nothing yet. A configuration that does not know the
+// process is a *UsageError; without processes every cursor of the schema will do,
+// but for what needs the source.
+func NewOperator(ctx context.Context, c Config, process string) (*Operator, error) {
+	names := c.Names()
+	at := slices.Index(names, process)
+	if len(names) > 0 && at < 0 {
+		return nil, unknownProcess(process, names)
+	}
+	pool, store, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := &Operator{process: process, pool: pool, store: store}
+	if at < 0 {
+		return o, nil
+	}
+	if o.source, err = c.Processes[at].source(pool, nil); err != nil {
+		pool.Close()
+		return nil, &UsageError{err}
+	}
+	return o, nil
+}
+
+// Close closes its connections.
+func (o *Operator) Close() { o.pool.Close() }
+
+// Outcome is what came of a decision.
+type Outcome struct {
+	cursor.Change
+	// Text says it to people.
+	Text string
+	// Records are those that are sent again or passed over, the first ListRecords
+	// of them; nil if there are none, or if they are not known.
+	Records *table.Span
+	// Problem says why they are not known; "" if they are.
+	Problem string
+}
+
+// ListRecords is how many records an outcome lists.
+const ListRecords = 20
+
+// Pause is cursor.Store.Pause.
+func (o *Operator) Pause(ctx context.Context, d cursor.Decision) (Outcome, error) {
+	change, err := o.store.Pause(ctx, o.process, d)
+	if err != nil {
+		return Outcome{}, o.explain(ctx, err)
+	}
+	text := fmt.Sprintf("%s is paused at %s: nothing is delivered until `ordered-dispatcher resume %[1]s`", o.process, place(change.After.Position))
+	if !change.Changed {
+		text = o.process + " is paused already"
+	}
+	return Outcome{Change: change, Text: text}, nil
+}
+
+// Resume is cursor.Store.Resume.
+func (o *Operator) Resume(ctx context.Context, d cursor.Decision) (Outcome, error) {
+	change, err := o.store.Resume(ctx, o.process, d)
+	if err != nil {
+		return Outcome{}, o.explain(ctx, err)
+	}
+	text := fmt.Sprintf("%s runs on from %s", o.process, place(change.After.Position))
+	if !change.Changed {
+		text = o.process + " is running already"
+	}
+	if f := change.After.Failure; f != nil && f.Wait > 0 {
+		text += fmt.Sprintf("; the next attempt at its failing record %s comes in %s: `ordered-dispatcher retry %s` makes it at once",
+			f.RecordID, round(f.Wait), o.process)
+	}
+	return Outcome{Change: change, Text: text}, nil
+}
+
+// Retry is cursor.Store.Retry.
+func (o *Operator) Retry(ctx context.Context, d cursor.Decision) (Outcome, error) {
+	change, err := o.store.Retry(ctx, o.process, d)
+	if err != nil {
+		return Outcome{}, o.explain(ctx, err)
+	}
+	f := change.Before.Failure
+	if f == nil || f.RecordID == "" {
+		return Outcome{Change: change, Text: fmt.Sprintf("%s runs on from %s", o.process, place(change.After.Position))}, nil
+	}
+	text := fmt.Sprintf("record %s of %s is tried again at once, with its attempts counted anew%s", f.RecordID, o.process, o.afterwards(change))
+	return o.outcome(ctx, change, text, change.Before.Position, f.Position), nil
+}
+
+// Skip is cursor.Store.Skip. Without an expectation, that is what stands in the
+// row now: whoever asks twice passes over one record. Where the source is known,
+// it refuses to pass over more than one.
+func (o *Operator) Skip(ctx context.Context, d cursor.Decision) (Outcome, error) {
+	row, err := o.store.Look(ctx, o.process)
+	if err != nil {
+		return Outcome{}, o.explain(ctx, err)
+	}
+	if d.Expect == nil {
+		d.Expect = &row.Position
+	}
+	if err := o.alone(ctx, row); err != nil {
+		return Outcome{}, err
+	}
+	change, err := o.store.Skip(ctx, o.process, d)
+	if err != nil {
+		return Outcome{}, o.explain(ctx, err)
+	}
+	text := fmt.Sprintf("record %s of %s, at %s, is passed over: it is never delivered%s",
+		change.Before.Failure.RecordID, o.process, change.After.Position, o.afterwards(change))
+	return o.outcome(ctx, change, text, change.Before.Position, change.After.Position), nil
+}
+
+// alone refuses a failing record that is not the next one any more, as when
+// another source.where lets more through.
+func (o *Operator) alone(ctx context.Context, row cursor.Row) error {
+	if o.source == nil || row.Failure == nil {
+		return nil
+	}
+	span, err := o.source.Between(ctx, row.Position, row.Failure.Position, 1)
+	if err != nil {
+		return Reachable(err)
+	}
+	if span.Total > 1 {
+		return fmt.Errorf("%d records stand between the cursor and the failing record %s, the first of them %s: was the source of %q changed? "+
+			"Nothing was changed: `ordered-dispatcher retry %[4]s` delivers them, `ordered-dispatcher seek` passes over them",
+			span.Total, row.Failure.RecordID, span.Records[0].ID, o.process)
+	}
+	return nil
+}
+
+// Seek is cursor.Store.Seek to what the source says of the target. An operator
+// without a source is a *UsageError.
+func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (Outcome, error) {
+	if o.source == nil {
+		return Outcome{}, usage("positions are made by the source of a process: name the configuration with -c")
+	}
+	to, err := o.find(ctx, target)
+	if err != nil {
+		return Outcome{}, err
+	}
+	change, err := o.store.Seek(ctx, o.process, to, d)
+	if err != nil {
+		return Outcome{}, o.explain(ctx, err)
+	}
+	from := change.Before.Position
+	switch {
+	case to < from:
+		outcome := o.outcome(ctx, change, "", to, from)
+		outcome.Text = fmt.Sprintf("%s goes back from %s to %s: %s sent again%s", o.process, place(from), place(to), outcome.count(), o.afterwards(change))
+		return outcome, nil
+	case to > from:
+		outcome := o.outcome(ctx, change, "", from, to)
+		outcome.Text = fmt.Sprintf("%s goes on from %s to %s: %s passed over for good%s", o.process, place(from), place(to), outcome.count(), o.afterwards(change))
+		return outcome, nil
+	}
+	return Outcome{Change: change, Text: fmt.Sprintf("%s stays at %s%s", o.process, place(to), o.afterwards(change))}, nil
+}
+
+// find asks the source for a target, and whether it can go on from there.
+func (o *Operator) find(ctx context.Context, target Target) (cursor.Position, error) {
+	to, err := target(ctx, o.source)
+	if errors.Is(err, table.ErrNoRecord) || errors.Is(err, table.ErrAmbiguous) || errors.Is(err, table.ErrNoTime) {
+		return "", &UsageError{err}
+	}
+	if err != nil || to == processor.Beginning {
+		return "", Reachable(err)
+	}
+	if _, err = o.source.Read(ctx, to, 0); err == nil {
+		return to, nil
+	}
+	err = Reachable(fmt.Errorf("nothing can be read behind %s, so nothing was changed: %w", to, err))
+	if processor.IsPermanent(err) {
+		return "", &UsageError{err}
+	}
+	return "", err
+}
+
+// outcome lists what stands behind one position and not behind another. It is no
+// failure if that cannot be known: the change is made.
+func (o *Operator) outcome(ctx context.Context, change cursor.Change, text string, after, upTo cursor.Position) Outcome {
+	outcome := Outcome{Change: change, Text: text}
+	if o.source == nil { // the row knows the failing record
+		f := change.Before.Failure
+		outcome.Records = &table.Span{Records: []processor.Record{{ID: f.RecordID, Position: f.Position}}, Total: 1}
+		return outcome
+	}
+	span, err := o.source.Between(ctx, after, upTo, ListRecords)
+	if err != nil {
+		outcome.Problem = fmt.Sprintf("which records these are is not known: %v", err)
+		return outcome
+	}
+	outcome.Records = &span
+	return outcome
+}
+
+// count says how many records an outcome is about.
+func (o Outcome) count() string {
+	switch {
+	case o.Records == nil:
+		return "what stands between them is"
+	case o.Records.Total == 1:
+		return "1 record is"
+	default:
+		return o.total() + " records are"
+	}
+}
+
+// total is how many there are, as far as they are counted.
+func (o Outcome) total() string {
+	if o.Records.Total >= table.MaxLagRecords {
+		return fmt.Sprintf("%d or more", o.Records.Total)
+	}
+	return fmt.Sprint(o.Records.Total)
+}
+
+// afterwards is the state that a process is left in.
+func (o *Operator) afterwards(c cursor.Change) string {
+	if c.After.State == cursor.Paused {
+		return fmt.Sprintf("; the process stays paused until `ordered-dispatcher resume %s`", o.process)
+	}
+	return "; the process is running"
+}
+
+// History returns the last events of the process, the newest first. One that
+// never was is a *UsageError.
+func (o *Operator) History(ctx context.Context, limit int) ([]cursor.Event, error) {
+	events, err := o.store.History(ctx, o.process, limit)
+	if err != nil {
+		return nil, Reachable(err)
+	}
+	if len(events) == 0 {
+		_, err := o.store.Look(ctx, o.process)
+		return nil, o.explain(ctx, err)
+	}
+	return events, nil
+}
+
+// explain adds the next step to a refusal.
+func (o *Operator) explain(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, cursor.ErrUnknown):
+		return o.unknown(ctx, err)
+	case errors.Is(err, cursor.ErrHalted):
+		return fmt.Errorf("%w; mend the cause and `ordered-dispatcher retry %[2]s`, or pass over the record: `ordered-dispatcher skip %[2]s --reason …`", err, o.process)
+	case errors.Is(err, cursor.ErrMoved):
+		return fmt.Errorf("%w; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, o.process)
+	case errors.Is(err, cursor.ErrNotFailing):
+		return fmt.Errorf("%w; nothing was changed: `ordered-dispatcher status %[2]s` says how it stands, and `ordered-dispatcher seek %[2]s` moves it elsewhere", err, o.process)
+	default:
+		return Reachable(err)
+	}
+}
+
+// unknown names the processes that there are.
+func (o *Operator) unknown(ctx context.Context, err error) error {
+	rows, listErr := o.store.List(ctx)
+	if listErr != nil {
+		return err
+	}
+	var names []string
+	for _, row := range rows {
+		names = append(names, row.Process)
+	}
+	if len(names) == 0 {
+		return usage("there is no cursor of process %q, and none at all yet: `ordered-dispatcher run` makes it", o.process)
+	}
+	return usage("there is no cursor of process %q: there are those of %s", o.process, strings.Join(names, ", "))
+}
+
+// place is a position for people.
+func place(p cursor.Position) string {
+	if p == "" {
+		return "the beginning"
+	}
+	return string(p)
+}
+
+// Actor is who runs this program: user@host.
+func Actor() string {
+	name := fmt.Sprintf("uid %d", os.Getuid())
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		name = u.Username
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return name
+	}
+	return name + "@" + host
+}

@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"os"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/yamlfile"
+)
+
+// parseTLS reads whom a sink trusts and what it shows of itself: files in PEM, by
+// their paths. The authorities are read once; the certificate and its key at every
+// handshake, so that renewed ones need no restart.
+func parseTLS(n yamlfile.Node) *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	m := n.Mapping("ca", "cert", "key", "server_name")
+	m.Read("ca", func(n yamlfile.Node) { c.RootCAs = parseAuthorities(n) })
+	m.Read("server_name", func(n yamlfile.Node) { c.ServerName = n.Text() })
+	cert, hasCert := m.Get("cert")
+	key, hasKey := m.Get("key")
+	switch {
+	case hasCert != hasKey:
+		n.Fault("a client certificate is two files: give both cert and key")
+	case hasCert:
+		c.GetClientCertificate = parseCertificate(cert, key)
+	}
+	return c
+}
+
+// parseAuthorities returns those of a file, and nothing of the system's.
+func parseAuthorities(n yamlfile.Node) *x509.CertPool {
+	pem, err := os.ReadFile(n.Text())
+	if err != nil {
+		n.Fault("%v", err)
+		return nil
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		n.Fault("%s holds no certificate in PEM (-----BEGIN CERTIFICATE-----)", n.Text())
+	}
+	return pool
+}
+
+// parseCertificate loads the two files once, to find what is wrong with them.
+func parseCertificate(cert, key yamlfile.Node) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	certFile, keyFile := cert.Text(), key.Text()
+	load := func() (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		return &pair, err
+	}
+	if _, err := load(); err != nil {
+		cert.Fault("%v", err)
+	}
+	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
+}

@@ -1,0 +1,81 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	osexec "os/exec"
+	"strings"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/yamlfile"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/exec"
+)
+
+const execKind = "exec"
+
+// ExecSink hands records to a child process, in a window of its own.
+type ExecSink struct{ Config exec.Config }
+
+func parseExec(n yamlfile.Node) Sink {
+	var c exec.Config
+	m := n.Mapping("command", "dir", "env", "window", "timeout", "max_bytes")
+	if n, ok := m.Need("command", `command: [python3, /opt/sink.py]`); ok {
+		c.Command = n.List()
+	}
+	m.Read("dir", func(n yamlfile.Node) { c.Dir = n.Text() })
+	m.Read("env", func(n yamlfile.Node) { c.Env = n.Texts() })
+	m.Read("window", func(n yamlfile.Node) { c.Window = n.Int(1, maxExecWindow) })
+	m.Read("timeout", func(n yamlfile.Node) { c.Timeout = n.Duration(minCallTime, maxCallTime) })
+	m.Read("max_bytes", func(n yamlfile.Node) { c.MaxBytes = n.Int(minExecBytes, maxExecBytes) })
+	if n.Sound() {
+		if _, err := exec.New(c); err != nil {
+			n.Fault("%v", err)
+		}
+	}
+	return ExecSink{c}
+}
+
+const (
+	maxExecWindow = 1_000
+	minExecBytes  = 1 << 10
+	maxExecBytes  = 1 << 30
+)
+
+// Kind is exec.
+func (ExecSink) Kind() string { return execKind }
+
+// settings hold a digest of the arguments, which may hold a secret.
+func (s ExecSink) settings() map[string]string {
+	return map[string]string{"target": s.Config.String(), "command": digest(strings.Join(s.Config.Command, "\x00"))}
+}
+
+func (s ExecSink) window() int { return s.Config.Window }
+
+// dispatch leaves it to the sink to bound each answer: a call has as many records as
+// a checkpoint.
+func (s ExecSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
+	config := s.Config
+	config.Logger = d.logger
+	sink, err := exec.New(config)
+	if err == nil {
+		d.closers.add(sink)
+	}
+	return processor.Pipeline(sink), maxCallTime, err
+}
+
+// examine looks for the directory and the program, and starts nothing.
+func (s ExecSink) examine(_ context.Context, d *doctor, process string) error {
+	c := s.Config
+	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
+		d.find(process, Refuse, "make the directory, or correct dir", "the directory %q of the sink's command is not there", c.Dir)
+		return nil
+	}
+	if strings.HasPrefix(c.Command[0], ".") {
+		return nil // found from dir
+	}
+	if _, err := osexec.LookPath(c.Command[0]); err != nil {
+		d.find(process, Refuse, "install the program, make it executable, or give its whole path", "the sink's command cannot be started on this machine: %v", err)
+	}
+	return nil
+}

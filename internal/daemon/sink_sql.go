@@ -1,0 +1,114 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/yamlfile"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sql"
+)
+
+const sqlKind = "sql"
+
+// SQLSink runs statements in the transaction that advances the cursor.
+type SQLSink struct {
+	oneAtATime
+	Statement string
+}
+
+// parseSQL returns a RemoteSQLSink where the file names another database.
+func parseSQL(n yamlfile.Node) Sink {
+	var s SQLSink
+	m := n.Mapping("statement", "url", "schema", "timeout")
+	statement, ok := m.Need("statement", `statement: "INSERT INTO … VALUES (@id, @payload)"`)
+	if !ok {
+		return s
+	}
+	if len(m.Names()) > 1 {
+		return parseRemoteSQL(n, m)
+	}
+	s.Statement = statement.Text()
+	if n.Sound() {
+		if _, err := s.sink(); err != nil {
+			statement.Refuse(err)
+		}
+	}
+	return s
+}
+
+func (s SQLSink) sink() (*sql.Sink, error) { return sql.New(sql.Config{Statement: s.Statement}) }
+
+// Kind is sql.
+func (SQLSink) Kind() string { return sqlKind }
+
+// settings hold a digest of the statement, which may hold a secret.
+func (s SQLSink) settings() map[string]string {
+	return map[string]string{"statement": digest(s.Statement)}
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:6])
+}
+
+func (s SQLSink) dispatch(dependencies) (processor.Dispatch, time.Duration, error) {
+	sink, err := s.sink()
+	return processor.InTx(sink), 0, err
+}
+
+// examine checks the statements against the database, and the role's right to run
+// them.
+func (s SQLSink) examine(ctx context.Context, d *doctor, process string) error {
+	sink, err := s.sink()
+	if err != nil {
+		return err
+	}
+	err = d.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return sink.Check(ctx, conn.Conn()) })
+	if err != nil {
+		d.find(process, Refuse, sinkCure(err), "%v", err)
+		return nil
+	}
+	needs, err := s.needs(ctx, d.pool)
+	if denied(err) { // no right to make temporary functions, which nothing but this needs
+		d.find(process, Note, "", "whether the role may run the sink's statement is not known: %v", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return d.missing(ctx, process, needs.Privileges)
+}
+
+func sinkCure(err error) string {
+	if denied(err) {
+		return grantsCure
+	}
+	return "mend the sink's statement"
+}
+
+// denied reports whether the server said that the role may not.
+func denied(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "42501"
+}
+
+// needs are those of the statements.
+func (s SQLSink) needs(ctx context.Context, pool *pgxpool.Pool) (needs privilege.Needs, err error) {
+	sink, err := s.sink()
+	if err != nil {
+		return needs, err
+	}
+	err = pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		needs, err = sink.Needs(ctx, conn.Conn())
+		return err
+	})
+	return needs, err
+}

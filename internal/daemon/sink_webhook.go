@@ -1,0 +1,84 @@
+package daemon
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/yamlfile"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
+)
+
+const webhookKind = "webhook"
+
+// WebhookSink sends to a URL.
+type WebhookSink struct {
+	oneAtATime
+	Config webhook.Config
+}
+
+func parseWebhook(n yamlfile.Node) Sink {
+	var c webhook.Config
+	m := n.Mapping("url", "timeout", "secret", "format", "headers", "bearer", "basic", "tls", "block_private", "probe")
+	if n, ok := m.Need("url", `url: "https://host/path"`); ok {
+		c.URL = n.Secret() // its path may hold a token
+	}
+	m.Read("timeout", func(n yamlfile.Node) { c.Timeout = n.Duration(minCallTime, maxCallTime) })
+	m.Read("secret", func(n yamlfile.Node) { c.Secret = n.Secret() })
+	m.Read("format", func(n yamlfile.Node) {
+		c.Format = webhook.Format(n.OneOf(string(webhook.CloudEvents), string(webhook.CloudEventsStructured)))
+	})
+	m.Read("headers", func(n yamlfile.Node) { c.Headers = n.Texts() })
+	m.Read("bearer", func(n yamlfile.Node) { c.Bearer = n.Secret() })
+	m.Read("basic", func(n yamlfile.Node) { c.Basic = parseBasic(n) })
+	m.Read("tls", func(n yamlfile.Node) { c.TLS = parseTLS(n) })
+	m.Read("block_private", func(n yamlfile.Node) { c.BlockPrivate = n.OneOf("true", "false") == "true" })
+	m.Read("probe", func(n yamlfile.Node) { c.Probe = n.Secret() })
+	if n.Sound() {
+		if _, err := webhook.New(c); err != nil {
+			n.Fault("%v", err)
+		}
+	}
+	return WebhookSink{Config: c}
+}
+
+func parseBasic(n yamlfile.Node) (b webhook.Basic) {
+	m := n.Mapping("user", "password")
+	if n, ok := m.Need("user", "user: dispatcher"); ok {
+		b.User = n.Text()
+	}
+	if n, ok := m.Need("password", "password: ${PASSWORD}"); ok {
+		b.Password = n.Secret()
+	}
+	return b
+}
+
+// Kind is webhook.
+func (WebhookSink) Kind() string { return webhookKind }
+
+// settings name of the URL scheme and host only.
+func (s WebhookSink) settings() map[string]string {
+	return map[string]string{"url": strings.TrimPrefix(s.Config.String(), "webhook to ")}
+}
+
+func (s WebhookSink) dispatch(dependencies) (processor.Dispatch, time.Duration, error) {
+	sink, err := webhook.New(s.Config)
+	return processor.Each(sink), s.callTimeout(), err
+}
+
+const (
+	defaultWebhookTime = 10 * time.Second
+	callMargin         = 5 * time.Second
+)
+
+// callTimeout leaves a webhook the time to end by its own time-out, which says
+// more than that of the call: whether the receiver was reached. A probe is a
+// request of its own.
+func (s WebhookSink) callTimeout() time.Duration {
+	timeout := cmp.Or(s.Config.Timeout, defaultWebhookTime)
+	if s.Config.Probe != "" {
+		timeout *= 2
+	}
+	return min(timeout+callMargin, maxCallTime)
+}

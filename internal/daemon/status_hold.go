@@ -1,0 +1,197 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// Hold is what holds delivery up, and what to do about it.
+type Hold struct {
+	Kind HoldKind
+	// Text says it in one line.
+	Text string
+}
+
+// HoldKind sorts what can hold delivery up.
+type HoldKind string
+
+// The kinds of a Hold, the one that counts before others first.
+const (
+	HoldPaused  HoldKind = "paused"    // an operator said so
+	HoldHalted  HoldKind = "halted"    // a record failed for good
+	HoldLocked  HoldKind = "locked"    // a stranger has locked the cursor's row
+	HoldFailing HoldKind = "failing"   // a record is tried again and again
+	HoldSink    HoldKind = "sink"      // the receiver takes its time
+	HoldWriter  HoldKind = "writer"    // a transaction may still insert before what waits
+	HoldNobody  HoldKind = "no_worker" // records wait, and nobody delivers them
+)
+
+const (
+	// longCall is for how long a sink call goes on before it is named.
+	longCall = 5 * time.Second
+	// longWait is for how long a record waits, beyond poll and latency, before it
+	// is taken that nobody delivers.
+	longWait = 10 * time.Second
+	// pauseLookBack is among how many of the last events a pause is looked for.
+	pauseLookBack = 100
+)
+
+// hold finds what holds a process up; nil if nothing does, as far as is known.
+func (s Status) hold() *Hold {
+	stranger := slices.IndexFunc(s.lockers, func(l cursor.Locker) bool { return !l.Worker() })
+	lease := slices.IndexFunc(s.lockers, func(l cursor.Locker) bool { return l.Worker() && l.Age > longCall })
+	switch {
+	case s.New:
+		return nil
+	case s.State == cursor.Paused:
+		return &Hold{HoldPaused, fmt.Sprintf("paused%s; next: `ordered-dispatcher resume %s`", s.pausedBy(), s.Process)}
+	case s.State == cursor.Halted:
+		return &Hold{HoldHalted, s.halted()}
+	case stranger >= 0:
+		l := s.lockers[stranger]
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: end its transaction, or: %s", oneLine(l.String()), l.Cure())}
+	case s.Failure != nil && s.deserted:
+		return &Hold{HoldNobody, s.untried()}
+	case s.Failure != nil:
+		return &Hold{HoldFailing, s.failing()}
+	case lease >= 0:
+		return &Hold{HoldSink, fmt.Sprintf("a call of the receiver goes on since %s, by worker %s; next: see what the receiver does; its time-out ends the call",
+			moment(s.lockers[lease].Since), oneLine(s.Holder))}
+	case len(s.Holding) > 0:
+		return &Hold{HoldWriter, heldBy(s.Holding[0])}
+	case s.deserted:
+		return &Hold{HoldNobody, s.nobody()}
+	default:
+		return nil
+	}
+}
+
+// pausedBy says who paused the process, if the audit does.
+func (s Status) pausedBy() string {
+	if s.paused == nil {
+		return ", by hand"
+	}
+	text := fmt.Sprintf(" by %s since %s", oneLine(s.paused.Actor), moment(s.paused.At))
+	if s.paused.Reason != "" {
+		text += fmt.Sprintf(": %q", oneLine(s.paused.Reason))
+	}
+	return text
+}
+
+func (s Status) halted() string {
+	f := s.Failure
+	switch {
+	case f == nil:
+		return fmt.Sprintf("halted; next: `ordered-dispatcher retry %s`", s.Process)
+	case f.Class == cursor.ClassRestored:
+		return "halted: " + oneLine(f.Error)
+	}
+	word := ""
+	switch f.Class {
+	case cursor.ClassPermanent:
+		word = ", which can never succeed, says the receiver"
+	case cursor.ClassUnknown:
+		word = ", which the receiver may have: look there first"
+	}
+	return fmt.Sprintf("halted at record %s%s, %s: %s; next: `ordered-dispatcher retry %[5]s`, or `ordered-dispatcher skip %[5]s --reason …`",
+		oneLine(f.RecordID), word, attempts(*f), oneLine(f.Error), s.Process)
+}
+
+func (s Status) failing() string {
+	next := "the next attempt is due"
+	if s.Failure.Wait > 0 {
+		next = fmt.Sprintf("the next attempt comes in %s, or at once with `ordered-dispatcher retry %s`", round(s.Failure.Wait), s.Process)
+	}
+	return fmt.Sprintf("record %s fails, %s: %s; %s", oneLine(s.Failure.RecordID), attempts(*s.Failure), oneLine(s.Failure.Error), next)
+}
+
+func (s Status) nobody() string {
+	return fmt.Sprintf("records wait, and nobody holds the cursor's row: %s", s.lastWorker())
+}
+
+func (s Status) untried() string {
+	return fmt.Sprintf("record %s fails, %s: %s; the next attempt is due, and nobody makes it: %s",
+		oneLine(s.Failure.RecordID), attempts(*s.Failure), oneLine(s.Failure.Error), s.lastWorker())
+}
+
+func (s Status) lastWorker() string {
+	last := "no worker ever had it"
+	if s.Holder != "" {
+		last = "its last worker was " + oneLine(s.Holder)
+	}
+	return fmt.Sprintf("%s, and nothing has moved since %s; next: see that `ordered-dispatcher run` runs, and what its log says", last, moment(s.UpdatedAt))
+}
+
+func attempts(f cursor.Failure) string { return Attempts(f.Attempts) + " since " + moment(f.First) }
+
+// Attempts is a number of attempts for people.
+func Attempts(n int) string {
+	if n == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
+}
+
+// heldBy names a transaction, why it matters, and how to end it.
+func heldBy(w table.Writer) string {
+	return fmt.Sprintf("records are held back by %s: its open transaction may still insert before them; next: end it, or: %s",
+		oneLine(describe(w)), cursor.Locker{PID: w.PID, GID: w.GID}.Cure())
+}
+
+func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// explain finds what hold needs beside the row.
+func (r *StatusReader) explain(ctx context.Context, s *Status, lockers []cursor.Locker) {
+	for _, l := range lockers {
+		if l.Process == s.Process {
+			s.lockers = append(s.lockers, l)
+		}
+	}
+	if s.State != cursor.Paused || s.New {
+		return
+	}
+	events, err := r.store.History(ctx, s.Process, pauseLookBack)
+	if err != nil {
+		s.Problem = err.Error()
+		return
+	}
+	if at := slices.IndexFunc(events, func(e cursor.Event) bool { return e.Action == "pause" }); at >= 0 {
+		s.paused = &events[at]
+	}
+}
+
+// overdue reports whether records wait longer than any worker would let them. Of a
+// process with a limit that cannot be said: it waits without the lease.
+func (s Status) overdue(p Process) bool {
+	return s.hold() == nil && len(s.lockers) == 0 && p.Limit == (processor.Limit{}) &&
+		s.Lag != nil && s.Lag.Records > 0 && s.Lag.Age != nil && *s.Lag.Age > longWait+p.Poll+p.Source.Latency
+}
+
+// due reports whether the next attempt at a failing record may be made, and is
+// not, as far as one look tells.
+func (s Status) due() bool {
+	return s.State == cursor.Running && s.Failure != nil && s.Failure.Wait == 0 && len(s.lockers) == 0
+}
+
+// maxDueWait bounds how long a worker is given to take up a failing record.
+const maxDueWait = 5 * time.Second
+
+// desert looks a second time at a process whose records, or whose next attempt,
+// are overdue: a busy worker is without its lock for a moment at each checkpoint,
+// and another one looks once in each poll.
+func (r *StatusReader) desert(ctx context.Context, s *Status) error {
+	row, err := r.store.Look(ctx, s.Process)
+	if err != nil {
+		return err
+	}
+	lockers, err := r.store.Lockers(ctx)
+	held := slices.ContainsFunc(lockers, func(l cursor.Locker) bool { return l.Process == s.Process })
+	s.deserted = err == nil && !held && row.UpdatedAt.Equal(s.UpdatedAt)
+	return err
+}

@@ -1,0 +1,41 @@
+package processor_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// A chain without a gap, over chunks, attempts and a dead letter: a receiver that
+// keeps the last position can tell that it has missed nothing.
+func TestDelivery_AfterIsThePositionOfTheRecordBefore(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 9)
+	mended := false
+	sink := &receiver{answer: func(_ context.Context, d processor.Delivery) error {
+		if d.ID == "5" && !mended {
+			return processor.Permanent(errRefused)
+		}
+		return failing("3", 1, errRefused)(t.Context(), d)
+	}}
+	p := process(t, pool, processor.Batch(oneByOne(sink)), func(c *processor.Config) { deadLetters(c); quick(c); c.Batch = 4 })
+	require.NoError(t, p.Drain(t.Context()))
+	at := map[string]processor.Delivery{"0": {}}
+	for _, d := range sink.got {
+		before := string(rune(d.ID[0] - 1))
+		require.Equal(t, at[before].Position, d.After, "record %s, attempt %d", d.ID, d.Attempt)
+		at[d.ID] = d
+	}
+
+	mended = true
+	open, err := store(t, pool).DeadLetters(t.Context(), "sms", false, 1)
+	require.NoError(t, err)
+	require.NoError(t, p.Replay(t.Context(), open[0].ID, cursor.Decision{Actor: "me", Reason: "mended"}))
+	replayed := sink.attemptsOf("5")[1]
+	require.Equal(t, replayed.Position, replayed.After, "out of turn")
+}

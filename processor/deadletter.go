@@ -1,0 +1,101 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// putAside makes a dead letter of the record that failed and goes on behind it.
+func (s *shift) putAside(d Delivery, f cursor.Failure) error {
+	from := s.lease.Position()
+	err := s.lease.PutAside(context.WithoutCancel(s.run), cursor.DeadLetter{
+		Position:  d.Position,
+		Table:     d.Table,
+		RecordID:  d.ID,
+		Key:       d.Key,
+		Type:      d.Type,
+		CreatedAt: d.CreatedAt,
+		Headers:   d.Headers,
+		Payload:   d.Payload,
+		Failure:   f,
+	})
+	if err != nil {
+		return err
+	}
+	s.stuck = nil
+	s.doubt = s.doubt.past(from, d.Position, 1)
+	s.observe(Event{Kind: EventDeadLetter, Records: 1, Class: f.Class})
+	return context.Cause(s.lease.Context())
+}
+
+// replayPatience is between two attempts to take the lease from a busy worker.
+const replayPatience = 20 * time.Millisecond
+
+// Replay delivers a dead letter of the process, out of its turn: with the
+// sequence of its earlier attempts, in an epoch of its own. No other worker
+// delivers meanwhile: a busy one stands aside, and Replay waits for that until ctx
+// ends. The cursor stays where it is. A failure leaves the dead letter open; its
+// error wraps cursor.ErrNoDeadLetter or cursor.ErrMoved as those of Store.Discard
+// do. Nothing is sent if d is rehearsed.
+//
+// The process must be running (not paused or halted), and must not be run by this
+// Process at the same time.
+func (p *Process) Replay(ctx context.Context, id int64, d cursor.Decision) error {
+	letter, err := p.config.Store.Resolvable(ctx, id, d, cursor.Replayed)
+	if err != nil {
+		return err
+	}
+	if letter.Process != p.config.Process {
+		return fmt.Errorf("replay dead letter %d of %q: %w: it belongs to %q", id, p.config.Process, cursor.ErrNoDeadLetter, letter.Process)
+	}
+	if d.DryRun {
+		return nil
+	}
+	lease, err := p.claim(ctx)
+	if err != nil {
+		return err
+	}
+	defer lease.Release()
+	s := p.newShift(ctx, lease)
+	defer s.stop()
+	n, failure := p.config.Dispatch.deliver(s, []Delivery{s.again(letter)})
+	if failure != nil {
+		return fmt.Errorf("replay dead letter %d: %w", id, failure)
+	}
+	if n == 0 {
+		return fmt.Errorf("replay dead letter %d: %w", id, context.Cause(ctx))
+	}
+	return lease.Replayed(context.WithoutCancel(ctx), id, d)
+}
+
+// claim takes the lease, from a busy worker too: that stands aside for whoever
+// waits for the row.
+func (p *Process) claim(ctx context.Context) (*cursor.Lease, error) {
+	for {
+		if err := p.config.Store.Await(ctx, p.config.Process); err != nil {
+			return nil, err
+		}
+		lease, err := p.config.Dispatch.acquire(ctx, p.config)
+		if !errors.Is(err, cursor.ErrHeld) {
+			return lease, err
+		}
+		wait(ctx, replayPatience)
+	}
+}
+
+// again is the delivery of a dead letter.
+func (s *shift) again(letter cursor.DeadLetter) Delivery {
+	return Delivery{
+		Record: Record{
+			Position: letter.Position, Table: letter.Table, ID: letter.RecordID, Key: letter.Key, Type: letter.Type,
+			CreatedAt: letter.CreatedAt.UTC(), Headers: letter.Headers, Payload: letter.Payload,
+		},
+		Process: s.config.Process, Sequence: letter.Sequence, Epoch: s.lease.Epoch(), Attempt: letter.Failure.Attempts + 1,
+		Unknown: letter.Failure.Class == cursor.ClassUnknown,
+		After:   letter.Position,
+	}
+}

@@ -1,0 +1,187 @@
+package processor_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+func deadLetters(c *processor.Config) {
+	quick(c)
+	c.DeadLetter = true
+	c.Retry.Attempts = 2
+}
+
+// letters are the open dead letters as "id/attempts".
+func letters(t testing.TB, pool *pgxpool.Pool) (found []string) {
+	t.Helper()
+	all, err := store(t, pool).DeadLetters(t.Context(), "sms", false, 100)
+	require.NoError(t, err)
+	for _, d := range all {
+		found = append(found, fmt.Sprintf("%s/%d", d.RecordID, d.Failure.Attempts))
+	}
+	return found
+}
+
+func TestDeadLetter_PutsTheRecordAsideAndKeepsTheOrderOfTheOthers(t *testing.T) {
+	t.Parallel()
+	for name, dispatch := range map[string]func(*receiver) processor.Dispatch{
+		"Each":  func(r *receiver) processor.Dispatch { return processor.Each(r) },
+		"InTx":  func(r *receiver) processor.Dispatch { return processor.InTx(r) },
+		"Batch": func(r *receiver) processor.Dispatch { return processor.Batch(oneByOne(r)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			insert(t, pool, 6)
+			sink := &receiver{answer: func(_ context.Context, d processor.Delivery) error {
+				switch d.ID {
+				case "2":
+					return processor.Permanent(errRefused)
+				case "5":
+					return errRefused
+				}
+				return nil
+			}}
+			p := process(t, pool, dispatch(sink), func(c *processor.Config) { deadLetters(c); c.Checkpoint = 3 })
+			require.NoError(t, p.Drain(t.Context()))
+			require.Equal(t, []string{"2/1", "5/2"}, letters(t, pool))
+			now := row(t, pool)
+			require.EqualValues(t, 6, now.Sequence)
+			require.Nil(t, now.Failure)
+			if name == "InTx" {
+				var effects []string
+				require.NoError(t, pool.QueryRow(t.Context(), "SELECT array_agg(id::text ORDER BY id) FROM dispatch.effect").Scan(&effects))
+				require.Equal(t, []string{"1", "3", "4", "6"}, effects)
+			}
+		})
+	}
+}
+
+// oneByOne is a receiver that takes batches.
+func oneByOne(r *receiver) processor.BatchSink {
+	return processor.BatchSinkFunc(func(ctx context.Context, ds []processor.Delivery) (int, error) {
+		for i, d := range ds {
+			if err := r.Deliver(ctx, d); err != nil {
+				return i, err
+			}
+		}
+		return len(ds), nil
+	})
+}
+
+func TestDeadLetter_AnUnknownOutcomeHaltsAllTheSame(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 2)
+	p := process(t, pool, processor.Each(&receiver{answer: failing("1", 9, context.DeadlineExceeded)}), func(c *processor.Config) {
+		deadLetters(c)
+		c.HaltOnTimeout = true
+	})
+	var halt *processor.HaltError
+	require.ErrorAs(t, p.Drain(t.Context()), &halt)
+	require.Equal(t, cursor.ClassUnknown, halt.Failure.Class)
+	require.Empty(t, letters(t, pool))
+}
+
+// A busy worker stands aside, the dead letter is delivered under an epoch that is
+// newer than all it has sent, and the order of the others is kept.
+func TestReplay_DeliversBesideABusyWorkerInAnEpochOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, dispatch := range map[string]func(*receiver) processor.Dispatch{
+		"Each": func(r *receiver) processor.Dispatch { return processor.Each(r) },
+		"InTx": func(r *receiver) processor.Dispatch { return processor.InTx(r) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			const records = 100_000
+			insert(t, pool, records)
+			mended := make(chan struct{})
+			sink := &receiver{answer: func(_ context.Context, d processor.Delivery) error {
+				select {
+				case <-mended:
+					return nil
+				default:
+				}
+				if d.ID == "2" {
+					return processor.Permanent(errRefused)
+				}
+				return nil
+			}}
+			stop := start(t, process(t, pool, dispatch(sink), deadLetters))
+			eventually(t, "the record is put aside", func() bool { return len(letters(t, pool)) == 1 })
+			busy := row(t, pool).Epoch
+			close(mended)
+
+			open, err := store(t, pool).DeadLetters(t.Context(), "sms", false, 1)
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			operator := process(t, pool, dispatch(sink), deadLetters)
+			require.NoError(t, operator.Replay(ctx, open[0].ID, cursor.Decision{Actor: "me", Reason: "mended"}))
+			then := row(t, pool).Sequence
+			require.Less(t, then, int64(records), "the worker is not through")
+			require.Empty(t, letters(t, pool))
+			require.ErrorIs(t, operator.Replay(ctx, open[0].ID, cursor.Decision{Actor: "me", Reason: "again"}), cursor.ErrNoDeadLetter)
+
+			eventually(t, "the worker goes on", func() bool { return row(t, pool).Sequence > then })
+			require.NoError(t, stop())
+			again := sink.attemptsOf("2")
+			require.Equal(t, 2, again[len(again)-1].Attempt)
+			require.EqualValues(t, 2, again[len(again)-1].Sequence)
+			require.Greater(t, again[len(again)-1].Epoch, busy)
+		})
+	}
+}
+
+func TestReplay_ThatFailsLeavesTheDeadLetterOpen(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 2)
+	sink := &receiver{answer: failing("1", 9, processor.Permanent(errRefused))}
+	p := process(t, pool, processor.InTx(sink), deadLetters)
+	require.NoError(t, p.Drain(t.Context()))
+	before := row(t, pool)
+	elsewhere := cursor.Position("at.int:elsewhere")
+	require.ErrorIs(t, p.Replay(t.Context(), 1, cursor.Decision{Actor: "me", Expect: &elsewhere}), cursor.ErrMoved)
+	require.NoError(t, p.Replay(t.Context(), 1, cursor.Decision{Actor: "me", DryRun: true}))
+	require.Equal(t, before.Epoch, row(t, pool).Epoch, "nothing was asked of the sink yet")
+	require.ErrorIs(t, p.Replay(t.Context(), 1, cursor.Decision{Actor: "me"}), errRefused)
+	require.Equal(t, []string{"1/1"}, letters(t, pool))
+	require.Equal(t, before.Position, row(t, pool).Position)
+	var effects int
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM dispatch.effect WHERE id = 1").Scan(&effects))
+	require.Zero(t, effects)
+}
+
+// Even a short delay, which is waited out under the lease, stands in the row: a
+// worker that dies meanwhile does not start the count anew.
+func TestFailed_EveryAttemptStandsInTheRowForWhoeverComesNext(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 1)
+	sink := &receiver{answer: failing("1", 1, errRefused)}
+	stop := start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Retry.Initial = 900 * time.Millisecond }))
+	eventually(t, "the attempt stands in the row", func() bool { return row(t, pool).Failure != nil })
+	failure := row(t, pool).Failure
+	require.Equal(t, 1, failure.Attempts)
+	require.Equal(t, cursor.ClassTransient, failure.Class)
+	// Not by trying to take it: between the commit of the attempt and the next transaction that would succeed.
+	eventually(t, "the lease is kept", func() bool {
+		lockers, err := store(t, pool).Lockers(t.Context())
+		require.NoError(t, err)
+		return len(lockers) == 1 && lockers[0].Worker()
+	})
+	require.Zero(t, row(t, pool).Sequence, "the delay is waited out under it")
+	eventually(t, "the second attempt", func() bool { return row(t, pool).Sequence == 1 })
+	require.NoError(t, stop())
+	require.Equal(t, []string{"1/1", "1/2"}, sink.attempts())
+}

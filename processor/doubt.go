@@ -1,0 +1,56 @@
+package processor
+
+import (
+	"context"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// doubt is about the first records behind a position: an earlier call may have
+// handed them over, and nobody knows what came of it. Whatever moves the cursor
+// elsewhere ends it, but for an advance past some of them.
+type doubt struct {
+	behind  cursor.Position
+	records int
+}
+
+// covers reports whether the record so many places behind the position is one of them.
+func (d doubt) covers(position cursor.Position, place int) bool {
+	return d.behind == position && place < d.records
+}
+
+// past is what is left of the doubt when the cursor has moved over n records.
+func (d doubt) past(from, to cursor.Position, n int) doubt {
+	if d.behind != from || d.records <= n {
+		return doubt{}
+	}
+	return doubt{to, d.records - n}
+}
+
+// inherit is the doubt of a worker that comes after another one: that may have
+// ended, or lost its lease, between a call and the advance behind it. So may
+// have an earlier run of this program that called itself the same.
+func (p *Process) inherit(row cursor.Row, lease *cursor.Lease) {
+	untouched := row.Holder == "" && lease.Epoch() <= row.Epoch+1
+	if (p.epoch == 0 || lease.Epoch() != row.Epoch) && !untouched && p.config.Dispatch.outlives {
+		p.doubt = doubt{lease.Position(), p.config.Dispatch.chunk(p.config)}
+	}
+}
+
+// doubtful notes a call that ended without an outcome: by time-out, or because
+// the lease or the process did. n of its records are acknowledged.
+func (s *shift) doubtful(ds []Delivery, n int, failure error) {
+	if failure == nil || !s.config.Dispatch.outlives {
+		return
+	}
+	if context.Cause(s.sink) == nil && s.classOf(failure) != cursor.ClassUnknown {
+		return
+	}
+	called := n + 1
+	if s.config.Dispatch.batch {
+		called = len(ds)
+	}
+	if position := s.lease.Position(); !s.doubt.covers(position, called-1) {
+		s.doubt = doubt{position, called}
+	}
+}

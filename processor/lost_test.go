@@ -1,0 +1,133 @@
+package processor_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// loseLease ends the session that holds the lease, and waits until its worker has
+// noticed.
+func loseLease(ctx context.Context, pool *pgxpool.Pool) error {
+	_, err := pool.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE datname = current_database() AND starts_with(application_name, $1)`, cursor.ApplicationLease)
+	<-ctx.Done()
+	return err
+}
+
+// TestLostLease_NoCallBeginsUnderIt: a call succeeds although its lease is gone
+// meanwhile. Neither the next record of its chunk nor what was read ahead is
+// handed over before there is another lease.
+func TestLostLease_NoCallBeginsUnderIt(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*processor.Config){
+		"same chunk": func(c *processor.Config) { c.Checkpoint = 3 },
+		"read ahead": func(c *processor.Config) { c.Batch = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			insert(t, pool, 3)
+			var lost atomic.Bool
+			sink := &receiver{answer: func(ctx context.Context, d processor.Delivery) error {
+				if ctx.Err() != nil {
+					t.Errorf("record %s is handed over: %v", d.ID, context.Cause(ctx))
+				}
+				if lost.CompareAndSwap(false, true) {
+					return loseLease(ctx, pool)
+				}
+				return nil
+			}}
+			s, err := cursor.NewStore(pool, cursor.Config{Schema: schema, Timeout: time.Second})
+			require.NoError(t, err)
+			start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
+				c.Store = s
+				change(c)
+			}))
+			eventually(t, "all is delivered", func() bool { return row(t, pool).Sequence == 3 })
+			require.Equal(t, []string{"1/1", "2/1", "3/1"}, sink.attempts(), "the advance alone was made good")
+		})
+	}
+}
+
+// TestAcquire_DropsWhatAnotherWorkerDeliveredSinceItWasRead: between the look at
+// the source and the lease, somebody else comes and goes.
+func TestAcquire_DropsWhatAnotherWorkerDeliveredSinceItWasRead(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	sink := &receiver{}
+	var passed atomic.Bool
+	p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
+		c.Source = after{c.Source, func(ctx context.Context, page processor.Page) {
+			if !passed.CompareAndSwap(false, true) {
+				return
+			}
+			lease, err := store(t, pool).Acquire(ctx, "sms")
+			require.NoError(t, err)
+			require.NoError(t, lease.Advance(ctx, page.Records[1].Position, 2))
+			lease.Release()
+		}}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	require.NoError(t, p.Drain(ctx))
+	require.Equal(t, []string{"3/1"}, sink.attempts())
+	require.EqualValues(t, 3, row(t, pool).Sequence)
+}
+
+// after calls a function between a read and its use.
+type after struct {
+	processor.Source
+	do func(context.Context, processor.Page)
+}
+
+func (a after) Read(ctx context.Context, position cursor.Position, limit int) (processor.Page, error) {
+	page, err := a.Source.Read(ctx, position, limit)
+	if err == nil {
+		a.do(ctx, page)
+	}
+	return page, err
+}
+
+// TestAdvance_WhoseCommitIsUnknownIsLookedUp: the answer to a checkpoint is lost
+// on its way. Whether it was committed or not, every record is delivered once.
+func TestAdvance_WhoseCommitIsUnknownIsLookedUp(t *testing.T) {
+	t.Parallel()
+	for name, committed := range map[string]bool{"and was not made": false, "and was made": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			insert(t, pool, 3)
+			address, link := pgtest.Proxy(t, pgtest.URL(t))
+			var cut atomic.Bool
+			sink := &receiver{answer: func(_ context.Context, d processor.Delivery) error {
+				if d.ID == "2" {
+					link.OnData(func(fromServer bool, _ []byte) {
+						if fromServer == committed && cut.CompareAndSwap(false, true) {
+							link.Cut()
+						}
+					})
+				}
+				return nil
+			}}
+			far, err := cursor.NewStore(pgtest.Pool(t, address, pgtest.PoolConfig{}), cursor.Config{Schema: schema})
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			require.NoError(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Store = far }).Drain(ctx))
+			require.NoError(t, ctx.Err(), "it goes on")
+			require.True(t, cut.Load())
+			require.Equal(t, []string{"1/1", "2/1", "3/1"}, sink.attempts())
+			require.EqualValues(t, 3, row(t, pool).Sequence)
+		})
+	}
+}

@@ -1,0 +1,256 @@
+package processor
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	redacted = "[…]"
+	// maxRedactText and maxRedactPayload bound, in bytes, what is compared for each
+	// failure. Of a longer text the beginning is taken; beside a larger payload none
+	// is quoted.
+	maxRedactText    = 8 << 10
+	maxRedactPayload = 4 << 20
+	// minRedactWord is from how many bytes on a word without a digit is data
+	// wherever it stands; shorter ones are if they are a whole value.
+	minRedactWord = 4
+)
+
+// Redact returns a text of a receiver or a server, which may quote the record,
+// without the record's data, so that it can stand in an error: in the log, in the
+// cursor's row and in its audit. What is taken out becomes […].
+//
+// It goes by words, in upper and lower case: those of the values in the payload,
+// of the headers and of the key. The names of a JSON payload's fields stay, as do
+// the words of ID, which the log has anyway. Data in another form (hashed, encoded,
+// run together with other letters) is not found. A text is cut after 8 KiB, and
+// beside a payload of more than 4 MiB nothing is left of it.
+func (r Record) Redact(text string) string {
+	if len(r.Payload) > maxRedactPayload {
+		return redacted
+	}
+	s := newSearch(unescape(cut(text, maxRedactText)))
+	eachValue(r.Payload, s.value)
+	for _, value := range r.Headers {
+		s.value(value)
+	}
+	s.value(r.Key)
+	s.keep(r.ID)
+	return s.replace()
+}
+
+// redactError is an error with its text redacted.
+func (r Record) redactError(err error) error { return &redactedError{r.Redact(err.Error()), err} }
+
+type redactedError struct {
+	text  string
+	cause error
+}
+
+func (e *redactedError) Error() string { return e.text }
+
+func (e *redactedError) Unwrap() error { return e.cause }
+
+var unicodeEscapes = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
+
+// unescape undoes what JSON and HTML do to letters.
+func unescape(text string) string {
+	return html.UnescapeString(unicodeEscapes.ReplaceAllStringFunc(text, func(escape string) string {
+		n, _ := strconv.ParseUint(escape[2:], 16, 32)
+		return string(rune(n))
+	}))
+}
+
+// search finds which words of a text are data.
+type search struct {
+	text    string
+	wanted  map[string]bool // the words of the text, in lower case
+	lengths []int           // of them, in bytes
+	data    map[string]bool // those that are data wherever they stand
+	beside  map[string]bool // those that are in one chunk with such a one
+}
+
+func newSearch(text string) *search {
+	s := &search{text: text, wanted: map[string]bool{}, data: map[string]bool{}, beside: map[string]bool{}}
+	for word := range words(strings.ToLower(text)) {
+		s.wanted[word] = true
+		if !slices.Contains(s.lengths, len(word)) {
+			s.lengths = append(s.lengths, len(word))
+		}
+	}
+	return s
+}
+
+// value marks what the text has of a value: its words, and the beginnings of the
+// longer ones, since a receiver may cut off what it quotes. The letters of an
+// identifier, as in "customer-77", are an ordinary word elsewhere.
+func (s *search) value(value string) {
+	value = strings.ToLower(strings.TrimSpace(value))
+	for _, chunk := range chunks.FindAllString(value, -1) {
+		identifier := hasDigit(chunk)
+		for word := range words(chunk) {
+			long := len(word) >= minRedactWord && (!identifier || hasDigit(word))
+			s.mark(word, long || word == value || hasDigit(word))
+			for _, n := range s.lengths {
+				if n >= minRedactWord && n < len(word) {
+					s.mark(word[:n], long)
+				}
+			}
+		}
+	}
+}
+
+func (s *search) mark(word string, anywhere bool) {
+	switch {
+	case !s.wanted[word]:
+	case anywhere:
+		s.data[word] = true
+	default:
+		s.beside[word] = true
+	}
+}
+
+// keep takes words for none of the data.
+func (s *search) keep(value string) {
+	for word := range words(strings.ToLower(value)) {
+		delete(s.data, word)
+		delete(s.beside, word)
+	}
+}
+
+func hasDigit(text string) bool { return strings.ContainsFunc(text, unicode.IsDigit) }
+
+var (
+	// chunks are words with what may stand within an identifier or an address.
+	chunks = regexp.MustCompile(`[\pL\pN\pM@._+/%\\-]+`)
+	// several are neighbours, which are shown as one.
+	several = regexp.MustCompile(`\[…\]([^\pL\pN]{0,3}\[…\])+`)
+)
+
+func (s *search) replace() string {
+	if len(s.data) == 0 {
+		return s.text
+	}
+	return several.ReplaceAllString(chunks.ReplaceAllStringFunc(s.text, s.chunk), redacted)
+}
+
+// chunk replaces the data in a chunk.
+func (s *search) chunk(text string) string {
+	data := false
+	for word := range words(strings.ToLower(text)) {
+		data = data || s.data[word]
+	}
+	if !data {
+		return text
+	}
+	var b strings.Builder
+	end := 0
+	eachWord(text, func(from, to int) bool {
+		if word := strings.ToLower(text[from:to]); s.data[word] || s.beside[word] {
+			b.WriteString(text[end:from])
+			b.WriteString(redacted)
+			end = to
+		}
+		return true
+	})
+	return b.String() + text[end:]
+}
+
+// words yields the runs of letters and digits in a text.
+func words(text string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		eachWord(text, func(from, to int) bool { return yield(text[from:to]) })
+	}
+}
+
+// eachWord yields where words begin and end. The n of a line break that is
+// written as \n, and its like, belong to none.
+func eachWord(text string, yield func(from, to int) bool) {
+	start := -1
+	for i, r := range text {
+		escape := i > 0 && text[i-1] == '\\' && strings.ContainsRune("bfnrt", r)
+		switch inside := (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) && !escape; {
+		case inside && start < 0:
+			start = i
+		case !inside && start >= 0:
+			if !yield(start, i) {
+				return
+			}
+			start = -1
+		}
+	}
+	if start >= 0 {
+		yield(start, len(text))
+	}
+}
+
+// eachValue calls take with what a payload holds: of JSON the strings and numbers,
+// and the names that look like data; of anything else the whole.
+func eachValue(payload []byte, take func(string)) {
+	if !json.Valid(payload) {
+		take(string(payload))
+		return
+	}
+	for len(payload) > 0 {
+		n := literal(payload)
+		text, rest := string(payload[:n]), payload[n:]
+		if text[0] != '"' {
+			take(constants.Replace(text))
+		} else if _ = json.Unmarshal(payload[:n], &text); !isName(text) || !named(rest) {
+			take(text)
+		}
+		payload = rest
+	}
+}
+
+// constants of JSON are no data.
+var constants = strings.NewReplacer("true", "", "false", "", "null", "")
+
+// named reports whether what stands before is the name of a field.
+func named(rest []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":")) }
+
+// literal is how many bytes the string at the beginning of valid JSON has, or
+// whatever stands before the next one: numbers and what is no data.
+func literal(payload []byte) int {
+	if payload[0] != '"' {
+		if n := bytes.IndexByte(payload, '"'); n > 0 {
+			return n
+		}
+		return len(payload)
+	}
+	for n := 1; ; n++ {
+		switch payload[n] {
+		case '\\':
+			n++
+		case '"':
+			return n + 1
+		}
+	}
+}
+
+// cut ends a text at a character's border.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	end := limit
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
+}
+
+// isName tells the name of a field from data that is used as one.
+func isName(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return r >= utf8.RuneSelf || !unicode.IsLetter(r) && r != '_' && r != '-' && r != '.'
+	})
+}

@@ -1,0 +1,138 @@
+package processor_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+func TestRedact_LeavesTheWordsOfTheReceiver(t *testing.T) {
+	t.Parallel()
+	record := processor.Record{
+		ID: "4711", Key: "customer-77",
+		Headers: map[string]string{"authorization": "Bearer topsecret"},
+		Payload: []byte(`{"customer_name": "Jörg Müller", "card": 4111111111111111, "note": "not \"valid\"\nuntil monday", "cc": "DE", "n": 3, "big": 1e400,
+			"ok": true, "by_mail": {"eve@example.org": 1.5}, "booking_id": 4711}`),
+	}
+	for text, want := range map[string]string{
+		`no such customer`:                                `no such customer`,
+		`no_such_field is required`:                       `no_such_field is required`,
+		`booking 4711: by_mail is wrong`:                  `booking 4711: by_mail is wrong`,
+		`Müller is unknown`:                               `[…] is unknown`,
+		`JÖRG MÜLLER is unknown`:                          `[…] is unknown`,
+		`{"customer_name":"J\u00f6rg M\u00FCller"}`:       `{"customer_name":"[…]"}`,
+		`<b>M&uuml;ller</b>`:                              `<b>[…]</b>`,
+		`card 4111111111111111 expired`:                   `card […] expired`,
+		`card 41111111… expired`:                          `card […]… expired`,
+		`got "not \"valid\"\nuntil monday"`:               `got "not \"[…]\"\n[…]"`,
+		`eve@example.org bounced`:                         `[…] bounced`,
+		`token topsecret of customer-77`:                  `token […] of […]`,
+		`country DE is not served, nor is it valid`:       `country […] is not served, nor is it […]`,
+		`field 3, 1.5, 1e400`:                             `field […]`,
+		`true`:                                            `true`,
+		``:                                                ``,
+		`bad: {"note": "NOT \"VALID\"\nUNTIL MONDAY"}`:    `bad: {"note": "NOT \"[…]\"\n[…]"}`,
+		"\xff\xfe Müller \xff":                            "\xff\xfe […] \xff",
+		`[…] Müller`:                                      `[…]`,
+		`undelivered, monda, mond, mon: 4111111111111112`: `undelivered, […], mon: 4111111111111112`,
+	} {
+		require.Equal(t, want, record.Redact(text), text)
+	}
+}
+
+func TestRedact_APayloadThatIsNoJSONIsDataAsAWhole(t *testing.T) {
+	t.Parallel()
+	record := processor.Record{Payload: []byte(`name=Alice&card=4111`)}
+	require.Equal(t, `the […] of […] is unknown`, record.Redact(`the name of alice is unknown`))
+}
+
+func TestRedact_TakesLittleTimeForLargePayloads(t *testing.T) {
+	t.Parallel()
+	record := processor.Record{Payload: []byte(`"` + strings.Repeat("x", 4<<20) + `"`)}
+	require.Equal(t, "[…]", record.Redact("anything"))
+	require.Equal(t, "anything", processor.Record{}.Redact("anything"))
+
+	record.Payload = []byte(strings.Repeat("é", 1<<20)) // one word that is longer than any text
+	require.Equal(t, "got […]…", record.Redact("got "+strings.Repeat("é", 1<<20)))
+	record.Payload = []byte(`["` + strings.Repeat("word ", 200_000) + `", 17]`)
+	require.Equal(t, "words: […] is wrong", record.Redact("words: word 17 is wrong"), "whatever the number of its words")
+}
+
+// Wherever a receiver puts the values of a record, none is left.
+func TestRedact_LeavesNoValue(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.StringMatching(`[A-Za-zäöü]{4,12}|[0-9]{1,9}|[a-z]{1,3}[0-9]{1,3}`)
+		secret := func(label string) string { return "Q" + word.Draw(t, label) + "Q" } // of no word around
+		values := []string{secret("payload"), secret("nested"), secret("header"), secret("key")}
+		record := processor.Record{
+			ID: "1", Key: values[3], Headers: map[string]string{"x": values[2]},
+			Payload: fmt.Appendf(nil, `{"field": %q, "list": [1, {"deep": %q}]}`, values[0], "before "+values[1]+" behind"),
+		}
+		quote := rapid.SampledFrom([]string{"%s", `"%s"`, " %s ", `{\"a\":\"%s\"}`, "<%s>", "%s%%", "(%s", "%s…"})
+		text := "answer: "
+		for range rapid.IntRange(1, 5).Draw(t, "quotes") {
+			text += fmt.Sprintf(quote.Draw(t, "quote"), rapid.SampledFrom(values).Draw(t, "value")) + ", and "
+		}
+		got := record.Redact(text)
+		for _, value := range values {
+			require.NotContains(t, got, value)
+		}
+		require.True(t, strings.HasPrefix(got, "answer: "))
+		require.Equal(t, got, record.Redact(got), "what is redacted stays as it is")
+	})
+}
+
+// What the processor itself says of a failure goes the same way as what a sink says.
+func TestRedact_PanicsAndDecodingSayNothingOfTheRecord(t *testing.T) {
+	t.Parallel()
+	for name, dispatch := range map[string]processor.Dispatch{
+		"panic": processor.Each(processor.SinkFunc(func(_ context.Context, d processor.Delivery) error {
+			if d.ID == "1" {
+				return nil
+			}
+			panic(fmt.Sprintf("cannot handle %s", d.Payload))
+		})),
+		"panic of a batch": processor.Batch(processor.BatchSinkFunc(func(_ context.Context, ds []processor.Delivery) (int, error) {
+			panic(fmt.Sprintf("cannot handle %s", ds[1].Payload))
+		})),
+		"decode": processor.Each(processor.JSON(func(context.Context, struct{ ID int8 }, processor.Delivery) error { return nil })),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			exec(t, pool, `INSERT INTO dispatch.bookings (customer, payload) VALUES ('CANARY', '{}'), ('CANARY', '{"id": 4711471147, "name": "CANARY"}')`)
+			exec(t, pool, `DELETE FROM dispatch.bookings WHERE id = 1 AND $1`, name == "decode")
+			var log logbook
+			p := process(t, pool, dispatch, func(c *processor.Config) {
+				c.Logger = log.logger()
+				c.Retry.Attempts = 1
+				c.Source = payloads(t, pool)
+			})
+			var halted *processor.HaltError
+			require.ErrorAs(t, p.Drain(t.Context()), &halted)
+			require.Contains(t, halted.Failure.Error, "[…]")
+			for _, text := range []string{halted.Error(), row(t, pool).Failure.Error} {
+				require.NotContains(t, text, "CANARY")
+				require.NotContains(t, text, "4711471147")
+			}
+			require.False(t, log.has("CANARY"))
+			require.False(t, log.has("4711471147"))
+		})
+	}
+}
+
+func payloads(t testing.TB, pool *pgxpool.Pool) *table.Source {
+	t.Helper()
+	s, err := table.New(pool, table.Config{Table: "dispatch.bookings", Columns: table.Columns{Payload: "payload"}})
+	require.NoError(t, err)
+	return s
+}

@@ -1,0 +1,64 @@
+package exec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// answer is the child's word on one record.
+type answer struct {
+	DedupKey   *string `json:"dedup_key"`
+	OK         bool    `json:"ok"`
+	Error      string  `json:"error"`
+	Permanent  bool    `json:"permanent"`
+	RetryAfter float64 `json:"retry_after"` // seconds
+}
+
+// Errors of a line that is no answer to the record. None quotes it.
+var (
+	errNoAnswer  = errors.New("it wrote a line that is no answer, such as {\"dedup_key\": \"…\", \"ok\": true}")
+	errOutOfTurn = errors.New("it answered another record out of turn")
+)
+
+// maxRetryAfter is the longest delay that a child may ask for, in seconds.
+const maxRetryAfter = 365 * 24 * 3600
+
+// parseAnswer reads a line as the answer to a record.
+func parseAnswer(line []byte, d processor.Delivery) (answer, error) {
+	var a answer
+	if err := json.Unmarshal(line, &a); err != nil || a.DedupKey == nil || a.OK == (a.Error != "") {
+		return a, errNoAnswer
+	}
+	if *a.DedupKey != spelled(d.DedupKey()) {
+		return a, errOutOfTurn
+	}
+	return a, nil
+}
+
+// spelled is a text as JSON can hold it.
+func spelled(text string) (s string) {
+	encoded, _ := json.Marshal(text) // strings always encode
+	_ = json.Unmarshal(encoded, &s)
+	return s
+}
+
+// failure is what the child says against the record; nil if it has it.
+func (a answer) failure(d processor.Delivery, secrets *redactor) error {
+	if a.OK {
+		return nil
+	}
+	err := fmt.Errorf("it says: %s", cut(d.Redact(secrets.clean(a.Error))))
+	switch {
+	case a.Permanent:
+		return processor.Permanent(err)
+	case a.RetryAfter > 0:
+		return processor.RetryAfter(err, time.Duration(math.Min(a.RetryAfter, maxRetryAfter)*float64(time.Second)))
+	default:
+		return err
+	}
+}

@@ -1,0 +1,314 @@
+package exec
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// child is one run of the command.
+type child struct {
+	cmd     *exec.Cmd
+	stdin   *os.File
+	answers chan []byte   // lines of standard output; closed behind the last one
+	ended   chan struct{} // closed when the process has ended, and its group was killed
+	words   *words        // of standard error
+	cause   error         // why answers was closed early; read it behind the last answer
+}
+
+// maxAnswer bounds one answer, in bytes.
+const maxAnswer = 64 << 10
+
+// start runs the command. What it writes is read from now on, whatever is written
+// to it.
+func start(c Config, w *words) (*child, error) {
+	var ours, theirs [3]*os.File
+	var err error
+	defer func() { closeAll(theirs) }()
+	for i := range ours {
+		if ours[i], theirs[i], err = pipe(i == 0); err != nil {
+			closeAll(ours)
+			return nil, err
+		}
+	}
+	cmd := exec.Command(c.Command[0], c.Command[1:]...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.Dir, c.environment(), ownGroup()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	if err := cmd.Start(); err != nil {
+		closeAll(ours)
+		return nil, err
+	}
+	k := &child{cmd: cmd, stdin: ours[0], answers: make(chan []byte, c.Window), ended: make(chan struct{}), words: w}
+	go k.wait()
+	go k.read(ours[1])
+	go w.read(ours[2])
+	return k, nil
+}
+
+// pipe returns our end and the child's.
+func pipe(toChild bool) (ours, theirs *os.File, err error) {
+	read, write, err := os.Pipe()
+	if toChild {
+		return write, read, err
+	}
+	return read, write, err
+}
+
+func closeAll(files [3]*os.File) {
+	for _, f := range files {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+}
+
+// wait kills what the child leaves of its group: it may hold the pipes open.
+func (k *child) wait() {
+	_ = k.cmd.Wait() // ProcessState has it
+	killGroup(k.cmd.Process)
+	close(k.ended)
+}
+
+// read passes on the lines of standard output until it ends, or has one that is too
+// long to be an answer, or more than were asked for.
+func (k *child) read(stdout *os.File) {
+	defer stdout.Close()
+	defer close(k.answers)
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, maxAnswer)
+	for lines.Scan() {
+		line := append([]byte(nil), lines.Bytes()...)
+		select {
+		case k.answers <- line:
+		case <-k.ended:
+			select {
+			case k.answers <- line:
+			default:
+				return
+			}
+		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		k.cause = fmt.Errorf("it wrote a line of more than %d bytes", maxAnswer)
+	}
+}
+
+// kill ends the child and its group at once, and every read and write of its pipes.
+func (k *child) kill() {
+	select {
+	case <-k.ended:
+	default:
+		killGroup(k.cmd.Process)
+	}
+	_ = k.stdin.Close()
+}
+
+// running reports whether the process has not ended.
+func (k *child) running() bool {
+	select {
+	case <-k.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// endTimeout bounds the wait for a killed process, which ends at once unless the
+// system is stuck.
+const endTimeout = 5 * time.Second
+
+// exitTimeout is for how long a child that ended its output may take to end.
+const exitTimeout = time.Second
+
+// grace lets a child that ends by itself do so: its exit status says why.
+func (k *child) grace(err error) {
+	if err != errEnded {
+		return
+	}
+	select {
+	case <-k.ended:
+	case <-time.After(exitTimeout):
+	}
+}
+
+// end kills the child and says how it ended.
+func (k *child) end() string {
+	k.kill()
+	select {
+	case <-k.ended:
+	case <-time.After(endTimeout):
+		return "it does not end"
+	}
+	k.words.await()
+	return k.cmd.ProcessState.String()
+}
+
+// stop asks the child to end, and kills it when the grace is over.
+func (k *child) stop(grace time.Duration) {
+	_ = k.stdin.Close()
+	if k.running() {
+		askGroup(k.cmd.Process)
+	}
+	select {
+	case <-k.ended:
+	case <-time.After(grace):
+	}
+	k.end()
+}
+
+// send writes a line. It ends when the child does, or kill is called.
+func (k *child) send(line []byte, timeout time.Duration) error {
+	if err := k.stdin.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+		return err
+	}
+	_, err := k.stdin.Write(line)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("it has not read the line within %v", timeout)
+	}
+	return err
+}
+
+// next is the next line of standard output.
+func (k *child) next(ctx context.Context) ([]byte, error) {
+	select {
+	case line, ok := <-k.answers:
+		return k.line(line, ok)
+	default:
+	}
+	select {
+	case line, ok := <-k.answers:
+		return k.line(line, ok)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (k *child) line(line []byte, ok bool) ([]byte, error) {
+	switch {
+	case ok:
+		return line, nil
+	case k.cause != nil:
+		return nil, k.cause
+	default:
+		return nil, errEnded
+	}
+}
+
+// errEnded: standard output has ended.
+var errEnded = errors.New("the child ended without an answer")
+
+// words are what a child writes to standard error: the last of it for errors, all
+// of it, within bounds, for the log.
+type words struct {
+	config  Config
+	secrets *redactor
+	process string
+	done    chan struct{}
+
+	mu      sync.Mutex
+	records []processor.Delivery // that the child may speak of: the last ones it was given
+	last    []string
+	second  time.Time // the one that is counted
+	logged  int       // lines in it
+	left    int       // lines left out in it
+}
+
+const (
+	maxWordBytes = 1 << 10 // of a line
+	lastWords    = 5       // lines that an error has
+	maxPerSecond = 100     // lines that are logged
+)
+
+func newWords(c Config, process string) *words {
+	return &words{config: c, secrets: newRedactor(c), process: process, done: make(chan struct{})}
+}
+
+// await returns when all is read, or soon: what left the group may hold the pipe.
+func (w *words) await() {
+	select {
+	case <-w.done:
+	case <-time.After(exitTimeout):
+	}
+}
+
+// given notes a record that the child gets.
+func (w *words) given(d processor.Delivery) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.records = append(w.records, d)
+	if n := len(w.records) - w.config.Window - 1; n > 0 {
+		clear(w.records[:n])
+		w.records = w.records[n:]
+	}
+}
+
+// read takes lines until the end, and of a long one the beginning.
+func (w *words) read(stderr *os.File) {
+	defer close(w.done)
+	defer stderr.Close()
+	reader := bufio.NewReaderSize(stderr, maxWordBytes)
+	for {
+		line, more, err := reader.ReadLine()
+		if err != nil {
+			return
+		}
+		w.note(string(line))
+		for more && err == nil {
+			_, more, err = reader.ReadLine()
+		}
+	}
+}
+
+// note keeps a line and logs it, unless there are too many.
+func (w *words) note(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = append(w.last, line)
+	if n := len(w.last) - lastWords; n > 0 {
+		w.last = w.last[n:]
+	}
+	if now := time.Now(); now.Sub(w.second) >= time.Second {
+		if w.left > 0 {
+			w.config.Logger.Warn("the child's standard error has more lines than are logged", "process", w.process, "lines", w.left)
+		}
+		w.second, w.logged, w.left = now, 0, 0
+	}
+	if w.logged++; w.logged > maxPerSecond {
+		w.left++
+		return
+	}
+	w.config.Logger.Info("the child's standard error", "process", w.process, "line", w.clean(line))
+}
+
+// clean takes out of a line what it repeats of the records and of the secrets.
+func (w *words) clean(line string) string {
+	line = w.secrets.clean(line)
+	for _, d := range w.records {
+		line = d.Redact(line)
+	}
+	return line
+}
+
+// tail is the last lines, for an error; "" if there are none.
+func (w *words) tail() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	text := ""
+	for i, line := range w.last {
+		if i > 0 {
+			text += " | "
+		}
+		text += w.clean(line)
+	}
+	if text == "" {
+		return ""
+	}
+	return "; its last words: " + cut(text)
+}

@@ -1,0 +1,124 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Config describes a child. Zero values mean defaults.
+type Config struct {
+	// Command is the program and its arguments. There is no shell. A name without a
+	// slash is looked for in the PATH of this process; one that begins with "." is
+	// taken from Dir. Required.
+	Command []string
+	// Dir is the child's working directory. Default: this process's.
+	Dir string
+	// Env is the child's environment, beside PATH, HOME, LANG, LC_ALL, TZ and TMPDIR,
+	// which it has from this process where Env does not name them. It has nothing else.
+	// Values may be secrets.
+	Env map[string]string
+	// Window is how many lines may wait for their answers at a time. Above 1 the child
+	// may have records that stand behind one it refuses. Default 1, at most 1,000.
+	Window int
+	// Timeout bounds the writing of one line and the wait for one answer; then the
+	// child's group is killed. Default 30 s, at least 1 ms, at most 1 h.
+	Timeout time.Duration
+	// MaxBytes bounds a record's payload; a larger one fails for good. Default 16 MiB,
+	// at least 1 KiB, at most 1 GiB.
+	MaxBytes int
+	// Grace is how long the child has between SIGTERM and SIGKILL when the sink is
+	// closed. Default 5 s, at most 1 m.
+	Grace time.Duration
+	// Logger is told what the child writes to standard error. Default: discarded.
+	Logger *slog.Logger
+}
+
+const (
+	defaultTimeout  = 30 * time.Second
+	minTimeout      = time.Millisecond
+	maxTimeout      = time.Hour
+	maxWindow       = 1_000
+	defaultMaxBytes = 16 << 20
+	minMaxBytes     = 1 << 10
+	maxMaxBytes     = 1 << 30
+	defaultGrace    = 5 * time.Second
+	maxGrace        = time.Minute
+)
+
+// inherited are the variables that a child has from this process.
+var inherited = []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
+
+// String names the program, and hides its arguments and environment.
+func (c Config) String() string {
+	if len(c.Command) == 0 {
+		return "no command"
+	}
+	return fmt.Sprintf("command %q", c.Command[0])
+}
+
+// GoString is String, for the verb %#v.
+func (c Config) GoString() string { return c.String() }
+
+func (c Config) withDefaults() Config {
+	if c.Window == 0 {
+		c.Window = 1
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.MaxBytes == 0 {
+		c.MaxBytes = defaultMaxBytes
+	}
+	if c.Grace == 0 {
+		c.Grace = defaultGrace
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// validate returns every fault at once, and quotes no value of Env.
+func (c Config) validate() error {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	fault(len(c.Command) == 0 || c.Command[0] == "", "command is missing: write the program and its arguments as a list")
+	fault(slices.ContainsFunc(append(slices.Clone(c.Command), c.Dir), holdsNUL), "command and dir cannot hold a NUL byte")
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		fault(name == "" || strings.ContainsAny(name, "=\x00"), "env: %q is no name of a variable", name)
+		fault(holdsNUL(c.Env[name]), "env: the value of %q holds a NUL byte", name)
+	}
+	fault(c.Window < 1 || c.Window > maxWindow, "window %d is not within 1 and %d", c.Window, maxWindow)
+	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
+	fault(c.MaxBytes < minMaxBytes || c.MaxBytes > maxMaxBytes, "max_bytes %d is not within %d and %d", c.MaxBytes, minMaxBytes, maxMaxBytes)
+	fault(c.Grace < 0 || c.Grace > maxGrace, "grace %v is not within 0 and %v", c.Grace, maxGrace)
+	return errors.Join(faults...)
+}
+
+func holdsNUL(text string) bool { return strings.ContainsRune(text, 0) }
+
+// environment is the whole of the child's.
+func (c Config) environment() []string {
+	var all []string
+	for _, name := range inherited {
+		if value, ok := os.LookupEnv(name); ok {
+			if _, named := c.Env[name]; !named {
+				all = append(all, name+"="+value)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		all = append(all, name+"="+c.Env[name])
+	}
+	return all
+}

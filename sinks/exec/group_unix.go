@@ -1,0 +1,18 @@
+//go:build unix
+
+package exec
+
+import (
+	"os"
+	"syscall"
+)
+
+// ownGroup has a child lead a process group: its own children end with it, and what
+// a terminal sends to this process does not reach it.
+func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// killGroup ends a group at once. None of it is left to be told an error.
+func killGroup(leader *os.Process) { _ = syscall.Kill(-leader.Pid, syscall.SIGKILL) }
+
+// askGroup asks a group to end.
+func askGroup(leader *os.Process) { _ = syscall.Kill(-leader.Pid, syscall.SIGTERM) }

@@ -1,0 +1,177 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/jsonline"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Sink hands records to a child process. It implements processor.BatchSink and is
+// safe for concurrent use; calls take turns on its one child.
+type Sink struct {
+	config  Config
+	secrets *redactor
+
+	mu    sync.Mutex
+	child *child // nil: to be started
+	buf   bytes.Buffer
+}
+
+var _ processor.BatchSink = (*Sink)(nil)
+
+// New makes a sink. The child is started with the first delivery, not before.
+func New(c Config) (*Sink, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("configure exec sink: %w", err)
+	}
+	return &Sink{config: c, secrets: newRedactor(c)}, nil
+}
+
+// String names the program.
+func (s *Sink) String() string { return s.config.String() }
+
+// GoString is String, so that no verb prints a secret.
+func (s *Sink) GoString() string { return s.String() }
+
+// Close ends the child: with the end of its input and SIGTERM, and after Config.Grace
+// with SIGKILL. A later delivery starts another.
+func (s *Sink) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.child != nil {
+		s.child.stop(s.config.Grace)
+		s.child = nil
+	}
+	return nil
+}
+
+// DeliverBatch writes records to the child in order and returns how many of them,
+// from the first on, it has answered with ok. An error whose Timeout() is true leaves
+// the outcome of its record unknown.
+func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(ds) == 0 {
+		return 0, nil
+	}
+	k, err := s.ready(ctx, ds[0].Process)
+	if err != nil {
+		return 0, s.unsent(err)
+	}
+	defer context.AfterFunc(ctx, k.kill)() // a write that the child does not read knows no context
+	n, err := s.exchange(ctx, k, ds)
+	if err != nil && !isRefusal(err) {
+		k.end()
+		s.child = nil
+	}
+	return n, err
+}
+
+// ready returns a child that runs.
+func (s *Sink) ready(ctx context.Context, process string) (*child, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if s.child != nil && !s.child.running() {
+		s.config.Logger.Warn("the child ended between two records, and is started anew", "process", process, "err", s.child.end()+s.child.words.tail())
+		s.child = nil
+	}
+	if s.child != nil {
+		return s.child, nil
+	}
+	k, err := start(s.config, newWords(s.config, process))
+	if err != nil {
+		return nil, fmt.Errorf("start it: %w", err)
+	}
+	s.child = k
+	return k, nil
+}
+
+// exchange keeps the window full and takes the answers in order.
+func (s *Sink) exchange(ctx context.Context, k *child, ds []processor.Delivery) (acknowledged int, err error) {
+	var failure error // of the record that could not be written
+	for sent := 0; acknowledged < len(ds); {
+		for failure == nil && sent < len(ds) && sent-acknowledged < s.config.Window {
+			if failure = s.send(ctx, k, ds[sent]); failure == nil {
+				sent++
+			}
+		}
+		if sent == acknowledged {
+			return acknowledged, failure
+		}
+		if err := s.answered(ctx, k, ds[acknowledged]); err != nil {
+			if isRefusal(err) {
+				s.drain(ctx, k, ds[acknowledged+1:sent])
+			}
+			return acknowledged, err
+		}
+		acknowledged++
+	}
+	return acknowledged, nil
+}
+
+// send writes the line of a record.
+func (s *Sink) send(ctx context.Context, k *child, d processor.Delivery) error {
+	if len(d.Payload) > s.config.MaxBytes {
+		return s.refusal(d, processor.Permanent(fmt.Errorf("its payload has %d bytes, and max_bytes is %d", len(d.Payload), s.config.MaxBytes)))
+	}
+	defer s.reset()
+	if err := jsonline.Append(&s.buf, d); err != nil {
+		return s.refusal(d, processor.Permanent(err))
+	}
+	k.words.given(d)
+	if err := k.send(s.buf.Bytes(), s.config.Timeout); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return s.unheard(k, d, err)
+	}
+	return nil
+}
+
+// maxKept bounds the buffer that is kept for the next line.
+const maxKept = 64 << 10
+
+func (s *Sink) reset() {
+	s.buf.Reset()
+	if s.buf.Cap() > maxKept {
+		s.buf = bytes.Buffer{}
+	}
+}
+
+// answered waits for the child's word on a record.
+func (s *Sink) answered(ctx context.Context, k *child, d processor.Delivery) error {
+	wait, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("no answer within %v: %w", s.config.Timeout, context.DeadlineExceeded))
+	defer cancel()
+	line, err := k.next(wait)
+	if err == errEnded && ctx.Err() != nil { // we killed it
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return s.failed(k, d, err)
+	}
+	a, err := parseAnswer(line, d)
+	if err != nil {
+		return s.failed(k, d, err)
+	}
+	if err := a.failure(d, s.secrets); err != nil {
+		return s.refusal(d, err)
+	}
+	return nil
+}
+
+// drain takes the answers to records behind a refused one. They count for nothing,
+// but the next attempt must not find them; a child that does not give them ends.
+func (s *Sink) drain(ctx context.Context, k *child, ds []processor.Delivery) {
+	for _, d := range ds {
+		if err := s.answered(ctx, k, d); err != nil && !isRefusal(err) {
+			s.child = nil
+			return
+		}
+	}
+}

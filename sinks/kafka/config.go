@@ -1,0 +1,138 @@
+package kafka
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+)
+
+// Config describes a cluster and a topic. Zero values mean defaults.
+type Config struct {
+	// Brokers to begin with, as host:port; the cluster names the others. Required.
+	Brokers []string
+	// Topic is a template (see package route), such as {{lower .Type}}. What it
+	// makes must exist. Required.
+	Topic string
+	// Window is how many records may be on their way at a time: see the package
+	// comment. Default 1, at most 10,000.
+	Window int
+	// MaxBytes bounds a batch, before compression, and so a record. It belongs at
+	// or below the topic's max.message.bytes. Default 1,000,000, at least 1,024, at
+	// most 64 MiB.
+	MaxBytes int
+	// Compression is none, gzip, snappy, lz4 or zstd. Default snappy.
+	Compression string
+	// TransactionalID makes a transaction of each window, and lets Kafka refuse
+	// whoever used it before. No two processes may share one. Default: none.
+	TransactionalID string
+	// Timeout bounds making a connection, and the wait for the acknowledgement of a
+	// window. Default 30 s, at least 1 ms, at most 1 h.
+	Timeout time.Duration
+	// SASL is how to log in. Default: not at all.
+	SASL SASL
+	// TLS of the connections. Default: none, plain TCP.
+	TLS *tls.Config
+}
+
+// SASL is a user and how it shows its password.
+type SASL struct {
+	// Mechanism is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. "": no login.
+	Mechanism      string
+	User, Password string
+}
+
+const (
+	// MaxWindow is the largest Window.
+	MaxWindow = 10_000
+	// MaxBytes is the largest MaxBytes.
+	MaxBytes = 64 << 20
+	// DefaultTimeout is that of Timeout.
+	DefaultTimeout = 30 * time.Second
+
+	defaultBytes = 1_000_000
+	minBytes     = 1 << 10
+	minTimeout   = time.Millisecond
+	maxTimeout   = time.Hour
+
+	// maxID is how many bytes Kafka's strings have.
+	maxID = 1<<15 - 1
+)
+
+var (
+	compressions = []string{"none", "gzip", "snappy", "lz4", "zstd"}
+	mechanisms   = []string{mechanismPlain, mechanismSHA256, mechanismSHA512}
+)
+
+// String names the brokers and the topic, and hides everything else.
+func (c Config) String() string {
+	return fmt.Sprintf("topic %q of %s", c.Topic, strings.Join(c.Brokers, ","))
+}
+
+// GoString is String, for the verb %#v.
+func (c Config) GoString() string { return c.String() }
+
+// String names the mechanism and hides everything else.
+func (s SASL) String() string { return s.Mechanism }
+
+// GoString is String, for the verb %#v.
+func (s SASL) GoString() string { return s.String() }
+
+func (c Config) withDefaults() Config {
+	if c.Window == 0 {
+		c.Window = 1
+	}
+	if c.MaxBytes == 0 {
+		c.MaxBytes = defaultBytes
+	}
+	if c.Compression == "" {
+		c.Compression = "snappy"
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	return c
+}
+
+// validate returns every fault at once, and quotes no secret.
+func (c Config) validate() error {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	fault(len(c.Brokers) == 0, "brokers are missing: write them as host:9092")
+	for _, broker := range c.Brokers {
+		host, port, err := net.SplitHostPort(broker)
+		fault(err != nil || host == "" || port == "", "broker %q is not host:port", broker)
+	}
+	fault(c.Topic == "", "topic is missing")
+	_, err := route.New(c.Topic)
+	fault(err != nil, "topic: %w", err)
+	fault(err == nil && c.Topic != "" && !strings.Contains(c.Topic, "{{") && !isTopic(c.Topic), "topic %q: %s", c.Topic, topicRule)
+	fault(c.Window < 1 || c.Window > MaxWindow, "window %d is not within 1 and %d", c.Window, MaxWindow)
+	fault(c.MaxBytes < minBytes || c.MaxBytes > MaxBytes, "max_bytes %d is not within %d and %d", c.MaxBytes, minBytes, MaxBytes)
+	fault(!slices.Contains(compressions, c.Compression), "compression %q is none of %s", c.Compression, strings.Join(compressions, ", "))
+	fault(len(c.TransactionalID) > maxID, "transactional_id has %d bytes, and Kafka takes %d", len(c.TransactionalID), maxID)
+	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
+	return errors.Join(append(faults, c.SASL.validate())...)
+}
+
+func (s SASL) validate() error {
+	switch {
+	case s == SASL{}:
+		return nil
+	case !slices.Contains(mechanisms, s.Mechanism):
+		return fmt.Errorf("sasl: mechanism %q is none of %s", s.Mechanism, strings.Join(mechanisms, ", "))
+	case s.User == "" || s.Password == "":
+		return errors.New("sasl: user and password are both needed")
+	default:
+		return nil
+	}
+}

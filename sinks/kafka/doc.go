@@ -1,0 +1,76 @@
+// Package kafka delivers each record as one message to a topic of Kafka.
+//
+// # Nouns
+//
+//   - Sink: one cluster, reached over one client at a time.
+//   - Message: what a record becomes. Its value is the payload's bytes, its key the
+//     record's; headers carry identity, order and fencing token.
+//   - Window: how many records may be on their way at a time. All of them are in
+//     the client's hands before the first is sent.
+//   - Batch: neighbours of a window that go to the same partition, as one unit.
+//     A broker takes it or refuses it whole.
+//   - Link: a client, with a producer id of its own. One on which anything went
+//     wrong is closed and never used again.
+//   - Transaction: with a transactional id, a window; all of it counts, or nothing.
+//
+// # Diagram
+//
+//	DeliverBatch ──► window ──► the client's buffer, whole ──► batches, in their partition's order
+//	                   ▲                                             │
+//	                   │ half of it, if the broker                   ├─ all acknowledged ──► next window
+//	                   └ refused a batch of several ◄────────────────┴─ else ──► n acknowledged, error of the next
+//
+// # Message
+//
+//	key             the record's; none if it has none
+//	value           the payload; null, a tombstone, if there is none
+//	timestamp       the time of sending: retention counts from it
+//	event_id        the dedup key
+//	content-type    application/json
+//	ordered-*       process, sequence, epoch, attempt, position; key, type and created-at
+//	                (RFC 3339) if the record has them
+//	other headers   those of the record; none of them begins with "ordered-" or is event_id
+//
+// # Order within a partition
+//
+// The broker numbers what a producer id sends to a partition, and refuses a batch
+// that does not follow the last one (OUT_OF_ORDER_SEQUENCE_NUMBER): behind a batch
+// that was refused, nothing on its way can land. The client then fails all that it
+// still holds for the partition. What is left open is closed here:
+//
+//   - A record handed to the client after it had failed the partition, and before
+//     we know, would be sent. So a window is handed over whole before anything of
+//     it is sent (ManualFlushing), and nothing behind it before all of it is
+//     answered.
+//   - A record that is too large for the client is failed alone, and those behind
+//     it are sent. So a large one is a window of its own.
+//   - Records of a topic whose partitions the client does not know yet would be
+//     sent while others are still on their way into its buffer. So the first one
+//     of each topic is a window of its own.
+//   - Of a producer id that it does not know a broker takes any number. So does
+//     one that has forgotten it, a day after its last batch in the partition. The
+//     client has one batch on its way until the first is acknowledged; and a
+//     link is renewed after an hour.
+//   - After a loss at the broker the client would number anew and go on. It is
+//     told to stop (StopProducerOnDataLossDetected).
+//
+// # Invariants
+//
+//   - Nothing behind a refused record lands in its partition before it.
+//   - A record's key decides its partition. Without one, all records of the
+//     process go to the same partition.
+//   - What fails for good is found alone: of a batch that the broker refuses the
+//     first half is sent again, and its half.
+//   - Without transactions, what has failed goes alone at its next attempt, being
+//     the first of its topic on a new link: nothing behind it is sent with it.
+//   - Within a call a record that may have landed is sent again with the same
+//     number, so that the broker drops it if it has. After the call nothing is.
+//   - With a transactional id a producer that was fenced makes no new epoch in
+//     Kafka until its worker has had to show that it holds the lease: see fence.
+//   - No error, log or String shows user or password.
+//
+// # Left out
+//
+// Schema registries, other acks than all, partitions of the sink's own choice,
+// making topics.
+package kafka

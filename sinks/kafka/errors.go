@@ -1,0 +1,134 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// refusal is the protocol's word on one record.
+type refusal struct{ error }
+
+func (r *refusal) Unwrap() error { return r.error }
+
+// refusals are the broker's words on what is in a batch. They are final.
+var refusals = []*kerr.Error{
+	kerr.MessageTooLarge,
+	kerr.RecordListTooLarge,
+	kerr.InvalidRecord,
+	kerr.InvalidTimestamp,
+	kerr.InvalidTopicException,
+	kerr.UnsupportedForMessageFormat,
+}
+
+func isRefusal(err error) bool {
+	var r *refusal
+	return errors.As(err, &r) || isOneOf(err, refusals)
+}
+
+// fencings say that the producer's epoch is not the last one: another producer has
+// taken the transactional id, or the coordinator has given up a transaction that
+// took too long.
+var fencings = []*kerr.Error{kerr.ProducerFenced, kerr.InvalidProducerEpoch}
+
+func isFenced(err error) bool { return isOneOf(err, fencings) }
+
+func isOneOf(err error, all []*kerr.Error) bool {
+	for _, e := range all {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// known is a failure whose outcome is known, so it is no time-out to the processor,
+// though a time-out may be its cause.
+type known struct{ error }
+
+func (e *known) Unwrap() error { return e.error }
+
+// Timeout is false.
+func (e *known) Timeout() bool { return false }
+
+// unsent is a failure before anything was sent.
+type unsent struct{ error }
+
+func (e *unsent) Error() string { return "nothing was sent: " + e.error.Error() }
+func (e *unsent) Unwrap() error { return e.error }
+
+// Timeout is false: the outcome is known.
+func (e *unsent) Timeout() bool { return false }
+
+// uncommitted is a failure before the commit of a transaction.
+type uncommitted struct{ error }
+
+func (e *uncommitted) Error() string { return "nothing is committed: " + e.error.Error() }
+func (e *uncommitted) Unwrap() error { return e.error }
+
+// Timeout is false: the outcome is known.
+func (e *uncommitted) Timeout() bool { return false }
+
+// unconfirmed is what became of a commit that failed: an answer of Kafka that is no
+// is a no, anything else leaves it open.
+func unconfirmed(err error) error {
+	var answer *kerr.Error
+	if errors.As(err, &answer) && !answer.Retriable && answer != kerr.UnknownServerError {
+		return &uncommitted{err}
+	}
+	return &open{err}
+}
+
+// open is a failure whose outcome nobody knows.
+type open struct{ error }
+
+func (e *open) Error() string { return "the commit may have happened: " + e.error.Error() }
+func (e *open) Unwrap() error { return e.error }
+
+// Timeout is true: the outcome is unknown.
+func (e *open) Timeout() bool { return true }
+
+// cures are the next step for what the broker says.
+var cures = []struct {
+	err  *kerr.Error
+	text string
+}{
+	{kerr.MessageTooLarge, "raise max.message.bytes of the topic, and max_bytes with it"},
+	{kerr.RecordListTooLarge, "raise segment.bytes of the topic"},
+	{kerr.InvalidRecord, "a compacted topic takes no record without a key: give the source a key column"},
+	{kerr.UnknownTopicOrPartition, "make the topic, or correct topic"},
+	{kerr.UnknownTopicID, "make the topic, or correct topic"},
+	{kerr.TopicAuthorizationFailed, "grant the user Write and Describe on the topic"},
+	{kerr.ClusterAuthorizationFailed, "grant the user IdempotentWrite on the cluster"},
+	{kerr.TransactionalIDAuthorizationFailed, "grant the user Write and Describe on the transactional id"},
+	{kerr.SaslAuthenticationFailed, "correct user and password of sasl"},
+	{kerr.IllegalSaslState, "this port takes no login: leave sasl out, or use the port that does"},
+	{kerr.UnsupportedSaslMechanism, "correct mechanism of sasl, or allow it at the broker (sasl.enabled.mechanisms)"},
+	{kerr.InvalidTransactionTimeout, "lower timeout, or raise transaction.max.timeout.ms at the broker"},
+	{kerr.NotEnoughReplicas, "bring replicas back until there are min.insync.replicas of them"},
+	{kerr.OutOfOrderSequenceNumber, "the broker has lost what it had acknowledged: compare the topic with the source"},
+	{kerr.UnknownProducerID, "the broker has lost what it had acknowledged: compare the topic with the source"},
+	{kerr.ProducerFenced, fencedCure},
+	{kerr.InvalidProducerEpoch, fencedCure},
+}
+
+const fencedCure = "another producer has taken its transactional_id: a newer worker of the process, or another process, which needs one of its own"
+
+// cure begins with a semicolon.
+func cure(err error) string {
+	for _, c := range cures {
+		if errors.Is(err, c.err) {
+			return "; " + c.text
+		}
+	}
+	var eof *kgo.ErrFirstReadEOF
+	if errors.As(err, &eof) {
+		return "; the broker hung up at the first word: it may expect TLS or sasl, or plain TCP where tls is given"
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "; see whether the brokers, by the names that the cluster gives them (advertised.listeners), are reached"
+	}
+	return ""
+}

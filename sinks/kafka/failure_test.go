@@ -1,0 +1,170 @@
+package kafka_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+func timedOut(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func TestDeliverBatch_ATopicThatDoesNotExistIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1, nil)
+	s := b.sink(t, func(c *kafka.Config) { c.Topic += ".{{lower .Type}}" })
+	n, err := deliver(t, s, sinktest.Deliveries(1, 3))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "nothing was sent: UNKNOWN_TOPIC_OR_PARTITION")
+	require.ErrorContains(t, err, "make the topic, or correct topic")
+	require.False(t, processor.IsPermanent(err))
+	require.False(t, timedOut(err))
+	b.create(t, b.topic+".made", 1, nil)
+	n, err = deliver(t, s, sinktest.Deliveries(1, 3))
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	require.Equal(t, "1 2 3", sequences(readTopic(t, b.broker.Addr(), b.topic+".made")))
+}
+
+func TestDeliverBatch_ATopicThatKafkaCannotNameIsPermanent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1, nil)
+	s := b.sink(t, func(c *kafka.Config) { c.Topic = `{{if eq .Type "odd"}}a b{{else}}` + b.topic + `{{end}}` })
+	ds := sinktest.Deliveries(1, 10)
+	ds[4].Type = "odd"
+	n, err := deliver(t, s, ds)
+	require.Equal(t, 4, n)
+	require.True(t, processor.IsPermanent(err), err)
+	require.ErrorContains(t, err, `"a b"`)
+	require.Equal(t, upTo(4), sequences(b.read(t)))
+}
+
+func TestDeliverBatch_LogsIn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1, nil)
+	for i, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
+		login := func(password string) *kafka.Sink {
+			s, err := kafka.New(kafka.Config{Brokers: []string{b.broker.AddrSASL()}, Topic: b.topic,
+				SASL: kafka.SASL{Mechanism: mechanism, User: broker.KafkaUser, Password: password}})
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = s.Close() })
+			return s
+		}
+		_, err := deliver(t, login("wrong-password"), sinktest.Deliveries(1, 1))
+		require.ErrorContains(t, err, "nothing was sent", mechanism)
+		require.ErrorContains(t, err, "correct user and password", mechanism)
+		require.NotContains(t, err.Error(), "wrong-password")
+		require.False(t, processor.IsPermanent(err))
+		s := login(broker.KafkaPassword)
+		_, err = deliver(t, s, sinktest.Deliveries(i+1, 1))
+		require.NoError(t, err, mechanism)
+	}
+	require.Equal(t, upTo(3), sequences(b.read(t)))
+	s, err := kafka.New(kafka.Config{Brokers: []string{b.broker.AddrSASL()}, Topic: b.topic})
+	require.NoError(t, err)
+	_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, "it may expect TLS or sasl")
+}
+
+func TestDeliverBatch_NamesASettingThatTheBrokerDoesNotExpect(t *testing.T) {
+	t.Parallel()
+	k := brokertest.SharedKafka(t)
+	for _, c := range []struct {
+		config kafka.Config
+		cure   string
+	}{
+		{kafka.Config{TLS: &tls.Config{}}, "or plain TCP where tls is given"},
+		{kafka.Config{SASL: kafka.SASL{Mechanism: "SCRAM-SHA-512", User: broker.KafkaUser, Password: broker.KafkaPassword}}, "leave sasl out"},
+	} {
+		c.config.Brokers, c.config.Topic = []string{k.Addr()}, "never-reached"
+		s, err := kafka.New(c.config)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = s.Close() })
+		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+		require.ErrorContains(t, err, "nothing was sent")
+		require.ErrorContains(t, err, c.cure)
+	}
+}
+
+func TestDeliverBatch_TLSWithAClientCertificate(t *testing.T) {
+	t.Parallel()
+	certificates := brokertest.NewCertificates(t)
+	k := brokertest.NewKafka(t, broker.KafkaConfig{TLS: &broker.KafkaTLS{CA: certificates.CA, Cert: certificates.ServerCert, Key: certificates.ServerKey}})
+	b := benchOf(t, k, 1, nil)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(certificates.CA))
+	pair, err := tls.X509KeyPair(certificates.ClientCert, certificates.ClientKey)
+	require.NoError(t, err)
+	for _, client := range []struct {
+		config *tls.Config
+		taken  bool
+	}{
+		{&tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}, true},
+		{&tls.Config{RootCAs: roots}, false},
+		{&tls.Config{Certificates: []tls.Certificate{pair}}, false},
+	} {
+		s, err := kafka.New(kafka.Config{Brokers: []string{k.AddrTLS()}, Topic: b.topic, TLS: client.config})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = s.Close() })
+		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+		require.Equal(t, client.taken, err == nil, err)
+		require.False(t, processor.IsPermanent(err))
+	}
+	require.Equal(t, "1", sequences(b.read(t)))
+}
+
+func TestDeliverBatch_ABrokerThatIsKilledLosesNothingAndRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*kafka.Config){"idempotent": nil, "transactional": transactional} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := brokertest.NewKafka(t, broker.KafkaConfig{})
+			b := benchOf(t, k, 1, nil)
+			s := b.sink(t, func(c *kafka.Config) {
+				c.Timeout = time.Minute
+				if change != nil {
+					change(c)
+				}
+			})
+			const records = 6000
+			killAt := []int{1000, 3000}
+			var crash chan error // of the crash under way
+			for ds := sinktest.Deliveries(1, records); len(ds) > 0; {
+				if crash == nil && len(killAt) > 0 && records-len(ds) >= killAt[0] {
+					crash, killAt = make(chan error, 1), killAt[1:]
+					go func() { crash <- errors.Join(k.Kill(context.Background()), k.Start(context.Background())) }()
+				}
+				n, err := deliver(t, s, ds[:min(50, len(ds))])
+				require.False(t, processor.IsPermanent(err), err)
+				ds = ds[n:]
+				if err != nil {
+					time.Sleep(20 * time.Millisecond) // as a processor does
+				}
+				select {
+				case err := <-crash:
+					require.NoError(t, err)
+					crash = nil
+				default:
+				}
+			}
+			require.Empty(t, killAt)
+			if crash != nil {
+				require.NoError(t, <-crash)
+			}
+			require.Equal(t, upTo(records), sequences(b.read(t)))
+		})
+	}
+}

@@ -1,0 +1,43 @@
+package kafka
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// fenceDelay is how long a producer that was fenced keeps away. It is longer than
+// the processor waits under its lease: before it is called again, the worker has
+// to write down the failure and to take the lease anew.
+const fenceDelay = 10 * time.Second
+
+// fence keeps a producer that was fenced from fencing whoever did it. In Kafka the
+// last one to ask for the transactional id wins, be it the worker of an old lease
+// or of the present one, and neither knows which it is. The old one's call ends
+// with its lease, and it gets no other; the present one comes again with its lease,
+// or with a larger epoch. So nobody asks twice under one epoch without a delay in
+// which an old lease is noticed.
+type fence struct {
+	epoch cursor.Epoch
+	until time.Time
+}
+
+func (f *fence) raise(epoch cursor.Epoch) {
+	*f = fence{max(f.epoch, epoch), time.Now().Add(fenceDelay)}
+}
+
+// check returns an error as long as the epoch has to keep away.
+func (f *fence) check(epoch cursor.Epoch) error {
+	if wait := time.Until(f.until); wait > 0 && epoch <= f.epoch {
+		return &fencedError{wait}
+	}
+	return nil
+}
+
+// fencedError is a call that came too early after a fence.
+type fencedError struct{ wait time.Duration }
+
+func (e *fencedError) Error() string {
+	return fmt.Sprintf("another producer has taken its transactional_id; it is asked for again in %v", e.wait.Round(time.Second))
+}

@@ -1,0 +1,141 @@
+package kafka
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+const (
+	// maxAge is how long a link lives. A broker forgets the numbers of a producer
+	// id a day after its last batch in a partition (producer.id.expiration.ms), and
+	// then takes whatever comes.
+	maxAge = time.Hour
+
+	// metadataAge is how soon a client asks again where a partition is.
+	metadataAge = 500 * time.Millisecond
+
+	// abortTimeout bounds the end of a transaction that does not count.
+	abortTimeout = time.Second
+
+	// transactionMargin is what Kafka gives a transaction beyond its window's time.
+	transactionMargin = 10 * time.Second
+
+	mechanismPlain  = "PLAIN"
+	mechanismSHA256 = "SCRAM-SHA-256"
+	mechanismSHA512 = "SCRAM-SHA-512"
+)
+
+// link is a client with its producer id.
+type link struct {
+	client        *kgo.Client
+	opened        time.Time
+	transactional bool
+	produced      producing
+	// topics are those that a record was acknowledged in: the client knows their
+	// partitions.
+	topics map[string]bool
+}
+
+// producing notes whether a record may have left: requests to produce of which at
+// least a part was written.
+type producing struct{ atomic.Int64 }
+
+// OnBrokerWrite is called by the client behind each write.
+func (p *producing) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, written int, _, _ time.Duration, _ error) {
+	if key == kmsg.Produce.Int16() && written > 0 {
+		p.Add(1)
+	}
+}
+
+// open connects and gets a producer id. With a transactional id that fences
+// whoever had it, and aborts what was left open.
+func (s *Sink) open(ctx context.Context) (*link, error) {
+	l := &link{opened: time.Now(), transactional: s.config.TransactionalID != "", topics: map[string]bool{}}
+	var err error
+	if l.client, err = kgo.NewClient(append(s.options(), kgo.WithHooks(&l.produced))...); err != nil {
+		return nil, err
+	}
+	if err = l.client.Ping(ctx); err == nil {
+		_, _, err = l.client.ProducerID(ctx)
+	}
+	if err == nil {
+		err = context.Cause(ctx) // a worker that was paused until now may have been given up
+	}
+	if err != nil {
+		l.client.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// options are those of the package comment's section on order, and the configuration's.
+func (s *Sink) options() []kgo.Opt {
+	c := s.config
+	options := []kgo.Opt{
+		kgo.SeedBrokers(c.Brokers...),
+		kgo.ClientID("ordered-dispatcher"),
+		kgo.SoftwareNameAndVersion("ordered-dispatcher", "1"),
+		kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.ManualFlushing(),
+		kgo.StopProducerOnDataLossDetected(),
+		kgo.MaxBufferedRecords(c.Window),
+		kgo.ProducerBatchMaxBytes(int32(c.MaxBytes)),
+		kgo.ProducerBatchCompression(codec(c.Compression)),
+		kgo.RecordPartitioner(newPartitioner()),
+		kgo.MetadataMinAge(metadataAge),
+		kgo.DisableClientMetrics(),
+	}
+	if c.TLS != nil {
+		options = append(options, kgo.DialTLSConfig(c.TLS.Clone()))
+	}
+	if c.SASL.Mechanism != "" {
+		options = append(options, kgo.SASL(c.SASL.mechanism()))
+	}
+	if c.TransactionalID != "" {
+		options = append(options, kgo.TransactionalID(c.TransactionalID), kgo.TransactionTimeout(c.Timeout+transactionMargin))
+	}
+	return append(options, s.more...)
+}
+
+func codec(name string) kgo.CompressionCodec {
+	switch name {
+	case "gzip":
+		return kgo.GzipCompression()
+	case "snappy":
+		return kgo.SnappyCompression()
+	case "lz4":
+		return kgo.Lz4Compression()
+	case "zstd":
+		return kgo.ZstdCompression()
+	default:
+		return kgo.NoCompression()
+	}
+}
+
+func (s SASL) mechanism() sasl.Mechanism {
+	switch s.Mechanism {
+	case mechanismSHA256:
+		return scram.Auth{User: s.User, Pass: s.Password}.AsSha256Mechanism()
+	case mechanismSHA512:
+		return scram.Auth{User: s.User, Pass: s.Password}.AsSha512Mechanism()
+	default:
+		return plain.Auth{User: s.User, Pass: s.Password}.AsMechanism()
+	}
+}
+
+// knows reports whether records of a topic can be on their way together. Of a
+// transaction nothing counts if one fails.
+func (l *link) knows(topic string) bool { return l.transactional || l.topics[topic] }
+
+// old reports whether the link has to be renewed.
+func (l *link) old() bool { return time.Since(l.opened) > maxAge }
+
+// close ends the connections: nothing is sent any more.
+func (l *link) close() { l.client.Close() }

@@ -1,0 +1,127 @@
+package kafka
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+const (
+	// reserved begins the names of our own headers.
+	reserved = "ordered-"
+	// dedupHeader is the name that consumers of outboxes look for.
+	dedupHeader = "event_id"
+
+	topicRule = "Kafka's topics have 1 to 249 letters, digits, '.', '_' and '-', and are not . or .."
+	maxTopic  = 249
+)
+
+// message is what a record becomes. What the protocol cannot carry is a refusal.
+func (s *Sink) message(d *processor.Delivery) (*kgo.Record, error) {
+	topic, err := s.topic.Of(*d)
+	if err != nil {
+		return nil, &refusal{fmt.Errorf("its topic: %w", err)}
+	}
+	if !isTopic(topic) {
+		return nil, &refusal{fmt.Errorf("its topic %.300q: %s; correct topic", topic, topicRule)}
+	}
+	r := &kgo.Record{Topic: topic, Value: d.Payload, Headers: headers(d)}
+	if d.Key != "" {
+		r.Key = []byte(d.Key)
+	}
+	return r, nil
+}
+
+// headers has its values in one array.
+func headers(d *processor.Delivery) []kgo.RecordHeader {
+	all := make([]kgo.RecordHeader, 0, 10+len(d.Headers))
+	values := make([]byte, 0, 256)
+	add := func(name string, more func([]byte) []byte) {
+		from := len(values)
+		values = more(values)
+		all = append(all, kgo.RecordHeader{Key: name, Value: values[from:len(values):len(values)]})
+	}
+	text := func(name, value string) {
+		add(name, func(b []byte) []byte { return append(b, value...) })
+	}
+	number := func(name string, value int64) {
+		add(name, func(b []byte) []byte { return strconv.AppendInt(b, value, 10) })
+	}
+	text(dedupHeader, d.DedupKey())
+	text("content-type", "application/json")
+	text("ordered-process", d.Process)
+	number("ordered-sequence", d.Sequence)
+	number("ordered-epoch", int64(d.Epoch))
+	number("ordered-attempt", int64(d.Attempt))
+	text("ordered-position", string(d.Position))
+	if d.Key != "" {
+		text("ordered-key", d.Key)
+	}
+	if d.Type != "" {
+		text("ordered-type", d.Type)
+	}
+	if !d.CreatedAt.IsZero() {
+		add("ordered-created-at", func(b []byte) []byte { return d.CreatedAt.UTC().AppendFormat(b, time.RFC3339Nano) })
+	}
+	for name, value := range d.Headers {
+		if !isOurs(name) {
+			text(name, value)
+		}
+	}
+	return all
+}
+
+// isOurs reports whether a header of a record would pass for one of ours.
+func isOurs(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, reserved) || name == dedupHeader || name == "content-type"
+}
+
+// size is about what a message takes in a batch.
+func size(r *kgo.Record) int {
+	n := len(r.Key) + len(r.Value) + 32
+	for _, h := range r.Headers {
+		n += len(h.Key) + len(h.Value) + 8
+	}
+	return n
+}
+
+func isTopic(name string) bool {
+	if name == "" || len(name) > maxTopic || name == "." || name == ".." {
+		return false
+	}
+	return strings.IndexFunc(name, func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		return !letter && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+	}) < 0
+}
+
+// keyed puts records where their key says, as Kafka's own clients do. Those
+// without one go where the name of their process says, so that they keep their
+// order.
+type keyed struct{ kgo.TopicPartitioner }
+
+func (k keyed) RequiresConsistency(*kgo.Record) bool { return true }
+
+func (k keyed) Partition(r *kgo.Record, n int) int {
+	if r.Key == nil {
+		r = &kgo.Record{Key: r.Headers[processHeader].Value}
+	}
+	return k.TopicPartitioner.Partition(r, n)
+}
+
+// processHeader is where headers puts the name of the process.
+const processHeader = 2
+
+type partitioner struct{ kgo.Partitioner }
+
+func newPartitioner() kgo.Partitioner { return partitioner{kgo.StickyKeyPartitioner(nil)} }
+
+func (p partitioner) ForTopic(topic string) kgo.TopicPartitioner {
+	return keyed{p.Partitioner.ForTopic(topic)}
+}

@@ -1,0 +1,156 @@
+package kafka_test
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+// bench is a topic of one test, reached over a link to be broken.
+type bench struct {
+	broker *broker.Kafka
+	link   *link.Link
+	admin  *kadm.Client
+	topic  string
+}
+
+// newBench makes a topic of one partition, unless told otherwise.
+func newBench(t testing.TB, partitions int32, settings map[string]string) *bench {
+	t.Helper()
+	return benchOf(t, brokertest.SharedKafka(t), partitions, settings)
+}
+
+func benchOf(t testing.TB, broker *broker.Kafka, partitions int32, settings map[string]string) *bench {
+	t.Helper()
+	l, err := link.Listen(broker.Addr())
+	require.NoError(t, err)
+	t.Cleanup(l.Close)
+	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addr()))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	b := &bench{broker: broker, link: l, admin: kadm.NewClient(client), topic: topicOf(t)}
+	b.create(t, b.topic, partitions, settings)
+	return b
+}
+
+var benches atomic.Int64
+
+// topicOf makes a topic's name of a test's, another one each time it runs.
+func topicOf(t testing.TB) string {
+	return fmt.Sprintf("%s.%d", strings.NewReplacer("/", ".", " ", "_", ",", "").Replace(t.Name()), benches.Add(1))
+}
+
+func (b *bench) create(t testing.TB, topic string, partitions int32, settings map[string]string) {
+	t.Helper()
+	all := map[string]*string{}
+	for name, value := range settings {
+		all[name] = &value
+	}
+	answer, err := b.admin.CreateTopic(t.Context(), partitions, 1, all, topic)
+	require.NoError(t, err)
+	require.NoError(t, answer.Err)
+	require.Eventually(t, func() bool { // the broker hears of it from its controller
+		topics, err := b.admin.ListTopics(t.Context(), topic)
+		return err == nil && topics.Has(topic)
+	}, time.Minute, 10*time.Millisecond)
+}
+
+func (b *bench) alter(t testing.TB, name, value string) {
+	t.Helper()
+	answers, err := b.admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}}, b.topic)
+	require.NoError(t, err)
+	for _, answer := range answers {
+		require.NoError(t, answer.Err)
+	}
+}
+
+// sink sends to the topic, many at a time unless told otherwise.
+func (b *bench) sink(t testing.TB, change func(*kafka.Config)) *kafka.Sink {
+	t.Helper()
+	config := kafka.Config{Brokers: []string{b.link.Addr()}, Topic: b.topic, Window: 500}
+	if change != nil {
+		change(&config)
+	}
+	s, err := kafka.New(config)
+	require.NoError(t, err)
+	s.Redirect(b.link.Addr())
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// away takes the broker off the network.
+func (b *bench) away(testing.TB) (back func()) {
+	b.link.Retarget("127.0.0.1:1")
+	b.link.Cut()
+	return func() { b.link.Retarget(b.broker.Addr()) }
+}
+
+// message is what a client that is not ours finds in the topic.
+type message struct {
+	Partition, Offset, Key, Value string
+	Headers                       []string // name=value
+}
+
+// header returns the value of the first header of that name.
+func (m message) header(name string) string {
+	for _, h := range m.Headers {
+		if value, ok := strings.CutPrefix(h, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// read asks kcat, of librdkafka, which sees what is committed.
+func (b *bench) read(t testing.TB, more ...string) []message {
+	return readTopic(t, b.broker.Addr(), b.topic, more...)
+}
+
+func readTopic(t testing.TB, address, topic string, more ...string) []message {
+	t.Helper()
+	args := append([]string{"-C", "-b", address, "-t", topic, "-o", "beginning", "-e", "-q", "-f", `%p\x1f%o\x1f%k\x1f%h\x1f%s\x1e`}, more...)
+	command := exec.CommandContext(t.Context(), "kcat", args...)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	require.NoError(t, err, "%v: %s", command, stderr.String())
+	var all []message
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x1e"), "\x1e") {
+		if parts := strings.Split(line, "\x1f"); len(parts) == 5 {
+			all = append(all, message{parts[0], parts[1], parts[2], parts[4], strings.Split(parts[3], ",")})
+		}
+	}
+	return all
+}
+
+func (b *bench) received(t testing.TB) []sinktest.Message {
+	t.Helper()
+	all := []sinktest.Message{}
+	for _, m := range b.read(t) {
+		all = append(all, sinktest.Message{DedupKey: m.header("event_id"), Payload: m.Value})
+	}
+	return all
+}
+
+// sequences of what is in the topic, in its order.
+func sequences(all []message) string {
+	var text []string
+	for _, m := range all {
+		text = append(text, m.header("ordered-sequence"))
+	}
+	return strings.Join(text, " ")
+}

@@ -1,0 +1,195 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Sink sends records to topics of one cluster. It implements processor.BatchSink
+// and is safe for concurrent use; calls take turns.
+type Sink struct {
+	config Config
+	topic  *route.Template
+	more   []kgo.Opt // of tests
+
+	mu    sync.Mutex
+	link  *link // nil: to be opened
+	fence fence
+}
+
+var _ processor.BatchSink = (*Sink)(nil)
+
+// New makes a sink. It connects with the first delivery, not before.
+func New(c Config) (*Sink, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("configure kafka sink: %w", err)
+	}
+	topic, _ := route.New(c.Topic) // validated
+	return &Sink{config: c, topic: topic}, nil
+}
+
+// String names the brokers and the topic.
+func (s *Sink) String() string { return s.config.String() }
+
+// GoString is String, so that no verb prints the password.
+func (s *Sink) GoString() string { return s.String() }
+
+// Close closes the connections. A later delivery opens others.
+func (s *Sink) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop()
+	return nil
+}
+
+func (s *Sink) drop() {
+	if s.link != nil {
+		s.link.close()
+		s.link = nil
+	}
+}
+
+// DeliverBatch sends records in order and returns how many of them, from the first
+// on, all in-sync replicas have; with a transactional id, how many are committed.
+// An error that ends by time-out leaves outcomes unknown.
+func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit, suspects := s.config.Window, 0 // of the next records, those among which one fails
+	for n < len(ds) {
+		o := s.send(ctx, ds[n:min(len(ds), n+limit)])
+		n += o.acknowledged
+		suspects -= o.acknowledged
+		switch {
+		case o.err == nil && suspects <= 0:
+			limit = s.config.Window
+		case o.err == nil:
+		case o.smaller() > 0:
+			limit, suspects = o.smaller(), o.sent-o.acknowledged
+		default:
+			return n, s.failed(ds[n], o)
+		}
+	}
+	return n, nil
+}
+
+// outcome is what became of a window.
+type outcome struct {
+	sent         int // records, of those that could have been
+	acknowledged int
+	failed       int // the one that err is about
+	err          error
+}
+
+// smaller is how many records to send next, if fewer than before can tell more; 0
+// if not. What stands before a failed record can be sent without it, where the
+// whole transaction had to fail with it. And a broker refuses batches: which
+// record it means shows where that is alone.
+func (o outcome) smaller() int {
+	switch rest := o.sent - o.acknowledged; {
+	case o.failed > o.acknowledged:
+		return o.failed - o.acknowledged
+	case isRefusal(o.err) && rest > 1:
+		return rest / 2
+	default:
+		return 0
+	}
+}
+
+// send sends as many records as may be on their way together.
+func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("no answer within %v: %w", s.config.Timeout, context.DeadlineExceeded))
+	defer cancel()
+	if err := s.connect(ctx, ds[0].Epoch); err != nil {
+		return outcome{err: &unsent{err}}
+	}
+	records, err := s.take(ds)
+	if len(records) == 0 {
+		return outcome{sent: 1, err: err}
+	}
+	before := s.link.produced.Load()
+	n, failed, err := s.link.produce(ctx, records)
+	if err == nil {
+		for _, r := range records {
+			s.link.topics[r.Topic] = true
+		}
+		return outcome{sent: len(records), acknowledged: n}
+	}
+	if s.link.produced.Load() == before {
+		err = &unsent{err}
+	}
+	if isFenced(err) {
+		s.fence.raise(ds[0].Epoch)
+	}
+	s.drop()
+	return outcome{len(records), n, failed, err}
+}
+
+// connect makes sure of a link for a worker of that epoch.
+func (s *Sink) connect(ctx context.Context, epoch cursor.Epoch) (err error) {
+	if s.link != nil && s.link.old() {
+		s.drop()
+	}
+	if s.link != nil {
+		return context.Cause(ctx)
+	}
+	if err := s.fence.check(epoch); err != nil {
+		return err
+	}
+	s.link, err = s.open(ctx)
+	return err
+}
+
+// take makes messages of the records that may be on their way together: see the
+// package comment. The error is that of the first record, if it can be none.
+func (s *Sink) take(ds []processor.Delivery) ([]*kgo.Record, error) {
+	records := make([]*kgo.Record, 0, len(ds))
+	bytes := 0
+	for i := range ds {
+		r, err := s.message(&ds[i])
+		if err != nil && i == 0 {
+			return nil, err
+		}
+		if err != nil {
+			break
+		}
+		n := size(r)
+		alone := n > s.config.MaxBytes/2 || !s.link.knows(r.Topic)
+		if bytes += n; i > 0 && (alone || bytes > maxWindowBytes) {
+			break
+		}
+		records = append(records, r)
+		if alone {
+			break
+		}
+	}
+	return records, nil
+}
+
+// maxWindowBytes bounds what the client holds of a window.
+const maxWindowBytes = 128 << 20
+
+// failed is the error of a record.
+func (s *Sink) failed(d processor.Delivery, o outcome) error {
+	err := fmt.Errorf("send record %q to %s: %w%s", d.ID, s, o.err, cure(o.err))
+	var held *fencedError
+	switch {
+	case errors.As(err, &held):
+		return processor.RetryAfter(err, held.wait)
+	case isFenced(err):
+		return processor.RetryAfter(&known{err}, fenceDelay)
+	case isRefusal(err):
+		return processor.Permanent(err)
+	default:
+		return err
+	}
+}

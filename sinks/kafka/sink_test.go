@@ -1,0 +1,122 @@
+package kafka_test
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*kafka.Config){
+		"window 1":    func(c *kafka.Config) { c.Window = 1 },
+		"window":      nil,
+		"transaction": transactional,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sinktest.Run(t, func(t *testing.T) sinktest.Subject {
+				b := newBench(t, 1, nil)
+				s := b.sink(t, func(c *kafka.Config) {
+					c.Timeout = 5 * time.Second
+					if change != nil {
+						change(c)
+					}
+				})
+				return sinktest.Subject{
+					Sink:     keyless(s),
+					Received: b.received,
+					Refuse:   b.refuse,
+					Away:     b.away,
+					Silence:  func(testing.TB) { b.link.Stall() },
+					TooLarge: 1 << 20,
+					Order:    true,
+				}
+			})
+		})
+	}
+}
+
+// refuse lets the topic take only records with a key.
+func (b *bench) refuse(t testing.TB, _ string) (restore func()) {
+	b.alter(t, "cleanup.policy", "compact")
+	return func() { b.alter(t, "cleanup.policy", "delete") }
+}
+
+// keyless takes the key from records of the type "refused".
+func keyless(s *kafka.Sink) processor.BatchSink {
+	return &stripped{s}
+}
+
+type stripped struct{ *kafka.Sink }
+
+func (s *stripped) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
+	all := append([]processor.Delivery{}, ds...)
+	for i := range all {
+		if all[i].Type == "refused" {
+			all[i].Key = ""
+		}
+	}
+	return s.Sink.DeliverBatch(ctx, all)
+}
+
+func deliver(t testing.TB, s processor.BatchSink, ds []processor.Delivery) (int, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return s.DeliverBatch(ctx, ds)
+}
+
+func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1, nil)
+	d := sinktest.Deliveries(9007199254740993, 1)[0]
+	d.Type, d.Headers = "Made", map[string]string{"traceparent": "00-1", "ordered-epoch": "99", "Event_ID": "x"}
+	n, err := deliver(t, b.sink(t, nil), []processor.Delivery{d})
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, []message{{"0", "0", "customer", string(d.Payload), []string{
+		"event_id=" + d.DedupKey(), "content-type=application/json",
+		"ordered-process=sms", "ordered-sequence=9007199254740993", "ordered-epoch=3", "ordered-attempt=1",
+		"ordered-position=" + string(d.Position), "ordered-key=customer", "ordered-type=Made",
+		"ordered-created-at=" + d.CreatedAt.Format(time.RFC3339Nano), "traceparent=00-1",
+	}}}, b.read(t))
+}
+
+// Whoever sends it, and however often it connects.
+func TestDeliverBatch_AKeyKeepsItsPartitionAndNoneIsOne(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 12, nil)
+	const workers, each = 5, 42
+	for w := range workers {
+		ds := sinktest.Deliveries(1+w*each, each)
+		for i := range ds {
+			ds[i].Key = []string{"", "a", "b", "c", "d", "e"}[i%6]
+		}
+		n, err := deliver(t, b.sink(t, func(c *kafka.Config) { c.Window = 7 }), ds)
+		require.NoError(t, err)
+		require.Equal(t, each, n)
+	}
+	partitions, last, used := map[string]string{}, map[string]int{}, map[string]bool{}
+	all := b.read(t)
+	require.Len(t, all, workers*each)
+	for _, m := range all {
+		if partitions[m.Key] == "" {
+			partitions[m.Key] = m.Partition
+		}
+		require.Equal(t, partitions[m.Key], m.Partition, "key %q", m.Key)
+		used[m.Partition] = true
+		sequence, err := strconv.Atoi(m.header("ordered-sequence"))
+		require.NoError(t, err)
+		require.Greater(t, sequence, last[m.Key])
+		last[m.Key] = sequence
+	}
+	require.Greater(t, len(used), 2)
+}

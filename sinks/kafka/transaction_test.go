@@ -1,0 +1,94 @@
+package kafka_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+func transactional(c *kafka.Config) { c.TransactionalID = c.Topic }
+
+func underEpoch(epoch int, ds []processor.Delivery) []processor.Delivery {
+	for i := range ds {
+		ds[i].Epoch = cursor.Epoch(epoch)
+	}
+	return ds
+}
+
+// Kafka refuses the zombie, and that asks for no new epoch by which it would refuse
+// the rightful worker in turn.
+func TestDeliverBatch_AZombieIsFencedAndFencesNobody(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1, nil)
+	zombie, rightful := b.sink(t, transactional), b.sink(t, transactional)
+	_, err := deliver(t, zombie, underEpoch(1, sinktest.Deliveries(1, 5)))
+	require.NoError(t, err)
+	for sequence := 6; sequence < 12; sequence += 2 {
+		_, err = deliver(t, rightful, underEpoch(2, sinktest.Deliveries(sequence, 2)))
+		require.NoError(t, err)
+		n, err := deliver(t, zombie, underEpoch(1, sinktest.Deliveries(6, 10)))
+		require.Zero(t, n)
+		require.ErrorContains(t, err, "another producer has taken its transactional_id")
+		require.False(t, processor.IsPermanent(err))
+		require.False(t, timedOut(err), "the outcome is known: %v", err)
+		require.Greater(t, processor.RetryAfterDelay(err), 5*time.Second)
+	}
+	require.Equal(t, upTo(11), sequences(b.read(t)))
+}
+
+// A worker that was taken over and has the lease again has a larger epoch.
+func TestDeliverBatch_AFencedWorkerComesBackWithALargerEpoch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1, nil)
+	first, second := b.sink(t, transactional), b.sink(t, transactional)
+	_, err := deliver(t, first, underEpoch(1, sinktest.Deliveries(1, 2)))
+	require.NoError(t, err)
+	_, err = deliver(t, second, underEpoch(2, sinktest.Deliveries(3, 2)))
+	require.NoError(t, err)
+	_, err = deliver(t, first, underEpoch(1, sinktest.Deliveries(3, 2)))
+	require.Error(t, err)
+	n, err := deliver(t, first, underEpoch(3, sinktest.Deliveries(5, 2)))
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+	require.Equal(t, upTo(6), sequences(b.read(t)))
+}
+
+func TestDeliverBatch_WhatWasNotCommittedIsNotSeen(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1, limited)
+	s := b.sink(t, func(c *kafka.Config) { inBatches(c); transactional(c) })
+	ds := withPayloads(sinktest.Deliveries(1, 40))
+	ds[30].Payload = incompressible()
+	n, err := deliver(t, s, ds)
+	require.Equal(t, 30, n)
+	require.True(t, processor.IsPermanent(err), err)
+	require.Equal(t, upTo(30), sequences(b.read(t)))
+	all := b.read(t, "-X", "isolation.level=read_uncommitted")
+	require.Greater(t, len(all), 30, "the broker has what was aborted")
+}
+
+// Readers see nothing behind an open transaction before it ends, by itself after
+// its time-out.
+func TestDeliverBatch_AFailedTransactionHoldsNoReaderUp(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1, nil)
+	s := b.sink(t, func(c *kafka.Config) {
+		transactional(c)
+		c.Topic = `{{if eq .Type "odd"}}absent{{else}}` + b.topic + `{{end}}`
+	})
+	ds := sinktest.Deliveries(1, 5)
+	ds[0].Type = "odd"
+	n, err := deliver(t, s, ds)
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "nothing is committed")
+	require.False(t, processor.IsPermanent(err), err)
+	_, err = deliver(t, b.sink(t, nil), sinktest.Deliveries(99, 1))
+	require.NoError(t, err)
+	require.Equal(t, "99", sequences(b.read(t)))
+}

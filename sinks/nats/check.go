@@ -1,0 +1,61 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Finding is something about the stream that an operator should know.
+type Finding struct {
+	// Weakens says that a promise does not hold as it stands.
+	Weakens bool
+	Problem string
+	Cure    string
+}
+
+// Check looks at the stream, over a connection of its own, and changes nothing. Its
+// error says why the records of a process cannot go there. A stream that is to be
+// declared may be missing.
+func (s *Sink) Check(ctx context.Context, process string) ([]Finding, error) {
+	l, err := s.open(ctx)
+	if err != nil {
+		return nil, s.unsent(err)
+	}
+	defer l.connection.Close()
+	ctx, cancel := l.within(ctx, s.config.Timeout)
+	defer cancel()
+	fence, err := s.fenceOf(processor.Delivery{Process: process})
+	if err != nil {
+		return nil, err
+	}
+	looking := s.config
+	looking.Declare = nil
+	err = l.find(ctx, looking, fence, "")
+	if errors.Is(err, jetstream.ErrStreamNotFound) && s.config.Declare != nil {
+		return []Finding{{Problem: fmt.Sprintf("there is no %s yet: the first delivery makes it", s)}}, nil
+	}
+	if err != nil {
+		return nil, s.unsent(ended(ctx, err))
+	}
+	return findings(l.stream.CachedInfo().Config), nil
+}
+
+func findings(c jetstream.StreamConfig) []Finding {
+	all := []Finding{{Problem: fmt.Sprintf("stream %q knows a message's id for %v: what comes again later is a second message", c.Name, c.Duplicates)}}
+	if c.Storage == jetstream.MemoryStorage {
+		all = append(all, Finding{true, fmt.Sprintf("stream %q is kept in memory: a restart of the server loses what was acknowledged", c.Name), "use storage file"})
+	}
+	if c.Storage == jetstream.FileStorage && c.Replicas < 2 {
+		all = append(all, Finding{Problem: fmt.Sprintf("stream %q has one replica, which is on disk only after the server's sync_interval (2m by default): "+
+			"a power cut loses what was acknowledged", c.Name), Cure: "set sync_interval: always in the server's jetstream section, or use 3 replicas"})
+	}
+	if c.Discard == jetstream.DiscardOld && (c.MaxMsgs > 0 || c.MaxBytes > 0) {
+		all = append(all, Finding{true, fmt.Sprintf("stream %q discards its oldest messages when it is full, read or not", c.Name), "use discard new, under which delivery waits"})
+	}
+	return all
+}

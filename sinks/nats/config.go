@@ -1,0 +1,179 @@
+package nats
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+)
+
+// Config describes a stream. Zero values mean defaults.
+type Config struct {
+	// URL of the servers: nats://host:4222 or tls://host:4222, several with commas
+	// between. It may hold user and password. Required.
+	URL string
+	// User and Password, or Token, or Credentials, the path of a .creds file, or NKey,
+	// the path of a file with a seed: at most one of the four ways.
+	User, Password string
+	Token          string
+	Credentials    string
+	NKey           string
+	// TLS demands it of every server. Default: for tls:// the system's roots, TLS 1.2
+	// or later.
+	TLS *tls.Config
+
+	// Stream is the name of the stream. Required.
+	Stream string
+	// Subject is a template (see package route), such as orders.{{lower .Type}}.
+	// What it makes has at most 1,024 bytes and no wildcards. Required.
+	Subject string
+	// Fence is the template of the subject of the claims; only .Process means
+	// something there. The stream has to take it, and nobody else may write to it.
+	// Default ordered-fence.{{.Process}}.
+	Fence string
+	// Declare makes the stream if it does not exist. nil: it must exist.
+	Declare *Declare
+
+	// Window is how many messages may wait for their acknowledgements at a time.
+	// Order holds for any; above 1 the stream should have no other publisher.
+	// Default 1, at most 10,000.
+	Window int
+	// Timeout bounds connecting, and the wait for one acknowledgement. Default
+	// 30 s, at least 1 ms, at most 1 h.
+	Timeout time.Duration
+}
+
+// Declare is what a stream is made with: on disk, kept by limits, without any. One
+// that exists is never changed.
+type Declare struct {
+	// Subjects of the stream, besides the fence's. Required.
+	Subjects []string
+	// Replicas of the stream, 1 to 5. Default 1.
+	Replicas int
+	// DuplicateWindow is how long the server knows a message's id. Default 2 min.
+	DuplicateWindow time.Duration
+}
+
+// The bounds of Config.Window and Declare.Replicas.
+const (
+	MaxWindow   = 10_000
+	MaxReplicas = 5
+)
+
+const (
+	defaultFence   = "ordered-fence.{{.Process}}"
+	defaultTimeout = 30 * time.Second
+	minTimeout     = time.Millisecond
+	maxTimeout     = time.Hour
+
+	defaultDuplicateWindow = 2 * time.Minute
+	// minDuplicateWindow is the shortest one that the server takes.
+	minDuplicateWindow = 100 * time.Millisecond
+)
+
+// String names the servers and the stream, and hides everything else.
+func (c Config) String() string { return fmt.Sprintf("stream %q of %s", c.Stream, target(c.URL)) }
+
+// GoString is String, for the verb %#v.
+func (c Config) GoString() string { return c.String() }
+
+func (c Config) withDefaults() Config {
+	if c.Fence == "" {
+		c.Fence = defaultFence
+	}
+	if c.Window == 0 {
+		c.Window = 1
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.Declare != nil {
+		d := *c.Declare
+		if d.Replicas == 0 {
+			d.Replicas = 1
+		}
+		if d.DuplicateWindow == 0 {
+			d.DuplicateWindow = defaultDuplicateWindow
+		}
+		c.Declare = &d
+	}
+	return c
+}
+
+// validate returns every fault at once, and quotes nothing that may be secret.
+func (c Config) validate() error {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	fault(!validURL(c.URL), "url is missing or cannot be parsed: write it as nats://host:4222 or tls://host:4222, several with commas between")
+	fault(c.identities() > 1, "user and password, token, credentials and nkey exclude each other: keep one")
+	fault((c.User == "") != (c.Password == ""), "user and password go together")
+	fault(!validStream(c.Stream), "stream %q is no name of a stream: it has no spaces and none of . * > / \\", c.Stream)
+	_, err := route.New(c.Subject)
+	fault(err != nil, "subject: %w", err)
+	fault(c.Subject == "", "subject is missing: write it as orders.{{lower .Type}}")
+	_, err = route.New(c.Fence)
+	fault(err != nil, "fence: %w", err)
+	fault(c.Fence == c.Subject, "fence is the subject of the records: it needs one that nothing else is written to")
+	fault(c.Window < 1 || c.Window > MaxWindow, "window %d is not within 1 and %d", c.Window, MaxWindow)
+	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
+	if d := c.Declare; d != nil {
+		fault(len(d.Subjects) == 0 || slices.Contains(d.Subjects, ""), "declare has no subjects, or an empty one: write those that the stream takes")
+		fault(d.Replicas < 1 || d.Replicas > MaxReplicas, "declare.replicas %d is not within 1 and %d", d.Replicas, MaxReplicas)
+		fault(d.DuplicateWindow < minDuplicateWindow, "declare.duplicate_window %v is less than %v", d.DuplicateWindow, minDuplicateWindow)
+	}
+	return errors.Join(faults...)
+}
+
+// identities is how many ways to log in are given.
+func (c Config) identities() (n int) {
+	for _, given := range []bool{c.User != "" || c.Password != "", c.Token != "", c.Credentials != "", c.NKey != ""} {
+		if given {
+			n++
+		}
+	}
+	return n
+}
+
+func validStream(name string) bool {
+	return name != "" && !strings.ContainsAny(name, " \t\r\n\f.*>/\\")
+}
+
+func validURL(raw string) bool {
+	for _, server := range servers(raw) {
+		u, err := url.Parse(server)
+		if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" {
+			return false
+		}
+	}
+	return true
+}
+
+func servers(raw string) []string {
+	all := strings.Split(raw, ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
+}
+
+// target is the part of the URLs that is no secret.
+func target(raw string) string {
+	var all []string
+	for _, server := range servers(raw) {
+		u, err := url.Parse(server)
+		if err != nil {
+			return "an invalid url"
+		}
+		all = append(all, (&url.URL{Scheme: u.Scheme, Host: u.Host}).String())
+	}
+	return strings.Join(all, ",")
+}

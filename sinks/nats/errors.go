@@ -1,0 +1,154 @@
+package nats
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Codes of the server that the client has no names for.
+const (
+	codeNotAvailable      jetstream.ErrorCode = 10008
+	codeNoLeader          jetstream.ErrorCode = 10009
+	codeNoResources       jetstream.ErrorCode = 10023
+	codeNoMemory          jetstream.ErrorCode = 10028
+	codeNoStorage         jetstream.ErrorCode = 10047
+	codeOtherStream       jetstream.ErrorCode = 10060
+	codeOverlap           jetstream.ErrorCode = 10065
+	codeWrongLastID       jetstream.ErrorCode = 10070
+	codeStoreFailed       jetstream.ErrorCode = 10077
+	codeHeadersTooLarge   jetstream.ErrorCode = 10097
+	codeSealed            jetstream.ErrorCode = 10109
+	codeStreamOffline     jetstream.ErrorCode = 10118
+	codeDuplicateOnItsWay jetstream.ErrorCode = 10158
+)
+
+// cures are what an operator can do about what the server says.
+var cures = map[jetstream.ErrorCode]string{
+	codeNotAvailable:                       "the cluster has no leader for JetStream: start its servers",
+	codeNoLeader:                           "the cluster has no leader for JetStream: start its servers",
+	codeNoResources:                        "give the server or the account more room for JetStream",
+	codeNoMemory:                           "give the server or the account more memory for JetStream",
+	codeNoStorage:                          "give the server or the account more storage for JetStream",
+	jetstream.JSErrCodeJetStreamNotEnabled: "start the server with JetStream (-js)",
+	jetstream.JSErrCodeJetStreamNotEnabledForAccount:   "enable JetStream for the account of this user",
+	jetstream.JSErrCodeStreamNotFound:                  "make the stream (nats stream add), or give declare to have it made",
+	codeOtherStream:                                    "another stream takes this subject: correct stream or subject",
+	codeOverlap:                                        "another stream takes one of the subjects: correct declare.subjects or fence",
+	codeStoreFailed:                                    "the stream is full (discard new) or cannot store: raise max_msgs or max_bytes, let consumers acknowledge, or free the disk",
+	codeSealed:                                         "the stream is sealed and takes nothing any more: name another one",
+	codeStreamOffline:                                  "the stream is offline: start the servers that hold it",
+	codeDuplicateOnItsWay:                              "an earlier attempt is still being decided on: the server lets go of it after the duplicate window at the latest",
+	jetstream.JSErrCodeStreamMessageExceedsMaximum:     "raise max_msg_size of the stream, or skip the record",
+	codeHeadersTooLarge:                                "the headers of a message have at most 64 KiB: make them smaller, or skip the record",
+	jetstream.JSErrCodeStreamWrongLastSequence:         "another worker has claimed the stream for this process, or the claim was removed: the next attempt finds out",
+	jetstream.JSErrCodeStreamWrongLastSequenceConstant: "another worker has claimed the stream for this process, or is about to: the next attempt finds out",
+}
+
+// errChain: the chain was broken, so the record was not taken.
+var errChain = errors.New("it is not the next in the stream")
+
+// refusal is the server's or the protocol's word on one record; the link is whole.
+type refusal struct{ error }
+
+func (r *refusal) Unwrap() error { return r.error }
+
+func isRefusal(err error) bool {
+	var r *refusal
+	return errors.As(err, &r)
+}
+
+func (s *Sink) refusal(d processor.Delivery, err error) error {
+	return &refusal{fmt.Errorf("publish record %q to %s: %w", d.ID, s, err)}
+}
+
+// unsent is a failure before anything was sent: its outcome is known, so it is no
+// time-out to the processor.
+func (s *Sink) unsent(err error) error {
+	step := nextStep(err)
+	if timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && timeout.Timeout() {
+		err = errors.New(err.Error())
+	}
+	return fmt.Errorf("publish to %s: nothing was sent: %w%s", s, err, step)
+}
+
+// failed is a failure with a record on its way.
+func (s *Sink) failed(err error) error {
+	return fmt.Errorf("publish to %s: the server may have the record: %w%s", s, err, nextStep(err))
+}
+
+// answered sorts what the server said of a record.
+func (s *Sink) answered(d processor.Delivery, subject string, err error) error {
+	switch code(err) {
+	case jetstream.JSErrCodeStreamMessageExceedsMaximum, codeHeadersTooLarge:
+		return s.refusal(d, processor.Permanent(coded(err)))
+	case 0:
+		if errors.Is(err, jetstream.ErrNoStreamResponse) {
+			return s.refusal(d, fmt.Errorf("no stream takes subject %q (no responders): add it to the subjects of the stream, or correct subject; "+
+				"or JetStream is not running", subject))
+		}
+		return s.failed(err)
+	default:
+		return s.refusal(d, coded(err))
+	}
+}
+
+// coded is an error of the server with its code and the cure.
+func coded(err error) error {
+	return fmt.Errorf("error %d of the server: %w%s", code(err), err, nextStep(err))
+}
+
+// code is the server's, or 0.
+func code(err error) jetstream.ErrorCode {
+	var js jetstream.JetStreamError
+	if errors.As(err, &js) && js.APIError() != nil {
+		return js.APIError().ErrorCode
+	}
+	return 0
+}
+
+// isConflict: what was expected of the stream does not hold.
+func isConflict(err error) bool {
+	switch code(err) {
+	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant, codeWrongLastID:
+		return true
+	default:
+		return false
+	}
+}
+
+func refused(format string, args ...any) error {
+	return processor.Permanent(fmt.Errorf(format, args...))
+}
+
+// nextStep is the cure, as the end of a message.
+func nextStep(err error) string {
+	var certificate *tls.CertificateVerificationError
+	switch cure := cures[code(err)]; {
+	case cure != "":
+		return "; " + cure
+	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
+		errors.Is(err, nats.ErrAccountAuthExpired):
+		return "; correct user and password, token, credentials or nkey"
+	case errors.Is(err, nats.ErrNoResponders):
+		return "; start the server with JetStream (-js), or what its cluster lacks for a leader"
+	case errors.Is(err, nats.ErrPermissionViolation):
+		return "; let the user publish to subject, fence and $JS.API.>, and subscribe to _INBOX.>"
+	case errors.As(err, &certificate):
+		return "; give the authority of the server's certificate as tls.ca, or the name in it as tls.server_name"
+	case errors.Is(err, nats.ErrSecureConnRequired):
+		return "; write the url with tls://, or give tls"
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return "; the server does not offer TLS: write the url with nats:// and without tls"
+	default:
+		return ""
+	}
+}

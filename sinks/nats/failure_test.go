@@ -1,0 +1,235 @@
+package nats_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+// The server refuses one record of a window: the stream's own limit is less than
+// what the server and the client let through.
+func TestWindow_NothingLandsBehindARefusedRecord(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 2000 })
+	s := b.sink(t, window(10))
+	ds := sinktest.Deliveries(1, 8)
+	ds[2].Payload = []byte(`"` + strings.Repeat("x", 3000) + `"`)
+	n, err := deliver(t, s, ds)
+	require.Equal(t, 2, n)
+	require.ErrorContains(t, err, "error 10054 of the server")
+	require.ErrorContains(t, err, "raise max_msg_size of the stream, or skip the record")
+	require.True(t, processor.IsPermanent(err))
+	require.Equal(t, "1 2", b.log(t))
+	requireDelivered(t, s, ds[3:])
+	require.Equal(t, "1 2 4 5 6 7 8", b.log(t))
+}
+
+// The first record of a window is refused, and again one in its middle.
+func TestWindow_NothingLandsBehindARecordWithoutAStream(t *testing.T) {
+	t.Parallel()
+	for refused := range 6 {
+		b := newBench(t, nil)
+		s := b.sink(t, window(4))
+		ds := sinktest.Deliveries(1, 6)
+		ds[refused].Type = "refused"
+		restore := b.refuse(t)
+		n, err := deliver(t, s, ds)
+		require.Equal(t, refused, n)
+		if refused > 0 { // else the stream is found not to take it before anything is sent
+			require.ErrorContains(t, err, `no stream takes subject "bookings.refused" (no responders)`)
+		}
+		require.False(t, processor.IsPermanent(err))
+		require.False(t, timedOut(err), "the outcome is known")
+		restore()
+		requireDelivered(t, s, ds[refused:])
+		require.Equal(t, "1 2 3 4 5 6", b.log(t))
+	}
+}
+
+func timedOut(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func TestDeliverBatch_WaitsWhileTheStreamIsFull(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 10} {
+		b := newBench(t, func(c *jetstream.StreamConfig) { c.MaxMsgs, c.Discard = 4, jetstream.DiscardNew })
+		s := b.sink(t, window(n))
+		ds := sinktest.Deliveries(1, 6)
+		done, err := deliver(t, s, ds) // three, beside the claim
+		require.Equal(t, 3, done)
+		require.ErrorContains(t, err, "error 10077 of the server")
+		require.ErrorContains(t, err, "raise max_msgs or max_bytes")
+		require.False(t, processor.IsPermanent(err))
+		b.edit(t, func(c *jetstream.StreamConfig) { c.MaxMsgs = 100 })
+		requireDelivered(t, s, ds[3:])
+		require.Equal(t, "1 2 3 4 5 6", b.log(t))
+	}
+}
+
+// An acknowledgement is lost: the record comes again, and the server says so.
+func TestDeliverBatch_ALostAcknowledgementMakesNoDuplicate(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 10} {
+		b := newBench(t, nil)
+		l, over := b.over(t)
+		s := b.sink(t, func(c *nats.Config) { over(c); c.Window = n; c.Timeout = time.Second })
+		requireDelivered(t, s, sinktest.Deliveries(1, 1))
+		l.OnData(func(fromServer bool, data []byte) {
+			if fromServer && strings.Contains(string(data), `"seq"`) {
+				l.Stall()
+			}
+		})
+		done, err := deliver(t, s, sinktest.Deliveries(2, 5))
+		require.Zero(t, done)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "an unknown outcome")
+		require.ErrorContains(t, err, "no acknowledgement within 1s")
+		l.OnData(nil)
+		l.Cut()
+		l.Resume()
+		requireDelivered(t, s, sinktest.Deliveries(2, 5))
+		require.Equal(t, "1 2 3 4 5 6", b.log(t))
+	}
+}
+
+func TestConnect_ChecksTheStream(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stream func(*jetstream.StreamConfig)
+		sink   func(*nats.Config)
+		want   []string
+	}{
+		"no such stream": {
+			sink: func(c *nats.Config) { c.Stream = "NONE" },
+			want: []string{"stream not found", "nats stream add"},
+		},
+		"another subject": {
+			sink: func(c *nats.Config) { c.Subject = "orders.made" },
+			want: []string{`does not take subject "orders.made"`, `nats stream edit BOOKINGS --subjects="bookings.>,ordered-fence.sms,orders.made"`},
+		},
+		"no fence": {
+			stream: func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.*"} },
+			want:   []string{`does not take the fence's subject "ordered-fence.sms"`, `--subjects="bookings.*,ordered-fence.sms"`},
+		},
+		"retention by interest": {
+			stream: func(c *jetstream.StreamConfig) { c.Retention = jetstream.InterestPolicy },
+			want:   []string{"retention interest", "use limits"},
+		},
+		"sealed": {
+			want: []string{"sealed"},
+		},
+		"a fence that is no subject": {
+			sink: func(c *nats.Config) { c.Fence = "fence of {{.Process}}" },
+			want: []string{"it makes no subject of process"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, c.stream)
+			if name == "sealed" {
+				b.edit(t, func(c *jetstream.StreamConfig) { c.Sealed = true })
+			}
+			s := b.sink(t, c.sink)
+			n, err := deliver(t, s, sinktest.Deliveries(1, 2))
+			require.Zero(t, n)
+			require.ErrorContains(t, err, "nothing was sent")
+			for _, want := range c.want {
+				require.ErrorContains(t, err, want)
+			}
+			require.False(t, processor.IsPermanent(err))
+			require.False(t, timedOut(err))
+		})
+	}
+}
+
+// The subject is taken by another stream: the record must not land there.
+func TestDeliverBatch_AnotherStreamIsNoPlaceForARecord(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.made", fence} })
+	other, err := b.admin.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"bookings.paid"}})
+	require.NoError(t, err)
+	ds := sinktest.Deliveries(1, 3)
+	ds[1].Type = "paid"
+	n, err := deliver(t, b.sink(t, window(3)), ds)
+	require.Equal(t, 1, n)
+	require.ErrorContains(t, err, "error 10060 of the server")
+	require.ErrorContains(t, err, "another stream takes this subject")
+	info, err := other.Info(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, info.State.Msgs)
+}
+
+func TestDeliverBatch_AValueThatMakesNoSubjectHalts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	s := b.sink(t, func(c *nats.Config) { c.Subject = "bookings.{{.Key}}" })
+	for _, key := range []string{"", "a b", "a..b", "*", "a.>", "a\r\nPUB x 0", "\x00", "\xff", strings.Repeat("k", 1100)} {
+		d := sinktest.Deliveries(1, 1)
+		d[0].Key = key
+		n, err := deliver(t, s, d)
+		require.Zero(t, n)
+		require.True(t, processor.IsPermanent(err), "%q: %v", key, err)
+	}
+	requireDelivered(t, s, sinktest.Deliveries(1, 1))
+}
+
+func TestDeclare_MakesTheStreamAndNeverChangesIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	declared := func(c *nats.Config) {
+		c.Stream, c.Subject = "ORDERS", "orders.{{.Type}}"
+		c.Declare = &nats.Declare{Subjects: []string{"orders.*"}, DuplicateWindow: time.Minute}
+		c.Fence = "fences.orders"
+	}
+	requireDelivered(t, b.sink(t, declared), sinktest.Deliveries(1, 2))
+	orders, err := b.admin.Stream(t.Context(), "ORDERS")
+	require.NoError(t, err)
+	made := orders.CachedInfo().Config
+	require.Equal(t, []string{"orders.*", "fences.orders"}, made.Subjects)
+	require.Equal(t, time.Minute, made.Duplicates)
+	require.Equal(t, jetstream.FileStorage, made.Storage)
+
+	made.MaxMsgs = 50
+	_, err = b.admin.UpdateStream(t.Context(), made)
+	require.NoError(t, err)
+	requireDelivered(t, b.sink(t, declared), of(4, sinktest.Deliveries(3, 2)))
+	info, err := orders.Info(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 50, info.Config.MaxMsgs)
+	require.EqualValues(t, 5, info.State.Msgs, "four records, and the last claim in place of the first")
+}
+
+func TestConnect_WithoutJetStream(t *testing.T) {
+	t.Parallel()
+	s := startServer(t, func(o *server.Options) { o.JetStream = false })
+	sink, err := nats.New(nats.Config{URL: "nats://" + s.Addr().String(), User: user, Password: password, Stream: stream, Subject: "x"})
+	require.NoError(t, err)
+	_, err = deliver(t, sink, sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, "start the server with JetStream (-js)")
+}
+
+func TestNew_FindsAllFaults(t *testing.T) {
+	t.Parallel()
+	_, err := nats.New(nats.Config{
+		URL: "http://secret-password@x", User: "u", Token: "secret-password", Stream: "A.B", Subject: "{{.Payload}}", Fence: "{{",
+		Window: -1, Timeout: time.Nanosecond, Declare: &nats.Declare{Replicas: 9, DuplicateWindow: time.Nanosecond},
+	})
+	for _, want := range []string{
+		"url is missing or cannot be parsed", "exclude each other", "user and password go together", `stream "A.B" is no name`,
+		"subject: template", "fence: template", "window -1", "timeout 1ns", "declare has no subjects", "declare.replicas 9", "duplicate_window 1ns",
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	require.NotContains(t, err.Error(), "secret-password")
+}

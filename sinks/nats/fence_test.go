@@ -1,0 +1,260 @@
+package nats_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	client "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+// over leads a sink's connection over a link of its own.
+func (b *bench) over(t testing.TB) (*link.Link, func(*nats.Config)) {
+	t.Helper()
+	l, err := link.Listen(b.addr)
+	require.NoError(t, err)
+	t.Cleanup(l.Close)
+	return l, func(c *nats.Config) { c.URL = "nats://" + l.Addr() }
+}
+
+func TestFence_ASupersededWorkerIsRefusedByTheServer(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	old, successor := b.sink(t, nil), b.sink(t, nil)
+	requireDelivered(t, old, of(3, sinktest.Deliveries(1, 2)))
+	requireDelivered(t, successor, of(4, sinktest.Deliveries(3, 1)))
+
+	n, err := deliver(t, old, of(3, sinktest.Deliveries(3, 1)))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "error 10071 of the server")
+	require.False(t, processor.IsPermanent(err), "a superseded worker halts nothing")
+	n, err = deliver(t, old, of(3, sinktest.Deliveries(3, 1)))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "another one has taken over")
+	require.False(t, processor.IsPermanent(err))
+
+	requireDelivered(t, successor, of(4, sinktest.Deliveries(4, 1)))
+	require.Equal(t, "1/3 2/3 3/4 4/4", b.log(t, "ordered-epoch"))
+}
+
+// A worker that was stopped between reading the last claim and writing its own.
+func TestFence_OfTwoClaimsAtOnceTheServerTakesOne(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	l, over := b.over(t)
+	held := make(chan struct{})
+	var once sync.Once
+	l.OnData(func(fromServer bool, data []byte) {
+		if !fromServer && bytes.Contains(data, []byte("HPUB "+fence)) {
+			l.Stall()
+			once.Do(func() { close(held) })
+		}
+	})
+	old := b.sink(t, over)
+	refused := make(chan error, 1)
+	go func() {
+		_, err := deliver(t, old, of(3, sinktest.Deliveries(1, 1)))
+		refused <- err
+	}()
+	<-held
+	requireDelivered(t, b.sink(t, nil), of(4, sinktest.Deliveries(1, 1)))
+	l.OnData(nil)
+	l.Resume()
+	require.ErrorContains(t, <-refused, "claim the stream")
+	_, err := deliver(t, old, of(3, sinktest.Deliveries(1, 1)))
+	require.ErrorContains(t, err, "another one has taken over")
+	require.Equal(t, "1/4", b.log(t, "ordered-epoch"))
+}
+
+// The subjects differ from record to record, and the fence is one.
+func TestFence_HoldsForEverySubjectOfATemplate(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	bySequence := func(c *nats.Config) { c.Subject = "bookings.{{.ID}}" }
+	old, successor := b.sink(t, bySequence), b.sink(t, bySequence)
+	requireDelivered(t, old, of(3, sinktest.Deliveries(1, 1)))
+	requireDelivered(t, successor, of(4, sinktest.Deliveries(2, 1)))
+	_, err := deliver(t, old, of(3, sinktest.Deliveries(7, 1))) // a subject that nobody has written to
+	require.ErrorContains(t, err, "error 10071 of the server")
+	require.Equal(t, "1/3 2/4", b.log(t, "ordered-epoch"))
+}
+
+// What a worker had on its way when it was superseded arrives behind what its
+// successor has sent: all of it, some of it, or none of it.
+func TestFence_AWindowOnItsWayLandsNowhereBehindANewerClaim(t *testing.T) {
+	t.Parallel()
+	for successorHas := range 6 {
+		for foreign := range 3 {
+			t.Run(fmt.Sprintf("the successor has sent %d and a stranger %d", successorHas, foreign), func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, nil)
+				l, over := b.over(t)
+				old := b.sink(t, func(c *nats.Config) { over(c); c.Window = 4 })
+				requireDelivered(t, old, of(3, sinktest.Deliveries(1, 1)))
+				l.Stall()
+				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+				defer cancel()
+				n, err := old.DeliverBatch(ctx, of(3, sinktest.Deliveries(2, 4)))
+				require.Zero(t, n)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+
+				successor := b.sink(t, window(2))
+				requireDelivered(t, successor, of(4, sinktest.Deliveries(2, successorHas)))
+				for range foreign {
+					_, err := b.admin.Publish(t.Context(), "bookings.stranger", nil)
+					require.NoError(t, err)
+				}
+				l.Resume()
+				clients := 1 // the administrator
+				if successorHas > 0 {
+					clients++
+				}
+				require.Eventually(t, func() bool { return b.server.NumClients() == clients }, time.Minute, time.Millisecond)
+				requireDelivered(t, successor, of(4, sinktest.Deliveries(2+successorHas, 5-successorHas)))
+
+				want := "1/3 2/4 3/4 4/4 5/4 6/4"
+				switch {
+				case successorHas == 0 && foreign == 0: // nothing was claimed yet, so the window is in order
+					want = "1/3 2/3 3/3 4/3 5/3 6/4"
+				case successorHas == 0: // the first one expects the claim, and the others nothing between
+					want = "1/3 2/3 3/4 4/4 5/4 6/4"
+				}
+				require.Equal(t, want, b.log(t, "ordered-epoch"))
+			})
+		}
+	}
+}
+
+// The worker died with five records in the stream of which the cursor knows two, and
+// the server has forgotten their ids.
+func TestTakeOver_WhatHasLandedIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 100 * time.Millisecond })
+	requireDelivered(t, b.sink(t, window(5)), of(3, sinktest.Deliveries(1, 5)))
+	b.forget(t)
+	requireDelivered(t, b.sink(t, window(5)), of(4, sinktest.Deliveries(3, 5)))
+	require.Equal(t, "1/3 2/3 3/3 4/3 5/3 6/4 7/4", b.log(t, "ordered-epoch"))
+}
+
+// forget waits until the server knows the ids of the stream no more: messages of
+// another publisher take no part in the fence.
+func (b *bench) forget(t testing.TB) {
+	t.Helper()
+	probe := func() bool {
+		ack, err := b.admin.PublishMsg(t.Context(), &client.Msg{Subject: "bookings.stranger"}, jetstream.WithMsgID("probe"))
+		require.NoError(t, err)
+		return !ack.Duplicate
+	}
+	require.True(t, probe())
+	require.Eventually(t, probe, time.Minute, 50*time.Millisecond)
+}
+
+// After a failover that lost commits, sequences come again for other records.
+func TestTakeOver_AnotherRecordOfTheSameSequenceIsSent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(1, 3)))
+	other := of(4, sinktest.Deliveries(11, 1))
+	other[0].Sequence = 3
+	requireDelivered(t, b.sink(t, nil), other)
+	require.Equal(t, "1 2 3 3", b.log(t))
+}
+
+// An operator's seek gives records sequences that they did not have.
+func TestTakeOver_AReplayIsSentOnceTheServerHasForgottenIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 5 * time.Second })
+	s := b.sink(t, window(3))
+	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 3)))
+	replay := of(4, sinktest.Deliveries(1, 3))
+	for i := range replay {
+		replay[i].Sequence += 1000
+	}
+	requireDelivered(t, s, replay)
+	require.Equal(t, "1 2 3", b.log(t), "duplicates count as delivered")
+	b.forget(t)
+	for i := range replay {
+		replay[i].Epoch, replay[i].Sequence = 5, replay[i].Sequence+1000
+	}
+	requireDelivered(t, s, replay)
+	require.Equal(t, "1 2 3 2001 2002 2003", b.log(t))
+}
+
+func TestFence_AnOlderEpochThanTheStreamsIsExplained(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	requireDelivered(t, b.sink(t, nil), of(9, sinktest.Deliveries(1, 1)))
+	restored := b.sink(t, nil)
+	n, err := deliver(t, restored, of(3, sinktest.Deliveries(1, 2)))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, `is of epoch 9 of process "sms", and this worker has epoch 3`)
+	require.ErrorContains(t, err, "restored from a backup, purge the fence's subject")
+}
+
+func TestFence_AClaimThatIsRemovedIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	s := b.sink(t, nil)
+	requireDelivered(t, s, sinktest.Deliveries(1, 2))
+	require.NoError(t, b.stream.Purge(t.Context(), jetstream.WithPurgeSubject(fence)))
+	n, err := deliver(t, s, sinktest.Deliveries(3, 2))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "the next attempt finds out")
+	requireDelivered(t, s, sinktest.Deliveries(3, 2))
+	require.Equal(t, "1 2 3 4", b.log(t))
+}
+
+func TestFence_BelongsToOneProcess(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.>", "fences.>"} })
+	shared := func(c *nats.Config) { c.Fence = "fences.all" }
+	requireDelivered(t, b.sink(t, shared), sinktest.Deliveries(1, 1))
+	other := sinktest.Deliveries(1, 1)
+	other[0].Process = "mail"
+	_, err := deliver(t, b.sink(t, shared), other)
+	require.ErrorContains(t, err, `is that of process sms: give each process one of its own`)
+
+	_, err = b.admin.Publish(t.Context(), "fences.none", nil)
+	require.NoError(t, err)
+	_, err = deliver(t, b.sink(t, func(c *nats.Config) { c.Fence = "fences.none" }), other)
+	require.ErrorContains(t, err, "is no claim")
+}
+
+// Other processes and publishers write to the same stream, and even to the same
+// subject.
+func TestWindow_OrderHoldsAmongOtherPublishers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			_, _ = b.admin.Publish(ctx, "bookings.made", nil)
+		}
+	}()
+	s := b.sink(t, window(20))
+	for first := 1; first < 500; first += 100 {
+		requireDelivered(t, s, sinktest.Deliveries(first, 100))
+	}
+	cancel()
+	<-ended
+	next := 1
+	for _, m := range b.read(t) {
+		if sequence, ok := m.Headers["ordered-sequence"]; ok {
+			require.Equal(t, fmt.Sprint(next), sequence)
+			next++
+		}
+	}
+	require.Equal(t, 501, next)
+}

@@ -1,0 +1,74 @@
+package nats_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+// The server is a process of its own, killed three times with messages on their way.
+func TestDeliverBatch_AServerThatIsKilledLosesNothing(t *testing.T) {
+	t.Parallel()
+	server := brokertest.NewNATS(t, broker.NATSConfig{})
+	s, err := nats.New(nats.Config{
+		URL: server.URL(server.Addr()), Stream: stream, Subject: "bookings.{{.Type}}",
+		Declare: &nats.Declare{Subjects: []string{"bookings.>"}}, Window: 50,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+
+	const records, kills = 6000, 3
+	killed, done := make(chan int, records), make(chan error, 1)
+	go func() {
+		for range kills {
+			<-killed
+			if err := server.Kill(t.Context()); err != nil {
+				done <- err
+				return
+			}
+			if err := server.Start(t.Context()); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	failures := 0
+	for acknowledged := 0; acknowledged < records; {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		n, err := s.DeliverBatch(ctx, sinktest.Deliveries(acknowledged+1, min(100, records-acknowledged)))
+		cancel()
+		for next := acknowledged; next < acknowledged+n; next++ {
+			if next%1500 == 1000 {
+				killed <- next
+			}
+		}
+		acknowledged += n
+		if err != nil {
+			require.False(t, processor.IsPermanent(err), err)
+			failures++
+			time.Sleep(10 * time.Millisecond) // as the processor's back-off
+		}
+	}
+	require.NoError(t, <-done)
+	require.GreaterOrEqual(t, failures, kills, "no kill met a delivery")
+	b := &bench{addr: server.Addr()}
+	sequences := map[string]bool{}
+	next := 1
+	for _, m := range b.read(t) {
+		require.Equal(t, fmt.Sprint(next), m.Headers["ordered-sequence"])
+		require.False(t, sequences[m.Headers["Nats-Msg-Id"]])
+		sequences[m.Headers["Nats-Msg-Id"]] = true
+		next++
+	}
+	require.Equal(t, records+1, next)
+}

@@ -1,0 +1,162 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// heartbeat is how soon a silent server is noticed, within a factor of three.
+const heartbeat = 5 * time.Second
+
+// link is a connection, and what is known of the stream over it. One on which
+// anything went wrong is closed and never used again.
+type link struct {
+	connection *nats.Conn
+	js         jetstream.JetStream
+	stream     jetstream.Stream
+	closed     chan struct{} // at the connection's end
+
+	mu     sync.Mutex
+	socket net.Conn
+	broken error // why it was cut, if the server said so
+
+	claim claim
+	// last is the sequence of the last message of ours in the stream.
+	last uint64
+	// landed are the ids of what the tail has of the records to be delivered.
+	landed map[string]bool
+}
+
+// open connects to one of the servers.
+func (s *Sink) open(ctx context.Context) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	l := &link{closed: make(chan struct{})}
+	options, err := l.options(ctx, s.config)
+	if err != nil {
+		return nil, err
+	}
+	defer context.AfterFunc(ctx, l.cut)() // the handshake knows no context
+	if l.connection, err = nats.Connect(s.config.URL, options...); err != nil {
+		return nil, ended(ctx, err)
+	}
+	l.js, err = jetstream.New(l.connection)
+	return l, ended(ctx, err)
+}
+
+// options leave nothing to the client's own decision: it never connects or sends
+// anew by itself, which would lose the order.
+func (l *link) options(ctx context.Context, c Config) ([]nats.Option, error) {
+	options := []nats.Option{
+		nats.Name("ordered-dispatcher"),
+		nats.NoReconnect(),
+		nats.Timeout(c.Timeout),
+		nats.PingInterval(heartbeat),
+		nats.SetCustomDialer(dialer(func(network, address string) (net.Conn, error) {
+			socket, err := new(net.Dialer).DialContext(ctx, network, address)
+			if err == nil {
+				l.use(socket)
+			}
+			return socket, err
+		})),
+		nats.ClosedHandler(func(*nats.Conn) { close(l.closed) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { l.fail(err) }),
+	}
+	if c.TLS != nil {
+		options = append(options, nats.Secure(c.TLS.Clone()))
+	}
+	switch {
+	case c.User != "":
+		options = append(options, nats.UserInfo(c.User, c.Password))
+	case c.Token != "":
+		options = append(options, nats.Token(c.Token))
+	case c.Credentials != "":
+		options = append(options, nats.UserCredentials(c.Credentials))
+	case c.NKey != "":
+		key, err := nats.NkeyOptionFromSeed(c.NKey)
+		if err != nil {
+			return nil, fmt.Errorf("read nkey: %w", err)
+		}
+		options = append(options, key)
+	}
+	return options, nil
+}
+
+// dialer is a function that is a nats.CustomDialer.
+type dialer func(network, address string) (net.Conn, error)
+
+func (d dialer) Dial(network, address string) (net.Conn, error) { return d(network, address) }
+
+func (l *link) use(socket net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.socket = socket
+}
+
+// fail ends the link for what the server says of it as a whole: a publishing that
+// the user has no right to is answered in no other way.
+func (l *link) fail(err error) {
+	l.mu.Lock()
+	if l.broken == nil {
+		l.broken = err
+	}
+	l.mu.Unlock()
+	l.cut()
+}
+
+// cut ends the connection without asking the server.
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.socket != nil {
+		_ = l.socket.Close()
+	}
+}
+
+// dead reports whether the link can no longer be used.
+func (l *link) dead() bool { return l.connection.IsClosed() || l.cause() != nil }
+
+// cause is why the server broke the link, or nil.
+func (l *link) cause() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.broken
+}
+
+// lost is why the connection has ended.
+func (l *link) lost() error {
+	if err := l.cause(); err != nil {
+		return err
+	}
+	return errors.Join(nats.ErrConnectionClosed, l.connection.LastError())
+}
+
+// within bounds requests over the link: by time, and by the end of its connection,
+// which the client would not notice.
+func (l *link) within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	bounded, end := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-l.closed:
+			end(l.lost())
+		case <-ctx.Done():
+		}
+	}()
+	return bounded, func() { end(nil); cancel() }
+}
+
+// ended is the end of ctx, if that is what ended a call.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

@@ -1,0 +1,131 @@
+package nats
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// The headers that are read back.
+const (
+	headerProcess  = "ordered-process"
+	headerSequence = "ordered-sequence"
+	headerEpoch    = "ordered-epoch"
+)
+
+// maxID bounds Nats-Msg-Id: the server keeps it in memory for the duplicate window.
+const maxID = 255
+
+// message is that of a record, without what it expects. What the protocol cannot
+// carry is a Permanent error.
+func message(d processor.Delivery, subject string) (*nats.Msg, error) {
+	header := make(nats.Header, 12+len(d.Headers))
+	for name, value := range d.Headers {
+		switch {
+		case !validName(name):
+			return nil, refused("the name of a header is empty, or has a colon or what is no printable ASCII")
+		case isReserved(name):
+			continue // it would pass for ours, or be an order to the server
+		}
+		header[name] = []string{escape(value)}
+	}
+	key := escape(d.DedupKey())
+	set(header, jetstream.MsgIDHeader, idOf(key))
+	set(header, "Content-Type", "application/json")
+	identify(header, d)
+	set(header, "ordered-attempt", strconv.Itoa(d.Attempt))
+	set(header, "ordered-position", escape(string(d.Position)))
+	if header.Get(jetstream.MsgIDHeader) != key {
+		set(header, "ordered-dedup-key", key)
+	}
+	if d.Key != "" {
+		set(header, "ordered-key", escape(d.Key))
+	}
+	if d.Type != "" {
+		set(header, "ordered-type", escape(d.Type))
+	}
+	return &nats.Msg{Subject: subject, Header: header, Data: d.Payload}, nil
+}
+
+// identify says whose message it is, and where it stands.
+func identify(header nats.Header, d processor.Delivery) {
+	set(header, headerProcess, escape(d.Process))
+	set(header, headerSequence, strconv.FormatInt(d.Sequence, 10))
+	set(header, headerEpoch, strconv.FormatInt(int64(d.Epoch), 10))
+}
+
+func set(header nats.Header, name, value string) { header[name] = []string{value} }
+
+func setNumber(header nats.Header, name string, value uint64) {
+	set(header, name, strconv.FormatUint(value, 10))
+}
+
+// number is a header that holds one; ok is false if it does not.
+func number(header nats.Header, name string) (value int64, ok bool) {
+	value, err := strconv.ParseInt(header.Get(name), 10, 64)
+	return value, err == nil
+}
+
+// isReserved: our own headers, and those by which a message tells the server to roll
+// up, expire or schedule.
+func isReserved(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, "ordered-") || strings.HasPrefix(name, "nats-")
+}
+
+func validName(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7F || r == ':' })
+}
+
+// messageID is the record's Nats-Msg-Id.
+func messageID(d processor.Delivery) string { return idOf(escape(d.DedupKey())) }
+
+// idOf is a dedup key, as far as the server should keep it.
+func idOf(key string) string {
+	if len(key) <= maxID {
+		return key
+	}
+	digest := sha256.Sum256([]byte(key))
+	return "sha256:" + hex.EncodeToString(digest[:])
+}
+
+// isPlain tells most values from those that have to be looked at closely.
+func isPlain(value string) bool {
+	for i := range len(value) {
+		if c := value[i]; c <= ' ' || c >= 0x7F || c == '%' {
+			return false
+		}
+	}
+	return true
+}
+
+// escape makes any text a header's value, which would otherwise be changed on its
+// way. A URL's decoder undoes it.
+func escape(value string) string {
+	if isPlain(value) {
+		return value
+	}
+	plain := func(i, size int, r rune) bool {
+		end := i == 0 || i+size == len(value)
+		return r > ' ' && r != 0x7F && r != '%' && (r != utf8.RuneError || size > 1) || r == ' ' && !end
+	}
+	var escaped strings.Builder
+	done := 0
+	for i := 0; i < len(value); {
+		r, size := utf8.DecodeRuneInString(value[i:])
+		if !plain(i, size, r) {
+			fmt.Fprintf(&escaped, "%s%%%02X", value[done:i], value[i])
+			done = i + size
+		}
+		i += size
+	}
+	return escaped.String() + value[done:]
+}

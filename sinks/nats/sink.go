@@ -1,0 +1,292 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Sink publishes records to one stream. It implements processor.BatchSink and is
+// safe for concurrent use; calls take turns on its one connection.
+type Sink struct {
+	config         Config
+	subject, fence *route.Template
+
+	mu   sync.Mutex
+	link *link // nil: to be opened
+	// alone is how many records go out one at a time: the last chain broke.
+	alone int
+}
+
+var _ processor.BatchSink = (*Sink)(nil)
+
+// New makes a sink. It connects with the first delivery, not before.
+func New(c Config) (*Sink, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("configure nats sink: %w", err)
+	}
+	subject, _ := route.New(c.Subject) // validated
+	fence, _ := route.New(c.Fence)
+	return &Sink{config: c, subject: subject, fence: fence}, nil
+}
+
+// String names the servers and the stream.
+func (s *Sink) String() string { return s.config.String() }
+
+// GoString is String, so that no verb prints the password.
+func (s *Sink) GoString() string { return s.String() }
+
+// Close closes the connection. A later delivery opens another.
+func (s *Sink) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link != nil {
+		s.link.connection.Close()
+	}
+	s.link = nil
+	return nil
+}
+
+// DeliverBatch publishes records in order and returns how many of them, from the
+// first on, the stream has. An error that wraps a time-out leaves the outcome of
+// its record unknown.
+func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := 0; n < len(ds); {
+		run := sameEpoch(ds[n:])
+		done, err := s.deliver(ctx, run)
+		n += done
+		if err != nil {
+			return n, err
+		}
+	}
+	return len(ds), nil
+}
+
+// sameEpoch are the records that one claim covers: in practice all.
+func sameEpoch(ds []processor.Delivery) []processor.Delivery {
+	n := 1
+	for n < len(ds) && ds[n].Process == ds[0].Process && ds[n].Epoch == ds[0].Epoch {
+		n++
+	}
+	return ds[:n]
+}
+
+// deliver publishes records of one epoch.
+func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error) {
+	if s.link == nil || s.link.dead() {
+		l, err := s.open(ctx)
+		if err != nil {
+			return 0, s.unsent(err)
+		}
+		s.link = l
+	}
+	defer context.AfterFunc(ctx, s.link.cut)() // a write that the server does not read knows no context
+	if err := s.claim(ctx, ds[0]); err != nil {
+		s.drop()
+		return 0, s.unsent(err)
+	}
+	n := 0
+	for n < len(ds) && s.link.has(ds[n]) {
+		n++
+	}
+	done, err := s.publishAll(ctx, ds[n:])
+	if err != nil && !isRefusal(err) {
+		s.drop()
+	}
+	return n + done, err
+}
+
+// claim has the link's claim cover a record.
+func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
+	if s.link.claim.covers(d) {
+		return nil
+	}
+	fence, err := s.fenceOf(d)
+	if err != nil {
+		return err
+	}
+	subject, err := s.subject.Of(d)
+	if err != nil {
+		subject = "" // the record's own fault, found where it is published
+	}
+	return s.link.take(ctx, s.config, fence, subject, d)
+}
+
+func (s *Sink) fenceOf(d processor.Delivery) (string, error) {
+	fence, err := s.fence.Of(d)
+	if err != nil || !validSubject(fence) {
+		return "", fmt.Errorf("fence: it makes no subject of process %q: set one without spaces, wildcards and empty tokens", d.Process)
+	}
+	return fence, nil
+}
+
+func (s *Sink) drop() {
+	s.link.cut()
+	s.link = nil
+}
+
+// sent is a message on its way.
+type sent struct {
+	jetstream.PubAckFuture
+	id      string
+	subject string
+	// sequence is the one in the stream, if nobody else publishes there.
+	sequence uint64
+	chained  bool
+}
+
+// publishAll keeps the window full and takes the acknowledgements in order.
+func (s *Sink) publishAll(ctx context.Context, ds []processor.Delivery) (acknowledged int, err error) {
+	var window []sent
+	var failure error // of the record that could not be published
+	for next := 0; acknowledged < len(ds); {
+		for failure == nil && next < len(ds) && len(window) < s.window() {
+			var p sent
+			if p, failure = s.publish(ds[next], window); failure != nil {
+				break
+			}
+			window = append(window, p)
+			next++
+		}
+		if len(window) == 0 {
+			return acknowledged, failure
+		}
+		switch err := s.acknowledged(ctx, window[0], ds[acknowledged]); {
+		case errors.Is(err, errChain):
+			s.alone = max(s.alone, len(window))
+			if err := s.settle(ctx, window[1:]); err != nil {
+				return acknowledged, err
+			}
+			window, next, failure = nil, acknowledged, nil
+			continue
+		case err != nil:
+			return acknowledged, s.refuseRest(ctx, window[1:], err)
+		}
+		window = window[1:]
+		acknowledged++
+		s.alone = max(0, s.alone-1)
+	}
+	return acknowledged, nil
+}
+
+// window is how many records may be on their way.
+func (s *Sink) window() int {
+	if s.alone > 0 {
+		return 1
+	}
+	return s.config.Window
+}
+
+// publish sends one record: the only one on its way under the claim, any other in
+// the chain. A replicated stream takes no second message that expects the same
+// claim before the first is decided on.
+func (s *Sink) publish(d processor.Delivery, window []sent) (sent, error) {
+	subject, err := s.subject.Of(d)
+	if err != nil {
+		return sent{}, s.refusal(d, refused("its subject: %w", err))
+	}
+	if !validSubject(subject) {
+		return sent{}, s.refusal(d, refused("its subject has %d bytes, and is empty, too long, or has spaces, wildcards or empty tokens", len(subject)))
+	}
+	m, err := message(d, subject)
+	if err != nil {
+		return sent{}, s.refusal(d, err)
+	}
+	l := s.link
+	p := sent{id: m.Header.Get(jetstream.MsgIDHeader), subject: subject, sequence: l.last + 1}
+	if len(window) == 0 {
+		set(m.Header, jetstream.ExpectedStreamHeader, s.config.Stream)
+		setNumber(m.Header, jetstream.ExpectedLastSubjSeqHeader, l.claim.sequence)
+		set(m.Header, jetstream.ExpectedLastSubjSeqSubjHeader, l.claim.fence)
+	} else {
+		before := window[len(window)-1]
+		setNumber(m.Header, jetstream.ExpectedLastSeqHeader, before.sequence)
+		set(m.Header, jetstream.ExpectedLastMsgIDHeader, before.id)
+		p.sequence, p.chained = before.sequence+1, true
+	}
+	p.PubAckFuture, err = l.js.PublishMsgAsync(m, jetstream.WithRetryAttempts(0))
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return sent{}, s.refusal(d, refused("it has more than the %d bytes that the server takes, headers included: "+
+			"raise max_payload, or skip the record", l.connection.MaxPayload()))
+	case err != nil:
+		return sent{}, s.failed(errors.Join(err, l.cause()))
+	}
+	return p, nil
+}
+
+// acknowledged waits for the server's word on the first message of the window.
+func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) error {
+	ack, err := s.answer(ctx, p)
+	switch {
+	case err == nil && !ack.Duplicate:
+		s.link.last = ack.Sequence
+		return nil
+	case err == nil:
+		return nil
+	case p.chained && isConflict(err):
+		return errChain
+	case isConflict(err):
+		s.link.claim = claim{}
+	}
+	return s.answered(d, p.subject, err)
+}
+
+// answer is what the server says of a message; a time-out or the end of the link if
+// it says nothing. Of a window most have been answered when the first one has.
+func (s *Sink) answer(ctx context.Context, p sent) (*jetstream.PubAck, error) {
+	select {
+	case ack := <-p.Ok():
+		return ack, nil
+	default:
+	}
+	wait, cancel := context.WithTimeoutCause(ctx, s.config.Timeout,
+		fmt.Errorf("no acknowledgement within %v: %w", s.config.Timeout, context.DeadlineExceeded))
+	defer cancel()
+	select {
+	case ack := <-p.Ok():
+		return ack, nil
+	case err := <-p.Err():
+		return nil, err
+	case <-s.link.closed:
+		return nil, ended(ctx, s.link.lost())
+	case <-wait.Done():
+		return nil, context.Cause(wait)
+	}
+}
+
+// settle waits until the server has refused what was chained to a message that it
+// refused: only then may that be sent again.
+func (s *Sink) settle(ctx context.Context, rest []sent) error {
+	for _, p := range rest {
+		ack, err := s.answer(ctx, p)
+		switch {
+		case err == nil && !ack.Duplicate:
+			return s.failed(fmt.Errorf("message %d was taken behind one that was refused", ack.Sequence))
+		case err != nil && code(err) == 0 && !errors.Is(err, jetstream.ErrNoStreamResponse):
+			return s.failed(err)
+		}
+	}
+	return nil
+}
+
+// refuseRest returns why a record failed once nothing behind it is on its way.
+func (s *Sink) refuseRest(ctx context.Context, rest []sent, failure error) error {
+	if !isRefusal(failure) {
+		return failure
+	}
+	if err := s.settle(ctx, rest); err != nil {
+		s.drop()
+	}
+	return failure
+}

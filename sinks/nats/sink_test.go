@@ -1,0 +1,52 @@
+package nats_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 20} {
+		t.Run(fmt.Sprintf("window %d", n), func(t *testing.T) {
+			t.Parallel()
+			sinktest.Run(t, func(t *testing.T) sinktest.Subject {
+				b := newBench(t, nil)
+				return sinktest.Subject{
+					Sink:     b.sink(t, window(n)),
+					Received: b.received,
+					Refuse:   func(t testing.TB, _ string) func() { return b.refuse(t) },
+					Away:     b.away,
+					Silence:  func(testing.TB) { b.link.Stall() },
+					TooLarge: 1 << 20, // max_payload
+					Order:    true,
+				}
+			})
+		})
+	}
+}
+
+func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	d := sinktest.Deliveries(9007199254740993, 1)[0]
+	d.Type, d.Key = "Made", " 50% é\r\n\xff"
+	d.Headers = map[string]string{"traceparent": "00-1", "Ordered-Epoch": "99", "Nats-Rollup": "all", "nats-ttl": "1s"}
+	requireDelivered(t, b.sink(t, nil), []processor.Delivery{d})
+	all := b.read(t)
+	require.Len(t, all, 1)
+	require.Equal(t, "bookings.made", all[0].Subject)
+	require.Equal(t, string(d.Payload), all[0].Body)
+	require.Equal(t, map[string]string{
+		"Nats-Msg-Id": d.DedupKey(), "Content-Type": "application/json",
+		"ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
+		"ordered-position": string(d.Position), "ordered-key": "%2050%25 é%0D%0A%FF", "ordered-type": "Made",
+		"traceparent":          "00-1",
+		"Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": "1", "Nats-Expected-Last-Subject-Sequence-Subject": fence,
+	}, all[0].Headers)
+}

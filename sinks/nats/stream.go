@@ -1,0 +1,76 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The first server that compares the last sequence of another subject.
+const needMajor, needMinor = 2, 11
+
+// find looks at the stream, or makes it, and refuses one that cannot hold the
+// fence or that does not take the subject.
+func (l *link) find(ctx context.Context, c Config, fence, subject string) (err error) {
+	if version := l.connection.ConnectedServerVersion(); !recent(version) {
+		return fmt.Errorf("the server is of version %s: the fence needs %d.%d or later", version, needMajor, needMinor)
+	}
+	l.stream, err = l.js.Stream(ctx, c.Stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) && c.Declare != nil {
+		l.stream, err = l.js.CreateStream(ctx, c.Declare.stream(c.Stream, fence))
+	}
+	if err != nil {
+		return fmt.Errorf("look at the stream: %w", err)
+	}
+	return unfit(l.stream.CachedInfo().Config, fence, subject)
+}
+
+func (d Declare) stream(name, fence string) jetstream.StreamConfig {
+	c := jetstream.StreamConfig{
+		Name:        name,
+		Description: "declared by ordered-dispatcher",
+		Subjects:    d.Subjects,
+		Storage:     jetstream.FileStorage,
+		Retention:   jetstream.LimitsPolicy,
+		Discard:     jetstream.DiscardNew,
+		Replicas:    d.Replicas,
+		Duplicates:  d.DuplicateWindow,
+		AllowRollup: true, // a claim replaces the one before it
+	}
+	if !takes(d.Subjects, fence) {
+		c.Subjects = append(c.Subjects[:len(c.Subjects):len(c.Subjects)], fence)
+	}
+	return c
+}
+
+// unfit says why records cannot go into a stream, and the cure.
+func unfit(c jetstream.StreamConfig, fence, subject string) error {
+	edit := func(missing string) string {
+		return fmt.Sprintf("nats stream edit %s --subjects=%q", c.Name, strings.Join(append(c.Subjects[:len(c.Subjects):len(c.Subjects)], missing), ","))
+	}
+	switch {
+	case c.Sealed:
+		return fmt.Errorf("the stream is sealed and takes nothing any more: name another one")
+	case c.Retention == jetstream.InterestPolicy:
+		return fmt.Errorf("the stream has retention interest, under which a claim is deleted at once and fences nothing: use limits")
+	case !takes(c.Subjects, fence):
+		return fmt.Errorf("the stream does not take the fence's subject %q: %s, or set fence to one that it takes and nobody else writes to", fence, edit(fence))
+	case validSubject(subject) && !takes(c.Subjects, subject):
+		return fmt.Errorf("the stream does not take subject %q: %s, or correct subject", subject, edit(subject))
+	default:
+		return nil
+	}
+}
+
+// recent reports whether a server knows what the fence needs.
+func recent(version string) bool {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	x, err := strconv.Atoi(major)
+	y, err2 := strconv.Atoi(minor)
+	return err != nil || err2 != nil || x > needMajor || x == needMajor && y >= needMinor
+}

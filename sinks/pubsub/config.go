@@ -1,0 +1,109 @@
+package pubsub
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+)
+
+// Config describes a topic. Zero values mean defaults.
+type Config struct {
+	// Project of the topic. Required unless Topic is a whole name.
+	Project string
+	// Topic is its id, or its whole name: projects/PROJECT/topics/TOPIC. Required.
+	Topic string
+	// OrderingKey is a template (see package route). What it makes has at most
+	// 1,024 bytes; where it makes "", the process's name is the key. Default
+	// {{.Key}}, the record's key.
+	OrderingKey string
+	// Window is how many records may wait for an answer at a time. Above 1,
+	// records may land behind a refused one that has another ordering key: see
+	// the package comment. Default 1, at most MaxWindow.
+	Window int
+	// Timeout bounds making a connection and each request. Default 30 s, at least
+	// 1 ms, at most 1 h.
+	Timeout time.Duration
+	// Credentials is the path of a file with credentials of Google Cloud, read
+	// with every connection. Default: Application Default Credentials.
+	Credentials string
+	// Endpoint is the host:port to publish at, with TLS. The order of an ordering
+	// key is that of one region: where workers may run in several, name one, as
+	// europe-west1-pubsub.googleapis.com:443. Default: the nearest.
+	Endpoint string
+	// TLS of the connection. Default: the system's roots.
+	TLS *tls.Config
+	// Emulator is the host:port of an emulator, reached without TLS and
+	// credentials. Default: none, or PUBSUB_EMULATOR_HOST, which the client of
+	// Google Cloud obeys.
+	Emulator string
+}
+
+const (
+	defaultTimeout = 30 * time.Second
+	minTimeout     = time.Millisecond
+	maxTimeout     = time.Hour
+	defaultKey     = "{{.Key}}"
+)
+
+// MaxWindow is the largest Config.Window: Pub/Sub takes so many messages in a request.
+const MaxWindow = 1000
+
+var topicName = regexp.MustCompile(`^projects/([^/\s]+)/topics/([^/\s]+)$`)
+
+// String names the topic.
+func (c Config) String() string { return c.name() }
+
+// GoString is String, for the verb %#v.
+func (c Config) GoString() string { return c.String() }
+
+// name is the topic's whole name.
+func (c Config) name() string {
+	if strings.Contains(c.Topic, "/") {
+		return c.Topic
+	}
+	return fmt.Sprintf("projects/%s/topics/%s", c.Project, c.Topic)
+}
+
+func (c Config) withDefaults() Config {
+	c.OrderingKey = cmp.Or(c.OrderingKey, defaultKey)
+	c.Window = cmp.Or(c.Window, 1)
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	return c
+}
+
+// validate returns every fault at once.
+func (c Config) validate() error {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	whole := strings.Contains(c.Topic, "/")
+	fault(c.Topic == "", "topic is missing: write its id, or projects/PROJECT/topics/TOPIC")
+	fault(whole && !topicName.MatchString(c.Topic), "topic %q is neither an id nor projects/PROJECT/topics/TOPIC", c.Topic)
+	fault(!whole && c.Project == "", "project is missing: write the id of the project of Google Cloud that has the topic")
+	fault(!whole && c.Project != "" && c.Topic != "" && !topicName.MatchString(c.name()), "topic %q of project %q is no name of a topic", c.Topic, c.Project)
+	fault(whole && c.Project != "" && !strings.HasPrefix(c.Topic, "projects/"+c.Project+"/"), "project %q is not that of topic %q: leave project out", c.Project, c.Topic)
+	_, err := route.New(c.OrderingKey)
+	fault(err != nil, "ordering_key: %w", err)
+	fault(c.Window < 1 || c.Window > MaxWindow, "window %d is not within 1 and %d", c.Window, MaxWindow)
+	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
+	fault(!isAddress(c.Endpoint), "endpoint %q is no host:port", c.Endpoint)
+	fault(!isAddress(c.Emulator), "emulator %q is no host:port", c.Emulator)
+	fault(c.Emulator != "" && (c.Endpoint != "" || c.Credentials != "" || c.TLS != nil),
+		"emulator is given with endpoint, credentials or tls, which it does not know: leave those out")
+	return errors.Join(faults...)
+}
+
+func isAddress(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	return text == "" || err == nil && host != "" && port != ""
+}

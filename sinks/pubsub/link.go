@@ -1,0 +1,137 @@
+package pubsub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	vkit "cloud.google.com/go/pubsub/v2/apiv1"
+	pb "cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+	"google.golang.org/api/iterator"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+)
+
+// open connects and looks whether the topic can take records.
+func (s *Sink) open(ctx context.Context) (*vkit.TopicAdminClient, error) {
+	ctx, cancel := s.bounded(ctx, "no connection")
+	defer cancel()
+	options, err := s.config.options()
+	if err != nil {
+		return nil, err
+	}
+	client, err := vkit.NewTopicAdminClient(ctx, options...)
+	if err != nil {
+		return nil, err
+	}
+	// Without options a call is made once, and ends with its context.
+	client.CallOptions = &vkit.TopicAdminCallOptions{}
+	if err := s.checkTopic(ctx, client); err != nil {
+		_ = client.Close()
+		return nil, ended(ctx, err)
+	}
+	return client, nil
+}
+
+func (c Config) options() ([]option.ClientOption, error) {
+	all := []option.ClientOption{
+		option.WithTelemetryDisabled(), // the processor has the spans
+		option.WithUserAgent("ordered-dispatcher"),
+		option.WithGRPCConnectionPool(1),
+		option.WithGRPCDialOption(grpc.WithStatsHandler(noticeSent{})),
+	}
+	if c.Emulator != "" {
+		return append(all, option.WithEndpoint(c.Emulator), option.WithoutAuthentication(),
+			option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials()))), nil
+	}
+	if c.Endpoint != "" {
+		all = append(all, option.WithEndpoint(c.Endpoint))
+	}
+	if c.TLS != nil {
+		all = append(all, option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(c.TLS.Clone()))))
+	}
+	if c.Credentials != "" {
+		file, err := readCredentials(c.Credentials)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, file)
+	}
+	return all, nil
+}
+
+// readCredentials quotes nothing of the file.
+func readCredentials(path string) (option.ClientOption, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read credentials: %w", err)
+	}
+	var file struct{ Type string }
+	if json.Unmarshal(text, &file) != nil || file.Type == "" {
+		return nil, fmt.Errorf("credentials in %s are no JSON of Google Cloud with a type, such as the key of a service account", path)
+	}
+	return option.WithAuthCredentialsJSON(option.CredentialsType(file.Type), text), nil
+}
+
+// errNoSubscription: Pub/Sub acknowledges messages to such a topic, and drops them.
+var errNoSubscription = errors.New("the topic has no subscription and retains no messages: what is published would be lost; " +
+	"create a subscription first (gcloud pubsub subscriptions create … --enable-message-ordering)")
+
+// checkTopic finds a topic that does not exist, or that loses what it acknowledges.
+// An account that may only publish is not told.
+func (s *Sink) checkTopic(ctx context.Context, client *vkit.TopicAdminClient) error {
+	_, err := client.ListTopicSubscriptions(ctx, &pb.ListTopicSubscriptionsRequest{Topic: s.topic, PageSize: 1}).Next()
+	if errors.Is(err, iterator.Done) {
+		var topic *pb.Topic
+		topic, err = client.GetTopic(ctx, &pb.GetTopicRequest{Topic: s.topic})
+		if err == nil && topic.GetMessageRetentionDuration().AsDuration() <= 0 {
+			return errNoSubscription
+		}
+	}
+	if status.Code(err) == codes.PermissionDenied {
+		return nil
+	}
+	return err
+}
+
+// noticeSent tells a call whether its request has left: from then on its outcome is
+// the server's.
+type noticeSent struct{}
+
+type sentKey struct{}
+
+func (noticeSent) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (noticeSent) HandleRPC(ctx context.Context, event stats.RPCStats) {
+	if _, out := event.(*stats.OutPayload); !out {
+		return
+	}
+	if sent, ok := ctx.Value(sentKey{}).(*atomic.Bool); ok {
+		sent.Store(true)
+	}
+}
+
+func (noticeSent) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (noticeSent) HandleConn(context.Context, stats.ConnStats) {}
+
+// bounded is ctx with the sink's time for one exchange.
+func (s *Sink) bounded(ctx context.Context, what string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("%s within %v: %w", what, s.config.Timeout, context.DeadlineExceeded))
+}
+
+// ended is the end of ctx, if that is what ended a call.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

@@ -1,0 +1,117 @@
+package pubsub
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	pb "cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// What Pub/Sub takes: https://cloud.google.com/pubsub/quotas#resource_limits.
+const (
+	maxRequestBytes   = 10_000_000
+	maxAttributes     = 100
+	maxAttributeName  = 256
+	maxAttributeValue = 1024
+	maxOrderingKey    = 1024
+
+	// frame is more than what the encoding adds to a message or a topic in a request.
+	frame = 16
+)
+
+// reserved begins the names of our own attributes.
+const reserved = "ordered-"
+
+// message is that of a record. What Pub/Sub cannot carry is a Permanent error.
+func (s *Sink) message(d processor.Delivery) (*pb.PubsubMessage, error) {
+	key, err := s.key.Of(d)
+	if err != nil {
+		return nil, refused("its ordering key: %w", err)
+	}
+	if key == "" {
+		key = d.Process // what has no key is in order with all else that has none
+	}
+	if err := checkText("its ordering key", key, maxOrderingKey); err != nil {
+		return nil, err
+	}
+	attributes, err := attributes(d)
+	if err != nil {
+		return nil, err
+	}
+	m := &pb.PubsubMessage{Data: d.Payload, Attributes: attributes, OrderingKey: key}
+	if size := size(m); size > s.room {
+		return nil, refused("its message has %d bytes, and Pub/Sub takes requests of %d", size, maxRequestBytes)
+	}
+	return m, nil
+}
+
+func attributes(d processor.Delivery) (map[string]string, error) {
+	all := make(map[string]string, 8+len(d.Headers))
+	for name, value := range d.Headers {
+		if strings.HasPrefix(strings.ToLower(name), reserved) {
+			continue // it would pass for ours
+		}
+		if name == "" {
+			return nil, refused("a header has no name")
+		}
+		if err := checkText("a header's name", name, maxAttributeName); err != nil {
+			return nil, err
+		}
+		all[name] = value
+	}
+	all["ordered-process"] = d.Process
+	all["ordered-sequence"] = strconv.FormatInt(d.Sequence, 10)
+	all["ordered-epoch"] = strconv.FormatInt(int64(d.Epoch), 10)
+	all["ordered-attempt"] = strconv.Itoa(d.Attempt)
+	all["ordered-position"] = string(d.Position)
+	all["ordered-dedup-key"] = dedupKey(d)
+	for name, value := range map[string]string{"ordered-key": d.Key, "ordered-type": d.Type} {
+		if value != "" {
+			all[name] = value
+		}
+	}
+	for name, value := range all {
+		if err := checkText(fmt.Sprintf("attribute %q", name), value, maxAttributeValue); err != nil {
+			return nil, err
+		}
+	}
+	if len(all) > maxAttributes {
+		return nil, refused("it has %d attributes, and Pub/Sub takes %d", len(all), maxAttributes)
+	}
+	return all, nil
+}
+
+// dedupKey is the dedup key, as far as an attribute holds it.
+func dedupKey(d processor.Delivery) string {
+	key := d.DedupKey()
+	if checkText("", key, maxAttributeValue) == nil {
+		return key
+	}
+	digest := sha256.Sum256([]byte(key))
+	return "sha256:" + hex.EncodeToString(digest[:])
+}
+
+// size is what a message takes of a request, or a little more.
+func size(m *pb.PubsubMessage) int { return proto.Size(m) + frame }
+
+func checkText(what, text string, most int) error {
+	switch {
+	case len(text) > most:
+		return refused("%s has %d bytes, and Pub/Sub takes %d", what, len(text), most)
+	case !utf8.ValidString(text):
+		return refused("%s is not UTF-8", what)
+	default:
+		return nil
+	}
+}
+
+func refused(format string, args ...any) error {
+	return processor.Permanent(fmt.Errorf(format, args...))
+}

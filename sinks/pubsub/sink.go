@@ -1,0 +1,208 @@
+package pubsub
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	vkit "cloud.google.com/go/pubsub/v2/apiv1"
+	pb "cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Sink publishes records to one topic. It implements processor.BatchSink and is
+// safe for concurrent use; calls take turns.
+type Sink struct {
+	config Config
+	topic  string
+	key    *route.Template
+	room   int // bytes for messages in a request
+
+	mu     sync.Mutex
+	client *vkit.TopicAdminClient // nil: to be opened
+}
+
+var _ processor.BatchSink = (*Sink)(nil)
+
+// New makes a sink. It connects with the first delivery, not before.
+func New(c Config) (*Sink, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("configure pubsub sink: %w", err)
+	}
+	key, _ := route.New(c.OrderingKey) // validated
+	return &Sink{config: c, topic: c.name(), key: key, room: maxRequestBytes - len(c.name()) - frame}, nil
+}
+
+// String names the topic.
+func (s *Sink) String() string { return s.config.String() }
+
+// GoString is String.
+func (s *Sink) GoString() string { return s.String() }
+
+// Close closes the connection. A later delivery opens another.
+func (s *Sink) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.close()
+}
+
+func (s *Sink) close() error {
+	if s.client == nil {
+		return nil
+	}
+	err := s.client.Close()
+	s.client = nil
+	return err
+}
+
+// Check connects and looks at the topic, as the first delivery does. Its error ends
+// with the next step, where there is one.
+func (s *Sink) Check(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.connect(ctx); err != nil {
+		return fmt.Errorf("publish to %s: %w", s, err)
+	}
+	return nil
+}
+
+func (s *Sink) connect(ctx context.Context) error {
+	if s.client != nil {
+		return nil
+	}
+	client, err := s.open(ctx)
+	if err != nil {
+		return failed(ctx, err, false)
+	}
+	s.client = client
+	return nil
+}
+
+// DeliverBatch publishes records in order and returns how many of them, from the
+// first on, Pub/Sub has acknowledged. An error with Timeout leaves the outcome of
+// its record unknown.
+func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var acknowledged int
+	for acknowledged < len(ds) {
+		window := ds[acknowledged:min(acknowledged+s.config.Window, len(ds))]
+		n, err := s.publishWindow(ctx, window)
+		acknowledged += n
+		if err != nil {
+			return acknowledged, fmt.Errorf("publish record %q to %s: %w", ds[acknowledged].ID, s, err)
+		}
+	}
+	return acknowledged, nil
+}
+
+// publishWindow publishes the chains of a window at once and returns how many
+// records of it, from the first on, are acknowledged.
+func (s *Sink) publishWindow(ctx context.Context, ds []processor.Delivery) (int, error) {
+	chains, n, err := s.chains(ds)
+	if len(chains) == 0 {
+		return n, err
+	}
+	if err := s.connect(ctx); err != nil {
+		return 0, err
+	}
+	var others sync.WaitGroup
+	for _, c := range chains[1:] {
+		others.Go(func() { s.publishChain(ctx, c) })
+	}
+	s.publishChain(ctx, chains[0])
+	others.Wait()
+	for _, c := range chains {
+		if c.err == nil {
+			continue
+		}
+		if !isAnswered(c.err) {
+			// What the client still has of a request goes with its connection, and it
+			// would wait before it makes another.
+			_ = s.close()
+		}
+		if i := c.indexes[c.acknowledged]; i < n {
+			n, err = i, c.err
+		}
+	}
+	return n, err
+}
+
+// chain are the messages of a window that share an ordering key.
+type chain struct {
+	messages     []*pb.PubsubMessage
+	indexes      []int // of the messages' records in the window
+	acknowledged int
+	err          error // of the first message that is not acknowledged
+}
+
+// chains sorts a window by ordering key, up to the first record that cannot be a
+// message: n is how many there are before it, and err is its error.
+func (s *Sink) chains(ds []processor.Delivery) (all []*chain, n int, err error) {
+	byKey := map[string]*chain{}
+	for i, d := range ds {
+		m, err := s.message(d)
+		if err != nil {
+			return all, i, err
+		}
+		c := byKey[m.OrderingKey]
+		if c == nil {
+			c = &chain{}
+			byKey[m.OrderingKey] = c
+			all = append(all, c)
+		}
+		c.messages, c.indexes = append(c.messages, m), append(c.indexes, i)
+	}
+	return all, len(ds), nil
+}
+
+// publishChain publishes the messages of a chain in order, in as few requests as
+// they fit in.
+func (s *Sink) publishChain(ctx context.Context, c *chain) {
+	most := len(c.messages)
+	for c.acknowledged < len(c.messages) && c.err == nil {
+		request := c.messages[c.acknowledged:][:s.fitting(c.messages[c.acknowledged:], most)]
+		f := s.publish(ctx, request)
+		switch {
+		case f == nil:
+			c.acknowledged += len(request)
+		case f.refused && len(request) > 1:
+			most = 1 // none of them landed, and it takes one at a time to find the one meant
+		case f.refused:
+			c.err = processor.Permanent(f)
+		default:
+			c.err = f
+		}
+	}
+}
+
+// fitting is how many messages, from the first on, fit in a request.
+func (s *Sink) fitting(ms []*pb.PubsubMessage, most int) int {
+	room := s.room
+	for i, m := range ms[:min(most, len(ms))] {
+		if room -= size(m); room < 0 && i > 0 {
+			return i
+		}
+	}
+	return min(most, len(ms))
+}
+
+// publish makes one request.
+func (s *Sink) publish(ctx context.Context, ms []*pb.PubsubMessage) *failure {
+	ctx, cancel := s.bounded(ctx, "no answer")
+	defer cancel()
+	var sent atomic.Bool
+	answer, err := s.client.Publish(context.WithValue(ctx, sentKey{}, &sent), &pb.PublishRequest{Topic: s.topic, Messages: ms})
+	switch {
+	case err != nil:
+		return failed(ctx, err, sent.Load())
+	case len(answer.GetMessageIds()) != len(ms):
+		return &failure{error: fmt.Errorf("Pub/Sub acknowledged %d of %d messages", len(answer.GetMessageIds()), len(ms)), unknown: true}
+	default:
+		return nil
+	}
+}

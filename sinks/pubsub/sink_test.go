@@ -1,0 +1,412 @@
+package pubsub_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	pb "cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/pubsub"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
+	t.Parallel()
+	for _, window := range []int{1, 20} {
+		t.Run(fmt.Sprintf("window %d", window), func(t *testing.T) {
+			t.Parallel()
+			sinktest.Run(t, func(t *testing.T) sinktest.Subject {
+				b := newBench(t)
+				return sinktest.Subject{
+					Sink:     b.sink(t, func(c *pubsub.Config) { c.Window = window }),
+					Received: b.received,
+					Refuse: func(_ testing.TB, typ string) func() {
+						return b.refuse(typ, status.Error(codes.InvalidArgument, "it fits no schema"))
+					},
+					Away:     b.away,
+					Silence:  func(testing.TB) { b.link.Stall() },
+					TooLarge: 10_000_000,
+					Order:    true,
+				}
+			})
+		})
+	}
+}
+
+// keyed are n records in turn of the keys.
+func keyed(n int, keys ...string) []processor.Delivery {
+	ds := sinktest.Deliveries(1, n)
+	for i := range ds {
+		ds[i].Key = keys[i%len(keys)]
+	}
+	return ds
+}
+
+func deliver(t *testing.T, s *pubsub.Sink, ds []processor.Delivery) (int, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	return s.DeliverBatch(ctx, ds)
+}
+
+func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	d := sinktest.Deliveries(9007199254740993, 1)[0]
+	d.Headers = map[string]string{"traceparent": "00-1", "ordered-epoch": "99", "Ordered-Key": "x"}
+	_, err := deliver(t, b.sink(t, nil), []processor.Delivery{d})
+	require.NoError(t, err)
+	m := b.fake.Messages()[0]
+	require.Equal(t, string(d.Payload), string(m.Data))
+	require.Equal(t, "customer", m.OrderingKey)
+	require.Equal(t, map[string]string{
+		"ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
+		"ordered-position": string(d.Position), "ordered-dedup-key": d.DedupKey(), "ordered-key": "customer", "ordered-type": "made",
+		"traceparent": "00-1",
+	}, m.Attributes)
+}
+
+func TestDeliverBatch_OrderingKey(t *testing.T) {
+	t.Parallel()
+	for template, want := range map[string]string{
+		"":                    "customer",
+		"{{lower .Type}}":     "made",
+		"all":                 "all",
+		"{{.Headers.absent}}": "sms", // the process: no record is without an order
+	} {
+		b := newBench(t)
+		_, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.OrderingKey = template }), sinktest.Deliveries(1, 1))
+		require.NoError(t, err)
+		require.Equal(t, want, b.fake.Messages()[0].OrderingKey, template)
+	}
+}
+
+func TestDeliverBatch_ASubscriberSeesTheOrderOfEachKey(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ds := keyed(60, "a", "b", "c")
+	n, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.Window = 25 }), ds)
+	require.NoError(t, err)
+	require.Equal(t, 60, n)
+	want := map[string][]string{}
+	for _, d := range ds {
+		want[d.Key] = append(want[d.Key], strconv.FormatInt(d.Sequence, 10))
+	}
+	for key, got := range b.read(t, 60) {
+		require.Equal(t, strings.Join(want[key], " "), got)
+	}
+}
+
+func TestDeliverBatch_AWindowOfOneSendsNothingBehindAFailure(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sink(t, nil)
+	ds := keyed(4, "a", "b")
+	ds[1].Type = "refused"
+	restore := b.refuse("refused", status.Error(codes.ResourceExhausted, "not now"))
+	n, err := deliver(t, s, ds)
+	require.ErrorContains(t, err, `publish record "2" to projects/p/topics/orders`)
+	require.ErrorContains(t, err, "a quota is used up")
+	require.Equal(t, 1, n)
+	require.Equal(t, "1|2", b.requested())
+	restore()
+	n, err = deliver(t, s, ds[1:])
+	require.NoError(t, err, "nothing has to be resumed")
+	require.Equal(t, 3, n)
+	require.Equal(t, "1 2 3 4", b.landed())
+}
+
+// A request has one answer for all its messages: what is behind a refused one in its
+// chain cannot land.
+func TestDeliverBatch_AWindowOfOneKeyIsAChain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sink(t, func(c *pubsub.Config) { c.Window = 4 })
+	ds := keyed(8, "a")
+	ds[5].Type = "refused"
+	restore := b.refuse("refused", status.Error(codes.Unavailable, "in mid-window"))
+	n, err := deliver(t, s, ds)
+	require.Error(t, err)
+	require.False(t, processor.IsPermanent(err))
+	require.Equal(t, 4, n)
+	require.Equal(t, "1 2 3 4|5 6 7 8", b.requested(), "one attempt: another is the processor's")
+	require.Equal(t, "1 2 3 4", b.landed())
+	restore()
+	_, err = deliver(t, s, ds[n:])
+	require.NoError(t, err)
+	require.Equal(t, "1 2 3 4 5 6 7 8", b.landed())
+}
+
+// The order that docs/sinks/pubsub.md shows: within each key it holds.
+func TestDeliverBatch_AWindowOfSeveralKeysHoldsTheOrderOfEach(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sink(t, func(c *pubsub.Config) { c.Window = 6 })
+	ds := keyed(6, "a", "b")
+	ds[2].Type = "refused" // with 1 and 5, of key a
+	restore := b.refuse("refused", status.Error(codes.Unavailable, "in mid-window"))
+	n, err := deliver(t, s, ds)
+	require.Error(t, err)
+	require.Zero(t, n)
+	restore()
+	_, err = deliver(t, s, ds)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": "1 3 5", "b": "2 4 6 2 4 6"}, b.read(t, 9))
+}
+
+func TestDeliverBatch_FindsTheRecordThatCannotSucceed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ds := keyed(5, "a")
+	ds[2].Type = "refused"
+	b.refuse("refused", status.Error(codes.InvalidArgument, "it fits no schema"))
+	n, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.Window = 5 }), ds)
+	require.True(t, processor.IsPermanent(err), err)
+	require.ErrorContains(t, err, `record "3"`)
+	require.Equal(t, 2, n)
+	require.Equal(t, "1 2 3 4 5|1|2|3", b.requested())
+	require.Equal(t, "1 2", b.landed())
+}
+
+func TestDeliverBatch_RequestsStayBelowTheLimitOfPubSub(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	ds := keyed(3, "a")
+	for i := range ds {
+		ds[i].Payload = fmt.Appendf(nil, "%q", strings.Repeat("x", 4_900_000))
+	}
+	n, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.Window = 3 }), ds)
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	require.Equal(t, "1 2|3", b.requested())
+}
+
+// class is how the processor takes an error.
+func class(err error) string {
+	var timeout interface{ Timeout() bool }
+	switch {
+	case processor.IsPermanent(err):
+		return "permanent"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "unknown"
+	default:
+		return "transient"
+	}
+}
+
+func TestDeliverBatch_SortsErrorsByTheCodeOfGRPC(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[codes.Code]string{
+		codes.InvalidArgument:    "permanent",
+		codes.OutOfRange:         "permanent",
+		codes.NotFound:           "transient",
+		codes.PermissionDenied:   "transient",
+		codes.Unauthenticated:    "transient",
+		codes.ResourceExhausted:  "transient",
+		codes.FailedPrecondition: "transient",
+		codes.Unimplemented:      "transient",
+		codes.Aborted:            "unknown",
+		codes.Internal:           "unknown",
+		codes.Unknown:            "unknown",
+		codes.Unavailable:        "unknown",
+		codes.DeadlineExceeded:   "unknown",
+		codes.Canceled:           "unknown",
+		codes.DataLoss:           "unknown",
+	} {
+		t.Run(code.String(), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			s := b.sink(t, nil)
+			restore := b.refuse("made", status.Error(code, "no"))
+			n, err := deliver(t, s, sinktest.Deliveries(1, 2))
+			require.Zero(t, n)
+			require.Equal(t, want, class(err), err)
+			require.Equal(t, "1", b.requested(), "one attempt")
+			restore()
+			n, err = deliver(t, s, sinktest.Deliveries(1, 2))
+			require.NoError(t, err)
+			require.Equal(t, 2, n)
+		})
+	}
+}
+
+func TestDeliverBatch_HonoursTheDelayThatPubSubAsksFor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	answer, err := status.New(codes.ResourceExhausted, "slower").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(7 * time.Second)})
+	require.NoError(t, err)
+	b.refuse("made", answer.Err())
+	_, err = deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
+	require.Equal(t, 7*time.Second, processor.RetryAfterDelay(err))
+}
+
+func TestDeliverBatch_AConnectionThatDiesUnderARequestLeavesItsOutcomeUnknown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sink(t, nil)
+	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	restore := b.answers(func(*pb.PublishRequest) error {
+		b.link.Cut() // and the server takes the request on
+		return nil
+	})
+	n, err := deliver(t, s, sinktest.Deliveries(2, 2))
+	require.Zero(t, n)
+	require.Equal(t, "unknown", class(err), err)
+	restore()
+	_, err = deliver(t, s, sinktest.Deliveries(2, 2))
+	require.NoError(t, err)
+	require.Equal(t, "1 2 2 3", b.landed())
+}
+
+func TestDeliverBatch_AConnectionThatTakesTooLongLeavesNothingUnknown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sink(t, func(c *pubsub.Config) { c.Timeout = 200 * time.Millisecond })
+	b.link.Stall()
+	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, "nothing was sent: no connection within 200ms")
+	require.Equal(t, "transient", class(err))
+}
+
+func TestDeliverBatch_AnAbandonedRequestIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sink(t, func(c *pubsub.Config) { c.Timeout = 2 * time.Second }) // a busy machine connects in that
+	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	b.link.Stall()
+	_, err = deliver(t, s, sinktest.Deliveries(2, 1))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "no answer within 2s")
+	b.link.Cut()
+	b.link.Resume()
+	_, err = deliver(t, s, sinktest.Deliveries(3, 1))
+	require.NoError(t, err)
+	require.Equal(t, "1 3", b.landed())
+}
+
+// connections counts those that a server has taken.
+type connections struct{ atomic.Int32 }
+
+func (c *connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (c *connections) HandleConn(_ context.Context, event stats.ConnStats) {
+	if _, begin := event.(*stats.ConnBegin); begin {
+		c.Add(1)
+	}
+}
+
+func (c *connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+func (c *connections) HandleRPC(context.Context, stats.RPCStats) {}
+
+func TestDeliverBatch_UsesNoConnectionAgainThatOwesAnAnswer(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[codes.Code]int32{codes.Unavailable: 2, codes.ResourceExhausted: 1, codes.InvalidArgument: 1} {
+		var taken connections
+		b := newBench(t, grpc.StatsHandler(&taken))
+		s := b.sink(t, nil)
+		restore := b.refuse("made", status.Error(code, "no"))
+		_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+		require.Error(t, err)
+		restore()
+		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+		require.NoError(t, err)
+		require.Equal(t, want, taken.Load(), code)
+	}
+}
+
+func TestDeliverBatch_NamesTheCureOfATopic(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	_, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.Topic = "absent" }), sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, "create the topic (gcloud pubsub topics create)")
+	require.Equal(t, "transient", class(err))
+
+	// Pub/Sub acknowledges what nobody subscribes to, and drops it.
+	_, err = b.fake.GServer.DeleteSubscription(t.Context(), &pb.DeleteSubscriptionRequest{Subscription: subscription})
+	require.NoError(t, err)
+	_, err = deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, "create a subscription first")
+	require.Equal(t, "transient", class(err))
+	require.Empty(t, b.requested())
+
+	_, err = b.fake.GServer.CreateTopic(t.Context(), &pb.Topic{Name: "projects/p/topics/kept", MessageRetentionDuration: durationpb.New(time.Hour)})
+	require.NoError(t, err)
+	_, err = deliver(t, b.sink(t, func(c *pubsub.Config) { c.Topic = "projects/p/topics/kept" }), sinktest.Deliveries(1, 1))
+	require.NoError(t, err, "the topic itself keeps messages")
+}
+
+func TestDeliverBatch_AnAccountThatMayOnlyPublishPublishes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.listing.denied.Store(true)
+	n, err := deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+}
+
+func TestDeliverBatch_CountsNothingThatPubSubDoesNotName(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.fake.SetAutoPublishResponse(false)
+	b.fake.AddPublishResponse(&pb.PublishResponse{MessageIds: []string{"m0"}}, nil)
+	n, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.Window = 2 }), sinktest.Deliveries(1, 2))
+	require.ErrorContains(t, err, "Pub/Sub acknowledged 1 of 2 messages")
+	require.Equal(t, "unknown", class(err))
+	require.Zero(t, n)
+}
+
+func TestDeliverBatch_RefusesWhatPubSubCannotCarry(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sink(t, func(c *pubsub.Config) { c.Window = 10 })
+	headers := func(n int) map[string]string {
+		all := map[string]string{}
+		for i := range n {
+			all[fmt.Sprint(i)] = "x"
+		}
+		return all
+	}
+	for want, change := range map[string]func(*processor.Delivery){
+		"its ordering key has 1025 bytes, and Pub/Sub takes 1024": func(d *processor.Delivery) { d.Key = strings.Repeat("k", 1025) },
+		"its ordering key is not UTF-8":                           func(d *processor.Delivery) { d.Key = "\xff" },
+		`attribute "ordered-type" has 1025 bytes`:                 func(d *processor.Delivery) { d.Type = strings.Repeat("t", 1025) },
+		"a header's name has 257 bytes, and Pub/Sub takes 256":    func(d *processor.Delivery) { d.Headers = map[string]string{strings.Repeat("h", 257): "x"} },
+		`attribute "h" has 1025 bytes, and Pub/Sub takes 1024`:    func(d *processor.Delivery) { d.Headers = map[string]string{"h": strings.Repeat("x", 1025)} },
+		`attribute "h" is not UTF-8`:                              func(d *processor.Delivery) { d.Headers = map[string]string{"h": "\xff"} },
+		"it has 101 attributes, and Pub/Sub takes 100":            func(d *processor.Delivery) { d.Headers = headers(93) },
+		"bytes, and Pub/Sub takes requests of 10000000":           func(d *processor.Delivery) { d.Payload = make([]byte, 10_000_000) },
+	} {
+		ds := sinktest.Deliveries(1, 3)
+		change(&ds[1])
+		n, err := deliver(t, s, ds)
+		require.True(t, processor.IsPermanent(err), "%s: %v", want, err)
+		require.ErrorContains(t, err, want)
+		require.Equal(t, 1, n, want)
+	}
+	require.Equal(t, strings.TrimSpace(strings.Repeat("1 ", 8)), b.landed(), "nothing behind the refused")
+
+	d := sinktest.Deliveries(1, 1)
+	d[0].Headers = headers(92)
+	d[0].ID = strings.Repeat("i", 2000)
+	_, err := deliver(t, s, d)
+	require.NoError(t, err)
+	all := b.fake.Messages()
+	require.Regexp(t, "^sha256:[0-9a-f]{64}$", all[len(all)-1].Attributes["ordered-dedup-key"])
+}

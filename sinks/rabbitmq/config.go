@@ -1,0 +1,99 @@
+package rabbitmq
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+)
+
+// Config describes an exchange. Zero values mean defaults.
+type Config struct {
+	// URL of the broker: amqp://user:password@host:5672/vhost, or amqps. Required.
+	URL string
+	// Exchange to publish to; "" is the default exchange, whose routing keys are
+	// the names of queues.
+	Exchange string
+	// Type of the exchange: direct, fanout, topic, headers, or that of a plugin as
+	// x-…. It is then declared, durable. "": it must exist.
+	Type string
+	// RoutingKey is a template (see package route), such as {{lower .Type}}. What
+	// it makes has at most 255 bytes.
+	RoutingKey string
+	// Window is how many publishings may wait for their confirms at a time. Above
+	// 1 a queue may show another order after a refusal: see the package comment.
+	// Default 1, at most 10,000.
+	Window int
+	// Timeout bounds making a connection and the wait for one confirm. Default
+	// 30 s, at least 1 ms, at most 1 h.
+	Timeout time.Duration
+	// TLS of amqps. Default: the system's roots, TLS 1.2 or later.
+	TLS *tls.Config
+}
+
+const (
+	defaultTimeout = 30 * time.Second
+	minTimeout     = time.Millisecond
+	maxTimeout     = time.Hour
+	maxWindow      = 10_000
+
+	// shortString is how many bytes AMQP keeps of names and most properties.
+	shortString = 255
+)
+
+var exchangeTypes = []string{"", amqp.ExchangeDirect, amqp.ExchangeFanout, amqp.ExchangeTopic, amqp.ExchangeHeaders}
+
+// String names the broker and the exchange, and hides everything else.
+func (c Config) String() string { return fmt.Sprintf("exchange %q of %s", c.Exchange, target(c.URL)) }
+
+// GoString is String, for the verb %#v.
+func (c Config) GoString() string { return c.String() }
+
+func (c Config) withDefaults() Config {
+	if c.Window == 0 {
+		c.Window = 1
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	return c
+}
+
+// validate returns every fault at once, and quotes nothing of the URL.
+func (c Config) validate() error {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	u, err := amqp.ParseURI(c.URL)
+	fault(c.URL == "", "url is missing: write it as amqp://user:password@host:5672/vhost")
+	fault(c.URL != "" && err != nil, "url cannot be parsed: write it as amqp://user:password@host:5672/vhost, percent-encode what is special in a password")
+	fault(err == nil && c.TLS != nil && u.Scheme != "amqps", "tls is given, and the url is not amqps://")
+	fault(len(c.Exchange) > shortString, "exchange has %d bytes, and AMQP keeps %d", len(c.Exchange), shortString)
+	fault(!slices.Contains(exchangeTypes, c.Type) && !strings.HasPrefix(c.Type, "x-"), "type %q is none of direct, fanout, topic, headers and x-…", c.Type)
+	fault(c.Type != "" && (c.Exchange == "" || strings.HasPrefix(c.Exchange, "amq.")),
+		"type is given, and exchange %q is the broker's own and cannot be declared: leave type out", c.Exchange)
+	_, err = route.New(c.RoutingKey)
+	fault(err != nil, "routing_key: %w", err)
+	fault(c.Exchange == "" && c.RoutingKey == "", "exchange and routing_key are both empty: the default exchange takes the name of a queue as routing key")
+	fault(c.Window < 1 || c.Window > maxWindow, "window %d is not within 1 and %d", c.Window, maxWindow)
+	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
+	return errors.Join(faults...)
+}
+
+// target is the part of a URL that is no secret.
+func target(raw string) string {
+	u, err := amqp.ParseURI(raw)
+	if err != nil {
+		return "an invalid url"
+	}
+	return fmt.Sprintf("%s://%s:%d/%s", u.Scheme, u.Host, u.Port, u.Vhost)
+}

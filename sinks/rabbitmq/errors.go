@@ -1,0 +1,99 @@
+package rabbitmq
+
+import (
+	"errors"
+	"fmt"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// errNack: the broker could not take the message on, as a queue with overflow
+// reject-publish does when it is full.
+var errNack = errors.New("the broker refused it (nack): a queue is full, or failed")
+
+// refusal is the broker's or the protocol's word on one record; the link is whole.
+type refusal struct{ error }
+
+func (r *refusal) Unwrap() error { return r.error }
+
+func isRefusal(err error) bool {
+	var r *refusal
+	return errors.As(err, &r)
+}
+
+func (s *Sink) refusal(d processor.Delivery, err error) error {
+	return &refusal{fmt.Errorf("publish record %q to %s: %w", d.ID, s, err)}
+}
+
+// unsent is a failure before anything was sent: its outcome is known, so it is no
+// time-out to the processor.
+func (s *Sink) unsent(err error) error {
+	step := nextStep(err)
+	if timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && timeout.Timeout() {
+		err = errors.New(err.Error())
+	}
+	return fmt.Errorf("publish to %s: nothing was sent: %w%s", s, err, step)
+}
+
+// failed is a failure with a record on its way.
+func (s *Sink) failed(err error) error {
+	return fmt.Errorf("publish to %s: the broker may have the record: %w%s", s, err, nextStep(err))
+}
+
+// closedBy is why a channel was closed.
+func closedBy(err *amqp.Error) error {
+	if err == nil {
+		return errors.New("the connection was closed")
+	}
+	return err
+}
+
+// code is the broker's, or 0. The client has some of its own for what the network
+// does: 501 for its end.
+func code(err error) int {
+	var amqpErr *amqp.Error
+	if errors.As(err, &amqpErr) && amqpErr.Server {
+		return amqpErr.Code
+	}
+	return 0
+}
+
+// isTooLarge: RabbitMQ closes the channel with 406 for a message above its
+// max_message_size, and with 311 or 501 for one that fits no frame. What is
+// published here causes no other 406.
+func isTooLarge(err error) bool {
+	switch code(err) {
+	case amqp.ContentTooLarge, amqp.PreconditionFailed, amqp.FrameError:
+		return true
+	default:
+		return false
+	}
+}
+
+// nextStep is the cure for what the broker says. A login that it refuses is an
+// error of the client's own, without the mark of the server.
+func nextStep(err error) string {
+	switch {
+	case errors.Is(err, amqp.ErrCredentials):
+		return "; correct user and password in url"
+	case errors.Is(err, amqp.ErrVhost):
+		return "; correct the vhost in url, or the user's right to it"
+	}
+	switch code(err) {
+	case amqp.AccessRefused:
+		return "; correct user, password, or the user's rights on the vhost and the exchange"
+	case amqp.NotFound:
+		return "; declare the exchange, or give its type to have it declared"
+	case amqp.NotAllowed:
+		return "; correct the vhost, or the user's right to it"
+	case amqp.PreconditionFailed:
+		return "; the message may be too large (max_message_size), or the exchange is of another type than configured"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,168 @@
+package rabbitmq
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// heartbeat is how soon a silent broker is noticed, within a factor of two.
+const heartbeat = 5 * time.Second
+
+// link is a connection with its channel. One on which anything went wrong is
+// closed and never used again.
+type link struct {
+	socket     net.Conn
+	connection *amqp.Connection
+	channel    *amqp.Channel
+	returns    chan amqp.Return
+	closed     chan *amqp.Error // of the channel: its one error
+	blocked    atomic.Pointer[string]
+	unblocked  chan struct{} // a word that the broker reads again
+	returned   map[string]amqp.Return
+}
+
+// open connects, asks for confirms, and declares or checks the exchange.
+func (s *Sink) open(ctx context.Context) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	l := &link{
+		returns:   make(chan amqp.Return, s.config.Window),
+		closed:    make(chan *amqp.Error, 1),
+		unblocked: make(chan struct{}, 1),
+		returned:  map[string]amqp.Return{},
+	}
+	if err := l.dial(ctx, s.config); err != nil {
+		return nil, err
+	}
+	// What comes now would wait for the broker without an end.
+	defer context.AfterFunc(ctx, l.cut)()
+	err := l.prepare(s.config)
+	if err != nil {
+		l.cut()
+	}
+	return l, ended(ctx, err)
+}
+
+func (l *link) dial(ctx context.Context, c Config) error {
+	connection, err := amqp.DialConfig(c.URL, amqp.Config{
+		Heartbeat:       heartbeat,
+		TLSClientConfig: tlsConfig(c),
+		Properties:      amqp.Table{"connection_name": "ordered-dispatcher", "product": "ordered-dispatcher"},
+		Dial: func(network, address string) (net.Conn, error) {
+			socket, err := new(net.Dialer).DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			deadline, _ := ctx.Deadline()
+			l.socket = socket
+			return socket, socket.SetDeadline(deadline) // until the handshake is over
+		},
+	})
+	if err != nil && l.socket != nil {
+		l.cut()
+	}
+	l.connection = connection
+	return ended(ctx, err)
+}
+
+func tlsConfig(c Config) *tls.Config {
+	if c.TLS != nil {
+		return c.TLS.Clone()
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12}
+}
+
+func (l *link) prepare(c Config) (err error) {
+	go l.watch(l.connection.NotifyBlocked(make(chan amqp.Blocking, 1)))
+	if l.channel, err = l.connection.Channel(); err != nil {
+		return err
+	}
+	l.channel.NotifyClose(l.closed)
+	l.channel.NotifyReturn(l.returns)
+	if err := l.channel.Confirm(false); err != nil {
+		return err
+	}
+	switch {
+	case c.Exchange == "":
+		return nil
+	case c.Type == "":
+		return l.channel.ExchangeDeclarePassive(c.Exchange, amqp.ExchangeDirect, true, false, false, false, nil)
+	default:
+		return l.channel.ExchangeDeclare(c.Exchange, c.Type, true, false, false, false, nil)
+	}
+}
+
+// watch keeps whether the broker blocks publishers, which it does under its alarms
+// of memory and disk. It ends with the connection.
+func (l *link) watch(changes <-chan amqp.Blocking) {
+	for change := range changes {
+		if change.Active {
+			l.blocked.Store(&change.Reason)
+			continue
+		}
+		l.blocked.Store(nil)
+		select {
+		case l.unblocked <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// errBlocked says that nothing was sent.
+var errBlocked = errors.New("the broker takes no messages")
+
+// awaitUnblocked waits while the broker blocks publishers.
+func (l *link) awaitUnblocked(ctx context.Context) error {
+	for {
+		reason := l.blocked.Load()
+		if reason == nil {
+			return nil
+		}
+		select {
+		case <-l.unblocked:
+		case err := <-l.closed:
+			return closedBy(err)
+		case <-ctx.Done():
+			return fmt.Errorf("%w (%s); free memory or disk there", errBlocked, *reason)
+		}
+	}
+}
+
+// wasReturned reports whether the broker returned a confirmed message: returns
+// come before the confirm of their message, on the same goroutine.
+func (l *link) wasReturned(id string) (amqp.Return, bool) {
+	for more := true; more; {
+		select {
+		case r, open := <-l.returns:
+			if more = open; open {
+				l.returned[r.MessageId] = r
+			}
+		default:
+			more = false
+		}
+	}
+	r, ok := l.returned[id]
+	delete(l.returned, id)
+	return r, ok
+}
+
+// dead reports whether the link can no longer be used.
+func (l *link) dead() bool { return l.channel.IsClosed() || l.connection.IsClosed() }
+
+// cut ends the connection without asking the broker.
+func (l *link) cut() { _ = l.socket.Close() }
+
+// ended is the end of ctx, if that is what ended a call.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package rabbitmq
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// maxHeaderBytes bounds the properties of a message, which travel in one frame:
+// RabbitMQ's frames have 131,072 bytes unless it was told otherwise.
+const maxHeaderBytes = 100_000
+
+// reserved begins the names of our own headers.
+const reserved = "ordered-"
+
+// publishing is the message of a record. What the protocol cannot carry is a
+// Permanent error: it would close the connection at every attempt.
+func publishing(d processor.Delivery) (amqp.Publishing, error) {
+	headers := amqp.Table{
+		"ordered-process":   d.Process,
+		"ordered-sequence":  d.Sequence,
+		"ordered-epoch":     int64(d.Epoch),
+		"ordered-attempt":   int32(d.Attempt),
+		"ordered-position":  string(d.Position),
+		"ordered-dedup-key": d.DedupKey(),
+	}
+	for name, value := range map[string]string{"ordered-key": d.Key, "ordered-type": d.Type} {
+		if value != "" {
+			headers[name] = value
+		}
+	}
+	size := len(d.Key) + 2*len(d.Type) + 2*len(d.DedupKey()) + len(d.Position) + len(d.Process)
+	for name, value := range d.Headers {
+		switch {
+		case name == "" || !isShort(name):
+			return amqp.Publishing{}, refused("a header's name has %d bytes; AMQP takes 1 to %d, in UTF-8", len(name), shortString)
+		case strings.HasPrefix(strings.ToLower(name), reserved):
+			continue // it would pass for ours
+		}
+		headers[name] = value
+		size += len(name) + len(value) + 6
+	}
+	if size > maxHeaderBytes {
+		return amqp.Publishing{}, refused("its headers have %d bytes, and a frame of AMQP takes %d", size, maxHeaderBytes)
+	}
+	p := amqp.Publishing{
+		ContentType:  "application/json",
+		DeliveryMode: amqp.Persistent,
+		MessageId:    messageID(d),
+		Headers:      headers,
+		Body:         d.Payload,
+	}
+	if isShort(d.Type) {
+		p.Type = d.Type
+	}
+	if d.CreatedAt.Unix() > 0 {
+		p.Timestamp = d.CreatedAt
+	}
+	return p, nil
+}
+
+// messageID is the dedup key, as far as the property holds it.
+func messageID(d processor.Delivery) string {
+	key := d.DedupKey()
+	if isShort(key) {
+		return key
+	}
+	digest := sha256.Sum256([]byte(key))
+	return "sha256:" + hex.EncodeToString(digest[:])
+}
+
+// isShort: the strings of most properties are short, and clients refuse a message
+// in which one is not UTF-8. Values of headers may hold anything.
+func isShort(text string) bool { return len(text) <= shortString && utf8.ValidString(text) }
+
+func refused(format string, args ...any) error {
+	return processor.Permanent(fmt.Errorf(format, args...))
+}

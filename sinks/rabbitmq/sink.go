@@ -1,0 +1,170 @@
+package rabbitmq
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Sink publishes records to one exchange. It implements processor.BatchSink and
+// is safe for concurrent use; calls take turns on its one connection.
+type Sink struct {
+	config Config
+	key    *route.Template
+
+	mu   sync.Mutex
+	link *link // nil: to be opened
+	// alone is how many records go out one at a time: the broker closed the
+	// connection on several, and would not say on which.
+	alone int
+}
+
+var _ processor.BatchSink = (*Sink)(nil)
+
+// New makes a sink. It connects with the first delivery, not before.
+func New(c Config) (*Sink, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("configure rabbitmq sink: %w", err)
+	}
+	key, _ := route.New(c.RoutingKey) // validated
+	return &Sink{config: c, key: key}, nil
+}
+
+// String names the broker and the exchange.
+func (s *Sink) String() string { return s.config.String() }
+
+// GoString is String, so that no verb prints the password.
+func (s *Sink) GoString() string { return s.String() }
+
+// Close closes the connection. A later delivery opens another.
+func (s *Sink) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == nil {
+		return nil
+	}
+	err := s.link.connection.Close()
+	s.link = nil
+	return err
+}
+
+// DeliverBatch publishes records in order and returns how many of them, from the
+// first on, the broker has confirmed and not returned. An error that wraps a
+// time-out leaves the outcome of its record unknown.
+func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.link == nil || s.link.dead() {
+		l, err := s.open(ctx)
+		if err != nil {
+			return 0, s.unsent(err)
+		}
+		s.link = l
+	}
+	defer context.AfterFunc(ctx, s.link.cut)() // a write that the broker does not read knows no context
+	n, err := s.publishAll(ctx, ds)
+	if err != nil && !isRefusal(err) {
+		s.link.cut()
+		s.link = nil
+	}
+	return n, err
+}
+
+// sent is a publishing on its way.
+type sent struct {
+	id      string
+	confirm *amqp.DeferredConfirmation
+}
+
+// publishAll keeps the window full and takes the confirms in order.
+func (s *Sink) publishAll(ctx context.Context, ds []processor.Delivery) (acknowledged int, err error) {
+	var window []sent
+	var failure error // of the record that could not be published
+	for next := 0; acknowledged < len(ds); {
+		for failure == nil && next < len(ds) && len(window) < s.window() {
+			p, err := s.publish(ctx, ds[next])
+			if err != nil {
+				failure = err
+				break
+			}
+			window = append(window, p)
+			next++
+		}
+		if len(window) == 0 {
+			return acknowledged, failure
+		}
+		if err := s.confirmed(ctx, window, ds[acknowledged]); err != nil {
+			s.alone = max(s.alone, len(window))
+			return acknowledged, err
+		}
+		window = window[1:]
+		acknowledged++
+		s.alone = max(0, s.alone-1)
+	}
+	return acknowledged, nil
+}
+
+// window is how many records may be on their way.
+func (s *Sink) window() int {
+	if s.alone > 0 {
+		return 1
+	}
+	return s.config.Window
+}
+
+// publish sends one record.
+func (s *Sink) publish(ctx context.Context, d processor.Delivery) (sent, error) {
+	message, err := publishing(d)
+	if err != nil {
+		return sent{}, s.refusal(d, err)
+	}
+	key, err := s.key.Of(d)
+	if err != nil {
+		return sent{}, s.refusal(d, refused("its routing key: %w", err))
+	}
+	if !isShort(key) {
+		return sent{}, s.refusal(d, refused("its routing key has %d bytes; AMQP takes %d, in UTF-8", len(key), shortString))
+	}
+	if err := s.link.awaitUnblocked(ctx); err != nil {
+		return sent{}, s.unsent(err)
+	}
+	const mandatory, immediate = true, false
+	confirm, err := s.link.channel.PublishWithDeferredConfirm(s.config.Exchange, key, mandatory, immediate, message)
+	if err != nil {
+		return sent{}, s.failed(ended(ctx, err))
+	}
+	return sent{message.MessageId, confirm}, nil
+}
+
+// confirmed waits for the broker's word on the first record of the window.
+func (s *Sink) confirmed(ctx context.Context, window []sent, d processor.Delivery) error {
+	p := window[0]
+	wait, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("no confirm within %v: %w", s.config.Timeout, context.DeadlineExceeded))
+	defer cancel()
+	select {
+	case <-p.confirm.Done():
+	case <-wait.Done():
+		return s.failed(context.Cause(wait))
+	}
+	if r, ok := s.link.wasReturned(p.id); ok {
+		return s.refusal(d, fmt.Errorf("the broker returned it: %d %s; bind a queue for routing key %q, or correct routing_key",
+			r.ReplyCode, r.ReplyText, r.RoutingKey))
+	}
+	if p.confirm.Acked() {
+		return nil
+	}
+	if s.link.dead() { // then what was not confirmed counts as refused
+		err := s.failed(ended(ctx, closedBy(<-s.link.closed)))
+		if len(window) == 1 && isTooLarge(err) {
+			return processor.Permanent(err)
+		}
+		return err
+	}
+	return s.refusal(d, errNack)
+}

@@ -1,0 +1,198 @@
+package rabbitmq_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
+	t.Parallel()
+	for name, queue := range map[string]amqp.Table{
+		"classic": nil,
+		"quorum":  {"x-queue-type": "quorum"},
+		"stream":  {"x-queue-type": "stream"},
+	} {
+		for _, window := range []int{1, 20} {
+			t.Run(fmt.Sprintf("%s, window %d", name, window), func(t *testing.T) {
+				t.Parallel()
+				sinktest.Run(t, func(t *testing.T) sinktest.Subject {
+					b := newBench(t, queue)
+					return sinktest.Subject{
+						Sink:     b.sink(t, func(c *rabbitmq.Config) { c.Window = window }),
+						Received: b.received,
+						Refuse:   func(t testing.TB, _ string) func() { return b.refuse(t) },
+						Away:     b.away,
+						Silence:  func(testing.TB) { b.link.Stall() },
+						TooLarge: 1_000_001, // max_message_size of the tests' brokers
+						Order:    window == 1,
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	d := sinktest.Deliveries(9007199254740993, 1)[0]
+	d.Type, d.Headers = "Made", map[string]string{"traceparent": "00-1", "ordered-epoch": "99"}
+	n, err := b.sink(t, nil).DeliverBatch(t.Context(), []processor.Delivery{d})
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	require.Equal(t, []message{{
+		MessageID: d.DedupKey(), DeliveryMode: 2, Type: "Made", Timestamp: d.CreatedAt.Unix(), Body: string(d.Payload),
+		Headers: map[string]string{
+			"ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
+			"ordered-position": string(d.Position), "ordered-dedup-key": d.DedupKey(), "ordered-key": "customer", "ordered-type": "Made",
+			"traceparent": "00-1",
+		},
+	}}, b.read(t))
+}
+
+// A queue that is full and refuses: the broker says nack.
+func TestDeliverBatch_NackIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, amqp.Table{"x-max-length": 3, "x-overflow": "reject-publish"})
+	s := b.sink(t, nil)
+	ds := sinktest.Deliveries(1, 5)
+	n, err := s.DeliverBatch(t.Context(), ds)
+	require.ErrorContains(t, err, "the broker refused it (nack)")
+	require.False(t, processor.IsPermanent(err))
+	require.Equal(t, 3, n)
+	_, err = b.admin.QueuePurge(b.name, false)
+	require.NoError(t, err)
+	n, err = s.DeliverBatch(t.Context(), ds[3:])
+	require.NoError(t, err)
+	require.Equal(t, 2, n)
+}
+
+// With a window, what stands behind a refused record may land before it: the
+// order a consumer sees then is that of docs/sinks/rabbitmq.md.
+func TestDeliverBatch_AWindowMayShowAnotherOrderAfterARefusal(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	s := b.sink(t, func(c *rabbitmq.Config) { c.Window = 4 })
+	ds := sinktest.Deliveries(1, 4)
+	ds[1].Type = "refused"
+	restore := b.refuse(t)
+	n, err := s.DeliverBatch(t.Context(), ds)
+	require.ErrorContains(t, err, "returned it: 312 NO_ROUTE; bind a queue")
+	require.Equal(t, 1, n)
+	restore()
+	_, err = s.DeliverBatch(t.Context(), ds[1:])
+	require.NoError(t, err)
+	var sequences []string
+	for _, m := range b.read(t) {
+		sequences = append(sequences, m.Headers["ordered-sequence"])
+	}
+	require.Equal(t, "1 3 4 2 3 4", strings.Join(sequences, " "))
+}
+
+func TestDeliverBatch_WaitsWhileTheBrokerBlocksPublishers(t *testing.T) {
+	t.Parallel()
+	rabbit := brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{})
+	s, err := rabbitmq.New(rabbitmq.Config{URL: rabbit.URL(rabbit.Addr()), RoutingKey: "q"})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	connection, err := amqp.Dial(rabbit.URL(rabbit.Addr()))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = connection.Close() })
+	admin, err := connection.Channel()
+	require.NoError(t, err)
+	_, err = admin.QueueDeclare("q", true, false, false, false, nil)
+	require.NoError(t, err)
+	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+
+	_, err = rabbit.Control(t.Context(), "set_vm_memory_high_watermark", "0.00001")
+	require.NoError(t, err)
+	// The broker blocks a connection when it publishes under the alarm: the outcome
+	// of that record is unknown, and known of those behind it.
+	deliver := func(patience time.Duration) (int, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		return s.DeliverBatch(ctx, sinktest.Deliveries(2, 1))
+	}
+	n, err := deliver(time.Second)
+	require.Error(t, err)
+	require.Zero(t, n)
+	_, err = rabbit.Control(t.Context(), "set_vm_memory_high_watermark", "0.9")
+	require.NoError(t, err)
+	n, err = deliver(time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+}
+
+func TestDeliverBatch_ABrokerThatIsKilledLosesNothing(t *testing.T) {
+	t.Parallel()
+	rabbit := brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{})
+	connection, err := amqp.Dial(rabbit.URL(rabbit.Addr()))
+	require.NoError(t, err)
+	admin, err := connection.Channel()
+	require.NoError(t, err)
+	_, err = admin.QueueDeclare("q", true, false, false, false, nil)
+	require.NoError(t, err)
+	s, err := rabbitmq.New(rabbitmq.Config{URL: rabbit.URL(rabbit.Addr()), RoutingKey: "q"})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+
+	const records = 2000
+	killed := make(chan error, 1)
+	var acknowledged int
+	for ds := sinktest.Deliveries(1, records); len(ds) > 0; {
+		if acknowledged >= 500 && cap(killed) == 1 && len(killed) == 0 {
+			go func() { killed <- rabbit.Kill(t.Context()) }()
+			require.NoError(t, <-killed)
+			killed = make(chan error)
+			require.NoError(t, rabbit.Start(t.Context()))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		n, err := s.DeliverBatch(ctx, ds[:min(100, len(ds))])
+		cancel()
+		acknowledged += n
+		ds = ds[n:]
+		require.False(t, processor.IsPermanent(err), err)
+	}
+	b := &bench{broker: rabbit, name: "q", kind: "queue"}
+	next := 1
+	for _, m := range b.received(t) {
+		want := sinktest.Deliveries(next, 1)[0]
+		if next > 1 && m.DedupKey == sinktest.Deliveries(next-1, 1)[0].DedupKey() {
+			continue // sent again, its confirm was lost
+		}
+		require.Equal(t, want.DedupKey(), m.DedupKey)
+		next++
+	}
+	require.Equal(t, records+1, next)
+}
+
+func TestDeliverBatch_SaysWhatToCorrectOfARefusedLogin(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	for _, c := range []struct{ from, to, cure string }{
+		{broker.RabbitMQPassword, "wrong-password", "correct user and password in url"},
+		{b.broker.Addr() + "/", b.broker.Addr() + "/elsewhere", "correct the vhost"},
+	} {
+		s, err := rabbitmq.New(rabbitmq.Config{URL: strings.Replace(b.broker.URL(b.broker.Addr()), c.from, c.to, 1), Exchange: b.name})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = s.Close() })
+		n, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+		require.Zero(t, n)
+		require.ErrorContains(t, err, "nothing was sent")
+		require.ErrorContains(t, err, c.cure)
+		require.NotContains(t, err.Error(), "wrong-password")
+	}
+}

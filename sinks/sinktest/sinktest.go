@@ -1,0 +1,326 @@
+package sinktest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Message is what a receiver has of one delivery.
+type Message struct {
+	DedupKey string
+	Payload  string
+}
+
+// Subject is a sink and its receiver, for one test. New makes one anew for each.
+type Subject struct {
+	// Sink is the one under test.
+	Sink processor.BatchSink
+	// Received reads what the receiver has, in its order, with a reader that is
+	// not the sink's own code.
+	Received func(t testing.TB) []Message
+	// Refuse makes the receiver refuse the records of that type until the returned
+	// function is called. nil: the receiver cannot be told to.
+	Refuse func(t testing.TB, typ string) (restore func())
+	// Away takes the receiver off the network until the returned function is
+	// called: connections break, new ones are refused.
+	Away func(t testing.TB) (back func())
+	// Silence lets the receiver answer nothing any more, with connections open.
+	Silence func(t testing.TB)
+	// TooLarge is a payload size in bytes that the receiver refuses; 0: none.
+	TooLarge int
+	// Order says that the receiver shows the order of the records even after a
+	// failure: nothing behind the first failure lands.
+	Order bool
+	// Compact says that the receiver has payloads without the white space between
+	// their tokens.
+	Compact bool
+}
+
+// One makes a BatchSink of a Sink.
+func One(sink processor.Sink) processor.BatchSink {
+	return processor.BatchSinkFunc(func(ctx context.Context, ds []processor.Delivery) (int, error) {
+		for i, d := range ds {
+			if err := sink.Deliver(ctx, d); err != nil {
+				return i, err
+			}
+		}
+		return len(ds), nil
+	})
+}
+
+// patience bounds the wait for what must come.
+const patience = time.Minute
+
+// Run holds a kind of sink to all promises.
+func Run(t *testing.T, subject func(t *testing.T) Subject) {
+	t.Helper()
+	for name, test := range map[string]func(*testing.T, Subject){
+		"InOrderAndUnchanged":                  inOrder,
+		"AcknowledgesThePrefixOfAFailure":      prefix,
+		"SameDedupKeyAtEveryAttempt":           dedupKey,
+		"EndsWithItsContext":                   endsWithContext,
+		"ReceiverAwayAtStart":                  awayAtStart,
+		"ReceiverAwayInMidRun":                 awayInMidRun,
+		"RecordTooLargeIsPermanent":            tooLarge,
+		"AwkwardValuesBreakNothing":            awkward,
+		"AnEmptyBatchIsAcknowledged":           empty,
+		"ErrorsNameTheRecordAndHideThePayload": errorsHidePayload,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, subject(t))
+		})
+	}
+}
+
+// Deliveries are n records from the id first on, each with a payload of its own.
+func Deliveries(first, n int) []processor.Delivery {
+	ds := make([]processor.Delivery, n)
+	for i := range ds {
+		ds[i] = delivery(first + i)
+	}
+	return ds
+}
+
+func delivery(id int) processor.Delivery {
+	return processor.Delivery{
+		Record: processor.Record{
+			Position: position(id), Table: "app.bookings", ID: fmt.Sprint(id), Key: "customer", Type: "made",
+			CreatedAt: time.UnixMicro(1_700_000_000_000_000 + int64(id)).UTC(),
+			Payload:   fmt.Appendf(nil, `{"id": %d,  "n": 1e400, "s": "é\u0000"}`, id),
+		},
+		Process: "sms", Sequence: int64(id), Epoch: 3, Attempt: 1, After: position(id - 1),
+	}
+}
+
+func position(id int) cursor.Position { return cursor.Position(fmt.Sprintf("int:%020d", id)) }
+
+// messages are what a receiver has of deliveries.
+func (s Subject) messages(ds []processor.Delivery) []Message {
+	all := []Message{}
+	for _, d := range ds {
+		payload := bytes.NewBuffer(d.Payload)
+		if s.Compact {
+			payload = new(bytes.Buffer)
+			_ = json.Compact(payload, d.Payload) // those of these tests are JSON
+		}
+		all = append(all, Message{d.DedupKey(), payload.String()})
+	}
+	return all
+}
+
+func deliver(t testing.TB, s Subject, ds []processor.Delivery) (int, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	return s.Sink.DeliverBatch(ctx, ds)
+}
+
+// eventually delivers all, as a processor does: what was acknowledged is not sent
+// again.
+func eventually(t testing.TB, s Subject, ds []processor.Delivery) {
+	t.Helper()
+	until := time.Now().Add(patience)
+	for len(ds) > 0 {
+		n, err := deliver(t, s, ds)
+		ds = ds[n:]
+		if err == nil {
+			continue
+		}
+		require.False(t, processor.IsPermanent(err), err)
+		require.True(t, time.Now().Before(until), err)
+		ds[0].Attempt++
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// require that a receiver has all in order, but for repetitions of one record
+// directly behind itself.
+func requireOrder(t testing.TB, want, got []Message) {
+	t.Helper()
+	var once []Message
+	for _, m := range got {
+		if len(once) == 0 || once[len(once)-1] != m {
+			once = append(once, m)
+		}
+	}
+	require.Equal(t, want, once)
+}
+
+func inOrder(t *testing.T, s Subject) {
+	ds := Deliveries(1, 50)
+	n, err := deliver(t, s, ds)
+	require.NoError(t, err)
+	require.Equal(t, len(ds), n)
+	require.Equal(t, s.messages(ds), s.Received(t))
+}
+
+func prefix(t *testing.T, s Subject) {
+	if s.Refuse == nil {
+		t.Log("the receiver refuses no single record")
+		return
+	}
+	ds := Deliveries(1, 10)
+	ds[4].Type = "refused"
+	restore := s.Refuse(t, "refused")
+	n, err := deliver(t, s, ds)
+	require.Error(t, err)
+	require.Equal(t, 4, n)
+	got := s.Received(t)
+	require.Equal(t, s.messages(ds[:4]), got[:4])
+	if s.Order {
+		require.Len(t, got, 4, "something was sent past the failure")
+	}
+	restore()
+	eventually(t, s, ds[4:])
+	if s.Order {
+		requireOrder(t, s.messages(ds), s.Received(t))
+	}
+}
+
+func dedupKey(t *testing.T, s Subject) {
+	first, again := delivery(1), delivery(1)
+	again.Attempt, again.Epoch = 2, 4
+	for _, d := range []processor.Delivery{first, again} {
+		_, err := deliver(t, s, []processor.Delivery{d})
+		require.NoError(t, err)
+	}
+	for _, m := range s.Received(t) {
+		require.Equal(t, first.DedupKey(), m.DedupKey)
+	}
+}
+
+func endsWithContext(t *testing.T, s Subject) {
+	_, err := deliver(t, s, Deliveries(1, 1))
+	require.NoError(t, err)
+	s.Silence(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	n, err := s.Sink.DeliverBatch(ctx, Deliveries(2, 3))
+	require.Zero(t, n)
+	require.ErrorIs(t, err, context.DeadlineExceeded, "an unknown outcome")
+	require.Less(t, time.Since(began), patience/2)
+
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	n, err = s.Sink.DeliverBatch(canceled, Deliveries(2, 3))
+	require.Zero(t, n)
+	require.Error(t, err)
+	require.False(t, processor.IsPermanent(err))
+}
+
+func awayAtStart(t *testing.T, s Subject) {
+	back := s.Away(t)
+	n, err := deliver(t, s, Deliveries(1, 2))
+	require.Zero(t, n)
+	require.Error(t, err)
+	require.False(t, processor.IsPermanent(err), err)
+	require.False(t, timedOut(err), "nothing was sent, so the outcome is known: %v", err)
+	back()
+	eventually(t, s, Deliveries(1, 2))
+	require.Equal(t, s.messages(Deliveries(1, 2)), s.Received(t))
+}
+
+func timedOut(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func awayInMidRun(t *testing.T, s Subject) {
+	eventually(t, s, Deliveries(1, 5))
+	back := s.Away(t)
+	n, err := deliver(t, s, Deliveries(6, 5))
+	require.Zero(t, n)
+	require.Error(t, err)
+	require.False(t, processor.IsPermanent(err), err)
+	back()
+	eventually(t, s, Deliveries(6, 5))
+	requireOrder(t, s.messages(Deliveries(1, 10)), s.Received(t))
+}
+
+func tooLarge(t *testing.T, s Subject) {
+	if s.TooLarge == 0 {
+		t.Log("the receiver has no limit that is known")
+		return
+	}
+	ds := Deliveries(1, 3)
+	ds[1].Payload = fmt.Appendf(nil, "%q", strings.Repeat("x", s.TooLarge))
+	var n int
+	var err error
+	for range 3 { // of several on their way the receiver may not say which
+		var m int
+		m, err = deliver(t, s, ds[n:])
+		n += m
+		if processor.IsPermanent(err) {
+			break
+		}
+	}
+	require.Equal(t, 1, n)
+	require.True(t, processor.IsPermanent(err), err)
+	eventually(t, s, ds[2:])
+}
+
+// awkward are values that a protocol may not be able to carry: each is delivered,
+// or refused for good; none breaks the connection or comes through changed.
+func awkward(t *testing.T, s Subject) {
+	id := 0
+	for name, change := range map[string]func(*processor.Delivery){
+		"line breaks":     func(d *processor.Delivery) { d.Key, d.Type = "a\r\nX-Evil: 1", "b\r\nc" },
+		"NUL and control": func(d *processor.Delivery) { d.Key, d.Type = "a\x00\x01\x7f", "\x00" },
+		"invalid UTF-8":   func(d *processor.Delivery) { d.Key, d.Type = "\xff\xfe", "\xff" },
+		"long key":        func(d *processor.Delivery) { d.Key = strings.Repeat("k", 300) },
+		"long id":         func(d *processor.Delivery) { d.ID = strings.Repeat("i", 2000) },
+		"a header of ours": func(d *processor.Delivery) {
+			d.Headers = map[string]string{"ordered-sequence": "9", "Ordered-Epoch": "9"}
+		},
+		"an empty header name": func(d *processor.Delivery) { d.Headers = map[string]string{"": "x"} },
+		"an awkward header":    func(d *processor.Delivery) { d.Headers = map[string]string{"a b:c\r\n": "x\r\ny\x00"} },
+		"a long header name":   func(d *processor.Delivery) { d.Headers = map[string]string{strings.Repeat("h", 300): "x"} },
+		"large headers":        func(d *processor.Delivery) { d.Headers = map[string]string{"h": strings.Repeat("x", 1<<20)} },
+		"no payload":           func(d *processor.Delivery) { d.Payload = nil },
+		"no time":              func(d *processor.Delivery) { d.CreatedAt = time.Time{} },
+		"a time before 1970":   func(d *processor.Delivery) { d.CreatedAt = time.Date(-4, 1, 1, 0, 0, 0, 0, time.UTC) },
+	} {
+		id++
+		d := delivery(id)
+		change(&d)
+		n, err := deliver(t, s, []processor.Delivery{d})
+		if err != nil {
+			require.True(t, processor.IsPermanent(err), "%s: %v", name, err)
+			require.Zero(t, n, name)
+		}
+	}
+	before := len(s.Received(t))
+	ds := Deliveries(id+1, 1)
+	_, err := deliver(t, s, ds)
+	require.NoError(t, err)
+	require.Equal(t, s.messages(ds), s.Received(t)[before:])
+}
+
+func empty(t *testing.T, s Subject) {
+	n, err := deliver(t, s, nil)
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
+
+func errorsHidePayload(t *testing.T, s Subject) {
+	s.Away(t)
+	d := delivery(1)
+	d.Payload = []byte(`{"card": "4111-CANARY"}`)
+	_, err := deliver(t, s, []processor.Delivery{d})
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "CANARY")
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v", s.Sink, s.Sink, s.Sink), "secret-password")
+}

@@ -1,0 +1,290 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// applied is what the target knows of a process: up to where its records were
+// applied, or passed over by an operator.
+type applied struct {
+	position cursor.Position
+	sequence int64
+	epoch    cursor.Epoch
+	dedupKey string // of the record of that number; "" if not known
+}
+
+// turn is a transaction with the lock of a process's row.
+type turn struct {
+	applied
+	done int                  // of the deliveries, from the first on, are applied already
+	rest []processor.Delivery // are to be applied
+}
+
+// has reports whether a record was applied before: its attempt was committed, and
+// the cursor did not hear of it.
+func (a applied) has(d processor.Delivery) bool {
+	return d.Sequence <= a.sequence && !a.chained(d)
+}
+
+// chained reports whether a record stands directly behind what was applied, by its
+// position. Then its number does not matter: after a seek to where the target
+// stands nothing is missing, whatever either side was restored to.
+func (a applied) chained(d processor.Delivery) bool {
+	return d.After == a.position && d.Position > a.position
+}
+
+// isReplay: a dead letter, out of its turn.
+func isReplay(d processor.Delivery) bool { return d.After == d.Position }
+
+// foreign reports a record that has the number of another one, which is there.
+func (a applied) foreign(d processor.Delivery) bool {
+	last := d.Sequence == a.sequence
+	return d.Position > a.position ||
+		last && d.Position != a.position ||
+		last && a.dedupKey != "" && a.dedupKey != d.DedupKey()
+}
+
+// lockSQL finds the row by its primary key and holds it to the end of the
+// transaction: of two workers one waits for the other. A worker that hangs within
+// the transaction, or whose host is gone, is put out of it by the server.
+const (
+	beginSQL = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`
+
+	settingsSQL = `/* sql.settings */
+SELECT
+	set_config('statement_timeout', $1, true),
+	set_config('idle_in_transaction_session_timeout', $2, true),
+	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END`
+
+	lockSQL = `/* sql.lock */
+SELECT position, sequence, epoch, coalesce(dedup_key, '')
+FROM {schema}.ordered_dispatcher_applied
+WHERE process_name = $1
+FOR UPDATE`
+
+	createSQL = `/* sql.create */
+INSERT INTO {schema}.ordered_dispatcher_applied (process_name, position, sequence, epoch)
+VALUES ($1, '', 0, 0)
+ON CONFLICT DO NOTHING`
+)
+
+// idleTimeout is how long a worker may hang between locking and applying, before
+// the server lets another one have the row.
+const idleTimeout = "5000"
+
+// begin locks the row of a process and holds the deliveries against it. Whatever it
+// returns, the connection may be left in a transaction.
+func (r *Remote) begin(ctx context.Context, ds []processor.Delivery) (turn, error) {
+	first := ds[0]
+	var batch pgconn.Batch
+	batch.ExecParams(beginSQL, nil, nil, nil, nil)
+	queue(&batch, settingsSQL, strconv.FormatInt(r.config.Timeout.Milliseconds(), 10), idleTimeout)
+	if first.Sequence == 1 {
+		queue(&batch, r.sql(createSQL), first.Process)
+	}
+	queue(&batch, r.sql(lockSQL), first.Process)
+	results, err := r.conn.PgConn().ExecBatch(ctx, &batch).ReadAll()
+	if err != nil {
+		return turn{}, r.notBegun(ctx, err)
+	}
+	rows := results[len(results)-1].Rows
+	if len(rows) == 0 {
+		return turn{}, r.failed(r.unknownProcess(first))
+	}
+	row, err := parseApplied(rows[0])
+	if err != nil {
+		return turn{}, r.failed(err)
+	}
+	return r.judge(ctx, row, ds)
+}
+
+func parseApplied(values [][]byte) (a applied, err error) {
+	a.position, a.dedupKey = cursor.Position(values[0]), string(values[3])
+	if a.sequence, err = strconv.ParseInt(string(values[1]), 10, 64); err != nil {
+		return a, err
+	}
+	epoch, err := strconv.ParseInt(string(values[2]), 10, 64)
+	a.epoch = cursor.Epoch(epoch)
+	return a, err
+}
+
+// judge tells what of the deliveries is new, or why none may be applied.
+func (r *Remote) judge(ctx context.Context, a applied, ds []processor.Delivery) (turn, error) {
+	t := turn{applied: a}
+	first := ds[0]
+	if first.Epoch < a.epoch {
+		return t, r.failed(r.fenced(a, first))
+	}
+	t.epoch = first.Epoch
+	if isReplay(first) && first.Sequence <= a.sequence {
+		return r.judgeReplay(ctx, t, ds)
+	}
+	for t.done < len(ds) && a.has(ds[t.done]) {
+		if d := ds[t.done]; a.foreign(d) {
+			return t, r.failed(r.foreign(a, d))
+		}
+		t.done++
+	}
+	t.rest = ds[t.done:]
+	if len(t.rest) == 0 || t.follows(t.rest[0]) {
+		return t, nil
+	}
+	explained, err := r.passedOver(ctx, a, t.rest[0])
+	if err != nil {
+		return t, r.notBegun(ctx, err)
+	}
+	if !explained {
+		return t, r.failed(r.missing(a, t.rest[0]))
+	}
+	return t, nil
+}
+
+// follows reports whether nothing is missing between what was applied and a record.
+func (a applied) follows(d processor.Delivery) bool {
+	return d.Sequence == a.sequence+1 || a.chained(d)
+}
+
+// refusedSQL counts the records that failed in the target and were not applied
+// since, with numbers in (from, to], and those of them up to a third, by the
+// primary key.
+const refusedSQL = `/* sql.refused */
+SELECT count(*), count(*) FILTER (WHERE sequence <= $4)
+FROM {schema}.ordered_dispatcher_refused
+WHERE process_name = $1 AND sequence > $2 AND sequence <= $3`
+
+// refusedWithin counts as refusedSQL says.
+func (r *Remote) refusedWithin(ctx context.Context, process string, from, to, upTo int64) (all, part int64, err error) {
+	var batch pgconn.Batch
+	queue(&batch, r.sql(refusedSQL), process, number(from), number(to), number(upTo))
+	results, err := r.conn.PgConn().ExecBatch(ctx, &batch).ReadAll()
+	if err != nil {
+		return 0, 0, err
+	}
+	if all, err = strconv.ParseInt(string(results[0].Rows[0][0]), 10, 64); err != nil {
+		return 0, 0, err
+	}
+	part, err = strconv.ParseInt(string(results[0].Rows[0][1]), 10, 64)
+	return all, part, err
+}
+
+// judgeReplay: a dead letter that failed in the target and was not applied since is
+// to be applied; any other was.
+func (r *Remote) judgeReplay(ctx context.Context, t turn, ds []processor.Delivery) (turn, error) {
+	d := ds[0]
+	open, _, err := r.refusedWithin(ctx, d.Process, d.Sequence-1, d.Sequence, d.Sequence)
+	if err != nil {
+		return t, r.notBegun(ctx, err)
+	}
+	if open == 0 {
+		t.done = len(ds)
+		return t, nil
+	}
+	t.rest = ds
+	return t, nil
+}
+
+// passedOver reports whether the numbers between what was applied and a record
+// belong to nothing that is missing: to records that failed here and were skipped
+// or put aside, or to the gap that a seek leaves, which begins an epoch.
+func (r *Remote) passedOver(ctx context.Context, a applied, d processor.Delivery) (bool, error) {
+	gap := d.Sequence - 1 - a.sequence
+	left := gap % cursor.SeekGap
+	all, part, err := r.refusedWithin(ctx, d.Process, a.sequence, a.sequence+gap, a.sequence+left)
+	sought := gap >= cursor.SeekGap && d.Epoch > a.epoch && part == left
+	return all == gap || sought, err
+}
+
+// doneSQL notes what was applied. The COMMIT behind it has no time-out: cut short
+// while it waits for a synchronous standby, it would claim what no standby has.
+const (
+	clearSQL = `/* sql.clear */
+DELETE FROM {schema}.ordered_dispatcher_refused
+WHERE process_name = $1 AND sequence >= $2 AND sequence <= $3`
+
+	doneSQL = `/* sql.done */
+UPDATE {schema}.ordered_dispatcher_applied
+SET
+	position = $2,
+	sequence = $3,
+	epoch = $4,
+	dedup_key = nullif($5, ''),
+	updated_at = clock_timestamp()
+WHERE process_name = $1
+RETURNING set_config('statement_timeout', '0', true)`
+
+	refuseSQL = `/* sql.refuse */
+INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence)
+VALUES ($1, $2)
+ON CONFLICT DO NOTHING`
+)
+
+// queueDone notes what the turn applies.
+func (r *Remote) queueDone(batch *pgconn.Batch, t turn, process string) {
+	now := t.applied
+	if n := len(t.rest); n > 0 {
+		first, last := t.rest[0], t.rest[n-1]
+		upTo := last.Sequence
+		if first.Sequence <= now.sequence && !isReplay(first) { // the source was restored: the numbers above are of another time
+			upTo = math.MaxInt64
+		}
+		queue(batch, r.sql(clearSQL), process, number(first.Sequence), number(upTo))
+		if !isReplay(first) || first.Sequence > now.sequence {
+			now.position, now.sequence, now.dedupKey = last.Position, last.Sequence, last.DedupKey()
+		}
+	}
+	r.queueRow(batch, process, now)
+}
+
+// queueRefused notes that a record failed, and what stands before it: nothing of
+// that is missing, or the record would not have been tried.
+func (r *Remote) queueRefused(batch *pgconn.Batch, t turn, d processor.Delivery) {
+	now := t.applied
+	if len(t.rest) > 0 {
+		queue(batch, r.sql(refuseSQL), d.Process, number(d.Sequence))
+		if !isReplay(d) && d.Sequence != now.sequence+1 {
+			now.position, now.sequence, now.dedupKey = d.After, d.Sequence-1, ""
+		}
+	}
+	r.queueRow(batch, d.Process, now)
+}
+
+func (r *Remote) queueRow(batch *pgconn.Batch, process string, a applied) {
+	queue(batch, r.sql(doneSQL), process, string(a.position), number(a.sequence), number(int64(a.epoch)), a.dedupKey)
+}
+
+// queue adds a statement with its arguments as text.
+func queue(batch *pgconn.Batch, sql string, args ...string) {
+	values := make([][]byte, len(args))
+	for i, arg := range args {
+		values[i] = []byte(arg)
+	}
+	batch.ExecParams(sql, values, nil, nil, nil)
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+// sql puts the schema into a statement.
+func (r *Remote) sql(text string) string {
+	return strings.ReplaceAll(text, "{schema}", pgx.Identifier{r.config.Schema}.Sanitize())
+}
+
+// notBegun is a failure before anything was applied.
+func (r *Remote) notBegun(ctx context.Context, err error) error {
+	if !isServers(err) {
+		r.drop()
+	}
+	if ctx.Err() != nil {
+		return r.unknown(ctx, err)
+	}
+	return fmt.Errorf("%s: %w%s", r, err, r.nextStep(err))
+}

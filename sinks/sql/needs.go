@@ -1,0 +1,34 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
+)
+
+// Needs asks the server what it checks of a role that runs the statements. Nothing
+// is executed. The connection should have the search_path of the cursor's; its
+// role needs no right to the tables, but to make temporary functions. A statement
+// that the server says nothing about is a blind spot.
+func (s *Sink) Needs(ctx context.Context, conn *pgx.Conn) (privilege.Needs, error) {
+	var needs privilege.Needs
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return needs, fmt.Errorf("find out what the sql sink needs: %w", err)
+	}
+	defer func() { _ = tx.Rollback(ctx) }() // nothing was done in it
+	for i, statement := range s.statements {
+		more, err := privilege.Of(ctx, tx, statement.sql)
+		if errors.Is(err, privilege.ErrUtility) {
+			more.BlindSpots = append(more.BlindSpots, fmt.Sprintf("statement %d of %d", i+1, len(s.statements)))
+		} else if err != nil {
+			return needs, fmt.Errorf("find out what statement %d of %d of the sql sink needs: %w", i+1, len(s.statements), err)
+		}
+		needs.Add(more)
+	}
+	return needs, nil
+}

@@ -1,0 +1,145 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Remote runs the statements of a Sink in another database than the cursor's, the
+// target, exactly once: in one transaction with a note of what was applied. It
+// implements processor.BatchSink and is safe for concurrent use; calls take turns
+// on its one connection.
+type Remote struct {
+	config  RemoteConfig
+	address *pgx.ConnConfig
+	sink    *Sink
+
+	mu   sync.Mutex
+	conn *pgx.Conn // nil: to be opened
+}
+
+var _ processor.BatchSink = (*Remote)(nil)
+
+// NewRemote makes a sink. It connects with the first delivery, not before.
+func NewRemote(c RemoteConfig) (*Remote, error) {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("configure sql sink: %w", err)
+	}
+	address, _ := c.parse() // validated
+	sink, err := New(Config{Statement: c.Statement})
+	if err != nil {
+		return nil, err
+	}
+	return &Remote{config: c, address: address, sink: sink}, nil
+}
+
+// String names the target.
+func (r *Remote) String() string { return target(r.address) }
+
+// GoString is String, so that no verb prints the password.
+func (r *Remote) GoString() string { return r.String() }
+
+// Close closes the connection. A later delivery opens another.
+func (r *Remote) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drop()
+	return nil
+}
+
+// DeliverBatch applies records in order and returns how many of them, from the
+// first on, the target has committed, now or at an earlier attempt. They are one
+// transaction unless one fails: then what stands before it is committed without
+// it. ErrFenced, ErrMissing and ErrForeign say why nothing may be applied.
+func (r *Remote) DeliverBatch(ctx context.Context, ds []processor.Delivery) (n int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n < len(ds) && err == nil {
+		var m int
+		m, err = r.some(ctx, ds[n:])
+		n += m
+	}
+	return n, err
+}
+
+// some commits records from the first on, all of them if it can, or says why the
+// first cannot be. A shorter transaction follows each that fails.
+func (r *Remote) some(ctx context.Context, ds []processor.Delivery) (int, error) {
+	for {
+		before, err := r.try(ctx, ds)
+		if err == nil {
+			return len(ds), nil
+		}
+		if before == 0 {
+			return 0, r.refused(ctx, ds[0], err)
+		}
+		ds = ds[:before]
+	}
+}
+
+// try applies records in one transaction. If it fails, fewer may succeed: those
+// before the one that failed, or half of them if any may have been at fault.
+func (r *Remote) try(ctx context.Context, ds []processor.Delivery) (before int, err error) {
+	if err := r.open(ctx); err != nil {
+		return 0, r.unsent(err)
+	}
+	defer r.end()
+	t, err := r.begin(ctx, ds)
+	if err != nil {
+		return 0, err
+	}
+	var batch pgconn.Batch
+	for _, d := range t.rest {
+		r.sink.queue(&batch, d)
+	}
+	effects := len(t.rest) * len(r.sink.statements)
+	batch.ExecParams(constraintsSQL, nil, nil, nil, nil)
+	r.queueDone(&batch, t, ds[0].Process)
+	tags, err := r.commit(ctx, &batch)
+	if err == nil {
+		return 0, nil
+	}
+	switch {
+	case isServers(err) && len(tags) < effects:
+		at := len(tags) / len(r.sink.statements)
+		return t.done + at, &recordError{r.failed(r.sink.failure(len(tags)%len(r.sink.statements), t.rest[at], err))}
+	case isServers(err) && len(tags) == effects && effects > 0:
+		return t.done + len(t.rest)/2, &recordError{r.failed(r.sink.broken(t.rest[0], err))}
+	default:
+		r.drop()
+		return 0, r.unknown(ctx, err)
+	}
+}
+
+// constraintsSQL checks deferred constraints while the transaction can still be
+// told from its commit. Which record broke one is found by halves.
+const constraintsSQL = `SET CONSTRAINTS ALL IMMEDIATE`
+
+// refused notes in the target that a record failed there, so that an operator's
+// skip or a dead letter is told from a record that the target lost. A record is
+// not given up unless that is noted.
+func (r *Remote) refused(ctx context.Context, d processor.Delivery, failure error) error {
+	var of *recordError
+	if !errors.As(failure, &of) || r.conn == nil {
+		return failure
+	}
+	defer r.end()
+	t, err := r.begin(ctx, []processor.Delivery{d})
+	if err == nil {
+		var batch pgconn.Batch
+		r.queueRefused(&batch, t, d)
+		_, err = r.commit(ctx, &batch)
+	}
+	if err != nil {
+		return fmt.Errorf("%s; and the target could not note that: %w", failure, err)
+	}
+	return failure
+}

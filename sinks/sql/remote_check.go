@@ -1,0 +1,128 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
+)
+
+// ErrNoTables is returned by Remote.Check where Remote.Tables was not run.
+var ErrNoTables = errors.New("the sink's tables are missing")
+
+// tablesSQL makes what a Remote keeps in its target. The row of a process is updated
+// for each transaction and has no index beside its key, so its updates stay HOT.
+const tablesSQL = `CREATE TABLE {schema}.ordered_dispatcher_applied (
+	process_name text PRIMARY KEY,
+	position text COLLATE "C" NOT NULL,
+	sequence bigint NOT NULL,
+	epoch bigint NOT NULL,
+	dedup_key text,
+	updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
+) WITH (fillfactor = 50);
+CREATE TABLE {schema}.ordered_dispatcher_refused (
+	process_name text,
+	sequence bigint,
+	PRIMARY KEY (process_name, sequence)
+);`
+
+// Tables is the SQL that makes the two tables that a Remote needs in its target. It
+// never makes them itself, so its role needs no right to: the owner of the schema
+// runs this, once for each target, and grants what Needs says.
+func (r *Remote) Tables() string { return r.sql(tablesSQL) }
+
+// Role is that of the sink in the target.
+func (r *Remote) Role() string { return r.address.User }
+
+// Needs is what the sink's role needs in the target: on the sink's tables, and for
+// the statements (see Sink.Needs).
+func (r *Remote) Needs(ctx context.Context) (privilege.Needs, error) {
+	needs := privilege.Needs{Privileges: r.own()}
+	err := r.with(ctx, func(conn *pgx.Conn) error {
+		more, err := r.sink.Needs(ctx, conn)
+		needs.Add(more)
+		return err
+	})
+	return needs, err
+}
+
+func (r *Remote) own() []privilege.Privilege {
+	schema := pgx.Identifier{r.config.Schema}.Sanitize()
+	on := func(table, right string, columns ...string) privilege.Privilege {
+		return privilege.Privilege{On: privilege.Table, Name: schema + "." + table, Right: right, Columns: columns}
+	}
+	const applied, refused = "ordered_dispatcher_applied", "ordered_dispatcher_refused"
+	return []privilege.Privilege{
+		{On: privilege.Schema, Name: schema, Right: "USAGE"},
+		on(applied, "SELECT"),
+		on(applied, "INSERT", "process_name", "position", "sequence", "epoch"),
+		on(applied, "UPDATE", "position", "sequence", "epoch", "dedup_key", "updated_at"),
+		on(refused, "SELECT"),
+		on(refused, "INSERT"),
+		on(refused, "DELETE"),
+	}
+}
+
+// Lacking is what of its Needs the sink's role does not hold. The tables must be
+// there.
+func (r *Remote) Lacking(ctx context.Context) (lacking []privilege.Privilege, err error) {
+	err = r.with(ctx, func(conn *pgx.Conn) error {
+		lacking, err = privilege.Missing(ctx, conn, r.own())
+		if err != nil || len(lacking) > 0 {
+			return err
+		}
+		needs, err := r.sink.Needs(ctx, conn)
+		if err != nil {
+			return err
+		}
+		lacking, err = privilege.Missing(ctx, conn, needs.Privileges)
+		return err
+	})
+	return lacking, err
+}
+
+const presentSQL = `/* sql.present */
+SELECT
+	coalesce((SELECT has_schema_privilege(oid, 'USAGE') FROM pg_catalog.pg_namespace WHERE nspname = $1), true),
+	EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = $1 AND c.relname = 'ordered_dispatcher_applied')
+	AND EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = $1 AND c.relname = 'ordered_dispatcher_refused'),
+	pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`
+
+// Check connects to the target and returns what is wrong with it: that it cannot be
+// reached or written to, that the tables are missing (ErrNoTables), and what it says
+// against the statements (see Sink.Check). It changes nothing.
+func (r *Remote) Check(ctx context.Context) error {
+	return r.with(ctx, func(conn *pgx.Conn) error {
+		var usable, present, readOnly bool
+		if err := conn.QueryRow(ctx, presentSQL, r.config.Schema).Scan(&usable, &present, &readOnly); err != nil {
+			return err
+		}
+		switch {
+		case readOnly:
+			return errors.New("it cannot be written to: it is a standby, or its sessions are read-only; lead url to the primary")
+		case !present:
+			return fmt.Errorf("%w in schema %q", ErrNoTables, r.config.Schema)
+		case !usable:
+			return nil // Lacking says so
+		}
+		return r.sink.Check(ctx, conn)
+	})
+}
+
+// with lends a connection of its own.
+func (r *Remote) with(ctx context.Context, do func(*pgx.Conn) error) error {
+	conn, err := r.connect(ctx)
+	if err != nil {
+		return r.unsent(err)
+	}
+	defer conn.Close(ctx)
+	if err := do(conn); err != nil {
+		return fmt.Errorf("%s: %w", r, err)
+	}
+	return nil
+}

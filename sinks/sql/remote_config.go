@@ -1,0 +1,111 @@
+package sql
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// RemoteConfig describes a Remote. Zero values mean defaults.
+type RemoteConfig struct {
+	// URL of the target, or its key=value form, with TLS by its own parameters
+	// (sslmode, sslrootcert, sslcert, sslkey). Of several hosts the one that can be
+	// written to is taken, unless target_session_attrs says otherwise. Required.
+	URL string
+	// Statement is that of Config. Tables are looked up in the search_path of the
+	// target's role, so qualify them. Required.
+	Statement string
+	// Schema of the Remote's own tables in the target: see Remote.Tables. Default
+	// "public".
+	Schema string
+	// Timeout bounds making a connection, and each statement, the wait for a lock
+	// included; the server ends it. Default 30 s, at least 1 ms, at most 1 h.
+	Timeout time.Duration
+}
+
+const (
+	defaultSchema  = "public"
+	defaultTimeout = 30 * time.Second
+	minTimeout     = time.Millisecond
+	maxTimeout     = time.Hour
+	maxName        = 63
+
+	applicationName = "ordered-dispatcher sink"
+)
+
+// String names the target, and hides everything else.
+func (c RemoteConfig) String() string {
+	parsed, err := c.parse()
+	if err != nil {
+		return "an invalid url"
+	}
+	return target(parsed)
+}
+
+// GoString is String, for the verb %#v.
+func (c RemoteConfig) GoString() string { return c.String() }
+
+// target is the part of an address that is no secret.
+func target(c *pgx.ConnConfig) string {
+	return fmt.Sprintf("database %q of %s:%d", c.Database, c.Host, c.Port)
+}
+
+func (c RemoteConfig) withDefaults() RemoteConfig {
+	if c.Schema == "" {
+		c.Schema = defaultSchema
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	return c
+}
+
+var errURL = errors.New("url cannot be read: write it as postgres://user:password@host:5432/database, percent-encode what is special in the password, " +
+	"and see that the files of sslrootcert, sslcert and sslkey are there")
+
+// validate returns every fault at once, and quotes nothing of the URL.
+func (c RemoteConfig) validate() error {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	_, err := c.parse()
+	fault(c.URL == "", "url is missing: write it as postgres://user:password@host:5432/database")
+	fault(c.URL != "" && err != nil, "%w", err)
+	fault(len(c.Schema) > maxName, "schema has %d bytes, and PostgreSQL keeps %d of a name", len(c.Schema), maxName)
+	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
+	return errors.Join(errors.Join(faults...), Config{Statement: c.Statement}.validate())
+}
+
+// parse reads the URL. What the driver says of a bad one may repeat the password.
+func (c RemoteConfig) parse() (*pgx.ConnConfig, error) {
+	parsed, err := pgx.ParseConfig(c.URL)
+	if err != nil {
+		return nil, errURL
+	}
+	if parsed.RuntimeParams["application_name"] == "" {
+		parsed.RuntimeParams["application_name"] = applicationName
+	}
+	if parsed.ConnectTimeout == 0 {
+		parsed.ConnectTimeout = c.Timeout
+	}
+	parsed.DefaultQueryExecMode = pgx.QueryExecModeExec // nothing prepared outlives a transaction behind PgBouncer
+	if severalHosts(parsed) && parsed.ValidateConnect == nil {
+		parsed.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	return parsed, nil
+}
+
+func severalHosts(c *pgx.ConnConfig) bool {
+	for _, fallback := range c.Fallbacks {
+		if fallback.Host != c.Host || fallback.Port != c.Port {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,110 @@
+package sql
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Errors of Remote.DeliverBatch, before anything is applied. None is a word on the
+// record: it is tried again, until somebody has done what the error says.
+var (
+	// ErrFenced: the target has records of a later epoch.
+	ErrFenced = errors.New("the target has records of a later epoch")
+	// ErrMissing: records before this one are not in the target.
+	ErrMissing = errors.New("records are missing in the target")
+	// ErrForeign: the target has another record under this one's number.
+	ErrForeign = errors.New("the target has another record of this number")
+)
+
+func (r *Remote) fenced(a applied, d processor.Delivery) error {
+	return fmt.Errorf("%w (%d, and this is epoch %d): another worker has taken over, or the cursor is an older copy than this target; "+
+		"nothing was written. If the cursor was restored: `ordered-dispatcher seek %s --to-position '%s' --reason …` goes on behind what is there, and then %s",
+		ErrFenced, a.epoch, d.Epoch, d.Process, a.position, r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET epoch = 0 WHERE process_name = %s", quote(d.Process))))
+}
+
+// unknownProcess is a target without a row for a process that has delivered before.
+func (r *Remote) unknownProcess(d processor.Delivery) error {
+	return fmt.Errorf("%w: it knows nothing of process %q, whose next record is number %d. If the target was restored or is the wrong one, mend that. "+
+		"If the process is to deliver there from now on: %s", ErrMissing, d.Process, d.Sequence,
+		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_applied (process_name, position, sequence, epoch) VALUES (%s, %s, %d, 0)",
+			quote(d.Process), quote(string(d.After)), d.Sequence-1)))
+}
+
+func (r *Remote) missing(a applied, d processor.Delivery) error {
+	return fmt.Errorf("%w: it has those of process %q up to number %d, and this is number %d: it was restored to an earlier state, or those between failed "+
+		"while it was away. To have them delivered: `ordered-dispatcher seek %s --to-position '%s' --reason …`. If they need not come: %s",
+		ErrMissing, d.Process, a.sequence, d.Sequence, d.Process, a.position,
+		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence) SELECT %s, generate_series(%d, %d) ON CONFLICT DO NOTHING",
+			quote(d.Process), a.sequence+1, d.Sequence-1)))
+}
+
+func (r *Remote) foreign(a applied, d processor.Delivery) error {
+	return fmt.Errorf("%w: process %q has come to number %d at position %s there, and record %q of position %s is number %d here. Another source has a process "+
+		"of that name, or this one was restored, or rows were deleted before they were delivered. Give one of them another name, or go on behind what is there: "+
+		"`ordered-dispatcher seek %s --to-position '%s' --reason …`", ErrForeign, d.Process, a.sequence, a.position, d.ID, d.Position, d.Sequence, d.Process, a.position)
+}
+
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// recordError is the target's word on one record.
+type recordError struct{ error }
+
+func (e *recordError) Unwrap() error { return e.error }
+
+// broken is a deferred constraint that a record broke.
+func (s *Sink) broken(d processor.Delivery, err error) error {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return fmt.Errorf("apply record %q: %w", d.ID, err)
+	}
+	return said(d, "its deferred constraints", pgErr)
+}
+
+// failed adds where.
+func (r *Remote) failed(err error) error { return fmt.Errorf("%s: %w", r, err) }
+
+// unsent is a failure before anything was sent: its outcome is known, so it is no
+// time-out to the processor.
+func (r *Remote) unsent(err error) error {
+	if pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded) {
+		err = errors.New(err.Error())
+	}
+	return fmt.Errorf("%s: nothing was sent: %w%s", r, err, r.nextStep(err))
+}
+
+// unknown is a failure that may have come after the commit. The next attempt finds
+// out.
+func (r *Remote) unknown(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		err = fmt.Errorf("%w (%w)", err, cause)
+	}
+	return fmt.Errorf("%s: it may have the record, which the next attempt finds out: %w%s", r, err, r.nextStep(err))
+}
+
+// nextStep is the cure for what the target says of itself.
+func (r *Remote) nextStep(err error) string {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return ""
+	}
+	switch {
+	case pgErr.Code == "25006":
+		return "; it cannot be written to: lead url to the primary, or name all hosts in it"
+	case pgErr.Code == "42P01" || pgErr.Code == "3F000":
+		return "; create the sink's tables there, as `ordered-dispatcher grants` and `doctor` print them"
+	case pgErr.Code == "42501":
+		return "; grant its role what `ordered-dispatcher grants` prints"
+	case class(pgErr.Code) == "28":
+		return "; correct user and password in url, or let the user in (pg_hba.conf)"
+	case pgErr.Code == "3D000":
+		return "; correct the database in url, or create it"
+	default:
+		return ""
+	}
+}

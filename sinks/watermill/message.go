@@ -1,0 +1,53 @@
+package watermill
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// reserved begins the names of our own metadata.
+const reserved = "ordered-"
+
+// namespace is that of the UUIDs made of dedup keys: it is itself made of a URL, in
+// the namespace of RFC 9562 for those. It never changes, or receivers would take
+// records they have for new ones.
+var namespace = uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://github.com/ordered-dispatcher/ordered-dispatcher"))
+
+// UUID is that of the message of a record: of version 5, made of the dedup key. A
+// dedup key itself would be too long for Publishers that keep 36 characters.
+func UUID(d processor.Delivery) string {
+	return uuid.NewSHA1(namespace, []byte(d.DedupKey())).String()
+}
+
+// newMessage makes a message of its own for each attempt: a Publisher and, within
+// one program, its subscribers may change it.
+func newMessage(ctx context.Context, d processor.Delivery) *message.Message {
+	m := message.NewMessageWithContext(ctx, UUID(d), bytes.Clone(d.Payload))
+	for name, value := range d.Headers {
+		if !strings.HasPrefix(strings.ToLower(name), reserved) { // it would pass for ours
+			m.Metadata.Set(name, value)
+		}
+	}
+	m.Metadata.Set("ordered-process", d.Process)
+	m.Metadata.Set("ordered-sequence", strconv.FormatInt(d.Sequence, 10))
+	m.Metadata.Set("ordered-epoch", strconv.FormatInt(int64(d.Epoch), 10))
+	m.Metadata.Set("ordered-attempt", strconv.Itoa(d.Attempt))
+	m.Metadata.Set("ordered-position", string(d.Position))
+	m.Metadata.Set("ordered-dedup-key", d.DedupKey())
+	for name, value := range map[string]string{"ordered-key": d.Key, "ordered-type": d.Type} {
+		if value != "" {
+			m.Metadata.Set(name, value)
+		}
+	}
+	// The span of the attempt, if there is one, or else the record's own trace.
+	propagation.TraceContext{}.Inject(ctx, propagation.MapCarrier(m.Metadata))
+	return m
+}

@@ -1,0 +1,122 @@
+package webhook_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
+)
+
+// inbox is a receiver that keeps what it took.
+type inbox struct {
+	addr   string
+	server *http.Server
+	mu     sync.Mutex
+	all    []sinktest.Message
+
+	refused string // the type of records that it does not take
+	silent  bool
+}
+
+func newInbox(t testing.TB) *inbox {
+	t.Helper()
+	b := &inbox{addr: "127.0.0.1:0"}
+	b.listen(t)
+	t.Cleanup(func() { _ = b.server.Close() })
+	return b
+}
+
+// listen answers at the address of before, if there was one.
+func (b *inbox) listen(t testing.TB) {
+	t.Helper()
+	listener, err := net.Listen("tcp", b.addr)
+	require.NoError(t, err)
+	b.addr, b.server = listener.Addr().String(), &http.Server{Handler: b, ReadHeaderTimeout: time.Minute}
+	go func(server *http.Server) { _ = server.Serve(listener) }(b.server)
+}
+
+const tooLarge = 1_000_000
+
+func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, tooLarge))
+	key, decoded := url.PathUnescape(r.Header.Get("Idempotency-Key"))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.silent {
+		b.mu.Unlock()
+		<-r.Context().Done()
+		b.mu.Lock()
+		return
+	}
+	switch {
+	case err != nil || decoded != nil:
+		w.WriteHeader(http.StatusBadRequest)
+	case len(body) == tooLarge:
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+	case b.refused != "" && r.Header.Get("Ordered-Type") == b.refused:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	default:
+		b.all = append(b.all, sinktest.Message{DedupKey: key, Payload: string(body)})
+	}
+}
+
+func (b *inbox) set(change func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	change()
+}
+
+func (b *inbox) refuse(_ testing.TB, typ string) (restore func()) {
+	b.set(func() { b.refused = typ })
+	return func() { b.set(func() { b.refused = "" }) }
+}
+
+func (b *inbox) silence(testing.TB) { b.set(func() { b.silent = true }) }
+
+func (b *inbox) away(t testing.TB) (back func()) {
+	require.NoError(t, b.server.Close())
+	return func() { b.listen(t) }
+}
+
+func (b *inbox) received(testing.TB) []sinktest.Message {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]sinktest.Message{}, slices.Clone(b.all)...)
+}
+
+func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]webhook.Config{
+		"plain":     {URL: "/in"},
+		"all of it": {URL: "/in/{{.Key}}?type={{.Type}}", Secret: "secret-password-of-32-bytes-xxxx", Bearer: "secret-password", Format: webhook.CloudEvents, Probe: "GET /{{.DedupKey}}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sinktest.Run(t, func(t *testing.T) sinktest.Subject {
+				b := newInbox(t)
+				c := c
+				c.URL, c.Timeout = "http://"+b.addr+c.URL, 20*time.Second
+				sink, err := webhook.New(c)
+				require.NoError(t, err)
+				return sinktest.Subject{
+					Sink:     sinktest.One(sink),
+					Received: b.received,
+					Refuse:   b.refuse,
+					Away:     b.away,
+					Silence:  b.silence,
+					TooLarge: tooLarge,
+					Order:    true,
+				}
+			})
+		})
+	}
+}

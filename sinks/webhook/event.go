@@ -1,0 +1,87 @@
+package webhook
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// The attributes of a record's event, CloudEvents 1.0.2.
+func eventSource(d processor.Delivery) string { return "/" + url.PathEscape(d.Table) }
+
+func eventType(d processor.Delivery) string {
+	for _, name := range []string{d.Type, d.Table} {
+		if strings.TrimSpace(name) != "" {
+			return name
+		}
+	}
+	return "record"
+}
+
+// eventTime is "" where RFC 3339, which ends with the year 9999, has no word for
+// it; PostgreSQL goes on.
+func eventTime(d processor.Delivery) string {
+	at := d.CreatedAt.UTC()
+	if d.CreatedAt.IsZero() || at.Year() < 0 || at.Year() > 9999 {
+		return ""
+	}
+	return at.Format(time.RFC3339Nano)
+}
+
+// event is the structured mode in the JSON format 1.0.2, section 3.1.
+type event struct {
+	SpecVersion     string          `json:"specversion"`
+	ID              string          `json:"id"`
+	Source          string          `json:"source"`
+	Type            string          `json:"type"`
+	Time            string          `json:"time,omitempty"`
+	DataContentType string          `json:"datacontenttype,omitempty"`
+	Data            json.RawMessage `json:"-"`
+	DataBase64      string          `json:"data_base64,omitempty"`
+}
+
+const structuredType = "application/cloudevents+json; charset=utf-8"
+
+// structured is the body of a record's event. The payload's bytes are put in as
+// they are, since an encoder of JSON would change them.
+func structured(d processor.Delivery) []byte {
+	e := event{
+		SpecVersion: "1.0",
+		ID:          identity(d),
+		Source:      eventSource(d),
+		Type:        eventText(eventType(d)),
+		Time:        eventTime(d),
+	}
+	switch {
+	case len(d.Payload) == 0:
+	case json.Valid(d.Payload) && utf8.Valid(d.Payload):
+		e.DataContentType, e.Data = "application/json", d.Payload
+	default:
+		e.DataBase64 = base64.StdEncoding.EncodeToString(d.Payload)
+	}
+	body, _ := json.Marshal(e) // of strings: never fails
+	if e.Data == nil {
+		return body
+	}
+	body = append(body[:len(body)-1], `,"data":`...)
+	body = append(body, e.Data...)
+	return append(body, '}')
+}
+
+// eventText is a value as an attribute may have it: the characters that the type
+// String forbids (section "Type system") are percent-encoded, as in a header.
+func eventText(value string) string {
+	forbidden := func(r rune) bool {
+		return unicode.IsControl(r) || r == utf8.RuneError || r&0xFFFE == 0xFFFE || r >= 0xFDD0 && r <= 0xFDEF
+	}
+	if strings.ContainsFunc(value, forbidden) {
+		return escape(value)
+	}
+	return value
+}

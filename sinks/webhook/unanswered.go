@@ -1,0 +1,106 @@
+package webhook
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// noAnswer is a request that ended without an answer.
+type noAnswer struct {
+	sent  bool  // there was a connection: something of it may have arrived
+	cause error // why its context ended; nil if it did not
+	err   error // of the transport
+}
+
+func (e *noAnswer) Error() string { return e.err.Error() }
+
+// unknownError is one of an attempt that the receiver may have taken: to the
+// processor, a time-out.
+type unknownError struct{ error }
+
+func (e *unknownError) Unwrap() error { return e.error }
+
+func (e *unknownError) Timeout() bool { return true }
+
+// unanswered says why no answer came, and whether the receiver may have the
+// record nevertheless.
+func (s *Sink) unanswered(d processor.Delivery, none *noAnswer) error {
+	err := s.clean(d, none)
+	if none.sent {
+		return &unknownError{fmt.Errorf("post to %s: the receiver may have the record: %w%s", s.origin, err, wanted(err))}
+	}
+	step := cure(err)
+	if isTimeout(err) {
+		err = errors.New(err.Error()) // the outcome is known, so it is no time-out to the processor
+	}
+	return fmt.Errorf("post to %s: nothing was sent: %w%s", s.origin, err, step)
+}
+
+// clean is why no answer came, without secrets and data.
+func (s *Sink) clean(d processor.Delivery, none *noAnswer) error {
+	var network *net.OpError
+	switch err := none.err; {
+	case none.cause != nil:
+		return none.cause // whatever the transport makes of it
+	case errors.As(err, &network):
+		return &cleanError{s.secrets.clean(err.Error(), maxErrorText), err} // nothing of it is the receiver's
+	default:
+		return &cleanError{s.quote(d, err.Error(), maxErrorText), err}
+	}
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// cleanError stands for an error of the transport, which may quote the receiver
+// at length.
+type cleanError struct {
+	text  string
+	cause error
+}
+
+func (e *cleanError) Error() string { return e.text }
+
+func (e *cleanError) Unwrap() error { return e.cause }
+
+// wanted is the next step where the receiver ended the connection by an alert of
+// TLS, which since TLS 1.3 comes only after the handshake.
+func wanted(err error) string {
+	var network *net.OpError
+	if errors.As(err, &network) && network.Op == "remote error" {
+		return "; if it is about the certificate, give the receiver one that it knows in tls"
+	}
+	return ""
+}
+
+// cure is the next step for what hinders a connection.
+func cure(err error) string {
+	var (
+		authority x509.UnknownAuthorityError
+		name      x509.HostnameError
+		invalid   x509.CertificateInvalidError
+		record    tls.RecordHeaderError
+		lookup    *net.DNSError
+	)
+	switch {
+	case errors.As(err, &authority):
+		return "; give the receiver's authority in tls, or add it to the system's roots, or name its file in SSL_CERT_FILE"
+	case errors.As(err, &name):
+		return "; let url name a host of the certificate"
+	case errors.As(err, &invalid):
+		return "; the receiver's certificate must be replaced"
+	case errors.As(err, &record):
+		return "; set url to http://, or to the port that speaks TLS"
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return "; check the host in url"
+	default:
+		return wanted(err)
+	}
+}

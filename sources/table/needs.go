@@ -1,0 +1,48 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
+)
+
+// Needs is what a role must be granted to read a table.
+type Needs struct {
+	privilege.Needs
+	// Stats: the order column is stamped at the start of a transaction, so the
+	// fence is closer behind the writers if the role sees when those of other roles
+	// began. That takes membership in pg_read_all_stats.
+	Stats bool
+}
+
+// Needs asks the server what it checks of a role that reads the table. The role
+// that asks needs no right to the table, but to make temporary functions.
+func (s *Source) Needs(ctx context.Context) (Needs, error) {
+	var needs Needs
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		cat, sequences, err := readCatalog(ctx, tx, s.config)
+		if errors.Is(err, errNoTable) {
+			return fmt.Errorf("%s", missingTable(ctx, tx, s.config))
+		}
+		if err != nil {
+			return err
+		}
+		l := (&examination{config: s.config, cat: cat, sequences: sequences}).run()
+		needs.Stats = l.ordersByTime() && l.stamp == stampAtStart
+		if needs.Needs, err = privilege.Of(ctx, tx, l.readSQL(s.config, false)); err != nil {
+			return err
+		}
+		if l.sequence != 0 {
+			needs.Privileges = append(needs.Privileges, privilege.Privilege{On: privilege.Sequence, Name: l.sequenceName, Right: "SELECT"})
+		}
+		return nil
+	})
+	if err != nil {
+		return Needs{}, fmt.Errorf("find out what reading %s needs: %w", s.config.Table, err)
+	}
+	return needs, nil
+}

@@ -1,0 +1,204 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// InspectRows finds what the rows themselves break, and what stands against a
+// cursor at a position; "" stands for none. It reads a thousand rows at most, by
+// index range, so the table must be one that Inspect does not refuse. The error is
+// that of a database that did not answer, or of a position that is not the
+// source's.
+func (s *Source) InspectRows(ctx context.Context, at cursor.Position) ([]Finding, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e := rowExamination{examination: examination{config: s.config}, layout: l}
+	err = s.readOnly(ctx, func(tx pgx.Tx) error {
+		for _, check := range []func(context.Context, pgx.Tx) error{e.minusInfinity, e.future, e.outOfStep} {
+			if err := check(ctx, tx); err != nil {
+				return err
+			}
+		}
+		return e.cursor(ctx, tx, at)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("inspect the rows of %s: %w", l.name(), lasting(err))
+	}
+	return e.findings, nil
+}
+
+// rowExamination holds rows against what the fence needs.
+type rowExamination struct {
+	examination
+	*layout
+}
+
+// minusInfinity finds rows that stand before every time: no position holds it.
+func (e *rowExamination) minusInfinity(ctx context.Context, tx pgx.Tx) error {
+	if !e.ordersByTime() {
+		return nil
+	}
+	at := quote(e.at)
+	var found bool
+	if err := tx.QueryRow(ctx, e.minusInfinitySQL(), pgx.QueryExecModeExec).Scan(&found); err != nil || !found {
+		return err
+	}
+	e.warn(fmt.Sprintf("UPDATE %[1]s SET %[2]s = clock_timestamp() WHERE %[2]s = '-infinity'", e.sql(), at),
+		"rows of %s have a %s of -infinity: they cannot be delivered, and a process that starts at the beginning stops at them", e.name(), at)
+	return nil
+}
+
+func (e *rowExamination) minusInfinitySQL() string {
+	return fmt.Sprintf("/* source.minus_infinity */ SELECT EXISTS (SELECT FROM %s AS t WHERE t.%s = '-infinity')", e.sql(), quote(e.at))
+}
+
+// ahead of the clock by so much is no matter of rounding.
+const clockTolerance = time.Second
+
+// future finds a row that the database's clock has not come to.
+func (e *rowExamination) future(ctx context.Context, tx pgx.Tx) error {
+	if !e.ordersByTime() {
+		return nil
+	}
+	var newest string
+	var ahead *int64 // NULL for -infinity
+	err := tx.QueryRow(ctx, e.newestSQL(), pgx.QueryExecModeExec).Scan(&newest, &ahead)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && (ahead == nil || *ahead <= (clockTolerance+e.rounding).Microseconds()) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	e.warn(fmt.Sprintf("UPDATE %[1]s SET %[2]s = clock_timestamp() WHERE %[2]s > clock_timestamp() AND %[2]s < 'infinity'", e.sql(), quote(e.at)),
+		"rows of %s have a %s of the future, the last one of %s: they wait until the database's clock has passed it, so it was not the database that stamped them",
+		e.name(), quote(e.at), newest)
+	return nil
+}
+
+func (e *rowExamination) newestSQL() string {
+	at := "t." + quote(e.at)
+	return fmt.Sprintf(`/* source.newest */
+SELECT %[1]s::text, (%[2]s) - (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+FROM %[3]s AS t
+WHERE %[1]s < 'infinity'
+ORDER BY %[4]s DESC
+LIMIT 1`, at, e.finiteMicros(), e.sql(), strings.Join(e.orderBy(e.config), " DESC, "))
+}
+
+// A stamp and an id that are made as the row is inserted grow together, but for
+// what happens between two of them. Of so many rows is it looked at.
+const (
+	stepSample    = 1000
+	stepTolerance = time.Second
+)
+
+// outOfStep finds rows whose stamps contradict their ids by more than a moment:
+// one of the two was not made as the row was inserted.
+func (e *rowExamination) outOfStep(ctx context.Context, tx pgx.Tx) error {
+	if e.kind != kindAtInt || e.layout.stamp != stampAfterLock {
+		return nil
+	}
+	counted, err := e.countedIDs(ctx, tx)
+	if err != nil || !counted {
+		return err
+	}
+	var count int
+	var id, before *int64
+	var stamp *string
+	if err := tx.QueryRow(ctx, e.outOfStepSQL(), pgx.QueryExecModeExec).Scan(&count, &id, &stamp, &before); err != nil || count == 0 {
+		return err
+	}
+	e.warn("insert rows without "+quote(e.at)+", so that its default stamps them; or order by id, which needs no clock",
+		"among the newest rows of %s, %s and id contradict each other %d times: id %d is of %s, and id %d of more than a second before it. An application sets "+
+			"the one or the other, or the sequence was set back; a stamp that is older than what was delivered is passed over",
+		e.name(), quote(e.at), count, *id, *stamp, *before)
+	return nil
+}
+
+func (e *rowExamination) outOfStepSQL() string {
+	at := "t." + quote(e.at)
+	return fmt.Sprintf(`/* source.out_of_step */
+WITH newest AS (
+	SELECT t.%[1]s::bigint AS id, %[2]s AS at
+	FROM %[3]s AS t
+	WHERE %[2]s < 'infinity' AND %[2]s > '-infinity'
+	ORDER BY %[4]s DESC
+	LIMIT %[5]d
+), compared AS (
+	SELECT id, at, max(id) OVER (ORDER BY at RANGE BETWEEN UNBOUNDED PRECEDING AND interval '%[6]d microseconds' PRECEDING) AS before
+	FROM newest
+)
+SELECT count(*), min(id), (array_agg(at::text ORDER BY id))[1], max(before)
+FROM compared
+WHERE id < before`, quote(e.config.Columns.ID), at, e.sql(), strings.Join(e.orderBy(e.config), " DESC, "), stepSample,
+		(stepTolerance + 2*e.rounding).Microseconds())
+}
+
+// countedIDs reports whether ids come one by one from one sequence.
+func (e *rowExamination) countedIDs(ctx context.Context, tx pgx.Tx) (bool, error) {
+	id, _ := parseName(e.config.Columns.ID)
+	sequences, err := collect[sequence](ctx, tx, fmt.Sprintf(sequencesSQL, e.oid), id[0])
+	return len(sequences) == 1 && sequences[0].Cache == 1 && sequences[0].Increment == 1, err
+}
+
+// cursor holds a position against what is stamped from now on.
+func (e *rowExamination) cursor(ctx context.Context, tx pgx.Tx, at cursor.Position) error {
+	if at == "" {
+		return nil
+	}
+	sample := sample{mark: math.MinInt64}
+	var mark *int64 // NULL: the sequence has made no id yet
+	if err := tx.QueryRow(ctx, e.markSQL(), pgx.QueryExecModeExec).Scan(&mark, nil, nil, nil); err != nil {
+		return err
+	}
+	if mark != nil {
+		sample.mark = *mark
+	}
+	f, err := e.overtaken(sample, at)
+	if f != nil {
+		e.findings = append(e.findings, *f)
+	}
+	return err
+}
+
+// overtaken is the finding that what is stamped from now on sorts before what was
+// delivered; nil if it does not.
+func (l *layout) overtaken(s sample, after cursor.Position) (*Finding, error) {
+	if after == "" {
+		return nil, nil
+	}
+	k, err := l.kind.parse(after)
+	if err != nil {
+		return nil, processor.Permanent(err)
+	}
+	if l.ordersByTime() {
+		if s.mark > k.at {
+			return nil, nil
+		}
+		return &Finding{Refuse, fmt.Sprintf("the database's clock (%s) is behind the cursor (%s): what is inserted now sorts before what was delivered and would never be read",
+			time.UnixMicro(s.mark).UTC().Format(atLayout), time.UnixMicro(k.at).UTC().Format(atLayout)),
+			"set the clock right, or wait until it has passed the cursor and deliver by hand what was inserted in between"}, nil
+	}
+	id, err := strconv.ParseInt(k.id, 10, 64)
+	if err != nil || s.mark >= id {
+		return nil, err
+	}
+	return &Finding{Refuse, fmt.Sprintf("the sequence of the ids stands at %d, before the cursor at %d: it was reset (TRUNCATE … RESTART IDENTITY, setval or a restore), "+
+		"and what is inserted now would never be read", max(s.mark, 0), id),
+		fmt.Sprintf("SELECT setval(%s, %d); -- then deliver by hand what was inserted since, or move the cursor", literal(l.sequenceName), id)}, nil
+}

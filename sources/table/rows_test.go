@@ -1,0 +1,116 @@
+package table
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// rowFinding is the one thing that is wrong with the rows.
+func rowFinding(t testing.TB, s *Source, at cursor.Position) Finding {
+	t.Helper()
+	findings, err := s.InspectRows(t.Context(), at)
+	require.NoError(t, err)
+	require.Len(t, findings, 1)
+	return findings[0]
+}
+
+func soundRows(t testing.TB, s *Source, at cursor.Position) {
+	t.Helper()
+	findings, err := s.InspectRows(t.Context(), at)
+	require.NoError(t, err)
+	require.Empty(t, findings)
+}
+
+func TestInspectRows_FindsNothingWrongWithGoodRows(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		sql    string
+		config Config
+	}{
+		"created_at":  {bookingsSQL, Config{}},
+		"now":         {nowTable, Config{}},
+		"id":          {bookingsSQL, Config{Order: ID}},
+		"partitioned": {partitionedSQL, Config{}},
+		"rounded":     {bookingsSQL + `ALTER TABLE app.bookings ALTER created_at TYPE timestamptz(0)`, Config{}},
+		"local":       {`SET timezone = 'UTC';` + bookingsSQL + `ALTER TABLE app.bookings ALTER created_at TYPE timestamp`, Config{}},
+		// Sessions hand ids of their blocks out when they like.
+		"ids in blocks": {bookingsSQL + `ALTER SEQUENCE app.bookings_id_seq CACHE 100;
+			INSERT INTO app.bookings (id, created_at) VALUES (20000, clock_timestamp() - interval '1 min'), (10000, clock_timestamp() - interval '30 s')`, Config{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, c.sql)
+			s := bookings(t, pool, c.config)
+			soundRows(t, s, "")
+			exec(t, pool, `INSERT INTO app.bookings SELECT FROM generate_series(1, 2000)`)
+			soundRows(t, s, "")
+		})
+	}
+}
+
+func TestInspectRows_StampsOfTheFutureAreNamed(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (created_at) VALUES (DEFAULT), ('2199-01-01 00:00:00+00'), ('infinity')`)
+	s := bookings(t, pool, Config{})
+	f := rowFinding(t, s, "")
+	require.Equal(t, Warn, f.Severity)
+	require.Contains(t, f.Problem, `a "created_at" of the future, the last one of 2199-01-01 00:00:00+00: they wait until the database's clock has passed it`)
+	exec(t, pool, f.Cure)
+	soundRows(t, s, "")
+	later(t, pool)
+	require.Equal(t, []string{"1", "2"}, ids(readAll(t, s, "", 10)))
+}
+
+func TestInspectRows_MinusInfinityIsNamed(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (created_at) VALUES ('-infinity')`)
+	s := bookings(t, pool, Config{})
+	f := rowFinding(t, s, "")
+	require.Contains(t, f.Problem, `a "created_at" of -infinity: they cannot be delivered`)
+	exec(t, pool, f.Cure)
+	soundRows(t, s, "")
+	later(t, pool)
+	require.Equal(t, []string{"1"}, ids(readAll(t, s, "", 10)))
+}
+
+// A default protects only the rows that use it.
+func TestInspectRows_StampsOfAnApplicationAreNamed(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES; INSERT INTO app.bookings DEFAULT VALUES;
+		INSERT INTO app.bookings (created_at) VALUES (clock_timestamp() - interval '30 s')`)
+	f := rowFinding(t, bookings(t, pool, Config{}), "")
+	require.Equal(t, Warn, f.Severity)
+	require.Regexp(t, `among the newest rows of app.bookings, "created_at" and id contradict each other 2 times: id 1 is of 2.*, and id 3 of more than a second before it`, f.Problem)
+	require.Contains(t, f.Cure, `insert rows without "created_at"`)
+	soundRows(t, bookings(t, pool, Config{Order: ID}), "")
+}
+
+func TestInspectRows_CursorThatIsAheadIsNamed(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`)
+	byTime, byID := bookings(t, pool, Config{}), bookings(t, pool, Config{Order: ID})
+	ahead, err := kindAtInt.position(key{at: time.Now().Add(time.Hour).UnixMicro(), id: "7"})
+	require.NoError(t, err)
+	f := rowFinding(t, byTime, ahead)
+	require.Equal(t, Refuse, f.Severity)
+	require.Contains(t, f.Problem, "is behind the cursor (")
+
+	at := last(readAll(t, byID, "", 10))
+	soundRows(t, byID, at)
+	exec(t, pool, `TRUNCATE app.bookings RESTART IDENTITY`)
+	f = rowFinding(t, byID, at)
+	require.Equal(t, Refuse, f.Severity)
+	require.Contains(t, f.Problem, "the sequence of the ids stands at 0, before the cursor at 5")
+	require.True(t, strings.HasPrefix(f.Cure, "SELECT setval('app.bookings_id_seq', 5);"), f.Cure)
+	exec(t, pool, f.Cure)
+	soundRows(t, byID, at)
+
+	_, err = byTime.InspectRows(t.Context(), at)
+	require.True(t, processor.IsPermanent(err), "a position of another source: %v", err)
+}

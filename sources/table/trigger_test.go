@@ -1,0 +1,76 @@
+package table
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAssigned_FindsWhatATriggerPutsIntoAColumn(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"BEGIN NEW.created_at := now(); RETURN NEW; END":                                              "now()",
+		"BEGIN new.created_at = clock_timestamp(); RETURN NEW; END":                                   "clock_timestamp()",
+		"BEGIN\n  IF NEW.created_at IS NULL THEN\n    NEW . \"created_at\" :=\n  now();\nEND IF; END": "now()",
+		"BEGIN NEW.note := 'x'; NEW.CREATED_AT := coalesce(NEW.created_at,\n\tnow()); END":            "coalesce(NEW.created_at, now())",
+		"BEGIN /* NEW.note := 1; */ NEW.created_at := now(); END":                                     "now()",
+		"BEGIN NEW.updated_at := now(); RETURN NEW; END":                                              "",
+		"BEGIN IF NEW.created_at = OLD.created_at THEN RETURN NULL; END IF; END":                      "",
+		"BEGIN\n-- NEW.created_at := now();\n/*; NEW.created_at := now();\n*/ RETURN NEW; END":        "",
+		"BEGIN x.created_at := NEW.created_at; RETURN NEW; END":                                       "",
+	} {
+		value, ok := assigned(source, "created_at")
+		require.Equal(t, want, value, source)
+		require.Equal(t, want != "", ok, source)
+	}
+}
+
+func TestInspect_TriggerThatSetsTheOrderIsNamed(t *testing.T) {
+	t.Parallel()
+	trigger := func(table, body string) string {
+		return `CREATE FUNCTION app.stamp() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN ` + body + `; RETURN NEW; END';
+			CREATE TRIGGER stamp BEFORE INSERT OR UPDATE ON ` + table + ` FOR EACH ROW EXECUTE FUNCTION app.stamp();`
+	}
+	for name, c := range map[string]struct {
+		sql     string
+		config  Config
+		problem string
+	}{
+		"of the transaction": {bookingsSQL + trigger("app.bookings", "NEW.created_at := now()"), Config{},
+			"trigger stamp of app.bookings sets column created_at to now(), whatever its default says"},
+		"of a partition": {partitionedSQL + trigger("app.bookings_b1", "NEW.created_at := $$2020-01-01$$"), Config{},
+			"trigger stamp of app.bookings_b1 sets column created_at to $$2020-01-01$$"},
+		"of the tree, once": {partitionedSQL + trigger("app.bookings", "NEW.created_at := now()"), Config{}, "trigger stamp of app.bookings sets"},
+		"of the id":         {bookingsSQL + trigger("app.bookings", "NEW.id := 7"), Config{Order: ID}, "trigger stamp of app.bookings sets column id to 7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, c.sql)
+			s := bookings(t, pool, c.config)
+			f := found(t, s, c.problem)
+			require.Equal(t, Warn, f.Severity)
+			findings, err := s.Inspect(t.Context())
+			require.NoError(t, err)
+			require.Len(t, findings, 1)
+			require.Contains(t, f.Cure, `DROP TRIGGER "stamp" ON app.bookings`)
+		})
+	}
+	for name, sql := range map[string]string{
+		"after the lock":       bookingsSQL + trigger("app.bookings", "NEW.created_at := clock_timestamp()"),
+		"another column":       bookingsSQL + trigger("app.bookings", "NEW.note := now()"),
+		"one that is disabled": bookingsSQL + trigger("app.bookings", "NEW.created_at := now()") + `ALTER TABLE app.bookings DISABLE TRIGGER stamp`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sound(t, bookings(t, database(t, sql), Config{}))
+		})
+	}
+}
+
+func TestInspect_UnloggedTableIsNamed(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`ALTER TABLE app.bookings SET UNLOGGED`)
+	s := bookings(t, pool, Config{})
+	cured(t, pool, s, "app.bookings is unlogged: a crash of the server empties it")
+	sound(t, s)
+}
