@@ -1,0 +1,29 @@
+// Command mutants switches off one protection at a time and has a named test
+// notice.
+//
+//	make mutants
+//
+// # Nouns
+//
+//   - Mutant: the program with one protection switched off, as a change of its
+//     text: nothing that ships has a switch.
+//   - Killer: the test that must fail on the mutant, and pass on the program.
+//
+// # Diagram
+//
+//	table ─► changed copies in a temporary directory ─► go test -overlay ─► FAIL: killed
+//	                                                                     ─► ok:   survived, an error
+//
+// # Invariants
+//
+//   - A change applies to a text that stands in its file exactly once. When the
+//     code moves, the mutant must follow: a test of this package fails.
+//   - A mutant that does not compile, or whose killer ends otherwise than by
+//     failing (a time-out, another test), is an error, not a kill.
+//   - The table in docs/reliability.md is this one's.
+//
+// # Left out
+//
+// Mutants made by rule (operators turned round, statements removed): they count
+// what is tested, not whether what protects is.
+package main

@@ -1,0 +1,25 @@
+// Package history is what the parties of a torture noted: one file of JSON lines for each of them, and all of it in one
+// value for the judge.
+//
+// Nouns: an actor is whoever notes something; an entry is one line of its file; a Run is the whole of it.
+//
+//	producer-*.jsonl  Write      each transaction: begun, inserted, committed, given up, unknown
+//	receiver.jsonl    Delivery   each attempt: received, applied, refused, answered
+//	nemesis.jsonl     Fault      each fault: begun, ended, missed
+//	operator.jsonl    Action     the dispatcher's own audit: what was done to each cursor, by workers and by hand
+//	cursor.jsonl      Move       each UPDATE of a cursor that was committed, noted by a trigger
+//	watch.jsonl       Told       what the status command and each worker's /metrics said, again and again
+//	holds.jsonl       Hold       who held a cursor's row or a table, and for how long for certain
+//	letters.jsonl     Letter     the dead letters at the end
+//	rows.jsonl        Row        the tables at the end, in their order: what is true
+//	applied.jsonl     Applied    what the sql sinks wrote into their tables
+//	end.jsonl         End        how each process stood when it was over
+//	run.jsonl         Setting    seed, length and processes
+//
+// Invariants:
+//
+//   - All times are nanoseconds on the monotonic clock since the beginning of the run, so times of different actors
+//     compare. Those that the database took are converted from its wall clock, and Setting.Drift says how far the two
+//     clocks came apart meanwhile.
+//   - What is read back is what was written: a kept run can be judged again.
+package history

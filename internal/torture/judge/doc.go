@@ -1,0 +1,37 @@
+// Package judge decides from a history alone whether the dispatcher kept its promises.
+//
+// Nouns: a feed is one process with all that concerns it; an attempt is one request as the receiver saw it; a rank is
+// the place of a row in its table, from 1 on; a repeat is an application that a later one of the same row made
+// superfluous; a stale attempt carries an epoch below one that the receiver has seen; a segment is a stretch of a feed
+// between two decisions of an operator that move the cursor, within which order and completeness are owed.
+//
+//	I1   every row of the table was applied and acknowledged, by every process on it, or is a dead letter of it; what
+//	     producers committed is there
+//	I2   nothing was applied that is not in the table; what producers rolled back is not there
+//	I3   first applications happen in the order of the table, without a hole
+//	I4   nothing is received before everything in front of it was acknowledged, or put aside
+//	I5   each repeat has a fault for its cause, and a fault causes at most `checkpoint` of them in a process; a sql sink
+//	     has none
+//	I6   a fencing receiver applies nothing stale; what another one applies of it had been applied before
+//	I7   the cursor's position and epoch only grow; it moves by at most `checkpoint` rows, only behind acknowledged ones,
+//	     and counts them, or by the one row that becomes a dead letter in the same transaction
+//	I8   a stale attempt has a fault for its cause: without one, two workers were at work at the same time
+//	I9   contents are the producer's, signatures right; key, position and sequence of a row are the same at every attempt
+//	I10  a process halts only over a record that was refused for good, and puts no other aside; while it is halted or paused
+//	     nothing of it is received; whoever stops it, sets it going or moves its cursor leaves an audit row in the same
+//	     transaction, and does what that says; status and metrics say so in time, and never otherwise; status names what
+//	     holds delivery up
+//	I11  soon after the last fault every process stands at the end of its table, within its connections and files
+//	I12  what status and metrics say was so at some moment between the question and the answer: position, number, epoch; of
+//	     status also the lag
+//	I13  a worker hands over no more than its limit lets, and waits before each attempt while its breaker is open
+//
+// # Invariants of its own
+//
+//   - Everything is O(n log n) in the length of the history.
+//   - A fault explains only what it can cause: each kind says for how long and for whom, and kinds that must cause no
+//     repeat (SIGTERM, a stolen lock, a poison record) explain none.
+//
+// Left out: worker logs, which a killed worker does not finish; the audit of the cursor's row and the receiver see the
+// same from outside.
+package judge

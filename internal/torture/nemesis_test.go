@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/judge"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/plan"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// newNemesis is one with a kind of the test's own, and its history.
+func newNemesis(t *testing.T, k kind) (*nemesis, func() []history.Fault) {
+	t.Helper()
+	dir := t.TempDir()
+	log, err := history.Create(dir, history.NemesisActor)
+	require.NoError(t, err)
+	n := &nemesis{field: &field{clock: history.NewClock()}, log: log, kinds: map[history.Kind]kind{history.Kill: k}}
+	return n, func() []history.Fault {
+		require.NoError(t, log.Close())
+		require.NoError(t, history.WriteAll(dir, history.SettingActor, []history.Setting{{}}))
+		run, err := history.Read(dir)
+		require.NoError(t, err)
+		return run.Faults
+	}
+}
+
+func faultOf(worker string, id int, at time.Duration) plan.Fault {
+	return plan.Fault{ID: id, Kind: history.Kill, Worker: worker, At: at}
+}
+
+func TestNemesis_TheNextFaultOfAVictimWaitsForTheOneBefore(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	var mu sync.Mutex
+	var order []int
+	n, faults := newNemesis(t, kindFunc(func(_ context.Context, _ *field, f plan.Fault, begin func()) error {
+		begin()
+		if f.ID == 1 {
+			<-release
+		}
+		if f.ID == 3 {
+			close(release) // another victim's fault does not wait
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, f.ID)
+		return nil
+	}))
+	n.run(t.Context(), []plan.Fault{faultOf("A", 1, 0), faultOf("A", 2, 0), faultOf("B", 3, time.Millisecond)}, time.Minute, func(err error) { t.Error(err) })
+	require.Len(t, order, 3)
+	require.Less(t, slices.Index(order, 1), slices.Index(order, 2))
+	require.Len(t, faults(), 6)
+}
+
+func TestNemesis_NotesWhatMetNobodyAsMissed(t *testing.T) {
+	t.Parallel()
+	n, faults := newNemesis(t, kindFunc(func(_ context.Context, _ *field, _ plan.Fault, begin func()) error {
+		begin()
+		return missed(io.EOF)
+	}))
+	n.run(t.Context(), []plan.Fault{faultOf("A", 1, 0)}, time.Minute, func(err error) { t.Error(err) })
+	noted := faults()
+	require.Equal(t, []history.Phase{history.Begin, history.Missed}, []history.Phase{noted[0].Phase, noted[1].Phase})
+	v := judge.Judge(&history.Run{Faults: noted})
+	require.Equal(t, []judge.Tally{{Kind: history.Kill, Missed: 1}}, v.Faults)
+}
+
+func TestNemesis_BeginsNothingAfterItsTime(t *testing.T) {
+	t.Parallel()
+	n, faults := newNemesis(t, kindFunc(func(ctx context.Context, f *field, _ plan.Fault, begin func()) error {
+		begin()
+		for f.clock.Now() < 20*time.Millisecond {
+			pause(ctx, time.Millisecond)
+		}
+		return nil
+	}))
+	n.run(t.Context(), []plan.Fault{faultOf("A", 1, 0), faultOf("A", 2, 0)}, time.Millisecond, func(err error) { t.Error(err) })
+	noted := faults()
+	require.Equal(t, history.Missed, noted[len(noted)-1].Phase)
+	require.Equal(t, 2, noted[len(noted)-1].ID)
+}
+
+func TestNemesis_AnErrorEndsTheRun(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("the nemesis is broken")
+	n, _ := newNemesis(t, kindFunc(func(context.Context, *field, plan.Fault, func()) error { return broken }))
+	var got error
+	n.run(t.Context(), []plan.Fault{faultOf("A", 1, 0), faultOf("A", 2, time.Hour)}, time.Minute, func(err error) { got = err })
+	require.ErrorIs(t, got, broken)
+}
+
+func TestKinds_EachCanBeInflicted(t *testing.T) {
+	t.Parallel()
+	all := kinds(slow{})
+	require.Len(t, all, len(history.Kinds()))
+	for _, k := range history.Kinds() {
+		require.Contains(t, all, k)
+	}
+	for _, f := range plan.Make(1, 10*time.Minute, shape()) {
+		require.Contains(t, all, f.Kind)
+	}
+}
+
+func TestShort_TheFixedSeedHasEveryKind(t *testing.T) {
+	t.Parallel()
+	planned := map[history.Kind]bool{}
+	for _, f := range plan.Make(fixedSeed, shortLength, shape()) {
+		planned[f.Kind] = true
+	}
+	for _, k := range history.Kinds() {
+		require.True(t, planned[k], k)
+	}
+}
+
+// A bad run is replayed by what it prints: the same faults, of the same length.
+func TestCommand_ReplaysTheSchedule(t *testing.T) {
+	t.Parallel()
+	o := options{seed: 20261120, length: 90 * time.Second}
+	fields := strings.Fields(o.command())
+	again, err := parseOptions(fields[3:], io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, plan.Make(o.seed, o.length, shape()), plan.Make(again.seed, again.length, shape()))
+}
+
+func TestConfiguration_IsWhatTheDaemonReads(t *testing.T) {
+	t.Parallel()
+	file := t.TempDir() + "/url"
+	require.NoError(t, os.WriteFile(file, []byte("postgres://127.0.0.1/x"), 0o600))
+	text := configuration("A", file, func(string) string { return "127.0.0.1:1" })
+	config, err := daemon.Parse("A.yaml", []byte(text), func(string) (string, bool) { return "", false })
+	require.NoError(t, err)
+	require.Len(t, config.Processes, len(processes()))
+	for i, p := range processes() {
+		got := config.Processes[i]
+		require.Equal(t, p.Letters, got.DeadLetter, p.Name)
+		require.Equal(t, p.Attempts, got.Retry.Attempts, p.Name)
+		require.Equal(t, p.Limit, got.Limit.Records, p.Name)
+		require.Equal(t, processor.Breaker{Failures: p.Breaker, Cooldown: p.Cooldown}, got.Breaker, p.Name)
+	}
+}
+
+func TestParseOptions_RefusesWhatItCannotDo(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"-for", "1s"}, {"-for", "25h"}, {"more"}, {"-seed", "x"}} {
+		_, err := parseOptions(args, io.Discard)
+		require.Error(t, err, args)
+	}
+	o, err := parseOptions([]string{"-seed", "7", "-for", "10m", "-race"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, "go run ./internal/torture -seed 7 -for 10m0s -race", o.command())
+}

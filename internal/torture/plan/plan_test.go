@@ -1,0 +1,58 @@
+package plan_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/plan"
+)
+
+func shape() plan.Shape {
+	s := plan.Shape{Workers: []string{"A", "B", "C"}, Tables: []string{"t1", "t2", "t3", "t4"}}
+	for i := range 16 {
+		sink := history.Webhook
+		if i%4 == 0 {
+			sink = history.SQL
+		}
+		s.Processes = append(s.Processes, history.Process{Name: fmt.Sprint("p", i), Sink: sink, Letters: i%4 == 3})
+	}
+	return s
+}
+
+func TestMake_IsDecidedByTheSeed(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, plan.Make(1, time.Minute, shape()), plan.Make(1, time.Minute, shape()))
+	require.NotEqual(t, plan.Make(1, time.Minute, shape()), plan.Make(2, time.Minute, shape()))
+}
+
+func TestMake_EnoughOfEveryKindInTenMinutes(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		faults := plan.Make(seed, 10*time.Minute, shape())
+		require.Greater(t, len(faults), 2300, "seed %d", seed)
+		counts := map[history.Kind]int{}
+		for _, f := range faults {
+			counts[f.Kind]++
+		}
+		for _, kind := range history.Kinds() {
+			require.GreaterOrEqual(t, counts[kind], 3, "seed %d: %s", seed, kind)
+		}
+	}
+}
+
+func TestMake_FaultsOfOneVictimDoNotOverlapAndAllEnd(t *testing.T) {
+	t.Parallel()
+	const length = 5 * time.Minute
+	ends := map[string]time.Duration{}
+	for i, f := range plan.Make(7, length, shape()) {
+		require.Equal(t, i+1, f.ID)
+		require.LessOrEqual(t, f.At+f.For, length)
+		victim := fmt.Sprint(f.Worker, "/", f.Process, "/", f.Table, "/", f.Broker)
+		require.GreaterOrEqual(t, f.At, ends[victim], victim)
+		ends[victim] = f.At + f.For
+	}
+}
