@@ -6,12 +6,17 @@
 #   PGLOCAL_VERSION=16 make test           on another major version of PostgreSQL
 #   PGLOCAL_EMBEDDED=1 make test           on a fetched PostgreSQL, even if this machine has one
 #   DATABASE_URL=postgres://… make test    on a server of yours, whose user may create databases
+#   make fuzz FUZZTIME=10m                 longer than CI does, each
+#   make torture SEED=7 FOR=10m            a campaign of faults; the same seed gives the same schedule
 
 GO = go
 PKGS = ./...
 ARGS =
 RACE =
 VERSIONS = 14 15 16 17 18
+FUZZTIME = 10s
+SEED =
+FOR = 1m
 
 # Tests mostly wait for servers and timers, hence more of them at once than there are cores.
 TEST_FLAGS = -count=1 -timeout 20m -parallel 8
@@ -46,6 +51,20 @@ test-versions: ## All tests on PostgreSQL 14 to 18. Needs: Go; the network once 
 	done; \
 	test -z "$$failed" || { echo "failed on PostgreSQL$$failed" >&2; exit 1; }
 
+# go test takes one target at a time. A new input that fails is kept in testdata/fuzz: commit it with the cure.
+.PHONY: fuzz
+fuzz: ## Every fuzz target for FUZZTIME (10s). Needs: Go
+	@grep -r --include='*_test.go' -E '^func Fuzz' . | sed -E 's#/[^/]*:func (Fuzz[A-Za-z0-9_]*).*# \1#' | sort | \
+	while read -r package target; do \
+		echo "$$package $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "$$package" || exit 1; \
+	done
+
+# A program that is missing fails it: CI is set.
+.PHONY: model
+model: ## The protocol's models, verified, and what each protection is for. Needs: Go; spin and gcc, as in Debian's packages
+	@bash -o pipefail -c 'CI=true $(GO) test -count=1 -parallel 4 -v $(ARGS) ./docs/model | grep -Ev "^(=== | *--- PASS)"'
+
 .PHONY: fmt
 fmt: ## Formats all Go files. Needs: Go
 	gofmt -w .
@@ -70,8 +89,31 @@ modules:
 	$(GO) mod tidy -diff
 
 .PHONY: check
-check: formatted modules vet lint ## What CI runs: format, modules, vet, lint, test with -race. Needs: as test; a C compiler
+check: formatted modules vet lint ## What CI runs: format, modules, vet, lint, test with -race, fuzz, mutants, torture. Needs: as test; a C compiler; see .ci/run
 	$(MAKE) test RACE=-race
+	$(MAKE) fuzz
+	$(MAKE) mutants
+	$(MAKE) torture-short
+
+.PHONY: alerts
+alerts: ## The alert rules and the dashboard, held against promtool and the metrics. Needs: Go; promtool (Debian: prometheus)
+	$(GO) test -count=1 -run TestDeploy -v ./internal/daemon/metrics
+
+.PHONY: mutants
+mutants: ## Each protection switched off, and the test that notices it. Needs: as test
+	$(GO) run ./internal/pgtest/withpg $(GO) run ./internal/mutants
+
+.PHONY: torture
+torture: ## Real daemons under faults by the seed SEED, for FOR; ends with a verdict. Needs: as test; rabbitmq-server
+	$(GO) run ./internal/torture -for $(FOR) $(if $(SEED),-seed $(SEED)) $(if $(RACE),-race)
+
+.PHONY: torture-short
+torture-short: ## One fixed and one random seed of torture, under 3 minutes together. Needs: as test; rabbitmq-server
+	$(GO) run ./internal/torture -short
+
+.PHONY: services
+services: ## The receivers of docs/sinks on their usual ports, those that do not run yet. Needs: Go; see docs/sinks
+	$(GO) run ./internal/services
 
 .PHONY: bench
 bench: ## The measurements that the documentation quotes. Needs: Go; PostgreSQL, or the network once to fetch it
