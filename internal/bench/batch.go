@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // measureBatch holds draining a table against reading it.
@@ -17,7 +15,7 @@ func measureBatch(ctx context.Context, b *bench) ([]row, error) {
 		return nil, err
 	}
 	drain := contestant{"batch", func(ctx context.Context) (float64, error) {
-		return b.drain(ctx, processor.Beginning, records.rows, 1, noBatch())
+		return b.drain(ctx, records.allOf(), 1, noBatch())
 	}}
 	read := contestant{"paged SELECT", func(ctx context.Context) (float64, error) { return b.readPages(ctx, records) }}
 	results, err := b.alternate(ctx, drain, read)

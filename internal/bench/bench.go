@@ -61,9 +61,8 @@ type counted struct {
 	delivered func() int
 }
 
-// drain runs a new process from a position to the end of the records and returns the records per second. It has to
-// deliver n of them.
-func (b *bench) drain(ctx context.Context, start cursor.Position, n, checkpoint int, dispatch counted) (float64, error) {
+// drain runs a new process over a part of the records and returns the records per second. It has to deliver them all.
+func (b *bench) drain(ctx context.Context, reads part, checkpoint int, dispatch counted) (float64, error) {
 	records, err := source(b.pool, recordsTable)
 	if err != nil {
 		return 0, err
@@ -74,7 +73,7 @@ func (b *bench) drain(ctx context.Context, start cursor.Position, n, checkpoint 
 		Store:      b.store,
 		Source:     records,
 		Dispatch:   dispatch.Dispatch,
-		Start:      start,
+		Start:      reads.start,
 		Batch:      batchSize,
 		Checkpoint: checkpoint,
 		Logger:     b.log,
@@ -90,10 +89,10 @@ func (b *bench) drain(ctx context.Context, start cursor.Position, n, checkpoint 
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
-	if got := dispatch.delivered(); got != n {
-		return 0, fmt.Errorf("%d records were delivered instead of %d", got, n)
+	if got := dispatch.delivered(); got != reads.n {
+		return 0, fmt.Errorf("%d records were delivered instead of %d", got, reads.n)
 	}
-	return float64(n) / took.Seconds(), nil
+	return float64(reads.n) / took.Seconds(), nil
 }
 
 // noEach is a sink that does nothing.

@@ -11,7 +11,7 @@
 // # Nouns
 //
 //   - Measurement: what -only names; one or more rows of the table.
-//   - Contestant: one way to do the work, the dispatcher's or a plain one over pgx or net/http.
+//   - Contestant: one way to do the work, the dispatcher's or a plain one over pgx, net/http or a broker's client.
 //   - Round: each contestant once, in turn. A ratio is taken within a round, so that whatever else the machine does
 //     falls on both sides; the table shows the median of the rounds, with the lowest and the highest.
 //   - Child: this program run again as another process: the receiver of webhooks, and whoever's peak memory is taken.
@@ -20,6 +20,7 @@
 //
 //   - No absolute time is a verdict, except for the latency, which is one by nature.
 //   - All contestants read the same rows of one table, whose payloads have 200 bytes as text.
+//   - A sink and the bare client it is held against send the same messages, with as many on their way.
 //   - A contestant that delivers too few records, or too many, is an error and no result.
 //
 // # Left out

@@ -18,7 +18,7 @@ func measureEach(ctx context.Context, b *bench) ([]row, error) {
 		return nil, fmt.Errorf("create a row to update: %w", err)
 	}
 	each := contestant{"each", func(ctx context.Context) (float64, error) {
-		return b.drain(ctx, records.beforeLast, records.last, 1, noEach())
+		return b.drain(ctx, records.lastOf(), 1, noEach())
 	}}
 	update := contestant{"single-row UPDATE", func(ctx context.Context) (float64, error) { return b.update(ctx, records.last) }}
 	results, err := b.alternate(ctx, each, update)

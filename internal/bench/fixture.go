@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -13,7 +14,7 @@ const (
 	allRecords   = 200_000
 	// lastRecords are those that a contestant with a commit or a request for each record is given.
 	lastRecords = 2_000
-	// manyRecords are those of a contestant that has many on their way at a time.
+	// manyRecords are those of one that would take minutes for all.
 	manyRecords = 20_000
 
 	payloadBytes  = 200
@@ -29,6 +30,16 @@ type filled struct {
 	// many of them, end that behind them.
 	beforeLast, beforeMany, end cursor.Position
 }
+
+// part is what contestants send of a table: the n records from start to its end.
+type part struct {
+	start cursor.Position
+	n     int
+}
+
+func (f *filled) allOf() part  { return part{processor.Beginning, f.rows} }
+func (f *filled) manyOf() part { return part{f.beforeMany, f.many} }
+func (f *filled) lastOf() part { return part{f.beforeLast, f.last} }
 
 const createSQL = `/* bench.create */
 CREATE TABLE bench.%s (

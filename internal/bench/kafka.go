@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -20,6 +19,10 @@ const kafkaTopic = "bench"
 // measureKafka holds batches into a topic of one partition against the client
 // alone, which has as many records on their way, in order and with the same acks.
 func measureKafka(ctx context.Context, b *bench) (rows []row, err error) {
+	records, err := b.shared(ctx)
+	if err != nil {
+		return nil, err
+	}
 	k, err := broker.StartKafka(ctx, broker.KafkaConfig{})
 	if err != nil {
 		if b.absent(err) {
@@ -41,13 +44,28 @@ func measureKafka(ctx context.Context, b *bench) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, sink.Close()) }()
-	r, err := b.fight(ctx, duel{
-		name:   "kafka",
-		what:   fmt.Sprintf("kafka, window and checkpoint %d : the client alone, as many records awaited", kafkaWindow),
-		target: 0.5, window: kafkaWindow, sink: sink,
-		publish: func(ctx context.Context, n int) error { return publishKafka(ctx, client, n) },
+	return b.fight(ctx, duel{
+		name: "kafka", how: "as many records awaited",
+		target: 0.5, window: kafkaWindow, reads: records.allOf(), sink: sink,
+		same:  func(ctx context.Context, n int) error { return publishKafka(ctx, client, n, kafkaHeaders) },
+		plain: func(ctx context.Context, n int) error { return publishKafka(ctx, client, n, noKafkaHeaders) },
 	})
-	return []row{r}, err
+}
+
+func noKafkaHeaders(int) []kgo.RecordHeader { return nil }
+
+func kafkaHeaders(n int) []kgo.RecordHeader {
+	e := envelopeOf(n)
+	return []kgo.RecordHeader{
+		{Key: "event_id", Value: []byte(e.key)},
+		{Key: "content-type", Value: []byte("application/json")},
+		{Key: "ordered-process", Value: []byte(e.process)},
+		{Key: "ordered-sequence", Value: []byte(e.sequence)},
+		{Key: "ordered-epoch", Value: []byte(e.epoch)},
+		{Key: "ordered-attempt", Value: []byte(e.attempt)},
+		{Key: "ordered-position", Value: []byte(e.position)},
+		{Key: "ordered-created-at", Value: []byte(e.created)},
+	}
 }
 
 func makeTopic(ctx context.Context, client *kgo.Client) error {
@@ -61,10 +79,10 @@ func makeTopic(ctx context.Context, client *kgo.Client) error {
 
 // publishKafka sends n records and awaits the answers to as many as are on their
 // way before it goes on.
-func publishKafka(ctx context.Context, client *kgo.Client, n int) error {
+func publishKafka(ctx context.Context, client *kgo.Client, n int, headers func(n int) []kgo.RecordHeader) error {
 	window := make([]*kgo.Record, 0, kafkaWindow)
 	for i := range n {
-		window = append(window, &kgo.Record{Value: []byte(payload(i))})
+		window = append(window, &kgo.Record{Value: []byte(payload(i)), Headers: headers(i)})
 		if len(window) < kafkaWindow && i < n-1 {
 			continue
 		}

@@ -26,6 +26,10 @@ const (
 // alone, which publishes asynchronously and in order as well: with an id, and with
 // the sequence it expects before each message.
 func measureNATS(ctx context.Context, b *bench) (rows []row, err error) {
+	records, err := b.shared(ctx)
+	if err != nil {
+		return nil, err
+	}
 	server, err := broker.StartNATS(ctx, broker.NATSConfig{})
 	if err != nil {
 		return nil, err
@@ -52,15 +56,16 @@ func measureNATS(ctx context.Context, b *bench) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, sink.Close()) }()
-	r, err := b.fight(ctx, duel{
-		name:   "nats",
-		what:   fmt.Sprintf("nats, window and checkpoint %d : the client alone, as many acknowledgements awaited in order", natsWindow),
-		target: 0.7, window: natsWindow, sink: emptying(stream, sink),
-		publish: func(ctx context.Context, n int) error {
-			return errors.Join(stream.Purge(ctx), publishNATS(ctx, js, stream, n))
-		},
+	publisher := func(header func(n int) client.Header) func(context.Context, int) error {
+		return func(ctx context.Context, n int) error {
+			return errors.Join(stream.Purge(ctx), publishNATS(ctx, js, stream, n, header))
+		}
+	}
+	return b.fight(ctx, duel{
+		name: "nats", how: "as many acknowledgements awaited in order",
+		target: 0.7, window: natsWindow, reads: records.allOf(), sink: emptying(stream, sink),
+		same: publisher(natsHeader), plain: publisher(noNATSHeader),
 	})
-	return []row{r}, err
 }
 
 // emptying empties the stream before the first record of each round, as the client
@@ -76,8 +81,23 @@ func emptying(stream jetstream.Stream, sink processor.BatchSink) processor.Batch
 	})
 }
 
+func noNATSHeader(int) client.Header { return nil }
+
+// natsHeader lacks what makes the order, which publishNATS adds.
+func natsHeader(n int) client.Header {
+	e := envelopeOf(n)
+	return client.Header{
+		"Content-Type":     {"application/json"},
+		"ordered-process":  {e.process},
+		"ordered-sequence": {e.sequence},
+		"ordered-epoch":    {e.epoch},
+		"ordered-attempt":  {e.attempt},
+		"ordered-position": {e.position},
+	}
+}
+
 // publishNATS publishes n messages, and takes their acknowledgements in order.
-func publishNATS(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream, n int) error {
+func publishNATS(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream, n int, header func(n int) client.Header) error {
 	info, err := stream.Info(ctx)
 	if err != nil {
 		return err
@@ -85,7 +105,7 @@ func publishNATS(ctx context.Context, js jetstream.JetStream, stream jetstream.S
 	last := info.State.LastSeq
 	var window []jetstream.PubAckFuture
 	for i := range n {
-		future, err := js.PublishAsync(natsSubject, []byte(payload(i)),
+		future, err := js.PublishMsgAsync(&client.Msg{Subject: natsSubject, Data: []byte(payload(i)), Header: header(i)},
 			jetstream.WithMsgID(fmt.Sprintf("bench.records/%d/%d", i, last)), jetstream.WithExpectLastSequence(last+uint64(i)))
 		if err != nil {
 			return err

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -19,6 +19,10 @@ const rabbitQueue = "bench"
 // measureRabbitMQ holds pipelined publisher confirms into a durable queue against
 // the client alone.
 func measureRabbitMQ(ctx context.Context, b *bench) (rows []row, err error) {
+	records, err := b.shared(ctx)
+	if err != nil {
+		return nil, err
+	}
 	rabbit, err := broker.StartRabbitMQ(ctx, broker.RabbitMQConfig{})
 	if err != nil {
 		if b.absent(err) {
@@ -49,22 +53,37 @@ func measureRabbitMQ(ctx context.Context, b *bench) (rows []row, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, sink.Close()) }()
-	r, err := b.fight(ctx, duel{
-		name:   "rabbitmq",
-		what:   fmt.Sprintf("rabbitmq, window and checkpoint %d : the client alone, as many confirms awaited in order", rabbitWindow),
-		target: 0.7, window: rabbitWindow, sink: sink,
-		publish: func(ctx context.Context, n int) error { return publishRabbitMQ(ctx, channel, n) },
+	return b.fight(ctx, duel{
+		name: "rabbitmq", how: "as many confirms awaited in order",
+		target: 0.7, window: rabbitWindow, reads: records.manyOf(), sink: sink,
+		same:  func(ctx context.Context, n int) error { return publishRabbitMQ(ctx, channel, n, rabbitMessage) },
+		plain: func(ctx context.Context, n int) error { return publishRabbitMQ(ctx, channel, n, rabbitPayload) },
 	})
-	return []row{r}, err
+}
+
+func rabbitPayload(n int) amqp.Publishing {
+	return amqp.Publishing{DeliveryMode: amqp.Persistent, ContentType: "application/json", Body: []byte(payload(n))}
+}
+
+func rabbitMessage(n int) amqp.Publishing {
+	e, p := envelopeOf(n), rabbitPayload(n)
+	p.MessageId, p.Timestamp = e.key, time.Now()
+	p.Headers = amqp.Table{
+		"ordered-process":   e.process,
+		"ordered-sequence":  int64(n),
+		"ordered-epoch":     int64(1),
+		"ordered-attempt":   int32(1),
+		"ordered-position":  e.position,
+		"ordered-dedup-key": e.key,
+	}
+	return p
 }
 
 // publishRabbitMQ sends n persistent messages, and takes their confirms in order.
-func publishRabbitMQ(ctx context.Context, channel *amqp.Channel, n int) error {
+func publishRabbitMQ(ctx context.Context, channel *amqp.Channel, n int, message func(n int) amqp.Publishing) error {
 	var window []*amqp.DeferredConfirmation
 	for i := range n {
-		confirm, err := channel.PublishWithDeferredConfirm("", rabbitQueue, true, false, amqp.Publishing{
-			DeliveryMode: amqp.Persistent, ContentType: "application/json", Body: []byte(payload(i)),
-		})
+		confirm, err := channel.PublishWithDeferredConfirm("", rabbitQueue, true, false, message(i))
 		if err != nil {
 			return err
 		}

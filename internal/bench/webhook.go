@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 )
@@ -31,27 +30,26 @@ func measureWebhook(ctx context.Context, b *bench) (rows []row, err error) {
 
 	const often, seldom = 1, 50
 	results, err := b.alternate(ctx,
-		b.deliveries(url, records.beforeLast, records.last, often),
-		b.deliveries(url, records.beforeMany, records.many, seldom),
-		contestant{"bare POST", func(ctx context.Context) (float64, error) { return post(ctx, url, records.many) }})
+		b.deliveries(url, records.lastOf(), often),
+		b.deliveries(url, records.manyOf(), seldom),
+		alone("same POST", records.many, func(ctx context.Context, n int) error { return post(ctx, url, n, webhookHeader) }),
+		alone("bare POST", records.many, func(ctx context.Context, n int) error { return post(ctx, url, n, bareHeader) }))
 	if err != nil {
 		return nil, err
 	}
-	for i, checkpoint := range []int{often, seldom} {
-		rows = append(rows, row{
-			name:   "webhook",
-			what:   fmt.Sprintf("webhook, checkpoint %d : sequential bare POSTs of the same body", checkpoint),
-			value:  ratio(results[i], results[2]),
-			target: []target{{}, {0.85, atLeast}}[i],
-			figures: fmt.Sprintf("%s : %s a second, the receiver in a process of its own",
-				figure(spreadOf(results[i]).median), figure(spreadOf(results[2]).median)),
-		})
+	const same, bare = "sequential POSTs of the same requests", "sequential POSTs of the body, without the headers"
+	what := func(checkpoint int, than string) string {
+		return fmt.Sprintf("webhook, checkpoint %d : %s, to another process", checkpoint, than)
 	}
-	return rows, nil
+	return []row{
+		versus("webhook", what(often, same), results[0], results[2], target{}),
+		versus("webhook", what(seldom, same), results[1], results[2], target{0.85, atLeast}),
+		versus("webhook", what(seldom, bare), results[1], results[3], target{}),
+	}, nil
 }
 
 // deliveries is the dispatcher with the webhook sink.
-func (b *bench) deliveries(url string, start cursor.Position, n, checkpoint int) contestant {
+func (b *bench) deliveries(url string, reads part, checkpoint int) contestant {
 	return contestant{fmt.Sprintf("webhook, checkpoint %d", checkpoint), func(ctx context.Context) (float64, error) {
 		sink, err := webhook.New(webhook.Config{URL: url})
 		if err != nil {
@@ -63,36 +61,51 @@ func (b *bench) deliveries(url string, start cursor.Position, n, checkpoint int)
 			return sink.Deliver(ctx, d)
 		})
 		delivered := func() int { return done }
-		return b.drain(ctx, start, n, checkpoint, counted{processor.Each(counting), delivered})
+		return b.drain(ctx, reads, checkpoint, counted{processor.Each(counting), delivered})
 	}}
 }
 
-// post sends n requests over one connection, each after the answer to the one before, and returns how many a second.
-func post(ctx context.Context, url string, n int) (float64, error) {
+func bareHeader(int) http.Header { return http.Header{"Content-Type": {"application/json"}} }
+
+func webhookHeader(n int) http.Header {
+	e := envelopeOf(n)
+	return http.Header{
+		"Content-Type":     {"application/json"},
+		"User-Agent":       {"ordered-dispatcher"},
+		"Idempotency-Key":  {e.key},
+		"Ordered-Process":  {e.process},
+		"Ordered-Sequence": {e.sequence},
+		"Ordered-Epoch":    {e.epoch},
+		"Ordered-Attempt":  {e.attempt},
+		"Ordered-Position": {e.position},
+	}
+}
+
+// post sends n requests over one connection, each after the answer to the one before.
+func post(ctx context.Context, url string, n int, header func(n int) http.Header) error {
 	transport := &http.Transport{MaxConnsPerHost: 1}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
-	began := time.Now()
 	for i := range n {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(payload(i)))
 		if err != nil {
-			return 0, err
+			return err
 		}
-		request.Header.Set("Content-Type", "application/json")
+		request.Header = header(i)
 		answer, err := client.Do(request)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		// Read to its end, or the connection is not used again.
 		_, err = io.Copy(io.Discard, answer.Body)
 		if err := errors.Join(err, answer.Body.Close()); err != nil {
-			return 0, err
+			return err
 		}
 		if answer.StatusCode != http.StatusOK {
-			return 0, fmt.Errorf("the receiver answered %s", answer.Status)
+			return fmt.Errorf("the receiver answered %s", answer.Status)
 		}
 	}
-	return float64(n) / time.Since(began).Seconds(), nil
+	return nil
 }
 
 // startReceiver starts a child that answers requests at the url, until stop.
