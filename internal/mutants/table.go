@@ -9,6 +9,8 @@ const (
 	sqlPkg       = "./sinks/sql"
 	pubsubPkg    = "./sinks/pubsub"
 	natsPkg      = "./sinks/nats"
+	kafkaPkg     = "./sinks/kafka"
+	execPkg      = "./sinks/exec"
 	watermillPkg = "./sinks/watermill"
 	daemonPkg    = "./internal/daemon"
 )
@@ -349,6 +351,10 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		[]change{{"sinks/webhook/dial.go", `	for _, ip := range embedded(ip) {`, `	for _, ip := range embedded(ip)[:0] {`}},
 		webhookPkg, "TestRefuse_BlocksWhatIsNotPublicInAllItsForms",
 	}, {
+		"a name leads to an address that block_private blocks",
+		[]change{{"sinks/webhook/dial.go", `case blockPrivate && !isPublic(ip):`, `case false:`}},
+		webhookPkg, "TestDeliver_BlockPrivateSeesTheAddressThatANameResolvesTo",
+	}, {
 		"full stops of a record climb out of a path",
 		[]change{{"sinks/webhook/target.go", `case c == '.' && begins:`, `case c == '.' && begins && len(value) == 0:`}},
 		webhookPkg, "TestDeliver_NoRecordLeavesThePathOrReachesTheHost",
@@ -367,6 +373,10 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	case "",`}},
 		sqlPkg, "TestParse_RefusesWhatWouldOutliveOrEndTheTransaction",
 	}, {
+		"another database takes records from a worker of an older epoch",
+		[]change{{"sinks/sql/applied.go", `if first.Epoch < a.epoch {`, `if false {`}},
+		sqlPkg, "TestRemote_RefusesAWorkerOfAnOlderEpochAndWritesNothing",
+	}, {
 		"the client of Pub/Sub tries again by itself",
 		[]change{{"sinks/pubsub/link.go", `client.CallOptions = &vkit.TopicAdminCallOptions{}`, `_ = client.CallOptions`}},
 		pubsubPkg, "TestDeliverBatch_AWindowOfOneKeyIsAChain",
@@ -374,6 +384,11 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		"a topic is published to that drops what it acknowledges",
 		[]change{{"sinks/pubsub/link.go", `return errNoSubscription`, `return nil`}},
 		pubsubPkg, "TestDeliverBatch_NamesTheCureOfATopic",
+	}, {
+		"a connection to Pub/Sub that owes an answer is used again",
+		[]change{{"sinks/pubsub/sink.go", `			_ = s.close()
+`, ``}},
+		pubsubPkg, "TestDeliverBatch_UsesNoConnectionAgainThatOwesAnAnswer",
 	}, {
 		"a message is published while an abandoned one may be on its way",
 		[]change{{"sinks/watermill/sink.go", `turn: make(chan struct{}, 1)}`, `turn: make(chan struct{}, 2)}`}},
@@ -410,6 +425,58 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		"headers of a record give a NATS server orders",
 		[]change{{"sinks/nats/message.go", ` || strings.HasPrefix(name, "nats-")`, ``}},
 		natsPkg, "TestDeliverBatch_MessageCarriesTheRecord",
+	}, {
+		"the client of Kafka sends before it has the whole window",
+		[]change{{"sinks/kafka/link.go", `		kgo.ManualFlushing(),
+`, ``}},
+		kafkaPkg, "TestDeliverBatch_TheBrokerHearsOfNoRecordBeforeTheClientHasTheWindow",
+	}, {
+		"one replica of Kafka is enough, and batches have no numbers",
+		[]change{{"sinks/kafka/link.go", `kgo.RequiredAcks(kgo.AllISRAcks()),`, `kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite(),`}},
+		kafkaPkg, "TestDeliverBatch_EveryBatchIsNumberedAndWaitsForAllReplicas",
+	}, {
+		"several records go to a topic of Kafka whose partitions the client does not know",
+		[]change{{"sinks/kafka/link.go", `return l.transactional || l.topics[topic]`, `return true`}},
+		kafkaPkg, "TestDeliverBatch_TheFirstRecordOfATopicGoesAloneOnEachLink",
+	}, {
+		"the first record of a batch that Kafka refuses is blamed for it",
+		[]change{{"sinks/kafka/sink.go", `case isRefusal(o.err) && rest > 1:`, `case false && rest > 1:`}},
+		kafkaPkg, "TestDeliverBatch_OfARefusedBatchTheRecordIsFound",
+	}, {
+		"a producer of Kafka that was fenced fences whoever did it",
+		[]change{{"sinks/kafka/sink.go", `s.fence.raise(ds[0].Epoch)`, `_ = s.fence`}},
+		kafkaPkg, "TestFence_NobodyAsksAgainUnderTheEpochThatWasFenced",
+	}, {
+		"a message to Kafka without an answer is taken for unsent",
+		[]change{{"sinks/kafka/sink.go", `if s.link.produced.Load() == before {`, `if before >= 0 {`}},
+		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides/REQUEST_TIMED_OUT",
+	}, {
+		"a commit in Kafka without an answer is taken for none",
+		[]change{{"sinks/kafka/errors.go", `return &open{err}`, `return &uncommitted{err}`}},
+		kafkaPkg, "TestDeliverBatch_ACommitWithoutAnAnswerIsOfUnknownOutcome",
+	}, {
+		"a child's answer to another record counts",
+		[]change{{"sinks/exec/answer.go", `if *a.DedupKey != spelled(d.DedupKey()) {`, `if false {`}},
+		execPkg, "TestDeliverBatch_AnAnswerThatIsNoneAcknowledgesNothing/swaps,_window_1",
+	}, {
+		"a child that hangs outlives its call",
+		[]change{{"sinks/exec/errors.go", `	k.grace(err)
+	how := k.end()
+	return &unknownError`, `	k.grace(err)
+	how := "not ended"
+	return &unknownError`}, {"sinks/exec/sink.go", `		k.end()
+		s.child = nil
+`, `		s.child = nil
+`}},
+		execPkg, "TestDeliverBatch_AChildThatHangsIsKilledWithItsGroup",
+	}, {
+		"a record that a child died with is taken for undelivered",
+		[]change{{"sinks/exec/errors.go", `func (e *unknownError) Timeout() bool { return true }`, `func (e *unknownError) Timeout() bool { return false }`}},
+		execPkg, "TestDeliverBatch_AChildThatDiesTellsHowAndWhyButNotOfWhat",
+	}, {
+		"a child has the daemon's environment",
+		[]change{{"sinks/exec/child.go", `c.environment(), ownGroup()`, `append(os.Environ(), c.environment()...), ownGroup()`}},
+		execPkg, "TestNew_TheChildHasTheEnvironmentThatIsNamed",
 	}, {
 		"errors show what a reference stands for",
 		[]change{{"internal/daemon/yamlfile/node.go", `	if n.refers() {`, `	if false {`}},

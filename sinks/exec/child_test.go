@@ -79,7 +79,8 @@ func behave(how string, n int, l line) {
 		command := exec.Command("sleep", "600")
 		command.Stdout, command.Stderr = os.Stdout, os.Stderr
 		_ = command.Start()
-		_ = os.WriteFile("grandchild", fmt.Append(nil, command.Process.Pid), 0o600)
+		_ = os.WriteFile("child.pid", fmt.Append(nil, os.Getpid()), 0o600)
+		_ = os.WriteFile("grandchild.pid", fmt.Append(nil, command.Process.Pid), 0o600)
 		hang()
 	case how == "environment":
 		text, _ := json.Marshal(os.Environ())

@@ -65,6 +65,14 @@ func (b *bench) read(t testing.TB, name string) string {
 	return string(text)
 }
 
+// pid is that of a process, as it was written down.
+func (b *bench) pid(t testing.TB, who string) int {
+	t.Helper()
+	pid, err := strconv.Atoi(b.read(t, who+".pid"))
+	require.NoError(t, err)
+	return pid
+}
+
 // received is the journal of the children.
 func (b *bench) received(t testing.TB) []sinktest.Message {
 	t.Helper()
@@ -247,9 +255,16 @@ func TestDeliverBatch_AChildThatHangsIsKilledWithItsGroup(t *testing.T) {
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "no answer within 2s")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	pid, err := strconv.Atoi(b.read(t, "grandchild"))
-	require.NoError(t, err)
-	require.Eventually(t, func() bool { return dead(pid) }, time.Minute, 5*time.Millisecond)
+	group := b.pid(t, "child")
+	t.Cleanup(func() {
+		if t.Failed() { // and it is left behind
+			_ = syscall.Kill(-group, syscall.SIGKILL)
+		}
+	})
+	for _, who := range []string{"child", "grandchild"} {
+		pid := b.pid(t, who)
+		require.Eventually(t, func() bool { return dead(pid) }, 5*time.Second, 5*time.Millisecond, who)
+	}
 }
 
 // dead: gone, or a zombie that nobody has reaped.
@@ -360,7 +375,7 @@ def asked(*_):
 signal.signal(signal.SIGTERM, asked)
 import json
 for line in iter(sys.stdin.readline, ""):
-    open("pid", "w").write(str(__import__("os").getpid()))
+    open("child.pid", "w").write(str(__import__("os").getpid()))
     print(json.dumps({"dedup_key": json.loads(line)["dedup_key"], "ok": True}), flush=True)
 while stubborn: time.sleep(1)
 time.sleep(60)
@@ -374,8 +389,7 @@ time.sleep(60)
 			})
 			_, err := deliver(t, s, 1, 1)
 			require.NoError(t, err)
-			pid, err := strconv.Atoi(b.read(t, "pid"))
-			require.NoError(t, err)
+			pid := b.pid(t, "child")
 			require.NoError(t, s.Close())
 			require.True(t, exists(filepath.Join(b.dir, "asked")))
 			require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)

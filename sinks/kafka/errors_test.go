@@ -24,28 +24,49 @@ func fake(t *testing.T) *kfake.Cluster {
 	return cluster
 }
 
-// answerProduce answers each request to produce from the given one on with a code.
-func answerProduce(cluster *kfake.Cluster, from int, code int16) {
-	requests := 0
+// sinkOf sends to it, ten at a time and as they are.
+func sinkOf(t testing.TB, cluster *kfake.Cluster, change func(*kafka.Config)) *kafka.Sink {
+	t.Helper()
+	config := kafka.Config{Brokers: cluster.ListenAddrs(), Topic: "t", Window: 10, Compression: "none", Timeout: 2 * time.Second}
+	if change != nil {
+		change(&config)
+	}
+	s, err := kafka.New(config)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// answerProduce answers the requests to produce that are asked for with a code.
+func answerProduce(cluster *kfake.Cluster, code *kerr.Error, asked func(*kmsg.ProduceRequest) bool) {
 	cluster.ControlKey(kmsg.Produce.Int16(), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
-		if requests++; requests < from {
+		request := kreq.(*kmsg.ProduceRequest)
+		if !asked(request) {
 			return nil, nil, false
 		}
-		request := kreq.(*kmsg.ProduceRequest)
 		response := request.ResponseKind().(*kmsg.ProduceResponse)
 		for _, topic := range request.Topics {
 			answer := kmsg.NewProduceResponseTopic()
 			answer.Topic, answer.TopicID = topic.Topic, topic.TopicID
 			for _, p := range topic.Partitions {
 				partition := kmsg.NewProduceResponseTopicPartition()
-				partition.Partition, partition.ErrorCode = p.Partition, code
+				partition.Partition, partition.ErrorCode = p.Partition, code.Code
 				answer.Partitions = append(answer.Partitions, partition)
 			}
 			response.Topics = append(response.Topics, answer)
 		}
 		return response, nil, true
 	})
+}
+
+// from asks for the requests from the given one on.
+func from(first int) func(*kmsg.ProduceRequest) bool {
+	requests := 0
+	return func(*kmsg.ProduceRequest) bool {
+		requests++
+		return requests >= first
+	}
 }
 
 func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
@@ -71,10 +92,8 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 		t.Run(c.code.Message, func(t *testing.T) {
 			t.Parallel()
 			cluster := fake(t)
-			s, err := kafka.New(kafka.Config{Brokers: cluster.ListenAddrs(), Topic: "t", Window: 10, Timeout: 2 * time.Second})
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = s.Close() })
-			answerProduce(cluster, 2, c.code.Code)
+			s := sinkOf(t, cluster, nil)
+			answerProduce(cluster, c.code, from(2))
 			n, err := deliver(t, s, sinktest.Deliveries(1, 4)) // the first goes alone, being the first
 			require.Equal(t, 1, n)
 			require.ErrorContains(t, err, `record "2"`)

@@ -1,0 +1,171 @@
+package kafka_test
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+// heard are the requests of a kind that a broker gets.
+type heard struct {
+	mu       sync.Mutex
+	requests []kmsg.Request
+	each     chan struct{} // told of each; it holds as many as a test makes
+}
+
+func hear(cluster *kfake.Cluster, kind kmsg.Key) *heard {
+	h := &heard{each: make(chan struct{}, 100)}
+	cluster.ControlKey(kind.Int16(), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.requests = append(h.requests, request)
+		h.each <- struct{}{}
+		return nil, nil, false
+	})
+	return h
+}
+
+func (h *heard) all() []kmsg.Request {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.requests
+}
+
+// batches are those of one request to produce.
+func batches(t testing.TB, request kmsg.Request) (all []kmsg.RecordBatch) {
+	t.Helper()
+	for _, topic := range request.(*kmsg.ProduceRequest).Topics {
+		for _, p := range topic.Partitions {
+			var batch kmsg.RecordBatch
+			require.NoError(t, batch.ReadFrom(p.Records))
+			all = append(all, batch)
+		}
+	}
+	return all
+}
+
+func TestDeliverBatch_EveryBatchIsNumberedAndWaitsForAllReplicas(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	produced := hear(cluster, kmsg.Produce)
+	_, err := deliver(t, sinkOf(t, cluster, nil), sinktest.Deliveries(1, 30))
+	require.NoError(t, err)
+	const allInSync = -1
+	next := int32(0)
+	for _, request := range produced.all() {
+		require.EqualValues(t, allInSync, request.(*kmsg.ProduceRequest).Acks)
+		for _, batch := range batches(t, request) {
+			require.GreaterOrEqual(t, batch.ProducerID, int64(0))
+			require.Equal(t, next, batch.FirstSequence)
+			next += batch.NumRecords
+		}
+	}
+	require.EqualValues(t, 30, next)
+}
+
+func TestDeliverBatch_TheFirstRecordOfATopicGoesAloneOnEachLink(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	produced := hear(cluster, kmsg.Produce)
+	s := sinkOf(t, cluster, nil)
+	for range 2 {
+		before := len(produced.all())
+		_, err := deliver(t, s, sinktest.Deliveries(1, 5))
+		require.NoError(t, err)
+		first := batches(t, produced.all()[before])
+		require.Len(t, first, 1)
+		require.EqualValues(t, 1, first[0].NumRecords)
+		require.NoError(t, s.Close())
+	}
+}
+
+// The broker would hear of the first records while the client gets the last one, if
+// any were sent by then.
+func TestDeliverBatch_TheBrokerHearsOfNoRecordBeforeTheClientHasTheWindow(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	produced := hear(cluster, kmsg.Produce)
+	s := sinkOf(t, cluster, nil)
+	ds := sinktest.Deliveries(2, 10)
+	early := false
+	s.OnHandingOver(func(r *kgo.Record) {
+		if string(r.Headers[0].Value) != ds[9].DedupKey() {
+			return
+		}
+		select {
+		case <-produced.each:
+			early = true
+		case <-time.After(500 * time.Millisecond):
+		}
+	})
+	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	<-produced.each
+	_, err = deliver(t, s, ds)
+	require.NoError(t, err)
+	require.False(t, early)
+}
+
+func TestDeliverBatch_OfARefusedBatchTheRecordIsFound(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	answerProduce(cluster, kerr.InvalidRecord, func(request *kmsg.ProduceRequest) bool {
+		return bytes.Contains(request.Topics[0].Partitions[0].Records, []byte("poison"))
+	})
+	ds := sinktest.Deliveries(1, 10)
+	ds[6].Payload = []byte(`"poison"`)
+	n, err := deliver(t, sinkOf(t, cluster, nil), ds)
+	require.Equal(t, 6, n)
+	require.True(t, processor.IsPermanent(err), err)
+	require.ErrorContains(t, err, `record "7"`)
+}
+
+// Whoever asks Kafka for the transactional id has it: nobody asks again before he
+// has shown that he holds the lease, by the time that passes or by his epoch.
+func TestFence_NobodyAsksAgainUnderTheEpochThatWasFenced(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	answerProduce(cluster, kerr.ProducerFenced, from(1))
+	asked := hear(cluster, kmsg.InitProducerID)
+	s := sinkOf(t, cluster, transactional)
+	for range 3 {
+		n, err := deliver(t, s, underEpoch(4, sinktest.Deliveries(1, 2)))
+		require.Zero(t, n)
+		require.ErrorContains(t, err, "another producer has taken its transactional_id")
+		require.Greater(t, processor.RetryAfterDelay(err), 5*time.Second)
+		require.False(t, timedOut(err), err)
+		require.Len(t, asked.all(), 1)
+	}
+	_, err := deliver(t, s, underEpoch(5, sinktest.Deliveries(1, 2)))
+	require.Error(t, err)
+	require.Len(t, asked.all(), 2)
+}
+
+func TestDeliverBatch_ACommitWithoutAnAnswerIsOfUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	cluster.ControlKey(kmsg.EndTxn.Int16(), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		response := request.ResponseKind().(*kmsg.EndTxnResponse)
+		response.ErrorCode = kerr.CoordinatorNotAvailable.Code
+		return response, nil, true
+	})
+	s := sinkOf(t, cluster, func(c *kafka.Config) { transactional(c); c.Timeout = time.Second })
+	n, err := deliver(t, s, sinktest.Deliveries(1, 2))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "the commit may have happened")
+	require.True(t, timedOut(err), err)
+	require.False(t, processor.IsPermanent(err), err)
+}
