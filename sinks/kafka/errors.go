@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"net"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -71,6 +72,15 @@ func (e *uncommitted) Unwrap() error { return e.error }
 // Timeout is false: the outcome is known.
 func (e *uncommitted) Timeout() bool { return false }
 
+// uncommittedCause is err without the word that nothing is committed, for an error
+// that says more: nothing was sent.
+func uncommittedCause(err error) error {
+	if u, ok := errors.AsType[*uncommitted](err); ok {
+		return u.error
+	}
+	return err
+}
+
 // unconfirmed is what became of a commit that failed: an answer of Kafka that is no
 // is a no, anything else leaves it open.
 func unconfirmed(err error) error {
@@ -122,6 +132,10 @@ func cure(err error) string {
 		if errors.Is(err, c.err) {
 			return "; " + c.text
 		}
+	}
+	var network *net.OpError
+	if errors.As(err, &network) && network.Op == "dial" {
+		return "; start the broker there, or correct the address: it is one of brokers, or a name that the cluster gives (advertised.listeners)"
 	}
 	var eof *kgo.ErrFirstReadEOF
 	if errors.As(err, &eof) {

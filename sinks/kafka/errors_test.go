@@ -2,6 +2,7 @@ package kafka_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -105,4 +107,26 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestDeliverBatch_SaysWhereNobodyListens(t *testing.T) {
+	t.Parallel()
+	port, err := throwaway.FreePort()
+	require.NoError(t, err)
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	s, err := kafka.New(kafka.Config{Brokers: []string{address}, Topic: "t"})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, "nothing was sent")
+	require.ErrorContains(t, err, address+": connect: connection refused; start the broker there, or correct the address: ")
+}
+
+func TestDeliverBatch_WhatWasNotSentIsNotSaidToBeUncommitted(t *testing.T) {
+	t.Parallel()
+	s, err := kafka.New(kafka.Config{Brokers: fake(t).ListenAddrs(), Topic: "missing", TransactionalID: "x"})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, "nothing was sent: UNKNOWN_TOPIC_OR_PARTITION")
 }

@@ -125,7 +125,7 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 		return outcome{sent: len(records), acknowledged: n}
 	}
 	if s.link.produced.Load() == before {
-		err = &unsent{err}
+		err = &unsent{uncommittedCause(err)}
 	}
 	if isFenced(err) {
 		s.fence.raise(ds[0].Epoch)

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -131,7 +132,10 @@ func refused(format string, args ...any) error {
 
 // nextStep is the cure, as the end of a message.
 func nextStep(err error) string {
-	var certificate *tls.CertificateVerificationError
+	var (
+		certificate *tls.CertificateVerificationError
+		network     *net.OpError
+	)
 	switch cure := cures[code(err)]; {
 	case cure != "":
 		return "; " + cure
@@ -142,6 +146,8 @@ func nextStep(err error) string {
 		return "; start the server with JetStream (-js), or what its cluster lacks for a leader"
 	case errors.Is(err, nats.ErrPermissionViolation):
 		return "; let the user publish to subject, fence and $JS.API.>, and subscribe to _INBOX.>"
+	case errors.Is(err, nats.ErrNoServers), errors.As(err, &network) && network.Op == "dial":
+		return "; start the server there, or correct host and port in url"
 	case errors.As(err, &certificate):
 		return "; give the authority of the server's certificate as tls.ca, or the name in it as tls.server_name"
 	case errors.Is(err, nats.ErrSecureConnRequired):

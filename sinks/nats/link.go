@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type link struct {
 	js         jetstream.JetStream
 	stream     jetstream.Stream
 	closed     chan struct{} // at the connection's end
+	undialled  []string      // why servers could not be reached while it was made
 
 	mu     sync.Mutex
 	socket net.Conn
@@ -45,10 +47,19 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 	}
 	defer context.AfterFunc(ctx, l.cut)() // the handshake knows no context
 	if l.connection, err = nats.Connect(s.config.URL, options...); err != nil {
-		return nil, ended(ctx, err)
+		return nil, ended(ctx, l.undialledBy(err))
 	}
 	l.js, err = jetstream.New(l.connection)
 	return l, ended(ctx, err)
+}
+
+// undialledBy is the client's word on a connection that was not made, with the
+// addresses that were tried: it keeps a refused one to itself.
+func (l *link) undialledBy(err error) error {
+	if !errors.Is(err, nats.ErrNoServers) || len(l.undialled) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", err, strings.Join(l.undialled, "; "))
 }
 
 // options leave nothing to the client's own decision: it never connects or sends
@@ -61,10 +72,12 @@ func (l *link) options(ctx context.Context, c Config) ([]nats.Option, error) {
 		nats.PingInterval(heartbeat),
 		nats.SetCustomDialer(dialer(func(network, address string) (net.Conn, error) {
 			socket, err := new(net.Dialer).DialContext(ctx, network, address)
-			if err == nil {
-				l.use(socket)
+			if err != nil {
+				l.undialled = append(l.undialled, err.Error())
+				return nil, err
 			}
-			return socket, err
+			l.use(socket)
+			return socket, nil
 		})),
 		nats.ClosedHandler(func(*nats.Conn) { close(l.closed) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { l.fail(err) }),

@@ -3,6 +3,7 @@ package nats_test
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -217,4 +219,26 @@ func TestCheck_TellsWhatWeakensAPromise(t *testing.T) {
 	_, err = b.sink(t, nil).Check(t.Context(), "mail")
 	require.ErrorContains(t, err, `does not take the fence's subject "ordered-fence.mail"`)
 	require.Empty(t, b.read(t))
+}
+
+func TestDeliverBatch_SaysWhereNobodyListens(t *testing.T) {
+	t.Parallel()
+	ports := make([]int, 2)
+	for i := range ports {
+		var err error
+		ports[i], err = throwaway.FreePort()
+		require.NoError(t, err)
+	}
+	s, err := nats.New(nats.Config{
+		URL:    fmt.Sprintf("nats://u:CANARY@127.0.0.1:%d,nats://127.0.0.1:%d", ports[0], ports[1]),
+		Stream: "ORDERS", Subject: "orders",
+	})
+	require.NoError(t, err)
+	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, "nothing was sent")
+	for _, port := range ports {
+		require.ErrorContains(t, err, fmt.Sprintf("dial tcp 127.0.0.1:%d: connect: connection refused", port))
+	}
+	require.ErrorContains(t, err, "; start the server there, or correct host and port in url")
+	require.NotContains(t, err.Error(), "CANARY")
 }

@@ -4,7 +4,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -89,11 +92,15 @@ func (c Config) validate() error {
 	return errors.Join(faults...)
 }
 
-// target is the part of a URL that is no secret.
+// target is the part of a URL that is no secret, as people write it.
 func target(raw string) string {
 	u, err := amqp.ParseURI(raw)
 	if err != nil {
 		return "an invalid url"
 	}
-	return fmt.Sprintf("%s://%s:%d/%s", u.Scheme, u.Host, u.Port, u.Vhost)
+	host := net.JoinHostPort(u.Host, strconv.Itoa(u.Port))
+	if u.Vhost == "/" { // the default, which nobody writes
+		return fmt.Sprintf("%s://%s/", u.Scheme, host)
+	}
+	return fmt.Sprintf("%s://%s/%s", u.Scheme, host, url.PathEscape(u.Vhost))
 }

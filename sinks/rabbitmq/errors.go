@@ -3,6 +3,7 @@ package rabbitmq
 import (
 	"errors"
 	"fmt"
+	"net"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -78,7 +79,10 @@ func isTooLarge(err error) bool {
 // nextStep is the cure for what the broker says. A login that it refuses is an
 // error of the client's own, without the mark of the server.
 func nextStep(err error) string {
+	var network *net.OpError
 	switch {
+	case errors.As(err, &network) && network.Op == "dial":
+		return "; start RabbitMQ there, or correct host and port in url"
 	case errors.Is(err, amqp.ErrCredentials):
 		return "; correct user and password in url"
 	case errors.Is(err, amqp.ErrVhost):

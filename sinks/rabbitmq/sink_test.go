@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -194,5 +195,32 @@ func TestDeliverBatch_SaysWhatToCorrectOfARefusedLogin(t *testing.T) {
 		require.ErrorContains(t, err, "nothing was sent")
 		require.ErrorContains(t, err, c.cure)
 		require.NotContains(t, err.Error(), "wrong-password")
+	}
+}
+
+func TestDeliverBatch_SaysWhereNobodyListens(t *testing.T) {
+	t.Parallel()
+	port, err := throwaway.FreePort()
+	require.NoError(t, err)
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	s, err := rabbitmq.New(rabbitmq.Config{URL: "amqp://dispatcher:CANARY@" + address, Exchange: "orders"})
+	require.NoError(t, err)
+	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, "nothing was sent")
+	require.ErrorContains(t, err, address+": connect: connection refused; start RabbitMQ there, or correct host and port in url")
+	require.NotContains(t, err.Error(), "CANARY")
+}
+
+func TestConfig_NamesTheVirtualHostAsPeopleWriteIt(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"amqp://u:CANARY@rabbit":           "amqp://rabbit:5672/",
+		"amqp://u:CANARY@rabbit/":          "amqp://rabbit:5672/",
+		"amqp://u:CANARY@rabbit/%2f":       "amqp://rabbit:5672/",
+		"amqps://u:CANARY@rabbit/sales":    "amqps://rabbit:5671/sales",
+		"amqp://u:CANARY@rabbit/sales%2fa": "amqp://rabbit:5672/sales%2Fa",
+		"amqp://u:CANARY@[::1]:5673/sales": "amqp://[::1]:5673/sales",
+	} {
+		require.Equal(t, `exchange "orders" of `+want, rabbitmq.Config{URL: url, Exchange: "orders"}.String(), url)
 	}
 }

@@ -240,7 +240,7 @@ func TestDeliver_RefusedConnectionIsTransientAndSaysThatNothingWasSent(t *testin
 	require.NoError(t, listener.Close())
 	err = newSink(t, Config{URL: "http://" + listener.Addr().String()}).Deliver(t.Context(), delivery())
 	require.ErrorContains(t, err, "nothing was sent")
-	require.ErrorContains(t, err, "connection refused")
+	require.ErrorContains(t, err, "connection refused; start the receiver, or correct host and port in url")
 	require.False(t, processor.IsPermanent(err))
 }
 

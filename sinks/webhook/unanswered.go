@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"syscall"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -100,6 +101,8 @@ func cure(err error) string {
 		return "; set url to http://, or to the port that speaks TLS"
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return "; check the host in url"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "; start the receiver, or correct host and port in url"
 	default:
 		return wanted(err)
 	}
