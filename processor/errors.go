@@ -3,6 +3,7 @@ package processor
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -95,6 +96,21 @@ func isDatabase(err error) bool {
 	default:
 		return strings.HasPrefix(code, "57P") || code == "55P03" || code == "25006" || code == "25P03"
 	}
+}
+
+// isRefused reports whether the database will go on refusing until somebody
+// changes something: the login (class 28), the database's name (3D000), names and
+// rights in it (42, 3F000), or a host that there is not.
+func isRefused(err error) bool {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		code := pgErr.Code
+		return strings.HasPrefix(code, "28") || strings.HasPrefix(code, "42") || code == "3D000" || code == "3F000"
+	}
+	var connect *pgconn.ConnectError
+	var lookup *net.DNSError
+	var dial *net.OpError // of another host that has an address, and may come back
+	return errors.As(err, &connect) && errors.As(err, &lookup) && lookup.IsNotFound && !errors.As(err, &dial)
 }
 
 // panicError is a sink that panicked.

@@ -60,11 +60,13 @@ func (p *Process) Run(ctx context.Context) error {
 
 // Drain is Run until every record that was committed is delivered, by whichever
 // worker. It returns a *HaltError if the process halts, cursor.ErrPaused if it
-// is paused, and any error that will not pass by itself.
+// is paused, and any error that will not pass by itself: a wrong password or name
+// of the database, a host that has no address, tables or grants that are missing.
+// It waits for a server that is away.
 func (p *Process) Drain(ctx context.Context) error {
 	return p.loop(ctx, func(s state, err error) (bool, error) {
 		switch {
-		case IsPermanent(err), errors.Is(err, cursor.ErrUnknown), errors.Is(err, cursor.ErrDeleted):
+		case IsPermanent(err), isRefused(err), errors.Is(err, cursor.ErrUnknown), errors.Is(err, cursor.ErrDeleted):
 			return true, err
 		case err != nil:
 			return false, nil

@@ -14,7 +14,7 @@ import (
 
 type runCommand struct {
 	file
-	Drain  bool          `help:"End when all is delivered: 0 if every process is caught up, 3 if one is halted."`
+	Drain  bool          `help:"End when all is delivered: 0 if every process is caught up, 3 if one is halted, 1 for what does not pass by itself, such as a wrong password. A server or receiver that is away is waited for."`
 	Grace  time.Duration `default:"20s" help:"How long deliveries in flight may go on after SIGTERM or SIGINT. A second signal ends the program at once."`
 	Listen string        `placeholder:"ADDR" help:"Serve /metrics, /healthz and /readyz at host:port. :port is open to this machine alone."`
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -337,4 +338,57 @@ func TestRun_LogsNothingThatAReceiverSendsUnasked(t *testing.T) {
 	for line := range strings.Lines(stderr) {
 		require.True(t, json.Valid([]byte(line)), line)
 	}
+}
+
+func TestDrain_EndsWhereTheDatabaseRefuses(t *testing.T) {
+	t.Parallel()
+	config := processes(t, map[string]string{"a": "stdout: {}"})
+	for name, c := range map[string]struct {
+		change func(*url.URL)
+		want   []string
+	}{
+		"a user that does not exist": {
+			func(u *url.URL) { u.User = url.UserPassword("od_nobody", "CANARY") },
+			[]string{"SQLSTATE 28", "; correct user and password in the connection string, or let the user in (pg_hba.conf)"},
+		},
+		"no such database": {
+			func(u *url.URL) { u.Path = "/od_nowhere" },
+			[]string{"SQLSTATE 3D000", "; correct the database in the connection string, or create it"},
+		},
+		"no such host": {
+			func(u *url.URL) { u.Host = "od-nowhere.invalid:5432" },
+			[]string{"no such host", "; start the server, or correct host and port in the connection string"},
+		},
+		"no tables": {
+			func(*url.URL) {},
+			[]string{"SQLSTATE 42P01", "; create the tables with `ordered-dispatcher migrate up`"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, err := url.Parse(pgtest.URL(t))
+			require.NoError(t, err)
+			c.change(u)
+			code, _, stderr := do(t, u.String(), "run", "--drain", "-c", config)
+			require.Equal(t, 1, code, stderr)
+			last := strings.TrimSpace(stderr)
+			last = last[strings.LastIndex(last, "\n")+1:]
+			for _, want := range c.want {
+				require.Contains(t, last, want)
+			}
+			require.NotContains(t, stderr, "CANARY")
+		})
+	}
+}
+
+func TestDrain_WaitsForADatabaseThatIsDown(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Server(t, nil)
+	prepare(t, server.URL(), 2)
+	require.NoError(t, server.StopFast(context.Background()))
+	p := start(t, server.URL(), "run", "--drain", "-c", processes(t, map[string]string{"a": "stdout: {}"}))
+	p.stderr.until(t, 1, "cannot work; trying again")
+	require.NoError(t, server.Restart(context.Background()))
+	require.Zero(t, p.wait())
+	require.Equal(t, []string{"1", "2"}, ids(t, p.stdout.String()))
 }

@@ -40,8 +40,8 @@ type RunConfig struct {
 }
 
 // Run runs the processes until a signal comes or ctx ends; with Drain, until all
-// are caught up. A database that is away does not end it, nor does a process
-// that halts. The error joins those of all processes: see ExitCode.
+// are caught up or cannot go on. A database that is away does not end it, nor does
+// a process that halts; one that refuses the login ends a drain alone. The error joins those of all processes: see ExitCode.
 func Run(ctx context.Context, c RunConfig) error {
 	var listener net.Listener
 	if c.Listen != "" {
@@ -119,7 +119,7 @@ func (c *crew) work(name string, process *processor.Process) error {
 	if err == nil && c.ctx.Err() != nil {
 		err = ErrInterrupted
 	}
-	err = c.keep(err)
+	err = c.keep(Reachable(err))
 	c.monitor.ended(name)
 	c.left.Done()
 	c.left.Wait()
