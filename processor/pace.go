@@ -95,7 +95,7 @@ func (r *reporter) pass(s state, err error) {
 		r.say(slog.LevelError, "cannot work; trying again; `ordered-dispatcher doctor` names the cure", "err", err)
 	case s.is == StateHalted:
 		f := s.halt.Failure
-		r.say(slog.LevelError, "halted: nothing behind this record is delivered until an operator decides",
+		r.say(slog.LevelError, "halted: nothing behind this record is delivered until an operator decides: `ordered-dispatcher retry`, or `skip`",
 			"position", f.Position, "record_id", f.RecordID, "attempt", f.Attempts, "err", f.Error)
 	case s.is == StatePaused:
 		r.say(slog.LevelInfo, "paused by an operator")

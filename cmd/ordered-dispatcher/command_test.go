@@ -44,6 +44,8 @@ func TestExitCodes(t *testing.T) {
 		{"bad DATABASE_URL", "postgres://u:CANARY/x@h/d", []string{"run", "-c", goodFile}, 2, "percent-encode"},
 		{"migrate without database", "", []string{"migrate", "up"}, 2, "set DATABASE_URL"},
 		{"migrate down without --yes", nowhere, []string{"migrate", "down"}, 2, "--yes"},
+		{"migrate, a misspelt url", "postgers://u:CANARY@127.0.0.1:1/d?sslmode=disable", []string{"migrate", "up"}, 2, "write it as postgres://user:password@host:5432/database"},
+		{"status, a misspelt url", "postgers://u:CANARY@127.0.0.1:1/d?sslmode=disable", []string{"status"}, 2, "write it as postgres://user:password@host:5432/database"},
 		{"migrate, no database there", nowhere, []string{"migrate", "up"}, 1, "start the server, or correct host and port"},
 		{"status, no database there", nowhere, []string{"status"}, 1, "start the server, or correct host and port"},
 		{"status by file, no database there", "", []string{"status", "-c", named}, 1, "start the server, or correct host and port"},

@@ -27,6 +27,9 @@ func withDatabase(config daemon.Config, sys system) (daemon.Config, error) {
 	if config.Database == "" {
 		return config, &daemon.UsageError{Err: fmt.Errorf("no database is named: set DATABASE_URL, or give database in a file named with -c")}
 	}
+	if err := daemon.CheckURL(config.Database); err != nil {
+		return config, &daemon.UsageError{Err: fmt.Errorf("database: %w", err)}
+	}
 	return config, nil
 }
 

@@ -34,7 +34,7 @@ func Grants(ctx context.Context, w io.Writer, c GrantsConfig) error {
 		return err
 	}
 	defer pool.Close()
-	g := &grants{GrantsConfig: c, pool: pool, store: store}
+	g := &grants{GrantsConfig: c, pool: pool, store: store, granted: map[string]bool{}}
 	if err := pool.QueryRow(ctx, databaseSQL).Scan(&g.database); err != nil {
 		return Reachable(err)
 	}
@@ -74,7 +74,8 @@ type grants struct {
 	database string
 	text     strings.Builder
 	needed   []need
-	hints    []string // comments
+	granted  map[string]bool // the commands that stand in the text
+	hints    []string        // comments
 	faults   []error
 }
 
@@ -183,7 +184,9 @@ func (g *grants) objects(role string, needed []need) {
 		all = append(all, n.Privilege)
 	}
 	for _, on := range privilege.ByObject(all) {
-		g.line("%s; %s", privilege.Grant(role, on...), commented(strings.Join(users(needed, on[0]), ", ")))
+		if command := privilege.Grant(role, on...); g.once(command) {
+			g.line("%s; %s", command, commented(strings.Join(users(needed, on[0]), ", ")))
+		}
 	}
 }
 
@@ -211,8 +214,20 @@ func commented(text string) string {
 
 func (g *grants) line(format string, args ...any) { fmt.Fprintf(&g.text, format+"\n", args...) }
 
+// once reports whether a command is new: the schema of the cursors may be that of
+// a source, too.
+func (g *grants) once(command string) bool {
+	if g.granted[command] {
+		return false
+	}
+	g.granted[command] = true
+	return true
+}
+
 func (g *grants) grant(role string, privileges ...privilege.Privilege) {
 	for _, on := range privilege.ByObject(privileges) {
-		g.line("%s;", privilege.Grant(role, on...))
+		if command := privilege.Grant(role, on...); g.once(command) {
+			g.line("%s;", command)
+		}
 	}
 }

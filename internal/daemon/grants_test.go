@@ -190,6 +190,15 @@ GRANT SELECT ON SEQUENCE public.events_id_seq TO "dispatcher"; -- b
 `, text)
 }
 
+func TestGrants_SaysEachOnce(t *testing.T) {
+	t.Parallel()
+	database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	config.Schema = "public" // of the source, too
+	text := grants(t, config, "dispatcher")
+	require.Equal(t, 1, strings.Count(text, `GRANT USAGE ON SCHEMA "public" TO "dispatcher"`), text)
+}
+
 func TestGrants_NamesWhatItCouldNotFindOut(t *testing.T) {
 	t.Parallel()
 	database(t)

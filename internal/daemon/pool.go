@@ -30,9 +30,14 @@ const (
 // connsFor is how many connections so many processes need.
 func connsFor(processes int) int32 { return int32(processes*connsPerProcess + spareConns) }
 
+const howToConnect = "write it as postgres://user:password@host:5432/database, and percent-encode what is special in the password"
+
 // poolConfig reads a connection string for so many processes. No error of it
 // shows any part of the string.
 func poolConfig(database string, processes int) (*pgxpool.Config, error) {
+	if err := CheckURL(database); err != nil {
+		return nil, err
+	}
 	config, err := pgxpool.ParseConfig(database)
 	if err != nil {
 		return nil, unreadable(database, err)
@@ -56,6 +61,19 @@ func poolConfig(database string, processes int) (*pgxpool.Config, error) {
 	return config, nil
 }
 
+var scheme = regexp.MustCompile(`^\s*[A-Za-z][A-Za-z0-9+.-]*$`)
+
+// CheckURL refuses a connection string that is a url, and none of PostgreSQL's. The
+// driver takes it for settings, one of which would be sent to whatever server runs
+// here, with the password in its name.
+func CheckURL(database string) error {
+	before, _, found := strings.Cut(database, "://")
+	if !found || !scheme.MatchString(before) || before == "postgres" || before == "postgresql" {
+		return nil
+	}
+	return errors.New("the connection string is a url of another kind: " + howToConnect)
+}
+
 // keepAlive notices within some ten seconds that the server's host is gone.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}
 
@@ -77,16 +95,15 @@ func severalHosts(c *pgx.ConnConfig) bool {
 // says of it is shown only if that repeats nothing of the string: its pieces may
 // be those of a password with special characters.
 func unreadable(database string, err error) error {
-	const howTo = "write it as postgres://user:password@host:5432/database, and percent-encode what is special in the password"
 	cause := errors.Unwrap(err)
 	if _, urlErr := url.Parse(database); urlErr != nil || cause == nil {
-		return errors.New("the connection string cannot be read: " + howTo)
+		return errors.New("the connection string cannot be read: " + howToConnect)
 	}
 	text := quotation.ReplaceAllString(cause.Error(), "…")
 	if repeats(text, database) {
-		return errors.New("the connection string cannot be read: " + howTo)
+		return errors.New("the connection string cannot be read: " + howToConnect)
 	}
-	return fmt.Errorf("the connection string cannot be read (%s): %s", text, howTo)
+	return fmt.Errorf("the connection string cannot be read (%s): %s", text, howToConnect)
 }
 
 // quotation is what the driver, and other libraries, put between quotes.

@@ -79,6 +79,10 @@ func sinkNames() []string {
 // parseSink returns nil where the file has a fault.
 func parseSink(n yamlfile.Node) (s Sink) {
 	known := sinkNames()
+	if n.IsScalar() {
+		n.Fault(`here must be keys with values, as in sink: {stdout: {}} or sink: {webhook: {url: "https://…"}}: the keys here are %s`, strings.Join(known, ", "))
+		return nil
+	}
 	m := n.Mapping(known...)
 	switch names := m.Names(); {
 	case !n.Sound():

@@ -43,7 +43,7 @@ func isPermanent(sqlState string) bool {
 func nextStep(sqlState string) string {
 	switch class(sqlState) {
 	case "22", "23", "44", "54":
-		return "; correct the row or the statement and retry, or skip it"
+		return "; correct the row or the statement"
 	case "42", "0A":
 		return "; correct the statement, the schema or the grants: doctor checks the statement"
 	default:

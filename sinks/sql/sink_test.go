@@ -436,7 +436,7 @@ func TestDeliverTx_ErrorNamesRecordAndStatementInOneShortLine(t *testing.T) {
 	d := delivery()
 	d.Payload = []byte("\x1b[31m\n" + strings.Repeat("é", 1<<20) + " CANARY")
 	err := deliver(t.Context(), pool, newSink(t, "SELECT 1; SELECT @payload::int; SELECT 2"), d)
-	require.ErrorContains(t, err, `apply record "9007199254740993": statement 2 of 3: ERROR: invalid input syntax for type integer: " [[…]… (SQLSTATE 22P02); correct the row or the statement and retry, or skip it`)
+	require.ErrorContains(t, err, `apply record "9007199254740993": statement 2 of 3: ERROR: invalid input syntax for type integer: " [[…]… (SQLSTATE 22P02); correct the row or the statement`)
 	require.NotContains(t, err.Error(), "CANARY")
 	require.Less(t, len(err.Error()), 800)
 	require.NotContains(t, err.Error(), "\n")

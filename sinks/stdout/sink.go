@@ -69,7 +69,7 @@ func (s *Sink) write(d processor.Delivery) (err error) {
 		}
 	}()
 	if err := jsonline.Append(&s.buf, d); err != nil {
-		return processor.Permanent(fmt.Errorf("write record %q: %w; correct the row and retry, or skip it", d.ID, err))
+		return processor.Permanent(fmt.Errorf("write record %q: %w; correct the row", d.ID, err))
 	}
 	if err := s.writer.writeLine(s.buf.Bytes()); err != nil {
 		return fmt.Errorf("write record %q: %w", d.ID, err)

@@ -26,7 +26,7 @@ func (s *Sink) judge(d processor.Delivery, resp *http.Response) error {
 	}
 	err := fmt.Errorf("post to %s: answered %d%s%s", s.origin, resp.StatusCode, reason(resp.StatusCode), s.excerpt(d, resp))
 	if !isTransient(resp.StatusCode) {
-		return processor.Permanent(fmt.Errorf("%w; %s", err, nextStep(resp.StatusCode)))
+		return processor.Permanent(fmt.Errorf("%w%s", err, nextStep(resp.StatusCode)))
 	}
 	if isGateways(resp.StatusCode) {
 		err = &unknownError{fmt.Errorf("%w; the receiver behind it may have the record", err)}
@@ -67,16 +67,17 @@ func reason(status int) string {
 	return ""
 }
 
+// nextStep is what to correct, as the end of a message.
 func nextStep(status int) string {
 	switch {
 	case status < 400:
-		return "redirects are not followed: set url to where the receiver is, then retry"
+		return "; redirects are not followed: set url to where the receiver is"
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return "correct the credentials or the secret, then retry"
+		return "; correct the credentials or the secret"
 	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusGone:
-		return "check that url names an endpoint that takes POST, then retry"
+		return "; check that url names an endpoint that takes POST"
 	default:
-		return "retry once the receiver takes the record, or skip it"
+		return "" // retry, or skip: whoever shows a halt says so
 	}
 }
 

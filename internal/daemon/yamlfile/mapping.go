@@ -22,7 +22,8 @@ const maxMerges = 10
 
 // Mapping reads the node as a mapping of the known keys.
 func (n Node) Mapping(known ...string) Mapping {
-	m := n.AnyMapping()
+	m := Mapping{self: n, nodes: map[string]Node{}}
+	n.mapping(&m, 0, "keys with values: "+keys(known))
 	for _, name := range m.names {
 		at := m.nodes[name].key
 		switch {
@@ -55,19 +56,20 @@ func keys(known []string) string {
 // AnyMapping reads the node as a mapping whose keys are names.
 func (n Node) AnyMapping() Mapping {
 	m := Mapping{self: n, nodes: map[string]Node{}}
-	n.mapping(&m, 0)
+	n.mapping(&m, 0, "keys with values")
 	return m
 }
 
-// mapping adds the keys of n that m does not have yet.
-func (n Node) mapping(m *Mapping, depth int) {
+// mapping adds the keys of n that m does not have yet. want is what a value must
+// be that has none.
+func (n Node) mapping(m *Mapping, depth int, want string) {
 	node, ok := n.plain()
 	if !ok {
 		return
 	}
 	values, ok := entries(node)
 	if !ok || depth > maxMerges {
-		n.wrongKind("keys with values")
+		n.wrongKind(want)
 		return
 	}
 	own := map[string]bool{}
@@ -96,7 +98,7 @@ func (n Node) mapping(m *Mapping, depth int) {
 		}
 	}
 	for _, merge := range merges {
-		merge.mapping(m, depth+1)
+		merge.mapping(m, depth+1, want)
 	}
 }
 

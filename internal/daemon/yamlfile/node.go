@@ -260,6 +260,15 @@ func (n Node) plain() (ast.Node, bool) {
 	return nil, false
 }
 
+// IsScalar reports whether the node is a value of its own, such as a bare word.
+func (n Node) IsScalar() bool {
+	if n.node == nil || n.node.Type() == ast.NullType {
+		return false
+	}
+	_, ok := literal(n.node)
+	return ok
+}
+
 func (n Node) isMapping() bool {
 	node := n.node
 	if anchor, ok := node.(*ast.AnchorNode); ok {
