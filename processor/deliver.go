@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
 // errSetAside ends a shift whose failing record stands in the cursor's row.
@@ -206,16 +207,11 @@ func (s *shift) classOf(err error) cursor.Class {
 		return cursor.ClassPermanent
 	case !s.config.Dispatch.outlives && isDatabase(err):
 		return cursor.ClassDatabase
-	case s.config.Dispatch.outlives && timedOut(err):
+	case s.config.Dispatch.outlives && outcome.IsUnknown(err):
 		return cursor.ClassUnknown
 	default:
 		return cursor.ClassTransient
 	}
-}
-
-func timedOut(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 func setAside(err error) error {

@@ -21,10 +21,11 @@ const module = "github.com/ordered-dispatcher/ordered-dispatcher"
 var arrows = map[string][]string{
 	"internal/prepared":  {},
 	"internal/privilege": {},
+	"internal/outcome":   {},
 	"cursor":             {"internal/prepared", "internal/privilege"},
-	"processor":          {"cursor"},
+	"processor":          {"cursor", "internal/outcome"},
 	"sources/":           {"cursor", "processor", "internal/prepared", "internal/privilege", "self"},
-	"sinks/":             {"cursor", "processor", "internal/jsonline", "internal/privilege", "internal/route", "self"},
+	"sinks/":             {"cursor", "processor", "internal/jsonline", "internal/outcome", "internal/privilege", "internal/route", "self"},
 	"internal/route":     {"cursor", "processor"},
 	"internal/jsonline":  {"cursor", "processor"},
 	"outbox":             {},

@@ -462,16 +462,16 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		"a child that hangs outlives its call",
 		[]change{{"sinks/exec/errors.go", `	k.grace(err)
 	how := k.end()
-	return &unknownError`, `	k.grace(err)
+	return outcome.Unknown`, `	k.grace(err)
 	how := "not ended"
-	return &unknownError`}, {"sinks/exec/sink.go", `		k.end()
+	return outcome.Unknown`}, {"sinks/exec/sink.go", `		k.end()
 		s.child = nil
 `, `		s.child = nil
 `}},
 		execPkg, "TestDeliverBatch_AChildThatHangsIsKilledWithItsGroup",
 	}, {
 		"a record that a child died with is taken for undelivered",
-		[]change{{"sinks/exec/errors.go", `func (e *unknownError) Timeout() bool { return true }`, `func (e *unknownError) Timeout() bool { return false }`}},
+		[]change{{"sinks/exec/errors.go", `return outcome.Unknown(`, `return outcome.Known(`}},
 		execPkg, "TestDeliverBatch_AChildThatDiesTellsHowAndWhyButNotOfWhat",
 	}, {
 		"a child has the daemon's environment",

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,46 +8,26 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // refusal is a word on one record, the child's or ours; the child is whole.
-type refusal struct{ error }
-
-func (r *refusal) Unwrap() error { return r.error }
-
 func (s *Sink) refusal(d processor.Delivery, err error) error {
-	return &refusal{fmt.Errorf("deliver record %q to %s: %w", d.ID, s, err)}
+	return outcome.Refusal(fmt.Errorf("deliver record %q to %s: %w", d.ID, s, err))
 }
 
-func isRefusal(err error) bool {
-	var r *refusal
-	return errors.As(err, &r)
-}
-
-// unknownError is a failure with a record on its way, which the child may have
-// dealt with.
-type unknownError struct{ error }
-
-func (e *unknownError) Unwrap() error { return e.error }
-
-// Timeout marks the outcome as unknown.
-func (e *unknownError) Timeout() bool { return true }
-
-// unsent is a failure before the child had a record: its outcome is known, so it is
-// no time-out to the processor.
+// unsent is a failure before the child had a record.
 func (s *Sink) unsent(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = errors.New(err.Error())
-	}
-	return fmt.Errorf("deliver to %s: nothing was sent: %w", s, err)
+	return fmt.Errorf("deliver to %s: nothing was sent: %w", s, outcome.Known(err))
 }
 
-// failed ends the child, of which nothing is known any more, and tells how.
+// failed ends the child, of which nothing is known any more, and tells how. It may
+// have dealt with the record.
 func (s *Sink) failed(k *child, d processor.Delivery, err error) error {
 	k.grace(err)
 	how := k.end()
-	return &unknownError{fmt.Errorf("deliver record %q to %s: %w (%s)%s; the child may have dealt with it", d.ID, s, err, how, k.words.tail())}
+	return outcome.Unknown(fmt.Errorf("deliver record %q to %s: %w (%s)%s; the child may have dealt with it", d.ID, s, err, how, k.words.tail()))
 }
 
 // unheard is failed for a record whose line was not written whole.

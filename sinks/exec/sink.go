@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/jsonline"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -65,7 +66,7 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 	}
 	defer context.AfterFunc(ctx, k.kill)() // a write that the child does not read knows no context
 	n, err := s.exchange(ctx, k, ds)
-	if err != nil && !isRefusal(err) {
+	if err != nil && !outcome.IsRefusal(err) {
 		k.end()
 		s.child = nil
 	}
@@ -105,7 +106,7 @@ func (s *Sink) exchange(ctx context.Context, k *child, ds []processor.Delivery) 
 			return acknowledged, failure
 		}
 		if err := s.answered(ctx, k, ds[acknowledged]); err != nil {
-			if isRefusal(err) {
+			if outcome.IsRefusal(err) {
 				s.drain(ctx, k, ds[acknowledged+1:sent])
 			}
 			return acknowledged, err
@@ -169,7 +170,7 @@ func (s *Sink) answered(ctx context.Context, k *child, d processor.Delivery) err
 // but the next attempt must not find them; a child that does not give them ends.
 func (s *Sink) drain(ctx context.Context, k *child, ds []processor.Delivery) {
 	for _, d := range ds {
-		if err := s.answered(ctx, k, d); err != nil && !isRefusal(err) {
+		if err := s.answered(ctx, k, d); err != nil && !outcome.IsRefusal(err) {
 			s.child = nil
 			return
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/exec"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -101,11 +102,6 @@ func deliver(t testing.TB, s *exec.Sink, first, n int) (int, error) {
 	return s.DeliverBatch(ctx, sinktest.Deliveries(first, n))
 }
 
-func unknown(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
 func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 	t.Parallel()
 	for _, window := range []int{1, 20} {
@@ -139,7 +135,7 @@ func TestDeliverBatch_AChildThatDiesTellsHowAndWhyButNotOfWhat(t *testing.T) {
 	require.ErrorContains(t, err, "its last words: cannot go on with")
 	require.NotContains(t, err.Error(), "1e400")
 	require.NotContains(t, err.Error(), "secret-password")
-	require.True(t, unknown(err))
+	require.True(t, outcome.IsUnknown(err))
 	require.False(t, processor.IsPermanent(err))
 	n, err = deliver(t, s, 2, 1) // by another child, for which it is the first
 	require.NoError(t, err)
@@ -188,7 +184,7 @@ func TestDeliverBatch_AnAnswerThatIsNoneAcknowledgesNothing(t *testing.T) {
 					n, err := deliver(t, s, 1, 5)
 					require.Equal(t, want.n, n)
 					require.ErrorContains(t, err, want.text)
-					require.True(t, unknown(err))
+					require.True(t, outcome.IsUnknown(err))
 					require.False(t, processor.IsPermanent(err))
 				}
 			})
@@ -281,7 +277,7 @@ func TestDeliverBatch_AChildThatDoesNotReadIsGivenUp(t *testing.T) {
 	n, err := s.DeliverBatch(t.Context(), ds)
 	require.Equal(t, 1, n)
 	require.Error(t, err)
-	require.True(t, unknown(err), "the second record is with the child")
+	require.True(t, outcome.IsUnknown(err), "the second record is with the child")
 	n, err = s.DeliverBatch(t.Context(), ds[2:]) // is the first of another child
 	require.NoError(t, err)
 	require.Equal(t, 1, n)

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
@@ -101,7 +102,7 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 			require.ErrorContains(t, err, `record "2"`)
 			require.ErrorContains(t, err, c.cure)
 			require.Equal(t, c.permanent, processor.IsPermanent(err), err)
-			require.Equal(t, c.unknown, timedOut(err), err)
+			require.Equal(t, c.unknown, outcome.IsUnknown(err), err)
 			if !c.unknown {
 				require.True(t, errors.Is(err, c.code), err)
 			}

@@ -12,15 +12,11 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
-
-func timedOut(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.As(err, &timeout) && timeout.Timeout()
-}
 
 func TestDeliverBatch_ATopicThatDoesNotExistIsTriedAgain(t *testing.T) {
 	t.Parallel()
@@ -31,7 +27,7 @@ func TestDeliverBatch_ATopicThatDoesNotExistIsTriedAgain(t *testing.T) {
 	require.ErrorContains(t, err, "nothing was sent: UNKNOWN_TOPIC_OR_PARTITION")
 	require.ErrorContains(t, err, "make the topic, or correct topic")
 	require.False(t, processor.IsPermanent(err))
-	require.False(t, timedOut(err))
+	require.False(t, outcome.IsUnknown(err))
 	b.create(t, b.topic+".made", 1, nil)
 	n, err = deliver(t, s, sinktest.Deliveries(1, 3))
 	require.NoError(t, err)

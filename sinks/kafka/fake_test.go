@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -145,7 +146,7 @@ func TestFence_NobodyAsksAgainUnderTheEpochThatWasFenced(t *testing.T) {
 		require.Zero(t, n)
 		require.ErrorContains(t, err, "another producer has taken its transactional_id")
 		require.Greater(t, processor.RetryAfterDelay(err), 5*time.Second)
-		require.False(t, timedOut(err), err)
+		require.False(t, outcome.IsUnknown(err), err)
 		require.Len(t, asked.all(), 1)
 	}
 	_, err := deliver(t, s, underEpoch(5, sinktest.Deliveries(1, 2)))
@@ -166,6 +167,6 @@ func TestDeliverBatch_ACommitWithoutAnAnswerIsOfUnknownOutcome(t *testing.T) {
 	n, err := deliver(t, s, sinktest.Deliveries(1, 2))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "the commit may have happened")
-	require.True(t, timedOut(err), err)
+	require.True(t, outcome.IsUnknown(err), err)
 	require.False(t, processor.IsPermanent(err), err)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -36,7 +37,7 @@ func TestDeliverBatch_AZombieIsFencedAndFencesNobody(t *testing.T) {
 		require.Zero(t, n)
 		require.ErrorContains(t, err, "another producer has taken its transactional_id")
 		require.False(t, processor.IsPermanent(err))
-		require.False(t, timedOut(err), "the outcome is known: %v", err)
+		require.False(t, outcome.IsUnknown(err), "the outcome is known: %v", err)
 		require.Greater(t, processor.RetryAfterDelay(err), 5*time.Second)
 	}
 	require.Equal(t, upTo(11), sequences(b.read(t)))

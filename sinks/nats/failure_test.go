@@ -2,7 +2,6 @@ package nats_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -49,16 +49,11 @@ func TestWindow_NothingLandsBehindARecordWithoutAStream(t *testing.T) {
 			require.ErrorContains(t, err, `no stream takes subject "bookings.refused" (no responders)`)
 		}
 		require.False(t, processor.IsPermanent(err))
-		require.False(t, timedOut(err), "the outcome is known")
+		require.False(t, outcome.IsUnknown(err), "the outcome is known")
 		restore()
 		requireDelivered(t, s, ds[refused:])
 		require.Equal(t, "1 2 3 4 5 6", b.log(t))
 	}
-}
-
-func timedOut(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 func TestDeliverBatch_WaitsWhileTheStreamIsFull(t *testing.T) {
@@ -148,7 +143,7 @@ func TestConnect_ChecksTheStream(t *testing.T) {
 				require.ErrorContains(t, err, want)
 			}
 			require.False(t, processor.IsPermanent(err))
-			require.False(t, timedOut(err))
+			require.False(t, outcome.IsUnknown(err))
 		})
 	}
 }

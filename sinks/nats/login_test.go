@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
@@ -179,7 +180,7 @@ func TestLogin_AMissingRightIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, `Permissions Violation for Publish to "bookings.made"`)
 	require.ErrorContains(t, err, "let the user publish to subject, fence and $JS.API.>")
 	require.False(t, processor.IsPermanent(err))
-	require.False(t, timedOut(err))
+	require.False(t, outcome.IsUnknown(err))
 }
 
 func TestTLS_OwnAuthorityAndClientCertificate(t *testing.T) {

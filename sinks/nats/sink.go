@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -100,7 +101,7 @@ func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error
 		n++
 	}
 	done, err := s.publishAll(ctx, ds[n:])
-	if err != nil && !isRefusal(err) {
+	if err != nil && !outcome.IsRefusal(err) {
 		s.drop()
 	}
 	return n + done, err
@@ -282,7 +283,7 @@ func (s *Sink) settle(ctx context.Context, rest []sent) error {
 
 // refuseRest returns why a record failed once nothing behind it is on its way.
 func (s *Sink) refuseRest(ctx context.Context, rest []sent, failure error) error {
-	if !isRefusal(failure) {
+	if !outcome.IsRefusal(failure) {
 		return failure
 	}
 	if err := s.settle(ctx, rest); err != nil {

@@ -2,7 +2,6 @@ package pubsub_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/pubsub"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -197,11 +197,10 @@ func TestDeliverBatch_RequestsStayBelowTheLimitOfPubSub(t *testing.T) {
 
 // class is how the processor takes an error.
 func class(err error) string {
-	var timeout interface{ Timeout() bool }
 	switch {
 	case processor.IsPermanent(err):
 		return "permanent"
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case outcome.IsUnknown(err):
 		return "unknown"
 	default:
 		return "transient"

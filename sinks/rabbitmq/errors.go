@@ -7,6 +7,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -15,30 +16,13 @@ import (
 var errNack = errors.New("the broker refused it (nack): a queue is full, or failed")
 
 // refusal is the broker's or the protocol's word on one record; the link is whole.
-type refusal struct{ error }
-
-func (r *refusal) Unwrap() error { return r.error }
-
-func isRefusal(err error) bool {
-	var r *refusal
-	return errors.As(err, &r)
-}
-
 func (s *Sink) refusal(d processor.Delivery, err error) error {
-	return &refusal{fmt.Errorf("publish record %q to %s: %w", d.ID, s, err)}
+	return outcome.Refusal(fmt.Errorf("publish record %q to %s: %w", d.ID, s, err))
 }
 
-// unsent is a failure before anything was sent: its outcome is known, so it is no
-// time-out to the processor.
+// unsent is a failure before anything was sent.
 func (s *Sink) unsent(err error) error {
-	step := nextStep(err)
-	if timeout, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err); ok && timeout.Timeout() {
-		err = errors.New(err.Error())
-	}
-	return fmt.Errorf("publish to %s: nothing was sent: %w%s", s, err, step)
+	return fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err))
 }
 
 // failed is a failure with a record on its way.

@@ -7,6 +7,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -69,7 +70,7 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 	}
 	defer context.AfterFunc(ctx, s.link.cut)() // a write that the broker does not read knows no context
 	n, err := s.publishAll(ctx, ds)
-	if err != nil && !isRefusal(err) {
+	if err != nil && !outcome.IsRefusal(err) {
 		s.link.cut()
 		s.link = nil
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -227,15 +227,10 @@ func awayAtStart(t *testing.T, s Subject) {
 	require.Zero(t, n)
 	require.Error(t, err)
 	require.False(t, processor.IsPermanent(err), err)
-	require.False(t, timedOut(err), "nothing was sent, so the outcome is known: %v", err)
+	require.False(t, outcome.IsUnknown(err), "nothing was sent, so the outcome is known: %v", err)
 	back()
 	eventually(t, s, Deliveries(1, 2))
 	require.Equal(t, s.messages(Deliveries(1, 2)), s.Received(t))
-}
-
-func timedOut(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 func awayInMidRun(t *testing.T, s Subject) {

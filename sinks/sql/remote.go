@@ -2,13 +2,13 @@ package sql
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -110,9 +110,9 @@ func (r *Remote) try(ctx context.Context, ds []processor.Delivery) (before int, 
 	switch {
 	case isServers(err) && len(tags) < effects:
 		at := len(tags) / len(r.sink.statements)
-		return t.done + at, &recordError{r.failed(r.sink.failure(len(tags)%len(r.sink.statements), t.rest[at], err))}
+		return t.done + at, outcome.Refusal(r.failed(r.sink.failure(len(tags)%len(r.sink.statements), t.rest[at], err)))
 	case isServers(err) && len(tags) == effects && effects > 0:
-		return t.done + len(t.rest)/2, &recordError{r.failed(r.sink.broken(t.rest[0], err))}
+		return t.done + len(t.rest)/2, outcome.Refusal(r.failed(r.sink.broken(t.rest[0], err)))
 	default:
 		r.drop()
 		return 0, r.unknown(ctx, err)
@@ -127,8 +127,7 @@ const constraintsSQL = `SET CONSTRAINTS ALL IMMEDIATE`
 // skip or a dead letter is told from a record that the target lost. A record is
 // not given up unless that is noted.
 func (r *Remote) refused(ctx context.Context, d processor.Delivery, failure error) error {
-	var of *recordError
-	if !errors.As(failure, &of) || r.conn == nil {
+	if !outcome.IsRefusal(failure) || r.conn == nil {
 		return failure
 	}
 	defer r.end()

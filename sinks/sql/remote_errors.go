@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -52,11 +53,6 @@ func (r *Remote) foreign(a applied, d processor.Delivery) error {
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// recordError is the target's word on one record.
-type recordError struct{ error }
-
-func (e *recordError) Unwrap() error { return e.error }
-
 // broken is a deferred constraint that a record broke.
 func (s *Sink) broken(d processor.Delivery, err error) error {
 	var pgErr *pgconn.PgError
@@ -69,13 +65,9 @@ func (s *Sink) broken(d processor.Delivery, err error) error {
 // failed adds where.
 func (r *Remote) failed(err error) error { return fmt.Errorf("%s: %w", r, err) }
 
-// unsent is a failure before anything was sent: its outcome is known, so it is no
-// time-out to the processor.
+// unsent is a failure before anything was sent.
 func (r *Remote) unsent(err error) error {
-	if pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded) {
-		err = errors.New(err.Error())
-	}
-	return fmt.Errorf("%s: nothing was sent: %w%s", r, err, r.nextStep(err))
+	return fmt.Errorf("%s: nothing was sent: %w%s", r, outcome.Known(err), r.nextStep(err))
 }
 
 // unknown is a failure that may have come after the commit. The next attempt finds

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -29,7 +30,7 @@ func (s *Sink) judge(d processor.Delivery, resp *http.Response) error {
 		return processor.Permanent(fmt.Errorf("%w%s", err, nextStep(resp.StatusCode)))
 	}
 	if isGateways(resp.StatusCode) {
-		err = &unknownError{fmt.Errorf("%w; the receiver behind it may have the record", err)}
+		err = outcome.Unknown(fmt.Errorf("%w; the receiver behind it may have the record", err))
 	}
 	if delay := retryAfter(resp.Header, time.Now()); delay > 0 {
 		return processor.RetryAfter(err, delay)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -40,7 +41,7 @@ func TestDeliver_StatusDecides(t *testing.T) {
 			}
 			require.ErrorContains(t, err, "post to "+server.URL+": answered "+strconv.Itoa(status))
 			require.Equal(t, want == permanent, processor.IsPermanent(err))
-			require.Equal(t, status == 502 || status == 504, isTimeout(err), "a gateway knows not what became of it")
+			require.Equal(t, status == 502 || status == 504, outcome.IsUnknown(err), "a gateway knows not what became of it")
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -54,7 +55,7 @@ func TestDeliver_BlockPrivateSeesTheAddressThatANameResolvesTo(t *testing.T) {
 	require.ErrorContains(t, err, "nothing was sent")
 	require.ErrorContains(t, err, "block_private")
 	require.False(t, processor.IsPermanent(err), "the name may lead elsewhere later")
-	require.False(t, isTimeout(err))
+	require.False(t, outcome.IsUnknown(err))
 }
 
 func TestDeliver_BlockPrivateHoldsForTheProbeToo(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -52,7 +53,7 @@ func (s *Sink) ask(ctx context.Context, d processor.Delivery) (found bool, err e
 		err = s.clean(d, none)
 	}
 	if err != nil {
-		return false, &unknownError{fmt.Errorf("ask %s for the record, which it may have already: %w", s.origin, err)}
+		return false, outcome.Unknown(fmt.Errorf("ask %s for the record, which it may have already: %w", s.origin, err))
 	}
 	return found, nil
 }

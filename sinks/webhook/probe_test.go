@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -82,7 +83,7 @@ func TestProbe_ARecordThatTheReceiverHasIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	l, s := newLedger(t)
 	l.set(func(l *ledger) { l.mute = true })
-	require.True(t, isTimeout(s.Deliver(t.Context(), delivery())))
+	require.True(t, outcome.IsUnknown(s.Deliver(t.Context(), delivery())))
 	l.set(func(l *ledger) { l.mute = false })
 	require.NoError(t, s.Deliver(t.Context(), unsure()))
 	require.Equal(t, "POST /in, GET /records", l.requests())
@@ -111,7 +112,7 @@ func TestProbe_AnyOtherAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 		l, s := newLedger(t)
 		l.set(func(l *ledger) { l.probe = status })
 		err := s.Deliver(t.Context(), unsure())
-		require.True(t, isTimeout(err), "%d: %v", status, err)
+		require.True(t, outcome.IsUnknown(err), "%d: %v", status, err)
 		require.False(t, processor.IsPermanent(err), status)
 		require.Equal(t, 7*time.Second, processor.RetryAfterDelay(err), status)
 		require.ErrorContains(t, err, "it may have already")
@@ -127,13 +128,13 @@ func TestProbe_NoAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 	s := newSink(t, Config{URL: "http://" + listener.Addr().String(), Probe: "GET /{{.DedupKey}}"})
 	err = s.Deliver(t.Context(), unsure())
 	require.ErrorContains(t, err, "connection refused")
-	require.True(t, isTimeout(err), "this request was not sent, but an earlier one was")
+	require.True(t, outcome.IsUnknown(err), "this request was not sent, but an earlier one was")
 
 	server := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	s = newSink(t, Config{URL: server.URL, Timeout: 50 * time.Millisecond, Probe: "GET /{{.DedupKey}}"})
 	err = s.Deliver(t.Context(), unsure())
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.True(t, isTimeout(err))
+	require.True(t, outcome.IsUnknown(err))
 }
 
 // A receiver that keeps its answers by Idempotency-Key would keep the 404 of a

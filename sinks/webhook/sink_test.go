@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -229,7 +230,7 @@ func TestDeliver_ResetAfterTheRequestIsTransientAndOfUnknownOutcome(t *testing.T
 	err := newSink(t, Config{URL: server.url()}).Deliver(t.Context(), delivery())
 	require.ErrorContains(t, err, "the receiver may have the record")
 	require.False(t, processor.IsPermanent(err))
-	require.True(t, isTimeout(err), "to the processor")
+	require.True(t, outcome.IsUnknown(err), "to the processor")
 	require.Equal(t, 1, server.count())
 }
 
@@ -271,7 +272,7 @@ func TestDeliver_SlowAnswerIsATimeoutOfUnknownOutcome(t *testing.T) {
 	slow.Store(true)
 	err := s.Deliver(t.Context(), delivery())
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.True(t, isTimeout(err))
+	require.True(t, outcome.IsUnknown(err))
 	require.ErrorContains(t, err, "no answer within 500ms")
 	require.ErrorContains(t, err, "the receiver may have the record")
 	require.False(t, processor.IsPermanent(err))
@@ -286,14 +287,14 @@ func TestDeliver_TimeoutBeforeAnythingWasSentIsNoTimeoutToTheProcessor(t *testin
 	}
 	err := s.Deliver(t.Context(), delivery())
 	require.ErrorContains(t, err, "nothing was sent: no answer within 20ms")
-	require.False(t, isTimeout(err))
+	require.False(t, outcome.IsUnknown(err))
 	require.False(t, processor.IsPermanent(err))
 
 	s = newSink(t, Config{URL: "http://127.0.0.1:1"})
 	s.transport.DialContext = (&net.Dialer{Deadline: time.Unix(1, 0)}).DialContext
 	err = s.Deliver(t.Context(), delivery())
 	require.ErrorContains(t, err, "nothing was sent: dial tcp")
-	require.False(t, isTimeout(err))
+	require.False(t, outcome.IsUnknown(err))
 }
 
 func TestDeliver_EndsSoonAfterItsContextWithItsCause(t *testing.T) {

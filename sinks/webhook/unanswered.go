@@ -8,6 +8,7 @@ import (
 	"net"
 	"syscall"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -20,26 +21,14 @@ type noAnswer struct {
 
 func (e *noAnswer) Error() string { return e.err.Error() }
 
-// unknownError is one of an attempt that the receiver may have taken: to the
-// processor, a time-out.
-type unknownError struct{ error }
-
-func (e *unknownError) Unwrap() error { return e.error }
-
-func (e *unknownError) Timeout() bool { return true }
-
 // unanswered says why no answer came, and whether the receiver may have the
 // record nevertheless.
 func (s *Sink) unanswered(d processor.Delivery, none *noAnswer) error {
 	err := s.clean(d, none)
 	if none.sent {
-		return &unknownError{fmt.Errorf("post to %s: the receiver may have the record: %w%s", s.origin, err, wanted(err))}
+		return outcome.Unknown(fmt.Errorf("post to %s: the receiver may have the record: %w%s", s.origin, err, wanted(err)))
 	}
-	step := cure(err)
-	if isTimeout(err) {
-		err = errors.New(err.Error()) // the outcome is known, so it is no time-out to the processor
-	}
-	return fmt.Errorf("post to %s: nothing was sent: %w%s", s.origin, err, step)
+	return fmt.Errorf("post to %s: nothing was sent: %w%s", s.origin, outcome.Known(err), cure(err))
 }
 
 // clean is why no answer came, without secrets and data.
@@ -53,11 +42,6 @@ func (s *Sink) clean(d processor.Delivery, none *noAnswer) error {
 	default:
 		return &cleanError{s.quote(d, err.Error(), maxErrorText), err}
 	}
-}
-
-func isTimeout(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // cleanError stands for an error of the transport, which may quote the receiver

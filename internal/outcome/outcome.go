@@ -1,0 +1,45 @@
+// Package outcome is what a sink's error says of its record beside the text: was it
+// delivered, or may it have been. The processor takes a time-out for the latter.
+package outcome
+
+import "errors"
+
+// Known is an error of a record that was not delivered: no time-out, though a
+// time-out may be its cause.
+func Known(err error) error {
+	if IsUnknown(err) {
+		return errors.New(err.Error())
+	}
+	return err
+}
+
+// Unknown is an error of a record that may have been delivered: a time-out, whatever
+// its cause.
+func Unknown(err error) error { return &unknown{err} }
+
+// IsUnknown reports whether the processor takes the outcome for unknown.
+func IsUnknown(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+type unknown struct{ error }
+
+func (e *unknown) Unwrap() error { return e.error }
+
+// Timeout is true.
+func (e *unknown) Timeout() bool { return true }
+
+// Refusal is the word of a receiver, or of its protocol, on one record: what the
+// sink has open to the receiver is whole.
+func Refusal(err error) error { return &refusal{err} }
+
+// IsRefusal reports whether an error is, or wraps, one of Refusal.
+func IsRefusal(err error) bool {
+	var r *refusal
+	return errors.As(err, &r)
+}
+
+type refusal struct{ error }
+
+func (e *refusal) Unwrap() error { return e.error }
