@@ -52,6 +52,19 @@ func (l *Link) Retarget(target string) {
 	l.target = target
 }
 
+// nowhere is an address that nothing listens at.
+const nowhere = "127.0.0.1:1"
+
+// Away takes the target off the network until the returned function is called: connections end, new ones are refused.
+func (l *Link) Away() (back func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	target := l.target
+	l.target = nowhere
+	l.cut()
+	return func() { l.Retarget(target) }
+}
+
 // Stall lets nothing through, either way, and closes nothing: a cable that is pulled.
 func (l *Link) Stall() {
 	l.mu.Lock()

@@ -159,3 +159,24 @@ func TestRetarget_LeadsNewConnectionsElsewhere(t *testing.T) {
 	l.Cut()
 	require.Empty(t, rest(t, elsewhere))
 }
+
+func TestAway_EndsAndRefusesConnectionsUntilItIsBack(t *testing.T) {
+	t.Parallel()
+	target, accepted := server(t)
+	l, err := link.Listen(target)
+	require.NoError(t, err)
+	t.Cleanup(l.Close)
+	near, _ := dial(t, l, accepted)
+	back := l.Away()
+	require.Empty(t, rest(t, near))
+	refused, err := net.Dial("tcp", l.Addr())
+	require.NoError(t, err)
+	require.NoError(t, refused.SetDeadline(time.Now().Add(patience)))
+	require.Empty(t, rest(t, refused))
+	require.NoError(t, refused.Close())
+	back()
+	near, far := dial(t, l, accepted)
+	send(t, near, "here")
+	require.NoError(t, near.Close())
+	require.Equal(t, "here", rest(t, far))
+}

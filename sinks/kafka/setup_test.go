@@ -93,11 +93,7 @@ func (b *bench) sink(t testing.TB, change func(*kafka.Config)) *kafka.Sink {
 }
 
 // away takes the broker off the network.
-func (b *bench) away(testing.TB) (back func()) {
-	b.link.Retarget("127.0.0.1:1")
-	b.link.Cut()
-	return func() { b.link.Retarget(b.broker.Addr()) }
-}
+func (b *bench) away(testing.TB) (back func()) { return b.link.Away() }
 
 // message is what a client that is not ours finds in the topic.
 type message struct {

@@ -127,11 +127,7 @@ func (b *bench) sink(t testing.TB, change func(*nats.Config)) *nats.Sink {
 func window(n int) func(*nats.Config) { return func(c *nats.Config) { c.Window = n } }
 
 // away takes the server off the network.
-func (b *bench) away(testing.TB) (back func()) {
-	b.link.Retarget("127.0.0.1:1")
-	b.link.Cut()
-	return func() { b.link.Retarget(b.addr) }
-}
+func (b *bench) away(testing.TB) (back func()) { return b.link.Away() }
 
 // message is what a client that is not ours finds in the stream.
 type message struct {

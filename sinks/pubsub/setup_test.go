@@ -32,7 +32,6 @@ const (
 // bench is a server of one test with one topic, reached over a link to be broken.
 type bench struct {
 	fake *pstest.Server
-	addr string // of the server itself
 	link *link.Link
 
 	listing listing
@@ -48,9 +47,8 @@ func newBench(t testing.TB, options ...grpc.ServerOption) *bench {
 	b.fake = pstest.NewServer(pstest.ServerReactorOption{FuncName: "Publish", Reactor: b},
 		pstest.ServerReactorOption{FuncName: "ListTopicSubscriptions", Reactor: &b.listing})
 	t.Cleanup(func() { _ = b.fake.Close() })
-	b.addr = b.serve(t, options)
 	var err error
-	b.link, err = link.Listen(b.addr)
+	b.link, err = link.Listen(b.serve(t, options))
 	require.NoError(t, err)
 	t.Cleanup(b.link.Close)
 	_, err = b.fake.GServer.CreateTopic(t.Context(), &pb.Topic{Name: topic})
@@ -147,11 +145,7 @@ func (b *bench) sink(t testing.TB, change func(*pubsub.Config)) *pubsub.Sink {
 }
 
 // away takes the server off the network.
-func (b *bench) away(testing.TB) (back func()) {
-	b.link.Retarget("127.0.0.1:1")
-	b.link.Cut()
-	return func() { b.link.Retarget(b.addr) }
-}
+func (b *bench) away(testing.TB) (back func()) { return b.link.Away() }
 
 // received is what the server has, in its order.
 func (b *bench) received(testing.TB) []sinktest.Message {

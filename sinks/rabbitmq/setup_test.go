@@ -75,11 +75,7 @@ func (b *bench) sink(t testing.TB, change func(*rabbitmq.Config)) *rabbitmq.Sink
 }
 
 // away takes the broker off the network.
-func (b *bench) away(testing.TB) (back func()) {
-	b.link.Retarget("127.0.0.1:1")
-	b.link.Cut()
-	return func() { b.link.Retarget(b.broker.Addr()) }
-}
+func (b *bench) away(testing.TB) (back func()) { return b.link.Away() }
 
 // message is what a client that is not ours finds in the queue.
 type message struct {

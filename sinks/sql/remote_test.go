@@ -97,13 +97,7 @@ func (r *remote) refuse(t testing.TB, typ string) (restore func()) {
 }
 
 // away takes the target off the network.
-func (r *remote) away(t testing.TB) (back func()) {
-	u, err := url.Parse(r.address)
-	require.NoError(t, err)
-	r.link.Retarget("127.0.0.1:1")
-	r.link.Cut()
-	return func() { r.link.Retarget(u.Host) }
-}
+func (r *remote) away(testing.TB) (back func()) { return r.link.Away() }
 
 func deliverAll(t testing.TB, s *sql.Remote, ds []processor.Delivery) (int, error) {
 	t.Helper()
