@@ -26,6 +26,7 @@ type Link struct {
 	stalled bool
 	closed  bool
 	conns   map[net.Conn]bool
+	cuts    int // how often it was cut: a connection that was being made meanwhile ends, too
 	onData  func(fromServer bool, data []byte)
 	tears   map[Side]chan struct{}
 }
@@ -89,6 +90,7 @@ func (l *Link) Cut() int {
 }
 
 func (l *Link) cut() int {
+	l.cuts++
 	n := len(l.conns) / 2
 	for conn := range l.conns {
 		_ = conn.Close()
@@ -141,7 +143,7 @@ func (l *Link) accept() {
 // connect closes the client's connection if the target does not listen.
 func (l *Link) connect(client net.Conn) {
 	l.mu.Lock()
-	target := l.target
+	target, cuts := l.target, l.cuts
 	l.mu.Unlock()
 	server, err := net.Dial("tcp", target)
 	if err != nil {
@@ -150,10 +152,12 @@ func (l *Link) connect(client net.Conn) {
 	}
 	l.mu.Lock()
 	l.conns[client], l.conns[server] = true, true
-	if l.closed {
-		l.cut()
-	}
+	late := l.closed || l.cuts != cuts
 	l.mu.Unlock()
+	if late {
+		l.forget(client, server)
+		return
+	}
 	go l.pump(client, server, Client)
 	go l.pump(server, client, Server)
 }

@@ -1,6 +1,7 @@
 package link_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -179,4 +180,19 @@ func TestAway_EndsAndRefusesConnectionsUntilItIsBack(t *testing.T) {
 	send(t, near, "here")
 	require.NoError(t, near.Close())
 	require.Equal(t, "here", rest(t, far))
+}
+
+// The target may have a connection before the link has noted it.
+func TestCut_EndsAConnectionThatIsBeingMade(t *testing.T) {
+	t.Parallel()
+	target, accepted := server(t)
+	l, err := link.Listen(target)
+	require.NoError(t, err)
+	t.Cleanup(l.Close)
+	for range 2000 {
+		near, far := dial(t, l, accepted)
+		l.Cut()
+		require.Empty(t, rest(t, far))
+		require.NoError(t, errors.Join(near.Close(), far.Close()))
+	}
 }
