@@ -325,14 +325,11 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		tablePkg, "TestRead_TableSwappedMidRunIsFencedAnew",
 	}, {
 		"redirects are followed",
-		[]change{{"sinks/webhook/sink.go", `s.transport.RoundTrip(req.`, `(&http.Client{Transport: s.transport}).Do(req.`}},
+		[]change{{"sinks/webhook/connection.go", `c.conn.RoundTrip(req)`, `(&http.Client{Transport: c.transport}).Do(req)`}},
 		webhookPkg, "TestDeliver_FollowsNoRedirect",
 	}, {
-		"the transport may send a request again",
-		[]change{{"sinks/webhook/request.go", `	req.ContentLength = int64(len(body))
-`, `	req.ContentLength = int64(len(body))
-	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-`}},
+		"a request whose connection dies is sent again",
+		[]change{{"sinks/webhook/connection.go", `sent || !reused ||`, `!reused ||`}},
 		webhookPkg, "TestDeliver_IsSentOnceOnADyingConnection",
 	}, {
 		"the body of an answer is read to its end",

@@ -15,7 +15,7 @@ import (
 //	go test -bench 'BarePOST|Deliver' -count 10 ./sinks/webhook
 func BenchmarkBarePOST(b *testing.B) {
 	server := answer(b, http.StatusOK, nil, "")
-	client := &http.Client{Transport: newSink(b, Config{URL: server.URL}).transport}
+	client := &http.Client{Transport: newSink(b, Config{URL: server.URL}).receiver.transport}
 	b.ReportAllocs()
 	for b.Loop() {
 		resp, err := client.Post(server.URL, "application/json", bytes.NewReader([]byte(exact)))
@@ -30,7 +30,7 @@ func BenchmarkBarePOST(b *testing.B) {
 func BenchmarkBarePOSTWithHeaders(b *testing.B) {
 	server := answer(b, http.StatusOK, nil, "")
 	s := newSink(b, Config{URL: server.URL})
-	client := &http.Client{Transport: s.transport}
+	client := &http.Client{Transport: s.receiver.transport}
 	header := s.header(delivery(), []byte(delivery().Payload), time.Now())
 	b.ReportAllocs()
 	for b.Loop() {

@@ -113,8 +113,8 @@ func TestNew_KeepsACallersTLSConfigAsItIs(t *testing.T) {
 	t.Parallel()
 	given := new(tls.Config)
 	s := newSink(t, Config{URL: "https://host/", TLS: given})
-	require.EqualValues(t, tls.VersionTLS12, s.transport.TLSClientConfig.MinVersion)
+	require.EqualValues(t, tls.VersionTLS12, s.receiver.transport.TLSClientConfig.MinVersion)
 	require.Zero(t, given.MinVersion)
 	s = newSink(t, Config{URL: "https://host/", TLS: &tls.Config{MinVersion: tls.VersionTLS13}})
-	require.EqualValues(t, tls.VersionTLS13, s.transport.TLSClientConfig.MinVersion)
+	require.EqualValues(t, tls.VersionTLS13, s.receiver.transport.TLSClientConfig.MinVersion)
 }

@@ -52,8 +52,8 @@
 //
 // # Invariants
 //
-//   - One record is on the wire at a time, and it is sent once per attempt: the
-//     transport never sends a request again by itself, redirects are never
+//   - One record is on the wire at a time, and it is sent once per attempt: nothing
+//     of which a byte may have been written is sent again, redirects are never
 //     followed.
 //   - The payload's bytes arrive unchanged.
 //   - No data of a record can make a request malformed.
@@ -88,7 +88,9 @@
 // SSL_CERT_DIR name others) or those of Config.TLS. HTTP/2 gains nothing
 // for one request at a time, and its rules for sending again are another set. Proxy settings of the
 // environment are not used: a proxy answers 502 and 504 for requests that have
-// arrived, and sees the records of plain http. A connection is renewed after
+// arrived, and sees the records of plain http. The connection is an http.ClientConn
+// of our own instead of one from a transport's pool, which would send some requests
+// again by itself, and does not tell whether it sent one. It is renewed after
 // five minutes, so that a change of the host's address is followed, and closed
 // when it was idle for 30 s; a receiver that closes it earlier may meet an attempt
 // on its way, which then fails and is tried again. Addresses where clouds keep their

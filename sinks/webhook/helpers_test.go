@@ -47,8 +47,15 @@ func newSink(t testing.TB, c Config) *Sink {
 	t.Helper()
 	s, err := New(c)
 	require.NoError(t, err)
-	t.Cleanup(s.transport.CloseIdleConnections)
+	t.Cleanup(func() { hangUp(s) })
 	return s
+}
+
+// hangUp closes a sink's connection.
+func hangUp(s *Sink) {
+	s.receiver.turn <- struct{}{}
+	s.receiver.drop()
+	<-s.receiver.turn
 }
 
 // serve runs a receiver for the test.

@@ -1,9 +1,7 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -42,20 +40,15 @@ func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request
 	if err != nil {
 		return nil, err
 	}
-	body := []byte(d.Payload)
+	content := []byte(d.Payload)
 	if s.format == CloudEventsStructured {
-		body = structured(d)
+		content = structured(d)
 	}
 	req := *s.template // without a context: exchange gives it one
-	req.URL, req.Header = url, s.header(d, body, time.Now())
+	req.URL, req.Header = url, s.header(d, content, time.Now())
 	// The span of the attempt, if there is one, or else the record's own trace.
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header))
-	// net/http takes a POST with an Idempotency-Key as one it may send again by
-	// itself when a reused connection dies, if it can get the body again: if
-	// GetBody is set, or if Body is nil or NoBody. Neither must happen, not even
-	// for an empty payload. (TestDeliver_IsSentOnceOnADyingConnection)
-	req.Body = io.NopCloser(bytes.NewReader(body))
-	req.ContentLength = int64(len(body))
+	req.Body, req.ContentLength = newBody(content), int64(len(content))
 	return &req, nil
 }
 

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptrace"
-	"sync/atomic"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -15,20 +13,16 @@ import (
 // Sink posts records to one receiver. It implements processor.Sink and is safe for
 // concurrent use; deliveries take turns on its one connection.
 type Sink struct {
-	origin    string // scheme and host: all that errors may say of the URL
-	timeout   time.Duration
-	errTime   error // the cause of a request that took longer than timeout
-	to        target
-	probe     target // its zero value: never ask
-	template  *http.Request
-	format    Format
-	keys      [][]byte
-	secrets   secrets
-	transport *http.Transport
-	trace     *httptrace.ClientTrace
-	connected atomic.Int64 // how often a request has got a connection; before that it sends nothing
-	began     time.Time    // with its monotonic reading: the clock may be set
-	renewed   atomic.Int64 // how long after began the connection was last given up for its age
+	origin   string // scheme and host: all that errors may say of the URL
+	timeout  time.Duration
+	errTime  error // the cause of a request that took longer than timeout
+	to       target
+	probe    target // its zero value: never ask
+	template *http.Request
+	format   Format
+	keys     [][]byte
+	secrets  secrets
+	receiver *connection
 }
 
 var _ processor.Sink = (*Sink)(nil)
@@ -43,21 +37,18 @@ func New(c Config) (*Sink, error) {
 	to, _ := parseTarget(c.URL)      // validated
 	probe, _ := c.probe()            // validated
 	keys, _ := parseSecret(c.Secret) // validated
-	s := &Sink{
-		origin:    origin(c.URL),
-		timeout:   c.Timeout,
-		errTime:   fmt.Errorf("no answer within %v: %w", c.Timeout, context.DeadlineExceeded),
-		to:        to,
-		probe:     probe,
-		template:  newTemplate(c, to.base),
-		format:    c.Format,
-		keys:      keys,
-		secrets:   newSecrets(c, to.secret, probe.secret),
-		transport: newTransport(c),
-		began:     time.Now(),
-	}
-	s.trace = &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { s.connected.Add(1) }}
-	return s, nil
+	return &Sink{
+		origin:   origin(c.URL),
+		timeout:  c.Timeout,
+		errTime:  fmt.Errorf("no answer within %v: %w", c.Timeout, context.DeadlineExceeded),
+		to:       to,
+		probe:    probe,
+		template: newTemplate(c, to.base),
+		format:   c.Format,
+		keys:     keys,
+		secrets:  newSecrets(c, to.secret, probe.secret),
+		receiver: newConnection(newTransport(c), to.base),
+	}, nil
 }
 
 // String names the receiver.
@@ -89,27 +80,20 @@ func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 // exchange sends a request and returns what judge makes of its answer, or a
 // *noAnswer.
 func (s *Sink) exchange(ctx context.Context, req *http.Request, judge func(*http.Response) error) error {
-	s.renew()
 	attempt, end := context.WithTimeoutCause(ctx, s.timeout, s.errTime)
 	defer end()
-	connected := s.connected.Load()
-	// RoundTrip instead of a Client: no redirects, no cookies, no URL in errors.
-	resp, err := s.transport.RoundTrip(req.WithContext(httptrace.WithClientTrace(attempt, s.trace)))
-	if err != nil {
-		return &noAnswer{sent: s.connected.Load() > connected, cause: context.Cause(attempt), err: err}
+	if err := s.receiver.take(attempt); err != nil {
+		return &noAnswer{cause: err, err: err}
+	}
+	defer s.receiver.give()
+	resp, none := s.receiver.send(req.WithContext(attempt))
+	if none != nil {
+		none.cause = context.Cause(attempt)
+		return none
 	}
 	if resp.Body != http.NoBody {
 		defer resp.Body.Close()
 		defer time.AfterFunc(bodyTimeout, end).Stop()
 	}
 	return judge(resp)
-}
-
-// renew gives the connection up from time to time, so that a change of the
-// host's address is followed. Between deliveries the connection is idle.
-func (s *Sink) renew() {
-	last, now := s.renewed.Load(), int64(time.Since(s.began))
-	if now-last > int64(connectionAge) && s.renewed.CompareAndSwap(last, now) {
-		s.transport.CloseIdleConnections()
-	}
 }

@@ -122,37 +122,6 @@ func TestDeliver_SendsALargePayload(t *testing.T) {
 	require.Equal(t, []byte(d.Payload), requests()[0].body)
 }
 
-func TestDeliver_UsesOneConnectionForManyDeliveries(t *testing.T) {
-	t.Parallel()
-	for name, body := range map[string]string{"no body": "", "a body": strings.Repeat("x", maxBody-1)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server, connections := countConnections(t, body)
-			s := newSink(t, Config{URL: server.URL})
-			for range 100 {
-				require.NoError(t, s.Deliver(t.Context(), delivery()))
-			}
-			require.EqualValues(t, 1, connections.Load())
-		})
-	}
-}
-
-func countConnections(t *testing.T, body string) (*httptest.Server, *atomic.Int64) {
-	t.Helper()
-	var connections atomic.Int64
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, body)
-	}))
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections.Add(1)
-		}
-	}
-	server.Start()
-	t.Cleanup(server.Close)
-	return server, &connections
-}
-
 // dying acknowledges the first request of a connection and ends it after having
 // read the second: what a receiver does that crashes, and what net/http takes
 // for a keep-alive connection that just timed out.
@@ -186,9 +155,9 @@ func TestDeliver_IsSentOnceOnADyingConnection(t *testing.T) {
 	}
 }
 
-// The mutant of the test above: with GetBody, or without a body, the transport
-// sends again by itself, and nobody learns of it.
-func TestDeliver_WouldBeSentTwiceWithARepeatableBody(t *testing.T) {
+// Why connections are not left to the transport's pool: with GetBody, or without a
+// body, that sends again by itself, and nobody learns of it.
+func TestTransport_WouldSendTwice(t *testing.T) {
 	t.Parallel()
 	mutants := map[string]func(*http.Request){
 		"GetBody": func(r *http.Request) {
@@ -201,13 +170,16 @@ func TestDeliver_WouldBeSentTwiceWithARepeatableBody(t *testing.T) {
 			t.Parallel()
 			server := dying(t)
 			s := newSink(t, Config{URL: server.url()})
-			require.NoError(t, s.Deliver(t.Context(), delivery()))
-			req, err := s.request(t.Context(), delivery())
-			require.NoError(t, err)
-			mutate(req)
-			resp, err := s.transport.RoundTrip(req.WithContext(t.Context()))
-			require.NoError(t, err)
-			require.NoError(t, resp.Body.Close())
+			pool := s.receiver.transport
+			t.Cleanup(pool.CloseIdleConnections)
+			for range 2 {
+				req, err := s.request(t.Context(), delivery())
+				require.NoError(t, err)
+				mutate(req)
+				resp, err := pool.RoundTrip(req.WithContext(t.Context()))
+				require.NoError(t, err)
+				require.NoError(t, resp.Body.Close())
+			}
 			require.Equal(t, 3, server.count())
 		})
 	}
@@ -281,7 +253,7 @@ func TestDeliver_SlowAnswerIsATimeoutOfUnknownOutcome(t *testing.T) {
 func TestDeliver_TimeoutBeforeAnythingWasSentIsNoTimeoutToTheProcessor(t *testing.T) {
 	t.Parallel()
 	s := newSink(t, Config{URL: "http://127.0.0.1:1", Timeout: 20 * time.Millisecond})
-	s.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+	s.receiver.transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
@@ -291,7 +263,7 @@ func TestDeliver_TimeoutBeforeAnythingWasSentIsNoTimeoutToTheProcessor(t *testin
 	require.False(t, processor.IsPermanent(err))
 
 	s = newSink(t, Config{URL: "http://127.0.0.1:1"})
-	s.transport.DialContext = (&net.Dialer{Deadline: time.Unix(1, 0)}).DialContext
+	s.receiver.transport.DialContext = (&net.Dialer{Deadline: time.Unix(1, 0)}).DialContext
 	err = s.Deliver(t.Context(), delivery())
 	require.ErrorContains(t, err, "nothing was sent: dial tcp")
 	require.False(t, outcome.IsUnknown(err))
@@ -364,14 +336,14 @@ func TestDeliver_TellsTLSFaultsApart(t *testing.T) {
 	})
 	t.Run("another name", func(t *testing.T) {
 		s := newSink(t, Config{URL: server.URL})
-		s.transport.TLSClientConfig.RootCAs = roots
-		s.transport.TLSClientConfig.ServerName = "elsewhere.example"
+		s.receiver.transport.TLSClientConfig.RootCAs = roots
+		s.receiver.transport.TLSClientConfig.ServerName = "elsewhere.example"
 		require.ErrorContains(t, s.Deliver(t.Context(), delivery()), "let url name a host of the certificate")
 	})
 	t.Run("expired", func(t *testing.T) {
 		s := newSink(t, Config{URL: server.URL})
-		s.transport.TLSClientConfig.RootCAs = roots
-		s.transport.TLSClientConfig.Time = func() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
+		s.receiver.transport.TLSClientConfig.RootCAs = roots
+		s.receiver.transport.TLSClientConfig.Time = func() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
 		require.ErrorContains(t, s.Deliver(t.Context(), delivery()), "the receiver's certificate must be replaced")
 	})
 	t.Run("plain http on the port", func(t *testing.T) {
@@ -381,7 +353,7 @@ func TestDeliver_TellsTLSFaultsApart(t *testing.T) {
 	})
 	t.Run("trusted", func(t *testing.T) {
 		s := newSink(t, Config{URL: server.URL})
-		s.transport.TLSClientConfig.RootCAs = roots
+		s.receiver.transport.TLSClientConfig.RootCAs = roots
 		require.NoError(t, s.Deliver(t.Context(), delivery()))
 	})
 }
@@ -394,7 +366,7 @@ func TestDeliver_SpeaksHTTP1ToAReceiverThatOffersMore(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	s := newSink(t, Config{URL: server.URL})
-	s.transport.TLSClientConfig.RootCAs = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	s.receiver.transport.TLSClientConfig.RootCAs = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 	require.NoError(t, s.Deliver(t.Context(), delivery()))
 	require.Equal(t, "HTTP/1.1", <-proto)
 }
@@ -407,6 +379,6 @@ func TestDeliver_RefusesTLSBelow12(t *testing.T) {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	s := newSink(t, Config{URL: server.URL})
-	s.transport.TLSClientConfig.InsecureSkipVerify = true
+	s.receiver.transport.TLSClientConfig.InsecureSkipVerify = true
 	require.ErrorContains(t, s.Deliver(t.Context(), delivery()), "nothing was sent")
 }

@@ -19,9 +19,8 @@ const (
 	maxAnswerHeader = 64 << 10
 )
 
-// newTransport makes a transport with one connection: an attempt that was given
-// up has left its connection before the next one is opened. What comes after
-// the handshake is bounded by exchange's own timer.
+// newTransport makes what opens connections. What comes after the handshake is
+// bounded by exchange's own timer.
 func newTransport(c Config) *http.Transport {
 	dialer := &net.Dialer{Timeout: min(connectTimeout, c.Timeout), Control: refuse(c.BlockPrivate)}
 	protocols := new(http.Protocols)
@@ -31,9 +30,6 @@ func newTransport(c Config) *http.Transport {
 		DialContext:            dialer.DialContext,
 		TLSClientConfig:        clientTLS(c.TLS),
 		TLSHandshakeTimeout:    min(connectTimeout, c.Timeout),
-		IdleConnTimeout:        idleTimeout,
-		MaxConnsPerHost:        1,
-		MaxIdleConns:           1,
 		MaxResponseHeaderBytes: maxAnswerHeader,
 		DisableCompression:     true,
 		Protocols:              protocols,

@@ -3,8 +3,11 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
+	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,7 +38,7 @@ func pipe(t *testing.T, s *Sink, handle func(net.Conn)) {
 	t.Helper()
 	var open sync.WaitGroup
 	t.Cleanup(open.Wait)
-	s.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+	s.receiver.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		open.Go(func() {
 			defer theirs.Close()
@@ -43,7 +46,7 @@ func pipe(t *testing.T, s *Sink, handle func(net.Conn)) {
 		})
 		return ours, nil
 	}
-	t.Cleanup(s.transport.CloseIdleConnections)
+	t.Cleanup(func() { hangUp(s) })
 }
 
 func acknowledge(conn net.Conn) {
@@ -106,6 +109,29 @@ func TestDeliver_RenewsItsConnection(t *testing.T) {
 	})
 }
 
+// In a bubble, since net/http gives a connection up if its own writing goroutine is
+// not heard of for 50 ms behind an answer, as on a machine with too much to do.
+func TestDeliver_UsesOneConnectionForManyDeliveries(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{"no body": "", "a body": strings.Repeat("x", maxBody-1)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var opened atomic.Int64
+				s := newPipeSink(t, Config{URL: "http://receiver.example"}, func(conn net.Conn) {
+					opened.Add(1)
+					for new(rawServer).read(conn) == nil {
+						_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+					}
+				})
+				for range 100 {
+					require.NoError(t, s.Deliver(t.Context(), delivery()))
+				}
+				require.EqualValues(t, 1, opened.Load())
+			})
+		})
+	}
+}
+
 func TestDeliver_NeverHasTwoRequestsOnTheWire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -133,4 +159,52 @@ func TestDeliver_NeverHasTwoRequestsOnTheWire(t *testing.T) {
 func TestTransport_TakesNoProxyFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	require.Nil(t, newTransport(Config{Timeout: time.Second}).Proxy)
+}
+
+// closing is a context that does something when it is asked for a value while a
+// request has the turn: net/http asks at its beginning.
+type closing struct {
+	context.Context
+	receiver *connection
+	do       func()
+}
+
+func (c closing) Value(key any) any {
+	if len(c.receiver.turn) > 0 {
+		c.do()
+	}
+	return c.Context.Value(key)
+}
+
+func TestDeliver_AConnectionFoundClosedBeforeAnythingWasWrittenIsReplaced(t *testing.T) {
+	t.Parallel()
+	server := serveRaw(t, func(s *rawServer, _ int, conn net.Conn) {
+		for s.read(conn) == nil {
+			s.ok(conn)
+		}
+	})
+	s := newSink(t, Config{URL: server.url()})
+	require.NoError(t, s.Deliver(t.Context(), delivery()))
+	first := s.receiver.conn
+	ctx := closing{t.Context(), s.receiver, func() { _ = first.Close() }}
+	require.NoError(t, s.Deliver(ctx, delivery()))
+	require.NotSame(t, first, s.receiver.conn)
+	require.Equal(t, 2, server.count())
+}
+
+func TestAddress_IsWhatNetHTTPDials(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{
+		"http://receiver.example":       "receiver.example:80",
+		"https://receiver.example/x":    "receiver.example:443",
+		"https://receiver.example:8443": "receiver.example:8443",
+		"http://[::1]:80/":              "[::1]:80",
+		"http://[fe80::1%25eth0]/":      "[fe80::1%eth0]:80",
+		"https://münchen.example/":      "xn--mnchen-3ya.example:443",
+		"http://under_score:81":         "under_score:81",
+	} {
+		u, err := url.Parse(raw)
+		require.NoError(t, err)
+		require.Equal(t, want, address(u))
+	}
 }

@@ -26,7 +26,7 @@ func (e *noAnswer) Error() string { return e.err.Error() }
 func (s *Sink) unanswered(d processor.Delivery, none *noAnswer) error {
 	err := s.clean(d, none)
 	if none.sent {
-		return outcome.Unknown(fmt.Errorf("post to %s: the receiver may have the record: %w%s", s.origin, err, wanted(err)))
+		return outcome.Unknown(fmt.Errorf("post to %s: the receiver may have the record: %w%s", s.origin, err, s.wanted(err)))
 	}
 	return fmt.Errorf("post to %s: nothing was sent: %w%s", s.origin, outcome.Known(err), cure(err))
 }
@@ -55,14 +55,28 @@ func (e *cleanError) Error() string { return e.text }
 
 func (e *cleanError) Unwrap() error { return e.cause }
 
-// wanted is the next step where the receiver ended the connection by an alert of
-// TLS, which since TLS 1.3 comes only after the handshake.
-func wanted(err error) string {
+// aboutCertificate is the next step where the receiver ended the connection for
+// a reason of TLS.
+const aboutCertificate = "; if it is about the certificate, give the receiver one that it knows in tls"
+
+// wanted is the next step where a connection broke in the middle of a request. A
+// refused certificate is told only after the handshake, since TLS 1.3, by an alert
+// that the end of the connection may overtake.
+func (s *Sink) wanted(err error) string {
 	var network *net.OpError
-	if errors.As(err, &network) && network.Op == "remote error" {
-		return "; if it is about the certificate, give the receiver one that it knows in tls"
+	if alert(err) != nil || s.to.base.Scheme == "https" && errors.As(err, &network) && network.Op == "write" {
+		return aboutCertificate
 	}
 	return ""
+}
+
+// alert is what the receiver said as the reason for the end of a connection by TLS.
+func alert(err error) error {
+	var network *net.OpError
+	if errors.As(err, &network) && network.Op == "remote error" {
+		return network
+	}
+	return nil
 }
 
 // cure is the next step for what hinders a connection.
@@ -87,7 +101,9 @@ func cure(err error) string {
 		return "; check the host in url"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "; start the receiver, or correct host and port in url"
+	case alert(err) != nil:
+		return aboutCertificate
 	default:
-		return wanted(err)
+		return ""
 	}
 }

@@ -1,0 +1,157 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/idna"
+)
+
+// connection is the one to the receiver, opened at need; whoever uses it takes its
+// turn. The pool of an http.Transport would send some requests again by itself,
+// does not tell whether it sent one, and takes longer over each.
+type connection struct {
+	transport *http.Transport
+	scheme    string
+	address   string // host and port
+
+	turn   chan struct{}    // holds one while somebody uses what follows
+	conn   *http.ClientConn // nil: to be opened
+	opened time.Time
+	used   time.Time   // when the last turn was given back
+	idle   *time.Timer // runs rest, idleTimeout after that
+}
+
+func newConnection(t *http.Transport, u *url.URL) *connection {
+	return &connection{transport: t, scheme: u.Scheme, address: address(u), turn: make(chan struct{}, 1)}
+}
+
+// address is what to dial for a URL.
+func address(u *url.URL) string {
+	host, port := u.Hostname(), u.Port()
+	if ascii, err := idna.Lookup.ToASCII(host); err == nil && !isASCII(host) {
+		host = ascii
+	}
+	if port == "" && u.Scheme == "https" {
+		port = "443"
+	}
+	if port == "" {
+		port = "80"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// take waits for the turn.
+func (c *connection) take(ctx context.Context) error {
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// give ends the turn. The connection is kept if it can be used at once.
+func (c *connection) give() {
+	if c.conn != nil && c.conn.Available() == 0 {
+		c.drop()
+	}
+	if c.conn != nil {
+		c.used = time.Now()
+		c.idle.Reset(idleTimeout)
+	}
+	<-c.turn
+}
+
+// send sends a request once and returns its answer, or why there is none. The caller
+// has the turn. No redirects are followed, and no cookies kept.
+func (c *connection) send(req *http.Request) (*http.Response, *noAnswer) {
+	content, _ := req.Body.(*body)
+	for {
+		reused, err := c.open(req.Context())
+		if err != nil {
+			return nil, &noAnswer{err: err}
+		}
+		resp, err := c.conn.RoundTrip(req)
+		if err == nil {
+			return resp, nil
+		}
+		if reason := alert(c.conn.Err()); reason != nil {
+			err = reason // and not that the connection was closed
+		}
+		c.drop()
+		// A connection that was found closed before anything was written is nobody's failure.
+		if sent := content.begun(); sent || !reused || req.Context().Err() != nil {
+			return nil, &noAnswer{sent: sent, err: err}
+		}
+	}
+}
+
+// open makes sure of a connection, and reports whether it was used before.
+func (c *connection) open(ctx context.Context) (reused bool, err error) {
+	if c.conn != nil && c.conn.Err() == nil && time.Since(c.opened) < connectionAge {
+		return true, nil
+	}
+	c.drop()
+	conn, err := c.transport.NewClientConn(ctx, c.scheme, c.address)
+	if err != nil {
+		return false, err
+	}
+	c.conn, c.opened, c.idle = conn, time.Now(), time.AfterFunc(idleTimeout, c.rest)
+	return false, nil
+}
+
+// rest closes the connection if nobody has used it for idleTimeout.
+func (c *connection) rest() {
+	c.turn <- struct{}{}
+	if time.Since(c.used) >= idleTimeout {
+		c.drop()
+	}
+	<-c.turn
+}
+
+func (c *connection) drop() {
+	if c.conn == nil {
+		return
+	}
+	c.idle.Stop()
+	_ = c.conn.Close() // what it says of a connection that is given up is of no use
+	c.conn = nil
+}
+
+// body is what a request sends, and notes when net/http begins to read it: before
+// that nothing of the request is written, but for headers of more than 4 KiB.
+type body struct {
+	content bytes.Reader
+	read    atomic.Bool
+}
+
+func newBody(content []byte) *body {
+	b := new(body)
+	b.content.Reset(content)
+	return b
+}
+
+// begun is true of a request without a body, of which nobody knows.
+func (b *body) begun() bool { return b == nil || b.read.Load() }
+
+func (b *body) Read(p []byte) (int, error) {
+	b.read.Store(true)
+	return b.content.Read(p)
+}
+
+func (b *body) Close() error { return nil }
