@@ -67,8 +67,11 @@ func (s NATSSink) settings() map[string]string {
 
 func (s NATSSink) window() int { return s.Config.Window }
 
-func (s NATSSink) dispatch(dependencies) (processor.Dispatch, time.Duration, error) {
+func (s NATSSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
 	sink, err := nats.New(s.Config)
+	if err == nil {
+		d.closers.add(sink)
+	}
 	return processor.Pipeline(sink), 0, err
 }
 

@@ -45,8 +45,11 @@ func (s PubSubSink) settings() map[string]string {
 
 func (s PubSubSink) window() int { return s.Config.Window }
 
-func (s PubSubSink) dispatch(dependencies) (processor.Dispatch, time.Duration, error) {
+func (s PubSubSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
 	sink, err := pubsub.New(s.Config)
+	if err == nil {
+		d.closers.add(sink)
+	}
 	return processor.Pipeline(sink), 0, err
 }
 

@@ -42,7 +42,10 @@ func (s RabbitMQSink) settings() map[string]string {
 
 func (s RabbitMQSink) window() int { return s.Config.Window }
 
-func (s RabbitMQSink) dispatch(dependencies) (processor.Dispatch, time.Duration, error) {
+func (s RabbitMQSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
 	sink, err := rabbitmq.New(s.Config)
+	if err == nil {
+		d.closers.add(sink)
+	}
 	return processor.Pipeline(sink), 0, err
 }
