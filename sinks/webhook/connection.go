@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/idna"
@@ -77,10 +76,10 @@ func (c *connection) give() {
 	<-c.turn
 }
 
-// send sends a request once and returns its answer, or why there is none. The caller
-// has the turn. No redirects are followed, and no cookies kept.
-func (c *connection) send(req *http.Request) (*http.Response, *noAnswer) {
-	content, _ := req.Body.(*body)
+// send sends a request, of which body is what it sends, once, and returns its answer
+// or why there is none. The caller has the turn. No redirects are followed, and no
+// cookies kept.
+func (c *connection) send(req *http.Request, body *bytes.Reader) (*http.Response, *noAnswer) {
 	for {
 		reused, err := c.open(req.Context())
 		if err != nil {
@@ -95,7 +94,7 @@ func (c *connection) send(req *http.Request) (*http.Response, *noAnswer) {
 		}
 		c.drop()
 		// A connection that was found closed before anything was written is nobody's failure.
-		if sent := content.begun(); sent || !reused || req.Context().Err() != nil {
+		if sent := begun(body); sent || !reused || req.Context().Err() != nil {
 			return nil, &noAnswer{sent: sent, err: err}
 		}
 	}
@@ -133,25 +132,9 @@ func (c *connection) drop() {
 	c.conn = nil
 }
 
-// body is what a request sends, and notes when net/http begins to read it: before
-// that nothing of the request is written, but for headers of more than 4 KiB.
-type body struct {
-	content bytes.Reader
-	read    atomic.Bool
+// begun reports whether net/http has begun to read a request's body: before that
+// nothing is written but headers beyond 4 KiB. It has stopped by the time that it
+// returns an error. Of a request without a body nobody knows.
+func begun(body *bytes.Reader) bool {
+	return body == nil || body.Size() == 0 || body.Len() < int(body.Size())
 }
-
-func newBody(content []byte) *body {
-	b := new(body)
-	b.content.Reset(content)
-	return b
-}
-
-// begun is true of a request without a body, of which nobody knows.
-func (b *body) begun() bool { return b == nil || b.read.Load() }
-
-func (b *body) Read(p []byte) (int, error) {
-	b.read.Store(true)
-	return b.content.Read(p)
-}
-
-func (b *body) Close() error { return nil }

@@ -45,7 +45,7 @@ func (s *Sink) ask(ctx context.Context, d processor.Delivery) (found bool, err e
 	req.Header.Del("Content-Type")
 	req.Header.Del("Ce-Specversion")
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header))
-	err = s.exchange(ctx, req, func(resp *http.Response) error {
+	err = s.exchange(ctx, req, nil, func(resp *http.Response) error {
 		found, err = s.answered(d, resp)
 		return err
 	})

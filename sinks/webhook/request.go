@@ -1,7 +1,9 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -34,11 +36,12 @@ func newTemplate(c Config, u *url.URL) *http.Request {
 	return &http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Header: header}
 }
 
-// request makes one attempt. Its error is of the record, and permanent.
-func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request, error) {
+// request makes one attempt, and what it reads its body from. Its error is of the
+// record, and permanent.
+func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request, *bytes.Reader, error) {
 	url, err := s.to.of(d)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	content := []byte(d.Payload)
 	if s.format == CloudEventsStructured {
@@ -48,8 +51,9 @@ func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request
 	req.URL, req.Header = url, s.header(d, content, time.Now())
 	// The span of the attempt, if there is one, or else the record's own trace.
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header))
-	req.Body, req.ContentLength = newBody(content), int64(len(content))
-	return &req, nil
+	body := bytes.NewReader(content)
+	req.Body, req.ContentLength = io.NopCloser(body), body.Size() // of any other type, headers go out alone before it
+	return &req, body, nil
 }
 
 // capacity is how many headers header adds at most.

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -66,27 +67,27 @@ func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 			return err
 		}
 	}
-	req, err := s.request(ctx, d)
+	req, body, err := s.request(ctx, d)
 	if err != nil {
 		return err
 	}
-	err = s.exchange(ctx, req, func(resp *http.Response) error { return s.judge(d, resp) })
+	err = s.exchange(ctx, req, body, func(resp *http.Response) error { return s.judge(d, resp) })
 	if none := new(noAnswer); errors.As(err, &none) {
 		return s.unanswered(d, none)
 	}
 	return err
 }
 
-// exchange sends a request and returns what judge makes of its answer, or a
-// *noAnswer.
-func (s *Sink) exchange(ctx context.Context, req *http.Request, judge func(*http.Response) error) error {
+// exchange sends a request, which has that body, and returns what judge makes of its
+// answer, or a *noAnswer.
+func (s *Sink) exchange(ctx context.Context, req *http.Request, body *bytes.Reader, judge func(*http.Response) error) error {
 	attempt, end := context.WithTimeoutCause(ctx, s.timeout, s.errTime)
 	defer end()
 	if err := s.receiver.take(attempt); err != nil {
 		return &noAnswer{cause: err, err: err}
 	}
 	defer s.receiver.give()
-	resp, none := s.receiver.send(req.WithContext(attempt))
+	resp, none := s.receiver.send(req.WithContext(attempt), body)
 	if none != nil {
 		none.cause = context.Cause(attempt)
 		return none

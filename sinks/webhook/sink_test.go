@@ -173,7 +173,7 @@ func TestTransport_WouldSendTwice(t *testing.T) {
 			pool := s.receiver.transport
 			t.Cleanup(pool.CloseIdleConnections)
 			for range 2 {
-				req, err := s.request(t.Context(), delivery())
+				req, _, err := s.request(t.Context(), delivery())
 				require.NoError(t, err)
 				mutate(req)
 				resp, err := pool.RoundTrip(req.WithContext(t.Context()))
