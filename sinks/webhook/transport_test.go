@@ -132,6 +132,24 @@ func TestDeliver_UsesOneConnectionForManyDeliveries(t *testing.T) {
 	}
 }
 
+// Two writes are two packets, and cost a fifth of a short request's time.
+func TestDeliver_HeaderAndBodyLeaveInOneWrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var request []byte
+		s := newPipeSink(t, Config{URL: "http://receiver.example"}, func(conn net.Conn) {
+			all := make([]byte, 64<<10)
+			n, err := conn.Read(all) // of a pipe, one write
+			if err == nil {
+				request = all[:n]
+				new(rawServer).ok(conn)
+			}
+		})
+		require.NoError(t, s.Deliver(t.Context(), delivery()))
+		require.Contains(t, string(request), "\r\n\r\n"+exact)
+	})
+}
+
 func TestDeliver_NeverHasTwoRequestsOnTheWire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
