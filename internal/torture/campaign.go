@@ -110,6 +110,7 @@ func kinds(slow slow) map[history.Kind]kind {
 		history.TearToReceiver:    tearReceiver(link.Client),
 		history.TearFromReceiver:  tearReceiver(link.Server),
 		history.KillBroker:        kindFunc(killBroker),
+		history.KillNATS:          kindFunc(killBroker),
 		history.AnswerLate:        kindFunc(answerBy),
 		history.AnswerNever:       kindFunc(answerBy),
 		history.AnswerMute:        kindFunc(answerBy),

@@ -18,8 +18,8 @@
 //
 // # Nouns
 //
-//   - Field: the server, the workers, the links, the receiver and the broker of one run. The broker stands beside the
-//     receiver; what came is read from its queues when all is over.
+//   - Field: the server, the workers, the links, the receiver and the brokers of one run. RabbitMQ and NATS stand beside
+//     the receiver; what came is read from their queues and streams when all is over.
 //   - Worker: a slot (A, B, C) in which a process of the built program runs; a fault may end it, and it is started anew.
 //   - Kind: one way to break something, and to mend it again.
 //   - Nemesis: runs the plan's faults, each track for itself.

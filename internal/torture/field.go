@@ -9,7 +9,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
@@ -21,10 +20,10 @@ type field struct {
 	histories string // directory
 	database  *database
 	receiver  *receiver
-	broker    *broker.RabbitMQ
-	receivers map[string]*link.Link // by process
-	dir       *throwaway.Dir        // of the workers
-	links     []*link.Link          // to the database
+	brokers   map[history.SinkKind]messageBroker // by the sink of those that publish there
+	receivers map[string]*link.Link              // by process
+	dir       *throwaway.Dir                     // of the workers
+	links     []*link.Link                       // to the database
 	workers   map[string]*worker
 	desk      *worker // where an operator sits: no daemon runs there, and nothing is broken
 
@@ -35,7 +34,10 @@ type field struct {
 
 // newField starts everything but producers and faults. The caller closes the field.
 func newField(ctx context.Context, program, histories string, fail func(error)) (*field, error) {
-	f := &field{clock: history.NewClock(), histories: histories, receivers: map[string]*link.Link{}, workers: map[string]*worker{}}
+	f := &field{
+		clock: history.NewClock(), histories: histories,
+		brokers: map[history.SinkKind]messageBroker{}, receivers: map[string]*link.Link{}, workers: map[string]*worker{},
+	}
 	if err := f.open(ctx, program, fail); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
@@ -46,7 +48,7 @@ func (f *field) open(ctx context.Context, program string, fail func(error)) (err
 	if f.database, err = newDatabase(ctx); err != nil {
 		return err
 	}
-	if err := f.openBroker(ctx); err != nil {
+	if err := f.openBrokers(ctx); err != nil {
 		return err
 	}
 	if err := f.openReceiver(); err != nil {
@@ -84,8 +86,8 @@ func (f *field) openReceiver() (err error) {
 	}
 	for _, p := range processes() {
 		to := f.receiver.addr
-		if p.Sink == history.Queue {
-			to = f.broker.Addr()
+		if b := f.brokers[p.Sink]; b != nil {
+			to = b.Addr()
 		}
 		if f.receivers[p.Name], err = link.Listen(to); err != nil {
 			return err
@@ -155,8 +157,8 @@ func (f *field) close() error {
 	if f.receiver != nil {
 		faults = append(faults, f.receiver.close())
 	}
-	if f.broker != nil {
-		faults = append(faults, f.broker.Close(ctx))
+	for _, b := range f.brokers {
+		faults = append(faults, b.Close(ctx))
 	}
 	if f.database != nil {
 		faults = append(faults, f.database.close())

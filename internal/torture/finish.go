@@ -231,10 +231,10 @@ func (f *field) letters(ctx context.Context, conn *pgx.Conn) error {
 func (f *field) applied(ctx context.Context, conn *pgx.Conn) error {
 	var all []history.Applied
 	for _, p := range processes() {
-		if p.Sink == history.Queue {
-			some, err := f.queued(p.Name)
+		if b := f.brokers[p.Sink]; b != nil {
+			some, err := b.read(ctx, p.Name)
 			if err != nil {
-				return fmt.Errorf("read the queue of %s: %w", p.Name, err)
+				return fmt.Errorf("read what %s published: %w", p.Name, err)
 			}
 			all = append(all, some...)
 		}
@@ -242,8 +242,12 @@ func (f *field) applied(ctx context.Context, conn *pgx.Conn) error {
 			continue
 		}
 		rows, _ := conn.Query(ctx, fmt.Sprintf(`/* torture.applied */
-			SELECT n, '%[1]s', key, position, hash, sequence FROM app.applied_%[1]s ORDER BY n LIMIT 10000000`, p.Name))
-		some, err := pgx.CollectRows(rows, pgx.RowToStructByPos[history.Applied])
+			SELECT n, key, position, hash, sequence FROM app.applied_%s ORDER BY n LIMIT 10000000`, p.Name))
+		some, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (history.Applied, error) {
+			a := history.Applied{Process: p.Name}
+			err := row.Scan(&a.N, &a.Key, &a.Position, &a.Hash, &a.Sequence)
+			return a, err
+		})
 		if err != nil {
 			return fmt.Errorf("read what %s applied: %w", p.Name, err)
 		}

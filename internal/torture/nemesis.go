@@ -85,6 +85,6 @@ func (n *nemesis) inflict(ctx context.Context, fault plan.Fault) error {
 func (n *nemesis) note(fault plan.Fault, phase history.Phase, detail string) {
 	n.log.Note(history.Fault{
 		T: n.field.clock.Now(), Phase: phase, ID: fault.ID, Kind: fault.Kind,
-		Worker: fault.Worker, Process: fault.Process, Detail: detail,
+		Worker: fault.Worker, Process: fault.Process, Broker: fault.Broker, Detail: detail,
 	})
 }

@@ -11,15 +11,19 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/plan"
 )
 
-// openBroker starts RabbitMQ with a durable queue for each process that publishes.
-func (f *field) openBroker(ctx context.Context) (err error) {
-	if f.broker, err = broker.StartRabbitMQ(ctx, broker.RabbitMQConfig{}); err != nil {
+// queues are a RabbitMQ with a durable queue for each process that publishes there.
+type queues struct{ *broker.RabbitMQ }
+
+func (f *field) openQueues(ctx context.Context) error {
+	server, err := broker.StartRabbitMQ(ctx, broker.RabbitMQConfig{})
+	if err != nil {
 		return err
 	}
-	return f.onBroker(func(channel *amqp.Channel) error {
+	q := queues{server}
+	f.brokers[history.Queue] = q
+	return q.use(func(channel *amqp.Channel) error {
 		for _, p := range processes() {
 			if p.Sink != history.Queue {
 				continue
@@ -32,9 +36,9 @@ func (f *field) openBroker(ctx context.Context) (err error) {
 	})
 }
 
-// onBroker lends a channel that nothing breaks but the end of the broker.
-func (f *field) onBroker(do func(*amqp.Channel) error) (err error) {
-	connection, err := amqp.Dial(f.broker.URL(f.broker.Addr()))
+// use lends a channel that nothing breaks but the end of the broker.
+func (q queues) use(do func(*amqp.Channel) error) (err error) {
+	connection, err := amqp.Dial(q.URL(q.Addr()))
 	if err != nil {
 		return err
 	}
@@ -46,19 +50,9 @@ func (f *field) onBroker(do func(*amqp.Channel) error) (err error) {
 	return do(channel)
 }
 
-// killBroker ends it as a crash would, and starts it again on what its disk has.
-func killBroker(ctx context.Context, f *field, fault plan.Fault, begin func()) error {
-	begin()
-	if err := f.broker.Kill(ctx); err != nil {
-		return err
-	}
-	pause(ctx, fault.For)
-	return f.broker.Start(ctx)
-}
-
-// queued takes all messages of a queue, in its order: the broker's own word on what came, and when.
-func (f *field) queued(process string) (all []history.Applied, err error) {
-	err = f.onBroker(func(channel *amqp.Channel) error {
+// read takes all messages out of a queue: the broker's own word on what came, and in which order.
+func (q queues) read(_ context.Context, process string) (all []history.Applied, err error) {
+	err = q.use(func(channel *amqp.Channel) error {
 		const acknowledge = true
 		for {
 			m, more, err := channel.Get(process, acknowledge)

@@ -84,7 +84,7 @@ func sourceOf(process string) source {
 	panic("no process is called " + process)
 }
 
-// processes are five for each table, and two that publish to a broker.
+// processes are five for each table, and three that publish to brokers.
 func processes() []history.Process {
 	var all []history.Process
 	for _, s := range sources {
@@ -97,7 +97,8 @@ func processes() []history.Process {
 	}
 	return append(all,
 		history.Process{Name: "clock_queue", Table: "clock", Sink: history.Queue, Checkpoint: 1},
-		history.Process{Name: "ids_queue", Table: "ids", Sink: history.Queue, Checkpoint: 7})
+		history.Process{Name: "ids_queue", Table: "ids", Sink: history.Queue, Checkpoint: 7},
+		history.Process{Name: "clock_stream", Table: "clock", Sink: history.Stream, Checkpoint: 7})
 }
 
 // letters is the process that puts aside what is refused for good: some have a limit besides, or a breaker.
@@ -189,6 +190,11 @@ func sinkConfiguration(p history.Process, worker string, receiver func(process s
 	if p.Sink == history.Queue {
 		return fmt.Sprintf("      rabbitmq: {url: \"amqp://%s:%s@%s/\", routing_key: %s, timeout: %v}\n",
 			broker.RabbitMQUser, broker.RabbitMQPassword, receiver(p.Name), p.Name, webhookTimeout)
+	}
+	if p.Sink == history.Stream {
+		return fmt.Sprintf("      nats: {url: \"nats://%s\", user: %s, password: %s, stream: %[4]s, subject: %[4]s, "+
+			"declare: {subjects: %[4]s, duplicate_window: %v}, window: %d, timeout: %v}\n",
+			receiver(p.Name), broker.NATSUser, broker.NATSPassword, p.Name, duplicateWindow, p.Checkpoint, webhookTimeout)
 	}
 	if p.Sink == history.SQL {
 		return fmt.Sprintf(`      sql:

@@ -12,7 +12,7 @@
 //	holds.jsonl       Hold       who held a cursor's row or a table, and for how long for certain
 //	letters.jsonl     Letter     the dead letters at the end
 //	rows.jsonl        Row        the tables at the end, in their order: what is true
-//	applied.jsonl     Applied    what the sql sinks wrote into their tables
+//	applied.jsonl     Applied    what the sql sinks wrote into their tables, what lay in queues and streams
 //	end.jsonl         End        how each process stood when it was over
 //	run.jsonl         Setting    seed, length and processes
 //

@@ -19,6 +19,7 @@ const (
 	Webhook SinkKind = "webhook" // to the receiver, at least once
 	SQL     SinkKind = "sql"     // into a table beside the cursor, exactly once
 	Queue   SinkKind = "queue"   // of a RabbitMQ broker, at least once
+	Stream  SinkKind = "stream"  // of a NATS server, which refuses superseded workers; once
 )
 
 // Process is one named cursor.
@@ -111,6 +112,7 @@ type Fault struct {
 	Kind    Kind          `json:"kind"`
 	Worker  string        `json:"worker,omitempty"`  // "" = not one worker's
 	Process string        `json:"process,omitempty"` // "" = of all processes
+	Broker  SinkKind      `json:"broker,omitempty"`  // of those with this sink; "" = of all
 	Detail  string        `json:"detail,omitempty"`
 }
 
@@ -190,14 +192,16 @@ type Row struct {
 	Hash     string `json:"hash"`
 }
 
-// Applied is a row that a sql sink wrote, or a message that lay in a queue at the end. N is their order.
+// Applied is a row that a sql sink wrote, or a message that lay in a queue or a stream at the end. N is their order.
 type Applied struct {
-	N        int64  `json:"n"`
-	Process  string `json:"process"`
-	Key      string `json:"key"`
-	Position string `json:"position"`
-	Hash     string `json:"hash"`
-	Sequence int64  `json:"sequence"`
+	N        int64         `json:"n"`
+	T        time.Duration `json:"t,omitempty"` // of a stream: when the server took it
+	Process  string        `json:"process"`
+	Key      string        `json:"key"`
+	Position string        `json:"position"`
+	Hash     string        `json:"hash"`
+	Sequence int64         `json:"sequence"`
+	Epoch    int64         `json:"epoch,omitempty"` // of a stream
 }
 
 // Action is an event of the dispatcher's own audit: what was done to a process, by a worker or an operator.

@@ -23,7 +23,7 @@ func TestRead_IsWhatWasWritten(t *testing.T) {
 		Holds:      []history.Hold{{From: 8, To: 9, Kind: history.HoldsRow, Process: "p"}},
 		Letters:    []history.Letter{{Tx: "17", Process: "p", Key: "k", Sequence: 3, Attempts: 2}},
 		Rows:       []history.Row{{Table: "t", Position: "x", Key: "k", Hash: "h"}},
-		Applied:    []history.Applied{{N: 1, Process: "p", Key: "k"}},
+		Applied:    []history.Applied{{N: 1, Process: "p", Key: "k"}, {N: 2, T: 9, Process: "q", Epoch: 3}},
 		Ends:       []history.End{{Process: "p", Waited: 8}},
 	}
 	require.NoError(t, history.WriteAll(dir, history.SettingActor, []history.Setting{want.Setting}))

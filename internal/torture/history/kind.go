@@ -24,6 +24,7 @@ const (
 	TearToReceiver    Kind = "request torn"
 	TearFromReceiver  Kind = "answer torn"
 	KillBroker        Kind = "SIGKILL of the broker"
+	KillNATS          Kind = "SIGKILL of the NATS server"
 	AnswerLate        Kind = "applied, answered after the time-out"
 	AnswerNever       Kind = "applied, never answered"
 	AnswerMute        Kind = "not applied, never answered"
@@ -50,7 +51,7 @@ func Kinds() []Kind {
 	return []Kind{
 		Kill, Stop, Terminate,
 		CutDatabase, StallDatabase, TearToDatabase, TearFromDatabase, TerminateBackend, Crash, Promote, StealLock, LockSinkTable,
-		CutReceiver, StallReceiver, TearToReceiver, TearFromReceiver, KillBroker,
+		CutReceiver, StallReceiver, TearToReceiver, TearFromReceiver, KillBroker, KillNATS,
 		AnswerLate, AnswerNever, AnswerMute, AnswerError, AnswerLie, AnswerBusy, AnswerReset, AnswerPoison, AnswerRedirect,
 		AnswerUnnoticed, AnswerAside, OperatorReplay, Outage,
 		OperatorSkip, OperatorPause, OperatorBack, OperatorForward,

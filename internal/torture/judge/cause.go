@@ -40,10 +40,10 @@ func newFaults(phases []history.Fault) *faults {
 const forever = time.Duration(1<<63 - 1)
 
 // of returns the faults that may concern a process, in the order of their beginning.
-func (all *faults) of(process string) []*fault {
+func (all *faults) of(p history.Process) []*fault {
 	var some []*fault
 	for _, f := range all.all {
-		if f.struck && (f.Process == "" || f.Process == process) {
+		if f.struck && (f.Process == "" || f.Process == p.Name) && (f.Broker == "" || f.Broker == p.Sink) {
 			some = append(some, f)
 		}
 	}
@@ -86,7 +86,7 @@ const onTheWire = 2 * time.Second
 func causes(kind history.Kind) bool {
 	switch kind {
 	case history.Kill, history.Stop,
-		history.CutReceiver, history.StallReceiver, history.TearToReceiver, history.TearFromReceiver, history.KillBroker,
+		history.CutReceiver, history.StallReceiver, history.TearToReceiver, history.TearFromReceiver, history.KillBroker, history.KillNATS,
 		history.CutDatabase, history.StallDatabase, history.TearToDatabase, history.TearFromDatabase,
 		history.TerminateBackend, history.Crash, history.Promote:
 		return true

@@ -11,10 +11,11 @@
 //	I3   first applications happen in the order of the table, without a hole
 //	I4   nothing is received before everything in front of it was acknowledged, or put aside
 //	I5   each repeat has a fault for its cause, and a fault causes at most `checkpoint` of them in a process; a sql sink
-//	     has none
-//	I6   a fencing receiver applies nothing stale; what another one applies of it had been applied before
-//	I7   the cursor's position and epoch only grow; it moves by at most `checkpoint` rows, only behind acknowledged ones,
-//	     and counts them, or by the one row that becomes a dead letter in the same transaction
+//	     and a stream have none
+//	I6   a fencing receiver applies nothing stale, and nothing stale is in a stream; what another receiver applies of it
+//	     had been applied before
+//	I7   the cursor's position and epoch only grow; it moves by at most `checkpoint` rows, only behind acknowledged ones
+//	     or those that a stream has, and counts them, or by the one row that becomes a dead letter in the same transaction
 //	I8   a stale attempt has a fault for its cause: without one, two workers were at work at the same time
 //	I9   contents are the producer's, signatures right; key, position and sequence of a row are the same at every attempt
 //	I10  a process halts only over a record that was refused for good, and puts no other aside; while it is halted or paused
@@ -31,6 +32,7 @@
 //   - Everything is O(n log n) in the length of the history.
 //   - A fault explains only what it can cause: each kind says for how long and for whom, and kinds that must cause no
 //     repeat (SIGTERM, a stolen lock, a poison record) explain none.
+//   - What an operator sends again may be missing in a stream only if the server still knew its id.
 //
 // Left out: worker logs, which a killed worker does not finish; the audit of the cursor's row and the receiver see the
 // same from outside.

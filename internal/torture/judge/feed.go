@@ -56,6 +56,7 @@ type feed struct {
 	acts     []history.Delivery          // in order
 	moves    []history.Move              // in order
 	applied  []history.Applied           // in order
+	stored   map[int][]history.Applied   // those in a stream, by rank
 	actions  map[string][]history.Action // by transaction
 	told     []history.Told
 	holds    []history.Hold
@@ -122,6 +123,7 @@ func newFeeds(run *history.Run, tables map[string]*table, v *Verdict) []*feed {
 		slices.SortFunc(f.moves, func(a, b history.Move) int { return cmp.Compare(a.N, b.N) })
 		slices.SortFunc(f.applied, func(a, b history.Applied) int { return cmp.Compare(a.N, b.N) })
 		f.segments = f.split()
+		f.stored = f.inStream()
 		for _, h := range run.Holds {
 			if h.Process == f.Name || h.Table == f.Table {
 				f.holds = append(f.holds, h)

@@ -107,7 +107,7 @@ func Judge(run *history.Run) *Verdict {
 	v.checkWrites(run.Writes, tables)
 	noteArrivals(run.Writes, tables)
 	for _, f := range newFeeds(run, tables, v) {
-		f.faults = faults.of(f.Name)
+		f.faults = faults.of(f.Process)
 		v.Attempts += len(f.attempts)
 		slack := abs(run.Setting.Drift) + slack
 		v.putAside(f)
@@ -116,6 +116,7 @@ func Judge(run *history.Run) *Verdict {
 		v.checkSendAhead(f, slack)
 		v.checkRepeats(f)
 		v.checkStale(f)
+		v.checkStream(f)
 		v.checkCursor(f, slack)
 		v.checkIntegrity(f)
 		v.checkHalts(f)

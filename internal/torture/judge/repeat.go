@@ -27,7 +27,7 @@ func (v *Verdict) checkRepeats(f *feed) {
 			queued++
 		default:
 			v.Repeats = append(v.Repeats, Repeat{Process: f.Name, Key: a.Key})
-			v.broken("I5", f.Name, "%s was applied again by the sql sink", a.Key)
+			v.broken("I5", f.Name, "%s was applied again, in sequence %d, by a sink that lets nothing come twice", a.Key, a.Sequence)
 		}
 		before[a.Key] = s
 	}

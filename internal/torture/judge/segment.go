@@ -1,13 +1,18 @@
 package judge
 
-import "github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
+import (
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
+)
 
 // segment is a stretch of a process between two decisions of an operator that move its cursor. Order and completeness are
 // promised within it. A sequence tells which one an attempt belongs to, since each seek leaves a gap in them.
 type segment struct {
-	after    int   // the row behind which it begins
-	end      int   // the row at which the next decision found the cursor; the last one ends with the table
-	sequence int64 // at its beginning
+	after    int           // the row behind which it begins
+	end      int           // the row at which the next decision found the cursor; the last one ends with the table
+	sequence int64         // at its beginning
+	from     time.Duration // when the decision was made
 }
 
 // expected is the sequence of a row.
@@ -26,7 +31,7 @@ func (f *feed) split() []*segment {
 	for _, m := range f.moves {
 		if f.did(m, seek) || f.did(m, skip) {
 			last.end = f.table.byPlace[m.From.Position]
-			last = &segment{after: f.table.byPlace[m.To.Position], end: len(f.table.rows), sequence: m.To.Sequence}
+			last = &segment{after: f.table.byPlace[m.To.Position], end: len(f.table.rows), sequence: m.To.Sequence, from: m.T}
 			all = append(all, last)
 		}
 	}

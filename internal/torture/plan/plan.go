@@ -20,8 +20,8 @@ type Fault struct {
 	For time.Duration
 	// Worker, Process and Table are the victim's; those that do not apply are "".
 	Worker, Process, Table string
-	// Broker: it is the victim.
-	Broker bool
+	// Broker is the victim, by the sink of those that publish to it.
+	Broker history.SinkKind
 	// Choice decides what the kind leaves open.
 	Choice uint64
 }
@@ -46,7 +46,8 @@ func Make(seed uint64, length time.Duration, shape Shape) []Fault {
 	for _, process := range shape.Processes {
 		p.track(processFaults(process), pause{200 * time.Millisecond, 5 * time.Second}, Fault{Process: process.Name})
 	}
-	p.track(brokerFaults, pause{8 * time.Second, 20 * time.Second}, Fault{Broker: true})
+	p.track(rabbitFaults, pause{8 * time.Second, 20 * time.Second}, Fault{Broker: history.Queue})
+	p.track(natsFaults, pause{5 * time.Second, 15 * time.Second}, Fault{Broker: history.Stream})
 	for _, table := range shape.Tables {
 		p.track(producerFaults, pause{3 * time.Second, 12 * time.Second}, Fault{Table: table})
 	}
@@ -61,8 +62,8 @@ func processFaults(p history.Process) []chance {
 	switch {
 	case p.Sink == history.SQL:
 		return sqlFaults
-	case p.Sink == history.Queue:
-		return queueFaults
+	case p.Sink == history.Queue, p.Sink == history.Stream:
+		return publisherFaults
 	case p.Letters:
 		return slices.Concat(webhookFaults, letterFaults)
 	default:
@@ -135,7 +136,7 @@ var (
 		{1, history.OperatorBack, 0, 0},
 		{1, history.OperatorForward, 0, 0},
 	}
-	queueFaults = []chance{
+	publisherFaults = []chance{
 		{3, history.CutReceiver, 0, 0},
 		{2, history.StallReceiver, 300 * time.Millisecond, 3 * time.Second},
 		{2, history.TearToReceiver, 3 * time.Second, 3 * time.Second},
@@ -146,7 +147,8 @@ var (
 		{1, history.OperatorBack, 0, 0},
 		{1, history.OperatorForward, 0, 0},
 	}
-	brokerFaults   = []chance{{1, history.KillBroker, 0, 2 * time.Second}}
+	rabbitFaults   = []chance{{1, history.KillBroker, 0, 2 * time.Second}}
+	natsFaults     = []chance{{1, history.KillNATS, 0, 2 * time.Second}}
 	producerFaults = []chance{
 		{1, history.LongProducer, 1 * time.Second, 6 * time.Second},
 		{1, history.ForgottenPrepared, 1 * time.Second, 6 * time.Second},
