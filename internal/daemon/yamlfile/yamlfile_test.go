@@ -135,7 +135,7 @@ func TestFaults_NameThePlaceAndTheNextStep(t *testing.T) {
 		{"a: 1\nb: 2\na: 3", `f.yaml:3:1: the key "a" stands here a second time: keep one`},
 		{"a: [1]", "f.yaml:1:1: a: here must be a single value"},
 		{"m: 3", "f.yaml:1:1: m: here must be keys with values"},
-		{"- a", "f.yaml:1:1: here must be keys with values"},
+		{"- a", "f.yaml:1:1: here must be keys with values: the keys here are a, b, n, d, p, r, w, s, m"},
 		{"b: 1\na:", "f.yaml:2:1: a: there is no value: give one, or remove the key"},
 		{"n: many", `f.yaml:1:4: n: "many" is no whole number: write one from 1 to 10`},
 		{"n: 11", `f.yaml:1:4: n: "11" is out of bounds: write a number from 1 to 10`},
