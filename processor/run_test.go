@@ -134,6 +134,28 @@ func TestRun_ReadsAheadWhileItDelivers(t *testing.T) {
 	eventually(t, "all delivered", func() bool { return row(t, pool).Sequence == 3 })
 }
 
+// TestRun_ALargeRecordIsInMemoryByItself: what follows is read when it has been
+// delivered, and it is all delivered.
+func TestRun_ALargeRecordIsInMemoryByItself(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	exec(t, pool, `UPDATE dispatch.bookings SET payload = to_jsonb(repeat('x', 8 << 20))`)
+	reads := make(chan cursor.Position, 100)
+	sink := &receiver{answer: func(_ context.Context, d processor.Delivery) error {
+		time.Sleep(50 * time.Millisecond) // in which a read ahead would begin
+		if n := len(reads); n != int(d.Sequence) {
+			t.Errorf("%d reads by the time of record %d", n, d.Sequence)
+		}
+		return nil
+	}}
+	require.NoError(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
+		c.Batch = 1
+		c.Source = watched{source(t, pool), reads}
+	}).Drain(t.Context()))
+	require.Equal(t, []string{"1/1", "2/1", "3/1"}, sink.attempts())
+}
+
 // watched tells of every read.
 type watched struct {
 	processor.Source

@@ -119,16 +119,20 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 	records, err := seen.Records, error(nil)
 	limit := p.config.Batch
 	for len(records) > 0 && err == nil && !s.ending() {
-		ahead := s.readAhead(records[len(records)-1].Position, limit)
+		read := s.readAhead
+		if heavy(records) {
+			read = s.readBehind
+		}
+		ahead := read(records[len(records)-1].Position, limit)
 		began := time.Now()
 		err = s.deliver(records)
 		limit = s.readLimit(len(records), time.Since(began))
 		if err != nil {
 			lease.Release() // not only after the read, which may take its time
 		}
+		s.recycle(records)
 		var page Page
 		page, err = ahead(err)
-		s.recycle(records)
 		records = page.Records
 	}
 	return s.outcome(err)
@@ -167,6 +171,24 @@ const (
 func (s *shift) readLimit(delivered int, took time.Duration) int {
 	batch := s.config.Batch
 	return min(max(batch, int(int64(delivered)*int64(readAheadTime)/int64(took+1))), readAheadBatches*batch)
+}
+
+// heavyBytes is the payload of a record that is in memory by itself: two of that
+// size at a time are four while one of them is copied, and eight to a garbage
+// collector that waits until the heap has doubled.
+const heavyBytes = 8 << 20
+
+func heavy(records []Record) bool { return len(records) == 1 && len(records[0].Payload) >= heavyBytes }
+
+// readBehind reads what follows a position when the records before it are
+// delivered, and not if they failed.
+func (s *shift) readBehind(after cursor.Position, limit int) func(error) (Page, error) {
+	return func(failed error) (Page, error) {
+		if failed != nil {
+			return Page{}, failed
+		}
+		return s.config.Source.Read(s.run, after, limit)
+	}
 }
 
 // readAhead reads what follows a position while the records before it are
