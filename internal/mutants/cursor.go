@@ -1,0 +1,156 @@
+package main
+
+// cursorMutants take away what protects the lease and the cursor.
+var cursorMutants = []mutant{
+	{
+		"the advance does not check the epoch",
+		[]change{{"cursor/lease.go", `AND epoch = $4 AND position < $2`, `AND $4::bigint IS NOT NULL AND position < $2`}},
+		cursorPkg, "TestAdvance_RefusesSupersededEpoch",
+	},
+	{
+		"the advance does not check that the position grows",
+		[]change{{"cursor/lease.go", `AND epoch = $4 AND position < $2`, `AND epoch = $4`}},
+		cursorPkg, "TestAdvance_RefusesToGoBackOrNowhere",
+	},
+	{
+		"an advance of no row is taken for one",
+		[]change{{"cursor/lease.go", `results[0].CommandTag.RowsAffected() == 1 &&`, `results[0].CommandTag.RowsAffected() >= 0 &&`}},
+		cursorPkg, "TestAdvance_RefusesSupersededEpoch",
+	},
+	{
+		"a COMMIT that is answered with ROLLBACK is taken for one",
+		[]change{{"cursor/lease.go", `results[1].CommandTag.String() == "COMMIT"`, `results[1].CommandTag.String() != "" `}},
+		cursorPkg, "TestCommitted_TakesNothingButACommitOfOneRow",
+	},
+	{
+		"a COMMIT whose outcome is unknown is taken for one",
+		[]change{{"cursor/lease.go", `if !committed(results) {`, `if err == nil && !committed(results) {`},
+			{"cursor/lease.go", `l.relocked(ctx, next, results[2:], err)`, `l.row = next`}},
+		cursorPkg, "TestAdvance_WhoseCommitIsUnknownIsTruthfulAboutIt",
+	},
+	{
+		"the epoch is not committed before the first delivery",
+		[]change{{"cursor/acquire.go", `update, commit, begin, s.lock(`, `update, statement{sql: "SELECT 1"}, statement{sql: "SELECT 1"}, s.lock(`}},
+		cursorPkg, "TestAcquire_CommitsTheEpochBeforeTheFirstDelivery",
+	},
+	{
+		"the epoch does not grow with a change of worker",
+		[]change{{"cursor/acquire.go", `SET epoch = epoch + $4::bigint,`, `SET epoch = greatest(epoch, $4::bigint),`}},
+		cursorPkg, "TestAcquire_EpochGrowsAtEveryChangeOfWorkerAndOnlyThen",
+	},
+	{
+		"a worker that hears nothing gives up later than the server",
+		[]change{{"cursor/keep.go", `timeout := max(l.store.config.Timeout/giveUpFraction-l.silence(), `, `timeout := max(2*l.store.config.Timeout, `}},
+		cursorPkg, "TestLease_EndsBeforeTheServerGivesTheLockAway",
+	},
+	{
+		"a worker that was stopped does not ask before it sends",
+		[]change{{"cursor/keep.go", `for l.silence() >= l.store.config.Timeout/giveUpFraction ||`, `for l.silence() >= 1000*l.store.config.Timeout ||`}},
+		cursorPkg, "TestHeld_TellsAWorkerThatWasStopped",
+	},
+	{
+		"a worker does not look for its session's end before it sends",
+		[]change{{"cursor/keep.go", `giveUpFraction || !l.undisturbed() {`, `giveUpFraction {`}},
+		cursorPkg, "TestHeld_TellsAtOnceOfASessionThatWasEnded",
+	},
+	{
+		"a lease is as young as the answer to its lock, not as the question (and nobody looks for the session's end)",
+		[]change{{"cursor/acquire.go", `row, t, asked), nil`, `row, t, asked.Add(time.Since(asked))), nil`},
+			{"cursor/keep.go", `giveUpFraction || !l.undisturbed() {`, `giveUpFraction {`}},
+		cursorPkg, "TestHeld_DoesNotTrustALockWhoseAnswerCameLate",
+	},
+	{
+		"a worker takes an old answer of its server for news",
+		[]change{{"cursor/keep.go", `for l.silence()`, `if l.silence()`}},
+		cursorPkg, "TestHeld_AsksAgainWhenTheAnswerIsOld",
+	},
+	{
+		"a lease is not kept alive during a sink call",
+		[]change{{"cursor/keep.go", `_ = l.ping()`, `_ = l.over()`}},
+		cursorPkg, "TestLease_IsKeptWhileASinkCallRuns",
+	},
+	{
+		"what happened to the row between two transactions is not seen",
+		[]change{{"cursor/store.go", `AND epoch = $5 AND position = $6 AND sequence = $7 AND state = 'running'`,
+			`AND $5::bigint + length($6::text) + $7::bigint IS NOT NULL`}},
+		cursorPkg, "TestAdvance_GoesOnWithNothingButTheRowItLeft/pause",
+	},
+	{
+		"a busy worker does not stand aside for whoever waits for the row",
+		[]change{{"cursor/lease.go", `if time.Since(l.yielded) >= yieldInterval {`, `if l.yielded.Equal(l.began.Add(-time.Hour)) {`}},
+		cursorPkg, "TestAdvance_StandsAsideForASessionThatWaits",
+	},
+	{
+		"an advance is not durable where the role's commits are not",
+		[]change{{"cursor/store.go", `	set_config('idle_in_transaction_session_timeout', $2, true),
+	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END,
+	set_config('application_name', $3, true),
+	set_config('statement_timeout', $4, true),`, `	set_config('idle_in_transaction_session_timeout', $2, true),
+	NULL,
+	set_config('application_name', $3, true),
+	set_config('statement_timeout', $4, true),`}},
+		cursorPkg, "TestAcquire_MakesCommitsDurableWhereTheRoleDoesNot",
+	},
+	{
+		"an operator's decision does not ask where the cursor stands",
+		[]change{{"cursor/operate.go", `if d.Expect != nil && *d.Expect != row.Position {`, `if false {`}},
+		cursorPkg, "TestDecision_IsRefusedWhenTheCursorMoved/skip",
+	},
+	{
+		"an operator does not wait for the lock of the row",
+		[]change{{"cursor/operate.go", `WHERE process_name = $1
+FOR UPDATE`, `WHERE process_name = $1`}},
+		cursorPkg, "TestSkip_ByTwoOperatorsAtOncePassesOverOneRecord",
+	},
+	{
+		"a skip gives the number of its record to the next one",
+		[]change{{"cursor/operate.go", `		row.Sequence++
+`, ``}},
+		cursorPkg, "TestSkipAndSeek_NoNumberEverStandsForTwoRecords",
+	},
+	{
+		"a seek uses numbers again that may have been sent",
+		[]change{{"cursor/operate.go", `	row.Sequence += SeekGap
+`, ``}},
+		cursorPkg, "TestSkipAndSeek_NoNumberEverStandsForTwoRecords",
+	},
+	{
+		"a skip ends a pause",
+		[]change{{"cursor/operate.go", `	if row.State == Halted {
+		row.State = Running
+	}
+	return row
+`, `	row.State = Running
+	return row
+`}},
+		cursorPkg, "TestDecision_InEachState/paused_and_failing:_skip",
+	},
+	{
+		"a cursor that was deleted is made again",
+		[]change{{"cursor/store.go", `return s.create(ctx, process, at, "false")`, `return s.create(ctx, process, at, "true")`}},
+		cursorPkg, "TestCreate_RefusesToStartADeletedCursorOver",
+	},
+	{
+		"a process goes on in a database that was restored",
+		[]change{{"cursor/acquire.go", `case row.elsewhere():`, `case false:`}},
+		cursorPkg, "TestAcquire_HaltsWhereTheDatabaseWasRestored",
+	},
+	{
+		"epochs that a promotion may have lost are used again",
+		[]change{{"cursor/identity.go", `return lostEpochs`, `return 1`}},
+		cursorPkg, "TestAcquire_LeavesRoomForTheEpochsAPromotionMayHaveLost",
+	},
+	{
+		"an operator decides on a position that is no longer there",
+		[]change{{"cursor/operate.go", `if d.Expect != nil && *d.Expect != row.Position {`, `if false {`}},
+		cursorPkg, "TestSkip_ByTwoOperatorsAtOncePassesOverOneRecord",
+	},
+	{
+		"a seek begins no epoch",
+		[]change{{"cursor/operate.go", `	row.Sequence += SeekGap
+	row.Epoch++
+`, `	row.Sequence += SeekGap
+`}},
+		cursorPkg, "TestSkipAndSeek_NoNumberEverStandsForTwoRecords",
+	},
+}

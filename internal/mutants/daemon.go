@@ -1,0 +1,10 @@
+package main
+
+// daemonMutants take away what protects the daemon.
+var daemonMutants = []mutant{
+	{
+		"errors show what a reference stands for",
+		[]change{{"internal/daemon/yamlfile/node.go", `	if n.refers() {`, `	if false {`}},
+		daemonPkg, "TestParse_ShowsNotWhatAReferenceStandsFor",
+	},
+}

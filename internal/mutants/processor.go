@@ -1,0 +1,93 @@
+package main
+
+// processorMutants take away what protects the order of the loop.
+var processorMutants = []mutant{
+	{
+		"a seek is undone by an advance that a worker owes",
+		[]change{{"processor/deliver.go", `owed == nil || owed.epoch != s.lease.Epoch() || owed.from != s.lease.Position()`, `owed == nil || owed.from != s.lease.Position()`}},
+		processorPkg, "TestSeek_IsNotUndoneByAnAdvanceThatIsOwed/to_where_it_stands",
+	},
+	{
+		"the cursor advances before the sink acknowledges",
+		[]change{{"processor/deliver.go", `		n, failure := s.config.Dispatch.deliver(s, ds)
+`, `		early := advance{to: ds[n-1].Position, n: int64(n)}
+		if err := s.advance(early); err != nil {
+			return err
+		}
+		if _, failure := s.config.Dispatch.deliver(s, ds); failure == nil {
+			records = records[n:]
+			continue
+		}
+		n, failure := 0, errors.New("too late")
+`}},
+		processorPkg, "TestHalt_NothingBehindAPoisonRecordIsSentUntilAnOperatorDecides",
+	},
+	{
+		"nobody asks for the lease before a sink call",
+		[]change{{"processor/shift.go", `	if err := s.lease.Held(); err != nil {
+		return 0, err
+	}
+`, ``}},
+		processorPkg, "TestLostLease_NoCallBeginsUnderIt/same_chunk",
+	},
+	{
+		"what was read ahead outlives the lease (and nobody asks for that before a call)",
+		[]change{{"processor/shift.go", `page, err = ahead(err)`, `page, err = ahead(nil)`},
+			{"processor/shift.go", `	if err := s.lease.Held(); err != nil {
+		return 0, err
+	}
+`, ``}},
+		processorPkg, "TestLostLease_NoCallBeginsUnderIt/read_ahead",
+	},
+	{
+		"what was read before the lease is delivered, whoever delivered it since",
+		[]change{{"processor/shift.go", `if seen.after != lease.Position() {`, `if false {`}},
+		processorPkg, "TestAcquire_DropsWhatAnotherWorkerDeliveredSinceItWasRead",
+	},
+	{
+		"after an unknown commit memory is believed, not the row",
+		[]change{{"processor/deliver.go", ` || owed.from != s.lease.Position() {`, ` {`}},
+		processorPkg, "TestAdvance_WhoseCommitIsUnknownIsLookedUp/and_was_made",
+	},
+	{
+		"what was acknowledged is forgotten when its advance fails",
+		[]change{{"processor/deliver.go", `	owed := s.owed
+	s.owed = nil
+`, `	var owed *advance
+	s.owed = nil
+`}},
+		processorPkg, "TestAdvance_IsTriedAgainAloneWhenTheSinkHadSucceeded",
+	},
+	{
+		"an advance of an InTx process is made good without its effects",
+		[]change{{"processor/deliver.go", `	if s.config.Dispatch.outlives {
+		s.owed = &a`, `	if true {
+		s.owed = &a`}},
+		processorPkg, "TestAdvance_OfAnInTxProcessIsNeverMadeWithoutItsEffects",
+	},
+	{
+		"the end of a process cancels the advance of its last record",
+		[]change{{"processor/deliver.go", `s.lease.Advance(context.WithoutCancel(s.run), a.to, a.n)`, `s.lease.Advance(s.run, a.to, a.n)`}},
+		processorPkg, "TestRun_OnShutdownFinishesTheCallInFlightAndAdvances",
+	},
+	{
+		"a record whose outcome is unknown is put aside as a dead letter",
+		[]change{{"processor/deliver.go", `s.config.DeadLetter && !s.haltsOn(f):`, `s.config.DeadLetter:`}},
+		processorPkg, "TestDeadLetter_AnUnknownOutcomeHaltsAllTheSame",
+	},
+	{
+		"an error of the database is counted against the record",
+		[]change{{"processor/deliver.go", `case !s.config.Dispatch.outlives && isDatabase(err):`, `case false:`}},
+		processorPkg, "TestInTx_ADatabaseErrorIsNotCountedAgainstTheRecord",
+	},
+	{
+		"an advance that is owed undoes what an operator sought",
+		[]change{{"processor/deliver.go", `if owed == nil || owed.epoch != s.lease.Epoch() || owed.from != s.lease.Position() {`, `if owed == nil {`}},
+		processorPkg, "TestSeek_IsNotUndoneByAnAdvanceThatIsOwed",
+	},
+	{
+		"a worker has no doubt about what the one before it sent",
+		[]change{{"processor/doubt.go", `p.doubt = doubt{lease.Position(), p.config.Dispatch.chunk(p.config)}`, `p.doubt = doubt{}`}},
+		processorPkg, "TestUnknown_StandsAtWhatAnotherWorkerMayHaveSent",
+	},
+}

@@ -1,0 +1,185 @@
+package main
+
+// sinkMutants take away what protects receivers.
+var sinkMutants = []mutant{
+	{
+		"redirects are followed",
+		[]change{{"sinks/webhook/connection.go", `c.conn.RoundTrip(req)`, `(&http.Client{Transport: c.transport}).Do(req)`}},
+		webhookPkg, "TestDeliver_FollowsNoRedirect",
+	},
+	{
+		"a request whose connection dies is sent again",
+		[]change{{"sinks/webhook/connection.go", `sent || !reused ||`, `!reused ||`}},
+		webhookPkg, "TestDeliver_IsSentOnceOnADyingConnection",
+	},
+	{
+		"the body of an answer is read to its end",
+		[]change{{"sinks/webhook/answer.go", `io.ReadAll(io.LimitReader(resp.Body, maxBody))`, `io.ReadAll(resp.Body)`}},
+		webhookPkg, "TestDeliver_ReadsNoMoreOfABodyThanItsBound",
+	},
+	{
+		"data of a record goes into headers as it is",
+		[]change{{"sinks/webhook/request.go", `set(name, escape(value))`, `set(name, value)`}},
+		webhookPkg, "FuzzHeader",
+	},
+	{
+		"link-local addresses are reached",
+		[]change{{"sinks/webhook/dial.go", `ip.IsLinkLocalUnicast() || `, ``}},
+		webhookPkg, "TestDeliver_RefusesLinkLocalAddresses",
+	},
+	{
+		"an address of IPv6 hides one of IPv4",
+		[]change{{"sinks/webhook/dial.go", `	for _, ip := range embedded(ip) {`, `	for _, ip := range embedded(ip)[:0] {`}},
+		webhookPkg, "TestRefuse_BlocksWhatIsNotPublicInAllItsForms",
+	},
+	{
+		"a name leads to an address that block_private blocks",
+		[]change{{"sinks/webhook/dial.go", `case blockPrivate && !isPublic(ip):`, `case false:`}},
+		webhookPkg, "TestDeliver_BlockPrivateSeesTheAddressThatANameResolvesTo",
+	},
+	{
+		"full stops of a record climb out of a path",
+		[]change{{"sinks/webhook/target.go", `case c == '.' && begins:`, `case c == '.' && begins && len(value) == 0:`}},
+		webhookPkg, "TestDeliver_NoRecordLeavesThePathOrReachesTheHost",
+	},
+	{
+		"a record that the receiver may have is sent without asking",
+		[]change{{"sinks/webhook/sink.go", `if d.Unknown && `, `if false && d.Unknown && `}},
+		webhookPkg, "TestProbe_ARecordThatTheReceiverHasIsNotSentAgain",
+	},
+	{
+		"a statement may end the transaction that advances the cursor",
+		[]change{{"sinks/sql/parse.go", `	switch words[0] {
+	case "BEGIN",`, `	switch words[0] {
+	case "",`}},
+		sqlPkg, "TestParse_RefusesWhatWouldOutliveOrEndTheTransaction",
+	},
+	{
+		"another database takes records from a worker of an older epoch",
+		[]change{{"sinks/sql/applied.go", `if first.Epoch < a.epoch {`, `if false {`}},
+		sqlPkg, "TestRemote_RefusesAWorkerOfAnOlderEpochAndWritesNothing",
+	},
+	{
+		"the client of Pub/Sub tries again by itself",
+		[]change{{"sinks/pubsub/link.go", `client.CallOptions = &vkit.TopicAdminCallOptions{}`, `_ = client.CallOptions`}},
+		pubsubPkg, "TestDeliverBatch_AWindowOfOneKeyIsAChain",
+	},
+	{
+		"a topic is published to that drops what it acknowledges",
+		[]change{{"sinks/pubsub/link.go", `return errNoSubscription`, `return nil`}},
+		pubsubPkg, "TestDeliverBatch_NamesTheCureOfATopic",
+	},
+	{
+		"a connection to Pub/Sub that owes an answer is used again",
+		[]change{{"sinks/pubsub/sink.go", `			_ = s.close()
+`, ``}},
+		pubsubPkg, "TestDeliverBatch_UsesNoConnectionAgainThatOwesAnAnswer",
+	},
+	{
+		"a message is published while an abandoned one may be on its way",
+		[]change{{"sinks/watermill/sink.go", `turn: make(chan struct{}, 1)}`, `turn: make(chan struct{}, 2)}`}},
+		watermillPkg, "TestDeliver_SendsNothingBehindAPublishThatHasNotReturned",
+	},
+	{
+		"a message in a stream of NATS does not expect its worker's claim",
+		[]change{{"sinks/nats/sink.go", `		setNumber(m.Header, jetstream.ExpectedLastSubjSeqHeader, l.claim.sequence)
+		set(m.Header, jetstream.ExpectedLastSubjSeqSubjHeader, l.claim.fence)`, `		_ = l`}},
+		natsPkg, "TestFence_ASupersededWorkerIsRefusedByTheServer",
+	},
+	{
+		"a chain in a stream of NATS names no sequence",
+		[]change{{"sinks/nats/sink.go", `		setNumber(m.Header, jetstream.ExpectedLastSeqHeader, before.sequence)
+`, ``}},
+		natsPkg, "TestFence_AWindowOnItsWayLandsNowhereBehindANewerClaim",
+	},
+	{
+		"a chain in a stream of NATS names no id",
+		[]change{{"sinks/nats/sink.go", `		set(m.Header, jetstream.ExpectedLastMsgIDHeader, before.id)
+`, ``}},
+		natsPkg, "TestWindow_OrderHoldsAmongOtherPublishers",
+	},
+	{
+		"a claim does not expect the one that was read",
+		[]change{{"sinks/nats/claim.go", `	setNumber(header, jetstream.ExpectedLastSubjSeqHeader, before)
+`, ``}},
+		natsPkg, "TestFence_OfTwoClaimsAtOnceTheServerTakesOne",
+	},
+	{
+		"a claim follows one of a newer epoch",
+		[]change{{"sinks/nats/claim.go", `	if cursor.Epoch(epoch) <= d.Epoch {`, `	if true {`}},
+		natsPkg, "TestFence_AnOlderEpochThanTheStreamsIsExplained",
+	},
+	{
+		"what landed in a stream of NATS is not looked for",
+		[]change{{"sinks/nats/claim.go", `return ended(ctx, l.readTail(ctx, d))`, `return nil`}},
+		natsPkg, "TestTakeOver_WhatHasLandedIsNotSentAgain",
+	},
+	{
+		"headers of a record give a NATS server orders",
+		[]change{{"sinks/nats/message.go", ` || strings.HasPrefix(name, "nats-")`, ``}},
+		natsPkg, "TestDeliverBatch_MessageCarriesTheRecord",
+	},
+	{
+		"the client of Kafka sends before it has the whole window",
+		[]change{{"sinks/kafka/link.go", `		kgo.ManualFlushing(),
+`, ``}},
+		kafkaPkg, "TestDeliverBatch_TheBrokerHearsOfNoRecordBeforeTheClientHasTheWindow",
+	},
+	{
+		"one replica of Kafka is enough, and batches have no numbers",
+		[]change{{"sinks/kafka/link.go", `kgo.RequiredAcks(kgo.AllISRAcks()),`, `kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite(),`}},
+		kafkaPkg, "TestDeliverBatch_EveryBatchIsNumberedAndWaitsForAllReplicas",
+	},
+	{
+		"several records go to a topic of Kafka whose partitions the client does not know",
+		[]change{{"sinks/kafka/link.go", `return l.transactional || l.topics[topic]`, `return true`}},
+		kafkaPkg, "TestDeliverBatch_TheFirstRecordOfATopicGoesAloneOnEachLink",
+	},
+	{
+		"the first record of a batch that Kafka refuses is blamed for it",
+		[]change{{"sinks/kafka/sink.go", `case isRefusal(o.err) && rest > 1:`, `case false && rest > 1:`}},
+		kafkaPkg, "TestDeliverBatch_OfARefusedBatchTheRecordIsFound",
+	},
+	{
+		"a producer of Kafka that was fenced fences whoever did it",
+		[]change{{"sinks/kafka/sink.go", `s.fence.raise(ds[0].Epoch)`, `_ = s.fence`}},
+		kafkaPkg, "TestFence_NobodyAsksAgainUnderTheEpochThatWasFenced",
+	},
+	{
+		"a message to Kafka without an answer is taken for unsent",
+		[]change{{"sinks/kafka/sink.go", `if s.link.produced.Load() == before {`, `if before >= 0 {`}},
+		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides/REQUEST_TIMED_OUT",
+	},
+	{
+		"a commit in Kafka without an answer is taken for none",
+		[]change{{"sinks/kafka/errors.go", `return &open{err}`, `return &uncommitted{err}`}},
+		kafkaPkg, "TestDeliverBatch_ACommitWithoutAnAnswerIsOfUnknownOutcome",
+	},
+	{
+		"a child's answer to another record counts",
+		[]change{{"sinks/exec/answer.go", `if *a.DedupKey != spelled(d.DedupKey()) {`, `if false {`}},
+		execPkg, "TestDeliverBatch_AnAnswerThatIsNoneAcknowledgesNothing/swaps,_window_1",
+	},
+	{
+		"a child that hangs outlives its call",
+		[]change{{"sinks/exec/errors.go", `	k.grace(err)
+	how := k.end()
+	return outcome.Unknown`, `	k.grace(err)
+	how := "not ended"
+	return outcome.Unknown`}, {"sinks/exec/sink.go", `		k.end()
+		s.child = nil
+`, `		s.child = nil
+`}},
+		execPkg, "TestDeliverBatch_AChildThatHangsIsKilledWithItsGroup",
+	},
+	{
+		"a record that a child died with is taken for undelivered",
+		[]change{{"sinks/exec/errors.go", `return outcome.Unknown(`, `return outcome.Known(`}},
+		execPkg, "TestDeliverBatch_AChildThatDiesTellsHowAndWhyButNotOfWhat",
+	},
+	{
+		"a child has the daemon's environment",
+		[]change{{"sinks/exec/child.go", `c.environment(), ownGroup()`, `append(os.Environ(), c.environment()...), ownGroup()`}},
+		execPkg, "TestNew_TheChildHasTheEnvironmentThatIsNamed",
+	},
+}

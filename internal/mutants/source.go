@@ -1,0 +1,126 @@
+package main
+
+// sourceMutants take away what protects the fence and the reading.
+var sourceMutants = []mutant{
+	{
+		"positions are not compared as tuples",
+		[]change{{"sources/table/layout.go", `fmt.Sprintf("(%s) > ($1::%s, $2::%s)", order, l.atType, l.idType)`,
+			`fmt.Sprintf("(%s) > ($1::%s, NULL::%s) AND $2::text IS NOT NULL", order, l.atType, l.idType)`}},
+		tablePkg, "TestRead_TiesArePagedThrough",
+	},
+	{
+		"the writers are looked for before the mark is taken",
+		[]change{{"sources/table/read.go", `{SQL: l.holdSQL()}, {SQL: l.markSQL()}}`, `{SQL: l.holdSQL()}}`},
+			{"sources/table/read.go", `	return append(all, statement{SQL: query,`, `	return append(all, statement{SQL: l.markSQL()}, statement{SQL: query,`},
+			{"sources/table/reading.go", `	mark, err := nextRows(results)
+	if err != nil {
+		return err
+	}
+	if err := r.takeMark(mark[0]); err != nil {
+		return err
+	}
+	if err := r.takeWriters(results); err != nil {
+		return err
+	}
+`, `	if err := r.takeWriters(results); err != nil {
+		return err
+	}
+	mark, err := nextRows(results)
+	if err != nil {
+		return err
+	}
+	if err := r.takeMark(mark[0]); err != nil {
+		return err
+	}
+`}},
+		tablePkg, "TestFence_EveryInterleaving/clock_timestamp",
+	},
+	{
+		"the rows are read before the writers are looked for",
+		[]change{{"sources/table/read.go", `	for _, sql := range l.writerQueries() {
+		all = append(all, statement{SQL: sql})
+	}
+	return append(all, statement{SQL: query, Args: args, Formats: l.formats(c)}, statement{SQL: "COMMIT"})`,
+			`	all = append(all, statement{SQL: query, Args: args, Formats: l.formats(c)})
+	for _, sql := range l.writerQueries() {
+		all = append(all, statement{SQL: sql})
+	}
+	return append(all, statement{SQL: "COMMIT"})`},
+			{"sources/table/reading.go", `	if err := r.takeWriters(results); err != nil {
+		return err
+	}
+	r.bound = fence.next(r.sample)
+	if !results.NextResult() {
+		return results.Close()
+	}
+	return r.takeRows(results.ResultReader())`, `	rows, err := nextRows(results)
+	if err != nil {
+		return err
+	}
+	if err := r.takeWriters(results); err != nil {
+		return err
+	}
+	r.bound = fence.next(r.sample)
+	defer r.finish()
+	for _, values := range rows {
+		var row row
+		if err := r.layout.row(&row, values, &r.columns); err != nil {
+			return err
+		}
+		r.add(&row)
+		r.rows++
+	}
+	return nil`}},
+		tablePkg, "TestFence_EveryInterleaving/clock_timestamp",
+	},
+	{
+		"the fence's statements share one snapshot",
+		[]change{{"sources/table/sample.go", "const beginSQL = `BEGIN ISOLATION LEVEL READ COMMITTED", "const beginSQL = `BEGIN ISOLATION LEVEL REPEATABLE READ"}},
+		tablePkg, "TestFence_EveryInterleaving/clock_timestamp",
+	},
+	{
+		"writers do not bound the fence",
+		[]change{{"sources/table/fence.go", `result, f.holder = bound, w`, `f.holder = w`}},
+		tablePkg, "TestRead_LateCommitIsNotSkipped",
+	},
+	{
+		"a writer does not keep its bound",
+		[]change{{"sources/table/fence.go", `		case seen:
+`, ``}, {"sources/table/fence.go", `bound, seen := f.bounds[w.id]`, `bound := f.bounds[w.id]`}},
+		tablePkg, "TestFence_Next/it_keeps_its_bound_while_it_is_there",
+	},
+	{
+		"writers of the first sample are taken for new",
+		[]change{{"sources/table/fence.go", `			bound = unbounded
+`, `			bound = s.mark
+`}},
+		tablePkg, "TestRead_WriterOfTheFirstSampleHoldsEverythingBack",
+	},
+	{
+		"a prepared transaction is taken for new",
+		[]change{{"sources/table/fence.go", `			bound = lowest
+`, `			bound = max(lowest, floor)
+`}},
+		tablePkg, "TestFence_Next/one_that_was_prepared_has_the_lowest_bound_of_those_that_were_there",
+	},
+	{
+		"writers of partitions are not seen",
+		[]change{{"sources/table/sample.go", `AND relation IN (SELECT oid FROM lineage)`, `AND relation IN (SELECT oid FROM tree LIMIT 1)`}},
+		tablePkg, "TestRead_RowsStraightIntoAPartitionAreNotSkipped",
+	},
+	{
+		"ids are read past the mark of their sequence",
+		[]change{{"sources/table/sample.go", `mark = fmt.Sprintf("pg_sequence_last_value(%d)", l.sequence)`, `mark = fmt.Sprintf("(%d::bigint | 9223372036854775807)", l.sequence)`}},
+		tablePkg, "TestInspect_IDsPastTheirSequenceAreNamed",
+	},
+	{
+		"a record stamped with now() is not given a second",
+		[]change{{"sources/table/layout.go", `if l.stamp == stampAtStart {`, `if false {`}},
+		tablePkg, "TestRead_RecordOfNowWaitsASecond",
+	},
+	{
+		"a table that was replaced by another of its name is read on",
+		[]change{{"sources/table/sample.go", `to_regclass(%s)::oid = %d`, `to_regclass(%s)::oid + %d > 0`}},
+		tablePkg, "TestRead_TableSwappedMidRunIsFencedAnew",
+	},
+}
