@@ -90,7 +90,7 @@ func TestMigrate(t *testing.T) {
 
 	path := file(t, "schema: od\n"+good)
 	require.Contains(t, run("up", "-c", path), "nothing to apply")
-	require.Contains(t, run("down", "--yes", "-c", path), "took back 00002_dead_letter.sql")
+	require.Contains(t, run("down", "--yes", "-c", path), "took back 00003_promises.sql")
 }
 
 func TestGrants_MakeAScript(t *testing.T) {
