@@ -62,7 +62,13 @@ func start(t testing.TB, database string, args ...string) *program {
 
 func startWith(t testing.TB, database, stdin string, args ...string) *program {
 	t.Helper()
-	p := &program{t: t, cmd: exec.Command(binary, args...), stdout: newOutput(), stderr: newOutput(), done: make(chan struct{})}
+	return startCommand(t, database, stdin, exec.Command(binary, args...))
+}
+
+// startCommand runs a command that becomes the program.
+func startCommand(t testing.TB, database, stdin string, cmd *exec.Cmd) *program {
+	t.Helper()
+	p := &program{t: t, cmd: cmd, stdout: newOutput(), stderr: newOutput(), done: make(chan struct{})}
 	p.cmd.Stdin = strings.NewReader(stdin)
 	p.cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
 	if database != "" {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -177,6 +178,36 @@ func TestSIGTERM_LetsTheSlowCallFinish(t *testing.T) {
 	require.Zero(t, p.wait())
 	require.EqualValues(t, 1, receiver.requests.Load(), "no record behind the one in flight is sent")
 	require.Equal(t, 1, sequence(t, pool, "a"), "what was delivered is durable")
+}
+
+func TestSIGHUP_LetsTheSlowCallFinish(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 3)
+	receiver := slow(t)
+	p := start(t, address, "run", "-c", processes(t, map[string]string{"a": "webhook: {url: '" + receiver.URL + "'}"}))
+	<-receiver.arrived
+	p.signal(syscall.SIGHUP)
+	p.stderr.until(t, 1, "stopping")
+	close(receiver.answer)
+	require.Zero(t, p.wait())
+	require.Equal(t, 1, sequence(t, pool, "a"), "what was delivered is durable")
+}
+
+// Under nohup a worker outlives its terminal.
+func TestSIGHUP_IsIgnoredUnderNohup(t *testing.T) {
+	t.Parallel()
+	nohup, err := exec.LookPath("nohup")
+	if err != nil {
+		t.Skip("this machine has no nohup")
+	}
+	address, pool := database(t, 1)
+	p := startCommand(t, address, "", exec.Command(nohup, binary, "run", "-c", processes(t, map[string]string{"a": "stdout: {}"})))
+	p.stdout.until(t, 1, `"process":"a"`)
+	p.signal(syscall.SIGHUP)
+	insert(t, pool, 1)
+	p.stdout.until(t, 2, `"process":"a"`)
+	p.stop()
+	require.NotContains(t, p.stderr.String(), "hangup")
 }
 
 func TestSIGTERM_WaitsNoLongerThanTheGrace(t *testing.T) {

@@ -15,7 +15,8 @@ const (
 	execPkg      = "./sinks/exec"
 	watermillPkg = "./sinks/watermill"
 	daemonPkg    = "./internal/daemon"
+	commandPkg   = "./cmd/ordered-dispatcher"
 )
 
 // table are the mutants, by the room that they weaken.
-var table = slices.Concat(cursorMutants, processorMutants, sourceMutants, sinkMutants, daemonMutants)
+var table = slices.Concat(cursorMutants, processorMutants, sourceMutants, sinkMutants, daemonMutants, operatorMutants)
