@@ -188,14 +188,16 @@ func (s *shift) failureLog(d Delivery, failure error) *slog.Logger {
 func (s *shift) final(f cursor.Failure) bool {
 	attempts := s.config.Retry.Attempts
 	return f.Class == cursor.ClassPermanent ||
+		f.Class == cursor.ClassRefused ||
 		attempts > 0 && f.Attempts >= attempts && !s.config.Breaker.open(s.failures) ||
 		s.haltsOn(f)
 }
 
-// haltsOn reports whether the process halts because nobody knows the outcome:
-// that is no word on the record, so it is not put aside either.
+// haltsOn reports whether the process halts over a failure that is no verdict on the
+// record, which is therefore not put aside: the receiver refused us, or nobody knows
+// the outcome.
 func (s *shift) haltsOn(f cursor.Failure) bool {
-	return s.config.HaltOnTimeout && f.Class == cursor.ClassUnknown
+	return f.Class == cursor.ClassRefused || s.config.HaltOnTimeout && f.Class == cursor.ClassUnknown
 }
 
 // classOf sorts a sink's error; "" if it is none.
@@ -203,6 +205,8 @@ func (s *shift) classOf(err error) cursor.Class {
 	switch {
 	case err == nil:
 		return ""
+	case IsRefused(err): // first: a refused call says nothing about the record
+		return cursor.ClassRefused
 	case IsPermanent(err):
 		return cursor.ClassPermanent
 	case !s.config.Dispatch.outlives && isDatabase(err):

@@ -23,6 +23,11 @@ func (e *HaltError) Error() string {
 	if e.Failure.Class == cursor.ClassRestored {
 		return fmt.Sprintf("process %q is halted at position %s: %s", e.Process, e.Failure.Position, e.Failure.Error)
 	}
+	if e.Failure.Class == cursor.ClassRefused {
+		return fmt.Sprintf("process %[1]q is halted: the receiver refuses us, not record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
+			"fix the credentials or the address, then `ordered-dispatcher retry %[1]s`",
+			e.Process, e.Failure.RecordID, e.Failure.Position, e.Failure.Attempts, e.Failure.Error)
+	}
 	return fmt.Sprintf("process %[1]q is halted at record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
 		"mend the cause and `ordered-dispatcher retry %[1]s`, or pass over the record: `ordered-dispatcher skip %[1]s --reason …`",
 		e.Process, e.Failure.RecordID, e.Failure.Position, e.Failure.Attempts, e.Failure.Error)
@@ -35,6 +40,17 @@ func Permanent(err error) error {
 		return nil
 	}
 	return &permanentError{err}
+}
+
+// Refused marks a sink's error as the receiver's refusal of us: of our credentials,
+// our address, our quota. It is no verdict on the record. The process halts at once,
+// whatever Config.DeadLetter is, and the record is sent again when an operator
+// retries. Refused outranks Permanent. Refused(nil) is nil.
+func Refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &refusedError{err}
 }
 
 // RetryAfter marks a sink's error with the delay its receiver asked for. The
@@ -51,6 +67,10 @@ type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
 
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() error { return e.error }
+
 type retryAfterError struct {
 	error
 	delay time.Duration
@@ -62,6 +82,12 @@ func (e *retryAfterError) Unwrap() error { return e.error }
 func IsPermanent(err error) bool {
 	var permanent *permanentError
 	return errors.As(err, &permanent)
+}
+
+// IsRefused reports whether err was marked with Refused.
+func IsRefused(err error) bool {
+	var refused *refusedError
+	return errors.As(err, &refused)
 }
 
 // RetryAfterDelay returns the delay err was marked with, or zero.
@@ -98,10 +124,10 @@ func isDatabase(err error) bool {
 	}
 }
 
-// isRefused reports whether the database will go on refusing until somebody
+// isDenied reports whether the database will go on refusing until somebody
 // changes something: the login (class 28), the database's name (3D000), names and
 // rights in it (42, 3F000), or a host that there is not.
-func isRefused(err error) bool {
+func isDenied(err error) bool {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
 		code := pgErr.Code

@@ -93,6 +93,10 @@ func (r *reporter) pass(s state, err error) {
 		r.say(slog.LevelWarn, "lost the lease", "err", err)
 	case err != nil:
 		r.say(slog.LevelError, "cannot work; trying again; `ordered-dispatcher doctor` names the cure", "err", err)
+	case s.is == StateHalted && s.halt.Failure.Class == cursor.ClassRefused:
+		f := s.halt.Failure
+		r.say(slog.LevelError, "halted: the receiver refuses us, so nothing is sent: fix the credentials or the address, then `ordered-dispatcher retry`",
+			"position", f.Position, "record_id", f.RecordID, "attempt", f.Attempts, "err", f.Error)
 	case s.is == StateHalted:
 		f := s.halt.Failure
 		r.say(slog.LevelError, "halted: nothing behind this record is delivered until an operator decides: `ordered-dispatcher retry`, or `skip`",

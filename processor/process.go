@@ -66,7 +66,7 @@ func (p *Process) Run(ctx context.Context) error {
 func (p *Process) Drain(ctx context.Context) error {
 	return p.loop(ctx, func(s state, err error) (bool, error) {
 		switch {
-		case IsPermanent(err), isRefused(err), errors.Is(err, cursor.ErrUnknown), errors.Is(err, cursor.ErrDeleted):
+		case IsPermanent(err), isDenied(err), errors.Is(err, cursor.ErrUnknown), errors.Is(err, cursor.ErrDeleted):
 			return true, err
 		case err != nil:
 			return false, nil

@@ -11,7 +11,8 @@ import (
 // Sink delivers one record at a time.
 type Sink interface {
 	// Deliver hands the record over. nil means the receiver has it for good. An
-	// error means the record will be handed over again, unless it is Permanent.
+	// error means the record will be handed over again, unless it is Permanent;
+	// one that speaks of us, and not of the record, is Refused.
 	// Its text goes to the log, the cursor's row and the audit: see Record.Redact.
 	// It returns soon after ctx ends.
 	Deliver(ctx context.Context, d Delivery) error

@@ -91,6 +91,9 @@ func (s Status) halted() string {
 		return fmt.Sprintf("halted; next: `ordered-dispatcher retry %s`", s.Process)
 	case f.Class == cursor.ClassRestored:
 		return "halted: " + oneLine(f.Error)
+	case f.Class == cursor.ClassRefused:
+		return fmt.Sprintf("halted: the receiver refuses us, not record %s, %s: %s; next: fix the credentials or the address, then `ordered-dispatcher retry %s`",
+			oneLine(f.RecordID), attempts(*f), oneLine(f.Error), s.Process)
 	}
 	word := ""
 	switch f.Class {

@@ -76,6 +76,11 @@ var processorMutants = []mutant{
 		processorPkg, "TestDeadLetter_AnUnknownOutcomeHaltsAllTheSame",
 	},
 	{
+		"a record is put aside because the receiver refuses us",
+		[]change{{"processor/deliver.go", `	return f.Class == cursor.ClassRefused || s.config`, `	return s.config`}},
+		processorPkg, "TestRefused_HaltsWhateverThePolicyAndPutsNothingAside",
+	},
+	{
 		"an error of the database is counted against the record",
 		[]change{{"processor/deliver.go", `case !s.config.Dispatch.outlives && isDatabase(err):`, `case false:`}},
 		processorPkg, "TestInTx_ADatabaseErrorIsNotCountedAgainstTheRecord",
