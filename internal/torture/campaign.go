@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -49,7 +50,6 @@ func (c campaign) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	setting := history.Setting{Seed: c.seed, For: c.length, Drift: f.clock.Drift(), Workers: workers, Processes: processes()}
 	return errors.Join(
 		f.dismiss(ctx),
 		f.receiver.close(),
@@ -57,14 +57,14 @@ func (c campaign) run(ctx context.Context) (err error) {
 		f.holds.Close(),
 		f.testify(ctx),
 		history.WriteAll(c.histories, history.EndActor, ends),
-		history.WriteAll(c.histories, history.SettingActor, []history.Setting{setting}))
+		history.WriteAll(c.histories, history.SettingActor, []history.Setting{setting(c.seed, c.length, f.clock.Drift())}))
 }
 
 // rage has producers commit while the nemesis strikes, and returns when both are done.
 func (c campaign) rage(ctx context.Context, f *field, fail func(error)) error {
 	faults := plan.Make(c.seed, c.length, shape())
 	c.log.Info("the field is up", "seed", c.seed, "for", c.length, "faults planned", len(faults),
-		"PostgreSQL", f.database.primary().Version(), "processes", len(processes()), "workers", len(workers))
+		"PostgreSQL", f.database.primary().Version(), "processes", len(processes()), "workers", len(workers()))
 	stopProgress := c.progress(ctx, f)
 	defer stopProgress()
 	producing, stop := context.WithCancel(ctx)
@@ -92,7 +92,7 @@ func (c campaign) strike(ctx context.Context, f *field, slow slow, faults []plan
 
 // kinds are what the nemesis can do.
 func kinds(slow slow) map[history.Kind]kind {
-	return map[history.Kind]kind{
+	all := map[history.Kind]kind{
 		history.Kill:              kindFunc(kill),
 		history.Stop:              kindFunc(stop),
 		history.Terminate:         kindFunc(terminate),
@@ -131,6 +131,10 @@ func kinds(slow slow) map[history.Kind]kind {
 		history.LongProducer:      slow,
 		history.ForgottenPrepared: slow,
 	}
+	for _, w := range workloads() {
+		maps.Copy(all, w.kinds)
+	}
+	return all
 }
 
 // market is the producers, with their histories.
@@ -153,12 +157,12 @@ func openMarket(c campaign, f *field) (*market, error) {
 		}
 		m.producers = append(m.producers, p)
 	}
-	for _, s := range sources {
-		p, err := open("slow-"+s.name, 0)
+	for _, table := range shape().Tables {
+		p, err := open("slow-"+table, 0)
 		if err != nil {
 			return nil, err
 		}
-		m.slow.producers[s.name] = p
+		m.slow.producers[table] = p
 	}
 	return m, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -71,13 +72,21 @@ func (d *database) url() string { return d.primary().URL() }
 // addr is host and port of the primary.
 func (d *database) addr() string { return fmt.Sprintf("127.0.0.1:%d", d.primary().Port()) }
 
-// through is the address of the database by way of a link.
-func (d *database) through(addr string) (string, error) {
+// through is the address of the database by way of a link, as a slot's daemon uses it.
+func (d *database) through(addr string, s slot) (string, error) {
 	u, err := url.Parse(d.url())
 	if err != nil {
 		return "", err
 	}
 	u.Host = addr
+	query := u.Query()
+	if s.pool > 0 {
+		query.Set("pool_max_conns", strconv.Itoa(s.pool))
+	}
+	u.RawQuery = query.Encode()
+	if s.role != "" {
+		u.User = url.UserPassword(s.role, s.role)
+	}
 	return u.String(), nil
 }
 

@@ -60,14 +60,17 @@ func (f *field) open(ctx context.Context, program string, fail func(error)) (err
 	if program, err = f.dir.Executable(program); err != nil {
 		return err
 	}
-	if f.desk, err = f.equip(desk, program, fail); err != nil {
+	if f.desk, err = f.equip(slot{name: desk}, program, fail); err != nil {
 		return err
 	}
-	for _, name := range workers {
-		if f.workers[name], err = f.equip(name, program, fail); err != nil {
+	if err := f.createRoles(ctx); err != nil {
+		return err
+	}
+	for _, s := range slots() {
+		if f.workers[s.name], err = f.equip(s, program, fail); err != nil {
 			return err
 		}
-		if err := f.workers[name].start(ctx); err != nil {
+		if err := f.workers[s.name].start(ctx); err != nil {
 			return err
 		}
 	}
@@ -97,19 +100,19 @@ func (f *field) openReceiver() (err error) {
 }
 
 // equip prepares a worker behind a link of its own.
-func (f *field) equip(name, program string, fail func(error)) (*worker, error) {
-	w := &worker{name: name, dir: f.dir, program: program, failed: fail, dismiss: map[*throwaway.Process]bool{}}
+func (f *field) equip(s slot, program string, fail func(error)) (*worker, error) {
+	w := &worker{name: s.name, dir: f.dir, program: program, failed: fail, dismiss: map[*throwaway.Process]bool{}}
 	var err error
 	if w.database, err = link.Listen(f.database.addr()); err != nil {
 		return nil, err
 	}
 	f.links = append(f.links, w.database)
-	address, err := f.database.through(w.database.Addr())
+	address, err := f.database.through(w.database.Addr(), s)
 	if err != nil {
 		return nil, err
 	}
-	file := "database-" + name
-	text := configuration(name, f.dir.Path(file), func(process string) string { return f.receivers[process].Addr() })
+	file := "database-" + s.name
+	text := configuration(s, f.dir.Path(file), func(process string) string { return f.receivers[process].Addr() })
 	return w, errors.Join(f.dir.WriteFile(file, []byte(address)), f.dir.WriteFile(w.config(), []byte(text)))
 }
 

@@ -41,10 +41,10 @@ func standings(ctx context.Context, conn *pgx.Conn) (map[string]history.Standing
 // lastPositions are those of the last row of each table.
 func lastPositions(ctx context.Context, conn *pgx.Conn) (map[string]string, error) {
 	last := map[string]string{}
-	for _, s := range sources {
+	for _, s := range sources() {
 		var position string
-		err := conn.QueryRow(ctx, fmt.Sprintf("SELECT coalesce((SELECT %s FROM app.%s ORDER BY %s DESC LIMIT 1), '')",
-			s.position(), s.name, descending(s.columns()))).Scan(&position)
+		err := conn.QueryRow(ctx, fmt.Sprintf("SELECT coalesce((SELECT %s FROM %s ORDER BY %s DESC LIMIT 1), '')",
+			s.position(), s.rows(), descending(s.columns()))).Scan(&position)
 		if err != nil {
 			return nil, err
 		}
@@ -129,10 +129,28 @@ func (f *field) ends(ctx context.Context, ends map[string]*history.End) ([]histo
 	var all []history.End
 	for _, p := range processes() {
 		e := ends[p.Name]
-		e.Sessions, e.Allowed, e.Files = sessions, len(workers)*(2*len(processes())+2), f.files()
+		e.Sessions, e.Allowed, e.Files = sessions, allowed(), f.files()
 		all = append(all, *e)
 	}
 	return all, nil
+}
+
+// allowed is how many sessions the daemons may have together: two for each process, and two besides.
+func allowed() int {
+	n := 0
+	for _, s := range slots() {
+		if s.pool > 0 {
+			n += s.pool
+			continue
+		}
+		for _, p := range processes() {
+			if s.run(p) {
+				n += 2
+			}
+		}
+		n += 2
+	}
+	return n
 }
 
 // files is how many a worker has open, at most; 0 where the system does not tell.
@@ -154,10 +172,10 @@ func (f *field) testify(ctx context.Context) error {
 
 func (f *field) rows(ctx context.Context, conn *pgx.Conn) error {
 	var all []history.Row
-	for _, s := range sources {
+	for _, s := range sources() {
 		rows, _ := conn.Query(ctx, fmt.Sprintf(`/* torture.rows */
 			SELECT '%[2]s', %[1]s, key, encode(sha256(convert_to(payload::text, 'UTF8')), 'hex')
-			FROM app.%[2]s ORDER BY %[3]s LIMIT 10000000`, s.position(), s.name, s.columns()))
+			FROM %[4]s ORDER BY %[3]s LIMIT 10000000`, s.position(), s.name, s.columns(), s.rows()))
 		some, err := pgx.CollectRows(rows, pgx.RowToStructByPos[history.Row])
 		if err != nil {
 			return fmt.Errorf("read the rows of %s: %w", s.name, err)

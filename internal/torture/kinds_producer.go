@@ -17,6 +17,7 @@ type slow struct{ producers map[string]*producer }
 // strike has a transaction of a table stay open, or prepared, for as long as the fault lasts.
 func (s slow) strike(ctx context.Context, f *field, fault plan.Fault, begin func()) error {
 	p := s.producers[fault.Table]
+	p.load = string(fault.Kind)
 	p.random = rand.New(rand.NewPCG(fault.Choice, 0))
 	conn, err := p.session(ctx)
 	if err != nil {

@@ -45,7 +45,7 @@ func (n *nemesis) run(ctx context.Context, faults []plan.Fault, length time.Dura
 	origin := n.field.clock.Now()
 	tracks := map[string][]plan.Fault{}
 	for _, f := range faults {
-		victim := fmt.Sprint(f.Worker, "/", f.Process, "/", f.Table, "/", f.Broker)
+		victim := fmt.Sprint(f.Worker, "/", f.Process, "/", f.Table, "/", f.Broker, "/", f.Victim)
 		tracks[victim] = append(tracks[victim], f)
 	}
 	var group sync.WaitGroup

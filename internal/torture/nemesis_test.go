@@ -138,7 +138,7 @@ func TestConfiguration_IsWhatTheDaemonReads(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/url"
 	require.NoError(t, os.WriteFile(file, []byte("postgres://127.0.0.1/x"), 0o600))
-	text := configuration("A", file, func(string) string { return "127.0.0.1:1" })
+	text := configuration(slot{name: "A"}, file, func(string) string { return "127.0.0.1:1" })
 	config, err := daemon.Parse("A.yaml", []byte(text), func(string) (string, bool) { return "", false })
 	require.NoError(t, err)
 	require.Len(t, config.Processes, len(processes()))

@@ -108,10 +108,10 @@ func (f *field) doRounds(ctx context.Context) {
 
 const (
 	backSQL = `/* torture.back */
-SELECT coalesce((SELECT p FROM (SELECT %s COLLATE "C" AS p FROM app.%s) all_of_them WHERE p < $1 ORDER BY p DESC OFFSET $2 LIMIT 1), '')`
+SELECT coalesce((SELECT p FROM (SELECT %s COLLATE "C" AS p FROM %s) all_of_them WHERE p < $1 ORDER BY p DESC OFFSET $2 LIMIT 1), '')`
 
 	forwardSQL = `/* torture.forward */
-SELECT coalesce((SELECT p FROM (SELECT %s COLLATE "C" AS p FROM app.%s) all_of_them WHERE p > $1 ORDER BY p OFFSET $2 LIMIT 1), '')`
+SELECT coalesce((SELECT p FROM (SELECT %s COLLATE "C" AS p FROM %s) all_of_them WHERE p > $1 ORDER BY p OFFSET $2 LIMIT 1), '')`
 
 	// The longest ways that an operator seeks, in rows.
 	farBack    = 20
@@ -147,7 +147,7 @@ func (f *field) target(ctx context.Context, fault plan.Fault, from cursor.Positi
 	}
 	s := sourceOf(fault.Process)
 	err = f.database.do(ctx, func(conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, fmt.Sprintf(query, "("+s.position()+")", s.name), string(from), int(fault.Choice>>1)%far).Scan((*string)(&to))
+		return conn.QueryRow(ctx, fmt.Sprintf(query, "("+s.position()+")", s.rows()), string(from), int(fault.Choice>>1)%far).Scan((*string)(&to))
 	})
 	if err == nil && to == "" && fault.Kind == history.OperatorForward {
 		err = errMissed

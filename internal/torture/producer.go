@@ -25,6 +25,7 @@ type producer struct {
 	holds    *history.Log
 	random   *rand.Rand
 	conn     *pgx.Conn // nil: to be opened
+	load     string    // the way to write of the open transaction
 	txs      int
 	rows     int
 	prepared []undecided
@@ -84,27 +85,73 @@ func (p *producer) session(ctx context.Context) (*pgx.Conn, error) {
 	return conn, err
 }
 
-// transaction runs one of some kind. Its statements do not end with ctx, so that a run ends with whole transactions.
+// transaction runs one of some way to write. Its statements do not end with ctx, so that a run ends with whole transactions.
 func (p *producer) transaction(ctx context.Context, conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	table := sources[p.random.IntN(len(sources))].name
-	switch p.random.IntN(10) {
-	case 0:
-		p.inTx(ctx, conn, table, end{"ROLLBACK", history.Aborted}, p.insertSome)
-	case 1:
-		p.prepare(ctx, conn, table)
-	case 2:
-		p.inTx(ctx, conn, table, end{"COMMIT", history.Committed}, p.savepoints)
-	case 3:
-		p.inTx(ctx, conn, table, end{"COMMIT", history.Committed}, p.copy)
-	case 4:
-		p.alone(ctx, conn, table, 2+p.random.IntN(10))
-	case 5, 6, 7:
-		p.alone(ctx, conn, table, 1)
-	default:
-		p.inTx(ctx, conn, table, end{"COMMIT", history.Committed}, p.insertSome)
+	w := p.choose()
+	into := w.into
+	if into == nil {
+		into = open()
 	}
+	p.load = w.name
+	w.run(ctx, p, conn, into[p.random.IntN(len(into))])
+}
+
+// choose picks a way to write by its weight.
+func (p *producer) choose() write {
+	all, sum := writes(), 0
+	for _, w := range all {
+		sum += w.weight
+	}
+	n := p.random.IntN(sum)
+	for _, w := range all {
+		if n -= w.weight; n < 0 {
+			return w
+		}
+	}
+	panic("unreachable: n is below the sum")
+}
+
+// open are the sources that every way to write may insert into.
+func open() []string {
+	var names []string
+	for _, s := range sources() {
+		if !s.private {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// The common ways to write.
+
+func rolledBack(ctx context.Context, p *producer, conn *pgx.Conn, table string) {
+	p.inTx(ctx, conn, table, end{"ROLLBACK", history.Aborted}, p.insertSome)
+}
+
+func prepared(ctx context.Context, p *producer, conn *pgx.Conn, table string) {
+	p.prepare(ctx, conn, table)
+}
+
+func withSavepoints(ctx context.Context, p *producer, conn *pgx.Conn, table string) {
+	p.inTx(ctx, conn, table, end{"COMMIT", history.Committed}, p.savepoints)
+}
+
+func copied(ctx context.Context, p *producer, conn *pgx.Conn, table string) {
+	p.inTx(ctx, conn, table, end{"COMMIT", history.Committed}, p.copy)
+}
+
+func severalAlone(ctx context.Context, p *producer, conn *pgx.Conn, table string) {
+	p.alone(ctx, conn, table, 2+p.random.IntN(10))
+}
+
+func oneAlone(ctx context.Context, p *producer, conn *pgx.Conn, table string) {
+	p.alone(ctx, conn, table, 1)
+}
+
+func severalStatements(ctx context.Context, p *producer, conn *pgx.Conn, table string) {
+	p.inTx(ctx, conn, table, end{"COMMIT", history.Committed}, p.insertSome)
 }
 
 func (p *producer) note(tx string, step history.Step) {
@@ -125,7 +172,7 @@ func (p *producer) make(tx, table string, n int) []row {
 		key := fmt.Sprintf("%s-%d", p.name, p.rows)
 		rows[i] = row{key, p.payload(key)}
 		hash := sha256.Sum256([]byte(rows[i].payload))
-		p.log.Note(history.Write{T: p.clock.Now(), Step: history.Insert, Tx: tx, Table: table, Key: key, Hash: hex.EncodeToString(hash[:])})
+		p.log.Note(history.Write{T: p.clock.Now(), Step: history.Insert, Tx: tx, Table: table, Key: key, Hash: hex.EncodeToString(hash[:]), Load: p.load})
 	}
 	return rows
 }
@@ -303,12 +350,10 @@ func (p *producer) decide(ctx context.Context, conn *pgx.Conn, x undecided) erro
 
 // insert inserts rows in one statement.
 func insert(ctx context.Context, conn *pgx.Conn, table string, rows []row) error {
-	var values []string
 	var args []any
 	for _, r := range rows {
-		values = append(values, fmt.Sprintf("($%d, $%d)", len(args)+1, len(args)+2))
 		args = append(args, r.key, r.payload)
 	}
-	_, err := conn.Exec(ctx, "INSERT INTO app."+table+" (key, payload) VALUES "+strings.Join(values, ", "), args...)
+	_, err := conn.Exec(ctx, sourceCalled(table).insert(len(rows)), args...)
 	return err
 }

@@ -48,6 +48,7 @@ func report(w io.Writer, s history.Setting, v *judge.Verdict) {
 		struck, repeats, missed = struck+t.Struck, repeats+t.Repeats, missed+t.Missed
 	}
 	fmt.Fprintf(w, "| **all** | %d | %d | %d |\n", struck, repeats, missed)
+	reportLoads(w, s, v)
 	if !v.Good() {
 		fmt.Fprintf(w, "\nBroken:\n\n")
 	}
@@ -55,6 +56,25 @@ func report(w io.Writer, s history.Setting, v *judge.Verdict) {
 		fmt.Fprintf(w, "- %s\n", violation)
 	}
 	fmt.Fprintln(w)
+}
+
+// reportLoads prints how rows came, and as whom the daemons ran.
+func reportLoads(w io.Writer, s history.Setting, v *judge.Verdict) {
+	fmt.Fprintf(w, "\n| load | rows in the tables | rolled back |\n|---|---:|---:|\n")
+	for _, l := range v.Loads {
+		fmt.Fprintf(w, "| %s | %d | %d |\n", l.Name, l.Kept, l.RolledBack)
+	}
+	fmt.Fprintf(w, "\n| daemon | role | connections at most |\n|---|---|---:|\n")
+	for _, slot := range s.Slots {
+		role, pool := "superuser", "its own choice"
+		if slot.Role != "" {
+			role = "with what `grants` prints"
+		}
+		if slot.Pool > 0 {
+			pool = fmt.Sprint(slot.Pool)
+		}
+		fmt.Fprintf(w, "| %s | %s | %s |\n", slot.Name, role, pool)
+	}
 }
 
 func broken(v *judge.Verdict) int {

@@ -8,7 +8,15 @@ type Setting struct {
 	For       time.Duration `json:"for"`
 	Drift     time.Duration `json:"drift"`
 	Workers   []string      `json:"workers"`
+	Slots     []Slot        `json:"slots,omitempty"` // of the workers, by name
 	Processes []Process     `json:"processes"`
+}
+
+// Slot is as whom, and with how many connections, a worker runs.
+type Slot struct {
+	Name string `json:"name"`
+	Role string `json:"role,omitempty"` // of the database, with no more rights than it needs; "" = the superuser
+	Pool int    `json:"pool,omitempty"` // connections at most; 0 = as many as the daemon likes
 }
 
 // SinkKind is where the records of a process go.
@@ -60,6 +68,7 @@ type Write struct {
 	Table string        `json:"table,omitempty"`
 	Key   string        `json:"key,omitempty"`
 	Hash  string        `json:"hash,omitempty"`
+	Load  string        `json:"load,omitempty"` // of Insert: the way to write
 }
 
 // Act of the receiver.

@@ -33,6 +33,7 @@ type Verdict struct {
 	ToldByStatus  int // halts and pauses
 	ToldByMetrics int // halts and pauses
 	Faults        []Tally
+	Loads         []Load
 
 	// Violations are counted in full; of each invariant only the first few are kept.
 	Violations []Violation
@@ -60,6 +61,12 @@ type Tally struct {
 	Struck  int
 	Missed  int
 	Repeats int // that it caused
+}
+
+// Load is what came of one way to write.
+type Load struct {
+	Name             string
+	Kept, RolledBack int // rows
 }
 
 // Good reports whether every promise was kept.
@@ -105,6 +112,7 @@ func Judge(run *history.Run) *Verdict {
 	faults := newFaults(run.Faults)
 	v.Rows = len(run.Rows)
 	v.checkWrites(run.Writes, tables)
+	v.Loads = loads(run.Writes, tables)
 	noteArrivals(run.Writes, tables)
 	for _, f := range newFeeds(run, tables, v) {
 		f.faults = faults.of(f.Process)

@@ -22,6 +22,8 @@ type Fault struct {
 	Worker, Process, Table string
 	// Broker is the victim, by the sink of those that publish to it.
 	Broker history.SinkKind
+	// Victim names one that is none of these.
+	Victim string
 	// Choice decides what the kind leaves open.
 	Choice uint64
 }
@@ -31,6 +33,26 @@ type Shape struct {
 	Workers   []string
 	Processes []history.Process
 	Tables    []string
+	// Faults befall a process beside those of its sink, by its name.
+	Faults map[string][]Chance
+	// Tracks are those of further victims.
+	Tracks []Track
+}
+
+// Track is one victim's sequence of faults.
+type Track struct {
+	// Victim is the fault to be: who it befalls.
+	Victim Fault
+	Kinds  []Chance
+	// Min and Max are the pause between two of them.
+	Min, Max time.Duration
+}
+
+// Chance of a kind, relative to the others of its track, and how long it lasts.
+type Chance struct {
+	Weight   int
+	Kind     history.Kind
+	Min, Max time.Duration
 }
 
 // start is when the first faults may come: the workers are up by then.
@@ -44,12 +66,15 @@ func Make(seed uint64, length time.Duration, shape Shape) []Fault {
 		p.track(workerFaults, pause{300 * time.Millisecond, 2 * time.Second}, Fault{Worker: worker})
 	}
 	for _, process := range shape.Processes {
-		p.track(processFaults(process), pause{200 * time.Millisecond, 5 * time.Second}, Fault{Process: process.Name})
+		p.track(slices.Concat(processFaults(process), shape.Faults[process.Name]), pause{200 * time.Millisecond, 5 * time.Second}, Fault{Process: process.Name})
 	}
 	p.track(rabbitFaults, pause{8 * time.Second, 20 * time.Second}, Fault{Broker: history.Queue})
 	p.track(natsFaults, pause{5 * time.Second, 15 * time.Second}, Fault{Broker: history.Stream})
 	for _, table := range shape.Tables {
 		p.track(producerFaults, pause{3 * time.Second, 12 * time.Second}, Fault{Table: table})
+	}
+	for _, t := range shape.Tracks {
+		p.track(t.Kinds, pause{t.Min, t.Max}, t.Victim)
 	}
 	slices.SortStableFunc(p.faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	for i := range p.faults {
@@ -58,7 +83,7 @@ func Make(seed uint64, length time.Duration, shape Shape) []Fault {
 	return p.faults
 }
 
-func processFaults(p history.Process) []chance {
+func processFaults(p history.Process) []Chance {
 	switch {
 	case p.Sink == history.SQL:
 		return sqlFaults
@@ -74,17 +99,10 @@ func processFaults(p history.Process) []chance {
 // pause between two faults of a track: at least and at most.
 type pause struct{ min, max time.Duration }
 
-// chance of a kind, relative to the others of its track, and how long it lasts.
-type chance struct {
-	weight   int
-	kind     history.Kind
-	min, max time.Duration
-}
-
 // A worker loses its leases when it is away for five seconds, and the server frees their rows after ten: half of the
 // long faults go beyond that.
 var (
-	workerFaults = []chance{
+	workerFaults = []Chance{
 		{4, history.Kill, 0, 300 * time.Millisecond},
 		{3, history.Terminate, 0, 300 * time.Millisecond},
 		{3, history.Stop, 200 * time.Millisecond, 3 * time.Second},
@@ -95,7 +113,7 @@ var (
 		{3, history.TearToDatabase, time.Second, time.Second},
 		{3, history.TearFromDatabase, time.Second, time.Second},
 	}
-	webhookFaults = []chance{
+	webhookFaults = []Chance{
 		{2, history.AnswerLate, 3 * time.Second, 3 * time.Second},
 		{2, history.AnswerNever, 3 * time.Second, 3 * time.Second},
 		{2, history.AnswerMute, 3 * time.Second, 3 * time.Second},
@@ -116,18 +134,18 @@ var (
 		{4, history.TerminateBackend, 1500 * time.Millisecond, 1500 * time.Millisecond},
 	}
 	// Of processes that halt at what is refused for good. Those that watch are given time to notice one.
-	haltFaults = []chance{
+	haltFaults = []Chance{
 		{2, history.AnswerPoison, 3 * time.Second, 3 * time.Second},
 		{1, history.AnswerRedirect, 3 * time.Second, 3 * time.Second},
 		{2, history.OperatorSkip, 3 * time.Second, 3 * time.Second},
 		{2, history.AnswerUnnoticed, 17 * time.Second, 20 * time.Second},
 	}
 	// Of processes that put it aside.
-	letterFaults = []chance{
+	letterFaults = []Chance{
 		{4, history.AnswerAside, 3 * time.Second, 3 * time.Second},
 		{3, history.OperatorReplay, 3 * time.Second, 3 * time.Second},
 	}
-	sqlFaults = []chance{
+	sqlFaults = []Chance{
 		{2, history.StealLock, 100 * time.Millisecond, 2 * time.Second},
 		{1, history.StealLock, 4 * time.Second, 7 * time.Second},
 		{3, history.LockSinkTable, 100 * time.Millisecond, 2 * time.Second},
@@ -136,7 +154,7 @@ var (
 		{1, history.OperatorBack, 0, 0},
 		{1, history.OperatorForward, 0, 0},
 	}
-	publisherFaults = []chance{
+	publisherFaults = []Chance{
 		{3, history.CutReceiver, 0, 0},
 		{2, history.StallReceiver, 300 * time.Millisecond, 3 * time.Second},
 		{2, history.TearToReceiver, 3 * time.Second, 3 * time.Second},
@@ -147,9 +165,9 @@ var (
 		{1, history.OperatorBack, 0, 0},
 		{1, history.OperatorForward, 0, 0},
 	}
-	rabbitFaults   = []chance{{1, history.KillBroker, 0, 2 * time.Second}}
-	natsFaults     = []chance{{1, history.KillNATS, 0, 2 * time.Second}}
-	producerFaults = []chance{
+	rabbitFaults   = []Chance{{1, history.KillBroker, 0, 2 * time.Second}}
+	natsFaults     = []Chance{{1, history.KillNATS, 0, 2 * time.Second}}
+	producerFaults = []Chance{
 		{1, history.LongProducer, 1 * time.Second, 6 * time.Second},
 		{1, history.ForgottenPrepared, 1 * time.Second, 6 * time.Second},
 	}
@@ -169,14 +187,14 @@ func (p *planner) random() *rand.Rand {
 }
 
 // track fills the run with faults of one victim.
-func (p *planner) track(kinds []chance, between pause, victim Fault) {
+func (p *planner) track(kinds []Chance, between pause, victim Fault) {
 	random := p.random()
 	at := start
 	for {
 		at += within(random, between.min, between.max)
 		f := victim
 		c := choose(random, kinds)
-		f.Kind, f.At, f.For, f.Choice = c.kind, at, within(random, c.min, c.max), random.Uint64()
+		f.Kind, f.At, f.For, f.Choice = c.Kind, at, within(random, c.Min, c.Max), random.Uint64()
 		if f.At > p.length {
 			return
 		}
@@ -226,14 +244,14 @@ func within(random *rand.Rand, from, to time.Duration) time.Duration {
 	return from + time.Duration(random.Int64N(int64(to-from)+1))
 }
 
-func choose(random *rand.Rand, kinds []chance) chance {
+func choose(random *rand.Rand, kinds []Chance) Chance {
 	sum := 0
 	for _, c := range kinds {
-		sum += c.weight
+		sum += c.Weight
 	}
 	n := random.IntN(sum)
 	for _, c := range kinds {
-		if n -= c.weight; n < 0 {
+		if n -= c.Weight; n < 0 {
 			return c
 		}
 	}
