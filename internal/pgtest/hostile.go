@@ -1,0 +1,69 @@
+package pgtest
+
+import (
+	"context"
+	_ "embed"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// hostileSQL fills the schema public with a trap for each operator, function, aggregate, relation and frequent type of
+// pg_catalog. The traps do what the originals do, so one run finds them all.
+//
+//go:embed hostile.sql
+var hostileSQL string
+
+// Hostile lays a trap in the schema public for every name of PostgreSQL's own, and lets every session of the test's
+// database look there first. A statement that calls such a name without saying pg_catalog steps into it. The returned
+// function names the traps that were stepped into since the last call.
+//
+// Sessions report when they end, so it waits until none is left but those of this package's pools.
+func Hostile(t testing.TB) (sprung func() []string) {
+	t.Helper()
+	pool := Pool(t, URL(t), PoolConfig{SearchPath: "pg_catalog", MaxConns: 1})
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if _, err := pool.Exec(ctx, hostileSQL, pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatalf("lay traps: %v", err)
+	}
+	return func() []string {
+		t.Helper()
+		return stepped(t, pool)
+	}
+}
+
+// steppedSQL forgets what it reads, so that the next call begins anew.
+const steppedSQL = `/* pgtest.stepped */
+SELECT pg_get_function_identity_arguments(funcid) AS arguments, funcname::text, pg_stat_reset_single_function_counters(funcid)::text
+FROM pg_stat_user_functions
+WHERE schemaname = 'public' AND calls > 0
+ORDER BY 2, 1`
+
+// sessionsSQL counts those of the program under test.
+const sessionsSQL = `/* pgtest.sessions */
+SELECT count(*)
+FROM pg_stat_activity
+WHERE datname = current_database() AND backend_type = 'client backend' AND application_name <> $1 AND pid <> pg_backend_pid()`
+
+func stepped(t testing.TB, pool *pgxpool.Pool) []string {
+	t.Helper()
+	for left := 1; left > 0; {
+		if err := pool.QueryRow(t.Context(), sessionsSQL, t.Name()).Scan(&left); err != nil {
+			t.Fatalf("wait for the sessions to end: %v", err)
+		}
+	}
+	rows, _ := pool.Query(t.Context(), steppedSQL)
+	var all []string
+	var arguments, name, void string
+	_, err := pgx.ForEachRow(rows, []any{&arguments, &name, &void}, func() error {
+		all = append(all, strings.TrimPrefix(name, "trap ")+" ("+arguments+")")
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("ask which traps were stepped into: %v", err)
+	}
+	return all
+}
