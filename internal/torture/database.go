@@ -80,8 +80,8 @@ func (d *database) through(addr string, s slot) (string, error) {
 	}
 	u.Host = addr
 	query := u.Query()
-	if s.pool > 0 {
-		query.Set("pool_max_conns", strconv.Itoa(s.pool))
+	if _, pool := s.conns(); pool > 0 {
+		query.Set("pool_max_conns", strconv.Itoa(pool))
 	}
 	u.RawQuery = query.Encode()
 	if s.role != "" {

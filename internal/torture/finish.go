@@ -135,20 +135,12 @@ func (f *field) ends(ctx context.Context, ends map[string]*history.End) ([]histo
 	return all, nil
 }
 
-// allowed is how many sessions the daemons may have together: two for each process, and two besides.
+// allowed is how many sessions the daemons may have together.
 func allowed() int {
 	n := 0
 	for _, s := range slots() {
-		if s.pool > 0 {
-			n += s.pool
-			continue
-		}
-		for _, p := range processes() {
-			if s.run(p) {
-				n += 2
-			}
-		}
-		n += 2
+		conns, _ := s.conns()
+		n += conns
 	}
 	return n
 }

@@ -60,8 +60,29 @@ type write struct {
 type slot struct {
 	name string
 	role string                     // of the database, with no more rights than `grants` prints; "" = the superuser
-	pool int                        // pool_max_conns; 0 = the daemon's own choice
+	pool int                        // pool_max_conns; fewest; 0 = the daemon's own choice
 	runs func(history.Process) bool // nil = all processes
+}
+
+// fewest is the smallest pool that a daemon accepts: two connections for each process, and two besides.
+const fewest = -1
+
+// conns is how many connections the daemon of the slot may have, and how many its pool_max_conns allows: 0 = not set.
+func (s slot) conns() (allowed, set int) {
+	allowed = 2
+	for _, p := range processes() {
+		if s.run(p) {
+			allowed += 2
+		}
+	}
+	switch s.pool {
+	case 0:
+		return allowed, 0
+	case fewest:
+		return allowed, allowed
+	default:
+		return s.pool, s.pool
+	}
 }
 
 // run reports whether the daemon of the slot runs a process.
@@ -140,7 +161,8 @@ func shape() plan.Shape {
 func setting(seed uint64, length, drift time.Duration) history.Setting {
 	s := history.Setting{Seed: seed, For: length, Drift: drift, Workers: workers(), Processes: processes()}
 	for _, slot := range slots() {
-		s.Slots = append(s.Slots, history.Slot{Name: slot.name, Role: slot.role, Pool: slot.pool})
+		_, pool := slot.conns()
+		s.Slots = append(s.Slots, history.Slot{Name: slot.name, Role: slot.role, Pool: pool})
 	}
 	return s
 }

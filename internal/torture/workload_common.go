@@ -29,7 +29,8 @@ CREATE TABLE app.parts_0 PARTITION OF app.parts FOR VALUES IN (0);
 CREATE TABLE app.parts_1 PARTITION OF app.parts FOR VALUES IN (1);
 CREATE TABLE app.parts_2 PARTITION OF app.parts FOR VALUES IN (2);`
 
-// commonWorkload is four tables, a process of each sort for each of them, and three daemons that all run everything.
+// commonWorkload is four tables, a process of each sort for each of them, and three daemons that all run everything,
+// with no rights that they do not need. One also has no connection that it does not need.
 func commonWorkload() workload {
 	w := workload{
 		sources: []source{
@@ -47,7 +48,7 @@ func commonWorkload() workload {
 			{"a row alone", 3, nil, oneAlone},
 			{"several statements", 2, nil, severalStatements},
 		},
-		slots: []slot{{name: "A"}, {name: "B"}, {name: "C"}},
+		slots: []slot{{name: "A", role: "worker"}, {name: "B", role: "worker"}, {name: "C", role: "worker", pool: fewest}},
 	}
 	for _, s := range w.sources {
 		w.processes = append(w.processes, s.readers()...)

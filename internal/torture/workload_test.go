@@ -67,3 +67,12 @@ func TestSlot_RunsAllUnlessItSaysWhich(t *testing.T) {
 	require.True(t, slot{}.run(history.Process{}))
 	require.False(t, slot{runs: func(p history.Process) bool { return p.Name == "a" }}.run(history.Process{Name: "b"}))
 }
+
+func TestSlot_HasTwoConnectionsForEachProcessAndTwoBesides(t *testing.T) {
+	t.Parallel()
+	only := func(p history.Process) bool { return p.Table == "clock" && p.Sink == history.SQL }
+	for want, s := range map[[2]int]slot{{4, 0}: {runs: only}, {4, 4}: {runs: only, pool: fewest}, {9, 9}: {runs: only, pool: 9}} {
+		allowed, set := s.conns()
+		require.Equal(t, want, [2]int{allowed, set})
+	}
+}
