@@ -2,7 +2,6 @@ package cursor
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -93,9 +92,12 @@ func workable(row Row) error {
 }
 
 const takeOverSQL = `/* cursor.take_over */
-UPDATE {schema}.cursor
-SET epoch = epoch + $4::bigint, holder = $2, system_identifier = $5, timeline = $6
-WHERE process_name = $1 AND epoch = $3`
+WITH changed AS (
+	UPDATE {schema}.cursor
+	SET epoch = epoch + $4::bigint, holder = $2, system_identifier = $5, timeline = $6
+	WHERE process_name = $1 AND epoch = $3
+	RETURNING 1
+)` + oneRow
 
 // takeOver starts an epoch. It is committed before the first delivery, or it
 // would die with its worker and be used a second time by the next one; so the
@@ -108,11 +110,11 @@ func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row lockedRow,
 	if err != nil {
 		return Row{}, err
 	}
-	results = results[len(results)-4:]
-	if results[0].CommandTag.RowsAffected() != 1 {
-		return Row{}, errors.New("the locked row changed under its lock")
+	results = results[len(results)-3:]
+	if !committed(results, 0) {
+		return Row{}, errNotAsLocked
 	}
-	now, err := locked(results[3])
+	now, err := locked(results[2])
 	if err != nil {
 		return Row{}, err
 	}

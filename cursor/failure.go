@@ -2,7 +2,6 @@ package cursor
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 )
@@ -10,21 +9,24 @@ import (
 // failSQL writes down the record that failed. Its first failure stands from an
 // earlier lease, or lies $6 microseconds back.
 const failSQL = `/* cursor.fail */
-UPDATE {schema}.cursor
-SET
-	failed_position = $3,
-	failed_record_id = $4,
-	failed_attempts = $5,
-	first_failed_at = CASE
-		WHEN failed_position = $3 THEN first_failed_at
-		ELSE clock_timestamp() - $6::bigint * interval '1 microsecond'
-	END,
-	last_failed_at = clock_timestamp(),
-	next_attempt_at = clock_timestamp() + $7::bigint * interval '1 microsecond',
-	failed_error = $8,
-	failed_class = $9,
-	state = $10
-WHERE process_name = $1 AND epoch = $2`
+WITH changed AS (
+	UPDATE {schema}.cursor
+	SET
+		failed_position = $3,
+		failed_record_id = $4,
+		failed_attempts = $5,
+		first_failed_at = CASE
+			WHEN failed_position = $3 THEN first_failed_at
+			ELSE clock_timestamp() - $6::bigint * interval '1 microsecond'
+		END,
+		last_failed_at = clock_timestamp(),
+		next_attempt_at = clock_timestamp() + $7::bigint * interval '1 microsecond',
+		failed_error = $8,
+		failed_class = $9,
+		state = $10
+	WHERE process_name = $1 AND epoch = $2
+	RETURNING 1
+)` + oneRow
 
 const eventSQL = `/* cursor.event */
 INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
@@ -54,12 +56,8 @@ func (l *Lease) Note(ctx context.Context, f Failure) error {
 	}
 	next := l.row
 	next.Failure = &f
-	ok, err := l.checkpoint(ctx, next, l.failed(f, Running))
-	if !ok && err == nil {
-		err = errNotAsLocked
-	}
-	if !ok {
-		return l.store.explain("record the failure of", l.row.Process, l.lose(err))
+	if ok, err := l.checkpoint(ctx, next, l.failed(f, Running)); !ok {
+		return l.store.explain("record the failure of", l.row.Process, l.lose(or(err, errNotAsLocked)))
 	}
 	return nil
 }
@@ -71,8 +69,6 @@ func (l *Lease) event(action string, to Position, record string, f Failure) stat
 		clean(record), strconv.Itoa(f.Attempts), string(f.class())}}
 }
 
-var errNotAsLocked = errors.New("the row is not as it was locked")
-
 func (l *Lease) fail(ctx context.Context, verb string, state State, f Failure, more ...statement) error {
 	defer l.Release()
 	l.mu.Lock()
@@ -80,8 +76,9 @@ func (l *Lease) fail(ctx context.Context, verb string, state State, f Failure, m
 	if err := l.over(); err != nil {
 		return l.store.explain(verb, l.row.Process, err)
 	}
-	results, err := l.flush(ctx, append(append([]statement{l.failed(f, state)}, more...), commit)...)
-	if err == nil && results[0].CommandTag.RowsAffected() != 1 {
+	updates := append([]statement{l.failed(f, state)}, more...)
+	results, err := l.flush(ctx, append(updates, commit)...)
+	if err == nil && !committed(results, len(updates)) {
 		err = errNotAsLocked
 	}
 	if err != nil {

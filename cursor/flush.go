@@ -25,7 +25,6 @@ var (
 	begin    = statement{sql: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"}
 	commit   = statement{sql: "COMMIT"}
 	rollback = statement{sql: "ROLLBACK"}
-	nothing  = statement{sql: "SELECT 1"} // affects one row
 )
 
 // flush sends the statements in one network flush, in order, and returns a

@@ -78,7 +78,7 @@ func (s *Store) haltRestored(ctx context.Context, conn *pgxpool.Conn, row locked
 			row.Process, strconv.FormatInt(int64(row.Epoch), 10), string(row.Position), "", "0", "0", "0", reason, string(ClassRestored), string(Halted)}},
 		statement{s.sql(eventSQL), []string{row.Process, s.config.Worker, "halt", reason, string(row.Position), string(row.Position), null, null, null}},
 		commit)
-	if err == nil && results[0].CommandTag.RowsAffected() != 1 {
+	if err == nil && !committed(results, 2) {
 		err = errNotAsLocked
 	}
 	if err != nil {

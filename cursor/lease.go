@@ -65,23 +65,24 @@ func (l *Lease) Failure() *Failure { return l.row.Failure }
 
 // advanceSQL finds the row by its primary key; the lock is held already. Its
 // conditions are the last guard against a worker that has lost the lease
-// without noticing. The COMMIT behind it has no time-out: cut short while it
-// waits for a synchronous standby, it would claim what no standby has.
+// without noticing.
 const advanceSQL = `/* cursor.advance */
-UPDATE {schema}.cursor
-SET
-	position = $2,
-	sequence = sequence + $3,
-	failed_position = NULL,
-	failed_record_id = NULL,
-	failed_attempts = 0,
-	first_failed_at = NULL,
-	last_failed_at = NULL,
-	next_attempt_at = NULL,
-	failed_error = NULL,
-	failed_class = NULL
-WHERE process_name = $1 AND epoch = $4 AND position < $2
-RETURNING set_config('statement_timeout', '0', true)`
+WITH changed AS (
+	UPDATE {schema}.cursor
+	SET
+		position = $2,
+		sequence = sequence + $3,
+		failed_position = NULL,
+		failed_record_id = NULL,
+		failed_attempts = 0,
+		first_failed_at = NULL,
+		last_failed_at = NULL,
+		next_attempt_at = NULL,
+		failed_error = NULL,
+		failed_class = NULL
+	WHERE process_name = $1 AND epoch = $4 AND position < $2
+	RETURNING 1
+)` + oneRow
 
 // Advance durably moves the cursor behind n more records, the last of which
 // stands at position to, and goes on holding the lease: a checkpoint, in one
@@ -109,16 +110,16 @@ func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
 
 // checkpoint commits an update of the row and goes on holding the lease, unless
 // somebody came between or waits for the row. It reports whether it committed.
-func (l *Lease) checkpoint(ctx context.Context, next Row, update statement) (bool, error) {
+func (l *Lease) checkpoint(ctx context.Context, next Row, updates ...statement) (bool, error) {
 	relock := l.store.relock(next, l.terms)
 	if time.Since(l.yielded) >= yieldInterval {
-		return l.checkpointAside(ctx, next, update, relock)
+		return l.checkpointAside(ctx, next, updates, relock)
 	}
-	results, err := l.flush(ctx, update, commit, begin, relock)
-	if !committed(results) {
+	results, err := l.flush(ctx, append(updates, commit, begin, relock)...)
+	if !committed(results, len(updates)) {
 		return false, err
 	}
-	l.relocked(ctx, next, results[2:], err)
+	l.relocked(ctx, next, results[len(updates)+1:], err)
 	return true, nil
 }
 
@@ -141,10 +142,10 @@ SELECT EXISTS (
 // checkpointAside is checkpoint with room for an operator. Left to itself, a busy
 // worker would always be first at the lock it has just let go, and a session that
 // waits for the row would wait for ever: so the lease ends if there is one.
-func (l *Lease) checkpointAside(ctx context.Context, next Row, update, relock statement) (bool, error) {
+func (l *Lease) checkpointAside(ctx context.Context, next Row, updates []statement, relock statement) (bool, error) {
 	l.yielded = time.Now()
-	results, err := l.flush(ctx, statement{sql: waitersSQL}, update, commit)
-	if err != nil || !committed(results[1:]) {
+	results, err := l.flush(ctx, append(append([]statement{{sql: waitersSQL}}, updates...), commit)...)
+	if err != nil || !committed(results, 1+len(updates)) {
 		return false, err
 	}
 	if string(results[0].Rows[0][0]) == "t" {
@@ -158,18 +159,10 @@ func (l *Lease) checkpointAside(ctx context.Context, next Row, update, relock st
 
 // notAdvanced ends the lease over an update or a commit that failed.
 func (l *Lease) notAdvanced(to Position, err error) error {
-	if err == nil {
-		err = fmt.Errorf("%w: epoch %d no longer stands behind position %s", ErrLeaseLost, l.row.Epoch, to)
+	if err == nil || notAsLocked(err) {
+		err = fmt.Errorf("%w: epoch %d can no longer advance to position %s: %w", ErrLeaseLost, l.row.Epoch, to, or(err, errNotAsLocked))
 	}
 	return l.store.explain("advance", l.row.Process, l.lose(err))
-}
-
-// committed reports whether an update of one row and its commit both succeeded.
-// A failed transaction answers COMMIT with ROLLBACK.
-func committed(results []*pgconn.Result) bool {
-	return len(results) >= 2 &&
-		results[0].Err == nil && results[0].CommandTag.RowsAffected() == 1 &&
-		results[1].Err == nil && results[1].CommandTag.String() == "COMMIT"
 }
 
 // relocked takes up what the lock statement of a checkpoint found. Anything but

@@ -319,27 +319,28 @@ func gaveUp(err error) bool {
 
 // decideSQL writes what was decided; the lock is held already. A failure is only
 // ever taken away ($6 = false), and with that of a restored database ($7) which
-// one the position belongs to: the next worker writes down its own. The COMMIT
-// behind it has no time-out: see advanceSQL.
+// one the position belongs to: the next worker writes down its own.
 const decideSQL = `/* cursor.decide */
-UPDATE {schema}.cursor
-SET
-	position = $2,
-	sequence = $3,
-	epoch = $4,
-	state = $5,
-	failed_position = CASE WHEN $6::boolean THEN failed_position END,
-	failed_record_id = CASE WHEN $6 THEN failed_record_id END,
-	failed_attempts = CASE WHEN $6 THEN failed_attempts ELSE 0 END,
-	first_failed_at = CASE WHEN $6 THEN first_failed_at END,
-	last_failed_at = CASE WHEN $6 THEN last_failed_at END,
-	next_attempt_at = CASE WHEN $6 THEN next_attempt_at END,
-	failed_error = CASE WHEN $6 THEN failed_error END,
-	failed_class = CASE WHEN $6 THEN failed_class END,
-	system_identifier = CASE WHEN NOT $7::boolean THEN system_identifier END,
-	timeline = CASE WHEN NOT $7 THEN timeline END
-WHERE process_name = $1
-RETURNING set_config('statement_timeout', '0', true)`
+WITH changed AS (
+	UPDATE {schema}.cursor
+	SET
+		position = $2,
+		sequence = $3,
+		epoch = $4,
+		state = $5,
+		failed_position = CASE WHEN $6::boolean THEN failed_position END,
+		failed_record_id = CASE WHEN $6 THEN failed_record_id END,
+		failed_attempts = CASE WHEN $6 THEN failed_attempts ELSE 0 END,
+		first_failed_at = CASE WHEN $6 THEN first_failed_at END,
+		last_failed_at = CASE WHEN $6 THEN last_failed_at END,
+		next_attempt_at = CASE WHEN $6 THEN next_attempt_at END,
+		failed_error = CASE WHEN $6 THEN failed_error END,
+		failed_class = CASE WHEN $6 THEN failed_class END,
+		system_identifier = CASE WHEN NOT $7::boolean THEN system_identifier END,
+		timeline = CASE WHEN NOT $7 THEN timeline END
+	WHERE process_name = $1 AND epoch = $8
+	RETURNING 1
+)` + oneRow
 
 const decisionEventSQL = `/* cursor.decision_event */
 INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
@@ -355,12 +356,13 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 	results, err := flush(ctx, conn.Conn(),
 		statement{s.sql(decideSQL), []string{
 			row.Process, string(row.Position), strconv.FormatInt(row.Sequence, 10), strconv.FormatInt(int64(row.Epoch), 10),
-			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(restored(c.Before) && !restored(row))}},
+			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(restored(c.Before) && !restored(row)),
+			strconv.FormatInt(int64(c.Before.Epoch), 10)}},
 		statement{s.sql(decisionEventSQL), []string{
 			row.Process, d.Actor, a.name, d.Reason, string(c.Before.Position), string(row.Position), string(detail)}},
 		commit)
-	if err == nil && !committed([]*pgconn.Result{results[0], results[2]}) {
-		err = errors.New("the locked row changed under its lock")
+	if err == nil && !committed(results, 2) {
+		err = errNotAsLocked
 	}
 	return err
 }

@@ -68,6 +68,11 @@
 #else
 #define relock_sees(c) (c)
 #endif
+#ifdef UPDATE_OF_NO_ROW_COMMITS         /* oneRow: the UPDATE raises, and the COMMIT in its flush is not run */
+#define raises false
+#else
+#define raises true
+#endif
 #ifdef ADVANCE_UNACKNOWLEDGED           /* shift.deliver: advance behind what Dispatch.deliver returned */
 #define awaits(c) true
 #else
@@ -87,6 +92,7 @@
 /* Claims, named after the invariants of docs/model/README.md. None of these is ever set. */
 
 #define claim(name, holds) assert(name || (holds))
+bit G4_effects_commit_with_the_advance_alone;
 bit I1_the_cursor_passes_only_what_was_acknowledged;
 bit I3_first_applied_in_order;
 bit I4_sent_only_when_the_one_before_was_acknowledged;
@@ -295,7 +301,9 @@ advance: /* shift.advance, Lease.Advance: UPDATE; COMMIT | BEGIN; relock */
 		:: position < to && advance_compares(epoch == e) ->
 			claim(I7_advanced_under_the_epoch_of_the_row, epoch == e);
 			advance_row(to)
-		:: else -> goto release /* notAdvanced */
+		:: else -> /* notAdvanced */
+			claim(G4_effects_commit_with_the_advance_alone, raises);
+			goto release
 		fi;
 		lock = 0; goto relock }
 	:: or_session_ended

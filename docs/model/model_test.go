@@ -48,6 +48,7 @@ var breaking = []verification{
 	{"lease", "LOCK_IGNORED FAULTS=0", "I8_sent_under_the_lock"},
 	{"lease", "EPOCH_NOT_COMMITTED FAULTS=1", "I6_epochs_grow"},
 	{"lease", "EPOCH_UNCHECKED_BY_ADVANCE FAULTS=1", "I7_advanced_under_the_epoch_of_the_row"},
+	{"lease", "UPDATE_OF_NO_ROW_COMMITS FAULTS=1", "G4_effects_commit_with_the_advance_alone"},
 	{"lease", "EPOCH_UNCHECKED_BY_RELOCK FAULTS=1", "I6_epochs_grow"},
 	{"lease", "ADVANCE_UNACKNOWLEDGED FAULTS=0", "I1_the_cursor_passes_only_what_was_acknowledged"},
 	{"lease", "PEEK_UNCHECKED FAULTS=0", "I5_no_duplicate_without_a_fault"},

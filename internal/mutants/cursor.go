@@ -13,19 +13,19 @@ var cursorMutants = []mutant{
 		cursorPkg, "TestAdvance_RefusesToGoBackOrNowhere",
 	},
 	{
-		"an advance of no row is taken for one",
-		[]change{{"cursor/lease.go", `results[0].CommandTag.RowsAffected() == 1 &&`, `results[0].CommandTag.RowsAffected() >= 0 &&`}},
-		cursorPkg, "TestAdvance_RefusesSupersededEpoch",
+		"an advance of no row is taken for one, and what was done with it commits",
+		[]change{{"cursor/onerow.go", `CASE WHEN count(*) = 1 THEN 1`, `CASE WHEN count(*) < 2 THEN 1`}},
+		cursorPkg, "TestOneRow_WhatChangesNoRowCommitsNothing/advance",
 	},
 	{
 		"a COMMIT that is answered with ROLLBACK is taken for one",
-		[]change{{"cursor/lease.go", `results[1].CommandTag.String() == "COMMIT"`, `results[1].CommandTag.String() != "" `}},
-		cursorPkg, "TestCommitted_TakesNothingButACommitOfOneRow",
+		[]change{{"cursor/onerow.go", `results[at].CommandTag.String() == "COMMIT"`, `results[at].CommandTag.String() != "" `}},
+		cursorPkg, "TestCommitted_TakesNothingButACommit",
 	},
 	{
 		"a COMMIT whose outcome is unknown is taken for one",
-		[]change{{"cursor/lease.go", `if !committed(results) {`, `if err == nil && !committed(results) {`},
-			{"cursor/lease.go", `l.relocked(ctx, next, results[2:], err)`, `l.row = next`}},
+		[]change{{"cursor/lease.go", `if !committed(results, len(updates)) {`, `if err == nil && !committed(results, len(updates)) {`},
+			{"cursor/lease.go", `l.relocked(ctx, next, results[len(updates)+1:], err)`, `l.row = next`}},
 		cursorPkg, "TestAdvance_WhoseCommitIsUnknownIsTruthfulAboutIt",
 	},
 	{

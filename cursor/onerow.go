@@ -1,0 +1,43 @@
+package cursor
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// oneRow ends a statement whose CTE "changed" is an UPDATE or INSERT. It raises
+// 22P02, with the reason as its text, unless that changed exactly one row: COMMIT
+// travels in the same flush, and the server would run it after a statement that
+// changed none, with all else that the transaction did.
+//
+// It also takes the time-out off that COMMIT. Cut short while it waits for a
+// synchronous standby, a COMMIT would claim what no standby has.
+const oneRow = `
+SELECT
+	set_config('statement_timeout', '0', true),
+	CASE WHEN count(*) = 1 THEN 1 ELSE ('the row is not as it was locked: rows changed: ' || count(*))::int END
+FROM changed`
+
+// errNotAsLocked: a statement changed no row, or its transaction did not commit.
+var errNotAsLocked = errors.New("the row is not as it was locked")
+
+// notAsLocked reports that oneRow raised.
+func notAsLocked(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "22P02"
+}
+
+// committed reports whether the COMMIT among the results of a flush succeeded. A
+// transaction that has failed answers COMMIT with ROLLBACK, which is no error.
+func committed(results []*pgconn.Result, at int) bool {
+	return len(results) > at && results[at].Err == nil && results[at].CommandTag.String() == "COMMIT"
+}
+
+// or returns the first error, or the second if there is none.
+func or(err, otherwise error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise
+}
