@@ -6,8 +6,11 @@
 #   PGLOCAL_VERSION=16 make test           on another major version of PostgreSQL
 #   PGLOCAL_EMBEDDED=1 make test           on a fetched PostgreSQL, even if this machine has one
 #   DATABASE_URL=postgres://… make test    on a server of yours, whose user may create databases
-#   make fuzz FUZZTIME=10m                 longer than CI does, each
+#   make test SEED=random                  what tests draw by chance differs each time; by default it is always the same
+#   make fuzz FUZZTIME=10m                 every target for so long
+#   make mutants ARGS='-run epoch'         those whose name or killer has this in it; -ci: those that CI runs
 #   make torture SEED=7 FOR=10m            a campaign of faults; the same seed gives the same schedule
+#   make soak SEEDS=20 FOR=4m              before a release: all that may find something new, which CI may not
 
 GO = go
 PKGS = ./...
@@ -17,9 +20,13 @@ VERSIONS = 14 15 16 17 18
 FUZZTIME = 10s
 SEED =
 FOR = 1m
+SEEDS = 6
 
 # Tests mostly wait for servers and timers, hence more of them at once than there are cores.
 TEST_FLAGS = -count=1 -timeout 20m -parallel 8
+
+# What tests draw by chance: pgregory.net/rapid reads this variable, and so does pgtest.Seed. 0 = another one each time.
+export RAPID_SEED = $(if $(filter random,$(SEED)),0,$(or $(SEED),1))
 
 .DEFAULT_GOAL := help
 
@@ -88,27 +95,33 @@ modules:
 	$(GO) mod verify
 	$(GO) mod tidy -diff
 
+# Nothing here may find something new by chance, or depend on how busy the machine is: see soak. The tests come last, so that the
+# last lines are those of go test.
 .PHONY: check
-check: formatted modules vet lint ## What CI runs: format, modules, vet, lint, test with -race, fuzz, mutants, torture. Needs: as test; a C compiler; see .ci/run
-	$(MAKE) test RACE=-race
-	$(MAKE) fuzz
-	$(MAKE) mutants
+check: formatted modules vet lint ## What CI runs: format, modules, vet, lint, some mutants, one torture, test with -race. Needs: as test; a C compiler; see .ci/run
+	$(MAKE) mutants ARGS=-ci
 	$(MAKE) torture-short
+	$(MAKE) test RACE=-race
+
+# What it prints last goes into docs/reliability.md.
+.PHONY: soak
+soak: ## Before a release: tests by chance, fuzz for FUZZTIME each, all mutants, SEEDS tortures for FOR each. Needs: as check
+	@bash -o pipefail tools/soak "$(MAKE)" "$(SEEDS)" "$(FOR)" "$(FUZZTIME)"
 
 .PHONY: alerts
 alerts: ## The alert rules and the dashboard, held against promtool and the metrics. Needs: Go; promtool (Debian: prometheus)
 	$(GO) test -count=1 -run TestDeploy -v ./internal/daemon/metrics
 
 .PHONY: mutants
-mutants: ## Each protection switched off, and the test that notices it. Needs: as test
-	$(GO) run ./internal/pgtest/withpg $(GO) run ./internal/mutants
+mutants: ## Each protection switched off, and the test that notices it; with ARGS=-ci those for CI. Needs: as test
+	$(GO) run ./internal/pgtest/withpg $(GO) run ./internal/mutants $(ARGS)
 
 .PHONY: torture
 torture: ## Real daemons under faults by the seed SEED, for FOR; ends with a verdict. Needs: as test; rabbitmq-server
 	$(GO) run ./internal/torture -for $(FOR) $(if $(SEED),-seed $(SEED)) $(if $(RACE),-race)
 
 .PHONY: torture-short
-torture-short: ## One fixed and one random seed of torture, under 3 minutes together. Needs: as test; rabbitmq-server
+torture-short: ## One fixed seed of torture, under 2 minutes. Needs: as test; rabbitmq-server
 	$(GO) run ./internal/torture -short
 
 .PHONY: services

@@ -1,7 +1,9 @@
 // Command mutants switches off one protection at a time and has a named test
 // notice.
 //
-//	make mutants
+//	make mutants                     all of them
+//	make mutants ARGS='-run epoch'   those whose name or killer matches
+//	make mutants ARGS=-ci            those that CI runs: see ci.go
 //
 // # Nouns
 //
@@ -20,6 +22,8 @@
 //     code moves, the mutant must follow: a test of this package fails.
 //   - A mutant that does not compile, or whose killer ends otherwise than by
 //     failing (a time-out, another test), is an error, not a kill.
+//   - CI runs one mutant for each invariant of a package; the others run before
+//     a release. All of them must follow the code at all times.
 //   - The table in docs/reliability.md is this one's.
 //
 // # Left out

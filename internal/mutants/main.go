@@ -15,11 +15,12 @@ import (
 
 func main() {
 	pattern := flag.String("run", "", "mutants whose name or killer this regular `expression` matches; default: all")
+	ci := flag.Bool("ci", false, "of these, those that CI runs")
 	parallel := flag.Int("parallel", 2, "how many `mutants` to run at a time")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	if err := run(ctx, *pattern, *parallel); err != nil {
+	if err := run(ctx, *pattern, among(*ci), *parallel); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
@@ -27,14 +28,17 @@ func main() {
 
 // run has every killer pass on the program and fail on its mutant, and prints the
 // table of those that did.
-func run(ctx context.Context, pattern string, parallel int) error {
+func run(ctx context.Context, pattern string, mutants []mutant, parallel int) error {
 	wanted, err := regexp.Compile(pattern)
 	if err != nil {
 		return err
 	}
-	mutants := slices.DeleteFunc(slices.Clone(table), func(m mutant) bool {
+	mutants = slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool {
 		return !wanted.MatchString(m.protection) && !wanted.MatchString(m.killer)
 	})
+	if len(mutants) == 0 {
+		return fmt.Errorf("no mutant and no killer matches %q", pattern)
+	}
 	root, err := os.Getwd()
 	if err != nil {
 		return err

@@ -59,6 +59,11 @@ func TestTable_StandsInTheDocument(t *testing.T) {
 	}
 }
 
+func TestTable_HasEveryMutantThatCIRuns(t *testing.T) {
+	t.Parallel()
+	require.Len(t, among(true), len(inCI), "a mutant of inCI has another name now")
+}
+
 func TestApply_RefusesATextThatDoesNotStandThereOnce(t *testing.T) {
 	t.Parallel()
 	for _, old := range []string{"no such text", "\n"} {

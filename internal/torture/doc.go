@@ -2,7 +2,7 @@
 // by what everybody noted whether the dispatcher kept its promises:
 //
 //	go run ./internal/torture -seed 7 -for 10m      a campaign; the same seed gives the same schedule
-//	go run ./internal/torture -short                one fixed and one random seed, as in CI
+//	go run ./internal/torture -short                one fixed seed, as in CI
 //	go run ./internal/torture -judge DIR            judges a kept history again
 //
 // It prints a Markdown table to stdout, and what it is doing to stderr. It exits 0 if every promise was kept; otherwise

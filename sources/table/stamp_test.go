@@ -85,7 +85,7 @@ func TestReadDefault_AsTheServerPrintsIt(t *testing.T) {
 func TestRounding_BoundsWhatTheServerRounds(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Database(t)
-	seed := rand.Uint64()
+	seed := pgtest.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	base := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for digits := range 7 {

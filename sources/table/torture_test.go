@@ -5,9 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 const (
@@ -82,25 +81,12 @@ var grounds = map[string]ground{
 	},
 }
 
-// tortureSeed is TABLE_TORTURE_SEED, or another one each time.
-func tortureSeed(t testing.TB) uint64 {
-	t.Helper()
-	seed := rand.Uint64()
-	if text := os.Getenv("TABLE_TORTURE_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
-	t.Logf("TABLE_TORTURE_SEED=%d", seed)
-	return seed
-}
-
 // Eight producers in every way there is, and beside them a long transaction that
 // has nothing to do with the table. Every committed row is read, once, in order,
 // and no other. The fence of the seed loses rows in the same run: so it would show.
 func TestFence_Torture(t *testing.T) {
 	t.Parallel()
-	seed := tortureSeed(t)
+	seed := pgtest.Seed(t)
 	for name, g := range grounds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
