@@ -25,7 +25,7 @@ var arrows = map[string][]string{
 	"cursor":             {"internal/prepared", "internal/privilege"},
 	"processor":          {"cursor", "internal/outcome"},
 	"sources/":           {"cursor", "processor", "internal/prepared", "internal/privilege", "self"},
-	"sinks/":             {"cursor", "processor", "internal/jsonline", "internal/outcome", "internal/privilege", "internal/route", "self"},
+	"sinks/":             {"cursor", "processor", "internal/jsonline", "internal/outcome", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "self"},
 	"internal/route":     {"cursor", "processor"},
 	"internal/jsonline":  {"cursor", "processor"},
 	"outbox":             {},
@@ -33,6 +33,8 @@ var arrows = map[string][]string{
 	"migrations":         {},
 	"internal/pglocal":   {"self"},
 	"internal/link":      {},
+	"internal/reserved":  {},
+	"internal/secret":    {},
 }
 
 // TestImports holds the arrows of the architecture:

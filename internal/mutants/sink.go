@@ -116,8 +116,41 @@ var sinkMutants = []mutant{
 	},
 	{
 		"headers of a record give a NATS server orders",
-		[]change{{"sinks/nats/message.go", ` || strings.HasPrefix(name, "nats-")`, ``}},
+		[]change{{"sinks/nats/message.go", ` || reserved.NATS(name)`, ``}},
 		natsPkg, "TestDeliverBatch_MessageCarriesTheRecord",
+	},
+	{
+		"a value of a record is several tokens of a subject",
+		[]change{{"internal/route/tokens.go", `return Token(fmt.Sprint(value)), nil`, `return fmt.Sprint(value), nil`}},
+		natsPkg, "TestDeliverBatch_AValueOfARecordIsOneToken",
+	},
+	{
+		"a record is published to the server's own subjects of NATS",
+		[]change{{"sinks/nats/subject.go", `	if isInternal(subject) {`, `	if false {`}, {"sinks/nats/sink.go", `	if err := s.link.takesSubject(ctx, s.config, subject); err != nil {`, `	if false {`}},
+		natsPkg, "TestDeliverBatch_NoRecordGivesTheServerAnOrder",
+	},
+	{
+		"a record is published to a subject of another stream",
+		[]change{{"sinks/nats/stream.go", `	return notTaken(info.Config, subject)
+}`, `	_ = info
+	return nil
+}`}},
+		natsPkg, "TestDeliverBatch_AnotherStreamIsNoPlaceForARecord",
+	},
+	{
+		"headers of a record route its message elsewhere",
+		[]change{{"sinks/rabbitmq/message.go", ` || reserved.AMQP(name)`, ``}},
+		rabbitmqPkg, "TestDeliverBatch_NoHeaderOfARecordReroutesItsMessage",
+	},
+	{
+		"a record reaches a queue of RabbitMQ's own",
+		[]change{{"sinks/rabbitmq/sink.go", `s.config.Exchange == "" && strings`, `false && strings`}},
+		rabbitmqPkg, "TestDeliverBatch_NoRecordReachesAQueueOfTheBrokersOwn",
+	},
+	{
+		"a record reaches a topic of Kafka's own",
+		[]change{{"sinks/kafka/message.go", `if strings.HasPrefix(topic, "__") || `, `if false && `}},
+		kafkaPkg, "TestDeliverBatch_NoRecordReachesATopicOfKafkasOwn",
 	},
 	{
 		"the client of Kafka sends before it has the whole window",

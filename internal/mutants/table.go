@@ -11,6 +11,7 @@ const (
 	sqlPkg       = "./sinks/sql"
 	pubsubPkg    = "./sinks/pubsub"
 	natsPkg      = "./sinks/nats"
+	rabbitmqPkg  = "./sinks/rabbitmq"
 	kafkaPkg     = "./sinks/kafka"
 	execPkg      = "./sinks/exec"
 	watermillPkg = "./sinks/watermill"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"text/template"
 	"text/template/parse"
 )
 
@@ -20,6 +21,17 @@ const escaping = "_escape"
 // Its own errors quote no text but that within {{ }}, since an address may hold
 // secrets.
 func Escaped(text string, escape func(value string) (string, error)) (*Template, error) {
+	return escaped(text, functions, func(value any) (string, error) {
+		text, err := escape(fmt.Sprint(value))
+		if err != nil {
+			return "", &escapeError{err}
+		}
+		return text, nil
+	})
+}
+
+// escaped has all that a template prints go through escape.
+func escaped(text string, functions template.FuncMap, escape func(value any) (string, error)) (*Template, error) {
 	plain, err := parseText(text, functions)
 	if err != nil {
 		return nil, err
@@ -28,13 +40,7 @@ func Escaped(text string, escape func(value string) (string, error)) (*Template,
 		return nil, err
 	}
 	all := maps.Clone(functions)
-	all[escaping] = func(value any) (string, error) {
-		escaped, err := escape(fmt.Sprint(value))
-		if err != nil {
-			return "", &escapeError{err}
-		}
-		return escaped, nil
-	}
+	all[escaping] = escape
 	t, err := parseText(text, all)
 	if err != nil || t.template == nil {
 		return t, err

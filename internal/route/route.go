@@ -4,6 +4,10 @@
 // A template is Go's text/template over the fields Process, Table, ID, Key, Type
 // and Headers of the record and its DedupKey, with the functions lower, upper and
 // replace (old, new, text). It can name nothing else of the program.
+//
+// Where an address is made of tokens with a dot between them, as a subject or a
+// routing key, a template is made with Tokens: then no value of a record reaches
+// beyond its own token.
 package route
 
 import (
@@ -23,25 +27,42 @@ type Template struct {
 	template *template.Template // nil: fixed
 }
 
+// Fixed reports whether all records have the same address.
+func (t *Template) Fixed() bool { return t.template == nil }
+
+// own is a text of the configuration's, and not of a record: it needs no escaping.
+type own string
+
 // fields is what a template can name.
 type fields struct {
-	Process, Table, ID, Key, Type string
-	Headers                       map[string]string
+	Process, Table own
+	ID, Key, Type  string
+	Headers        map[string]string
 
 	delivery *processor.Delivery
 }
 
 func fieldsOf(d *processor.Delivery) fields {
-	return fields{d.Process, d.Table, d.ID, d.Key, d.Type, d.Headers, d}
+	return fields{own(d.Process), own(d.Table), d.ID, d.Key, d.Type, d.Headers, d}
 }
 
 // DedupKey is made only where a template names it.
 func (f fields) DedupKey() string { return f.delivery.DedupKey() }
 
 var functions = template.FuncMap{
-	"lower":   strings.ToLower,
-	"upper":   strings.ToUpper,
-	"replace": func(from, to, text string) string { return strings.ReplaceAll(text, from, to) },
+	"lower": func(value any) any { return mapped(value, strings.ToLower) },
+	"upper": func(value any) any { return mapped(value, strings.ToUpper) },
+	"replace": func(from, to, text any) string {
+		return strings.ReplaceAll(fmt.Sprint(text), fmt.Sprint(from), fmt.Sprint(to))
+	},
+}
+
+// mapped is a value changed, and still the configuration's own if it was.
+func mapped(value any, change func(string) string) any {
+	if text, ok := value.(own); ok {
+		return own(change(string(text)))
+	}
+	return change(fmt.Sprint(value))
 }
 
 // New parses a template. A text without {{ }} is the address of every record.

@@ -17,7 +17,8 @@ type Config struct {
 	// Brokers to begin with, as host:port; the cluster names the others. Required.
 	Brokers []string
 	// Topic is a template (see package route), such as {{lower .Type}}. What it
-	// makes must exist. Required.
+	// makes must exist, and begins with _ only where the text of the template does:
+	// such topics belong to Kafka and its tools. Required.
 	Topic string
 	// Window is how many records may be on their way at a time: see the package
 	// comment. Default 1, at most 10,000.
@@ -116,6 +117,7 @@ func (c Config) validate() error {
 	_, err := route.New(c.Topic)
 	fault(err != nil, "topic: %w", err)
 	fault(err == nil && c.Topic != "" && !strings.Contains(c.Topic, "{{") && !isTopic(c.Topic), "topic %q: %s", c.Topic, topicRule)
+	fault(strings.HasPrefix(c.Topic, "__"), "topic %q: topics that begin with __ are Kafka's own", c.Topic)
 	fault(c.Window < 1 || c.Window > MaxWindow, "window %d is not within 1 and %d", c.Window, MaxWindow)
 	fault(c.MaxBytes < minBytes || c.MaxBytes > MaxBytes, "max_bytes %d is not within %d and %d", c.MaxBytes, minBytes, MaxBytes)
 	fault(!slices.Contains(compressions, c.Compression), "compression %q is none of %s", c.Compression, strings.Join(compressions, ", "))

@@ -8,17 +8,18 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 const (
-	// reserved begins the names of our own headers.
-	reserved = "ordered-"
 	// dedupHeader is the name that consumers of outboxes look for.
 	dedupHeader = "event_id"
 
 	topicRule = "Kafka's topics have 1 to 249 letters, digits, '.', '_' and '-', and are not . or .."
 	maxTopic  = 249
+
+	internalRule = "topics that begin with _ belong to Kafka and its tools (__consumer_offsets, __transaction_state, _schemas)"
 )
 
 // message is what a record becomes. What the protocol cannot carry is a refusal.
@@ -29,6 +30,9 @@ func (s *Sink) message(d *processor.Delivery) (*kgo.Record, error) {
 	}
 	if !isTopic(topic) {
 		return nil, &refusal{fmt.Errorf("its topic %.300q: %s; correct topic", topic, topicRule)}
+	}
+	if strings.HasPrefix(topic, "__") || isInternal(topic) && !isInternal(s.config.Topic) {
+		return nil, &refusal{fmt.Errorf("its topic %.300q: %s; correct topic, or skip the record", topic, internalRule)}
 	}
 	r := &kgo.Record{Topic: topic, Value: d.Payload, Headers: headers(d)}
 	if d.Key != "" {
@@ -78,8 +82,7 @@ func headers(d *processor.Delivery) []kgo.RecordHeader {
 
 // isOurs reports whether a header of a record would pass for one of ours.
 func isOurs(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasPrefix(name, reserved) || name == dedupHeader || name == "content-type"
+	return reserved.Ours(name) || strings.EqualFold(name, dedupHeader) || strings.EqualFold(name, "content-type")
 }
 
 // size is about what a message takes in a batch.
@@ -90,6 +93,10 @@ func size(r *kgo.Record) int {
 	}
 	return n
 }
+
+// isInternal: what is written to such a topic is an order to the cluster or to its
+// tools. Those of the tools can be named by topic's own text, never by a record.
+func isInternal(topic string) bool { return strings.HasPrefix(topic, "_") }
 
 func isTopic(name string) bool {
 	if name == "" || len(name) > maxTopic || name == "." || name == ".." {

@@ -29,8 +29,11 @@ type Config struct {
 
 	// Stream is the name of the stream. Required.
 	Stream string
-	// Subject is a template (see package route), such as orders.{{lower .Type}}.
-	// What it makes has at most 1,024 bytes and no wildcards. Required.
+	// Subject is a template of tokens (see package route), such as
+	// orders.{{lower .Type}}: a value of a record is one token, with %XX for what is
+	// neither a letter nor a digit. What it makes has at most 1,024 bytes, no
+	// wildcards, is one of the stream's subjects and none of the server's own ($…,
+	// _INBOX). Required.
 	Subject string
 	// Fence is the template of the subject of the claims; only .Process means
 	// something there. The stream has to take it, and nobody else may write to it.
@@ -66,7 +69,8 @@ const (
 )
 
 const (
-	defaultFence   = "ordered-fence.{{.Process}}"
+	fencePrefix    = "ordered-fence."
+	defaultFence   = fencePrefix + "{{.Process}}"
 	defaultTimeout = 30 * time.Second
 	minTimeout     = time.Millisecond
 	maxTimeout     = time.Hour
@@ -117,11 +121,13 @@ func (c Config) validate() error {
 	fault(c.identities() > 1, "user and password, token, credentials and nkey exclude each other: keep one")
 	fault((c.User == "") != (c.Password == ""), "user and password go together")
 	fault(!validStream(c.Stream), "stream %q is no name of a stream: it has no spaces and none of . * > / \\", c.Stream)
-	_, err := route.New(c.Subject)
+	_, err := route.Tokens(c.Subject)
 	fault(err != nil, "subject: %w", err)
 	fault(c.Subject == "", "subject is missing: write it as orders.{{lower .Type}}")
-	_, err = route.New(c.Fence)
+	fault(isInternal(c.Subject), "subject: %w", errInternal)
+	_, err = route.Tokens(c.Fence)
 	fault(err != nil, "fence: %w", err)
+	fault(isInternal(c.Fence), "fence: %w", errInternal)
 	fault(c.Fence == c.Subject, "fence is the subject of the records: it needs one that nothing else is written to")
 	fault(c.Window < 1 || c.Window > MaxWindow, "window %d is not within 1 and %d", c.Window, MaxWindow)
 	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)

@@ -32,6 +32,8 @@ type link struct {
 	claim claim
 	// last is the sequence of the last message of ours in the stream.
 	last uint64
+	// subject is the last one that was found to be the stream's.
+	subject string
 	// landed are the ids of what the tail has of the records to be delivered.
 	landed map[string]bool
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -32,8 +33,8 @@ func message(d processor.Delivery, subject string) (*nats.Msg, error) {
 		switch {
 		case !validName(name):
 			return nil, refused("the name of a header is empty, or has a colon or what is no printable ASCII")
-		case isReserved(name):
-			continue // it would pass for ours, or be an order to the server
+		case reserved.Ours(name) || reserved.NATS(name):
+			continue
 		}
 		header[name] = []string{escape(value)}
 	}
@@ -72,13 +73,6 @@ func setNumber(header nats.Header, name string, value uint64) {
 func number(header nats.Header, name string) (value int64, ok bool) {
 	value, err := strconv.ParseInt(header.Get(name), 10, 64)
 	return value, err == nil
-}
-
-// isReserved: our own headers, and those by which a message tells the server to roll
-// up, expire or schedule.
-func isReserved(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasPrefix(name, "ordered-") || strings.HasPrefix(name, "nats-")
 }
 
 func validName(name string) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -34,8 +35,8 @@ func New(c Config) (*Sink, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("configure nats sink: %w", err)
 	}
-	subject, _ := route.New(c.Subject) // validated
-	fence, _ := route.New(c.Fence)
+	subject, _ := route.Tokens(c.Subject) // validated
+	fence, _ := route.Tokens(c.Fence)
 	return &Sink{config: c, subject: subject, fence: fence}, nil
 }
 
@@ -125,8 +126,11 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 
 func (s *Sink) fenceOf(d processor.Delivery) (string, error) {
 	fence, err := s.fence.Of(d)
-	if err != nil || !validSubject(fence) {
-		return "", fmt.Errorf("fence: it makes no subject of process %q: set one without spaces, wildcards and empty tokens", d.Process)
+	if err == nil {
+		err = subjectFault(fence)
+	}
+	if err != nil {
+		return "", fmt.Errorf("fence: it makes no subject of process %q: %w; set another one", d.Process, err)
 	}
 	return fence, nil
 }
@@ -153,7 +157,7 @@ func (s *Sink) publishAll(ctx context.Context, ds []processor.Delivery) (acknowl
 	for next := 0; acknowledged < len(ds); {
 		for failure == nil && next < len(ds) && len(window) < s.window() {
 			var p sent
-			if p, failure = s.publish(ds[next], window); failure != nil {
+			if p, failure = s.publish(ctx, ds[next], window); failure != nil {
 				break
 			}
 			window = append(window, p)
@@ -191,13 +195,19 @@ func (s *Sink) window() int {
 // publish sends one record: the only one on its way under the claim, any other in
 // the chain. A replicated stream takes no second message that expects the same
 // claim before the first is decided on.
-func (s *Sink) publish(d processor.Delivery, window []sent) (sent, error) {
+func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent) (sent, error) {
 	subject, err := s.subject.Of(d)
-	if err != nil {
-		return sent{}, s.refusal(d, refused("its subject: %w", err))
+	if err == nil {
+		err = subjectFault(subject)
 	}
-	if !validSubject(subject) {
-		return sent{}, s.refusal(d, refused("its subject has %d bytes, and is empty, too long, or has spaces, wildcards or empty tokens", len(subject)))
+	if err == nil && (subject == s.link.claim.fence || strings.HasPrefix(subject, fencePrefix)) {
+		err = errFence
+	}
+	if err != nil {
+		return sent{}, s.refusal(d, refused("its subject: %w; correct subject, or skip the record", err))
+	}
+	if err := s.link.takesSubject(ctx, s.config, subject); err != nil {
+		return sent{}, s.refusal(d, err)
 	}
 	m, err := message(d, subject)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
 // The first server that compares the last sequence of another subject.
@@ -49,21 +51,51 @@ func (d Declare) stream(name, fence string) jetstream.StreamConfig {
 
 // unfit says why records cannot go into a stream, and the cure.
 func unfit(c jetstream.StreamConfig, fence, subject string) error {
-	edit := func(missing string) string {
-		return fmt.Sprintf("nats stream edit %s --subjects=%q", c.Name, strings.Join(append(c.Subjects[:len(c.Subjects):len(c.Subjects)], missing), ","))
-	}
 	switch {
 	case c.Sealed:
 		return fmt.Errorf("the stream is sealed and takes nothing any more: name another one")
 	case c.Retention == jetstream.InterestPolicy:
 		return fmt.Errorf("the stream has retention interest, under which a claim is deleted at once and fences nothing: use limits")
 	case !takes(c.Subjects, fence):
-		return fmt.Errorf("the stream does not take the fence's subject %q: %s, or set fence to one that it takes and nobody else writes to", fence, edit(fence))
-	case validSubject(subject) && !takes(c.Subjects, subject):
-		return fmt.Errorf("the stream does not take subject %q: %s, or correct subject", subject, edit(subject))
+		return fmt.Errorf("the stream does not take the fence's subject %q: %s, or set fence to one that it takes and nobody else writes to", fence, addSubject(c, fence))
+	case subjectFault(subject) != nil:
+		return nil // the record's own fault, found where it is published; or there is no record yet
 	default:
+		return notTaken(c, subject)
+	}
+}
+
+// notTaken says that a subject is none of the stream's; nil if it is one.
+func notTaken(c jetstream.StreamConfig, subject string) error {
+	if takes(c.Subjects, subject) {
 		return nil
 	}
+	return fmt.Errorf("the stream does not take subject %q: nothing is published there; %s, or correct subject", subject, addSubject(c, subject))
+}
+
+// addSubject is the command that has a stream take one more subject.
+func addSubject(c jetstream.StreamConfig, missing string) string {
+	return fmt.Sprintf("nats stream edit %s --subjects=%q", c.Name, strings.Join(append(c.Subjects[:len(c.Subjects):len(c.Subjects)], missing), ","))
+}
+
+// takesSubject returns an error unless a subject is one of the stream's own: what is
+// published to another one may be an order to somebody, and is not fenced. The
+// stream is looked at again before that, since it may have been given the subject.
+func (l *link) takesSubject(ctx context.Context, c Config, subject string) error {
+	if subject == l.subject {
+		return nil
+	}
+	if takes(l.stream.CachedInfo().Config.Subjects, subject) {
+		l.subject = subject
+		return nil
+	}
+	ctx, cancel := l.within(ctx, c.Timeout)
+	defer cancel()
+	info, err := l.stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("look at the stream: nothing was sent: %w", outcome.Known(ended(ctx, err)))
+	}
+	return notTaken(info.Config, subject)
 }
 
 // recent reports whether a server knows what the fence needs.

@@ -5,12 +5,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	pb "cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -25,9 +25,6 @@ const (
 	// frame is more than what the encoding adds to a message or a topic in a request.
 	frame = 16
 )
-
-// reserved begins the names of our own attributes.
-const reserved = "ordered-"
 
 // message is that of a record. What Pub/Sub cannot carry is a Permanent error.
 func (s *Sink) message(d processor.Delivery) (*pb.PubsubMessage, error) {
@@ -55,8 +52,8 @@ func (s *Sink) message(d processor.Delivery) (*pb.PubsubMessage, error) {
 func attributes(d processor.Delivery) (map[string]string, error) {
 	all := make(map[string]string, 8+len(d.Headers))
 	for name, value := range d.Headers {
-		if strings.HasPrefix(strings.ToLower(name), reserved) {
-			continue // it would pass for ours
+		if reserved.Ours(name) || reserved.PubSub(name) {
+			continue
 		}
 		if name == "" {
 			return nil, refused("a header has no name")

@@ -67,7 +67,7 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	d := sinktest.Deliveries(9007199254740993, 1)[0]
-	d.Headers = map[string]string{"traceparent": "00-1", "ordered-epoch": "99", "Ordered-Key": "x"}
+	d.Headers = map[string]string{"traceparent": "00-1", "ordered-epoch": "99", "Ordered-Key": "x", "googclient_schemaencoding": "x"}
 	_, err := deliver(t, b.sink(t, nil), []processor.Delivery{d})
 	require.NoError(t, err)
 	m := b.fake.Messages()[0]

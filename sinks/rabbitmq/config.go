@@ -26,8 +26,10 @@ type Config struct {
 	// Type of the exchange: direct, fanout, topic, headers, or that of a plugin as
 	// x-…. It is then declared, durable. "": it must exist.
 	Type string
-	// RoutingKey is a template (see package route), such as {{lower .Type}}. What
-	// it makes has at most 255 bytes.
+	// RoutingKey is a template of tokens (see package route), such as
+	// {{lower .Type}}: a value of a record is one word, with %XX for what is neither a
+	// letter nor a digit. What it makes has at most 255 bytes, and at the default
+	// exchange does not begin with amq., the broker's own.
 	RoutingKey string
 	// Window is how many publishings may wait for their confirms at a time. Above
 	// 1 a queue may show another order after a refusal: see the package comment.
@@ -84,7 +86,7 @@ func (c Config) validate() error {
 	fault(!slices.Contains(exchangeTypes, c.Type) && !strings.HasPrefix(c.Type, "x-"), "type %q is none of direct, fanout, topic, headers and x-…", c.Type)
 	fault(c.Type != "" && (c.Exchange == "" || strings.HasPrefix(c.Exchange, "amq.")),
 		"type is given, and exchange %q is the broker's own and cannot be declared: leave type out", c.Exchange)
-	_, err = route.New(c.RoutingKey)
+	_, err = route.Tokens(c.RoutingKey)
 	fault(err != nil, "routing_key: %w", err)
 	fault(c.Exchange == "" && c.RoutingKey == "", "exchange and routing_key are both empty: the default exchange takes the name of a queue as routing key")
 	fault(c.Window < 1 || c.Window > maxWindow, "window %d is not within 1 and %d", c.Window, maxWindow)

@@ -4,20 +4,17 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // maxHeaderBytes bounds the properties of a message, which travel in one frame:
 // RabbitMQ's frames have 131,072 bytes unless it was told otherwise.
 const maxHeaderBytes = 100_000
-
-// reserved begins the names of our own headers.
-const reserved = "ordered-"
 
 // publishing is the message of a record. What the protocol cannot carry is a
 // Permanent error: it would close the connection at every attempt.
@@ -40,8 +37,8 @@ func publishing(d processor.Delivery) (amqp.Publishing, error) {
 		switch {
 		case name == "" || !isShort(name):
 			return amqp.Publishing{}, refused("a header's name has %d bytes; AMQP takes 1 to %d, in UTF-8", len(name), shortString)
-		case strings.HasPrefix(strings.ToLower(name), reserved):
-			continue // it would pass for ours
+		case reserved.Ours(name) || reserved.AMQP(name):
+			continue
 		}
 		headers[name] = value
 		size += len(name) + len(value) + 6

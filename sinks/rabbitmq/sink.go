@@ -3,6 +3,7 @@ package rabbitmq
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -33,7 +34,7 @@ func New(c Config) (*Sink, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("configure rabbitmq sink: %w", err)
 	}
-	key, _ := route.New(c.RoutingKey) // validated
+	key, _ := route.Tokens(c.RoutingKey) // validated
 	return &Sink{config: c, key: key}, nil
 }
 
@@ -132,6 +133,10 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery) (sent, error) 
 	if !isShort(key) {
 		return sent{}, s.refusal(d, refused("its routing key has %d bytes; AMQP takes %d, in UTF-8", len(key), shortString))
 	}
+	if s.config.Exchange == "" && strings.HasPrefix(key, "amq.") {
+		return sent{}, s.refusal(d, refused("its routing key begins with amq., as the queues of the broker's own do, such as those of answers; "+
+			"correct routing_key, or skip the record"))
+	}
 	if err := s.link.awaitUnblocked(ctx); err != nil {
 		return sent{}, s.unsent(err)
 	}
@@ -141,6 +146,14 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery) (sent, error) 
 		return sent{}, s.failed(ended(ctx, err))
 	}
 	return sent{message.MessageId, confirm}, nil
+}
+
+// aboutTokens explains a dot of a record's value.
+func aboutTokens(key string) string {
+	if !strings.Contains(key, "%2E") {
+		return ""
+	}
+	return ": a value's dot is %2E, unless the template says {{tokens …}}"
 }
 
 // confirmed waits for the broker's word on the first record of the window.
@@ -154,8 +167,8 @@ func (s *Sink) confirmed(ctx context.Context, window []sent, d processor.Deliver
 		return s.failed(context.Cause(wait))
 	}
 	if r, ok := s.link.wasReturned(p.id); ok {
-		return s.refusal(d, fmt.Errorf("the broker returned it: %d %s; bind a queue for routing key %q, or correct routing_key",
-			r.ReplyCode, r.ReplyText, r.RoutingKey))
+		return s.refusal(d, fmt.Errorf("the broker returned it: %d %s; bind a queue for routing key %q, or correct routing_key%s",
+			r.ReplyCode, r.ReplyText, r.RoutingKey, aboutTokens(r.RoutingKey)))
 	}
 	if p.confirm.Acked() {
 		return nil

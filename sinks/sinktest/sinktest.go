@@ -280,13 +280,22 @@ func awkward(t *testing.T, s Subject) {
 		"a header of ours": func(d *processor.Delivery) {
 			d.Headers = map[string]string{"ordered-sequence": "9", "Ordered-Epoch": "9"}
 		},
-		"an empty header name": func(d *processor.Delivery) { d.Headers = map[string]string{"": "x"} },
-		"an awkward header":    func(d *processor.Delivery) { d.Headers = map[string]string{"a b:c\r\n": "x\r\ny\x00"} },
-		"a long header name":   func(d *processor.Delivery) { d.Headers = map[string]string{strings.Repeat("h", 300): "x"} },
-		"large headers":        func(d *processor.Delivery) { d.Headers = map[string]string{"h": strings.Repeat("x", 1<<20)} },
-		"no payload":           func(d *processor.Delivery) { d.Payload = nil },
-		"no time":              func(d *processor.Delivery) { d.CreatedAt = time.Time{} },
-		"a time before 1970":   func(d *processor.Delivery) { d.CreatedAt = time.Date(-4, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"headers that a broker obeys": func(d *processor.Delivery) {
+			d.Headers = map[string]string{"CC": "x", "BCC": "x", "x-delay": "86400000", "Nats-Rollup": "all", "Nats-Msg-Id": "x", "Nats-TTL": "1s",
+				"Nats-Expected-Last-Sequence": "7", "googclient_schemaencoding": "JSON", "Host": "evil", "Content-Length": "0", "Authorization": "x",
+				"Webhook-Id": "x", "reply-to": "x"}
+		},
+		"an order to a server":     func(d *processor.Delivery) { d.Type, d.Key = "$JS.API.STREAM.PURGE.BOOKINGS", "_INBOX.x" },
+		"a topic of the cluster's": func(d *processor.Delivery) { d.Type, d.Key = "__consumer_offsets", "amq.rabbitmq.reply-to.x" },
+		"wildcards":                func(d *processor.Delivery) { d.Type, d.Key = "a.*.>", "#.>" },
+		"a path":                   func(d *processor.Delivery) { d.Type, d.Key = "../../admin", "..\\..%2f" },
+		"an empty header name":     func(d *processor.Delivery) { d.Headers = map[string]string{"": "x"} },
+		"an awkward header":        func(d *processor.Delivery) { d.Headers = map[string]string{"a b:c\r\n": "x\r\ny\x00"} },
+		"a long header name":       func(d *processor.Delivery) { d.Headers = map[string]string{strings.Repeat("h", 300): "x"} },
+		"large headers":            func(d *processor.Delivery) { d.Headers = map[string]string{"h": strings.Repeat("x", 1<<20)} },
+		"no payload":               func(d *processor.Delivery) { d.Payload = nil },
+		"no time":                  func(d *processor.Delivery) { d.CreatedAt = time.Time{} },
+		"a time before 1970":       func(d *processor.Delivery) { d.CreatedAt = time.Date(-4, 1, 1, 0, 0, 0, 0, time.UTC) },
 	} {
 		id++
 		d := delivery(id)

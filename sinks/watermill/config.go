@@ -14,8 +14,9 @@ type Config struct {
 	// Publisher as the package comment wants it. The caller closes it, behind the
 	// last delivery. Required.
 	Publisher message.Publisher
-	// Topic is a template (see package route), such as bookings or
-	// bookings.{{lower .Type}}. Either it or TopicOf is required.
+	// Topic is a template of tokens (see package route), such as bookings or
+	// bookings.{{lower .Type}}: a value of a record is one token, with %XX for what is
+	// neither a letter nor a digit. Either it or TopicOf is required.
 	Topic string
 	// TopicOf returns the topic of a record. An error is final: the record halts
 	// its process.
@@ -34,7 +35,7 @@ func (c Config) topicOf() (func(d processor.Delivery) (string, error), error) {
 	case c.Topic != "" && c.TopicOf != nil:
 		faults = append(faults, errors.New("there are two topics: give Topic or TopicOf"))
 	}
-	template, err := route.New(c.Topic)
+	template, err := route.Tokens(c.Topic)
 	if err != nil {
 		faults = append(faults, err)
 	}

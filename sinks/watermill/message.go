@@ -4,17 +4,14 @@ import (
 	"bytes"
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/propagation"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
-
-// reserved begins the names of our own metadata.
-const reserved = "ordered-"
 
 // namespace is that of the UUIDs made of dedup keys: it is itself made of a URL, in
 // the namespace of RFC 9562 for those. It never changes, or receivers would take
@@ -32,7 +29,7 @@ func UUID(d processor.Delivery) string {
 func newMessage(ctx context.Context, d processor.Delivery) *message.Message {
 	m := message.NewMessageWithContext(ctx, UUID(d), bytes.Clone(d.Payload))
 	for name, value := range d.Headers {
-		if !strings.HasPrefix(strings.ToLower(name), reserved) { // it would pass for ours
+		if !reserved.Any(name) { // the Publisher may be of any kind
 			m.Metadata.Set(name, value)
 		}
 	}

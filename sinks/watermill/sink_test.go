@@ -128,7 +128,7 @@ func TestDeliver_MessageCarriesTheRecord(t *testing.T) {
 	b := newBench(t)
 	s := newSink(t, watermill.Config{Publisher: b, Topic: "bookings"})
 	d := sinktest.Deliveries(9007199254740993, 1)[0]
-	d.Headers = map[string]string{"traceparent": "00-1", "ordered-epoch": "99", "Ordered-Key": "x"}
+	d.Headers = map[string]string{"traceparent": "00-1", "ordered-epoch": "99", "Ordered-Key": "x", "CC": "x", "Nats-Rollup": "all"}
 	require.NoError(t, s.Deliver(t.Context(), d))
 	d.Attempt, d.Epoch = 2, 4
 	require.NoError(t, s.Deliver(t.Context(), d))
