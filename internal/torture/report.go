@@ -28,6 +28,7 @@ func report(w io.Writer, s history.Setting, v *judge.Verdict) {
 		{"messages in the broker's queues more than once", v.Queued},
 		{"requests at the receiver", v.Attempts},
 		{"of these under an outdated epoch", v.Stale},
+		{"records that were first applied so", v.Ahead},
 		{"take-overs (epochs)", v.TakeOvers},
 		{"halts", v.Halts},
 		{"decisions of operators", v.Actions},

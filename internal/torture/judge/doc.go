@@ -13,7 +13,8 @@
 //	I5   each repeat has a fault for its cause, and a fault causes at most `checkpoint` of them in a process; a sql sink
 //	     and a stream have none
 //	I6   a fencing receiver applies nothing stale, and nothing stale is in a stream; what another receiver applies of it
-//	     had been applied before
+//	     had been applied before, or is the one row that the superseded worker had on the wire: at most `checkpoint` behind
+//	     the cursor as it was then, with no hole before it (I3)
 //	I7   the cursor's position and epoch only grow; it moves by at most `checkpoint` rows, only behind acknowledged ones
 //	     or those that a stream has, and counts them, or by the one row that becomes a dead letter in the same transaction
 //	I8   a stale attempt has a fault for its cause: without one, two workers were at work at the same time

@@ -28,6 +28,7 @@ type Verdict struct {
 	Repeats    []Repeat
 	Queued     int // messages that lay in a broker's queue again
 	Stale      int // attempts
+	Ahead      int // rows that these applied first
 
 	Told          int // answers of status and metrics, of one process each
 	ToldByStatus  int // halts and pauses

@@ -424,17 +424,6 @@ var bad = map[string]badHistory{
 		s.rest(fenced, "B", 3)
 		return s.end()
 	}},
-	"a row was first applied under an outdated epoch": {"I6", func() *scene {
-		s := until(two)
-		s.reply(s.ids, 204)
-		s.fault(history.Begin, 1, history.TerminateBackend, "", two)
-		s.takeOver(two)
-		s.deliver(two, "B", 2)
-		s.deliver(two, "A", 3)
-		s.advance(two, 2)
-		s.rest(two, "B", 3)
-		return s.end()
-	}},
 	"the receiver refused the newest epoch": {"I6", func() *scene {
 		s := quiet()
 		id := s.receive(fenced, "A", rows)
@@ -586,7 +575,7 @@ func (s *scene) first(change func(*history.Delivery)) *scene {
 func TestJudge_FindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	broken := map[string]bool{}
-	for name, b := range merge(bad, badAnswers, badLetters) {
+	for name, b := range merge(bad, badAnswers, badLetters, badStale) {
 		t.Run(name, func(t *testing.T) {
 			v := judge.Judge(b.history().Run)
 			require.NotZero(t, v.Counts[b.invariant], "%v", v.Violations)
