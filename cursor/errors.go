@@ -27,6 +27,12 @@ var (
 // on. Nothing is wrong with the record in flight: some worker delivers it again.
 var ErrLeaseLost = errors.New("lease lost")
 
+// ErrUnmoved is a further cause of a lease that ended at an advance: the row was
+// there, and the advance changed none, since the epoch is another one or the
+// position does not grow. Nothing was committed, and the same advance would never
+// change the row.
+var ErrUnmoved = errors.New("the advance changed no row")
+
 // ErrStoodAside is a further cause of a lease that ended between two transactions,
 // because a session waits for its row or came first: an operator, as a rule. What
 // was delivered is written down.

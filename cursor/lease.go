@@ -160,7 +160,7 @@ func (l *Lease) checkpointAside(ctx context.Context, next Row, updates []stateme
 // notAdvanced ends the lease over an update or a commit that failed.
 func (l *Lease) notAdvanced(to Position, err error) error {
 	if err == nil || notAsLocked(err) {
-		err = fmt.Errorf("%w: epoch %d can no longer advance to position %s: %w", ErrLeaseLost, l.row.Epoch, to, or(err, errNotAsLocked))
+		err = fmt.Errorf("%w: %w: epoch %d can no longer advance to position %s: %w", ErrLeaseLost, ErrUnmoved, l.row.Epoch, to, or(err, errNotAsLocked))
 	}
 	return l.store.explain("advance", l.row.Process, l.lose(err))
 }

@@ -63,6 +63,8 @@ const (
 	// ClassUnknown: the call ended by time-out, and the receiver may have the
 	// record.
 	ClassUnknown Class = "unknown"
+	// ClassUnreadable: the source could not read the record, so no sink was called.
+	ClassUnreadable Class = "unreadable"
 	// ClassRestored: the database is not the one that the position belongs to. No
 	// record is at fault: RecordID is "", and Position is the cursor's.
 	ClassRestored Class = "restored"

@@ -52,6 +52,9 @@ func (p *Process) Replay(ctx context.Context, id int64, d cursor.Decision) error
 	if letter.Process != p.config.Process {
 		return fmt.Errorf("replay dead letter %d of %q: %w: it belongs to %q", id, p.config.Process, cursor.ErrNoDeadLetter, letter.Process)
 	}
+	if letter.Failure.Class == cursor.ClassUnreadable {
+		return fmt.Errorf("replay dead letter %d: %w", id, errUnread)
+	}
 	if d.DryRun {
 		return nil
 	}
@@ -71,6 +74,10 @@ func (p *Process) Replay(ctx context.Context, id int64, d cursor.Decision) error
 	}
 	return lease.Replayed(context.WithoutCancel(ctx), id, d)
 }
+
+// errUnread: there is nothing to replay.
+var errUnread = errors.New("the source could not read this record, so its dead letter holds no payload: " +
+	"fix the row and deliver it by hand or seek back to it, then discard the dead letter")
 
 // claim takes the lease, from a busy worker too: that stands aside for whoever
 // waits for the row.

@@ -20,12 +20,12 @@ var errSetAside = errors.New("the failing record is set aside in the cursor's ro
 // stop, or when the shift is over.
 func (s *shift) deliver(records []Record) error {
 	for len(records) > 0 && !s.ending() {
-		n := min(len(records), s.chunk())
+		n := readable(records[:min(len(records), s.chunk())])
 		if err := s.admit(n); err != nil || s.ending() {
 			return err
 		}
 		ds := s.deliveries(records[:n])
-		n, failure := s.config.Dispatch.deliver(s, ds)
+		n, failure := s.hand(ds)
 		s.doubtful(ds, n, failure)
 		if n > 0 {
 			last := ds[n-1]
@@ -46,11 +46,29 @@ func (s *shift) deliver(records []Record) error {
 	return nil
 }
 
+// readable is how many records go out together: those before the first one that
+// the source could not read, or that one alone.
+func readable(records []Record) int {
+	first := slices.IndexFunc(records, func(r Record) bool { return r.Fault != nil })
+	if first < 0 {
+		return len(records)
+	}
+	return max(first, 1)
+}
+
+// hand gives records to the sink. One that the source could not read fails without it.
+func (s *shift) hand(ds []Delivery) (int, error) {
+	if fault := ds[0].Fault; fault != nil {
+		return 0, &unreadableError{fault}
+	}
+	return s.config.Dispatch.deliver(s, ds)
+}
+
 // deliveries are valid until the next call.
 func (s *shift) deliveries(records []Record) []Delivery {
 	s.handed = slices.Grow(s.handed[:0], len(records))
 	ds := s.handed[:len(records)]
-	after := s.lease.Position()
+	after := s.bridge.before(s.lease)
 	for i := range records {
 		ds[i] = Delivery{
 			Record:   records[i],
@@ -77,6 +95,9 @@ func (s *shift) advance(a advance) error {
 		s.owed = &a
 	}
 	if err := s.lease.Advance(context.WithoutCancel(s.run), a.to, a.n); err != nil {
+		if errors.Is(err, cursor.ErrUnmoved) {
+			s.owed = nil // it would change no row the next time either
+		}
 		return err
 	}
 	s.owed, s.failures = nil, 0
@@ -187,7 +208,7 @@ func (s *shift) failureLog(d Delivery, failure error) *slog.Logger {
 // final reports whether a failed record is not tried again.
 func (s *shift) final(f cursor.Failure) bool {
 	attempts := s.config.Retry.Attempts
-	return f.Class == cursor.ClassPermanent ||
+	return f.Class == cursor.ClassPermanent || f.Class == cursor.ClassUnreadable ||
 		f.Class == cursor.ClassRefused ||
 		attempts > 0 && f.Attempts >= attempts && !s.config.Breaker.open(s.failures) ||
 		s.haltsOn(f)
@@ -205,6 +226,8 @@ func (s *shift) classOf(err error) cursor.Class {
 	switch {
 	case err == nil:
 		return ""
+	case isUnreadable(err):
+		return cursor.ClassUnreadable
 	case IsRefused(err): // first: a refused call says nothing about the record
 		return cursor.ClassRefused
 	case IsPermanent(err):

@@ -108,6 +108,19 @@ func errPrefix(n, of int) error {
 	return fmt.Errorf("the batch sink acknowledged %d of %d records without saying why", n, of)
 }
 
+// ErrOrder: a source broke its contract. Nothing of its page is delivered.
+var ErrOrder = errors.New("the source returned a position that does not follow the one before it")
+
+// unreadableError is that of a record that the source could not read.
+type unreadableError struct{ error }
+
+func (e *unreadableError) Unwrap() error { return e.error }
+
+func isUnreadable(err error) bool {
+	var unreadable *unreadableError
+	return errors.As(err, &unreadable)
+}
+
 // isDatabase reports whether the database failed, and not what was asked of it:
 // it went away (class 08, 57P), lacks room (53), or other transactions stood in
 // the way (40, 55P03).

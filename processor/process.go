@@ -24,6 +24,8 @@ type Process struct {
 	owed    *advance     // acknowledged by the sink, but not known to be durable
 	epoch   cursor.Epoch // of the last lease; 0 before the first
 	doubt   doubt        // the records that may have been sent without an outcome
+	bridge  bridge       // what the cursor passed last without a record
+	passing passing      // what another worker may be about to pass
 
 	failures  int           // attempts in a row that failed, of any record: see Breaker
 	limiter   *rate.Limiter // nil: no limit
@@ -167,7 +169,13 @@ func (p *Process) pass(ctx context.Context) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
-	if len(seen.Records) == 0 {
+	switch {
+	case len(seen.Records) > 0:
+	case seen.Passed != "":
+		if p.othersToPass(row) {
+			return state{is: StateStandby}, nil
+		}
+	default:
 		if p.waiting {
 			return state{is: StateWaiting, wait: seen.Due}, nil
 		}
@@ -288,11 +296,11 @@ func (p *Process) peek(ctx context.Context, row cursor.Row) (peeked, error) {
 	if p.anothers(row) || p.waiting {
 		limit = 1
 	}
-	page, err := p.config.Source.Read(ctx, row.Position, limit)
+	page, err := p.read(ctx, row.Position, limit)
 	if err != nil {
 		return peeked{}, fmt.Errorf("read behind position %q: %w", row.Position, err)
 	}
-	p.waiting = page.Waiting && len(page.Records) == 0
+	p.waiting = page.Waiting && len(page.Records) == 0 && page.Passed == ""
 	return peeked{page, row.Position}, nil
 }
 

@@ -30,6 +30,10 @@ type Record struct {
 	// Payload holds the bytes the server printed. It is never decoded and
 	// encoded again on its way to the sink, which must not change it.
 	Payload json.RawMessage
+	// Fault is why the source could not read the record; nil if it could. The record
+	// then has a position, a table and an id, and whatever else was read. It is
+	// handed to no sink: it fails for good, as one of class cursor.ClassUnreadable.
+	Fault error
 }
 
 // Delivery is a record handed to a sink.
@@ -57,9 +61,11 @@ type Delivery struct {
 	Unknown bool
 	// After is where the cursor stands before the record: the position of the record
 	// before it, whether that was delivered, skipped or put aside, or where a seek or
-	// the start put the cursor. A receiver whose last record stands elsewhere has
-	// missed some. It equals Position in the replay of a dead letter, which is out of
-	// turn and moves no cursor.
+	// the start put the cursor. A receiver whose last record stands there has missed
+	// none. If it stands elsewhere, records may be missing: but a worker that takes
+	// over after the cursor passed rows that the source leaves out knows only that
+	// place (see Page.Passed). It equals Position in the replay of a dead letter,
+	// which is out of turn and moves no cursor.
 	After cursor.Position
 }
 
@@ -76,8 +82,14 @@ func (d Delivery) DedupKey() string {
 
 // Page is what one read of a source found.
 type Page struct {
-	// Records follow the position asked for, in order, without a gap.
+	// Records follow the position asked for, in order, without a gap. Each position
+	// is greater than the one before it.
 	Records []Record
+	// Passed is a position after the one asked for, up to which there is no record
+	// and never will be; "" if none is worth the write. The cursor advances to it. Only
+	// without Records. A source that leaves rows out returns it once it has looked at
+	// many of them, so that they are not looked at again.
+	Passed cursor.Position
 	// Waiting says that records were seen that may still be preceded, and so are
 	// not among Records.
 	Waiting bool

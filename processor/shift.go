@@ -116,6 +116,9 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 	if seen.after != lease.Position() {
 		return nil // someone else delivered in between: look again
 	}
+	if seen.Passed != "" {
+		return s.outcome(s.passOver(seen.Passed))
+	}
 	records, err := seen.Records, error(nil)
 	limit := p.config.Batch
 	for len(records) > 0 && err == nil && !s.ending() {
@@ -187,7 +190,7 @@ func (s *shift) readBehind(after cursor.Position, limit int) func(error) (Page, 
 		if failed != nil {
 			return Page{}, failed
 		}
-		return s.config.Source.Read(s.run, after, limit)
+		return s.read(s.run, after, limit)
 	}
 }
 
@@ -200,7 +203,7 @@ func (s *shift) readAhead(after cursor.Position, limit int) func(error) (Page, e
 	}
 	done := make(chan result, 1)
 	go func() {
-		page, err := s.config.Source.Read(s.run, after, limit)
+		page, err := s.read(s.run, after, limit)
 		done <- result{page, err}
 	}()
 	return func(failed error) (Page, error) {

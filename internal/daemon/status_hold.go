@@ -99,6 +99,8 @@ func (s Status) halted() string {
 	switch f.Class {
 	case cursor.ClassPermanent:
 		word = ", which can never succeed, says the receiver"
+	case cursor.ClassUnreadable:
+		word = ", which cannot be read from its table"
 	case cursor.ClassUnknown:
 		word = ", which the receiver may have: look there first"
 	}

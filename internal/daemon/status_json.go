@@ -84,7 +84,7 @@ func (s Status) json() statusJSON {
 	if f := s.Failure; f != nil {
 		j.Failure = &failureJSON{
 			Position: string(f.Position), RecordID: f.RecordID, Attempts: f.Attempts, First: f.First, Last: f.Last,
-			NextAttemptIn: f.Wait.Seconds(), Error: f.Error, Permanent: f.Class == cursor.ClassPermanent, Class: string(f.Class),
+			NextAttemptIn: f.Wait.Seconds(), Error: f.Error, Permanent: f.Class == cursor.ClassPermanent || f.Class == cursor.ClassUnreadable, Class: string(f.Class),
 		}
 	}
 	if s.Hold != nil {

@@ -20,4 +20,4 @@ const (
 )
 
 // table are the mutants, by the room that they weaken.
-var table = slices.Concat(cursorMutants, processorMutants, sourceMutants, sinkMutants, daemonMutants, operatorMutants)
+var table = slices.Concat(cursorMutants, processorMutants, sourceMutants, sinkMutants, daemonMutants, operatorMutants, readingMutants)

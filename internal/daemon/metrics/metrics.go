@@ -52,7 +52,9 @@ type process struct {
 const acknowledged = "acknowledged"
 
 // classes are the values of the label class.
-var classes = []cursor.Class{cursor.ClassTransient, cursor.ClassPermanent, cursor.ClassRefused, cursor.ClassUnknown, cursor.ClassDatabase}
+var classes = []cursor.Class{
+	cursor.ClassTransient, cursor.ClassPermanent, cursor.ClassUnreadable, cursor.ClassRefused, cursor.ClassUnknown, cursor.ClassDatabase,
+}
 
 // New makes the metrics of processes, all at zero.
 func New(processes []string) *Metrics {

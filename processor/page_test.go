@@ -1,0 +1,220 @@
+package processor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// script is a source of a test's own.
+type script func(after cursor.Position, limit int) (processor.Page, error)
+
+func (s script) Read(_ context.Context, after cursor.Position, limit int) (processor.Page, error) {
+	return s(after, limit)
+}
+
+// soon bounds what should end by itself.
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// at is the position of the n-th row of a script.
+func at(n int) cursor.Position { return cursor.Position(fmt.Sprintf("n:%04d", n)) }
+
+func record(n int) processor.Record {
+	return processor.Record{Position: at(n), Table: "a.b", ID: fmt.Sprint(n), Payload: []byte("{}")}
+}
+
+// Two records of one position, at the end of a page and at the beginning of the next,
+// or in one: neither is passed over, and the process says which.
+func TestRead_APositionThatDoesNotGrowIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, page := range map[string]processor.Page{
+		"a record of the position asked for": {Records: []processor.Record{record(0)}},
+		"two records of one position":        {Records: []processor.Record{record(1), record(1)}},
+		"a record before another":            {Records: []processor.Record{record(2), record(1)}},
+		"passed over to where it is":         {Passed: at(0)},
+		"passed over before the records":     {Records: []processor.Record{record(2)}, Passed: at(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			sink := &receiver{}
+			_, err := store(t, pool).Create(t.Context(), "sms", at(0))
+			require.NoError(t, err)
+			p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
+				c.Source = script(func(cursor.Position, int) (processor.Page, error) { return page, nil })
+			})
+			require.ErrorIs(t, p.Drain(soon(t)), processor.ErrOrder)
+			require.Zero(t, sink.calls())
+			require.Equal(t, at(0), row(t, pool).Position)
+		})
+	}
+}
+
+// An advance that the row refuses is not made over and over instead of the delivery.
+func TestAdvance_ThatChangedNoRowIsNeverOwed(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 1)
+	sink := &receiver{}
+	_, err := store(t, pool).Create(t.Context(), "sms", "")
+	require.NoError(t, err)
+	exec(t, pool, `CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+		CREATE TRIGGER refuse BEFORE UPDATE ON dispatch.cursor FOR EACH ROW
+			WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.refuse()`)
+	start(t, process(t, pool, processor.Each(sink), quick))
+	eventually(t, "the record is delivered again", func() bool { return sink.calls() >= 2 })
+	exec(t, pool, `DROP TRIGGER refuse ON dispatch.cursor`)
+	eventually(t, "it advances", func() bool { return row(t, pool).Sequence == 1 })
+}
+
+// sparse has a record at every hundredth row, and finds twenty rows at a time.
+func sparse(after cursor.Position, _ int) (processor.Page, error) {
+	var n int
+	_, _ = fmt.Sscanf(string(after), "n:%d", &n)
+	const rows, step = 250, 20
+	for end := min(n+step, rows); n < end; n++ {
+		if (n+1)%100 == 0 {
+			return processor.Page{Records: []processor.Record{record(n + 1)}}, nil
+		}
+	}
+	if at(n) <= after {
+		return processor.Page{}, nil
+	}
+	return processor.Page{Passed: at(n)}, nil
+}
+
+// The cursor moves over what the source leaves out: no record, so no number, no audit,
+// and nothing that a receiver could take for missing.
+func TestPass_TheCursorMovesOverWhatTheSourceLeavesOut(t *testing.T) {
+	t.Parallel()
+	for name, dispatch := range map[string]func(*receiver) processor.Dispatch{
+		"Each": func(r *receiver) processor.Dispatch { return processor.Each(r) },
+		"InTx": func(r *receiver) processor.Dispatch { return processor.InTx(r) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			sink := &receiver{}
+			require.NoError(t, process(t, pool, dispatch(sink), func(c *processor.Config) { c.Source = script(sparse) }).Drain(soon(t)))
+			now := row(t, pool)
+			require.Equal(t, at(250), now.Position)
+			require.EqualValues(t, 2, now.Sequence)
+			require.Equal(t, []string{"100/1", "200/1"}, sink.attempts())
+			require.Equal(t, at(100), sink.attemptsOf("200")[0].After, "the record before it")
+			require.EqualValues(t, 2, sink.attemptsOf("200")[0].Sequence)
+			var events int
+			require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM dispatch.cursor_event WHERE action NOT IN ('create', 'take_over')`).Scan(&events))
+			require.Zero(t, events)
+		})
+	}
+}
+
+// A worker that only stands by leaves it to the other one, and takes over if that
+// one is gone.
+func TestPass_IsLeftToTheWorkerThatDeliveredLast(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	sink := &receiver{}
+	of := func(worker string) *processor.Process {
+		return process(t, pool, processor.Each(sink), func(c *processor.Config) {
+			s, err := cursor.NewStore(pool, cursor.Config{Schema: schema, Worker: worker})
+			require.NoError(t, err)
+			c.Store, c.Poll = s, 5*time.Millisecond
+			c.Source = script(func(after cursor.Position, limit int) (processor.Page, error) {
+				if worker == "first" && after >= at(100) {
+					return processor.Page{}, nil
+				}
+				return sparse(after, limit)
+			})
+		})
+	}
+	require.NoError(t, of("first").Drain(soon(t)))
+	require.Equal(t, at(100), row(t, pool).Position)
+	require.NoError(t, of("second").Drain(soon(t)))
+	require.Equal(t, at(250), row(t, pool).Position)
+	require.Equal(t, []string{"100/1", "200/1"}, sink.attempts())
+}
+
+var errUnread = errors.New("its headers are not a JSON object")
+
+// faulty has three records, of which the second cannot be read until it is fixed.
+func faulty(fixed *bool) script {
+	return func(after cursor.Position, _ int) (page processor.Page, _ error) {
+		for n := 1; n <= 3; n++ {
+			if r := record(n); r.Position > after {
+				if n == 2 && !*fixed {
+					r.Fault, r.Payload = errUnread, nil
+				}
+				page.Records = append(page.Records, r)
+			}
+		}
+		return page, nil
+	}
+}
+
+// A record that its source cannot read halts the process at its place, as one that
+// its receiver refuses: those before it are delivered, and an operator decides.
+func TestFault_ARecordThatCannotBeReadHaltsAtItsPlace(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	sink, fixed := &receiver{}, false
+	p := process(t, pool, processor.Batch(oneByOne(sink)), func(c *processor.Config) { c.Source = faulty(&fixed) })
+	var halt *processor.HaltError
+	require.ErrorAs(t, p.Drain(soon(t)), &halt)
+	require.Equal(t, cursor.ClassUnreadable, halt.Failure.Class)
+	require.Equal(t, "2", halt.Failure.RecordID)
+	require.Equal(t, at(2), halt.Failure.Position)
+	require.Contains(t, halt.Error(), errUnread.Error())
+	require.Equal(t, []string{"1/1"}, sink.attempts())
+
+	_, err := store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	require.NoError(t, err)
+	require.ErrorAs(t, p.Drain(soon(t)), &halt, "nothing has changed")
+
+	fixed = true
+	_, err = store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	require.NoError(t, err)
+	require.NoError(t, p.Drain(soon(t)))
+	require.Equal(t, []string{"1/1", "2/1", "3/1"}, sink.attempts())
+}
+
+func TestFault_ARecordThatCannotBeReadCanBeSkipped(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	sink, fixed := &receiver{}, false
+	p := process(t, pool, processor.InTx(sink), func(c *processor.Config) { c.Source = faulty(&fixed) })
+	var halt *processor.HaltError
+	require.ErrorAs(t, p.Drain(soon(t)), &halt)
+	_, err := store(t, pool).Skip(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "known"})
+	require.NoError(t, err)
+	require.NoError(t, p.Drain(soon(t)))
+	require.Equal(t, []string{"1/1", "3/1"}, sink.attempts())
+}
+
+// Put aside it holds no payload, so that no replay sends an empty record.
+func TestFault_ARecordThatCannotBeReadIsPutAsideAndNotReplayed(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	sink, fixed := &receiver{}, false
+	p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
+		deadLetters(c)
+		c.Source, c.Checkpoint = faulty(&fixed), 3
+	})
+	require.NoError(t, p.Drain(soon(t)))
+	require.Equal(t, []string{"1/1", "3/1"}, sink.attempts())
+	require.Equal(t, []string{"2/1"}, letters(t, pool))
+	require.EqualValues(t, 3, row(t, pool).Sequence)
+	require.ErrorContains(t, p.Replay(t.Context(), 1, cursor.Decision{Actor: "me"}), "holds no payload")
+	require.Equal(t, 2, sink.calls())
+}
