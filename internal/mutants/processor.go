@@ -9,12 +9,12 @@ var processorMutants = []mutant{
 	},
 	{
 		"the cursor advances before the sink acknowledges",
-		[]change{{"processor/deliver.go", `		n, failure := s.config.Dispatch.deliver(s, ds)
+		[]change{{"processor/deliver.go", `		n, failure := s.hand(ds)
 `, `		early := advance{to: ds[n-1].Position, n: int64(n)}
 		if err := s.advance(early); err != nil {
 			return err
 		}
-		if _, failure := s.config.Dispatch.deliver(s, ds); failure == nil {
+		if _, failure := s.hand(ds); failure == nil {
 			records = records[n:]
 			continue
 		}
