@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -59,6 +60,10 @@ type Config struct {
 	// DeadLetter puts a record that would halt the process aside, as a dead letter
 	// with its error, and goes on behind it. Default: the process halts.
 	DeadLetter bool
+	// DeadLetterRun is how many records in a row may become dead letters, with none
+	// delivered between them. The next one halts the process: a receiver that refuses
+	// all of them is no word on any. Default Breaker.Failures, or 10 without a Breaker.
+	DeadLetterRun int
 	// Limit bounds the records handed to the sink in a time. Default: no limit.
 	Limit Limit
 	// Breaker waits when the receiver seems to be down. Default: never.
@@ -108,6 +113,7 @@ const (
 	minLimitPer       = time.Second
 	maxLimitPer       = time.Hour
 	defaultCooldown   = 30 * time.Second
+	defaultLetterRun  = 10
 )
 
 func (c Config) withDefaults() Config {
@@ -131,6 +137,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Retry.Max == 0 {
 		c.Retry.Max = max(defaultRetryMax, c.Retry.Initial)
+	}
+	if c.DeadLetterRun == 0 {
+		c.DeadLetterRun = cmp.Or(c.Breaker.Failures, defaultLetterRun)
 	}
 	if c.Breaker.Failures > 0 && c.Breaker.Cooldown == 0 {
 		c.Breaker.Cooldown = defaultCooldown
@@ -169,6 +178,7 @@ func (c Config) validate() error {
 	fault(c.Retry.Max > maxRetryDelay, "retry.max %v is above %v", c.Retry.Max, maxRetryDelay)
 	fault(c.Retry.Jitter < 0 || c.Retry.Jitter > 100, "retry.jitter %d%% is not within 0%% and 100%%", c.Retry.Jitter)
 	fault(c.Retry.Attempts < 0, "retry.attempts %d is negative", c.Retry.Attempts)
+	fault(c.DeadLetterRun < 1, "dead_letter_run %d is not at least 1", c.DeadLetterRun)
 	fault(c.Limit.Records < 0, "limit %d is negative", c.Limit.Records)
 	fault(c.Limit.Records > 0 && (c.Limit.Per < minLimitPer || c.Limit.Per > maxLimitPer), "limit: its time %v is not within %v and %v", c.Limit.Per, minLimitPer, maxLimitPer)
 	fault(c.Breaker.Failures < 0, "breaker.failures %d is negative", c.Breaker.Failures)

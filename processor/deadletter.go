@@ -9,29 +9,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// putAside makes a dead letter of the record that failed and goes on behind it.
-func (s *shift) putAside(d Delivery, f cursor.Failure) error {
-	from := s.lease.Position()
-	err := s.lease.PutAside(context.WithoutCancel(s.run), cursor.DeadLetter{
-		Position:  d.Position,
-		Table:     d.Table,
-		RecordID:  d.ID,
-		Key:       d.Key,
-		Type:      d.Type,
-		CreatedAt: d.CreatedAt,
-		Headers:   d.Headers,
-		Payload:   d.Payload,
-		Failure:   f,
-	})
-	if err != nil {
-		return err
-	}
-	s.stuck = nil
-	s.doubt = s.doubt.past(from, d.Position, 1)
-	s.observe(Event{Kind: EventDeadLetter, Records: 1, Class: f.Class})
-	return context.Cause(s.lease.Context())
-}
-
 // replayPatience is between two attempts to take the lease from a busy worker.
 const replayPatience = 20 * time.Millisecond
 

@@ -100,7 +100,7 @@ func (s *shift) advance(a advance) error {
 		}
 		return err
 	}
-	s.owed, s.failures = nil, 0
+	s.owed, s.failures, s.letters = nil, 0, 0
 	s.doubt = s.doubt.past(a.from, a.to, int(a.n))
 	s.observe(Event{Kind: EventAdvance, Records: int(a.n), Created: a.created})
 	if s.stuck != nil {
@@ -159,12 +159,10 @@ func (s *shift) failed(d Delivery, failure error) (int, error) {
 	}
 	log := s.failureLog(d, failure)
 	switch {
-	case s.final(f) && s.config.DeadLetter && !s.haltsOn(f):
-		log.Error("delivery failed for good: the record is put aside as a dead letter")
-		return 1, s.putAside(d, f)
 	case s.final(f):
-		log.Error("delivery failed for good: halting")
-		return 0, s.halt(f)
+		v := s.judge(d, f)
+		log.Error("delivery failed for good: " + v.sentence())
+		return s.carryOut(v)
 	case f.Wait > longestWaitUnderLease || s.ending():
 		log.Warn("delivery failed", "delay", f.Wait)
 		return 0, setAside(s.lease.Fail(context.WithoutCancel(s.run), f))
@@ -175,15 +173,6 @@ func (s *shift) failed(d Delivery, failure error) (int, error) {
 		}
 		return 0, s.waitUnderLease(f.Wait)
 	}
-}
-
-// halt durably stops the process at the record that failed.
-func (s *shift) halt(f cursor.Failure) error {
-	if err := s.lease.Halt(context.WithoutCancel(s.run), f); err != nil {
-		return err
-	}
-	s.observe(Event{Kind: EventHalt, Class: f.Class})
-	return errSetAside
 }
 
 // delay counts a failed attempt of the record and returns how long to wait.

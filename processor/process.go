@@ -22,11 +22,13 @@ type Process struct {
 	waiting bool         // the last look found only records that may still be preceded
 	stuck   *stuck       // the record that failed last, while this worker retries it
 	owed    *advance     // acknowledged by the sink, but not known to be durable
+	verdict *verdict     // on a record that failed for good, until it is durable
 	epoch   cursor.Epoch // of the last lease; 0 before the first
 	doubt   doubt        // the records that may have been sent without an outcome
 	bridge  bridge       // what the cursor passed last without a record
 	passing passing      // what another worker may be about to pass
 
+	letters   int           // dead letters in a row, since a delivery or a new epoch
 	failures  int           // attempts in a row that failed, of any record: see Breaker
 	limiter   *rate.Limiter // nil: no limit
 	notBefore time.Time     // the limit lets no record go until then
@@ -206,6 +208,9 @@ func (p *Process) began(row cursor.Row, epoch cursor.Epoch) {
 		p.observe(Event{Kind: EventTakeOver})
 	case epoch != p.epoch && p.epoch != 0:
 		p.log.Info("an operator decided: see `ordered-dispatcher history`", "epoch", epoch, "position", row.Position)
+	}
+	if epoch != p.epoch {
+		p.letters = 0
 	}
 	p.epoch = epoch
 }

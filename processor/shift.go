@@ -112,6 +112,9 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 	if err := s.settle(); err != nil {
 		return err
 	}
+	if err := s.conclude(); err != nil {
+		return s.outcome(err)
+	}
 	s.recall()
 	if seen.after != lease.Position() {
 		return nil // someone else delivered in between: look again

@@ -74,6 +74,7 @@ func (p Process) processorConfig(d dependencies) processor.Config {
 		Limit:         p.Limit,
 		Breaker:       p.Breaker,
 		DeadLetter:    p.DeadLetter,
+		DeadLetterRun: p.DeadLetterRun,
 		HaltOnTimeout: p.HaltOnTimeout,
 		Logger:        d.logger,
 		Observe:       d.observe,

@@ -36,6 +36,7 @@ type Process struct {
 	Limit         processor.Limit
 	Breaker       processor.Breaker
 	DeadLetter    bool
+	DeadLetterRun int
 	HaltOnTimeout bool
 }
 

@@ -97,7 +97,7 @@ func parseProcess(n yamlfile.Node, name, schema string) Process {
 	if err := checkName(name); err != nil {
 		n.Fault("%v", err)
 	}
-	m := n.Mapping("source", "sink", "start", "batch", "checkpoint", "poll", "retry", "limit", "breaker", "on_poison", "on_timeout")
+	m := n.Mapping("source", "sink", "start", "batch", "checkpoint", "poll", "retry", "limit", "breaker", "on_poison", "dead_letter_run", "on_timeout")
 	if n, ok := m.Need("source", "source: {table: bookings}"); ok {
 		p.Source = parseSource(n)
 	}
@@ -112,6 +112,7 @@ func parseProcess(n yamlfile.Node, name, schema string) Process {
 	m.Read("limit", func(n yamlfile.Node) { p.Limit = parseLimit(n) })
 	m.Read("breaker", func(n yamlfile.Node) { p.Breaker = parseBreaker(n) })
 	m.Read("on_poison", func(n yamlfile.Node) { p.DeadLetter = n.OneOf("halt", "dead_letter") == "dead_letter" })
+	m.Read("dead_letter_run", func(n yamlfile.Node) { p.DeadLetterRun = parseLetterRun(n, p.DeadLetter) })
 	m.Read("on_timeout", func(n yamlfile.Node) { p.HaltOnTimeout = n.OneOf("retry", "halt") == "halt" })
 	if p.Sink != nil && p.Sink.window() > max(p.Checkpoint, 1) {
 		n.Fault("a window of %d needs a checkpoint of at least as many: so many records may be sent again after a fault", p.Sink.window())
@@ -208,6 +209,13 @@ func parseRetry(n yamlfile.Node) processor.Retry {
 	m.Read("jitter", func(n yamlfile.Node) { r.Jitter = n.Percent() })
 	m.Read("attempts", func(n yamlfile.Node) { r.Attempts = n.Int(0, maxAttempts) })
 	return r
+}
+
+func parseLetterRun(n yamlfile.Node, deadLetter bool) int {
+	if !deadLetter {
+		n.Fault("it bounds the records that on_poison: dead_letter puts aside: set that too, or remove this key")
+	}
+	return n.Int(1, maxAttempts)
 }
 
 func parseLimit(n yamlfile.Node) processor.Limit {

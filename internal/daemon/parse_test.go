@@ -133,6 +133,7 @@ func TestParse_BadInput(t *testing.T) {
 		{process("limit: 50"), `5:12: processes.a.limit: "50" is no rate: write a whole number from 1 to 1000000, and a unit: 50/s, 100/m or 1000/h`},
 		{process("limit: 0/s"), `5:12: processes.a.limit: "0/s" is no rate`},
 		{process("breaker: {cooldown: 5s}"), `5:5: processes.a.breaker: the key "failures" is missing: add it, as in failures: 10`},
+		{process("dead_letter_run: 3"), `5:5: processes.a.dead_letter_run: it bounds the records that on_poison: dead_letter puts aside`},
 		{process("breaker: {failures: 3}", "retry: {attempts: 3}"), `2:3: processes.a: process "a": breaker.failures 3 must be above retry.attempts 3`},
 		{process("on_poison: ignore"), `5:16: processes.a.on_poison: "ignore" is not known here: write halt or dead_letter`},
 		{process("on_timeout: skip"), `5:17: processes.a.on_timeout: "skip" is not known here: write retry or halt`},
@@ -246,6 +247,7 @@ func TestBounds(t *testing.T) {
 		"batch: 10000", "batch: 1", "batch: 500", "checkpoint: 500", "poll: 5ms", "poll: 1m",
 		"retry: {initial: 1ms}", "retry: {initial: 24h}", "retry: {max: 24h}", "retry: {jitter: 0%}", "retry: {jitter: 100%}", "retry: {attempts: 1000000000}",
 		"limit: 1/h", "limit: 1000000/s", "breaker: {failures: 1}", "breaker: {failures: 1000000000, cooldown: 24h}", "on_poison: dead_letter",
+		"on_poison: dead_letter\n    dead_letter_run: 1000000000",
 	} {
 		_, err := parse(process(line))
 		require.NoError(t, err, line)

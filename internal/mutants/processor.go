@@ -81,6 +81,30 @@ var processorMutants = []mutant{
 		processorPkg, "TestRefused_HaltsWhateverThePolicyAndPutsNothingAside",
 	},
 	{
+		"a run of dead letters never ends",
+		[]change{{"processor/verdict.go", `if s.letters >= s.config.DeadLetterRun {`, `if false {`}},
+		processorPkg, "TestDeadLetter_ALongRunOfThemHalts",
+	},
+	{
+		"a dead letter that cannot be written is tried for ever",
+		[]change{{"processor/verdict.go", `if err != nil && cannotBeWritten(err) {`, `if false {`}},
+		processorPkg, "TestDeadLetter_OfARecordThatIsTooLargeHalts",
+	},
+	{
+		"a record is sent again because its dead letter could not be written yet",
+		[]change{{"processor/verdict.go", `	v := s.verdict
+	s.verdict = nil
+`, `	var v *verdict
+	s.verdict = nil
+`}},
+		processorPkg, "TestDeadLetter_IsWrittenLaterWithoutAnotherAttempt",
+	},
+	{
+		"a verdict that was not written undoes what an operator decided since",
+		[]change{{"processor/verdict.go", `v == nil || v.delivery.Epoch != s.lease.Epoch() || v.from`, `v == nil || v.from`}},
+		processorPkg, "TestVerdict_ThatIsNotWrittenIsVoidAfterASeek",
+	},
+	{
 		"an error of the database is counted against the record",
 		[]change{{"processor/deliver.go", `case !s.config.Dispatch.outlives && isDatabase(err):`, `case false:`}},
 		processorPkg, "TestInTx_ADatabaseErrorIsNotCountedAgainstTheRecord",

@@ -1,0 +1,125 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// verdict is what is decided about a record that failed for good. Until it is
+// durable the worker keeps it, and does not send the record again: a receiver that
+// has refused a record is not asked without end because the database cannot note it.
+type verdict struct {
+	from     cursor.Position // where the cursor is, before the record
+	delivery Delivery
+	failure  cursor.Failure
+	aside    bool // a dead letter, and the process goes on; else it halts
+}
+
+// judge decides between a dead letter and a halt. A long run of dead letters is a
+// sign that the records are not what is wrong: the process halts.
+func (s *shift) judge(d Delivery, f cursor.Failure) verdict {
+	v := verdict{from: s.lease.Position(), delivery: d, failure: f}
+	if !s.config.DeadLetter || s.haltsOn(f) {
+		return v
+	}
+	if s.letters >= s.config.DeadLetterRun {
+		v.failure.Error = fmt.Sprintf("the %d records before this one became dead letters in a row (dead_letter_run), so the receiver or our address may be wrong and not the records: %s",
+			s.letters, f.Error)
+		return v
+	}
+	v.aside = true
+	return v
+}
+
+func (v verdict) sentence() string {
+	if v.aside {
+		return "the record is put aside as a dead letter"
+	}
+	return "halting"
+}
+
+// carryOut makes a verdict durable and returns how many records are done with: one
+// if it was put aside, none if the process halts.
+func (s *shift) carryOut(v verdict) (int, error) {
+	s.verdict = &v
+	if !v.aside {
+		return 0, s.halt(v)
+	}
+	err := s.putAside(v)
+	if err != nil && cannotBeWritten(err) {
+		v.aside = false
+		v.failure.Error = fmt.Sprintf("it cannot be put aside as a dead letter (%v): %s", err, v.failure.Error)
+		s.verdict = &v
+	}
+	return 1, err
+}
+
+// conclude carries out the verdict of an earlier shift that could not be written.
+// It is void if another worker or an operator moved the cursor since.
+func (s *shift) conclude() error {
+	v := s.verdict
+	s.verdict = nil
+	if v == nil || v.delivery.Epoch != s.lease.Epoch() || v.from != s.lease.Position() {
+		return nil
+	}
+	_, err := s.carryOut(*v)
+	return err
+}
+
+// halt durably stops the process at the record that failed.
+func (s *shift) halt(v verdict) error {
+	if err := s.lease.Halt(context.WithoutCancel(s.run), v.failure); err != nil {
+		return err
+	}
+	s.verdict = nil
+	s.observe(Event{Kind: EventHalt, Class: v.failure.Class})
+	return errSetAside
+}
+
+// putAside durably makes a dead letter of the record that failed, and moves the
+// cursor past it.
+func (s *shift) putAside(v verdict) error {
+	d := v.delivery
+	if len(d.Payload) > maxLetterBytes {
+		return errLetterTooLarge
+	}
+	err := s.lease.PutAside(context.WithoutCancel(s.run), cursor.DeadLetter{
+		Position:  d.Position,
+		Table:     d.Table,
+		RecordID:  d.ID,
+		Key:       d.Key,
+		Type:      d.Type,
+		CreatedAt: d.CreatedAt,
+		Headers:   d.Headers,
+		Payload:   d.Payload,
+		Failure:   v.failure,
+	})
+	if err != nil {
+		return err
+	}
+	s.verdict, s.stuck = nil, nil
+	s.letters++
+	s.doubt = s.doubt.past(v.from, d.Position, 1)
+	s.observe(Event{Kind: EventDeadLetter, Records: 1, Class: v.failure.Class})
+	return context.Cause(s.lease.Context())
+}
+
+// maxLetterBytes is the largest payload of a dead letter. It goes to the server as
+// hexadecimal digits in one message, which PostgreSQL limits to 1 GB; the server
+// ends the session over a longer one.
+const maxLetterBytes = 500_000_000
+
+var errLetterTooLarge = fmt.Errorf("a dead letter holds a payload of at most %d bytes", maxLetterBytes)
+
+// cannotBeWritten reports that a dead letter was refused in a way that will not
+// pass: no table, no grant, a value that the table does not take.
+func cannotBeWritten(err error) bool {
+	const canceled = "57014" // by a time-out or an operator: another attempt may succeed
+	var pgErr *pgconn.PgError
+	return errors.Is(err, errLetterTooLarge) || errors.As(err, &pgErr) && !isDatabase(err) && pgErr.Code != canceled
+}

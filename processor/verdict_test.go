@@ -1,0 +1,186 @@
+package processor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// A receiver that refuses one record after another is no word on any of them.
+func TestDeadLetter_ALongRunOfThemHalts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*processor.Config)
+		want   int
+	}{
+		"by default":              {func(*processor.Config) {}, 10},
+		"as many as the breaker":  {func(c *processor.Config) { c.Breaker.Failures = 5 }, 5},
+		"as many as is said":      {func(c *processor.Config) { c.Breaker.Failures = 5; c.DeadLetterRun = 7 }, 7},
+		"in transactions of many": {func(c *processor.Config) { c.Dispatch = processor.InTx(poison()); c.Checkpoint = 50 }, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			insert(t, pool, 40)
+			p := process(t, pool, processor.Each(poison()), func(config *processor.Config) { deadLetters(config); c.change(config) })
+			var halt *processor.HaltError
+			require.ErrorAs(t, p.Drain(t.Context()), &halt)
+			require.Len(t, letters(t, pool), c.want)
+			require.Equal(t, fmt.Sprint(c.want+1), halt.Failure.RecordID)
+			require.Contains(t, halt.Failure.Error, fmt.Sprintf("the %d records before this one became dead letters in a row", c.want))
+			require.Contains(t, halt.Failure.Error, errRefused.Error())
+
+			_, err := store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
+			require.NoError(t, err)
+			require.ErrorAs(t, p.Drain(t.Context()), &halt)
+			require.Len(t, letters(t, pool), 2*c.want, "an operator has looked: it counts anew")
+		})
+	}
+}
+
+// poison is a receiver that refuses every record for good.
+func poison() *receiver {
+	return &receiver{answer: func(context.Context, processor.Delivery) error { return processor.Permanent(errRefused) }}
+}
+
+func TestDeadLetter_ARecordDeliveredBetweenThemEndsTheRun(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 29)
+	sink := &receiver{answer: func(_ context.Context, d processor.Delivery) error {
+		if d.ID == "10" || d.ID == "20" {
+			return nil
+		}
+		return processor.Permanent(errRefused)
+	}}
+	require.NoError(t, process(t, pool, processor.Each(sink), deadLetters).Drain(t.Context()))
+	require.Len(t, letters(t, pool), 27)
+}
+
+// refuseInserts has a table refuse so many rows with an SQLSTATE.
+func refuseInserts(t testing.TB, pool *pgxpool.Pool, table, sqlState string, times int) {
+	t.Helper()
+	exec(t, pool, fmt.Sprintf(`
+		CREATE SEQUENCE dispatch.%[1]s_tries;
+		CREATE FUNCTION dispatch.%[1]s_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			IF nextval('dispatch.%[1]s_tries') <= %[3]d THEN RAISE EXCEPTION 'the table takes no row' USING ERRCODE = '%[2]s'; END IF;
+			RETURN new;
+		END $$;
+		CREATE TRIGGER refuse BEFORE INSERT ON dispatch.%[1]s FOR EACH ROW WHEN (new.process_name = 'sms')
+			EXECUTE FUNCTION dispatch.%[1]s_refuse()`, table, sqlState, times))
+}
+
+func TestDeadLetter_ThatCannotBeWrittenHaltsAndIsSentOnce(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(t testing.TB, pool *pgxpool.Pool){
+		"no table": func(t testing.TB, pool *pgxpool.Pool) {
+			exec(t, pool, "ALTER TABLE dispatch.dead_letter RENAME TO gone")
+		},
+		"no grant":            func(t testing.TB, pool *pgxpool.Pool) { refuseInserts(t, pool, "dead_letter", "42501", 1000) },
+		"a value is too long": func(t testing.TB, pool *pgxpool.Pool) { refuseInserts(t, pool, "dead_letter", "54000", 1000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			insert(t, pool, 3)
+			prepare(t, pool)
+			sink := &receiver{answer: failing("2", 1, processor.Permanent(errRefused))}
+			p := process(t, pool, processor.Each(sink), deadLetters)
+			var halt *processor.HaltError
+			for halt == nil { // a missing table ends a drain as well
+				if err := p.Drain(t.Context()); err != nil {
+					_ = errors.As(err, &halt)
+				}
+			}
+			require.Contains(t, halt.Failure.Error, "it cannot be put aside as a dead letter (")
+			require.Contains(t, halt.Failure.Error, errRefused.Error())
+			require.Equal(t, []string{"1/1", "2/1"}, sink.attempts())
+			require.Equal(t, cursor.ClassPermanent, row(t, pool).Failure.Class)
+		})
+	}
+}
+
+// What passes by itself does not halt, and the receiver is not asked meanwhile.
+func TestDeadLetter_IsWrittenLaterWithoutAnotherAttempt(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	refuseInserts(t, pool, "dead_letter", "53100", 3)
+	sink := &receiver{answer: failing("2", 1, processor.Permanent(errRefused))}
+	require.NoError(t, process(t, pool, processor.Each(sink), deadLetters).Drain(t.Context()))
+	require.Equal(t, []string{"1/1", "2/1", "3/1"}, sink.attempts())
+	require.Equal(t, []string{"2/1"}, letters(t, pool))
+}
+
+func TestHalt_IsWrittenLaterWithoutAnotherAttempt(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	sink := &receiver{answer: failing("2", 1, processor.Permanent(errRefused))}
+	p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
+		c.Observe = func(e processor.Event) {
+			if e.Kind == processor.EventAttempt && e.Class == cursor.ClassPermanent {
+				refuseInserts(t, pool, "cursor_event", "23514", 3)
+			}
+		}
+	})
+	require.ErrorAs(t, p.Drain(t.Context()), new(*processor.HaltError))
+	require.Equal(t, []string{"1/1", "2/1"}, sink.attempts())
+}
+
+// An operator who moves the cursor meanwhile has decided otherwise.
+func TestVerdict_ThatIsNotWrittenIsVoidAfterASeek(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	refuseInserts(t, pool, "dead_letter", "53100", 1)
+	sink := &receiver{answer: failing("2", 1, processor.Permanent(errRefused))}
+	p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
+		deadLetters(c)
+		c.Observe = func(e processor.Event) {
+			if e.Kind == processor.EventLeaseLost {
+				to := sink.attemptsOf("2")[0].After
+				_, err := store(t, pool).Seek(t.Context(), "sms", to, cursor.Decision{Actor: "me", Reason: "it is corrected"})
+				if err != nil {
+					t.Error(err)
+				}
+				sink.answer = nil
+			}
+		}
+	})
+	require.NoError(t, p.Drain(t.Context()))
+	require.Empty(t, letters(t, pool))
+	require.Equal(t, []string{"1/1", "2/1", "2/1", "3/1"}, sink.attempts())
+}
+
+// large is a source of one record that no dead letter can hold.
+type large struct{}
+
+func (large) Read(_ context.Context, after cursor.Position, _ int) (processor.Page, error) {
+	if after != "" {
+		return processor.Page{}, nil
+	}
+	return processor.Page{Records: []processor.Record{{Position: "1", ID: "1", Payload: make([]byte, 500_000_001)}}}, nil
+}
+
+func TestDeadLetter_OfARecordThatIsTooLargeHalts(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	sink := poison()
+	p := process(t, pool, processor.Each(sink), func(c *processor.Config) { deadLetters(c); c.Source = large{} })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var halt *processor.HaltError
+	require.ErrorAs(t, p.Drain(ctx), &halt)
+	require.Contains(t, halt.Failure.Error, "a dead letter holds a payload of at most 500000000 bytes")
+	require.Equal(t, 1, sink.calls())
+}
