@@ -72,7 +72,7 @@ var processorMutants = []mutant{
 	},
 	{
 		"a record whose outcome is unknown is put aside as a dead letter",
-		[]change{{"processor/deliver.go", `s.config.DeadLetter && !s.haltsOn(f):`, `s.config.DeadLetter:`}},
+		[]change{{"processor/verdict.go", `if !s.config.DeadLetter || s.haltsOn(f) {`, `if !s.config.DeadLetter {`}},
 		processorPkg, "TestDeadLetter_AnUnknownOutcomeHaltsAllTheSame",
 	},
 	{
