@@ -75,6 +75,7 @@ type grants struct {
 	text     strings.Builder
 	needed   []need
 	granted  map[string]bool // the commands that stand in the text
+	stats    []string        // processes that read a table stamped with the start of a transaction
 	hints    []string        // comments
 	faults   []error
 }
@@ -103,6 +104,7 @@ func (g *grants) workers() {
 		g.comment("What the processes read and write.")
 		g.objects(g.Role, g.needed)
 	}
+	g.seesAll(g.Role)
 	for _, hint := range g.hints {
 		g.comment("%s", hint)
 	}
@@ -120,6 +122,18 @@ func (g *grants) operators() {
 		g.comment("To see what is behind a cursor: for the lag, seek, and what a --dry-run lists. Positions and ids are shown, and no payload.")
 		g.objects(g.Operator, reads)
 	}
+	g.seesAll(g.Operator)
+}
+
+// seesAll grants what the fence of a column needs that defaults to the start of a
+// transaction.
+func (g *grants) seesAll(role string) {
+	if len(g.stats) == 0 {
+		return
+	}
+	g.comment("To see when the transactions of all sessions began, which is the fence of an order column that defaults to now(): without it these\n" +
+		"processes are refused. For a superuser, or a role with ADMIN OPTION. Better is the default that doctor names, which needs no such right.")
+	g.line("GRANT pg_read_all_stats TO %s; %s", quoted(role), commented(strings.Join(g.stats, ", ")))
 }
 
 // process collects what one process needs.
@@ -132,9 +146,7 @@ func (g *grants) process(ctx context.Context, p Process) {
 	needs, err := source.Needs(ctx)
 	g.needs(p, true, needs.Needs, err)
 	if needs.Stats {
-		g.hint("The order column of %s defaults to the start of a transaction, so every transaction of the database holds the fence.\n"+
-			"A role that sees when those of others began stays closer behind them. Better is the default that doctor names, and without either\n"+
-			"nothing is lost, so this is an offer: GRANT pg_read_all_stats TO %s;", p.Source.Table, quoted(g.Role))
+		g.stats = append(g.stats, p.Name)
 	}
 	if sink, ok := p.Sink.(needy); ok {
 		needs, err := sink.needs(ctx, g.pool)

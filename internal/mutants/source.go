@@ -123,4 +123,30 @@ var sourceMutants = []mutant{
 		[]change{{"sources/table/sample.go", `to_regclass(%s)::oid = %d`, `to_regclass(%s)::oid + %d > 0`}},
 		tablePkg, "TestRead_TableSwappedMidRunIsFencedAnew",
 	},
+	{
+		"a session between two transactions of one message is no writer",
+		[]change{{"sources/table/activity.go", "	earliest = `least(xact_start, CASE\n", "	earliest = `least(xact_start, CASE WHEN true THEN NULL\n"}},
+		tablePkg, "TestActivity_BoundsASessionByTheMessageThatItIsAt",
+	},
+	{
+		"an idle session is no writer, whether or not it was seen to wait for its client",
+		[]change{{"sources/table/activity.go", `values[4] == nil || idle && ok {`, `values[4] == nil || idle || ok && idle {`}},
+		tablePkg, "TestActivity_AnIdleSessionIsAWriterUnlessItWaitedForItsClient",
+	},
+	{
+		"what is prepared is looked for before the sessions",
+		[]change{{"sources/table/sample.go", `[]string{waitingSQL, activitySQL, preparedSQL}`, `[]string{preparedSQL, waitingSQL, activitySQL}`},
+			{"sources/table/sample.go", `startedWriters(string(found[0][0][0]), found[1], found[2])`, `startedWriters(string(found[1][0][0]), found[2], found[0])`}},
+		tablePkg, "TestFence_EveryInterleaving/now",
+	},
+	{
+		"a role that does not see all sessions may read a table stamped with now()",
+		[]change{{"sources/table/stamp.go", `l.stamp == stampAtStart && !e.cat.seesAll:`, `false && !e.cat.seesAll:`}},
+		tablePkg, "TestRead_NowIsRefusedToARoleThatDoesNotSeeAllSessions",
+	},
+	{
+		"a session whose times are hidden is taken for one that does nothing",
+		[]change{{"sources/table/activity.go", `if unseen != "" {`, `if unseen == "-" {`}},
+		tablePkg, "TestRead_NowWaitsForASessionThatDoesNotTrackItsActivity",
+	},
 }

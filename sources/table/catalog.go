@@ -17,6 +17,8 @@ type catalog struct {
 	relkind   string // r, p, v, m, f …
 	standby   bool
 	hidesRows bool // row-level security is active for our role
+	seesAll   bool // our role sees when the transactions of every session began
+	inherits  bool // false: it is a member of the role that does, and does not inherit from it
 	timeZone  string
 	role      string
 	published bool   // by a subscription of this database: rows with stamps made elsewhere
@@ -80,6 +82,8 @@ SELECT
 	pg_is_in_recovery(),
 	row_security_active(c.oid),
 	current_user::text,
+	pg_has_role('pg_read_all_stats', 'USAGE'),
+	NOT pg_has_role('pg_read_all_stats', 'MEMBER'),
 	EXISTS (SELECT 1 FROM pg_subscription_rel WHERE srrelid = c.oid),
 	coalesce(pg_partition_root(c.oid), c.oid)::regclass::text
 FROM pg_class c
@@ -170,7 +174,7 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	cat.oid = *oid
 	err := tx.QueryRow(ctx, tableSQL, pgx.QueryExecModeExec, cat.oid).Scan(
 		&cat.schema, &cat.table, &cat.relkind,
-		&cat.standby, &cat.hidesRows, &cat.role, &cat.published, &cat.root)
+		&cat.standby, &cat.hidesRows, &cat.role, &cat.seesAll, &cat.inherits, &cat.published, &cat.root)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil, errNoTable // dropped since
 	}

@@ -34,11 +34,11 @@
 //   - The lock is that of the table, of any part of it, or of a table above it:
 //     a row that is routed into a partition is stamped before the partition is
 //     locked.
-//   - Where the stamp is the start of a transaction (now()), every open
-//     transaction is a writer. One that our role may look into is bounded by its
-//     start; of other roles', one that follows another in its session has that
-//     one's bound, since its stamp may be older than its lock (COMMIT AND CHAIN,
-//     several transactions in one message).
+//   - Where the stamp is the start of a transaction (now()), every session at
+//     work is a writer, bounded by the arrival of its message: all transactions
+//     of that message may have this stamp, also those that have not begun. An idle
+//     one is a writer unless it was seen to wait for its client after the mark. A
+//     role that does not see this of all sessions is refused.
 //   - Positions are compared by the server, as tuples, in the columns' own
 //     types, and stored by value: deleting a record moves nothing.
 //   - A payload's bytes are those the server printed: never decoded, never
@@ -50,7 +50,7 @@
 // row a stamp that is older than its lock, which a read does not see: an UPDATE of
 // created_at, a value that the INSERT names or a trigger sets, a partition that is
 // attached with rows in it, an id that was fetched from the sequence before the
-// INSERT. Inspect and InspectRows name what of these leaves a trace. A backend that
-// is stopped between the stamp of now() and the moment its transaction can be
-// seen is guarded against by the latency alone.
+// INSERT. Inspect and InspectRows name what of these leaves a trace. A worker in the
+// background that is stopped between the stamp of now() and the moment its
+// transaction can be seen is guarded against by the latency alone.
 package table

@@ -5,14 +5,13 @@ import "math"
 // unbounded is the bound of a writer whose earliest stamp is not known.
 const unbounded int64 = math.MinInt64
 
-// writer is a transaction seen in one sample.
+// writer is a transaction seen in one sample, or a session that may be about to
+// begin one.
 type writer struct {
-	// id is its virtual transaction. A prepared transaction may have another one
-	// than the session that prepared it had.
+	// id is its virtual transaction, or the session. A prepared transaction has
+	// another one than it had before.
 	id       string
 	prepared bool
-	// session is the pid, where it matters what a session did before, else 0.
-	session int
 	// since is the earliest stamp that it can make, if dated.
 	since int64
 	dated bool
@@ -32,10 +31,9 @@ type sample struct {
 // fence computes the read bound from one sample after another. The zero value
 // has seen none.
 type fence struct {
-	last     sample
-	bounds   map[string]int64 // of the writers in the last sample, by id
-	sessions map[int]int64    // the same, by session
-	holder   writer           // whose bound the last one returned is, if it is below the mark
+	last   sample
+	bounds map[string]int64 // of the writers in the last sample, by id
+	holder writer           // whose bound the last one returned is, if it is below the mark
 }
 
 // next takes a sample and returns the bound: what is stamped below it, and is
@@ -48,18 +46,15 @@ type fence struct {
 // break. A transaction that was prepared since then is a new name for one of
 // the writers of the last sample, which this one may show by its old name as
 // well, or began and was prepared in between: it has the lowest bound of all
-// these. A transaction that follows another one of its session has that one's
-// bound: its stamp may be as old as a message that came while the other was open
-// (COMMIT AND CHAIN, several transactions in one message).
+// these.
 func (f *fence) next(s sample) int64 {
 	known := f.bounds != nil && f.last.server == s.server && f.last.mark <= s.mark
 	floor := f.last.mark
 	lowest := min(floor, f.lowestBound())
-	bounds, sessions := make(map[string]int64, len(s.writers)), map[int]int64{}
+	bounds := make(map[string]int64, len(s.writers))
 	result := s.mark
 	for _, w := range s.writers {
 		bound, seen := f.bounds[w.id]
-		before, follows := f.sessions[w.session]
 		switch {
 		case w.dated:
 			bound = w.since
@@ -68,20 +63,15 @@ func (f *fence) next(s sample) int64 {
 		case seen:
 		case w.prepared:
 			bound = lowest
-		case follows:
-			bound = before
 		default:
 			bound = floor
 		}
 		bounds[w.id] = bound
-		if w.session != 0 {
-			sessions[w.session] = bound
-		}
 		if bound < result {
 			result, f.holder = bound, w
 		}
 	}
-	f.last, f.bounds, f.sessions = s, bounds, sessions
+	f.last, f.bounds = s, bounds
 	return result
 }
 

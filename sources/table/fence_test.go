@@ -66,17 +66,10 @@ func TestFence_Next(t *testing.T) {
 			{sampled(10), 10}, {sample{server: "b", mark: 20, writers: []writer{tx("1/1")}}, unbounded}, {sample{server: "b", mark: 30}, 30},
 			{sampled(40, tx("2/1")), unbounded},
 		},
-		"a session keeps its bound from one transaction to the next": {
-			{sampled(10), 10},
-			{sampled(20, writer{id: "1/1", session: 7}), 10},
-			{sampled(30, writer{id: "1/2", session: 7}), 10},
-			{sampled(40, writer{id: "2/1", session: 8}), 30},
-			{sampled(50, writer{id: "1/3", session: 7}), 40},
-		},
 		"a dated writer is bounded by its date": {
-			{sampled(10, writer{id: "1/1", session: 7, since: 4, dated: true}), 4},
-			{sampled(20, writer{id: "1/1", session: 7, since: 4, dated: true}, writer{id: "2/1", session: 8, since: 15, dated: true}), 4},
-			{sampled(30, writer{id: "2/1", session: 8, since: 15, dated: true}), 15},
+			{sampled(10, writer{id: "1/1", since: 4, dated: true}), 4},
+			{sampled(20, writer{id: "1/1", since: 4, dated: true}, writer{id: "2/1", since: 15, dated: true}), 4},
+			{sampled(30, writer{id: "2/1", since: 15, dated: true}), 15},
 			{sampled(40, asPrepared("9")), 15},
 		},
 	} {

@@ -125,20 +125,25 @@ LEFT JOIN (
 ) ON l.pid IS NULL AND x.pid IS NULL AND x.virtualtransaction = l.virtualtransaction
 WHERE l.granted
 	AND l.pid IS DISTINCT FROM pg_backend_pid()
-	AND %s
+	AND l.locktype = 'relation'
+	AND l.mode = 'RowExclusiveLock'
+	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	AND l.relation IN (SELECT oid FROM lineage)
 ORDER BY 5 NULLS LAST, 1
 LIMIT 100`
 
-const tableHolders = `l.locktype = 'relation'
-	AND l.mode = 'RowExclusiveLock'
-	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-	AND l.relation IN (SELECT oid FROM lineage)`
-
-const allHolders = `(l.locktype = 'virtualxid' AND l.mode = 'ExclusiveLock' OR l.pid IS NULL AND p.database = current_database())
-	AND (l.pid IS NULL OR a.datname = current_database() AND a.usesysid IS NOT NULL)
-	AND coalesce(a.application_name, '') <> '` + applicationRead + `'
-	AND NOT starts_with(coalesce(a.application_name, ''), '` + cursor.ApplicationLease + `')
-	AND NOT starts_with(coalesce(a.application_name, ''), '` + cursor.ApplicationOperator + `')`
+// startedSQL is the same where the fence waits for sessions. One that is idle is
+// not named: it holds the fence for an instant, if at all.
+const startedSQL = `/* source.holders */
+SELECT pid, '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, '')
+FROM pg_stat_activity
+WHERE pid <> pg_backend_pid() AND NOT ` + harmless + ` AND (xact_start IS NOT NULL OR state <> 'idle')
+UNION ALL
+SELECT 0, gid, '', owner::text, prepared, ''
+FROM pg_prepared_xacts
+WHERE database = current_database()
+ORDER BY 5 NULLS LAST, 1
+LIMIT 100`
 
 // Writers returns the transactions that the fence waits for at this moment,
 // oldest first, at most 100. Those that begin and end quickly come and go.
@@ -149,9 +154,9 @@ func (s *Source) Writers(ctx context.Context) ([]Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	sql := fmt.Sprintf("/* source.holders */"+treeSQL+holdersSQL, l.oid, tableHolders)
+	sql := fmt.Sprintf("/* source.holders */"+treeSQL+holdersSQL, l.oid)
 	if l.stamp == stampAtStart {
-		sql = fmt.Sprintf("/* source.holders */"+treeSQL+holdersSQL, l.oid, allHolders)
+		sql = startedSQL
 	}
 	var writers []Writer
 	err = s.readOnly(ctx, func(tx pgx.Tx) error {

@@ -14,8 +14,8 @@ import (
 type Needs struct {
 	privilege.Needs
 	// Stats: the order column is stamped at the start of a transaction, so the
-	// fence is closer behind the writers if the role sees when those of other roles
-	// began. That takes membership in pg_read_all_stats.
+	// fence needs to see when those of all sessions began. That takes membership in
+	// pg_read_all_stats.
 	Stats bool
 }
 

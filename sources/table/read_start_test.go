@@ -35,7 +35,7 @@ func TestRead_NowOfAChainedTransactionIsNotSkipped(t *testing.T) {
 		CREATE TABLE app.slow (id int);
 		CREATE FUNCTION app.wait() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NULL; END$$;
 		CREATE CONSTRAINT TRIGGER slow AFTER INSERT ON app.slow DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION app.wait();`)
-	for _, role := range []string{"same", "another"} {
+	for _, role := range []string{"same", "stats"} {
 		t.Run(role+" role", func(t *testing.T) {
 			s := bookings(t, readerPool(t, pool, role), Config{Latency: time.Millisecond})
 			start := s.mustEnd(t)
@@ -63,7 +63,7 @@ func TestRead_NowOfAChainedTransactionIsNotSkipped(t *testing.T) {
 func TestRead_NowOfASecondTransactionInOneMessageIsNotSkipped(t *testing.T) {
 	t.Parallel()
 	pool := database(t, nowTable)
-	for _, role := range []string{"same", "another"} {
+	for _, role := range []string{"same", "stats"} {
 		t.Run(role+" role", func(t *testing.T) {
 			s := bookings(t, readerPool(t, pool, role), Config{Latency: time.Millisecond})
 			start := s.mustEnd(t)
@@ -109,7 +109,7 @@ func TestRead_StatementTimestampOfAProcedureIsNotSkipped(t *testing.T) {
 			INSERT INTO app.bookings (note) VALUES ('called');
 			PERFORM pg_advisory_lock(2);
 		END$$;`)
-	for _, role := range []string{"same", "another"} {
+	for _, role := range []string{"same", "stats"} {
 		t.Run(role+" role", func(t *testing.T) {
 			s := bookings(t, readerPool(t, pool, role), Config{Latency: time.Millisecond})
 			start := s.mustEnd(t)
@@ -136,7 +136,7 @@ func TestRead_StatementTimestampOfAProcedureIsNotSkipped(t *testing.T) {
 func TestRead_PreparedTransactionKeepsItsBound(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{"clock_timestamp": bookingsSQL, "now": nowTable} {
-		for _, role := range []string{"same", "another"} {
+		for _, role := range []string{"same", "stats"} {
 			t.Run(name+" "+role+" role", func(t *testing.T) {
 				t.Parallel()
 				pool := database(t, sql)
@@ -179,7 +179,7 @@ func TestRead_PreparedBetweenTwoReadsHoldsBack(t *testing.T) {
 // A report that only reads might still insert, with the stamp of its start.
 func TestRead_LongReportHoldsUpOnlyTheTableWithNow(t *testing.T) {
 	t.Parallel()
-	for _, role := range []string{"same", "another"} {
+	for _, role := range []string{"same", "stats"} {
 		t.Run(role+" role", func(t *testing.T) {
 			t.Parallel()
 			pool := database(t, nowTable)
@@ -227,7 +227,7 @@ func TestRead_OurOwnLeasesHoldUpATableWithNowOnlyIfTheyCarryEffects(t *testing.T
 		_, err := store.Create(t.Context(), process, "")
 		require.NoError(t, err)
 	}
-	for _, role := range []string{"same", "another"} {
+	for _, role := range []string{"same", "stats"} {
 		t.Run(role+" role", func(t *testing.T) {
 			start := bookings(t, pool, Config{}).mustEnd(t)
 			s := bookings(t, readerPool(t, pool, role), Config{Latency: time.Millisecond})
@@ -237,7 +237,7 @@ func TestRead_OurOwnLeasesHoldUpATableWithNowOnlyIfTheyCarryEffects(t *testing.T
 			require.NoError(t, err)
 			defer each.Release()
 			exec(t, pool, `INSERT INTO app.bookings (note) VALUES ('a')`)
-			if role == "another" { // it cannot tell that the lease is one of ours
+			if role == "stats" { // it cannot tell that the lease is one of ours
 				holdsBack(t, s, start)
 				return
 			}

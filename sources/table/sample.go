@@ -1,11 +1,6 @@
 package table
 
-import (
-	"fmt"
-	"strconv"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
-)
+import "fmt"
 
 // applicationRead is the application_name of reading transactions, which insert
 // nothing.
@@ -102,50 +97,10 @@ WHERE locktype = 'relation'
 LIMIT 100000`
 }
 
-// For stamps made at the start, statement 2 is every open transaction. Three
-// statements in this order: a session that prepares its transaction between the
-// first and the last is seen by one of them, and what the last says of a session
-// is true of its transaction seen before, unless that one has ended by then.
-const (
-	openSQL = `/* source.open */
-SELECT virtualtransaction, pid
-FROM pg_locks
-WHERE locktype = 'virtualxid' AND mode = 'ExclusiveLock' AND granted AND pid <> pg_backend_pid()
-LIMIT 100000`
-
-	preparedSQL = `/* source.prepared */
-SELECT transaction::text
-FROM pg_prepared_xacts
-WHERE database = current_database()
-LIMIT 100000`
-
-	// Which sessions cannot insert into this table: those of other databases,
-	// without a user (autovacuum), and our own that write nothing but a cursor.
-	// And the earliest stamp of those that our role may look into: the start of
-	// the transaction, or the arrival of the message a session is at, which is
-	// the stamp of a second transaction in that message, or of one that is
-	// chained to the first. It is NULL for other roles' sessions without
-	// pg_read_all_stats.
-	activitySQL = `/* source.activity */
-SELECT
-	pid,
-	datid IS DISTINCT FROM (SELECT oid FROM pg_database WHERE datname = current_database())
-		OR usesysid IS NULL
-		OR usesysid = (SELECT usesysid FROM pg_stat_activity WHERE pid = pg_backend_pid())
-			AND (application_name = '` + applicationRead + `'
-				OR starts_with(application_name, '` + cursor.ApplicationLease + `')
-				OR starts_with(application_name, '` + cursor.ApplicationOperator + `')),
-	xact_start IS NOT NULL,
-	(extract(epoch FROM least(xact_start, CASE WHEN backend_type = 'client backend' AND state <> 'idle' THEN query_start END)) * 1000000)::bigint
-FROM pg_stat_activity
-WHERE pid <> pg_backend_pid()
-LIMIT 100000`
-)
-
 // writerQueries are statement 2.
 func (l *layout) writerQueries() []string {
 	if l.stamp == stampAtStart {
-		return []string{openSQL, preparedSQL, activitySQL}
+		return []string{waitingSQL, activitySQL, preparedSQL}
 	}
 	return []string{l.writersSQL()}
 }
@@ -153,64 +108,11 @@ func (l *layout) writerQueries() []string {
 // writers puts together what writerQueries found.
 func (l *layout) writers(found [][][][]byte) ([]writer, error) {
 	if l.stamp == stampAtStart {
-		return openWriters(found[0], found[1], found[2])
+		return startedWriters(string(found[0][0][0]), found[1], found[2])
 	}
 	var writers []writer
 	for _, values := range found[0] {
 		writers = append(writers, writer{id: string(values[0]), prepared: string(values[1]) == "t"})
 	}
 	return writers, nil
-}
-
-// openWriters puts together what openSQL, preparedSQL and activitySQL found.
-func openWriters(open, prepared, sessions [][][]byte) ([]writer, error) {
-	active, err := activities(sessions)
-	if err != nil {
-		return nil, err
-	}
-	var writers []writer
-	for _, values := range open {
-		pid := string(values[1])
-		a, ok := active[pid]
-		delete(active, pid)
-		if ok && !a.harmless { // a session that is not there has ended, or is only starting
-			writers = append(writers, writer{id: string(values[0]), session: a.pid, since: a.since, dated: a.dated && a.open})
-		}
-	}
-	for _, values := range prepared {
-		writers = append(writers, writer{id: string(values[0]), prepared: true})
-	}
-	for pid, a := range active { // they have begun since, or are about to
-		if !a.harmless && a.dated {
-			writers = append(writers, writer{id: "session " + pid, session: a.pid, since: a.since, dated: true})
-		}
-	}
-	return writers, nil
-}
-
-// activity is what activitySQL says of one session.
-type activity struct {
-	pid      int
-	harmless bool
-	open     bool // in a transaction, as far as we may see
-	since    int64
-	dated    bool
-}
-
-func activities(rows [][][]byte) (map[string]activity, error) {
-	active := make(map[string]activity, len(rows))
-	for _, values := range rows {
-		a := activity{harmless: string(values[1]) == "t", open: string(values[2]) == "t", dated: values[3] != nil}
-		var err error
-		if a.pid, err = strconv.Atoi(string(values[0])); err != nil {
-			return nil, fmt.Errorf("parse a pid: %w", err)
-		}
-		if a.dated {
-			if a.since, err = strconv.ParseInt(string(values[3]), 10, 64); err != nil {
-				return nil, fmt.Errorf("parse the start of a transaction: %w", err)
-			}
-		}
-		active[string(values[0])] = a
-	}
-	return active, nil
 }

@@ -128,6 +128,8 @@ func (e *examination) stamp(l *layout, c column) {
 	}
 	cure := fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT %s", table, pgx.Identifier{c.Name}.Sanitize(), stamp)
 	switch {
+	case l.stamp == stampAtStart && !e.cat.seesAll:
+		e.refuseUnseen(l, fmt.Sprintf("column %s of %s defaults to %s", c.Name, weakest.Name, *weakest.Default), cure)
 	case l.stamp == stampAtStart:
 		e.warn(cure, "column %s of %s defaults to %s, which is taken before the table is locked: every open transaction of this database, "+
 			"a long report too, holds delivery up, and records wait %v", c.Name, weakest.Name, *weakest.Default, l.slack(e.config))
@@ -141,6 +143,19 @@ func (e *examination) stamp(l *layout, c column) {
 		e.warn(cure, "column %s of %s is a timestamp without time zone that defaults to the time in each session's own TimeZone: "+
 			"a session that is not in UTC stamps its records hours off", c.Name, l.name())
 	}
+}
+
+// refuseUnseen refuses a table whose fence our role cannot see: of a session that
+// commits many transactions in one message, nothing else shows that each is stamped
+// with the arrival of that message.
+func (e *examination) refuseUnseen(l *layout, because, better string) {
+	role := pgx.Identifier{e.cat.role}.Sanitize()
+	cure := fmt.Sprintf("GRANT pg_read_all_stats TO %s; -- or better: %s", role, better)
+	if !e.cat.inherits {
+		cure = fmt.Sprintf("ALTER ROLE %s INHERIT; -- since PostgreSQL 16: GRANT pg_read_all_stats TO %[1]s WITH INHERIT TRUE; or better: %s", role, better)
+	}
+	e.refuse(cure, "%s, the start of a transaction, and role %s may not see when those of other sessions began: rows of a session that commits "+
+		"several transactions in one message would be passed over", because, e.cat.role)
 }
 
 // timeZone refuses a timestamp without time zone whose meaning depends on the

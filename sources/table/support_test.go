@@ -245,7 +245,9 @@ func login(t testing.TB, admin *pgxpool.Pool, role, searchPath string) *pgxpool.
 	return pgtest.Pool(t, address.String(), pgtest.PoolConfig{SearchPath: searchPath})
 }
 
-// readerPool is of sessions that see what all others do, or only what any role may see.
+// readerPool is of sessions of the "same" role as the producers', a superuser; of
+// "another" that may read the tables and sees of sessions what any role may see; or
+// of one that sees all "stats".
 func readerPool(t testing.TB, admin *pgxpool.Pool, role string) *pgxpool.Pool {
 	t.Helper()
 	if role == "same" {
@@ -253,6 +255,9 @@ func readerPool(t testing.TB, admin *pgxpool.Pool, role string) *pgxpool.Pool {
 	}
 	name, pool := user(t, admin)
 	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT ON ALL TABLES IN SCHEMA app TO %[1]s`, name))
+	if role == "stats" {
+		exec(t, admin, fmt.Sprintf(`GRANT pg_read_all_stats TO %s`, name))
+	}
 	return pool
 }
 

@@ -59,7 +59,7 @@ var grounds = map[string]ground{
 	"clock_timestamp": {sql: groundSQL(identity, byClock, "created_at, id"), seed: seedByTime},
 	// A latency as short as elsewhere, or it would do the work of the fence.
 	"now":               {sql: groundSQL(identity, "DEFAULT now()", "created_at, id"), config: Config{Latency: defaultLatency}, seed: seedByTime},
-	"now, another role": {sql: groundSQL(identity, "DEFAULT now()", "created_at, id"), config: Config{Latency: defaultLatency}, role: "another", seed: seedByTime},
+	"now, another role": {sql: groundSQL(identity, "DEFAULT now()", "created_at, id"), config: Config{Latency: defaultLatency}, role: "stats", seed: seedByTime},
 	"identity":          {sql: groundSQL(identity, byClock, "id"), config: Config{Order: ID}, seed: seedByID},
 	"uuid":              {sql: groundSQL("uuid NOT NULL DEFAULT gen_random_uuid()", byClock, "created_at, id"), seed: seedByTime, firstID: kindAtUUID.lowestID()},
 	"text":              {sql: groundSQL(`text COLLATE "C" NOT NULL DEFAULT gen_random_uuid()`, byClock, "created_at, id"), seed: seedByTime},

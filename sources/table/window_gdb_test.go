@@ -23,7 +23,7 @@ import (
 // TestMeasure_WindowOfNow, needs gdb, and the server on this machine.
 func TestMeasure_BackendStoppedInTheWindowOfNow(t *testing.T) {
 	pool := database(t, nowTable)
-	for _, role := range []string{"same", "another"} {
+	for _, role := range []string{"same", "stats"} {
 		t.Run(role+" role", func(t *testing.T) {
 			start := bookings(t, pool, Config{}).mustEnd(t)
 			s := bookings(t, readerPool(t, pool, role), Config{Latency: 5 * time.Millisecond})

@@ -63,7 +63,7 @@ func TestMeasure_WindowOfNow(t *testing.T) {
 			}
 			var mu sync.Mutex
 			var samples [][]any
-			for _, role := range []string{"another", "same", "another", "same"} {
+			for _, role := range []string{"stats", "same", "stats", "same"} {
 				st := newStepper(t, bookings(t, pool, Config{}), nil)
 				st.session = newSession(t, readerPool(t, pool, role))
 				group.Go(func() {
