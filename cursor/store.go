@@ -100,19 +100,14 @@ func (s *Store) read(ctx context.Context, query statement) ([]Row, error) {
 }
 
 // createSQL makes the row and its audit event together or not at all; it makes
-// neither if the cursor stands, or if its name was used before and was not given up
-// ($3 = false).
+// neither if the cursor stands, or if its name was used before ($3 = false).
 const createSQL = `/* cursor.create */
 WITH past AS (
-	SELECT action
-	FROM {schema}.cursor_event
-	WHERE process_name = $1 AND action IN ('create', 'rename', 'renamed', 'forget')
-	ORDER BY id DESC
-	LIMIT 1
+	SELECT 1 FROM {schema}.cursor_event WHERE process_name = $1 AND action = 'create' LIMIT 1
 ), created AS (
 	INSERT INTO {schema}.cursor (process_name, position, system_identifier)
 	SELECT $1, $2, (SELECT system_identifier FROM pg_control_system())
-	WHERE $3::boolean OR NOT EXISTS (SELECT 1 FROM past WHERE action <> 'forget')
+	WHERE $3::boolean OR NOT EXISTS (SELECT 1 FROM past)
 	ON CONFLICT (process_name) DO NOTHING
 	RETURNING process_name, position
 ), event AS (
@@ -122,8 +117,8 @@ WITH past AS (
 SELECT EXISTS (SELECT 1 FROM created), EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)`
 
 // Create makes the cursor of a process at a position, and reports whether it
-// did: one that stands is left as it is. One that had existed and was deleted or
-// renamed is not made again (ErrDeleted, ErrRenamed), unless Forget gave it up.
+// did: one that stands is left as it is. One that had existed and was deleted is
+// not made again: ErrDeleted.
 func (s *Store) Create(ctx context.Context, process string, at Position) (bool, error) {
 	return s.create(ctx, process, at, "false")
 }
@@ -147,7 +142,7 @@ func (s *Store) create(ctx context.Context, process string, at Position, again s
 	if err == nil && !created && !stood {
 		// Made by another worker in this moment, or deleted: its row tells.
 		if _, err = s.Look(ctx, process); errors.Is(err, ErrUnknown) {
-			return false, s.Past(ctx, process)
+			return false, s.explain("create", process, ErrDeleted)
 		}
 	}
 	if err != nil {

@@ -46,19 +46,6 @@ type needReason struct {
 type verb func(*daemon.Operator, context.Context, cursor.Decision) (daemon.Outcome, error)
 
 func (c decision) run(ctx context.Context, sys system, reason string, do verb) error {
-	return c.carryOut(ctx, sys, reason, func(ctx context.Context, config daemon.Config, d cursor.Decision) (daemon.Outcome, error) {
-		operator, err := daemon.NewOperator(ctx, config, c.Process)
-		if err != nil {
-			return daemon.Outcome{}, err
-		}
-		defer operator.Close()
-		return do(operator, ctx, d)
-	})
-}
-
-// carryOut reads the flags and the file, does what was decided, and says what came
-// of it.
-func (c decision) carryOut(ctx context.Context, sys system, reason string, do func(context.Context, daemon.Config, cursor.Decision) (daemon.Outcome, error)) error {
 	d, err := c.decision(reason)
 	if err != nil {
 		return err
@@ -69,7 +56,12 @@ func (c decision) carryOut(ctx context.Context, sys system, reason string, do fu
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	outcome, err := do(ctx, config, d)
+	operator, err := daemon.NewOperator(ctx, config, c.Process)
+	if err != nil {
+		return err
+	}
+	defer operator.Close()
+	outcome, err := do(operator, ctx, d)
 	if err != nil {
 		return err
 	}

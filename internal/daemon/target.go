@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -13,7 +14,7 @@ type Target func(ctx context.Context, source *table.Source) (cursor.Position, er
 
 // ToBeginning is before the first record there is.
 func ToBeginning(context.Context, *table.Source) (cursor.Position, error) {
-	return "", nil
+	return processor.Beginning, nil
 }
 
 // ToEnd is behind everything stamped so far.

@@ -3,6 +3,16 @@ package main
 // sinkMutants take away what protects receivers.
 var sinkMutants = []mutant{
 	{
+		"a receiver's refusal of us is a verdict on the record",
+		[]change{{"sinks/webhook/answer.go", `	case s.to.isRefusal(resp.StatusCode):`, `	case false:`}},
+		commandPkg, "TestRefused_AReceiverThatRefusesUsPutsNoRecordAside",
+	},
+	{
+		"a broker's refusal of us is tried again",
+		[]change{{"sinks/kafka/sink.go", `	case s.refusesUs(err):`, `	case false:`}},
+		kafkaPkg, "TestDeliverBatch_LogsIn",
+	},
+	{
 		"redirects are followed",
 		[]change{{"sinks/webhook/connection.go", `c.conn.RoundTrip(req)`, `(&http.Client{Transport: c.transport}).Do(req)`}},
 		webhookPkg, "TestDeliver_FollowsNoRedirect",

@@ -3,6 +3,8 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os/exec"
 	"strings"
 	"syscall"
 	"unicode"
@@ -19,7 +21,18 @@ func (s *Sink) refusal(d processor.Delivery, err error) error {
 
 // unsent is a failure before the child had a record.
 func (s *Sink) unsent(err error) error {
-	return fmt.Errorf("deliver to %s: nothing was sent: %w", s, outcome.Known(err))
+	unsent := fmt.Errorf("deliver to %s: nothing was sent: %w", s, outcome.Known(err))
+	if cannotStart(err) {
+		return processor.Refused(fmt.Errorf("%w; install the program, make it executable, or correct command, dir and user", unsent))
+	}
+	return unsent
+}
+
+// cannotStart reports that there is no such program or directory, or that it cannot
+// be run by us: that is so for every record.
+func cannotStart(err error) bool {
+	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, exec.ErrDot) || errors.Is(err, fs.ErrNotExist) ||
+		errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // failed ends the child, of which nothing is known any more, and tells how. It may

@@ -114,6 +114,9 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 					Sink:     s,
 					Received: b.received,
 					Refuse:   func(t testing.TB, _ string) func() { return b.put(t, "refuse") },
+					Deny: func(t testing.TB) (processor.BatchSink, func()) {
+						return b.sink(t, "journal", func(c *exec.Config) { c.Command = []string{"/none/such"} }), func() {}
+					},
 					Away:     func(t testing.TB) func() { return b.away(t, s) },
 					Silence:  func(t testing.TB) { b.put(t, "silence") },
 					TooLarge: 1<<20 + 1,

@@ -29,6 +29,23 @@ func isRefusal(err error) bool {
 	return errors.As(err, &r) || isOneOf(err, refusals)
 }
 
+// denials are the broker's words on us: our login, our rights, our settings.
+var denials = []*kerr.Error{
+	kerr.SaslAuthenticationFailed,
+	kerr.IllegalSaslState,
+	kerr.UnsupportedSaslMechanism,
+	kerr.TopicAuthorizationFailed,
+	kerr.ClusterAuthorizationFailed,
+	kerr.TransactionalIDAuthorizationFailed,
+	kerr.InvalidTransactionTimeout,
+}
+
+// refusesUs reports whether every record meets what the broker says. A topic that is
+// not there is that for all records only if none of them has a part in its name.
+func (s *Sink) refusesUs(err error) bool {
+	return isOneOf(err, denials) || s.topic.Fixed() && isOneOf(err, []*kerr.Error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicID})
+}
+
 // fencings say that the producer's epoch is not the last one: another producer has
 // taken the transactional id, or the coordinator has given up a transaction that
 // took too long.

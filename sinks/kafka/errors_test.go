@@ -3,6 +3,7 @@ package kafka_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,6 +103,7 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 			require.ErrorContains(t, err, `record "2"`)
 			require.ErrorContains(t, err, c.cure)
 			require.Equal(t, c.permanent, processor.IsPermanent(err), err)
+			require.Equal(t, strings.HasPrefix(c.cure, "grant the user"), processor.IsRefused(err), err)
 			require.Equal(t, c.unknown, outcome.IsUnknown(err), err)
 			if !c.unknown {
 				require.True(t, errors.Is(err, c.code), err)
@@ -130,4 +132,5 @@ func TestDeliverBatch_WhatWasNotSentIsNotSaidToBeUncommitted(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "nothing was sent: UNKNOWN_TOPIC_OR_PARTITION")
+	require.True(t, processor.IsRefused(err), "no record has a part in the topic's name: %v", err)
 }

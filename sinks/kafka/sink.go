@@ -187,6 +187,8 @@ func (s *Sink) failed(d processor.Delivery, o outcome) error {
 		return processor.RetryAfter(err, held.wait)
 	case isFenced(err):
 		return processor.RetryAfter(&known{err}, fenceDelay)
+	case s.refusesUs(err):
+		return processor.Refused(err)
 	case isRefusal(err):
 		return processor.Permanent(err)
 	default:

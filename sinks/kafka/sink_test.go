@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -34,6 +35,12 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 					Sink:     keyless(s),
 					Received: b.received,
 					Refuse:   b.refuse,
+					Deny: func(t testing.TB) (processor.BatchSink, func()) {
+						return b.sink(t, func(c *kafka.Config) {
+							c.Brokers = []string{b.broker.AddrSASL()}
+							c.SASL = kafka.SASL{Mechanism: "PLAIN", User: broker.KafkaUser, Password: "wrong-password"}
+						}), func() {}
+					},
 					Away:     b.away,
 					Silence:  func(testing.TB) { b.link.Stall() },
 					TooLarge: 1 << 20,

@@ -62,11 +62,41 @@ func (s *Sink) refusal(d processor.Delivery, err error) error {
 
 // unsent is a failure before anything was sent.
 func (s *Sink) unsent(err error) error {
-	return fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err))
+	return ours(err, fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err)))
 }
+
+// ours marks an error as a refusal of us if the server's word is one.
+func ours(word, err error) error {
+	if refusesUs(word) {
+		return processor.Refused(err)
+	}
+	return err
+}
+
+// refusesUs reports whether the server's word, or what the stream is, has nothing to
+// do with a record: our login, our rights, a stream that is not there or unfit. No
+// leader, no responders and a limit of connections pass by themselves.
+func refusesUs(err error) bool {
+	switch code(err) {
+	case jetstream.JSErrCodeStreamNotFound, jetstream.JSErrCodeJetStreamNotEnabledForAccount, codeSealed:
+		return true
+	}
+	for _, word := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrPermissionViolation, errUnfit} {
+		if errors.Is(err, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// errUnfit: the stream cannot take the records of this process.
+var errUnfit = errors.New("the stream is unfit")
 
 // failed is a failure with a record on its way.
 func (s *Sink) failed(err error) error {
+	if refusesUs(err) {
+		return ours(err, fmt.Errorf("publish to %s: %w%s", s, err, nextStep(err)))
+	}
 	return fmt.Errorf("publish to %s: the server may have the record: %w%s", s, err, nextStep(err))
 }
 
@@ -82,7 +112,7 @@ func (s *Sink) answered(d processor.Delivery, subject string, err error) error {
 		}
 		return s.failed(err)
 	default:
-		return s.refusal(d, coded(err))
+		return s.refusal(d, ours(err, coded(err)))
 	}
 }
 

@@ -141,6 +141,7 @@ func TestConnect_ChecksTheStream(t *testing.T) {
 				require.ErrorContains(t, err, want)
 			}
 			require.False(t, processor.IsPermanent(err))
+			require.Equal(t, name != "another subject" && name != "a fence that is no subject", processor.IsRefused(err), err)
 			require.False(t, outcome.IsUnknown(err))
 		})
 	}

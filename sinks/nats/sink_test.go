@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
@@ -21,6 +22,9 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 					Sink:     b.sink(t, window(n)),
 					Received: b.received,
 					Refuse:   func(t testing.TB, _ string) func() { return b.refuse(t) },
+					Deny: func(t testing.TB) (processor.BatchSink, func()) {
+						return b.sink(t, func(c *nats.Config) { c.Password = "wrong-password" }), func() {}
+					},
 					Away:     b.away,
 					Silence:  func(testing.TB) { b.link.Stall() },
 					TooLarge: 1 << 20, // max_payload

@@ -53,11 +53,11 @@ func (d Declare) stream(name, fence string) jetstream.StreamConfig {
 func unfit(c jetstream.StreamConfig, fence, subject string) error {
 	switch {
 	case c.Sealed:
-		return fmt.Errorf("the stream is sealed and takes nothing any more: name another one")
+		return fmt.Errorf("%w: it is sealed and takes nothing any more: name another one", errUnfit)
 	case c.Retention == jetstream.InterestPolicy:
-		return fmt.Errorf("the stream has retention interest, under which a claim is deleted at once and fences nothing: use limits")
+		return fmt.Errorf("%w: it has retention interest, under which a claim is deleted at once and fences nothing: use limits", errUnfit)
 	case !takes(c.Subjects, fence):
-		return fmt.Errorf("the stream does not take the fence's subject %q: %s, or set fence to one that it takes and nobody else writes to", fence, addSubject(c, fence))
+		return fmt.Errorf("%w: it does not take the fence's subject %q: %s, or set fence to one that it takes and nobody else writes to", errUnfit, fence, addSubject(c, fence))
 	case subjectFault(subject) != nil:
 		return nil // the record's own fault, found where it is published; or there is no record yet
 	default:

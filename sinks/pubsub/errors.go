@@ -21,6 +21,8 @@ type failure struct {
 	unknown bool
 	// refused: the server does not take these messages, now or later.
 	refused bool
+	// denied: the server does not take messages of ours, or there.
+	denied bool
 }
 
 func (f *failure) Unwrap() error { return f.error }
@@ -28,6 +30,17 @@ func (f *failure) Unwrap() error { return f.error }
 // Timeout reports an unknown outcome, as the processor asks for it: not that of a
 // request which had no time to be sent.
 func (f *failure) Timeout() bool { return f.unknown }
+
+// isDenied reports whether Pub/Sub refuses us: the credentials, their rights, or a
+// topic that is not there.
+func isDenied(err error) bool {
+	f, ok := errors.AsType[*failure](err)
+	return ok && f.denied
+}
+
+func isDenial(code codes.Code) bool {
+	return code == codes.NotFound || code == codes.PermissionDenied || code == codes.Unauthenticated
+}
 
 func isAnswered(err error) bool {
 	f, ok := errors.AsType[*failure](err)
@@ -42,7 +55,7 @@ func failed(ctx context.Context, err error, sent bool) *failure {
 	case code == codes.InvalidArgument || code == codes.OutOfRange:
 		return &failure{error: err, answered: true, refused: true}
 	case isAnswer(code):
-		return &failure{error: later(fmt.Errorf("%w%s", err, nextStep(err)), err), answered: true}
+		return &failure{error: later(fmt.Errorf("%w%s", err, nextStep(err)), err), answered: true, denied: isDenial(code)}
 	default:
 		return &failure{error: fmt.Errorf("Pub/Sub may have the record: %w", ended(ctx, err)), unknown: true}
 	}

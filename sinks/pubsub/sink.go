@@ -8,6 +8,7 @@ import (
 
 	vkit "cloud.google.com/go/pubsub/v2/apiv1"
 	pb "cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+	"google.golang.org/grpc/status"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -74,9 +75,12 @@ func (s *Sink) connect(ctx context.Context) error {
 	if s.client != nil {
 		return nil
 	}
-	client, err := s.open(ctx)
+	var asked atomic.Bool // else a code is the client's own, as for a token that it could not get
+	client, err := s.open(context.WithValue(ctx, sentKey{}, &asked))
 	if err != nil {
-		return failed(ctx, err, false)
+		f := failed(ctx, err, false)
+		f.denied = asked.Load() && isDenial(status.Code(err))
+		return f
 	}
 	s.client = client
 	return nil
@@ -94,7 +98,13 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 		n, err := s.publishWindow(ctx, window)
 		acknowledged += n
 		if err != nil {
-			return acknowledged, fmt.Errorf("publish record %q to %s: %w", ds[acknowledged].ID, s, err)
+			err = fmt.Errorf("publish record %q to %s: %w", ds[acknowledged].ID, s, err)
+		}
+		if isDenied(err) {
+			return acknowledged, processor.Refused(err)
+		}
+		if err != nil {
+			return acknowledged, err
 		}
 	}
 	return acknowledged, nil

@@ -37,6 +37,9 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 					Refuse: func(_ testing.TB, typ string) func() {
 						return b.refuse(typ, status.Error(codes.InvalidArgument, "it fits no schema"))
 					},
+					Deny: func(testing.TB) (processor.BatchSink, func()) {
+						return nil, b.answers(func(*pb.PublishRequest) error { return status.Error(codes.PermissionDenied, "no") })
+					},
 					Away:     b.away,
 					Silence:  func(testing.TB) { b.link.Stall() },
 					TooLarge: 10_000_000,
@@ -198,6 +201,8 @@ func TestDeliverBatch_RequestsStayBelowTheLimitOfPubSub(t *testing.T) {
 // class is how the processor takes an error.
 func class(err error) string {
 	switch {
+	case processor.IsRefused(err):
+		return "refused"
 	case processor.IsPermanent(err):
 		return "permanent"
 	case outcome.IsUnknown(err):
@@ -212,9 +217,9 @@ func TestDeliverBatch_SortsErrorsByTheCodeOfGRPC(t *testing.T) {
 	for code, want := range map[codes.Code]string{
 		codes.InvalidArgument:    "permanent",
 		codes.OutOfRange:         "permanent",
-		codes.NotFound:           "transient",
-		codes.PermissionDenied:   "transient",
-		codes.Unauthenticated:    "transient",
+		codes.NotFound:           "refused",
+		codes.PermissionDenied:   "refused",
+		codes.Unauthenticated:    "refused",
 		codes.ResourceExhausted:  "transient",
 		codes.FailedPrecondition: "transient",
 		codes.Unimplemented:      "transient",
@@ -335,7 +340,7 @@ func TestDeliverBatch_NamesTheCureOfATopic(t *testing.T) {
 	b := newBench(t)
 	_, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.Topic = "absent" }), sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "create the topic (gcloud pubsub topics create)")
-	require.Equal(t, "transient", class(err))
+	require.Equal(t, "refused", class(err))
 
 	// Pub/Sub acknowledges what nobody subscribes to, and drops it.
 	_, err = b.fake.GServer.DeleteSubscription(t.Context(), &pb.DeleteSubscriptionRequest{Subscription: subscription})

@@ -22,12 +22,57 @@ func (s *Sink) refusal(d processor.Delivery, err error) error {
 
 // unsent is a failure before anything was sent.
 func (s *Sink) unsent(err error) error {
-	return fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err))
+	return s.ours(err, fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err)))
 }
 
 // failed is a failure with a record on its way.
 func (s *Sink) failed(err error) error {
+	if s.refusesUs(err) {
+		return s.ours(err, fmt.Errorf("publish to %s: %w%s", s, err, nextStep(err)))
+	}
 	return fmt.Errorf("publish to %s: the broker may have the record: %w%s", s, err, nextStep(err))
+}
+
+// ours marks an error as a refusal of us if the broker's word is one.
+func (s *Sink) ours(word, err error) error {
+	if s.refusesUs(word) {
+		return processor.Refused(err)
+	}
+	return err
+}
+
+// refusesUs reports whether the broker's word is about our login, our rights or the
+// exchange: every record meets it, until somebody changes something. An exchange
+// that the sink declares is made again by the next attempt.
+func (s *Sink) refusesUs(err error) bool {
+	switch code(err) {
+	case amqp.AccessRefused, amqp.NotAllowed:
+		return true
+	case amqp.NotFound:
+		return s.config.Type == ""
+	default:
+		return errors.Is(err, amqp.ErrSASL) || errors.Is(err, errLogin) || errors.Is(err, errDeclare)
+	}
+}
+
+// errLogin: the broker hung up on our login twice in a row. RabbitMQ says no more to
+// a client that does not ask for more, and once may be a broker that dies.
+var errLogin = errors.New("the broker hung up at the login, twice in a row")
+
+// errDeclare: the exchange is not what the configuration says.
+var errDeclare = errors.New("the exchange is of another type, or not durable")
+
+// hungUp counts the times that the broker ended a connection at the login, one after
+// the other, and says when they are a refusal.
+func (s *Sink) hungUp(err error, l *link) error {
+	if !errors.Is(err, amqp.ErrCredentials) || !l.ended() {
+		s.hangUps = 0
+		return err
+	}
+	if s.hangUps++; s.hangUps < 2 {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errLogin, err)
 }
 
 // closedBy is why a channel was closed.

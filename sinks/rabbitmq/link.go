@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -18,7 +20,7 @@ const heartbeat = 5 * time.Second
 // link is a connection with its channel. One on which anything went wrong is
 // closed and never used again.
 type link struct {
-	socket     net.Conn
+	socket     *socket
 	connection *amqp.Connection
 	channel    *amqp.Channel
 	returns    chan amqp.Return
@@ -38,7 +40,7 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 		unblocked: make(chan struct{}, 1),
 		returned:  map[string]amqp.Return{},
 	}
-	if err := l.dial(ctx, s.config); err != nil {
+	if err := s.hungUp(l.dial(ctx, s.config), l); err != nil {
 		return nil, err
 	}
 	// What comes now would wait for the broker without an end.
@@ -56,13 +58,13 @@ func (l *link) dial(ctx context.Context, c Config) error {
 		TLSClientConfig: tlsConfig(c),
 		Properties:      amqp.Table{"connection_name": "ordered-dispatcher", "product": "ordered-dispatcher"},
 		Dial: func(network, address string) (net.Conn, error) {
-			socket, err := new(net.Dialer).DialContext(ctx, network, address)
+			conn, err := new(net.Dialer).DialContext(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}
 			deadline, _ := ctx.Deadline()
-			l.socket = socket
-			return socket, socket.SetDeadline(deadline) // until the handshake is over
+			l.socket = &socket{Conn: conn}
+			return l.socket, conn.SetDeadline(deadline) // until the handshake is over
 		},
 	})
 	if err != nil && l.socket != nil {
@@ -95,9 +97,31 @@ func (l *link) prepare(c Config) (err error) {
 	case c.Type == "":
 		return l.channel.ExchangeDeclarePassive(c.Exchange, amqp.ExchangeDirect, true, false, false, false, nil)
 	default:
-		return l.channel.ExchangeDeclare(c.Exchange, c.Type, true, false, false, false, nil)
+		err := l.channel.ExchangeDeclare(c.Exchange, c.Type, true, false, false, false, nil)
+		if code(err) == amqp.PreconditionFailed {
+			return fmt.Errorf("%w: %w", errDeclare, err)
+		}
+		return err
 	}
 }
+
+// socket notes that the broker closed a connection: neither we did, nor was its time
+// over.
+type socket struct {
+	net.Conn
+	ended atomic.Bool
+}
+
+func (s *socket) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	if err == io.EOF || errors.Is(err, syscall.ECONNRESET) {
+		s.ended.Store(true)
+	}
+	return n, err
+}
+
+// ended reports whether the broker closed the connection.
+func (l *link) ended() bool { return l.socket != nil && l.socket.ended.Load() }
 
 // watch keeps whether the broker blocks publishers, which it does under its alarms
 // of memory and disk. It ends with the connection.

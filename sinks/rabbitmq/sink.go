@@ -24,6 +24,8 @@ type Sink struct {
 	// alone is how many records go out one at a time: the broker closed the
 	// connection on several, and would not say on which.
 	alone int
+	// hangUps is how many times in a row the broker hung up at the login.
+	hangUps int
 }
 
 var _ processor.BatchSink = (*Sink)(nil)

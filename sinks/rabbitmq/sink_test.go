@@ -34,6 +34,11 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 						Sink:     b.sink(t, func(c *rabbitmq.Config) { c.Window = window }),
 						Received: b.received,
 						Refuse:   func(t testing.TB, _ string) func() { return b.refuse(t) },
+						Deny: func(t testing.TB) (processor.BatchSink, func()) {
+							return b.sink(t, func(c *rabbitmq.Config) {
+								c.URL = strings.Replace(c.URL, broker.RabbitMQPassword, "wrong-password", 1)
+							}), func() {}
+						},
 						Away:     b.away,
 						Silence:  func(testing.TB) { b.link.Stall() },
 						TooLarge: 1_000_001, // max_message_size of the tests' brokers
@@ -183,9 +188,12 @@ func TestDeliverBatch_ABrokerThatIsKilledLosesNothing(t *testing.T) {
 func TestDeliverBatch_SaysWhatToCorrectOfARefusedLogin(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	for _, c := range []struct{ from, to, cure string }{
-		{broker.RabbitMQPassword, "wrong-password", "correct user and password in url"},
-		{b.broker.Addr() + "/", b.broker.Addr() + "/elsewhere", "correct the vhost"},
+	for _, c := range []struct {
+		from, to, cure string
+		refused        bool // by the first answer
+	}{
+		{broker.RabbitMQPassword, "wrong-password", "correct user and password in url", false},
+		{b.broker.Addr() + "/", b.broker.Addr() + "/elsewhere", "correct the vhost", true},
 	} {
 		s, err := rabbitmq.New(rabbitmq.Config{URL: strings.Replace(b.broker.URL(b.broker.Addr()), c.from, c.to, 1), Exchange: b.name})
 		require.NoError(t, err)
@@ -195,6 +203,9 @@ func TestDeliverBatch_SaysWhatToCorrectOfARefusedLogin(t *testing.T) {
 		require.ErrorContains(t, err, "nothing was sent")
 		require.ErrorContains(t, err, c.cure)
 		require.NotContains(t, err.Error(), "wrong-password")
+		require.Equal(t, c.refused, processor.IsRefused(err), err)
+		_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+		require.True(t, processor.IsRefused(err), err)
 	}
 }
 

@@ -35,6 +35,10 @@ type Subject struct {
 	// Away takes the receiver off the network until the returned function is
 	// called: connections break, new ones are refused.
 	Away func(t testing.TB) (back func())
+	// Deny makes the receiver refuse us, whatever the record: our login, our rights or
+	// our address, until the returned function is called. It may return another sink,
+	// with the wrong credentials, for the denial. nil: the receiver cannot be told to.
+	Deny func(t testing.TB) (denied processor.BatchSink, restore func())
 	// Silence lets the receiver answer nothing any more, with connections open.
 	Silence func(t testing.TB)
 	// TooLarge is a payload size in bytes that the receiver refuses; 0: none.
@@ -73,6 +77,7 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 		"ReceiverAwayAtStart":                  awayAtStart,
 		"ReceiverAwayInMidRun":                 awayInMidRun,
 		"RecordTooLargeIsPermanent":            tooLarge,
+		"ARefusalOfUsIsNoVerdictOnARecord":     denied,
 		"AwkwardValuesBreakNothing":            awkward,
 		"AnEmptyBatchIsAcknowledged":           empty,
 		"ErrorsNameTheRecordAndHideThePayload": errorsHidePayload,
@@ -265,6 +270,37 @@ func tooLarge(t *testing.T, s Subject) {
 	require.Equal(t, 1, n)
 	require.True(t, processor.IsPermanent(err), err)
 	eventually(t, s, ds[2:])
+}
+
+// denied: the sink says that it is refused, at the latest when it has tried twice,
+// and nothing has arrived; afterwards all does.
+func denied(t *testing.T, s Subject) {
+	if s.Deny == nil {
+		t.Log("the receiver refuses nobody")
+		return
+	}
+	ds := Deliveries(1, 3)
+	sink, restore := s.Deny(t)
+	if sink == nil {
+		sink = s.Sink
+	}
+	var err error
+	for range 2 {
+		var n int
+		n, err = deliver(t, Subject{Sink: sink}, ds)
+		require.Zero(t, n)
+		require.Error(t, err)
+		require.False(t, processor.IsPermanent(err) && !processor.IsRefused(err), "a verdict on the record: %v", err)
+		if processor.IsRefused(err) {
+			break
+		}
+	}
+	require.True(t, processor.IsRefused(err), err)
+	require.NotContains(t, err.Error(), "wrong-password")
+	require.Empty(t, s.Received(t))
+	restore()
+	eventually(t, s, ds)
+	require.Equal(t, s.messages(ds), s.Received(t))
 }
 
 // awkward are values that a protocol may not be able to carry: each is delivered,

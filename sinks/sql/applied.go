@@ -286,5 +286,5 @@ func (r *Remote) notBegun(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return r.unknown(ctx, err)
 	}
-	return fmt.Errorf("%s: %w%s", r, err, r.nextStep(err))
+	return ours(err, fmt.Errorf("%s: %w%s", r, err, r.nextStep(err)))
 }

@@ -24,11 +24,18 @@ func (s *Sink) failure(applied int, d processor.Delivery, err error) error {
 // said is what the server says against a record.
 func said(d processor.Delivery, where string, pgErr *pgconn.PgError) error {
 	err := fmt.Errorf("apply record %q: %s: %w%s", d.ID, where, &serverError{pgErr, d.Redact(pgErr.Message)}, nextStep(pgErr.Code))
-	if isPermanent(pgErr.Code) {
+	switch {
+	case pgErr.Code == insufficientPrivilege:
+		return processor.Refused(err)
+	case isPermanent(pgErr.Code):
 		return processor.Permanent(err)
+	default:
+		return err
 	}
-	return err
 }
+
+// insufficientPrivilege is the server's word on the role, whatever the record.
+const insufficientPrivilege = "42501"
 
 // isPermanent: the server refuses the record's data. See the package comment.
 func isPermanent(sqlState string) bool {

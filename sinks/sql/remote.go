@@ -127,7 +127,7 @@ const constraintsSQL = `SET CONSTRAINTS ALL IMMEDIATE`
 // skip or a dead letter is told from a record that the target lost. A record is
 // not given up unless that is noted.
 func (r *Remote) refused(ctx context.Context, d processor.Delivery, failure error) error {
-	if !outcome.IsRefusal(failure) || r.conn == nil {
+	if !outcome.IsRefusal(failure) || processor.IsRefused(failure) || r.conn == nil {
 		return failure
 	}
 	defer r.end()

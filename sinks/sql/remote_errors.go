@@ -67,7 +67,17 @@ func (r *Remote) failed(err error) error { return fmt.Errorf("%s: %w", r, err) }
 
 // unsent is a failure before anything was sent.
 func (r *Remote) unsent(err error) error {
-	return fmt.Errorf("%s: nothing was sent: %w%s", r, outcome.Known(err), r.nextStep(err))
+	return ours(err, fmt.Errorf("%s: nothing was sent: %w%s", r, outcome.Known(err), r.nextStep(err)))
+}
+
+// ours marks an error as a refusal of us where the server's word is about our login,
+// our rights or the name of the database.
+func ours(word, err error) error {
+	var pgErr *pgconn.PgError
+	if errors.As(word, &pgErr) && (class(pgErr.Code) == "28" || pgErr.Code == "3D000" || pgErr.Code == insufficientPrivilege) {
+		return processor.Refused(err)
+	}
+	return err
 }
 
 // unknown is a failure that may have come after the commit. The next attempt finds

@@ -129,6 +129,12 @@ func TestRemote_KeepsThePromisesOfAllSinks(t *testing.T) {
 			Sink:     r.sink(t, nil),
 			Received: r.received,
 			Refuse:   r.refuse,
+			Deny: func(t testing.TB) (processor.BatchSink, func()) {
+				u, err := url.Parse(r.address)
+				require.NoError(t, err)
+				u.Path = "/none"
+				return r.sink(t, func(c *sql.RemoteConfig) { c.URL = u.String() }), func() {}
+			},
 			Away:     r.away,
 			Silence:  func(testing.TB) { r.link.Stall() },
 			TooLarge: 1_000_001,
@@ -403,7 +409,7 @@ func TestRemote_NeedsIsAllThatItsRoleNeeds(t *testing.T) {
 	require.NotEmpty(t, lacking)
 	_, err = deliverAll(t, s, sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "42501")
-	require.False(t, processor.IsPermanent(err))
+	require.True(t, processor.IsRefused(err))
 
 	needs, err := r.sink(t, nil).Needs(t.Context())
 	require.NoError(t, err)

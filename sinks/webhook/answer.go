@@ -26,7 +26,10 @@ func (s *Sink) judge(d processor.Delivery, resp *http.Response) error {
 		return nil
 	}
 	err := fmt.Errorf("post to %s: answered %d%s%s", s.origin, resp.StatusCode, reason(resp.StatusCode), s.excerpt(d, resp))
-	if !isTransient(resp.StatusCode) {
+	switch {
+	case s.to.isRefusal(resp.StatusCode):
+		return processor.Refused(fmt.Errorf("%w%s", err, nextStep(resp.StatusCode)))
+	case !isTransient(resp.StatusCode):
 		return processor.Permanent(fmt.Errorf("%w%s", err, nextStep(resp.StatusCode)))
 	}
 	if isGateways(resp.StatusCode) {
@@ -49,6 +52,20 @@ func discard(resp *http.Response) {
 // on, or tried to, and has no answer to pass back: RFC 9110 sections 15.6.3, 15.6.5.
 func isGateways(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
+}
+
+// isRefusal reports a status that speaks of us, and not of the record: our
+// credentials, our account, or the address. Whatever is sent meets it. Where the
+// address is made of the record, an address that is not there may be the record's.
+func (t target) isRefusal(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusProxyAuthRequired:
+		return true
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone:
+		return t.template == nil
+	default:
+		return status < 400
+	}
 }
 
 func isTransient(status int) bool {
@@ -75,6 +92,10 @@ func nextStep(status int) string {
 		return "; redirects are not followed: set url to where the receiver is"
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return "; correct the credentials or the secret"
+	case status == http.StatusPaymentRequired:
+		return "; see to the account at the receiver"
+	case status == http.StatusProxyAuthRequired:
+		return "; a proxy is in between, and this sink logs in to none: set url to the receiver itself"
 	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusGone:
 		return "; check that url names an endpoint that takes POST"
 	default:

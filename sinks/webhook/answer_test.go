@@ -21,12 +21,12 @@ import (
 func TestDeliver_StatusDecides(t *testing.T) {
 	t.Parallel()
 	type verdict string
-	const acknowledged, transient, permanent verdict = "acknowledged", "transient", "permanent"
+	const acknowledged, transient, permanent, refused verdict = "acknowledged", "transient", "permanent", "refused"
 	verdicts := map[int]verdict{
 		200: acknowledged, 201: acknowledged, 202: acknowledged, 204: acknowledged, 206: acknowledged, 299: acknowledged,
-		301: permanent, 302: permanent, 303: permanent, 304: permanent, 307: permanent, 308: permanent,
-		400: permanent, 401: permanent, 403: permanent, 404: permanent, 407: permanent, 409: permanent, 410: permanent,
-		413: permanent, 422: permanent, 431: permanent, 499: permanent, 600: permanent, 999: permanent,
+		300: refused, 301: refused, 302: refused, 303: refused, 304: refused, 307: refused, 308: refused,
+		401: refused, 402: refused, 403: refused, 404: refused, 405: refused, 407: refused, 410: refused,
+		400: permanent, 406: permanent, 409: permanent, 411: permanent, 413: permanent, 415: permanent, 421: permanent, 422: permanent, 431: permanent, 499: permanent, 600: permanent, 999: permanent,
 		408: transient, 425: transient, 429: transient,
 		500: transient, 501: transient, 502: transient, 503: transient, 504: transient, 599: transient,
 	}
@@ -41,8 +41,21 @@ func TestDeliver_StatusDecides(t *testing.T) {
 			}
 			require.ErrorContains(t, err, "post to "+server.URL+": answered "+strconv.Itoa(status))
 			require.Equal(t, want == permanent, processor.IsPermanent(err))
+			require.Equal(t, want == refused, processor.IsRefused(err))
 			require.Equal(t, status == 502 || status == 504, outcome.IsUnknown(err), "a gateway knows not what became of it")
 		})
+	}
+}
+
+// Where the record is a part of the address, an address that is not there is the
+// record's.
+func TestDeliver_AnAddressOfTheRecordsIsAVerdictOnIt(t *testing.T) {
+	t.Parallel()
+	for status, permanent := range map[int]bool{404: true, 405: true, 410: true, 302: false, 401: false, 402: false, 403: false, 407: false} {
+		server := answer(t, status, nil, "")
+		err := newSink(t, Config{URL: server.URL + "/customers/{{.Key}}"}).Deliver(t.Context(), delivery())
+		require.Equal(t, permanent, processor.IsPermanent(err), status)
+		require.Equal(t, !permanent, processor.IsRefused(err), status)
 	}
 }
 
@@ -67,7 +80,7 @@ func TestDeliver_InformationalAnswersAreSkipped(t *testing.T) {
 	require.NoError(t, newSink(t, Config{URL: server.URL}).Deliver(t.Context(), delivery()))
 }
 
-func TestDeliver_SwitchingProtocolsIsPermanentAndDoesNotHang(t *testing.T) {
+func TestDeliver_SwitchingProtocolsIsRefusedAndDoesNotHang(t *testing.T) {
 	t.Parallel()
 	server := serveRaw(t, func(s *rawServer, _ int, conn net.Conn) {
 		_ = s.read(conn)
@@ -76,7 +89,7 @@ func TestDeliver_SwitchingProtocolsIsPermanentAndDoesNotHang(t *testing.T) {
 	})
 	err := newSink(t, Config{URL: server.url(), Timeout: time.Hour}).Deliver(t.Context(), delivery())
 	require.ErrorContains(t, err, "answered 101")
-	require.True(t, processor.IsPermanent(err))
+	require.True(t, processor.IsRefused(err))
 }
 
 func TestDeliver_HonoursRetryAfterOfTransientAnswersOnly(t *testing.T) {

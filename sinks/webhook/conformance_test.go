@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 )
@@ -23,6 +24,7 @@ type inbox struct {
 	mu     sync.Mutex
 	all    []sinktest.Message
 
+	denied  bool
 	refused string // the type of records that it does not take
 	silent  bool
 }
@@ -58,6 +60,8 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
+	case b.denied:
+		w.WriteHeader(http.StatusUnauthorized)
 	case err != nil || decoded != nil:
 		w.WriteHeader(http.StatusBadRequest)
 	case len(body) == tooLarge:
@@ -111,6 +115,10 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 					Sink:     sinktest.One(sink),
 					Received: b.received,
 					Refuse:   b.refuse,
+					Deny: func(testing.TB) (processor.BatchSink, func()) {
+						b.set(func() { b.denied = true })
+						return nil, func() { b.set(func() { b.denied = false }) }
+					},
 					Away:     b.away,
 					Silence:  b.silence,
 					TooLarge: tooLarge,

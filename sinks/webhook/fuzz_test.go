@@ -120,7 +120,7 @@ func FuzzAnswer(f *testing.F) {
 			require.True(t, status >= 200 && status <= 299, "acknowledged by %d", status)
 			return
 		}
-		if processor.IsPermanent(err) {
+		if processor.IsPermanent(err) || processor.IsRefused(err) {
 			require.False(t, status < 0 || isTransient(status), "permanent by %d", status)
 			require.Zero(t, processor.RetryAfterDelay(err))
 		}

@@ -108,7 +108,7 @@ func TestProbe_IsNotMadeWithoutADoubt(t *testing.T) {
 
 func TestProbe_AnyOtherAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{301, 302, 307, 400, 401, 403, 405, 429, 500, 502, 503} {
+	for _, status := range []int{400, 405, 429, 500, 502, 503} {
 		l, s := newLedger(t)
 		l.set(func(l *ledger) { l.probe = status })
 		err := s.Deliver(t.Context(), unsure())
@@ -116,6 +116,19 @@ func TestProbe_AnyOtherAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 		require.False(t, processor.IsPermanent(err), status)
 		require.Equal(t, 7*time.Second, processor.RetryAfterDelay(err), status)
 		require.ErrorContains(t, err, "it may have already")
+		require.Equal(t, "GET /records", l.requests(), "nothing is sent")
+	}
+}
+
+// Halting is what a wrong secret calls for; the record is still in doubt afterwards.
+func TestProbe_AReceiverThatRefusesUsHalts(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{301, 302, 307, 401, 402, 403, 407} {
+		l, s := newLedger(t)
+		l.set(func(l *ledger) { l.probe = status })
+		err := s.Deliver(t.Context(), unsure())
+		require.True(t, processor.IsRefused(err), "%d: %v", status, err)
+		require.True(t, outcome.IsUnknown(err), status)
 		require.Equal(t, "GET /records", l.requests(), "nothing is sent")
 	}
 }

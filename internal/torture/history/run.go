@@ -25,7 +25,6 @@ type Run struct {
 	Rows       []Row
 	Applied    []Applied
 	Ends       []End
-	Beats      []Beat
 }
 
 // The actors; those of producers have a number behind the name.
@@ -42,7 +41,6 @@ const (
 	RowsActor     = "rows"
 	AppliedActor  = "applied"
 	EndActor      = "end"
-	BeatsActor    = "beats"
 )
 
 // Read reads what the actors of a directory noted. An actor without a file noted nothing, but there is no run without
@@ -62,8 +60,7 @@ func Read(dir string) (*Run, error) {
 		read(dir, LettersActor, &r.Letters),
 		read(dir, RowsActor, &r.Rows),
 		read(dir, AppliedActor, &r.Applied),
-		read(dir, EndActor, &r.Ends),
-		read(dir, BeatsActor, &r.Beats))
+		read(dir, EndActor, &r.Ends))
 	if err == nil && len(settings) != 1 {
 		err = fmt.Errorf("there are %d settings in %s, not one: is it the directory of a run?", len(settings), dir)
 	}

@@ -51,8 +51,7 @@ func (v *Verdict) checkLimit(f *feed, attempts []*attempt) {
 	}
 }
 
-// checkBreaker: the answers are the receiver's own. When a worker gave up an attempt without an answer is not known, so the next
-// one proves nothing.
+// checkBreaker: the answers are the receiver's own.
 func (v *Verdict) checkBreaker(f *feed, attempts []*attempt) {
 	failures := 0
 	var answered time.Duration
@@ -66,7 +65,7 @@ func (v *Verdict) checkBreaker(f *feed, attempts []*attempt) {
 		case a.status > 0:
 			failures, answered = failures+1, a.repliedAt
 		default:
-			failures, answered = failures+1, a.T-f.Cooldown
+			failures, answered = failures+1, a.T
 		}
 	}
 }
