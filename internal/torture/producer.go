@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -26,6 +27,7 @@ type producer struct {
 	random   *rand.Rand
 	conn     *pgx.Conn // nil: to be opened
 	load     string    // the way to write of the open transaction
+	suffix   string    // of the keys of its rows
 	txs      int
 	rows     int
 	prepared []undecided
@@ -169,7 +171,7 @@ func (p *producer) make(tx, table string, n int) []row {
 	rows := make([]row, n)
 	for i := range rows {
 		p.rows++
-		key := fmt.Sprintf("%s-%d", p.name, p.rows)
+		key := fmt.Sprintf("%s-%d%s", p.name, p.rows, p.suffix)
 		rows[i] = row{key, p.payload(key)}
 		hash := sha256.Sum256([]byte(rows[i].payload))
 		p.log.Note(history.Write{T: p.clock.Now(), Step: history.Insert, Tx: tx, Table: table, Key: key, Hash: hex.EncodeToString(hash[:]), Load: p.load})
@@ -180,7 +182,8 @@ func (p *producer) make(tx, table string, n int) []row {
 // payload is JSON that whoever decodes it and encodes it again changes.
 func (p *producer) payload(key string) string {
 	filler := strings.Repeat("é\\u00e9 ", p.random.IntN(30))
-	return fmt.Sprintf(`{ "key":"%s",  "n": %d%d, "e": 1e400, "text": "%s" }`, key, p.random.Uint64(), p.random.Uint64(), filler)
+	name, _ := json.Marshal(key) // never fails for a string
+	return fmt.Sprintf(`{ "key":%s,  "n": %d%d, "e": 1e400, "text": "%s" }`, name, p.random.Uint64(), p.random.Uint64(), filler)
 }
 
 // outcome notes how a statement that commits ended. Without an answer of the server nobody knows; neither after an answer

@@ -38,6 +38,8 @@ func workloads() []workload {
 	return []workload{
 		commonWorkload(),
 		brokerWorkload(),
+		importWorkload(),
+		hostileWorkload(),
 	}
 }
 
