@@ -5,10 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
 // Acquire takes the lease of a process, or says at once why not: ErrHeld,
@@ -26,7 +23,7 @@ func (s *Store) AcquireTx(ctx context.Context, process string, statementTimeout 
 }
 
 func (s *Store) acquire(ctx context.Context, process string, t terms) (*Lease, error) {
-	conn, err := s.pool.Acquire(ctx)
+	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, s.explain("acquire a connection for", process, err)
 	}
@@ -40,26 +37,36 @@ func (s *Store) acquire(ctx context.Context, process string, t terms) (*Lease, e
 }
 
 // awaitSQL waits for the lock of the row and lets it go at once.
-const awaitSQL = `/* cursor.await */
-SELECT 1 FROM {schema}.cursor WHERE process_name = $1 FOR UPDATE`
+const (
+	awaitSettingsSQL = `/* cursor.await_settings */ SELECT set_config('lock_timeout', $1, true)`
+	awaitSQL         = `/* cursor.await */ SELECT 1 FROM {schema}.cursor WHERE process_name = $1 FOR UPDATE`
+)
 
 // Await waits until no worker holds the lease, or ctx ends: a busy worker stands
 // aside for it, within its sink call and a tenth of a second. Whoever comes first
 // after that gets the lease.
 func (s *Store) Await(ctx context.Context, process string) error {
-	if _, err := s.pool.Exec(ctx, s.sql(awaitSQL), pgx.QueryExecModeExec, process); err != nil {
-		return s.explain("wait for", process, err)
+	timeout := s.config.answerTimeout()
+	for {
+		_, err := s.once(ctx, timeout+operateMargin, begin,
+			statement{awaitSettingsSQL, []string{milliseconds(timeout)}}, statement{s.sql(awaitSQL), []string{process}})
+		switch {
+		case gaveUp(err) && ctx.Err() == nil: // the server answers, so it is worth waiting on
+		case err != nil:
+			return s.explain("wait for", process, err)
+		default:
+			return nil
+		}
 	}
-	return nil
 }
 
 // lockRow leaves conn in a transaction that holds the lock of a running
 // process, in an epoch of this worker.
 func (s *Store) lockRow(ctx context.Context, conn *pgxpool.Conn, process string, t terms) (Row, error) {
-	if err := prepared.Ready(ctx, conn.Conn(), nil, s.lockSQL, s.advanceSQL, s.relockSQL, waitersSQL); err != nil {
+	if err := s.prepare(ctx, conn); err != nil {
 		return Row{}, err
 	}
-	results, err := flush(ctx, conn.Conn(), begin, s.lock(process, t))
+	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), begin, s.lock(process, t))
 	if err != nil {
 		return Row{}, err
 	}
@@ -78,6 +85,14 @@ func (s *Store) lockRow(ctx context.Context, conn *pgxpool.Conn, process string,
 	default:
 		return row.Row, nil
 	}
+}
+
+// prepare prepares each statement under the search_path that it runs under.
+func (s *Store) prepare(ctx context.Context, conn *pgxpool.Conn) error {
+	if err := s.ready(ctx, conn, nil, s.lockSQL, s.relockSQL); err != nil {
+		return err
+	}
+	return s.ready(ctx, conn, []string{beginRead.sql, pinSQL}, s.advanceSQL, waitersSQL)
 }
 
 func workable(row Row) error {
@@ -106,7 +121,7 @@ func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row lockedRow,
 	update := statement{s.sql(takeOverSQL), []string{
 		row.Process, s.config.Worker, strconv.FormatInt(int64(row.Epoch), 10), strconv.FormatInt(row.epochs(), 10),
 		row.server.system, row.server.timeline}}
-	results, err := flush(ctx, conn.Conn(), append(s.promoted(row), update, commit, begin, s.lock(row.Process, t))...)
+	results, err := flush(ctx, conn.Conn(), append(append([]statement{pin}, s.promoted(row)...), update, commit, begin, s.lock(row.Process, t))...)
 	if err != nil {
 		return Row{}, err
 	}

@@ -18,6 +18,10 @@ type Config struct {
 	// Timeout is after how long the server frees the lock of a worker it has
 	// not heard from. The worker itself gives up after half of that. Default
 	// 10 s, at least 1 s, at most 10 m.
+	//
+	// No call waits longer than that, or 5 s if that is more, for a connection of
+	// the pool or for an answer of the database: then it returns ErrNoAnswer. A
+	// COMMIT has 30 s, since it may wait for a synchronous standby.
 	Timeout time.Duration
 }
 
@@ -27,10 +31,16 @@ const (
 	minTimeout     = time.Second
 	maxTimeout     = 10 * time.Minute
 
-	// flushTimeout bounds one exchange with the server: a COMMIT may wait for a
-	// synchronous standby, and giving up on it only makes its outcome unknown.
-	flushTimeout = 30 * time.Second
+	// commitTimeout bounds one exchange with the server that commits. A COMMIT may
+	// wait for a synchronous standby, and giving up on it makes its outcome unknown.
+	commitTimeout = 30 * time.Second
+
+	// shortestAnswer is what a busy server may take over a short exchange.
+	shortestAnswer = 5 * time.Second
 )
+
+// answerTimeout bounds every other exchange, and the wait for a connection.
+func (c Config) answerTimeout() time.Duration { return max(c.Timeout, shortestAnswer) }
 
 func (c Config) withDefaults() Config {
 	if c.Schema == "" {

@@ -50,6 +50,8 @@ type Diagnosis struct {
 // Lockers to say. The error is that of checks which could not be made; the findings
 // of the others are returned with it.
 func (s *Store) Doctor(ctx context.Context, duties ...Duty) (Diagnosis, error) {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
 	d := diagnosis{store: s}
 	err := errors.Join(d.server(ctx), d.tables(ctx), d.rights(ctx, duties), d.sessions(ctx))
 	if err != nil {
@@ -70,7 +72,7 @@ func (d *diagnosis) find(severity Severity, cure, problem string, args ...any) {
 
 const migrateUp = "ordered-dispatcher migrate up"
 
-const roleSQL = `/* doctor.role */ SELECT current_user::text`
+const roleSQL = `/* doctor.role */ SELECT current_user::pg_catalog.text`
 
 // rights checks what the role may do with the tables.
 func (d *diagnosis) rights(ctx context.Context, duties []Duty) error {
@@ -96,11 +98,11 @@ const oldestServer = 14
 
 const serverSQL = `/* doctor.server */
 SELECT
-	current_setting('server_version_num')::int / 10000,
-	pg_is_in_recovery(),
-	current_setting('transaction_read_only')::boolean,
-	(SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user),
-	current_user::text`
+	pg_catalog.current_setting('server_version_num')::int OPERATOR(pg_catalog./) 10000,
+	pg_catalog.pg_is_in_recovery(),
+	pg_catalog.current_setting('transaction_read_only')::boolean,
+	(SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) current_user),
+	current_user::pg_catalog.text`
 
 // server checks that this is one to work on.
 func (d *diagnosis) server(ctx context.Context) error {
@@ -129,11 +131,11 @@ func (d *diagnosis) server(ctx context.Context) error {
 
 const schemaSQL = `/* doctor.schema */
 SELECT
-	(SELECT has_schema_privilege(oid, 'USAGE') FROM pg_catalog.pg_namespace WHERE nspname = $1),
-	current_user::text`
+	(SELECT pg_catalog.has_schema_privilege(oid, 'USAGE') FROM pg_catalog.pg_namespace WHERE nspname OPERATOR(pg_catalog.=) $1),
+	current_user::pg_catalog.text`
 
 const tablesSQL = `/* doctor.tables */
-SELECT array(SELECT name FROM unnest($1::text[]) name WHERE to_regclass(name) IS NULL)`
+SELECT array(SELECT name FROM pg_catalog.unnest($1::pg_catalog.text[]) name WHERE pg_catalog.to_regclass(name) IS NULL)`
 
 // tables checks that they are there, and that the role may see it.
 func (d *diagnosis) tables(ctx context.Context) error {
@@ -167,13 +169,13 @@ func (d *diagnosis) tables(ctx context.Context) error {
 
 const sessionsSQL = `/* doctor.sessions */
 SELECT
-	session_user::text,
-	current_database()::text,
-	coalesce(current_setting('transaction_timeout', true), '0'),
-	(SELECT setting::bigint FROM pg_catalog.pg_settings WHERE name = 'statement_timeout'),
-	current_setting('server_encoding'),
-	current_setting('synchronous_commit'),
-	(SELECT source FROM pg_catalog.pg_settings WHERE name = 'synchronous_commit')`
+	session_user::pg_catalog.text,
+	pg_catalog.current_database()::pg_catalog.text,
+	coalesce(pg_catalog.current_setting('transaction_timeout', true), '0'),
+	(SELECT setting::bigint FROM pg_catalog.pg_settings WHERE name OPERATOR(pg_catalog.=) 'statement_timeout'),
+	pg_catalog.current_setting('server_encoding'),
+	pg_catalog.current_setting('synchronous_commit'),
+	(SELECT source FROM pg_catalog.pg_settings WHERE name OPERATOR(pg_catalog.=) 'synchronous_commit')`
 
 // sessionSettings are those of a role or a database that a lease does not set for
 // itself.

@@ -38,6 +38,13 @@ var ErrUnmoved = errors.New("the advance changed no row")
 // was delivered is written down.
 var ErrStoodAside = errors.New("stood aside for a session that waits for the row")
 
+// ErrNoAnswer: the pool gave no connection, or the database no answer, in time.
+// What was asked for may have been done.
+var ErrNoAnswer = errors.New("no answer in time")
+
+// errStandby: the server refused to begin a transaction that writes.
+var errStandby = errors.New("the server is a standby")
+
 // SQLSTATEs that an operator can cure, and how.
 var cures = map[string]string{
 	"42P01":  "create the tables with `ordered-dispatcher migrate up`",
@@ -61,13 +68,18 @@ func (s *Store) explain(verb, process string, err error) error {
 // next ones find out anew who is.
 func (s *Store) withCure(doing string, err error) error {
 	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) {
-		if pgErr.Code == readOnly {
-			s.pool.Reset()
-		}
-		if cure, ok := cures[pgErr.Code]; ok {
-			return fmt.Errorf("%s: %w; %s", doing, err, cure)
-		}
+	var code string
+	switch {
+	case errors.Is(err, errStandby):
+		code = readOnly
+	case errors.As(err, &pgErr):
+		code = pgErr.Code
+	}
+	if code == readOnly {
+		s.pool.Reset()
+	}
+	if cure, ok := cures[code]; ok {
+		return fmt.Errorf("%s: %w; %s", doing, err, cure)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

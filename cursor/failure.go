@@ -76,7 +76,7 @@ func (l *Lease) fail(ctx context.Context, verb string, state State, f Failure, m
 	if err := l.over(); err != nil {
 		return l.store.explain(verb, l.row.Process, err)
 	}
-	updates := append([]statement{l.failed(f, state)}, more...)
+	updates := l.terms.pinned(append([]statement{l.failed(f, state)}, more...))
 	results, err := l.flush(ctx, append(updates, commit)...)
 	if err == nil && !committed(results, len(updates)) {
 		err = errNotAsLocked

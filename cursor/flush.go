@@ -2,10 +2,14 @@ package cursor
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
@@ -22,19 +26,82 @@ type statement struct {
 const null = "\x00"
 
 var (
-	begin    = statement{sql: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"}
-	commit   = statement{sql: "COMMIT"}
-	rollback = statement{sql: "ROLLBACK"}
+	begin     = statement{sql: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"}
+	beginRead = statement{sql: "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"}
+	commit    = statement{sql: "COMMIT"}
+	rollback  = statement{sql: "ROLLBACK"}
+	pin       = statement{sql: pinSQL}
 )
+
+// path is the search_path of our statements. Whoever may create an operator or a
+// function in a schema that is searched first could else run code with the rights
+// of a worker. Statements that run before it is set, or under another one, name
+// the schema of each operator and function.
+const path = "pg_catalog, pg_temp"
+
+// pinSQL sets it until the transaction ends.
+const pinSQL = `/* cursor.pin */ SELECT pg_catalog.set_config('search_path', '` + path + `', true)`
+
+// once runs statements on a connection of the pool, in one transaction and one
+// network flush, and returns their results.
+func (s *Store) once(ctx context.Context, timeout time.Duration, begin statement, statements ...statement) ([]*pgconn.Result, error) {
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack(conn)
+	all := append(append([]statement{begin, pin}, statements...), commit)
+	results, err := flushWithin(ctx, timeout, conn.Conn(), all...)
+	if err == nil && !committed(results, len(all)-1) {
+		err = errNotAsLocked
+	}
+	if err != nil {
+		return nil, err
+	}
+	return results[2 : len(all)-1], nil
+}
+
+// ask is once for statements that only read.
+func (s *Store) ask(ctx context.Context, statements ...statement) ([]*pgconn.Result, error) {
+	return s.once(ctx, s.config.answerTimeout(), beginRead, statements...)
+}
+
+// onConnection runs f on a connection of the pool, and ends the transaction that f
+// leaves open.
+func (s *Store) onConnection(ctx context.Context, f func(*pgxpool.Conn) error) error {
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer giveBack(conn)
+	return f(conn)
+}
+
+// connect takes a connection of the pool, or makes one.
+func (s *Store) connect(ctx context.Context) (*pgxpool.Conn, error) {
+	timeout := s.config.answerTimeout()
+	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	conn, err := s.pool.Acquire(within)
+	return conn, overdue(ctx, within, "connection to the database, of a pool of "+strconv.Itoa(int(s.pool.Config().MaxConns))+",", timeout, err)
+}
+
+// overdue names a deadline of our own.
+func overdue(ctx, within context.Context, awaited string, timeout time.Duration, err error) error {
+	if err == nil || ctx.Err() != nil || within.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("%w: no %s within %v: %w", ErrNoAnswer, awaited, timeout, err)
+}
 
 // flush sends the statements in one network flush, in order, and returns a
 // result for each. The server runs none behind the first that fails.
 func flush(ctx context.Context, conn *pgx.Conn, statements ...statement) ([]*pgconn.Result, error) {
-	return flushWithin(ctx, flushTimeout, conn, statements...)
+	return flushWithin(ctx, commitTimeout, conn, statements...)
 }
 
 func flushWithin(ctx context.Context, timeout time.Duration, conn *pgx.Conn, statements ...statement) ([]*pgconn.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	all := make([]prepared.Statement, len(statements))
 	for i, s := range statements {
@@ -46,5 +113,10 @@ func flushWithin(ctx context.Context, timeout time.Duration, conn *pgx.Conn, sta
 		}
 		all[i] = prepared.Statement{SQL: s.sql, Args: values}
 	}
-	return prepared.Exec(ctx, conn, all...).ReadAll()
+	results, err := prepared.Exec(within, conn, all...).ReadAll()
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "0A000" && statements[min(len(results), len(statements)-1)].sql == begin.sql {
+		err = fmt.Errorf("%w: %w", errStandby, err)
+	}
+	return results, overdue(ctx, within, "answer from the database", timeout, err)
 }

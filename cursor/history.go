@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Event is one row of the audit: what was done to a cursor, when, and by whom.
@@ -56,26 +54,20 @@ func (s *Store) History(ctx context.Context, process string, limit int) ([]Event
 	if limit < 1 || limit > MaxHistory {
 		return nil, s.explain("read the history of", process, fmt.Errorf("limit %d is not within 1 and %d", limit, MaxHistory))
 	}
-	var events []Event
-	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		results, err := flush(ctx, conn.Conn(), statement{s.sql(historySQL), []string{process, strconv.Itoa(limit)}})
-		if err != nil {
-			return err
-		}
-		for _, values := range results[0].Rows {
-			p := parser{values: values}
-			events = append(events, Event{
-				ID: p.int(0), Process: p.text(1), At: p.time(2), Actor: p.text(3), Action: p.text(4), Reason: p.text(5),
-				From: Position(p.text(6)), To: Position(p.text(7)), Detail: json.RawMessage(p.text(8)),
-			})
-			if p.err != nil {
-				return p.err
-			}
-		}
-		return nil
-	})
+	results, err := s.ask(ctx, statement{s.sql(historySQL), []string{process, strconv.Itoa(limit)}})
 	if err != nil {
 		return nil, s.explain("read the history of", process, err)
+	}
+	var events []Event
+	for _, values := range results[0].Rows {
+		p := parser{values: values}
+		events = append(events, Event{
+			ID: p.int(0), Process: p.text(1), At: p.time(2), Actor: p.text(3), Action: p.text(4), Reason: p.text(5),
+			From: Position(p.text(6)), To: Position(p.text(7)), Detail: json.RawMessage(p.text(8)),
+		})
+		if p.err != nil {
+			return nil, s.explain("read the history of", process, p.err)
+		}
 	}
 	return events, nil
 }

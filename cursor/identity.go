@@ -15,8 +15,8 @@ type identity struct{ system, timeline string }
 // identitySQL reads the identity of the server. The timeline is taken from the
 // name of the current WAL file: the control file still says the old one after a
 // promotion.
-const identitySQL = `(SELECT system_identifier FROM pg_control_system()),
-	('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int`
+const identitySQL = `(SELECT system_identifier FROM pg_catalog.pg_control_system()),
+	('x' OPERATOR(pg_catalog.||) pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::int`
 
 // lockedRow is a row whose lock is held, with the cluster it says it belongs to
 // and the one it was read from.
@@ -73,12 +73,12 @@ func (s *Store) haltRestored(ctx context.Context, conn *pgxpool.Conn, row locked
 	reason := fmt.Sprintf("the database is not the one this position belongs to (system identifier %s, now %s): it was restored or copied. "+
 		"Compare what receivers have with the table, then seek to where delivery shall go on, or retry to go on from here",
 		row.stored.system, row.server.system)
-	results, err := flush(ctx, conn.Conn(),
+	results, err := flush(ctx, conn.Conn(), pin,
 		statement{s.sql(failSQL), []string{
 			row.Process, strconv.FormatInt(int64(row.Epoch), 10), string(row.Position), "", "0", "0", "0", reason, string(ClassRestored), string(Halted)}},
 		statement{s.sql(eventSQL), []string{row.Process, s.config.Worker, "halt", reason, string(row.Position), string(row.Position), null, null, null}},
 		commit)
-	if err == nil && !committed(results, 2) {
+	if err == nil && !committed(results, 3) {
 		err = errNotAsLocked
 	}
 	if err != nil {

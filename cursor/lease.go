@@ -111,7 +111,7 @@ func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
 // checkpoint commits an update of the row and goes on holding the lease, unless
 // somebody came between or waits for the row. It reports whether it committed.
 func (l *Lease) checkpoint(ctx context.Context, next Row, updates ...statement) (bool, error) {
-	relock := l.store.relock(next, l.terms)
+	relock, updates := l.store.relock(next, l.terms), l.terms.pinned(updates)
 	if time.Since(l.yielded) >= yieldInterval {
 		return l.checkpointAside(ctx, next, updates, relock)
 	}
@@ -135,8 +135,10 @@ const yieldInterval = 100 * time.Millisecond
 // transaction.
 const waitersSQL = `/* cursor.waiters */
 SELECT EXISTS (
-	SELECT 1 FROM pg_locks
-	WHERE locktype = 'transactionid' AND NOT granted AND transactionid = pg_current_xact_id()::xid
+	SELECT 1 FROM pg_catalog.pg_locks
+	WHERE locktype OPERATOR(pg_catalog.=) 'transactionid'
+		AND NOT granted
+		AND transactionid OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid
 )`
 
 // checkpointAside is checkpoint with room for an operator. Left to itself, a busy

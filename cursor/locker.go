@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Locker is a transaction that holds the lock of a cursor's row: that of a worker
@@ -80,24 +78,18 @@ LIMIT 10000`
 // Lockers returns who holds the lock of which row at this moment, by process.
 // Several sessions that share one lock (FOR SHARE) are not found.
 func (s *Store) Lockers(ctx context.Context) ([]Locker, error) {
-	var all []Locker
-	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		results, err := flush(ctx, conn.Conn(), statement{s.sql(lockersSQL), nil})
-		if err != nil {
-			return err
-		}
-		for _, values := range results[0].Rows {
-			p := parser{values: values}
-			all = append(all, Locker{Process: p.text(0), PID: int(p.int(1)), GID: p.text(2),
-				Application: p.text(3), User: p.text(4), Since: p.time(5), Age: time.Duration(p.int(6)) * time.Microsecond})
-			if p.err != nil {
-				return p.err
-			}
-		}
-		return nil
-	})
+	results, err := s.ask(ctx, statement{s.sql(lockersSQL), nil})
 	if err != nil {
 		return nil, s.withCure("find who has locked the cursors", err)
+	}
+	var all []Locker
+	for _, values := range results[0].Rows {
+		p := parser{values: values}
+		all = append(all, Locker{Process: p.text(0), PID: int(p.int(1)), GID: p.text(2),
+			Application: p.text(3), User: p.text(4), Since: p.time(5), Age: time.Duration(p.int(6)) * time.Microsecond})
+		if p.err != nil {
+			return nil, s.withCure("find who has locked the cursors", p.err)
+		}
 	}
 	return all, nil
 }

@@ -42,8 +42,8 @@ type Decision struct {
 	// Of a dead letter it is the position of its record.
 	Expect *Position
 	// Timeout is how long to wait for the row (ErrLocked), so that a sink call in
-	// flight may end. Default 30 s, at most 1 h. The row of a dead letter is never
-	// locked for long, and not waited for.
+	// flight may end. Default 30 s, at most 1 h. The row of a dead letter is
+	// locked while it is replayed.
 	Timeout time.Duration
 	// DryRun reads the row without a lock, checks the rest, and changes nothing.
 	DryRun bool
@@ -240,8 +240,7 @@ func (s *Store) operate(ctx context.Context, process string, d Decision, a actio
 		return change, s.refusal(a, process, err)
 	}
 	var change Change
-	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) (err error) {
-		defer rollBack(conn)
+	err := s.onConnection(ctx, func(conn *pgxpool.Conn) error {
 		row, err := s.lockWaiting(ctx, conn, process, d.Timeout)
 		if ctx.Err() != nil {
 			return fmt.Errorf("gave up waiting for the row, and changed nothing: %w", ctx.Err())
@@ -278,7 +277,7 @@ SELECT
 	set_config('lock_timeout', $2, true),
 	set_config('statement_timeout', $2, true),
 	set_config('idle_in_transaction_session_timeout', $3, true),
-	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END`
+	CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END`
 
 	operateSQL = `/* cursor.operate */
 SELECT` + rowColumns + `
@@ -296,8 +295,8 @@ const operateMargin = 5 * time.Second
 
 // lockWaiting leaves conn in a transaction that holds the lock of a row.
 func (s *Store) lockWaiting(ctx context.Context, conn *pgxpool.Conn, process string, timeout time.Duration) (Row, error) {
-	results, err := flushWithin(ctx, timeout+operateMargin, conn.Conn(), begin,
-		statement{operateSettingsSQL, []string{ApplicationOperator + process, milliseconds(timeout), milliseconds(s.config.Timeout)}},
+	results, err := flushWithin(ctx, timeout+operateMargin, conn.Conn(), begin, pin,
+		s.operateSettings(process, timeout),
 		statement{s.sql(operateSQL), []string{process}})
 	if gaveUp(err) {
 		return Row{}, fmt.Errorf("%w, and was not free within %v", ErrLocked, timeout)
@@ -305,10 +304,14 @@ func (s *Store) lockWaiting(ctx context.Context, conn *pgxpool.Conn, process str
 	if err != nil {
 		return Row{}, err
 	}
-	if len(results[2].Rows) == 0 {
+	if len(results[3].Rows) == 0 {
 		return Row{}, ErrUnknown
 	}
-	return parseRow(results[2].Rows[0])
+	return parseRow(results[3].Rows[0])
+}
+
+func (s *Store) operateSettings(process string, timeout time.Duration) statement {
+	return statement{operateSettingsSQL, []string{ApplicationOperator + process, milliseconds(timeout), milliseconds(s.config.Timeout)}}
 }
 
 // gaveUp reports a wait that one of its time-outs ended.
@@ -374,14 +377,4 @@ func (c Change) detail() map[string]any {
 		detail["record_id"], detail["attempts"], detail["error"] = f.RecordID, f.Attempts, f.Error
 	}
 	return detail
-}
-
-// rollBack ends whatever transaction conn is in, before it returns to its pool.
-func rollBack(conn *pgxpool.Conn) {
-	if conn.Conn().IsClosed() || conn.Conn().PgConn().TxStatus() == 'I' {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), giveBackTimeout)
-	defer cancel()
-	_, _ = flush(ctx, conn.Conn(), rollback)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // State of a process.
@@ -81,7 +83,9 @@ func (f Failure) class() Class {
 }
 
 // rowColumns are the columns parseRow takes, in its order. Times leave the
-// server as microseconds, so that no session setting has a say in them.
+// server as microseconds, so that no session setting has a say in them. They run
+// under any search_path. The wait for the next attempt is never longer than it was
+// when the failure was written, however the database's clock is set.
 const rowColumns = `
 	process_name,
 	position,
@@ -89,13 +93,16 @@ const rowColumns = `
 	epoch,
 	holder,
 	state,
-	(extract(epoch FROM updated_at) * 1000000)::bigint,
+	(extract(epoch FROM updated_at) OPERATOR(pg_catalog.*) 1000000)::bigint,
 	failed_position,
 	failed_record_id,
 	failed_attempts,
-	(extract(epoch FROM first_failed_at) * 1000000)::bigint,
-	(extract(epoch FROM last_failed_at) * 1000000)::bigint,
-	(extract(epoch FROM next_attempt_at - clock_timestamp()) * 1000000)::bigint,
+	(extract(epoch FROM first_failed_at) OPERATOR(pg_catalog.*) 1000000)::bigint,
+	(extract(epoch FROM last_failed_at) OPERATOR(pg_catalog.*) 1000000)::bigint,
+	(extract(epoch FROM least(
+		next_attempt_at OPERATOR(pg_catalog.-) pg_catalog.clock_timestamp(),
+		next_attempt_at OPERATOR(pg_catalog.-) last_failed_at
+	)) OPERATOR(pg_catalog.*) 1000000)::bigint,
 	failed_error,
 	failed_class`
 
@@ -124,6 +131,18 @@ func parseRow(values [][]byte) (Row, error) {
 		}
 	}
 	return row, p.err
+}
+
+func parseRows(result *pgconn.Result) ([]Row, error) {
+	var rows []Row
+	for _, values := range result.Rows {
+		row, err := parseRow(values)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
 }
 
 // parser reads text values and keeps the first error. NULL reads as zero.

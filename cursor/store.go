@@ -47,12 +47,12 @@ func (s *Store) sql(text string) string { return strings.ReplaceAll(text, "{sche
 const lookSQL = `/* cursor.look */
 SELECT` + rowColumns + `
 FROM {schema}.cursor
-WHERE process_name = $1`
+WHERE process_name OPERATOR(pg_catalog.=) $1`
 
 // Look reads the row of a process with neither lock nor transaction id. It
 // returns ErrUnknown if there is none.
 func (s *Store) Look(ctx context.Context, process string) (Row, error) {
-	rows, err := s.read(ctx, statement{s.lookSQL, []string{process}})
+	rows, err := s.look(ctx, process)
 	if err != nil {
 		return Row{}, s.explain("read", process, err)
 	}
@@ -70,33 +70,41 @@ LIMIT 10000`
 
 // List reads the rows of all processes, by name, at most 10,000 of them.
 func (s *Store) List(ctx context.Context) ([]Row, error) {
-	rows, err := s.read(ctx, statement{s.sql(listSQL), nil})
+	results, err := s.ask(ctx, statement{s.sql(listSQL), nil})
+	var rows []Row
+	if err == nil {
+		rows, err = parseRows(results[0])
+	}
 	if err != nil {
 		return nil, s.withCure("list cursors", err)
 	}
 	return rows, nil
 }
 
-func (s *Store) read(ctx context.Context, query statement) ([]Row, error) {
-	var rows []Row
-	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		if err := prepared.Ready(ctx, conn.Conn(), nil, s.lookSQL); err != nil {
-			return err
-		}
-		results, err := flush(ctx, conn.Conn(), query)
-		if err != nil {
-			return err
-		}
-		for _, values := range results[0].Rows {
-			row, err := parseRow(values)
-			if err != nil {
-				return err
-			}
-			rows = append(rows, row)
-		}
-		return nil
-	})
-	return rows, err
+// look reads a row in a statement of its own, which begins no transaction: idle
+// processes do so several times a second.
+func (s *Store) look(ctx context.Context, process string) ([]Row, error) {
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer giveBack(conn)
+	if err := s.ready(ctx, conn, nil, s.lookSQL); err != nil {
+		return nil, err
+	}
+	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), statement{s.lookSQL, []string{process}})
+	if err != nil {
+		return nil, err
+	}
+	return parseRows(results[0])
+}
+
+// ready is prepared.Ready with a deadline.
+func (s *Store) ready(ctx context.Context, conn *pgxpool.Conn, begin []string, statements ...string) error {
+	timeout := s.config.answerTimeout()
+	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return overdue(ctx, within, "answer from the database", timeout, prepared.Ready(within, conn.Conn(), begin, statements...))
 }
 
 // createSQL makes the row and its audit event together or not at all; it makes
@@ -131,14 +139,10 @@ func (s *Store) Recreate(ctx context.Context, process string, at Position) (bool
 
 func (s *Store) create(ctx context.Context, process string, at Position, again string) (bool, error) {
 	var created, stood bool
-	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		results, err := flush(ctx, conn.Conn(), statement{s.sql(createSQL), []string{process, string(at), again, s.config.Worker}})
-		if err != nil {
-			return err
-		}
+	results, err := s.once(ctx, commitTimeout, begin, statement{s.sql(createSQL), []string{process, string(at), again, s.config.Worker}})
+	if err == nil {
 		created, stood = string(results[0].Rows[0][0]) == "t", string(results[0].Rows[0][1]) == "t"
-		return nil
-	})
+	}
 	if err == nil && !created && !stood {
 		// Made by another worker in this moment, or deleted: its row tells.
 		if _, err = s.Look(ctx, process); errors.Is(err, ErrUnknown) {
@@ -157,14 +161,12 @@ func (s *Store) create(ctx context.Context, process string, at Position, again s
 //   - the server frees the lock of a silent worker after Config.Timeout;
 //   - a lost advance costs deliveries twice, so commits are durable even where
 //     the role's default is off;
-//   - a statement of a sink ends after the time-out of its call.
+//   - a statement of a sink ends after the time-out of its call;
+//   - our statements run under our search_path. Those of a sink have that of the
+//     session: see terms.pinned.
 const lockSQL = `/* cursor.lock */
-SELECT
-	set_config('idle_in_transaction_session_timeout', $2, true),
-	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END,
-	set_config('application_name', $3, true),
-	set_config('statement_timeout', $4, true),
-	EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1),
+SELECT` + settingsSQL + `,
+	EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name OPERATOR(pg_catalog.=) $1),
 	` + identitySQL + `,
 	locked.*
 FROM (SELECT) one
@@ -173,9 +175,17 @@ LEFT JOIN (
 		system_identifier,
 		timeline
 	FROM {schema}.cursor
-	WHERE process_name = $1
+	WHERE process_name OPERATOR(pg_catalog.=) $1
 	FOR UPDATE SKIP LOCKED
 ) locked ON true`
+
+// settingsSQL are five columns: see lockSQL.
+const settingsSQL = `
+	pg_catalog.set_config('idle_in_transaction_session_timeout', $2, true),
+	CASE WHEN pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' THEN pg_catalog.set_config('synchronous_commit', 'on', true) END,
+	pg_catalog.set_config('application_name', $3, true),
+	pg_catalog.set_config('statement_timeout', $4, true),
+	pg_catalog.set_config('search_path', coalesce($5, pg_catalog.current_setting('search_path')), true)`
 
 // Application names of the transactions that hold a lease. A fence over all open
 // transactions may leave out those of ApplicationLease, which write nothing but
@@ -191,21 +201,34 @@ type terms struct {
 	statementTimeout time.Duration // 0 = none
 }
 
+// pinned are statements of ours in a transaction of a lease. Where that has the
+// session's search_path, for the statements of a sink, ours comes first.
+func (t terms) pinned(statements []statement) []statement {
+	if t.application != ApplicationTx {
+		return statements
+	}
+	return append([]statement{pin}, statements...)
+}
+
 func (s *Store) lock(process string, t terms) statement {
+	searched := path
+	if t.application == ApplicationTx {
+		searched = null
+	}
 	return statement{s.lockSQL, []string{
-		process, milliseconds(s.config.Timeout), t.application + process, milliseconds(t.statementTimeout)}}
+		process, milliseconds(s.config.Timeout), t.application + process, milliseconds(t.statementTimeout), searched}}
 }
 
 // relockSQL is lockSQL for the worker that has just advanced the row: it finds
 // the row as it was left, or none. The whole row is read only then.
 const relockSQL = `/* cursor.relock */
-SELECT
-	set_config('idle_in_transaction_session_timeout', $2, true),
-	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END,
-	set_config('application_name', $3, true),
-	set_config('statement_timeout', $4, true)
+SELECT` + settingsSQL + `
 FROM {schema}.cursor
-WHERE process_name = $1 AND epoch = $5 AND position = $6 AND sequence = $7 AND state = 'running'
+WHERE process_name OPERATOR(pg_catalog.=) $1
+	AND epoch OPERATOR(pg_catalog.=) $6
+	AND position OPERATOR(pg_catalog.=) $7
+	AND sequence OPERATOR(pg_catalog.=) $8
+	AND state OPERATOR(pg_catalog.=) 'running'
 FOR UPDATE SKIP LOCKED`
 
 func (s *Store) relock(row Row, t terms) statement {
@@ -219,10 +242,10 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 // locked reads what a lock statement returned.
 func locked(result *pgconn.Result) (lockedRow, error) {
 	values := result.Rows[0]
-	known, row := values[4], values[7:]
+	known, row := values[5], values[8:]
 	switch {
 	case row[0] != nil:
-		return parseLocked(values[5:7], row)
+		return parseLocked(values[6:8], row)
 	case string(known) == "t":
 		return lockedRow{}, ErrHeld
 	default:

@@ -42,6 +42,10 @@ func (p *Process) Replay(ctx context.Context, id int64, d cursor.Decision) error
 	defer lease.Release()
 	s := p.newShift(ctx, lease)
 	defer s.stop()
+	// Again, and locked: it may have been replayed or discarded since.
+	if letter, err = lease.Letter(ctx, id, d); err != nil {
+		return err
+	}
 	n, failure := p.config.Dispatch.deliver(s, []Delivery{s.again(letter)})
 	if failure != nil {
 		return fmt.Errorf("replay dead letter %d: %w", id, failure)

@@ -3,6 +3,7 @@ package processor_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -184,4 +185,65 @@ func TestFailed_EveryAttemptStandsInTheRowForWhoeverComesNext(t *testing.T) {
 	eventually(t, "the second attempt", func() bool { return row(t, pool).Sequence == 1 })
 	require.NoError(t, stop())
 	require.Equal(t, []string{"1/1", "1/2"}, sink.attempts())
+}
+
+// TestReplay_ByTwoOperatorsAtOnceDeliversEachLetterOnce: the second one found it
+// open when it looked, before it got the lease.
+func TestReplay_ByTwoOperatorsAtOnceDeliversEachLetterOnce(t *testing.T) {
+	t.Parallel()
+	replayedBeside(t, func(p *processor.Process, _ *pgxpool.Pool) error {
+		return p.Replay(t.Context(), 1, cursor.Decision{Actor: "you", Reason: "both"})
+	}, 2)
+}
+
+// TestReplay_OfALetterThatIsDiscardedMeanwhileSendsNothing: the other way round, a
+// letter that is being replayed is not discarded.
+func TestReplay_OfALetterThatIsDiscardedMeanwhileSendsNothing(t *testing.T) {
+	t.Parallel()
+	replayedBeside(t, func(_ *processor.Process, pool *pgxpool.Pool) error {
+		_, err := store(t, pool).Discard(t.Context(), 1, cursor.Decision{Actor: "you", Reason: "both"})
+		return err
+	}, 2)
+}
+
+// replayedBeside replays letter 1 and has another operator act on it while the
+// sink has it: the record must have been sent so often by then, and one of both
+// operators must have been refused.
+func replayedBeside(t *testing.T, act func(*processor.Process, *pgxpool.Pool) error, sent int) {
+	t.Helper()
+	pool := database(t)
+	insert(t, pool, 1)
+	var calls atomic.Int32
+	inCall, goOn := make(chan struct{}), make(chan struct{})
+	sink := &receiver{answer: func(_ context.Context, d processor.Delivery) error {
+		if calls.Add(1) == 1 {
+			return processor.Permanent(errRefused)
+		}
+		if calls.Load() == 2 {
+			close(inCall)
+			<-goOn
+		}
+		return nil
+	}}
+	require.NoError(t, process(t, pool, processor.Each(sink), deadLetters).Drain(t.Context()))
+	require.Len(t, letters(t, pool), 1)
+
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() {
+		p := process(t, pool, processor.Each(sink), deadLetters)
+		first <- p.Replay(t.Context(), 1, cursor.Decision{Actor: "me", Reason: "both"})
+	}()
+	<-inCall
+	go func() { second <- act(process(t, pool, processor.Each(sink), deadLetters), pool) }()
+	eventually(t, "the other operator waits", func() bool {
+		var waiting bool
+		require.NoError(t, pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND database IS NULL
+			AND pid IN (SELECT pid FROM pg_stat_activity WHERE datname = current_database()))`).Scan(&waiting))
+		return waiting
+	})
+	close(goOn)
+	require.NoError(t, <-first)
+	require.ErrorIs(t, <-second, cursor.ErrNoDeadLetter)
+	require.EqualValues(t, sent, calls.Load())
+	require.Empty(t, letters(t, pool))
 }

@@ -71,8 +71,11 @@ var cursorMutants = []mutant{
 	},
 	{
 		"what happened to the row between two transactions is not seen",
-		[]change{{"cursor/store.go", `AND epoch = $5 AND position = $6 AND sequence = $7 AND state = 'running'`,
-			`AND $5::bigint + length($6::text) + $7::bigint IS NOT NULL`}},
+		[]change{{"cursor/store.go", `	AND epoch OPERATOR(pg_catalog.=) $6
+	AND position OPERATOR(pg_catalog.=) $7
+	AND sequence OPERATOR(pg_catalog.=) $8
+	AND state OPERATOR(pg_catalog.=) 'running'`,
+			`AND $6::bigint + length($7::text) + $8::bigint IS NOT NULL`}},
 		cursorPkg, "TestAdvance_GoesOnWithNothingButTheRowItLeft/pause",
 	},
 	{
@@ -82,13 +85,7 @@ var cursorMutants = []mutant{
 	},
 	{
 		"an advance is not durable where the role's commits are not",
-		[]change{{"cursor/store.go", `	set_config('idle_in_transaction_session_timeout', $2, true),
-	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END,
-	set_config('application_name', $3, true),
-	set_config('statement_timeout', $4, true),`, `	set_config('idle_in_transaction_session_timeout', $2, true),
-	NULL,
-	set_config('application_name', $3, true),
-	set_config('statement_timeout', $4, true),`}},
+		[]change{{"cursor/store.go", `OPERATOR(pg_catalog.=) 'off' THEN`, `OPERATOR(pg_catalog.=) 'never' THEN`}},
 		cursorPkg, "TestAcquire_MakesCommitsDurableWhereTheRoleDoesNot",
 	},
 	{
@@ -152,5 +149,51 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 `, `	row.Sequence += SeekGap
 `}},
 		cursorPkg, "TestSkipAndSeek_NoNumberEverStandsForTwoRecords",
+	},
+	{
+		"our statements run under the search_path of the role",
+		[]change{{"cursor/store.go", `searched := path`, `searched := null`}},
+		cursorPkg, "TestPath_NoStatementCallsAnOperatorOrFunctionOfAStranger",
+	},
+	{
+		"a sink's statements run under our search_path",
+		[]change{{"cursor/store.go", `		searched = null
+`, ``}},
+		cursorPkg, "TestPath_NoStatementCallsAnOperatorOrFunctionOfAStranger",
+	},
+	{
+		"a call waits for a connection for as long as its caller does",
+		[]change{{"cursor/config.go", `return max(c.Timeout, shortestAnswer)`, `return max(c.Timeout, 1000*shortestAnswer)`}},
+		cursorPkg, "TestAnswer_NoCallWaitsForEver/pool_in_use/look",
+	},
+	{
+		"a standby that refuses to begin a transaction is not known for one",
+		[]change{{"cursor/flush.go", `pgErr.Code == "0A000" &&`, `pgErr.Code == readOnly &&`}},
+		cursorPkg, "TestStandby_IsNamedAndEveryConnectionIsMadeAnew",
+	},
+	{
+		"a clock that is set back prolongs a back-off",
+		[]change{{"cursor/row.go", `extract(epoch FROM least(`, `extract(epoch FROM greatest(`}},
+		cursorPkg, "TestFailure_AClockThatIsSetBackDoesNotProlongTheWait",
+	},
+	{
+		"a wait for the lease is isolated as the role's transactions are",
+		[]change{{"cursor/flush.go", `"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"`, `"BEGIN"`}},
+		cursorPkg, "TestAwait_WhereTheRoleIsolatesItsTransactions",
+	},
+	{
+		"a statement is prepared with a ROLLBACK where no transaction was begun",
+		[]change{{"internal/prepared/prepared.go", `if conn.PgConn().TxStatus() == 'I' {`, `if conn.IsClosed() {`}},
+		cursorPkg, "TestReady_LeavesNoWarningInTheServersLog",
+	},
+	{
+		"a dead letter is sent as it was before the lease was taken",
+		[]change{{"processor/deadletter.go", `letter, err = lease.Letter(ctx, id, d); err != nil {`, `err != nil {`}},
+		processorPkg, "TestReplay_ByTwoOperatorsAtOnceDeliversEachLetterOnce",
+	},
+	{
+		"a dead letter is not locked while it is replayed",
+		[]change{{"cursor/resolve.go", `= oneDeadLetterSQL + ` + "`\nFOR UPDATE`", `= oneDeadLetterSQL`}},
+		processorPkg, "TestReplay_OfALetterThatIsDiscardedMeanwhileSendsNothing",
 	},
 }

@@ -51,14 +51,22 @@ func Ready(ctx context.Context, conn *pgx.Conn, begin []string, statements ...st
 		}
 		sd, err := conn.PgConn().Prepare(ctx, "ordered_dispatcher_"+strconv.Itoa(len(k.statements)), sql, nil)
 		if err != nil {
-			return errors.Join(err, run(ctx, conn, "ROLLBACK"))
+			return errors.Join(err, rollBack(ctx, conn))
 		}
 		k.statements[sql] = sd
 	}
 	if began {
-		return run(ctx, conn, "ROLLBACK")
+		return rollBack(ctx, conn)
 	}
 	return nil
+}
+
+// rollBack ends the transaction that conn is in. Where there is none, a ROLLBACK would leave a warning in the server's log.
+func rollBack(ctx context.Context, conn *pgx.Conn) error {
+	if conn.PgConn().TxStatus() == 'I' {
+		return nil
+	}
+	return run(ctx, conn, "ROLLBACK")
 }
 
 func run(ctx context.Context, conn *pgx.Conn, statements ...string) error {

@@ -1,0 +1,163 @@
+package cursor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Resolvable returns an open dead letter of which d may be decided. It returns
+// ErrNoDeadLetter if there is none of that number, and ErrMoved if d.Expect is not
+// its position. It may be resolved by another operator at any time: Discard and
+// Lease.Letter look again.
+func (s *Store) Resolvable(ctx context.Context, id int64, d Decision, r Resolution) (DeadLetter, error) {
+	if err := d.withDefaults().validate(action{needsReason: r == Discarded}); err != nil {
+		return DeadLetter{}, s.withCure(resolving(id, r), err)
+	}
+	letter, err := s.DeadLetter(ctx, id)
+	if err != nil {
+		return letter, err
+	}
+	if err := letter.open(d); err != nil {
+		return letter, s.withCure(resolving(id, r), err)
+	}
+	return letter, nil
+}
+
+func resolving(id int64, r Resolution) string { return fmt.Sprintf("have dead letter %d %s", id, r) }
+
+// open returns why d may not be decided of a dead letter.
+func (l DeadLetter) open(d Decision) error {
+	switch {
+	case l.Resolution != "":
+		return fmt.Errorf("%w: it was %s by %s at %s", ErrNoDeadLetter, l.Resolution, l.ResolvedBy, l.ResolvedAt.UTC().Format(time.RFC3339))
+	case d.Expect != nil && *d.Expect != l.Position:
+		return fmt.Errorf("%w: the dead letter is record %s at %q, and was expected at %q", ErrMoved, l.RecordID, l.Position, *d.Expect)
+	default:
+		return nil
+	}
+}
+
+// lockLetterSQL holds the row until the transaction ends: see Lease.Letter. A
+// session that is at it now has but to commit.
+const lockLetterSQL = oneDeadLetterSQL + `
+FOR UPDATE`
+
+// resolveSQL marks an open dead letter and writes the audit row with it. The row
+// of the dead letter is locked meanwhile; who comes second finds it resolved.
+const resolveSQL = `/* cursor.resolve */
+WITH resolved AS (
+	UPDATE {schema}.dead_letter
+	SET resolution = $2, resolved_at = clock_timestamp(), resolved_by = $3, reason = $4
+	WHERE id = $1::bigint AND resolution IS NULL
+	RETURNING process_name, position, record_id
+), changed AS (
+	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, to_position, detail)
+	SELECT process_name, $3, 'dead_letter_' || $2, $4, position, jsonb_build_object('dead_letter', $1::bigint, 'record_id', record_id)
+	FROM resolved
+	RETURNING 1
+)` + oneRow
+
+func (s *Store) resolve(id int64, r Resolution, d Decision) statement {
+	return statement{s.sql(resolveSQL), []string{strconv.FormatInt(id, 10), string(r), d.Actor, d.Reason}}
+}
+
+// Discard marks an open dead letter as never to be delivered, and returns it as it
+// was. It returns ErrNoDeadLetter if there is none of that number, ErrMoved if
+// d.Expect is not its position, and ErrLocked if it is being replayed and that does
+// not end within d.Timeout. d needs a reason.
+func (s *Store) Discard(ctx context.Context, id int64, d Decision) (DeadLetter, error) {
+	letter, err := s.Resolvable(ctx, id, d, Discarded)
+	if err != nil || d.DryRun {
+		return letter, err
+	}
+	d = d.withDefaults()
+	err = s.onConnection(ctx, func(conn *pgxpool.Conn) error {
+		_, err := flushWithin(ctx, d.Timeout+operateMargin, conn.Conn(), begin, pin,
+			s.operateSettings(letter.Process, d.Timeout), s.resolve(id, Discarded, d), commit)
+		return err
+	})
+	switch {
+	case gaveUp(err):
+		err = fmt.Errorf("%w: it is being replayed, and that did not end within %v", ErrLocked, d.Timeout)
+	case notAsLocked(err):
+		err = errResolvedMeanwhile
+	}
+	if err != nil {
+		return letter, s.withCure(fmt.Sprintf("discard dead letter %d", id), err)
+	}
+	return letter, nil
+}
+
+var errResolvedMeanwhile = fmt.Errorf("%w: another operator resolved it in between", ErrNoDeadLetter)
+
+// Letter returns an open dead letter of the process, locked until the lease's
+// transaction ends: so it is open still when Replayed resolves it. It returns
+// ErrNoDeadLetter and ErrMoved as Store.Resolvable does. An error of the database
+// ends the lease.
+func (l *Lease) Letter(ctx context.Context, id int64, d Decision) (DeadLetter, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.over(); err != nil {
+		return DeadLetter{}, l.store.explain("replay a record of", l.row.Process, err)
+	}
+	found, err := l.letter(ctx, id)
+	if err != nil {
+		return DeadLetter{}, l.store.explain("replay a record of", l.row.Process, l.lose(err))
+	}
+	if found.Process != l.row.Process {
+		err = fmt.Errorf("%w: it belongs to %q", ErrNoDeadLetter, found.Process)
+	}
+	if err := or(err, found.open(d)); err != nil {
+		return found, l.store.withCure(resolving(id, Replayed), err)
+	}
+	return found, nil
+}
+
+// letter locks a dead letter under our search_path, and then sets that of a sink
+// again.
+func (l *Lease) letter(ctx context.Context, id int64) (found DeadLetter, err error) {
+	timeout := l.store.config.answerTimeout()
+	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	defer func() { err = overdue(ctx, within, "answer from the database", timeout, err) }()
+	own, err := l.flush(within, statement{sql: searchPathSQL}, pin)
+	if err != nil {
+		return DeadLetter{}, err
+	}
+	if found, err = letter(within, l.conn.Conn(), l.store.sql(lockLetterSQL), id); err != nil {
+		return DeadLetter{}, err
+	}
+	_, err = l.flush(within, statement{setPathSQL, []string{string(own[0].Rows[0][0])}})
+	return found, err
+}
+
+const (
+	searchPathSQL = `SELECT pg_catalog.current_setting('search_path')`
+	setPathSQL    = `SELECT pg_catalog.set_config('search_path', $1, true)`
+)
+
+// Replayed marks an open dead letter as delivered, commits what was done through
+// WithTx with it, and gives the lease back. The cursor stays where it is.
+func (l *Lease) Replayed(ctx context.Context, id int64, d Decision) error {
+	defer l.Release()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.over(); err != nil {
+		return l.store.explain("replay a record of", l.row.Process, err)
+	}
+	results, err := l.flush(ctx, pin, l.store.resolve(id, Replayed, d.withDefaults()), commit)
+	switch {
+	case notAsLocked(err): // and the effects of a second replay did not commit
+		err = errResolvedMeanwhile
+	case err == nil && !committed(results, 2):
+		err = errNotAsLocked
+	}
+	if err != nil {
+		return l.store.explain("replay a record of", l.row.Process, l.lose(err))
+	}
+	return nil
+}
