@@ -35,6 +35,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// searchPath makes the schema the place of what is created. PostgreSQL's own names come first all the same, since
+// pg_catalog is not named; a temporary table comes last.
+func searchPath(schema string) string { return pgx.Identifier{schema}.Sanitize() + ", pg_temp" }
+
 func (c Config) validate() error {
 	if len(c.Schema) > maxNameBytes {
 		return fmt.Errorf("schema %q has more than the %d bytes that PostgreSQL keeps of a name", c.Schema, maxNameBytes)
@@ -57,7 +61,7 @@ func (c Config) connConfig() (*pgx.ConnConfig, error) {
 			delete(config.RuntimeParams, name)
 		}
 	}
-	config.RuntimeParams["search_path"] = pgx.Identifier{c.Schema}.Sanitize()
+	config.RuntimeParams["search_path"] = searchPath(c.Schema)
 	config.RuntimeParams["application_name"] = applicationName
 	config.RuntimeParams["timezone"] = "UTC" // the version table's times have no zone
 	return config, nil

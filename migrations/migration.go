@@ -15,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
 //go:embed *.sql
@@ -116,10 +118,13 @@ func applied(ctx context.Context, config Config) (map[int64]time.Time, error) {
 	at := map[int64]time.Time{}
 	var version, micros int64
 	table := pgx.Identifier{config.Schema, versionTable}.Sanitize()
-	rows, _ := conn.Query(ctx, strings.ReplaceAll(appliedSQL, "{table}", table))
-	_, err = pgx.ForEachRow(rows, []any{&version, &micros}, func() error {
-		at[version] = time.UnixMicro(micros).UTC()
-		return nil
+	err = prepared.Within(ctx, conn, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, strings.ReplaceAll(appliedSQL, "{table}", table))
+		_, err := pgx.ForEachRow(rows, []any{&version, &micros}, func() error {
+			at[version] = time.UnixMicro(micros).UTC()
+			return nil
+		})
+		return err
 	})
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "42P01" {

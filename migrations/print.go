@@ -26,7 +26,7 @@ func Print(w io.Writer, schema string) error {
 	if config.Schema != defaultSchema {
 		fmt.Fprintf(&b, "CREATE SCHEMA IF NOT EXISTS %s;\n", name)
 	}
-	fmt.Fprintf(&b, "SET LOCAL search_path = %s;\n", name)
+	fmt.Fprintf(&b, "SET LOCAL search_path = %s;\n", searchPath(config.Schema))
 	for _, m := range known {
 		text, err := files.ReadFile(m.Name)
 		if err != nil {

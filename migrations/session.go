@@ -46,31 +46,31 @@ func open(config Config) (*sql.DB, error) {
 }
 
 const sessionSQL = `/* migrations.session */
-SELECT pg_backend_pid(), current_setting('search_path')`
+SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('search_path')`
 
 // lockSQL waits, up to lockTimeout, until no other session migrates this schema.
 const lockSQL = `/* migrations.lock */
-SELECT pg_advisory_lock(hashtextextended('ordered-dispatcher migrate ' || $1, 0))`
+SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))`
 
 const schemaSQL = `/* migrations.schema */
-SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1)`
+SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname OPERATOR(pg_catalog.=) $1)`
 
 // prepare checks that the session is the server's own, locks, and makes the
 // schema: only if it is missing, since IF NOT EXISTS asks for the right to
 // create it either way.
 func prepare(ctx context.Context, conn *pgx.Conn, schema string) error {
 	var pid uint32
-	var searchPath string
-	if err := conn.QueryRow(ctx, sessionSQL).Scan(&pid, &searchPath); err != nil {
+	var path string
+	if err := conn.QueryRow(ctx, sessionSQL).Scan(&pid, &path); err != nil {
 		return err
 	}
-	if pid != conn.PgConn().PID() || searchPath != (pgx.Identifier{schema}).Sanitize() {
+	if pid != conn.PgConn().PID() || path != searchPath(schema) {
 		return ErrPooler
 	}
 	if _, err := conn.Exec(ctx, "/* migrations.lock_timeout */ SET lock_timeout = '"+lockTimeout+"'"); err != nil {
 		return err
 	}
-	if _, err := conn.Exec(ctx, lockSQL, schema); err != nil {
+	if _, err := conn.Exec(ctx, lockSQL, "ordered-dispatcher migrate "+schema); err != nil {
 		return fmt.Errorf("wait for the lock of migrations: %w", err)
 	}
 	var exists bool

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/sethvargo/go-retry"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -83,7 +84,9 @@ LIMIT 1`
 func (c Config) lastConfigured(ctx context.Context, pool *pgxpool.Pool, p Process) (*earlier, error) {
 	var e earlier
 	var detail []byte
-	err := pool.QueryRow(ctx, c.sql(configuredSQL), p.Name).Scan(&e.worker, &e.at, &detail)
+	err := prepared.Within(ctx, pool, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, c.sql(configuredSQL), p.Name).Scan(&e.worker, &e.at, &detail)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
@@ -110,7 +113,11 @@ func (c Config) noteConfigured(ctx context.Context, pool *pgxpool.Pool, p Proces
 	if err != nil {
 		return nil, err
 	}
-	if _, err := pool.Exec(ctx, c.sql(configureSQL), p.Name, worker, string(detail)); err != nil {
+	err = prepared.Within(ctx, pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, c.sql(configureSQL), p.Name, worker, string(detail))
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("note the configuration of process %q: %w", p.Name, err)
 	}
 	return last, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
@@ -61,7 +62,7 @@ func (d *doctor) migrated(ctx context.Context) error {
 	return nil
 }
 
-const roleSQL = `/* doctor.role */ SELECT current_user::text`
+const roleSQL = `/* doctor.role */ SELECT current_user::pg_catalog.text`
 
 // missing finds the privileges that the role does not have.
 func (d *doctor) missing(ctx context.Context, process string, needed []privilege.Privilege) error {
@@ -94,7 +95,9 @@ SELECT
 func (d *doctor) connections(ctx context.Context) error {
 	var usable, used, roleLimit, databaseLimit int32
 	var role, database string
-	err := d.pool.QueryRow(ctx, connectionsSQL).Scan(&usable, &used, &roleLimit, &databaseLimit, &role, &database)
+	err := prepared.Within(ctx, d.pool, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, connectionsSQL).Scan(&usable, &used, &roleLimit, &databaseLimit, &role, &database)
+	})
 	if err != nil {
 		return fmt.Errorf("look up the limits on connections: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -59,7 +60,7 @@ func (d *doctor) lockers(ctx context.Context) error {
 	return err
 }
 
-const nowSQL = `/* doctor.now */ SELECT clock_timestamp()`
+const nowSQL = `/* doctor.now */ SELECT pg_catalog.clock_timestamp()`
 
 // now is the database's time.
 func (d *doctor) now(ctx context.Context) (now time.Time, err error) {
@@ -95,19 +96,28 @@ LIMIT 10000`
 func (d *doctor) identity(ctx context.Context) error {
 	var process, stored, server string
 	var before, now int
-	rows, _ := d.pool.Query(ctx, d.config.sql(identitySQL))
-	_, err := pgx.ForEachRow(rows, []any{&process, &stored, &server, &before, &now}, func() error {
+	return d.each(ctx, d.config.sql(identitySQL), []any{&process, &stored, &server, &before, &now}, func() {
 		if stored != server {
 			d.find(process, Refuse, fmt.Sprintf("compare what receivers have with the table; a worker halts the process, "+
 				"and `ordered-dispatcher retry %s` lets it go on from where the cursor stands", process),
 				"the database is not the one its cursor belongs to (system identifier %s, now %s): it was restored or copied", stored, server)
-			return nil
+			return
 		}
 		d.find(process, Note, "", "a standby was promoted since its last change of worker (timeline %d, now %d): if it had not received everything, "+
 			"receivers have records that are gone, and ids come again", before, now)
-		return nil
 	})
-	return err
+}
+
+// each calls f for each row of a query.
+func (d *doctor) each(ctx context.Context, sql string, columns []any, f func()) error {
+	return prepared.Within(ctx, d.pool, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, sql)
+		_, err := pgx.ForEachRow(rows, columns, func() error {
+			f()
+			return nil
+		})
+		return err
+	})
 }
 
 // process checks one process.

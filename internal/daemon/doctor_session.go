@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-const backendSQL = `/* doctor.backend */ SELECT pg_backend_pid()`
+const backendSQL = `/* doctor.backend */ SELECT pg_catalog.pg_backend_pid()`
 
 // pooler finds out whether one stands between, and whether it lets transactions
 // through. It greets with a process id of its own.

@@ -87,7 +87,7 @@ type need struct {
 	privilege.Privilege
 }
 
-const databaseSQL = `/* grants.database */ SELECT current_database()::text`
+const databaseSQL = `/* grants.database */ SELECT pg_catalog.current_database()::pg_catalog.text`
 
 // workers is what the role needs that runs the processes.
 func (g *grants) workers() {

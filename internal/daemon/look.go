@@ -8,10 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/metrics"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -142,7 +144,10 @@ func (l *looker) usable(ctx context.Context) (now time.Time, rows []cursor.Row, 
 		return now, nil, err
 	}
 	var primary, granted bool
-	if err := l.pool.QueryRow(ctx, usableSQL, l.config.name("cursor"), l.config.name("cursor_event")).Scan(&now, &primary, &granted); err != nil {
+	err = prepared.Within(ctx, l.pool, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, usableSQL, l.config.name("cursor"), l.config.name("cursor_event")).Scan(&now, &primary, &granted)
+	})
+	if err != nil {
 		return now, nil, fmt.Errorf("ask whether the cursor tables can be written: %w", err)
 	}
 	switch {

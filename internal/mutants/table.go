@@ -17,7 +17,8 @@ const (
 	watermillPkg = "./sinks/watermill"
 	daemonPkg    = "./internal/daemon"
 	commandPkg   = "./cmd/ordered-dispatcher"
+	throwawayPkg = "./internal/pglocal/throwaway"
 )
 
 // table are the mutants, by the room that they weaken.
-var table = slices.Concat(cursorMutants, processorMutants, sourceMutants, sinkMutants, daemonMutants, operatorMutants, readingMutants)
+var table = slices.Concat(cursorMutants, processorMutants, sourceMutants, sinkMutants, daemonMutants, operatorMutants, readingMutants, wallMutants)

@@ -97,12 +97,7 @@ func (s *Server) configure(settings map[string]string) error {
 		value := strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(settings[name])
 		fmt.Fprintf(&lines, "%s = '%s'\n", name, value)
 	}
-	file, err := os.OpenFile(s.dir.Path(dataDir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(lines.String())
-	return errors.Join(err, file.Close())
+	return s.dir.AppendFile(dataDir+"/postgresql.conf", []byte(lines.String()))
 }
 
 // startOnFreePort tries again on another port if the chosen one was taken in the meantime.

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -20,7 +21,7 @@ var hostileSQL string
 // database look there first. A statement that calls such a name without saying pg_catalog steps into it. The returned
 // function names the traps that were stepped into since the last call.
 //
-// Sessions report when they end, so it waits until none is left but those of this package's pools.
+// Sessions report when they end. So it ends those that are idle, and waits until none is left but those of this package's pools.
 func Hostile(t testing.TB) (sprung func() []string) {
 	t.Helper()
 	pool := Pool(t, URL(t), PoolConfig{SearchPath: "pg_catalog", MaxConns: 1})
@@ -39,23 +40,26 @@ func Hostile(t testing.TB) (sprung func() []string) {
 const steppedSQL = `/* pgtest.stepped */
 SELECT pg_get_function_identity_arguments(funcid) AS arguments, funcname::text, pg_stat_reset_single_function_counters(funcid)::text
 FROM pg_stat_user_functions
-WHERE schemaname = 'public' AND calls > 0
+WHERE schemaname = 'public' AND calls > 0 AND (SELECT prorettype FROM pg_proc p WHERE p.oid = funcid) <> 'trigger'::regtype -- ours
 ORDER BY 2, 1`
 
-// sessionsSQL counts those of the program under test.
+// sessionsSQL counts those of the program under test, and ends those that a pooler keeps.
 const sessionsSQL = `/* pgtest.sessions */
-SELECT count(*)
+SELECT count(*), count(*) FILTER (WHERE state = 'idle' AND pg_terminate_backend(pid))
 FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend' AND application_name <> $1 AND pid <> pg_backend_pid()`
 
 func stepped(t testing.TB, pool *pgxpool.Pool) []string {
 	t.Helper()
-	for left := 1; left > 0; {
-		if err := pool.QueryRow(t.Context(), sessionsSQL, t.Name()).Scan(&left); err != nil {
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
+	defer cancel()
+	own := t.Name()[:min(63, len(t.Name()))] // what PostgreSQL keeps of it
+	for left := 1; left > 0; time.Sleep(10 * time.Millisecond) {
+		if err := pool.QueryRow(ctx, sessionsSQL, own).Scan(&left, nil); err != nil {
 			t.Fatalf("wait for the sessions to end: %v", err)
 		}
 	}
-	rows, _ := pool.Query(t.Context(), steppedSQL)
+	rows, _ := pool.Query(ctx, steppedSQL)
 	var all []string
 	var arguments, name, void string
 	_, err := pgx.ForEachRow(rows, []any{&arguments, &name, &void}, func() error {

@@ -5,12 +5,9 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-)
 
-// Querier is a connection, a pool or a transaction.
-type Querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
+)
 
 // The columns of a right on a table, of which $3 names those that are asked for;
 // NULL = all of them. A right that was granted on each of them is as good as one
@@ -26,7 +23,15 @@ WHERE attrelid = $1::regclass
 // Missing returns those of the privileges that the current role does not hold,
 // itself or through another role. While a schema may not be used, what is in it is
 // not looked at.
-func Missing(ctx context.Context, db Querier, privileges []Privilege) ([]Privilege, error) {
+func Missing(ctx context.Context, db prepared.Beginner, privileges []Privilege) (missing []Privilege, err error) {
+	err = prepared.Within(ctx, db, func(tx pgx.Tx) error {
+		missing, err = missingWithin(ctx, tx, privileges)
+		return err
+	})
+	return missing, err
+}
+
+func missingWithin(ctx context.Context, db pgx.Tx, privileges []Privilege) ([]Privilege, error) {
 	var missing []Privilege
 	for _, p := range Merge(privileges) { // schemas come before what is in them
 		if p.On != Database && p.On != Schema && len(missing) > 0 && missing[0].On == Schema {
@@ -44,7 +49,7 @@ func Missing(ctx context.Context, db Querier, privileges []Privilege) ([]Privile
 }
 
 // missing returns what of the privilege is not held; nil if all is.
-func (p Privilege) missing(ctx context.Context, db Querier) (*Privilege, error) {
+func (p Privilege) missing(ctx context.Context, db pgx.Tx) (*Privilege, error) {
 	check := map[Object]string{
 		Database: "has_database_privilege($1::name, $2)",
 		Schema:   "has_schema_privilege($1::regnamespace, $2)",

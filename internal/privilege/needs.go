@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
 // Needs is what statements ask of the role that runs them.
@@ -39,6 +41,9 @@ func Of(ctx context.Context, tx pgx.Tx, statement string) (Needs, error) {
 	defer func() { _ = savepoint.Rollback(ctx) }() // the function must not stay
 	function, err := create(ctx, savepoint, statement)
 	if err != nil {
+		return Needs{}, err
+	}
+	if _, err := savepoint.Exec(ctx, prepared.PathSQL, pgx.QueryExecModeExec); err != nil { // the statement needed the role's own
 		return Needs{}, err
 	}
 	entries, err := readTree(ctx, savepoint, function)
@@ -72,7 +77,7 @@ BEGIN ATOMIC
 		return 0, utility(err)
 	}
 	var oid uint32
-	err = tx.QueryRow(ctx, `/* privilege.function */ SELECT 'pg_temp.ordered_dispatcher_needs'::regproc::oid`).Scan(&oid)
+	err = tx.QueryRow(ctx, `/* privilege.function */ SELECT 'pg_temp.ordered_dispatcher_needs'::pg_catalog.regproc::pg_catalog.oid`, pgx.QueryExecModeExec).Scan(&oid)
 	return oid, err
 }
 
@@ -86,8 +91,8 @@ func utility(err error) error {
 }
 
 const typesSQL = `/* privilege.types */
-SELECT format_type(parameter.oid, NULL)
-FROM unnest($1::oid[]) WITH ORDINALITY parameter (oid, n)
+SELECT pg_catalog.format_type(parameter.oid, NULL)
+FROM pg_catalog.unnest($1::pg_catalog.oid[]) WITH ORDINALITY parameter (oid, n)
 ORDER BY parameter.n
 LIMIT 1000`
 

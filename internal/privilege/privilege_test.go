@@ -245,7 +245,7 @@ func exec(t testing.TB, conn *pgx.Conn, sql string) {
 	require.NoError(t, err, sql)
 }
 
-func value[T any](t testing.TB, db Querier, sql string) (v T) {
+func value[T any](t testing.TB, db querier, sql string) (v T) {
 	t.Helper()
 	require.NoError(t, db.QueryRow(t.Context(), sql).Scan(&v), sql)
 	return v
@@ -287,4 +287,9 @@ func missingAs(t testing.TB, conn *pgx.Conn, role string, privileges []Privilege
 	missing, err := Missing(t.Context(), tx, privileges)
 	require.NoError(t, err)
 	return missing
+}
+
+// querier is a connection or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }

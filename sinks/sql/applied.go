@@ -62,14 +62,14 @@ const (
 
 	settingsSQL = `/* sql.settings */
 SELECT
-	set_config('statement_timeout', $1, true),
-	set_config('idle_in_transaction_session_timeout', $2, true),
-	CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END`
+	pg_catalog.set_config('statement_timeout', $1, true),
+	pg_catalog.set_config('idle_in_transaction_session_timeout', $2, true),
+	CASE WHEN pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' THEN pg_catalog.set_config('synchronous_commit', 'on', true) END`
 
 	lockSQL = `/* sql.lock */
 SELECT position, sequence, epoch, coalesce(dedup_key, '')
 FROM {schema}.ordered_dispatcher_applied
-WHERE process_name = $1
+WHERE process_name OPERATOR(pg_catalog.=) $1
 FOR UPDATE`
 
 	createSQL = `/* sql.create */
@@ -158,9 +158,9 @@ func (a applied) follows(d processor.Delivery) bool {
 // since, with numbers in (from, to], and those of them up to a third, by the
 // primary key.
 const refusedSQL = `/* sql.refused */
-SELECT count(*), count(*) FILTER (WHERE sequence <= $4)
+SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE sequence OPERATOR(pg_catalog.<=) $4)
 FROM {schema}.ordered_dispatcher_refused
-WHERE process_name = $1 AND sequence > $2 AND sequence <= $3`
+WHERE process_name OPERATOR(pg_catalog.=) $1 AND sequence OPERATOR(pg_catalog.>) $2 AND sequence OPERATOR(pg_catalog.<=) $3`
 
 // refusedWithin counts as refusedSQL says.
 func (r *Remote) refusedWithin(ctx context.Context, process string, from, to, upTo int64) (all, part int64, err error) {
@@ -209,7 +209,7 @@ func (r *Remote) passedOver(ctx context.Context, a applied, d processor.Delivery
 const (
 	clearSQL = `/* sql.clear */
 DELETE FROM {schema}.ordered_dispatcher_refused
-WHERE process_name = $1 AND sequence >= $2 AND sequence <= $3`
+WHERE process_name OPERATOR(pg_catalog.=) $1 AND sequence OPERATOR(pg_catalog.>=) $2 AND sequence OPERATOR(pg_catalog.<=) $3`
 
 	doneSQL = `/* sql.done */
 UPDATE {schema}.ordered_dispatcher_applied
@@ -217,10 +217,10 @@ SET
 	position = $2,
 	sequence = $3,
 	epoch = $4,
-	dedup_key = nullif($5, ''),
-	updated_at = clock_timestamp()
-WHERE process_name = $1
-RETURNING set_config('statement_timeout', '0', true)`
+	dedup_key = CASE WHEN $5::pg_catalog.text OPERATOR(pg_catalog.<>) '' THEN $5 END,
+	updated_at = pg_catalog.clock_timestamp()
+WHERE process_name OPERATOR(pg_catalog.=) $1
+RETURNING pg_catalog.set_config('statement_timeout', '0', true)`
 
 	refuseSQL = `/* sql.refuse */
 INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence)

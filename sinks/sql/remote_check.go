@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 )
 
@@ -16,15 +17,15 @@ var ErrNoTables = errors.New("the sink's tables are missing")
 // tablesSQL makes what a Remote keeps in its target. The row of a process is updated
 // for each transaction and has no index beside its key, so its updates stay HOT.
 const tablesSQL = `CREATE TABLE {schema}.ordered_dispatcher_applied (
-	process_name text PRIMARY KEY,
-	position text COLLATE "C" NOT NULL,
+	process_name pg_catalog.text PRIMARY KEY,
+	position pg_catalog.text COLLATE pg_catalog."C" NOT NULL,
 	sequence bigint NOT NULL,
 	epoch bigint NOT NULL,
-	dedup_key text,
-	updated_at timestamptz NOT NULL DEFAULT clock_timestamp()
+	dedup_key pg_catalog.text,
+	updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 ) WITH (fillfactor = 50);
 CREATE TABLE {schema}.ordered_dispatcher_refused (
-	process_name text,
+	process_name pg_catalog.text,
 	sequence bigint,
 	PRIMARY KEY (process_name, sequence)
 );`
@@ -99,7 +100,10 @@ SELECT
 func (r *Remote) Check(ctx context.Context) error {
 	return r.with(ctx, func(conn *pgx.Conn) error {
 		var usable, present, readOnly bool
-		if err := conn.QueryRow(ctx, presentSQL, r.config.Schema).Scan(&usable, &present, &readOnly); err != nil {
+		err := prepared.Within(ctx, conn, func(tx pgx.Tx) error {
+			return tx.QueryRow(ctx, presentSQL, r.config.Schema).Scan(&usable, &present, &readOnly)
+		})
+		if err != nil {
 			return err
 		}
 		switch {

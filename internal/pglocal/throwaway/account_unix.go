@@ -49,13 +49,6 @@ func (a *account) apply(cmd *exec.Cmd) {
 	}
 }
 
-func (a *account) own(path string) error {
-	if a == nil {
-		return nil
-	}
-	return os.Chown(path, int(a.uid), int(a.gid))
-}
-
 func (a *account) String() string {
 	if a == nil {
 		return "this user"

@@ -39,7 +39,7 @@ func New(ctx context.Context) (*Dir, error) {
 	}
 	d := &Dir{path: path, user: user}
 	if d.guard, err = d.startGuard(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(path))
+		return nil, errors.Join(err, os.Remove(path))
 	}
 	open.Store(d, nil)
 	return d, nil
@@ -56,8 +56,8 @@ func makeTemp(ctx context.Context, user *account) (string, error) {
 		cmd.Dir = "/"
 		user.apply(cmd)
 		out, err := output(cmd)
-		if err == nil {
-			return strings.TrimSpace(out), nil
+		if path := filepath.Clean(strings.TrimSpace(out)); err == nil {
+			return path, checkPath(base, path)
 		}
 		failures = append(failures, err)
 	}
@@ -68,30 +68,6 @@ func makeTemp(ctx context.Context, user *account) (string, error) {
 // Path is the absolute path of an element in the directory.
 func (d *Dir) Path(elem ...string) string {
 	return filepath.Join(append([]string{d.path}, elem...)...)
-}
-
-// WriteFile writes a file that only the programs' user (and root) can read and write.
-func (d *Dir) WriteFile(name string, content []byte) error {
-	path := d.Path(name)
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		return err
-	}
-	return d.user.own(path)
-}
-
-// Executable returns a path under which the programs' user can run a program of ours: as root that is another user than
-// us, who cannot look into the directory of a `go run`, so it gets a copy.
-func (d *Dir) Executable(path string) (string, error) {
-	if d.user == nil {
-		return path, nil
-	}
-	// By cp: a file that this process had open for writing is "busy" while a program that it started meanwhile still
-	// has the descriptor.
-	copied := d.Path(filepath.Base(path))
-	if text, err := exec.Command("cp", path, copied).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("copy %s for the user that is to run it: %w: %s", path, err, text)
-	}
-	return copied, os.Chmod(copied, 0o755)
 }
 
 // Command prepares a program: as the unprivileged user, in the directory, with an environment free of PG* and locale
@@ -142,8 +118,8 @@ func (d *Dir) close(ctx context.Context) error {
 	if err := d.guard.release(ctx); err != nil {
 		return fmt.Errorf("remove %s: %w", d.path, err)
 	}
-	// The guard emptied it. In a TMPDIR that only root may write to, the last rmdir is ours.
-	if err := os.RemoveAll(d.path); err != nil {
+	// The guard emptied it. In a TMPDIR that only root may write to, the last rmdir is ours, and no more than that.
+	if err := os.Remove(d.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove a temporary directory: %w; remove it by hand", err)
 	}
 	return nil

@@ -1,14 +1,11 @@
 package throwaway
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 )
 
 // Process is a program that runs until it is stopped, it ends by itself, or its Dir goes away.
@@ -20,34 +17,23 @@ type Process struct {
 
 // Start starts a program in the directory. What it prints is appended to the file log there.
 func (d *Dir) Start(log, name string, args ...string) (*Process, error) {
-	out, err := d.appendTo(log)
+	program, err := lookPath(name)
 	if err != nil {
 		return nil, err
 	}
-	defer out.Close()
-
-	cmd := d.Command(context.Background(), name, args...)
-	cmd.Stdout, cmd.Stderr = out, out
+	cmd := d.Command(context.Background(), "sh", append([]string{"-c", startScript, "sh", d.Path(log), program}, args...)...)
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	p := &Process{cmd: cmd, done: make(chan struct{})}
-	entry := d.Path("pids", strconv.Itoa(cmd.Process.Pid))
-	if err := os.WriteFile(entry, nil, 0o600); err != nil {
-		return nil, errors.Join(fmt.Errorf("record %s with the guard: %w", name, err), cmd.Process.Kill(), cmd.Wait())
-	}
-	go p.await(entry)
+	go p.await(d)
 	return p, nil
 }
 
-func (d *Dir) appendTo(log string) (*os.File, error) {
-	return os.OpenFile(d.Path(log), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-}
-
-// await reaps the program and takes it off the guard's list: its process id may be someone else's from now on.
-func (p *Process) await(entry string) {
+// await reaps the program.
+func (p *Process) await(d *Dir) {
 	p.err = p.cmd.Wait()
-	_ = os.Remove(entry)
+	d.unlist(p.Pid())
 	close(p.done)
 }
 
@@ -80,14 +66,4 @@ func (p *Process) Stop(ctx context.Context, sig os.Signal) error {
 	_ = p.cmd.Process.Kill()
 	<-p.done
 	return fmt.Errorf("stop process %d: killed after waiting in vain: %w", p.Pid(), context.Cause(ctx))
-}
-
-// Tail returns the last lines of a file of the directory, for error messages; "" if it cannot be read.
-func (d *Dir) Tail(name string, lines int) string {
-	content, err := os.ReadFile(d.Path(name))
-	if err != nil {
-		return ""
-	}
-	all := strings.Split(string(bytes.TrimSpace(content)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

@@ -1,0 +1,20 @@
+package main
+
+// wallMutants let in what must stay out: another role's code, another user's links.
+var wallMutants = []mutant{
+	{
+		"statements of the cursor run with the role's search_path",
+		[]change{{"cursor/flush.go", `const path = "pg_catalog, pg_temp"`, `const path = "public, pg_catalog"`}},
+		commandPkg, "TestHostileSchema_NoCommandCallsAnothersFunction",
+	},
+	{
+		"what the daemon asks besides runs with the role's search_path",
+		[]change{{"internal/prepared/path.go", "set_config('search_path', 'pg_catalog, pg_temp', true)`", "current_setting('search_path')`"}},
+		commandPkg, "TestHostileSchema_NoCommandCallsAnothersFunction",
+	},
+	{
+		"root removes what another process claims to have made",
+		[]change{{"internal/pglocal/throwaway/file.go", "if !found || name == \"\" || strings.ContainsAny(name, \"/.\\n\") {", "if !found && false {"}},
+		throwawayPkg, "TestDir_RootRemovesOnlyWhatIsEmpty",
+	},
+}
