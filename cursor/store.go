@@ -21,13 +21,14 @@ type Store struct {
 	pool   *pgxpool.Pool
 	config Config
 	schema string
+	joined joined
 
 	lookSQL, lockSQL, advanceSQL, relockSQL string
 }
 
 // NewStore returns the store of config.Schema. Each lease takes one connection
 // of the pool for as long as it lasts, so the pool needs one for every process,
-// and more for reading. The caller closes the pool, after the last lease.
+// and more for reading: see Join. The caller closes the pool, after the last lease.
 func NewStore(pool *pgxpool.Pool, config Config) (*Store, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {

@@ -31,6 +31,7 @@ type Process struct {
 	letters   int           // dead letters in a row, since a delivery or a new epoch
 	failures  int           // attempts in a row that failed, of any record: see Breaker
 	limiter   *rate.Limiter // nil: no limit
+	patience  time.Duration // with what a round asks the database before it has the lease
 	notBefore time.Time     // the limit lets no record go until then
 }
 
@@ -48,6 +49,8 @@ func New(config Config) (*Process, error) {
 		log:     config.Logger.With("process", config.Process),
 		tracing: newTracing(config),
 		limiter: config.Limit.limiter(),
+
+		patience: askTimeout,
 	}, nil
 }
 
@@ -56,6 +59,9 @@ func New(config Config) (*Process, error) {
 // returns nil, or ErrGrace if the call did not finish. It makes the cursor if
 // there is none. A database that is away, a table that changed or a halted
 // process do not end it: it says so in the log and looks again.
+//
+// It returns cursor.ErrPoolTooSmall at once if the pool of Config.Store has not enough
+// connections for all processes that run on the store: see Connections.
 //
 // Run and Drain must not run at the same time on one Process.
 func (p *Process) Run(ctx context.Context) error {
@@ -110,6 +116,11 @@ const (
 // loop makes pass after pass, waits between them, and stops when ctx ends or
 // done says so.
 func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error)) error {
+	leave, err := p.config.Store.Join(p.config.Process, p.Connections())
+	if err != nil {
+		return err
+	}
+	defer leave()
 	pace := newPace(p.config.Poll)
 	report := reporter{log: p.log}
 	for ctx.Err() == nil {
@@ -157,47 +168,66 @@ func wait(ctx context.Context, d time.Duration) {
 // pass looks whether there is something to deliver, with neither lock nor
 // transaction id, and works if there is.
 func (p *Process) pass(ctx context.Context) (state, error) {
-	row, err := p.look(ctx)
-	if err != nil {
-		return state{}, err
+	asking, cancel := context.WithTimeoutCause(ctx, p.patience, errOverdue)
+	defer cancel()
+	todo, s, err := p.find(asking)
+	if todo == nil {
+		return s, p.overdue(asking, err)
 	}
-	if s, ok := resting(row); ok {
-		return s, nil
-	}
-	if wait := time.Until(p.notBefore); wait > 0 {
-		return state{is: StateLimited, wait: wait}, nil
-	}
-	seen, err := p.peek(ctx, row)
-	if err != nil {
-		return state{}, err
-	}
-	switch {
-	case len(seen.Records) > 0:
-	case seen.Passed != "":
-		if p.othersToPass(row) {
-			return state{is: StateStandby}, nil
-		}
-	default:
-		if p.waiting {
-			return state{is: StateWaiting, wait: seen.Due}, nil
-		}
-		return state{is: StateIdle}, nil
-	}
-	if active, err := p.othersTurn(ctx, row); active || err != nil {
-		return state{is: StateStandby}, err
-	}
-	lease, err := p.config.Dispatch.acquire(ctx, p.config)
-	if err != nil {
-		return acquireState(err)
-	}
-	p.inherit(row, lease)
-	p.began(row, lease.Epoch())
-	err = p.work(ctx, lease, seen)
+	err = p.work(ctx, todo.lease, todo.seen)
 	if errors.Is(err, cursor.ErrStoodAside) {
 		p.log.Info("stood aside for a session that waits for the cursor's row")
 		return state{is: StateStandby, wait: asideDelay}, nil
 	}
 	return state{is: StateWorked}, err
+}
+
+// todo is what there is to deliver, with the right to do it.
+type todo struct {
+	lease *cursor.Lease
+	seen  peeked
+}
+
+// find looks whether there is something to deliver and takes the lease for it. nil
+// means that there is nothing to do, or that it is not this worker's turn.
+func (p *Process) find(ctx context.Context) (*todo, state, error) {
+	row, err := p.look(ctx)
+	if err != nil {
+		return nil, state{}, err
+	}
+	if s, ok := resting(row); ok {
+		return nil, s, nil
+	}
+	if wait := time.Until(p.notBefore); wait > 0 {
+		return nil, state{is: StateLimited, wait: wait}, nil
+	}
+	seen, err := p.peek(ctx, row)
+	if err != nil {
+		return nil, state{}, err
+	}
+	switch {
+	case len(seen.Records) > 0:
+	case seen.Passed != "":
+		if p.othersToPass(row) {
+			return nil, state{is: StateStandby}, nil
+		}
+	default:
+		if p.waiting {
+			return nil, state{is: StateWaiting, wait: seen.Due}, nil
+		}
+		return nil, state{is: StateIdle}, nil
+	}
+	if active, err := p.othersTurn(ctx, row); active || err != nil {
+		return nil, state{is: StateStandby}, err
+	}
+	lease, err := p.config.Dispatch.acquire(ctx, p.config)
+	if err != nil {
+		s, err := acquireState(err)
+		return nil, s, err
+	}
+	p.inherit(row, lease)
+	p.began(row, lease.Epoch())
+	return &todo{lease, seen}, state{}, nil
 }
 
 // began tells a take-over from an operator's retry, skip or seek: both begin an

@@ -129,14 +129,13 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 		if heavy(records) {
 			read = s.readBehind
 		}
-		ahead := read(records[len(records)-1].Position, limit)
+		ahead := read(records, limit)
 		began := time.Now()
 		err = s.deliver(records)
 		limit = s.readLimit(len(records), time.Since(began))
 		if err != nil {
 			lease.Release() // not only after the read, which may take its time
 		}
-		s.recycle(records)
 		var page Page
 		page, err = ahead(err)
 		records = page.Records
@@ -186,34 +185,30 @@ const heavyBytes = 8 << 20
 
 func heavy(records []Record) bool { return len(records) == 1 && len(records[0].Payload) >= heavyBytes }
 
-// readBehind reads what follows a position when the records before it are
-// delivered, and not if they failed.
-func (s *shift) readBehind(after cursor.Position, limit int) func(error) (Page, error) {
+// readBehind reads what follows records when they are delivered, and not if they
+// failed. Their room is given back before.
+func (s *shift) readBehind(records []Record, limit int) func(error) (Page, error) {
+	after := records[len(records)-1].Position
 	return func(failed error) (Page, error) {
+		s.recycle(records)
 		if failed != nil {
 			return Page{}, failed
 		}
-		return s.read(s.run, after, limit)
+		return s.await(s.begin(after, limit))
 	}
 }
 
-// readAhead reads what follows a position while the records before it are
-// delivered. The returned function waits for it, and drops it if they failed.
-func (s *shift) readAhead(after cursor.Position, limit int) func(error) (Page, error) {
-	type result struct {
-		page Page
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		page, err := s.read(s.run, after, limit)
-		done <- result{page, err}
-	}()
+// readAhead reads what follows records while they are delivered. The returned
+// function waits for it, and drops it if they failed. It gives the room of the
+// records back last: a source may take it only between two reads.
+func (s *shift) readAhead(records []Record, limit int) func(error) (Page, error) {
+	read := s.begin(records[len(records)-1].Position, limit)
 	return func(failed error) (Page, error) {
-		r := <-done
+		defer s.recycle(records)
 		if failed != nil {
+			read.drop()
 			return Page{}, failed
 		}
-		return r.page, r.err
+		return s.await(read)
 	}
 }

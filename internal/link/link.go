@@ -29,6 +29,15 @@ type Link struct {
 	cuts    int // how often it was cut: a connection that was being made meanwhile ends, too
 	onData  func(fromServer bool, data []byte)
 	tears   map[Side]chan struct{}
+	hold    *hold // at most one
+}
+
+// hold is one connection that lets nothing through from one side.
+type hold struct {
+	from  Side
+	match func(data []byte) bool
+	to    net.Conn // where what is held up leads to; nil until match has found the connection
+	found chan struct{}
 }
 
 // Listen starts a link to the host:port of target, on a port of 127.0.0.1. The caller closes it.
@@ -79,6 +88,7 @@ func (l *Link) Resume() {
 	defer l.mu.Unlock()
 	l.stalled = false
 	clear(l.tears)
+	l.hold = nil
 	l.flowing.Broadcast()
 }
 
@@ -108,6 +118,16 @@ func (l *Link) Tear(from Side) <-chan struct{} {
 	torn := make(chan struct{})
 	l.tears[from] = torn
 	return torn
+}
+
+// Hold stalls one connection, in one direction: the one on which the client next sends data that match accepts lets
+// nothing more through from that side. The channel is closed when it was found. All others go on, and so does its other
+// direction.
+func (l *Link) Hold(from Side, match func(data []byte) bool) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hold = &hold{from: from, match: match, found: make(chan struct{})}
+	return l.hold.found
 }
 
 // OnData calls f with each piece of data before it is passed on. f may Stall or cut the link: what it was called with
@@ -171,6 +191,7 @@ func (l *Link) pump(from, to net.Conn, side Side) {
 		if err != nil {
 			return
 		}
+		l.find(from, to, side, buffer[:n])
 		n, whole := l.pass(to, side, buffer[:n])
 		if _, err := to.Write(buffer[:n]); err != nil || !whole {
 			return
@@ -187,6 +208,24 @@ func (l *Link) forget(conns ...net.Conn) {
 	}
 }
 
+// find looks whether a connection is the one to be held.
+func (l *Link) find(from, to net.Conn, side Side, data []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.hold
+	if h == nil || h.to != nil || side != Client || !h.match(data) {
+		return
+	}
+	if h.to = to; h.from == Server {
+		h.to = from
+	}
+	close(h.found)
+}
+
+func (l *Link) holds(to net.Conn, side Side) bool {
+	return l.hold != nil && l.hold.to == to && l.hold.from == side
+}
+
 // pass waits while the link is stalled, and returns how much of the data may go on; the connection ends unless all does.
 func (l *Link) pass(to net.Conn, side Side, data []byte) (n int, whole bool) {
 	l.mu.Lock()
@@ -197,7 +236,7 @@ func (l *Link) pass(to net.Conn, side Side, data []byte) (n int, whole bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.stalled && l.conns[to] {
+	for l.conns[to] && (l.stalled || l.holds(to, side)) {
 		l.flowing.Wait()
 	}
 	if !l.conns[to] {

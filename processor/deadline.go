@@ -1,0 +1,107 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// Pooled is an optional ability of a Source: to tell from which pool each of its
+// reads takes a connection; nil if from none. Without it a source is taken to read
+// from the pool of Config.Store.
+type Pooled interface {
+	Pool() *pgxpool.Pool
+}
+
+// Connections is how many connections of the pool of Config.Store the process needs
+// at the same time while it runs: one for its lease, and one for a read unless the
+// source reads elsewhere.
+func (p *Process) Connections() int32 {
+	if s, ok := p.config.Source.(Pooled); ok && s.Pool() != p.config.Store.Pool() {
+		return 1
+	}
+	return 2
+}
+
+// askTimeout bounds what a round asks the database before it has the lease: the look
+// at the row, the read, the lock.
+const askTimeout = 90 * time.Second
+
+// overdueFraction of the time after which the server frees the lock of a silent
+// worker: for so long a worker that has nothing left to deliver holds its lease while
+// the next read is not answered.
+const overdueFraction = 2
+
+// errOverdue is a read that was not answered in time.
+var errOverdue = errors.New("not answered in time")
+
+// overdue says so if an error is that of a round whose time has passed.
+func (p *Process) overdue(ctx context.Context, err error) error {
+	if err == nil || context.Cause(ctx) != errOverdue {
+		return err
+	}
+	return fmt.Errorf("the database has %w (%v)%s: %w", errOverdue, p.patience, p.crowded(), err)
+}
+
+// crowded says so if every connection of the store's pool is in use.
+func (p *Process) crowded() string {
+	stat := p.config.Store.Pool().Stat()
+	if stat.AcquiredConns() < stat.MaxConns() {
+		return ""
+	}
+	return fmt.Sprintf("; all %d connections of the pool are in use: raise pool_max_conns", stat.MaxConns())
+}
+
+// pending is a read that goes on in the background.
+type pending struct {
+	after  cursor.Position
+	began  time.Time
+	done   chan struct{}
+	cancel context.CancelFunc
+	page   Page  // once done
+	err    error // once done
+}
+
+// begin starts to read what follows a position.
+func (s *shift) begin(after cursor.Position, limit int) *pending {
+	ctx, cancel := context.WithTimeout(s.run, s.patience)
+	r := &pending{after: after, began: time.Now(), done: make(chan struct{}), cancel: cancel}
+	go func() {
+		defer close(r.done)
+		defer cancel()
+		r.page, r.err = s.read(ctx, after, limit)
+	}()
+	return r
+}
+
+// drop waits for a read that is not needed any more. The lease is given back
+// already; a source is read by one reader at a time.
+func (r *pending) drop() { <-r.done }
+
+// await waits for a read while the lease is held, and no longer than it is worth:
+// when it is overdue the lease is let go, for a worker whose reads are answered.
+func (s *shift) await(r *pending) (Page, error) {
+	bound := s.config.Store.LeaseTimeout() / overdueFraction
+	timer := time.NewTimer(max(0, bound-time.Since(r.began)))
+	defer timer.Stop()
+	select {
+	case <-r.done:
+		return r.page, r.err
+	case <-timer.C:
+	}
+	select {
+	case <-r.done: // at the same time
+		return r.page, r.err
+	default:
+	}
+	crowded := s.crowded() // while the lease counts
+	s.lease.Release()
+	r.cancel()
+	<-r.done
+	return Page{}, fmt.Errorf("read after position %q: %w (%v): the lease is let go, so that another worker can deliver%s", r.after, errOverdue, bound, crowded)
+}

@@ -1,0 +1,6 @@
+package table
+
+import "github.com/jackc/pgx/v5/pgxpool"
+
+// Pool is the one from which each read takes a connection (processor.Pooled).
+func (s *Source) Pool() *pgxpool.Pool { return s.pool }
