@@ -103,7 +103,7 @@ func (d *doctor) connections(ctx context.Context) error {
 	}
 	need, allowed := connsFor(len(d.config.Processes)), d.pool.Config().MaxConns
 	if allowed < need {
-		d.find("", Warn, fmt.Sprintf("remove pool_max_conns, or raise it to %d", need),
+		d.find("", Refuse, fmt.Sprintf("remove pool_max_conns, or raise it to %d", need),
 			"%d processes need %d connections, and pool_max_conns allows %d", len(d.config.Processes), need, allowed)
 	}
 	short := func(cure, what string, limit int32) {

@@ -146,7 +146,7 @@ func TestDoctor_CountsConnections(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	config := configure(t, with(t, pgtest.URL(t), "pool_max_conns", "3"), stdoutProcess)
-	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Warn, "1 processes need 4 connections, and pool_max_conns allows 3", "raise it to 4"})
+	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Refuse, "1 processes need 4 connections, and pool_max_conns allows 3", "raise it to 4"})
 
 	exec(t, pool, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I CONNECTION LIMIT 2', current_database()); END $$")
 	config.Database = pgtest.URL(t)

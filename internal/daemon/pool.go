@@ -21,14 +21,24 @@ const (
 	applicationName = "ordered-dispatcher"
 	connectTimeout  = 10 * time.Second
 
-	// A process holds one connection for its lease and one for reading; what is
-	// beyond that serves looks at the cursor while all of them deliver.
+	// A process holds one connection for its lease and one for reading. Two more
+	// serve what metrics and health ask, one at a time each.
 	connsPerProcess = 2
 	spareConns      = 2
 )
 
 // connsFor is how many connections so many processes need.
 func connsFor(processes int) int32 { return int32(processes*connsPerProcess + spareConns) }
+
+// enoughConns refuses a pool on which processes would wait for each other's
+// connections.
+func enoughConns(allowed int32, processes int) error {
+	if need := connsFor(processes); allowed < need {
+		return fmt.Errorf("pool_max_conns in the connection string allows %d connections, and %d processes need %d: remove it, or raise it to %[3]d",
+			allowed, processes, need)
+	}
+	return nil
+}
 
 const howToConnect = "write it as postgres://user:password@host:5432/database, and percent-encode what is special in the password"
 

@@ -41,6 +41,19 @@ func TestPool_TheConnectionStringWins(t *testing.T) {
 	require.Nil(t, config.ConnConfig.ValidateConnect)
 }
 
+// A pool on which processes wait for each other's connections delivered a part, and
+// then nothing, without a word.
+func TestRun_RefusesAPoolThatIsTooSmall(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	two := stdoutProcess + "  b: {source: {table: public.bookings}, sink: {stdout: {}}, start: beginning}\n"
+	err := drain(t, configure(t, with(t, pgtest.URL(t), "pool_max_conns", "5"), two))
+	require.ErrorContains(t, err, "pool_max_conns in the connection string allows 5 connections, and 2 processes need 6: remove it, or raise it to 6")
+	require.Equal(t, daemon.ExitUsage, daemon.ExitCode(err))
+	require.NoError(t, drain(t, configure(t, with(t, pgtest.URL(t), "pool_max_conns", "6"), two)))
+}
+
 func TestDrain_WorksThroughPgBouncerInTransactionMode(t *testing.T) {
 	t.Parallel()
 	pool := database(t)

@@ -56,15 +56,14 @@ func Run(ctx context.Context, c RunConfig) error {
 		return err
 	}
 	defer pool.Close()
+	if err := enoughConns(pool.Config().MaxConns, len(c.Config.Processes)); err != nil {
+		return &UsageError{err}
+	}
 	crew, err := newCrew(ctx, c, pool, store)
 	if err != nil {
 		return &UsageError{err}
 	}
 	c.Logger.Info("starting", "worker", store.Worker(), "processes", c.Config.Names(), "connections", pool.Config().MaxConns)
-	if need := connsFor(len(c.Config.Processes)); pool.Config().MaxConns < need {
-		c.Logger.Warn("the connection string allows fewer connections than the processes need, so they will wait for each other: remove pool_max_conns, or raise it",
-			"allowed", pool.Config().MaxConns, "needed", need)
-	}
 	return crew.run(newSignals(c), listener)
 }
 

@@ -105,6 +105,23 @@ var processorMutants = []mutant{
 		processorPkg, "TestVerdict_ThatIsNotWrittenIsVoidAfterASeek",
 	},
 	{
+		"a pool that is too small for its processes is taken",
+		[]change{{"cursor/join.go", `if need := j.conns + conns; need > allowed {`, `if need := j.conns + conns; false {`}},
+		processorPkg, "TestRun_RefusesAPoolThatIsTooSmallForItsProcesses",
+	},
+	{
+		"a read that waits for a connection keeps the lease",
+		[]change{{"processor/deadline.go", `	bound := s.config.Store.LeaseTimeout() / overdueFraction
+`, `	bound := 10 * time.Minute
+`}},
+		processorPkg, "TestDrain_ReadsThatWaitForAConnectionLetGoOfTheLease",
+	},
+	{
+		"a look that is not answered has no deadline",
+		[]change{{"processor/process.go", `context.WithTimeoutCause(ctx, p.patience, errOverdue)`, `context.WithTimeoutCause(ctx, time.Hour, errOverdue)`}},
+		processorPkg, "TestDrain_ALookThatIsNotAnsweredIsGivenUp",
+	},
+	{
 		"an error of the database is counted against the record",
 		[]change{{"processor/deliver.go", `case !s.config.Dispatch.outlives && isDatabase(err):`, `case false:`}},
 		processorPkg, "TestInTx_ADatabaseErrorIsNotCountedAgainstTheRecord",
