@@ -68,7 +68,8 @@ func (f *field) askStatus(ctx context.Context) ([]history.Told, error) {
 	return all, nil
 }
 
-const statusTimeout = 30 * time.Second
+// statusTimeout ends a command that hangs, on whatever machine.
+const statusTimeout = 5 * time.Minute
 
 func (p processStatus) told() history.Told {
 	t := history.Told{
@@ -122,7 +123,7 @@ func (f *field) scrape(ctx context.Context, w *worker) ([]history.Told, error) {
 	return told, nil
 }
 
-const scrapeTimeout = 2 * time.Second
+const scrapeTimeout = 5 * time.Second
 
 // scraper keeps no connection, as the daemons do not live long.
 var scraper = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

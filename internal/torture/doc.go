@@ -23,6 +23,7 @@
 //   - Worker: a slot (A, B, C) in which a process of the built program runs; a fault may end it, and it is started anew.
 //   - Workload: one kind of load with all it brings: tables, processes, ways to write, daemons, and ways to break them.
 //   - Slot: where a daemon runs, as which role of the database, with how many connections.
+//   - Metronome: a little work at regular times, whose duration tells the judge how busy the machine was.
 //   - Kind: one way to break something, and to mend it again.
 //   - Nemesis: runs the plan's faults, each track for itself.
 //   - Watcher: asks how the processes stand, as an operator and as a Prometheus do.

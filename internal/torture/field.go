@@ -17,6 +17,7 @@ import (
 // field is everything that one run needs.
 type field struct {
 	clock     history.Clock
+	metronome *metronome
 	histories string // directory
 	database  *database
 	receiver  *receiver
@@ -45,6 +46,9 @@ func newField(ctx context.Context, program, histories string, fail func(error)) 
 }
 
 func (f *field) open(ctx context.Context, program string, fail func(error)) (err error) {
+	if f.metronome, err = startMetronome(f.clock, f.histories); err != nil {
+		return err
+	}
 	if f.database, err = newDatabase(ctx); err != nil {
 		return err
 	}
@@ -162,6 +166,9 @@ func (f *field) close() error {
 	}
 	for _, b := range f.brokers {
 		faults = append(faults, b.Close(ctx))
+	}
+	if f.metronome != nil {
+		faults = append(faults, f.metronome.close())
 	}
 	if f.database != nil {
 		faults = append(faults, f.database.close())

@@ -14,7 +14,7 @@ import (
 
 const (
 	// standstill is for how long a process may deliver nothing when nothing is broken any more. A receiver may have asked
-	// for two seconds, a zombie's session is freed after ten, and the machine is busy.
+	// for two seconds, and a zombie's session is freed after ten. Both bounds are longer on a busy machine.
 	standstill = 30 * time.Second
 	// catchUp bounds the wait for all of them, whose backlogs may be long.
 	catchUp = 10 * time.Minute
@@ -67,7 +67,7 @@ func (f *field) settle(ctx context.Context) (map[string]*history.End, error) {
 	for _, p := range processes() {
 		ends[p.Name], moved[p.Name] = &history.End{Process: p.Name, Patience: standstill}, began
 	}
-	for waiting := true; waiting && pause(ctx, 20*time.Millisecond) && f.clock.Now()-began < catchUp; {
+	for waiting := true; waiting && pause(ctx, 20*time.Millisecond) && f.metronome.since(began) < catchUp; {
 		err := f.database.do(ctx, func(conn *pgx.Conn) (err error) {
 			waiting, err = f.look(ctx, conn, began, moved, ends)
 			return err
@@ -100,7 +100,7 @@ func (f *field) look(ctx context.Context, conn *pgx.Conn, began time.Duration, m
 			}
 		}
 		if e.Cursor.Position != last[p.Table] || e.Cursor.State != "running" {
-			e.Waited, e.Stood = f.clock.Now()-began, max(e.Stood, f.clock.Now()-moved[p.Name])
+			e.Waited, e.Stood = f.clock.Now()-began, max(e.Stood, f.metronome.since(moved[p.Name]))
 			waiting = waiting || e.Stood <= e.Patience
 		}
 	}

@@ -96,8 +96,8 @@ func (w *worker) end(ctx context.Context, signal os.Signal) error {
 	return w.process.Stop(ctx, signal)
 }
 
-// stopTimeout is beyond the grace period of a daemon.
-const stopTimeout = 40 * time.Second
+// stopTimeout is far beyond the grace period of a daemon, on whatever machine.
+const stopTimeout = 5 * time.Minute
 
 // terminate ends the daemon in good order, and reports one that does not.
 func (w *worker) terminate(ctx context.Context) error {

@@ -14,6 +14,7 @@
 //	rows.jsonl        Row        the tables at the end, in their order: what is true
 //	applied.jsonl     Applied    what the sql sinks wrote into their tables, what lay in queues and streams
 //	end.jsonl         End        how each process stood when it was over
+//	beats.jsonl       Beat       how long a little work took, all the while: how busy the machine was
 //	run.jsonl         Setting    seed, length and processes
 //
 // Invariants:

@@ -25,6 +25,7 @@ func TestRead_IsWhatWasWritten(t *testing.T) {
 		Rows:       []history.Row{{Table: "t", Position: "x", Key: "k", Hash: "h"}},
 		Applied:    []history.Applied{{N: 1, Process: "p", Key: "k"}, {N: 2, T: 9, Process: "q", Epoch: 3}},
 		Ends:       []history.End{{Process: "p", Waited: 8}},
+		Beats:      []history.Beat{{T: 9, Took: 1}},
 	}
 	require.NoError(t, history.WriteAll(dir, history.SettingActor, []history.Setting{want.Setting}))
 	require.NoError(t, history.WriteAll(dir, history.ProducerActor+"a", want.Writes[:1]))
@@ -39,6 +40,7 @@ func TestRead_IsWhatWasWritten(t *testing.T) {
 	require.NoError(t, history.WriteAll(dir, history.RowsActor, want.Rows))
 	require.NoError(t, history.WriteAll(dir, history.AppliedActor, want.Applied))
 	require.NoError(t, history.WriteAll(dir, history.EndActor, want.Ends))
+	require.NoError(t, history.WriteAll(dir, history.BeatsActor, want.Beats))
 	got, err := history.Read(dir)
 	require.NoError(t, err)
 	require.Equal(t, want, got)

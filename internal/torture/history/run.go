@@ -25,6 +25,7 @@ type Run struct {
 	Rows       []Row
 	Applied    []Applied
 	Ends       []End
+	Beats      []Beat
 }
 
 // The actors; those of producers have a number behind the name.
@@ -41,6 +42,7 @@ const (
 	RowsActor     = "rows"
 	AppliedActor  = "applied"
 	EndActor      = "end"
+	BeatsActor    = "beats"
 )
 
 // Read reads what the actors of a directory noted. An actor without a file noted nothing, but there is no run without
@@ -60,7 +62,8 @@ func Read(dir string) (*Run, error) {
 		read(dir, LettersActor, &r.Letters),
 		read(dir, RowsActor, &r.Rows),
 		read(dir, AppliedActor, &r.Applied),
-		read(dir, EndActor, &r.Ends))
+		read(dir, EndActor, &r.Ends),
+		read(dir, BeatsActor, &r.Beats))
 	if err == nil && len(settings) != 1 {
 		err = fmt.Errorf("there are %d settings in %s, not one: is it the directory of a run?", len(settings), dir)
 	}

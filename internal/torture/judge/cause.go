@@ -37,7 +37,7 @@ func newFaults(phases []history.Fault) *faults {
 	return all
 }
 
-const forever = time.Duration(1<<63 - 1)
+const forever = history.Forever
 
 // of returns the faults that may concern a process, in the order of their beginning.
 func (all *faults) of(p history.Process) []*fault {
@@ -138,7 +138,7 @@ func (c *fault) explains(f *feed, a *attempt, workers []string) bool {
 	if answers(c.Kind) {
 		return a.Fault == c.ID
 	}
-	if !causes(c.Kind) || c.to < forever && c.to+onTheWire < a.T {
+	if !causes(c.Kind) || f.tempo.After(c.to, onTheWire) < a.T {
 		return false
 	}
 	if c.Worker == "" {

@@ -33,6 +33,7 @@
 //   - Everything is O(n log n) in the length of the history.
 //   - A fault explains only what it can cause: each kind says for how long and for whom, and kinds that must cause no
 //     repeat (SIGTERM, a stolen lock, a poison record) explain none.
+//   - No verdict depends on how busy the machine was: each patience is counted in time that is worth something (history.Tempo).
 //   - What an operator sends again may be missing in a stream only if the server still knew its id.
 //
 // Left out: worker logs, which a killed worker does not finish; the audit of the cursor's row and the receiver see the

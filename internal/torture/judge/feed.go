@@ -66,13 +66,18 @@ type feed struct {
 	stood    []stretch
 	end      *history.End
 	faults   []*fault
+	tempo    *history.Tempo
 }
 
 func newFeeds(run *history.Run, tables map[string]*table, v *Verdict) []*feed {
 	var feeds []*feed
+	tempo := &history.Tempo{}
+	for _, b := range run.Beats {
+		tempo.Add(b)
+	}
 	byName := map[string]*feed{}
 	for _, p := range run.Setting.Processes {
-		f := &feed{Process: p, workers: run.Setting.Workers, table: tables[p.Table], byID: map[int]*attempt{}, of: map[int][]*attempt{}, actions: map[string][]history.Action{}}
+		f := &feed{Process: p, workers: run.Setting.Workers, table: tables[p.Table], byID: map[int]*attempt{}, of: map[int][]*attempt{}, tempo: tempo, actions: map[string][]history.Action{}}
 		if f.table == nil {
 			f.table = &table{byPlace: map[string]int{"": 0}}
 		}

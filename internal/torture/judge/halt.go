@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// haltSlack is what an attempt that was sent before takes to arrive on a busy machine.
+// haltSlack is what an attempt that was sent before takes to arrive.
 const haltSlack = 100 * time.Millisecond
 
 // checkHalts: a process halts only because a record was refused for good, and while it is halted or paused nothing of it is
@@ -22,7 +22,7 @@ func (v *Verdict) checkHalts(f *feed) {
 			if refused(a.status) {
 				refusals++
 			}
-			if a.T > m.T+haltSlack && f.excuse(a, a.T, a.Worker) == nil {
+			if a.T > f.tempo.After(m.T, haltSlack) && f.excuse(a, a.T, a.Worker) == nil {
 				v.broken("I10", f.Name, "row %d (%s) was received at %v, and the process was %s from %v to %v", a.rank, a.Key, a.T, m.To.State, m.T, until)
 			}
 		}

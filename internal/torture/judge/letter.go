@@ -98,7 +98,7 @@ const aWhile = 10 * time.Second
 // disturbed reports whether a fault that may have kept attempts from arriving, or from arriving in time, overlaps a time.
 func (f *feed) disturbed(from, to time.Duration) bool {
 	for _, x := range f.faults {
-		if causes(x.Kind) && x.from <= to && (x.to == forever || x.to+onTheWire >= from) {
+		if causes(x.Kind) && x.from <= to && (f.tempo.After(x.to, onTheWire) >= from) {
 			return true
 		}
 	}

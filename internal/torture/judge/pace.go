@@ -51,7 +51,8 @@ func (v *Verdict) checkLimit(f *feed, attempts []*attempt) {
 	}
 }
 
-// checkBreaker: the answers are the receiver's own.
+// checkBreaker: the answers are the receiver's own. When a worker gave up an attempt without an answer is not known, so the next
+// one proves nothing.
 func (v *Verdict) checkBreaker(f *feed, attempts []*attempt) {
 	failures := 0
 	var answered time.Duration
@@ -65,7 +66,7 @@ func (v *Verdict) checkBreaker(f *feed, attempts []*attempt) {
 		case a.status > 0:
 			failures, answered = failures+1, a.repliedAt
 		default:
-			failures, answered = failures+1, a.T
+			failures, answered = failures+1, a.T-f.Cooldown
 		}
 	}
 }

@@ -11,8 +11,7 @@ import (
 const (
 	// visible is what a commit that is on disk takes to be seen by others.
 	visible = 5 * time.Second
-	// toldByStatus counts from the question. It waits for a quarter of a second if a transaction holds something up; the rest
-	// is for a busy machine.
+	// toldByStatus counts from the question. It waits for a quarter of a second if a transaction holds something up.
 	toldByStatus = 15 * time.Second
 	// toldByMetrics counts the time in which one and the same worker is left alone. It looks every five seconds.
 	toldByMetrics = 15 * time.Second
@@ -34,7 +33,7 @@ func (f *feed) standings() []stretch {
 	all := []stretch{{Standing: f.moves[0].From}}
 	for _, m := range f.moves {
 		last := &all[len(all)-1]
-		last.to = max(last.to, f.seenBy(m.Committed+visible))
+		last.to = max(last.to, f.seenBy(f.tempo.After(m.Committed, visible)))
 		all = append(all, stretch{Standing: m.To, from: m.Committed, to: last.to})
 	}
 	all[len(all)-1].to = forever
@@ -45,7 +44,7 @@ func (f *feed) standings() []stretch {
 func (f *feed) seenBy(at time.Duration) time.Duration {
 	for _, x := range f.faults {
 		if ofServer(x.Kind) && x.from <= at && x.to > at-visible {
-			at = max(at, x.to+visible)
+			at = max(at, f.tempo.After(x.to, visible))
 		}
 	}
 	return at
@@ -202,13 +201,13 @@ func (f *feed) changed(i int) time.Duration {
 func (f *feed) leftAlone(worker string, since, need time.Duration) time.Duration {
 	for _, x := range f.faults {
 		harmed := ofServer(x.Kind) || worker != "" && x.Worker == worker
-		if !harmed || x.to < since || x.from > since+need {
+		if !harmed || x.to < since || x.from > f.tempo.After(since, need) {
 			continue
 		}
-		need -= max(0, x.from-since)
-		since = max(since, min(x.to, forever-recovery)+recovery)
+		need -= max(0, f.tempo.Between(since, x.from))
+		since = max(since, f.tempo.After(x.to, recovery))
 	}
-	return since + min(need, forever-since)
+	return f.tempo.After(since, need)
 }
 
 // someLeftAlone is when the first of the workers has been spared for as long as its metrics may take.

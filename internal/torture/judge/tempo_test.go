@@ -1,0 +1,53 @@
+package judge_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/judge"
+)
+
+// busy has every beat of a history take so many times as long as it should.
+func (s *scene) busy(times int) *scene {
+	s.Beats = nil
+	for t := history.BeatInterval; t < s.now+time.Hour; t += 100 * history.BeatInterval {
+		s.Beats = append(s.Beats, history.Beat{T: t, Took: time.Duration(times) * history.BeatNominal})
+	}
+	return s
+}
+
+// What is late on a machine that has nothing else to do is not late on one that is a hundred times as busy.
+func TestJudge_AVerdictDoesNotDependOnHowBusyTheMachineIs(t *testing.T) {
+	t.Parallel()
+	all := merge(bad, badAnswers)
+	for _, name := range []string{
+		"a duplicate long after a fault",
+		"sent while halted",
+		"sent while paused",
+		"status did not tell of a halt",
+		"status told of a halt too late",
+		"no metrics told of a halt",
+		"metrics told of a halt too late",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := all[name].history().busy(1)
+			require.NotEmpty(t, judge.Judge(s.Run).Violations)
+			require.Empty(t, judge.Judge(s.busy(100).Run).Violations)
+		})
+	}
+}
+
+// What was never true is a fault at any speed.
+func TestJudge_ABusyMachineExcusesNoLoss(t *testing.T) {
+	t.Parallel()
+	for name, b := range merge(bad, badLetters, badStale) {
+		switch b.invariant {
+		case "I1", "I2", "I3", "I4", "I6", "I7", "I9":
+			require.NotZero(t, judge.Judge(b.history().busy(1000).Run).Counts[b.invariant], name)
+		}
+	}
+}
