@@ -12,7 +12,7 @@ var (
 	// ErrUnknown: no cursor has that name.
 	ErrUnknown = errors.New("no such cursor")
 	// ErrDeleted: the cursor had existed, and its row was deleted. Making it
-	// again would deliver everything a second time: see Store.Recreate.
+	// again would deliver everything a second time: see Store.Forget.
 	ErrDeleted = errors.New("the cursor's row was deleted")
 	// ErrHeld: another worker holds the lease. Routine.
 	ErrHeld = errors.New("another worker holds the lease")

@@ -57,9 +57,11 @@ func (s *Store) Needs(duties ...Duty) []privilege.Privilege {
 			needed = append(needed, s.may("INSERT", "cursor", "process_name", "position", "system_identifier"))
 		case DutyDecide:
 			needed = append(append(needed, s.auditNeeds()...),
-				s.may("UPDATE", "cursor", stateColumns...),
+				s.may("INSERT", "cursor", "process_name", "position", "state", "system_identifier"),
+				s.may("UPDATE", "cursor", append([]string{"process_name"}, stateColumns...)...),
+				s.may("DELETE", "cursor"),
 				s.may("SELECT", "dead_letter"),
-				s.may("UPDATE", "dead_letter", "resolution", "resolved_at", "resolved_by", "reason"))
+				s.may("UPDATE", "dead_letter", "process_name", "resolution", "resolved_at", "resolved_by", "reason"))
 		}
 	}
 	return needed

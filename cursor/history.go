@@ -16,9 +16,10 @@ type Event struct {
 	At time.Time
 	// Actor is a worker, or who decided.
 	Actor string
-	// Action is what was done: create, configure, halt, promoted, dead_letter,
-	// dead_letter_replayed, dead_letter_discarded, pause, resume, retry, skip or
-	// seek; newer versions may add others.
+	// Action is what was done: create, place, configure, halt, promoted, dead_letter,
+	// dead_letter_replayed, dead_letter_discarded, pause, resume, retry, skip, seek,
+	// rename (noted for the new name), renamed (for the old one) or forget; newer
+	// versions may add others.
 	Action string
 	// Reason is the operator's, or the error behind a halt; "" if there is none.
 	Reason string
@@ -31,25 +32,41 @@ type Event struct {
 // MaxHistory bounds the events of one History.
 const MaxHistory = 10_000
 
+// historySQL follows a cursor back through its names: of each name it takes the
+// events before the cursor was renamed from it.
 const historySQL = `/* cursor.history */
+WITH RECURSIVE name (process_name, until) AS (
+	SELECT $1::text COLLATE "C", 9223372036854775807
+	UNION ALL
+	SELECT renamed.old COLLATE "C", renamed.id
+	FROM name n
+	CROSS JOIN LATERAL (
+		SELECT e.detail->>'old' AS old, e.id
+		FROM {schema}.cursor_event e
+		WHERE e.process_name = n.process_name AND e.action = 'rename' AND e.id < n.until
+		ORDER BY e.id DESC
+		LIMIT 1
+	) renamed
+)
 SELECT
-	id,
-	process_name,
-	(extract(epoch FROM at) * 1000000)::bigint,
-	actor,
-	action,
-	reason,
-	coalesce(from_position, ''),
-	coalesce(to_position, ''),
-	detail
-FROM {schema}.cursor_event
-WHERE process_name = $1
-ORDER BY id DESC
+	e.id,
+	e.process_name,
+	(extract(epoch FROM e.at) * 1000000)::bigint,
+	e.actor,
+	e.action,
+	e.reason,
+	coalesce(e.from_position, ''),
+	coalesce(e.to_position, ''),
+	e.detail
+FROM (SELECT process_name, max(until) AS until FROM name GROUP BY process_name) n
+JOIN {schema}.cursor_event e ON e.process_name = n.process_name AND e.id < n.until
+ORDER BY e.id DESC
 LIMIT $2`
 
 // History returns the last events of a process, the newest first: at most limit
-// of them, from 1 to MaxHistory. A cursor that was deleted still has a history;
-// of a process that never was there are none.
+// of them, from 1 to MaxHistory. A cursor that was deleted still has a history, one
+// that was renamed has that of its old names too; of a process that never was there
+// is none.
 func (s *Store) History(ctx context.Context, process string, limit int) ([]Event, error) {
 	if limit < 1 || limit > MaxHistory {
 		return nil, s.explain("read the history of", process, fmt.Errorf("limit %d is not within 1 and %d", limit, MaxHistory))

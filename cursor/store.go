@@ -109,14 +109,19 @@ func (s *Store) ready(ctx context.Context, conn *pgxpool.Conn, begin []string, s
 }
 
 // createSQL makes the row and its audit event together or not at all; it makes
-// neither if the cursor stands, or if its name was used before ($3 = false).
+// neither if the cursor stands, or if its name was used before and was not given up
+// ($3 = false).
 const createSQL = `/* cursor.create */
 WITH past AS (
-	SELECT 1 FROM {schema}.cursor_event WHERE process_name = $1 AND action = 'create' LIMIT 1
+	SELECT action
+	FROM {schema}.cursor_event
+	WHERE process_name = $1 AND action IN ('create', 'rename', 'renamed', 'forget')
+	ORDER BY id DESC
+	LIMIT 1
 ), created AS (
 	INSERT INTO {schema}.cursor (process_name, position, system_identifier)
 	SELECT $1, $2, (SELECT system_identifier FROM pg_control_system())
-	WHERE $3::boolean OR NOT EXISTS (SELECT 1 FROM past)
+	WHERE $3::boolean OR NOT EXISTS (SELECT 1 FROM past WHERE action <> 'forget')
 	ON CONFLICT (process_name) DO NOTHING
 	RETURNING process_name, position
 ), event AS (
@@ -126,8 +131,8 @@ WITH past AS (
 SELECT EXISTS (SELECT 1 FROM created), EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)`
 
 // Create makes the cursor of a process at a position, and reports whether it
-// did: one that stands is left as it is. One that had existed and was deleted is
-// not made again: ErrDeleted.
+// did: one that stands is left as it is. One that had existed and was deleted or
+// renamed is not made again (ErrDeleted, ErrRenamed), unless Forget gave it up.
 func (s *Store) Create(ctx context.Context, process string, at Position) (bool, error) {
 	return s.create(ctx, process, at, "false")
 }
@@ -147,7 +152,7 @@ func (s *Store) create(ctx context.Context, process string, at Position, again s
 	if err == nil && !created && !stood {
 		// Made by another worker in this moment, or deleted: its row tells.
 		if _, err = s.Look(ctx, process); errors.Is(err, ErrUnknown) {
-			return false, s.explain("create", process, ErrDeleted)
+			return false, s.Past(ctx, process)
 		}
 	}
 	if err != nil {

@@ -13,12 +13,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// Start values of Config. Any other value is a position.
-const (
-	Beginning cursor.Position = ""    // the first record there is
-	End       cursor.Position = "end" // behind everything stamped so far
-)
-
 // Config describes one process. Zero values mean defaults.
 type Config struct {
 	// Process names the cursor. Required.
@@ -31,12 +25,13 @@ type Config struct {
 	Dispatch Dispatch
 
 	// Start is where a cursor begins when the process is run for the first
-	// time: Beginning (default), End or a position of the source. A cursor that
-	// exists is not moved.
+	// time: Beginning, End or a position of the source. A cursor that exists is not
+	// moved. There is no default: without Start a new process runs only while its
+	// source holds no record, and returns a *NoStartError otherwise.
 	Start cursor.Position
-	// Recreate allows a cursor that had existed and was deleted to be made
-	// again at Start. Without it such a process refuses to run, since it would
-	// send everything a second time.
+	// Recreate allows a cursor that had existed and was deleted or renamed to be
+	// made again at Start. Without it such a process refuses to run, since it would
+	// send everything a second time. See also cursor.Store.Forget.
 	Recreate bool
 
 	// Batch bounds the records of one call of a BatchSink, and of one read; while

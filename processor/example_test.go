@@ -33,6 +33,7 @@ func bookingSMS(pool *pgxpool.Pool, send func(context.Context, Booking, processo
 		Process:  "booking_sms",
 		Store:    store,
 		Source:   source,
+		Start:    processor.Beginning,
 		Dispatch: processor.Each(processor.JSON(send)),
 	})
 }

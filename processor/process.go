@@ -57,26 +57,27 @@ func New(config Config) (*Process, error) {
 // Run delivers records until ctx ends: then it stops reading, lets the sink
 // call in flight finish within Config.Grace, advances, gives the lease back and
 // returns nil, or ErrGrace if the call did not finish. It makes the cursor if
-// there is none. A database that is away, a table that changed or a halted
-// process do not end it: it says so in the log and looks again.
+// there is none, and returns a *NoStartError if it is not known where. A database
+// that is away, a table that changed or a halted process do not end it: it says so
+// in the log and looks again.
 //
 // It returns cursor.ErrPoolTooSmall at once if the pool of Config.Store has not enough
 // connections for all processes that run on the store: see Connections.
 //
 // Run and Drain must not run at the same time on one Process.
 func (p *Process) Run(ctx context.Context) error {
-	return p.loop(ctx, func(state, error) (bool, error) { return false, nil })
+	return p.loop(ctx, func(_ state, err error) (bool, error) { return isNoStart(err), err })
 }
 
 // Drain is Run until every record that was committed is delivered, by whichever
 // worker. It returns a *HaltError if the process halts, cursor.ErrPaused if it
-// is paused, and any error that will not pass by itself: a wrong password or name
+// is paused, a *NoStartError as Run does, and any error that will not pass by itself: a wrong password or name
 // of the database, a host that has no address, tables or grants that are missing.
 // It waits for a server that is away.
 func (p *Process) Drain(ctx context.Context) error {
 	return p.loop(ctx, func(s state, err error) (bool, error) {
 		switch {
-		case IsPermanent(err), isDenied(err), errors.Is(err, cursor.ErrUnknown), errors.Is(err, cursor.ErrDeleted):
+		case IsPermanent(err), isDenied(err), isNoStart(err), errors.Is(err, cursor.ErrUnknown), errors.Is(err, cursor.ErrDeleted), errors.Is(err, cursor.ErrRenamed):
 			return true, err
 		case err != nil:
 			return false, nil
@@ -132,7 +133,9 @@ func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error
 			break
 		}
 		p.observePass(s, err)
-		report.pass(s, err)
+		if !isNoStart(err) {
+			report.pass(s, err)
+		}
 		if stop, err := done(s, err); stop {
 			return err
 		}
@@ -269,52 +272,6 @@ func acquireState(err error) (state, error) {
 		return state{is: StateStandby}, nil
 	}
 	return state{}, err
-}
-
-// look reads the cursor's row, and makes it when the process runs for the first
-// time. A row that is gone later is not made again.
-func (p *Process) look(ctx context.Context) (cursor.Row, error) {
-	row, err := p.config.Store.Look(ctx, p.config.Process)
-	if errors.Is(err, cursor.ErrUnknown) && !p.seen {
-		if err := p.create(ctx); err != nil {
-			return cursor.Row{}, err
-		}
-		row, err = p.config.Store.Look(ctx, p.config.Process)
-	}
-	if errors.Is(err, cursor.ErrUnknown) {
-		return row, fmt.Errorf("%w: its row was deleted while the process ran, and nothing is delivered without it; "+
-			"put the row back, or run the process anew with a start", err)
-	}
-	p.seen = p.seen || err == nil
-	return row, err
-}
-
-func (p *Process) create(ctx context.Context) (err error) {
-	start := p.config.Start
-	if start == End {
-		// New has seen that the source can say it.
-		if start, err = p.config.Source.(Ender).End(ctx); err != nil {
-			return fmt.Errorf("find the end of the source: %w", err)
-		}
-	}
-	if start != Beginning {
-		// A position that is not the source's would stand in the row for good.
-		if _, err := p.config.Source.Read(ctx, start, 1); err != nil {
-			return fmt.Errorf("start at position %q: %w", start, err)
-		}
-	}
-	create := p.config.Store.Create
-	if p.config.Recreate {
-		create = p.config.Store.Recreate
-	}
-	created, err := create(ctx, p.config.Process, start)
-	if errors.Is(err, cursor.ErrDeleted) {
-		return fmt.Errorf("%w: made again it would start over; say where with an explicit start (beginning, end or a position)", err)
-	}
-	if created {
-		p.log.Info("cursor created", "position", start)
-	}
-	return err
 }
 
 // peeked is a page and the position it follows.

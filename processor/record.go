@@ -113,6 +113,14 @@ type Ender interface {
 	End(ctx context.Context) (cursor.Position, error)
 }
 
+// Counter is an optional ability of a Source: to say how much it holds, for the
+// *NoStartError of a process without Config.Start.
+type Counter interface {
+	// Count returns how many records there are. With more, there are more, which
+	// were not counted.
+	Count(ctx context.Context) (records int64, more bool, err error)
+}
+
 // Recycler is an optional ability of a Source: to use the room of a page again.
 type Recycler interface {
 	// Recycle takes back Page.Records of an earlier Read. The caller keeps nothing

@@ -185,6 +185,7 @@ func process(t testing.TB, pool *pgxpool.Pool, dispatch processor.Dispatch, chan
 		Store:    store(t, pool),
 		Source:   source(t, pool),
 		Dispatch: dispatch,
+		Start:    processor.Beginning,
 		Logger:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	if change != nil {

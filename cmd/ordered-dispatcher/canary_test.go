@@ -25,16 +25,16 @@ const canary = "CANARY"
 // all send back whatever they were sent.
 const canaryProcesses = `
 processes:
-  fine:     {source: &source {table: public.bookings, columns: {key: customer, headers: headers, payload: payload}}, sink: {webhook: &hook {url: "{{accepts}}", secret: "${SECRET}", headers: {X-Api-Key: "${HEADER}"}, timeout: 1s}}, poll: 20ms}
-  retrying: {source: *source, sink: {webhook: {<<: *hook, url: "{{later}}"}}, retry: {initial: 5ms, max: 50ms}, poll: 20ms}
-  halting:  {source: *source, sink: {webhook: {<<: *hook, url: "{{refuses}}"}}, poll: 20ms}
-  aside:    {source: *source, sink: {webhook: {<<: *hook, url: "{{refuses}}"}}, on_poison: dead_letter, poll: 20ms}
-  slow:     {source: *source, sink: {webhook: {<<: *hook, url: "{{never}}", timeout: 50ms}}, on_timeout: halt, poll: 20ms}
-  torn:     {source: *source, sink: {webhook: {<<: *hook, url: "{{torn}}"}}, retry: {attempts: 2, initial: 5ms}, poll: 20ms}
-  nowhere:  {source: *source, sink: {webhook: {<<: *hook, url: "{{nowhere}}"}}, retry: {attempts: 2, initial: 5ms}, poll: 20ms}
-  sql:      {source: *source, sink: {sql: {statement: "INSERT INTO public.applied VALUES ((@payload::jsonb->>'customer')::int)"}}, poll: 20ms}
-  raising:  {source: *source, sink: {sql: {statement: "SELECT public.refuse(@payload, @headers, @key)"}}, poll: 20ms}
-  stumbles: {source: {table: public.bookings, columns: {payload: payload}, where: "customer::int > 0"}, sink: {stdout: {}}, poll: 20ms}
+  fine:     {source: &source {table: public.bookings, columns: {key: customer, headers: headers, payload: payload}}, sink: {webhook: &hook {url: "{{accepts}}", secret: "${SECRET}", headers: {X-Api-Key: "${HEADER}"}, timeout: 1s}}, start: beginning, poll: 20ms}
+  retrying: {source: *source, sink: {webhook: {<<: *hook, url: "{{later}}"}}, retry: {initial: 5ms, max: 50ms}, start: beginning, poll: 20ms}
+  halting:  {source: *source, sink: {webhook: {<<: *hook, url: "{{refuses}}"}}, start: beginning, poll: 20ms}
+  aside:    {source: *source, sink: {webhook: {<<: *hook, url: "{{refuses}}"}}, on_poison: dead_letter, start: beginning, poll: 20ms}
+  slow:     {source: *source, sink: {webhook: {<<: *hook, url: "{{never}}", timeout: 50ms}}, on_timeout: halt, start: beginning, poll: 20ms}
+  torn:     {source: *source, sink: {webhook: {<<: *hook, url: "{{torn}}"}}, retry: {attempts: 2, initial: 5ms}, start: beginning, poll: 20ms}
+  nowhere:  {source: *source, sink: {webhook: {<<: *hook, url: "{{nowhere}}"}}, retry: {attempts: 2, initial: 5ms}, start: beginning, poll: 20ms}
+  sql:      {source: *source, sink: {sql: {statement: "INSERT INTO public.applied VALUES ((@payload::jsonb->>'customer')::int)"}}, start: beginning, poll: 20ms}
+  raising:  {source: *source, sink: {sql: {statement: "SELECT public.refuse(@payload, @headers, @key)"}}, start: beginning, poll: 20ms}
+  stumbles: {source: {table: public.bookings, columns: {payload: payload}, where: "customer::int > 0"}, sink: {stdout: {}}, start: beginning, poll: 20ms}
 `
 
 // canaryReceiver sends back what it is sent, letter by letter, and as JSON and HTML

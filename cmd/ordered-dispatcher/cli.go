@@ -31,6 +31,7 @@ type cli struct {
 	Skip       skipCommand       `cmd:"" help:"Pass over the failing record, that one alone, for good. Sets a halted process running."`
 	Seek       seekCommand       `cmd:"" help:"Move the cursor of a process, forward or back. Sets a halted process running. Needs -c."`
 	History    historyCommand    `cmd:"" help:"Show what was done to a process, when, by whom and why."`
+	Process    processCommand    `cmd:"" help:"Rename or forget the cursor of a process."`
 	DeadLetter deadLetterCommand `cmd:"" help:"List, show, replay or discard what the policy dead_letter put aside."`
 	Demo       demoCommand       `cmd:"" help:"Show the main job on a throw-away PostgreSQL: producers, two workers, a crash and a verdict."`
 }

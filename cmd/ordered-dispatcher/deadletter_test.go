@@ -22,7 +22,7 @@ func TestDeadLetter_FromTheListToTheReceiver(t *testing.T) {
 		}
 	}))
 	t.Cleanup(receiver.Close)
-	config := file(t, `processes: {a: {source: {table: public.bookings}, sink: {webhook: {url: "`+receiver.URL+`"}}, on_poison: dead_letter}}`)
+	config := file(t, `processes: {a: {start: beginning, source: {table: public.bookings}, sink: {webhook: {url: "`+receiver.URL+`"}}, on_poison: dead_letter}}`)
 	code, _, stderr := do(t, address, "run", "--drain", "-c", config)
 	require.Zero(t, code, stderr)
 

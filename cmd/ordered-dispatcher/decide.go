@@ -46,6 +46,19 @@ type needReason struct {
 type verb func(*daemon.Operator, context.Context, cursor.Decision) (daemon.Outcome, error)
 
 func (c decision) run(ctx context.Context, sys system, reason string, do verb) error {
+	return c.carryOut(ctx, sys, reason, func(ctx context.Context, config daemon.Config, d cursor.Decision) (daemon.Outcome, error) {
+		operator, err := daemon.NewOperator(ctx, config, c.Process)
+		if err != nil {
+			return daemon.Outcome{}, err
+		}
+		defer operator.Close()
+		return do(operator, ctx, d)
+	})
+}
+
+// carryOut reads the flags and the file, does what was decided, and says what came
+// of it.
+func (c decision) carryOut(ctx context.Context, sys system, reason string, do func(context.Context, daemon.Config, cursor.Decision) (daemon.Outcome, error)) error {
 	d, err := c.decision(reason)
 	if err != nil {
 		return err
@@ -56,12 +69,7 @@ func (c decision) run(ctx context.Context, sys system, reason string, do verb) e
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	operator, err := daemon.NewOperator(ctx, config, c.Process)
-	if err != nil {
-		return err
-	}
-	defer operator.Close()
-	outcome, err := do(operator, ctx, d)
+	outcome, err := do(ctx, config, d)
 	if err != nil {
 		return err
 	}

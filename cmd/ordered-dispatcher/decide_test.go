@@ -54,11 +54,10 @@ func TestDecide_WrongUse(t *testing.T) {
 		{[]string{"seek", "a", "--reason=x", "-c", config, "--to-position=int:00000000000000000008"}, 2, "does not belong to this source"},
 		{[]string{"seek", "a", "--reason=x", "-c", config, "--to-id=7"}, 2, `no such record with id "7"`},
 		{[]string{"seek", "a", "--reason=x", "-c", config, "--to-time=2999-01-01T12:00:00Z"}, 2, "the database's clock"},
-		{[]string{"seek", "a", "--reason=x", "-c", config, "--to-start"}, 2, `there is no cursor of process "a"`},
 		{[]string{"pause", "a", "--timeout=0s"}, 2, "--timeout"},
 		{[]string{"history", "a", "--limit=0"}, 2, "--limit"},
 		{[]string{"pause", "b"}, 2, `there is no cursor of process "b", and none at all yet`},
-		{[]string{"pause", "a", "-c", config}, 2, `there is no cursor of process "a"`},
+		{[]string{"pause", "a"}, 2, `there is no cursor of process "a"`},
 		{[]string{"pause", "b", "-c", config}, 2, `there is no process "b": there are a`},
 		{[]string{"history", "a"}, 2, `there is no cursor of process "a"`},
 	} {
@@ -240,7 +239,7 @@ func TestDecide_SkipPassesOverNoMoreThanTheRecordItNames(t *testing.T) {
 	t.Parallel()
 	address, _ := database(t, 5)
 	receiver := newPicky(t, "2")
-	process := "processes: {a: {source: {table: public.bookings%s}, sink: {webhook: {url: '" + receiver.URL + "'}}}}"
+	process := "processes: {a: {start: beginning, source: {table: public.bookings%s}, sink: {webhook: {url: '" + receiver.URL + "'}}}}"
 	even, all := file(t, fmt.Sprintf(process, `, where: "id % 2 = 0"`)), file(t, fmt.Sprintf(process, ""))
 	code, _, _ := do(t, address, "run", "--drain", "-c", even)
 	require.Equal(t, 3, code)

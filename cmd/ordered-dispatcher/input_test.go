@@ -34,8 +34,8 @@ func TestDrain_UnusualValuesArriveUnchanged(t *testing.T) {
 		INSERT INTO public.unusual (id, customer, body) VALUES (-9223372036854775808, '', '"\u0000"');`)
 	config := file(t, `
 processes:
-  body: {source: {table: public.unusual, columns: {key: customer, payload: body}}, sink: {stdout: {}}}
-  row: {source: {table: public.unusual, columns: {key: customer}}, sink: {stdout: {}}}
+  body: {start: beginning, source: {table: public.unusual, columns: {key: customer, payload: body}}, sink: {stdout: {}}}
+  row: {start: beginning, source: {table: public.unusual, columns: {key: customer}}, sink: {stdout: {}}}
 `)
 	code, stdout, stderr := do(t, address, "run", "--drain", "-c", config)
 	require.Zero(t, code, stderr)
@@ -76,7 +76,7 @@ func TestDrain_PayloadOf100MBInBoundedMemory(t *testing.T) {
 		CREATE INDEX ON public.large (created_at, id);
 		INSERT INTO public.large (body) VALUES (to_json(repeat('x', 100000000)));
 		INSERT INTO public.large (body) VALUES ('"small"');`)
-	config := file(t, "processes: {a: {source: {table: public.large, columns: {payload: body}}, sink: {stdout: {}}}}")
+	config := file(t, "processes: {a: {start: beginning, source: {table: public.large, columns: {payload: body}}, sink: {stdout: {}}}}")
 
 	path := filepath.Join(t.TempDir(), "lines")
 	lines, err := os.Create(path)

@@ -73,7 +73,7 @@ func processes(t testing.TB, sinks map[string]string) string {
 	t.Helper()
 	text := "processes:\n"
 	for name, sink := range sinks {
-		text += fmt.Sprintf("  %s: {source: {table: public.bookings}, sink: {%s}, poll: 20ms, retry: {initial: 10ms, max: 50ms}}\n", name, sink)
+		text += fmt.Sprintf("  %s: {source: {table: public.bookings}, sink: {%s}, start: beginning, poll: 20ms, retry: {initial: 10ms, max: 50ms}}\n", name, sink)
 	}
 	return file(t, text)
 }
@@ -316,16 +316,16 @@ func TestRun_SaysWhatBecameOfTheTable(t *testing.T) {
 
 	code, _, stderr := do(t, address, "run", "--drain", "-c", processes(t, map[string]string{"a": "stdout: {}"}))
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "say where with an explicit start")
+	require.Contains(t, stderr, "ordered-dispatcher process forget a")
 	code, stdout, _ := do(t, address, "doctor", "-c", processes(t, map[string]string{"a": "stdout: {}"}))
 	require.Equal(t, 1, code)
-	require.Contains(t, stdout, "its cursor was deleted")
+	require.Contains(t, stdout, "the cursor's row was deleted")
 }
 
 func TestRun_SaysThatAnotherConfigurationRanBefore(t *testing.T) {
 	t.Parallel()
 	address, pool := database(t, 3)
-	first := file(t, "processes: {a: {source: {table: public.bookings}, sink: {stdout: {}}}}")
+	first := file(t, "processes: {a: {start: beginning, source: {table: public.bookings}, sink: {stdout: {}}}}")
 	second := file(t, "processes: {a: {source: {table: public.bookings, where: id > 1}, sink: {webhook: {url: 'http://127.0.0.1:1/CANARY', secret: CANARY-of-thirty-two-bytes-xxxxxx}}}}")
 	code, _, stderr := do(t, address, "run", "--drain", "-c", first)
 	require.Zero(t, code)

@@ -112,7 +112,7 @@ func (b *bench) deliverWhile(ctx context.Context, a *arrivals, f func(context.Co
 	if err != nil {
 		return err
 	}
-	p, err := processor.New(processor.Config{Process: "bench-latency", Store: b.store, Source: records, Dispatch: processor.Each(a), Logger: b.log})
+	p, err := processor.New(processor.Config{Process: "bench-latency", Store: b.store, Source: records, Start: processor.Beginning, Dispatch: processor.Each(a), Logger: b.log})
 	if err != nil {
 		return err
 	}

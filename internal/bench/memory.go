@@ -158,7 +158,7 @@ func (w weighing) drain(ctx context.Context, pool *pgxpool.Pool) error {
 	if w.Batch {
 		dispatch = noBatch()
 	}
-	p, err := processor.New(processor.Config{Process: "memory-" + w.Table, Store: store, Source: records, Dispatch: dispatch.Dispatch, Batch: batchSize})
+	p, err := processor.New(processor.Config{Process: "memory-" + w.Table, Store: store, Source: records, Start: processor.Beginning, Dispatch: dispatch.Dispatch, Batch: batchSize})
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,6 @@ func (p Process) processorConfig(d dependencies) processor.Config {
 		Process:       p.Name,
 		Store:         d.store,
 		Start:         p.Start,
-		Recreate:      p.StartGiven,
 		Batch:         p.Batch,
 		Checkpoint:    p.Checkpoint,
 		Poll:          p.Poll,

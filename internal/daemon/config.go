@@ -24,10 +24,8 @@ type Process struct {
 	Source table.Config
 	Sink   Sink
 
+	// Start is "" if the file does not say where.
 	Start cursor.Position
-	// StartGiven: the file says where to start, so a cursor that was deleted
-	// may be made again there.
-	StartGiven bool
 
 	Batch         int
 	Checkpoint    int

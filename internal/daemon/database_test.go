@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 const schema = "od"
@@ -55,12 +57,16 @@ func insert(t testing.TB, pool *pgxpool.Pool, n int) {
 	exec(t, pool, fmt.Sprintf("INSERT INTO public.bookings (customer) SELECT 'c' FROM generate_series(1, %d)", n))
 }
 
-// configure parses processes on the test's database.
+// configure parses processes on the test's database, which start at the beginning
+// unless they say otherwise.
 func configure(t testing.TB, address, processes string) daemon.Config {
 	t.Helper()
 	config, err := daemon.Parse("f.yaml", []byte("schema: "+schema+"\nprocesses:\n"+processes), environment(nil))
 	require.NoError(t, err)
 	config.Database = address
+	for i := range config.Processes {
+		config.Processes[i].Start = cmp.Or(config.Processes[i].Start, processor.Beginning)
+	}
 	return config
 }
 

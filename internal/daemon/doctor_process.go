@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,12 +37,10 @@ func (d *doctor) cursors(ctx context.Context) (rows []cursor.Row) {
 
 // strangers notes cursors that the file does not know.
 func (d *doctor) strangers(rows []cursor.Row) {
-	names := d.config.Names()
-	for _, row := range rows {
-		if !slices.Contains(names, row.Process) {
-			d.find(row.Process, Note, "if no other file runs it, its cursor is left over from a process that was renamed or removed",
-				"the cursor is in the database, and the file has no such process: it has %s", strings.Join(names, ", "))
-		}
+	for _, name := range strangers(d.config, rows) {
+		d.find(name, Note, fmt.Sprintf("if no other file runs it: `ordered-dispatcher process rename %s NEW` if the process has another name now, "+
+			"`ordered-dispatcher process forget %[1]s --reason …` if there is none any more", name),
+			"the cursor is in the database, and the file has no such process: it has %s", oneOf(d.config.Names()))
 	}
 }
 
@@ -184,10 +183,10 @@ func (d *doctor) position(ctx context.Context, p Process, source *table.Source, 
 	at := p.Start
 	if i := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name }); i >= 0 {
 		at = rows[i].Position
-	} else if err := d.creation(ctx, p); err != nil {
+	} else if err := d.creation(ctx, p, source); err != nil {
 		return err
 	}
-	if at == processor.Beginning || at == processor.End {
+	if at == processor.Beginning || at == processor.End || at == cursor.Unplaced {
 		at = ""
 	}
 	findings, err := source.InspectRows(ctx, at)
@@ -199,22 +198,26 @@ func (d *doctor) position(ctx context.Context, p Process, source *table.Source, 
 	return err
 }
 
-const createdSQL = `/* doctor.created */
-SELECT EXISTS (SELECT 1 FROM {schema}.cursor_event WHERE process_name = $1 AND action = 'create')`
-
-// creation checks that a worker can make the cursor of a process.
-func (d *doctor) creation(ctx context.Context, p Process) error {
-	if err := d.missing(ctx, p.Name, d.store.Needs(cursor.DutyCreate)); err != nil || p.StartGiven {
+// creation checks that a worker can make the cursor of a process, and knows where.
+func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) error {
+	if err := d.missing(ctx, p.Name, d.store.Needs(cursor.DutyCreate)); err != nil {
 		return err
 	}
-	var created bool
-	if err := d.pool.QueryRow(ctx, d.config.sql(createdSQL), p.Name).Scan(&created); err != nil {
+	switch past := d.store.Past(ctx, p.Name); {
+	case errors.Is(past, cursor.ErrDeleted), errors.Is(past, cursor.ErrRenamed):
+		d.find(p.Name, Refuse, "put the row back, or give the cursor up: ordered-dispatcher process forget "+p.Name+" --reason …", "%v", past)
+		return nil
+	case past != nil || p.Start != "":
+		return past
+	}
+	records, more, err := source.Count(ctx)
+	if err != nil || records == 0 {
 		return err
 	}
-	if created {
-		d.find(p.Name, Refuse, "say where to start over with start: beginning, end or a position; or put the row back",
-			"its cursor was deleted, and a new one would deliver everything again")
-	}
+	noStart := &processor.NoStartError{Process: p.Name, Records: records, More: more}
+	d.find(p.Name, Refuse, fmt.Sprintf("add `start: beginning`, which sends %s, or `start: end`, which sends 0 of them; "+
+		"or, if the process had another name: ordered-dispatcher process rename OLD %s", noStart.Count(), p.Name),
+		"it has no cursor yet, and the file does not say where it starts")
 	return nil
 }
 

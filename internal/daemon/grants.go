@@ -113,7 +113,7 @@ func (g *grants) workers() {
 // operators is what the role needs that decides about them.
 func (g *grants) operators() {
 	role := quoted(g.Operator)
-	g.comment("What role %s needs for status, history, pause, resume, retry, skip, seek and dead-letter, and nothing else.\n"+
+	g.comment("What role %s needs for status, history, pause, resume, retry, skip, seek, process and dead-letter, and nothing else.\n"+
 		"But dead-letter replay delivers, so whoever does that needs what %s has besides.", role, quoted(g.Role))
 	g.grant(g.Operator, privilege.Privilege{On: privilege.Database, Name: quoted(g.database), Right: "CONNECT"})
 	g.grant(g.Operator, g.store.Needs(cursor.DutyDecide)...)

@@ -22,6 +22,7 @@ type Operator struct {
 	pool    *pgxpool.Pool
 	store   *cursor.Store
 	source  *table.Source // nil: there is no file that says what it is
+	start   cursor.Position
 }
 
 // NewOperator connects to nothing yet. A configuration that does not know the
@@ -41,6 +42,7 @@ func NewOperator(ctx context.Context, c Config, process string) (*Operator, erro
 	if at < 0 {
 		return o, nil
 	}
+	o.start = c.Processes[at].Start
 	if o.source, err = c.Processes[at].source(pool, nil); err != nil {
 		pool.Close()
 		return nil, &UsageError{err}
@@ -66,9 +68,12 @@ type Outcome struct {
 // ListRecords is how many records an outcome lists.
 const ListRecords = 20
 
-// Pause is cursor.Store.Pause.
+// Pause is cursor.Store.Pause. A process that has never run is made, paused.
 func (o *Operator) Pause(ctx context.Context, d cursor.Decision) (Outcome, error) {
 	change, err := o.store.Pause(ctx, o.process, d)
+	if o.beforeFirstRun(err) {
+		return o.pauseNew(ctx, d)
+	}
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
@@ -86,6 +91,9 @@ func (o *Operator) Resume(ctx context.Context, d cursor.Decision) (Outcome, erro
 		return Outcome{}, o.explain(ctx, err)
 	}
 	text := fmt.Sprintf("%s runs on from %s", o.process, place(change.After.Position))
+	if change.After.Position == cursor.Unplaced {
+		text = fmt.Sprintf("%s runs: its first worker starts where `start` says in the file, and refuses if it says nothing", o.process)
+	}
 	if !change.Changed {
 		text = o.process + " is running already"
 	}
@@ -151,8 +159,8 @@ func (o *Operator) alone(ctx context.Context, row cursor.Row) error {
 	return nil
 }
 
-// Seek is cursor.Store.Seek to what the source says of the target. An operator
-// without a source is a *UsageError.
+// Seek is cursor.Store.Seek to what the source says of the target. A process that has
+// never run starts there. An operator without a source is a *UsageError.
 func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (Outcome, error) {
 	if o.source == nil {
 		return Outcome{}, usage("positions are made by the source of a process: name the configuration with -c")
@@ -162,11 +170,16 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 		return Outcome{}, err
 	}
 	change, err := o.store.Seek(ctx, o.process, to, d)
+	if o.beforeFirstRun(err) {
+		return o.seekNew(ctx, to, d)
+	}
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
 	from := change.Before.Position
 	switch {
+	case from == cursor.Unplaced:
+		return Outcome{Change: change, Text: fmt.Sprintf("%s starts at %s%s", o.process, place(to), o.afterwards(change))}, nil
 	case to < from:
 		outcome := o.outcome(ctx, change, "", to, from)
 		outcome.Text = fmt.Sprintf("%s goes back from %s to %s: %s sent again%s", o.process, place(from), place(to), outcome.count(), o.afterwards(change))
@@ -185,7 +198,7 @@ func (o *Operator) find(ctx context.Context, target Target) (cursor.Position, er
 	if errors.Is(err, table.ErrNoRecord) || errors.Is(err, table.ErrAmbiguous) || errors.Is(err, table.ErrNoTime) {
 		return "", &UsageError{err}
 	}
-	if err != nil || to == processor.Beginning {
+	if err != nil || to == "" {
 		return "", Reachable(err)
 	}
 	if _, err = o.source.Read(ctx, to, 0); err == nil {
@@ -282,22 +295,35 @@ func (o *Operator) unknown(ctx context.Context, err error) error {
 	if listErr != nil {
 		return err
 	}
+	if past := o.store.Past(ctx, o.process); errors.Is(past, cursor.ErrRenamed) {
+		return usage("%w", past)
+	}
+	if o.source != nil {
+		return fmt.Errorf("%s has not run yet, so no record of it fails or is held back; nothing was changed. `pause` and `seek` work before the first run", o.process)
+	}
 	var names []string
 	for _, row := range rows {
 		names = append(names, row.Process)
 	}
 	if len(names) == 0 {
-		return usage("there is no cursor of process %q, and none at all yet: `ordered-dispatcher run` makes it", o.process)
+		return usage("there is no cursor of process %q, and none at all yet: `ordered-dispatcher run` makes it; with -c, `pause` and `seek` do", o.process)
 	}
-	return usage("there is no cursor of process %q: there are those of %s", o.process, strings.Join(names, ", "))
+	return usage("there is no cursor of process %q: there are those of %s. Before its first run name the file with -c", o.process, oneOf(names))
 }
+
+// oneOf lists names.
+func oneOf(names []string) string { return strings.Join(names, ", ") }
 
 // place is a position for people.
 func place(p cursor.Position) string {
-	if p == "" {
+	switch p {
+	case "":
 		return "the beginning"
+	case cursor.Unplaced:
+		return "a place that is not known yet"
+	default:
+		return string(p)
 	}
-	return string(p)
 }
 
 // Actor is who runs this program: user@host.

@@ -104,7 +104,7 @@ func parseProcess(n yamlfile.Node, name, schema string) Process {
 	if n, ok := m.Need("sink", `sink: {webhook: {url: "https://…"}}`); ok {
 		p.Sink = parseSink(n)
 	}
-	m.Read("start", func(n yamlfile.Node) { p.Start, p.StartGiven = parseStart(n), true })
+	m.Read("start", func(n yamlfile.Node) { p.Start = parseStart(n) })
 	m.Read("batch", func(n yamlfile.Node) { p.Batch = n.Int(1, maxBatch) })
 	m.Read("checkpoint", func(n yamlfile.Node) { p.Checkpoint = parseCheckpoint(n, p.Batch) })
 	m.Read("poll", func(n yamlfile.Node) { p.Poll = n.Duration(minPoll, maxPoll) })

@@ -28,7 +28,7 @@ processes:
       latency: 5ms
     sink:
       webhook: {url: "https://sms.example/send", timeout: 10s, secret: ${SMS_SECRET}}
-    start: beginning              # beginning (default), end, or a position: only when the cursor is created
+    start: beginning              # beginning, end, or a position: only when the cursor is created
     batch: 500
     checkpoint: 1
     poll: 200ms                   # longest idle wait; shorter after work
@@ -72,7 +72,7 @@ func TestParse_TheContract(t *testing.T) {
 			Sink: daemon.WebhookSink{Config: webhook.Config{
 				URL: "https://sms.example/send", Timeout: 10 * time.Second, Secret: secrets["SMS_SECRET"],
 			}},
-			StartGiven: true,
+			Start:      processor.Beginning,
 			Batch:      500,
 			Checkpoint: 1,
 			Poll:       200 * time.Millisecond,
@@ -100,7 +100,6 @@ func TestParse_Start(t *testing.T) {
 		config, err := parse("processes: {a: {source: {table: t}, sink: {stdout: {}}, start: " + text + "}}")
 		require.NoError(t, err)
 		require.Equal(t, want, config.Processes[0].Start)
-		require.True(t, config.Processes[0].StartGiven)
 	}
 }
 

@@ -112,9 +112,9 @@ func (c *crew) work(name string, process *processor.Process) error {
 	defer c.working.Done()
 	<-c.announced
 	if !c.draining {
-		return c.keep(process.Run(c.ctx))
+		return c.keep(c.asUsage(process.Run(c.ctx)))
 	}
-	err := process.Drain(c.ctx)
+	err := c.asUsage(process.Drain(c.ctx))
 	if err == nil && c.ctx.Err() != nil {
 		err = ErrInterrupted
 	}

@@ -19,7 +19,7 @@ func TestBuild_HandsOverWhatTheFileSays(t *testing.T) {
 		start: end, batch: 7, checkpoint: 3, poll: 30ms, retry: {initial: 2s, max: 9s, jitter: 5%, attempts: 4}, on_timeout: halt}}`)
 	require.NoError(t, err)
 	require.Equal(t, processor.Config{
-		Process: "a", Start: processor.End, Recreate: true, Batch: 7, Checkpoint: 3, Poll: 30 * time.Millisecond, Grace: time.Second,
+		Process: "a", Start: processor.End, Batch: 7, Checkpoint: 3, Poll: 30 * time.Millisecond, Grace: time.Second,
 		Retry:         processor.Retry{Initial: 2 * time.Second, Max: 9 * time.Second, Jitter: 5, Attempts: 4},
 		HaltOnTimeout: true,
 	}, daemon.ProcessorConfig(config.Processes[0], time.Second))

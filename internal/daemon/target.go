@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -14,7 +13,7 @@ type Target func(ctx context.Context, source *table.Source) (cursor.Position, er
 
 // ToBeginning is before the first record there is.
 func ToBeginning(context.Context, *table.Source) (cursor.Position, error) {
-	return processor.Beginning, nil
+	return "", nil
 }
 
 // ToEnd is behind everything stamped so far.

@@ -106,7 +106,7 @@ func naiveWorker(file string) error {
 	if err != nil {
 		return err
 	}
-	process, err := processor.New(processor.Config{Process: processName, Store: store,
+	process, err := processor.New(processor.Config{Process: processName, Store: store, Start: processor.Beginning,
 		Source: naiveSource{pool, value(`table: (.*)`)}, Dispatch: processor.Each(sink), Poll: 20 * time.Millisecond})
 	if err != nil {
 		return err

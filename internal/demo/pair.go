@@ -74,6 +74,7 @@ processes:
     source:
       table: %[2]s.bookings
       columns: {key: customer_id}
+    start: beginning
     sink:
       webhook: {url: "%[4]s"}
 `

@@ -3,6 +3,32 @@ package main
 // operatorMutants take away what protects those who operate a daemon.
 var operatorMutants = []mutant{
 	{
+		"a new process on a table with records needs no start",
+		[]change{{"processor/start.go", `	if err != nil || records == 0 {`, `	if true {`}},
+		processorPkg, "TestRun_ANewCursorOnATableWithRecordsNeedsAStart",
+	},
+	{
+		"a renamed cursor keeps its epoch",
+		[]change{{"cursor/rename.go", `SET process_name = $2, epoch = epoch + 1`, `SET process_name = $2`}},
+		cursorPkg, "TestRename_GoesOnUnderTheNewName",
+	},
+	{
+		"a name that was given away with its cursor may start anew",
+		[]change{{"cursor/store.go", `'create', 'rename', 'renamed', 'forget'`, `'create', 'rename', 'forget'`},
+			{"cursor/store.go", `WHERE action <> 'forget'`, `WHERE action = 'rename'`}},
+		cursorPkg, "TestRename_GoesOnUnderTheNewName",
+	},
+	{
+		"a cursor that was deleted is made again because its start is given",
+		[]change{{"cursor/store.go", `OR NOT EXISTS (SELECT 1 FROM past WHERE action <> 'forget')`, `OR true`}},
+		commandPkg, "TestProcessForget_LetsAProcessStartAnew",
+	},
+	{
+		"a cursor without a place reads from the beginning",
+		[]change{{"processor/start.go", `err == nil && row.Position == cursor.Unplaced && row.State == cursor.Running:`, `err == nil && false:`}},
+		processorPkg, "TestRun_ACursorThatWasPausedBeforeItsFirstRunStartsWhereTheConfigurationSays",
+	},
+	{
 		"SIGHUP ends a worker without its grace",
 		[]change{{"cmd/ordered-dispatcher/run.go", `	if !signal.Ignored(syscall.SIGHUP) {`, `	if false {`}},
 		commandPkg, "TestSIGHUP_LetsTheSlowCallFinish",

@@ -72,7 +72,7 @@ func configuration(s slot, databaseFile string, receiver func(process string) st
 			continue
 		}
 		source := sourceOf(p.Name)
-		fmt.Fprintf(&b, "  %s:\n    source: {table: app.%s, order: %s, columns: {key: key, payload: payload}%s}\n", p.Name, source.relation(), source.order, p.source)
+		fmt.Fprintf(&b, "  %s:\n    source: {table: app.%s, order: %s, columns: {key: key, payload: payload}%s}\n    start: beginning\n", p.Name, source.relation(), source.order, p.source)
 		fmt.Fprintf(&b, "    checkpoint: %d\n    retry: {initial: 20ms, max: 500ms, attempts: %d}\n", p.Checkpoint, p.Attempts)
 		if p.Letters {
 			b.WriteString("    on_poison: dead_letter\n")

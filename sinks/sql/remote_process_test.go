@@ -67,7 +67,7 @@ func (s *source) process(t *testing.T, deadLetter bool) *processor.Process {
 	from, err := table.New(s.pool, table.Config{Table: "public.bookings", Columns: table.Columns{Type: "type"}})
 	require.NoError(t, err)
 	p, err := processor.New(processor.Config{
-		Process: "sms", Store: s.store, Source: from, Dispatch: processor.Pipeline(s), DeadLetter: deadLetter, Checkpoint: 3,
+		Process: "sms", Store: s.store, Source: from, Start: processor.Beginning, Dispatch: processor.Pipeline(s), DeadLetter: deadLetter, Checkpoint: 3,
 		Poll: 5 * time.Millisecond, Retry: processor.Retry{Initial: time.Millisecond, Max: 5 * time.Millisecond},
 	})
 	require.NoError(t, err)

@@ -1,0 +1,112 @@
+package main_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// named is a file with one process on the bookings.
+func named(t testing.TB, process, more string) string {
+	t.Helper()
+	return file(t, fmt.Sprintf("processes: {%s: {source: {table: public.bookings}, sink: {stdout: {}}, poll: 20ms%s}}", process, more))
+}
+
+// must is do of a command that succeeds.
+func must(t testing.TB, address string, args ...string) (stdout string) {
+	t.Helper()
+	code, stdout, stderr := do(t, address, args...)
+	require.Zero(t, code, "%v: %s", args, stderr)
+	return stdout
+}
+
+func TestProcessRename_ARenamedProcessSendsNothingTwice(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 5)
+	before, after := named(t, "a", ", start: beginning"), named(t, "b", "")
+	require.Len(t, ids(t, must(t, address, "run", "--drain", "-c", before)), 5)
+
+	for _, args := range [][]string{{"run", "-c", after}, {"run", "--drain", "-c", after}} {
+		code, stdout, stderr := do(t, address, args...)
+		require.Equal(t, 2, code, stderr)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, "`start: beginning` sends 5 records, `start: end` sends 0 of them")
+		require.Contains(t, stderr, "`ordered-dispatcher process rename OLD b`")
+		require.Contains(t, stderr, "Cursors of no process in this file: a")
+		require.NotContains(t, stderr, "trying again")
+	}
+	code, stdout, _ := do(t, address, "doctor", "-c", after)
+	require.Equal(t, 1, code)
+	require.Contains(t, stdout, "the file does not say where it starts")
+	require.Contains(t, stdout, "process rename OLD b")
+
+	code, _, stderr := do(t, address, "process", "rename", "a", "b", "-c", before)
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "rename the process in the file first")
+	require.Contains(t, must(t, address, "process", "rename", "a", "b", "-c", after, "--dry-run"), "dry run, nothing is changed")
+	require.Contains(t, must(t, address, "process", "rename", "a", "b", "-c", after, "--reason=clearer"), "a is called b now")
+	insert(t, pool, 1)
+	require.Equal(t, []string{"6"}, ids(t, must(t, address, "run", "--drain", "-c", after)))
+	require.Contains(t, must(t, address, "history", "b"), "clearer")
+
+	code, stdout, stderr = do(t, address, "run", "--drain", "-c", before)
+	require.Equal(t, 1, code)
+	require.Empty(t, stdout, "the old file starts nothing over")
+	require.Contains(t, stderr, `the cursor was renamed to \"b\"`)
+}
+
+func TestProcessForget_LetsAProcessStartAnew(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 3)
+	config := named(t, "a", ", start: beginning")
+	must(t, address, "run", "--drain", "-c", config)
+	execute(t, pool, "DELETE FROM public.cursor")
+	code, stdout, stderr := do(t, address, "run", "--drain", "-c", config)
+	require.Equal(t, 1, code)
+	require.Empty(t, stdout, "a start that was left in the file sends nothing twice")
+	require.Contains(t, stderr, "ordered-dispatcher process forget a")
+
+	code, _, stderr = do(t, address, "process", "forget", "a")
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "--reason")
+	must(t, address, "process", "forget", "a", "--reason=their restore")
+	require.Len(t, ids(t, must(t, address, "run", "--drain", "-c", config)), 3)
+	code, _, stderr = do(t, address, "process", "forget", "typo", "--reason=x")
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, `there is no cursor of process "typo"`)
+}
+
+func TestDecide_BeforeTheFirstRun(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 5)
+	silent := named(t, "a", "")
+	require.Contains(t, must(t, address, "pause", "a", "-c", silent, "--dry-run"), "dry run")
+	require.Contains(t, must(t, address, "pause", "a", "-c", silent), "has not run yet, and is paused at a place that is not known yet")
+	require.Contains(t, must(t, address, "status", "-c", silent), "paused")
+	require.Contains(t, must(t, address, "resume", "a", "-c", silent), "starts where `start` says in the file")
+	code, _, stderr := do(t, address, "run", "--drain", "-c", silent)
+	require.Equal(t, 2, code)
+	require.Contains(t, stderr, "sends 5 records")
+	require.Contains(t, must(t, address, "seek", "a", "-c", silent, "--to-id=4", "--reason=the first three were sent by hand"), "a starts at")
+	require.Equal(t, []string{"4", "5"}, ids(t, must(t, address, "run", "--drain", "-c", silent)))
+
+	other := named(t, "b", "")
+	must(t, address, "seek", "b", "-c", other, "--to-id=5", "--reason=x")
+	require.Equal(t, []string{"5"}, ids(t, must(t, address, "run", "--drain", "-c", other)))
+
+	end := named(t, "c", ", start: end")
+	must(t, address, "pause", "c", "-c", end)
+	insert(t, pool, 1)
+	must(t, address, "resume", "c")
+	require.Equal(t, []string{"6"}, ids(t, must(t, address, "run", "--drain", "-c", end)), "it starts where the end was when it was paused")
+
+	for _, verb := range []string{"resume", "retry"} {
+		code, _, stderr = do(t, address, verb, "d", "-c", named(t, "d", ""))
+		require.Equal(t, 1, code)
+		require.Contains(t, stderr, "d has not run yet")
+	}
+	code, _, stderr = do(t, address, "pause", "typo")
+	require.Equal(t, 2, code, "without the file, a typing error makes no cursor")
+	require.Contains(t, stderr, "Before its first run name the file with -c")
+}

@@ -1,0 +1,73 @@
+package cursor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// forgetSQL needs the lock of the row.
+const forgetSQL = `/* cursor.forget */
+DELETE FROM {schema}.cursor
+WHERE process_name = $1`
+
+// Forget gives the cursor of a process up: its row is deleted, and the name is free
+// for a new cursor, which begins where its Config.Start says and sends again what is
+// behind that. The audit stays, and so do its dead letters. Where the row is gone
+// already, deleted by hand or renamed, it frees the name alone. d needs a reason.
+//
+// A worker that runs has lost its lease, and makes no new cursor until it is started
+// again.
+func (s *Store) Forget(ctx context.Context, process string, d Decision) (Change, error) {
+	a := action{name: "forget", needsReason: true, moves: true, apply: func(row Row) (Row, error) { return Row{Process: row.Process}, nil }}
+	change, err := s.decide(ctx, process, d, a, func(conn *pgxpool.Conn, c Change, d Decision) error {
+		results, err := flush(ctx, conn.Conn(),
+			statement{s.sql(forgetSQL), []string{process}},
+			s.forgotten(c.Before, d))
+		if err == nil && results[0].CommandTag.RowsAffected() != 1 {
+			err = errors.New("the locked row changed under its lock")
+		}
+		if err != nil {
+			return err
+		}
+		return commitDecision(ctx, conn)
+	})
+	if errors.Is(err, ErrUnknown) {
+		return s.forgetGone(ctx, process, d.withDefaults(), err)
+	}
+	return change, err
+}
+
+func (s *Store) forgotten(row Row, d Decision) statement {
+	return statement{s.sql(decisionEventSQL), []string{row.Process, d.Actor, "forget", d.Reason, string(row.Position), null, numbers(row, "state", string(row.State))}}
+}
+
+// forgetGone frees a name whose row is gone.
+func (s *Store) forgetGone(ctx context.Context, process string, d Decision, unknown error) (Change, error) {
+	past := s.Past(ctx, process)
+	if past == nil {
+		return Change{}, unknown
+	}
+	if !errors.Is(past, ErrDeleted) && !errors.Is(past, ErrRenamed) {
+		return Change{}, past
+	}
+	change := Change{Before: Row{Process: process}, After: Row{Process: process}, Changed: true}
+	if d.DryRun {
+		return change, nil
+	}
+	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		_, err := flush(ctx, conn.Conn(), statement{s.sql(forgetGoneSQL), []string{process, d.Actor, d.Reason}})
+		return err
+	})
+	if err != nil {
+		return Change{}, s.explain("forget", process, fmt.Errorf("write the audit: %w", err))
+	}
+	return change, nil
+}
+
+const forgetGoneSQL = `/* cursor.forget_gone */
+INSERT INTO {schema}.cursor_event (process_name, actor, action, reason)
+SELECT $1, $2, 'forget', $3
+WHERE NOT EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)`

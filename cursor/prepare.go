@@ -1,0 +1,103 @@
+package cursor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Unplaced is the position of a cursor that was paused before its first run, and
+// whose start is not known yet. No source reads behind it. The first worker that
+// runs it calls Place.
+const Unplaced Position = "unplaced"
+
+// prepareSQL is createSQL for an operator.
+const prepareSQL = `/* cursor.prepare */
+WITH past AS (
+	SELECT action
+	FROM {schema}.cursor_event
+	WHERE process_name = $1 AND action IN ('create', 'rename', 'renamed', 'forget')
+	ORDER BY id DESC
+	LIMIT 1
+), created AS (
+	INSERT INTO {schema}.cursor (process_name, position, state, system_identifier)
+	SELECT $1, $2, $3, (SELECT system_identifier FROM pg_control_system())
+	WHERE NOT EXISTS (SELECT 1 FROM past WHERE action <> 'forget')
+	ON CONFLICT (process_name) DO NOTHING
+	RETURNING process_name, position, state
+), event AS (
+	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, to_position, detail)
+	SELECT process_name, $4, 'create', $5, position, jsonb_build_object('by', $6::text, 'to_state', state) FROM created
+)
+SELECT EXISTS (SELECT 1 FROM created), EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)`
+
+// Prepare makes the cursor of a process before its first run: in a state, at a
+// position, which is Unplaced where the start is not known yet. by names the command
+// that asks for it. It returns ErrExists if there is one, and ErrDeleted or
+// ErrRenamed if the name was used before.
+func (s *Store) Prepare(ctx context.Context, process string, at Position, state State, by string, d Decision) (Change, error) {
+	d = d.withDefaults()
+	a := action{name: by, apply: func(row Row) (Row, error) { return row, nil }}
+	if err := d.validate(a); err != nil {
+		return Change{}, s.explain(by, process, err)
+	}
+	if d.DryRun {
+		if _, err := s.Look(ctx, process); !errors.Is(err, ErrUnknown) {
+			return Change{}, s.refusal(a, process, errors.Join(err, exists(process)))
+		}
+		row := Row{Process: process, Position: at, State: state}
+		return Change{Before: Row{Process: process}, After: row, Changed: true}, s.Past(ctx, process)
+	}
+	var created, stood bool
+	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		results, err := flush(ctx, conn.Conn(), statement{s.sql(prepareSQL), []string{process, string(at), string(state), d.Actor, d.Reason, by}})
+		if err != nil {
+			return err
+		}
+		created, stood = string(results[0].Rows[0][0]) == "t", string(results[0].Rows[0][1]) == "t"
+		return nil
+	})
+	switch {
+	case err != nil:
+		return Change{}, s.explain("make", process, err)
+	case !created && !stood:
+		if err := s.Past(ctx, process); err != nil {
+			return Change{}, err
+		}
+		return Change{}, s.explain("make", process, exists(process)) // made in this moment
+	case !created:
+		return Change{}, s.explain("make", process, exists(process))
+	}
+	row, err := s.Look(ctx, process)
+	return Change{Before: Row{Process: process}, After: row, Changed: true}, err
+}
+
+// placeSQL moves the cursor and notes it, or does neither if it has a place.
+const placeSQL = `/* cursor.place */
+WITH placed AS (
+	UPDATE {schema}.cursor
+	SET position = $2
+	WHERE process_name = $1 AND position = $3
+	RETURNING process_name, position
+), event AS (
+	INSERT INTO {schema}.cursor_event (process_name, actor, action, from_position, to_position)
+	SELECT process_name, $4, 'place', $3, position FROM placed
+)
+SELECT EXISTS (SELECT 1 FROM placed)`
+
+// Place gives a cursor that is Unplaced its start, and reports whether it did: one
+// that has a place is left as it is.
+func (s *Store) Place(ctx context.Context, process string, at Position) (placed bool, err error) {
+	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		results, err := flush(ctx, conn.Conn(), statement{s.sql(placeSQL), []string{process, string(at), string(Unplaced), s.config.Worker}})
+		if err == nil {
+			placed = string(results[0].Rows[0][0]) == "t"
+		}
+		return err
+	})
+	if err != nil {
+		return false, s.explain("place", process, err)
+	}
+	return placed, nil
+}

@@ -1,0 +1,133 @@
+package cursor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Errors of Rename, Forget and Prepare.
+var (
+	// ErrExists: there is a cursor of that name.
+	ErrExists = errors.New("there is a cursor of that name")
+	// ErrRenamed: the cursor that had the name has another one now.
+	ErrRenamed = errors.New("the cursor was renamed")
+)
+
+// renameSQL needs the lock of the row. The epoch begins anew, so that what a worker
+// of the old name still has on the wire can be told from what the next one sends.
+const renameSQL = `/* cursor.rename */
+UPDATE {schema}.cursor
+SET process_name = $2, epoch = epoch + 1
+WHERE process_name = $1`
+
+// renameLettersSQL has the dead letters follow their process. The open ones go by
+// their index.
+const renameLettersSQL = `/* cursor.rename_letters */
+UPDATE {schema}.dead_letter
+SET process_name = $2
+WHERE process_name = $1`
+
+// Rename gives the cursor of a process another name. The position, the sequence and
+// the state stay, a new epoch begins, and the dead letters and the history follow. A
+// worker that runs under the old name has lost its lease, and finds no cursor from
+// then on. It returns ErrExists if a cursor has the new name already.
+//
+// Receivers see the new name with the next record. The records' dedup keys stay.
+func (s *Store) Rename(ctx context.Context, from, to string, d Decision) (Change, error) {
+	a := action{name: "rename", moves: true, apply: func(row Row) (Row, error) {
+		if to == "" || to == from {
+			return row, fmt.Errorf("the new name %q must be another one, and not empty", to)
+		}
+		row.Process = to
+		row.Epoch++
+		return row, nil
+	}}
+	if d.DryRun {
+		if _, err := s.Look(ctx, to); !errors.Is(err, ErrUnknown) {
+			return Change{}, s.refusal(a, from, errors.Join(err, exists(to)))
+		}
+	}
+	return s.decide(ctx, from, d, a, func(conn *pgxpool.Conn, c Change, d Decision) error {
+		return s.writeRename(ctx, conn, c, d)
+	})
+}
+
+func exists(process string) error { return fmt.Errorf("%w: %q", ErrExists, process) }
+
+func (s *Store) writeRename(ctx context.Context, conn *pgxpool.Conn, c Change, d Decision) error {
+	from, to, at := c.Before.Process, c.After.Process, string(c.After.Position)
+	// Read in the order of their ids, the history of the new name ends where that of
+	// the old one goes on.
+	results, err := flush(ctx, conn.Conn(),
+		statement{s.sql(renameSQL), []string{from, to}},
+		statement{s.sql(renameLettersSQL), []string{from, to}},
+		statement{s.sql(decisionEventSQL), []string{to, d.Actor, "rename", d.Reason, at, at, numbers(c.After, "old", from)}},
+		statement{s.sql(decisionEventSQL), []string{from, d.Actor, "renamed", d.Reason, at, at, numbers(c.Before, "new", to)}})
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "23505" {
+		return exists(to)
+	}
+	if err == nil && results[0].CommandTag.RowsAffected() != 1 {
+		err = errors.New("the locked row changed under its lock")
+	}
+	if err != nil {
+		return err
+	}
+	return commitDecision(ctx, conn)
+}
+
+// numbers is the detail of an event that ends or begins the life of a name: with
+// them no later cursor of the name uses a number twice.
+func numbers(row Row, key, value string) string {
+	detail, _ := json.Marshal(map[string]any{key: value, "epoch": row.Epoch, "sequence": row.Sequence}) // of texts and numbers
+	return string(detail)
+}
+
+// commitDecision makes what was decided durable. It has no time-out: see advanceSQL.
+func commitDecision(ctx context.Context, conn *pgxpool.Conn) error {
+	results, err := flush(ctx, conn.Conn(), statement{sql: "SELECT set_config('statement_timeout', '0', true)"}, commit)
+	if err == nil && results[1].CommandTag.String() != "COMMIT" {
+		err = errors.New("the transaction was rolled back")
+	}
+	return err
+}
+
+// decide is operate with another way to write what was decided.
+func (s *Store) decide(ctx context.Context, process string, d Decision, a action, write func(*pgxpool.Conn, Change, Decision) error) (Change, error) {
+	d = d.withDefaults()
+	if err := d.validate(a); err != nil {
+		return Change{}, s.explain(a.name, process, err)
+	}
+	if d.DryRun {
+		row, err := s.Look(ctx, process)
+		if err != nil {
+			return Change{}, err
+		}
+		change, err := a.plan(row, d)
+		return change, s.refusal(a, process, err)
+	}
+	var change Change
+	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		defer rollBack(conn)
+		row, err := s.lockWaiting(ctx, conn, process, d.Timeout)
+		if ctx.Err() != nil {
+			return fmt.Errorf("gave up waiting for the row, and changed nothing: %w", ctx.Err())
+		}
+		if err != nil {
+			return err
+		}
+		if change, err = a.plan(row, d); err != nil {
+			return err
+		}
+		return write(conn, change, d)
+	})
+	if errors.Is(err, ErrLocked) {
+		err = s.nameLockers(ctx, process, err)
+	}
+	return change, s.refusal(a, process, err)
+}

@@ -1,0 +1,89 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// beforeFirstRun reports whether a decision failed because no worker has run the
+// process yet, and the file knows it: without a file, a typing error would make a
+// cursor that no worker ever moves.
+func (o *Operator) beforeFirstRun(err error) bool {
+	return errors.Is(err, cursor.ErrUnknown) && o.source != nil
+}
+
+// pauseNew makes the cursor of a process that has never run, paused, where the file
+// says that it starts.
+func (o *Operator) pauseNew(ctx context.Context, d cursor.Decision) (Outcome, error) {
+	at, err := o.startOfNew(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	change, err := o.store.Prepare(ctx, o.process, at, cursor.Paused, "pause", d)
+	if err != nil {
+		return Outcome{}, o.explain(ctx, err)
+	}
+	return Outcome{Change: change, Text: fmt.Sprintf("%s has not run yet, and is paused at %s: nothing is delivered until `ordered-dispatcher resume %[1]s`",
+		o.process, place(change.After.Position))}, nil
+}
+
+// startOfNew is where a process of the file would start; Unplaced, if the file does
+// not say it and the table holds records.
+func (o *Operator) startOfNew(ctx context.Context) (cursor.Position, error) {
+	switch o.start {
+	case processor.Beginning:
+		return "", nil
+	case processor.End:
+		at, err := o.source.End(ctx)
+		return at, Reachable(err)
+	case "":
+		records, _, err := o.source.Count(ctx)
+		if err != nil || records == 0 {
+			return "", Reachable(err)
+		}
+		return cursor.Unplaced, nil
+	default:
+		return o.find(ctx, ToPosition(o.start))
+	}
+}
+
+// seekNew makes the cursor of a process that has never run at a position.
+func (o *Operator) seekNew(ctx context.Context, to cursor.Position, d cursor.Decision) (Outcome, error) {
+	change, err := o.store.Prepare(ctx, o.process, to, cursor.Running, "seek", d)
+	if err != nil {
+		return Outcome{}, o.explain(ctx, err)
+	}
+	return Outcome{Change: change, Text: fmt.Sprintf("%s has not run yet: its first worker starts at %s, whatever `start` says in the file", o.process, place(to))}, nil
+}
+
+// asUsage makes a process that does not know where to start a fault of the file, and
+// names the cursors that may be its own under an earlier name.
+func (c *crew) asUsage(err error) error {
+	var noStart *processor.NoStartError
+	if !errors.As(err, &noStart) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	defer cancel()
+	rows, listErr := c.store.List(ctx)
+	if left := strangers(c.config, rows); listErr == nil && len(left) > 0 {
+		return usage("%w. Cursors of no process in this file: %s", err, oneOf(left))
+	}
+	return &UsageError{err}
+}
+
+// strangers are the names of cursors that a file does not know.
+func strangers(c Config, rows []cursor.Row) []string {
+	var names []string
+	for _, row := range rows {
+		if !slices.Contains(c.Names(), row.Process) {
+			names = append(names, row.Process)
+		}
+	}
+	return names
+}

@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// Rename is cursor.Store.Rename. With a file, that one must have the new name and
+// not the old one, so that no worker of the file is left without its cursor.
+func Rename(ctx context.Context, c Config, from, to string, d cursor.Decision) (Outcome, error) {
+	if err := checkName(to); err != nil {
+		return Outcome{}, &UsageError{fmt.Errorf("new name %q: %w", to, err)}
+	}
+	if names := c.Names(); len(names) > 0 && (!slices.Contains(names, to) || slices.Contains(names, from)) {
+		return Outcome{}, usage("rename the process in the file first: it must have %q, and no longer %q. It has %s", to, from, oneOf(names))
+	}
+	c.Processes = nil // the cursor of the old name is in no file any more
+	o, err := NewOperator(ctx, c, from)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer o.Close()
+	change, err := o.store.Rename(ctx, from, to, d)
+	switch {
+	case errors.Is(err, cursor.ErrExists):
+		return Outcome{}, fmt.Errorf("%w; nothing was changed. If that cursor was made by mistake: `ordered-dispatcher process forget %s --reason …`", err, to)
+	case err != nil:
+		return Outcome{}, o.explain(ctx, err)
+	}
+	text := fmt.Sprintf("%s is called %s now. It stays at %s, sequence %d, in epoch %d; its history and its dead letters follow. "+
+		"Workers that run %[1]s deliver nothing more: run %[2]s", from, to, place(change.After.Position), change.After.Sequence, change.After.Epoch)
+	return Outcome{Change: change, Text: text}, nil
+}
+
+// Forget is cursor.Store.Forget.
+func Forget(ctx context.Context, c Config, process string, d cursor.Decision) (Outcome, error) {
+	c.Processes = nil // as a rule the file has no such process any more
+	o, err := NewOperator(ctx, c, process)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer o.Close()
+	change, err := o.store.Forget(ctx, process, d)
+	if err != nil {
+		return Outcome{}, o.explain(ctx, err)
+	}
+	text := fmt.Sprintf("the cursor of %s is given up. It stood at %s, sequence %d. A process of this name starts anew, where its `start` says",
+		process, place(change.Before.Position), change.Before.Sequence)
+	if change.Before.State == "" {
+		text = fmt.Sprintf("the name %s is free: a process of this name starts anew, where its `start` says", process)
+	}
+	return Outcome{Change: change, Text: text}, nil
+}

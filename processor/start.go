@@ -1,0 +1,166 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// Start values of Config. Any other value but "" is a position.
+const (
+	Beginning cursor.Position = "beginning" // the first record there is
+	End       cursor.Position = "end"       // behind everything stamped so far
+)
+
+// NoStartError is the end of a process that has no cursor yet, no Config.Start, and
+// records that one start would send and the other would not. It never guesses: the
+// process may be an old one with a new name, whose records were all sent.
+type NoStartError struct {
+	Process string
+	// Records that Beginning would send; End would send none of them.
+	Records int64
+	// More: there are more, which were not counted.
+	More bool
+}
+
+func (e *NoStartError) Error() string {
+	return fmt.Sprintf("process %q has no cursor yet. Say where it starts: `start: beginning` sends %s, `start: end` sends 0 of them. "+
+		"If it is an old process with a new name, keep its cursor: `ordered-dispatcher process rename OLD %[1]s`", e.Process, e.Count())
+}
+
+// Count is the number of records for people.
+func (e *NoStartError) Count() string {
+	switch {
+	case e.More:
+		return fmt.Sprintf("%d records or more", e.Records)
+	case e.Records == 1:
+		return "1 record"
+	default:
+		return fmt.Sprintf("%d records", e.Records)
+	}
+}
+
+func isNoStart(err error) bool {
+	var noStart *NoStartError
+	return errors.As(err, &noStart)
+}
+
+// look reads the cursor's row, and makes it when the process runs for the first
+// time. A row that is gone later is not made again.
+func (p *Process) look(ctx context.Context) (cursor.Row, error) {
+	row, err := p.config.Store.Look(ctx, p.config.Process)
+	switch {
+	case errors.Is(err, cursor.ErrUnknown) && p.seen:
+		return row, p.vanished(ctx, err)
+	case errors.Is(err, cursor.ErrUnknown):
+		err = p.better(ctx, p.create(ctx, p.make))
+	case err == nil && row.Position == cursor.Unplaced && row.State == cursor.Running:
+		err = p.create(ctx, p.place)
+	default:
+		p.seen = p.seen || err == nil
+		return row, err
+	}
+	if err != nil {
+		return cursor.Row{}, err
+	}
+	row, err = p.config.Store.Look(ctx, p.config.Process)
+	p.seen = p.seen || err == nil
+	return row, err
+}
+
+// vanished says why a row is gone that was there.
+func (p *Process) vanished(ctx context.Context, err error) error {
+	if past := p.config.Store.Past(ctx, p.config.Process); errors.Is(past, cursor.ErrRenamed) {
+		return fmt.Errorf("%w while this worker ran: stop it, and run the process under its new name", past)
+	}
+	return fmt.Errorf("%w: its row was deleted while the process ran, and nothing is delivered without it; "+
+		"put the row back, or give it up with `ordered-dispatcher process forget %s` and start the worker again", err, p.config.Process)
+}
+
+// create has the cursor made or placed where Config.Start says.
+func (p *Process) create(ctx context.Context, make func(context.Context, cursor.Position) (bool, error)) error {
+	at, err := p.start(ctx)
+	if err != nil {
+		return err
+	}
+	created, err := make(ctx, at)
+	if created {
+		p.log.Info("cursor created", "position", at)
+	}
+	return err
+}
+
+func (p *Process) make(ctx context.Context, at cursor.Position) (bool, error) {
+	create := p.config.Store.Create
+	if p.config.Recreate {
+		create = p.config.Store.Recreate
+	}
+	return create(ctx, p.config.Process, at)
+}
+
+func (p *Process) place(ctx context.Context, at cursor.Position) (bool, error) {
+	return p.config.Store.Place(ctx, p.config.Process, at)
+}
+
+// start is the position of a new cursor.
+func (p *Process) start(ctx context.Context) (cursor.Position, error) {
+	switch at := p.config.Start; at {
+	case "":
+		return "", p.mayBegin(ctx)
+	case Beginning:
+		return "", nil
+	case End:
+		// New has seen that the source can say it.
+		at, err := p.config.Source.(Ender).End(ctx)
+		if err != nil {
+			return "", fmt.Errorf("find the end of the source: %w", err)
+		}
+		return at, nil
+	default:
+		// A position that is not the source's would stand in the row for good.
+		if _, err := p.config.Source.Read(ctx, at, 1); err != nil {
+			return "", fmt.Errorf("start at position %q: %w", at, err)
+		}
+		return at, nil
+	}
+}
+
+// better is the better of two reasons not to begin: that the name was used before.
+func (p *Process) better(ctx context.Context, err error) error {
+	if isNoStart(err) && !p.config.Recreate {
+		if past := p.config.Store.Past(ctx, p.config.Process); past != nil {
+			return past
+		}
+	}
+	return err
+}
+
+// mayBegin refuses to choose a start where it makes a difference.
+func (p *Process) mayBegin(ctx context.Context) error {
+	records, more, err := p.count(ctx)
+	if err != nil || records == 0 {
+		return err
+	}
+	return &NoStartError{Process: p.config.Process, Records: records, More: more}
+}
+
+// count is how many records the source holds, as far as it can say.
+func (p *Process) count(ctx context.Context) (records int64, more bool, err error) {
+	if source, ok := p.config.Source.(Counter); ok {
+		records, more, err = source.Count(ctx)
+		if err != nil {
+			return 0, false, fmt.Errorf("count the records of the source: %w", err)
+		}
+		return records, more, nil
+	}
+	page, err := p.config.Source.Read(ctx, "", 1)
+	if err != nil {
+		return 0, false, fmt.Errorf("look for records of the source: %w", err)
+	}
+	if len(page.Records) > 0 || page.Waiting {
+		return 1, true, nil
+	}
+	return 0, false, nil
+}
