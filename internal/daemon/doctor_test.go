@@ -138,7 +138,7 @@ func TestDoctor_NotesCursorsThatTheFileDoesNotKnow(t *testing.T) {
 	database(t)
 	require.NoError(t, drain(t, configure(t, pgtest.URL(t), strings.Replace(stdoutProcess, "a:", "renamed:", 1))))
 	findings := doctor(t, configure(t, pgtest.URL(t), stdoutProcess))
-	requireFinding(t, findings, daemon.Finding{"renamed", daemon.Note, "the file has no such process: it has a", "left over"})
+	requireFinding(t, findings, daemon.Finding{"renamed", daemon.Note, "the file has no such process: it has a", "process rename renamed NEW"})
 	require.False(t, daemon.Wrong(findings), "another file may run it")
 }
 
