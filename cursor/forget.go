@@ -57,10 +57,7 @@ func (s *Store) forgetGone(ctx context.Context, process string, d Decision, unkn
 	if d.DryRun {
 		return change, nil
 	}
-	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		_, err := flush(ctx, conn.Conn(), statement{s.sql(forgetGoneSQL), []string{process, d.Actor, d.Reason}})
-		return err
-	})
+	_, err := s.once(ctx, commitTimeout, begin, statement{s.sql(forgetGoneSQL), []string{process, d.Actor, d.Reason}})
 	if err != nil {
 		return Change{}, s.explain("forget", process, fmt.Errorf("write the audit: %w", err))
 	}

@@ -3,8 +3,6 @@ package cursor
 import (
 	"context"
 	"fmt"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // pastSQL reads what happened last to a name, by the index on (process_name, id).
@@ -22,15 +20,11 @@ LIMIT 1`
 // Create may use it.
 func (s *Store) Past(ctx context.Context, process string) error {
 	var action, to string
-	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		results, err := flush(ctx, conn.Conn(), statement{s.sql(pastSQL), []string{process}})
-		if err != nil || len(results[0].Rows) == 0 {
-			return err
-		}
+	results, err := s.ask(ctx, statement{s.sql(pastSQL), []string{process}})
+	if err == nil && len(results[0].Rows) > 0 {
 		p := parser{values: results[0].Rows[0]}
 		action, to = p.text(0), p.text(1)
-		return p.err
-	})
+	}
 	switch {
 	case err != nil:
 	case action == "renamed":

@@ -3,8 +3,6 @@ package cursor
 import (
 	"context"
 	"errors"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Unplaced is the position of a cursor that was paused before its first run, and
@@ -50,14 +48,10 @@ func (s *Store) Prepare(ctx context.Context, process string, at Position, state 
 		return Change{Before: Row{Process: process}, After: row, Changed: true}, s.Past(ctx, process)
 	}
 	var created, stood bool
-	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		results, err := flush(ctx, conn.Conn(), statement{s.sql(prepareSQL), []string{process, string(at), string(state), d.Actor, d.Reason, by}})
-		if err != nil {
-			return err
-		}
+	results, err := s.once(ctx, commitTimeout, begin, statement{s.sql(prepareSQL), []string{process, string(at), string(state), d.Actor, d.Reason, by}})
+	if err == nil {
 		created, stood = string(results[0].Rows[0][0]) == "t", string(results[0].Rows[0][1]) == "t"
-		return nil
-	})
+	}
 	switch {
 	case err != nil:
 		return Change{}, s.explain("make", process, err)
@@ -89,13 +83,10 @@ SELECT EXISTS (SELECT 1 FROM placed)`
 // Place gives a cursor that is Unplaced its start, and reports whether it did: one
 // that has a place is left as it is.
 func (s *Store) Place(ctx context.Context, process string, at Position) (placed bool, err error) {
-	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		results, err := flush(ctx, conn.Conn(), statement{s.sql(placeSQL), []string{process, string(at), string(Unplaced), s.config.Worker}})
-		if err == nil {
-			placed = string(results[0].Rows[0][0]) == "t"
-		}
-		return err
-	})
+	results, err := s.once(ctx, commitTimeout, begin, statement{s.sql(placeSQL), []string{process, string(at), string(Unplaced), s.config.Worker}})
+	if err == nil {
+		placed = string(results[0].Rows[0][0]) == "t"
+	}
 	if err != nil {
 		return false, s.explain("place", process, err)
 	}

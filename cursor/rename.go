@@ -90,7 +90,7 @@ func numbers(row Row, key, value string) string {
 
 // commitDecision makes what was decided durable. It has no time-out: see advanceSQL.
 func commitDecision(ctx context.Context, conn *pgxpool.Conn) error {
-	results, err := flush(ctx, conn.Conn(), statement{sql: "SELECT set_config('statement_timeout', '0', true)"}, commit)
+	results, err := flush(ctx, conn.Conn(), statement{sql: "SELECT pg_catalog.set_config('statement_timeout', '0', true)"}, commit)
 	if err == nil && results[1].CommandTag.String() != "COMMIT" {
 		err = errors.New("the transaction was rolled back")
 	}
@@ -112,8 +112,7 @@ func (s *Store) decide(ctx context.Context, process string, d Decision, a action
 		return change, s.refusal(a, process, err)
 	}
 	var change Change
-	err := s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		defer rollBack(conn)
+	err := s.onConnection(ctx, func(conn *pgxpool.Conn) error {
 		row, err := s.lockWaiting(ctx, conn, process, d.Timeout)
 		if ctx.Err() != nil {
 			return fmt.Errorf("gave up waiting for the row, and changed nothing: %w", ctx.Err())
