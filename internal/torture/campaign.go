@@ -122,7 +122,7 @@ func kinds(slow slow) map[history.Kind]kind {
 		history.AnswerRedirect:    poison(retry),
 		history.AnswerUnnoticed:   kindFunc(unnoticed),
 		history.AnswerAside:       kindFunc(answerBy),
-		history.OperatorReplay:    kindFunc(replay),
+		history.OperatorReplay:    replayBy((*field).replayLetter),
 		history.Outage:            kindFunc(outage),
 		history.OperatorSkip:      poison(skip),
 		history.OperatorPause:     kindFunc(pauseProcess),

@@ -14,9 +14,15 @@ import (
 const openLetterSQL = `/* torture.open_letter */
 SELECT coalesce((SELECT id FROM dispatch.dead_letter WHERE process_name = $1 AND resolution IS NULL ORDER BY id DESC LIMIT 1), 0)`
 
-// replay has a record refused for good, waits for it to be put aside, and has an operator deliver it after all. What comes
+// replayBy has a record refused for good, waits for it to be put aside, and has operators deliver it after all. What comes
 // of that is another matter: its receiver and the database are broken by others.
-func replay(ctx context.Context, f *field, fault plan.Fault, begin func()) error {
+func replayBy(operators func(*field, context.Context, plan.Fault, int64)) kindFunc {
+	return func(ctx context.Context, f *field, fault plan.Fault, begin func()) error {
+		return f.onLetter(ctx, fault, begin, func(id int64) { operators(f, ctx, fault, id) })
+	}
+}
+
+func (f *field) onLetter(ctx context.Context, fault plan.Fault, begin func(), act func(id int64)) error {
 	before, err := f.openLetter(ctx, fault.Process)
 	if err != nil {
 		return missed(err)
@@ -29,7 +35,7 @@ func replay(ctx context.Context, f *field, fault plan.Fault, begin func()) error
 	for pause(aside, 20*time.Millisecond) {
 		if id, err := f.openLetter(aside, fault.Process); err == nil && id > before {
 			pause(ctx, time.Duration(fault.Choice%500)*time.Millisecond)
-			_ = f.replayLetter(ctx, id)
+			act(id)
 			return nil
 		}
 	}
@@ -47,10 +53,18 @@ func (f *field) openLetter(ctx context.Context, process string) (id int64, err e
 	return id, err
 }
 
-// replayLetter runs the command as an operator would.
-func (f *field) replayLetter(ctx context.Context, id int64) error {
-	out, err := f.dir.Command(ctx, f.desk.program, "dead-letter", "replay", strconv.FormatInt(id, 10), "-c", f.dir.Path(f.desk.config()),
-		"--timeout", replayTimeout.String(), "--actor", "torture", "--reason", "by the plan").CombinedOutput()
+// replayLetter is one operator's.
+func (f *field) replayLetter(ctx context.Context, _ plan.Fault, id int64) {
+	_ = f.letterCommand(ctx, "replay", strconv.FormatInt(id, 10))
+}
+
+// letterCommand runs a command as an operator would.
+func (f *field) letterCommand(ctx context.Context, command, id string) error {
+	args := []string{"dead-letter", command, id, "-c", f.dir.Path(f.desk.config()), "--actor", "torture", "--reason", "by the plan"}
+	if command == "replay" {
+		args = append(args, "--timeout", replayTimeout.String())
+	}
+	out, err := f.dir.Command(ctx, f.desk.program, args...).CombinedOutput()
 	if err != nil {
 		return errors.Join(err, errors.New(string(out)))
 	}

@@ -32,17 +32,22 @@ func poison(decide func(context.Context, *field, string) error) kindFunc {
 		if err := answerBy(ctx, f, fault, begin); err != nil {
 			return err
 		}
-		halt, cancel := context.WithTimeout(ctx, haltPatience)
-		defer cancel()
-		for !f.halted(halt, fault.Process) {
-			if !pause(halt, 20*time.Millisecond) {
-				return nil // its worker did not live to halt it, or does so later: see doRounds
-			}
-		}
-		pause(ctx, time.Duration(fault.Choice%500)*time.Millisecond)
-		_ = decide(ctx, f, fault.Process) // the database may be away: see doRounds
+		f.decideOnHalt(ctx, fault, decide)
 		return nil
 	}
+}
+
+// decideOnHalt has an operator decide about a process that is about to halt.
+func (f *field) decideOnHalt(ctx context.Context, fault plan.Fault, decide func(context.Context, *field, string) error) {
+	halt, cancel := context.WithTimeout(ctx, haltPatience)
+	defer cancel()
+	for !f.halted(halt, fault.Process) {
+		if !pause(halt, 20*time.Millisecond) {
+			return // its worker did not live to halt it, or does so later: see doRounds
+		}
+	}
+	pause(ctx, time.Duration(fault.Choice%500)*time.Millisecond)
+	_ = decide(ctx, f, fault.Process) // the database may be away: see doRounds
 }
 
 // unnoticed is a halt that nobody decides about for as long as the fault lasts.

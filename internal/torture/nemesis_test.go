@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -113,15 +114,47 @@ func TestKinds_EachCanBeInflicted(t *testing.T) {
 	}
 }
 
+func TestPlan_HasEnoughOfEveryKindInTenMinutes(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		faults := plan.Make(seed, 10*time.Minute, shape())
+		require.Greater(t, len(faults), 2300, "seed %d", seed)
+		counts := map[history.Kind]int{}
+		for _, f := range faults {
+			counts[f.Kind]++
+		}
+		for _, kind := range history.Kinds() {
+			require.GreaterOrEqual(t, counts[kind], 3, "seed %d: %s", seed, kind)
+		}
+	}
+}
+
 func TestShort_TheFixedSeedHasEveryKind(t *testing.T) {
 	t.Parallel()
+	all := shape()
+	if lacks(all, fixedSeed) == nil {
+		return
+	}
+	for seed := range uint64(20_000) {
+		if lacks(all, seed) == nil {
+			require.Fail(t, fmt.Sprintf("seed %d lacks %q: make fixedSeed %d, which lacks nothing", fixedSeed, lacks(all, fixedSeed), seed))
+		}
+	}
+	require.Fail(t, "no seed has every kind in that time")
+}
+
+// lacks is which kinds a short run of a seed does not have.
+func lacks(all plan.Shape, seed uint64) (kinds []history.Kind) {
 	planned := map[history.Kind]bool{}
-	for _, f := range plan.Make(fixedSeed, shortLength, shape()) {
+	for _, f := range plan.Make(seed, shortLength, all) {
 		planned[f.Kind] = true
 	}
 	for _, k := range history.Kinds() {
-		require.True(t, planned[k], k)
+		if !planned[k] {
+			kinds = append(kinds, k)
+		}
 	}
+	return kinds
 }
 
 // A bad run is replayed by what it prints: the same faults, of the same length.

@@ -45,10 +45,13 @@ func newScript(kind history.Kind, fault int, choice uint64) *script {
 		s = &script{status: http.StatusTooManyRequests, retryAfter: int(1 + choice%2)}
 	case history.AnswerReset:
 		s = &script{applies: true}
-	case history.AnswerPoison, history.OperatorSkip, history.AnswerUnnoticed, history.AnswerAside, history.OperatorReplay:
+	case history.AnswerPoison, history.OperatorSkip, history.AnswerUnnoticed, history.AnswerAside, history.OperatorReplay,
+		history.OperatorsSkip, history.OperatorsDiffer, history.OperatorsReplay:
 		s = &script{status: http.StatusUnprocessableEntity}
 	case history.AnswerRedirect:
 		s = &script{status: []int{http.StatusFound, http.StatusTemporaryRedirect}[choice%2]}
+	case history.AnswerRefusesUs:
+		s = &script{status: refusals()[choice%uint64(len(refusals()))], lasts: true}
 	case history.Outage:
 		s = &script{status: http.StatusServiceUnavailable, lasts: true}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -40,6 +39,8 @@ func workloads() []workload {
 		brokerWorkload(),
 		importWorkload(),
 		hostileWorkload(),
+		refusalWorkload(),
+		operatorsWorkload(),
 	}
 }
 
@@ -153,7 +154,9 @@ func shape() plan.Shape {
 		}
 	}
 	for _, w := range workloads() {
-		maps.Copy(s.Faults, w.faults)
+		for process, more := range w.faults {
+			s.Faults[process] = append(s.Faults[process], more...)
+		}
 		s.Tracks = append(s.Tracks, w.tracks...)
 	}
 	return s

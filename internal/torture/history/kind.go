@@ -42,6 +42,11 @@ const (
 	OperatorPause     Kind = "an operator pauses and resumes"
 	OperatorBack      Kind = "an operator seeks back"
 	OperatorForward   Kind = "an operator seeks forward"
+	AnswerRefusesUs   Kind = "401, 403, 404 … for a while; an operator retries"
+	OperatorsSkip     Kind = "422; two operators skip at once"
+	OperatorsDiffer   Kind = "422; an operator skips, another retries"
+	OperatorsSeek     Kind = "two operators seek at once"
+	OperatorsReplay   Kind = "422; put aside, two operators replay or discard at once"
 	LongProducer      Kind = "producer open for seconds"
 	ForgottenPrepared Kind = "prepared transaction left for seconds"
 )
@@ -53,8 +58,9 @@ func Kinds() []Kind {
 		CutDatabase, StallDatabase, TearToDatabase, TearFromDatabase, TerminateBackend, Crash, Promote, StealLock, LockSinkTable,
 		CutReceiver, StallReceiver, TearToReceiver, TearFromReceiver, KillBroker, KillNATS,
 		AnswerLate, AnswerNever, AnswerMute, AnswerError, AnswerLie, AnswerBusy, AnswerReset, AnswerPoison, AnswerRedirect,
-		AnswerUnnoticed, AnswerAside, OperatorReplay, Outage,
+		AnswerUnnoticed, AnswerAside, OperatorReplay, Outage, AnswerRefusesUs,
 		OperatorSkip, OperatorPause, OperatorBack, OperatorForward,
+		OperatorsSkip, OperatorsDiffer, OperatorsSeek, OperatorsReplay,
 		LongProducer, ForgottenPrepared,
 	}
 }

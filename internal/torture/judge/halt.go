@@ -19,7 +19,7 @@ func (v *Verdict) checkHalts(f *feed) {
 		until := f.resumed(i)
 		for ; seen < len(f.attempts) && f.attempts[seen].T < until; seen++ {
 			a := f.attempts[seen]
-			if refused(a.status) {
+			if refused(a.status) || refusesUs(a.status) {
 				refusals++
 			}
 			if a.T > f.tempo.After(m.T, haltSlack) && f.excuse(a, a.T, a.Worker) == nil {
@@ -38,8 +38,17 @@ func (v *Verdict) checkHalts(f *feed) {
 func still(state string) bool { return state == halted || state == paused }
 
 // refused reports whether an answer says that a record can never succeed.
-func refused(status int) bool {
-	return status == http.StatusUnprocessableEntity || status >= 300 && status <= 399
+func refused(status int) bool { return status == http.StatusUnprocessableEntity }
+
+// refusesUs reports whether an answer speaks of the sender, its credentials or the address, and so of no record: a process
+// halts over it, and puts nothing aside.
+func refusesUs(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound, http.StatusGone:
+		return true
+	default:
+		return status >= 300 && status <= 399
+	}
 }
 
 // resumed is when a process that move i halted or paused was set going again.

@@ -73,8 +73,12 @@ func (v *Verdict) checkReason(f *feed, s *segment, l *letter) {
 			}
 		case a.acknowledged():
 			later++
+			if l.Resolution != "replayed" && f.excuse(a, a.T, a.Worker) == nil {
+				v.broken("I10", f.Name, "row %d (%s) was put aside at %v and not replayed, and attempt %d of it was acknowledged", l.rank, l.Key, l.at, a.ID)
+			}
 		case refused(a.status):
 			refusals++
+		case refusesUs(a.status):
 		default:
 			failures++
 		}

@@ -81,6 +81,23 @@ func TestJudge_AFaultMayLoseTheAcknowledgementOfALetter(t *testing.T) {
 	require.Zero(t, lost(cut).Counts["I10"])
 }
 
+// A process halts over an answer that speaks of its sender, whatever it does with records that are refused.
+func TestJudge_AProcessHaltsOverAnAnswerThatSpeaksOfUs(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{302, 401, 403, 404, 410} {
+		s := stage().others(tidy)
+		s.takeOver(tidy)
+		s.reply(s.receive(tidy, "A", 1), status)
+		s.state(tidy, "halted", "halt")
+		s.now += time.Second
+		s.state(tidy, "running", "retry")
+		s.rest(tidy, "A", 1)
+		v := judge.Judge(s.end().Run)
+		require.Empty(t, v.Violations, status)
+		require.Equal(t, 1, v.Halts)
+	}
+}
+
 // badLetters are histories in which a record was put aside wrongly, or sent too fast.
 var badLetters = map[string]badHistory{
 	"a row was passed as if it had been put aside": {"I1", func() *scene {
@@ -147,7 +164,20 @@ var badLetters = map[string]badHistory{
 		s.Letters[0].Hash = "other"
 		return s
 	}},
-	"a letter that nobody had refused":       {"I10", func() *scene { return asideAt2().rested() }},
+	"a letter that nobody had refused":          {"I10", func() *scene { return asideAt2().rested() }},
+	"a letter over an answer that speaks of us": {"I10", func() *scene { return asideAt2(401).rested() }},
+	"a letter over a redirect":                  {"I10", func() *scene { return asideAt2(302).rested() }},
+	"a letter that is sent and was discarded": {"I10", func() *scene {
+		s := replayed()
+		s.Letters[0].Resolution = "discarded"
+		return s
+	}},
+	"a letter that is sent twice by operators": {"I5", func() *scene {
+		s := replayed()
+		s.at[tidy] = history.Standing{Epoch: 2}
+		s.deliver(tidy, "B", 2)
+		return s
+	}},
 	"a letter that was tried too seldom":     {"I10", func() *scene { return asideAt2(500).rested() }},
 	"a letter that was acknowledged":         {"I10", func() *scene { return asideAt2(204, 422).rested() }},
 	"a letter of a process that should halt": {"I10", func() *scene { s := asideAt2(422).rested(); s.Setting.Processes[4].Letters = false; return s }},

@@ -61,7 +61,7 @@ func (v *Verdict) checkBreaker(f *feed, attempts []*attempt) {
 			v.broken("I13", f.Name, "attempt %d at %v comes %v behind failure %d in a row, and the breaker waits %v", a.ID, a.T, wait, failures, f.Cooldown)
 		}
 		switch {
-		case a.acknowledged():
+		case a.acknowledged(), refusesUs(a.status): // the latter halts, and an operator begins anew
 			failures = 0
 		case a.status > 0:
 			failures, answered = failures+1, a.repliedAt

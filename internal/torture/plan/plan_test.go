@@ -29,19 +29,21 @@ func TestMake_IsDecidedByTheSeed(t *testing.T) {
 	require.NotEqual(t, plan.Make(1, time.Minute, shape()), plan.Make(2, time.Minute, shape()))
 }
 
-func TestMake_EnoughOfEveryKindInTenMinutes(t *testing.T) {
+func TestMake_AddsTheFaultsOfTheShape(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(20) {
-		faults := plan.Make(seed, 10*time.Minute, shape())
-		require.Greater(t, len(faults), 2300, "seed %d", seed)
-		counts := map[history.Kind]int{}
-		for _, f := range faults {
-			counts[f.Kind]++
-		}
-		for _, kind := range history.Kinds() {
-			require.GreaterOrEqual(t, counts[kind], 3, "seed %d: %s", seed, kind)
+	s := shape()
+	s.Faults = map[string][]plan.Chance{"p1": {{Weight: 1000, Kind: "hard times"}}}
+	s.Tracks = []plan.Track{{Victim: plan.Fault{Victim: "a stranger"}, Kinds: []plan.Chance{{Weight: 1, Kind: "bad luck"}}, Min: time.Second, Max: time.Second}}
+	befell := map[history.Kind]map[plan.Fault]bool{"hard times": {}, "bad luck": {}}
+	for _, f := range plan.Make(1, time.Minute, s) {
+		if befell[f.Kind] != nil {
+			befell[f.Kind][plan.Fault{Process: f.Process, Victim: f.Victim}] = true
 		}
 	}
+	require.Equal(t, map[history.Kind]map[plan.Fault]bool{
+		"hard times": {{Process: "p1"}: true},
+		"bad luck":   {{Victim: "a stranger"}: true},
+	}, befell)
 }
 
 func TestMake_FaultsOfOneVictimDoNotOverlapAndAllEnd(t *testing.T) {
