@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -69,6 +70,14 @@ func (s streams) applied(process string, m *jetstream.RawStreamMsg) history.Appl
 	epoch, _ := strconv.ParseInt(m.Header.Get("ordered-epoch"), 10, 64)
 	return history.Applied{
 		N: int64(m.Sequence), T: s.clock.At(m.Time), Process: process, Hash: hex.EncodeToString(digest[:]), Sequence: sequence, Epoch: epoch,
-		Key: m.Header.Get("ordered-key"), Position: m.Header.Get("ordered-position"),
+		Key: decoded(m.Header.Get("ordered-key")), Position: decoded(m.Header.Get("ordered-position")),
 	}
+}
+
+// decoded is what docs/sinks/nats.md has receivers read: control characters are percent-encoded.
+func decoded(header string) string {
+	if text, err := url.PathUnescape(header); err == nil {
+		return text
+	}
+	return header
 }

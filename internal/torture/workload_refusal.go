@@ -19,7 +19,7 @@ func refusalWorkload() workload {
 	for _, s := range commonWorkload().sources {
 		for _, p := range s.readers() {
 			if p.Sink == history.Webhook {
-				w.faults[p.Name] = []plan.Chance{{Weight: 3, Kind: history.AnswerRefusesUs, Min: 500 * time.Millisecond, Max: 2 * time.Second}}
+				w.faults[p.Name] = []plan.Chance{{Weight: 3, Kind: history.AnswerRefusesUs, Min: time.Second, Max: 3 * time.Second}}
 			}
 		}
 	}
