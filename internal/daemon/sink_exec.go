@@ -19,7 +19,7 @@ type ExecSink struct{ Config exec.Config }
 
 func parseExec(n yamlfile.Node) Sink {
 	var c exec.Config
-	m := n.Mapping("command", "dir", "env", "window", "timeout", "max_bytes")
+	m := n.Mapping("command", "dir", "env", "window", "timeout", "max_bytes", "quote_answers")
 	if n, ok := m.Need("command", `command: [python3, /opt/sink.py]`); ok {
 		c.Command = n.List()
 	}
@@ -28,6 +28,7 @@ func parseExec(n yamlfile.Node) Sink {
 	m.Read("window", func(n yamlfile.Node) { c.Window = n.Int(1, maxExecWindow) })
 	m.Read("timeout", func(n yamlfile.Node) { c.Timeout = n.Duration(minCallTime, maxCallTime) })
 	m.Read("max_bytes", func(n yamlfile.Node) { c.MaxBytes = n.Int(minExecBytes, maxExecBytes) })
+	m.Read("quote_answers", func(n yamlfile.Node) { c.HideAnswers = n.OneOf("true", "false") == "false" })
 	if n.Sound() {
 		if _, err := exec.New(c); err != nil {
 			n.Fault("%v", err)

@@ -15,7 +15,7 @@ type KafkaSink struct{ Config kafka.Config }
 
 func parseKafka(n yamlfile.Node) Sink {
 	var c kafka.Config
-	m := n.Mapping("brokers", "topic", "window", "max_bytes", "compression", "transactional_id", "timeout", "sasl", "tls")
+	m := n.Mapping("brokers", "topic", "window", "max_bytes", "compression", "transactional_id", "timeout", "sasl", "tls", "quote_answers")
 	if n, ok := m.Need("brokers", `brokers: ["host:9092", "host:9092"]`); ok {
 		c.Brokers = n.List()
 	}
@@ -29,6 +29,7 @@ func parseKafka(n yamlfile.Node) Sink {
 	m.Read("timeout", func(n yamlfile.Node) { c.Timeout = n.Duration(minCallTime, maxCallTime) })
 	m.Read("sasl", func(n yamlfile.Node) { c.SASL = parseSASL(n) })
 	m.Read("tls", func(n yamlfile.Node) { c.TLS = parseTLS(n) })
+	m.Read("quote_answers", func(n yamlfile.Node) { c.HideAnswers = n.OneOf("true", "false") == "false" })
 	if n.Sound() {
 		if _, err := kafka.New(c); err != nil {
 			n.Fault("%v", err)

@@ -17,7 +17,7 @@ type NATSSink struct{ Config nats.Config }
 
 func parseNATS(n yamlfile.Node) Sink {
 	var c nats.Config
-	m := n.Mapping("url", "user", "password", "token", "credentials", "nkey", "tls", "stream", "subject", "fence", "declare", "window", "timeout")
+	m := n.Mapping("url", "user", "password", "token", "credentials", "nkey", "tls", "stream", "subject", "fence", "declare", "window", "timeout", "quote_answers")
 	if n, ok := m.Need("url", `url: "nats://host:4222"`); ok {
 		c.URL = n.Secret()
 	}
@@ -37,6 +37,7 @@ func parseNATS(n yamlfile.Node) Sink {
 	m.Read("declare", func(n yamlfile.Node) { c.Declare = parseDeclare(n) })
 	m.Read("window", func(n yamlfile.Node) { c.Window = n.Int(1, nats.MaxWindow) })
 	m.Read("timeout", func(n yamlfile.Node) { c.Timeout = n.Duration(minCallTime, maxCallTime) })
+	m.Read("quote_answers", func(n yamlfile.Node) { c.HideAnswers = n.OneOf("true", "false") == "false" })
 	if n.Sound() {
 		if _, err := nats.New(c); err != nil {
 			n.Fault("%v", err)

@@ -16,7 +16,7 @@ type PubSubSink struct{ Config pubsub.Config }
 
 func parsePubSub(n yamlfile.Node) Sink {
 	var c pubsub.Config
-	m := n.Mapping("project", "topic", "ordering_key", "window", "timeout", "credentials", "endpoint", "tls", "emulator")
+	m := n.Mapping("project", "topic", "ordering_key", "window", "timeout", "credentials", "endpoint", "tls", "emulator", "quote_answers")
 	m.Read("project", func(n yamlfile.Node) { c.Project = n.Text() })
 	if n, ok := m.Need("topic", "topic: orders"); ok {
 		c.Topic = n.Text()
@@ -28,6 +28,7 @@ func parsePubSub(n yamlfile.Node) Sink {
 	m.Read("endpoint", func(n yamlfile.Node) { c.Endpoint = n.Text() })
 	m.Read("tls", func(n yamlfile.Node) { c.TLS = parseTLS(n) })
 	m.Read("emulator", func(n yamlfile.Node) { c.Emulator = n.Text() })
+	m.Read("quote_answers", func(n yamlfile.Node) { c.HideAnswers = n.OneOf("true", "false") == "false" })
 	if n.Sound() {
 		if _, err := pubsub.New(c); err != nil {
 			n.Fault("%v", err)

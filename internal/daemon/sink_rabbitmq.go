@@ -15,7 +15,7 @@ type RabbitMQSink struct{ Config rabbitmq.Config }
 
 func parseRabbitMQ(n yamlfile.Node) Sink {
 	var c rabbitmq.Config
-	m := n.Mapping("url", "exchange", "type", "routing_key", "window", "timeout", "tls")
+	m := n.Mapping("url", "exchange", "type", "routing_key", "window", "timeout", "tls", "quote_answers")
 	if n, ok := m.Need("url", `url: "amqp://user:${PASSWORD}@host:5672/vhost"`); ok {
 		c.URL = n.Secret()
 	}
@@ -25,6 +25,7 @@ func parseRabbitMQ(n yamlfile.Node) Sink {
 	m.Read("window", func(n yamlfile.Node) { c.Window = n.Int(1, maxWindow) })
 	m.Read("timeout", func(n yamlfile.Node) { c.Timeout = n.Duration(minCallTime, maxCallTime) })
 	m.Read("tls", func(n yamlfile.Node) { c.TLS = parseTLS(n) })
+	m.Read("quote_answers", func(n yamlfile.Node) { c.HideAnswers = n.OneOf("true", "false") == "false" })
 	if n.Sound() {
 		if _, err := rabbitmq.New(c); err != nil {
 			n.Fault("%v", err)

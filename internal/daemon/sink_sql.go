@@ -27,7 +27,7 @@ type SQLSink struct {
 // parseSQL returns a RemoteSQLSink where the file names another database.
 func parseSQL(n yamlfile.Node) Sink {
 	var s SQLSink
-	m := n.Mapping("statement", "url", "schema", "timeout")
+	m := n.Mapping("statement", "url", "schema", "timeout", "quote_answers")
 	statement, ok := m.Need("statement", `statement: "INSERT INTO … VALUES (@id, @payload)"`)
 	if !ok {
 		return s

@@ -34,6 +34,7 @@ func parseRemoteSQL(n yamlfile.Node, m yamlfile.Mapping) Sink {
 	}
 	m.Read("schema", func(n yamlfile.Node) { c.Schema = n.Text() })
 	m.Read("timeout", func(n yamlfile.Node) { c.Timeout = n.Duration(minCallTime, maxCallTime) })
+	m.Read("quote_answers", func(n yamlfile.Node) { c.HideAnswers = n.OneOf("true", "false") == "false" })
 	if n.Sound() {
 		if _, err := sql.NewRemote(c); err != nil {
 			n.Fault("%v", err)

@@ -20,7 +20,7 @@ type WebhookSink struct {
 
 func parseWebhook(n yamlfile.Node) Sink {
 	var c webhook.Config
-	m := n.Mapping("url", "timeout", "secret", "format", "headers", "bearer", "basic", "tls", "block_private", "probe")
+	m := n.Mapping("url", "timeout", "secret", "format", "headers", "bearer", "basic", "tls", "block_private", "probe", "quote_answers")
 	if n, ok := m.Need("url", `url: "https://host/path"`); ok {
 		c.URL = n.Secret() // its path may hold a token
 	}
@@ -35,6 +35,7 @@ func parseWebhook(n yamlfile.Node) Sink {
 	m.Read("tls", func(n yamlfile.Node) { c.TLS = parseTLS(n) })
 	m.Read("block_private", func(n yamlfile.Node) { c.BlockPrivate = n.OneOf("true", "false") == "true" })
 	m.Read("probe", func(n yamlfile.Node) { c.Probe = n.Secret() })
+	m.Read("quote_answers", func(n yamlfile.Node) { c.HideAnswers = n.OneOf("true", "false") == "false" })
 	if n.Sound() {
 		if _, err := webhook.New(c); err != nil {
 			n.Fault("%v", err)

@@ -13,6 +13,16 @@ var sinkMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_LogsIn",
 	},
 	{
+		"a secret that comes back escaped is quoted",
+		[]change{{"internal/secret/match.go", `	if layer == 0 || !isEscape(s.text[i]) {`, `	if true {`}},
+		webhookPkg, "TestDeliver_NoFormOfASecretComesBack",
+	},
+	{
+		"a secret that comes back in base64 is quoted",
+		[]change{{"internal/secret/secret.go", `range base64Cores(value)`, `range base64Cores("")`}},
+		webhookPkg, "TestDeliver_NoFormOfASecretComesBack",
+	},
+	{
 		"redirects are followed",
 		[]change{{"sinks/webhook/connection.go", `c.conn.RoundTrip(req)`, `(&http.Client{Transport: c.transport}).Do(req)`}},
 		webhookPkg, "TestDeliver_FollowsNoRedirect",

@@ -22,6 +22,7 @@ type answer struct {
 // Errors of a line that is no answer to the record. None quotes it.
 var (
 	errNoAnswer  = errors.New("it wrote a line that is no answer, such as {\"dedup_key\": \"…\", \"ok\": true}")
+	errSaysNo    = errors.New("it says no")
 	errOutOfTurn = errors.New("it answered another record out of turn")
 )
 
@@ -52,7 +53,10 @@ func (a answer) failure(d processor.Delivery, secrets *redactor) error {
 	if a.OK {
 		return nil
 	}
-	err := fmt.Errorf("it says: %s", cut(d.Redact(secrets.clean(a.Error))))
+	err := errSaysNo
+	if !secrets.hides {
+		err = fmt.Errorf("it says: %s", cut(d.Redact(secrets.clean(a.Error))))
+	}
 	switch {
 	case a.Permanent:
 		return processor.Permanent(err)

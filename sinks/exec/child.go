@@ -268,6 +268,9 @@ func (w *words) read(stderr *os.File) {
 
 // note keeps a line and logs it, unless there are too many.
 func (w *words) note(line string) {
+	if w.config.HideAnswers {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last = append(w.last, line)

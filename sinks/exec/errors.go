@@ -4,13 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -53,19 +56,13 @@ func (s *Sink) unheard(k *child, d processor.Delivery, err error) error {
 }
 
 // redactor takes the values of Config.Env out of what a child says.
-type redactor struct{ replacer *strings.Replacer }
-
-// minSecret keeps short values, as "1", from being taken out everywhere.
-const minSecret = 4
+type redactor struct {
+	set   secret.Set
+	hides bool // all that it says
+}
 
 func newRedactor(c Config) *redactor {
-	var pairs []string
-	for _, value := range c.Env {
-		if len(value) >= minSecret {
-			pairs = append(pairs, value, "[…]")
-		}
-	}
-	return &redactor{strings.NewReplacer(pairs...)}
+	return &redactor{secret.New(slices.Collect(maps.Values(c.Env))...), c.HideAnswers}
 }
 
 // clean makes a line of printable characters without secrets.
@@ -75,7 +72,7 @@ func (r *redactor) clean(text string) string {
 			return c
 		}
 		return ' '
-	}, r.replacer.Replace(strings.ToValidUTF8(text, "\uFFFD")))
+	}, r.set.Replace(strings.ToValidUTF8(text, "\uFFFD")))
 }
 
 // maxErrorText bounds what is quoted of a child, in bytes.

@@ -205,7 +205,7 @@ func TestDeliverBatch_TheChildSaysWhatBecomesOfARecord(t *testing.T) {
 		"transient":        {`"error": "no room"`, "it says: no room", false, 0},
 		"permanent":        {`"error": "no such customer", "permanent": true, "more": []`, "it says: no such", true, 0},
 		"later":            {`"ok": false, "error": "busy", "retry_after": 1.5`, "it says: busy", false, 1500 * time.Millisecond},
-		"quotes":           {`"error": "bad n 1e400 in\nsecret-password"`, "it says: bad n […] in […]", false, 0},
+		"quotes":           {`"error": "bad n 1e400 in\nsecret-password"`, "it says: bad n […] in [secret]", false, 0},
 		"both":             {`"ok": true, "error": "x"`, "no answer", false, 0},
 		"neither":          {`"permanent": true`, "no answer", false, 0},
 		"of another type":  {`"ok": "yes"`, "no answer", false, 0},

@@ -35,6 +35,8 @@ type Config struct {
 	// Timeout bounds making a connection, and the wait for the acknowledgement of a
 	// window. Default 30 s, at least 1 ms, at most 1 h.
 	Timeout time.Duration
+	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
+	HideAnswers bool
 	// SASL is how to log in. Default: not at all.
 	SASL SASL
 	// TLS of the connections. Default: none, plain TCP.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -18,6 +19,7 @@ import (
 type Sink struct {
 	config Config
 	topic  *route.Template
+	guard  secret.Guard
 	more   []kgo.Opt // of tests
 
 	mu    sync.Mutex
@@ -34,7 +36,7 @@ func New(c Config) (*Sink, error) {
 		return nil, fmt.Errorf("configure kafka sink: %w", err)
 	}
 	topic, _ := route.New(c.Topic) // validated
-	return &Sink{config: c, topic: topic}, nil
+	return &Sink{config: c, topic: topic, guard: newGuard(c)}, nil
 }
 
 // String names the brokers and the topic.
@@ -76,7 +78,7 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (n int
 		case o.smaller() > 0:
 			limit, suspects = o.smaller(), o.sent-o.acknowledged
 		default:
-			return n, s.failed(ds[n], o)
+			return n, s.guard.Error(s.failed(ds[n], o))
 		}
 	}
 	return n, nil

@@ -24,7 +24,7 @@ type Finding struct {
 func (s *Sink) Check(ctx context.Context, process string) ([]Finding, error) {
 	l, err := s.open(ctx)
 	if err != nil {
-		return nil, s.unsent(err)
+		return nil, s.guard.Error(s.unsent(err))
 	}
 	defer l.connection.Close()
 	ctx, cancel := l.within(ctx, s.config.Timeout)
@@ -40,7 +40,7 @@ func (s *Sink) Check(ctx context.Context, process string) ([]Finding, error) {
 		return []Finding{{Problem: fmt.Sprintf("there is no %s yet: the first delivery makes it", s)}}, nil
 	}
 	if err != nil {
-		return nil, s.unsent(ended(ctx, err))
+		return nil, s.guard.Error(s.unsent(ended(ctx, err)))
 	}
 	return findings(l.stream.CachedInfo().Config), nil
 }

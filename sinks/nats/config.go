@@ -46,6 +46,8 @@ type Config struct {
 	// Order holds for any; above 1 the stream should have no other publisher.
 	// Default 1, at most 10,000.
 	Window int
+	// HideAnswers keeps what the server says out of errors. Secrets are kept out anyway.
+	HideAnswers bool
 	// Timeout bounds connecting, and the wait for one acknowledgement. Default
 	// 30 s, at least 1 ms, at most 1 h.
 	Timeout time.Duration

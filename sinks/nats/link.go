@@ -82,7 +82,7 @@ func (l *link) options(ctx context.Context, c Config) ([]nats.Option, error) {
 			return socket, nil
 		})),
 		nats.ClosedHandler(func(*nats.Conn) { close(l.closed) }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { l.fail(err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { l.fail(&said{err}) }),
 	}
 	if c.TLS != nil {
 		options = append(options, nats.Secure(c.TLS.Clone()))

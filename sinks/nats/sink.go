@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -20,6 +21,7 @@ import (
 type Sink struct {
 	config         Config
 	subject, fence *route.Template
+	guard          secret.Guard
 
 	mu   sync.Mutex
 	link *link // nil: to be opened
@@ -37,7 +39,7 @@ func New(c Config) (*Sink, error) {
 	}
 	subject, _ := route.Tokens(c.Subject) // validated
 	fence, _ := route.Tokens(c.Fence)
-	return &Sink{config: c, subject: subject, fence: fence}, nil
+	return &Sink{config: c, subject: subject, fence: fence, guard: newGuard(c)}, nil
 }
 
 // String names the servers and the stream.
@@ -68,7 +70,7 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 		done, err := s.deliver(ctx, run)
 		n += done
 		if err != nil {
-			return n, err
+			return n, s.guard.Error(err)
 		}
 	}
 	return len(ds), nil

@@ -2,6 +2,7 @@ package pubsub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -86,6 +88,21 @@ func (s *Sink) connect(ctx context.Context) error {
 	return nil
 }
 
+// hidden is an error without what Pub/Sub says, if that is not to be quoted. The sink
+// has no secret that Pub/Sub could repeat: its tokens are not configured.
+func (s *Sink) hidden(err error) error {
+	if !s.config.HideAnswers {
+		return err
+	}
+	return secret.Set{}.Without(err, func(err error) []string {
+		var answer interface{ GRPCStatus() *status.Status }
+		if !errors.As(err, &answer) {
+			return nil
+		}
+		return []string{answer.GRPCStatus().Message()}
+	})
+}
+
 // DeliverBatch publishes records in order and returns how many of them, from the
 // first on, Pub/Sub has acknowledged. An error with Timeout leaves the outcome of
 // its record unknown.
@@ -98,7 +115,7 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 		n, err := s.publishWindow(ctx, window)
 		acknowledged += n
 		if err != nil {
-			err = fmt.Errorf("publish record %q to %s: %w", ds[acknowledged].ID, s, err)
+			err = s.hidden(fmt.Errorf("publish record %q to %s: %w", ds[acknowledged].ID, s, err))
 		}
 		if isDenied(err) {
 			return acknowledged, processor.Refused(err)

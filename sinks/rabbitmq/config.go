@@ -38,6 +38,8 @@ type Config struct {
 	// Timeout bounds making a connection and the wait for one confirm. Default
 	// 30 s, at least 1 ms, at most 1 h.
 	Timeout time.Duration
+	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
+	HideAnswers bool
 	// TLS of amqps. Default: the system's roots, TLS 1.2 or later.
 	TLS *tls.Config
 }

@@ -154,7 +154,7 @@ func (l *link) awaitUnblocked(ctx context.Context) error {
 		case err := <-l.closed:
 			return closedBy(err)
 		case <-ctx.Done():
-			return fmt.Errorf("%w (%s); free memory or disk there", errBlocked, *reason)
+			return fmt.Errorf("%w (%w); free memory or disk there", errBlocked, said(*reason))
 		}
 	}
 }

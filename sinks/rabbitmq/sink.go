@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -18,6 +19,7 @@ import (
 type Sink struct {
 	config Config
 	key    *route.Template
+	guard  secret.Guard
 
 	mu   sync.Mutex
 	link *link // nil: to be opened
@@ -37,7 +39,7 @@ func New(c Config) (*Sink, error) {
 		return nil, fmt.Errorf("configure rabbitmq sink: %w", err)
 	}
 	key, _ := route.Tokens(c.RoutingKey) // validated
-	return &Sink{config: c, key: key}, nil
+	return &Sink{config: c, key: key, guard: newGuard(c)}, nil
 }
 
 // String names the broker and the exchange.
@@ -67,7 +69,7 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 	if s.link == nil || s.link.dead() {
 		l, err := s.open(ctx)
 		if err != nil {
-			return 0, s.unsent(err)
+			return 0, s.guard.Error(s.unsent(err))
 		}
 		s.link = l
 	}
@@ -77,7 +79,7 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 		s.link.cut()
 		s.link = nil
 	}
-	return n, err
+	return n, s.guard.Error(err)
 }
 
 // sent is a publishing on its way.
@@ -169,8 +171,8 @@ func (s *Sink) confirmed(ctx context.Context, window []sent, d processor.Deliver
 		return s.failed(context.Cause(wait))
 	}
 	if r, ok := s.link.wasReturned(p.id); ok {
-		return s.refusal(d, fmt.Errorf("the broker returned it: %d %s; bind a queue for routing key %q, or correct routing_key%s",
-			r.ReplyCode, r.ReplyText, r.RoutingKey, aboutTokens(r.RoutingKey)))
+		return s.refusal(d, fmt.Errorf("the broker returned it: %d %w; bind a queue for routing key %q, or correct routing_key%s",
+			r.ReplyCode, said(r.ReplyText), r.RoutingKey, aboutTokens(r.RoutingKey)))
 	}
 	if p.confirm.Acked() {
 		return nil

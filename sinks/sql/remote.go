@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -20,6 +21,7 @@ type Remote struct {
 	config  RemoteConfig
 	address *pgx.ConnConfig
 	sink    *Sink
+	guard   secret.Guard
 
 	mu   sync.Mutex
 	conn *pgx.Conn // nil: to be opened
@@ -38,7 +40,7 @@ func NewRemote(c RemoteConfig) (*Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Remote{config: c, address: address, sink: sink}, nil
+	return &Remote{config: c, address: address, sink: sink, guard: newGuard(c, address)}, nil
 }
 
 // String names the target.
@@ -67,7 +69,7 @@ func (r *Remote) DeliverBatch(ctx context.Context, ds []processor.Delivery) (n i
 		m, err = r.some(ctx, ds[n:])
 		n += m
 	}
-	return n, err
+	return n, r.guard.Error(err)
 }
 
 // some commits records from the first on, all of them if it can, or says why the

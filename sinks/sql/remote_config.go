@@ -21,6 +21,9 @@ type RemoteConfig struct {
 	// Schema of the Remote's own tables in the target: see Remote.Tables. Default
 	// "public".
 	Schema string
+	// HideAnswers keeps what the server says out of errors. The password is kept out
+	// anyway.
+	HideAnswers bool
 	// Timeout bounds making a connection, and each statement, the wait for a lock
 	// included; the server ends it. Default 30 s, at least 1 ms, at most 1 h.
 	Timeout time.Duration

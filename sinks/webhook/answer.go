@@ -105,6 +105,9 @@ func nextStep(status int) string {
 
 // excerpt returns what the operator may see of the answer's body.
 func (s *Sink) excerpt(d processor.Delivery, resp *http.Response) string {
+	if s.hides {
+		return ""
+	}
 	if resp.StatusCode < 200 {
 		return "" // 101: what follows is another protocol, and may never come
 	}
@@ -119,7 +122,7 @@ func (s *Sink) excerpt(d processor.Delivery, resp *http.Response) string {
 // record, which it may have been sent for an answer. What stands in for a letter is
 // undone in between, and may have hidden a secret.
 func (s *Sink) quote(d processor.Delivery, text string, limit int) string {
-	return s.secrets.clean(d.Redact(s.secrets.replacer.Replace(text)), limit)
+	return s.secrets.clean(d.Redact(s.secrets.set.Replace(text)), limit)
 }
 
 // retryAfter returns the delay the receiver asked for, or 0: RFC 9110 section

@@ -56,6 +56,9 @@ type Config struct {
 	// BlockPrivate refuses every address that is not public, by the address that is
 	// dialled. Addresses where clouds keep their credentials are refused anyway.
 	BlockPrivate bool
+	// HideAnswers keeps what the receiver says out of errors, but for the status.
+	// Secrets, and the record that it echoes, are kept out anyway.
+	HideAnswers bool
 	// Probe is how to ask the receiver for a record that it may have already
 	// (processor.Delivery.Unknown) before that is sent again: "GET " and a path and
 	// query at URL's host, a template as there, such as

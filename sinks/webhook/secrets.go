@@ -1,20 +1,18 @@
 package webhook
 
 import (
-	"cmp"
+	"encoding/base64"
 	"net/url"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	masking "github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 )
 
 // secrets takes secrets out of what a receiver says: some echo the request,
 // and its answer goes to logs and to the cursor's row.
-type secrets struct{ replacer *strings.Replacer }
-
-// minSecret keeps short values, as in "?v=1", from being taken out everywhere.
-const minSecret = 4
+type secrets struct{ set masking.Set }
 
 // minToken is from how many bytes on a part of a path is no ordinary word.
 const minToken = 16
@@ -43,15 +41,12 @@ func newSecrets(c Config, of ...*url.URL) secrets {
 		known = append(known, pathSecrets(u)...)
 		known = append(known, basicSecrets(userOf(u))...)
 	}
-	// Of two that begin alike the longer one is to be taken out.
-	slices.SortFunc(known, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
-	var pairs []string
-	for _, secret := range known {
-		if len(secret) >= minSecret {
-			pairs = append(pairs, secret, "[secret]")
+	for _, s := range known { // what the secret stands for is one, too
+		if key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(s, secretPrefix)); err == nil {
+			known = append(known, string(key))
 		}
 	}
-	return secrets{strings.NewReplacer(pairs...)}
+	return secrets{masking.New(known...)}
 }
 
 func basicSecrets(b Basic) []string {
@@ -84,7 +79,7 @@ func (s secrets) clean(text string, limit int) string {
 			return r
 		}
 		return ' '
-	}, s.replacer.Replace(text))
+	}, s.set.Replace(text))
 	return cut(strings.Join(strings.Fields(text), " "), limit)
 }
 

@@ -23,6 +23,7 @@ type Sink struct {
 	format   Format
 	keys     [][]byte
 	secrets  secrets
+	hides    bool // what the receiver says
 	receiver *connection
 }
 
@@ -48,6 +49,7 @@ func New(c Config) (*Sink, error) {
 		format:   c.Format,
 		keys:     keys,
 		secrets:  newSecrets(c, to.secret, probe.secret),
+		hides:    c.HideAnswers,
 		receiver: newConnection(newTransport(c), to.base),
 	}, nil
 }

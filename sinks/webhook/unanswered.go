@@ -39,6 +39,8 @@ func (s *Sink) clean(d processor.Delivery, none *noAnswer) error {
 		return none.cause // whatever the transport makes of it
 	case errors.As(err, &network):
 		return &cleanError{s.secrets.clean(err.Error(), maxErrorText), err} // nothing of it is the receiver's
+	case s.hides:
+		return &cleanError{"there is no answer that can be read", err}
 	default:
 		return &cleanError{s.quote(d, err.Error(), maxErrorText), err}
 	}

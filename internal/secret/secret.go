@@ -1,0 +1,173 @@
+// Package secret takes configured secrets out of what a receiver says: some echo the
+// request, and their words go to the log, the cursor's row, the audit and status.
+//
+// A secret is found letter by letter, and in any mixture of these forms, twice over
+// (an escape that is escaped itself): JSON's and other languages' \u0041, \x41 and
+// \/; a URL's %41, and + for a space; HTML's &#65;, &#x41; and &amp;. It is also found
+// in base64 of either alphabet, alone and anywhere within a longer text, and in hex,
+// with line breaks or colons in between. What is cut off in the middle of a secret,
+// at the end of a text, is found too. Digests, compression and encryption are not.
+package secret
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Mask stands in for a secret.
+const Mask = "[secret]"
+
+// minSecret keeps short values, as in "?v=1", from being taken out everywhere.
+const minSecret = 4
+
+// Set are the secrets of one sink. The zero value has none. It is safe for
+// concurrent use.
+type Set struct{ needles []needle }
+
+// needle is a text to be found.
+type needle struct {
+	text string
+	kind kind
+}
+
+type kind int
+
+const (
+	plain    kind = iota
+	inBase64      // the letters that all base64 texts with the secret in them share
+	inHex
+)
+
+// New is the set of all values but those that are too short to be a secret.
+func New(values ...string) Set {
+	var s Set
+	for _, value := range values {
+		if len(value) < minSecret {
+			continue
+		}
+		s.add(needle{value, plain})
+		for _, core := range base64Cores(value) {
+			s.add(needle{core, inBase64})
+		}
+		s.add(needle{hexOf(value), inHex})
+	}
+	// Of two that begin alike the longer one is to be taken out.
+	slices.SortStableFunc(s.needles, func(a, b needle) int { return cmp.Compare(len(b.text), len(a.text)) })
+	return s
+}
+
+func (s *Set) add(n needle) {
+	if !slices.Contains(s.needles, n) {
+		s.needles = append(s.needles, n)
+	}
+}
+
+// Replace returns a text with Mask in place of each secret.
+func (s Set) Replace(text string) string {
+	if len(s.needles) == 0 {
+		return text
+	}
+	var b strings.Builder
+	look, done := newSearch(text), 0
+	for i := 0; i < len(text); i++ {
+		from, to := s.at(look, i, done)
+		if look.steps < 0 {
+			return b.String() + "[…]" // made to be searched without an end
+		}
+		if to == 0 {
+			continue
+		}
+		b.WriteString(text[done:from])
+		b.WriteString(Mask)
+		done, i = to, to-1
+	}
+	if done == 0 {
+		return text
+	}
+	return b.String() + text[done:]
+}
+
+// at finds where a secret that begins at i begins and ends; 0, 0 if none does.
+func (s Set) at(look *search, i, done int) (from, to int) {
+	for _, n := range s.needles {
+		end := look.match(n, i)
+		if end == 0 {
+			continue
+		}
+		if n.kind != plain {
+			return widen(look.text, i, end, done)
+		}
+		return i, end
+	}
+	return 0, 0
+}
+
+// widen takes in the letters around, which have a part of the secret's bits.
+func widen(text string, from, to, done int) (int, int) {
+	for from > done && isBase64(text[from-1]) {
+		from--
+	}
+	for to < len(text) && (isBase64(text[to]) || text[to] == '=') {
+		to++
+	}
+	return from, to
+}
+
+func isBase64(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
+}
+
+// Error is an error whose text has no secret in it. Error(nil) is nil.
+func (s Set) Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if masked := s.Replace(text); masked != text {
+		return &maskedError{masked, err}
+	}
+	return err
+}
+
+// Without is Error without the words of a receiver, which words finds in an error.
+func (s Set) Without(err error, words func(error) []string) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	for _, word := range words(err) {
+		if word != "" {
+			text = strings.ReplaceAll(text, word, "[…]")
+		}
+	}
+	if text == err.Error() {
+		return s.Error(err)
+	}
+	return &maskedError{s.Replace(text), err}
+}
+
+type maskedError struct {
+	text  string
+	cause error
+}
+
+func (e *maskedError) Error() string { return e.text }
+
+func (e *maskedError) Unwrap() error { return e.cause }
+
+// Guard is what errors of a sink go through on their way out.
+type Guard struct {
+	Secrets Set
+	// Words finds what of an error is the receiver's words. nil: they may be quoted.
+	Words func(error) []string
+}
+
+// Error is an error without secrets, and without the receiver's words if those are
+// not to be quoted. Error(nil) is nil.
+func (g Guard) Error(err error) error {
+	if g.Words != nil {
+		return g.Secrets.Without(err, g.Words)
+	}
+	return g.Secrets.Error(err)
+}

@@ -1,0 +1,48 @@
+package nats
+
+import (
+	"errors"
+	"net/url"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+)
+
+// said is what the server says of a connection as a whole.
+type said struct{ error }
+
+func (s *said) Unwrap() error { return s.error }
+
+func newGuard(c Config) secret.Guard {
+	known := []string{c.Password, c.Token}
+	for _, server := range servers(c.URL) {
+		u, err := url.Parse(server)
+		if err != nil || u.User == nil {
+			continue
+		}
+		password, ok := u.User.Password()
+		if !ok { // a user alone is a token
+			password = u.User.Username()
+		}
+		known = append(known, password)
+	}
+	g := secret.Guard{Secrets: secret.New(known...)}
+	if c.HideAnswers {
+		g.Words = words
+	}
+	return g
+}
+
+// words are the server's in an error.
+func words(err error) (all []string) {
+	var api jetstream.JetStreamError
+	if errors.As(err, &api) && api.APIError() != nil {
+		all = append(all, api.APIError().Description)
+	}
+	var link *said
+	if errors.As(err, &link) {
+		all = append(all, link.Error())
+	}
+	return all
+}

@@ -1,0 +1,19 @@
+package sql
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+)
+
+func TestGuard_HidesThePasswordAndOnDemandAllThatTheServerSays(t *testing.T) {
+	t.Parallel()
+	address, err := pgx.ParseConfig("postgres://u:pass-word-9@h/d")
+	require.NoError(t, err)
+	failure := fmt.Errorf("apply: %w; correct it", &serverError{&pgconn.PgError{Severity: "ERROR", Code: "P0001"}, "no pass%2Dword-9 nor 706173732d776f72642d39"})
+	require.EqualError(t, newGuard(RemoteConfig{}, address).Error(failure), "apply: ERROR: no [secret] nor [secret] (SQLSTATE P0001); correct it")
+	require.EqualError(t, newGuard(RemoteConfig{HideAnswers: true}, address).Error(failure), "apply: ERROR: […] (SQLSTATE P0001); correct it")
+}
