@@ -129,17 +129,20 @@ func (d *doctor) transport() {
 			"the connection string names several hosts and takes whichever answers, a standby too, where no cursor can be advanced")
 	}
 	d.encrypted("", c)
+	for _, e := range d.config.exposures(c) {
+		if e.process != "" {
+			d.find(e.process, Warn, e.cure, "%s", e.problem)
+		}
+	}
 }
 
-// encrypted warns of a connection that may be in the clear over a network.
+// encrypted warns of a connection that may be in the clear over a network, and of one that may end at a stranger.
 func (d *doctor) encrypted(process string, c *pgx.ConnConfig) {
-	hosts := []*pgconn.FallbackConfig{{Host: c.Host, TLSConfig: c.TLSConfig}}
-	for _, h := range append(hosts, c.Fallbacks...) {
-		if h.TLSConfig == nil && !isLocal(h.Host) {
-			d.find(process, Warn, "set sslmode=verify-full and sslrootcert in the connection string",
-				"the connection to %s may be unencrypted, and whoever stands between could see and change the records", h.Host)
-			return
-		}
+	const cure = "set sslmode=verify-full and sslrootcert in the connection string"
+	if host := inTheClear(c); host != "" {
+		d.find(process, Warn, cure, "the connection to %s may be unencrypted, and whoever stands between could see and change the records", host)
+	} else if host := unverified(c); host != "" {
+		d.find(process, Warn, cure, "the certificate of %s is not checked (sslmode=require), and whoever stands between could take its place and the password", host)
 	}
 }
 

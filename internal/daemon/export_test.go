@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -115,3 +116,30 @@ func (p Pulse) Beat() { p.beat() }
 
 // End says that the process has nothing more to do.
 func (p Pulse) End() { p.over.Store(true) }
+
+// MayEndAtAStranger reports whether the doctor warns that a certificate is not checked.
+func MayEndAtAStranger(t testing.TB, database string) bool {
+	t.Helper()
+	d := &doctor{pool: lazyPool(t, database)}
+	d.transport()
+	return slices.ContainsFunc(d.findings, func(f Finding) bool { return strings.Contains(f.Problem, "is not checked") })
+}
+
+// Exposed are the hosts that a start warns of.
+func Exposed(t testing.TB, c Config) (hosts []string) {
+	t.Helper()
+	for _, e := range c.exposures(PoolConfig(t, c.Database, 1).ConnConfig) {
+		for word := range strings.FieldsSeq(e.problem) {
+			if strings.HasSuffix(word, ".example") {
+				hosts = append(hosts, word)
+			}
+		}
+	}
+	return hosts
+}
+
+// WarnOf warns of something of a process.
+func WarnOf(log *slog.Logger, process string) { exposure{process, "p", "c"}.warn(log) }
+
+// PoolError is what is wrong with a connection string.
+func PoolError(database string) (*pgxpool.Config, error) { return poolConfig(database, 1) }

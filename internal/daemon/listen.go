@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync/atomic"
 	"time"
 )
 
@@ -54,7 +53,7 @@ func newServer(log *slog.Logger, loopback bool, routes map[string]http.Handler) 
 		WriteTimeout:      answerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ConnState:         limitConns(maxConns),
+		ConnState:         newRoom(maxConns).watch,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }
@@ -87,21 +86,6 @@ func ownHost(hostport string) bool {
 	}
 	_, err = netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil || strings.EqualFold(host, "localhost")
-}
-
-// limitConns closes connections beyond a number of open ones.
-func limitConns(limit int64) func(net.Conn, http.ConnState) {
-	var open atomic.Int64
-	return func(c net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			if open.Add(1) > limit {
-				_ = c.Close()
-			}
-		case http.StateClosed, http.StateHijacked:
-			open.Add(-1)
-		}
-	}
 }
 
 // probe answers 200 as long as nothing is at fault, and else 503 with what is.

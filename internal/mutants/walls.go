@@ -17,4 +17,19 @@ var wallMutants = []mutant{
 		[]change{{"internal/pglocal/throwaway/file.go", "if !found || name == \"\" || strings.ContainsAny(name, \"/.\\n\") {", "if !found && false {"}},
 		throwawayPkg, "TestDir_RootRemovesOnlyWhatIsEmpty",
 	},
+	{
+		"beyond the limit of connections the newest is closed, which may be a probe",
+		[]change{{"internal/daemon/room.go", "r.open.Front()", "r.open.Back()"}},
+		daemonPkg, "TestServe_HealthIsAnsweredWhateverElseIsConnected",
+	},
+	{
+		"a database over a network may be unencrypted without a word",
+		[]change{{"internal/daemon/exposure.go", `if host := inTheClear(database); host != ""`, `if host := ""; host != ""`}},
+		daemonPkg, "TestRun_WarnsOfCredentialsInTheClear",
+	},
+	{
+		"settings that nobody knows are sent to the server",
+		[]change{{"internal/daemon/pool.go", "if !slices.Contains(parameters, strings.ToLower(name)) {", "if false {"}},
+		daemonPkg, "TestPool_RefusesASettingThatNobodyKnows",
+	},
 }
