@@ -110,7 +110,7 @@ var sourceMutants = []mutant{
 	},
 	{
 		"ids are read past the mark of their sequence",
-		[]change{{"sources/table/sample.go", `mark = fmt.Sprintf("pg_sequence_last_value(%d)", l.sequence)`, `mark = fmt.Sprintf("(%d::bigint | 9223372036854775807)", l.sequence)`}},
+		[]change{{"sources/table/sample.go", `mark = l.lastID()`, `mark = fmt.Sprintf("(%d::bigint | 9223372036854775807)", l.sequence)`}},
 		tablePkg, "TestInspect_IDsPastTheirSequenceAreNamed",
 	},
 	{
@@ -148,5 +148,46 @@ var sourceMutants = []mutant{
 		"a session whose times are hidden is taken for one that does nothing",
 		[]change{{"sources/table/activity.go", `if unseen != "" {`, `if unseen == "-" {`}},
 		tablePkg, "TestRead_NowWaitsForASessionThatDoesNotTrackItsActivity",
+	},
+	{
+		"a sequence that has made no id since it was set is taken for one that was reset",
+		[]change{{"sources/table/sample.go", `THEN last_value ELSE last_value - 1 END`, `THEN last_value ELSE 0 END`}},
+		tablePkg, "TestRead_SequenceThatStartsPastTheCursorIsReadOn",
+	},
+	{
+		"the default of a view is not looked at",
+		[]change{{"sources/table/view.go", `v.relkind = 'v'`, `v.relkind = '-'`}},
+		tablePkg, "TestRead_DefaultsOfViewsAndDomainsAreFenced/a_view",
+	},
+	{
+		"the default of a domain is not looked at",
+		[]change{{"sources/table/catalog.go", `pg_get_expr(t.typdefaultbin, 0)`, `NULL`}},
+		tablePkg, "TestRead_DefaultsOfViewsAndDomainsAreFenced/a_domain",
+	},
+	{
+		"of what a trigger assigns only the first is looked at",
+		[]change{{"sources/table/trigger.go", `FindAllStringSubmatch(text, -1)`, `FindAllStringSubmatch(text, 1)`}},
+		tablePkg, "TestRead_ATriggerThatStampsWithNowIsFencedAsNow",
+	},
+	{
+		"a trigger that stamps with now() takes the fence of the default",
+		[]change{{"sources/table/trigger.go", `	l.stamp = stampAtStart
+`, `	l.stamp = stampAfterLock
+`}},
+		tablePkg, "TestRead_ATriggerThatStampsWithNowIsFencedAsNow",
+	},
+	{
+		"a subscription of a partition is not seen",
+		[]change{{"sources/table/catalog.go", `srrelid IN (SELECT oid FROM tree)`, `srrelid = c.oid`}},
+		tablePkg, "TestInspect_RowsThatArriveInAPartitionByReplicationAreNamed",
+	},
+	{
+		"warnings are kept for ever",
+		[]change{{"sources/table/source.go", `	s.warned = warned //`, `	maps.Copy(warned, s.warned)
+	s.warned = warned //`}, {"sources/table/source.go", `	"fmt"
+	"sync"`, `	"fmt"
+	"maps"
+	"sync"`}},
+		tablePkg, "TestRead_RemembersTheWarningsOfTheLastInspectionAlone",
 	},
 }

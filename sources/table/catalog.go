@@ -32,15 +32,17 @@ type catalog struct {
 	indexes  []index
 }
 
-// member is a table that rows are inserted into, with its default of the order
-// column: a row gets that of the table that its INSERT names.
+// member is a table that rows are inserted into, or a view that has a default of its
+// own, with its default of the order column: a row gets that of the relation
+// that its INSERT names.
 type member struct {
 	Name      string
 	Kind      string
 	Partition bool
 	Above     bool
 	Unlogged  bool
-	Default   *string // as pg_get_expr prints it
+	Column    string  // as that relation calls it
+	Default   *string // as pg_get_expr prints it; that of the column's domain, if it has none
 }
 
 type column struct {
@@ -76,7 +78,7 @@ SELECT
 	pg_catalog.to_regclass($1)::pg_catalog.oid,
 	pg_catalog.current_setting('TimeZone')`
 
-const tableSQL = `/* source.catalog.table */
+const tableSQL = "/* source.catalog.table */" + treeSQL + `
 SELECT
 	n.nspname, c.relname, c.relkind::text,
 	pg_is_in_recovery(),
@@ -84,7 +86,7 @@ SELECT
 	current_user::text,
 	pg_has_role('pg_read_all_stats', 'USAGE'),
 	NOT pg_has_role('pg_read_all_stats', 'MEMBER'),
-	EXISTS (SELECT 1 FROM pg_subscription_rel WHERE srrelid = c.oid),
+	EXISTS (SELECT 1 FROM pg_subscription_rel WHERE srrelid IN (SELECT oid FROM tree)),
 	coalesce(pg_partition_root(c.oid), c.oid)::regclass::text
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -95,11 +97,13 @@ SELECT
 	c.oid::regclass::text, c.relkind::text, c.relispartition,
 	c.oid NOT IN (SELECT oid FROM tree),
 	c.relpersistence = 'u',
-	pg_get_expr(d.adbin, d.adrelid)
+	$1::text,
+	coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(t.typdefaultbin, 0))
 FROM lineage
 JOIN pg_class c ON c.oid = lineage.oid
 LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = $1 AND NOT a.attisdropped
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+LEFT JOIN pg_type t ON t.oid = a.atttypid
 WHERE c.relkind = 'p' OR c.oid IN (SELECT oid FROM tree)
 ORDER BY c.oid
 LIMIT 100000`
@@ -172,7 +176,7 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 		return nil, nil, errNoTable
 	}
 	cat.oid = *oid
-	err := tx.QueryRow(ctx, tableSQL, pgx.QueryExecModeExec, cat.oid).Scan(
+	err := tx.QueryRow(ctx, fmt.Sprintf(tableSQL, cat.oid), pgx.QueryExecModeExec, cat.oid).Scan(
 		&cat.schema, &cat.table, &cat.relkind,
 		&cat.standby, &cat.hidesRows, &cat.role, &cat.seesAll, &cat.inherits, &cat.published, &cat.root)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -189,6 +193,11 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	if cat.members, err = collect[member](ctx, tx, fmt.Sprintf(membersSQL, cat.oid), names[0]); err != nil {
 		return nil, nil, err
 	}
+	views, err := collect[member](ctx, tx, fmt.Sprintf(viewsSQL, cat.oid), names[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	cat.members = append(cat.members, views...)
 	if cat.triggers, err = readTriggers(ctx, tx, cat.oid); err != nil {
 		return nil, nil, err
 	}

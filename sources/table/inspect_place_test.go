@@ -125,6 +125,20 @@ func TestInspect_RowsThatArriveByReplicationAreNamed(t *testing.T) {
 	require.Equal(t, "read the table where its rows are inserted", f.Cure)
 }
 
+// A subscription may name a partition alone.
+func TestInspect_RowsThatArriveInAPartitionByReplicationAreNamed(t *testing.T) {
+	t.Parallel()
+	pool := database(t, partitionedSQL+`
+		CREATE SUBSCRIPTION leaf CONNECTION 'dbname=nowhere' PUBLICATION p WITH (connect = false, slot_name = NONE);
+		INSERT INTO pg_subscription_rel SELECT oid, 'app.bookings_b1'::regclass, 'r', NULL FROM pg_subscription WHERE subname = 'leaf';`)
+	t.Cleanup(func() {
+		_, err := pool.Exec(context.Background(), `DROP SUBSCRIPTION leaf`)
+		require.NoError(t, err)
+	})
+	found(t, bookings(t, pool, Config{}), "rows of app.bookings arrive by logical replication, with stamps of another server")
+	found(t, bookings(t, pool, Config{Table: "app.bookings_b1"}), "rows of app.bookings_b1 arrive by logical replication")
+}
+
 func TestInspect_MissingGrantsAreNamedWithTheGrant(t *testing.T) {
 	t.Parallel()
 	admin := database(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`)

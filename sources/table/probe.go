@@ -125,10 +125,10 @@ func (e *examination) infinity(ctx context.Context, tx pgx.Tx, l *layout) error 
 func (e *examination) ahead(ctx context.Context, tx pgx.Tx, l *layout) error {
 	id := quote(e.config.Columns.ID)
 	sql := fmt.Sprintf(`/* source.ahead */
-SELECT t.%[1]s::bigint, coalesce(pg_sequence_last_value(%[2]d), 0), %[2]d::regclass::text
+SELECT t.%[1]s::bigint, %[4]s, %[2]d::regclass::text
 FROM %[3]s AS t
 ORDER BY t.%[1]s DESC
-LIMIT 1`, id, l.sequence, l.sql())
+LIMIT 1`, id, l.sequence, l.sql(), l.lastID())
 	var highest, last int64
 	var name string
 	err := tx.QueryRow(ctx, sql, pgx.QueryExecModeExec).Scan(&highest, &last, &name)

@@ -190,6 +190,21 @@ func TestRead_DefaultChangedMidRunIsNoticedAndFencedAnew(t *testing.T) {
 	require.Len(t, log.all(), 1, "a finding is logged once")
 }
 
+// A finding that names another number each time is another finding each time.
+func TestRead_RemembersTheWarningsOfTheLastInspectionAlone(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL)
+	log := &journal{}
+	s := bookings(t, pool, Config{Order: ID, Logger: slog.New(log)})
+	for n := range 4 {
+		exec(t, pool, `INSERT INTO app.bookings (id) VALUES ($1)`, 1000+n)
+		s.layout = nil
+		read(t, s, "", 10)
+		require.Len(t, log.all(), n+1)
+		require.Len(t, s.warned, 1)
+	}
+}
+
 // A server that is away is no reason to give up.
 func TestRead_ConnectionsLostMidRunAreReplaced(t *testing.T) {
 	t.Parallel()

@@ -118,6 +118,30 @@ func TestRead_SequenceThatStartedAnewIsNamed(t *testing.T) {
 	require.Equal(t, []string{"6"}, ids(readAll(t, s, last(records), 10)))
 }
 
+// A sequence that is set past the cursor was not reset, whether or not it has made
+// an id since.
+func TestRead_SequenceThatStartsPastTheCursorIsReadOn(t *testing.T) {
+	t.Parallel()
+	for _, restart := range []string{
+		`ALTER SEQUENCE app.bookings_id_seq RESTART WITH 100`,
+		`SELECT setval('app.bookings_id_seq', 100, false)`,
+		`ALTER TABLE app.bookings ALTER id RESTART WITH 100`,
+	} {
+		t.Run(restart, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`)
+			s := bookings(t, pool, Config{Order: ID})
+			records := readAll(t, s, "", 10)
+			exec(t, pool, restart)
+			sound(t, s)
+			require.Empty(t, readAll(t, s, last(records), 10))
+			require.Less(t, last(records), s.mustEnd(t))
+			exec(t, pool, `INSERT INTO app.bookings DEFAULT VALUES`)
+			require.Equal(t, []string{"100"}, ids(readAll(t, s, last(records), 10)))
+		})
+	}
+}
+
 func TestRead_PositionOfAnotherKindIsRefused(t *testing.T) {
 	t.Parallel()
 	pool := database(t, bookingsSQL)

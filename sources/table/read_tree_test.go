@@ -105,3 +105,25 @@ func TestRead_OfAPartitionWaitsForWritersOfTheTableAbove(t *testing.T) {
 	routed.do(`COMMIT`)
 	require.Equal(t, []string{"1", "2"}, ids(readAll(t, s, "", 10)))
 }
+
+// A table that becomes a partition gets the writers of the table above it, which
+// may have held its lock for long.
+func TestRead_TableAttachedUnderARootThatHasWritersLosesNothing(t *testing.T) {
+	t.Parallel()
+	pool := database(t, `CREATE SCHEMA app;
+		CREATE TABLE app.bookings (id bigint NOT NULL, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), region text NOT NULL DEFAULT 'a', note text);
+		CREATE UNIQUE INDEX ON app.bookings (created_at, id);
+		CREATE TABLE app.everything (LIKE app.bookings INCLUDING DEFAULTS) PARTITION BY LIST (region);
+		CREATE TABLE app.b PARTITION OF app.everything FOR VALUES IN ('b');`)
+	s := bookings(t, pool, Config{})
+	w := newSession(t, pool)
+	w.do(`BEGIN; INSERT INTO app.everything (id, region) VALUES (0, 'b')`)
+	require.Empty(t, readAll(t, s, "", 10))
+
+	exec(t, pool, `ALTER TABLE app.everything ATTACH PARTITION app.bookings FOR VALUES IN ('a')`)
+	w.do(`INSERT INTO app.everything (id) VALUES (1)`)
+	exec(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
+	holdsBack(t, s, "")
+	w.do(`COMMIT`)
+	require.Equal(t, []string{"1", "2"}, ids(readAll(t, s, "", 10)))
+}

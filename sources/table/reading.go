@@ -116,10 +116,6 @@ func (r *reading) takeMark(values [][]byte) error {
 		return errReplaced
 	}
 	r.sample.server = string(values[1])
-	if values[0] == nil {
-		r.sample.mark = math.MinInt64 + 1 // the sequence has made no id yet
-		return nil
-	}
 	var err error
 	r.sample.mark, err = strconv.ParseInt(string(values[0]), 10, 64)
 	return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -161,13 +160,9 @@ func (e *rowExamination) cursor(ctx context.Context, tx pgx.Tx, at cursor.Positi
 	if at == "" {
 		return nil
 	}
-	sample := sample{mark: math.MinInt64}
-	var mark *int64 // NULL: the sequence has made no id yet
-	if err := tx.QueryRow(ctx, e.markSQL(), pgx.QueryExecModeExec).Scan(&mark, nil, nil, nil); err != nil {
+	var sample sample
+	if err := tx.QueryRow(ctx, e.markSQL(), pgx.QueryExecModeExec).Scan(&sample.mark, nil, nil, nil); err != nil {
 		return err
-	}
-	if mark != nil {
-		sample.mark = *mark
 	}
 	f, err := e.overtaken(sample, at)
 	if f != nil {

@@ -1,6 +1,9 @@
 package table
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // applicationRead is the application_name of reading transactions, which insert
 // nothing.
@@ -50,7 +53,7 @@ func (l *layout) markSQL() string {
 		mark = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 	}
 	if !l.ordersByTime() {
-		mark = fmt.Sprintf("pg_sequence_last_value(%d)", l.sequence)
+		mark = l.lastID()
 	}
 	return fmt.Sprintf(`/* source.mark */
 SELECT
@@ -58,6 +61,12 @@ SELECT
 	extract(epoch FROM pg_postmaster_start_time()),
 	pg_is_in_recovery(),
 	to_regclass(%s)::oid = %d`, mark, literal(l.sql()), l.oid)
+}
+
+// lastID is the highest id that the sequence has made since it was last set: the
+// one before its next, if it has made none.
+func (l *layout) lastID() string {
+	return fmt.Sprintf("(SELECT CASE WHEN is_called OR last_value = %d THEN last_value ELSE last_value - 1 END FROM %s)", int64(math.MinInt64), l.sequenceName)
 }
 
 // treeSQL names the table, its partitions and the tables that inherit from it;

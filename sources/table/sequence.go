@@ -25,9 +25,9 @@ func (e *examination) sequence(l *layout) {
 		return
 	}
 	for _, m := range e.cat.members {
-		if m.Default != nil && !plainNextval.MatchString(*m.Default) {
+		if m.Default != nil && (m.Kind == "v" || !plainNextval.MatchString(*m.Default)) {
 			e.refuse(other, "column %s of %s defaults to %s: its values are not those of the sequence, which is the fence",
-				e.config.Columns.ID, m.Name, *m.Default)
+				m.Column, m.Name, *m.Default)
 		}
 	}
 	seq := e.sequences[0]

@@ -30,8 +30,8 @@ type Source struct {
 	fence    fence
 	fenced   fenced
 	standing standing
-	rows     int // that fit into MaxBytes, as far as is known; 0 = not known
-	warned   map[Finding]bool
+	rows     int              // that fit into MaxBytes, as far as is known; 0 = not known
+	warned   map[Finding]bool // of the last inspection
 	scratch
 }
 
@@ -43,7 +43,7 @@ func New(pool *pgxpool.Pool, config Config) (*Source, error) {
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	return &Source{pool: pool, config: config, warned: map[Finding]bool{}}, nil
+	return &Source{pool: pool, config: config}, nil
 }
 
 // Recycle takes back the room of a page (processor.Recycler).
@@ -70,12 +70,14 @@ func (s *Source) current(ctx context.Context) (*layout, error) {
 	if l == nil {
 		return nil, refusal(findings)
 	}
+	warned := make(map[Finding]bool, len(findings))
 	for _, f := range findings {
+		warned[f] = true
 		if !s.warned[f] {
-			s.warned[f] = true
 			s.config.Logger.Warn("source table: "+f.Problem, "cure", f.Cure)
 		}
 	}
+	s.warned = warned // what is no longer found is said again when it comes back
 	if now := (fenced{l.oid, l.stamp, l.sequence}); s.fenced != now {
 		s.fence, s.fenced = fence{}, now // its bounds were those of other locks
 	}

@@ -123,13 +123,16 @@ func (e *examination) stamp(l *layout, c column) {
 	if weakest.Above {
 		table = e.cat.root
 	}
+	if weakest.Kind == "v" {
+		table = weakest.Name
+	}
 	if l.atType == "timestamp" {
 		stamp = "(clock_timestamp() AT TIME ZONE 'utc')"
 	}
-	cure := fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT %s", table, pgx.Identifier{c.Name}.Sanitize(), stamp)
+	cure := fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT %s", table, pgx.Identifier{weakest.Column}.Sanitize(), stamp)
 	switch {
 	case l.stamp == stampAtStart && !e.cat.seesAll:
-		e.refuseUnseen(l, fmt.Sprintf("column %s of %s defaults to %s", c.Name, weakest.Name, *weakest.Default), cure)
+		e.refuseUnseen(fmt.Sprintf("column %s of %s defaults to %s", c.Name, weakest.Name, *weakest.Default), cure)
 	case l.stamp == stampAtStart:
 		e.warn(cure, "column %s of %s defaults to %s, which is taken before the table is locked: every open transaction of this database, "+
 			"a long report too, holds delivery up, and records wait %v", c.Name, weakest.Name, *weakest.Default, l.slack(e.config))
@@ -148,7 +151,7 @@ func (e *examination) stamp(l *layout, c column) {
 // refuseUnseen refuses a table whose fence our role cannot see: of a session that
 // commits many transactions in one message, nothing else shows that each is stamped
 // with the arrival of that message.
-func (e *examination) refuseUnseen(l *layout, because, better string) {
+func (e *examination) refuseUnseen(because, better string) {
 	role := pgx.Identifier{e.cat.role}.Sanitize()
 	cure := fmt.Sprintf("GRANT pg_read_all_stats TO %s; -- or better: %s", role, better)
 	if !e.cat.inherits {

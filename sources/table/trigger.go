@@ -36,6 +36,7 @@ func readTriggers(ctx context.Context, tx pgx.Tx, oid uint32) ([]trigger, error)
 
 // triggers warns of one that puts something else into the order column than the
 // default would. clock_timestamp() is as good there: the table is locked by then.
+// The start of a transaction takes the fence that such a default takes.
 func (e *examination) triggers(l *layout) {
 	column := e.config.Columns.CreatedAt
 	if e.config.Order == ID {
@@ -43,25 +44,57 @@ func (e *examination) triggers(l *layout) {
 	}
 	parts, _ := parseName(column)
 	for _, t := range e.cat.triggers {
-		value, ok := assigned(t.Source, parts[0])
-		if !ok || e.config.Order == CreatedAt && afterLock.MatchString(strings.ToLower(value)) {
+		var wrong []string
+		for _, value := range assigned(t.Source, parts[0]) {
+			lower := strings.ToLower(value)
+			made := readDefault(&lower, l.atType).stamp
+			if e.config.Order == CreatedAt && made == stampAfterLock {
+				continue
+			}
+			wrong = append(wrong, value)
+			if e.config.Order == CreatedAt && made == stampAtStart && l.stamp == stampAfterLock {
+				e.startedByTrigger(l, t, value)
+			}
+		}
+		if len(wrong) == 0 {
 			continue
 		}
-		e.warn(fmt.Sprintf("DROP TRIGGER %s ON %s, or let its function leave the column alone", pgx.Identifier{t.Name}.Sanitize(), t.Table),
-			"trigger %s of %s sets column %s to %s, whatever its default says: a value below what was delivered is passed over", t.Name, t.Table, parts[0], value)
+		e.warn(dropTrigger(t),
+			"trigger %s of %s sets column %s to %s, whatever its default says: a value below what was delivered is passed over",
+			t.Name, t.Table, parts[0], strings.Join(wrong, ", or "))
 	}
 }
 
-// assigned finds what a PL/pgSQL function assigns to a column of NEW. What it does
-// by other means is not seen.
-func assigned(source, column string) (value string, ok bool) {
-	name := regexp.QuoteMeta(column)
-	assignment := regexp.MustCompile(`(?i)(?:^|;|\b(?:begin|then|else|loop)\b)\s*new\s*\.\s*(?:` + name + `|"` + name + `")\s*:?=\s*([^;]+);`)
-	m := assignment.FindStringSubmatch(comments.ReplaceAllString(source, " "))
-	if m == nil {
-		return "", false
+func dropTrigger(t trigger) string {
+	return fmt.Sprintf("DROP TRIGGER %s ON %s, or let its function leave the column alone", pgx.Identifier{t.Name}.Sanitize(), t.Table)
+}
+
+func (e *examination) startedByTrigger(l *layout, t trigger, value string) {
+	l.stamp = stampAtStart
+	if !e.cat.seesAll {
+		e.refuseUnseen(fmt.Sprintf("trigger %s of %s stamps rows with %s", t.Name, t.Table, value), dropTrigger(t))
 	}
-	return strings.Join(strings.Fields(m[1]), " "), true
+}
+
+// assigned finds all that a PL/pgSQL function may put into a column of NEW: by an
+// assignment, to the column or to the whole row, or with INTO. What it does by other
+// means is not seen.
+func assigned(source, column string) (values []string) {
+	name := regexp.QuoteMeta(column)
+	field := `new\s*\.\s*(?:` + name + `|"` + name + `")`
+	begin := `(?i)(?:^|;|>>|\b(?:begin|then|else|loop)\b)\s*`
+	text := comments.ReplaceAllString(source, " ")
+	for _, kind := range []struct{ pattern, of string }{
+		{begin + field + `\s*:?=\s*([^;]+)`, ""},
+		{begin + `new\s*:?=\s*([^;]+)`, " (the whole row)"},
+		{`(?i)\binto\s+(?:strict\s+)?(?:[^;]*?,\s*)?(` + field + `)(?:[^\w"]|$)`, " (INTO)"},
+		{`(?i)\binto\s+(?:strict\s+)?(new)\s*(?:;|\bfrom\b)`, " (INTO)"},
+	} {
+		for _, m := range regexp.MustCompile(kind.pattern).FindAllStringSubmatch(text, -1) {
+			values = append(values, strings.Join(strings.Fields(m[1]), " ")+kind.of)
+		}
+	}
+	return values
 }
 
 var comments = regexp.MustCompile(`--[^\n]*|(?s:/\*.*?\*/)`)

@@ -1,7 +1,9 @@
 package table
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -18,10 +20,16 @@ func TestAssigned_FindsWhatATriggerPutsIntoAColumn(t *testing.T) {
 		"BEGIN IF NEW.created_at = OLD.created_at THEN RETURN NULL; END IF; END":                      "",
 		"BEGIN\n-- NEW.created_at := now();\n/*; NEW.created_at := now();\n*/ RETURN NEW; END":        "",
 		"BEGIN x.created_at := NEW.created_at; RETURN NEW; END":                                       "",
+
+		"BEGIN IF a THEN NEW.created_at := clock_timestamp(); ELSE NEW.created_at := now(); END IF; RETURN NEW; END": "clock_timestamp() | now()",
+		"BEGIN NEW.created_at := 1; NEW.created_at := 2; NEW.created_at := 3; END":                                   "1 | 2 | 3",
+		"BEGIN SELECT now() INTO NEW.created_at; RETURN NEW; END":                                                    "NEW.created_at (INTO)",
+		"BEGIN SELECT 1, now() INTO STRICT NEW.id, NEW.created_at FROM x; END":                                       "NEW.created_at (INTO)",
+		"BEGIN SELECT * INTO NEW FROM x; END":                                                                        "NEW (INTO)",
+		"BEGIN NEW := jsonb_populate_record(NEW, '{}'); RETURN NEW; END":                                             "jsonb_populate_record(NEW, '{}') (the whole row)",
+		"BEGIN INSERT INTO new VALUES (1); SELECT 1 INTO NEW.created_at_2; RETURN NEW; END":                          "",
 	} {
-		value, ok := assigned(source, "created_at")
-		require.Equal(t, want, value, source)
-		require.Equal(t, want != "", ok, source)
+		require.Equal(t, want, strings.Join(assigned(source, "created_at"), " | "), source)
 	}
 }
 
@@ -73,4 +81,25 @@ func TestInspect_UnloggedTableIsNamed(t *testing.T) {
 	s := bookings(t, pool, Config{})
 	cured(t, pool, s, "app.bookings is unlogged: a crash of the server empties it")
 	sound(t, s)
+}
+
+// A trigger that stamps rows with the start of their transaction takes the fence of
+// such a default, and the right to see it.
+func TestRead_ATriggerThatStampsWithNowIsFencedAsNow(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`
+		CREATE FUNCTION app.stamp() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+			IF NEW.note = 'x' THEN NEW.created_at := clock_timestamp(); ELSE NEW.created_at := Now(); END IF; RETURN NEW; END$$;
+		CREATE TRIGGER stamp BEFORE INSERT ON app.bookings FOR EACH ROW EXECUTE FUNCTION app.stamp()`)
+	refused := found(t, bookings(t, readerPool(t, pool, "another"), Config{}), "trigger stamp of app.bookings stamps rows with Now(), the start of a transaction")
+	require.Equal(t, Refuse, refused.Severity)
+
+	s := bookings(t, readerPool(t, pool, "stats"), Config{Latency: time.Millisecond})
+	require.Empty(t, readAll(t, s, "", 10))
+	late := newSession(t, pool)
+	late.do(`BEGIN; SELECT 1`)
+	exec(t, pool, `INSERT INTO app.bookings (note) VALUES ('x')`)
+	holdsBack(t, s, "")
+	late.do(`INSERT INTO app.bookings (note) VALUES ('late'); COMMIT`)
+	require.Equal(t, []string{"late", "x"}, notes(t, readAll(t, s, "", 10)))
 }

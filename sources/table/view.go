@@ -1,0 +1,24 @@
+package table
+
+// viewsSQL finds the views that rows may be inserted through, and that have a
+// default of their own for what is the order column below them: by the rule behind
+// each view, which alone says what its columns are.
+const viewsSQL = "/* source.catalog.views */" + treeSQL + `, column_of (relation, attnum) AS (
+	SELECT a.attrelid, a.attnum::int
+	FROM lineage
+	JOIN pg_attribute a ON a.attrelid = lineage.oid AND a.attname = $1 AND NOT a.attisdropped
+	UNION
+	SELECT r.ev_class, target[1]::int
+	FROM column_of
+	JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = column_of.relation AND d.classid = 'pg_rewrite'::regclass
+	JOIN pg_rewrite r ON r.oid = d.objid AND r.ev_type = '1'
+	CROSS JOIN LATERAL regexp_matches(r.ev_action::text, ':resno (\d+) :resname (?:\\.|[^\s\\])+ :ressortgroupref \d+ :resorigtbl (\d+) :resorigcol (\d+)', 'g') target
+	WHERE target[2]::oid = column_of.relation AND target[3]::int = column_of.attnum
+)
+SELECT v.oid::regclass::text, v.relkind::text, false, false, false, a.attname::text, pg_get_expr(d.adbin, d.adrelid)
+FROM column_of
+JOIN pg_class v ON v.oid = column_of.relation AND v.relkind = 'v'
+JOIN pg_attribute a ON a.attrelid = v.oid AND a.attnum = column_of.attnum
+JOIN pg_attrdef d ON d.adrelid = v.oid AND d.adnum = column_of.attnum
+ORDER BY v.oid
+LIMIT 1000`
