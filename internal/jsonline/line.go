@@ -4,8 +4,10 @@ package jsonline
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -50,8 +52,10 @@ func newHead(d processor.Delivery) head {
 }
 
 // Append appends the record's line to buf: one object, whose fields are those that
-// package stdout lists, and a line feed. It fails only if the payload is no JSON. The payload is not made a field of head, since encoding/json would
-// copy it twice and more: it may have 100 MB.
+// package stdout lists, and a line feed. A payload that is text and not JSON becomes
+// a string; one that is not even UTF-8 becomes base64, in a field of its own. The
+// payload is not made a field of head, since encoding/json would copy it twice and
+// more: it may have 100 MB.
 func Append(buf *bytes.Buffer, d processor.Delivery) error {
 	encoder := json.NewEncoder(buf)
 	encoder.SetEscapeHTML(false)
@@ -62,11 +66,8 @@ func Append(buf *bytes.Buffer, d processor.Delivery) error {
 
 	dedupKey := d.DedupKey()
 	grow(buf, len(d.Payload)+6*len(dedupKey)+64) // the rest at once: no string grows by more than that
-	buf.WriteString(`,"payload":`)
-	if len(d.Payload) == 0 {
-		buf.WriteString("null")
-	} else if err := json.Compact(buf, d.Payload); err != nil { // leaves tokens as they are
-		return fmt.Errorf("its payload is no JSON: %w", err)
+	if err := appendPayload(buf, encoder, d.Payload); err != nil {
+		return fmt.Errorf("encode: %w", err)
 	}
 	buf.WriteString(`,"dedup_key":`)
 	if err := encoder.Encode(dedupKey); err != nil {
@@ -74,6 +75,32 @@ func Append(buf *bytes.Buffer, d processor.Delivery) error {
 	}
 	buf.Truncate(buf.Len() - len("\n"))
 	buf.WriteString("}\n")
+	return nil
+}
+
+// appendPayload appends the field payload, and payload_base64 where that says more.
+func appendPayload(buf *bytes.Buffer, encoder *json.Encoder, payload []byte) error {
+	buf.WriteString(`,"payload":`)
+	before := buf.Len()
+	if len(payload) == 0 {
+		buf.WriteString("null")
+		return nil
+	}
+	if json.Compact(buf, payload) == nil { // leaves tokens as they are
+		return nil
+	}
+	buf.Truncate(before)
+	if !utf8.Valid(payload) {
+		buf.WriteString(`null,"payload_base64":"`)
+		grow(buf, base64.StdEncoding.EncodedLen(len(payload))+1)
+		buf.Write(base64.StdEncoding.AppendEncode(buf.AvailableBuffer(), payload))
+		buf.WriteByte('"')
+		return nil
+	}
+	if err := encoder.Encode(string(payload)); err != nil {
+		return err
+	}
+	buf.Truncate(buf.Len() - len("\n"))
 	return nil
 }
 

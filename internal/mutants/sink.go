@@ -43,6 +43,18 @@ var sinkMutants = []mutant{
 		webhookPkg, "FuzzHeader",
 	},
 	{
+		"metadata addresses that are not link-local are reached",
+		[]change{{"sinks/webhook/dial.go", `slices.Contains(metadata, ip) || `, ``}},
+		webhookPkg, "TestRefuse_NeverReachesMetadataServices",
+	},
+	{
+		"a text that is not JSON breaks the line of a record",
+		[]change{{"internal/jsonline/line.go", `	buf.Truncate(before)
+`, `	_ = before
+`}},
+		stdoutPkg, "TestDeliver_PayloadThatIsNotJSONIsAString",
+	},
+	{
 		"link-local addresses are reached",
 		[]change{{"sinks/webhook/dial.go", `ip.IsLinkLocalUnicast() || `, ``}},
 		webhookPkg, "TestDeliver_RefusesLinkLocalAddresses",

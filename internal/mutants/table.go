@@ -14,6 +14,7 @@ const (
 	rabbitmqPkg  = "./sinks/rabbitmq"
 	kafkaPkg     = "./sinks/kafka"
 	execPkg      = "./sinks/exec"
+	stdoutPkg    = "./sinks/stdout"
 	watermillPkg = "./sinks/watermill"
 	daemonPkg    = "./internal/daemon"
 	commandPkg   = "./cmd/ordered-dispatcher"

@@ -18,10 +18,12 @@
 //	type         string, "" when the record has none
 //	created_at   RFC 3339 in UTC, to the microsecond; null when the record has none
 //	headers      object of strings
-//	payload      the record's JSON; null when it is empty
+//	payload      the record's JSON; null when it is empty; a string when it is text
+//	             that is not JSON
 //	dedup_key    string
 //
-// in this order.
+// in this order. A payload that is neither JSON nor UTF-8 is null, and behind it
+// stands payload_base64, with its bytes in base64.
 //
 // # Invariants
 //
@@ -38,9 +40,8 @@
 //
 // # Errors
 //
-// A payload that is no JSON is Permanent: no attempt will make a line of it.
-// It may be nested 10,000 levels deep, the bound of encoding/json. A failed
-// write is not, not even a broken pipe (EPIPE): the record is fine, so it waits
+// JSON that is nested deeper than 10,000 levels, the bound of encoding/json, is a
+// string. A failed write is not Permanent, not even a broken pipe (EPIPE): the record is fine, so it waits
 // until the process is started again with a reader. (A Go program whose file
 // descriptor 1 is a broken pipe is ended by SIGPIPE unless it catches that;
 // then nothing was delivered either.)

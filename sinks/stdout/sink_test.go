@@ -99,16 +99,35 @@ func TestDeliver_KeepsThePayloadsTokens(t *testing.T) {
 	}
 }
 
-func TestDeliver_PayloadThatIsNoJSONIsPermanentAndWritesNothing(t *testing.T) {
+// A text that is not JSON is that record's text, and no reason to halt.
+func TestDeliver_PayloadThatIsNotJSONIsAString(t *testing.T) {
 	t.Parallel()
-	for _, payload := range []string{" ", "{", `{"a":1} {}`, "\x00", "'a'", "\"a\nb\"", "\"\x01\"", "01", "NaN", `{"a":1}` + "\n" + `{"a":2}`} {
-		var w writes
-		s := newSink(t, &w)
-		err := s.Deliver(t.Context(), delivery(payload))
-		require.True(t, processor.IsPermanent(err), "%q", payload)
-		require.ErrorContains(t, err, `record "9007199254740993"`)
-		require.Empty(t, w)
-		require.NoError(t, s.Deliver(t.Context(), delivery("1")), "the next record is none the worse")
+	for _, payload := range []string{"hello", " ", "{", `{"a":1} {}`, "\x00", "'a'", "\"a\nb\"", "\"\x01\"", "01", "NaN", "<é\u2028>", `{"a":1}` + "\n" + `{"a":2}`} {
+		var w bytes.Buffer
+		require.NoError(t, newSink(t, &w).Deliver(t.Context(), delivery(payload)))
+		var got struct {
+			Payload  string
+			DedupKey string `json:"dedup_key"`
+		}
+		require.NoError(t, json.Unmarshal(w.Bytes(), &got), "%q", payload)
+		require.Equal(t, payload, got.Payload)
+		require.NotEmpty(t, got.DedupKey)
+		require.Equal(t, 1, strings.Count(w.String(), "\n"))
+	}
+}
+
+func TestDeliver_PayloadThatIsNotUTF8IsBase64(t *testing.T) {
+	t.Parallel()
+	for _, payload := range []string{"\xff", "caf\xe9", `{"a":` + "\xc3" + `}`} {
+		var w bytes.Buffer
+		require.NoError(t, newSink(t, &w).Deliver(t.Context(), delivery(payload)))
+		var got struct {
+			Payload *string
+			Base64  []byte `json:"payload_base64"`
+		}
+		require.NoError(t, json.Unmarshal(w.Bytes(), &got), "%q", payload)
+		require.Nil(t, got.Payload)
+		require.Equal(t, payload, string(got.Base64))
 	}
 }
 

@@ -11,9 +11,11 @@ import (
 // link-local.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("fd00:ec2::254"),   // Amazon, IPv6
+	netip.MustParseAddr("fd00:ec2::23"),    // Amazon, pods of EKS, IPv6
 	netip.MustParseAddr("fd20:ce::254"),    // Google, IPv6
 	netip.MustParseAddr("100.100.100.200"), // Alibaba
 	netip.MustParseAddr("168.63.129.16"),   // Azure
+	netip.MustParseAddr("192.0.0.192"),     // Oracle
 }
 
 // private is what of IPv4 is not public, by IANA's registry of special-purpose
