@@ -23,6 +23,10 @@ type Config struct {
 	// the pool or for an answer of the database: then it returns ErrNoAnswer. A
 	// COMMIT has 30 s, since it may wait for a synchronous standby.
 	Timeout time.Duration
+
+	// watch is how often a lease looks whether its session was ended. Default
+	// watchInterval; tests set it.
+	watch time.Duration
 }
 
 const (
@@ -52,6 +56,9 @@ func (c Config) withDefaults() Config {
 			host = "unknown"
 		}
 		c.Worker = fmt.Sprintf("%s:%d:%s", host, os.Getpid(), rand.Text()[:6])
+	}
+	if c.watch == 0 {
+		c.watch = watchInterval
 	}
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout

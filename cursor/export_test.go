@@ -12,5 +12,14 @@ func Stopped(l *Lease, d time.Duration) { l.began = l.began.Add(-d) }
 // Unyielded lets a lease look at its next advance whether somebody waits.
 func Unyielded(l *Lease) { l.yielded = time.Time{} }
 
+// Unwatched is a config whose leases do not look for the end of their session.
+func Unwatched(c Config) Config {
+	c.watch = time.Hour
+	return c
+}
+
+// WatchInterval is watchInterval.
+const WatchInterval = watchInterval
+
 // Quiet is quiet.
 var Quiet = quiet

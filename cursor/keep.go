@@ -15,15 +15,27 @@ const (
 	giveUpFraction = 2
 )
 
-// keep pings the server while a sink call, or nothing, goes on.
+// watchInterval is how often a lease asks the kernel whether something has come
+// from the server. The end of a session (pg_terminate_backend, a restart) lets the
+// next worker in at once; a call that is under way then ends within two of these.
+const watchInterval = 25 * time.Millisecond
+
+// keep pings the server while a sink call, or nothing, goes on, and looks whether
+// the server has ended the session.
 func (l *Lease) keep() {
 	defer close(l.done)
 	ticker := time.NewTicker(l.store.config.Timeout / pingFraction)
 	defer ticker.Stop()
+	watch := time.NewTicker(l.store.config.watch)
+	defer watch.Stop()
 	for {
 		select {
 		case <-l.ctx.Done():
 			return
+		case <-watch.C:
+			if !l.undisturbed() {
+				_ = l.pingAlone()
+			}
 		case <-ticker.C:
 			// Whoever holds the connection hears from the server himself.
 			if l.mu.TryLock() {

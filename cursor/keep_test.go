@@ -17,12 +17,18 @@ import (
 // linked is a worker behind a link, and its lease.
 func linked(t *testing.T, timeout time.Duration) (*cursor.Lease, *pgtest.Link, *cursor.Store) {
 	t.Helper()
+	return linkedWith(t, cursor.Config{Timeout: timeout})
+}
+
+func linkedWith(t *testing.T, c cursor.Config) (*cursor.Lease, *pgtest.Link, *cursor.Store) {
+	t.Helper()
 	pool := database(t)
 	created(t, pool, "b")
 	address, link := pgtest.Proxy(t, pgtest.URL(t))
 	far, err := pgxpool.New(t.Context(), address)
 	require.NoError(t, err)
-	s, err := cursor.NewStore(far, cursor.Config{Schema: schema, Worker: "a", Timeout: timeout})
+	c.Schema, c.Worker = schema, "a"
+	s, err := cursor.NewStore(far, c)
 	require.NoError(t, err)
 	lease := acquire(t, s)
 	t.Cleanup(func() {
@@ -129,7 +135,7 @@ func TestHeld_TellsAtOnceOfASessionThatWasEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			lease, link, b := linked(t, 10*time.Minute)
+			lease, link, b := linkedWith(t, cursor.Unwatched(cursor.Config{Timeout: 10 * time.Minute}))
 			require.NoError(t, lease.Held())
 			end(t, link)
 			takeOver(t, b)
@@ -137,6 +143,18 @@ func TestHeld_TellsAtOnceOfASessionThatWasEnded(t *testing.T) {
 			require.ErrorIs(t, lease.Held(), cursor.ErrLeaseLost)
 		})
 	}
+}
+
+// TestLease_EndsAtOnceWithItsSession: no method of the lease is called, as during a
+// sink call, and no ping is due for minutes.
+func TestLease_EndsAtOnceWithItsSession(t *testing.T) {
+	t.Parallel()
+	require.LessOrEqual(t, 2*cursor.WatchInterval, 100*time.Millisecond)
+	lease, _, _ := linked(t, 10*time.Minute)
+	terminateLease(t)
+	began := time.Now()
+	require.ErrorIs(t, over(t, lease), cursor.ErrLeaseLost)
+	t.Logf("after %v", time.Since(began))
 }
 
 func TestQuiet_DoesNotWaitForAReader(t *testing.T) {
@@ -239,7 +257,7 @@ func TestHeld_DoesNotTrustALockWhoseAnswerCameLate(t *testing.T) {
 	far, err := pgxpool.New(t.Context(), address)
 	require.NoError(t, err)
 	t.Cleanup(far.Close)
-	a, err := cursor.NewStore(far, cursor.Config{Schema: schema, Worker: "a", Timeout: time.Second})
+	a, err := cursor.NewStore(far, cursor.Unwatched(cursor.Config{Schema: schema, Worker: "a", Timeout: time.Second}))
 	require.NoError(t, err)
 	acquire(t, a).Release() // what follows is one exchange
 	answers := make(chan struct{}, 1)

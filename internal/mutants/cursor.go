@@ -54,6 +54,13 @@ var cursorMutants = []mutant{
 		cursorPkg, "TestHeld_TellsAtOnceOfASessionThatWasEnded",
 	},
 	{
+		"a worker does not look for its session's end during a call",
+		[]change{{"cursor/keep.go", `if !l.undisturbed() {
+				_ = l.pingAlone()`, `if l.conn == nil {
+				_ = l.pingAlone()`}},
+		cursorPkg, "TestLease_EndsAtOnceWithItsSession",
+	},
+	{
 		"a lease is as young as the answer to its lock, not as the question (and nobody looks for the session's end)",
 		[]change{{"cursor/acquire.go", `row, t, asked), nil`, `row, t, asked.Add(time.Since(asked))), nil`},
 			{"cursor/keep.go", `giveUpFraction || !l.undisturbed() {`, `giveUpFraction {`}},
@@ -164,7 +171,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	{
 		"a call waits for a connection for as long as its caller does",
 		[]change{{"cursor/config.go", `return max(c.Timeout, shortestAnswer)`, `return max(c.Timeout, 1000*shortestAnswer)`}},
-		cursorPkg, "TestAnswer_NoCallWaitsForEver/pool_in_use/look",
+		cursorPkg, "TestAnswer_NoCallWaitsForEver/look",
 	},
 	{
 		"a standby that refuses to begin a transaction is not known for one",
