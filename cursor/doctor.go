@@ -150,7 +150,7 @@ func (d *diagnosis) tables(ctx context.Context) error {
 		return nil
 	}
 	var absent []string
-	all := []string{d.store.schema + ".cursor", d.store.schema + ".cursor_event", d.store.schema + ".dead_letter"}
+	all := []string{d.store.schema + ".cursor", d.store.schema + ".cursor_event", d.store.schema + ".dead_letter", d.store.schema + ".cursor_past"}
 	if err := d.store.pool.QueryRow(ctx, tablesSQL, all).Scan(&absent); err != nil {
 		return fmt.Errorf("look for the cursor tables: %w", err)
 	}

@@ -16,6 +16,8 @@ type Event struct {
 	At time.Time
 	// Actor is a worker, or who decided.
 	Actor string
+	// User is the role that was logged in; "" where the event is older than that column.
+	User string
 	// Action is what was done: create, place, configure, halt, promoted, dead_letter,
 	// dead_letter_replayed, dead_letter_discarded, pause, resume, retry, skip, seek,
 	// rename (noted for the new name), renamed (for the old one) or forget; newer
@@ -57,7 +59,8 @@ SELECT
 	e.reason,
 	coalesce(e.from_position, ''),
 	coalesce(e.to_position, ''),
-	e.detail
+	e.detail,
+	coalesce(e.db_user, '')
 FROM (SELECT process_name, max(until) AS until FROM name GROUP BY process_name) n
 JOIN {schema}.cursor_event e ON e.process_name = n.process_name AND e.id < n.until
 ORDER BY e.id DESC
@@ -81,6 +84,7 @@ func (s *Store) History(ctx context.Context, process string, limit int) ([]Event
 		events = append(events, Event{
 			ID: p.int(0), Process: p.text(1), At: p.time(2), Actor: p.text(3), Action: p.text(4), Reason: p.text(5),
 			From: Position(p.text(6)), To: Position(p.text(7)), Detail: json.RawMessage(p.text(8)),
+			User: p.text(9),
 		})
 		if p.err != nil {
 			return nil, s.explain("read the history of", process, p.err)

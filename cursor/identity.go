@@ -70,8 +70,8 @@ func (s *Store) promoted(row lockedRow) []statement {
 // haltRestored halts a process whose position belongs to another cluster. What it
 // had delivered there says nothing about the records here.
 func (s *Store) haltRestored(ctx context.Context, conn *pgxpool.Conn, row lockedRow) error {
-	reason := fmt.Sprintf("the database is not the one this position belongs to (system identifier %s, now %s): it was restored or copied. "+
-		"Compare what receivers have with the table, then seek to where delivery shall go on, or retry to go on from here",
+	reason := fmt.Sprintf("the database is not the one this position belongs to (system identifier %s, now %s): it was restored or copied, or upgraded with pg_upgrade. "+
+		"After pg_upgrade, retry: nothing was lost. Else compare what receivers have with the table, then seek to where delivery shall go on, or retry to go on from here",
 		row.stored.system, row.server.system)
 	results, err := flush(ctx, conn.Conn(), pin,
 		statement{s.sql(failSQL), []string{

@@ -23,6 +23,7 @@ func TestAcquire_HaltsWhereTheDatabaseWasRestored(t *testing.T) {
 	require.Equal(t, cursor.ClassRestored, row.Failure.Class)
 	require.Equal(t, cursor.Position("p1"), row.Position)
 	require.Contains(t, row.Failure.Error, "it was restored or copied")
+	require.Contains(t, row.Failure.Error, "After pg_upgrade, retry")
 	require.Equal(t, "halt", lastEvent(t, pool))
 
 	exec(t, pool, `UPDATE dispatch.cursor SET state = 'running', system_identifier = NULL`) // an operator has decided

@@ -19,7 +19,109 @@ END
 $$;
 -- +goose StatementEnd
 
+-- The last numbers of cursors that were deleted or renamed, so that no later cursor
+-- of that name uses an epoch or a sequence twice. No retention of the audit removes them.
+CREATE TABLE cursor_past (
+    process_name text COLLATE "C" PRIMARY KEY,
+    epoch        bigint NOT NULL,
+    sequence     bigint NOT NULL,
+    position     text COLLATE "C" NOT NULL,
+    db_user      text NOT NULL DEFAULT session_user,
+    at           timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+COMMENT ON TABLE cursor_past IS 'ordered-dispatcher: the last numbers of cursors that are gone; do not delete';
+
+-- The functions have the rights of their owner, so that no other role needs any to
+-- cursor_past. They name no schema: it becomes part of their search_path below.
+-- +goose StatementBegin
+CREATE FUNCTION cursor_keep_past() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    name text;
+BEGIN
+    IF TG_OP <> 'TRUNCATE' THEN
+        name := OLD.process_name;
+    END IF;
+    INSERT INTO cursor_past AS past (process_name, epoch, sequence, position)
+    SELECT c.process_name, c.epoch, c.sequence, c.position FROM cursor c WHERE name IS NULL OR c.process_name = name
+    ON CONFLICT (process_name) DO UPDATE SET
+        epoch = greatest(past.epoch, excluded.epoch),
+        sequence = greatest(past.sequence, excluded.sequence),
+        position = excluded.position,
+        db_user = session_user,
+        at = clock_timestamp();
+    IF TG_OP = 'UPDATE' THEN
+        RETURN NEW;
+    END IF;
+    RETURN OLD;
+END
+$$;
+-- +goose StatementEnd
+
+-- A gap of 10,000: more than a worker can have sent beyond its last checkpoint.
+-- +goose StatementBegin
+CREATE FUNCTION cursor_continue() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    last record;
+BEGIN
+    SELECT p.epoch, p.sequence INTO last FROM cursor_past p WHERE p.process_name = NEW.process_name;
+    NEW.epoch := greatest(NEW.epoch, last.epoch + 1);
+    NEW.sequence := greatest(NEW.sequence, last.sequence + 10000);
+    RETURN NEW;
+END
+$$;
+-- +goose StatementEnd
+
+-- Retention keeps the last event that says what became of a name: without it a
+-- cursor that was deleted would be made anew, and send everything again.
+-- +goose StatementBegin
+CREATE FUNCTION cursor_event_keep() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM cursor_event e
+        WHERE e.process_name = OLD.process_name AND e.id > OLD.id AND e.action IN ('create', 'rename', 'renamed', 'forget')
+    ) THEN
+        RETURN OLD;
+    END IF;
+    RETURN NULL;
+END
+$$;
+-- +goose StatementEnd
+
+REVOKE EXECUTE ON FUNCTION cursor_keep_past(), cursor_continue(), cursor_event_keep() FROM PUBLIC;
+
+-- +goose StatementBegin
+DO $$
+DECLARE
+    name text;
+BEGIN
+    FOREACH name IN ARRAY ARRAY['cursor_keep_past', 'cursor_continue', 'cursor_event_keep'] LOOP
+        EXECUTE pg_catalog.format('ALTER FUNCTION %I() SET search_path = pg_catalog, %I, pg_temp', name, pg_catalog.current_schema());
+    END LOOP;
+END
+$$;
+-- +goose StatementEnd
+
+CREATE TRIGGER keep_past BEFORE DELETE OR UPDATE OF process_name ON cursor FOR EACH ROW EXECUTE FUNCTION cursor_keep_past();
+CREATE TRIGGER keep_past_of_all BEFORE TRUNCATE ON cursor FOR EACH STATEMENT EXECUTE FUNCTION cursor_keep_past();
+CREATE TRIGGER continue_past BEFORE INSERT OR UPDATE OF process_name ON cursor FOR EACH ROW EXECUTE FUNCTION cursor_continue();
+CREATE TRIGGER keep_last BEFORE DELETE ON cursor_event FOR EACH ROW
+    WHEN (OLD.action IN ('create', 'rename', 'renamed', 'forget')) EXECUTE FUNCTION cursor_event_keep();
+
+-- Who was logged in, beside the actor that is claimed.
+ALTER TABLE cursor_event ADD COLUMN db_user text;
+ALTER TABLE cursor_event ALTER COLUMN db_user SET DEFAULT session_user;
+
 -- +goose Down
+DROP TRIGGER keep_past ON cursor;
+DROP TRIGGER keep_past_of_all ON cursor;
+DROP TRIGGER continue_past ON cursor;
+DROP TRIGGER keep_last ON cursor_event;
+DROP FUNCTION cursor_keep_past();
+DROP FUNCTION cursor_continue();
+DROP FUNCTION cursor_event_keep();
+DROP TABLE cursor_past;
+ALTER TABLE cursor_event DROP COLUMN db_user;
 ALTER FUNCTION cursor_set_updated_at() RESET search_path;
 UPDATE cursor SET failed_class = 'permanent' WHERE failed_class IN ('refused', 'unreadable');
 ALTER TABLE cursor DROP CONSTRAINT cursor_failed_class_check;

@@ -203,4 +203,14 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		[]change{{"cursor/resolve.go", `= oneDeadLetterSQL + ` + "`\nFOR UPDATE`", `= oneDeadLetterSQL`}},
 		processorPkg, "TestReplay_OfALetterThatIsDiscardedMeanwhileSendsNothing",
 	},
+	{
+		"a cursor that is made anew uses the epochs of the one before",
+		[]change{{"migrations/00003_promises.sql", `greatest(NEW.epoch, last.epoch + 1)`, `greatest(NEW.epoch, 0)`}},
+		cursorPkg, "TestRecreate_GoesOnPastTheNumbersOfTheCursorThatIsGone/deleted",
+	},
+	{
+		"retention removes what keeps a deleted cursor from being made anew",
+		[]change{{"migrations/00003_promises.sql", `e.id > OLD.id AND e.action IN`, `e.id >= OLD.id AND e.action IN`}},
+		cursorPkg, "TestHistory_RetentionKeepsWhatBecameOfAName",
+	},
 }
