@@ -99,7 +99,7 @@ func (f *field) look(ctx context.Context, conn *pgx.Conn, began time.Duration, m
 				return true, err
 			}
 		}
-		if e.Cursor.Position != last[p.Table] || e.Cursor.State != "running" {
+		if e.Cursor.Position < last[p.Table] || e.Cursor.State != "running" {
 			e.Waited, e.Stood = f.clock.Now()-began, max(e.Stood, f.metronome.since(moved[p.Name]))
 			waiting = waiting || e.Stood <= e.Patience
 		}

@@ -33,6 +33,7 @@ func report(w io.Writer, s history.Setting, v *judge.Verdict) {
 		{"halts", v.Halts},
 		{"decisions of operators", v.Actions},
 		{"records these passed over", v.PassedOver},
+		{"moves of cursors over rows that no condition takes", v.PassedBetween},
 		{"records these had applied again", v.Replayed},
 		{"answers of `status` and `/metrics`, for a process each", v.Told},
 		{"halts and pauses that `status` told of", v.ToldByStatus},

@@ -41,6 +41,8 @@ func workloads() []workload {
 		hostileWorkload(),
 		refusalWorkload(),
 		operatorsWorkload(),
+		rareWorkload(),
+		tiedWorkload(),
 	}
 }
 

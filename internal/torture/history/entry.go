@@ -38,6 +38,8 @@ type Process struct {
 	Checkpoint int      `json:"checkpoint"`
 	Fencing    bool     `json:"fencing,omitempty"` // the receiver refuses a smaller epoch than it has seen
 	Signed     bool     `json:"signed,omitempty"`
+	// Sparse: a condition leaves most rows of the table out, so the cursor may stand between two that it takes.
+	Sparse bool `json:"sparse,omitempty"`
 	// Letters: a record that is refused for good, or was tried Attempts times if that is not 0, is put aside.
 	Letters  bool `json:"letters,omitempty"`
 	Attempts int  `json:"attempts,omitempty"`

@@ -47,7 +47,7 @@ func (f *feed) accountable(m history.Move) bool {
 
 // checkDecision judges how far an operator moved the cursor.
 func (v *Verdict) checkDecision(f *feed, m history.Move) {
-	from, to := f.table.byPlace[m.From.Position], f.table.byPlace[m.To.Position]
+	from, to := f.table.place(m.From.Position), f.table.place(m.To.Position)
 	var passes, counts int64
 	switch {
 	case f.did(m, seek):

@@ -43,10 +43,12 @@ func (v *Verdict) checkCursor(f *feed, slack time.Duration) {
 }
 
 func (v *Verdict) checkAdvance(f *feed, m history.Move, s *segment, acknowledged map[int]time.Duration, slack time.Duration) {
-	from, known := f.table.byPlace[m.From.Position]
-	to, alsoKnown := f.table.byPlace[m.To.Position]
+	from, to := f.table.place(m.From.Position), f.table.place(m.To.Position)
 	switch {
-	case !known || !alsoKnown:
+	case f.Sparse && from == to && m.From.Position < m.To.Position && m.From.Sequence == m.To.Sequence:
+		v.PassedBetween++
+		return
+	case !f.stands(m.From) || !f.stands(m.To):
 		v.broken("I7", f.Name, "move %d is from %q to %q, which are not both positions of rows", m.N, m.From.Position, m.To.Position)
 		return
 	case to <= from:
@@ -65,6 +67,12 @@ func (v *Verdict) checkAdvance(f *feed, m history.Move, s *segment, acknowledged
 			v.broken("I7", f.Name, "move %d at %v passes row %d, which was not acknowledged by then", m.N, m.T, rank)
 		}
 	}
+}
+
+// stands reports whether a cursor may stand there: at a row, or between two if a condition leaves rows out.
+func (f *feed) stands(at history.Standing) bool {
+	_, known := f.table.byPlace[at.Position]
+	return known || f.Sparse
 }
 
 // acknowledgements are the times at which each row was first acknowledged.

@@ -15,9 +15,9 @@ func (v *Verdict) checkEnd(f *feed) {
 		v.broken("I11", f.Name, "a worker has %d files open, more than %d", e.Files, maxFiles)
 	}
 	rows := len(f.table.rows)
-	if f.table.byPlace[e.Cursor.Position] != rows || e.Cursor.State != running {
+	if f.table.place(e.Cursor.Position) != rows || !f.stands(e.Cursor) || e.Cursor.State != running {
 		v.broken("I11", f.Name, "%v after the last fault it is %s at row %d of %d: %s",
-			e.Waited, e.Cursor.State, f.table.byPlace[e.Cursor.Position], rows, e.Problem)
+			e.Waited, e.Cursor.State, f.table.place(e.Cursor.Position), rows, e.Problem)
 	}
 	if e.Stood > e.Patience {
 		v.broken("I11", f.Name, "it stood still for %v after the last fault, more than %v", e.Stood, e.Patience)

@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
@@ -30,6 +31,14 @@ func newTables(rows []history.Row) map[string]*table {
 		t.byPlace[row.Position] = len(t.rows)
 	}
 	return tables
+}
+
+// place is the row that a position is of; of one between two rows, that before it.
+func (t *table) place(position string) int {
+	if rank, ok := t.byPlace[position]; ok {
+		return rank
+	}
+	return sort.Search(len(t.rows), func(i int) bool { return t.rows[i].Position > position })
 }
 
 // attempt is one request as the receiver saw it. Times and numbers are 0 for what did not happen.

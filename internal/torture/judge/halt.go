@@ -30,7 +30,7 @@ func (v *Verdict) checkHalts(f *feed) {
 			continue
 		}
 		if halts++; refusals < halts {
-			v.broken("I10", f.Name, "move %d halts the process at row %d, and nobody had refused it", m.N, f.table.byPlace[m.To.Failed])
+			v.broken("I10", f.Name, "move %d halts the process at row %d, and nobody had refused it", m.N, f.table.place(m.To.Failed))
 		}
 	}
 }

@@ -20,6 +20,8 @@ type Verdict struct {
 	PutAside        int // as dead letters
 	ReplayedLetters int // of these
 
+	PassedBetween int // moves over nothing but rows that a condition leaves out
+
 	PassedOver int // by operators' skips and seeks
 	Replayed   int // applied again because an operator sought back
 	Actions    int // of operators

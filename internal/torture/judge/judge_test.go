@@ -575,7 +575,7 @@ func (s *scene) first(change func(*history.Delivery)) *scene {
 func TestJudge_FindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	broken := map[string]bool{}
-	for name, b := range merge(bad, badAnswers, badLetters, badStale) {
+	for name, b := range merge(bad, badAnswers, badLetters, badStale, badSparse) {
 		t.Run(name, func(t *testing.T) {
 			v := judge.Judge(b.history().Run)
 			require.NotZero(t, v.Counts[b.invariant], "%v", v.Violations)

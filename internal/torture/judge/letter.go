@@ -111,7 +111,7 @@ func (f *feed) disturbed(from, to time.Duration) bool {
 
 // checkAside: the move behind a dead letter is one row and one number long.
 func (v *Verdict) checkAside(f *feed, m history.Move) {
-	from, to := f.table.byPlace[m.From.Position], f.table.byPlace[m.To.Position]
+	from, to := f.table.place(m.From.Position), f.table.place(m.To.Position)
 	if to != from+1 || m.To.Sequence != m.From.Sequence+1 || m.To.Epoch != m.From.Epoch || m.To.State != running || m.To.Failed != "" {
 		v.broken("I7", f.Name, "move %d puts a record aside, from %+v to %+v", m.N, m.From, m.To)
 	}

@@ -30,8 +30,8 @@ func (f *feed) split() []*segment {
 	all := []*segment{last}
 	for _, m := range f.moves {
 		if f.did(m, seek) || f.did(m, skip) {
-			last.end = f.table.byPlace[m.From.Position]
-			last = &segment{after: f.table.byPlace[m.To.Position], end: len(f.table.rows), sequence: m.To.Sequence, from: m.T}
+			last.end = f.table.place(m.From.Position)
+			last = &segment{after: f.table.place(m.To.Position), end: len(f.table.rows), sequence: m.To.Sequence, from: m.T}
 			all = append(all, last)
 		}
 	}

@@ -67,7 +67,7 @@ func (f *feed) supersededAt(epoch int64) int {
 	if i == len(f.moves) {
 		return 0
 	}
-	return f.table.byPlace[f.moves[i].From.Position]
+	return f.table.place(f.moves[i].From.Position)
 }
 
 func (v *Verdict) stale(f *feed, a *attempt, epoch int64) {

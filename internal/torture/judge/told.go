@@ -135,7 +135,7 @@ func (v *Verdict) checkLags(f *feed) {
 	var least, most []arrival
 	for _, t := range f.told {
 		if t.Lag >= 0 {
-			rank := f.table.byPlace[t.At.Position]
+			rank := f.table.place(t.At.Position)
 			told, least, most = append(told, t), append(least, arrival{t.From, rank}), append(most, arrival{t.T, rank})
 		}
 	}
