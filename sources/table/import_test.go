@@ -23,6 +23,13 @@ BEGIN
 		COMMIT;
 	END LOOP;
 END$$;
+CREATE PROCEDURE app.import_labels(labels text[]) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1..array_length(labels, 1) LOOP
+		INSERT INTO app.bookings (label) VALUES (labels[i]);
+		COMMIT;
+	END LOOP;
+END$$;
 CREATE PROCEDURE app.import_chained(who text, n int) LANGUAGE plpgsql AS $$
 BEGIN
 	FOR i IN 1..n LOOP

@@ -47,7 +47,7 @@ func (p *producer) run(ctx context.Context, deadline time.Time) error {
 
 // transaction runs one of some kind, and returns the labels that it committed.
 func (p *producer) transaction(ctx context.Context) ([]string, error) {
-	switch p.random.IntN(12) {
+	switch p.random.IntN(14) {
 	case 0, 1:
 		labels := p.labels(1)
 		return labels, p.insert(ctx, labels)
@@ -63,6 +63,8 @@ func (p *producer) transaction(ctx context.Context) ([]string, error) {
 		return nil, p.inTx(ctx, "ROLLBACK", func() error { return p.insert(ctx, p.labels(2)) })
 	case 7:
 		return nil, p.prepare(ctx)
+	case 8:
+		return p.importRows(ctx)
 	default:
 		var labels []string
 		err := p.inTx(ctx, "COMMIT", func() error {
@@ -176,6 +178,19 @@ func (p *producer) savepoints(ctx context.Context) ([]string, error) {
 		return p.insert(ctx, last)
 	})
 	return append(kept, last...), err
+}
+
+// importRows commits many transactions in one message: as such, or in a procedure.
+func (p *producer) importRows(ctx context.Context) ([]string, error) {
+	labels := p.labels(20 + p.random.IntN(200))
+	if p.random.IntN(2) == 0 {
+		return labels, p.exec(ctx, fmt.Sprintf("CALL app.import_labels('{%s}')", strings.Join(labels, ",")))
+	}
+	var message strings.Builder
+	for _, label := range labels {
+		fmt.Fprintf(&message, "BEGIN; INSERT INTO app.bookings (label) VALUES ('%s'); COMMIT;", label)
+	}
+	return labels, simply(ctx, p.conn.PgConn(), message.String())
 }
 
 // prepare leaves a prepared transaction behind, to be decided on later.
