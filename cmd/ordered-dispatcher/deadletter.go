@@ -103,12 +103,12 @@ func (r resolution) decision(reason string) cursor.Decision {
 // say tells what became of a dead letter, or would.
 func (r resolution) say(w io.Writer, letter cursor.DeadLetter, done, rehearsed string) error {
 	if !r.DryRun {
-		_, err := fmt.Fprintf(w, "record %s of %s, dead letter %d, %s\n", letter.RecordID, letter.Process, letter.ID, done)
+		_, err := io.WriteString(w, daemon.Visible(fmt.Sprintf("record %s of %s, dead letter %d, %s\n", letter.RecordID, letter.Process, letter.ID, done)))
 		return err
 	}
-	_, err := fmt.Fprintf(w, "dry run, nothing is changed. Without --dry-run: record %s of %s, put aside at position %s after %s, %s\n"+
-		"to do this if it is still open by then: --expect='%[3]s' instead of --dry-run\n",
-		letter.RecordID, letter.Process, letter.Position, daemon.Attempts(letter.Failure.Attempts), rehearsed)
+	_, err := io.WriteString(w, daemon.Visible(fmt.Sprintf("dry run, nothing is changed. Without --dry-run: record %s of %s, put aside at position %s after %s, %s\n"+
+		"to do this if it is still open by then: --expect=%s instead of --dry-run\n", letter.RecordID, letter.Process, letter.Position,
+		daemon.Attempts(letter.Failure.Attempts), rehearsed, daemon.SingleQuoted(string(letter.Position)))))
 	return err
 }
 

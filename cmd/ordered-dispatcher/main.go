@@ -50,7 +50,7 @@ func execute(args []string, sys system) int {
 // report says what went wrong and returns the exit code for it.
 func report(sys system, err error) int {
 	if err != nil {
-		fmt.Fprintln(sys.stderr, "ordered-dispatcher:", err)
+		fmt.Fprintln(sys.stderr, "ordered-dispatcher:", daemon.Visible(err.Error()))
 	}
 	return daemon.ExitCode(err)
 }

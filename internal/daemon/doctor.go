@@ -142,7 +142,7 @@ func PrintFindings(w io.Writer, findings []Finding) error {
 		}
 	}
 	fmt.Fprintf(&b, "%d to refuse, %d to warn of, %d to note\n", counts[Refuse], counts[Warn], counts[Note])
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, Visible(b.String()))
 	return err
 }
 

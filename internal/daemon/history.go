@@ -24,7 +24,7 @@ func PrintHistory(w io.Writer, events []cursor.Event) error {
 			dash(oneLine(recordOf(e))), dash(short(oneLine(e.Reason))), dash(string(e.From)), dash(string(e.To)))
 	}
 	columns.Flush()
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, Visible(b.String()))
 	return err
 }
 

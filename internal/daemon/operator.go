@@ -99,7 +99,7 @@ func (o *Operator) Resume(ctx context.Context, d cursor.Decision) (Outcome, erro
 	}
 	if f := change.After.Failure; f != nil && f.Wait > 0 {
 		text += fmt.Sprintf("; the next attempt at its failing record %s comes in %s: `ordered-dispatcher retry %s` makes it at once",
-			f.RecordID, round(f.Wait), o.process)
+			oneLine(f.RecordID), round(f.Wait), shell(o.process))
 	}
 	return Outcome{Change: change, Text: text}, nil
 }
@@ -252,7 +252,7 @@ func (o Outcome) total() string {
 // afterwards is the state that a process is left in.
 func (o *Operator) afterwards(c cursor.Change) string {
 	if c.After.State == cursor.Paused {
-		return fmt.Sprintf("; the process stays paused until `ordered-dispatcher resume %s`", o.process)
+		return fmt.Sprintf("; the process stays paused until `ordered-dispatcher resume %s`", shell(o.process))
 	}
 	return "; the process is running"
 }

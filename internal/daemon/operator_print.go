@@ -15,7 +15,7 @@ func PrintOutcome(w io.Writer, o Outcome) error {
 	if o.Problem != "" {
 		text += o.Problem + "\n"
 	}
-	_, err := io.WriteString(w, text)
+	_, err := io.WriteString(w, Visible(text))
 	return err
 }
 
@@ -33,9 +33,9 @@ func PrintRehearsal(w io.Writer, o Outcome) error {
 		fmt.Fprintf(&b, "… and %d more of %s\n", o.Records.Total-int64(len(o.Records.Records)), o.total())
 	}
 	if o.Changed {
-		fmt.Fprintf(&b, "to do this if the cursor has not moved by then: --expect='%s' instead of --dry-run\n", o.Before.Position)
+		fmt.Fprintf(&b, "to do this if the cursor has not moved by then: --expect=%s instead of --dry-run\n", SingleQuoted(string(o.Before.Position)))
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, Visible(b.String()))
 	return err
 }
 

@@ -27,7 +27,7 @@ func Rename(ctx context.Context, c Config, from, to string, d cursor.Decision) (
 	change, err := o.store.Rename(ctx, from, to, d)
 	switch {
 	case errors.Is(err, cursor.ErrExists):
-		return Outcome{}, fmt.Errorf("%w; nothing was changed. If that cursor was made by mistake: `ordered-dispatcher process forget %s --reason …`", err, to)
+		return Outcome{}, fmt.Errorf("%w; nothing was changed. If that cursor was made by mistake: `ordered-dispatcher process forget %s --reason …`", err, shell(to))
 	case err != nil:
 		return Outcome{}, o.explain(ctx, err)
 	}

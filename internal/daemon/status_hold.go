@@ -50,7 +50,7 @@ func (s Status) hold() *Hold {
 	case s.New:
 		return nil
 	case s.State == cursor.Paused:
-		return &Hold{HoldPaused, fmt.Sprintf("paused%s; next: `ordered-dispatcher resume %s`", s.pausedBy(), s.Process)}
+		return &Hold{HoldPaused, fmt.Sprintf("paused%s; next: `ordered-dispatcher resume %s`", s.pausedBy(), shell(s.Process))}
 	case s.State == cursor.Halted:
 		return &Hold{HoldHalted, s.halted()}
 	case stranger >= 0:
@@ -88,12 +88,12 @@ func (s Status) halted() string {
 	f := s.Failure
 	switch {
 	case f == nil:
-		return fmt.Sprintf("halted; next: `ordered-dispatcher retry %s`", s.Process)
+		return fmt.Sprintf("halted; next: `ordered-dispatcher retry %s`", shell(s.Process))
 	case f.Class == cursor.ClassRestored:
 		return "halted: " + oneLine(f.Error)
 	case f.Class == cursor.ClassRefused:
 		return fmt.Sprintf("halted: the receiver refuses us, not record %s, %s: %s; next: fix the credentials or the address, then `ordered-dispatcher retry %s`",
-			oneLine(f.RecordID), attempts(*f), oneLine(f.Error), s.Process)
+			oneLine(f.RecordID), attempts(*f), oneLine(f.Error), shell(s.Process))
 	}
 	word := ""
 	switch f.Class {
@@ -105,13 +105,13 @@ func (s Status) halted() string {
 		word = ", which the receiver may have: look there first"
 	}
 	return fmt.Sprintf("halted at record %s%s, %s: %s; next: `ordered-dispatcher retry %[5]s`, or `ordered-dispatcher skip %[5]s --reason …`",
-		oneLine(f.RecordID), word, attempts(*f), oneLine(f.Error), s.Process)
+		oneLine(f.RecordID), word, attempts(*f), oneLine(f.Error), shell(s.Process))
 }
 
 func (s Status) failing() string {
 	next := "the next attempt is due"
 	if s.Failure.Wait > 0 {
-		next = fmt.Sprintf("the next attempt comes in %s, or at once with `ordered-dispatcher retry %s`", round(s.Failure.Wait), s.Process)
+		next = fmt.Sprintf("the next attempt comes in %s, or at once with `ordered-dispatcher retry %s`", round(s.Failure.Wait), shell(s.Process))
 	}
 	return fmt.Sprintf("record %s fails, %s: %s; %s", oneLine(s.Failure.RecordID), attempts(*s.Failure), oneLine(s.Failure.Error), next)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
@@ -32,7 +31,7 @@ func PrintStatus(w io.Writer, all []Status) error {
 			fmt.Fprintf(&b, "%s: %s\n", s.Process, note)
 		}
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, Visible(b.String()))
 	return err
 }
 
@@ -107,7 +106,7 @@ func describe(w table.Writer) string {
 // terminal.
 func oneLine(text string) string {
 	visible := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if hidden(r) {
 			return ' '
 		}
 		return r

@@ -32,4 +32,9 @@ var wallMutants = []mutant{
 		[]change{{"internal/daemon/pool.go", "if !slices.Contains(parameters, strings.ToLower(name)) {", "if false {"}},
 		daemonPkg, "TestPool_RefusesASettingThatNobodyKnows",
 	},
+	{
+		"what a record holds reaches a terminal unseen",
+		[]change{{"internal/daemon/visible.go", "return unicode.IsControl(r) || ", "return "}},
+		daemonPkg, "TestVisible_EscapesWhatMovesATerminal",
+	},
 }
