@@ -17,7 +17,8 @@ func (s *Store) Acquire(ctx context.Context, process string) (*Lease, error) {
 
 // AcquireTx is Acquire for a lease whose transaction also carries the effects
 // of deliveries: see Lease.WithTx. The server ends each statement of a delivery
-// after statementTimeout; 0 means never.
+// after statementTimeout; 0 means never. It frees the lock of a worker that is silent for
+// 10 s longer than that, and for no less than Config.Timeout.
 func (s *Store) AcquireTx(ctx context.Context, process string, statementTimeout time.Duration) (*Lease, error) {
 	return s.acquire(ctx, process, terms{application: ApplicationTx, statementTimeout: statementTimeout})
 }

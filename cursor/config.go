@@ -17,7 +17,8 @@ type Config struct {
 	Worker string
 	// Timeout is after how long the server frees the lock of a worker it has
 	// not heard from. The worker itself gives up after half of that. Default
-	// 10 s, at least 1 s, at most 10 m.
+	// 10 s, at least 1 s, at most 10 m. A lease of AcquireTx has at least 10 s more
+	// than a delivery may take: the worker cannot ask for a sign of life meanwhile.
 	//
 	// No call waits longer than that, or 5 s if that is more, for a connection of
 	// the pool or for an answer of the database: then it returns ErrNoAnswer. A

@@ -222,7 +222,7 @@ func (s *Store) lock(process string, t terms) statement {
 		searched = null
 	}
 	return statement{s.lockSQL, []string{
-		process, milliseconds(s.config.Timeout), t.application + process, milliseconds(t.statementTimeout), searched}}
+		process, milliseconds(s.silence(t)), t.application + process, milliseconds(t.statementTimeout), searched}}
 }
 
 // relockSQL is lockSQL for the worker that has just advanced the row: it finds
@@ -241,6 +241,20 @@ func (s *Store) relock(row Row, t terms) statement {
 	lock := s.lock(row.Process, t)
 	return statement{s.relockSQL, append(lock.args,
 		strconv.FormatInt(int64(row.Epoch), 10), string(row.Position), strconv.FormatInt(row.Sequence, 10))}
+}
+
+// silenceMargin is for how long the server waits after the time-out of a delivery: for
+// the worker to give it up and to write that down.
+const silenceMargin = 10 * time.Second
+
+// silence is after how long the server frees the lock of a worker that it has not heard
+// from. A sink that works in the transaction without a statement has its connection, so
+// nothing can ask for a sign of life meanwhile: the server waits for longer than a call.
+func (s *Store) silence(t terms) time.Duration {
+	if t.statementTimeout == 0 {
+		return s.config.Timeout
+	}
+	return max(s.config.Timeout, t.statementTimeout+silenceMargin)
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

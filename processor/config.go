@@ -45,7 +45,8 @@ type Config struct {
 	// Poll is the longest idle wait between two looks at the source; it is
 	// shorter, from 5 ms on, after work. Default 200 ms, at least 5 ms, at most 1 m.
 	Poll time.Duration
-	// Timeout bounds one sink call. Default 30 s, at most 1 h.
+	// Timeout bounds one sink call. Default 30 s, at most 1 h; under InTx at most 10 m,
+	// and the server keeps the lock of a worker that went silent for 10 s longer than that.
 	Timeout time.Duration
 	// Grace is how long a sink call in flight may go on after the context of
 	// Run has ended. Default 20 s.
@@ -67,7 +68,7 @@ type Config struct {
 	// leaves its outcome unknown. Default: the record is tried again.
 	HaltOnTimeout bool
 
-	// Logger receives what an operator should know. Default: discarded.
+	// Logger receives what an operator should know. Default: slog.Default().
 	Logger *slog.Logger
 	// Observe is told what happens, for metrics. It is called by the goroutines of
 	// the process, which wait for it. Default: nobody is told.
@@ -109,6 +110,9 @@ const (
 	maxLimitPer       = time.Hour
 	defaultCooldown   = 30 * time.Second
 	defaultLetterRun  = 10
+	// maxTxTimeout bounds Timeout of an InTx sink: the server keeps the lock of its
+	// worker for that long and a little more, should it go silent in a call.
+	maxTxTimeout = 10 * time.Minute
 )
 
 func (c Config) withDefaults() Config {
@@ -140,7 +144,7 @@ func (c Config) withDefaults() Config {
 		c.Breaker.Cooldown = defaultCooldown
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	if c.TracerProvider == nil {
 		c.TracerProvider = otel.GetTracerProvider()
@@ -167,6 +171,9 @@ func (c Config) validate() error {
 	fault(c.Checkpoint < 1 || c.Checkpoint > c.Batch, "checkpoint %d is not within 1 and batch (%d)", c.Checkpoint, c.Batch)
 	fault(c.Poll < minPoll || c.Poll > maxPoll, "poll %v is not within %v and %v", c.Poll, minPoll, maxPoll)
 	fault(c.Timeout < 0 || c.Timeout > maxTimeout, "timeout %v is not within 0 and %v", c.Timeout, maxTimeout)
+	fault(c.Dispatch.deliver != nil && !c.Dispatch.outlives && c.Timeout > maxTxTimeout,
+		"timeout %v of an InTx sink is above %v, the longest for which the server may keep the lock of a worker that went silent (lease timeout)",
+		c.Timeout, maxTxTimeout)
 	fault(c.Grace < 0, "grace %v is negative", c.Grace)
 	fault(c.Retry.Initial < time.Millisecond, "retry.initial %v is below 1ms", c.Retry.Initial)
 	fault(c.Retry.Max < c.Retry.Initial, "retry.max %v is below retry.initial %v", c.Retry.Max, c.Retry.Initial)

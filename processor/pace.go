@@ -1,14 +1,9 @@
 package processor
 
 import (
-	"context"
-	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/sethvargo/go-retry"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
 const (
@@ -81,46 +76,3 @@ func (p *pace) afterError() time.Duration {
 	return delay
 }
 
-// reporter logs what passes find, once for each change.
-type reporter struct {
-	log  *slog.Logger
-	last string
-}
-
-func (r *reporter) pass(s state, err error) {
-	switch {
-	case errors.Is(err, cursor.ErrLeaseLost):
-		r.say(slog.LevelWarn, "lost the lease", "err", err)
-	case err != nil:
-		r.say(slog.LevelError, "cannot work; trying again; `ordered-dispatcher doctor` names the cure", "err", err)
-	case s.is == StateHalted && s.halt.Failure.Class == cursor.ClassRefused:
-		f := s.halt.Failure
-		r.say(slog.LevelError, "halted: the receiver refuses us, so nothing is sent: fix the credentials or the address, then `ordered-dispatcher retry`",
-			"position", f.Position, "record_id", f.RecordID, "attempt", f.Attempts, "err", f.Error)
-	case s.is == StateHalted:
-		f := s.halt.Failure
-		r.say(slog.LevelError, "halted: nothing behind this record is delivered until an operator decides: `ordered-dispatcher retry`, or `skip`",
-			"position", f.Position, "record_id", f.RecordID, "attempt", f.Attempts, "err", f.Error)
-	case s.is == StatePaused:
-		r.say(slog.LevelInfo, "paused by an operator")
-	case s.is == StateStandby:
-		r.say(slog.LevelDebug, "standing by")
-	case r.last != "":
-		r.last = ""
-		r.log.Debug("working")
-	}
-}
-
-func (r *reporter) say(level slog.Level, what string, args ...any) {
-	key := what
-	for i := 1; i < len(args); i += 2 {
-		if err, ok := args[i].(error); ok {
-			key += err.Error()
-		}
-	}
-	if key == r.last {
-		return
-	}
-	r.last = key
-	r.log.Log(context.Background(), level, what, args...)
-}

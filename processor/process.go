@@ -31,6 +31,7 @@ type Process struct {
 	letters   int           // dead letters in a row, since a delivery or a new epoch
 	failures  int           // attempts in a row that failed, of any record: see Breaker
 	limiter   *rate.Limiter // nil: no limit
+	deferred  deferred      // the next attempt, as this worker first saw it
 	patience  time.Duration // with what a round asks the database before it has the lease
 	notBefore time.Time     // the limit lets no record go until then
 }
@@ -123,7 +124,7 @@ func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error
 	}
 	defer leave()
 	pace := newPace(p.config.Poll)
-	report := reporter{log: p.log}
+	report := newReporter(p.log)
 	for ctx.Err() == nil {
 		s, err := p.pass(ctx)
 		if errors.Is(err, ErrGrace) {
@@ -198,7 +199,7 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 	if err != nil {
 		return nil, state{}, err
 	}
-	if s, ok := resting(row); ok {
+	if s, ok := p.resting(row); ok {
 		return nil, s, nil
 	}
 	if wait := time.Until(p.notBefore); wait > 0 {
@@ -239,6 +240,7 @@ func (p *Process) began(row cursor.Row, epoch cursor.Epoch) {
 	switch {
 	case epoch != row.Epoch:
 		p.observe(Event{Kind: EventTakeOver})
+		p.log.Info("took over", "epoch", epoch, "position", row.Position, "from", row.Holder)
 	case epoch != p.epoch && p.epoch != 0:
 		p.log.Info("an operator decided: see `ordered-dispatcher history`", "epoch", epoch, "position", row.Position)
 	}
@@ -249,7 +251,7 @@ func (p *Process) began(row cursor.Row, epoch cursor.Epoch) {
 }
 
 // resting is the state of a process that has nothing to do by its row alone.
-func resting(row cursor.Row) (state, bool) {
+func (p *Process) resting(row cursor.Row) (state, bool) {
 	switch {
 	case row.State == cursor.Paused:
 		return state{is: StatePaused}, true
@@ -260,7 +262,8 @@ func resting(row cursor.Row) (state, bool) {
 		}
 		return state{is: StateHalted, halt: halt}, true
 	case row.Failure != nil && row.Failure.Wait > 0:
-		return state{is: StateFailing, wait: row.Failure.Wait}, true
+		wait := p.deferred.left(row)
+		return state{is: StateFailing, wait: wait}, wait > 0
 	default:
 		return state{}, false
 	}

@@ -51,3 +51,21 @@ func (s *stuck) again(failure error) time.Duration {
 	delay, _ := s.backoff.Next()
 	return max(delay, min(RetryAfterDelay(failure), maxRetryAfter))
 }
+
+// deferred is when the next attempt at a record is due, by a clock that cannot be set:
+// the database's may be set back during a back-off, and would make it last for longer.
+type deferred struct {
+	epoch    cursor.Epoch
+	position cursor.Position
+	attempts int
+	due      time.Time
+}
+
+// left is how long the attempt is off, at most as long as when it was first seen.
+func (d *deferred) left(row cursor.Row) time.Duration {
+	f := row.Failure
+	if d.epoch != row.Epoch || d.position != f.Position || d.attempts != f.Attempts {
+		*d = deferred{row.Epoch, f.Position, f.Attempts, time.Now().Add(f.Wait)}
+	}
+	return min(f.Wait, time.Until(d.due))
+}

@@ -75,19 +75,25 @@ func (p Process) processorConfig(d dependencies) processor.Config {
 		DeadLetter:    p.DeadLetter,
 		DeadLetterRun: p.DeadLetterRun,
 		HaltOnTimeout: p.HaltOnTimeout,
-		Logger:        d.logger,
+		Logger:        quietly(d.logger),
 		Observe:       d.observe,
 	}
 }
 
 func (p Process) source(pool *pgxpool.Pool, logger *slog.Logger) (*table.Source, error) {
 	config := p.Source
-	if logger != nil {
-		config.Logger = logger.With("process", p.Name)
-	}
+	config.Logger = quietly(logger).With("process", p.Name)
 	source, err := table.New(pool, config)
 	if err != nil {
 		return nil, fmt.Errorf("process %q: %w", p.Name, err)
 	}
 	return source, nil
+}
+
+// quietly is a logger, or one that discards everything.
+func quietly(logger *slog.Logger) *slog.Logger {
+	if logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return logger
 }

@@ -122,6 +122,16 @@ var processorMutants = []mutant{
 		processorPkg, "TestDrain_ALookThatIsNotAnsweredIsGivenUp",
 	},
 	{
+		"the server frees the lock of an InTx worker during its call",
+		[]change{{"cursor/store.go", `	return max(s.config.Timeout, t.statementTimeout+silenceMargin)`, `	return s.config.Timeout`}},
+		processorPkg, "TestInTx_ASinkMayWorkForLongerThanTheLeaseTimeoutWithoutSQL",
+	},
+	{
+		"a back-off lasts until the database's clock says so",
+		[]change{{"processor/retry.go", `	return min(f.Wait, time.Until(d.due))`, `	return f.Wait`}},
+		processorPkg, "TestRetry_AClockThatIsSetBackDoesNotMakeTheWaitLonger",
+	},
+	{
 		"an error of the database is counted against the record",
 		[]change{{"processor/deliver.go", `case !s.config.Dispatch.outlives && isDatabase(err):`, `case false:`}},
 		processorPkg, "TestInTx_ADatabaseErrorIsNotCountedAgainstTheRecord",

@@ -40,7 +40,7 @@ type Config struct {
 	// reaches the bound. Default 16 MiB.
 	MaxBytes int
 
-	// Logger receives the findings that weaken a promise. Default: discarded.
+	// Logger receives the findings that weaken a promise. Default: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -79,7 +79,7 @@ func (c Config) withDefaults() Config {
 		c.MaxBytes = defaultMaxBytes
 	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
+		c.Logger = slog.Default()
 	}
 	return c
 }

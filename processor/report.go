@@ -1,0 +1,105 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+const (
+	// repeatInterval is how often an error that goes on is logged again, with how
+	// often it came meanwhile.
+	repeatInterval = time.Minute
+	// behindTime of work without a rest makes it news that the process has caught up.
+	behindTime = 10 * time.Second
+)
+
+// reporter logs what passes find, once for each change.
+type reporter struct {
+	log *slog.Logger
+
+	last     string    // what is said of the trouble that goes on; "" = none
+	began    time.Time // when the trouble began
+	said     time.Time // when it was logged last
+	repeated int       // how often it came since
+
+	ahead    bool      // it was said that the process has caught up
+	standing bool      // it was said that the process stands by
+	worked   bool      // since idle
+	idle     time.Time // when there was nothing left to deliver last
+}
+
+func newReporter(log *slog.Logger) *reporter { return &reporter{log: log} }
+
+func (r *reporter) pass(s state, err error) {
+	switch {
+	case errors.Is(err, cursor.ErrLeaseLost):
+		r.trouble(slog.LevelWarn, "lost the lease", "err", err)
+	case err != nil:
+		r.trouble(slog.LevelError, "cannot work; trying again; `ordered-dispatcher doctor` names the cure", "err", err)
+	case s.is == StateHalted:
+		r.halted(s.halt.Failure)
+	case s.is == StatePaused:
+		r.trouble(slog.LevelInfo, "paused by an operator")
+	default:
+		r.well(s)
+	}
+}
+
+func (r *reporter) halted(f cursor.Failure) {
+	what := "halted: nothing behind this record is delivered until an operator decides: `ordered-dispatcher retry`, or `skip`"
+	if f.Class == cursor.ClassRefused {
+		what = "halted: the receiver refuses us, so nothing is sent: fix the credentials or the address, then `ordered-dispatcher retry`"
+	}
+	r.trouble(slog.LevelError, what, "position", f.Position, "record_id", f.RecordID, "attempt", f.Attempts, "err", f.Error)
+}
+
+// trouble logs what keeps the process from working: when it begins or changes, and
+// an error that goes on once in each repeatInterval.
+func (r *reporter) trouble(level slog.Level, what string, args ...any) {
+	now, key, isError := time.Now(), what, false
+	for i := 1; i < len(args); i += 2 {
+		if err, ok := args[i].(error); ok {
+			key, isError = key+err.Error(), true
+		}
+	}
+	if r.last == "" {
+		r.began = now
+	}
+	if key == r.last {
+		r.repeated++
+		if !isError || now.Sub(r.said) < repeatInterval {
+			return
+		}
+		args = append(args, "repeated", r.repeated)
+	}
+	r.last, r.said, r.repeated = key, now, 0
+	r.log.Log(context.Background(), level, what, args...)
+}
+
+// well logs what is good to know of a process that works: that it does so again,
+// that another worker delivers, that there is nothing left.
+func (r *reporter) well(s state) {
+	if r.last != "" {
+		r.log.Info("recovered", "after", time.Since(r.began).Round(time.Millisecond))
+		r.last, r.ahead = "", false
+	}
+	switch s.is {
+	case StateStandby:
+		if !r.standing {
+			r.log.Info("standing by: another worker delivers")
+		}
+		r.standing = true
+	case StateWorked:
+		r.standing, r.worked = false, true
+	case StateIdle:
+		if !r.standing && (!r.ahead || r.worked && time.Since(r.idle) >= behindTime) {
+			r.log.Info("caught up")
+			r.ahead = true
+		}
+		r.worked, r.idle = false, time.Now()
+	}
+}

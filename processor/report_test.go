@@ -1,0 +1,88 @@
+package processor_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+func TestConfig_LogsByDefault(t *testing.T) {
+	t.Parallel()
+	require.Same(t, slog.Default(), processor.Config{}.DefaultLogger())
+}
+
+func TestLog_NamesTakeOverStandingByCaughtUpAndRecovery(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	first, second := &logbook{}, &logbook{}
+	release := make(chan struct{})
+	slow := &receiver{answer: func(context.Context, processor.Delivery) error { <-release; return nil }}
+	stop := start(t, process(t, pool, processor.Each(slow), func(c *processor.Config) { c.Logger = first.logger() }))
+	eventually(t, "the first delivers", func() bool { return slow.calls() > 0 })
+	sink := &receiver{}
+	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Logger = second.logger() }))
+	eventually(t, "the second stands by", func() bool { return second.has("standing by: another worker delivers") })
+	close(release)
+	eventually(t, "the first has caught up", func() bool { return first.has("caught up") })
+	require.NoError(t, stop())
+	insert(t, pool, 1)
+	eventually(t, "the second takes over", func() bool { return second.has("took over") && sink.calls() == 1 })
+
+	exec(t, pool, "ALTER TABLE dispatch.bookings RENAME TO away")
+	eventually(t, "it cannot work", func() bool { return second.has("cannot work") })
+	exec(t, pool, "ALTER TABLE dispatch.away RENAME TO bookings")
+	eventually(t, "it has recovered", func() bool { return second.has("recovered") })
+}
+
+// The database's clock is set back by an hour during a back-off.
+func TestRetry_AClockThatIsSetBackDoesNotMakeTheWaitLonger(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 1)
+	sink := &receiver{answer: failing("1", 1, processor.RetryAfter(errRefused, 1500*time.Millisecond))}
+	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { quick(c); c.Poll = 20 * time.Millisecond }))
+	eventually(t, "the failure stands in the row", func() bool { return row(t, pool).Failure != nil })
+	exec(t, pool, "UPDATE dispatch.cursor SET last_failed_at = last_failed_at + interval '1 hour', next_attempt_at = next_attempt_at + interval '1 hour'")
+	eventually(t, "the next attempt comes", func() bool { return sink.calls() == 2 })
+}
+
+// A sink that computes for longer than the lease's time-out, without a statement: its
+// connection cannot be asked for a sign of life meanwhile.
+func TestInTx_ASinkMayWorkForLongerThanTheLeaseTimeoutWithoutSQL(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 1)
+	sink := processor.TxSinkFunc(func(ctx context.Context, tx pgx.Tx, d processor.Delivery) error {
+		if _, err := tx.Exec(ctx, `INSERT INTO dispatch.effect (id) VALUES ($1)`, d.ID); err != nil {
+			return err
+		}
+		work := time.NewTimer(2 * time.Second)
+		defer work.Stop()
+		<-work.C
+		return nil
+	})
+	p := process(t, pool, processor.InTx(sink), func(c *processor.Config) { c.Store = leaseOf(t, pool, time.Second); c.Retry.Attempts = 1 })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, p.Drain(ctx))
+	require.NoError(t, ctx.Err())
+	require.Equal(t, upTo(1), effects(t, pool))
+}
+
+func TestNew_RefusesAnInTxTimeoutThatTheLeaseCannotOutlast(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := processor.Config{Process: "sms", Store: store(t, pool), Source: source(t, pool), Dispatch: processor.InTx(&receiver{}), Timeout: 11 * time.Minute}
+	_, err := processor.New(config)
+	require.ErrorContains(t, err, "timeout 11m0s of an InTx sink is above 10m0s")
+	config.Dispatch = processor.Each(&receiver{})
+	_, err = processor.New(config)
+	require.NoError(t, err)
+}
