@@ -75,4 +75,3 @@ func (p *pace) afterError() time.Duration {
 	delay, _ := p.errors.Next()
 	return delay
 }
-
