@@ -19,8 +19,7 @@
  *
  * Abstractions. A statement's snapshot is a moment. What a read returns is delivered: that
  * is lease.pml. There is no slack: the fence has to do without. Stamps are made after the
- * lock (clock_timestamp(), nextval()); the bounds of now() are left to the tests of
- * sources/table, which try every interleaving on a real server.
+ * lock (clock_timestamp(), nextval()); those of now() are start.pml.
  */
 
 #define WRITERS 2

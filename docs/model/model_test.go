@@ -41,6 +41,8 @@ var holding = []verification{
 	{model: "fence", defines: "ORDER_ID ROWS=3 PREPARES=1 FORGETS=1"},
 	{model: "fence", defines: "LIVENESS PREPARES=1"},
 	{model: "fence", defines: "LIVENESS ORDER_ID ROWS=3"},
+	{model: "start"},
+	{model: "start", defines: "PREPARES=1"},
 }
 
 // The first macro is the switch.
@@ -79,6 +81,12 @@ var breaking = []verification{
 	{"fence", "STAMP_BEFORE_LOCK", "I1_nothing_commits_behind_the_cursor"},
 	{"fence", "LOCK_DROPPED_FIRST", "I1_nothing_commits_behind_the_cursor"},
 	{"fence", "CLOCK_STEPS_BACK", "I1_nothing_commits_behind_the_cursor"},
+
+	{"start", "BETWEEN_IGNORED", "I1_nothing_commits_behind_the_cursor"},
+	{"start", "IDLE_IGNORED", "I1_nothing_commits_behind_the_cursor"},
+	{"start", "STATES_FIRST", "I1_nothing_commits_behind_the_cursor"},
+	{"start", "PREPARED_FIRST PREPARES=1", "I1_nothing_commits_behind_the_cursor"},
+	{"start", "PREPARED_AS_NEW PREPARES=1", "I1_nothing_commits_behind_the_cursor"},
 }
 
 func (v verification) String() string { return strings.TrimSpace(v.model + ".pml " + v.defines) }
@@ -230,7 +238,7 @@ func TestReadme_TellsWhatEverySwitchBreaks(t *testing.T) {
 	require.NoError(t, err)
 	reliability, err := os.ReadFile("../reliability.md")
 	require.NoError(t, err)
-	for _, model := range []string{"lease", "keep", "fence"} {
+	for _, model := range []string{"lease", "keep", "fence", "start"} {
 		var tried []string
 		for _, v := range breaking {
 			if v.model == model {
