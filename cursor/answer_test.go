@@ -178,6 +178,6 @@ func TestFailure_AClockThatIsSetBackDoesNotProlongTheWait(t *testing.T) {
 	exec(t, pool, `UPDATE dispatch.cursor SET last_failed_at = last_failed_at + interval '5 h', next_attempt_at = next_attempt_at + interval '5 h'`)
 	row, err := s.Look(t.Context(), "sms")
 	require.NoError(t, err)
-	require.LessOrEqual(t, row.Failure.Wait, time.Minute)
+	require.Less(t, row.Failure.Wait, time.Minute+time.Second) // the two times are read one after the other
 	require.Greater(t, row.Failure.Wait, 50*time.Second)
 }
