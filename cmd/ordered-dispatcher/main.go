@@ -15,6 +15,9 @@ import (
 )
 
 func main() {
+	if err := daemon.Undumpable(); err != nil {
+		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err) // a sandbox may forbid it: no reason not to work
+	}
 	os.Exit(execute(os.Args[1:], system{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, exit: os.Exit}))
 }
 
