@@ -112,7 +112,11 @@ CREATE TRIGGER keep_last BEFORE DELETE ON cursor_event FOR EACH ROW
 ALTER TABLE cursor_event ADD COLUMN db_user text;
 ALTER TABLE cursor_event ALTER COLUMN db_user SET DEFAULT session_user;
 
+-- Which workers run which process: status asks for it, and the audit may be long.
+CREATE INDEX cursor_event_watch ON cursor_event (process_name) WHERE action = 'watch';
+
 -- +goose Down
+DROP INDEX cursor_event_watch;
 DROP TRIGGER keep_past ON cursor;
 DROP TRIGGER keep_past_of_all ON cursor;
 DROP TRIGGER continue_past ON cursor;

@@ -111,10 +111,10 @@ func TestStatus(t *testing.T) {
 
 	code, stdout, _ := do(t, address, "status", "-c", config)
 	require.Zero(t, code)
-	require.Regexp(t, `a +running +0 +0s +1 +1 `, stdout)
+	require.Regexp(t, `a +(no worker|running) +0 +0s +1 +1 `, stdout)
 	code, stdout, _ = do(t, address, "status", "a", "--json")
 	require.Zero(t, code)
-	require.Contains(t, stdout, `{"processes":[{"process":"a","state":"running",`)
+	require.Contains(t, stdout, `{"processes":[{"process":"a","state":"`)
 	for _, args := range [][]string{{"status", "b"}, {"status", "b", "-c", config}, {"status", "b", "--watch"}} {
 		code, _, stderr = do(t, address, args...)
 		require.Equal(t, 2, code)
@@ -122,7 +122,7 @@ func TestStatus(t *testing.T) {
 	}
 
 	p := start(t, address, "status", "--watch", "-c", config)
-	p.stdout.until(t, 2, "running")
+	p.stdout.until(t, 2, "no worker")
 	p.signal(syscall.SIGINT)
 	require.Zero(t, p.wait())
 }

@@ -72,6 +72,23 @@ func TestDecide_WrongUse(t *testing.T) {
 	require.NotContains(t, stderr, "CANARY")
 }
 
+func TestStatus_EndsWithThreeIfAProcessIsHalted(t *testing.T) {
+	t.Parallel()
+	address, _ := database(t, 5)
+	receiver := newPicky(t, "3")
+	config := processes(t, map[string]string{"a": "webhook: {url: '" + receiver.URL + "'}", "b": "stdout: {}"})
+	code, _, _ := do(t, address, "run", "--drain", "-c", config)
+	require.Equal(t, 3, code)
+	for _, args := range [][]string{{"status", "-c", config}, {"status", "--json"}, {"status", "a"}} {
+		code, stdout, stderr := do(t, address, args...)
+		require.Equal(t, 3, code)
+		require.Contains(t, stdout, "halted")
+		require.Contains(t, stderr, "a process is halted")
+	}
+	code, _, stderr := do(t, address, "status", "b", "-c", config)
+	require.Zero(t, code, stderr)
+}
+
 // TestDecide_AHaltedProcess: the way out of a halt, beside the running program.
 func TestDecide_AHaltedProcess(t *testing.T) {
 	t.Parallel()

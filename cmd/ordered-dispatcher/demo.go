@@ -8,12 +8,12 @@ import (
 )
 
 type demoCommand struct {
+	Database string        `placeholder:"URL" help:"Make the demo's tables on this server, in a schema that is removed again. Default: a throw-away server; DATABASE_URL is not read."`
 	Duration time.Duration `default:"15s" help:"How long bookings are made; the worker is killed in the middle of it."`
 }
 
-// Run is called by kong. The server is that of DATABASE_URL, or else a
-// throw-away one.
+// Run is called by kong. The environment may name a database that people work with, so
+// it does not choose the server.
 func (c *demoCommand) Run(ctx context.Context, sys system) error {
-	database, _ := sys.env("DATABASE_URL")
-	return demo.Run(ctx, demo.Config{DatabaseURL: database, Duration: c.Duration, Output: sys.stdout})
+	return demo.Run(ctx, demo.Config{DatabaseURL: c.Database, Duration: c.Duration, Output: sys.stdout})
 }

@@ -71,7 +71,13 @@ func (c *statusCommand) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	return c.print()(sys.stdout, all)
+	if err := c.print()(sys.stdout, all); err != nil {
+		return err
+	}
+	if daemon.Halted(all) {
+		return daemon.ErrHalted
+	}
+	return nil
 }
 
 func (c *statusCommand) print() func(io.Writer, []daemon.Status) error {

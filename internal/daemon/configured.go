@@ -166,6 +166,9 @@ const (
 func (c *crew) announceAll(processes []Process) ([]Process, error) {
 	for i, p := range processes {
 		last, err := c.config.noteConfigured(c.ctx, c.pool, p, c.store.Worker())
+		if err == nil {
+			err = c.config.noteWatched(c.ctx, c.pool, p, c.store.Worker())
+		}
 		if err != nil {
 			return processes[i:], err
 		}

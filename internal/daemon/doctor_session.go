@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -14,12 +13,8 @@ const backendSQL = `/* doctor.backend */ SELECT pg_catalog.pg_backend_pid()`
 // through. It greets with a process id of its own.
 func (d *doctor) pooler(ctx context.Context) error {
 	return d.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
-		var pid uint32
-		if err := conn.QueryRow(ctx, backendSQL).Scan(&pid); err != nil {
-			return fmt.Errorf("ask for the session's process: %w", err)
-		}
-		if pid == conn.Conn().PgConn().PID() {
-			return nil
+		if pooled, err := pooled(ctx, conn); err != nil || !pooled {
+			return err
 		}
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, "SELECT 1")

@@ -33,6 +33,9 @@ var ErrInterrupted = errors.New("interrupted before all was delivered: run it ag
 // ErrFindings is the end of a doctor that found something, and has printed it.
 var ErrFindings = errors.New("doctor found something")
 
+// ErrHalted is the end of a status that found a halted process, and has printed it.
+var ErrHalted = errors.New("a process is halted")
+
 // ExitCode is the code with which a command ends after err. A halt counts more
 // than another failure beside it: it is what does not pass by itself.
 func ExitCode(err error) int {
@@ -43,7 +46,7 @@ func ExitCode(err error) int {
 		return ExitDone
 	case errors.As(err, &usage):
 		return ExitUsage
-	case errors.As(err, &halt):
+	case errors.As(err, &halt), errors.Is(err, ErrHalted):
 		return ExitHalted
 	default:
 		return ExitFailed

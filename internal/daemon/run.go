@@ -51,7 +51,7 @@ func Run(ctx context.Context, c RunConfig) error {
 		}
 		defer listener.Close()
 	}
-	pool, store, err := c.Config.open(ctx)
+	pool, store, err := c.Config.openAs(ctx, c.Config.watching)
 	if err != nil {
 		return err
 	}
@@ -72,10 +72,17 @@ func Run(ctx context.Context, c RunConfig) error {
 
 // open makes what all processes share. It connects to nothing yet.
 func (c Config) open(ctx context.Context) (*pgxpool.Pool, *cursor.Store, error) {
+	return c.openAs(ctx, func(application string) string { return application })
+}
+
+// openAs is open with sessions whose application_name is changed.
+func (c Config) openAs(ctx context.Context, name func(application string) string) (*pgxpool.Pool, *cursor.Store, error) {
 	config, err := poolConfig(c.Database, len(c.Processes))
 	if err != nil {
 		return nil, nil, &UsageError{fmt.Errorf("database: %w", err)}
 	}
+	parameters := config.ConnConfig.RuntimeParams
+	parameters["application_name"] = name(parameters["application_name"])
 	pool, err := openPool(ctx, config)
 	if err != nil {
 		return nil, nil, err

@@ -29,6 +29,8 @@ type Status struct {
 	lockers  []cursor.Locker // of its row
 	paused   *cursor.Event   // the last pause; nil if it is not known
 	deserted bool            // records wait, and nobody is there
+	absent   bool            // no worker runs it
+	unread   bool            // the source cannot be read
 }
 
 // Lag is what was committed and is not delivered yet.
@@ -91,8 +93,13 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, Reachable(err)
 	}
+	seen, err := r.config.Config.presence(ctx, r.pool)
+	if err != nil {
+		return nil, Reachable(err)
+	}
 	for i := range all {
 		r.explain(ctx, &all[i], lockers)
+		all[i].absent = seen.absent(all[i].Process) && !all[i].New && len(all[i].lockers) == 0
 		if p, ok := r.process(all[i].Process); ok {
 			all[i].measure(ctx, r.sources[p.Name], p)
 		}
@@ -197,12 +204,16 @@ const stays = 250 * time.Millisecond
 // measure finds what only the source knows.
 func (s *Status) measure(ctx context.Context, source *table.Source, p Process) {
 	if s.New {
-		s.Problem = "no worker has run it yet"
+		s.Problem = "no worker has run it yet: start `ordered-dispatcher run`"
+		return
+	}
+	if s.Position == cursor.Unplaced {
+		s.Problem = "its first worker starts where `start` says in the file"
 		return
 	}
 	lag, err := source.Lag(ctx, s.Position)
 	if err != nil {
-		s.Problem = err.Error()
+		s.Problem, s.unread = err.Error(), true
 		return
 	}
 	s.Lag = &Lag{Records: lag.Records}
@@ -248,4 +259,9 @@ func stayed(before, now []table.Writer) []table.Writer {
 			return b.PID == w.PID && b.GID == w.GID && b.Since.Equal(w.Since)
 		})
 	})
+}
+
+// Halted reports whether one of them is halted.
+func Halted(all []Status) bool {
+	return slices.ContainsFunc(all, func(s Status) bool { return s.State == cursor.Halted })
 }

@@ -29,7 +29,7 @@ const (
 	HoldFailing HoldKind = "failing"   // a record is tried again and again
 	HoldSink    HoldKind = "sink"      // the receiver takes its time
 	HoldWriter  HoldKind = "writer"    // a transaction may still insert before what waits
-	HoldNobody  HoldKind = "no_worker" // records wait, and nobody delivers them
+	HoldNobody  HoldKind = "no_worker" // no worker runs the process
 )
 
 const (
@@ -56,7 +56,7 @@ func (s Status) hold() *Hold {
 	case stranger >= 0:
 		l := s.lockers[stranger]
 		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: end its transaction, or: %s", oneLine(l.String()), l.Cure())}
-	case s.Failure != nil && s.deserted:
+	case s.Failure != nil && (s.deserted || s.absent && s.Failure.Wait == 0):
 		return &Hold{HoldNobody, s.untried()}
 	case s.Failure != nil:
 		return &Hold{HoldFailing, s.failing()}
@@ -65,6 +65,8 @@ func (s Status) hold() *Hold {
 			moment(s.lockers[lease].Since), oneLine(s.Holder))}
 	case len(s.Holding) > 0:
 		return &Hold{HoldWriter, heldBy(s.Holding[0])}
+	case s.absent:
+		return &Hold{HoldNobody, "no worker runs it: " + s.lastWorker()}
 	case s.deserted:
 		return &Hold{HoldNobody, s.nobody()}
 	default:
@@ -117,11 +119,11 @@ func (s Status) failing() string {
 }
 
 func (s Status) nobody() string {
-	return fmt.Sprintf("records wait, and nobody holds the cursor's row: %s", s.lastWorker())
+	return fmt.Sprintf("records wait, and no worker holds the cursor's row: %s", s.lastWorker())
 }
 
 func (s Status) untried() string {
-	return fmt.Sprintf("record %s fails, %s: %s; the next attempt is due, and nobody makes it: %s",
+	return fmt.Sprintf("record %s fails, %s: %s; the next attempt is due, and no worker makes it: %s",
 		oneLine(s.Failure.RecordID), attempts(*s.Failure), oneLine(s.Failure.Error), s.lastWorker())
 }
 

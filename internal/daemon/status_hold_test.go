@@ -53,7 +53,7 @@ func TestStatus_NamesWhatHoldsDeliveryUp(t *testing.T) {
 			lease(t, s)
 		}, daemon.HoldFailing, "record 7 fails, 3 attempts since 2\\S+Z: answered 503 .*; the next attempt is due"},
 		"a record that fails, and nobody": {func(t *testing.T, _ *pgxpool.Pool, s *cursor.Store) { fail(t, s, failure) },
-			daemon.HoldNobody, "record 7 fails, 3 attempts since 2\\S+Z: answered 503 .*; the next attempt is due, and nobody makes it: its last worker was .+, " +
+			daemon.HoldNobody, "record 7 fails, 3 attempts since 2\\S+Z: answered 503 .*; the next attempt is due, and no worker makes it: its last worker was .+, " +
 				"and nothing has moved since 2\\S+Z; next: see that `ordered-dispatcher run` runs"},
 		"a long back-off": {func(t *testing.T, _ *pgxpool.Pool, s *cursor.Store) { fail(t, s, waits) },
 			daemon.HoldFailing, ".*; the next attempt comes in (1h|59m)\\S+, or at once with `ordered-dispatcher retry a`"},
@@ -68,7 +68,7 @@ func TestStatus_NamesWhatHoldsDeliveryUp(t *testing.T) {
 		}, daemon.HoldSink, "a call of the receiver goes on since 2\\S+Z, by worker .+; next: see what the receiver does"},
 		"nobody": {func(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) {
 			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
-		}, daemon.HoldNobody, "records wait, and nobody holds the cursor's row: no worker ever had it, and nothing has moved since 2\\S+Z; next: see that"},
+		}, daemon.HoldNobody, "records wait, and no worker holds the cursor's row: no worker ever had it, and nothing has moved since 2\\S+Z; next: see that"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

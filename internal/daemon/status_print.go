@@ -39,6 +39,10 @@ func (s Status) state() string {
 	switch {
 	case s.New:
 		return "new"
+	case s.State == cursor.Running && s.unread:
+		return "cannot read"
+	case s.State == cursor.Running && s.absent:
+		return "no worker"
 	case s.State == cursor.Running && s.Failure != nil:
 		return "failing"
 	default:

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
@@ -38,6 +39,16 @@ func status(t testing.TB, config daemon.Config, process string) (all []daemon.St
 	return all, text.String(), document
 }
 
+// left waits until the sessions of the daemons that ran in this test have ended.
+func left(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var n int
+		err := pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE '% run/%'").Scan(&n)
+		return err == nil && n == 0
+	}, time.Minute, 5*time.Millisecond)
+}
+
 func TestStatus_FromNewToCaughtUpToBehind(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
@@ -50,8 +61,9 @@ func TestStatus_FromNewToCaughtUpToBehind(t *testing.T) {
 	require.Nil(t, document["lag"])
 
 	require.NoError(t, drain(t, config))
+	left(t, pool)
 	_, text, document = status(t, config, "a")
-	require.Regexp(t, `a +running +0 +0s +3 +1 +\S+ +at\.int:\S+`, text)
+	require.Regexp(t, `a +no worker +0 +0s +3 +1 +\S+ +at\.int:\S+`, text)
 	require.Equal(t, map[string]any{"records": "0", "capped": false, "seconds": 0.0}, document["lag"])
 	require.Equal(t, "3", document["sequence"], "64 bits are a string")
 	require.Equal(t, "1", document["epoch"])
@@ -60,7 +72,7 @@ func TestStatus_FromNewToCaughtUpToBehind(t *testing.T) {
 
 	exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() + interval '1 microsecond'), (clock_timestamp() + interval '2 microseconds')")
 	all, text, _ := status(t, config, "")
-	require.Regexp(t, `a +running +2 `, text)
+	require.Regexp(t, `a +no worker +2 `, text)
 	require.EqualValues(t, 2, all[0].Lag.Records)
 	require.Positive(t, *all[0].Lag.Age)
 }
@@ -160,10 +172,12 @@ func TestStatus_ShowsTheRecordItHaltedAt(t *testing.T) {
 	require.ErrorAs(t, err, &halt)
 	require.Equal(t, daemon.ExitHalted, daemon.ExitCode(err))
 
+	left(t, pool)
 	all, text, document := status(t, config, "")
 	require.Len(t, all, 2)
+	require.True(t, daemon.Halted(all))
 	require.Regexp(t, `a +halted +2 `, text)
-	require.Regexp(t, `b +running +0 `, text)
+	require.Regexp(t, `b +no worker +0 `, text)
 	require.Regexp(t, `(?m)^a: halted at record 1, which can never succeed, says the receiver, 1 attempt since 2\S+: .*400.*; `+
 		"next: `ordered-dispatcher retry a`, or `ordered-dispatcher skip a --reason …`$", text)
 	failure := document["failure"].(map[string]any)
@@ -184,8 +198,9 @@ func TestStatus_WithoutAFileKnowsTheRows(t *testing.T) {
 
 	insert(t, pool, 1)
 	require.NoError(t, drain(t, configure(t, pgtest.URL(t), stdoutProcess)))
+	left(t, pool)
 	_, text, document := status(t, alone, "")
-	require.Regexp(t, `a +running +- +- +1 +1 `, text)
+	require.Regexp(t, `a +no worker +- +- +1 +1 `, text)
 	require.Contains(t, text, "name it with -c")
 	require.Nil(t, document["lag"])
 }
@@ -196,8 +211,9 @@ func TestStatus_OrderByIDHasNoAge(t *testing.T) {
 	config := configure(t, pgtest.URL(t), "  a: {source: {table: public.bookings, order: id}, sink: {stdout: {}}}\n")
 	require.NoError(t, drain(t, config))
 	insert(t, pool, 1)
+	left(t, pool)
 	_, text, document := status(t, config, "")
-	require.Regexp(t, `a +running +1 +- `, text)
+	require.Regexp(t, `a +no worker +1 +- `, text)
 	require.Equal(t, map[string]any{"records": "1", "capped": false, "seconds": nil}, document["lag"])
 }
 
@@ -209,7 +225,8 @@ func TestStatus_SaysWhyALagIsNotKnown(t *testing.T) {
 	require.NoError(t, drain(t, config))
 	exec(t, pool, "DROP TABLE public.bookings")
 	_, text, document := status(t, config, "")
-	require.Regexp(t, `a +running +- `, text)
+	require.Regexp(t, `a +cannot read +- `, text)
+	require.Equal(t, "cannot read", document["state"])
 	require.Contains(t, document["problem"], "public.bookings")
 }
 

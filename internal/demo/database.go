@@ -48,23 +48,23 @@ func (d *database) open(ctx context.Context, screen *screen) (err error) {
 			return err
 		}
 	} else {
-		screen.part("PostgreSQL", "the server of DATABASE_URL")
+		screen.part("PostgreSQL", "the server of --database")
 	}
 	if d.pool, err = openPool(ctx, d.url); err != nil {
 		return err
 	}
 	if err := d.pool.Ping(ctx); err != nil {
-		return fmt.Errorf("connect to PostgreSQL: %w; correct DATABASE_URL, or unset it to have a throw-away server started", err)
+		return fmt.Errorf("connect to PostgreSQL: %w; correct --database, or leave it out to have a throw-away server started", err)
 	}
 	screen.part("Tables", "bookings and those of the cursor, in schema %s", d.schema)
 	if err := d.createTables(ctx); err != nil {
-		return fmt.Errorf("create the demo's tables: %w; or unset DATABASE_URL to have a throw-away server started", err)
+		return fmt.Errorf("create the demo's tables: %w; or leave out --database to have a throw-away server started", err)
 	}
 	return nil
 }
 
 func (d *database) start(ctx context.Context, screen *screen) (err error) {
-	screen.part("PostgreSQL", "starting a throw-away server; DATABASE_URL would name another")
+	screen.part("PostgreSQL", "starting a throw-away server; --database would name another")
 	began := time.Now()
 	d.server, err = pglocal.Start(ctx, pglocal.Config{Log: slog.New(screenLog{screen})})
 	if err != nil {
@@ -79,7 +79,7 @@ func openPool(ctx context.Context, address string) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(address)
 	if err != nil {
 		// Its text may hold parts of a password.
-		return nil, errors.New("DATABASE_URL cannot be read: write it as postgres://user:password@host/database, " +
+		return nil, errors.New("--database cannot be read: write it as postgres://user:password@host/database, " +
 			"and percent-encode what is special in the password")
 	}
 	config.ConnConfig.RuntimeParams["application_name"] = applicationName

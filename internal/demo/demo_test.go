@@ -92,7 +92,7 @@ func TestRun_EndsWithAGoodVerdict(t *testing.T) {
 	pool := pgtest.Database(t)
 	require.NoError(t, Run(t.Context(), testConfig(t, out)), out)
 	for _, line := range []string{
-		`PostgreSQL +the server of DATABASE_URL`,
+		`PostgreSQL +the server of --database`,
 		`kill -9 \d+, worker [AB], with booking \d+ sent and not yet acknowledged`,
 		`worker [AB] takes over after .* in epoch \d`,
 		`committed +[1-9]\d*`,
@@ -215,11 +215,11 @@ func TestRun_EndsWhenNothingIsDelivered(t *testing.T) {
 func TestRun_NamesTheCureForADatabaseThatIsAway(t *testing.T) {
 	t.Parallel()
 	err := Run(t.Context(), Config{DatabaseURL: "postgres://user:secret@127.0.0.1:1/db?sslmode=disable", Output: &output{}})
-	require.ErrorContains(t, err, "correct DATABASE_URL, or unset it")
+	require.ErrorContains(t, err, "correct --database, or leave it out")
 	require.NotContains(t, err.Error(), "DROP SCHEMA")
 	require.NotContains(t, err.Error(), "secret")
 	err = Run(t.Context(), Config{DatabaseURL: "postgres://user:se%cret@host/db", Output: &output{}})
-	require.ErrorContains(t, err, "DATABASE_URL cannot be read")
+	require.ErrorContains(t, err, "--database cannot be read")
 	require.NotContains(t, err.Error(), "cret")
 }
 

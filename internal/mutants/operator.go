@@ -29,6 +29,29 @@ var operatorMutants = []mutant{
 		processorPkg, "TestRun_ACursorThatWasPausedBeforeItsFirstRunStartsWhereTheConfigurationSays",
 	},
 	{
+		"status says running though no worker is there",
+		[]change{{"internal/daemon/presence.go", `	return known && !live`, `	return false`}},
+		daemonPkg, "TestStatus_SaysRunningWhileAWorkerWatchesAndNoWorkerAtOnce",
+	},
+	{
+		"status claims to know the workers of a program with the library",
+		[]change{{"internal/daemon/presence.go", `	return known && !live`, `	return !live`}},
+		daemonPkg, "TestStatus_ClaimsNothingOfAProgramWithTheLibrary",
+	},
+	{
+		"status ends with 0 beside a halted process",
+		[]change{{"cmd/ordered-dispatcher/operate.go", `	if daemon.Halted(all) {`, `	if false {`}},
+		commandPkg, "TestStatus_EndsWithThreeIfAProcessIsHalted",
+	},
+	{
+		"the demo uses the database that the environment names",
+		[]change{{"cmd/ordered-dispatcher/demo.go", `	return demo.Run(`, `	if c.Database == "" {
+		c.Database, _ = sys.env("DATABASE_URL")
+	}
+	return demo.Run(`}},
+		commandPkg, "TestDemo_UsesNoDatabaseThatTheEnvironmentNames",
+	},
+	{
 		"SIGHUP ends a worker without its grace",
 		[]change{{"cmd/ordered-dispatcher/run.go", `	if !signal.Ignored(syscall.SIGHUP) {`, `	if false {`}},
 		commandPkg, "TestSIGHUP_LetsTheSlowCallFinish",

@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
 )
@@ -27,10 +31,28 @@ func roomy() map[string]string {
 	}
 }
 
+// Announced is the variable that is set once it was said which server is used.
+const Announced = "ORDERED_DISPATCHER_TEST_SERVER"
+
+// Announce says, before anything is done there, that the tests make and drop databases
+// and roles on the server of DATABASE_URL, and says it once for all test binaries.
+func Announce(log *slog.Logger) {
+	if os.Getenv(Announced) != "" {
+		return
+	}
+	_ = os.Setenv(Announced, "yes")
+	server := "the server of DATABASE_URL"
+	if config, err := pgconn.ParseConfig(os.Getenv("DATABASE_URL")); err == nil {
+		server = net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))) // no user, and no password
+	}
+	log.Warn("DATABASE_URL is set: the tests make and drop databases and roles there. Unset it to have a throw-away server", "server", server)
+}
+
 // shared returns the address of the server that this test binary's databases live on. A server that it starts ends
 // with the process.
 var shared = sync.OnceValues(func() (string, error) {
 	if address := os.Getenv("DATABASE_URL"); address != "" {
+		Announce(slog.New(slog.NewTextHandler(os.Stderr, nil)))
 		return address, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*timeout)

@@ -41,7 +41,7 @@ func main() {
 
 func run(log *slog.Logger, command []string) (status int, err error) {
 	if os.Getenv("DATABASE_URL") != "" {
-		log.Info("using the server of DATABASE_URL")
+		pgtest.Announce(log)
 		return execute(command)
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -58,6 +58,9 @@ func run(log *slog.Logger, command []string) (status int, err error) {
 		}
 	}()
 	if err := os.Setenv("DATABASE_URL", server.URL()); err != nil {
+		return exitFailed, err
+	}
+	if err := os.Setenv(pgtest.Announced, "yes"); err != nil {
 		return exitFailed, err
 	}
 	return execute(command)

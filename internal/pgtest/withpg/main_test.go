@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // silent keeps the log out of the tests' output.
@@ -24,6 +27,18 @@ func TestRun_CommandHasAServerThatEndsWithIt(t *testing.T) {
 	require.Contains(t, string(address), "postgres://postgres:")
 	_, err = pgx.Connect(t.Context(), string(address))
 	require.ErrorContains(t, err, "connection refused")
+}
+
+func TestRun_SaysFirstThatItUsesAServerOfYours(t *testing.T) {
+	t.Setenv("DATABASE_URL", "postgres://u:secret@elsewhere:7/db")
+	t.Setenv(pgtest.Announced, "")
+	var log bytes.Buffer
+	status, err := run(slog.New(slog.NewTextHandler(&log, nil)), []string{"sh", "-c", `test -n "$ORDERED_DISPATCHER_TEST_SERVER"`})
+	require.NoError(t, err)
+	require.Zero(t, status, "the test binaries need not say it again")
+	require.Contains(t, log.String(), "the tests make and drop databases and roles there")
+	require.Contains(t, log.String(), "elsewhere:7")
+	require.NotContains(t, log.String(), "secret")
 }
 
 func TestRun_PassesTheStatusOn(t *testing.T) {

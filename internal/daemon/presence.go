@@ -1,0 +1,122 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// A worker is seen by the application_name of its sessions, which every role may
+// read. It ends in watchMark and the set of processes that the worker runs; the audit
+// says which processes a set has. A session ends with its worker, so that what is
+// seen is never old; nothing is written while the worker runs.
+const (
+	watchMark = "run/"
+	setLength = 12
+	unseen    = "unseen" // the set of a worker behind a pooler
+	// maxApplication is what PostgreSQL keeps of an application_name.
+	maxApplication = 63
+)
+
+// set names the processes of a file: the same for all workers of that file.
+func (c Config) set() string {
+	names := slices.Sorted(slices.Values(c.Names()))
+	sum := sha256.Sum256([]byte(c.schema() + "\x00" + strings.Join(names, "\x00")))
+	return hex.EncodeToString(sum[:])[:setLength]
+}
+
+// watching is the application_name of a worker's sessions.
+func (c Config) watching(application string) string {
+	mark := " " + watchMark + c.set()
+	return application[:min(len(application), maxApplication-len(mark))] + mark
+}
+
+// watchSQL notes once that workers of a set run a process.
+const watchSQL = `/* daemon.watch */
+INSERT INTO {schema}.cursor_event (process_name, actor, action, detail)
+SELECT $1, $2, 'watch', pg_catalog.jsonb_build_object('set', $3::text)
+WHERE NOT EXISTS (
+	SELECT 1
+	FROM {schema}.cursor_event
+	WHERE process_name OPERATOR(pg_catalog.=) $1
+		AND action OPERATOR(pg_catalog.=) 'watch'
+		AND (detail OPERATOR(pg_catalog.->>) 'set') OPERATOR(pg_catalog.=) $3
+)`
+
+// noteWatched has status know which processes this worker runs.
+func (c Config) noteWatched(ctx context.Context, pool *pgxpool.Pool, p Process, worker string) error {
+	err := pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		set := c.set()
+		pooled, err := pooled(ctx, conn)
+		if err != nil {
+			return err
+		}
+		if pooled {
+			set = unseen
+		}
+		_, err = conn.Exec(ctx, c.sql(watchSQL), p.Name, worker, set)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("note that process %q is run: %w", p.Name, err)
+	}
+	return nil
+}
+
+// pooled reports whether a pooler stands between: it greets with a process id of its
+// own. Several clients share its sessions there, whose name is that of the last one.
+func pooled(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
+	var pid uint32
+	if err := conn.QueryRow(ctx, backendSQL).Scan(&pid); err != nil {
+		return false, fmt.Errorf("ask for the session's process: %w", err)
+	}
+	return pid != conn.Conn().PgConn().PID(), nil
+}
+
+// watchedSQL finds the processes that some worker announced, and whether one of their
+// workers has a session now. It reads the partial index on the announcements.
+const watchedSQL = `/* daemon.watched */
+SELECT e.process_name, pg_catalog.bool_or(a.pid IS NOT NULL)
+FROM {schema}.cursor_event e
+LEFT JOIN pg_catalog.pg_stat_activity a
+	ON a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+	AND pg_catalog.right(a.application_name, $1::int) OPERATOR(pg_catalog.=) ('` + watchMark + `' OPERATOR(pg_catalog.||) (e.detail OPERATOR(pg_catalog.->>) 'set'))
+WHERE e.action OPERATOR(pg_catalog.=) 'watch'
+GROUP BY e.process_name
+HAVING NOT pg_catalog.bool_or((e.detail OPERATOR(pg_catalog.->>) 'set') OPERATOR(pg_catalog.=) '` + unseen + `')
+ORDER BY e.process_name
+LIMIT 10000`
+
+// presence says of processes whether a worker watches them. One that is not in it
+// was never run by a daemon, or once behind a pooler: of those, no worker is seen
+// while it is idle.
+type presence map[string]bool
+
+func (c Config) presence(ctx context.Context, pool *pgxpool.Pool) (presence, error) {
+	rows, err := pool.Query(ctx, c.sql(watchedSQL), len(watchMark)+setLength)
+	if err != nil {
+		return nil, fmt.Errorf("look for the workers: %w", err)
+	}
+	seen := presence{}
+	var process string
+	var live bool
+	if _, err := pgx.ForEachRow(rows, []any{&process, &live}, func() error {
+		seen[process] = live
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("look for the workers: %w", err)
+	}
+	return seen, nil
+}
+
+// absent reports whether it is known that no worker runs a process.
+func (p presence) absent(process string) bool {
+	live, known := p[process]
+	return known && !live
+}

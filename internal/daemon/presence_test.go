@@ -1,0 +1,95 @@
+package daemon_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+)
+
+// working runs processes until stop, or the end of the test.
+func working(t testing.TB, config daemon.Config) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- daemon.Run(ctx, daemon.RunConfig{Config: config, Grace: time.Second, Stdout: io.Discard, Logger: slog.New(slog.DiscardHandler)})
+	}()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		require.NoError(t, <-done)
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// TestStatus_SaysRunningWhileAWorkerWatchesAndNoWorkerAtOnce: also where nothing is
+// to be delivered, and for a worker that stands by, in a role that may see nothing of
+// other sessions.
+func TestStatus_SaysRunningWhileAWorkerWatchesAndNoWorkerAtOnce(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess+"  b: {source: {table: public.bookings}, sink: {stdout: {}}, poll: 20ms}\n")
+	first, second := working(t, config), working(t, config)
+	role, address := role(t, pool)
+	exec(t, pool, "GRANT USAGE ON SCHEMA od, public TO "+role+"; GRANT SELECT ON ALL TABLES IN SCHEMA od, public TO "+role)
+	asked := config
+	asked.Database = address
+	states := func() string {
+		reader, err := daemon.NewStatusReader(t.Context(), daemon.StatusConfig{Config: asked})
+		require.NoError(t, err)
+		defer reader.Close()
+		all, err := reader.Read(t.Context())
+		require.NoError(t, err)
+		var text strings.Builder
+		require.NoError(t, daemon.PrintStatus(&text, all))
+		return text.String()
+	}
+	require.Eventually(t, func() bool {
+		now := states()
+		return strings.Count(now, "running") == 2
+	}, time.Minute, 10*time.Millisecond)
+	first()
+	require.Regexp(t, `(?m)^a +running .*\n^b +running `, states(), "another one stands by")
+	second()
+	left(t, pool)
+	now := states()
+	require.Regexp(t, `(?m)^a +no worker .*\n^b +no worker `, now)
+	require.Contains(t, now, "a: no worker runs it: ")
+	require.Contains(t, now, "next: see that `ordered-dispatcher run` runs")
+}
+
+// A program with the library announces nothing, so that of its process only a held
+// lease would be seen: nothing is claimed.
+func TestStatus_ClaimsNothingOfAProgramWithTheLibrary(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	exec(t, pool, "INSERT INTO od.cursor (process_name, holder, epoch) VALUES ('a', 'a program', 1)")
+	_, text, document := status(t, configure(t, pgtest.URL(t), stdoutProcess), "")
+	require.Regexp(t, `(?m)^a +running `, text)
+	require.Nil(t, document["hold"])
+}
+
+func TestWatching_FitsIntoAnApplicationName(t *testing.T) {
+	t.Parallel()
+	config := configure(t, "postgres://u@h/d", stdoutProcess)
+	require.Regexp(t, `^mine run/[0-9a-f]{12}$`, config.Watching("mine"))
+	long := config.Watching(strings.Repeat("x", 80))
+	require.Len(t, long, 63, "PostgreSQL cuts off the rest")
+	require.Equal(t, config.Watching("")[1:], long[len(long)-16:])
+	other := config
+	other.Schema = "elsewhere"
+	require.NotEqual(t, config.Watching(""), other.Watching(""))
+}
