@@ -126,10 +126,10 @@ func TestDoctor_FindsAPositionOfAnotherSource(t *testing.T) {
 	require.NoError(t, drain(t, config))
 
 	config = configure(t, pgtest.URL(t), "  a: {source: {table: public.bookings, order: id}, sink: {stdout: {}}}\n"+
-		"  b: {source: {table: public.bookings}, sink: {stdout: {}}, start: yesterday}\n")
+		"  b: {source: {table: public.bookings}, sink: {stdout: {}}, start: 'int:00000000000000000007'}\n")
 	findings := doctor(t, config)
 	requireFinding(t, findings, daemon.Finding{"a", daemon.Refuse, "does not belong to this source", "put the source or the start back"})
-	requireFinding(t, findings, daemon.Finding{"b", daemon.Refuse, `"yesterday"`, "put the source or the start back"})
+	requireFinding(t, findings, daemon.Finding{"b", daemon.Refuse, `int:00000000000000000007`, "put the source or the start back"})
 	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, `source.order was "created_at" and is "id" here`, "if that worker still runs"})
 }
 

@@ -158,7 +158,7 @@ func parseSource(n yamlfile.Node) (c table.Config) {
 		c.Order = table.Order(n.OneOf(string(table.CreatedAt), string(table.ID)))
 	})
 	m.Read("columns", func(n yamlfile.Node) { c.Columns = parseColumns(n) })
-	m.Read("where", func(n yamlfile.Node) { c.Where = n.Text() })
+	m.Read("where", func(n yamlfile.Node) { c.Where = parseWhere(n) })
 	m.Read("latency", func(n yamlfile.Node) { c.Latency = n.Duration(minLatency, maxLatency) })
 	if n.Sound() {
 		if _, err := table.New(nil, c); err != nil {
@@ -178,6 +178,14 @@ func parseColumns(n yamlfile.Node) (c table.Columns) {
 	return c
 }
 
+func parseWhere(n yamlfile.Node) string {
+	if n.IsMapping() {
+		n.Fault(`a condition is a text of SQL, as in where: "status = 'confirmed'"`)
+		return ""
+	}
+	return n.Text()
+}
+
 func parseStart(n yamlfile.Node) cursor.Position {
 	switch start := n.Text(); start {
 	case "":
@@ -190,6 +198,10 @@ func parseStart(n yamlfile.Node) cursor.Position {
 	case "end":
 		return processor.End
 	default:
+		if n.Sound() && !table.IsPosition(cursor.Position(start)) {
+			n.Fault("this is no place to start: write beginning, end (send only what comes from now on), or a position as status shows it")
+			return ""
+		}
 		return cursor.Position(start)
 	}
 }

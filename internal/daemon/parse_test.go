@@ -136,6 +136,8 @@ func TestParse_BadInput(t *testing.T) {
 		{process("breaker: {failures: 3}", "retry: {attempts: 3}"), `2:3: processes.a: process "a": breaker.failures 3 must be above retry.attempts 3`},
 		{process("on_poison: ignore"), `5:16: processes.a.on_poison: "ignore" is not known here: write halt or dead_letter`},
 		{process("on_timeout: skip"), `5:17: processes.a.on_timeout: "skip" is not known here: write retry or halt`},
+		{process("start: now"), "5:5: processes.a.start: this is no place to start: write beginning, end (send only what comes from now on), or a position"},
+		{"processes: {a: {source: {table: t, where: {status: new}}, sink: {stdout: {}}}}", `1:36: processes.a.source.where: a condition is a text of SQL, as in where: "status = 'confirmed'"`},
 		{process("start: ''"), "5:5: processes.a.start: say where: beginning, end, or a position"},
 		{process() + "  a: {source: {table: t}, sink: {stdout: {}}}", `6:3: processes: the key "a" stands here a second time: keep one`},
 		{"processes: {a: {sink: {stdout: {}}}}", `1:13: processes.a: the key "source" is missing: add it, as in source: {table: bookings}`},

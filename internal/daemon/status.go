@@ -23,6 +23,9 @@ type Status struct {
 	Holding []table.Writer
 	// Hold is what holds delivery up; nil if nothing does, as far as is known.
 	Hold *Hold
+	// DeadLetters are its open ones, counted up to 100,000 of all processes; nil if
+	// the role may not read them.
+	DeadLetters *int64
 	// Problem says why something of this is not known; "" if all is.
 	Problem string
 
@@ -97,7 +100,15 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, Reachable(err)
 	}
+	letters, err := r.config.Config.openLetters(ctx, r.pool)
+	if err != nil {
+		return nil, Reachable(err)
+	}
 	for i := range all {
+		if letters != nil {
+			n := letters[all[i].Process]
+			all[i].DeadLetters = &n
+		}
 		r.explain(ctx, &all[i], lockers)
 		all[i].absent = seen.absent(all[i].Process) && !all[i].New && len(all[i].lockers) == 0
 		if p, ok := r.process(all[i].Process); ok {

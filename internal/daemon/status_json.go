@@ -24,6 +24,8 @@ type statusJSON struct {
 	HeldBackBy []writerJSON `json:"held_back_by"`
 	Hold       *holdJSON    `json:"hold"`
 	Problem    string       `json:"problem"`
+	// DeadLetters is null where the role may not read them.
+	DeadLetters *int64 `json:"dead_letters"`
 }
 
 // holdJSON is what holds delivery up: kind is for programs, text for people.
@@ -72,7 +74,7 @@ func PrintStatusJSON(w io.Writer, all []Status) error {
 func (s Status) json() statusJSON {
 	j := statusJSON{
 		Process: s.Process, State: s.state(), Position: string(s.Position), Sequence: s.Sequence, Epoch: int64(s.Epoch),
-		Holder: s.Holder, UpdatedAt: known(s.UpdatedAt), HeldBackBy: []writerJSON{}, Problem: s.Problem,
+		Holder: s.Holder, UpdatedAt: known(s.UpdatedAt), HeldBackBy: []writerJSON{}, Problem: s.Problem, DeadLetters: s.DeadLetters,
 	}
 	if s.Lag != nil {
 		j.Lag = &lagJSON{Records: s.Lag.Records, Capped: s.Lag.Records >= table.MaxLagRecords}

@@ -85,6 +85,9 @@ func (s Status) notes() []string {
 			notes = append(notes, heldBy(writer))
 		}
 	}
+	if note := s.lettersNote(); note != "" {
+		notes = append(notes, note)
+	}
 	if s.Problem != "" {
 		notes = append(notes, s.Problem)
 	}

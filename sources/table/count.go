@@ -1,10 +1,23 @@
 package table
 
-import "context"
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
 
 // Count implements processor.Counter: it counts up to MaxLagRecords records, whether
 // or not they may be read yet.
 func (s *Source) Count(ctx context.Context) (records int64, more bool, err error) {
 	lag, err := s.Lag(ctx, "")
 	return lag.Records, lag.Records >= MaxLagRecords, err
+}
+
+// IsPosition reports whether some source of this package may have made a position, as
+// far as its beginning tells.
+func IsPosition(p cursor.Position) bool {
+	tag, _, found := strings.Cut(string(p), ":")
+	return found && slices.Contains([]kind{kindAtInt, kindAtUUID, kindAtText, kindInt}, kind(tag))
 }
