@@ -67,7 +67,9 @@ func TestRun_RefusesAPoolThatIsTooSmallForItsProcesses(t *testing.T) {
 	stop := start(t, all[0])
 	other := start(t, all[1])
 	eventually(t, "both have joined", func() bool { return small.Stat().AcquireCount() > 20 })
-	err := all[2].Run(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	err := all[2].Run(ctx)
 	require.ErrorIs(t, err, cursor.ErrPoolTooSmall)
 	require.ErrorContains(t, err, `process "sms2"`)
 	require.ErrorContains(t, err, "3 processes on it need 6 connections at the same time, and it allows 5")
@@ -140,6 +142,7 @@ func TestDrain_AReadThatIsNotAnsweredDoesNotKeepTheLease(t *testing.T) {
 			p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
 				c.Store, c.Batch, c.Logger = leaseOf(t, pool, time.Second), 5, log.logger()
 			})
+			p.AskWithin(10 * time.Second)
 			ahead := having("/* source.read */", "$3") // a read after a position
 			found := l.Hold(from, func(data []byte) bool { return ahead(data) && !having("EXPLAIN")(data) })
 			drainAll(t, p)

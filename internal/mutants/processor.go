@@ -110,11 +110,11 @@ var processorMutants = []mutant{
 		processorPkg, "TestRun_RefusesAPoolThatIsTooSmallForItsProcesses",
 	},
 	{
-		"a read that waits for a connection keeps the lease",
+		"a read that is not answered keeps the lease",
 		[]change{{"processor/deadline.go", `	bound := s.config.Store.LeaseTimeout() / overdueFraction
 `, `	bound := 10 * time.Minute
 `}},
-		processorPkg, "TestDrain_ReadsThatWaitForAConnectionLetGoOfTheLease",
+		processorPkg, "TestDrain_AReadThatIsNotAnsweredDoesNotKeepTheLease",
 	},
 	{
 		"a look that is not answered has no deadline",
