@@ -76,7 +76,7 @@ func TestDrain_PayloadOf100MBInBoundedMemory(t *testing.T) {
 		CREATE INDEX ON public.large (created_at, id);
 		INSERT INTO public.large (body) VALUES (to_json(repeat('x', 100000000)));
 		INSERT INTO public.large (body) VALUES ('"small"');`)
-	config := file(t, "processes: {a: {start: beginning, source: {table: public.large, columns: {payload: body}}, sink: {stdout: {}}}}")
+	config := file(t, "processes: {a: {start: beginning, source: {table: public.large, columns: {payload: body}, max_record_bytes: 200000000}, sink: {stdout: {}}}}")
 
 	path := filepath.Join(t.TempDir(), "lines")
 	lines, err := os.Create(path)
@@ -103,6 +103,45 @@ func TestDrain_PayloadOf100MBInBoundedMemory(t *testing.T) {
 	large, _, _ = bytes.Cut(large, []byte(`"`))
 	require.True(t, bytes.Equal(bytes.Repeat([]byte("x"), size), large), "%d bytes are left of it", len(large))
 	require.Contains(t, string(rest), `"payload":"small"`)
+}
+
+// One row of 300 MB halts its own process, by name, and takes no memory of the
+// daemon in which others go on.
+func TestRun_BesideARowOf300MBMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 3)
+	execute(t, pool, `
+		CREATE TABLE public.large (
+			id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+			created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+			note text
+		);
+		CREATE INDEX ON public.large (created_at, id);
+		INSERT INTO public.large (note) VALUES ('small'), (repeat('x', 300000000)), ('last');`)
+	config := file(t, `
+processes:
+  large: {source: {table: public.large}, sink: {stdout: {}}, start: beginning}
+  small: {source: {table: public.bookings}, sink: {stdout: {}}, start: beginning}`)
+	p := start(t, address, "run", "-c", config)
+	defer p.stop()
+	var state, id, failure string
+	require.Eventually(t, func() bool {
+		err := pool.QueryRow(t.Context(), `SELECT state, coalesce(failed_record_id, ''), coalesce(failed_error, '')
+			FROM public.cursor WHERE process_name = 'large'`).Scan(&state, &id, &failure)
+		return err == nil && state == "halted"
+	}, patience, tick)
+	require.Equal(t, "2", id)
+	require.Contains(t, failure, "max_record_bytes is 67108864")
+	insert(t, pool, 3)
+	require.Eventually(t, func() bool { return sequenceOr0(t, pool, "small") == 6 }, patience, tick)
+	if most, known := peak(t, p.cmd.Process.Pid); known {
+		t.Logf("peak %d MiB", most>>20)
+		require.Less(t, most, 512<<20)
+	}
+	execute(t, pool, `UPDATE public.large SET note = 'smaller' WHERE id = 2`)
+	code, _, stderr := do(t, address, "retry", "large")
+	require.Zero(t, code, stderr)
+	require.Eventually(t, func() bool { return sequenceOr0(t, pool, "large") == 3 }, patience, tick)
 }
 
 // peak is the most memory in bytes that a running process has had, where the

@@ -50,12 +50,15 @@ func (c Config) Names() []string {
 // Bounds of what a file may say. The packages that take the values check them
 // too, but cannot say on which line they stand; TestBounds holds both equal.
 const (
-	defaultBatch  = 500
-	maxBatch      = 10_000
-	minPoll       = 5 * time.Millisecond
-	maxPoll       = time.Minute
-	minLatency    = time.Microsecond
-	maxLatency    = time.Minute
+	defaultBatch = 500
+	maxBatch     = 10_000
+	minPoll      = 5 * time.Millisecond
+	maxPoll      = time.Minute
+	minLatency   = time.Microsecond
+	maxLatency   = time.Minute
+
+	maxRecordBytes = 512 << 20
+
 	minRetryDelay = time.Millisecond
 	maxRetryDelay = 24 * time.Hour
 	maxAttempts   = 1_000_000_000

@@ -150,7 +150,7 @@ func checkProcess(n yamlfile.Node, p Process, schema string) {
 }
 
 func parseSource(n yamlfile.Node) (c table.Config) {
-	m := n.Mapping("table", "order", "columns", "where", "latency")
+	m := n.Mapping("table", "order", "columns", "where", "latency", "max_record_bytes")
 	if n, ok := m.Need("table", "table: bookings"); ok {
 		c.Table = n.Text()
 	}
@@ -160,6 +160,7 @@ func parseSource(n yamlfile.Node) (c table.Config) {
 	m.Read("columns", func(n yamlfile.Node) { c.Columns = parseColumns(n) })
 	m.Read("where", func(n yamlfile.Node) { c.Where = parseWhere(n) })
 	m.Read("latency", func(n yamlfile.Node) { c.Latency = n.Duration(minLatency, maxLatency) })
+	m.Read("max_record_bytes", func(n yamlfile.Node) { c.MaxRecordBytes = n.Int(1, maxRecordBytes) })
 	if n.Sound() {
 		if _, err := table.New(nil, c); err != nil {
 			n.Refuse(err)

@@ -282,6 +282,8 @@ func TestBounds(t *testing.T) {
 	}
 	_, err = table.New(nil, table.Config{Table: "t", Latency: time.Minute + 1})
 	require.Error(t, err)
+	_, err = table.New(nil, table.Config{Table: "t", MaxRecordBytes: 512<<20 + 1})
+	require.Error(t, err)
 	_, err = webhook.New(webhook.Config{URL: "http://h", Timeout: time.Hour + 1})
 	require.Error(t, err)
 }

@@ -27,4 +27,64 @@ var readingMutants = []mutant{
 		[]change{{"processor/deliver.go", `if fault := ds[0].Fault; fault != nil {`, `if fault := ds[0].Fault; false {`}},
 		processorPkg, "TestFault_ARecordThatCannotBeReadHaltsAtItsPlace",
 	},
+	{
+		"an index with other columns is proof that positions differ",
+		[]change{{"sources/table/index.go", `outside := func(c string) bool { return !slices.Contains(position, c) }`,
+			`outside := func(c string) bool { return !slices.Contains(slices.Concat(position, e.cat.partitionKeys), c) }`}},
+		tablePkg, "TestRead_TwoRowsOfOnePositionAreNamed",
+	},
+	{
+		"a page ends between two rows of one position",
+		[]change{{"sources/table/read.go", `		scan++ // the last one`, `		scan += 0 // the last one`}},
+		tablePkg, "TestRead_TwoRowsOfOnePositionAreNamed",
+	},
+	{
+		"a record that is too large is fetched",
+		[]change{{"sources/table/large.go", `frontend.SetMaxBodyLen(min(before, bytes))`, `frontend.SetMaxBodyLen(max(before, bytes))`}},
+		tablePkg, "TestRead_ARecordThatIsTooLargeTakesNoMemory",
+	},
+	{
+		"a record that is too large has no fault",
+		[]change{{"sources/table/large.go", `case row.weight > int64(r.maxRecord):`, `case false:`}},
+		tablePkg, "TestRead_ARecordThatIsTooLargeIsNotFetched",
+	},
+	{
+		"headers that are no object are taken for none",
+		[]change{{"sources/table/reading.go", `record.Headers, record.Fault = parseHeaders(row.headers)`, `record.Headers, _ = parseHeaders(row.headers)`}},
+		tablePkg, "TestRead_HeadersAreAJSONObjectOfStrings",
+	},
+	{
+		"key, type and id do not count against the bound of a read",
+		[]change{{"sources/table/reading.go", `return len(r.id) + len(r.key) + len(r.typ) + len(r.headers) + len(r.payload)`, `return len(r.headers) + len(r.payload)`}},
+		tablePkg, "TestRead_BytesOfKeyTypeAndIDCountAgainstMaxBytes",
+	},
+	{
+		"a page that is full passes over rows of the next record's position",
+		[]change{{"sources/table/reading.go", `			r.passed = r.tie.passed
+`, ``}},
+		tablePkg, "TestRead_TiedRowsAndRareConditions",
+	},
+	{
+		"rows at the fence are passed over",
+		[]change{{"sources/table/reading.go", `	r.held = true
+	if !row.taken {
+		return
+	}`, `	if !row.taken {
+		r.pass(row)
+		return
+	}
+	r.held = true`}},
+		tablePkg, "TestRead_WhatMayStillBePrecededIsNotPassedOver",
+	},
+	{
+		"a source forgets what it has looked at in vain",
+		[]change{{"sources/table/passed.go", `	s.to = max(s.to, to)
+`, ``}},
+		tablePkg, "TestRead_IdleCostIsFlatWhateverTheCondition",
+	},
+	{
+		"what was looked at in vain holds for earlier positions too",
+		[]change{{"sources/table/passed.go", `	case after < s.from || after > s.to:`, `	case after > s.to:`}},
+		tablePkg, "TestRead_AfterASeekBackEverythingIsLookedAtAgain",
+	},
 }

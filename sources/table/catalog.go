@@ -43,6 +43,9 @@ type member struct {
 	Unlogged  bool
 	Column    string  // as that relation calls it
 	Default   *string // as pg_get_expr prints it; that of the column's domain, if it has none
+	Schema    string
+	Table     string
+	Parent    string // the name of the table that it is a partition of; "" if of none
 }
 
 type column struct {
@@ -98,9 +101,12 @@ SELECT
 	c.oid NOT IN (SELECT oid FROM tree),
 	c.relpersistence = 'u',
 	$1::text,
-	coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(t.typdefaultbin, 0))
+	coalesce(pg_get_expr(d.adbin, d.adrelid), pg_get_expr(t.typdefaultbin, 0)),
+	n.nspname::text, c.relname::text,
+	coalesce((SELECT i.inhparent::regclass::text FROM pg_inherits i WHERE i.inhrelid = c.oid AND c.relispartition LIMIT 1), '')
 FROM lineage
 JOIN pg_class c ON c.oid = lineage.oid
+JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = $1 AND NOT a.attisdropped
 LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 LEFT JOIN pg_type t ON t.oid = a.atttypid

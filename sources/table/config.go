@@ -36,9 +36,13 @@ type Config struct {
 	// column that defaults to the start of the transaction (docs/decisions).
 	// At most 1 m.
 	Latency time.Duration
-	// MaxBytes bounds the payloads of one read: it ends with the record that
-	// reaches the bound. Default 16 MiB.
+	// MaxBytes bounds the records of one read, with key, type, id and headers: it ends
+	// with the record that reaches the bound. Default 16 MiB.
 	MaxBytes int
+	// MaxRecordBytes bounds one record: payload, key, type and headers. A larger one is
+	// not fetched. It has a Fault instead, which halts its process. Default 64 MiB, at
+	// most 512 MiB.
+	MaxRecordBytes int
 
 	// Logger receives the findings that weaken a promise. Default: slog.Default().
 	Logger *slog.Logger
@@ -63,6 +67,9 @@ const (
 	defaultTxLatency = time.Second
 	maxLatency       = time.Minute
 	defaultMaxBytes  = 16 << 20
+
+	defaultMaxRecordBytes = 64 << 20
+	maxMaxRecordBytes     = 512 << 20
 )
 
 func (c Config) withDefaults() Config {
@@ -77,6 +84,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxBytes == 0 {
 		c.MaxBytes = defaultMaxBytes
+	}
+	if c.MaxRecordBytes == 0 {
+		c.MaxRecordBytes = defaultMaxRecordBytes
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -95,6 +105,9 @@ func (c Config) validate() error {
 	}
 	if c.MaxBytes < 0 {
 		faults = append(faults, fmt.Errorf("max bytes %d is negative", c.MaxBytes))
+	}
+	if c.MaxRecordBytes < 1 || c.MaxRecordBytes > maxMaxRecordBytes {
+		faults = append(faults, fmt.Errorf("max record bytes %d is not between 1 and %d", c.MaxRecordBytes, maxMaxRecordBytes))
 	}
 	if _, err := parseName(c.Table); err != nil {
 		faults = append(faults, fmt.Errorf("table: %w", err))

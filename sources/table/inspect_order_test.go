@@ -107,8 +107,7 @@ func TestInspect_IndexOfPartitionsAndHeirs(t *testing.T) {
 		pool := database(t, partitionedSQL+`ALTER TABLE app.bookings DROP CONSTRAINT bookings_pkey`)
 		s := bookings(t, pool, Config{})
 		cured(t, pool, s, missing)
-		cured(t, pool, s, "nothing keeps (created_at, id) of app.bookings unique")
-		sound(t, s)
+		sound(t, s) // no index could prove that positions differ: it would have to hold region as well
 	})
 	t.Run("one partition has it not", func(t *testing.T) {
 		t.Parallel()
@@ -128,7 +127,7 @@ func TestInspect_IndexOfPartitionsAndHeirs(t *testing.T) {
 
 func TestInspect_RowsThatMayShareAPositionAreNamed(t *testing.T) {
 	t.Parallel()
-	const problem = "nothing keeps (created_at, id) of app.bookings unique: of two rows with the same values, the second would be passed over"
+	const problem = "nothing keeps (created_at, id) of app.bookings unique: two rows with the same values would stop the process, since the second would be passed over"
 	pool := database(t, bookingsSQL+`
 		ALTER TABLE app.bookings DROP CONSTRAINT bookings_pkey;
 		DROP INDEX app.bookings_order;

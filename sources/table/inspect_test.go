@@ -13,7 +13,9 @@ import (
 func cured(t testing.TB, admin executor, s *Source, problem string) {
 	t.Helper()
 	f := found(t, s, problem)
-	exec(t, admin, f.Cure)
+	for statement := range strings.SplitSeq(f.Cure, ";\n") { // as psql does: each in a transaction of its own
+		exec(t, admin, statement)
+	}
 	findings, err := s.Inspect(t.Context())
 	require.NoError(t, err)
 	for _, f := range findings {

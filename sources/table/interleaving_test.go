@@ -57,7 +57,7 @@ func (st *stepper) read(after cursor.Position, gap func()) []row {
 	if st.order != nil {
 		statements = st.order(statements)
 	}
-	r := st.l.newReading(st.config, new(scratch))
+	r := st.l.newReading(st.config, new(scratch), 100, 100)
 	var rows []row
 	found := map[string][][][]byte{}
 	last := ""

@@ -23,6 +23,9 @@ type layout struct {
 	sequenceName string        // as SQL takes it
 	bytea        bool          // the payload column holds bytes
 	asPrinted    bool          // the payload column needs no cast to text
+	shared       bool          // nothing proves that no two rows have one position
+	detail       detail        // what a read fetches of each row
+	partial      bool          // the order is given by an index of what Config.Where takes alone
 	inspected    time.Time
 }
 
@@ -68,10 +71,18 @@ func (l *layout) orderBy(c Config) []string {
 	return []string{"t." + quote(l.at), id}
 }
 
-// behind is the condition of standing behind a position, whose parts are $1 and
-// $2; without them, all records. A created_at of infinity stands behind every
-// time and so is never read; Inspect names it.
+// behind is the condition of a record after a position: see after.
 func (l *layout) behind(c Config, fromStart bool) string {
+	if c.Where == "" {
+		return l.after(c, fromStart)
+	}
+	return l.after(c, fromStart) + "\n\tAND (\n" + c.Where + "\n)" // a newline ends a comment
+}
+
+// after is the condition of a row after a position, whose parts are $1 and $2;
+// without them, all rows. A created_at of infinity is after every time and so is
+// never read; Inspect names it.
+func (l *layout) after(c Config, fromStart bool) string {
 	var conditions []string
 	order := strings.Join(l.orderBy(c), ", ")
 	switch {
@@ -83,9 +94,6 @@ func (l *layout) behind(c Config, fromStart bool) string {
 	}
 	if l.ordersByTime() {
 		conditions = append(conditions, fmt.Sprintf("t.%s < 'infinity'", quote(l.at)))
-	}
-	if c.Where != "" {
-		conditions = append(conditions, "(\n"+c.Where+"\n)") // a newline ends a comment
 	}
 	if len(conditions) == 0 {
 		return "true"
@@ -116,6 +124,8 @@ const (
 	fieldKey
 	fieldType
 	fieldHeaders
+	fieldTaken // whether Config.Where takes the row
+	fieldSize  // of what is not fetched if it is too much
 	fieldCount
 )
 
@@ -136,6 +146,12 @@ func (l *layout) fields(c Config) [fieldCount]string {
 	if l.at != "" {
 		all[fieldAt] = "t." + quote(l.at)
 	}
+	if l.sifts(c) {
+		all[fieldTaken] = "true"
+	}
+	if l.detail != whole {
+		l.withhold(c, &all)
+	}
 	return all
 }
 
@@ -153,28 +169,63 @@ func (l *layout) columns(c Config) [fieldCount]int {
 	return at
 }
 
-// readSQL reads the records behind a position by index range: in the columns'
-// own types, at most as many as its last parameter says, each part of the
-// position in the order.
+// readSQL reads the rows after a position by index range: in the columns' own
+// types, at most as many as its last parameter says, each part of the position in
+// the order. Rows that Config.Where leaves out are counted among them, so that a
+// read is bounded however few records it meets; of these come the id and the time
+// alone.
 func (l *layout) readSQL(c Config, fromStart bool) string {
 	limit := 1
 	if !fromStart {
 		limit += len(l.arguments(key{}))
 	}
-	var fields []string
-	for _, expression := range l.fields(c) {
-		if expression != "" {
-			fields = append(fields, expression)
-		}
+	fields, source := l.selected(c)
+	where := l.behind(c, fromStart)
+	if l.sifts(c) {
+		where = l.after(c, fromStart)
 	}
 	return fmt.Sprintf(`/* source.read */
 SELECT
 	%s
-FROM %s AS t
+FROM %s
 WHERE %s
 ORDER BY %s
 LIMIT $%d::bigint`,
-		strings.Join(fields, ",\n\t"), l.sql(), l.behind(c, fromStart), strings.Join(l.orderBy(c), ", "), limit)
+		strings.Join(fields, ",\n\t"), source, where, strings.Join(l.orderBy(c), ", "), limit)
+}
+
+// sifts reports whether a read meets rows that Config.Where leaves out.
+func (l *layout) sifts(c Config) bool { return c.Where != "" && !l.partial }
+
+// of returns the layout with another detail.
+func (l *layout) of(d detail) *layout {
+	changed := *l
+	changed.detail = d
+	return &changed
+}
+
+// selected is what a read selects, and from where. The condition is looked at once
+// for each row; what it leaves out joins nothing.
+func (l *layout) selected(c Config) (fields []string, source string) {
+	if l.detail != whole {
+		return l.weighed(c)
+	}
+	source = l.sql() + " AS t"
+	var taken []string
+	for f, expression := range l.fields(c) {
+		switch {
+		case expression == "":
+		case !l.sifts(c) || field(f) == fieldID || field(f) == fieldAt:
+			fields = append(fields, expression)
+		default:
+			fields = append(fields, fmt.Sprintf("taken.f%d", f))
+			taken = append(taken, fmt.Sprintf("%s AS f%d", expression, f))
+		}
+	}
+	if len(taken) > 0 {
+		source += fmt.Sprintf("\nLEFT JOIN LATERAL (SELECT %s WHERE (\n%s\n)) AS taken ON true", strings.Join(taken, ", "), c.Where)
+	}
+	return fields, source
 }
 
 // finiteMicros is the record's time, NULL for infinity of either sign.

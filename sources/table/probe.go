@@ -18,7 +18,7 @@ var errRefused = errors.New("the server refuses to read the table")
 
 // probe has the server plan the read, and looks at what the catalog does not tell.
 func (e *examination) probe(ctx context.Context, tx pgx.Tx, l *layout) error {
-	plan, err := e.explain(ctx, tx, l)
+	plan, err := e.planned(ctx, tx, l)
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && !transient(pgErr) {
 		e.refuse(e.probeCure(pgErr), "the server refuses to read %s: %s (SQLSTATE %s)", l.name(), pgErr.Message, pgErr.Code)
@@ -29,8 +29,7 @@ func (e *examination) probe(ctx context.Context, tx pgx.Tx, l *layout) error {
 	}
 	if plan.sorts() {
 		order := strings.ReplaceAll(strings.Join(l.orderBy(e.config), ", "), "t.", "")
-		e.warn(fmt.Sprintf("CREATE INDEX%s ON %s (%s)%s", e.concurrently(), l.sql(), order, e.heirs()),
-			"no index of %s gives the order (%s): every read sorts what stands behind the cursor", l.name(), order)
+		e.warn(e.createIndex(l, "INDEX", order), "no index of %s gives the order (%s): every read sorts what stands behind the cursor", l.name(), order)
 		return nil // what follows would read the whole table
 	}
 	if l.ordersByTime() {
@@ -50,28 +49,51 @@ func (e *examination) probeCure(err *pgconn.PgError) string {
 	}
 }
 
-// concurrently is left out where PostgreSQL does not know it.
-func (e *examination) concurrently() string {
-	if e.cat.relkind == "p" {
-		return ""
-	}
-	return " CONCURRENTLY"
-}
-
-// heirs reminds of the tables that do not get the indexes of the one they
-// inherit from.
-func (e *examination) heirs() string {
-	inherits := func(m member) bool { return !m.Partition && !m.Above }
-	if e.cat.relkind == "p" || len(e.cat.members) == 1 || !slices.ContainsFunc(e.cat.members, inherits) {
-		return ""
-	}
-	return ", and the same on each table that inherits from it"
-}
-
 // plan is a node of what EXPLAIN prints.
 type plan struct {
 	Node  string `json:"Node Type"`
+	Index string `json:"Index Name"`
 	Plans []plan
+}
+
+// within reports whether the plan scans no other indexes than these.
+func (p plan) within(indexes []string) bool {
+	if strings.HasSuffix(p.Node, "Scan") && !slices.Contains(indexes, p.Index) {
+		return false
+	}
+	return !slices.ContainsFunc(p.Plans, func(p plan) bool { return !p.within(indexes) })
+}
+
+const partialSQL = "/* source.partial */" + treeSQL + `
+SELECT c.relname::text
+FROM tree
+JOIN pg_index i ON i.indrelid = tree.oid
+JOIN pg_class c ON c.oid = i.indexrelid
+WHERE i.indpred IS NOT NULL AND i.indisvalid
+LIMIT 100000`
+
+// planned plans the read, and finds out whether a partial index spares it the rows
+// that Config.Where leaves out.
+func (e *examination) planned(ctx context.Context, tx pgx.Tx, l *layout) (plan, error) {
+	if e.config.Where != "" {
+		rows, err := tx.Query(ctx, fmt.Sprintf(partialSQL, l.oid), pgx.QueryExecModeExec)
+		if err != nil {
+			return plan{}, err
+		}
+		partial, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return plan{}, err
+		}
+		if len(partial) > 0 {
+			l.partial = true
+			p, err := e.explain(ctx, tx, l)
+			if err != nil || !p.sorts() && p.scans() && p.within(partial) {
+				return p, err
+			}
+			l.partial = false
+		}
+	}
+	return e.explain(ctx, tx, l)
 }
 
 // sorts reports whether the rows come in order only after sorting.
@@ -147,30 +169,4 @@ LIMIT 1`, id, l.sequence, l.sql(), l.lastID())
 // 08P01 is a where clause with a parameter.
 func transient(err *pgconn.PgError) bool {
 	return err.Code != "08P01" && !slices.Contains([]string{"0A", "22", "28", "3D", "3F", "42"}, err.Code[:2])
-}
-
-// unique checks that no two rows have the same position. An index of all
-// partitions holds their keys as well, so that it cannot say so of two rows in
-// two partitions.
-func (e *examination) unique(l *layout) {
-	if !l.ordersByTime() || l.at == "" {
-		return
-	}
-	at, _ := parseName(l.at)
-	id, _ := parseName(e.config.Columns.ID)
-	position := []string{at[0], id[0]}
-	allowed := slices.Concat(position, e.cat.partitionKeys)
-	within := func(i index) bool {
-		return !slices.ContainsFunc(i.Columns, func(c string) bool { return !slices.Contains(allowed, c) })
-	}
-	if !slices.ContainsFunc(e.cat.indexes, within) {
-		columns := []string{pgx.Identifier(id).Sanitize()}
-		for _, key := range e.cat.partitionKeys {
-			if key != id[0] {
-				columns = append(columns, pgx.Identifier{key}.Sanitize())
-			}
-		}
-		e.warn(fmt.Sprintf("CREATE UNIQUE INDEX%s ON %s (%s)", e.concurrently(), l.sql(), strings.Join(columns, ", ")),
-			"nothing keeps (%s) of %s unique: of two rows with the same values, the second would be passed over", strings.Join(position, ", "), l.name())
-	}
 }

@@ -16,10 +16,12 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Read returns at most limit records behind a position and below the fence;
-// fewer if their payloads reach Config.MaxBytes. An error that will not pass by
-// itself (a table that is gone, a column, a grant, a position of another kind) is
-// processor.Permanent; the next Read looks again all the same.
+// Read returns at most limit records after a position and below the fence; fewer
+// if they reach Config.MaxBytes. Where Config.Where leaves out very many rows, it
+// returns without records, and with a position up to which there is none. An error
+// that will not pass by itself (a table that is gone, a column, a grant, a position
+// of another kind, two rows with one position) is processor.Permanent; the next
+// Read looks again all the same.
 func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (processor.Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,8 +29,54 @@ func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (pr
 	if err != nil {
 		return processor.Page{}, err
 	}
+	s.stretch.begin(after)
+	for {
+		was := s.stretch
+		r, err := s.readOnce(ctx, l, was.to, s.atMost(limit))
+		switch {
+		case was.to != after && (processor.IsPermanent(err) || err == nil && r.sample.server != was.server):
+			s.stretch = stretch{from: after, to: after} // it may be the stretch that no longer holds
+			continue
+		case err != nil:
+			return processor.Page{}, fmt.Errorf("read %s: %w", l.name(), lasting(err))
+		}
+		if err := s.stretch.extend(r); err != nil {
+			return processor.Page{}, err
+		}
+		if len(r.page.Records) == 0 && r.fault == nil && r.large {
+			continue // now it is asked for alone
+		}
+		if len(r.page.Records) == 0 && r.fault == nil && r.full() && !r.held && s.stretch.rows < passRows {
+			if s.stretch.to == was.to && s.sparse >= maxScan {
+				return processor.Page{}, l.crowded(after)
+			}
+			continue
+		}
+		if len(r.page.Records) == 0 && s.stretch.rows >= passRows {
+			r.page.Passed = s.stretch.to
+		}
+		return r.page, r.fault
+	}
+}
+
+// atMost is limit, or as many records as are known to fit into MaxBytes.
+func (s *Source) atMost(limit int) int {
 	if s.rows > 0 {
-		limit = min(limit, s.rows)
+		return min(limit, s.rows)
+	}
+	return limit
+}
+
+// crowded is the error of rows that no read gets past.
+func (l *layout) crowded(after cursor.Position) error {
+	return processor.Permanent(fmt.Errorf("read %s: more than %d rows after position %q have one position, or none: "+
+		"give them other ids, or times from the year 1 to 9999", l.name(), maxScan, after))
+}
+
+// readOnce is one read behind the fence.
+func (s *Source) readOnce(ctx context.Context, l *layout, after cursor.Position, limit int) (*reading, error) {
+	if s.detail != whole {
+		l, limit = l.of(s.detail), min(limit, 1)
 	}
 	r, err := s.flush(ctx, l, after, limit)
 	if errors.Is(err, prepared.ErrStale) {
@@ -36,10 +84,19 @@ func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (pr
 	}
 	if err != nil {
 		s.distrust(err)
-		return processor.Page{}, fmt.Errorf("read %s: %w", l.name(), lasting(err))
+		return nil, err
 	}
 	s.fit(r, limit)
-	return r.page, r.fault
+	s.sparse.learn(r)
+	switch {
+	case !r.large:
+		s.detail = whole
+	case s.detail == bare:
+		return nil, fmt.Errorf("the row after position %q is too large even without its payload", after)
+	default:
+		s.detail++
+	}
+	return r, nil
 }
 
 // distrust forgets the table's layout when the server says that it changed, and
@@ -95,9 +152,9 @@ func valueless(err *pgconn.PgError) string {
 // more than it will take.
 func (s *Source) fit(r *reading, limit int) {
 	switch {
-	case r.cut, r.rows == limit && r.bytes >= s.config.MaxBytes:
-		s.rows = max(1, r.rows)
-	case s.rows > 0 && r.bytes < s.config.MaxBytes/2 && r.rows == s.rows:
+	case r.cut, r.taken >= limit && r.bytes >= s.config.MaxBytes:
+		s.rows = max(1, min(r.taken, limit))
+	case s.rows > 0 && r.bytes < s.config.MaxBytes/2 && r.taken >= s.rows:
 		s.rows *= 2
 	}
 }
@@ -105,20 +162,27 @@ func (s *Source) fit(r *reading, limit int) {
 // flush sends the statements of the fence and of the read in one network flush,
 // and reads their results as they come.
 func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, limit int) (*reading, error) {
-	query, args, err := l.query(s.config, after, limit)
+	scan := s.scan(l, limit)
+	query, args, err := l.query(s.config, after, scan)
 	if err != nil {
 		return nil, processor.Permanent(err)
 	}
 	statements := l.statements(s.config, query, args)
-	r := l.newReading(s.config, &s.scratch)
+	r := l.newReading(s.config, &s.scratch, limit, scan)
 	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
+		defer bound(conn.Conn(), s.config.MaxRecordBytes+frameBytes)()
 		if err := prepared.Ready(ctx, conn.Conn(), []string{beginSQL, settingsSQL}, preparable(statements)...); err != nil {
 			return err
 		}
 		results := prepared.Exec(ctx, conn.Conn(), statements...)
 		err := r.take(results, &s.fence)
+		if r.unanswered && (tooLarge(err) || conn.Conn().IsClosed() && ctx.Err() == nil) {
+			// pgx does not say why it closed the connection at a first row. If it was
+			// not the size, the read of that row alone fails for the same reason.
+			r.large, r.cut, err = true, true, nil
+		}
 		if r.cut {
 			cancel() // what is left may be large: closes the connection
 		}
@@ -134,9 +198,21 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 	return r, err
 }
 
-// query returns the read behind a position.
-func (l *layout) query(c Config, after cursor.Position, limit int) (string, [][]byte, error) {
-	atMost := []byte(strconv.Itoa(limit))
+// scan is how many rows to ask for, for so many records.
+func (s *Source) scan(l *layout, limit int) int {
+	scan := limit
+	if l.sifts(s.config) && l.detail == whole {
+		scan = s.sparse.scan(limit)
+	}
+	if l.shared && scan > 0 {
+		scan++ // the last one shows whether the one before it is alone at its position
+	}
+	return scan
+}
+
+// query returns the read behind a position, of so many rows at most.
+func (l *layout) query(c Config, after cursor.Position, rows int) (string, [][]byte, error) {
+	atMost := []byte(strconv.Itoa(rows))
 	if after == "" {
 		return l.readSQL(c, true), [][]byte{atMost}, nil
 	}

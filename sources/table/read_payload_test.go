@@ -79,7 +79,7 @@ func TestRead_PagesGrowAgainWhenRecordsAreSmall(t *testing.T) {
 	pool := database(t, bookingsSQL+`
 		INSERT INTO app.bookings (note) SELECT repeat('x', 5000) FROM generate_series(1, 5);
 		INSERT INTO app.bookings (note) SELECT 'x' FROM generate_series(1, 1000);`)
-	s := bookings(t, pool, Config{MaxBytes: 1000, Columns: Columns{Payload: "note"}})
+	s := bookings(t, pool, Config{MaxBytes: 4000, Columns: Columns{Payload: "note"}})
 	later(t, pool)
 	var after cursor.Position
 	reads := 0
@@ -121,7 +121,7 @@ func TestRead_PayloadOf100MBInBoundedMemory(t *testing.T) {
 		return
 	}
 	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (note) VALUES (repeat('x', 100000000)), ('small')`)
-	s := bookings(t, pool, Config{Columns: Columns{Payload: "note"}})
+	s := bookings(t, pool, Config{MaxRecordBytes: 200 << 20, Columns: Columns{Payload: "note"}})
 	records := readAll(t, s, "", 500)
 	require.Len(t, records[0].Payload, 100_000_000)
 	require.Equal(t, "small", string(records[1].Payload))

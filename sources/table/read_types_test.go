@@ -139,8 +139,8 @@ func TestRead_HeadersAreAJSONObjectOfStrings(t *testing.T) {
 				INSERT INTO app.bookings (headers) VALUES
 					('{"trace": "a\"ß", "n": 12345678901234567890, "o": {"a":1}, "nothing": null}'), (NULL), ('{}'), ('[1]'), ('{"x":"y"}');`)
 			s := bookings(t, pool, Config{Columns: Columns{Headers: "headers"}})
-			records := readSome(t, s, "", 3)
-			require.Len(t, records, 3, "those before a record that cannot be delivered go first")
+			records := readSome(t, s, "", 5)
+			require.Len(t, records, 5)
 			require.Equal(t, `a"ß`, records[0].Headers["trace"])
 			require.Equal(t, "12345678901234567890", records[0].Headers["n"])
 			require.JSONEq(t, `{"a":1}`, records[0].Headers["o"])
@@ -148,10 +148,14 @@ func TestRead_HeadersAreAJSONObjectOfStrings(t *testing.T) {
 			require.Nil(t, records[1].Headers)
 			require.Equal(t, map[string]string{}, records[2].Headers)
 
-			_, err := s.Read(t.Context(), last(records), 10)
-			require.ErrorContains(t, err, "read app.bookings: record 4 cannot be delivered: its headers are not a JSON object")
+			require.ErrorContains(t, records[3].Fault, "its headers are not a JSON object", "it is handed on as one that failed, in its place")
+			require.Equal(t, "4", records[3].ID)
+			require.NoError(t, records[4].Fault)
+			require.Equal(t, map[string]string{"x": "y"}, records[4].Headers)
 			exec(t, pool, `UPDATE app.bookings SET headers = '{}' WHERE id = 4`)
-			require.Equal(t, []string{"4", "5"}, ids(readAll(t, s, last(records), 10)))
+			again := readAll(t, s, records[2].Position, 10)
+			require.Equal(t, []string{"4", "5"}, ids(again))
+			require.NoError(t, again[0].Fault)
 		})
 	}
 }

@@ -27,25 +27,44 @@ type row struct {
 	key, typ string
 	headers  []byte
 	payload  []byte
+	taken    bool  // by Config.Where
+	weight   int64 // of the record, fetched or not
+}
+
+// size is what of a row counts against a bound: what the record keeps of it.
+func (r *row) size() int {
+	return len(r.id) + len(r.key) + len(r.typ) + len(r.headers) + len(r.payload)
 }
 
 // reading takes what one flush returns, as it comes.
 type reading struct {
-	layout   *layout
-	columns  [fieldCount]int
-	table    string
-	slack    int64
-	maxBytes int
+	layout    *layout
+	columns   [fieldCount]int
+	table     string
+	slack     int64
+	maxBytes  int
+	maxRecord int
+	limit     int // of records
+	scan      int // of rows, with the one that is looked at for its position alone
 
 	sample sample
 	bound  int64
-	rows   int
-	bytes  int  // of the payloads
+	seen   int  // rows
+	taken  int  // of them, those that Config.Where takes
+	bytes  int  // of these
 	cut    bool // there were more rows than maxBytes allowed
+	large  bool // the next row is too large to be fetched
+
+	unanswered bool // not even the first row came
+	held       bool // a row was at the fence, and so are those after it
 
 	page  processor.Page
 	fault error // of the first row
 	ended bool  // nothing more goes into the page
+
+	watched bool // rows and records are not the same: see passed
+	passed  passed
+	tie     tie
 
 	*scratch
 	chunk  []byte // room for payloads
@@ -60,15 +79,19 @@ type scratch struct {
 	spare []processor.Record // a page that was delivered: see Recycle
 }
 
-func (l *layout) newReading(c Config, room *scratch) *reading {
+func (l *layout) newReading(c Config, room *scratch, limit, scan int) *reading {
 	r := &reading{
-		scratch:  room,
-		layout:   l,
-		columns:  l.columns(c),
-		table:    l.name(),
-		slack:    l.slack(c).Microseconds(),
-		maxBytes: c.MaxBytes,
-		page:     processor.Page{Records: room.spare},
+		scratch:   room,
+		layout:    l,
+		columns:   l.columns(c),
+		table:     l.name(),
+		slack:     l.slack(c).Microseconds(),
+		maxBytes:  c.MaxBytes,
+		maxRecord: c.MaxRecordBytes,
+		limit:     limit,
+		scan:      scan,
+		watched:   l.sifts(c) || l.shared,
+		page:      processor.Page{Records: room.spare},
 	}
 	r.text, r.ends, r.spare = r.text[:0], r.ends[:0], nil
 	return r
@@ -94,6 +117,7 @@ func (r *reading) take(results *prepared.Results, fence *fence) error {
 	}
 	r.bound = fence.next(r.sample)
 	if !results.NextResult() {
+		r.unanswered = true
 		return results.Close()
 	}
 	return r.takeRows(results.ResultReader())
@@ -138,18 +162,28 @@ func (r *reading) takeRows(rows *pgconn.ResultReader) error {
 	defer r.finish()
 	var row row
 	for rows.NextRow() {
-		if r.bytes >= r.maxBytes && r.rows > 0 {
-			r.cut = true
-			return nil
-		}
 		if err := r.layout.row(&row, rows.Values(), &r.columns); err != nil {
 			return err
 		}
+		if r.bytes >= r.maxBytes && r.taken > 0 && !r.tie.goesOn(&row) {
+			r.cut = true
+			return nil
+		}
 		r.add(&row)
-		r.rows++
-		r.bytes += len(row.payload) + len(row.headers)
+		r.seen++
+		if row.taken {
+			r.taken++
+			r.bytes += row.size()
+		}
 	}
 	_, err := rows.Close()
+	if tooLarge(err) {
+		r.large, r.cut = true, true
+		if r.tie.on {
+			r.undo() // it may have the position of the last one
+		}
+		return nil
+	}
 	return err
 }
 
@@ -170,6 +204,7 @@ func (l *layout) row(result *row, values [][]byte, columns *[fieldCount]int) (er
 		typ:     string(value(fieldType)),
 		headers: value(fieldHeaders),
 		payload: value(fieldPayload),
+		taken:   columns[fieldTaken] < 0 || value(fieldTaken) != nil,
 	}
 	if at := value(fieldAt); at != nil {
 		if len(at) != 8 {
@@ -180,6 +215,12 @@ func (l *layout) row(result *row, values [][]byte, columns *[fieldCount]int) (er
 		result.at = since2000 + epoch2000
 		if !result.finite {
 			result.at = math.MinInt64
+		}
+	}
+	result.weight = int64(result.size() - len(result.id))
+	if size := value(fieldSize); size != nil {
+		if result.weight, err = strconv.ParseInt(string(size), 10, 64); err != nil {
+			return fmt.Errorf("parse the size of a record: %w", err)
 		}
 	}
 	if !l.ordersByTime() {
@@ -193,16 +234,37 @@ func (l *layout) row(result *row, values [][]byte, columns *[fieldCount]int) (er
 // add applies the fence to a row as it comes, while the server goes on with the
 // next ones.
 func (r *reading) add(row *row) {
-	if r.ended {
-		return
-	}
-	if !r.layout.below(row, r.bound, r.slack) {
-		r.ended, r.page.Waiting = true, true
-		if r.bound == r.sample.mark && r.layout.ordersByTime() {
-			r.page.Due = time.Duration(min(row.at+r.slack+1-r.sample.mark, maxDue.Microseconds())) * time.Microsecond
+	switch {
+	case r.ended:
+	case r.held || !r.layout.below(row, r.bound, r.slack):
+		r.hold(row)
+	case r.layout.shared && r.tied(row):
+	case !row.taken:
+		r.pass(row)
+	case len(r.page.Records) == r.limit:
+		r.ended = true
+		if r.layout.shared { // rows of this position that are left out may stand before it
+			r.passed = r.tie.passed
 		}
+	default:
+		r.append(row)
+	}
+}
+
+// hold leaves a row to a later read.
+func (r *reading) hold(row *row) {
+	r.held = true
+	if !row.taken {
 		return
 	}
+	r.ended, r.page.Waiting = true, true
+	if r.bound == r.sample.mark && r.layout.ordersByTime() {
+		r.page.Due = time.Duration(min(row.at+r.slack+1-r.sample.mark, maxDue.Microseconds())) * time.Microsecond
+	}
+}
+
+// append makes a record of a row.
+func (r *reading) append(row *row) {
 	n := len(r.page.Records)
 	if n == cap(r.page.Records) {
 		r.page.Records = slices.Grow(r.page.Records, max(n, 16))
@@ -210,10 +272,18 @@ func (r *reading) add(row *row) {
 	r.page.Records = r.page.Records[:n+1]
 	if err := r.record(&r.page.Records[n], row); err != nil {
 		r.page.Records = r.page.Records[:n]
-		r.ended = true
-		if len(r.page.Records) == 0 { // those before it go first
-			r.fault = processor.Permanent(fmt.Errorf("read %s: record %s cannot be delivered: %w", r.table, row.id, err))
-		}
+		r.end(fmt.Errorf("record %s cannot be delivered: %w", row.id, err))
+		return
+	}
+	r.pass(row)
+	r.passed.rows = 0
+}
+
+// end ends the page before what cannot be delivered. Those before it go first.
+func (r *reading) end(err error) {
+	r.ended = true
+	if len(r.page.Records) == 0 {
+		r.fault = processor.Permanent(fmt.Errorf("read %s: %w", r.table, err))
 	}
 }
 
@@ -241,14 +311,15 @@ func (r *reading) record(record *processor.Record, row *row) error {
 	if err != nil {
 		return err
 	}
-	*record = processor.Record{Table: r.table, Key: row.key, Type: row.typ, Payload: r.keep(row.payload)}
+	*record = processor.Record{Table: r.table, Key: row.key, Type: row.typ}
+	if record.Fault = r.weigh(row); record.Fault == nil {
+		record.Payload = r.keep(row.payload)
+	}
 	if row.finite {
 		record.CreatedAt = time.UnixMicro(row.at).UTC()
 	}
-	if row.headers != nil {
-		if record.Headers, err = parseHeaders(row.headers); err != nil {
-			return err
-		}
+	if row.headers != nil && record.Fault == nil {
+		record.Headers, record.Fault = parseHeaders(row.headers)
 	}
 	r.text = append(text, row.id...)
 	r.ends = append(r.ends, len(text), len(r.text))
@@ -258,6 +329,9 @@ func (r *reading) record(record *processor.Record, row *row) error {
 // finish gives the records their positions and ids, which share one string: most
 // of what a read allocates would be these.
 func (r *reading) finish() {
+	if r.held && r.full() { // a record may be among the rows that were not asked for
+		r.page.Waiting = true
+	}
 	text, from := string(r.text), 0
 	for i := range r.page.Records {
 		position, id := r.ends[2*i], r.ends[2*i+1]

@@ -30,7 +30,10 @@ type Source struct {
 	fence    fence
 	fenced   fenced
 	standing standing
-	rows     int              // that fit into MaxBytes, as far as is known; 0 = not known
+	rows     int // that fit into MaxBytes, as far as is known; 0 = not known
+	sparse   sparse
+	detail   detail // of the next read
+	stretch  stretch
 	warned   map[Finding]bool // of the last inspection
 	scratch
 }
@@ -80,6 +83,7 @@ func (s *Source) current(ctx context.Context) (*layout, error) {
 	s.warned = warned // what is no longer found is said again when it comes back
 	if now := (fenced{l.oid, l.stamp, l.sequence}); s.fenced != now {
 		s.fence, s.fenced = fence{}, now // its bounds were those of other locks
+		s.stretch = stretch{}
 	}
 	return l, nil
 }

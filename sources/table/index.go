@@ -1,0 +1,120 @@
+package table
+
+import (
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// unique looks for proof that no two rows have one position: a unique index of all
+// rows, of columns of the position alone. Both are NOT NULL, so that NULLs do not
+// matter; nor does a deferrable one, since it holds at each commit. Without proof a
+// read looks out for such rows: see tie.
+func (e *examination) unique(l *layout) {
+	if l.ordersByTime() && l.at == "" {
+		return
+	}
+	id, _ := parseName(e.config.Columns.ID)
+	position := []string{id[0]}
+	if l.ordersByTime() {
+		at, _ := parseName(l.at)
+		position = []string{at[0], id[0]}
+	}
+	outside := func(c string) bool { return !slices.Contains(position, c) }
+	within := func(i index) bool { return !slices.ContainsFunc(i.Columns, outside) }
+	if !e.heirs() && slices.ContainsFunc(e.cat.indexes, within) {
+		return
+	}
+	l.shared = true
+	if !l.ordersByTime() || e.heirs() || slices.ContainsFunc(e.cat.partitionKeys, outside) {
+		return // a sequence makes the ids, or no index could prove it
+	}
+	columns := []string{pgx.Identifier(id).Sanitize()}
+	for _, key := range e.cat.partitionKeys {
+		if key != id[0] {
+			columns = append(columns, pgx.Identifier{key}.Sanitize())
+		}
+	}
+	e.warn(e.createIndex(l, "UNIQUE INDEX", strings.Join(columns, ", ")),
+		"nothing keeps (%s) of %s unique: two rows with the same values would stop the process, since the second would be passed over",
+		strings.Join(position, ", "), l.name())
+}
+
+// heirs reports whether tables inherit from this one: an index holds the rows of
+// one of them.
+func (e *examination) heirs() bool {
+	own := 0
+	for _, m := range e.cat.members {
+		if !m.Above {
+			own++
+		}
+	}
+	return e.cat.relkind != "p" && own > 1
+}
+
+// createIndex is the SQL that makes an index without blocking writers.
+func (e *examination) createIndex(l *layout, what, columns string) string {
+	switch {
+	case e.cat.relkind == "p":
+		return e.createIndexOfPartitions(what, columns)
+	case e.heirs():
+		return fmt.Sprintf("CREATE %s CONCURRENTLY ON %s (%s), and the same on each table that inherits from it", what, l.sql(), columns)
+	default:
+		return fmt.Sprintf("CREATE %s CONCURRENTLY ON %s (%s)", what, l.sql(), columns)
+	}
+}
+
+// mostPartitions is how many partitions a proposal spells out.
+const mostPartitions = 50
+
+// createIndexOfPartitions makes the index of each partition concurrently and attaches
+// it. That of a partitioned table holds nothing itself, and is valid as soon as all
+// of its partitions have theirs. PostgreSQL cannot build it concurrently by itself.
+func (e *examination) createIndexOfPartitions(what, columns string) string {
+	indexes := map[string]string{} // by the name of the table
+	for _, m := range e.cat.members {
+		if !m.Above {
+			indexes[m.Name] = quoted(m.Schema, indexName(m.Table, what))
+		}
+	}
+	var steps, attach []string
+	for _, m := range e.cat.members {
+		if m.Above {
+			continue
+		}
+		how, on := " CONCURRENTLY", m.Name
+		if m.Kind == "p" {
+			how, on = "", "ONLY "+m.Name
+		}
+		steps = append(steps, fmt.Sprintf("CREATE %s%s %s ON %s (%s)", what, how, quoted(indexName(m.Table, what)), on, columns))
+		if parent := indexes[m.Parent]; parent != "" {
+			attach = append(attach, fmt.Sprintf("ALTER INDEX %s ATTACH PARTITION %s", parent, indexes[m.Name]))
+		}
+	}
+	if n := len(steps); n > mostPartitions {
+		steps, attach = steps[:mostPartitions], attach[:mostPartitions-1]
+		attach = append(attach, fmt.Sprintf("-- and the same for the other %d partitions", n-mostPartitions))
+	}
+	return strings.Join(slices.Concat(steps, attach), ";\n")
+}
+
+func quoted(names ...string) string { return pgx.Identifier(names).Sanitize() }
+
+// maxName is what PostgreSQL keeps of a name, in bytes.
+const maxName = 63
+
+// indexName is of a table's own: two long names do not become one by the cut.
+func indexName(table, what string) string {
+	suffix := "_dispatch_order"
+	if what != "INDEX" {
+		suffix = "_dispatch_unique"
+	}
+	if len(table)+len(suffix) <= maxName {
+		return table + suffix
+	}
+	sum := fmt.Sprintf("_%08x", crc32.ChecksumIEEE([]byte(table)))
+	return strings.ToValidUTF8(table[:maxName-len(suffix)-len(sum)], "") + sum + suffix
+}

@@ -1,0 +1,123 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// detail is what a read fetches of each row. A row that turns out to be too large
+// ends a read before its first byte. The next one asks for that row alone.
+type detail int
+
+const (
+	whole   detail = iota // everything: what is too large is noticed by the length of its message
+	weighed               // the size, and everything if that is not too large
+	bare                  // id and time: the server itself could not make the rest
+)
+
+const (
+	// frameBytes is what a message has beside the fields of MaxRecordBytes: the id, the
+	// time and the lengths.
+	frameBytes = 64 << 10
+	// maxMessage is what pgx accepts by default.
+	maxMessage = 1<<30 - 1
+)
+
+// bound has a connection refuse larger messages, by their first bytes, until the
+// returned function is called.
+func bound(conn *pgx.Conn, bytes int) (restore func()) {
+	frontend, before := conn.PgConn().Frontend(), conn.Config().MaxProtocolMessageBodyLen
+	if before <= 0 {
+		before = maxMessage
+	}
+	frontend.SetMaxBodyLen(min(before, bytes))
+	return func() { frontend.SetMaxBodyLen(before) }
+}
+
+// tooLarge reports whether a read failed because of the size of a row: it was
+// refused here, or the server could not put it together (54000, or XX000 of its
+// memory, which it gives out in pieces of up to a gigabyte).
+func tooLarge(err error) bool {
+	var refused *pgproto3.ExceededMaxBodyLenErr
+	if errors.As(err, &refused) {
+		return true
+	}
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return false
+	}
+	allocators := []string{"palloc", "palloc0", "palloc_extended", "repalloc", "repalloc_huge", "MemoryContextAlloc",
+		"MemoryContextAllocZero", "MemoryContextAllocExtended", "MemoryContextSizeFailure", "enlargeStringInfo"}
+	return pgErr.Code == "54000" || pgErr.Code == "XX000" && slices.Contains(allocators, pgErr.Routine)
+}
+
+// weighed is what such a read selects, and from where: the size is computed once
+// for each record.
+func (l *layout) weighed(c Config) (fields []string, source string) {
+	for _, expression := range l.fields(c) {
+		if expression != "" {
+			fields = append(fields, expression)
+		}
+	}
+	where := "true"
+	if l.sifts(c) {
+		where = "(\n" + c.Where + "\n)"
+	}
+	size := "0::bigint"
+	if l.detail == weighed {
+		size = l.size(c)
+	}
+	return fields, fmt.Sprintf("%s AS t\nLEFT JOIN LATERAL (SELECT %s AS size WHERE %s OFFSET 0) AS record ON true", l.sql(), size, where)
+}
+
+// withhold has the fields not fetched if they are too large, or at all.
+func (l *layout) withhold(c Config, all *[fieldCount]string) {
+	for f, expression := range all {
+		switch {
+		case expression == "" || field(f) == fieldID || field(f) == fieldAt:
+		case field(f) == fieldTaken:
+			all[f] = "CASE WHEN record.size IS NOT NULL THEN true END"
+		case l.detail == bare:
+			all[f] = "NULL::text"
+		default:
+			all[f] = fmt.Sprintf("CASE WHEN record.size <= %d THEN %s END", c.MaxRecordBytes, expression)
+		}
+	}
+	all[fieldSize] = "record.size"
+}
+
+// size is the size of a record as it would be sent. That of a text is known without
+// unpacking it, and that of what was just computed without copying it.
+func (l *layout) size(c Config) string {
+	terms := []string{"0::bigint"}
+	for f, expression := range l.of(whole).fields(c) {
+		switch {
+		case expression == "" || field(f) == fieldID || field(f) == fieldAt || field(f) == fieldTaken:
+		case field(f) == fieldPayload && c.Columns.Payload == "":
+			terms = append(terms, fmt.Sprintf("pg_column_size(%s) - 4", expression))
+		case field(f) == fieldPayload && l.bytea:
+			terms = append(terms, fmt.Sprintf("coalesce(octet_length(%s), 0)", expression))
+		default:
+			terms = append(terms, fmt.Sprintf("coalesce(octet_length((%s)::text), 0)", expression))
+		}
+	}
+	return strings.Join(terms, " + ")
+}
+
+// weigh is the fault of a record that was not fetched, or should not have been.
+func (r *reading) weigh(row *row) error {
+	switch {
+	case r.layout.detail == bare:
+		return errors.New("the server cannot put it together: it is too large. Make the row smaller")
+	case row.weight > int64(r.maxRecord):
+		return fmt.Errorf("it has %d bytes, and max_record_bytes is %d: raise that, or make the row smaller", row.weight, r.maxRecord)
+	default:
+		return nil
+	}
+}
