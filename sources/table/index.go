@@ -43,12 +43,15 @@ func (e *examination) unique(l *layout) {
 		strings.Join(position, ", "), l.name())
 }
 
+// holdsRows reports whether rows of the source are in the table or below it.
+func (m member) holdsRows() bool { return !m.Above && m.Kind != "v" }
+
 // heirs reports whether tables inherit from this one: an index holds the rows of
 // one of them.
 func (e *examination) heirs() bool {
 	own := 0
 	for _, m := range e.cat.members {
-		if !m.Above {
+		if m.holdsRows() {
 			own++
 		}
 	}
@@ -76,13 +79,13 @@ const mostPartitions = 50
 func (e *examination) createIndexOfPartitions(what, columns string) string {
 	indexes := map[string]string{} // by the name of the table
 	for _, m := range e.cat.members {
-		if !m.Above {
+		if m.holdsRows() {
 			indexes[m.Name] = quoted(m.Schema, indexName(m.Table, what))
 		}
 	}
 	var steps, attach []string
 	for _, m := range e.cat.members {
-		if m.Above {
+		if !m.holdsRows() {
 			continue
 		}
 		how, on := " CONCURRENTLY", m.Name

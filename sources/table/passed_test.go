@@ -248,6 +248,7 @@ func TestInspect_WhatProvesThatPositionsDiffer(t *testing.T) {
 		"another column":          {plain(`CREATE UNIQUE INDEX ON app.bookings (id, note)`), Config{}, true},
 		"of some rows":            {plain(`CREATE UNIQUE INDEX ON app.bookings (id) WHERE note IS NULL`), Config{}, true},
 		"an expression":           {plain(`CREATE UNIQUE INDEX ON app.bookings ((id / 2))`), Config{}, true},
+		"a view on it":            {plain(`CREATE UNIQUE INDEX ON app.bookings (id); CREATE VIEW app.seen AS SELECT * FROM app.bookings; ALTER VIEW app.seen ALTER created_at SET DEFAULT clock_timestamp()`), Config{}, false},
 		"by id, created_at too":   {plain(`CREATE UNIQUE INDEX ON app.bookings (created_at, id)`), Config{Order: ID}, true},
 		"by id":                   {plain(`CREATE UNIQUE INDEX ON app.bookings (id)`), Config{Order: ID}, false},
 		"a partition key":         {tiedSQL, Config{}, true},

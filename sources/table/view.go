@@ -15,7 +15,7 @@ const viewsSQL = "/* source.catalog.views */" + treeSQL + `, column_of (relation
 	CROSS JOIN LATERAL regexp_matches(r.ev_action::text, ':resno (\d+) :resname (?:\\.|[^\s\\])+ :ressortgroupref \d+ :resorigtbl (\d+) :resorigcol (\d+)', 'g') target
 	WHERE target[2]::oid = column_of.relation AND target[3]::int = column_of.attnum
 )
-SELECT v.oid::regclass::text, v.relkind::text, false, false, false, a.attname::text, pg_get_expr(d.adbin, d.adrelid)
+SELECT v.oid::regclass::text, v.relkind::text, false, false, false, a.attname::text, pg_get_expr(d.adbin, d.adrelid), '', v.relname::text, ''
 FROM column_of
 JOIN pg_class v ON v.oid = column_of.relation AND v.relkind = 'v'
 JOIN pg_attribute a ON a.attrelid = v.oid AND a.attnum = column_of.attnum
