@@ -51,6 +51,7 @@ var sourceMutants = []mutant{
 	}
 	r.bound = fence.next(r.sample)
 	if !results.NextResult() {
+		r.unanswered = true
 		return results.Close()
 	}
 	return r.takeRows(results.ResultReader())`, `	rows, err := nextRows(results)
@@ -68,7 +69,7 @@ var sourceMutants = []mutant{
 			return err
 		}
 		r.add(&row)
-		r.rows++
+		r.seen++
 	}
 	return nil`}},
 		tablePkg, "TestFence_EveryInterleaving/clock_timestamp",
