@@ -2,6 +2,10 @@ package daemon
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,8 +27,10 @@ import (
 // turns: the position of one is no position of the other.
 type settings map[string]string
 
-// settings hold no secret.
-func (p Process) settings() settings {
+// settings are those of a process. They hold no secret: what may hold one is there
+// as a digest with a salt, which is the last one noted, so that the two compare. Without
+// the salt one could try likely secrets against the digests of many rows at once.
+func (p Process) settings(salt string) settings {
 	c := p.Source
 	s := settings{"source.table": c.Table, "source.order": string(c.Order), "source.where": c.Where, "sink": p.Sink.Kind()}
 	if c.Order == "" {
@@ -39,8 +45,23 @@ func (p Process) settings() settings {
 	for name, value := range p.Sink.settings() {
 		s["sink."+p.Sink.Kind()+"."+name] = value
 	}
+	if sink, ok := p.Sink.(confider); ok {
+		s[saltKey] = salt
+		for name, value := range sink.confidential() {
+			s["sink."+p.Sink.Kind()+"."+name] = digest(salt, value)
+		}
+	}
 	maps.DeleteFunc(s, func(_, value string) bool { return value == "" })
 	return s
+}
+
+// saltKey is where the settings have the salt of their digests.
+const saltKey = "salt"
+
+func digest(salt, text string) string {
+	sum := hmac.New(sha256.New, []byte(salt))
+	sum.Write([]byte(text)) // never fails: see hash.Hash
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
 // earlier is the configuration that a process was last run with.
@@ -60,6 +81,7 @@ func (e earlier) difference(now settings) string {
 		names[name] = true
 	}
 	var all []string
+	delete(names, saltKey)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if e.settings[name] != now[name] {
 			all = append(all, fmt.Sprintf("%s was %q and is %q here", name, e.settings[name], now[name]))
@@ -104,10 +126,16 @@ VALUES ($1, $2, 'configure', $3::jsonb)`
 // and returns that. Of two workers at once both may note theirs; then the next
 // start tells.
 func (c Config) noteConfigured(ctx context.Context, pool *pgxpool.Pool, p Process, worker string) (*earlier, error) {
-	now := p.settings()
 	last, err := c.lastConfigured(ctx, pool, p)
-	if err != nil || last != nil && maps.Equal(last.settings, now) {
+	if err != nil {
 		return nil, err
+	}
+	now := p.settings(rand.Text())
+	if last != nil && last.settings[saltKey] != "" {
+		now = p.settings(last.settings[saltKey])
+	}
+	if last != nil && maps.Equal(last.settings, now) {
+		return nil, nil
 	}
 	detail, err := json.Marshal(now)
 	if err != nil {
@@ -173,7 +201,7 @@ func (c *crew) announceAll(processes []Process) ([]Process, error) {
 			return processes[i:], err
 		}
 		if last != nil {
-			c.log.Warn("another configuration than before: "+last.difference(p.settings())+"; "+otherConfigurationCure,
+			c.log.Warn("another configuration than before: "+last.difference(p.settings(last.settings[saltKey]))+"; "+otherConfigurationCure,
 				"process", p.Name, "worker", last.worker, "since", last.at)
 		}
 	}

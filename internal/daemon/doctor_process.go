@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -225,10 +224,10 @@ func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) 
 // purpose looks the same.
 func (d *doctor) settings(ctx context.Context, p Process) error {
 	last, err := d.config.lastConfigured(ctx, d.pool, p)
-	if err != nil || last == nil || maps.Equal(last.settings, p.settings()) {
+	if err != nil || last == nil || last.difference(p.settings(last.settings[saltKey])) == "" {
 		return err
 	}
 	d.find(p.Name, Note, otherConfigurationCure, "worker %s ran it from %s on with another configuration: %s",
-		last.worker, last.at.UTC().Format(time.RFC3339), last.difference(p.settings()))
+		last.worker, last.at.UTC().Format(time.RFC3339), last.difference(p.settings(last.settings[saltKey])))
 	return nil
 }

@@ -2,10 +2,12 @@ package daemon_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
@@ -31,6 +33,28 @@ func TestBuild_HandsOverWhatTheFileSays(t *testing.T) {
 	require.Equal(t, time.Hour, daemon.CallTimeout(t, config.Processes[0]), "no more than the processor allows")
 	require.Equal(t, 15*time.Second, daemon.CallTimeout(t, config.Processes[1]))
 	require.Equal(t, processor.Config{Process: "b", Retry: processor.Retry{Jitter: 20}}, daemon.ProcessorConfig(config.Processes[1], 0))
+}
+
+// A statement may hold a secret. Its digest in the audit differs from one process to
+// the other, so likely secrets cannot be tried against many rows at once.
+func TestDrain_SaltsTheDigestOfWhatMayBeSecret(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	statement := "INSERT INTO public.effects SELECT 'hunter2'"
+	config := func(name string) string {
+		return fmt.Sprintf("  %s: {source: {table: public.bookings}, start: end, sink: {sql: {statement: %q}}}\n", name, statement)
+	}
+	for range 2 {
+		_ = drain(t, configure(t, pgtest.URL(t), config("one")))
+		_ = drain(t, configure(t, pgtest.URL(t), config("two")))
+	}
+	rows, err := pool.Query(t.Context(), "SELECT detail->>'sink.sql.statement' FROM od.cursor_event WHERE action = 'configure'")
+	require.NoError(t, err)
+	digests, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Len(t, digests, 2, "each is noted once: the salt is that of the last note")
+	require.NotEqual(t, digests[0], digests[1])
+	require.Regexp(t, `^sha256:[0-9a-f]{32}$`, digests[0])
 }
 
 // However short a drain is, its configuration is in the audit, and only once.

@@ -26,6 +26,13 @@ type Sink interface {
 	dispatch(d dependencies) (processor.Dispatch, time.Duration, error)
 }
 
+// confider is a Sink with settings that may hold a secret. The audit has a digest
+// of each.
+type confider interface {
+	Sink
+	confidential() map[string]string
+}
+
 // examined is a Sink that can be held against its receiver.
 type examined interface {
 	// examine tells d what is wrong. Its error is that of a receiver which could

@@ -46,9 +46,13 @@ const (
 // Kind is exec.
 func (ExecSink) Kind() string { return execKind }
 
-// settings hold a digest of the arguments, which may hold a secret.
 func (s ExecSink) settings() map[string]string {
-	return map[string]string{"target": s.Config.String(), "command": digest(strings.Join(s.Config.Command, "\x00"))}
+	return map[string]string{"target": s.Config.String()}
+}
+
+// confidential: the arguments may hold a secret.
+func (s ExecSink) confidential() map[string]string {
+	return map[string]string{"command": strings.Join(s.Config.Command, "\x00")}
 }
 
 func (s ExecSink) window() int { return s.Config.Window }

@@ -2,8 +2,6 @@ package daemon
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"time"
 
@@ -49,15 +47,10 @@ func (s SQLSink) sink() (*sql.Sink, error) { return sql.New(sql.Config{Statement
 // Kind is sql.
 func (SQLSink) Kind() string { return sqlKind }
 
-// settings hold a digest of the statement, which may hold a secret.
-func (s SQLSink) settings() map[string]string {
-	return map[string]string{"statement": digest(s.Statement)}
-}
+func (SQLSink) settings() map[string]string { return nil }
 
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "sha256:" + hex.EncodeToString(sum[:6])
-}
+// confidential: the statement may hold a secret.
+func (s SQLSink) confidential() map[string]string { return map[string]string{"statement": s.Statement} }
 
 func (s SQLSink) dispatch(dependencies) (processor.Dispatch, time.Duration, error) {
 	sink, err := s.sink()

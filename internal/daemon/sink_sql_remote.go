@@ -47,7 +47,12 @@ func parseRemoteSQL(n yamlfile.Node, m yamlfile.Mapping) Sink {
 func (RemoteSQLSink) Kind() string { return sqlKind }
 
 func (s RemoteSQLSink) settings() map[string]string {
-	return map[string]string{"target": s.Config.String(), "statement": digest(s.Config.Statement)}
+	return map[string]string{"target": s.Config.String()}
+}
+
+// confidential: the statement may hold a secret.
+func (s RemoteSQLSink) confidential() map[string]string {
+	return map[string]string{"statement": s.Config.Statement}
 }
 
 // dispatch has the records of a checkpoint in one transaction of the target, and

@@ -7,4 +7,9 @@ var daemonMutants = []mutant{
 		[]change{{"internal/daemon/yamlfile/node.go", `	if n.refers() {`, `	if false {`}},
 		daemonPkg, "TestParse_ShowsNotWhatAReferenceStandsFor",
 	},
+	{
+		"digests in the audit have no salt",
+		[]change{{"internal/daemon/configured.go", `hmac.New(sha256.New, []byte(salt))`, `hmac.New(sha256.New, nil)`}},
+		daemonPkg, "TestDrain_SaltsTheDigestOfWhatMayBeSecret",
+	},
 }
