@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -21,9 +20,9 @@ func Load(path string, stdin io.Reader, env yamlfile.Environment) (Config, error
 	name, text, err := path, []byte(nil), error(nil)
 	if path == "-" {
 		name = "stdin"
-		text, err = io.ReadAll(stdin)
+		text, err = yamlfile.ReadAll(stdin)
 	} else {
-		text, err = os.ReadFile(path)
+		text, err = yamlfile.Read(path)
 	}
 	if err != nil {
 		return Config{}, &UsageError{fmt.Errorf("read the configuration: %w; name a file that exists and that this user may read", err)}

@@ -17,6 +17,7 @@ const (
 	stdoutPkg    = "./sinks/stdout"
 	watermillPkg = "./sinks/watermill"
 	daemonPkg    = "./internal/daemon"
+	yamlPkg      = "./internal/daemon/yamlfile"
 	commandPkg   = "./cmd/ordered-dispatcher"
 	throwawayPkg = "./internal/pglocal/throwaway"
 )

@@ -37,4 +37,14 @@ var wallMutants = []mutant{
 		[]change{{"internal/daemon/visible.go", "return unicode.IsControl(r) || ", "return "}},
 		daemonPkg, "TestVisible_EscapesWhatMovesATerminal",
 	},
+	{
+		"merge keys may lead to the same keys again and again",
+		[]change{{"internal/daemon/yamlfile/mapping.go", "n.file.merged > maxKeys {", "n.file.merged < 0 {"}},
+		yamlPkg, "TestParse_ASmallFileStaysSmall",
+	},
+	{
+		"what lies beyond the bound of a file is cut off without a word",
+		[]change{{"internal/daemon/yamlfile/read.go", "io.LimitReader(r, MaxBytes+1)", "io.LimitReader(r, MaxBytes)"}},
+		yamlPkg, "TestRead_FilesHaveAnEnd",
+	},
 }

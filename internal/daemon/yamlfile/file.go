@@ -3,6 +3,7 @@ package yamlfile
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,6 +24,9 @@ type File struct {
 	hidden     map[*token.Token]bool // scalars that no fault may show
 	references []string              // the paths of the values in which one was read
 	faults     []Fault
+	expanded   int  // bytes that references stood for
+	merged     int  // keys and merge keys that were read
+	bounded    bool // a bound was passed
 }
 
 // Parse reads the text of the file called name, with references into env. A
@@ -37,6 +41,10 @@ func Parse(name string, text []byte, env Environment) *File {
 	}
 	tokens := lexer.Tokenize(markReferences(source))
 	f.cutComments(tokens)
+	if at := tooDeep(tokens); at != nil {
+		f.faultAt(at.Position.Line, 1, "", fmt.Sprintf("more than %d brackets or dashes stand in each other: remove some", maxNesting))
+		return f
+	}
 	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		f.syntaxFault(err)
@@ -44,6 +52,32 @@ func Parse(name string, text []byte, env Environment) *File {
 	}
 	f.setRoot(parsed)
 	return f
+}
+
+// maxNesting bounds brackets within brackets, and dashes after dashes: the parser
+// calls itself for each.
+const maxNesting = 50
+
+// tooDeep is the first token beyond it; nil if there is none.
+func tooDeep(tokens token.Tokens) *token.Token {
+	brackets, dashes, line := 0, 0, 0
+	for _, at := range tokens {
+		if at.Position.Line != line {
+			dashes, line = 0, at.Position.Line
+		}
+		switch at.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			brackets++
+		case token.MappingEndType, token.SequenceEndType:
+			brackets--
+		case token.SequenceEntryType:
+			dashes++
+		}
+		if max(brackets, dashes) > maxNesting {
+			return at
+		}
+	}
+	return nil
 }
 
 // cutComments takes comments out of the lines that faults show: a secret that
@@ -105,13 +139,16 @@ func (f *File) syntaxFault(err error) {
 // Root is the whole file as one value.
 func (f *File) Root() Node { return Node{file: f, node: f.root} }
 
-// Err returns every fault found so far, in the order of the file; nil if there
-// is none. It is an *Error.
+// maxFaults bounds what a file is blamed for at once: each takes a look at all of it.
+const maxFaults = 100
+
+// Err returns the faults found so far, the first 100 of them, in the order of the
+// file; nil if there is none. It is an *Error.
 func (f *File) Err() error {
 	if len(f.faults) == 0 {
 		return nil
 	}
-	e := &Error{Name: f.name, Faults: slices.Clone(f.faults)}
+	e := &Error{Name: f.name, Faults: slices.Clone(f.faults[:min(len(f.faults), maxFaults)])}
 	for i := range e.Faults {
 		f.showSource(&e.Faults[i])
 	}
@@ -131,6 +168,15 @@ func (f *File) line(n int) string {
 // fault adds what is wrong with the value at a path; "" is the file.
 func (f *File) fault(at *token.Token, path, message string) {
 	f.faultAt(at.Position.Line, at.Position.Column, path, message)
+}
+
+// once is fault for a bound that was passed: what is read from then on would pass
+// it, too.
+func (f *File) once(at *token.Token, path, message string) {
+	if !f.bounded {
+		f.fault(at, path, message)
+	}
+	f.bounded = true
 }
 
 func (f *File) faultAt(line, column int, path, message string) {

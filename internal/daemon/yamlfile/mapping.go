@@ -20,6 +20,10 @@ type Mapping struct {
 // maxMerges bounds how deep merge keys lead to others.
 const maxMerges = 10
 
+// maxKeys bounds how many keys are read in a file, since merge keys can lead to the
+// same ones again and again. A file that people write has far fewer.
+const maxKeys = 100_000
+
 // Mapping reads the node as a mapping of the known keys.
 func (n Node) Mapping(known ...string) Mapping {
 	m := Mapping{self: n, nodes: map[string]Node{}}
@@ -76,6 +80,10 @@ func (n Node) mapping(m *Mapping, depth int, want string) {
 	var merges []Node
 	for _, value := range values {
 		at := value.Key.GetToken()
+		if n.file.merged++; n.file.merged > maxKeys {
+			n.file.once(at, n.path, "the merge keys of this file lead to too many keys: write them out")
+			return
+		}
 		if value.Key.IsMergeKey() {
 			merges = append(merges, Node{file: n.file, node: value.Value, key: at, path: n.path})
 			continue

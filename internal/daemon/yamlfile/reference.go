@@ -3,9 +3,7 @@ package yamlfile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"regexp"
 	"strings"
 
@@ -83,6 +81,10 @@ func (f *File) resolve(at *token.Token, path, value string) string {
 		if err != nil {
 			f.fault(at, path, err.Error())
 		}
+		if f.expanded += len(text); f.expanded > maxExpanded {
+			f.once(at, path, fmt.Sprintf("the references of this file stand for more than %d bytes: name the right files, or shorten them", maxExpanded))
+			return ""
+		}
 		b.WriteString(text)
 		last = m[1]
 	}
@@ -91,6 +93,10 @@ func (f *File) resolve(at *token.Token, path, value string) string {
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// maxExpanded bounds what all references of a file stand for, since a short one can
+// name a large file many times.
+const maxExpanded = 8 * MaxBytes
 
 func (f *File) lookUp(reference string) (string, error) {
 	if path, ok := strings.CutPrefix(reference, "file:"); ok {
@@ -111,36 +117,23 @@ func (f *File) lookUp(reference string) (string, error) {
 	}
 }
 
-const maxSecretBytes = 1 << 20
-
 // readSecret reads a file without the line break at its end, which editors and
 // secret stores add.
 func readSecret(path string) (string, error) {
-	text, err := readBounded(path)
+	text, err := Read(path)
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err // which does not name the file again
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrKind), errors.Is(err, ErrSilent):
+		return "", fmt.Errorf("the file %s cannot be read (%w): name the right one", path, err)
+	case err != nil:
 		return "", fmt.Errorf("the file %s cannot be read (%w): create it, or let this user read it", path, err)
-	}
-	if len(text) > maxSecretBytes {
-		return "", fmt.Errorf("the file %s has more than %d bytes: name the right one", path, maxSecretBytes)
 	}
 	value := strings.TrimRight(string(text), "\r\n")
 	if value == "" {
 		return "", fmt.Errorf("the file %s is empty: write the value into it", path)
 	}
 	return value, nil
-}
-
-// readBounded reads at most one byte more than a secret may have: devices and
-// pipes do not tell their size, and may have no end.
-func readBounded(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, maxSecretBytes+1))
 }

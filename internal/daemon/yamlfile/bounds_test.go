@@ -1,0 +1,74 @@
+package yamlfile_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/yamlfile"
+)
+
+func TestRead_FilesHaveAnEnd(t *testing.T) {
+	t.Parallel()
+	_, err := yamlfile.Read("/dev/zero")
+	require.ErrorIs(t, err, yamlfile.ErrKind)
+	_, err = yamlfile.Read(t.TempDir())
+	require.ErrorIs(t, err, yamlfile.ErrKind)
+
+	large := filepath.Join(t.TempDir(), "large")
+	require.NoError(t, os.WriteFile(large, nil, 0o600))
+	require.NoError(t, os.Truncate(large, 1<<40))
+	_, err = yamlfile.Read(large)
+	require.ErrorIs(t, err, yamlfile.ErrTooLarge)
+	_, err = read("a: ${file:"+large+"}", nil)
+	require.ErrorContains(t, err, "it has more than 1048576 bytes")
+}
+
+func TestRead_APipeIsReadAndNotAwaitedForEver(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	_, err := yamlfile.ReadWithin(pipe, 10*time.Millisecond)
+	require.ErrorIs(t, err, yamlfile.ErrSilent)
+
+	other := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(other, 0o600))
+	written := make(chan error, 1)
+	go func() { written <- os.WriteFile(other, []byte("a: x"), 0o600) }()
+	text, err := yamlfile.Read(other)
+	require.NoError(t, err)
+	require.NoError(t, <-written)
+	require.Equal(t, "a: x", string(text))
+}
+
+func TestParse_ASmallFileStaysSmall(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte(strings.Repeat("x", 1<<20)), 0o600))
+	for _, c := range []struct{ text, problem string }{
+		{"a: " + strings.Repeat("${file:"+secret+"}", 1000), "stand for more than 8388608 bytes"},
+		{mergeBomb(), "lead to too many keys"},
+		{"a: " + strings.Repeat("[", 1000), "stand in each other"},
+		{"a:\n  " + strings.Repeat("- ", 1000), "stand in each other"},
+	} {
+		_, err := read(c.text, nil)
+		require.ErrorContains(t, err, c.problem)
+		require.Less(t, len(err.Error()), 1<<16)
+	}
+}
+
+// mergeBomb has mappings, each of which merges the one before it ten times.
+func mergeBomb() string {
+	var b strings.Builder
+	b.WriteString("b: &m0 {a: x}\n")
+	for i := 1; i < 6; i++ {
+		fmt.Fprintf(&b, "k%d: &m%d {%s}\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("<<: *m%d, ", i-1), 10), ", "))
+	}
+	return b.String() + "<<: *m5\n"
+}

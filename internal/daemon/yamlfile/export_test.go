@@ -1,0 +1,4 @@
+package yamlfile
+
+// ReadWithin is Read with another bound for a pipe.
+var ReadWithin = readWithin
