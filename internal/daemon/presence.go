@@ -40,7 +40,7 @@ func (c Config) watching(application string) string {
 // watchSQL notes once that workers of a set run a process.
 const watchSQL = `/* daemon.watch */
 INSERT INTO {schema}.cursor_event (process_name, actor, action, detail)
-SELECT $1, $2, 'watch', pg_catalog.jsonb_build_object('set', $3::text)
+SELECT $1, $2, 'watch', pg_catalog.jsonb_build_object('set', $3::pg_catalog.text)
 WHERE NOT EXISTS (
 	SELECT 1
 	FROM {schema}.cursor_event
