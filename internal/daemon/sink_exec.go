@@ -19,18 +19,19 @@ type ExecSink struct{ Config exec.Config }
 
 func parseExec(n yamlfile.Node) Sink {
 	var c exec.Config
-	m := n.Mapping("command", "dir", "env", "window", "timeout", "max_bytes", "quote_answers")
+	m := n.Mapping("command", "dir", "user", "env", "window", "timeout", "max_bytes", "quote_answers")
 	if n, ok := m.Need("command", `command: [python3, /opt/sink.py]`); ok {
 		c.Command = n.List()
 	}
 	m.Read("dir", func(n yamlfile.Node) { c.Dir = n.Text() })
+	m.Read("user", func(n yamlfile.Node) { c.User = n.Text() })
 	m.Read("env", func(n yamlfile.Node) { c.Env = n.Texts() })
 	m.Read("window", func(n yamlfile.Node) { c.Window = n.Int(1, maxExecWindow) })
 	m.Read("timeout", func(n yamlfile.Node) { c.Timeout = n.Duration(minCallTime, maxCallTime) })
 	m.Read("max_bytes", func(n yamlfile.Node) { c.MaxBytes = n.Int(minExecBytes, maxExecBytes) })
 	m.Read("quote_answers", func(n yamlfile.Node) { c.HideAnswers = n.OneOf("true", "false") == "false" })
 	if n.Sound() {
-		if _, err := exec.New(c); err != nil {
+		if err := c.Validate(); err != nil {
 			n.Fault("%v", err)
 		}
 	}
@@ -69,9 +70,13 @@ func (s ExecSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, e
 	return processor.Pipeline(sink), maxCallTime, err
 }
 
-// examine looks for the directory and the program, and starts nothing.
+// examine looks for the user, the directory and the program, and starts nothing.
 func (s ExecSink) examine(_ context.Context, d *doctor, process string) error {
 	c := s.Config
+	if _, err := exec.New(c); err != nil {
+		d.find(process, Refuse, "correct user, or run ordered-dispatcher so that it can change to it", "the sink's command cannot be started as its user: %v", err)
+		return nil
+	}
 	if info, err := os.Stat(c.Dir); c.Dir != "" && (err != nil || !info.IsDir()) {
 		d.find(process, Refuse, "make the directory, or correct dir", "the directory %q of the sink's command is not there", c.Dir)
 		return nil

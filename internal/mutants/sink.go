@@ -242,7 +242,12 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a child has the daemon's environment",
-		[]change{{"sinks/exec/child.go", `c.environment(), ownGroup()`, `append(os.Environ(), c.environment()...), ownGroup()`}},
+		[]change{{"sinks/exec/child.go", `c.environment(a), ownGroup(a)`, `append(os.Environ(), c.environment(a)...), ownGroup(a)`}},
 		execPkg, "TestNew_TheChildHasTheEnvironmentThatIsNamed",
+	},
+	{
+		"a child of another user keeps the rights of root",
+		[]change{{"sinks/exec/group_unix.go", `, Credential: a.credential()`, ``}},
+		execPkg, "TestDeliverBatch_AChildOfAnotherUserHasNoRightOfRoots",
 	},
 }

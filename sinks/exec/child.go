@@ -28,7 +28,7 @@ const maxAnswer = 64 << 10
 
 // start runs the command. What it writes is read from now on, whatever is written
 // to it.
-func start(c Config, w *words) (*child, error) {
+func start(c Config, a *account, w *words) (*child, error) {
 	var ours, theirs [3]*os.File
 	var err error
 	defer func() { closeAll(theirs) }()
@@ -39,8 +39,9 @@ func start(c Config, w *words) (*child, error) {
 		}
 	}
 	cmd := exec.Command(c.Command[0], c.Command[1:]...)
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.Dir, c.environment(), ownGroup()
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = c.Dir, c.environment(a), ownGroup(a)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
+	a.give(theirs)
 	if err := cmd.Start(); err != nil {
 		closeAll(ours)
 		return nil, err

@@ -19,6 +19,12 @@ type Config struct {
 	Command []string
 	// Dir is the child's working directory. Default: this process's.
 	Dir string
+	// User is whom the child runs as: the name or the uid of an account, with its
+	// groups, or uid:gid, without other groups. It needs a Unix system and a process
+	// of root's, with the capabilities CAP_SETUID, CAP_SETGID and CAP_KILL. It cannot
+	// be root. HOME, USER and LOGNAME are the account's where Env does not name them.
+	// Default: whom this process runs as.
+	User string
 	// Env is the child's environment, beside PATH, HOME, LANG, LC_ALL, TZ and TMPDIR,
 	// which it has from this process where Env does not name them. It has nothing else.
 	// Values may be secrets.
@@ -57,10 +63,13 @@ const (
 // inherited are the variables that a child has from this process.
 var inherited = []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
 
-// String names the program, and hides its arguments and environment.
+// String names the program and the user, and hides its arguments and environment.
 func (c Config) String() string {
 	if len(c.Command) == 0 {
 		return "no command"
+	}
+	if c.User != "" {
+		return fmt.Sprintf("command %q as user %q", c.Command[0], c.User)
 	}
 	return fmt.Sprintf("command %q", c.Command[0])
 }
@@ -87,7 +96,15 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate returns every fault at once, and quotes no value of Env.
+// Validate returns every fault that can be found on any machine, at once, and quotes
+// no value of Env. It does not ask whether this machine has the program and the user.
+func (c Config) Validate() error {
+	if err := c.withDefaults().validate(); err != nil {
+		return fmt.Errorf("configure exec sink: %w", err)
+	}
+	return nil
+}
+
 func (c Config) validate() error {
 	var faults []error
 	fault := func(bad bool, format string, args ...any) {
@@ -97,6 +114,9 @@ func (c Config) validate() error {
 	}
 	fault(len(c.Command) == 0 || c.Command[0] == "", "command is missing: write the program and its arguments as a list")
 	fault(slices.ContainsFunc(append(slices.Clone(c.Command), c.Dir), holdsNUL), "command and dir cannot hold a NUL byte")
+	if err := checkUser(c.User); err != nil {
+		faults = append(faults, err)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		fault(name == "" || strings.ContainsAny(name, "=\x00"), "env: %q is no name of a variable", name)
 		fault(holdsNUL(c.Env[name]), "env: the value of %q holds a NUL byte", name)
@@ -111,17 +131,18 @@ func (c Config) validate() error {
 func holdsNUL(text string) bool { return strings.ContainsRune(text, 0) }
 
 // environment is the whole of the child's.
-func (c Config) environment() []string {
-	var all []string
+func (c Config) environment(a *account) []string {
+	all := map[string]string{}
 	for _, name := range inherited {
 		if value, ok := os.LookupEnv(name); ok {
-			if _, named := c.Env[name]; !named {
-				all = append(all, name+"="+value)
-			}
+			all[name] = value
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		all = append(all, name+"="+c.Env[name])
+	a.introduce(all)
+	maps.Copy(all, c.Env)
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		lines = append(lines, name+"="+all[name])
 	}
-	return all
+	return lines
 }

@@ -45,6 +45,8 @@
 //     a later attempt has a child of its own.
 //   - A record whose line was written whole and not answered has an unknown outcome (an
 //     error with Timeout() true). One whose line was not written whole was not delivered.
+//   - With Config.User the child has the user and groups of that account, and no
+//     right of root's.
 //   - There is no shell. The child has the environment that Config names, no file of
 //     this process but its three, and no terminal's signals.
 //   - What the child says goes to logs and errors by lines that are cut, in bounded

@@ -9,7 +9,7 @@ import (
 
 // Where there are no process groups, the child alone is ended.
 
-func ownGroup() *syscall.SysProcAttr { return nil }
+func ownGroup(*account) *syscall.SysProcAttr { return nil }
 
 func killGroup(leader *os.Process) { _ = leader.Kill() }
 

@@ -9,7 +9,9 @@ import (
 
 // ownGroup has a child lead a process group: its own children end with it, and what
 // a terminal sends to this process does not reach it.
-func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func ownGroup(a *account) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Credential: a.credential()}
+}
 
 // killGroup ends a group at once. None of it is left to be told an error.
 func killGroup(leader *os.Process) { _ = syscall.Kill(-leader.Pid, syscall.SIGKILL) }

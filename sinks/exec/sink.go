@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/jsonline"
@@ -15,6 +16,7 @@ import (
 // safe for concurrent use; calls take turns on its one child.
 type Sink struct {
 	config  Config
+	account *account // nil: that of this process
 	secrets *redactor
 
 	mu    sync.Mutex
@@ -24,13 +26,19 @@ type Sink struct {
 
 var _ processor.BatchSink = (*Sink)(nil)
 
-// New makes a sink. The child is started with the first delivery, not before.
+// New makes a sink. The child is started with the first delivery, not before. It fails
+// where Config.Validate does, and if Config.User is not an account of this machine or
+// this process is not root, and so cannot change to it.
 func New(c Config) (*Sink, error) {
-	c = c.withDefaults()
-	if err := c.validate(); err != nil {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	a, err := accountOf(c.User, os.Geteuid())
+	if err != nil {
 		return nil, fmt.Errorf("configure exec sink: %w", err)
 	}
-	return &Sink{config: c, secrets: newRedactor(c)}, nil
+	c = c.withDefaults()
+	return &Sink{config: c, account: a, secrets: newRedactor(c)}, nil
 }
 
 // String names the program.
@@ -85,7 +93,7 @@ func (s *Sink) ready(ctx context.Context, process string) (*child, error) {
 	if s.child != nil {
 		return s.child, nil
 	}
-	k, err := start(s.config, newWords(s.config, process))
+	k, err := start(s.config, s.account, newWords(s.config, process))
 	if err != nil {
 		return nil, fmt.Errorf("start it: %w", err)
 	}

@@ -1,0 +1,67 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// account is whom a child runs as.
+type account struct {
+	uid, gid uint32
+	groups   []uint32 // supplementary ones
+	name     string   // "" if the system does not know the account
+	home     string
+}
+
+// introduce sets the variables that an account has of its own. What this process has
+// of them is another's.
+func (a *account) introduce(environment map[string]string) {
+	if a == nil {
+		return
+	}
+	delete(environment, "HOME")
+	if a.name != "" {
+		environment["HOME"], environment["USER"], environment["LOGNAME"] = a.home, a.name, a.name
+	}
+}
+
+// checkUser finds what is wrong with Config.User on every machine.
+func checkUser(user string) error {
+	if strings.ContainsAny(user, "\x00\n") {
+		return errors.New("user must be a name, a uid, or uid:gid")
+	}
+	uid, _, err := ids(user)
+	if err != nil {
+		return err
+	}
+	if uid != nil && *uid == 0 || user == "root" {
+		return errors.New("user must not be root: name an account that may do less")
+	}
+	return nil
+}
+
+// ids reads uid and uid:gid. Neither is there for a name.
+func ids(user string) (uid, gid *uint32, err error) {
+	first, second, both := strings.Cut(user, ":")
+	uid, numeric := number(first)
+	if !both {
+		return uid, nil, nil
+	}
+	gid, also := number(second)
+	if !numeric || !also {
+		return nil, nil, fmt.Errorf("user must be a name, a uid, or uid:gid in figures, got %q", user)
+	}
+	return uid, gid, nil
+}
+
+// number reads an id. The highest means "none" to the system.
+func number(text string) (*uint32, bool) {
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || n == 1<<32-1 {
+		return nil, false
+	}
+	id := uint32(n)
+	return &id, true
+}
