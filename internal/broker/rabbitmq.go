@@ -115,7 +115,7 @@ disk_free_limit.absolute = 1MB
 export HOME=%[1]s RABBITMQ_CONFIG_FILE=%[1]s/rabbitmq.conf RABBITMQ_MNESIA_BASE=%[1]s/mnesia RABBITMQ_LOG_BASE=%[1]s/log
 export RABBITMQ_ENABLED_PLUGINS_FILE=%[1]s/plugins RABBITMQ_PID_FILE=%[1]s/pid RABBITMQ_NODENAME=t%[2]d@localhost
 export RABBITMQ_ALLOW_INPUT=1 RABBITMQ_CONF_ENV_FILE=/dev/null RABBITMQ_DIST_PORT=%[3]d ERL_EPMD_ADDRESS=127.0.0.1
-export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-noinput +S 1:1 +sbwt none -start_epmd false -erl_epmd_port %[3]d"
+export RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-noinput +S 1:1 +sbwt none -kernel inet_dist_use_interface {127,0,0,1} -start_epmd false -erl_epmd_port %[3]d"
 export RABBITMQ_CTL_ERL_ARGS="-start_epmd false -erl_epmd_port %[3]d -dist_listen false"
 exec "$@"
 `, r.dir.Path(), r.port, distribution))

@@ -47,4 +47,9 @@ var wallMutants = []mutant{
 		[]change{{"internal/daemon/yamlfile/read.go", "io.LimitReader(r, MaxBytes+1)", "io.LimitReader(r, MaxBytes)"}},
 		yamlPkg, "TestRead_FilesHaveAnEnd",
 	},
+	{
+		"the broker of make services takes orders from the network",
+		[]change{{"internal/broker/rabbitmq.go", "-kernel inet_dist_use_interface {127,0,0,1} ", ""}},
+		"./internal/broker", "TestStartRabbitMQ_ListensOnLoopbackAlone",
+	},
 }
