@@ -35,7 +35,8 @@ var readingMutants = []mutant{
 	},
 	{
 		"a page ends between two rows of one position",
-		[]change{{"sources/table/read.go", `		scan++ // the last one`, `		scan += 0 // the last one`}},
+		[]change{{"sources/table/read.go", `		scan++ // the last one`, `		scan += 0 // the last one`},
+			{"sources/table/passed.go", `last := r.seen == r.scan-1`, `last := false`}},
 		tablePkg, "TestRead_TwoRowsOfOnePositionAreNamed",
 	},
 	{
@@ -79,7 +80,8 @@ var readingMutants = []mutant{
 	{
 		"a source forgets what it has looked at in vain",
 		[]change{{"sources/table/passed.go", `	s.to = max(s.to, to)
-`, ``}},
+`, `	_ = to
+`}},
 		tablePkg, "TestRead_IdleCostIsFlatWhateverTheCondition",
 	},
 	{
