@@ -76,7 +76,8 @@ func (p processStatus) told() history.Told {
 		Process: p.Process, Lag: -1, HeldBack: len(p.HeldBackBy), Problem: p.Problem,
 		At: history.Standing{Position: p.Position, Sequence: p.Sequence, Epoch: p.Epoch, State: p.State},
 	}
-	if p.State == "failing" {
+	switch p.State {
+	case "failing", "no worker", "cannot read": // what status adds to a row that is set to run
 		t.At.State = "running"
 	}
 	if p.Lag != nil {
