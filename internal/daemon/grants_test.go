@@ -281,19 +281,18 @@ func decide(t testing.TB, owner *pgxpool.Pool, config daemon.Config) error {
 	}
 	first := config.Processes[0]
 	new := first
-	new.Name = "new"
+	new.Name = rand.Text() // what became of a name is kept for ever
 	config.Processes = []daemon.Process{new}
-	o, err := daemon.NewOperator(t.Context(), config, "new")
+	o, err := daemon.NewOperator(t.Context(), config, new.Name)
 	require.NoError(t, err)
 	defer o.Close()
-	exec(t, owner, "DELETE FROM od.cursor WHERE process_name = 'new'; DELETE FROM od.cursor_event WHERE process_name = 'new'")
 	if _, err := o.Pause(t.Context(), d); err != nil {
 		return err
 	}
-	if _, err := daemon.Forget(t.Context(), config, "new", d); err != nil {
+	if _, err := daemon.Forget(t.Context(), config, new.Name, d); err != nil {
 		return err
 	}
-	for _, names := range [][2]string{{first.Name, "new"}, {"new", first.Name}} {
+	for _, names := range [][2]string{{first.Name, new.Name}, {new.Name, first.Name}} {
 		config.Processes[0].Name = names[1]
 		if _, err := daemon.Rename(t.Context(), config, names[0], names[1], d); err != nil {
 			return err

@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +21,11 @@ func TestBuild_HandsOverWhatTheFileSays(t *testing.T) {
 	config, err := parse(`processes: {a: {source: {table: t}, sink: {webhook: {url: "http://h", timeout: 3s}},
 		start: end, batch: 7, checkpoint: 3, poll: 30ms, retry: {initial: 2s, max: 9s, jitter: 5%, attempts: 4}, on_timeout: halt}}`)
 	require.NoError(t, err)
+	discarded := slog.New(slog.DiscardHandler)
 	require.Equal(t, processor.Config{
 		Process: "a", Start: processor.End, Batch: 7, Checkpoint: 3, Poll: 30 * time.Millisecond, Grace: time.Second,
 		Retry:         processor.Retry{Initial: 2 * time.Second, Max: 9 * time.Second, Jitter: 5, Attempts: 4},
-		HaltOnTimeout: true,
+		HaltOnTimeout: true, Logger: discarded,
 	}, daemon.ProcessorConfig(config.Processes[0], time.Second))
 	require.Equal(t, 8*time.Second, daemon.CallTimeout(t, config.Processes[0]), "a margin beyond the webhook's own")
 
@@ -32,7 +34,7 @@ func TestBuild_HandsOverWhatTheFileSays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, time.Hour, daemon.CallTimeout(t, config.Processes[0]), "no more than the processor allows")
 	require.Equal(t, 15*time.Second, daemon.CallTimeout(t, config.Processes[1]))
-	require.Equal(t, processor.Config{Process: "b", Retry: processor.Retry{Jitter: 20}}, daemon.ProcessorConfig(config.Processes[1], 0))
+	require.Equal(t, processor.Config{Process: "b", Retry: processor.Retry{Jitter: 20}, Logger: discarded}, daemon.ProcessorConfig(config.Processes[1], 0))
 }
 
 // A statement may hold a secret. Its digest in the audit differs from one process to
