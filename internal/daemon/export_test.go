@@ -21,6 +21,16 @@ func DoctorWithin(ctx context.Context, c Config, patience time.Duration) ([]Find
 	return examine(ctx, c, patience)
 }
 
+// CountPauses counts how often the reader waits before it looks again.
+func (r *StatusReader) CountPauses() *int {
+	var n int
+	r.pause = func(ctx context.Context, d time.Duration) {
+		n++
+		pause(ctx, d)
+	}
+	return &n
+}
+
 // HeldFor is how bad a transaction that holds delivery up is.
 func HeldFor(since, now time.Time) Severity { return heldFor(since, now) }
 

@@ -59,6 +59,7 @@ type StatusReader struct {
 	pool    *pgxpool.Pool
 	store   *cursor.Store
 	sources map[string]*table.Source
+	pause   func(context.Context, time.Duration) // between two looks
 }
 
 // NewStatusReader connects to nothing yet.
@@ -67,7 +68,7 @@ func NewStatusReader(ctx context.Context, c StatusConfig) (*StatusReader, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &StatusReader{config: c, pool: pool, store: store, sources: map[string]*table.Source{}}
+	r := &StatusReader{config: c, pool: pool, store: store, sources: map[string]*table.Source{}, pause: pause}
 	for _, p := range c.Config.Processes {
 		if r.sources[p.Name], err = p.source(pool, nil); err != nil {
 			pool.Close()
@@ -144,7 +145,7 @@ func (r *StatusReader) lookAgain(ctx context.Context, all []Status) error {
 	if wait == 0 {
 		return nil
 	}
-	pause(ctx, wait)
+	r.pause(ctx, wait)
 	for i := range all {
 		s := &all[i]
 		if len(s.Holding) > 0 {

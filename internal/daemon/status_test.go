@@ -122,9 +122,14 @@ func TestStatus_WaitsOnceForAllProcesses(t *testing.T) {
 	require.NoError(t, err)
 	insert(t, pool, 1)
 
-	began := time.Now()
-	all, _, _ := status(t, config, "")
-	require.Less(t, time.Since(began), 30*250*time.Millisecond)
+	reader, err := daemon.NewStatusReader(t.Context(), daemon.StatusConfig{Config: config})
+	require.NoError(t, err)
+	defer reader.Close()
+	pauses := reader.CountPauses()
+	all, err := reader.Read(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, *pauses)
+	require.Len(t, all, 30)
 	for _, s := range all {
 		require.Equal(t, daemon.HoldWriter, s.Hold.Kind, s.Process)
 	}
