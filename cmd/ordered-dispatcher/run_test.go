@@ -196,10 +196,7 @@ func TestSIGHUP_LetsTheSlowCallFinish(t *testing.T) {
 // Under nohup a worker outlives its terminal.
 func TestSIGHUP_IsIgnoredUnderNohup(t *testing.T) {
 	t.Parallel()
-	nohup, err := exec.LookPath("nohup")
-	if err != nil {
-		t.Skip("this machine has no nohup")
-	}
+	nohup := pgtest.Require(t, "nohup")
 	address, pool := database(t, 1)
 	p := startCommand(t, address, "", exec.Command(nohup, binary, "run", "-c", processes(t, map[string]string{"a": "stdout: {}"})))
 	p.stdout.until(t, 1, `"process":"a"`)
