@@ -49,11 +49,12 @@ func (s *shift) deliver(records []Record) error {
 // readable is how many records go out together: those before the first one that
 // the source could not read, or that one alone.
 func readable(records []Record) int {
-	first := slices.IndexFunc(records, func(r Record) bool { return r.Fault != nil })
-	if first < 0 {
-		return len(records)
+	for i := range records {
+		if records[i].Fault != nil {
+			return max(i, 1)
+		}
 	}
-	return max(first, 1)
+	return len(records)
 }
 
 // hand gives records to the sink. One that the source could not read fails without it.
