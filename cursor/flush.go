@@ -33,7 +33,7 @@ var (
 	pin       = statement{sql: pinSQL}
 )
 
-// path is the search_path of our statements. Whoever may create an operator or a
+// path is the search_path of our statements. A role that may create an operator or a
 // function in a schema that is searched first could else run code with the rights
 // of a worker. Statements that run before it is set, or under another one, name
 // the schema of each operator and function.

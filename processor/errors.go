@@ -44,7 +44,7 @@ func Permanent(err error) error {
 
 // Refused marks a sink's error as the receiver's refusal of us: of our credentials,
 // our address, our quota. It is no verdict on the record. The process halts at once,
-// whatever Config.DeadLetter is, and the record is sent again when an operator
+// with any Config.DeadLetter, and the record is sent again when an operator
 // retries. Refused outranks Permanent. Refused(nil) is nil.
 func Refused(err error) error {
 	if err == nil {

@@ -39,7 +39,7 @@ func (r *reporter) pass(s state, err error) {
 	case errors.Is(err, cursor.ErrLeaseLost):
 		r.trouble(slog.LevelWarn, "lost the lease", "err", err)
 	case err != nil:
-		r.trouble(slog.LevelError, "cannot work; trying again; `ordered-dispatcher doctor` names the cure", "err", err)
+		r.trouble(slog.LevelError, "cannot work; trying again; `ordered-dispatcher doctor` names the fix", "err", err)
 	case s.is == StateHalted:
 		r.halted(s.halt.Failure)
 	case s.is == StatePaused:

@@ -263,7 +263,7 @@ func TestRun_WaitsForADatabaseThatIsDown(t *testing.T) {
 func TestSIGTERM_EndsARunThatWaitsForItsDatabase(t *testing.T) {
 	t.Parallel()
 	p := start(t, nowhere, "run", "-c", processes(t, map[string]string{"a": "stdout: {}"}))
-	p.stderr.until(t, 1, "cannot work; trying again; `ordered-dispatcher doctor` names the cure")
+	p.stderr.until(t, 1, "cannot work; trying again; `ordered-dispatcher doctor` names the fix")
 	p.stop()
 	require.NotContains(t, p.stderr.String(), "CANARY")
 }

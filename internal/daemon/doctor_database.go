@@ -140,9 +140,9 @@ func (d *doctor) transport() {
 func (d *doctor) encrypted(process string, c *pgx.ConnConfig) {
 	const cure = "set sslmode=verify-full and sslrootcert in the connection string"
 	if host := inTheClear(c); host != "" {
-		d.find(process, Warn, cure, "the connection to %s may be unencrypted, and whoever stands between could see and change the records", host)
+		d.find(process, Warn, cure, "the connection to %s may be unencrypted, so anyone on the way can read and change the records", host)
 	} else if host := unverified(c); host != "" {
-		d.find(process, Warn, cure, "the certificate of %s is not checked (sslmode=require), and whoever stands between could take its place and the password", host)
+		d.find(process, Warn, cure, "the certificate of %s is not checked (sslmode=require), so anyone on the way can take its place and the password", host)
 	}
 }
 

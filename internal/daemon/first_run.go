@@ -58,7 +58,7 @@ func (o *Operator) seekNew(ctx context.Context, to cursor.Position, d cursor.Dec
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	return Outcome{Change: change, Text: fmt.Sprintf("%s has not run yet: its first worker starts at %s, whatever `start` says in the file", o.process, place(to))}, nil
+	return Outcome{Change: change, Text: fmt.Sprintf("%s has not run yet: its first worker starts at %s; `start` in the file no longer counts", o.process, place(to))}, nil
 }
 
 // asUsage makes a process that does not know where to start a fault of the file, and

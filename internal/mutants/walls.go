@@ -28,7 +28,7 @@ var wallMutants = []mutant{
 		daemonPkg, "TestRun_WarnsOfCredentialsInTheClear",
 	},
 	{
-		"settings that nobody knows are sent to the server",
+		"unknown settings are sent to the server",
 		[]change{{"internal/daemon/pool.go", "if !slices.Contains(parameters, strings.ToLower(name)) {", "if false {"}},
 		daemonPkg, "TestPool_RefusesASettingThatNobodyKnows",
 	},

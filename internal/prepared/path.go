@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PathSQL makes names without a schema mean PostgreSQL's own until the transaction ends. Without it, whoever may write to
-// a schema of the role's search_path can put an operator or a function of their own in the place of PostgreSQL's, and
+// PathSQL makes names without a schema mean PostgreSQL's own until the transaction ends. Without it, a role that may write to
+// a schema of the role's search_path can put an operator or a function of its own in the place of PostgreSQL's, and
 // our statement runs it with our rights. It is no session setting: those would stay behind at a pooler.
 const PathSQL = `/* prepared.path */ SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)`
 

@@ -57,7 +57,7 @@ func unfit(c jetstream.StreamConfig, fence, subject string) error {
 	case c.Retention == jetstream.InterestPolicy:
 		return fmt.Errorf("%w: it has retention interest, under which a claim is deleted at once and fences nothing: use limits", errUnfit)
 	case !takes(c.Subjects, fence):
-		return fmt.Errorf("%w: it does not take the fence's subject %q: %s, or set fence to one that it takes and nobody else writes to", errUnfit, fence, addSubject(c, fence))
+		return fmt.Errorf("%w: it does not take the fence's subject %q: %s, or set fence to one that it takes and no one else writes to", errUnfit, fence, addSubject(c, fence))
 	case subjectFault(subject) != nil:
 		return nil // the record's own fault, found where it is published; or there is no record yet
 	default:

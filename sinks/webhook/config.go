@@ -56,7 +56,7 @@ type Config struct {
 	// BlockPrivate refuses every address that is not public, by the address that is
 	// dialled. Addresses where clouds keep their credentials are refused anyway.
 	BlockPrivate bool
-	// HideAnswers keeps what the receiver says out of errors, but for the status.
+	// HideAnswers keeps the receiver's words out of errors; only the status is named.
 	// Secrets, and the record that it echoes, are kept out anyway.
 	HideAnswers bool
 	// Probe is how to ask the receiver for a record that it may have already

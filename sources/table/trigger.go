@@ -60,7 +60,7 @@ func (e *examination) triggers(l *layout) {
 			continue
 		}
 		e.warn(dropTrigger(t),
-			"trigger %s of %s sets column %s to %s, whatever its default says: a value below what was delivered is passed over",
+			"trigger %s of %s sets column %s to %s, over its default: a value below what was delivered is passed over",
 			t.Name, t.Table, parts[0], strings.Join(wrong, ", or "))
 	}
 }

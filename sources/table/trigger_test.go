@@ -45,7 +45,7 @@ func TestInspect_TriggerThatSetsTheOrderIsNamed(t *testing.T) {
 		problem string
 	}{
 		"of the transaction": {bookingsSQL + trigger("app.bookings", "NEW.created_at := now()"), Config{},
-			"trigger stamp of app.bookings sets column created_at to now(), whatever its default says"},
+			"trigger stamp of app.bookings sets column created_at to now(), over its default"},
 		"of a partition": {partitionedSQL + trigger("app.bookings_b1", "NEW.created_at := $$2020-01-01$$"), Config{},
 			"trigger stamp of app.bookings_b1 sets column created_at to $$2020-01-01$$"},
 		"of the tree, once": {partitionedSQL + trigger("app.bookings", "NEW.created_at := now()"), Config{}, "trigger stamp of app.bookings sets"},
