@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,7 +80,8 @@ func (d *diagnosis) rights(ctx context.Context, duties []Duty) error {
 	if !d.Present {
 		return nil
 	}
-	lacking, err := privilege.Missing(ctx, d.store.pool, d.store.Needs(duties...))
+	necessary := slices.DeleteFunc(slices.Clone(duties), func(duty Duty) bool { return duty == DutyCount })
+	lacking, err := privilege.Missing(ctx, d.store.pool, d.store.Needs(necessary...))
 	if err != nil {
 		return err
 	}
@@ -91,7 +93,19 @@ func (d *diagnosis) rights(ctx context.Context, duties []Duty) error {
 		d.find(Refuse, privilege.Grant(role, p), "role %s lacks %s on %s", role, p, p.Name)
 	}
 	d.Usable = len(lacking) == 0
+	if len(necessary) < len(duties) {
+		return d.counting(ctx, role)
+	}
 	return nil
+}
+
+// counting checks that the role sees how many dead letters are open.
+func (d *diagnosis) counting(ctx context.Context, role string) error {
+	lacking, err := privilege.Missing(ctx, d.store.pool, d.store.Needs(DutyCount))
+	for _, p := range lacking {
+		d.find(Warn, privilege.Grant(role, p), "role %s lacks %s on %s: status and metrics do not show its open dead letters", role, p, p.Name)
+	}
+	return err
 }
 
 const oldestServer = 14

@@ -46,6 +46,13 @@ func TestDoctor_NamesTheRightsThatADutyLacks(t *testing.T) {
 	require.Equal(t, cursor.Refuse, found.Findings[0].Severity)
 	require.Contains(t, found.Findings[0].Cure, "GRANT ")
 
+	found, err = granted(t, pool, "w", cursor.DutyDeliver).Doctor(t.Context(), cursor.DutyDeliver, cursor.DutyCount)
+	require.NoError(t, err)
+	require.True(t, found.Usable, "it delivers all the same")
+	require.Equal(t, cursor.Warn, found.Findings[0].Severity)
+	require.Contains(t, found.Findings[0].Problem, "status and metrics do not show its open dead letters")
+	require.Contains(t, found.Findings[0].Cure, "GRANT SELECT (")
+
 	_, err = store(t, stranger(t, pool), "w").Doctor(t.Context(), cursor.DutyDeliver)
 	require.NoError(t, err, "a role without rights may ask")
 }

@@ -17,6 +17,9 @@ const (
 	DutyDeliver Duty = "deliver"
 	// DutyPutAside: Lease.PutAside, besides DutyDeliver.
 	DutyPutAside Duty = "put aside"
+	// DutyCount: CountDeadLetters, besides DutyDeliver. Without it everything is
+	// delivered all the same, and what was put aside goes unnoticed.
+	DutyCount Duty = "count"
 	// DutyCreate: Create, besides DutyDeliver. May be taken away when each process
 	// has its cursor.
 	DutyCreate Duty = "create"
@@ -53,6 +56,8 @@ func (s *Store) Needs(duties ...Duty) []privilege.Privilege {
 			needed = append(needed, s.may("INSERT", "dead_letter",
 				"process_name", "position", "sequence", "table_name", "record_id", "key", "type", "record_created_at",
 				"headers", "payload", "attempts", "first_failed_at", "error", "class"))
+		case DutyCount:
+			needed = append(needed, s.may("SELECT", "dead_letter", "process_name", "resolution"))
 		case DutyCreate:
 			needed = append(needed, s.may("INSERT", "cursor", "process_name", "position", "system_identifier"))
 		case DutyDecide:

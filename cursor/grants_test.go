@@ -46,6 +46,7 @@ func TestGrants_AreWhatEachDutyNeeds(t *testing.T) {
 	worker := granted(t, pool, "a", cursor.DutyDeliver, cursor.DutyPutAside, cursor.DutyCreate)
 	confined := granted(t, pool, "b", cursor.DutyDeliver)
 	operator := granted(t, pool, "c", cursor.DutyDecide)
+	counting := granted(t, pool, "d", cursor.DutyDeliver, cursor.DutyCount)
 
 	_, err := confined.Create(t.Context(), "sms", "")
 	denied(t, err)
@@ -63,6 +64,13 @@ func TestGrants_AreWhatEachDutyNeeds(t *testing.T) {
 	lease = acquire(t, confined)
 	require.NoError(t, lease.Halt(t.Context(), cursor.Failure{Position: "p3", RecordID: "3", Attempts: 1, Error: "422"}))
 
+	_, err = confined.CountDeadLetters(t.Context(), []string{"sms"})
+	denied(t, err)
+	counted, err := counting.CountDeadLetters(t.Context(), []string{"sms", "mail"})
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"sms": 1, "mail": 0}, counted)
+	_, err = counting.DeadLetters(t.Context(), "sms", false, 1)
+	denied(t, err)
 	_, err = confined.DeadLetters(t.Context(), "", false, 1)
 	denied(t, err)
 	open, err := operator.DeadLetters(t.Context(), "", false, 1)

@@ -43,9 +43,13 @@ LIMIT $3::int`
 // of them: of one process or, with "", of all; with all, also those that are
 // resolved. They come without headers and payload: see DeadLetter.
 func (s *Store) DeadLetters(ctx context.Context, process string, all bool, limit int) ([]DeadLetter, error) {
+	return s.listLetters(ctx, s.sql(deadLettersSQL), process, all, limit)
+}
+
+func (s *Store) listLetters(ctx context.Context, sql string, args ...any) ([]DeadLetter, error) {
 	var letters []DeadLetter
 	err := s.reading(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, s.sql(deadLettersSQL), pgx.QueryExecModeExec, process, all, limit)
+		rows, err := conn.Query(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...)
 		if err != nil {
 			return err
 		}
@@ -58,6 +62,64 @@ func (s *Store) DeadLetters(ctx context.Context, process string, all bool, limit
 		return nil, s.withCure("list dead letters", err)
 	}
 	return letters, nil
+}
+
+// countLettersSQL reads by the index on open dead letters, at most $2 entries a
+// process. It names only columns that DutyCount grants.
+const countLettersSQL = `/* cursor.count_dead_letters */
+SELECT
+	process.name,
+	(
+		SELECT count(*)
+		FROM (
+			SELECT
+			FROM {schema}.dead_letter letter
+			WHERE letter.process_name = process.name AND letter.resolution IS NULL
+			LIMIT $2::int
+		) open
+	)
+FROM unnest($1::text[]) process (name)`
+
+// MaxCountedLetters bounds what CountDeadLetters counts of one process.
+const MaxCountedLetters = 100_000
+
+// CountDeadLetters counts the open dead letters of each of the processes, up to
+// MaxCountedLetters. It needs no more than DutyCount.
+func (s *Store) CountDeadLetters(ctx context.Context, processes []string) (map[string]int64, error) {
+	counts := map[string]int64{}
+	err := s.reading(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, s.sql(countLettersSQL), pgx.QueryExecModeExec, processes, MaxCountedLetters)
+		if err != nil {
+			return err
+		}
+		var process string
+		var n int64
+		_, err = pgx.ForEachRow(rows, []any{&process, &n}, func() error {
+			counts[process] = n
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return nil, s.withCure("count the open dead letters", err)
+	}
+	return counts, nil
+}
+
+// openLettersSQL reads the open dead letters of a process by their index, and
+// sorts them as records are.
+const openLettersSQL = `/* cursor.open_dead_letters */
+SELECT` + deadLetterColumns + `
+FROM {schema}.dead_letter
+WHERE process_name = $1::text AND resolution IS NULL AND ($2::text = '' OR strpos(error, $2) > 0)
+ORDER BY position, id
+LIMIT $3::int`
+
+// OpenDeadLetters lists the open dead letters of a process in the order of their
+// positions, at most limit of them: all or, with containing, those whose error
+// contains that text. They come without headers and payload: see DeadLetter.
+func (s *Store) OpenDeadLetters(ctx context.Context, process, containing string, limit int) ([]DeadLetter, error) {
+	return s.listLetters(ctx, s.sql(openLettersSQL), process, containing, limit)
 }
 
 // reading runs f in a transaction of our search_path that only reads.

@@ -56,8 +56,8 @@ func (p *Process) Replay(ctx context.Context, id int64, d cursor.Decision) error
 	return lease.Replayed(context.WithoutCancel(ctx), id, d)
 }
 
-// errUnread: there is nothing to replay.
-var errUnread = errors.New("the source could not read this record, so its dead letter holds no payload: " +
+// errUnread: what could be replayed is not the record.
+var errUnread = errors.New("the source could not read all of this record, and its dead letter holds no more than it could: " +
 	"fix the row and deliver it by hand or seek back to it, then discard the dead letter")
 
 // claim takes the lease, from a busy worker too: that stands aside for whoever

@@ -202,7 +202,7 @@ func TestFault_ARecordThatCannotBeReadCanBeSkipped(t *testing.T) {
 	require.Equal(t, []string{"1/1", "3/1"}, sink.attempts())
 }
 
-// Put aside it holds no payload, so that no replay sends an empty record.
+// Put aside it lacks what could not be read, so that no replay sends a part of a record.
 func TestFault_ARecordThatCannotBeReadIsPutAsideAndNotReplayed(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
@@ -215,6 +215,6 @@ func TestFault_ARecordThatCannotBeReadIsPutAsideAndNotReplayed(t *testing.T) {
 	require.Equal(t, []string{"1/1", "3/1"}, sink.attempts())
 	require.Equal(t, []string{"2/1"}, letters(t, pool))
 	require.EqualValues(t, 3, row(t, pool).Sequence)
-	require.ErrorContains(t, p.Replay(t.Context(), 1, cursor.Decision{Actor: "me"}), "holds no payload")
+	require.ErrorContains(t, p.Replay(t.Context(), 1, cursor.Decision{Actor: "me"}), "could not read all of this record")
 	require.Equal(t, 2, sink.calls())
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,8 +15,8 @@ import (
 type deadLetterCommand struct {
 	List    deadLetterList    `cmd:"" help:"List the open dead letters."`
 	Show    deadLetterShow    `cmd:"" help:"Show a dead letter, or its payload."`
-	Replay  deadLetterReplay  `cmd:"" help:"Deliver a dead letter after all, out of its turn: with its old sequence and dedup key, in a new epoch. The worker of its process stands aside meanwhile."`
-	Discard deadLetterDiscard `cmd:"" help:"Mark a dead letter as never to be delivered. Its row stays."`
+	Replay  deadLetterReplay  `cmd:"" help:"Deliver dead letters after all, out of their turn: in the order of their positions until one fails, each with its old sequence and dedup key, in a new epoch. The worker of the process stands aside meanwhile."`
+	Discard deadLetterDiscard `cmd:"" help:"Mark dead letters as never to be delivered. Their rows stay."`
 }
 
 // withDeadLetters opens them for a command.
@@ -88,27 +89,97 @@ func (c *deadLetterShow) Run(ctx context.Context, sys system) error {
 	})
 }
 
-// resolution are the flags of what decides about a dead letter.
+// resolution are the flags of what decides about dead letters.
 type resolution struct {
 	decider
-	ID     int64   `arg:"" help:"Number of the dead letter, as list shows it."`
-	Expect *string `placeholder:"POSITION" help:"Do nothing unless the dead letter is the record at this position, as list shows it."`
-	DryRun bool    `help:"Change nothing, and say what would be done."`
+	ID      []int64 `arg:"" optional:"" help:"Numbers of dead letters of one process, as list shows them."`
+	Process string  `placeholder:"NAME" help:"Of this process."`
+	All     bool    `xor:"which" help:"All open dead letters of the process."`
+	Error   *string `xor:"which" placeholder:"TEXT" help:"Those of the process whose error contains this text."`
+	Expect  *string `placeholder:"POSITION" help:"Do nothing unless the one dead letter is the record at this position, as list shows it."`
+	DryRun  bool    `help:"Change nothing, and say what would be done."`
 }
 
 func (r resolution) decision(reason string) cursor.Decision {
 	return cursor.Decision{Actor: r.actor(), Reason: reason, Expect: position(r.Expect), DryRun: r.DryRun}
 }
 
-// say tells what became of a dead letter, or would.
-func (r resolution) say(w io.Writer, letter cursor.DeadLetter, done, rehearsed string) error {
-	if !r.DryRun {
-		_, err := io.WriteString(w, daemon.Visible(fmt.Sprintf("record %s of %s, dead letter %d, %s\n", letter.RecordID, letter.Process, letter.ID, done)))
+// selection is which dead letters are meant.
+func (r resolution) selection() (daemon.Selection, error) {
+	s := daemon.Selection{Process: r.Process, IDs: r.ID}
+	if r.Error != nil {
+		s.Error = *r.Error
+	}
+	fault := ""
+	switch filtered := r.All || r.Error != nil; {
+	case filtered && len(r.ID) > 0:
+		fault = "give numbers of dead letters, or --all, or --error TEXT"
+	case filtered && r.Process == "":
+		fault = "--all and --error need --process NAME"
+	case !filtered && len(r.ID) == 0:
+		fault = "say which dead letters: their numbers, or --process NAME with --all or --error TEXT"
+	case r.Error != nil && *r.Error == "":
+		fault = "--error is empty: --all means every open dead letter"
+	case r.Expect != nil && !r.one():
+		fault = "--expect needs the number of one dead letter"
+	}
+	if fault != "" {
+		return s, &daemon.UsageError{Err: errors.New(fault)}
+	}
+	return s, nil
+}
+
+func (r resolution) one() bool { return len(r.ID) == 1 }
+
+// outcome is what a command makes of dead letters, and what it says of each, of all,
+// and, rehearsed, of one and of several.
+type outcome struct {
+	cursor.Resolution
+	each, all, one, several string
+}
+
+// resolver decides about dead letters, in order. It calls done after each.
+type resolver func(letters []cursor.DeadLetter, done func(cursor.DeadLetter) error) error
+
+// resolve has the selected dead letters decided about by do, and says on w what
+// became of them, or would.
+func (r resolution) resolve(ctx context.Context, letters *daemon.DeadLetters, d cursor.Decision, o outcome, w io.Writer, do resolver) error {
+	s, err := r.selection()
+	if err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, daemon.Visible(fmt.Sprintf("dry run, nothing is changed. Without --dry-run: record %s of %s, put aside at position %s after %s, %s\n"+
-		"to do this if it is still open by then: --expect=%s instead of --dry-run\n", letter.RecordID, letter.Process, letter.Position,
-		daemon.Attempts(letter.Failure.Attempts), rehearsed, daemon.SingleQuoted(string(letter.Position)))))
+	selected, err := letters.Select(ctx, s, d, o.Resolution)
+	if err != nil {
+		return err
+	}
+	if len(selected) == 0 {
+		_, err := fmt.Fprintln(w, s.None())
+		return err
+	}
+	if r.DryRun && !r.one() {
+		if err := daemon.PrintSelection(w, selected, o.several); err != nil {
+			return err
+		}
+	}
+	err = do(selected, func(l cursor.DeadLetter) error { return r.say(w, l, o) })
+	if err == nil && len(selected) > 1 && !r.DryRun {
+		_, err = io.WriteString(w, daemon.Visible(fmt.Sprintf("%s of %s %s\n", daemon.Letters(len(selected)), selected[0].Process, o.all)))
+	}
+	return err
+}
+
+// say says what became of a dead letter, or would.
+func (r resolution) say(w io.Writer, letter cursor.DeadLetter, o outcome) error {
+	text := fmt.Sprintf("record %s of %s, dead letter %d, %s\n", letter.RecordID, letter.Process, letter.ID, o.each)
+	switch {
+	case r.DryRun && !r.one(): // it was listed
+		return nil
+	case r.DryRun:
+		text = fmt.Sprintf("dry run, nothing is changed. Without --dry-run: record %s of %s, put aside at position %s after %s, %s\n"+
+			"to do this if it is still open by then: --expect=%s instead of --dry-run\n", letter.RecordID, letter.Process, letter.Position,
+			daemon.Attempts(letter.Failure.Attempts), o.one, daemon.SingleQuoted(string(letter.Position)))
+	}
+	_, err := io.WriteString(w, daemon.Visible(text))
 	return err
 }
 
@@ -116,7 +187,7 @@ type deadLetterReplay struct {
 	file
 	resolution
 	anyReason
-	Timeout time.Duration `default:"1m" help:"How long to wait for the worker to stand aside, and for the receiver."`
+	Timeout time.Duration `default:"1m" help:"How long to wait, for each dead letter, for the worker to stand aside and for the receiver."`
 }
 
 // Run is called by kong.
@@ -130,16 +201,15 @@ func (c *deadLetterReplay) Run(ctx context.Context, sys system, logger *slog.Log
 	}
 	d := c.decision(c.Reason)
 	d.Timeout = c.Timeout
+	said := sys.stderr // stdout belongs to the stdout sink
+	if c.DryRun {
+		said = sys.stdout
+	}
+	delivered := outcome{cursor.Replayed, "is delivered", "are delivered", "is delivered once more", "would be delivered once more, in this order until one fails"}
 	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
-		letter, err := letters.Replay(ctx, c.ID, d, sys.stdout, logger)
-		if err != nil {
-			return err
-		}
-		out := sys.stderr // stdout belongs to the stdout sink
-		if c.DryRun {
-			out = sys.stdout
-		}
-		return c.say(out, letter, "is delivered", "is delivered once more")
+		return c.resolve(ctx, letters, d, delivered, said, func(selected []cursor.DeadLetter, done func(cursor.DeadLetter) error) error {
+			return letters.Replay(ctx, selected, d, daemon.Output{Stdout: sys.stdout, Logger: logger}, done)
+		})
 	})
 }
 
@@ -158,11 +228,11 @@ func (c *deadLetterDiscard) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
+	d := c.decision(c.Reason)
+	discarded := outcome{cursor.Discarded, "is discarded: it is never delivered", "are discarded", "is never delivered", "would be discarded, and never be delivered"}
 	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
-		letter, err := letters.Discard(ctx, c.ID, c.decision(c.Reason))
-		if err != nil {
-			return err
-		}
-		return c.say(sys.stdout, letter, "is discarded: it is never delivered", "is never delivered")
+		return c.resolve(ctx, letters, d, discarded, sys.stdout, func(selected []cursor.DeadLetter, done func(cursor.DeadLetter) error) error {
+			return letters.Discard(ctx, selected, d, done)
+		})
 	})
 }

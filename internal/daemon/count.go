@@ -28,6 +28,8 @@ type counter struct {
 	said    said
 	trails  map[string]trail // by process
 	absent  bool             // a row could not be read in the last round
+
+	saidLetters said
 }
 
 // run counts until ctx ends.
@@ -38,6 +40,7 @@ func (c *counter) run(ctx context.Context) {
 		for _, w := range c.watched {
 			c.count(ctx, w)
 		}
+		c.letters(ctx)
 		pause(ctx, c.interval(time.Since(began)))
 	}
 }

@@ -53,33 +53,42 @@ func (d *DeadLetters) Show(ctx context.Context, id int64) (cursor.DeadLetter, er
 	return letter, d.explain(err)
 }
 
-// Discard marks one as never to be delivered, and returns it.
-func (d *DeadLetters) Discard(ctx context.Context, id int64, decision cursor.Decision) (cursor.DeadLetter, error) {
-	letter, err := d.store.Discard(ctx, id, decision)
-	return letter, d.explain(err)
+// Discard marks dead letters as never to be delivered, one after the other, and
+// stops at the first failure. done is called after each.
+func (d *DeadLetters) Discard(ctx context.Context, letters []cursor.DeadLetter, decision cursor.Decision, done func(cursor.DeadLetter) error) error {
+	return each(letters, func(l cursor.DeadLetter) error {
+		_, err := d.store.Discard(ctx, l.ID, decision)
+		return d.explain(err)
+	}, done)
 }
 
-// Replay delivers one to the sink that the file names for its process, within
-// decision.Timeout, and returns it. A worker of the process stands aside
-// meanwhile. What the stdout sink writes goes to stdout.
-func (d *DeadLetters) Replay(ctx context.Context, id int64, decision cursor.Decision, stdout io.Writer, logger *slog.Logger) (cursor.DeadLetter, error) {
-	letter, err := d.Show(ctx, id)
-	if err != nil {
-		return letter, err
-	}
-	i := slices.IndexFunc(d.config.Processes, func(p Process) bool { return p.Name == letter.Process })
+// Replay delivers dead letters of one process to the sink that the file names for
+// it, one after the other, each within decision.Timeout, and stops at the first
+// failure. done is called after each. A worker of the process stands aside
+// meanwhile. What the stdout sink writes goes to out.Stdout.
+func (d *DeadLetters) Replay(ctx context.Context, letters []cursor.DeadLetter, decision cursor.Decision, out Output, done func(cursor.DeadLetter) error) error {
+	name := letters[0].Process
+	i := slices.IndexFunc(d.config.Processes, func(p Process) bool { return p.Name == name })
 	if i < 0 {
-		return letter, usage("dead letter %d belongs to process %q, which the file does not have: it has %s", id, letter.Process, strings.Join(d.config.Names(), ", "))
+		return usage("dead letter %d belongs to process %q, which the file does not have: it has %s", letters[0].ID, name, strings.Join(d.config.Names(), ", "))
 	}
 	var opened closers
 	defer opened.close()
-	process, _, err := d.config.Processes[i].build(dependencies{pool: d.pool, store: d.store, stdout: stdout, logger: logger, closers: &opened})
+	process, _, err := d.config.Processes[i].build(dependencies{pool: d.pool, store: d.store, stdout: out.Stdout, logger: out.Logger, closers: &opened})
 	if err != nil {
-		return letter, err
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, decision.Timeout)
-	defer cancel()
-	return letter, d.explain(process.Replay(ctx, id, decision))
+	return each(letters, func(l cursor.DeadLetter) error {
+		ctx, cancel := context.WithTimeout(ctx, decision.Timeout)
+		defer cancel()
+		return d.explain(process.Replay(ctx, l.ID, decision))
+	}, done)
+}
+
+// Output is where a delivery outside of run leaves its traces.
+type Output struct {
+	Stdout io.Writer
+	Logger *slog.Logger
 }
 
 // explain adds the next step to a refusal.
@@ -92,7 +101,7 @@ func (d *DeadLetters) explain(err error) error {
 	case errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrPaused):
 		return fmt.Errorf("%w; set it running first: see `ordered-dispatcher status`", err)
 	case processor.IsPermanent(err):
-		return fmt.Errorf("%w; the dead letter stays open: mend the cause and replay it again, or discard it", err)
+		return fmt.Errorf("%w; the dead letter stays open: fix the cause and replay it again, or discard it", err)
 	default:
 		return Reachable(err)
 	}
@@ -107,7 +116,7 @@ func PrintDeadLetters(w io.Writer, letters []cursor.DeadLetter) error {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "ID\tPROCESS\tRECORD\tPOSITION\tPUT ASIDE\tATTEMPTS\tCLASS\tRESOLUTION\tERROR")
 	for _, l := range letters {
-		fmt.Fprintf(columns, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.ID, l.Process, oneLine(l.RecordID), oneLine(string(l.Position)), l.At.UTC().Format(time.RFC3339),
+		fmt.Fprintf(columns, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.ID, oneLine(l.Process), oneLine(l.RecordID), oneLine(string(l.Position)), l.At.UTC().Format(time.RFC3339),
 			l.Failure.Attempts, l.Failure.Class, resolution(l), oneLine(l.Failure.Error))
 	}
 	return columns.Flush()

@@ -58,9 +58,9 @@ const grantsCure = "run, as the owner, what `ordered-dispatcher grants` prints f
 // cursors.
 func (c Config) workerDuties() []cursor.Duty {
 	if slices.ContainsFunc(c.Processes, func(p Process) bool { return p.DeadLetter }) {
-		return []cursor.Duty{cursor.DutyDeliver, cursor.DutyPutAside}
+		return []cursor.Duty{cursor.DutyDeliver, cursor.DutyCount, cursor.DutyPutAside}
 	}
-	return []cursor.Duty{cursor.DutyDeliver}
+	return []cursor.Duty{cursor.DutyDeliver, cursor.DutyCount}
 }
 
 // name is a table of the schema, quoted.

@@ -33,7 +33,7 @@ func newMonitor(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) *monitor {
 	m.looker = &looker{
 		config: c.Config, pool: pool, store: store, watched: m.watched, metrics: m.metrics, log: c.Logger, every: every, said: said{},
 	}
-	m.counter = &counter{store: store, watched: m.watched, metrics: m.metrics, log: c.Logger, every: every, said: said{}, trails: map[string]trail{}}
+	m.counter = &counter{store: store, watched: m.watched, metrics: m.metrics, log: c.Logger, every: every, said: said{}, trails: map[string]trail{}, saidLetters: said{}}
 	return m
 }
 

@@ -416,8 +416,10 @@ func TestMonitor_NeedsNoMoreThanTheGrants(t *testing.T) {
 	m := monitor(t, config)
 	for _, process := range config.Names() {
 		require.Eventually(t, func() bool {
-			_, counted := m.seriesOf(process)["lag_records"]
-			return counted
+			series := m.seriesOf(process)
+			_, counted := series["lag_records"]
+			_, letters := series["dead_letters_open"]
+			return counted && letters
 		}, patience, 50*time.Millisecond, process)
 	}
 	status, text := m.get("/readyz")

@@ -23,7 +23,7 @@ type Status struct {
 	Holding []table.Writer
 	// Hold is what holds delivery up; nil if nothing does, as far as is known.
 	Hold *Hold
-	// DeadLetters are its open ones, counted up to 100,000 of all processes; nil if
+	// DeadLetters are its open ones, counted up to cursor.MaxCountedLetters; nil if
 	// the role may not read them.
 	DeadLetters *int64
 	// Problem says why something of this is not known; "" if all is.
@@ -101,7 +101,7 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, Reachable(err)
 	}
-	letters, err := r.config.Config.openLetters(ctx, r.pool)
+	letters, err := openLetters(ctx, r.store, names(all))
 	if err != nil {
 		return nil, Reachable(err)
 	}
@@ -123,6 +123,14 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 		all[i].Hold = all[i].hold()
 	}
 	return all, nil
+}
+
+func names(all []Status) []string {
+	var names []string
+	for _, s := range all {
+		names = append(names, s.Process)
+	}
+	return names
 }
 
 // process is a configured one.

@@ -39,6 +39,37 @@ var operatorMutants = []mutant{
 		daemonPkg, "TestStatus_ClaimsNothingOfAProgramWithTheLibrary",
 	},
 	{
+		"a worker may not count its dead letters",
+		[]change{{"internal/daemon/grants.go", `cursor.DutyDeliver, cursor.DutyCount, cursor.DutyPutAside`, `cursor.DutyDeliver, cursor.DutyPutAside`},
+			{"internal/daemon/grants.go", `return []cursor.Duty{cursor.DutyDeliver, cursor.DutyCount}`, `return []cursor.Duty{cursor.DutyDeliver}`}},
+		daemonPkg, "TestMonitor_NeedsNoMoreThanTheGrants",
+	},
+	{
+		"the gauge of dead letters keeps a number that is not known any more",
+		[]change{{"internal/daemon/letters.go", `			c.metrics.NoDeadLetters(name)`, ``}},
+		daemonPkg, "TestMetrics_ShowDeadLettersUntilTheyAreResolved",
+	},
+	{
+		"a process with many dead letters hides those of another",
+		[]change{{"cursor/letter.go", `letter.process_name = process.name AND letter.resolution`, `letter.resolution`}},
+		daemonPkg, "TestCountDeadLetters_OfEachProcess",
+	},
+	{
+		"several dead letters are replayed in the order of their numbers",
+		[]change{{"cursor/letter.go", `ORDER BY position, id`, `ORDER BY id`}},
+		commandPkg, "TestDeadLetter_ReplayOfManyGoesByPositionAndStopsAtTheFirstThatFails",
+	},
+	{
+		"a replay goes on after a dead letter that failed",
+		[]change{{"internal/daemon/selection.go", `		err := decide(l)
+`, `		err := decide(l)
+		if err != nil && i < len(letters)-1 {
+			continue
+		}
+`}},
+		commandPkg, "TestDeadLetter_ReplayOfManyGoesByPositionAndStopsAtTheFirstThatFails",
+	},
+	{
 		"status ends with 0 beside a halted process",
 		[]change{{"cmd/ordered-dispatcher/operate.go", `	if daemon.Halted(all) {`, `	if false {`}},
 		commandPkg, "TestStatus_EndsWithThreeIfAProcessIsHalted",

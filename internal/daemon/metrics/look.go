@@ -24,15 +24,17 @@ type Look struct {
 
 // lookVectors are the gauges that a look sets.
 type lookVectors struct {
-	sequence, epoch, paused, halted, lagRecords, lagSeconds, headAge, fenceLag, at *prometheus.GaugeVec
+	sequence, epoch, paused, halted, deadLetters, lagRecords, lagSeconds, headAge, fenceLag, at *prometheus.GaugeVec
 }
 
 func newLookVectors(f factory) lookVectors {
 	return lookVectors{
-		sequence:   f.gauge("sequence", "Records that the process has delivered since its cursor was made, by whichever worker."),
-		epoch:      f.gauge("epoch", "Epoch of the process: it grows with every change of worker."),
-		paused:     f.gauge("paused", "1 if the process is paused by an operator, else 0."),
-		halted:     f.gauge("halted_seconds", "For how long the process has stood halted; 0 if it does not."),
+		sequence: f.gauge("sequence", "Records that the process has delivered since its cursor was made, by whichever worker."),
+		epoch:    f.gauge("epoch", "Epoch of the process: it grows with every change of worker."),
+		paused:   f.gauge("paused", "1 if the process is paused by an operator, else 0."),
+		halted:   f.gauge("halted_seconds", "For how long the process has stood halted; 0 if it does not."),
+		deadLetters: f.gauge("dead_letters_open", "Dead letters of the process that are neither replayed nor discarded, counted up to 100000. "+
+			"Not there while they cannot be counted."),
 		lagRecords: f.gauge("lag_records", "Committed records behind the cursor, counted up to 100000. Not there while they cannot be counted."),
 		lagSeconds: f.gauge("lag_seconds", "Age of the oldest record behind the cursor; 0 if there is none. Not there for a source without created_at."),
 		headAge:    f.gauge("head_of_line_age_seconds", "For how long the record that is to be delivered next has been failing; 0 if it is not."),
@@ -80,6 +82,20 @@ func (m *Metrics) Lag(l Lag) {
 		p.looks.lagSeconds.WithLabelValues(l.Process).Set(l.Age.Seconds())
 	}
 	p.looks.lagRecords.WithLabelValues(l.Process).Set(float64(l.Records))
+}
+
+// DeadLetters sets how many dead letters of a process are open.
+func (m *Metrics) DeadLetters(process string, open int64) {
+	if p, ok := m.processes[process]; ok {
+		p.looks.deadLetters.WithLabelValues(process).Set(float64(open))
+	}
+}
+
+// NoDeadLetters takes the gauge of open dead letters away, which cannot be counted.
+func (m *Metrics) NoDeadLetters(process string) {
+	if p, ok := m.processes[process]; ok {
+		p.looks.deadLetters.DeleteLabelValues(process)
+	}
 }
 
 // NoLag takes the lag of a process away, which cannot be counted: an old one would

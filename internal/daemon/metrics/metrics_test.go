@@ -37,6 +37,7 @@ func everything(m *Metrics) {
 			}},
 		})
 		m.Lag(aged(process, 1, time.Second))
+		m.DeadLetters(process, 1)
 		m.Late(process, 1)
 	}
 }

@@ -1,0 +1,110 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// Selection says which dead letters are meant: those of IDs, or else the open ones
+// of Process.
+type Selection struct {
+	// Process that they belong to. Required without IDs.
+	Process string
+	// IDs of dead letters, all of one process.
+	IDs []int64
+	// Error is a text that their errors contain; "" for any. Not with IDs.
+	Error string
+}
+
+// Select returns the open dead letters of a selection, in the order of their
+// positions, at most MaxDeadLetters. Of IDs each must be open, else it returns
+// cursor.ErrNoDeadLetter; d and r are what is to be decided of them.
+func (d *DeadLetters) Select(ctx context.Context, s Selection, decision cursor.Decision, r cursor.Resolution) ([]cursor.DeadLetter, error) {
+	if len(s.IDs) == 0 {
+		letters, err := d.store.OpenDeadLetters(ctx, s.Process, s.Error, MaxDeadLetters)
+		return letters, Reachable(err)
+	}
+	var letters []cursor.DeadLetter
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(s.IDs))) {
+		letter, err := d.store.Resolvable(ctx, id, decision, r)
+		if err != nil {
+			return nil, d.explain(err)
+		}
+		letter.Payload = nil // it may be large, and is read again
+		letters = append(letters, letter)
+	}
+	process := cmp.Or(s.Process, letters[0].Process)
+	for _, l := range letters {
+		if l.Process != process {
+			return nil, usage("dead letter %d belongs to process %q, not to %q: decide about one process at a time", l.ID, l.Process, process)
+		}
+	}
+	slices.SortFunc(letters, func(a, b cursor.DeadLetter) int {
+		return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.ID, b.ID))
+	})
+	return letters, nil
+}
+
+// each decides about one after the other, and stops at the first failure. done is
+// called after each.
+func each(letters []cursor.DeadLetter, decide func(cursor.DeadLetter) error, done func(cursor.DeadLetter) error) error {
+	for i, l := range letters {
+		err := decide(l)
+		if err == nil {
+			err = done(l)
+		}
+		if err != nil && len(letters) > 1 {
+			return fmt.Errorf("stopped at dead letter %d, the %s of %d: %w", l.ID, ordinal(i+1), len(letters), err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func ordinal(n int) string {
+	suffix := "th"
+	if n%100/10 != 1 {
+		suffix = []string{"th", "st", "nd", "rd", "th", "th", "th", "th", "th", "th"}[n%10]
+	}
+	return fmt.Sprint(n, suffix)
+}
+
+// None says that nothing was selected.
+func (s Selection) None() string {
+	text := "no open dead letters of " + oneLine(s.Process)
+	if s.Error != "" {
+		text += " have an error that contains " + SingleQuoted(s.Error)
+	}
+	return text
+}
+
+// PrintSelection lists dead letters of which something would be done.
+func PrintSelection(w io.Writer, letters []cursor.DeadLetter, rehearsed string) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "dry run, nothing is changed. Without --dry-run %s of %s %s:\n", Letters(len(letters)), letters[0].Process, rehearsed)
+	if err := PrintDeadLetters(&b, letters); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, Visible(b.String()))
+	return err
+}
+
+// Letters counts dead letters in words.
+func Letters(n int) string {
+	switch {
+	case n == 1:
+		return "1 dead letter"
+	case n >= MaxDeadLetters:
+		return fmt.Sprintf("the first %d dead letters", n)
+	default:
+		return fmt.Sprintf("%d dead letters", n)
+	}
+}
