@@ -34,6 +34,7 @@ func TestAnswer_NoCallWaitsForEver(t *testing.T) {
 		"await":   func(ctx context.Context, s *cursor.Store) error { return s.Await(ctx, "sms") },
 		"create":  func(ctx context.Context, s *cursor.Store) error { _, err := s.Create(ctx, "new", ""); return err },
 		"pause":   func(ctx context.Context, s *cursor.Store) error { _, err := s.Pause(ctx, "sms", d); return err },
+		"doctor":  func(ctx context.Context, s *cursor.Store) error { _, err := s.Doctor(ctx); return err },
 		"letters": func(ctx context.Context, s *cursor.Store) error {
 			_, err := s.DeadLetters(ctx, "sms", false, 1)
 			return err

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 )
 
@@ -51,10 +53,13 @@ type Diagnosis struct {
 // Lockers to say. The error is that of checks which could not be made; the findings
 // of the others are returned with it.
 func (s *Store) Doctor(ctx context.Context, duties ...Duty) (Diagnosis, error) {
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
-	defer cancel()
 	d := diagnosis{store: s}
-	err := errors.Join(d.server(ctx), d.tables(ctx), d.rights(ctx, duties), d.sessions(ctx))
+	err := s.onConnection(ctx, func(conn *pgxpool.Conn) error {
+		d.conn = conn
+		return answer.Within(ctx, commitTimeout, func(ctx context.Context) error {
+			return errors.Join(d.server(ctx), d.tables(ctx), d.rights(ctx, duties), d.sessions(ctx))
+		})
+	})
 	if err != nil {
 		err = s.withCure("examine the database", err)
 	}
@@ -65,6 +70,7 @@ func (s *Store) Doctor(ctx context.Context, duties ...Duty) (Diagnosis, error) {
 type diagnosis struct {
 	Diagnosis
 	store *Store
+	conn  *pgxpool.Conn
 }
 
 func (d *diagnosis) find(severity Severity, cure, problem string, args ...any) {
@@ -81,12 +87,12 @@ func (d *diagnosis) rights(ctx context.Context, duties []Duty) error {
 		return nil
 	}
 	necessary := slices.DeleteFunc(slices.Clone(duties), func(duty Duty) bool { return duty == DutyCount })
-	lacking, err := privilege.Missing(ctx, d.store.pool, d.store.Needs(necessary...))
+	lacking, err := privilege.Missing(ctx, d.conn, d.store.Needs(necessary...))
 	if err != nil {
 		return err
 	}
 	var role string
-	if err := d.store.pool.QueryRow(ctx, roleSQL).Scan(&role); err != nil {
+	if err := d.conn.QueryRow(ctx, roleSQL).Scan(&role); err != nil {
 		return fmt.Errorf("ask for the role: %w", err)
 	}
 	for _, p := range lacking {
@@ -101,7 +107,7 @@ func (d *diagnosis) rights(ctx context.Context, duties []Duty) error {
 
 // counting checks that the role sees how many dead letters are open.
 func (d *diagnosis) counting(ctx context.Context, role string) error {
-	lacking, err := privilege.Missing(ctx, d.store.pool, d.store.Needs(DutyCount))
+	lacking, err := privilege.Missing(ctx, d.conn, d.store.Needs(DutyCount))
 	for _, p := range lacking {
 		d.find(Warn, privilege.Grant(role, p), "role %s lacks %s on %s: status and metrics do not show its open dead letters", role, p, p.Name)
 	}
@@ -123,7 +129,7 @@ func (d *diagnosis) server(ctx context.Context) error {
 	var major int
 	var standby, readOnly, super bool
 	var role string
-	if err := d.store.pool.QueryRow(ctx, serverSQL).Scan(&major, &standby, &readOnly, &super, &role); err != nil {
+	if err := d.conn.QueryRow(ctx, serverSQL).Scan(&major, &standby, &readOnly, &super, &role); err != nil {
 		return fmt.Errorf("ask the server for its version: %w", err)
 	}
 	switch {
@@ -155,7 +161,7 @@ SELECT array(SELECT name FROM pg_catalog.unnest($1::pg_catalog.text[]) name WHER
 func (d *diagnosis) tables(ctx context.Context) error {
 	var usable *bool // nil: there is no such schema
 	var role string
-	if err := d.store.pool.QueryRow(ctx, schemaSQL, d.store.config.Schema).Scan(&usable, &role); err != nil {
+	if err := d.conn.QueryRow(ctx, schemaSQL, d.store.config.Schema).Scan(&usable, &role); err != nil {
 		return fmt.Errorf("look for the schema of the cursor tables: %w", err)
 	}
 	if usable != nil && !*usable {
@@ -165,7 +171,7 @@ func (d *diagnosis) tables(ctx context.Context) error {
 	}
 	var absent []string
 	all := []string{d.store.schema + ".cursor", d.store.schema + ".cursor_event", d.store.schema + ".dead_letter", d.store.schema + ".cursor_past"}
-	if err := d.store.pool.QueryRow(ctx, tablesSQL, all).Scan(&absent); err != nil {
+	if err := d.conn.QueryRow(ctx, tablesSQL, all).Scan(&absent); err != nil {
 		return fmt.Errorf("look for the cursor tables: %w", err)
 	}
 	switch len(absent) {
@@ -207,7 +213,7 @@ const shortStatements = time.Second
 
 // sessions checks what the role's sessions begin with.
 func (d *diagnosis) sessions(ctx context.Context) error {
-	rows, err := d.store.pool.Query(ctx, sessionsSQL)
+	rows, err := d.conn.Query(ctx, sessionsSQL)
 	if err != nil {
 		return err
 	}

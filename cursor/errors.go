@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 )
 
 // Errors of Look, Create and Acquire.
@@ -40,7 +42,7 @@ var ErrStoodAside = errors.New("stood aside for a session that waits for the row
 
 // ErrNoAnswer: the pool gave no connection, or the database no answer, in time.
 // What was asked for may have been done.
-var ErrNoAnswer = errors.New("no answer in time")
+var ErrNoAnswer = answer.ErrNone
 
 // errStandby: the server refused to begin a transaction that writes.
 var errStandby = errors.New("the server is a standby")

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
@@ -79,19 +79,7 @@ func (s *Store) onConnection(ctx context.Context, f func(*pgxpool.Conn) error) e
 
 // connect takes a connection of the pool, or makes one.
 func (s *Store) connect(ctx context.Context) (*pgxpool.Conn, error) {
-	timeout := s.config.answerTimeout()
-	within, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	conn, err := s.pool.Acquire(within)
-	return conn, overdue(ctx, within, "connection to the database, of a pool of "+strconv.Itoa(int(s.pool.Config().MaxConns))+",", timeout, err)
-}
-
-// overdue names a deadline of our own.
-func overdue(ctx, within context.Context, awaited string, timeout time.Duration, err error) error {
-	if err == nil || ctx.Err() != nil || within.Err() == nil {
-		return err
-	}
-	return fmt.Errorf("%w: no %s within %v: %w", ErrNoAnswer, awaited, timeout, err)
+	return answer.Conn(ctx, s.pool, s.config.answerTimeout())
 }
 
 // flush sends the statements in one network flush, in order, and returns a
@@ -118,5 +106,5 @@ func flushWithin(ctx context.Context, timeout time.Duration, conn *pgx.Conn, sta
 	if errors.As(err, &pgErr) && pgErr.Code == "0A000" && statements[min(len(results), len(statements)-1)].sql == begin.sql {
 		err = fmt.Errorf("%w: %w", errStandby, err)
 	}
-	return results, overdue(ctx, within, "answer from the database", timeout, err)
+	return results, answer.Overdue(ctx, within, answer.FromDatabase, timeout, err)
 }

@@ -319,7 +319,7 @@ func TestWithTx_RefusesToCommitAndToRollBack(t *testing.T) {
 
 func TestWithTx_EndsAStatementAfterItsTimeoutAndKeepsTheLease(t *testing.T) {
 	t.Parallel()
-	lease, err := created(t, database(t), "a").AcquireTx(t.Context(), "sms", 50*time.Millisecond)
+	lease, err := created(t, database(t), "a").AcquireTx(t.Context(), "sms", time.Second)
 	require.NoError(t, err)
 	defer lease.Release()
 	err = lease.WithTx(t.Context(), func(tx pgx.Tx) error {

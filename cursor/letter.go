@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 )
 
 const deadLetterColumns = `
@@ -125,13 +127,12 @@ func (s *Store) OpenDeadLetters(ctx context.Context, process, containing string,
 // reading runs f in a transaction of our search_path that only reads.
 func (s *Store) reading(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
 	return s.onConnection(ctx, func(conn *pgxpool.Conn) error {
-		within, cancel := context.WithTimeout(ctx, commitTimeout)
-		defer cancel()
-		_, err := flush(within, conn.Conn(), beginRead, pin)
-		if err == nil {
-			err = f(within, conn.Conn())
-		}
-		return overdue(ctx, within, "answer from the database", commitTimeout, err)
+		return answer.Within(ctx, commitTimeout, func(ctx context.Context) error {
+			if _, err := flush(ctx, conn.Conn(), beginRead, pin); err != nil {
+				return err
+			}
+			return f(ctx, conn.Conn())
+		})
 	})
 }
 

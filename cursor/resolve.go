@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 )
 
 // Resolvable returns an open dead letter of which d may be decided. It returns
@@ -123,7 +125,7 @@ func (l *Lease) letter(ctx context.Context, id int64) (found DeadLetter, err err
 	timeout := l.store.config.answerTimeout()
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	defer func() { err = overdue(ctx, within, "answer from the database", timeout, err) }()
+	defer func() { err = answer.Overdue(ctx, within, answer.FromDatabase, timeout, err) }()
 	own, err := l.flush(within, statement{sql: searchPathSQL}, pin)
 	if err != nil {
 		return DeadLetter{}, err

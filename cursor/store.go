@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
@@ -102,10 +103,9 @@ func (s *Store) look(ctx context.Context, process string) ([]Row, error) {
 
 // ready is prepared.Ready with a deadline.
 func (s *Store) ready(ctx context.Context, conn *pgxpool.Conn, begin []string, statements ...string) error {
-	timeout := s.config.answerTimeout()
-	within, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	return overdue(ctx, within, "answer from the database", timeout, prepared.Ready(within, conn.Conn(), begin, statements...))
+	return answer.Within(ctx, s.config.answerTimeout(), func(ctx context.Context) error {
+		return prepared.Ready(ctx, conn.Conn(), begin, statements...)
+	})
 }
 
 // createSQL makes the row and its audit event together or not at all; it makes

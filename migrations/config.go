@@ -3,7 +3,9 @@ package migrations
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -14,7 +16,26 @@ type Config struct {
 	ConnString string
 	// Schema of the tables. Default "public".
 	Schema string
+
+	waits waits // zero: defaultWaits. Tests set it
 }
+
+// waits bound what a migration waits for before it begins. The migration itself may
+// take as long as it must.
+type waits struct {
+	connect time.Duration // unless connect_timeout says otherwise
+	answer  time.Duration // to what is asked before, or by Status
+	lock    time.Duration // of another migration, and of a table that a worker uses
+}
+
+var defaultWaits = waits{connect: 10 * time.Second, answer: 30 * time.Second, lock: 60 * time.Second}
+
+// lockMargin is what the server has, once the wait for a lock is over, to say so.
+const lockMargin = 5 * time.Second
+
+// keepAlive notices within some ten seconds that the server's host is gone, also while
+// a migration takes long.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}
 
 const (
 	defaultSchema = "public"
@@ -22,15 +43,14 @@ const (
 
 	versionTable    = "ordered_dispatcher_migration"
 	applicationName = "ordered-dispatcher migrate"
-
-	// lockTimeout bounds the wait for another migration, and for a table that
-	// a worker uses.
-	lockTimeout = "60s"
 )
 
 func (c Config) withDefaults() Config {
 	if c.Schema == "" {
 		c.Schema = defaultSchema
+	}
+	if c.waits == (waits{}) {
+		c.waits = defaultWaits
 	}
 	return c
 }
@@ -61,6 +81,10 @@ func (c Config) connConfig() (*pgx.ConnConfig, error) {
 			delete(config.RuntimeParams, name)
 		}
 	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = c.waits.connect
+	}
+	config.DialFunc = (&net.Dialer{Timeout: config.ConnectTimeout, KeepAliveConfig: keepAlive}).DialContext
 	config.RuntimeParams["search_path"] = searchPath(c.Schema)
 	config.RuntimeParams["application_name"] = applicationName
 	config.RuntimeParams["timezone"] = "UTC" // the version table's times have no zone

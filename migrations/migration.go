@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/pressly/goose/v3"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
@@ -32,7 +33,10 @@ type Migration struct {
 }
 
 // Up applies what is not applied yet and returns that, in order. A migration
-// that fails leaves nothing of itself behind, and those before it applied.
+// that fails leaves nothing of itself behind, and those before it applied. The wait
+// for a connection, for the lock of another migration and for that of a table is
+// bounded, and the error says which it was; a migration that has begun takes as long
+// as it must, or until ctx ends.
 func Up(ctx context.Context, config Config) ([]Migration, error) {
 	var applied []Migration
 	err := migrate(ctx, config, func(p *goose.Provider) error {
@@ -112,25 +116,30 @@ func applied(ctx context.Context, config Config) (map[int64]time.Time, error) {
 	connConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	conn, err := pgx.ConnectConfig(ctx, connConfig)
 	if err != nil {
-		return nil, err
+		return nil, config.unconnected(ctx, err)
 	}
 	defer conn.Close(ctx)
 	at := map[int64]time.Time{}
 	var version, micros int64
 	table := pgx.Identifier{config.Schema, versionTable}.Sanitize()
-	err = prepared.Within(ctx, conn, func(tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, strings.ReplaceAll(appliedSQL, "{table}", table))
-		_, err := pgx.ForEachRow(rows, []any{&version, &micros}, func() error {
-			at[version] = time.UnixMicro(micros).UTC()
-			return nil
+	err = answer.Within(ctx, config.waits.answer, func(ctx context.Context) error {
+		return prepared.Within(ctx, conn, func(tx pgx.Tx) error {
+			rows, _ := tx.Query(ctx, strings.ReplaceAll(appliedSQL, "{table}", table))
+			_, err := pgx.ForEachRow(rows, []any{&version, &micros}, func() error {
+				at[version] = time.UnixMicro(micros).UTC()
+				return nil
+			})
+			return err
 		})
-		return err
 	})
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "42P01" {
 		return nil, nil // no version table: nothing is applied
 	}
-	return at, err
+	if err != nil {
+		return nil, fmt.Errorf("read the version table: %w", err)
+	}
+	return at, nil
 }
 
 // list returns the embedded migrations in order.

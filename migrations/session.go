@@ -3,11 +3,16 @@ package migrations
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 )
 
 // migrate calls f with a provider on one session that holds the lock.
@@ -21,6 +26,9 @@ func migrate(ctx context.Context, config Config, f func(*goose.Provider) error) 
 		return err
 	}
 	defer db.Close()
+	if err := db.PingContext(ctx); err != nil { // goose is given the session that this makes
+		return config.unconnected(ctx, err)
+	}
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
 		goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
@@ -39,7 +47,7 @@ func open(config Config) (*sql.DB, error) {
 		return nil, err
 	}
 	db := stdlib.OpenDB(*connConfig, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-		return prepare(ctx, conn, config.Schema)
+		return config.prepare(ctx, conn)
 	}))
 	db.SetMaxOpenConns(1)
 	return db, nil
@@ -48,7 +56,7 @@ func open(config Config) (*sql.DB, error) {
 const sessionSQL = `/* migrations.session */
 SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('search_path')`
 
-// lockSQL waits, up to lockTimeout, until no other session migrates this schema.
+// lockSQL waits, up to waits.lock, until no other session migrates this schema.
 const lockSQL = `/* migrations.lock */
 SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))`
 
@@ -58,27 +66,85 @@ SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname OPERATOR(pg_c
 // prepare checks that the session is the server's own, locks, and makes the
 // schema: only if it is missing, since IF NOT EXISTS asks for the right to
 // create it either way.
-func prepare(ctx context.Context, conn *pgx.Conn, schema string) error {
+func (c Config) prepare(ctx context.Context, conn *pgx.Conn) error {
+	for _, step := range []struct {
+		doing  string
+		within time.Duration
+		do     func(context.Context, *pgx.Conn) error
+	}{
+		{"ask for the session", c.waits.answer, c.ownSession},
+		{"wait for the lock of migrations", c.waits.lock + lockMargin, c.lock},
+		{"look for the schema, or make it", c.waits.answer, c.makeSchema},
+	} {
+		err := answer.Within(ctx, step.within, func(ctx context.Context) error { return step.do(ctx, conn) })
+		if err != nil {
+			return fmt.Errorf("%s: %w", step.doing, err)
+		}
+	}
+	return nil
+}
+
+func (c Config) ownSession(ctx context.Context, conn *pgx.Conn) error {
 	var pid uint32
 	var path string
 	if err := conn.QueryRow(ctx, sessionSQL).Scan(&pid, &path); err != nil {
 		return err
 	}
-	if pid != conn.PgConn().PID() || path != searchPath(schema) {
+	if pid != conn.PgConn().PID() || path != searchPath(c.Schema) {
 		return ErrPooler
 	}
-	if _, err := conn.Exec(ctx, "/* migrations.lock_timeout */ SET lock_timeout = '"+lockTimeout+"'"); err != nil {
-		return err
-	}
-	if _, err := conn.Exec(ctx, lockSQL, "ordered-dispatcher migrate "+schema); err != nil {
-		return fmt.Errorf("wait for the lock of migrations: %w", err)
-	}
+	_, err := conn.Exec(ctx, fmt.Sprintf("/* migrations.lock_timeout */ SET lock_timeout = %d", c.waits.lock.Milliseconds()))
+	return err
+}
+
+func (c Config) makeSchema(ctx context.Context, conn *pgx.Conn) error {
 	var exists bool
-	if err := conn.QueryRow(ctx, schemaSQL, schema).Scan(&exists); err != nil || exists {
+	if err := conn.QueryRow(ctx, schemaSQL, c.Schema).Scan(&exists); err != nil || exists {
 		return err
 	}
-	if _, err := conn.Exec(ctx, "/* migrations.create_schema */ CREATE SCHEMA "+pgx.Identifier{schema}.Sanitize()); err != nil {
-		return fmt.Errorf("create schema %q: %w", schema, err)
+	if _, err := conn.Exec(ctx, "/* migrations.create_schema */ CREATE SCHEMA "+pgx.Identifier{c.Schema}.Sanitize()); err != nil {
+		return fmt.Errorf("create schema %q: %w", c.Schema, err)
 	}
 	return nil
+}
+
+// lock takes the lock of migrations. The server ends the wait, and is then asked for
+// the session that has it.
+func (c Config) lock(ctx context.Context, conn *pgx.Conn) error {
+	name := "ordered-dispatcher migrate " + c.Schema
+	_, err := conn.Exec(ctx, lockSQL, name)
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) || pgErr.Code != lockNotAvailable {
+		return err
+	}
+	holder := "a session that is gone"
+	_ = conn.QueryRow(ctx, holderSQL, name).Scan(&holder) // no row: it is free by now
+	return fmt.Errorf("%w: not free within %v, held by %s: %w", answer.ErrNone, c.waits.lock, holder, err)
+}
+
+// holderSQL names the session that holds the lock of migrations. One key of 64 bits
+// is kept in two columns.
+const holderSQL = `/* migrations.holder */
+SELECT pg_catalog.format('pid %s (application %s, user %s)',
+	l.pid,
+	coalesce(pg_catalog.quote_literal(a.application_name), 'unknown'),
+	coalesce(a.usename::pg_catalog.text, 'unknown'))
+FROM pg_catalog.pg_locks l
+LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid OPERATOR(pg_catalog.=) l.pid
+WHERE l.locktype OPERATOR(pg_catalog.=) 'advisory'
+	AND l.granted
+	AND l.objsubid OPERATOR(pg_catalog.=) 1
+	AND l.database OPERATOR(pg_catalog.=) (SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
+	AND (l.classid::bigint OPERATOR(pg_catalog.<<) 32) OPERATOR(pg_catalog.|) l.objid::bigint OPERATOR(pg_catalog.=) pg_catalog.hashtextextended($1, 0)
+LIMIT 1`
+
+// unconnected names the deadline of a connection that could not be made in time. pgx
+// has one for each address that a host name has.
+func (c Config) unconnected(ctx context.Context, err error) error {
+	var timed interface{ Timeout() bool }
+	late := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timed) && timed.Timeout()
+	if !late || ctx.Err() != nil || errors.Is(err, answer.ErrNone) {
+		return err
+	}
+	return fmt.Errorf("%w: no connection to the database: %w", answer.ErrNone, err)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/sethvargo/go-retry"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -106,7 +105,7 @@ LIMIT 1`
 func (c Config) lastConfigured(ctx context.Context, pool *pgxpool.Pool, p Process) (*earlier, error) {
 	var e earlier
 	var detail []byte
-	err := prepared.Within(ctx, pool, func(tx pgx.Tx) error {
+	err := ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
 		return tx.QueryRow(ctx, c.sql(configuredSQL), p.Name).Scan(&e.worker, &e.at, &detail)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -141,7 +140,7 @@ func (c Config) noteConfigured(ctx context.Context, pool *pgxpool.Pool, p Proces
 	if err != nil {
 		return nil, err
 	}
-	err = prepared.Within(ctx, pool, func(tx pgx.Tx) error {
+	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, c.sql(configureSQL), p.Name, worker, string(detail))
 		return err
 	})

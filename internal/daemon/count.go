@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/metrics"
 )
 
@@ -64,6 +65,7 @@ func (c *counter) count(ctx context.Context, w watched) {
 	}
 	c.watch(asking, w, row.Position)
 	lag, err := w.count.Lag(asking, row.Position)
+	err = answer.Overdue(ctx, asking, answer.FromDatabase, lookTimeout, err)
 	if ctx.Err() != nil {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 )
 
 // Severity of a Finding.
@@ -75,9 +76,7 @@ func (d *doctor) find(process string, severity Severity, cure, problem string, a
 
 // check makes a check, and reports whether it could be made.
 func (d *doctor) check(ctx context.Context, process string, check func(context.Context) error) bool {
-	ctx, cancel := context.WithTimeout(ctx, d.patience)
-	defer cancel()
-	err := check(ctx)
+	err := answer.Within(ctx, d.patience, check)
 	if err != nil {
 		d.failed(process, err)
 	}
@@ -97,7 +96,8 @@ func (d *doctor) failed(process string, err error) {
 
 // connects is the check that all others need.
 func (d *doctor) connects(ctx context.Context) bool {
-	if err := d.pool.Ping(ctx); err != nil {
+	err := onConn(ctx, d.pool, func(ctx context.Context, conn *pgxpool.Conn) error { return conn.Ping(ctx) })
+	if err != nil {
 		d.find("", Refuse, connectCure(err), "cannot connect: %v", err)
 		return false
 	}

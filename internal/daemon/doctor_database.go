@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
@@ -66,13 +66,16 @@ const roleSQL = `/* doctor.role */ SELECT current_user::pg_catalog.text`
 
 // missing finds the privileges that the role does not have.
 func (d *doctor) missing(ctx context.Context, process string, needed []privilege.Privilege) error {
-	lacking, err := privilege.Missing(ctx, d.pool, needed)
-	if err != nil || len(lacking) == 0 {
-		return err
-	}
+	var lacking []privilege.Privilege
 	var role string
-	if err := d.pool.QueryRow(ctx, roleSQL).Scan(&role); err != nil {
-		return fmt.Errorf("ask for the role: %w", err)
+	err := onConn(ctx, d.pool, func(ctx context.Context, conn *pgxpool.Conn) (err error) {
+		if lacking, err = privilege.Missing(ctx, conn, needed); err != nil || len(lacking) == 0 {
+			return err
+		}
+		return conn.QueryRow(ctx, roleSQL).Scan(&role)
+	})
+	if err != nil {
+		return fmt.Errorf("ask what the role may do: %w", err)
 	}
 	for _, p := range lacking {
 		d.find(process, Refuse, privilege.Grant(role, p), "role %s lacks %s on %s", role, p, p.Name)
@@ -95,7 +98,7 @@ SELECT
 func (d *doctor) connections(ctx context.Context) error {
 	var usable, used, roleLimit, databaseLimit int32
 	var role, database string
-	err := prepared.Within(ctx, d.pool, func(tx pgx.Tx) error {
+	err := ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error {
 		return tx.QueryRow(ctx, connectionsSQL).Scan(&usable, &used, &roleLimit, &databaseLimit, &role, &database)
 	})
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -62,7 +61,8 @@ const nowSQL = `/* doctor.now */ SELECT pg_catalog.clock_timestamp()`
 
 // now is the database's time.
 func (d *doctor) now(ctx context.Context) (now time.Time, err error) {
-	return now, d.pool.QueryRow(ctx, nowSQL).Scan(&now)
+	err = ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error { return tx.QueryRow(ctx, nowSQL).Scan(&now) })
+	return now, err
 }
 
 // longHeld is for how long a transaction may hold delivery up before that is more
@@ -108,7 +108,7 @@ func (d *doctor) identity(ctx context.Context) error {
 
 // each calls f for each row of a query.
 func (d *doctor) each(ctx context.Context, sql string, columns []any, f func()) error {
-	return prepared.Within(ctx, d.pool, func(tx pgx.Tx) error {
+	return ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, sql)
 		_, err := pgx.ForEachRow(rows, columns, func() error {
 			f()

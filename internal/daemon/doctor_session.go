@@ -12,7 +12,7 @@ const backendSQL = `/* doctor.backend */ SELECT pg_catalog.pg_backend_pid()`
 // pooler finds out whether one stands between, and whether it lets transactions
 // through. It greets with a process id of its own.
 func (d *doctor) pooler(ctx context.Context) error {
-	return d.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+	return onConn(ctx, d.pool, func(ctx context.Context, conn *pgxpool.Conn) error {
 		if pooled, err := pooled(ctx, conn); err != nil || !pooled {
 			return err
 		}

@@ -35,8 +35,9 @@ func Grants(ctx context.Context, w io.Writer, c GrantsConfig) error {
 	}
 	defer pool.Close()
 	g := &grants{GrantsConfig: c, pool: pool, store: store, granted: map[string]bool{}}
-	if err := pool.QueryRow(ctx, databaseSQL).Scan(&g.database); err != nil {
-		return Reachable(err)
+	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error { return tx.QueryRow(ctx, databaseSQL).Scan(&g.database) })
+	if err != nil {
+		return Reachable(fmt.Errorf("ask for the database's name: %w", err))
 	}
 	for _, p := range c.Config.Processes {
 		g.process(ctx, p)

@@ -19,18 +19,19 @@ const module = "github.com/ordered-dispatcher/ordered-dispatcher"
 // arrows are the packages of this module that each directory may import: those
 // that follow it here. A trailing slash stands for all directories below.
 var arrows = map[string][]string{
+	"internal/answer":    {},
 	"internal/prepared":  {},
 	"internal/privilege": {"internal/prepared"},
 	"internal/outcome":   {},
-	"cursor":             {"internal/prepared", "internal/privilege"},
+	"cursor":             {"internal/answer", "internal/prepared", "internal/privilege"},
 	"processor":          {"cursor", "internal/outcome"},
-	"sources/":           {"cursor", "processor", "internal/prepared", "internal/privilege", "self"},
-	"sinks/":             {"cursor", "processor", "internal/jsonline", "internal/outcome", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "self"},
+	"sources/":           {"cursor", "processor", "internal/answer", "internal/prepared", "internal/privilege", "self"},
+	"sinks/":             {"cursor", "processor", "internal/answer", "internal/jsonline", "internal/outcome", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "self"},
 	"internal/route":     {"cursor", "processor"},
 	"internal/jsonline":  {"cursor", "processor"},
 	"outbox":             {},
 	"inbox":              {},
-	"migrations":         {"internal/prepared"},
+	"migrations":         {"internal/answer", "internal/prepared"},
 	"internal/pglocal":   {"self"},
 	"internal/link":      {},
 	"internal/reserved":  {},
@@ -101,7 +102,7 @@ func arrow(from, to string) bool {
 		return false // nothing imports a command, and tests alone import theirs
 	}
 	if below(from, "internal/daemon") {
-		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/prepared", "internal/privilege", "internal/daemon")
+		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/prepared", "internal/privilege", "internal/daemon")
 	}
 	for origin, allowed := range arrows {
 		if below(from, strings.TrimSuffix(origin, "/")) {

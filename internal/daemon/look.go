@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/metrics"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -110,7 +110,12 @@ var (
 // look asks once.
 func (l *looker) look(ctx context.Context) {
 	asked := time.Now()
-	now, rows, err := l.usable(ctx)
+	var now time.Time
+	var rows []cursor.Row
+	err := answer.Within(ctx, lookTimeout, func(ctx context.Context) (err error) {
+		now, rows, err = l.usable(ctx)
+		return err
+	})
 	if ctx.Err() != nil {
 		return
 	}
@@ -138,13 +143,11 @@ SELECT
 
 // usable reads the rows, and finds out whether they could be written.
 func (l *looker) usable(ctx context.Context) (now time.Time, rows []cursor.Row, err error) {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
 	if rows, err = l.store.List(ctx); err != nil {
 		return now, nil, err
 	}
 	var primary, granted bool
-	err = prepared.Within(ctx, l.pool, func(tx pgx.Tx) error {
+	err = ask(ctx, l.pool, func(ctx context.Context, tx pgx.Tx) error {
 		return tx.QueryRow(ctx, usableSQL, l.config.name("cursor"), l.config.name("cursor_event")).Scan(&now, &primary, &granted)
 	})
 	if err != nil {

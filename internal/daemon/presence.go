@@ -51,7 +51,7 @@ WHERE NOT EXISTS (
 
 // noteWatched has status know which processes this worker runs.
 func (c Config) noteWatched(ctx context.Context, pool *pgxpool.Pool, p Process, worker string) error {
-	err := pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+	err := onConn(ctx, pool, func(ctx context.Context, conn *pgxpool.Conn) error {
 		set := c.set()
 		pooled, err := pooled(ctx, conn)
 		if err != nil {
@@ -99,17 +99,18 @@ LIMIT 10000`
 type presence map[string]bool
 
 func (c Config) presence(ctx context.Context, pool *pgxpool.Pool) (presence, error) {
-	rows, err := pool.Query(ctx, c.sql(watchedSQL), len(watchMark)+setLength)
-	if err != nil {
-		return nil, fmt.Errorf("look for the workers: %w", err)
-	}
 	seen := presence{}
 	var process string
 	var live bool
-	if _, err := pgx.ForEachRow(rows, []any{&process, &live}, func() error {
-		seen[process] = live
-		return nil
-	}); err != nil {
+	err := ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, c.sql(watchedSQL), len(watchMark)+setLength)
+		_, err := pgx.ForEachRow(rows, []any{&process, &live}, func() error {
+			seen[process] = live
+			return nil
+		})
+		return err
+	})
+	if err != nil {
 		return nil, fmt.Errorf("look for the workers: %w", err)
 	}
 	return seen, nil

@@ -64,7 +64,7 @@ func (s SQLSink) examine(ctx context.Context, d *doctor, process string) error {
 	if err != nil {
 		return err
 	}
-	err = d.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error { return sink.Check(ctx, conn.Conn()) })
+	err = onConn(ctx, d.pool, func(ctx context.Context, conn *pgxpool.Conn) error { return sink.Check(ctx, conn.Conn()) })
 	if err != nil {
 		d.find(process, Refuse, sinkCure(err), "%v", err)
 		return nil
@@ -99,7 +99,7 @@ func (s SQLSink) needs(ctx context.Context, pool *pgxpool.Pool) (needs privilege
 	if err != nil {
 		return needs, err
 	}
-	err = pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+	err = onConn(ctx, pool, func(ctx context.Context, conn *pgxpool.Conn) error {
 		needs, err = sink.Needs(ctx, conn.Conn())
 		return err
 	})

@@ -4,23 +4,24 @@ import "slices"
 
 // Packages of the killers.
 const (
-	cursorPkg    = "./cursor"
-	processorPkg = "./processor"
-	tablePkg     = "./sources/table"
-	webhookPkg   = "./sinks/webhook"
-	sqlPkg       = "./sinks/sql"
-	pubsubPkg    = "./sinks/pubsub"
-	natsPkg      = "./sinks/nats"
-	rabbitmqPkg  = "./sinks/rabbitmq"
-	kafkaPkg     = "./sinks/kafka"
-	execPkg      = "./sinks/exec"
-	stdoutPkg    = "./sinks/stdout"
-	watermillPkg = "./sinks/watermill"
-	daemonPkg    = "./internal/daemon"
-	yamlPkg      = "./internal/daemon/yamlfile"
-	commandPkg   = "./cmd/ordered-dispatcher"
-	throwawayPkg = "./internal/pglocal/throwaway"
+	cursorPkg     = "./cursor"
+	processorPkg  = "./processor"
+	tablePkg      = "./sources/table"
+	webhookPkg    = "./sinks/webhook"
+	sqlPkg        = "./sinks/sql"
+	pubsubPkg     = "./sinks/pubsub"
+	natsPkg       = "./sinks/nats"
+	rabbitmqPkg   = "./sinks/rabbitmq"
+	kafkaPkg      = "./sinks/kafka"
+	execPkg       = "./sinks/exec"
+	stdoutPkg     = "./sinks/stdout"
+	watermillPkg  = "./sinks/watermill"
+	migrationsPkg = "./migrations"
+	daemonPkg     = "./internal/daemon"
+	yamlPkg       = "./internal/daemon/yamlfile"
+	commandPkg    = "./cmd/ordered-dispatcher"
+	throwawayPkg  = "./internal/pglocal/throwaway"
 )
 
 // table are the mutants, by the room that they weaken.
-var table = slices.Concat(cursorMutants, processorMutants, sourceMutants, sinkMutants, daemonMutants, operatorMutants, readingMutants, wallMutants)
+var table = slices.Concat(cursorMutants, processorMutants, sourceMutants, sinkMutants, daemonMutants, operatorMutants, readingMutants, deadlineMutants, wallMutants)

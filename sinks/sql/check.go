@@ -4,32 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 )
 
 // Check has the server parse every statement and returns what it says against
 // them, all at once: the place in Config.Statement, the message, and a cure. The
 // connection should be one as the cursor uses, with its role and search_path.
 // Nothing is executed, no table is locked when it returns, and conn, which must
-// not be in a transaction, stays usable.
+// not be in a transaction, stays usable; but it is closed if the server has not
+// answered within 30 s.
 //
 // It does not know of grants, nor of tables that an earlier statement creates.
 func (s *Sink) Check(ctx context.Context, conn *pgx.Conn) error {
-	tx, err := conn.Begin(ctx)
-	if err != nil {
-		return fmt.Errorf("check sql sink: %w", err)
-	}
-	defer func() { _ = tx.Rollback(ctx) }() // nothing to lose: it only parses
-	faults := []error{checkStrings(conn.PgConn())}
-	for i := range s.statements {
-		if err := s.checkStatement(ctx, tx, i); err != nil {
-			faults = append(faults, fmt.Errorf("check sql sink: statement %d of %d: %w", i+1, len(s.statements), err))
+	return answer.Within(ctx, s.patience, func(ctx context.Context) error {
+		tx, err := conn.Begin(ctx)
+		if err != nil {
+			return fmt.Errorf("check sql sink: %w", err)
 		}
-	}
-	return errors.Join(faults...)
+		defer func() { _ = tx.Rollback(ctx) }() // nothing to lose: it only parses
+		faults := []error{checkStrings(conn.PgConn())}
+		for i := range s.statements {
+			if err := s.checkStatement(ctx, tx, i); err != nil {
+				faults = append(faults, fmt.Errorf("check sql sink: statement %d of %d: %w", i+1, len(s.statements), err))
+			}
+		}
+		return errors.Join(faults...)
+	})
 }
+
+// askTimeout bounds what Check and Needs ask. Parsing a statement may wait for a table
+// that is being altered.
+const askTimeout = 30 * time.Second
 
 // checkStrings: the lexer's reading of '\' holds only with the default.
 func checkStrings(conn *pgconn.PgConn) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 )
 
@@ -15,6 +16,15 @@ import (
 // role needs no right to the tables, but to make temporary functions. A statement
 // that the server says nothing about is a blind spot.
 func (s *Sink) Needs(ctx context.Context, conn *pgx.Conn) (privilege.Needs, error) {
+	var needs privilege.Needs
+	err := answer.Within(ctx, s.patience, func(ctx context.Context) (err error) {
+		needs, err = s.needs(ctx, conn)
+		return err
+	})
+	return needs, err
+}
+
+func (s *Sink) needs(ctx context.Context, conn *pgx.Conn) (privilege.Needs, error) {
 	var needs privilege.Needs
 	tx, err := conn.Begin(ctx)
 	if err != nil {

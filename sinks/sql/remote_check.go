@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 )
@@ -42,7 +43,7 @@ func (r *Remote) Role() string { return r.address.User }
 // the statements (see Sink.Needs).
 func (r *Remote) Needs(ctx context.Context) (privilege.Needs, error) {
 	needs := privilege.Needs{Privileges: r.own()}
-	err := r.with(ctx, func(conn *pgx.Conn) error {
+	err := r.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		more, err := r.sink.Needs(ctx, conn)
 		needs.Add(more)
 		return err
@@ -70,7 +71,7 @@ func (r *Remote) own() []privilege.Privilege {
 // Lacking is what of its Needs the sink's role does not hold. The tables must be
 // there.
 func (r *Remote) Lacking(ctx context.Context) (lacking []privilege.Privilege, err error) {
-	err = r.with(ctx, func(conn *pgx.Conn) error {
+	err = r.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		lacking, err = privilege.Missing(ctx, conn, r.own())
 		if err != nil || len(lacking) > 0 {
 			return err
@@ -98,7 +99,7 @@ SELECT
 // reached or written to, that the tables are missing (ErrNoTables), and what it says
 // against the statements (see Sink.Check). It changes nothing.
 func (r *Remote) Check(ctx context.Context) error {
-	return r.with(ctx, func(conn *pgx.Conn) error {
+	return r.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		var usable, present, readOnly bool
 		err := prepared.Within(ctx, conn, func(tx pgx.Tx) error {
 			return tx.QueryRow(ctx, presentSQL, r.config.Schema).Scan(&usable, &present, &readOnly)
@@ -118,14 +119,14 @@ func (r *Remote) Check(ctx context.Context) error {
 	})
 }
 
-// with lends a connection of its own.
-func (r *Remote) with(ctx context.Context, do func(*pgx.Conn) error) error {
+// with lends a connection of its own, for no longer than making one may take.
+func (r *Remote) with(ctx context.Context, do func(context.Context, *pgx.Conn) error) error {
 	conn, err := r.connect(ctx)
 	if err != nil {
 		return r.unsent(err)
 	}
 	defer conn.Close(ctx)
-	if err := do(conn); err != nil {
+	if err := answer.Within(ctx, r.config.Timeout, func(ctx context.Context) error { return do(ctx, conn) }); err != nil {
 		return fmt.Errorf("%s: %w", r, err)
 	}
 	return nil

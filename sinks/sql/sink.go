@@ -3,6 +3,7 @@ package sql
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,6 +16,7 @@ import (
 type Sink struct {
 	source     string
 	statements []statement
+	patience   time.Duration // of Check and Needs: askTimeout, unless a test says otherwise
 }
 
 var _ processor.TxSink = (*Sink)(nil)
@@ -29,7 +31,7 @@ func New(c Config) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sink{source: c.Statement, statements: statements}, nil
+	return &Sink{source: c.Statement, statements: statements, patience: askTimeout}, nil
 }
 
 // DeliverTx runs the statements in order, in one network flush. After an error

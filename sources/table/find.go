@@ -97,7 +97,7 @@ func (s *Source) ask(ctx context.Context, verb string, f func(*layout, asker) er
 	if err != nil {
 		return err
 	}
-	err = s.readOnly(ctx, func(tx pgx.Tx) error {
+	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		return f(l, func(sql string, args ...[]byte) ([][][]byte, error) {
 			result := tx.Conn().PgConn().ExecParams(ctx, sql, args, nil, nil, nil).Read()
 			return result.Rows, result.Err

@@ -24,7 +24,7 @@ func (s *Source) inspect(ctx context.Context) (*layout, []Finding, error) {
 	var l *layout
 	var findings []Finding
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err := pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
+	err := s.inTx(ctx, options, func(ctx context.Context, tx pgx.Tx) error {
 		cat, sequences, err := readCatalog(ctx, tx, s.config)
 		if errors.Is(err, errNoTable) {
 			findings = []Finding{missingTable(ctx, tx, s.config)}

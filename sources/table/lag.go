@@ -77,7 +77,7 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 	}
 	sql := fmt.Sprintf(lagSQL, age, at, l.sql(), l.behind(s.config, after == ""), strings.Join(l.orderBy(s.config), ", "), MaxLagRecords)
 	var lag Lag
-	err = s.readOnly(ctx, func(tx pgx.Tx) error {
+	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		result := tx.Conn().PgConn().ExecParams(ctx, sql, args, nil, nil, nil).Read()
 		if result.Err != nil {
 			return result.Err
@@ -94,17 +94,6 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 		return Lag{}, fmt.Errorf("count the lag of %s: %w", l.name(), lasting(err))
 	}
 	return lag, nil
-}
-
-// readOnly runs f in a transaction with the settings of a read.
-func (s *Source) readOnly(ctx context.Context, f func(pgx.Tx) error) error {
-	options := pgx.TxOptions{IsoLevel: pgx.ReadCommitted, AccessMode: pgx.ReadOnly}
-	return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, settingsSQL); err != nil {
-			return err
-		}
-		return f(tx)
-	})
 }
 
 // holdersSQL names the sessions behind the transactions that statement 2 of the
@@ -159,7 +148,7 @@ func (s *Source) Writers(ctx context.Context) ([]Writer, error) {
 		sql = startedSQL
 	}
 	var writers []Writer
-	err = s.readOnly(ctx, func(tx pgx.Tx) error {
+	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sql, pgx.QueryExecModeExec)
 		if err != nil {
 			return err

@@ -23,7 +23,7 @@ type Needs struct {
 // that asks needs no right to the table, but to make temporary functions.
 func (s *Source) Needs(ctx context.Context) (Needs, error) {
 	var needs Needs
-	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+	err := s.inTx(ctx, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
 		cat, sequences, err := readCatalog(ctx, tx, s.config)
 		if errors.Is(err, errNoTable) {
 			return fmt.Errorf("%s", missingTable(ctx, tx, s.config))

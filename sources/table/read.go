@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -169,7 +170,7 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 	}
 	statements := l.statements(s.config, query, args)
 	r := l.newReading(s.config, &s.scratch, limit, scan)
-	err = s.pool.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+	err = answer.OnConn(ctx, s.pool, s.waits.read, func(ctx context.Context, conn *pgxpool.Conn) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer bound(conn.Conn(), s.config.MaxRecordBytes+frameBytes)()

@@ -27,7 +27,7 @@ func (s *Source) InspectRows(ctx context.Context, at cursor.Position) ([]Finding
 		return nil, err
 	}
 	e := rowExamination{examination: examination{config: s.config}, layout: l}
-	err = s.readOnly(ctx, func(tx pgx.Tx) error {
+	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		for _, check := range []func(context.Context, pgx.Tx) error{e.minusInfinity, e.future, e.outOfStep} {
 			if err := check(ctx, tx); err != nil {
 				return err

@@ -22,6 +22,7 @@ const inspectInterval = time.Minute
 type Source struct {
 	pool   *pgxpool.Pool
 	config Config
+	waits  waits
 
 	held atomic.Pointer[Held] // nil: not held
 
@@ -40,13 +41,15 @@ type Source struct {
 
 // New returns the source that config describes. It touches no database yet: a
 // table that cannot be read in order is refused by Read and found by Inspect.
-// Each read takes one connection of the pool.
+// Each read takes one connection of the pool. No call waits for ever: within 30 s for
+// a connection, and 90 s for a read or 45 s for anything else, it ends with "no answer
+// in time".
 func New(pool *pgxpool.Pool, config Config) (*Source, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	return &Source{pool: pool, config: config}, nil
+	return &Source{pool: pool, config: config, waits: defaultWaits()}, nil
 }
 
 // Recycle takes back the room of a page (processor.Recycler).

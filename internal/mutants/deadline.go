@@ -1,0 +1,40 @@
+package main
+
+// deadlineMutants let a question to a database wait for ever.
+var deadlineMutants = []mutant{
+	{
+		"what a source asks has no deadline",
+		[]change{{"internal/answer/answer.go", `	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return Overdue(`, `	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return Overdue(`}},
+		tablePkg, "TestSource_NoQuestionToASilentDatabaseWaitsForEver",
+	},
+	{
+		"a connection of the pool is waited for without a deadline",
+		[]change{{"internal/answer/answer.go", `	within, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	conn, err`, `	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	conn, err`}},
+		tablePkg, "TestSource_NoQuestionWaitsForAConnectionForEver",
+	},
+	{
+		"what the daemon asks has no deadline",
+		[]change{{"internal/daemon/ask.go", `	return answer.OnConn(ctx, pool, answer.Wait{Connection: connWait, Answer: askTimeout}, f)`,
+			`	return answer.OnConn(ctx, pool, answer.Wait{Connection: time.Hour, Answer: time.Hour}, f)`}},
+		daemonPkg, "TestRun_ANoteThatIsNotAnsweredKeepsNoProcessFromRunning",
+	},
+	{
+		"what comes before a migration has no deadline",
+		[]change{{"migrations/session.go", `answer.Within(ctx, step.within,`, `answer.Within(ctx, time.Hour,`}},
+		migrationsPkg, "TestMigrate_NothingBeforeAMigrationWaitsForEver",
+	},
+	{
+		"what a target is asked before deliveries has no deadline",
+		[]change{{"sinks/sql/remote_check.go", `answer.Within(ctx, r.config.Timeout,`, `answer.Within(ctx, time.Hour,`},
+			{"sinks/sql/remote_check.go", "	\"fmt\"\n", "	\"fmt\"\n	\"time\"\n"}},
+		sqlPkg, "TestCheck_NoQuestionWaitsForEver",
+	},
+}
