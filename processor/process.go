@@ -180,7 +180,7 @@ func (p *Process) pass(ctx context.Context) (state, error) {
 	}
 	err = p.work(ctx, todo.lease, todo.seen)
 	if errors.Is(err, cursor.ErrStoodAside) {
-		p.log.Info("stood aside for a session that waits for the cursor's row")
+		p.log.Info("gave way between two checkpoints: another session has the cursor's row, or waits for it")
 		return state{is: StateStandby, wait: asideDelay}, nil
 	}
 	return state{is: StateWorked}, err

@@ -51,7 +51,11 @@ const (
 	ForgottenPrepared Kind = "prepared transaction left for seconds"
 )
 
-// Kinds are all there are, in the order of a report.
+// Overload is a second in which the machine was so busy that time-outs ran out by themselves. No plan has it: the
+// metronome shows it.
+const Overload Kind = "the machine too busy, by itself"
+
+// Kinds are those that a plan may have, in the order of a report.
 func Kinds() []Kind {
 	return []Kind{
 		Kill, Stop, Terminate,

@@ -1,6 +1,8 @@
 package judge
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
@@ -17,9 +19,9 @@ type fault struct {
 type faults struct{ all []*fault }
 
 // newFaults joins the phases. A fault that never ended lasts for ever.
-func newFaults(phases []history.Fault) *faults {
+func newFaults(phases []history.Fault, beats []history.Beat) *faults {
 	byID := map[int]*fault{}
-	all := &faults{}
+	all := &faults{all: overloads(beats)}
 	for _, p := range phases {
 		f := byID[p.ID]
 		if f == nil {
@@ -32,6 +34,30 @@ func newFaults(phases []history.Fault) *faults {
 			f.to = p.T
 		case history.Missed:
 			f.to, f.struck = p.T, false
+		}
+	}
+	slices.SortStableFunc(all.all, func(a, b *fault) int { return cmp.Compare(a.from, b.from) })
+	return all
+}
+
+// The receivers' time-outs are a second, and an answer takes a hundredth of it. A second that is worth less than an eighth
+// of one is overloaded: the answer to a request in it may have come too late, with no other fault.
+const (
+	overloadWindow = time.Second
+	overloadWorth  = overloadWindow / 8
+)
+
+// overloads finds the seconds in which the machine itself was the fault.
+func overloads(beats []history.Beat) []*fault {
+	var tempo history.Tempo
+	for _, b := range beats {
+		tempo.Add(b)
+	}
+	var all []*fault
+	for _, b := range beats {
+		from := max(0, b.T-overloadWindow)
+		if tempo.Between(from, b.T) < overloadWorth {
+			all = append(all, &fault{Fault: history.Fault{ID: -1 - len(all), Kind: history.Overload}, from: from, to: b.T, struck: true, ranks: map[string]map[int]bool{}})
 		}
 	}
 	return all
@@ -70,7 +96,7 @@ func (all *faults) tally(repeats []Repeat) []Tally {
 		}
 	}
 	var tallies []Tally
-	for _, kind := range history.Kinds() {
+	for _, kind := range append(history.Kinds(), history.Overload) {
 		if t := byKind[kind]; t != nil {
 			tallies = append(tallies, *t)
 		}
@@ -88,7 +114,7 @@ func causes(kind history.Kind) bool {
 	case history.Kill, history.Stop,
 		history.CutReceiver, history.StallReceiver, history.TearToReceiver, history.TearFromReceiver, history.KillBroker, history.KillNATS,
 		history.CutDatabase, history.StallDatabase, history.TearToDatabase, history.TearFromDatabase,
-		history.TerminateBackend, history.Crash, history.Promote:
+		history.TerminateBackend, history.Crash, history.Promote, history.Overload:
 		return true
 	default:
 		return false

@@ -112,7 +112,7 @@ const slack = time.Millisecond
 func Judge(run *history.Run) *Verdict {
 	v := &Verdict{Counts: map[string]int{}}
 	tables := newTables(run.Rows)
-	faults := newFaults(run.Faults)
+	faults := newFaults(run.Faults, run.Beats)
 	v.Rows = len(run.Rows)
 	v.checkWrites(run.Writes, tables)
 	v.Loads = loads(run.Writes, tables)

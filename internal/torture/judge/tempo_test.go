@@ -51,3 +51,25 @@ func TestJudge_ABusyMachineExcusesNoLoss(t *testing.T) {
 		}
 	}
 }
+
+// A second of which an eighth is left lets the time-out of a request run out. It excuses what such a time-out causes, as
+// another fault would, and is named as that.
+func TestJudge_ASecondThatIsOverloadedIsAFault(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		times     int
+		unexcused int
+	}{{1, 1}, {7, 1}, {9, 0}, {100, 0}} {
+		s := bad["a duplicate without a fault"].history()
+		for at := history.BeatInterval; at < s.now+time.Second; at += history.BeatInterval {
+			s.Beats = append(s.Beats, history.Beat{T: at, Took: time.Duration(c.times) * history.BeatNominal})
+		}
+		v := judge.Judge(s.Run)
+		require.Equal(t, c.unexcused, v.Counts["I5"], "%d times too busy", c.times)
+		require.Equal(t, c.unexcused, v.Unexplained())
+		if c.unexcused == 0 {
+			require.Equal(t, history.Overload, v.Repeats[0].Kind)
+			require.Equal(t, 1, v.Faults[len(v.Faults)-1].Repeats)
+		}
+	}
+}
