@@ -44,7 +44,7 @@ func newFaults(phases []history.Fault, beats []history.Beat) *faults {
 // of one is overloaded: the answer to a request in it may have come too late, with no other fault.
 const (
 	overloadWindow = time.Second
-	overloadWorth  = overloadWindow / 8
+	overloadTimes  = 8
 )
 
 // overloads finds the seconds in which the machine itself was the fault.
@@ -56,7 +56,7 @@ func overloads(beats []history.Beat) []*fault {
 	var all []*fault
 	for _, b := range beats {
 		from := max(0, b.T-overloadWindow)
-		if tempo.Between(from, b.T) < overloadWorth {
+		if tempo.Between(from, b.T) < (b.T-from)/overloadTimes {
 			all = append(all, &fault{Fault: history.Fault{ID: -1 - len(all), Kind: history.Overload}, from: from, to: b.T, struck: true, ranks: map[string]map[int]bool{}})
 		}
 	}
