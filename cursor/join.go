@@ -24,7 +24,10 @@ type joined struct {
 // time, until leave is called. It returns ErrPoolTooSmall, with the number that is
 // needed, if the pool does not have them for all that have joined: processes that
 // wait for each other's connections would keep their leases meanwhile. It sees the
-// processes of this store alone, so those that share a pool share a store.
+// processes of this store alone, so those that share a pool share a store. Of several
+// stores on a pool that is too small the processes go on all the same, but slowly: a
+// worker whose read waits for a connection lets its lease go after half of
+// Config.Timeout, and the log says so.
 func (s *Store) Join(process string, conns int32) (leave func(), err error) {
 	j, allowed := &s.joined, s.pool.Config().MaxConns
 	j.mu.Lock()

@@ -34,7 +34,7 @@ type Migration struct {
 
 // Up applies what is not applied yet and returns that, in order. A migration
 // that fails leaves nothing of itself behind, and those before it applied. The wait
-// for a connection, for the lock of another migration and for that of a table is
+// for a connection, for another migration and for the lock of a table is
 // bounded, and the error says which it was; a migration that has begun takes as long
 // as it must, or until ctx ends.
 func Up(ctx context.Context, config Config) ([]Migration, error) {

@@ -94,9 +94,38 @@ func TestDrain_SmallestPoolThatIsAcceptedIsEnough(t *testing.T) {
 	}
 }
 
+// A stranger takes the only connection that a process has beside that of its lease. The
+// read ahead waits for one: the lease must not wait with it.
+func TestDrain_ReadsThatWaitForAConnectionLetGoOfTheLease(t *testing.T) {
+	t.Parallel()
+	insert(t, database(t), 20)
+	pool := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{MaxConns: 2})
+	log := &logbook{}
+	sink := &receiver{}
+	var taken *pgxpool.Conn
+	take := sync.OnceFunc(func() {
+		var err error
+		taken, err = pool.Acquire(t.Context()) // once the read ahead has given it back
+		require.NoError(t, err)
+	})
+	p := process(t, pool, processor.Each(processor.SinkFunc(func(ctx context.Context, d processor.Delivery) error {
+		take()
+		return sink.Deliver(ctx, d)
+	})), func(c *processor.Config) { c.Store, c.Batch, c.Logger = leaseOf(t, pool, time.Second), 5, log.logger() })
+	p.AskWithin(time.Hour) // so that nothing else ends the read
+	done := make(chan error, 1)
+	go func() { done <- p.Drain(t.Context()) }()
+	// A source stops waiting for a connection after 30 s, and that is too late.
+	require.Eventually(t, func() bool { return log.has("not answered in time (500ms): the lease is let go") }, 20*time.Second, 5*time.Millisecond)
+	require.True(t, log.has("all 2 connections of the pool are in use"))
+	taken.Release()
+	require.NoError(t, <-done)
+	delivered(t, sink.got, 20)
+}
+
 // Stores do not know of each other: four leases take the whole pool, and each read
 // would wait for a connection of another process.
-func TestDrain_ReadsThatWaitForAConnectionLetGoOfTheLease(t *testing.T) {
+func TestDrain_StoresThatShareAPoolThatIsTooSmallGoOn(t *testing.T) {
 	t.Parallel()
 	insert(t, database(t), 20)
 	pool := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{MaxConns: 4})

@@ -21,6 +21,19 @@ var deadlineMutants = []mutant{
 		tablePkg, "TestSource_NoQuestionWaitsForAConnectionForEver",
 	},
 	{
+		"a read that waits for a connection keeps the lease",
+		[]change{{"processor/deadline.go", `	case <-timer.C:
+	}`, `	case <-time.After(time.Hour):
+	}`}},
+		processorPkg, "TestDrain_ReadsThatWaitForAConnectionLetGoOfTheLease",
+	},
+	{
+		"an inspection reads the rules of all views",
+		[]change{{"sources/table/view.go", `		OFFSET 0
+`, ``}},
+		tablePkg, "TestInspect_CostIsThatOfItsOwnTableWhateverElseIsThere",
+	},
+	{
 		"what the daemon asks has no deadline",
 		[]change{{"internal/daemon/ask.go", `	return answer.OnConn(ctx, pool, answer.Wait{Connection: connWait, Answer: askTimeout}, f)`,
 			`	return answer.OnConn(ctx, pool, answer.Wait{Connection: time.Hour, Answer: time.Hour}, f)`}},
