@@ -24,6 +24,8 @@ type DeadLetter struct {
 	CreatedAt                  time.Time // of the record; zero if it is not known
 	Headers                    map[string]string
 	Payload                    []byte // as it was sent
+	// Withheld: the role may not read headers and payload, which are empty here.
+	Withheld bool
 
 	// Failure is why. Its Position, RecordID and Wait are not set.
 	Failure Failure

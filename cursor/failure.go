@@ -91,7 +91,7 @@ func (l *Lease) fail(ctx context.Context, verb string, state State, f Failure, m
 func (l *Lease) failed(f Failure, state State) statement {
 	return statement{l.store.sql(failSQL), []string{
 		l.row.Process, l.epoch(),
-		string(f.Position), f.RecordID, strconv.Itoa(f.Attempts),
+		string(f.Position), storable(f.RecordID), strconv.Itoa(f.Attempts),
 		strconv.FormatInt(f.Last.Sub(f.First).Microseconds(), 10), strconv.FormatInt(f.Wait.Microseconds(), 10),
 		clean(f.Error), string(f.class()), string(state),
 	}}
@@ -100,10 +100,16 @@ func (l *Lease) failed(f Failure, state State) statement {
 // maxErrorBytes bounds what of a sink's error is stored.
 const maxErrorBytes = 2000
 
-// clean makes a text that PostgreSQL can store: no NUL, valid UTF-8, bounded.
+// clean is storable, and bounded.
 func clean(text string) string {
 	if len(text) > maxErrorBytes {
 		text = text[:maxErrorBytes] + "…"
 	}
+	return storable(text)
+}
+
+// storable makes a text that PostgreSQL can store: no NUL, valid UTF-8. A failure that
+// could not be stored would be met again and again.
+func storable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
 }

@@ -24,14 +24,22 @@ const (
 	// has its cursor.
 	DutyCreate Duty = "create"
 	// DutyDecide: the methods that take a Decision, History and DeadLetters. It does
-	// not suffice to take a lease over.
+	// not suffice to take a lease over, nor to read what records hold.
 	DutyDecide Duty = "decide"
+	// DutyReplay: Lease.Letter and Lease.Replayed, besides DutyDecide and DutyDeliver.
+	DutyReplay Duty = "replay"
 )
 
 // stateColumns are those of a cursor that workers and operators write.
 var stateColumns = []string{
 	"position", "sequence", "epoch", "state", "failed_position", "failed_record_id", "failed_attempts",
 	"first_failed_at", "last_failed_at", "next_attempt_at", "failed_error", "failed_class", "system_identifier", "timeline",
+}
+
+// letterColumns are those of a dead letter without what its record holds.
+var letterColumns = []string{
+	"id", "process_name", "at", "position", "sequence", "table_name", "record_id", "key", "type", "record_created_at", "attempts", "first_failed_at",
+	"error", "class", "resolution", "resolved_at", "resolved_by", "reason",
 }
 
 // Grants returns the SQL that gives a role, as the catalog spells it, what its
@@ -65,8 +73,10 @@ func (s *Store) Needs(duties ...Duty) []privilege.Privilege {
 				s.may("INSERT", "cursor", "process_name", "position", "state", "system_identifier"),
 				s.may("UPDATE", "cursor", append([]string{"process_name"}, stateColumns...)...),
 				s.may("DELETE", "cursor"),
-				s.may("SELECT", "dead_letter"),
+				s.may("SELECT", "dead_letter", letterColumns...),
 				s.may("UPDATE", "dead_letter", "process_name", "resolution", "resolved_at", "resolved_by", "reason"))
+		case DutyReplay:
+			needed = append(needed, s.may("SELECT", "dead_letter", "headers", "payload"))
 		}
 	}
 	return needed

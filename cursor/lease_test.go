@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -359,6 +360,23 @@ func TestFail_WritesDownTheRecordForWhicheverWorkerComesNext(t *testing.T) {
 	lease = acquire(t, a)
 	require.NoError(t, lease.Advance(t.Context(), "p1", 1))
 	require.Nil(t, lease.Failure(), "an advance forgets the failure")
+}
+
+// A source of a program with the library may hand on any bytes.
+func TestHalt_StoresWhatIsNoText(t *testing.T) {
+	t.Parallel()
+	s := created(t, database(t), "w")
+	for _, text := range []string{"a\x00b", "a\xffb", strings.Repeat("é", 5000)[1:]} {
+		f := cursor.Failure{Position: "x", RecordID: text, Attempts: 1, Error: text, Class: cursor.ClassPermanent}
+		lease := acquire(t, s)
+		require.NoError(t, lease.Note(t.Context(), f))
+		require.NoError(t, lease.Halt(t.Context(), f))
+		row, err := s.Look(t.Context(), "sms")
+		require.NoError(t, err)
+		require.Equal(t, cursor.Halted, row.State)
+		_, err = s.Retry(t.Context(), "sms", cursor.Decision{Actor: text})
+		require.NoError(t, err)
+	}
 }
 
 func TestHalt_StopsTheProcessAndLeavesAnAuditRow(t *testing.T) {

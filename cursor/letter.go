@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
@@ -152,11 +153,32 @@ SELECT` + deadLetterColumns + `,
 FROM {schema}.dead_letter
 WHERE id = $1::bigint`
 
-// DeadLetter returns one dead letter, resolved or not, with headers and payload.
-// It returns ErrNoDeadLetter if there is none.
-func (s *Store) DeadLetter(ctx context.Context, id int64) (d DeadLetter, err error) {
+// plainLetterSQL is the same without what records hold.
+const plainLetterSQL = `/* cursor.plain_letter */
+SELECT` + deadLetterColumns + `
+FROM {schema}.dead_letter
+WHERE id = $1::bigint`
+
+// DeadLetter returns one dead letter, resolved or not, with headers and payload, or
+// Withheld if the role may not read those. It returns ErrNoDeadLetter if there is none.
+func (s *Store) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
+	d, err := s.oneLetter(ctx, id, letter, oneDeadLetterSQL)
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "42501" {
+		d, err = s.plainLetter(ctx, id)
+		d.Withheld = true
+	}
+	return d, err
+}
+
+// plainLetter is DeadLetter without headers and payload.
+func (s *Store) plainLetter(ctx context.Context, id int64) (DeadLetter, error) {
+	return s.oneLetter(ctx, id, plain, plainLetterSQL)
+}
+
+func (s *Store) oneLetter(ctx context.Context, id int64, scan func(context.Context, *pgx.Conn, string, int64) (DeadLetter, error), sql string) (d DeadLetter, err error) {
 	err = s.reading(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		d, err = letter(ctx, conn, s.sql(oneDeadLetterSQL), id)
+		d, err = scan(ctx, conn, s.sql(sql), id)
 		return err
 	})
 	if err != nil {
@@ -175,6 +197,15 @@ func letter(ctx context.Context, conn *pgx.Conn, sql string, id int64) (DeadLett
 	}
 	if err == nil {
 		err = json.Unmarshal(headers, &d.Headers)
+	}
+	return d, err
+}
+
+// plain is letter for a statement without headers and payload.
+func plain(ctx context.Context, conn *pgx.Conn, sql string, id int64) (d DeadLetter, err error) {
+	err = conn.QueryRow(ctx, sql, pgx.QueryExecModeExec, id).Scan(d.columns()...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = ErrNoDeadLetter
 	}
 	return d, err
 }

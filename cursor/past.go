@@ -3,6 +3,8 @@ package cursor
 import (
 	"context"
 	"fmt"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // pastSQL reads what happened last to a name, by the index on (process_name, id).
@@ -31,7 +33,7 @@ func (s *Store) Past(ctx context.Context, process string) error {
 		err = fmt.Errorf("%w to %q", ErrRenamed, to)
 	case action != "" && action != "forget":
 		err = fmt.Errorf("%w, and a new one would send its records a second time: put the row back, "+
-			"or give the cursor up with `ordered-dispatcher process forget %s`", ErrDeleted, process)
+			"or give the cursor up with `ordered-dispatcher process forget %s`", ErrDeleted, visible.Shell(process))
 	}
 	if err != nil {
 		return s.explain("make", process, err)

@@ -11,7 +11,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 )
 
-// Resolvable returns an open dead letter of which d may be decided. It returns
+// Resolvable returns an open dead letter of which d may be decided, without headers
+// and payload. It returns
 // ErrNoDeadLetter if there is none of that number, and ErrMoved if d.Expect is not
 // its position. It may be resolved by another operator at any time: Discard and
 // Lease.Letter look again.
@@ -19,7 +20,7 @@ func (s *Store) Resolvable(ctx context.Context, id int64, d Decision, r Resoluti
 	if err := d.withDefaults().validate(action{needsReason: r == Discarded}); err != nil {
 		return DeadLetter{}, s.withCure(resolving(id, r), err)
 	}
-	letter, err := s.DeadLetter(ctx, id)
+	letter, err := s.plainLetter(ctx, id)
 	if err != nil {
 		return letter, err
 	}

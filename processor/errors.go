@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // HaltError is the end of a drained process that stands halted. cursor.Store has
@@ -25,12 +26,12 @@ func (e *HaltError) Error() string {
 	}
 	if e.Failure.Class == cursor.ClassRefused {
 		return fmt.Sprintf("process %[1]q is halted: the receiver refuses us, not record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
-			"fix the credentials or the address, then `ordered-dispatcher retry %[1]s`",
-			e.Process, e.Failure.RecordID, e.Failure.Position, e.Failure.Attempts, e.Failure.Error)
+			"fix the credentials or the address, then `ordered-dispatcher retry %[6]s`",
+			e.Process, e.Failure.RecordID, e.Failure.Position, e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
 	}
 	return fmt.Sprintf("process %[1]q is halted at record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
-		"mend the cause and `ordered-dispatcher retry %[1]s`, or pass over the record: `ordered-dispatcher skip %[1]s --reason …`",
-		e.Process, e.Failure.RecordID, e.Failure.Position, e.Failure.Attempts, e.Failure.Error)
+		"mend the cause and `ordered-dispatcher retry %[6]s`, or pass over the record: `ordered-dispatcher skip %[6]s --reason …`",
+		e.Process, e.Failure.RecordID, e.Failure.Position, e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
 }
 
 // Permanent marks a sink's error as final: the record can never succeed, and

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Process is the loop for one named cursor.
@@ -85,7 +86,7 @@ func (p *Process) Drain(ctx context.Context) error {
 		case s.halt != nil:
 			return true, s.halt
 		case s.is == StatePaused:
-			return true, fmt.Errorf("process %q: %w: `ordered-dispatcher resume %[1]s` sets it running", p.config.Process, cursor.ErrPaused)
+			return true, fmt.Errorf("process %q: %w: `ordered-dispatcher resume %s` sets it running", p.config.Process, cursor.ErrPaused, visible.Shell(p.config.Process))
 		default:
 			return s.is == StateIdle, nil
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Start values of Config. Any other value but "" is a position.
@@ -27,7 +28,7 @@ type NoStartError struct {
 
 func (e *NoStartError) Error() string {
 	return fmt.Sprintf("process %q has no cursor yet. Say where it starts: `start: beginning` sends %s, `start: end` sends 0 of them. "+
-		"If it is an old process with a new name, keep its cursor: `ordered-dispatcher process rename OLD %[1]s`", e.Process, e.Count())
+		"If it is an old process with a new name, keep its cursor: `ordered-dispatcher process rename OLD %s`", e.Process, e.Count(), visible.Shell(e.Process))
 }
 
 // Count is the number of records for people.
@@ -76,7 +77,7 @@ func (p *Process) vanished(ctx context.Context, err error) error {
 		return fmt.Errorf("%w while this worker ran: stop it, and run the process under its new name", past)
 	}
 	return fmt.Errorf("%w: its row was deleted while the process ran, and nothing is delivered without it; "+
-		"put the row back, or give it up with `ordered-dispatcher process forget %s` and start the worker again", err, p.config.Process)
+		"put the row back, or give it up with `ordered-dispatcher process forget %s` and start the worker again", err, visible.Shell(p.config.Process))
 }
 
 // create has the cursor made or placed where Config.Start says.

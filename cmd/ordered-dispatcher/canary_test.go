@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -34,6 +36,9 @@ processes:
   nowhere:  {source: *source, sink: {webhook: {<<: *hook, url: "{{nowhere}}"}}, retry: {attempts: 2, initial: 5ms}, start: beginning, poll: 20ms}
   sql:      {source: *source, sink: {sql: {statement: "INSERT INTO public.applied VALUES ((@payload::jsonb->>'customer')::int)"}}, start: beginning, poll: 20ms}
   raising:  {source: *source, sink: {sql: {statement: "SELECT public.refuse(@payload, @headers, @key)"}}, start: beginning, poll: 20ms}
+  argued:   {source: *source, sink: {sql: {statement: "SELECT public.refuse('${file:{{secrets}}}', @headers, @key)"}}, start: beginning, poll: 20ms}
+  speaks:   {source: *source, sink: {exec: {command: [sh, -c, 'read -r line; echo "no such customer: $0 $TOKEN $line" >&2; exit 1', "--token=${file:{{secrets}}}"], env: {TOKEN: "${file:{{secrets}}}"}}}, retry: {attempts: 2, initial: 5ms}, start: beginning, poll: 20ms}
+  answers:  {source: *source, sink: {exec: {command: [sh, -c, 'read -r line; echo "$line" | sed "s/.*,.dedup_key.:\(.*\)}/{\"dedup_key\": \1, \"permanent\": true, \"error\": \"no such customer: $0 CANARYpayload17 CANARYkey\"}/"; cat', "--token=${file:{{secrets}}}"]}}, start: beginning, poll: 20ms}
   stumbles: {source: {table: public.bookings, columns: {payload: payload}, where: "customer::int > 0"}, sink: {stdout: {}}, start: beginning, poll: 20ms}
 `
 
@@ -84,7 +89,9 @@ func canaryConfig(t testing.TB, receiver *httptest.Server) string {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())
-	return file(t, strings.NewReplacer("{{accepts}}", at(host, "accepts"), "{{later}}", at(host, "later"), "{{refuses}}", at(host, "refuses"),
+	secrets := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secrets, []byte("CANARYargument-of-a-program\n"), 0o600))
+	return file(t, strings.NewReplacer("{{secrets}}", secrets, "{{accepts}}", at(host, "accepts"), "{{later}}", at(host, "later"), "{{refuses}}", at(host, "refuses"),
 		"{{never}}", at(host, "never"), "{{torn}}", at(host, "torn"), "{{nowhere}}", at(closed.Addr().String(), "nowhere"),
 		"${SECRET}", "CANARYsecret-of-thirty-two-bytes-x", "${HEADER}", "Bearer CANARYheader").Replace(canaryProcesses))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 type deadLetterCommand struct {
@@ -67,7 +68,7 @@ func (c *deadLetterList) Run(ctx context.Context, sys system) error {
 type deadLetterShow struct {
 	optionalFile
 	ID      int64 `arg:"" help:"Number of the dead letter, as list shows it."`
-	Payload bool  `help:"Print its payload alone, byte for byte."`
+	Payload bool  `help:"Print its payload alone, byte for byte; on a terminal, control characters are escaped."`
 }
 
 // Run is called by kong.
@@ -81,8 +82,15 @@ func (c *deadLetterShow) Run(ctx context.Context, sys system) error {
 		if err != nil {
 			return err
 		}
+		if c.Payload && letter.Withheld {
+			return fmt.Errorf("this role may not read the payload of dead letter %d: `ordered-dispatcher grants --operator` names the right, SELECT (headers, payload)", c.ID)
+		}
 		if c.Payload {
-			_, err := sys.stdout.Write(letter.Payload)
+			payload := letter.Payload
+			if daemon.IsTerminal(sys.stdout) {
+				payload = []byte(visible.Text(string(payload)))
+			}
+			_, err := sys.stdout.Write(payload)
 			return err
 		}
 		return daemon.PrintDeadLetterJSON(sys.stdout, letter)
@@ -163,23 +171,24 @@ func (r resolution) resolve(ctx context.Context, letters *daemon.DeadLetters, d 
 	}
 	err = do(selected, func(l cursor.DeadLetter) error { return r.say(w, l, o) })
 	if err == nil && len(selected) > 1 && !r.DryRun {
-		_, err = io.WriteString(w, daemon.Visible(fmt.Sprintf("%s of %s %s\n", daemon.Letters(len(selected)), selected[0].Process, o.all)))
+		_, err = io.WriteString(w, visible.Inline(fmt.Sprintf("%s of %s %s", daemon.Letters(len(selected)), selected[0].Process, o.all))+"\n")
 	}
 	return err
 }
 
 // say says what became of a dead letter, or would.
 func (r resolution) say(w io.Writer, letter cursor.DeadLetter, o outcome) error {
-	text := fmt.Sprintf("record %s of %s, dead letter %d, %s\n", letter.RecordID, letter.Process, letter.ID, o.each)
+	text := visible.Inline(fmt.Sprintf("record %s of %s, dead letter %d, %s", letter.RecordID, letter.Process, letter.ID, o.each)) + "\n"
 	switch {
 	case r.DryRun && !r.one(): // it was listed
 		return nil
 	case r.DryRun:
-		text = fmt.Sprintf("dry run, nothing is changed. Without --dry-run: record %s of %s, put aside at position %s after %s, %s\n"+
-			"to do this if it is still open by then: --expect=%s instead of --dry-run\n", letter.RecordID, letter.Process, letter.Position,
-			daemon.Attempts(letter.Failure.Attempts), o.one, daemon.SingleQuoted(string(letter.Position)))
+		would := fmt.Sprintf("record %s of %s, put aside at position %s after %s, %s", letter.RecordID, letter.Process, letter.Position,
+			daemon.Attempts(letter.Failure.Attempts), o.one)
+		text = fmt.Sprintf("dry run, nothing is changed. Without --dry-run: %s\nto do this if it is still open by then: --expect=%s instead of --dry-run\n",
+			visible.Inline(would), visible.Quoted(string(letter.Position)))
 	}
-	_, err := io.WriteString(w, daemon.Visible(text))
+	_, err := io.WriteString(w, text)
 	return err
 }
 

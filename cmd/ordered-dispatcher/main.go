@@ -7,11 +7,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 func main() {
@@ -47,13 +49,18 @@ func execute(args []string, sys system) int {
 	if err != nil {
 		return report(sys, &daemon.UsageError{Err: fmt.Errorf("%w; see ordered-dispatcher --help", err)})
 	}
-	return report(sys, command.Run())
+	err = command.Run()
+	if err != nil && command.Command() == "run" && !daemon.IsTerminal(sys.stderr) {
+		daemon.NewLogger(sys.stderr, slog.LevelError).Error("ended", "err", err) // the log stays one of JSON to its last line
+		return daemon.ExitCode(err)
+	}
+	return report(sys, err)
 }
 
 // report says what went wrong and returns the exit code for it.
 func report(sys system, err error) int {
 	if err != nil {
-		fmt.Fprintln(sys.stderr, "ordered-dispatcher:", daemon.Visible(err.Error()))
+		fmt.Fprintln(sys.stderr, "ordered-dispatcher:", visible.Indented(err.Error()))
 	}
 	return daemon.ExitCode(err)
 }

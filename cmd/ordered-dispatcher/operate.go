@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 type checkCommand struct{ file }
@@ -17,7 +18,8 @@ func (c *checkCommand) Run(sys system) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(sys.stdout, "%s: nothing wrong in the file (processes: %s); doctor holds it against the database\n", c.Config, strings.Join(config.Names(), ", "))
+	fmt.Fprintf(sys.stdout, "%s: nothing wrong in the file (processes: %s); doctor holds it against the database\n",
+		visible.Inline(c.Config), visible.Inline(strings.Join(config.Names(), ", ")))
 	return nil
 }
 

@@ -81,7 +81,17 @@ func (p Process) processorConfig(d dependencies) processor.Config {
 }
 
 func (p Process) source(pool *pgxpool.Pool, logger *slog.Logger) (*table.Source, error) {
+	return p.sourceOf(p.Source, pool, logger)
+}
+
+// keys is the source for those who look and decide, without what records hold.
+func (p Process) keys(pool *pgxpool.Pool) (*table.Source, error) {
 	config := p.Source
+	config.KeysOnly = true
+	return p.sourceOf(config, pool, nil)
+}
+
+func (p Process) sourceOf(config table.Config, pool *pgxpool.Pool, logger *slog.Logger) (*table.Source, error) {
 	config.Logger = quietly(logger).With("process", p.Name)
 	source, err := table.New(pool, config)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -116,8 +117,8 @@ func PrintDeadLetters(w io.Writer, letters []cursor.DeadLetter) error {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "ID\tPROCESS\tRECORD\tPOSITION\tPUT ASIDE\tATTEMPTS\tCLASS\tRESOLUTION\tERROR")
 	for _, l := range letters {
-		fmt.Fprintf(columns, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.ID, oneLine(l.Process), oneLine(l.RecordID), oneLine(string(l.Position)), l.At.UTC().Format(time.RFC3339),
-			l.Failure.Attempts, l.Failure.Class, resolution(l), oneLine(l.Failure.Error))
+		fmt.Fprintf(columns, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.ID, visible.Line(l.Process), visible.Line(l.RecordID), visible.Line(string(l.Position)), l.At.UTC().Format(time.RFC3339),
+			l.Failure.Attempts, visible.Line(string(l.Failure.Class)), resolution(l), visible.Line(l.Failure.Error))
 	}
 	return columns.Flush()
 }
@@ -144,6 +145,7 @@ type deadLetterJSON struct {
 	CreatedAt     *time.Time        `json:"created_at"`
 	Headers       map[string]string `json:"headers,omitempty"`
 	PayloadBytes  int               `json:"payload_bytes,omitempty"`
+	Withheld      bool              `json:"withheld,omitempty"` // this role may not read headers and payload
 	Attempts      int               `json:"attempts"`
 	FirstFailedAt time.Time         `json:"first_failed_at"`
 	Error         string            `json:"error"`
@@ -158,7 +160,7 @@ func newDeadLetterJSON(l cursor.DeadLetter) deadLetterJSON {
 	return deadLetterJSON{
 		ID: l.ID, Process: l.Process, At: l.At.UTC(), Position: string(l.Position), Sequence: l.Sequence,
 		Table: l.Table, RecordID: l.RecordID, Key: l.Key, Type: l.Type, CreatedAt: known(l.CreatedAt),
-		Headers: l.Headers, PayloadBytes: len(l.Payload),
+		Headers: l.Headers, PayloadBytes: len(l.Payload), Withheld: l.Withheld,
 		Attempts: l.Failure.Attempts, FirstFailedAt: l.Failure.First.UTC(), Error: l.Failure.Error, Class: string(l.Failure.Class),
 		Resolution: resolution(l), ResolvedAt: known(l.ResolvedAt), ResolvedBy: l.ResolvedBy, Reason: l.Reason,
 	}
@@ -172,12 +174,12 @@ func PrintDeadLettersJSON(w io.Writer, letters []cursor.DeadLetter) error {
 	for _, l := range letters {
 		document.DeadLetters = append(document.DeadLetters, newDeadLetterJSON(l))
 	}
-	return json.NewEncoder(w).Encode(document)
+	return json.NewEncoder(visible.JSON(w)).Encode(document)
 }
 
 // PrintDeadLetterJSON writes one, indented, with the size of its payload.
 func PrintDeadLetterJSON(w io.Writer, l cursor.DeadLetter) error {
-	encoder := json.NewEncoder(w)
+	encoder := json.NewEncoder(visible.JSON(w))
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(newDeadLetterJSON(l))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Severity of a Finding.
@@ -136,13 +137,13 @@ func PrintFindings(w io.Writer, findings []Finding) error {
 		if where == "" {
 			where = "database"
 		}
-		fmt.Fprintf(&b, "%s: %s: %s\n", where, f.Severity, f.Problem)
+		fmt.Fprintf(&b, "%s: %s: %s\n", visible.Line(where), f.Severity, visible.Indented(f.Problem))
 		if f.Cure != "" {
 			fmt.Fprintf(&b, "    cure: %s\n", strings.ReplaceAll(f.Cure, "\n", "\n          "))
 		}
 	}
 	fmt.Fprintf(&b, "%d to refuse, %d to warn of, %d to note\n", counts[Refuse], counts[Warn], counts[Note])
-	_, err := io.WriteString(w, Visible(b.String()))
+	_, err := io.WriteString(w, visible.Text(b.String()))
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -37,7 +38,7 @@ func (d *doctor) cursors(ctx context.Context) (rows []cursor.Row) {
 func (d *doctor) strangers(rows []cursor.Row) {
 	for _, name := range strangers(d.config, rows) {
 		d.find(name, Note, fmt.Sprintf("if no other file runs it: `ordered-dispatcher process rename %s NEW` if the process has another name now, "+
-			"`ordered-dispatcher process forget %[1]s --reason …` if there is none any more", shell(name)),
+			"`ordered-dispatcher process forget %[1]s --reason …` if there is none any more", visible.Shell(name)),
 			"the cursor is in the database, and the file has no such process: it has %s", oneOf(d.config.Names()))
 	}
 }
@@ -97,7 +98,7 @@ func (d *doctor) identity(ctx context.Context) error {
 	return d.each(ctx, d.config.sql(identitySQL), []any{&process, &stored, &server, &before, &now}, func() {
 		if stored != server {
 			d.find(process, Refuse, fmt.Sprintf("compare what receivers have with the table; a worker halts the process, "+
-				"and `ordered-dispatcher retry %s` lets it go on from where the cursor stands", shell(process)),
+				"and `ordered-dispatcher retry %s` lets it go on from where the cursor stands", visible.Shell(process)),
 				"the database is not the one its cursor belongs to (system identifier %s, now %s): it was restored or copied", stored, server)
 			return
 		}
@@ -204,7 +205,7 @@ func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) 
 	}
 	switch past := d.store.Past(ctx, p.Name); {
 	case errors.Is(past, cursor.ErrDeleted), errors.Is(past, cursor.ErrRenamed):
-		d.find(p.Name, Refuse, "put the row back, or give the cursor up: ordered-dispatcher process forget "+shell(p.Name)+" --reason …", "%v", past)
+		d.find(p.Name, Refuse, "put the row back, or give the cursor up: ordered-dispatcher process forget "+visible.Shell(p.Name)+" --reason …", "%v", past)
 		return nil
 	case past != nil || p.Start != "":
 		return past
@@ -215,7 +216,7 @@ func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) 
 	}
 	noStart := &processor.NoStartError{Process: p.Name, Records: records, More: more}
 	d.find(p.Name, Refuse, fmt.Sprintf("add `start: beginning`, which sends %s, or `start: end`, which sends 0 of them; "+
-		"or, if the process had another name: ordered-dispatcher process rename OLD %s", noStart.Count(), shell(p.Name)),
+		"or, if the process had another name: ordered-dispatcher process rename OLD %s", noStart.Count(), visible.Shell(p.Name)),
 		"it has no cursor yet, and the file does not say where it starts")
 	return nil
 }

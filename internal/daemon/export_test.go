@@ -153,6 +153,3 @@ func WarnOf(log *slog.Logger, process string) { exposure{process, "p", "c"}.warn
 
 // PoolError is what is wrong with a connection string.
 func PoolError(database string) (*pgxpool.Config, error) { return poolConfig(database, 1) }
-
-// Shell is a word of a proposed command.
-func Shell(word string) string { return shell(word) }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -28,8 +29,8 @@ func (o *Operator) pauseNew(ctx context.Context, d cursor.Decision) (Outcome, er
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	return Outcome{Change: change, Text: fmt.Sprintf("%s has not run yet, and is paused at %s: nothing is delivered until `ordered-dispatcher resume %[1]s`",
-		o.process, place(change.After.Position))}, nil
+	return Outcome{Change: change, Text: fmt.Sprintf("%s has not run yet, and is paused at %s: nothing is delivered until `ordered-dispatcher resume %s`",
+		o.process, place(change.After.Position), visible.Shell(o.process))}, nil
 }
 
 // startOfNew is where a process of the file would start; Unplaced, if the file does

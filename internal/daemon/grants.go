@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // GrantsConfig says for whom grants are printed.
@@ -46,7 +47,7 @@ func Grants(ctx context.Context, w io.Writer, c GrantsConfig) error {
 	if c.Operator != "" {
 		g.operators()
 	}
-	if _, err := io.WriteString(w, strings.TrimLeft(g.text.String(), "\n")); err != nil {
+	if _, err := io.WriteString(w, visible.Text(strings.TrimLeft(g.text.String(), "\n"))); err != nil {
 		return err
 	}
 	return errors.Join(g.faults...)
@@ -74,7 +75,8 @@ type grants struct {
 	store    *cursor.Store
 	database string
 	text     strings.Builder
-	needed   []need
+	needed   []need          // by the role that runs the processes
+	looked   []need          // by operators, for whom keys are enough
 	granted  map[string]bool // the commands that stand in the text
 	stats    []string        // processes that read a table stamped with the start of a transaction
 	hints    []string        // comments
@@ -84,7 +86,6 @@ type grants struct {
 // need is a privilege that a process needs.
 type need struct {
 	process string
-	reads   bool // of its source
 	privilege.Privilege
 }
 
@@ -115,13 +116,13 @@ func (g *grants) workers() {
 func (g *grants) operators() {
 	role := quoted(g.Operator)
 	g.comment("What role %s needs for status, history, pause, resume, retry, skip, seek, process and dead-letter, and nothing else.\n"+
-		"But dead-letter replay delivers, so whoever does that needs what %s has besides.", role, quoted(g.Role))
+		"But dead-letter replay delivers, so that takes what %s has besides, and this, which lets read what records hold:\n%s",
+		role, quoted(g.Role), g.store.Grants(g.Operator, cursor.DutyReplay))
 	g.grant(g.Operator, privilege.Privilege{On: privilege.Database, Name: quoted(g.database), Right: "CONNECT"})
 	g.grant(g.Operator, g.store.Needs(cursor.DutyDecide)...)
-	reads := slices.DeleteFunc(slices.Clone(g.needed), func(n need) bool { return !n.reads })
-	if len(reads) > 0 {
-		g.comment("To see what is behind a cursor: for the lag, seek, and what a --dry-run lists. Positions and ids are shown, and no payload.")
-		g.objects(g.Operator, reads)
+	if len(g.looked) > 0 {
+		g.comment("To see what is behind a cursor: for the lag, seek, and what a --dry-run lists. That takes positions and ids, and nothing of what records hold.")
+		g.objects(g.Operator, g.looked)
 	}
 	g.seesAll(g.Operator)
 }
@@ -134,7 +135,7 @@ func (g *grants) seesAll(role string) {
 	}
 	g.comment("To see when the transactions of all sessions began, which is the fence of an order column that defaults to now(): without it these\n" +
 		"processes are refused. For a superuser, or a role with ADMIN OPTION. Better is the default that doctor names, which needs no such right.")
-	g.line("GRANT pg_read_all_stats TO %s; %s", quoted(role), commented(strings.Join(g.stats, ", ")))
+	g.line("GRANT pg_read_all_stats TO %s; %s", visible.SQL(quoted(role)), commented(strings.Join(g.stats, ", ")))
 }
 
 // process collects what one process needs.
@@ -145,13 +146,17 @@ func (g *grants) process(ctx context.Context, p Process) {
 		return
 	}
 	needs, err := source.Needs(ctx)
-	g.needs(p, true, needs.Needs, err)
+	g.needed = append(g.needed, g.needs(p, needs.Needs, err)...)
 	if needs.Stats {
 		g.stats = append(g.stats, p.Name)
 	}
+	if keys, keysErr := p.keys(g.pool); err == nil && keysErr == nil && g.Operator != "" {
+		needs, err := keys.Needs(ctx)
+		g.looked = append(g.looked, g.needs(p, needs.Needs, err)...)
+	}
 	if sink, ok := p.Sink.(needy); ok {
 		needs, err := sink.needs(ctx, g.pool)
-		g.needs(p, false, needs, err)
+		g.needed = append(g.needed, g.needs(p, needs, err)...)
 	}
 	if sink, ok := p.Sink.(needyElsewhere); ok {
 		text, err := sink.needsElsewhere(ctx)
@@ -162,18 +167,19 @@ func (g *grants) process(ctx context.Context, p Process) {
 	}
 }
 
-// needs notes what was found out.
-func (g *grants) needs(p Process, reads bool, needs privilege.Needs, err error) {
+// needs are what was found out of a process.
+func (g *grants) needs(p Process, needs privilege.Needs, err error) (all []need) {
 	if err != nil {
 		g.unknown(p, err)
-		return
+		return nil
 	}
 	for _, privilege := range needs.Privileges {
-		g.needed = append(g.needed, need{p.Name, reads, privilege})
+		all = append(all, need{p.Name, privilege})
 	}
 	if len(needs.BlindSpots) > 0 {
 		g.hint("Not looked into, so add what they need: %s of process %s.", strings.Join(needs.BlindSpots, ", "), p.Name)
 	}
+	return all
 }
 
 // unknown notes that what a process needs could not be found out.

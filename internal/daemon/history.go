@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // maxReason is how much of a reason a line has room for; JSON has all of it.
@@ -18,13 +19,13 @@ const maxReason = 120
 func PrintHistory(w io.Writer, events []cursor.Event) error {
 	var b strings.Builder
 	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(columns, "AT\tACTOR\tACTION\tRECORD\tREASON\tFROM\tTO")
+	fmt.Fprintln(columns, "AT\tACTOR\tUSER\tACTION\tRECORD\tREASON\tFROM\tTO")
 	for _, e := range events {
-		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), dash(oneLine(e.Actor)), e.Action,
-			dash(oneLine(recordOf(e))), dash(short(oneLine(e.Reason))), dash(string(e.From)), dash(string(e.To)))
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), dash(e.Actor), dash(e.User), visible.Line(e.Action),
+			dash(recordOf(e)), dash(short(visible.Line(e.Reason))), dash(string(e.From)), dash(string(e.To)))
 	}
 	columns.Flush()
-	_, err := io.WriteString(w, Visible(b.String()))
+	_, err := io.WriteString(w, visible.Text(b.String()))
 	return err
 }
 
@@ -46,15 +47,17 @@ func short(text string) string {
 
 // eventJSON is one event in JSON. Fields are added, never changed.
 type eventJSON struct {
-	ID      int64           `json:"id,string"`
-	At      time.Time       `json:"at"`
-	Process string          `json:"process"`
-	Actor   string          `json:"actor"`
-	Action  string          `json:"action"`
-	Reason  string          `json:"reason"`
-	From    string          `json:"from_position"`
-	To      string          `json:"to_position"`
-	Detail  json.RawMessage `json:"detail"`
+	ID      int64     `json:"id,string"`
+	At      time.Time `json:"at"`
+	Process string    `json:"process"`
+	Actor   string    `json:"actor"`
+	// User is the role that was logged in, which the actor need not be.
+	User   string          `json:"db_user"`
+	Action string          `json:"action"`
+	Reason string          `json:"reason"`
+	From   string          `json:"from_position"`
+	To     string          `json:"to_position"`
+	Detail json.RawMessage `json:"detail"`
 }
 
 // PrintHistoryJSON writes one line: {"events": […]}.
@@ -64,7 +67,7 @@ func PrintHistoryJSON(w io.Writer, events []cursor.Event) error {
 	}{Events: []eventJSON{}}
 	for _, e := range events {
 		document.Events = append(document.Events, eventJSON{
-			e.ID, e.At, e.Process, e.Actor, e.Action, e.Reason, string(e.From), string(e.To), e.Detail})
+			e.ID, e.At, e.Process, e.Actor, e.User, e.Action, e.Reason, string(e.From), string(e.To), e.Detail})
 	}
-	return json.NewEncoder(w).Encode(document)
+	return json.NewEncoder(visible.JSON(w)).Encode(document)
 }

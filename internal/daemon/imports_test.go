@@ -21,12 +21,12 @@ const module = "github.com/ordered-dispatcher/ordered-dispatcher"
 var arrows = map[string][]string{
 	"internal/answer":    {},
 	"internal/prepared":  {},
-	"internal/privilege": {"internal/prepared"},
+	"internal/privilege": {"internal/prepared", "internal/visible"},
 	"internal/outcome":   {},
-	"cursor":             {"internal/answer", "internal/prepared", "internal/privilege"},
-	"processor":          {"cursor", "internal/outcome"},
+	"cursor":             {"internal/answer", "internal/prepared", "internal/privilege", "internal/visible"},
+	"processor":          {"cursor", "internal/outcome", "internal/visible"},
 	"sources/":           {"cursor", "processor", "internal/answer", "internal/prepared", "internal/privilege", "self"},
-	"sinks/":             {"cursor", "processor", "internal/answer", "internal/jsonline", "internal/outcome", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "self"},
+	"sinks/":             {"cursor", "processor", "internal/answer", "internal/jsonline", "internal/outcome", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "internal/visible", "self"},
 	"internal/route":     {"cursor", "processor"},
 	"internal/jsonline":  {"cursor", "processor"},
 	"outbox":             {},
@@ -36,6 +36,7 @@ var arrows = map[string][]string{
 	"internal/link":      {},
 	"internal/reserved":  {},
 	"internal/secret":    {},
+	"internal/visible":   {},
 }
 
 // TestImports holds the arrows of the architecture:
@@ -102,7 +103,7 @@ func arrow(from, to string) bool {
 		return false // nothing imports a command, and tests alone import theirs
 	}
 	if below(from, "internal/daemon") {
-		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/prepared", "internal/privilege", "internal/daemon")
+		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/prepared", "internal/privilege", "internal/visible", "internal/daemon")
 	}
 	for origin, allowed := range arrows {
 		if below(from, strings.TrimSuffix(origin, "/")) {

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // openLetters counts the open dead letters by process; nil if the role may not read
@@ -26,7 +27,7 @@ func (s Status) lettersNote() string {
 	if s.DeadLetters == nil {
 		return ""
 	}
-	next := "next: `ordered-dispatcher dead-letter list " + shell(s.Process) + "`"
+	next := "next: `ordered-dispatcher dead-letter list " + visible.Shell(s.Process) + "`"
 	switch n := *s.DeadLetters; {
 	case n == 0:
 		return ""

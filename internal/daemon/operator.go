@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -43,7 +44,7 @@ func NewOperator(ctx context.Context, c Config, process string) (*Operator, erro
 		return o, nil
 	}
 	o.start = c.Processes[at].Start
-	if o.source, err = c.Processes[at].source(pool, nil); err != nil {
+	if o.source, err = c.Processes[at].keys(pool); err != nil {
 		pool.Close()
 		return nil, &UsageError{err}
 	}
@@ -77,7 +78,7 @@ func (o *Operator) Pause(ctx context.Context, d cursor.Decision) (Outcome, error
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	text := fmt.Sprintf("%s is paused at %s: nothing is delivered until `ordered-dispatcher resume %[1]s`", o.process, place(change.After.Position))
+	text := fmt.Sprintf("%s is paused at %s: nothing is delivered until `ordered-dispatcher resume %s`", o.process, place(change.After.Position), visible.Shell(o.process))
 	if !change.Changed {
 		text = o.process + " is paused already"
 	}
@@ -99,7 +100,7 @@ func (o *Operator) Resume(ctx context.Context, d cursor.Decision) (Outcome, erro
 	}
 	if f := change.After.Failure; f != nil && f.Wait > 0 {
 		text += fmt.Sprintf("; the next attempt at its failing record %s comes in %s: `ordered-dispatcher retry %s` makes it at once",
-			oneLine(f.RecordID), round(f.Wait), shell(o.process))
+			visible.Line(f.RecordID), round(f.Wait), visible.Shell(o.process))
 	}
 	return Outcome{Change: change, Text: text}, nil
 }
@@ -153,8 +154,8 @@ func (o *Operator) alone(ctx context.Context, row cursor.Row) error {
 	}
 	if span.Total > 1 {
 		return fmt.Errorf("%d records stand between the cursor and the failing record %s, the first of them %s: was the source of %q changed? "+
-			"Nothing was changed: `ordered-dispatcher retry %[4]s` delivers them, `ordered-dispatcher seek` passes over them",
-			span.Total, row.Failure.RecordID, span.Records[0].ID, o.process)
+			"Nothing was changed: `ordered-dispatcher retry %s` delivers them, `ordered-dispatcher seek` passes over them",
+			span.Total, row.Failure.RecordID, span.Records[0].ID, o.process, visible.Shell(o.process))
 	}
 	return nil
 }
@@ -252,7 +253,7 @@ func (o Outcome) total() string {
 // afterwards is the state that a process is left in.
 func (o *Operator) afterwards(c cursor.Change) string {
 	if c.After.State == cursor.Paused {
-		return fmt.Sprintf("; the process stays paused until `ordered-dispatcher resume %s`", shell(o.process))
+		return fmt.Sprintf("; the process stays paused until `ordered-dispatcher resume %s`", visible.Shell(o.process))
 	}
 	return "; the process is running"
 }
@@ -279,11 +280,11 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 	case errors.Is(err, cursor.ErrUnknown):
 		return o.unknown(ctx, err)
 	case errors.Is(err, cursor.ErrHalted):
-		return fmt.Errorf("%w; mend the cause and `ordered-dispatcher retry %[2]s`, or pass over the record: `ordered-dispatcher skip %[2]s --reason …`", err, o.process)
+		return fmt.Errorf("%w; mend the cause and `ordered-dispatcher retry %[2]s`, or pass over the record: `ordered-dispatcher skip %[2]s --reason …`", err, visible.Shell(o.process))
 	case errors.Is(err, cursor.ErrMoved):
-		return fmt.Errorf("%w; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, o.process)
+		return fmt.Errorf("%w; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))
 	case errors.Is(err, cursor.ErrNotFailing):
-		return fmt.Errorf("%w; nothing was changed: `ordered-dispatcher status %[2]s` says how it stands, and `ordered-dispatcher seek %[2]s` moves it elsewhere", err, o.process)
+		return fmt.Errorf("%w; nothing was changed: `ordered-dispatcher status %[2]s` says how it stands, and `ordered-dispatcher seek %[2]s` moves it elsewhere", err, visible.Shell(o.process))
 	default:
 		return Reachable(err)
 	}

@@ -6,25 +6,26 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // PrintOutcome says what was done.
 func PrintOutcome(w io.Writer, o Outcome) error {
-	text := o.Text + "\n"
+	text := visible.Inline(o.Text) + "\n"
 	if o.Problem != "" {
-		text += o.Problem + "\n"
+		text += visible.Line(o.Problem) + "\n"
 	}
-	_, err := io.WriteString(w, Visible(text))
+	_, err := io.WriteString(w, text)
 	return err
 }
 
 // PrintRehearsal says what would be done, and to which records.
 func PrintRehearsal(w io.Writer, o Outcome) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "dry run, nothing is changed. Without --dry-run: %s\n", o.Text)
+	fmt.Fprintf(&b, "dry run, nothing is changed. Without --dry-run: %s\n", visible.Inline(o.Text))
 	if o.Problem != "" {
-		fmt.Fprintln(&b, o.Problem)
+		fmt.Fprintln(&b, visible.Line(o.Problem))
 	}
 	if o.Records != nil && len(o.Records.Records) > 0 {
 		printRecords(&b, o.Records.Records)
@@ -33,9 +34,9 @@ func PrintRehearsal(w io.Writer, o Outcome) error {
 		fmt.Fprintf(&b, "… and %d more of %s\n", o.Records.Total-int64(len(o.Records.Records)), o.total())
 	}
 	if o.Changed {
-		fmt.Fprintf(&b, "to do this if the cursor has not moved by then: --expect=%s instead of --dry-run\n", SingleQuoted(string(o.Before.Position)))
+		fmt.Fprintf(&b, "to do this if the cursor has not moved by then: --expect=%s instead of --dry-run\n", visible.Quoted(string(o.Before.Position)))
 	}
-	_, err := io.WriteString(w, Visible(b.String()))
+	_, err := io.WriteString(w, visible.Text(b.String()))
 	return err
 }
 
@@ -51,7 +52,7 @@ func printRecords(w io.Writer, records []processor.Record) {
 		if !r.CreatedAt.IsZero() {
 			created = r.CreatedAt.Format(recordTime)
 		}
-		fmt.Fprintf(columns, "%s\t%s\t%s\n", oneLine(r.ID), created, oneLine(string(r.Position)))
+		fmt.Fprintf(columns, "%s\t%s\t%s\n", visible.Line(r.ID), created, visible.Line(string(r.Position)))
 	}
 	columns.Flush()
 }

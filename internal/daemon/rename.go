@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Rename is cursor.Store.Rename. With a file, that one must have the new name and
@@ -27,7 +28,7 @@ func Rename(ctx context.Context, c Config, from, to string, d cursor.Decision) (
 	change, err := o.store.Rename(ctx, from, to, d)
 	switch {
 	case errors.Is(err, cursor.ErrExists):
-		return Outcome{}, fmt.Errorf("%w; nothing was changed. If that cursor was made by mistake: `ordered-dispatcher process forget %s --reason …`", err, shell(to))
+		return Outcome{}, fmt.Errorf("%w; nothing was changed. If that cursor was made by mistake: `ordered-dispatcher process forget %s --reason …`", err, visible.Shell(to))
 	case err != nil:
 		return Outcome{}, o.explain(ctx, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Selection says which dead letters are meant: those of IDs, or else the open ones
@@ -79,9 +80,9 @@ func ordinal(n int) string {
 
 // None says that nothing was selected.
 func (s Selection) None() string {
-	text := "no open dead letters of " + oneLine(s.Process)
+	text := "no open dead letters of " + visible.Line(s.Process)
 	if s.Error != "" {
-		text += " have an error that contains " + SingleQuoted(s.Error)
+		text += " have an error that contains " + visible.Quoted(s.Error)
 	}
 	return text
 }
@@ -89,11 +90,11 @@ func (s Selection) None() string {
 // PrintSelection lists dead letters of which something would be done.
 func PrintSelection(w io.Writer, letters []cursor.DeadLetter, rehearsed string) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "dry run, nothing is changed. Without --dry-run %s of %s %s:\n", Letters(len(letters)), letters[0].Process, rehearsed)
+	fmt.Fprintf(&b, "dry run, nothing is changed. Without --dry-run %s of %s %s:\n", Letters(len(letters)), visible.Line(letters[0].Process), rehearsed)
 	if err := PrintDeadLetters(&b, letters); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, Visible(b.String()))
+	_, err := io.WriteString(w, visible.Text(b.String()))
 	return err
 }
 

@@ -22,6 +22,7 @@ func parseExec(n yamlfile.Node) Sink {
 	m := n.Mapping("command", "dir", "user", "env", "window", "timeout", "max_bytes", "quote_answers")
 	if n, ok := m.Need("command", `command: [python3, /opt/sink.py]`); ok {
 		c.Command = n.List()
+		c.Secrets = n.References()
 	}
 	m.Read("dir", func(n yamlfile.Node) { c.Dir = n.Text() })
 	m.Read("user", func(n yamlfile.Node) { c.User = n.Text() })

@@ -20,6 +20,7 @@ const sqlKind = "sql"
 type SQLSink struct {
 	oneAtATime
 	Statement string
+	secrets   []string // within the statement
 }
 
 // parseSQL returns a RemoteSQLSink where the file names another database.
@@ -34,6 +35,7 @@ func parseSQL(n yamlfile.Node) Sink {
 		return parseRemoteSQL(n, m)
 	}
 	s.Statement = statement.Text()
+	s.secrets = statement.References()
 	if n.Sound() {
 		if _, err := s.sink(); err != nil {
 			statement.Refuse(err)
@@ -42,7 +44,9 @@ func parseSQL(n yamlfile.Node) Sink {
 	return s
 }
 
-func (s SQLSink) sink() (*sql.Sink, error) { return sql.New(sql.Config{Statement: s.Statement}) }
+func (s SQLSink) sink() (*sql.Sink, error) {
+	return sql.New(sql.Config{Statement: s.Statement, Secrets: s.secrets})
+}
 
 // Kind is sql.
 func (SQLSink) Kind() string { return sqlKind }

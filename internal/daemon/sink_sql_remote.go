@@ -25,6 +25,7 @@ func parseRemoteSQL(n yamlfile.Node, m yamlfile.Mapping) Sink {
 	var c sql.RemoteConfig
 	m.Read("statement", func(n yamlfile.Node) {
 		c.Statement = n.Text()
+		c.Secrets = n.References()
 		if _, err := sql.New(sql.Config{Statement: c.Statement}); err != nil && n.Sound() {
 			n.Refuse(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -50,19 +51,19 @@ func (s Status) hold() *Hold {
 	case s.New:
 		return nil
 	case s.State == cursor.Paused:
-		return &Hold{HoldPaused, fmt.Sprintf("paused%s; next: `ordered-dispatcher resume %s`", s.pausedBy(), shell(s.Process))}
+		return &Hold{HoldPaused, fmt.Sprintf("paused%s; next: `ordered-dispatcher resume %s`", s.pausedBy(), visible.Shell(s.Process))}
 	case s.State == cursor.Halted:
 		return &Hold{HoldHalted, s.halted()}
 	case stranger >= 0:
 		l := s.lockers[stranger]
-		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: end its transaction, or: %s", oneLine(l.String()), l.Cure())}
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: end its transaction, or: %s", visible.Line(l.String()), l.Cure())}
 	case s.Failure != nil && (s.deserted || s.absent && s.Failure.Wait == 0):
 		return &Hold{HoldNobody, s.untried()}
 	case s.Failure != nil:
 		return &Hold{HoldFailing, s.failing()}
 	case lease >= 0:
 		return &Hold{HoldSink, fmt.Sprintf("a call of the receiver goes on since %s, by worker %s; next: see what the receiver does; its time-out ends the call",
-			moment(s.lockers[lease].Since), oneLine(s.Holder))}
+			moment(s.lockers[lease].Since), visible.Line(s.Holder))}
 	case len(s.Holding) > 0:
 		return &Hold{HoldWriter, heldBy(s.Holding[0])}
 	case s.absent:
@@ -79,9 +80,9 @@ func (s Status) pausedBy() string {
 	if s.paused == nil {
 		return ", by hand"
 	}
-	text := fmt.Sprintf(" by %s since %s", oneLine(s.paused.Actor), moment(s.paused.At))
+	text := fmt.Sprintf(" by %s since %s", visible.Line(s.paused.Actor), moment(s.paused.At))
 	if s.paused.Reason != "" {
-		text += fmt.Sprintf(": %q", oneLine(s.paused.Reason))
+		text += fmt.Sprintf(": %q", visible.Line(s.paused.Reason))
 	}
 	return text
 }
@@ -90,12 +91,12 @@ func (s Status) halted() string {
 	f := s.Failure
 	switch {
 	case f == nil:
-		return fmt.Sprintf("halted; next: `ordered-dispatcher retry %s`", shell(s.Process))
+		return fmt.Sprintf("halted; next: `ordered-dispatcher retry %s`", visible.Shell(s.Process))
 	case f.Class == cursor.ClassRestored:
-		return "halted: " + oneLine(f.Error)
+		return "halted: " + visible.Line(f.Error)
 	case f.Class == cursor.ClassRefused:
 		return fmt.Sprintf("halted: the receiver refuses us, not record %s, %s: %s; next: fix the credentials or the address, then `ordered-dispatcher retry %s`",
-			oneLine(f.RecordID), attempts(*f), oneLine(f.Error), shell(s.Process))
+			visible.Line(f.RecordID), attempts(*f), visible.Line(f.Error), visible.Shell(s.Process))
 	}
 	word := ""
 	switch f.Class {
@@ -107,15 +108,15 @@ func (s Status) halted() string {
 		word = ", which the receiver may have: look there first"
 	}
 	return fmt.Sprintf("halted at record %s%s, %s: %s; next: `ordered-dispatcher retry %[5]s`, or `ordered-dispatcher skip %[5]s --reason …`",
-		oneLine(f.RecordID), word, attempts(*f), oneLine(f.Error), shell(s.Process))
+		visible.Line(f.RecordID), word, attempts(*f), visible.Line(f.Error), visible.Shell(s.Process))
 }
 
 func (s Status) failing() string {
 	next := "the next attempt is due"
 	if s.Failure.Wait > 0 {
-		next = fmt.Sprintf("the next attempt comes in %s, or at once with `ordered-dispatcher retry %s`", round(s.Failure.Wait), shell(s.Process))
+		next = fmt.Sprintf("the next attempt comes in %s, or at once with `ordered-dispatcher retry %s`", round(s.Failure.Wait), visible.Shell(s.Process))
 	}
-	return fmt.Sprintf("record %s fails, %s: %s; %s", oneLine(s.Failure.RecordID), attempts(*s.Failure), oneLine(s.Failure.Error), next)
+	return fmt.Sprintf("record %s fails, %s: %s; %s", visible.Line(s.Failure.RecordID), attempts(*s.Failure), visible.Line(s.Failure.Error), next)
 }
 
 func (s Status) nobody() string {
@@ -124,13 +125,13 @@ func (s Status) nobody() string {
 
 func (s Status) untried() string {
 	return fmt.Sprintf("record %s fails, %s: %s; the next attempt is due, and no worker makes it: %s",
-		oneLine(s.Failure.RecordID), attempts(*s.Failure), oneLine(s.Failure.Error), s.lastWorker())
+		visible.Line(s.Failure.RecordID), attempts(*s.Failure), visible.Line(s.Failure.Error), s.lastWorker())
 }
 
 func (s Status) lastWorker() string {
 	last := "no worker ever had it"
 	if s.Holder != "" {
-		last = "its last worker was " + oneLine(s.Holder)
+		last = "its last worker was " + visible.Line(s.Holder)
 	}
 	return fmt.Sprintf("%s, and nothing has moved since %s; next: see that `ordered-dispatcher run` runs, and what its log says", last, moment(s.UpdatedAt))
 }
@@ -148,7 +149,7 @@ func Attempts(n int) string {
 // heldBy names a transaction, why it matters, and how to end it.
 func heldBy(w table.Writer) string {
 	return fmt.Sprintf("records are held back by %s: its open transaction may still insert before them; next: end it, or: %s",
-		oneLine(describe(w)), cursor.Locker{PID: w.PID, GID: w.GID}.Cure())
+		visible.Line(describe(w)), cursor.Locker{PID: w.PID, GID: w.GID}.Cure())
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

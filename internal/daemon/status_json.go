@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -68,7 +69,7 @@ func PrintStatusJSON(w io.Writer, all []Status) error {
 	for _, s := range all {
 		document.Processes = append(document.Processes, s.json())
 	}
-	return json.NewEncoder(w).Encode(document)
+	return json.NewEncoder(visible.JSON(w)).Encode(document)
 }
 
 func (s Status) json() statusJSON {

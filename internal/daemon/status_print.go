@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -22,16 +23,16 @@ func PrintStatus(w io.Writer, all []Status) error {
 	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "PROCESS\tSTATE\tLAG\tOLDEST\tSEQUENCE\tEPOCH\tHOLDER\tPOSITION")
 	for _, s := range all {
-		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", s.Process, s.state(), s.lagRecords(), s.lagAge(),
+		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", visible.Line(s.Process), s.state(), s.lagRecords(), s.lagAge(),
 			s.Sequence, s.Epoch, dash(s.Holder), dash(string(s.Position)))
 	}
 	columns.Flush()
 	for _, s := range all {
 		for _, note := range s.notes() {
-			fmt.Fprintf(&b, "%s: %s\n", s.Process, note)
+			fmt.Fprintf(&b, "%s: %s\n", visible.Line(s.Process), visible.Inline(note))
 		}
 	}
-	_, err := io.WriteString(w, Visible(b.String()))
+	_, err := io.WriteString(w, visible.Text(b.String()))
 	return err
 }
 
@@ -78,7 +79,7 @@ func (s Status) notes() []string {
 		notes = append(notes, s.Hold.Text)
 	}
 	if f := s.Failure; f != nil && kind != HoldHalted && kind != HoldFailing {
-		notes = append(notes, fmt.Sprintf("record %s fails, %s: %s", oneLine(f.RecordID), attempts(*f), oneLine(f.Error)))
+		notes = append(notes, fmt.Sprintf("record %s fails, %s: %s", visible.Line(f.RecordID), attempts(*f), visible.Line(f.Error)))
 	}
 	for i, writer := range s.Holding {
 		if i > 0 || kind != HoldWriter {
@@ -109,20 +110,9 @@ func describe(w table.Writer) string {
 	return fmt.Sprintf("%s since %s", who, w.Since.UTC().Format(time.RFC3339))
 }
 
-// oneLine is a text that others wrote, without what would move the cursor of a
-// terminal.
-func oneLine(text string) string {
-	visible := strings.Map(func(r rune) rune {
-		if hidden(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	return strings.Join(strings.Fields(visible), " ")
-}
-
+// dash is a cell of a table.
 func dash(text string) string {
-	if text == "" {
+	if text = visible.Line(text); text == "" {
 		return "-"
 	}
 	return text

@@ -2,7 +2,6 @@ package daemon_test
 
 import (
 	"bytes"
-	osexec "os/exec"
 	"testing"
 	"unicode"
 
@@ -28,19 +27,4 @@ func TestPrint_NothingOfARecordReachesATerminalUnseen(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestShell_AWordStaysOneWord(t *testing.T) {
-	t.Parallel()
-	for _, word := range []string{"sms", "a b", "$(touch x)", "`id`", "a'b", "; rm -rf .", "-x", "", "*", "a\\b", "a\"b"} {
-		out, err := osexec.Command("sh", "-c", "printf %s "+daemon.Shell(word)).Output()
-		require.NoError(t, err, word)
-		require.Equal(t, word, string(out))
-	}
-}
-
-func TestVisible_EscapesWhatMovesATerminal(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, `a\u001b[2J\u000d\u009b\u202eb é`, daemon.Visible("a\x1b[2J\r\u009b\u202eb é"))
-	require.Equal(t, "two\n\tlines", daemon.Visible("two\n\tlines"))
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 const (
@@ -51,7 +53,7 @@ func (r *StatusReader) screen(ctx context.Context, print func(io.Writer, []Statu
 	case errors.As(err, &usage):
 		return "", err
 	case err != nil:
-		fmt.Fprintln(&b, err)
+		fmt.Fprintln(&b, visible.Indented(err.Error()))
 	default:
 		err = print(&b, all)
 		return b.String(), err

@@ -20,6 +20,7 @@ const (
 	daemonPkg     = "./internal/daemon"
 	yamlPkg       = "./internal/daemon/yamlfile"
 	commandPkg    = "./cmd/ordered-dispatcher"
+	visiblePkg    = "./internal/visible"
 	throwawayPkg  = "./internal/pglocal/throwaway"
 )
 

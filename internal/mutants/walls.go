@@ -34,8 +34,48 @@ var wallMutants = []mutant{
 	},
 	{
 		"what a record holds reaches a terminal unseen",
-		[]change{{"internal/daemon/visible.go", "return unicode.IsControl(r) || ", "return "}},
-		daemonPkg, "TestVisible_EscapesWhatMovesATerminal",
+		[]change{{"internal/visible/text.go", "return unicode.IsControl(r) || ", "return "}},
+		visiblePkg, "TestText_EscapesWhatMovesATerminal",
+	},
+	{
+		"a log on a terminal passes on the escapes of others",
+		[]change{{"internal/daemon/logging.go", "ReplaceAttr: shown", "ReplaceAttr: readable"}},
+		daemonPkg, "TestNewLogger_NoTextOfOthersMovesATerminal",
+	},
+	{
+		"JSON for programs passes on what a terminal obeys",
+		[]change{{"internal/visible/json.go", "case 0x7f, 0xc2, 0xd8, 0xe2:", "case 0x7f:"}},
+		visiblePkg, "TestJSON_FindsEveryHiddenCharacter",
+	},
+	{
+		"a proposed command names a process without quotes",
+		[]change{{"internal/visible/shell.go", "	return Quoted(word)", "	return word"}},
+		visiblePkg, "TestShell_AWordStaysOneWord",
+	},
+	{
+		"a halt that cannot be stored is tried for ever",
+		[]change{{"cursor/failure.go", "string(f.Position), storable(f.RecordID),", "string(f.Position), f.RecordID,"}},
+		cursorPkg, "TestHalt_StoresWhatIsNoText",
+	},
+	{
+		"secrets among the arguments of a child are quoted",
+		[]change{{"internal/daemon/sink_exec.go", "		c.Secrets = n.References()\n", ""}},
+		commandPkg, "TestRun_SaysNothingOfSecretsNorOfWhatRecordsHold",
+	},
+	{
+		"secrets within a statement are quoted",
+		[]change{{"internal/daemon/sink_sql.go", "	s.secrets = statement.References()\n", ""}},
+		commandPkg, "TestRun_SaysNothingOfSecretsNorOfWhatRecordsHold",
+	},
+	{
+		"operators may read the payloads of dead letters",
+		[]change{{"cursor/grants.go", `s.may("SELECT", "dead_letter", letterColumns...)`, `s.may("SELECT", "dead_letter")`}},
+		daemonPkg, "TestGrants_OperatorsNeedEach",
+	},
+	{
+		"operators may read what the records of a source hold",
+		[]change{{"internal/daemon/build.go", "config.KeysOnly = true", "config.KeysOnly = false"}},
+		daemonPkg, "TestGrants_OperatorsNeedEach",
 	},
 	{
 		"merge keys may lead to the same keys again and again",

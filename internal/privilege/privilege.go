@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Object is a kind of thing that rights are granted on, as GRANT spells it.
@@ -92,7 +94,8 @@ func ByObject(privileges []Privilege) [][]Privilege {
 // Same reports whether two are on the same object.
 func (p Privilege) Same(other Privilege) bool { return p.On == other.On && p.Name == other.Name }
 
-// Grant is the command that gives a role several privileges on one object.
+// Grant is the command that gives a role several privileges on one object. It is one
+// line, whatever the names hold.
 func Grant(role string, privileges ...Privilege) string {
 	given := make([]string, len(privileges))
 	for i, p := range privileges {
@@ -102,7 +105,7 @@ func Grant(role string, privileges ...Privilege) string {
 	if on := privileges[0].On; on != Table { // the word TABLE is left out, as most people do
 		name = string(on) + " " + name
 	}
-	return "GRANT " + strings.Join(given, ", ") + " ON " + name + " TO " + pgx.Identifier{role}.Sanitize()
+	return visible.SQL("GRANT " + strings.Join(given, ", ") + " ON " + name + " TO " + pgx.Identifier{role}.Sanitize())
 }
 
 // String is the right with its columns, as GRANT spells it. Where any column will

@@ -29,11 +29,14 @@ type Config struct {
 	// which it has from this process where Env does not name them. It has nothing else.
 	// Values may be secrets.
 	Env map[string]string
+	// Secrets are kept out of what is quoted of the child, as the values of Env are:
+	// those among the arguments of Command.
+	Secrets []string
 	// Window is how many lines may wait for their answers at a time. Above 1 the child
 	// may have records that stand behind one it refuses. Default 1, at most 1,000.
 	Window int
 	// HideAnswers keeps what the child says, to standard output and to standard error,
-	// out of errors and of the log. Values of Env are kept out anyway.
+	// out of errors and of the log. Values of Env and Secrets are kept out anyway.
 	HideAnswers bool
 	// Timeout bounds the writing of one line and the wait for one answer; then the
 	// child's group is killed. Default 30 s, at least 1 ms, at most 1 h.

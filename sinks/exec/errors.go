@@ -55,14 +55,14 @@ func (s *Sink) unheard(k *child, d processor.Delivery, err error) error {
 	return fmt.Errorf("deliver record %q to %s: the child did not take it: %w (%s)%s", d.ID, s, err, how, k.words.tail())
 }
 
-// redactor takes the values of Config.Env out of what a child says.
+// redactor takes the values of Config.Env and Config.Secrets out of what a child says.
 type redactor struct {
 	set   secret.Set
 	hides bool // all that it says
 }
 
 func newRedactor(c Config) *redactor {
-	return &redactor{secret.New(slices.Collect(maps.Values(c.Env))...), c.HideAnswers}
+	return &redactor{secret.New(slices.AppendSeq(slices.Clone(c.Secrets), maps.Values(c.Env))...), c.HideAnswers}
 }
 
 // clean makes a line of printable characters without secrets.

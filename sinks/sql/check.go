@@ -74,9 +74,9 @@ func (s *Sink) explain(st statement, pgErr *pgconn.PgError) error {
 	}
 	hint := ""
 	if pgErr.Hint != "" {
-		hint = "; " + clean(pgErr.Hint)
+		hint = "; " + clean(s.secrets.Replace(pgErr.Hint))
 	}
-	return fmt.Errorf("%s%w%s%s", where, &serverError{pgErr, pgErr.Message}, hint, cure(st, pgErr.Code))
+	return fmt.Errorf("%s%w%s%s", where, &serverError{pgErr, s.secrets.Replace(pgErr.Message)}, hint, cure(st, pgErr.Code))
 }
 
 // byteOffset of the character at a position, which counts from 1.

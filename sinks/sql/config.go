@@ -12,6 +12,8 @@ type Config struct {
 	// search_path of the cursor's connection, so qualify them with their schema.
 	// Required.
 	Statement string
+	// Secrets are kept out of what is quoted of the server: those within Statement.
+	Secrets []string
 }
 
 // validate returns every fault at once.

@@ -18,12 +18,12 @@ func (s *Sink) failure(applied int, d processor.Delivery, err error) error {
 	if !errors.As(err, &pgErr) {
 		return fmt.Errorf("apply record %q: %w", d.ID, err)
 	}
-	return said(d, fmt.Sprintf("statement %d of %d", min(applied+1, len(s.statements)), len(s.statements)), pgErr)
+	return s.said(d, fmt.Sprintf("statement %d of %d", min(applied+1, len(s.statements)), len(s.statements)), pgErr)
 }
 
 // said is what the server says against a record.
-func said(d processor.Delivery, where string, pgErr *pgconn.PgError) error {
-	err := fmt.Errorf("apply record %q: %s: %w%s", d.ID, where, &serverError{pgErr, d.Redact(pgErr.Message)}, nextStep(pgErr.Code))
+func (s *Sink) said(d processor.Delivery, where string, pgErr *pgconn.PgError) error {
+	err := fmt.Errorf("apply record %q: %s: %w%s", d.ID, where, &serverError{pgErr, s.secrets.Replace(d.Redact(pgErr.Message))}, nextStep(pgErr.Code))
 	switch {
 	case pgErr.Code == insufficientPrivilege:
 		return processor.Refused(err)

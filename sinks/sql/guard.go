@@ -2,6 +2,7 @@ package sql
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -10,7 +11,7 @@ import (
 )
 
 func newGuard(c RemoteConfig, address *pgx.ConnConfig) secret.Guard {
-	g := secret.Guard{Secrets: secret.New(address.Password)}
+	g := secret.Guard{Secrets: secret.New(append(slices.Clone(c.Secrets), address.Password)...)}
 	if c.HideAnswers {
 		g.Words = words
 	}

@@ -36,7 +36,7 @@ func NewRemote(c RemoteConfig) (*Remote, error) {
 		return nil, fmt.Errorf("configure sql sink: %w", err)
 	}
 	address, _ := c.parse() // validated
-	sink, err := New(Config{Statement: c.Statement})
+	sink, err := New(Config{Statement: c.Statement, Secrets: c.Secrets})
 	if err != nil {
 		return nil, err
 	}

@@ -18,11 +18,13 @@ type RemoteConfig struct {
 	// Statement is that of Config. Tables are looked up in the search_path of the
 	// target's role, so qualify them. Required.
 	Statement string
+	// Secrets are those within Statement. See Config.
+	Secrets []string
 	// Schema of the Remote's own tables in the target: see Remote.Tables. Default
 	// "public".
 	Schema string
-	// HideAnswers keeps what the server says out of errors. The password is kept out
-	// anyway.
+	// HideAnswers keeps what the server says out of errors. The password and Secrets
+	// are kept out anyway.
 	HideAnswers bool
 	// Timeout bounds making a connection, and each statement, the wait for a lock
 	// included; the server ends it. Default 30 s, at least 1 ms, at most 1 h.

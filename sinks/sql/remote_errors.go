@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -25,8 +26,8 @@ var (
 
 func (r *Remote) fenced(a applied, d processor.Delivery) error {
 	return fmt.Errorf("%w (%d, and this is epoch %d): another worker has taken over, or the cursor is an older copy than this target; "+
-		"nothing was written. If the cursor was restored: `ordered-dispatcher seek %s --to-position '%s' --reason …` goes on behind what is there, and then %s",
-		ErrFenced, a.epoch, d.Epoch, d.Process, a.position, r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET epoch = 0 WHERE process_name = %s", quote(d.Process))))
+		"nothing was written. If the cursor was restored: `ordered-dispatcher seek %s --to-position %s --reason …` goes on behind what is there, and then %s",
+		ErrFenced, a.epoch, d.Epoch, visible.Shell(d.Process), visible.Quoted(string(a.position)), r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET epoch = 0 WHERE process_name = %s", quote(d.Process))))
 }
 
 // unknownProcess is a target without a row for a process that has delivered before.
@@ -39,8 +40,8 @@ func (r *Remote) unknownProcess(d processor.Delivery) error {
 
 func (r *Remote) missing(a applied, d processor.Delivery) error {
 	return fmt.Errorf("%w: it has those of process %q up to number %d, and this is number %d: it was restored to an earlier state, or those between failed "+
-		"while it was away. To have them delivered: `ordered-dispatcher seek %s --to-position '%s' --reason …`. If they need not come: %s",
-		ErrMissing, d.Process, a.sequence, d.Sequence, d.Process, a.position,
+		"while it was away. To have them delivered: `ordered-dispatcher seek %s --to-position %s --reason …`. If they need not come: %s",
+		ErrMissing, d.Process, a.sequence, d.Sequence, visible.Shell(d.Process), visible.Quoted(string(a.position)),
 		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence) SELECT %s, generate_series(%d, %d) ON CONFLICT DO NOTHING",
 			quote(d.Process), a.sequence+1, d.Sequence-1)))
 }
@@ -48,7 +49,7 @@ func (r *Remote) missing(a applied, d processor.Delivery) error {
 func (r *Remote) foreign(a applied, d processor.Delivery) error {
 	return fmt.Errorf("%w: process %q has come to number %d at position %s there, and record %q of position %s is number %d here. Another source has a process "+
 		"of that name, or this one was restored, or rows were deleted before they were delivered. Give one of them another name, or go on behind what is there: "+
-		"`ordered-dispatcher seek %s --to-position '%s' --reason …`", ErrForeign, d.Process, a.sequence, a.position, d.ID, d.Position, d.Sequence, d.Process, a.position)
+		"`ordered-dispatcher seek %s --to-position %s --reason …`", ErrForeign, d.Process, a.sequence, a.position, d.ID, d.Position, d.Sequence, visible.Shell(d.Process), visible.Quoted(string(a.position)))
 }
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
@@ -59,7 +60,7 @@ func (s *Sink) broken(d processor.Delivery, err error) error {
 	if !errors.As(err, &pgErr) {
 		return fmt.Errorf("apply record %q: %w", d.ID, err)
 	}
-	return said(d, "its deferred constraints", pgErr)
+	return s.said(d, "its deferred constraints", pgErr)
 }
 
 // failed adds where.

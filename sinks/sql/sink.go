@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -17,6 +18,7 @@ type Sink struct {
 	source     string
 	statements []statement
 	patience   time.Duration // of Check and Needs: askTimeout, unless a test says otherwise
+	secrets    secret.Set
 }
 
 var _ processor.TxSink = (*Sink)(nil)
@@ -31,7 +33,7 @@ func New(c Config) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sink{source: c.Statement, statements: statements, patience: askTimeout}, nil
+	return &Sink{source: c.Statement, statements: statements, patience: askTimeout, secrets: secret.New(c.Secrets...)}, nil
 }
 
 // DeliverTx runs the statements in order, in one network flush. After an error

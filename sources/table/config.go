@@ -44,6 +44,11 @@ type Config struct {
 	// most 512 MiB.
 	MaxRecordBytes int
 
+	// KeysOnly is for those who look and decide, and deliver nothing: no key, type,
+	// header or payload is read, and the role needs no right to them. Read returns no
+	// records then; its errors, and all other methods, are those of a source without.
+	KeysOnly bool
+
 	// Logger receives the findings that weaken a promise. Default: slog.Default().
 	Logger *slog.Logger
 }

@@ -95,6 +95,9 @@ func (e *examination) refused() bool {
 
 func (e *examination) run() *layout {
 	l := &layout{oid: e.cat.oid, schema: e.cat.schema, table: e.cat.table, inspected: time.Now()}
+	if e.config.KeysOnly {
+		l.detail = bare
+	}
 	e.place(l)
 	e.grants(l)
 	e.id(l)
@@ -147,7 +150,7 @@ func (e *examination) place(l *layout) {
 // grants checks that each column that is read may be read.
 func (e *examination) grants(l *layout) {
 	var denied []string
-	whole := e.config.Columns.Payload == ""
+	whole := e.config.Columns.Payload == "" && !e.config.KeysOnly
 	for name, column := range e.cat.columns {
 		if !column.Readable && (whole || e.reads(name)) {
 			denied = append(denied, pgx.Identifier{name}.Sanitize())
@@ -167,7 +170,11 @@ func (e *examination) grants(l *layout) {
 
 func (e *examination) reads(name string) bool {
 	c := e.config.Columns
-	for _, column := range []string{c.ID, c.CreatedAt, c.Key, c.Type, c.Headers, c.Payload} {
+	read := []string{c.ID, c.CreatedAt}
+	if !e.config.KeysOnly {
+		read = append(read, c.Key, c.Type, c.Headers, c.Payload)
+	}
+	for _, column := range read {
 		if parts, err := parseName(column); err == nil && parts[0] == name {
 			return true
 		}

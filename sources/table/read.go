@@ -30,6 +30,9 @@ func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (pr
 	if err != nil {
 		return processor.Page{}, err
 	}
+	if s.config.KeysOnly {
+		limit = 0
+	}
 	s.stretch.begin(after)
 	for {
 		was := s.stretch

@@ -23,6 +23,7 @@ type File struct {
 	anchors    map[string]ast.Node
 	hidden     map[*token.Token]bool // scalars that no fault may show
 	references []string              // the paths of the values in which one was read
+	resolved   []resolved            // what they stood for
 	faults     []Fault
 	expanded   int  // bytes that references stood for
 	merged     int  // keys and merge keys that were read

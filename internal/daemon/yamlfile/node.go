@@ -44,6 +44,18 @@ func (n Node) Refuse(err error) {
 // refers reports that a reference was read in the value or in one below it.
 func (n Node) refers() bool { return slices.ContainsFunc(n.file.references, n.holds) }
 
+// References are what the references stood for that were read in the value or in one
+// below it: likely secrets.
+func (n Node) References() []string {
+	var texts []string
+	for _, r := range n.file.resolved {
+		if n.holds(r.path) && r.text != "" {
+			texts = append(texts, r.text)
+		}
+	}
+	return texts
+}
+
 // holds reports whether a path is that of the value or of one below it.
 func (n Node) holds(path string) bool {
 	return n.path == "" || path == n.path || strings.HasPrefix(path, n.path+".")

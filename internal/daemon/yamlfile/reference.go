@@ -85,12 +85,16 @@ func (f *File) resolve(at *token.Token, path, value string) string {
 			f.once(at, path, fmt.Sprintf("the references of this file stand for more than %d bytes: name the right files, or shorten them", maxExpanded))
 			return ""
 		}
+		f.resolved = append(f.resolved, resolved{path, text})
 		b.WriteString(text)
 		last = m[1]
 	}
 	b.WriteString(unescape.Replace(value[last:]))
 	return b.String()
 }
+
+// resolved is what a reference stood for in the value at a path.
+type resolved struct{ path, text string }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
