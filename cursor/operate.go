@@ -225,8 +225,19 @@ func (a action) plan(row Row, d Decision) (Change, error) {
 	return change, nil
 }
 
-// operate carries an action out, or rehearses it.
+// operate carries an action on the row out, or rehearses it.
 func (s *Store) operate(ctx context.Context, process string, d Decision, a action) (Change, error) {
+	return s.decide(ctx, process, d, a, func(conn *pgxpool.Conn, c Change, d Decision) error {
+		if !c.Changed {
+			return nil
+		}
+		return s.write(ctx, conn, c, a, d)
+	})
+}
+
+// decide holds the row, locked, against an action and has write make the change
+// durable. A rehearsal reads the row without a lock, and writes nothing.
+func (s *Store) decide(ctx context.Context, process string, d Decision, a action, write func(*pgxpool.Conn, Change, Decision) error) (Change, error) {
 	d = d.withDefaults()
 	if err := d.validate(a); err != nil {
 		return Change{}, s.explain(a.name, process, err)
@@ -248,10 +259,10 @@ func (s *Store) operate(ctx context.Context, process string, d Decision, a actio
 		if err != nil {
 			return err
 		}
-		if change, err = a.plan(row, d); err != nil || !change.Changed {
+		if change, err = a.plan(row, d); err != nil {
 			return err
 		}
-		return s.write(ctx, conn, change, a, d)
+		return write(conn, change, d)
 	})
 	if errors.Is(err, ErrLocked) {
 		err = s.nameLockers(ctx, process, err)

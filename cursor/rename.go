@@ -96,37 +96,3 @@ func commitDecision(ctx context.Context, conn *pgxpool.Conn) error {
 	}
 	return err
 }
-
-// decide is operate with another way to write what was decided.
-func (s *Store) decide(ctx context.Context, process string, d Decision, a action, write func(*pgxpool.Conn, Change, Decision) error) (Change, error) {
-	d = d.withDefaults()
-	if err := d.validate(a); err != nil {
-		return Change{}, s.explain(a.name, process, err)
-	}
-	if d.DryRun {
-		row, err := s.Look(ctx, process)
-		if err != nil {
-			return Change{}, err
-		}
-		change, err := a.plan(row, d)
-		return change, s.refusal(a, process, err)
-	}
-	var change Change
-	err := s.onConnection(ctx, func(conn *pgxpool.Conn) error {
-		row, err := s.lockWaiting(ctx, conn, process, d.Timeout)
-		if ctx.Err() != nil {
-			return fmt.Errorf("gave up waiting for the row, and changed nothing: %w", ctx.Err())
-		}
-		if err != nil {
-			return err
-		}
-		if change, err = a.plan(row, d); err != nil {
-			return err
-		}
-		return write(conn, change, d)
-	})
-	if errors.Is(err, ErrLocked) {
-		err = s.nameLockers(ctx, process, err)
-	}
-	return change, s.refusal(a, process, err)
-}

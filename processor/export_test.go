@@ -10,3 +10,12 @@ func (c Config) DefaultLogger() *slog.Logger { return c.withDefaults().Logger }
 
 // AskWithin shortens what a round may ask the database for.
 func (p *Process) AskWithin(d time.Duration) { p.patience = d }
+
+// Reporter logs what rounds find.
+type Reporter struct{ *reporter }
+
+// NewReporter makes one.
+func NewReporter(log *slog.Logger) Reporter { return Reporter{newReporter(log)} }
+
+// Round is a round that ended with an error, or found nothing to deliver.
+func (r Reporter) Round(err error) { r.pass(state{is: StateIdle}, err) }

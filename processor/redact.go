@@ -31,8 +31,10 @@ const (
 // It goes by words, in upper and lower case: those of the values in the payload,
 // of the headers and of the key. The names of a JSON payload's fields stay, as do
 // the words of ID, which the log has anyway. Data in another form (hashed, encoded,
-// run together with other letters) is not found. A text is cut after 8 KiB, and
-// beside a payload of more than 4 MiB nothing is left of it.
+// run together with other letters) is not found. The receiver's own times stay,
+// unless the record has the very same one, and so do the numbers of lines and
+// columns. A text is cut after 8 KiB, and beside a payload of more than 4 MiB
+// nothing is left of it.
 func (r Record) Redact(text string) string {
 	if len(r.Payload) > maxRedactPayload {
 		return redacted
@@ -46,6 +48,14 @@ func (r Record) Redact(text string) string {
 	s.keep(r.ID)
 	return s.replace()
 }
+
+// facts are what a receiver says of itself in digits: times of day, with their
+// date, and where in a text something is wrong.
+var facts = regexp.MustCompile(`(?i)` +
+	`\b(?:\d{4}-\d\d-\d\d[t ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:z|[+-]\d\d(?::?\d\d)?)?\b` +
+	`|\b(?:mon|tue|wed|thu|fri|sat|sun), \d\d (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) \d{4} \d\d:\d\d:\d\d (?:gmt|utc|[+-]\d{4})\b` +
+	`|\b(?:lines?|columns?|col|char|character|offset)[ :=#]{1,2}\d{1,6}\b` +
+	`|\b[a-z_]\w*\.[a-z]{1,4}:\d{1,6}(?::\d{1,6})?\b`)
 
 // redactError is an error with its text redacted.
 func (r Record) redactError(err error) error { return &redactedError{r.Redact(err.Error()), err} }
@@ -74,12 +84,16 @@ type search struct {
 	text    string
 	wanted  map[string]bool // the words of the text, in lower case
 	lengths []int           // of them, in bytes
+	facts   map[string]bool // times and the like in the text that are none of the record's, in lower case
 	data    map[string]bool // those that are data wherever they stand
 	beside  map[string]bool // those that are in one chunk with such a one
 }
 
 func newSearch(text string) *search {
-	s := &search{text: text, wanted: map[string]bool{}, data: map[string]bool{}, beside: map[string]bool{}}
+	s := &search{text: text, wanted: map[string]bool{}, data: map[string]bool{}, beside: map[string]bool{}, facts: map[string]bool{}}
+	for _, fact := range facts.FindAllString(strings.ToLower(text), -1) {
+		s.facts[fact] = true
+	}
 	for word := range words(strings.ToLower(text)) {
 		s.wanted[word] = true
 		if !slices.Contains(s.lengths, len(word)) {
@@ -94,6 +108,11 @@ func newSearch(text string) *search {
 // identifier, as in "customer-77", are an ordinary word elsewhere.
 func (s *search) value(value string) {
 	value = strings.ToLower(strings.TrimSpace(value))
+	for fact := range s.facts {
+		if strings.Contains(value, fact) {
+			delete(s.facts, fact)
+		}
+	}
 	for _, chunk := range chunks.FindAllString(value, -1) {
 		identifier := hasDigit(chunk)
 		for word := range words(chunk) {
@@ -139,8 +158,19 @@ func (s *search) replace() string {
 	if len(s.data) == 0 {
 		return s.text
 	}
-	return several.ReplaceAllString(chunks.ReplaceAllStringFunc(s.text, s.chunk), redacted)
+	var b strings.Builder
+	end := 0
+	for _, at := range facts.FindAllStringIndex(s.text, -1) {
+		if s.facts[strings.ToLower(s.text[at[0]:at[1]])] {
+			b.WriteString(s.without(s.text[end:at[0]]) + s.text[at[0]:at[1]])
+			end = at[1]
+		}
+	}
+	return several.ReplaceAllString(b.String()+s.without(s.text[end:]), redacted)
 }
+
+// without is a part of the text without the data in it.
+func (s *search) without(part string) string { return chunks.ReplaceAllStringFunc(part, s.chunk) }
 
 // chunk replaces the data in a chunk.
 func (s *search) chunk(text string) string {

@@ -48,6 +48,28 @@ func TestRedact_LeavesTheWordsOfTheReceiver(t *testing.T) {
 	}
 }
 
+// What the receiver says of itself is no data, though the record has the same digits.
+func TestRedact_LeavesTimesAndLineNumbers(t *testing.T) {
+	t.Parallel()
+	record := processor.Record{
+		ID: "4711", Key: "9",
+		Payload: []byte(`{"created_at": "2026-11-22T09:15:04.123Z", "slot": "2026-11-24 14:30:00", "seats": 12, "rows": [15, 22, 9, 2026], "pin": 120304, "a": "column"}`),
+	}
+	for text, want := range map[string]string{
+		`[2026-11-22 09:15:05,120] rejected`:               `[2026-11-22 09:15:05,120] rejected`,
+		`at 2026-11-22T09:15:04Z: 12 seats are too many`:   `at 2026-11-22T09:15:04Z: […] seats are too many`,
+		`Sun, 22 Nov 2026 09:15:12 GMT: no`:                `Sun, 22 Nov 2026 09:15:12 GMT: no`,
+		`slot 2026-11-24 14:30:00 is taken since 12:15:22`: `slot […] is taken since 12:15:22`,
+		`got 2026-11-22T09:15:04.123Z`:                     `got […]`,
+		`syntax error, line 12, column 15 (char 22)`:       `syntax error, line 12, column 15 (char 22)`,
+		`File "book.py", line 12: 12 at book.py:12:9`:      `File "book.py", line 12: […] at book.py:12:9`,
+		`2026-11-22, seat 12, pin 120304`:                  `[…], seat […], pin […]`,
+	} {
+		require.Equal(t, want, record.Redact(text), text)
+		require.Equal(t, want, record.Redact(record.Redact(text)), "once more: "+text)
+	}
+}
+
 func TestRedact_APayloadThatIsNoJSONIsDataAsAWhole(t *testing.T) {
 	t.Parallel()
 	record := processor.Record{Payload: []byte(`name=Alice&card=4111`)}

@@ -2,8 +2,10 @@ package processor_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -39,6 +41,27 @@ func TestLog_NamesTakeOverStandingByCaughtUpAndRecovery(t *testing.T) {
 	eventually(t, "it cannot work", func() bool { return second.has("cannot work") })
 	exec(t, pool, "ALTER TABLE dispatch.away RENAME TO bookings")
 	eventually(t, "it has recovered", func() bool { return second.has("recovered") })
+}
+
+// An error that comes each second is a line each minute, which says how often it came.
+func TestLog_SamplesAnErrorThatGoesOnAndCountsIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log logbook
+		r := processor.NewReporter(log.logger())
+		for range 150 {
+			r.Round(errors.New("no such table"))
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, 3, log.count("no such table"), "at once, after a minute, and after two")
+		require.Equal(t, 2, log.count("repeated=60"))
+		r.Round(errors.New("permission denied"))
+		require.Equal(t, 1, log.count("permission denied"), "another error is news")
+		r.Round(nil)
+		require.Equal(t, 1, log.count(`msg=recovered after=2m30s`))
+		r.Round(errors.New("permission denied"))
+		require.Equal(t, 2, log.count("permission denied"), "it is news again")
+	})
 }
 
 // The database's clock is set back by an hour during a back-off.

@@ -75,7 +75,7 @@ func (c *counter) count(ctx context.Context, w watched) {
 		return
 	}
 	count := metrics.Lag{Process: w.Name, Records: lag.Records}
-	if w.aged() {
+	if lag.Aged {
 		count.Age = &lag.Age
 	}
 	c.metrics.Lag(count)

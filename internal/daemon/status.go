@@ -113,7 +113,7 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 		r.explain(ctx, &all[i], lockers)
 		all[i].absent = seen.absent(all[i].Process) && !all[i].New && len(all[i].lockers) == 0
 		if p, ok := r.process(all[i].Process); ok {
-			all[i].measure(ctx, r.sources[p.Name], p)
+			all[i].measure(ctx, r.sources[p.Name])
 		}
 	}
 	if err := r.lookAgain(ctx, all); err != nil {
@@ -222,7 +222,7 @@ func choose(all []Status, process string) ([]Status, error) {
 const stays = 250 * time.Millisecond
 
 // measure finds what only the source knows.
-func (s *Status) measure(ctx context.Context, source *table.Source, p Process) {
+func (s *Status) measure(ctx context.Context, source *table.Source) {
 	if s.New {
 		s.Problem = "no worker has run it yet: start `ordered-dispatcher run`"
 		return
@@ -237,7 +237,7 @@ func (s *Status) measure(ctx context.Context, source *table.Source, p Process) {
 		return
 	}
 	s.Lag = &Lag{Records: lag.Records}
-	if p.aged() {
+	if lag.Aged {
 		s.Lag.Age = &lag.Age
 	}
 	if lag.Records == 0 {
@@ -256,9 +256,6 @@ func (s *Status) stay(ctx context.Context, source *table.Source) {
 	}
 	s.Holding = stayed(s.Holding, now)
 }
-
-// aged reports whether the records have a time of creation.
-func (p Process) aged() bool { return p.Source.Order != table.ID || p.Source.Columns.CreatedAt != "" }
 
 // staying returns the writers that are there at two looks.
 func staying(ctx context.Context, source *table.Source) ([]table.Writer, error) {

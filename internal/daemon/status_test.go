@@ -210,9 +210,21 @@ func TestStatus_WithoutAFileKnowsTheRows(t *testing.T) {
 	require.Nil(t, document["lag"])
 }
 
-func TestStatus_OrderByIDHasNoAge(t *testing.T) {
+func TestStatus_OrderByIDHasAnAgeWhereThereIsATime(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
+	config := configure(t, pgtest.URL(t), "  a: {source: {table: public.bookings, order: id}, sink: {stdout: {}}}\n")
+	require.NoError(t, drain(t, config))
+	insert(t, pool, 1)
+	left(t, pool)
+	all, _, _ := status(t, config, "")
+	require.Positive(t, *all[0].Lag.Age)
+}
+
+func TestStatus_OrderByIDHasNoAgeWithoutATime(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	exec(t, pool, "ALTER TABLE public.bookings RENAME COLUMN created_at TO made")
 	config := configure(t, pgtest.URL(t), "  a: {source: {table: public.bookings, order: id}, sink: {stdout: {}}}\n")
 	require.NoError(t, drain(t, config))
 	insert(t, pool, 1)

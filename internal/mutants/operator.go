@@ -8,6 +8,12 @@ var operatorMutants = []mutant{
 		processorPkg, "TestRun_ANewCursorOnATableWithRecordsNeedsAStart",
 	},
 	{
+		"a process with a new name begins at its start without a word",
+		[]change{{"internal/daemon/configured.go", `	c.warnOfNewNames()
+`, ``}},
+		daemonPkg, "TestRun_WarnsOfANewNameWhoseStartWasLeftInTheFile",
+	},
+	{
 		"a renamed cursor keeps its epoch",
 		[]change{{"cursor/rename.go", `SET process_name = $2, epoch = epoch + 1`, `SET process_name = $2`}},
 		cursorPkg, "TestRename_GoesOnUnderTheNewName",
@@ -37,6 +43,21 @@ var operatorMutants = []mutant{
 		"status claims to know the workers of a program with the library",
 		[]change{{"internal/daemon/presence.go", `	return known && !live`, `	return !live`}},
 		daemonPkg, "TestStatus_ClaimsNothingOfAProgramWithTheLibrary",
+	},
+	{
+		"keys of the file are hidden as values are",
+		[]change{{"internal/daemon/yamlfile/hide.go", `		if h.telling || !isShown(n) {`, `		if true {`}},
+		yamlPkg, "TestFaults_ShowKeys",
+	},
+	{
+		"what may be a secret is shown because it stands where a key does",
+		[]change{{"internal/daemon/yamlfile/hide.go", `		if h.telling || !isShown(n) {`, `		if false {`}},
+		yamlPkg, "TestFaults_ShowNoSecret",
+	},
+	{
+		"start: now is taken for a position",
+		[]change{{"internal/daemon/parse.go", `if n.Sound() && !table.IsPosition(cursor.Position(start)) {`, `if false {`}},
+		daemonPkg, "TestParse_BadInput",
 	},
 	{
 		"a worker may not count its dead letters",

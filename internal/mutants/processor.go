@@ -8,6 +8,33 @@ var processorMutants = []mutant{
 		processorPkg, "TestSeek_IsNotUndoneByAnAdvanceThatIsOwed/to_where_it_stands",
 	},
 	{
+		"a library without a logger is silent",
+		[]change{{"processor/config.go", `		c.Logger = slog.Default()`, `		c.Logger = slog.New(slog.DiscardHandler)`}},
+		processorPkg, "TestConfig_LogsByDefault",
+	},
+	{
+		"an error that goes on is logged each time it comes",
+		[]change{{"processor/report.go", `now.Sub(r.said) < repeatInterval`, `false`}},
+		processorPkg, "TestLog_SamplesAnErrorThatGoesOnAndCountsIt",
+	},
+	{
+		"an error that goes on is logged once",
+		[]change{{"processor/report.go", `!isError || now.Sub(r.said) < repeatInterval`, `true`}},
+		processorPkg, "TestLog_SamplesAnErrorThatGoesOnAndCountsIt",
+	},
+	{
+		"the times of a receiver are taken for those of the record",
+		[]change{{"processor/redact.go", `		s.facts[fact] = true
+`, `		s.facts[fact] = false
+`}},
+		processorPkg, "TestRedact_LeavesTimesAndLineNumbers",
+	},
+	{
+		"a time of the record is quoted",
+		[]change{{"processor/redact.go", `			delete(s.facts, fact)`, ``}},
+		processorPkg, "TestRedact_LeavesTimesAndLineNumbers",
+	},
+	{
 		"the cursor advances before the sink acknowledges",
 		[]change{{"processor/deliver.go", `		n, failure := s.hand(ds)
 `, `		early := advance{to: ds[n-1].Position, n: int64(n)}

@@ -3,6 +3,11 @@ package main
 // sourceMutants take away what protects the fence and the reading.
 var sourceMutants = []mutant{
 	{
+		"records ordered by id have no time",
+		[]change{{"sources/table/inspect.go", `c.Type == "timestamp with time zone" && c.Readable`, `false`}},
+		tablePkg, "TestRead_OrderIDKnowsCreatedAt",
+	},
+	{
 		"positions are not compared as tuples",
 		[]change{{"sources/table/layout.go", `fmt.Sprintf("(%s) > ($1::%s, $2::%s)", order, l.atType, l.idType)`,
 			`fmt.Sprintf("(%s) > ($1::%s, NULL::%s) AND $2::text IS NOT NULL", order, l.atType, l.idType)`}},

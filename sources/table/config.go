@@ -57,8 +57,9 @@ type Config struct {
 type Columns struct {
 	// ID of the record: bigint, integer, smallint, uuid or text. Default "id".
 	ID string
-	// CreatedAt is a timestamptz. Default "created_at"; with Order ID it is
-	// read only if it is named here.
+	// CreatedAt is a timestamptz. Default "created_at"; with Order ID that is read if
+	// the table has it as a timestamptz, and does without otherwise. Dedup keys hold
+	// the time where it is read.
 	CreatedAt string
 	// Key, Type and Headers are optional. Headers is a JSON object whose values
 	// are strings.

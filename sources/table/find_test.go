@@ -145,10 +145,10 @@ func TestFind_RefusesWhatIsNotOneRecord(t *testing.T) {
 
 func TestAt_WithoutATimeColumnSaysSo(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL)
+	pool := database(t, bookingsSQL+"ALTER TABLE app.bookings RENAME COLUMN created_at TO made")
 	_, err := bookings(t, pool, Config{Order: ID}).At(t.Context(), time.Now())
 	require.ErrorIs(t, err, ErrNoTime)
-	byID := bookings(t, pool, Config{Order: ID, Columns: Columns{CreatedAt: "created_at"}})
+	byID := bookings(t, pool, Config{Order: ID, Columns: Columns{CreatedAt: "made"}})
 	position, err := byID.At(t.Context(), time.Now())
 	require.NoError(t, err)
 	require.Equal(t, cursor.Position(""), position, "there is no record at all")

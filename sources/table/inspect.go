@@ -237,8 +237,16 @@ func (e *examination) id(l *layout) {
 	e.notNull(l, c)
 }
 
+// knownCreatedAt is the name of the column that records ordered by id take their
+// time from where the configuration names none.
+const knownCreatedAt = "created_at"
+
 func (e *examination) createdAt(l *layout) {
 	if e.config.Columns.CreatedAt == "" {
+		c, ok := e.cat.columns[knownCreatedAt]
+		if ok && c.Type == "timestamp with time zone" && c.Readable {
+			l.at, l.atType = knownCreatedAt, "timestamptz"
+		}
 		return
 	}
 	c, ok := e.column(l, "created_at", e.config.Columns.CreatedAt)

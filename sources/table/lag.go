@@ -19,8 +19,10 @@ type Lag struct {
 	// Records behind the position, counted up to MaxLagRecords.
 	Records int64
 	// Age of the oldest of them, by the database's clock; zero without records
-	// or without a created_at column.
+	// if it is not Aged.
 	Age time.Duration
+	// Aged: the source reads a created_at column.
+	Aged bool
 }
 
 // Writer is a transaction that the fence waits for.
@@ -76,7 +78,7 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 		args = l.arguments(k)
 	}
 	sql := fmt.Sprintf(lagSQL, age, at, l.sql(), l.behind(s.config, after == ""), strings.Join(l.orderBy(s.config), ", "), MaxLagRecords)
-	var lag Lag
+	lag := Lag{Aged: l.at != ""}
 	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		result := tx.Conn().PgConn().ExecParams(ctx, sql, args, nil, nil, nil).Read()
 		if result.Err != nil {

@@ -23,7 +23,7 @@ func TestLag_CountsWhatStandsBehindAPosition(t *testing.T) {
 
 	lag, err = s.Lag(t.Context(), last(records))
 	require.NoError(t, err)
-	require.Equal(t, Lag{}, lag)
+	require.Equal(t, Lag{Aged: true}, lag)
 
 	lag, err = bookings(t, pool, Config{Where: "note = '1'"}).Lag(t.Context(), "")
 	require.NoError(t, err)
@@ -33,10 +33,44 @@ func TestLag_CountsWhatStandsBehindAPosition(t *testing.T) {
 	byID := bookings(t, pool, Config{Order: ID})
 	lag, err = byID.Lag(t.Context(), "")
 	require.NoError(t, err)
-	require.Equal(t, Lag{Records: 10}, lag)
+	require.EqualValues(t, 10, lag.Records)
+	require.InDelta(t, 10*time.Hour, lag.Age, float64(time.Minute))
 	lag, err = byID.Lag(t.Context(), "int:00000000000000000008")
 	require.NoError(t, err)
-	require.Equal(t, Lag{Records: 2}, lag)
+	require.EqualValues(t, 2, lag.Records)
+	require.InDelta(t, 2*time.Hour, lag.Age, float64(time.Minute))
+}
+
+// Order id reads the time of creation where there is one, and needs none.
+func TestRead_OrderIDKnowsCreatedAt(t *testing.T) {
+	t.Parallel()
+	for alter, known := range map[string]bool{
+		"":                                      true,
+		"DROP COLUMN created_at":                false,
+		"RENAME COLUMN created_at TO made":      false,
+		"ALTER COLUMN created_at TYPE date":     false,
+		"ALTER COLUMN created_at DROP NOT NULL": true,
+	} {
+		t.Run(alter, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, bookingsSQL)
+			if alter != "" {
+				exec(t, pool, "ALTER TABLE app.bookings "+alter)
+			}
+			exec(t, pool, "INSERT INTO app.bookings (note) VALUES ('a')")
+			s := bookings(t, pool, Config{Order: ID})
+			records := readAll(t, s, "", 10)
+			require.Len(t, records, 1)
+			require.Equal(t, known, !records[0].CreatedAt.IsZero())
+			lag, err := s.Lag(t.Context(), "")
+			require.NoError(t, err)
+			require.EqualValues(t, 1, lag.Records)
+			require.Equal(t, known, lag.Aged)
+			findings, err := s.Inspect(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, findings)
+		})
+	}
 }
 
 func TestLag_HoldsAnyTime(t *testing.T) {

@@ -11,13 +11,14 @@ import (
 
 const hiding = "***"
 
-// hideAll hides every scalar of the file, keys too, until it is read as something
-// that is no secret: of what is not read it is not known whether it is one. What
-// consists of references alone, and the names of anchors, may be shown.
+// hideAll hides every scalar of the file until it is read as something that is no
+// secret: of what is not read it is not known whether it is one. What consists of
+// references alone, and the names of anchors, may be shown. So may keys, except for
+// those that may be a value that lost its key, and those below a telling key.
 func (f *File) hideAll() {
 	f.hidden = map[*token.Token]bool{}
 	if f.root != nil {
-		ast.Walk(hider{f}, f.root)
+		ast.Walk(hider{f, false}, f.root)
 	}
 }
 
@@ -36,20 +37,30 @@ func single(text string) bool {
 // revealKey lets faults show a key. Without a value it may be a value that lost
 // its key.
 func (f *File) revealKey(entry *ast.MappingValueNode) {
-	_, null := entry.Value.(*ast.NullNode)
-	if at := entry.Key.GetToken(); !null && single(at.Value) {
-		delete(f.hidden, at)
+	if isShown(entry) {
+		delete(f.hidden, entry.Key.GetToken())
 	}
 }
 
-type hider struct{ file *File }
+func isShown(entry *ast.MappingValueNode) bool {
+	_, null := entry.Value.(*ast.NullNode)
+	return !null && single(entry.Key.GetToken().Value)
+}
+
+type hider struct {
+	file    *File
+	telling bool // what stands below a key that names a secret
+}
 
 // Visit is called by ast.Walk.
 func (h hider) Visit(node ast.Node) ast.Visitor {
 	switch n := node.(type) {
 	case *ast.MappingValueNode:
-		h.file.hidden[n.Key.GetToken()] = true
-		ast.Walk(h, n.Value)
+		at := n.Key.GetToken()
+		if h.telling || !isShown(n) {
+			h.file.hidden[at] = true
+		}
+		ast.Walk(hider{h.file, h.telling || tellingName.MatchString(at.Value)}, n.Value)
 		return nil
 	case *ast.AnchorNode:
 		ast.Walk(h, n.Value)
@@ -103,7 +114,9 @@ func spelled(at *token.Token) int {
 
 var (
 	tellingKey = regexp.MustCompile(`(?i)^(.*?\b[\w-]*(?:secret|database|url|password|token|authorization|api-?key)["']?\s*:).*$`)
-	words      = regexp.MustCompile(`[^\s{}\[\],"'#&*|>?:-]+(?::\s|:$)?`)
+	// tellingName is a key that names a secret: all below it is hidden.
+	tellingName = regexp.MustCompile(`(?i)(?:secret|database|url|password|token|authorization|api-?key)$`)
+	words       = regexp.MustCompile(`[^\s{}\[\],"'#&*|>?:-]+(?::\s|:$)?`)
 )
 
 // quotation is what a message of the parser quotes from the file, if it is more

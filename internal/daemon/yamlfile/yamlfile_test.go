@@ -188,6 +188,23 @@ func TestFaults_AllAtOnceWithTheirLines(t *testing.T) {
 	}, "\n"))
 }
 
+// A typo in a key is seen, wherever it stands.
+func TestFaults_ShowKeys(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a: {status: confirmed}":     "1 | a: {status: ***}",
+		"tabel: {nmae: bookings}":    "1 | tabel: {nmae: ***}",
+		"tabel: [{nmae: x}, {b: y}]": "1 | tabel: [{nmae: ***}, {b: ***}]",
+		"{sercet: hunter2, n: ${S}}": "1 | {sercet: ***, n: ${S}}",
+		"password: {hunter2: x}":     "1 | password: {***: ***}",
+		"m: {k: {timeout: 5s}}":      "1 | m: {k: {timeout: ***}}",
+	} {
+		_, err := read(text, map[string]string{"S": "CANARY"})
+		require.ErrorContains(t, err, want, text)
+		require.NotContains(t, err.Error(), "CANARY", text)
+	}
+}
+
 func TestFaults_ShowNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -204,6 +221,9 @@ func TestFaults_ShowNoSecret(t *testing.T) {
 		"sercet: CANARY",
 		"{s: [CANARY]}",
 		"s: {k: CANARY}",
+		"sercet: {secret: {CANARY: x}}",
+		"c: [CANARY, {k: CANARY}]",
+		"c: {CANARY: , k: x}",
 		"{s: &x CANARY, c: *x}",
 		"s: 1\ns: CANARY",
 		"{m: {k: CANARY, k: CANARY}}",
