@@ -28,6 +28,18 @@ var deadlineMutants = []mutant{
 		processorPkg, "TestDrain_ReadsThatWaitForAConnectionLetGoOfTheLease",
 	},
 	{
+		"a limit on connections of RabbitMQ is a refusal of us",
+		[]change{{"sinks/rabbitmq/errors.go", `		return !limited(err)`, `		return true`}},
+		rabbitmqPkg, "TestDeliverBatch_ALimitOnConnectionsPassesByItself",
+	},
+	{
+		"a topic that a broker of Kafka does not know yet is not waited for",
+		[]change{{"sinks/kafka/link.go", `		kgo.UnknownTopicRetries(int(min(topicPatience, c.Timeout/2) / metadataAge)),
+`, `		kgo.UnknownTopicRetries(min(4, int(topicPatience))),
+`}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatABrokerDoesNotKnowYetIsWaitedFor",
+	},
+	{
 		"an inspection reads the rules of all views",
 		[]change{{"sources/table/view.go", `		OFFSET 0
 `, ``}},

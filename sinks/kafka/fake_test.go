@@ -44,6 +44,40 @@ func (h *heard) all() []kmsg.Request {
 	return h.requests
 }
 
+// create makes a topic.
+func create(t testing.TB, cluster *kfake.Cluster, topic string) {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
+	require.NoError(t, err)
+	defer client.Close()
+	request := kmsg.NewCreateTopicsRequest()
+	made := kmsg.NewCreateTopicsRequestTopic()
+	made.Topic, made.NumPartitions, made.ReplicationFactor = topic, 1, 1
+	request.Topics = append(request.Topics, made)
+	response, err := request.RequestWith(t.Context(), client)
+	require.NoError(t, err)
+	require.NoError(t, kerr.ErrorForCode(response.Topics[0].ErrorCode))
+}
+
+// TestDeliverBatch_ATopicThatABrokerDoesNotKnowYetIsWaitedFor: one that has just
+// started says of every topic that there is none, and that is no refusal of us.
+func TestDeliverBatch_ATopicThatABrokerDoesNotKnowYetIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	metadata := hear(cluster, kmsg.Metadata)
+	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic, c.Timeout = "later", 30*time.Second })
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+		done <- err
+	}()
+	for range 10 { // the client's own patience ends before
+		<-metadata.each
+	}
+	create(t, cluster, "later")
+	require.NoError(t, <-done)
+}
+
 // batches are those of one request to produce.
 func batches(t testing.TB, request kmsg.Request) (all []kmsg.RecordBatch) {
 	t.Helper()

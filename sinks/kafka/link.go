@@ -21,6 +21,11 @@ const (
 	// metadataAge is how soon a client asks again where a partition is.
 	metadataAge = 500 * time.Millisecond
 
+	// topicPatience is for how long, and for no more than half of Config.Timeout, a
+	// broker may say that a topic is not there: one that has just started does so
+	// until it knows the cluster's.
+	topicPatience = 10 * time.Second
+
 	// abortTimeout bounds the end of a transaction that does not count.
 	abortTimeout = time.Second
 
@@ -90,6 +95,7 @@ func (s *Sink) options() []kgo.Opt {
 		kgo.ProducerBatchCompression(codec(c.Compression)),
 		kgo.RecordPartitioner(newPartitioner()),
 		kgo.MetadataMinAge(metadataAge),
+		kgo.UnknownTopicRetries(int(min(topicPatience, c.Timeout/2) / metadataAge)),
 		kgo.DisableClientMetrics(),
 	}
 	if c.TLS != nil {

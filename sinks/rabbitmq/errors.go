@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -46,13 +47,25 @@ func (s *Sink) ours(word, err error) error {
 // that the sink declares is made again by the next attempt.
 func (s *Sink) refusesUs(err error) bool {
 	switch code(err) {
-	case amqp.AccessRefused, amqp.NotAllowed:
+	case amqp.AccessRefused:
 		return true
+	case amqp.NotAllowed:
+		return !limited(err)
 	case amqp.NotFound:
 		return s.config.Type == ""
 	default:
 		return errors.Is(err, amqp.ErrSASL) || errors.Is(err, errLogin) || errors.Is(err, errDeclare)
 	}
+}
+
+// limitReached ends what RabbitMQ says of a limit on the connections of a user or a
+// virtual host. It has no code of its own for that.
+var limitReached = regexp.MustCompile(`limit \(\d+\) is reached$`)
+
+// limited reports whether there are too many connections, which passes by itself.
+func limited(err error) bool {
+	var amqpErr *amqp.Error
+	return errors.As(err, &amqpErr) && amqpErr.Code == amqp.NotAllowed && limitReached.MatchString(amqpErr.Reason)
 }
 
 // errLogin: the broker hung up on our login twice in a row. RabbitMQ says no more to
@@ -110,6 +123,8 @@ func isTooLarge(err error) bool {
 func nextStep(err error) string {
 	var network *net.OpError
 	switch {
+	case limited(err):
+		return "; end connections of others, or raise the limit"
 	case errors.As(err, &network) && network.Op == "dial":
 		return "; start RabbitMQ there, or correct host and port in url"
 	case errors.Is(err, amqp.ErrCredentials):

@@ -40,6 +40,30 @@ func TestDeliverBatch_ABrokerThatRefusesUsIsNoVerdictOnARecord(t *testing.T) {
 	require.Empty(t, b.read(t))
 }
 
+// TestDeliverBatch_ALimitOnConnectionsPassesByItself: it comes with the code of a
+// virtual host that we may not use.
+func TestDeliverBatch_ALimitOnConnectionsPassesByItself(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	user := "limited-" + strings.ToLower(b.name)
+	for _, args := range [][]string{{"add_user", user, "secret-password"}, {"set_permissions", user, ".*", ".*", ".*"},
+		{"set_user_limits", user, `{"max-connections": 0}`}} {
+		_, err := b.broker.Control(t.Context(), args...)
+		require.NoError(t, err)
+	}
+	t.Cleanup(func() { _, _ = b.broker.Control(t.Context(), "delete_user", user) })
+	as := strings.NewReplacer("dispatcher:"+broker.RabbitMQPassword, user+":secret-password")
+	s := b.sink(t, func(c *rabbitmq.Config) { c.URL = as.Replace(c.URL) })
+	_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, "is reached")
+	require.ErrorContains(t, err, "raise the limit")
+	require.False(t, processor.IsRefused(err) || processor.IsPermanent(err), err)
+	_, err = b.broker.Control(t.Context(), "clear_user_limits", user, "max-connections")
+	require.NoError(t, err)
+	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+}
+
 // An exchange that is deleted in mid-run: made again where the sink declares it.
 func TestDeliverBatch_AnExchangeThatIsGone(t *testing.T) {
 	t.Parallel()
