@@ -56,7 +56,7 @@ var readingMutants = []mutant{
 	},
 	{
 		"key, type and id do not count against the bound of a read",
-		[]change{{"sources/table/reading.go", `return len(r.id) + len(r.key) + len(r.typ) + len(r.headers) + len(r.payload)`, `return len(r.headers) + len(r.payload)`}},
+		[]change{{"sources/table/row.go", `return len(r.id) + len(r.key) + len(r.typ) + len(r.headers) + len(r.payload)`, `return len(r.headers) + len(r.payload)`}},
 		tablePkg, "TestRead_BytesOfKeyTypeAndIDCountAgainstMaxBytes",
 	},
 	{

@@ -18,6 +18,7 @@ type catalog struct {
 	standby   bool
 	hidesRows bool // row-level security is active for our role
 	seesAll   bool // our role sees when the transactions of every session began
+	tracks    bool // sessions show that, unless they say otherwise (track_activities)
 	inherits  bool // false: it is a member of the role that does, and does not inherit from it
 	timeZone  string
 	role      string
@@ -88,6 +89,7 @@ SELECT
 	row_security_active(c.oid),
 	current_user::text,
 	pg_has_role('pg_read_all_stats', 'USAGE'),
+	current_setting('track_activities')::boolean,
 	NOT pg_has_role('pg_read_all_stats', 'MEMBER'),
 	EXISTS (SELECT 1 FROM pg_subscription_rel WHERE srrelid IN (SELECT oid FROM tree)),
 	coalesce(pg_partition_root(c.oid), c.oid)::regclass::text
@@ -184,7 +186,7 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	cat.oid = *oid
 	err := tx.QueryRow(ctx, fmt.Sprintf(tableSQL, cat.oid), pgx.QueryExecModeExec, cat.oid).Scan(
 		&cat.schema, &cat.table, &cat.relkind,
-		&cat.standby, &cat.hidesRows, &cat.role, &cat.seesAll, &cat.inherits, &cat.published, &cat.root)
+		&cat.standby, &cat.hidesRows, &cat.role, &cat.seesAll, &cat.tracks, &cat.inherits, &cat.published, &cat.root)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil, errNoTable // dropped since
 	}

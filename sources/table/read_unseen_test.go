@@ -76,3 +76,19 @@ func TestRead_NowWaitsForASessionThatDoesNotTrackItsActivity(t *testing.T) {
 	silent.do(`SET track_activities = on`)
 	require.Equal(t, []string{"silent", "after"}, notes(t, readAll(t, s, last(records), 10)))
 }
+
+// TestInspect_SessionsThatDoNotTrackTheirActivityAreNamed: each read fails safely beside
+// one; what makes all sessions so is found before.
+func TestInspect_SessionsThatDoNotTrackTheirActivityAreNamed(t *testing.T) {
+	t.Parallel()
+	pool := database(t, nowTable)
+	exec(t, pool, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET track_activities = off', current_database()); END $$`)
+	off := readerPool(t, pool, "stats")
+	require.Equal(t, Warn, found(t, bookings(t, off, Config{}), "track_activities is off").Severity)
+	exec(t, pool, `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I RESET track_activities', current_database()); END $$`)
+	findings, err := bookings(t, readerPool(t, pool, "stats"), Config{}).Inspect(t.Context())
+	require.NoError(t, err)
+	for _, f := range findings {
+		require.NotContains(t, f.Problem, "track_activities")
+	}
+}

@@ -1,11 +1,9 @@
 package table
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -16,25 +14,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
-
-// row is a row as the server printed it. Its bytes are valid until the next row
-// only.
-type row struct {
-	at       int64 // microseconds since 1970, if finite
-	finite   bool
-	id       []byte
-	number   int64 // the id, in order ID
-	key, typ string
-	headers  []byte
-	payload  []byte
-	taken    bool  // by Config.Where
-	weight   int64 // of the record, fetched or not
-}
-
-// size is what of a row counts against a bound: what the record keeps of it.
-func (r *row) size() int {
-	return len(r.id) + len(r.key) + len(r.typ) + len(r.headers) + len(r.payload)
-}
 
 // reading takes what one flush returns, as it comes.
 type reading struct {
@@ -187,50 +166,6 @@ func (r *reading) takeRows(rows *pgconn.ResultReader) error {
 	return err
 }
 
-// epoch2000 is where the binary form of a time counts from, in microseconds since
-// 1970; the largest and the smallest number are infinity.
-const epoch2000 = 946_684_800_000_000
-
-func (l *layout) row(result *row, values [][]byte, columns *[fieldCount]int) (err error) {
-	value := func(f field) []byte {
-		if columns[f] < 0 {
-			return nil
-		}
-		return values[columns[f]]
-	}
-	*result = row{
-		id:      value(fieldID),
-		key:     string(value(fieldKey)),
-		typ:     string(value(fieldType)),
-		headers: value(fieldHeaders),
-		payload: value(fieldPayload),
-		taken:   columns[fieldTaken] < 0 || value(fieldTaken) != nil,
-	}
-	if at := value(fieldAt); at != nil {
-		if len(at) != 8 {
-			return fmt.Errorf("parse created_at: %d bytes", len(at))
-		}
-		since2000 := int64(binary.BigEndian.Uint64(at))
-		result.finite = since2000 != math.MinInt64 && since2000 != math.MaxInt64
-		result.at = since2000 + epoch2000
-		if !result.finite {
-			result.at = math.MinInt64
-		}
-	}
-	result.weight = int64(result.size() - len(result.id))
-	if size := value(fieldSize); size != nil {
-		if result.weight, err = strconv.ParseInt(string(size), 10, 64); err != nil {
-			return fmt.Errorf("parse the size of a record: %w", err)
-		}
-	}
-	if !l.ordersByTime() {
-		if result.number, err = strconv.ParseInt(string(result.id), 10, 64); err != nil {
-			return fmt.Errorf("parse id: %w", err)
-		}
-	}
-	return nil
-}
-
 // add applies the fence to a row as it comes, while the server goes on with the
 // next ones.
 func (r *reading) add(row *row) {
@@ -289,17 +224,6 @@ func (r *reading) end(err error) {
 
 // maxDue bounds the hint for a row of the far future.
 const maxDue = 24 * time.Hour
-
-// below reports whether nothing can come to stand before the row any more.
-func (l *layout) below(row *row, bound, slack int64) bool {
-	if bound == unbounded {
-		return false
-	}
-	if !l.ordersByTime() {
-		return row.number <= bound
-	}
-	return row.at < bound-slack
-}
 
 // record copies what a row holds, but for position and id, which are left in
 // text: see finish.

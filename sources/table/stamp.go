@@ -136,6 +136,10 @@ func (e *examination) stamp(l *layout, c column) {
 	case l.stamp == stampAtStart:
 		e.warn(cure, "column %s of %s defaults to %s, which is taken before the table is locked: every open transaction of this database, "+
 			"a long report too, holds delivery up, and records wait %v", c.Name, weakest.Name, *weakest.Default, l.slack(e.config))
+		if !e.cat.tracks {
+			e.warn("ALTER SYSTEM SET track_activities = on; SELECT pg_reload_conf(); or ALTER DATABASE or ROLE, where it is set",
+				"track_activities is off for new sessions: while one of them is there, reading %s fails, since it does not show when its transactions began", l.name())
+		}
 	case l.stamp == stampElsewhere && weakest.Default == nil:
 		e.warn(cure, "column %s of %s has no default: a stamp of the application's clock may be older than what was delivered, "+
 			"and only the latency of %v protects such a record from being passed over (order id needs no clock)", c.Name, weakest.Name, l.slack(e.config))
