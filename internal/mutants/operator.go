@@ -45,6 +45,17 @@ var operatorMutants = []mutant{
 		daemonPkg, "TestStatus_ClaimsNothingOfAProgramWithTheLibrary",
 	},
 	{
+		"a table that cannot be read is no news to status",
+		[]change{{"internal/daemon/status_print.go", `s.State == cursor.Running && s.unread`, `false`}},
+		daemonPkg, "TestStatus_SaysWhyALagIsNotKnown",
+	},
+	{
+		"tests use a server of yours without saying so first",
+		[]change{{"internal/pgtest/withpg/main.go", `		pgtest.Announce(log)
+`, ``}},
+		withpgPkg, "TestRun_SaysFirstThatItUsesAServerOfYours",
+	},
+	{
 		"keys of the file are hidden as values are",
 		[]change{{"internal/daemon/yamlfile/hide.go", `		if h.telling || !isShown(n) {`, `		if true {`}},
 		yamlPkg, "TestFaults_ShowKeys",

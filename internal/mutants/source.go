@@ -3,6 +3,11 @@ package main
 // sourceMutants take away what protects the fence and the reading.
 var sourceMutants = []mutant{
 	{
+		"the index that is proposed for a partition blocks its writers",
+		[]change{{"sources/table/index.go", `how, on := " CONCURRENTLY", m.Name`, `how, on := "", m.Name`}},
+		tablePkg, "TestInspect_IndexOfPartitionsAndHeirs",
+	},
+	{
 		"records ordered by id have no time",
 		[]change{{"sources/table/inspect.go", `c.Type == "timestamp with time zone" && c.Readable`, `false`}},
 		tablePkg, "TestRead_OrderIDKnowsCreatedAt",

@@ -21,6 +21,7 @@ const (
 	yamlPkg       = "./internal/daemon/yamlfile"
 	commandPkg    = "./cmd/ordered-dispatcher"
 	visiblePkg    = "./internal/visible"
+	withpgPkg     = "./internal/pgtest/withpg"
 	throwawayPkg  = "./internal/pglocal/throwaway"
 )
 
