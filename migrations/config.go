@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgurl"
 )
 
 // Config says where the tables are.
@@ -80,6 +82,9 @@ func (c Config) connConfig() (*pgx.ConnConfig, error) {
 		if strings.HasPrefix(name, "pool_") {
 			delete(config.RuntimeParams, name)
 		}
+	}
+	if err := pgurl.CheckParameters(config.RuntimeParams); err != nil {
+		return nil, err
 	}
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = c.waits.connect

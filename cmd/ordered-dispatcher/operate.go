@@ -18,6 +18,9 @@ func (c *checkCommand) Run(sys system) error {
 	if err != nil {
 		return err
 	}
+	for _, problem := range config.ExposedFiles() {
+		fmt.Fprintln(sys.stdout, "warning:", visible.Inline(problem))
+	}
 	fmt.Fprintf(sys.stdout, "%s: nothing wrong in the file (processes: %s); doctor holds it against the database\n",
 		visible.Inline(c.Config), visible.Inline(strings.Join(config.Names(), ", ")))
 	return nil

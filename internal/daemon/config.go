@@ -16,6 +16,8 @@ type Config struct {
 	Schema string
 	// Processes in the order of the file.
 	Processes []Process
+	// secretFiles are those that secrets were read from.
+	secretFiles []string
 }
 
 // Process is one entry below processes.

@@ -132,6 +132,9 @@ func (d *doctor) transport() {
 			"the connection string names several hosts and takes whichever answers, a standby too, where no cursor can be advanced")
 	}
 	d.encrypted("", c)
+	for _, e := range d.config.exposedFiles() {
+		d.find("", Warn, e.cure, "%s", e.problem)
+	}
 	for _, e := range d.config.exposures(c) {
 		if e.process != "" {
 			d.find(e.process, Warn, e.cure, "%s", e.problem)

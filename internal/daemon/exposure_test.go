@@ -3,12 +3,18 @@ package daemon_test
 import (
 	"bytes"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sql"
 )
 
 func TestRun_WarnsOfCredentialsInTheClear(t *testing.T) {
@@ -57,5 +63,55 @@ func TestPool_RefusesASettingThatNobodyKnows(t *testing.T) {
 	for _, name := range []string{"application_name", "search_path", "TimeZone"} {
 		_, err := daemon.PoolError("postgres://u@localhost/d?" + name + "=x")
 		require.NoError(t, err)
+	}
+}
+
+func TestDoctor_WarnsOfFilesWithSecretsThatOthersCanRead(t *testing.T) {
+	t.Parallel()
+	database(t)
+	dir := t.TempDir()
+	secret, config := filepath.Join(dir, "secret"), filepath.Join(dir, "od.yaml")
+	write := func(path, text string, mode os.FileMode) {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		require.NoError(t, os.Chmod(path, mode))
+	}
+	processes := func(secret string) string {
+		return "schema: od\nprocesses:\n  a: {source: {table: public.bookings}, start: beginning, sink: {webhook: {url: 'http://127.0.0.1:1', secret: '" + secret + "'}}}\n"
+	}
+	const literal = "a-secret-of-thirty-two-bytes-or-more"
+	for _, c := range []struct {
+		text                       string
+		configMode, secretMode     os.FileMode
+		configWarned, secretWarned bool
+	}{
+		{processes(literal), 0o600, 0o600, false, false},
+		{processes(literal), 0o644, 0o600, true, false},
+		{processes(literal), 0o640, 0o600, true, false},
+		{processes("${file:" + secret + "}"), 0o644, 0o600, false, false},
+		{processes("${file:" + secret + "}"), 0o644, 0o604, false, true},
+	} {
+		write(secret, literal, c.secretMode)
+		write(config, c.text, c.configMode)
+		loaded, err := daemon.Load(config, nil, environment(nil))
+		require.NoError(t, err)
+		loaded.Database = pgtest.URL(t)
+		said := strings.Join(loaded.ExposedFiles(), "\n")
+		require.Equal(t, c.configWarned, strings.Contains(said, config), said)
+		require.Equal(t, c.secretWarned, strings.Contains(said, secret), said)
+		require.NotContains(t, said, literal)
+		warned := slices.ContainsFunc(doctor(t, loaded), func(f daemon.Finding) bool { return strings.Contains(f.Problem, "others than its owner can read it") })
+		require.Equal(t, c.configWarned || c.secretWarned, warned)
+	}
+}
+
+func TestConnectionStrings_RefuseASettingThatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	const url = "postgres://u@localhost:1/d?passwrod=CANARY"
+	_, remote := sql.NewRemote(sql.RemoteConfig{URL: url, Statement: "SELECT 1"})
+	_, migrate := migrations.Status(t.Context(), migrations.Config{ConnString: url})
+	_, pool := daemon.PoolError(url)
+	for _, err := range []error{remote, migrate, pool} {
+		require.ErrorContains(t, err, `"passwrod"`)
+		require.NotContains(t, err.Error(), "CANARY")
 	}
 }

@@ -41,6 +41,10 @@ func Parse(name string, text []byte, env yamlfile.Environment) (Config, error) {
 		return Config{}, err
 	}
 	config := parseFile(file.Root())
+	config.secretFiles = file.SecretFiles()
+	if file.HoldsSecrets() {
+		config.secretFiles = append(config.secretFiles, name)
+	}
 	return config, file.Err()
 }
 

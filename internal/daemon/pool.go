@@ -15,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgurl"
 )
 
 const (
@@ -56,7 +58,7 @@ func poolConfig(database string, processes int) (*pgxpool.Config, error) {
 		config.MaxConns = connsFor(processes)
 	}
 	c := config.ConnConfig
-	if err := checkParameters(c.RuntimeParams); err != nil {
+	if err := pgurl.CheckParameters(c.RuntimeParams); err != nil {
 		return nil, err
 	}
 	// Nothing is prepared, so PgBouncer in transaction mode may stand between.
@@ -85,24 +87,6 @@ func CheckURL(database string) error {
 		return nil
 	}
 	return errors.New("the connection string is a url of another kind: " + howToConnect)
-}
-
-// parameters are what a connection string may ask of the server besides what the driver knows. A name that is misspelt
-// would be sent to whatever server answers, a password with it.
-var parameters = []string{
-	"application_name", "client_encoding", "datestyle", "default_transaction_isolation", "default_transaction_read_only",
-	"extra_float_digits", "idle_in_transaction_session_timeout", "intervalstyle", "jit", "lock_timeout", "options", "role", "search_path",
-	"statement_timeout", "synchronous_commit", "timezone", "transaction_timeout", "work_mem",
-}
-
-func checkParameters(given map[string]string) error {
-	for name := range given {
-		if !slices.Contains(parameters, strings.ToLower(name)) {
-			return fmt.Errorf("the connection string has a setting %q, which is none of the driver's and none that it may ask of the server: "+
-				"correct its name, or set it by ALTER ROLE", name)
-		}
-	}
-	return nil
 }
 
 // keepAlive notices within some ten seconds that the server's host is gone.

@@ -64,7 +64,7 @@ func Run(ctx context.Context, c RunConfig) error {
 		return &UsageError{err}
 	}
 	c.Logger.Info("starting", "worker", store.Worker(), "processes", c.Config.Names(), "connections", pool.Config().MaxConns)
-	for _, e := range c.Config.exposures(pool.Config().ConnConfig) {
+	for _, e := range append(c.Config.exposedFiles(), c.Config.exposures(pool.Config().ConnConfig)...) {
 		e.warn(c.Logger)
 	}
 	return crew.run(newSignals(c), listener)

@@ -29,7 +29,7 @@ var wallMutants = []mutant{
 	},
 	{
 		"unknown settings are sent to the server",
-		[]change{{"internal/daemon/pool.go", "if !slices.Contains(parameters, strings.ToLower(name)) {", "if false {"}},
+		[]change{{"internal/pgurl/parameters.go", "if !slices.Contains(parameters, strings.ToLower(name)) {", "if false {"}},
 		daemonPkg, "TestPool_RefusesASettingThatNobodyKnows",
 	},
 	{
@@ -76,6 +76,21 @@ var wallMutants = []mutant{
 		"operators may read what the records of a source hold",
 		[]change{{"internal/daemon/build.go", "config.KeysOnly = true", "config.KeysOnly = false"}},
 		daemonPkg, "TestGrants_OperatorsNeedEach",
+	},
+	{
+		"files with secrets that others can read are passed over in silence",
+		[]change{{"internal/daemon/exposed_file.go", "info.Mode().Perm()&(othersRead|groupRead) == 0", "true"}},
+		daemonPkg, "TestDoctor_WarnsOfFilesWithSecretsThatOthersCanRead",
+	},
+	{
+		"the sql sink's url may have settings that nobody knows",
+		[]change{{"sinks/sql/remote_config.go", "pgurl.CheckParameters(parsed.RuntimeParams)", "pgurl.CheckParameters(nil)"}},
+		daemonPkg, "TestConnectionStrings_RefuseASettingThatNobodyKnows",
+	},
+	{
+		"a file may be indented without an end",
+		[]change{{"internal/daemon/yamlfile/file.go", "max(brackets, dashes, len(margins))", "max(brackets, dashes)"}},
+		yamlPkg, "TestParse_ASmallFileStaysSmall",
 	},
 	{
 		"merge keys may lead to the same keys again and again",

@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgurl"
 )
 
 // RemoteConfig describes a Remote. Zero values mean defaults.
@@ -92,6 +94,9 @@ func (c RemoteConfig) parse() (*pgx.ConnConfig, error) {
 	parsed, err := pgx.ParseConfig(c.URL)
 	if err != nil {
 		return nil, errURL
+	}
+	if err := pgurl.CheckParameters(parsed.RuntimeParams); err != nil {
+		return nil, fmt.Errorf("url: %w", err)
 	}
 	if parsed.RuntimeParams["application_name"] == "" {
 		parsed.RuntimeParams["application_name"] = applicationName

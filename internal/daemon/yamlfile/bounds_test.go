@@ -56,6 +56,8 @@ func TestParse_ASmallFileStaysSmall(t *testing.T) {
 		{mergeBomb(), "lead to too many keys"},
 		{"a: " + strings.Repeat("[", 1000), "stand in each other"},
 		{"a:\n  " + strings.Repeat("- ", 1000), "stand in each other"},
+		{stairs(300), "stand in each other"},
+		{strings.Repeat("a:\n", 20_000), "more than 10000 keys"},
 	} {
 		_, err := read(c.text, nil)
 		require.ErrorContains(t, err, c.problem)
@@ -71,4 +73,38 @@ func mergeBomb() string {
 		fmt.Fprintf(&b, "k%d: &m%d {%s}\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("<<: *m%d, ", i-1), 10), ", "))
 	}
 	return b.String() + "<<: *m5\n"
+}
+
+// stairs are mappings within mappings, by indentation.
+func stairs(depth int) string {
+	var b strings.Builder
+	for i := range depth {
+		b.WriteString(strings.Repeat(" ", i) + "k:\n")
+	}
+	return b.String()
+}
+
+// hostileLimit is far above what any of these takes, and far below what a fault of the
+// parser that grows with the square of its text would.
+const hostileLimit = 20 * time.Second
+
+func TestParse_AHostileFileOf64KiBEndsSoon(t *testing.T) {
+	t.Parallel()
+	const size = 64 << 10
+	fill := func(line string) string { return strings.Repeat(line, size/len(line)) }
+	for name, text := range map[string]string{
+		"stairs": stairs(360), "stairs within the bound": strings.Repeat(stairs(40), 70), "dashes": fill("- "), "brackets": fill("["), "braces": fill("{a: "),
+		"anchors": fill("a: &x y\n"), "aliases": "a: &x y\n" + fill("b: *x\n"), "merges": "a: &x {y: z}\n" + fill("<<: *x\n"), "chain of aliases": fill("- &a *a\n"),
+		"complex keys": fill("? a\n: b\n"), "nested complex keys": fill("? "), "tags": fill("!!a "), "quotes": fill("\""), "references": fill("a: ${X}\n"),
+		"half references": fill("${"), "comments": fill("#\n"), "documents": fill("---\n"), "blocks": fill("a: |\n b\n"), "one line": "a: " + fill("x "), "keys": fill("a:\n"),
+		"colons": fill(":"), "tabs": fill("\t"), "carets": fill("&a "), "stars": fill("*a "), "continued": "a: b\n" + fill(" c\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			began := time.Now()
+			_, _ = read(text, nil)
+			require.Less(t, time.Since(began), hostileLimit)
+			t.Log(time.Since(began).Round(time.Millisecond))
+		})
+	}
 }

@@ -24,6 +24,8 @@ type File struct {
 	hidden     map[*token.Token]bool // scalars that no fault may show
 	references []string              // the paths of the values in which one was read
 	resolved   []resolved            // what they stood for
+	files      []string              // that they named
+	literal    bool                  // a secret stands in the file itself
 	faults     []Fault
 	expanded   int  // bytes that references stood for
 	merged     int  // keys and merge keys that were read
@@ -43,7 +45,11 @@ func Parse(name string, text []byte, env Environment) *File {
 	tokens := lexer.Tokenize(markReferences(source))
 	f.cutComments(tokens)
 	if at := tooDeep(tokens); at != nil {
-		f.faultAt(at.Position.Line, 1, "", fmt.Sprintf("more than %d brackets or dashes stand in each other: remove some", maxNesting))
+		f.faultAt(at.Position.Line, 1, "", fmt.Sprintf("more than %d brackets, dashes or margins stand in each other: remove some", maxNesting))
+		return f
+	}
+	if at := tooMany(tokens); at != nil {
+		f.faultAt(at.Position.Line, 1, "", fmt.Sprintf("the file has more than %d keys: split it", maxEntries))
 		return f
 	}
 	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
@@ -55,16 +61,45 @@ func Parse(name string, text []byte, env Environment) *File {
 	return f
 }
 
-// maxNesting bounds brackets within brackets, and dashes after dashes: the parser
+// maxNesting bounds brackets within brackets, dashes after dashes, and lines that are
+// moved ever more to the right: the parser
 // calls itself for each.
 const maxNesting = 50
+
+// maxEntries bounds the keys that stand in a file: the parser's time grows with their
+// square.
+const maxEntries = 10_000
+
+// tooMany is the first token beyond it; nil if there is none.
+func tooMany(tokens token.Tokens) *token.Token {
+	entries := 0
+	for _, at := range tokens {
+		if at.Type != token.MappingValueType {
+			continue
+		}
+		if entries++; entries > maxEntries {
+			return at
+		}
+	}
+	return nil
+}
+
+// indented are the margins with that of another line.
+func indented(margins []int, column int) []int {
+	for len(margins) > 0 && margins[len(margins)-1] >= column {
+		margins = margins[:len(margins)-1]
+	}
+	return append(margins, column)
+}
 
 // tooDeep is the first token beyond it; nil if there is none.
 func tooDeep(tokens token.Tokens) *token.Token {
 	brackets, dashes, line := 0, 0, 0
+	var margins []int // of the lines that the current one stands in
 	for _, at := range tokens {
 		if at.Position.Line != line {
 			dashes, line = 0, at.Position.Line
+			margins = indented(margins, at.Position.Column)
 		}
 		switch at.Type {
 		case token.MappingStartType, token.SequenceStartType:
@@ -74,7 +109,7 @@ func tooDeep(tokens token.Tokens) *token.Token {
 		case token.SequenceEntryType:
 			dashes++
 		}
-		if max(brackets, dashes) > maxNesting {
+		if max(brackets, dashes, len(margins)) > maxNesting {
 			return at
 		}
 	}

@@ -87,8 +87,23 @@ func (n Node) Text() string {
 // Secret is Text for a scalar that no fault may show.
 func (n Node) Secret() string {
 	text, _ := n.scalar()
+	if n.key != nil && text != "" && !n.refers() && (secretKey.MatchString(n.key.Value) || withPassword.MatchString(text)) {
+		n.file.literal = true
+	}
 	return text
 }
+
+var (
+	secretKey    = regexp.MustCompile(`(?i)secret|password|token|bearer|authorization|api-?key`)
+	withPassword = regexp.MustCompile(`://[^/@:\s]*:[^/@\s]+@|password\s*=`)
+)
+
+// SecretFiles are the files that references named, as far as the file was read.
+func (f *File) SecretFiles() []string { return f.files }
+
+// HoldsSecrets reports whether a secret stands literally in the file, as far as the
+// names of keys and the forms of URLs tell.
+func (f *File) HoldsSecrets() bool { return f.literal }
 
 // OneOf reads a scalar that must be one of some words.
 func (n Node) OneOf(words ...string) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/token"
@@ -104,6 +105,9 @@ const maxExpanded = 8 * MaxBytes
 
 func (f *File) lookUp(reference string) (string, error) {
 	if path, ok := strings.CutPrefix(reference, "file:"); ok {
+		if !slices.Contains(f.files, path) {
+			f.files = append(f.files, path)
+		}
 		return readSecret(path)
 	}
 	if !namePattern.MatchString(reference) {

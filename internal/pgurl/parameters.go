@@ -1,0 +1,29 @@
+// Package pgurl checks what the connection strings of a configuration ask of a server:
+// those of the cursor's database, of migrate and of the sql sink.
+package pgurl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// parameters are what a connection string may ask of the server besides what the driver knows. A name that is misspelt
+// would be sent to any server that answers, a password with it.
+var parameters = []string{
+	"application_name", "client_encoding", "datestyle", "default_transaction_isolation", "default_transaction_read_only",
+	"extra_float_digits", "idle_in_transaction_session_timeout", "intervalstyle", "jit", "lock_timeout", "options", "role", "search_path",
+	"statement_timeout", "synchronous_commit", "timezone", "transaction_timeout", "work_mem",
+}
+
+// CheckParameters refuses settings that neither the driver nor this list knows. It
+// quotes their names, and no value.
+func CheckParameters(given map[string]string) error {
+	for name := range given {
+		if !slices.Contains(parameters, strings.ToLower(name)) {
+			return fmt.Errorf("the connection string has a setting %q, which is none of the driver's and none that it may ask of the server: "+
+				"correct its name, or set it by ALTER ROLE", name)
+		}
+	}
+	return nil
+}
