@@ -104,7 +104,7 @@ func TestDoctor_WarnsOfFilesWithSecretsThatOthersCanRead(t *testing.T) {
 	}
 }
 
-func TestConnectionStrings_RefuseASettingThatNobodyKnows(t *testing.T) {
+func TestConnectionStrings_RefuseUnknownSettings(t *testing.T) {
 	t.Parallel()
 	const url = "postgres://u@localhost:1/d?passwrod=CANARY"
 	_, remote := sql.NewRemote(sql.RemoteConfig{URL: url, Statement: "SELECT 1"})

@@ -83,9 +83,9 @@ var wallMutants = []mutant{
 		daemonPkg, "TestDoctor_WarnsOfFilesWithSecretsThatOthersCanRead",
 	},
 	{
-		"the sql sink's url may have settings that nobody knows",
+		"the url of the sql sink may have unknown settings",
 		[]change{{"sinks/sql/remote_config.go", "pgurl.CheckParameters(parsed.RuntimeParams)", "pgurl.CheckParameters(nil)"}},
-		daemonPkg, "TestConnectionStrings_RefuseASettingThatNobodyKnows",
+		daemonPkg, "TestConnectionStrings_RefuseUnknownSettings",
 	},
 	{
 		"a file may be indented without an end",

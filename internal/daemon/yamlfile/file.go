@@ -84,7 +84,7 @@ func tooMany(tokens token.Tokens) *token.Token {
 	return nil
 }
 
-// indented are the margins with that of another line.
+// indented add the margin of another line.
 func indented(margins []int, column int) []int {
 	for len(margins) > 0 && margins[len(margins)-1] >= column {
 		margins = margins[:len(margins)-1]

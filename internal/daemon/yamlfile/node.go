@@ -102,7 +102,7 @@ var (
 func (f *File) SecretFiles() []string { return f.files }
 
 // HoldsSecrets reports whether a secret stands literally in the file, as far as the
-// names of keys and the forms of URLs tell.
+// names of keys and the forms of URLs show.
 func (f *File) HoldsSecrets() bool { return f.literal }
 
 // OneOf reads a scalar that must be one of some words.
