@@ -3,6 +3,7 @@ package cursor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -76,9 +77,11 @@ ORDER BY c.process_name, l.pid
 LIMIT 10000`
 
 // Lockers returns who holds the lock of which row at this moment, by process.
-// Several sessions that share one lock (FOR SHARE) are not found.
-func (s *Store) Lockers(ctx context.Context) ([]Locker, error) {
-	results, err := s.ask(ctx, statement{s.sql(lockersSQL), nil})
+// Several sessions that share one lock are not found: see Strangers.
+func (s *Store) Lockers(ctx context.Context) ([]Locker, error) { return s.lockers(ctx, lockersSQL) }
+
+func (s *Store) lockers(ctx context.Context, sql string) ([]Locker, error) {
+	results, err := s.ask(ctx, statement{s.sql(sql), nil})
 	if err != nil {
 		return nil, s.withCure("find who has locked the cursors", err)
 	}
@@ -92,6 +95,39 @@ func (s *Store) Lockers(ctx context.Context) ([]Locker, error) {
 		}
 	}
 	return all, nil
+}
+
+// strangersSQL finds sessions that are no worker's and no operator's, and have a lock
+// of the table of cursors such as one needs who locks its rows.
+const strangersSQL = `/* cursor.strangers */
+SELECT
+	'',
+	coalesce(l.pid, 0),
+	coalesce(p.gid, ''),
+	coalesce(a.application_name, ''),
+	coalesce(a.usename::text, p.owner::text, ''),
+	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
+	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint
+FROM pg_locks l
+LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+LEFT JOIN (
+	pg_prepared_xacts p
+	JOIN pg_locks x ON x.locktype = 'transactionid' AND x.transactionid = p.transaction
+) ON l.pid IS NULL AND x.pid IS NULL AND x.virtualtransaction = l.virtualtransaction
+WHERE l.granted
+	AND l.locktype = 'relation'
+	AND l.mode <> 'AccessShareLock'
+	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+	AND l.relation = '{schema}.cursor'::regclass
+ORDER BY 6 NULLS LAST, 2
+LIMIT 100`
+
+// Strangers returns the transactions beside workers and operators that may have
+// locked rows of the cursor table, oldest first: those that Lockers does not find,
+// as several that share a row (FOR SHARE) or one that locked it within a savepoint.
+func (s *Store) Strangers(ctx context.Context) ([]Locker, error) {
+	all, err := s.lockers(ctx, strangersSQL)
+	return slices.DeleteFunc(all, Locker.Worker), err
 }
 
 // nameLockers adds to ErrLocked who it is.
@@ -109,5 +145,9 @@ func (s *Store) nameLockers(ctx context.Context, process string, err error) erro
 			return fmt.Errorf("%w: %s holds it; end its transaction, or: %s", err, l, l.Cure())
 		}
 	}
-	return fmt.Errorf("%w; it is free by now, or shared by several: try again", err)
+	strangers, lookErr := s.Strangers(ctx)
+	if lookErr != nil || len(strangers) == 0 {
+		return fmt.Errorf("%w; it is free by now: try again", err)
+	}
+	return fmt.Errorf("%w: %s has locked rows of its table; end that transaction, or: %s", err, strangers[0], strangers[0].Cure())
 }

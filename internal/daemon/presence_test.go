@@ -71,6 +71,36 @@ func TestStatus_SaysRunningWhileAWorkerWatchesAndNoWorkerAtOnce(t *testing.T) {
 	require.Contains(t, now, "next: see that `ordered-dispatcher run` runs")
 }
 
+// TestStatus_AWorkerWhoseReadWaitsIsThere: its one session is in the middle of a read,
+// which waits for a lock of the table.
+func TestStatus_AWorkerWhoseReadWaitsIsThere(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	working(t, config)
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback(context.WithoutCancel(t.Context()))) }()
+	_, err = tx.Exec(t.Context(), "LOCK TABLE public.bookings IN ACCESS EXCLUSIVE MODE")
+	require.NoError(t, err)
+	waits := func() (waits, alone bool) {
+		require.NoError(t, pool.QueryRow(t.Context(), `SELECT coalesce(bool_or(wait_event_type = 'Lock'), false), count(*) = 1
+			FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name ~ 'ordered-dispatcher'`).Scan(&waits, &alone))
+		return waits, alone
+	}
+	require.Eventually(t, func() bool {
+		exec(t, pool, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name ~ 'run/' AND state = 'idle'`)
+		w, alone := waits()
+		return w && alone
+	}, patience, 10*time.Millisecond)
+	all, text, _ := status(t, config, "")
+	require.NotContains(t, text, "no worker")
+	require.Contains(t, text, "a transaction has locked the table; next: end it")
+	require.Len(t, all, 1)
+}
+
 // A program with the library announces nothing, so that of its process only a held
 // lease would be seen: nothing is claimed.
 func TestStatus_ClaimsNothingOfAProgramWithTheLibrary(t *testing.T) {

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -29,11 +31,12 @@ type Status struct {
 	// Problem says why something of this is not known; "" if all is.
 	Problem string
 
-	lockers  []cursor.Locker // of its row
-	paused   *cursor.Event   // the last pause; nil if it is not known
-	deserted bool            // records wait, and nobody is there
-	absent   bool            // no worker runs it
-	unread   bool            // the source cannot be read
+	lockers   []cursor.Locker // of its row
+	paused    *cursor.Event   // the last pause; nil if it is not known
+	deserted  bool            // records wait, and no worker is there
+	strangers []cursor.Locker // who may have locked its row then
+	absent    bool            // no worker runs it
+	unread    bool            // the source cannot be read
 }
 
 // Lag is what was committed and is not delivered yet.
@@ -177,6 +180,8 @@ func (r *StatusReader) doubt(s Status) time.Duration {
 		return 0
 	case s.due() && p.Limit == (processor.Limit{}):
 		return stays + min(p.Poll, maxDueWait)
+	case s.perhapsOverdue(p):
+		return stays + min(p.Poll, maxDueWait) + p.Source.Latency
 	case len(s.Holding) > 0 || s.overdue(p):
 		return stays
 	default:
@@ -233,7 +238,7 @@ func (s *Status) measure(ctx context.Context, source *table.Source) {
 	}
 	lag, err := source.Lag(ctx, s.Position)
 	if err != nil {
-		s.Problem, s.unread = err.Error(), true
+		s.Problem, s.unread = err.Error()+tableLocked(err), true
 		return
 	}
 	s.Lag = &Lag{Records: lag.Records}
@@ -246,6 +251,15 @@ func (s *Status) measure(ctx context.Context, source *table.Source) {
 	if s.Holding, err = source.Writers(ctx); err != nil {
 		s.Problem = err.Error()
 	}
+}
+
+// tableLocked says how to find the session whose lock a look at the table waited for.
+func tableLocked(err error) string {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) || pgErr.Code != "55P03" {
+		return ""
+	}
+	return "; a transaction has locked the table; next: end it; SELECT pid, query, pg_blocking_pids(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' names it"
 }
 
 // stay forgets the writers that are no longer there.

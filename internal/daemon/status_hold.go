@@ -57,6 +57,10 @@ func (s Status) hold() *Hold {
 	case stranger >= 0:
 		l := s.lockers[stranger]
 		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: end its transaction, or: %s", visible.Line(l.String()), l.Cure())}
+	case s.deserted && len(s.strangers) > 0:
+		l := s.strangers[0]
+		return &Hold{HoldLocked, fmt.Sprintf("records wait, and %s has locked rows of the cursor table: no worker can deliver; next: end its transaction, or: %s",
+			visible.Line(l.String()), l.Cure())}
 	case s.Failure != nil && (s.deserted || s.absent && s.Failure.Wait == 0):
 		return &Hold{HoldNobody, s.untried()}
 	case s.Failure != nil:
@@ -177,8 +181,15 @@ func (r *StatusReader) explain(ctx context.Context, s *Status, lockers []cursor.
 // overdue reports whether records wait longer than any worker would let them. Of a
 // process with a limit that cannot be said: it waits without the lease.
 func (s Status) overdue(p Process) bool {
-	return s.hold() == nil && len(s.lockers) == 0 && p.Limit == (processor.Limit{}) &&
-		s.Lag != nil && s.Lag.Records > 0 && s.Lag.Age != nil && *s.Lag.Age > longWait+p.Poll+p.Source.Latency
+	return s.waits(p) && s.Lag.Age != nil && *s.Lag.Age > longWait+p.Poll+p.Source.Latency
+}
+
+// perhapsOverdue is the same of records whose age is not known.
+func (s Status) perhapsOverdue(p Process) bool { return s.waits(p) && s.Lag.Age == nil }
+
+// waits reports whether records wait for no known reason.
+func (s Status) waits(p Process) bool {
+	return s.hold() == nil && len(s.lockers) == 0 && p.Limit == (processor.Limit{}) && s.Lag != nil && s.Lag.Records > 0
 }
 
 // due reports whether the next attempt at a failing record may be made, and is
@@ -201,5 +212,8 @@ func (r *StatusReader) desert(ctx context.Context, s *Status) error {
 	lockers, err := r.store.Lockers(ctx)
 	held := slices.ContainsFunc(lockers, func(l cursor.Locker) bool { return l.Process == s.Process })
 	s.deserted = err == nil && !held && row.UpdatedAt.Equal(s.UpdatedAt)
+	if s.deserted {
+		s.strangers, err = r.store.Strangers(ctx)
+	}
 	return err
 }

@@ -62,6 +62,16 @@ func TestStatus_NamesWhatHoldsDeliveryUp(t *testing.T) {
 			open(t, "psql", "SELECT FROM od.cursor FOR UPDATE")
 		}, daemon.HoldLocked, "the cursor's row is locked by pid \\d+ .application \"psql\", user \"\\w+\". since 2\\S+Z: no worker can deliver; " +
 			"next: end its transaction, or: SELECT pg_terminate_backend.\\d+."},
+		"strangers who share the row": {func(t *testing.T, pool *pgxpool.Pool, _ *cursor.Store) {
+			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
+			open(t, "psql", "SELECT FROM od.cursor FOR SHARE")
+			open(t, "psql", "SELECT FROM od.cursor FOR SHARE")
+		}, daemon.HoldLocked, "records wait, and pid \\d+ .application \"psql\", user \"\\w+\". since 2\\S+Z has locked rows of the cursor table: no worker can deliver; " +
+			"next: end its transaction, or: SELECT pg_terminate_backend.\\d+."},
+		"a stranger within a savepoint": {func(t *testing.T, pool *pgxpool.Pool, _ *cursor.Store) {
+			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
+			open(t, "psql", "DO $$ BEGIN PERFORM FROM od.cursor FOR UPDATE; BEGIN UPDATE od.cursor SET holder = 'x'; EXCEPTION WHEN OTHERS THEN END; END $$")
+		}, daemon.HoldLocked, "records wait, and pid \\d+ .application \"psql\".* has locked rows of the cursor table"},
 		"the receiver": {func(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) {
 			lease(t, s)
 			exec(t, pool, "SELECT pg_sleep(5.1)")

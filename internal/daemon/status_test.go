@@ -234,6 +234,26 @@ func TestStatus_OrderByIDHasNoAgeWithoutATime(t *testing.T) {
 	require.Equal(t, map[string]any{"records": "1", "capped": false, "seconds": nil}, document["lag"])
 }
 
+// TestStatus_NamesALockWhereNoAgeIsKnown: without a time in the table it waits for what a
+// worker would do within a poll.
+func TestStatus_NamesALockWhereNoAgeIsKnown(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	exec(t, pool, "ALTER TABLE public.bookings RENAME COLUMN created_at TO made")
+	config := configure(t, pgtest.URL(t), "  a: {source: {table: public.bookings, order: id}, sink: {stdout: {}}, poll: 20ms}\n")
+	working(t, config)
+	require.Eventually(t, func() bool {
+		all, _, _ := status(t, config, "")
+		return !all[0].New && all[0].Lag != nil
+	}, patience, 10*time.Millisecond)
+	open(t, "psql", "SELECT FROM od.cursor FOR SHARE")
+	open(t, "psql", "SELECT FROM od.cursor FOR SHARE")
+	insert(t, pool, 1)
+	all, _, _ := status(t, config, "")
+	require.NotNil(t, all[0].Hold)
+	require.Equal(t, daemon.HoldLocked, all[0].Hold.Kind)
+}
+
 func TestStatus_SaysWhyALagIsNotKnown(t *testing.T) {
 	t.Parallel()
 	pool := database(t)

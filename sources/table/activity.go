@@ -54,7 +54,7 @@ LIMIT 100000`
 		OR usesysid IS NULL
 		OR backend_type = 'walsender' AND starts_with(upper(ltrim(query, E' \t\r\n')), 'START_REPLICATION')
 		OR usesysid = (SELECT usesysid FROM pg_stat_activity WHERE pid = pg_backend_pid())
-			AND (application_name = '` + applicationRead + `'
+			AND (starts_with(application_name, '` + applicationRead + `')
 				OR starts_with(application_name, '` + cursor.ApplicationLease + `')
 				OR starts_with(application_name, '` + cursor.ApplicationOperator + `')), false)`
 

@@ -5,9 +5,13 @@ import (
 	"math"
 )
 
-// applicationRead is the application_name of reading transactions, which insert
-// nothing.
+// applicationRead begins the application_name of reading transactions, which insert
+// nothing. The end of the session's own name follows, by which others know it.
 const applicationRead = "ordered-dispatcher read"
+
+// applicationRest is how much of the session's own name has room behind it and a
+// space: a name has 63 bytes.
+const applicationRest = "39"
 
 // Each statement of a read takes its own snapshot, whatever the role's default
 // isolation is: with one snapshot for all, the fence would protect nothing.
@@ -27,7 +31,7 @@ func (l *layout) holdSQL() string {
 // put any function or operator in the place of PostgreSQL's.
 const settingsSQL = `/* source.settings */
 SELECT
-	pg_catalog.set_config('application_name', '` + applicationRead + `', true),
+	pg_catalog.set_config('application_name', pg_catalog.concat('` + applicationRead + ` ', pg_catalog.right(pg_catalog.current_setting('application_name'), ` + applicationRest + `)), true),
 	pg_catalog.set_config('search_path', 'pg_catalog', true),
 	pg_catalog.set_config('row_security', 'off', true),
 	pg_catalog.set_config('TimeZone', 'UTC', true),
