@@ -98,7 +98,7 @@ func TestRead_SettingsOfTheRoleChangeNothing(t *testing.T) {
 		"IntervalStyle":         "postgres",
 		"extra_float_digits":    "1",
 		"statement_timeout":     "30s",
-		"application_name":      applicationRead + " ",
+		"application_name":      value[string](t, pool, "SELECT concat('"+applicationRead+" ', right(current_setting('application_name'), "+applicationRest+"))"),
 	} {
 		s := bookings(t, pool, Config{Where: fmt.Sprintf("current_setting('%s') = '%s'", setting, want)})
 		require.Equal(t, []string{"1"}, ids(readAll(t, s, "", 10)), setting)
