@@ -49,10 +49,11 @@ func TestMigrate_NothingBeforeAMigrationWaitsForEver(t *testing.T) {
 		t.Run(c.waited, func(t *testing.T) {
 			t.Parallel()
 			address, l := pgtest.Proxy(t, pgtest.URL(t))
-			config := migrations.Config{ConnString: address}.Within(time.Second)
+			config := migrations.Config{ConnString: address}.Within(longest, 3*time.Second)
 			found := l.Hold(link.Server, func(data []byte) bool { return c.silent != "" && bytes.Contains(data, []byte(c.silent)) })
 			if c.silent == "" {
 				l.Stall()
+				config = config.Within(time.Second, longest)
 			}
 			err := c.call(config)
 			if c.silent != "" {
@@ -71,7 +72,7 @@ func TestUp_NamesTheSessionThatHoldsTheLockOfMigrations(t *testing.T) {
 	defer other.Release()
 	_, err = other.Exec(t.Context(), "SELECT pg_advisory_lock(hashtextextended('ordered-dispatcher migrate public', 0))")
 	require.NoError(t, err)
-	err = up(migrations.Config{ConnString: pgtest.URL(t)}.Within(200 * time.Millisecond))
+	err = up(migrations.Config{ConnString: pgtest.URL(t)}.LockWithin(200 * time.Millisecond))
 	require.ErrorIs(t, err, answer.ErrNone)
 	require.ErrorContains(t, err, fmt.Sprintf("wait for the lock of migrations: no answer in time: not free within 200ms, held by pid %d (application '", other.Conn().PgConn().PID()))
 	require.ErrorContains(t, err, "end it, then run it again")

@@ -54,13 +54,15 @@ var questions = []struct {
 }
 
 // warm is a source that has read once, so that it knows its table, and the position
-// of the record that it read.
-func warm(t *testing.T, pool *pgxpool.Pool) (*Source, cursor.Position) {
+// of the record that it read. From then on it waits for a connection no longer than
+// this, and for an answer no longer than 1 s.
+func warm(t *testing.T, pool *pgxpool.Pool, connection time.Duration) (*Source, cursor.Position) {
 	t.Helper()
 	s := bookings(t, pool, Config{})
-	s.waits.ask = answer.Wait{Connection: time.Second, Answer: time.Second}
+	at := readSome(t, s, "", 1)[0].Position
+	s.waits.ask = answer.Wait{Connection: connection, Answer: time.Second}
 	s.waits.read = s.waits.ask
-	return s, readSome(t, s, "", 1)[0].Position
+	return s, at
 }
 
 // within calls f with a context that ends far later than any wait of warm.
@@ -80,7 +82,7 @@ func TestSource_NoQuestionToASilentDatabaseWaitsForEver(t *testing.T) {
 			address, l := pgtest.Proxy(t, pgtest.URL(t))
 			pool := pgtest.Pool(t, address, pgtest.PoolConfig{MaxConns: 1})
 			t.Cleanup(l.Close) // first: what it holds up keeps the pool from closing
-			s, at := warm(t, pool)
+			s, at := warm(t, pool, patience)
 			silent := l.Hold(link.Server, func(data []byte) bool { return !bytes.Contains(data, []byte("-- ping")) })
 			err := within(t, func(ctx context.Context) error { return q.call(ctx, s, at) })
 			<-silent
@@ -95,7 +97,7 @@ func TestSource_NoQuestionWaitsForAConnectionForEver(t *testing.T) {
 	t.Parallel()
 	database(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`)
 	small := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{MaxConns: 1})
-	s, at := warm(t, small)
+	s, at := warm(t, small, time.Second)
 	conn, err := small.Acquire(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(conn.Release)
