@@ -19,7 +19,7 @@ var processorMutants = []mutant{
 	},
 	{
 		"an error that goes on is logged once",
-		[]change{{"processor/report.go", `!isError || now.Sub(r.said) < repeatInterval`, `true`}},
+		[]change{{"processor/report.go", `!isError || now.Sub(r.said) < repeatInterval`, `isError || now.Sub(r.said) < repeatInterval`}},
 		processorPkg, "TestLog_SamplesAnErrorThatGoesOnAndCountsIt",
 	},
 	{

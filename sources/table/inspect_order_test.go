@@ -106,6 +106,7 @@ func TestInspect_IndexOfPartitionsAndHeirs(t *testing.T) {
 		t.Parallel()
 		pool := database(t, partitionedSQL+`ALTER TABLE app.bookings DROP CONSTRAINT bookings_pkey`)
 		s := bookings(t, pool, Config{})
+		require.Contains(t, found(t, s, missing).Cure, "CREATE INDEX CONCURRENTLY ")
 		cured(t, pool, s, missing)
 		sound(t, s) // no index could prove that positions differ: it would have to hold region as well
 	})
