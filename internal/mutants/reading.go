@@ -45,6 +45,21 @@ var readingMutants = []mutant{
 		tablePkg, "TestRead_ARecordThatIsTooLargeTakesNoMemory",
 	},
 	{
+		"a session that is ended at a first row makes the row too large",
+		[]change{{"sources/table/read.go", `l.detail == whole && conn.Conn().IsClosed() && ctx.Err() == nil && unexplained(err))`, `conn.Conn().IsClosed() && ctx.Err() == nil)`}},
+		tablePkg, "TestRead_AConnectionThatEndsMakesNoRowTooLarge",
+	},
+	{
+		"a connection that is cut at a row that is weighed makes it too large",
+		[]change{{"sources/table/read.go", `l.detail == whole && conn.Conn().IsClosed()`, `conn.Conn().IsClosed()`}},
+		tablePkg, "TestRead_AConnectionThatEndsMakesNoRowTooLarge",
+	},
+	{
+		"a name of ours is in the way of a condition",
+		[]change{{"sources/table/large.go", `sizeColumn = "ordered_dispatcher_size"`, `sizeColumn = "size"`}},
+		tablePkg, "TestRead_AConditionSeesNoNamesOfOurs",
+	},
+	{
 		"a record that is too large has no fault",
 		[]change{{"sources/table/large.go", `case row.weight > int64(r.maxRecord):`, `case false:`}},
 		tablePkg, "TestRead_ARecordThatIsTooLargeIsNotFetched",

@@ -39,7 +39,7 @@ type Config struct {
 	// MaxBytes bounds the records of one read, with key, type, id and headers: it ends
 	// with the record that reaches the bound. Default 16 MiB.
 	MaxBytes int
-	// MaxRecordBytes bounds one record: payload, key, type and headers. A larger one is
+	// MaxRecordBytes bounds one record: id, payload, key, type and headers. A larger one is
 	// not fetched. It has a Fault instead, which halts its process. Default 64 MiB, at
 	// most 512 MiB.
 	MaxRecordBytes int

@@ -9,10 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // detail is what a read fetches of each row. A row that turns out to be too large
-// ends a read before its first byte. The next one asks for that row alone.
+// ends a read before its first byte. The next one asks for that row alone. Any error
+// makes the next read one of whole rows again.
 type detail int
 
 const (
@@ -21,9 +25,15 @@ const (
 	bare                  // id and time: the server itself could not make the rest
 )
 
+// Names of ours that Config.Where sees: no column of a table is called so.
 const (
-	// frameBytes is what a message has beside the fields of MaxRecordBytes: the id, the
-	// time and the lengths.
+	sizeTable  = "ordered_dispatcher_record"
+	sizeColumn = "ordered_dispatcher_size"
+)
+
+const (
+	// frameBytes is what a message has beside the fields of MaxRecordBytes: the time and
+	// the lengths.
 	frameBytes = 64 << 10
 	// maxMessage is what pgx accepts by default.
 	maxMessage = 1<<30 - 1
@@ -57,6 +67,31 @@ func tooLarge(err error) bool {
 	return pgErr.Code == "54000" || pgErr.Code == "XX000" && slices.Contains(allocators, pgErr.Routine)
 }
 
+// unexplained reports whether a connection was closed at a first row without a word
+// of the server: pgx keeps its reason to itself, which may have been the size of that row.
+// If it was not, the row is weighed in vain, and comes whole. So a connection that ends
+// for any other reason (a session that is ended, a crash, the network) never makes a row
+// too large: only the server's own word leads to a bare row.
+func unexplained(err error) bool {
+	var pgErr *pgconn.PgError
+	return !errors.As(err, &pgErr)
+}
+
+// next is the detail of the next read.
+func (r *reading) next(after cursor.Position) (detail, error) {
+	switch was := r.layout.detail; {
+	case !r.large:
+		return whole, nil
+	case was == bare:
+		return whole, fmt.Errorf("the row after position %q is too large even without its payload", after)
+	case was == weighed && r.seen > 0: // it is the row after it that is too large, and a bare read would withhold both
+		return whole, processor.Permanent(fmt.Errorf("the server cannot put the second row after position %q together, and no unique index "+
+			"proves that the first one is alone at its position: make the second one smaller, or create a unique index of the order", after))
+	default:
+		return was + 1, nil
+	}
+}
+
 // weighed is what such a read selects, and from where: the size is computed once
 // for each record.
 func (l *layout) weighed(c Config) (fields []string, source string) {
@@ -73,23 +108,25 @@ func (l *layout) weighed(c Config) (fields []string, source string) {
 	if l.detail == weighed {
 		size = l.size(c)
 	}
-	return fields, fmt.Sprintf("%s AS t\nLEFT JOIN LATERAL (SELECT %s AS size WHERE %s OFFSET 0) AS record ON true", l.sql(), size, where)
+	return fields, fmt.Sprintf("%s AS t\nLEFT JOIN LATERAL (SELECT %s AS %s WHERE %s OFFSET 0) AS %s ON true",
+		l.sql(), size, sizeColumn, where, sizeTable)
 }
 
 // withhold has the fields not fetched if they are too large, or at all.
 func (l *layout) withhold(c Config, all *[fieldCount]string) {
+	const size = sizeTable + "." + sizeColumn
 	for f, expression := range all {
 		switch {
 		case expression == "" || field(f) == fieldID || field(f) == fieldAt:
 		case field(f) == fieldTaken:
-			all[f] = "CASE WHEN record.size IS NOT NULL THEN true END"
+			all[f] = fmt.Sprintf("CASE WHEN %s IS NOT NULL THEN true END", size)
 		case l.detail == bare:
 			all[f] = "NULL::text"
 		default:
-			all[f] = fmt.Sprintf("CASE WHEN record.size <= %d THEN %s END", c.MaxRecordBytes, expression)
+			all[f] = fmt.Sprintf("CASE WHEN %s <= %d THEN %s END", size, c.MaxRecordBytes, expression)
 		}
 	}
-	all[fieldSize] = "record.size"
+	all[fieldSize] = size
 }
 
 // size is the size of a record as it would be sent. That of a text is known without
@@ -98,7 +135,7 @@ func (l *layout) size(c Config) string {
 	terms := []string{"0::bigint"}
 	for f, expression := range l.of(whole).fields(c) {
 		switch {
-		case expression == "" || field(f) == fieldID || field(f) == fieldAt || field(f) == fieldTaken:
+		case expression == "" || field(f) == fieldAt || field(f) == fieldTaken:
 		case field(f) == fieldPayload && c.Columns.Payload == "":
 			terms = append(terms, fmt.Sprintf("pg_column_size(%s) - 4", expression))
 		case field(f) == fieldPayload && l.bytea:

@@ -63,6 +63,35 @@ func TestRead_ARecordThatIsTooLargeIsNotFetched(t *testing.T) {
 	}
 }
 
+// A condition may use every name that a table may have: none of ours is in its way.
+func TestRead_AConditionSeesNoNamesOfOurs(t *testing.T) {
+	t.Parallel()
+	for _, column := range []string{"size", "record", "taken", "f0", "f1", "at", "t", "s", "waiting", "counted"} {
+		t.Run(column, func(t *testing.T) {
+			t.Parallel()
+			for name, index := range map[string]string{"partial": " WHERE " + column + " > 0", "whole": ""} {
+				pool := database(t, fmt.Sprintf(`DROP SCHEMA IF EXISTS app CASCADE;
+					CREATE SCHEMA app; CREATE TABLE app.bookings (
+						id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), %[1]s int NOT NULL DEFAULT 1, note text);
+					CREATE INDEX ON app.bookings (created_at, id)%[2]s;
+					INSERT INTO app.bookings (note) VALUES ('one'), (repeat('x', 300000)), ('three')`, column, index))
+				s := bookings(t, pool, Config{Where: column + " > 0", MaxRecordBytes: 100_000})
+				records := readAll(t, s, "", 10)
+				require.Equal(t, []string{"1", "2", "3"}, ids(records), name)
+				require.ErrorContains(t, records[1].Fault, "max_record_bytes is 100000")
+				_, err := s.Lag(t.Context(), "")
+				require.NoError(t, err)
+				_, err = s.Between(t.Context(), "", last(records), 10)
+				require.NoError(t, err)
+				_, err = s.Before(t.Context(), "3")
+				require.NoError(t, err)
+				_, err = s.InspectRows(t.Context(), last(records))
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
 // A record that is too large takes no memory here, nor one that the server itself
 // cannot put together: more than a gigabyte as JSON.
 func TestRead_ARecordThatIsTooLargeTakesNoMemory(t *testing.T) {

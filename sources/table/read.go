@@ -87,20 +87,14 @@ func (s *Source) readOnce(ctx context.Context, l *layout, after cursor.Position,
 		r, err = s.flush(ctx, l, after, limit) // the table was altered: prepare once more
 	}
 	if err != nil {
+		s.detail = whole
 		s.distrust(err)
 		return nil, err
 	}
 	s.fit(r, limit)
 	s.sparse.learn(r)
-	switch {
-	case !r.large:
-		s.detail = whole
-	case s.detail == bare:
-		return nil, fmt.Errorf("the row after position %q is too large even without its payload", after)
-	default:
-		s.detail++
-	}
-	return r, nil
+	s.detail, err = r.next(after)
+	return r, err
 }
 
 // distrust forgets the table's layout when the server says that it changed, and
@@ -182,9 +176,7 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 		}
 		results := prepared.Exec(ctx, conn.Conn(), statements...)
 		err := r.take(results, &s.fence)
-		if r.unanswered && (tooLarge(err) || conn.Conn().IsClosed() && ctx.Err() == nil) {
-			// pgx does not say why it closed the connection at a first row. If it was
-			// not the size, the read of that row alone fails for the same reason.
+		if r.unanswered && (tooLarge(err) || l.detail == whole && conn.Conn().IsClosed() && ctx.Err() == nil && unexplained(err)) {
 			r.large, r.cut, err = true, true, nil
 		}
 		if r.cut {

@@ -56,7 +56,7 @@ func (l *layout) row(result *row, values [][]byte, columns *[fieldCount]int) (er
 			result.at = math.MinInt64
 		}
 	}
-	result.weight = int64(result.size() - len(result.id))
+	result.weight = int64(result.size())
 	if size := value(fieldSize); size != nil {
 		if result.weight, err = strconv.ParseInt(string(size), 10, 64); err != nil {
 			return fmt.Errorf("parse the size of a record: %w", err)
