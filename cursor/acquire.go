@@ -2,6 +2,7 @@ package cursor
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 // Acquire takes the lease of a process, or says at once why not: ErrHeld,
 // ErrUnknown, ErrPaused, ErrHalted. The lease lasts until Release, Fail, Halt or
 // its loss, whatever becomes of ctx.
+//
+// A holder that is gone in the middle of a command is ended, and the error is a
+// *TornError, which wraps ErrHeld: the next Acquire finds the row free.
 func (s *Store) Acquire(ctx context.Context, process string) (*Lease, error) {
 	return s.acquire(ctx, process, terms{application: ApplicationLease})
 }
@@ -30,6 +34,9 @@ func (s *Store) acquire(ctx context.Context, process string, t terms) (*Lease, e
 	}
 	asked := time.Now() // what the server answers may be old when it arrives
 	row, err := s.lockRow(ctx, conn, process, t)
+	if errors.Is(err, ErrHeld) {
+		err = s.endTorn(ctx, conn, process, t)
+	}
 	if err != nil {
 		giveBack(conn)
 		return nil, s.explain("lock", process, err)

@@ -28,6 +28,9 @@ type Config struct {
 	// watch is how often a lease looks whether its session was ended. Default
 	// watchInterval; tests set it.
 	watch time.Duration
+	// torn is after how long a session of ours that sent half of a command is ended.
+	// Default: see Store.tornAfter; tests set it.
+	torn time.Duration
 }
 
 const (

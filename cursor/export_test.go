@@ -18,6 +18,12 @@ func Unwatched(c Config) Config {
 	return c
 }
 
+// TornAfter is a config whose store ends a torn session that soon.
+func TornAfter(c Config, d time.Duration) Config {
+	c.torn = d
+	return c
+}
+
 // WatchInterval is watchInterval.
 const WatchInterval = watchInterval
 

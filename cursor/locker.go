@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Locker is a transaction that holds the lock of a cursor's row: that of a worker
@@ -22,6 +24,10 @@ type Locker struct {
 	// is ago by the database's clock; zero when the role may not see it.
 	Since time.Time
 	Age   time.Duration
+	// Unfinished is for how long the server has been in the middle of a command of
+	// the session, waiting for its client; 0 if it does not, or the role may not see
+	// it. The server never ends that wait by itself.
+	Unfinished time.Duration
 }
 
 // Worker reports whether it is a worker's lease, or an operator at work, by its
@@ -41,11 +47,22 @@ func (l Locker) String() string {
 	if l.PID == 0 {
 		who = fmt.Sprintf("the prepared transaction %q (user %q)", l.GID, l.User)
 	}
-	if l.Since.IsZero() {
-		return who
+	if !l.Since.IsZero() {
+		who += " since " + l.Since.UTC().Format(time.RFC3339)
 	}
-	return who + " since " + l.Since.UTC().Format(time.RFC3339)
+	if l.Torn() {
+		who += fmt.Sprintf(", which sent half of a command and then nothing for %v: its client is gone, or the network to it is dead", l.Unfinished.Round(time.Second))
+	}
+	return who
 }
+
+// shortTear is for how long half of a command may be under way before it is taken that
+// the other half does not come.
+const shortTear = 5 * time.Second
+
+// Torn reports that the server waits for the rest of a command, and has for longer than
+// a network takes.
+func (l Locker) Torn() bool { return l.Unfinished >= shortTear }
 
 // Cure is what ends the transaction, as SQL.
 func (l Locker) Cure() string {
@@ -54,6 +71,12 @@ func (l Locker) Cure() string {
 	}
 	return fmt.Sprintf("SELECT pg_terminate_backend(%d)", l.PID)
 }
+
+// unfinishedSQL is since when the server has waited for the client in the middle of a
+// command, in microseconds.
+const unfinishedSQL = `CASE WHEN a.state = 'active' AND a.wait_event_type = 'Client'
+		THEN (extract(epoch FROM clock_timestamp() - a.state_change) * 1000000)::bigint
+	END`
 
 // lockersSQL finds who has locked which row: a row's xmax is the transaction that
 // locked it, and that one holds the lock of its own id while it is open. It reads
@@ -67,31 +90,48 @@ SELECT
 	coalesce(a.application_name, ''),
 	coalesce(a.usename::text, p.owner::text, ''),
 	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
-	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint
+	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
+	` + unfinishedSQL + `
 FROM {schema}.cursor c
 JOIN pg_locks l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = c.xmax
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN pg_prepared_xacts p ON p.transaction = l.transactionid
-WHERE l.mode = 'ExclusiveLock'
+WHERE l.mode = 'ExclusiveLock' AND ($1::text IS NULL OR c.process_name = $1)
 ORDER BY c.process_name, l.pid
 LIMIT 10000`
 
 // Lockers returns who holds the lock of which row at this moment, by process.
 // Several sessions that share one lock are not found: see Strangers.
-func (s *Store) Lockers(ctx context.Context) ([]Locker, error) { return s.lockers(ctx, lockersSQL) }
+func (s *Store) Lockers(ctx context.Context) ([]Locker, error) {
+	return s.lockers(ctx, s.lockersOf(null))
+}
 
-func (s *Store) lockers(ctx context.Context, sql string) ([]Locker, error) {
-	results, err := s.ask(ctx, statement{s.sql(sql), nil})
+// lockersOf asks for the lockers of one process, or of all (null).
+func (s *Store) lockersOf(process string) statement {
+	return statement{s.sql(lockersSQL), []string{process}}
+}
+
+func (s *Store) lockers(ctx context.Context, which statement) ([]Locker, error) {
+	results, err := s.ask(ctx, which)
+	var all []Locker
+	if err == nil {
+		all, err = parseLockers(results[0])
+	}
 	if err != nil {
 		return nil, s.withCure("find who has locked the cursors", err)
 	}
+	return all, nil
+}
+
+func parseLockers(result *pgconn.Result) ([]Locker, error) {
 	var all []Locker
-	for _, values := range results[0].Rows {
+	for _, values := range result.Rows {
 		p := parser{values: values}
 		all = append(all, Locker{Process: p.text(0), PID: int(p.int(1)), GID: p.text(2),
-			Application: p.text(3), User: p.text(4), Since: p.time(5), Age: time.Duration(p.int(6)) * time.Microsecond})
+			Application: p.text(3), User: p.text(4), Since: p.time(5), Age: time.Duration(p.int(6)) * time.Microsecond,
+			Unfinished: time.Duration(p.int(7)) * time.Microsecond})
 		if p.err != nil {
-			return nil, s.withCure("find who has locked the cursors", p.err)
+			return nil, p.err
 		}
 	}
 	return all, nil
@@ -107,7 +147,8 @@ SELECT
 	coalesce(a.application_name, ''),
 	coalesce(a.usename::text, p.owner::text, ''),
 	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
-	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint
+	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
+	` + unfinishedSQL + `
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN (
@@ -126,7 +167,7 @@ LIMIT 100`
 // locked rows of the cursor table, oldest first: those that Lockers does not find,
 // as several that share a row (FOR SHARE) or one that locked it within a savepoint.
 func (s *Store) Strangers(ctx context.Context) ([]Locker, error) {
-	all, err := s.lockers(ctx, strangersSQL)
+	all, err := s.lockers(ctx, statement{s.sql(strangersSQL), nil})
 	return slices.DeleteFunc(all, Locker.Worker), err
 }
 
@@ -139,6 +180,8 @@ func (s *Store) nameLockers(ctx context.Context, process string, err error) erro
 	for _, l := range lockers {
 		switch {
 		case l.Process != process:
+		case l.Worker() && l.Torn():
+			return fmt.Errorf("%w: %s; a worker that stands by ends that session, or you do: %s", err, l, l.Cure())
 		case l.Worker():
 			return fmt.Errorf("%w: %s is delivering; wait longer, or for its call to end", err, l)
 		default:

@@ -23,6 +23,7 @@ type Store struct {
 	config Config
 	schema string
 	joined joined
+	looks  looks // for torn sessions
 
 	lookSQL, lockSQL, advanceSQL, relockSQL string
 }

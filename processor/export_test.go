@@ -19,3 +19,6 @@ func NewReporter(log *slog.Logger) Reporter { return Reporter{newReporter(log)} 
 
 // Round is a round that ended with an error, or found nothing to deliver.
 func (r Reporter) Round(err error) { r.pass(state{is: StateIdle}, err) }
+
+// WarnOfTorn is Process.warnOfTorn.
+func WarnOfTorn(p *Process, err error) { p.warnOfTorn(err) }

@@ -35,6 +35,7 @@ type Process struct {
 	deferred  deferred      // the next attempt, as this worker first saw it
 	patience  time.Duration // with what a round asks the database before it has the lease
 	notBefore time.Time     // the limit lets no record go until then
+	torn      time.Time     // when it was said last that a torn session cannot be ended
 }
 
 // New returns the process that config describes. It touches nothing yet.
@@ -227,6 +228,7 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 	}
 	lease, err := p.config.Dispatch.acquire(ctx, p.config)
 	if err != nil {
+		p.warnOfTorn(err)
 		s, err := acquireState(err)
 		return nil, s, err
 	}
@@ -267,6 +269,21 @@ func (p *Process) resting(row cursor.Row) (state, bool) {
 		return state{is: StateFailing, wait: wait}, wait > 0
 	default:
 		return state{}, false
+	}
+}
+
+// warnOfTorn says that the network of a worker died in the middle of a command, and what
+// became of its session.
+func (p *Process) warnOfTorn(err error) {
+	var torn *cursor.TornError
+	switch {
+	case !errors.As(err, &torn):
+	case torn.Err == nil:
+		p.log.Warn("ended a session that held the lease and would never have finished its command", "session", torn.Holder.String())
+	case time.Since(p.torn) >= repeatInterval:
+		p.torn = time.Now()
+		p.log.Warn("a session holds the lease that will never finish its command, and it cannot be ended: end it with "+torn.Holder.Cure(),
+			"session", torn.Holder.String(), "err", torn.Err)
 	}
 }
 

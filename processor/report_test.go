@@ -3,6 +3,7 @@ package processor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -108,4 +110,21 @@ func TestNew_RefusesAnInTxTimeoutThatTheLeaseCannotOutlast(t *testing.T) {
 	config.Dispatch = processor.Each(&receiver{})
 	_, err = processor.New(config)
 	require.NoError(t, err)
+}
+
+// A session that was ended is a line each; one that cannot be ended is a line each minute.
+func TestLog_WarnsOfASessionThatNeverFinishesItsCommand(t *testing.T) {
+	t.Parallel()
+	var log logbook
+	p := process(t, database(t), processor.Each(&receiver{}), func(c *processor.Config) { c.Logger = log.logger() })
+	torn := &cursor.TornError{Holder: cursor.Locker{PID: 7, Application: cursor.ApplicationLease + "sms", Unfinished: 35 * time.Second}}
+	for range 2 {
+		processor.WarnOfTorn(p, fmt.Errorf("lock: %w", torn))
+	}
+	require.Equal(t, 2, log.count("level=WARN msg=\"ended a session that held the lease"))
+	torn.Err = errors.New("permission denied")
+	for range 2 {
+		processor.WarnOfTorn(p, torn)
+	}
+	require.Equal(t, 1, log.count("end it with SELECT pg_terminate_backend(7)"))
 }

@@ -11,7 +11,8 @@
  *   Server      PostgreSQL, where it acts by itself: ends sessions, frees the lock of a
  *               worker that fell silent, runs what was sent before the line went dead
  *   Operator    Store.Pause, Resume and Seek (cursor/operate.go)
- *   faults      crash (SIGKILL), cut (the network to the server), kill (the session is
+ *   faults      crash (SIGKILL), cut (the network to the server, between two commands or in
+ *               the middle of one: then the server waits for the rest), kill (the session is
  *               ended, which the worker does not know: pg_terminate_backend, a restart, a
  *               SIGSTOP for longer than the lease's time-out), time-out (of a sink call,
  *               whose bytes may still arrive), unlock (what is called under the lease ends
@@ -112,6 +113,7 @@ bit paused;
 
 #define WORKERS 2
 #define SILENT 3        /* a session whose worker is gone, or cut off, and has given up */
+#define TORN 4          /* the same, in the middle of a command */
 byte lock;              /* 0 = free */
 
 mtype = { none, up, unlocked, ended };
@@ -192,7 +194,14 @@ end_idle: /* Process.pass: Look, peek; neither lock nor transaction id */
 	atomic {
 		if
 		:: is_free(lock) && (gaps == 0 || thefts < THEFTS) -> thefts = thefts + (gaps > 0); take_lock()
-		:: !is_free(lock) -> seen = 0; goto end_idle /* ErrHeld */
+		:: !is_free(lock) -> /* ErrHeld */
+#ifndef TORN_SESSION_STAYS /* Store.endTorn: no time-out of the server applies */
+			if
+			:: lock == TORN -> lock = 0
+			:: else
+			fi;
+#endif
+			seen = 0; goto end_idle
 		fi;
 		if
 		:: paused -> goto release /* workable */
@@ -309,6 +318,9 @@ advance: /* shift.advance, Lease.Advance: UPDATE; COMMIT | BEGIN; relock */
 	:: or_session_ended
 	:: atomic { a_fault; fall_silent(); sentTo = to; sentEpoch = e; goto lost }
 	:: atomic { a_fault; fall_silent(); sentTo = to; sentEpoch = e; goto crashed }
+	:: atomic { session[w] == unlocked && lock == TORN -> goto lost } /* no answer within commitTimeout */
+	:: atomic { lock == w && a_fault; lock = TORN; session[w] = none; goto lost }
+	:: atomic { lock == w && a_fault; lock = TORN; session[w] = none; goto crashed }
 	fi;
 
 note: /* Lease.Note: UPDATE; COMMIT | BEGIN; relock */

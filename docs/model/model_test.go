@@ -58,6 +58,7 @@ var breaking = []verification{
 	{"lease", "POSITION_REMEMBERED FAULTS=1", "I5_no_duplicate_without_a_fault"},
 	{"lease", "DEBT_UNCHECKED LIVENESS FAULTS=1", "I11_the_cursor_reaches_the_end"},
 	{"lease", "NO_SERVER_TIMEOUT LIVENESS FAULTS=1", "I11_the_cursor_reaches_the_end"},
+	{"lease", "TORN_SESSION_STAYS LIVENESS FAULTS=1", "I11_the_cursor_reaches_the_end"},
 	{"lease", "STATE_UNCHECKED FAULTS=0 OPERATIONS=1", "I10_a_paused_process_sends_nothing"},
 	{"lease", "SEEK_KEEPS_EPOCH FAULTS=1 OPERATIONS=1", "I4_sent_only_when_the_one_before_was_acknowledged"},
 

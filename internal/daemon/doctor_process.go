@@ -51,7 +51,7 @@ func (d *doctor) lockers(ctx context.Context) error {
 	}
 	now, err := d.now(ctx)
 	for _, l := range lockers {
-		if !l.Worker() && err == nil {
+		if (!l.Worker() || l.Torn()) && err == nil {
 			d.find(l.Process, heldFor(l.Since, now), l.Cure(), "its row is locked by %s, and no worker can deliver until that ends", l)
 		}
 	}

@@ -26,7 +26,7 @@ type HoldKind string
 const (
 	HoldPaused  HoldKind = "paused"    // an operator said so
 	HoldHalted  HoldKind = "halted"    // a record failed for good
-	HoldLocked  HoldKind = "locked"    // a stranger has locked the cursor's row
+	HoldLocked  HoldKind = "locked"    // a stranger has locked the cursor's row, or a worker whose network died
 	HoldFailing HoldKind = "failing"   // a record is tried again and again
 	HoldSink    HoldKind = "sink"      // the receiver takes its time
 	HoldWriter  HoldKind = "writer"    // a transaction may still insert before what waits
@@ -46,6 +46,7 @@ const (
 // hold finds what holds a process up; nil if nothing does, as far as is known.
 func (s Status) hold() *Hold {
 	stranger := slices.IndexFunc(s.lockers, func(l cursor.Locker) bool { return !l.Worker() })
+	torn := slices.IndexFunc(s.lockers, func(l cursor.Locker) bool { return l.Worker() && l.Torn() })
 	lease := slices.IndexFunc(s.lockers, func(l cursor.Locker) bool { return l.Worker() && l.Age > longCall })
 	switch {
 	case s.New:
@@ -61,6 +62,9 @@ func (s Status) hold() *Hold {
 		l := s.strangers[0]
 		return &Hold{HoldLocked, fmt.Sprintf("records wait, and %s has locked rows of the cursor table: no worker can deliver; next: end its transaction, or: %s",
 			visible.Line(l.String()), l.Cure())}
+	case torn >= 0:
+		l := s.lockers[torn]
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: a worker that stands by ends that session, or you do: %s", visible.Line(l.String()), l.Cure())}
 	case s.Failure != nil && (s.deserted || s.absent && s.Failure.Wait == 0):
 		return &Hold{HoldNobody, s.untried()}
 	case s.Failure != nil:

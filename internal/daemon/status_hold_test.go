@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -76,6 +77,11 @@ func TestStatus_NamesWhatHoldsDeliveryUp(t *testing.T) {
 			lease(t, s)
 			exec(t, pool, "SELECT pg_sleep(5.1)")
 		}, daemon.HoldSink, "a call of the receiver goes on since 2\\S+Z, by worker .+; next: see what the receiver does"},
+		"a network that died in the middle of a command": {func(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) {
+			tear(t, cursor.ApplicationLease+"a", "SELECT FROM od.cursor FOR UPDATE")
+			exec(t, pool, "SELECT pg_sleep(5.1)")
+		}, daemon.HoldLocked, "the cursor's row is locked by pid \\d+ .application \"ordered-dispatcher lease a\".*, which sent half of a command and then nothing for \\ds: .*; " +
+			"next: a worker that stands by ends that session, or you do: SELECT pg_terminate_backend.\\d+."},
 		"nobody": {func(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) {
 			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
 		}, daemon.HoldNobody, "records wait, and no worker holds the cursor's row: no worker ever had it, and nothing has moved since 2\\S+Z; next: see that"},
@@ -124,6 +130,22 @@ func asBob(t testing.TB, act func(context.Context, string, cursor.Decision) (cur
 }
 
 // open leaves a transaction open until the test ends.
+// tear has the server wait for the rest of a command, in a transaction that ran sql.
+func tear(t testing.TB, application, sql string) {
+	t.Helper()
+	conn, err := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{ApplicationName: application}).Acquire(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = conn.Conn().Close(context.Background())
+		conn.Release()
+	})
+	_, err = conn.Exec(t.Context(), "BEGIN; "+sql)
+	require.NoError(t, err)
+	frontend := conn.Conn().PgConn().Frontend()
+	frontend.SendParse(&pgproto3.Parse{Query: "SELECT 1"}) // and neither Execute nor Sync
+	require.NoError(t, frontend.Flush())
+}
+
 func open(t testing.TB, application, sql string) {
 	t.Helper()
 	tx, err := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{ApplicationName: application}).Begin(t.Context())

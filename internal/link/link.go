@@ -1,6 +1,7 @@
 package link
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -36,7 +37,8 @@ type Link struct {
 type hold struct {
 	from  Side
 	match func(data []byte) bool
-	to    net.Conn // where what is held up leads to; nil until match has found the connection
+	after func(data []byte) int // how much of the data that match accepted goes through first; nil: nothing
+	to    net.Conn              // where what is held up leads to; nil until match has found the connection
 	found chan struct{}
 }
 
@@ -130,6 +132,16 @@ func (l *Link) Hold(from Side, match func(data []byte) bool) <-chan struct{} {
 	return l.hold.found
 }
 
+// HoldAt is Hold for what the client sends: the data that contains text goes through up to there. To the server it is a
+// client whose network, or host, died in the middle of a message.
+func (l *Link) HoldAt(text string) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := func(data []byte) int { return bytes.Index(data, []byte(text)) }
+	l.hold = &hold{from: Client, match: func(data []byte) bool { return at(data) >= 0 }, after: at, found: make(chan struct{})}
+	return l.hold.found
+}
+
 // OnData calls f with each piece of data before it is passed on. f may Stall or cut the link: what it was called with
 // is then held up or lost.
 func (l *Link) OnData(f func(fromServer bool, data []byte)) {
@@ -191,9 +203,12 @@ func (l *Link) pump(from, to net.Conn, side Side) {
 		if err != nil {
 			return
 		}
-		l.find(from, to, side, buffer[:n])
-		n, whole := l.pass(to, side, buffer[:n])
-		if _, err := to.Write(buffer[:n]); err != nil || !whole {
+		first := l.find(from, to, side, buffer[:n])
+		if _, err := to.Write(buffer[:first]); err != nil {
+			return
+		}
+		more, whole := l.pass(to, side, buffer[first:n])
+		if _, err := to.Write(buffer[first : first+more]); err != nil || !whole {
 			return
 		}
 	}
@@ -208,18 +223,22 @@ func (l *Link) forget(conns ...net.Conn) {
 	}
 }
 
-// find looks whether a connection is the one to be held.
-func (l *Link) find(from, to net.Conn, side Side, data []byte) {
+// find looks whether a connection is the one to be held, and returns how much of the data goes through before that.
+func (l *Link) find(from, to net.Conn, side Side, data []byte) (first int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h := l.hold
 	if h == nil || h.to != nil || side != Client || !h.match(data) {
-		return
+		return 0
+	}
+	if h.after != nil {
+		first = h.after(data)
 	}
 	if h.to = to; h.from == Server {
 		h.to = from
 	}
 	close(h.found)
+	return first
 }
 
 func (l *Link) holds(to net.Conn, side Side) bool {

@@ -213,4 +213,15 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		[]change{{"migrations/00003_promises.sql", `e.id > OLD.id AND e.action IN`, `e.id >= OLD.id AND e.action IN`}},
 		cursorPkg, "TestHistory_RetentionKeepsWhatBecameOfAName",
 	},
+	{
+		"a session that never finishes its command holds the lease for ever",
+		[]change{{"cursor/torn.go", `l.Worker() && l.Unfinished > after`, `l.Worker() && l.Unfinished > 1000*after`}},
+		cursorPkg, "TestAcquire_EndsASessionThatNeverFinishesItsCommand",
+	},
+	{
+		"a session is ended in the middle of a call",
+		[]change{{"cursor/torn.go", `l.Worker() && l.Unfinished > after`, `l.Worker() && l.Age > after`},
+			{"cursor/torn.go", ` AND state = 'active' AND wait_event_type = 'Client'`, ``}},
+		cursorPkg, "TestAcquire_EndsNoSessionInACall",
+	},
 }
