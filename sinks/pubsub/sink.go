@@ -2,7 +2,6 @@ package pubsub
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -26,6 +25,7 @@ type Sink struct {
 
 	mu     sync.Mutex
 	client *vkit.TopicAdminClient // nil: to be opened
+	guard  secret.Guard           // of the credentials that client has
 }
 
 var _ processor.BatchSink = (*Sink)(nil)
@@ -68,7 +68,7 @@ func (s *Sink) Check(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.connect(ctx); err != nil {
-		return fmt.Errorf("publish to %s: %w", s, err)
+		return s.guard.Error(fmt.Errorf("publish to %s: %w", s, err))
 	}
 	return nil
 }
@@ -77,6 +77,7 @@ func (s *Sink) connect(ctx context.Context) error {
 	if s.client != nil {
 		return nil
 	}
+	s.guard = newGuard(s.config)
 	var asked atomic.Bool // else a code is the client's own, as for a token that it could not get
 	client, err := s.open(context.WithValue(ctx, sentKey{}, &asked))
 	if err != nil {
@@ -86,21 +87,6 @@ func (s *Sink) connect(ctx context.Context) error {
 	}
 	s.client = client
 	return nil
-}
-
-// hidden is an error without what Pub/Sub says, if that is not to be quoted. The sink
-// has no secret that Pub/Sub could repeat: its tokens are not configured.
-func (s *Sink) hidden(err error) error {
-	if !s.config.HideAnswers {
-		return err
-	}
-	return secret.Set{}.Without(err, func(err error) []string {
-		var answer interface{ GRPCStatus() *status.Status }
-		if !errors.As(err, &answer) {
-			return nil
-		}
-		return []string{answer.GRPCStatus().Message()}
-	})
 }
 
 // DeliverBatch publishes records in order and returns how many of them, from the
@@ -115,7 +101,7 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 		n, err := s.publishWindow(ctx, window)
 		acknowledged += n
 		if err != nil {
-			err = s.hidden(fmt.Errorf("publish record %q to %s: %w", ds[acknowledged].ID, s, err))
+			err = s.guard.Error(fmt.Errorf("publish record %q to %s: %w", ds[acknowledged].ID, s, err))
 		}
 		if isDenied(err) {
 			return acknowledged, processor.Refused(err)
