@@ -107,4 +107,34 @@ var wallMutants = []mutant{
 		[]change{{"internal/broker/rabbitmq.go", "-kernel inet_dist_use_interface {127,0,0,1} ", ""}},
 		"./internal/broker", "TestStartRabbitMQ_ListensOnLoopbackAlone",
 	},
+	{
+		"what Pub/Sub's credentials keep secret is quoted",
+		[]change{{"sinks/pubsub/guard.go", "secretsOf(text)...", "string(text)"}},
+		pubsubPkg, "TestGuard_ATokenServiceThatRepeatsTheCredentialsDisclosesNone",
+	},
+	{
+		"what a server of NATS says at the login is quoted where quote_answers is false",
+		[]change{{"sinks/nats/link.go", "l.undialledBy(heard(err))", "l.undialledBy(err)"}},
+		natsPkg, "TestGuard_AServerThatRepeatsTheLoginDisclosesNothing",
+	},
+	{
+		"words that a client prints in quotes are not hidden",
+		[]change{{"internal/secret/secret.go", "strconv.Quote(word)", `strconv.Quote("\x00")`}},
+		rabbitmqPkg, "TestGuard_ABrokerThatRepeatsTheLoginDisclosesNothing",
+	},
+	{
+		"words that a client trims are not hidden",
+		[]change{{"internal/secret/secret.go", "strings.TrimSpace(word); word", "word; word"}},
+		pubsubPkg, "TestGuard_ATokenServiceThatRepeatsTheCredentialsDisclosesNone",
+	},
+	{
+		"a password that a broker of Kafka repeats is quoted",
+		[]change{{"sinks/kafka/guard.go", "secret.New(c.SASL.Password)", "secret.New()"}},
+		kafkaPkg, "TestGuard_ABrokerThatRepeatsTheLoginDisclosesNothing",
+	},
+	{
+		"the check of a target quotes its password",
+		[]change{{"sinks/sql/remote_check.go", "return r.guard.Error(r.unsent(err))", "return r.unsent(err)"}},
+		sqlPkg, "TestGuard_AServerThatRepeatsTheLoginDisclosesNothing",
+	},
 }

@@ -12,6 +12,7 @@ package secret
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -137,9 +138,11 @@ func (s Set) Without(err error, words func(error) []string) error {
 	}
 	text := err.Error()
 	for _, word := range words(err) {
-		// Some libraries trim what they print: a line break at the end must not save the words.
+		// Libraries trim and quote what they print, and that must not save the words.
 		if word = strings.TrimSpace(word); word != "" {
 			text = strings.ReplaceAll(text, word, "[…]")
+			quoted := strconv.Quote(word)
+			text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], "[…]")
 		}
 	}
 	if text == err.Error() {

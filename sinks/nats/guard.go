@@ -2,8 +2,12 @@ package nats
 
 import (
 	"errors"
+	"io"
+	"net"
 	"net/url"
+	"slices"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
@@ -13,6 +17,26 @@ import (
 type said struct{ error }
 
 func (s *said) Unwrap() error { return s.error }
+
+// fixed are errors of the client that have no word of the server's in them.
+var fixed = []error{
+	nats.ErrNoServers, nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrTimeout,
+	nats.ErrMaxConnectionsExceeded, nats.ErrMaxAccountConnectionsExceeded, nats.ErrStaleConnection, nats.ErrSecureConnWanted,
+	nats.ErrSecureConnRequired, nats.ErrNoInfoReceived, io.EOF,
+}
+
+// heard marks what the client made of the words of a server, unless it is known to
+// have none. A server may say anything in the place of what the protocol expects.
+func heard(err error) error {
+	if err == nil || slices.ContainsFunc(fixed, func(known error) bool { return err == known }) {
+		return err
+	}
+	var address *net.OpError
+	if errors.As(err, &address) {
+		return err
+	}
+	return &said{err}
+}
 
 func newGuard(c Config) secret.Guard {
 	known := []string{c.Password, c.Token}

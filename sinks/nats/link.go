@@ -49,7 +49,7 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 	}
 	defer context.AfterFunc(ctx, l.cut)() // the handshake knows no context
 	if l.connection, err = nats.Connect(s.config.URL, options...); err != nil {
-		return nil, ended(ctx, l.undialledBy(err))
+		return nil, ended(ctx, l.undialledBy(heard(err)))
 	}
 	l.js, err = jetstream.New(l.connection)
 	return l, ended(ctx, err)
@@ -150,7 +150,7 @@ func (l *link) lost() error {
 	if err := l.cause(); err != nil {
 		return err
 	}
-	return errors.Join(nats.ErrConnectionClosed, l.connection.LastError())
+	return errors.Join(nats.ErrConnectionClosed, heard(l.connection.LastError()))
 }
 
 // within bounds requests over the link: by time, and by the end of its connection,

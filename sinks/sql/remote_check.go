@@ -123,11 +123,11 @@ func (r *Remote) Check(ctx context.Context) error {
 func (r *Remote) with(ctx context.Context, do func(context.Context, *pgx.Conn) error) error {
 	conn, err := r.connect(ctx)
 	if err != nil {
-		return r.unsent(err)
+		return r.guard.Error(r.unsent(err))
 	}
 	defer conn.Close(ctx)
 	if err := answer.Within(ctx, r.config.Timeout, func(ctx context.Context) error { return do(ctx, conn) }); err != nil {
-		return fmt.Errorf("%s: %w", r, err)
+		return r.guard.Error(fmt.Errorf("%s: %w", r, err))
 	}
 	return nil
 }

@@ -1,0 +1,33 @@
+// Package secrettest is how receivers of tests repeat a secret.
+package secrettest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Canary is a secret to be looked for, with letters that some forms escape.
+const Canary = "CANARY/pass+word&9"
+
+// Forms are ways to repeat a text, one after the other.
+func Forms(text string) string {
+	quoted, _ := json.Marshal(text) // a string always has a form
+	return fmt.Sprintf("%s %s %s %s %x %s", text, quoted, url.QueryEscape(text), html.EscapeString(text), text,
+		base64.StdEncoding.EncodeToString([]byte("id:"+text)))
+}
+
+// RequireNone fails if a text has a secret in it, in any of its forms.
+func RequireNone(t testing.TB, text, secret string) {
+	t.Helper()
+	for _, form := range strings.Fields(Forms(secret)) {
+		require.NotContains(t, text, form)
+		require.NotContains(t, text, form[:len(form)*2/3], "the beginning of a form")
+	}
+}
