@@ -60,6 +60,21 @@ var readingMutants = []mutant{
 		tablePkg, "TestRead_AConditionSeesNoNamesOfOurs",
 	},
 	{
+		"a table below the source may allow NULL",
+		[]change{{"sources/table/inspect.go", `if e.cat.columns[n.Column].NotNull {`, `if false {`}},
+		tablePkg, "TestInspect_NullableColumnsOfTablesBelowAreRefused",
+	},
+	{
+		"text ids may be converted into another order",
+		[]change{{"sources/table/inspect.go", `if server == "SQL_ASCII" || slices.Contains(keeps, client) {`, `if len(keeps) > 0 {`}},
+		tablePkg, "TestInspect_TextIDsThatAreConvertedAreRefused",
+	},
+	{
+		"the time of a row of the far future overflows",
+		[]change{{"sources/table/row.go", `case since2000 < math.MaxInt64-epoch2000:`, `default:`}},
+		tablePkg, "TestRead_RowOfTheFutureNeitherBlocksNorPullsTheCursor",
+	},
+	{
 		"a record that is too large has no fault",
 		[]change{{"sources/table/large.go", `case row.weight > int64(r.maxRecord):`, `case false:`}},
 		tablePkg, "TestRead_ARecordThatIsTooLargeIsNotFetched",

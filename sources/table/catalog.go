@@ -23,6 +23,9 @@ type catalog struct {
 	timeZone  string
 	role      string
 	published bool   // by a subscription of this database: rows with stamps made elsewhere
+	database  string // as SQL takes it
+	server    string // encoding of the database
+	client    string // encoding in which our role's sessions get it
 	root      string // the topmost table that this one is a partition of, or itself
 
 	partitionKeys []string // columns, of all levels
@@ -30,6 +33,7 @@ type catalog struct {
 	members  []member // the table, all below it, and the partitioned tables above it
 	triggers []trigger
 	columns  map[string]column
+	nullable []nullable
 	indexes  []index
 }
 
@@ -56,6 +60,20 @@ type column struct {
 	NotNull  bool
 	Readable bool
 }
+
+// nullable is a column of a table below this one that may be NULL although the column here
+// may not: one that inherits may drop the constraint, up to PostgreSQL 17.
+type nullable struct{ Table, Column string }
+
+const nullableSQL = "/* source.catalog.nullable */" + treeSQL + `
+SELECT c.oid::regclass::text, a.attname::text
+FROM tree
+JOIN pg_class c ON c.oid = tree.oid
+JOIN pg_attribute a ON a.attrelid = tree.oid AND a.attname = ANY ($1::text[]) AND NOT a.attisdropped
+JOIN pg_type t ON t.oid = a.atttypid
+WHERE tree.oid <> %[1]d::oid AND NOT a.attnotnull AND NOT t.typnotnull
+ORDER BY c.oid, a.attnum
+LIMIT 1000`
 
 // index is a valid, unique index of the whole table.
 type index struct {
@@ -92,7 +110,8 @@ SELECT
 	current_setting('track_activities')::boolean,
 	NOT pg_has_role('pg_read_all_stats', 'MEMBER'),
 	EXISTS (SELECT 1 FROM pg_subscription_rel WHERE srrelid IN (SELECT oid FROM tree)),
-	coalesce(pg_partition_root(c.oid), c.oid)::regclass::text
+	coalesce(pg_partition_root(c.oid), c.oid)::regclass::text,
+	quote_ident(current_database()), current_setting('server_encoding'), current_setting('client_encoding')
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = $1`
@@ -186,7 +205,7 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	cat.oid = *oid
 	err := tx.QueryRow(ctx, fmt.Sprintf(tableSQL, cat.oid), pgx.QueryExecModeExec, cat.oid).Scan(
 		&cat.schema, &cat.table, &cat.relkind,
-		&cat.standby, &cat.hidesRows, &cat.role, &cat.seesAll, &cat.tracks, &cat.inherits, &cat.published, &cat.root)
+		&cat.standby, &cat.hidesRows, &cat.role, &cat.seesAll, &cat.tracks, &cat.inherits, &cat.published, &cat.root, &cat.database, &cat.server, &cat.client)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil, errNoTable // dropped since
 	}
@@ -223,6 +242,9 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	for _, column := range columns {
 		cat.columns[column.Name] = column
 	}
+	if cat.nullable, err = collect[nullable](ctx, tx, fmt.Sprintf(nullableSQL, cat.oid), c.order()); err != nil {
+		return nil, nil, err
+	}
 	if cat.indexes, err = collect[index](ctx, tx, indexesSQL, cat.oid); err != nil {
 		return nil, nil, err
 	}
@@ -231,6 +253,16 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	}
 	sequences, err := collect[sequence](ctx, tx, fmt.Sprintf(sequencesSQL, cat.oid), names[0])
 	return cat, sequences, err
+}
+
+// order are the columns of the position, as the catalog has them.
+func (c Config) order() (columns []string) {
+	for _, column := range []string{c.Columns.ID, c.Columns.CreatedAt} {
+		if parts, err := parseName(column); err == nil && (column == c.Columns.ID || c.Order == CreatedAt) {
+			columns = append(columns, parts[0])
+		}
+	}
+	return columns
 }
 
 func collect[T any](ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]T, error) {

@@ -10,6 +10,8 @@ const (
 	Refuse Severity = "refuse"
 	// Warn: it reads, with a promise weakened.
 	Warn Severity = "warn"
+	// Note: it reads, and what others do with the table may go past it. Of InspectRows alone.
+	Note Severity = "note"
 )
 
 // Finding is something about a table that breaks or weakens a promise.

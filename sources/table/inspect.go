@@ -106,6 +106,7 @@ func (e *examination) run() *layout {
 	if e.config.Order == ID {
 		e.sequence(l)
 	}
+	e.nullable(l)
 	e.unique(l)
 	e.triggers(l)
 	return l
@@ -205,6 +206,32 @@ func (e *examination) notNull(l *layout, c column) {
 	}
 }
 
+// encoding refuses ids whose bytes sort otherwise here than on the server, which converts
+// them. Between Latin 1 and UTF-8 the order stays, and SQL_ASCII is not converted.
+func (e *examination) encoding(l *layout, c column) {
+	server, client := e.cat.server, e.cat.client
+	keeps := []string{server, "SQL_ASCII"}
+	if server == "LATIN1" {
+		keeps = append(keeps, "UTF8")
+	}
+	if server == "SQL_ASCII" || slices.Contains(keeps, client) {
+		return
+	}
+	e.refuse(fmt.Sprintf("ALTER ROLE %s IN DATABASE %s SET client_encoding = '%s'", pgx.Identifier{e.cat.role}.Sanitize(), e.cat.database, server),
+		"column %s of %s is a text, the database is in %s and client_encoding of role %s is %s: converted ids do not sort as the server sorts them",
+		c.Name, l.name(), server, e.cat.role, client)
+}
+
+// nullable refuses a table below this one whose rows may have no place in the order.
+func (e *examination) nullable(l *layout) {
+	for _, n := range e.cat.nullable {
+		if e.cat.columns[n.Column].NotNull {
+			e.refuse(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", n.Table, pgx.Identifier{n.Column}.Sanitize()),
+				"column %s of %s, a part of %s, may be NULL, and a row without it has no place in the order", n.Column, n.Table, l.name())
+		}
+	}
+}
+
 var idKinds = map[string]kind{
 	"smallint": kindAtInt, "integer": kindAtInt, "bigint": kindAtInt,
 	"uuid": kindAtUUID,
@@ -228,6 +255,7 @@ func (e *examination) id(l *layout) {
 	switch l.kind {
 	case kindAtText:
 		l.idType = "text"
+		e.encoding(l, c)
 	case kindAtInt:
 		l.idType = "bigint"
 	}

@@ -1,11 +1,16 @@
 package table
 
 import (
+	"context"
+	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // cured finds a problem, executes its cure as it is written, and finds the
@@ -148,6 +153,75 @@ func TestInspect_NullableColumnsAreRefused(t *testing.T) {
 	sound(t, s)
 	cured(t, pool, byID, `no index of app.bookings gives the order ("id")`)
 	sound(t, byID)
+}
+
+// A table that inherits may drop the constraint, up to PostgreSQL 17.
+func TestInspect_NullableColumnsOfTablesBelowAreRefused(t *testing.T) {
+	t.Parallel()
+	pool := database(t, `CREATE SCHEMA app;
+		CREATE TABLE app.bookings (id bigint NOT NULL DEFAULT 1, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), note text);
+		CREATE UNIQUE INDEX ON app.bookings (created_at, id);
+		CREATE TABLE app.child () INHERITS (app.bookings); CREATE UNIQUE INDEX ON app.child (created_at, id);
+		CREATE TABLE app.grandchild () INHERITS (app.child); CREATE UNIQUE INDEX ON app.grandchild (created_at, id);`)
+	if value[int](t, pool, `SELECT current_setting('server_version_num')::int`) >= 180_000 {
+		t.Skip("since PostgreSQL 18 a table that inherits cannot drop the constraint")
+	}
+	s := bookings(t, pool, Config{})
+	sound(t, s)
+	exec(t, pool, `ALTER TABLE app.child ALTER created_at DROP NOT NULL; ALTER TABLE app.grandchild ALTER created_at DROP NOT NULL, ALTER id DROP NOT NULL`)
+	cured(t, pool, s, "column created_at of app.child, a part of app.bookings, may be NULL")
+	cured(t, pool, s, "column id of app.grandchild, a part of app.bookings, may be NULL")
+	sound(t, s)
+}
+
+// Where the server converts ids for our role, their bytes sort otherwise here than there.
+func TestInspect_TextIDsThatAreConvertedAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		server, client string
+		refused        bool
+	}{
+		"converted":          {"WIN1252", "UTF8", true},
+		"as they are":        {"WIN1252", "WIN1252", false},
+		"never converted":    {"SQL_ASCII", "UTF8", false},
+		"in the same order":  {"LATIN1", "UTF8", false},
+		"to fewer than UTF8": {"UTF8", "WIN1252", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := encoded(t, c.server, c.client)
+			exec(t, pool, `CREATE SCHEMA app; CREATE TABLE app.bookings (id text COLLATE "C" PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp());
+				CREATE INDEX ON app.bookings (created_at, id)`)
+			s := bookings(t, pool, Config{})
+			if !c.refused {
+				sound(t, s)
+				return
+			}
+			f := found(t, s, "column id of app.bookings is a text, the database is in "+c.server+" and client_encoding of role")
+			require.Equal(t, Refuse, f.Severity)
+			exec(t, pool, f.Cure)
+			pool.Reset()
+			sound(t, s)
+			exec(t, pool, `ALTER ROLE CURRENT_USER IN DATABASE `+pool.Config().ConnConfig.Database+` RESET client_encoding`)
+		})
+	}
+}
+
+// encoded is a pool of a database of an encoding, in sessions of another one.
+func encoded(t *testing.T, server, client string) *pgxpool.Pool {
+	t.Helper()
+	admin := pgtest.Database(t)
+	name := admin.Config().ConnConfig.Database + "_encoded"
+	exec(t, admin, fmt.Sprintf(`CREATE DATABASE %s ENCODING '%s' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`, name, server))
+	t.Cleanup(func() {
+		_, err := admin.Exec(context.WithoutCancel(t.Context()), `DROP DATABASE `+name+` WITH (FORCE)`)
+		require.NoError(t, err)
+	})
+	exec(t, admin, fmt.Sprintf(`ALTER DATABASE %s SET client_encoding = '%s'`, name, client))
+	address, err := url.Parse(admin.Config().ConnString())
+	require.NoError(t, err)
+	address.Path = "/" + name
+	return pgtest.Pool(t, address.String(), pgtest.PoolConfig{})
 }
 
 func TestInspect_TimestampWithoutTimeZone(t *testing.T) {

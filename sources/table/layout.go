@@ -228,10 +228,11 @@ func (l *layout) selected(c Config) (fields []string, source string) {
 	return fields, source
 }
 
-// finiteMicros is the record's time, NULL for infinity of either sign.
+// finiteMicros is the record's time, NULL for infinity of either sign. The last of the
+// years that the server knows do not fit into a number; no position holds them.
 func (l *layout) finiteMicros() string {
 	at := "t." + quote(l.at)
-	return fmt.Sprintf("CASE WHEN isfinite(%s) THEN %s END", at, l.micros(at))
+	return fmt.Sprintf("CASE WHEN isfinite(%s) THEN %s END", at, l.micros(fmt.Sprintf("least(%s, '290000-01-01'::%s)", at, l.atType)))
 }
 
 // micros is a time as microseconds since 1970. A timestamp without time zone is

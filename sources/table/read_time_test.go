@@ -12,7 +12,7 @@ import (
 
 func TestRead_RowOfTheFutureNeitherBlocksNorPullsTheCursor(t *testing.T) {
 	t.Parallel()
-	for _, at := range []string{"'2200-01-01'", "'20000-01-01'", "'294000-01-01'", "clock_timestamp() + interval '1 hour'"} {
+	for _, at := range []string{"'2200-01-01'", "'20000-01-01'", "'294000-01-01'", "'294276-12-31 23:59:59'", "clock_timestamp() + interval '1 hour'"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			pool := database(t, bookingsSQL+`INSERT INTO app.bookings (id, created_at) VALUES (1, `+at+`)`)
@@ -27,6 +27,14 @@ func TestRead_RowOfTheFutureNeitherBlocksNorPullsTheCursor(t *testing.T) {
 			records := readSome(t, s, "", 1)
 			exec(t, pool, `INSERT INTO app.bookings (id) VALUES (3)`)
 			require.Equal(t, []string{"3"}, ids(readSome(t, s, last(records), 1)))
+
+			lag, err := s.Lag(t.Context(), "")
+			require.NoError(t, err)
+			require.EqualValues(t, 3, lag.Records)
+			findings, err := s.InspectRows(t.Context(), last(records))
+			require.NoError(t, err)
+			require.NotEmpty(t, findings)
+			require.Contains(t, findings[0].Problem, "rows of app.bookings have a \"created_at\" of the future")
 		})
 	}
 }

@@ -51,9 +51,12 @@ func (l *layout) row(result *row, values [][]byte, columns *[fieldCount]int) (er
 		}
 		since2000 := int64(binary.BigEndian.Uint64(at))
 		result.finite = since2000 != math.MinInt64 && since2000 != math.MaxInt64
-		result.at = since2000 + epoch2000
-		if !result.finite {
+		result.at = math.MaxInt64 // the last 29 years that the server knows, too
+		switch {
+		case !result.finite:
 			result.at = math.MinInt64
+		case since2000 < math.MaxInt64-epoch2000:
+			result.at = since2000 + epoch2000
 		}
 	}
 	result.weight = int64(result.size())

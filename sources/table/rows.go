@@ -28,7 +28,7 @@ func (s *Source) InspectRows(ctx context.Context, at cursor.Position) ([]Finding
 	}
 	e := rowExamination{examination: examination{config: s.config}, layout: l}
 	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		for _, check := range []func(context.Context, pgx.Tx) error{e.minusInfinity, e.future, e.outOfStep} {
+		for _, check := range []func(context.Context, pgx.Tx) error{e.minusInfinity, e.future, e.outOfStep, e.place} {
 			if err := check(ctx, tx); err != nil {
 				return err
 			}
@@ -64,6 +64,36 @@ func (e *rowExamination) minusInfinity(ctx context.Context, tx pgx.Tx) error {
 
 func (e *rowExamination) minusInfinitySQL() string {
 	return fmt.Sprintf("/* source.minus_infinity */ SELECT EXISTS (SELECT FROM %s AS t WHERE t.%s = '-infinity')", e.sql(), quote(e.at))
+}
+
+const placeSQL = `/* source.place */
+SELECT
+	coalesce((SELECT p.oid::regclass::text FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent WHERE i.inhrelid = c.oid AND p.relkind = 'p'), ''),
+	c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid)
+FROM pg_class c
+WHERE c.oid = $1`
+
+// place notes how rows may come into the table with stamps that were made elsewhere.
+func (e *rowExamination) place(ctx context.Context, tx pgx.Tx) error {
+	var above string
+	var inherited bool
+	if err := tx.QueryRow(ctx, placeSQL, pgx.QueryExecModeExec, e.oid).Scan(&above, &inherited); err != nil {
+		return err
+	}
+	if above != "" {
+		e.note(fmt.Sprintf("name %s in source.table, and the rows of this partition in source.where", above),
+			"%s is a partition of %s: a row that an UPDATE moves into it keeps its stamp, and is not read if that is older than what was delivered", e.name(), above)
+	}
+	if inherited {
+		e.note("let a table inherit in a transaction of its own, before it has rows",
+			"other tables inherit from %s: rows that one of them has when it comes to inherit, or gets in the same transaction, "+
+				"are not read if they are older than what was delivered", e.name())
+	}
+	return nil
+}
+
+func (e *rowExamination) note(cure, format string, args ...any) {
+	e.findings = append(e.findings, Finding{Note, fmt.Sprintf(format, args...), cure})
 }
 
 // ahead of the clock by so much is no matter of rounding.

@@ -114,3 +114,27 @@ func TestInspectRows_CursorThatIsAheadIsNamed(t *testing.T) {
 	_, err = byTime.InspectRows(t.Context(), at)
 	require.True(t, processor.IsPermanent(err), "a position of another source: %v", err)
 }
+
+// Doctor says how rows may come in with stamps that were made elsewhere.
+func TestInspectRows_TablesThatOthersBringRowsIntoAreNoted(t *testing.T) {
+	t.Parallel()
+	pool := database(t, partitionedSQL+`CREATE TABLE app.heirless (LIKE app.bookings INCLUDING ALL); CREATE TABLE app.heir () INHERITS (app.heirless); CREATE INDEX ON app.heir (created_at, id)`)
+	for table, problem := range map[string]string{
+		"app.bookings":    "",
+		"app.bookings_a":  "app.bookings_a is a partition of app.bookings: a row that an UPDATE moves into it keeps its stamp",
+		"app.bookings_b":  "app.bookings_b is a partition of app.bookings",
+		"app.bookings_b1": "app.bookings_b1 is a partition of app.bookings_b",
+		"app.heirless":    "other tables inherit from app.heirless",
+		"app.heir":        "",
+	} {
+		findings, err := bookings(t, pool, Config{Table: table}).InspectRows(t.Context(), "")
+		require.NoError(t, err)
+		if problem == "" {
+			require.Empty(t, findings)
+			continue
+		}
+		require.Len(t, findings, 1)
+		require.Equal(t, Note, findings[0].Severity)
+		require.Contains(t, findings[0].Problem, problem)
+	}
+}
