@@ -177,8 +177,30 @@ var sourceMutants = []mutant{
 	},
 	{
 		"of what a trigger assigns only the first is looked at",
-		[]change{{"sources/table/trigger.go", `FindAllStringSubmatch(text, -1)`, `FindAllStringSubmatch(text, 1)`}},
+		[]change{{"sources/table/assigned.go", `	for i := range tokens {
+		f.look(i)`, `	for i := range tokens {
+		if len(f.puts.values) > 0 {
+			break
+		}
+		f.look(i)`}},
 		tablePkg, "TestRead_ATriggerThatStampsWithNowIsFencedAsNow",
+	},
+	{
+		"a row that a trigger returns in the place of NEW is not looked at",
+		[]change{{"sources/table/assigned.go", `t.kind == '.' || t.kind == tokenWord && !t.word(unchanged...)`, `t.kind == 0`}},
+		tablePkg, "TestAssigned_NamesWhatItCannotRead",
+	},
+	{
+		"what a loop or a procedure puts into a column is not looked at",
+		[]change{{"sources/table/assigned.go", `case t.word("for", "foreach"):`, `case t.word("for each"):`},
+			{"sources/table/assigned.go", `case f.at(i).word("call", "get"):`, `case f.at(i).word("call get"):`}},
+		tablePkg, "TestAssigned_NamesWhatItCannotRead",
+	},
+	{
+		"a comment in a string hides what comes after it",
+		[]change{{"sources/table/plpgsql.go", `if text := stringText.FindString(rest); text != "" {`, `if text := stringText.FindString(rest); text == "?" {`},
+			{"sources/table/plpgsql.go", "if strings.ContainsRune(`'\"`, rune(rest[0])) {", "if false {"}},
+		tablePkg, "TestAssigned_NamesWhatItCannotRead",
 	},
 	{
 		"a trigger that stamps with now() takes the fence of the default",

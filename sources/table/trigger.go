@@ -3,7 +3,6 @@ package table
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -11,18 +10,20 @@ import (
 
 // trigger runs before each row is inserted, after the default was evaluated.
 type trigger struct {
-	Name   string
-	Table  string
-	Source string // of its function
+	Name     string
+	Table    string
+	Source   string // of its function
+	Language string
 }
 
 // triggersSQL finds the triggers of every table that rows go into. One on a
 // partition that stems from the table above it is found there.
 const triggersSQL = "/* source.catalog.triggers */" + treeSQL + `
-SELECT t.tgname::text, t.tgrelid::regclass::text, p.prosrc
+SELECT t.tgname::text, t.tgrelid::regclass::text, p.prosrc, l.lanname::text
 FROM lineage
 JOIN pg_trigger t ON t.tgrelid = lineage.oid
 JOIN pg_proc p ON p.oid = t.tgfoid
+JOIN pg_language l ON l.oid = p.prolang
 WHERE t.tgtype & 7 = 7 -- FOR EACH ROW, BEFORE, INSERT
 	AND NOT t.tgisinternal
 	AND t.tgparentid = 0
@@ -44,8 +45,16 @@ func (e *examination) triggers(l *layout) {
 	}
 	parts, _ := parseName(column)
 	for _, t := range e.cat.triggers {
+		if t.Language != "plpgsql" {
+			continue
+		}
 		var wrong []string
-		for _, value := range assigned(t.Source, parts[0]) {
+		puts := assigned(t.Source, parts[0])
+		if len(puts.unread) > 0 {
+			e.warn(dropTrigger(t), "what trigger %s of %s puts into column %s cannot be read: %s. A value below what was delivered is passed over",
+				t.Name, t.Table, parts[0], strings.Join(puts.unread, ", and "))
+		}
+		for _, value := range puts.values {
 			lower := strings.ToLower(value)
 			made := readDefault(&lower, l.atType).stamp
 			if e.config.Order == CreatedAt && made == stampAfterLock {
@@ -75,26 +84,3 @@ func (e *examination) startedByTrigger(l *layout, t trigger, value string) {
 		e.refuseUnseen(fmt.Sprintf("trigger %s of %s stamps rows with %s", t.Name, t.Table, value), dropTrigger(t))
 	}
 }
-
-// assigned finds all that a PL/pgSQL function may put into a column of NEW: by an
-// assignment, to the column or to the whole row, or with INTO. What it does by other
-// means is not seen.
-func assigned(source, column string) (values []string) {
-	name := regexp.QuoteMeta(column)
-	field := `new\s*\.\s*(?:` + name + `|"` + name + `")`
-	begin := `(?i)(?:^|;|>>|\b(?:begin|then|else|loop)\b)\s*`
-	text := comments.ReplaceAllString(source, " ")
-	for _, kind := range []struct{ pattern, of string }{
-		{begin + field + `\s*:?=\s*([^;]+)`, ""},
-		{begin + `new\s*:?=\s*([^;]+)`, " (the whole row)"},
-		{`(?i)\binto\s+(?:strict\s+)?(?:[^;]*?,\s*)?(` + field + `)(?:[^\w"]|$)`, " (INTO)"},
-		{`(?i)\binto\s+(?:strict\s+)?(new)\s*(?:;|\bfrom\b)`, " (INTO)"},
-	} {
-		for _, m := range regexp.MustCompile(kind.pattern).FindAllStringSubmatch(text, -1) {
-			values = append(values, strings.Join(strings.Fields(m[1]), " ")+kind.of)
-		}
-	}
-	return values
-}
-
-var comments = regexp.MustCompile(`--[^\n]*|(?s:/\*.*?\*/)`)

@@ -29,7 +29,84 @@ func TestAssigned_FindsWhatATriggerPutsIntoAColumn(t *testing.T) {
 		"BEGIN NEW := jsonb_populate_record(NEW, '{}'); RETURN NEW; END":                                             "jsonb_populate_record(NEW, '{}') (the whole row)",
 		"BEGIN INSERT INTO new VALUES (1); SELECT 1 INTO NEW.created_at_2; RETURN NEW; END":                          "",
 	} {
-		require.Equal(t, want, strings.Join(assigned(source, "created_at"), " | "), source)
+		found := assigned(source, "created_at")
+		require.Equal(t, want, strings.Join(found.values, " | "), source)
+		if strings.Contains(source, "RETURN NEW") {
+			require.Empty(t, found.unread, source)
+		}
+	}
+}
+
+// What is not known to leave the column alone is named, by all that names NEW. Comments in
+// strings, and strings in comments, hide nothing.
+func TestAssigned_NamesWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"DECLARE r app.b%ROWTYPE; BEGIN r := NEW; r.created_at := now(); RETURN r; END":                                    "? RETURN r",
+		"BEGIN CALL stamp(NEW.created_at); RETURN NEW; END":                                                                "? CALL stamp(NEW.created_at)",
+		"BEGIN CALL stamp(NEW); RETURN NEW; END":                                                                           "? CALL stamp(NEW)",
+		"BEGIN FOR NEW.created_at IN SELECT now() LOOP EXIT; END LOOP; RETURN NEW; END":                                    "? FOR NEW.created_at",
+		"BEGIN FOR a, NEW.created_at IN SELECT 1, now() LOOP END LOOP; RETURN NEW; END":                                    "? FOR a, NEW.created_at",
+		"BEGIN FOR NEW IN SELECT * FROM x LOOP EXIT; END LOOP; RETURN NEW; END":                                            "? FOR NEW",
+		"BEGIN FOREACH NEW.created_at IN ARRAY a LOOP EXIT; END LOOP; RETURN NEW; END":                                     "? FOREACH NEW.created_at",
+		"DECLARE n ALIAS FOR NEW; BEGIN n.created_at := now(); RETURN n; END":                                              "? FOR NEW, RETURN n",
+		"BEGIN RETURN jsonb_populate_record(NEW, '{}'); END":                                                               "? RETURN jsonb_populate_record(NEW, '{}')",
+		"BEGIN RETURN (NEW.id, now(), 'x'); END":                                                                           "? RETURN (NEW.id, now(), 'x')",
+		"BEGIN GET DIAGNOSTICS NEW.created_at = PG_CONTEXT; RETURN NEW; END":                                               "? GET DIAGNOSTICS NEW.created_at = PG_CONTEXT",
+		`BEGIN U&"n\0065w".created_at := now(); RETURN NEW; END`:                                                           "? its text",
+		`BEGIN RAISE DEBUG 'a\'; NEW.created_at := now(); --'; RETURN NEW; END`:                                            "? its text",
+		"BEGIN RAISE DEBUG 'a -- b'; NEW.created_at := now(); RETURN NEW; END":                                             "now()",
+		"BEGIN RAISE DEBUG 'a /* b'; NEW.created_at := now(); /* */ RETURN NEW; END":                                       "now()",
+		"BEGIN RAISE DEBUG E'it\\'s -- '; NEW.created_at := now(); RETURN NEW; END":                                        "now()",
+		"BEGIN RAISE DEBUG $a$ -- $b$ /* $a$; NEW.created_at := now(); RETURN NEW; END":                                    "now()",
+		"BEGIN IF true THEN /* it's /* nested */ */ NEW . created_at = now(); END IF; RETURN NEW; END":                     "now()",
+		"BEGIN stamp.NEW.created_at := now(); RETURN NEW; END":                                                             "now()",
+		"<<b>> BEGIN <<c>> NEW.created_at := /* x */ now() -- y\n; RETURN NEW; END":                                        "now()",
+		"BEGIN NEW.\"created_at\":=now(); \"new\".created_at=-1; RETURN NEW; END":                                          "now() | -1",
+		"BEGIN INSERT INTO x SELECT 1 RETURNING at INTO NEW.created_at; RETURN NEW; END":                                   "NEW.created_at (INTO)",
+		"BEGIN EXECUTE 'SELECT now()' INTO NEW.created_at; RETURN NEW; END":                                                "NEW.created_at (INTO)",
+		"BEGIN INSERT INTO audit VALUES (NEW.id, NEW.created_at, to_jsonb(NEW)); RETURN NEW; END":                          "",
+		"BEGIN PERFORM pg_notify('x', NEW.created_at::text); EXECUTE 'SELECT $1.id' USING NEW; RETURN NEW; END":            "",
+		"BEGIN IF NEW IS DISTINCT FROM OLD THEN NEW.updated_at = now(); END IF; RETURN COALESCE(NEW, OLD); END":            "",
+		"BEGIN RETURN CASE WHEN TG_OP = 'DELETE' THEN OLD ELSE NEW END; END":                                               "",
+		"BEGIN RAISE NOTICE 'NEW.created_at := now();'; FOR i IN 1..NEW.n LOOP CALL p(NEW.id); END LOOP; RETURN NULL; END": "",
+	} {
+		source = strings.ReplaceAll(source, `\n`, "\n")
+		found := assigned(source, "created_at")
+		got := strings.Join(found.values, " | ")
+		if len(found.unread) > 0 {
+			got += "? " + strings.Join(found.unread, ", ")
+		}
+		require.Equal(t, want, got, source)
+	}
+}
+
+// Whatever such a trigger does with its row, one that stamps it otherwise than the
+// default never goes unnamed.
+func TestInspect_TriggersThatCannotBeReadAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		"RAISE DEBUG 'a -- b'; NEW.created_at := now() - interval '1 hour'; RETURN NEW;",
+		"r := NEW; r.created_at := now(); RETURN r;",
+		"CALL app.stamp(NEW.created_at); RETURN NEW;",
+		"FOR NEW.created_at IN SELECT now() LOOP EXIT; END LOOP; RETURN NEW;",
+		"n.created_at := now(); RETURN NEW;",
+		"NEW . created_at = now() - interval '1 hour'; RETURN NEW;",
+		"f.NEW.created_at := now() - interval '1 hour'; RETURN NEW;",
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, bookingsSQL+`
+				CREATE PROCEDURE app.stamp(INOUT a timestamptz) LANGUAGE plpgsql AS 'BEGIN a := now(); END';
+				CREATE FUNCTION app.f() RETURNS trigger LANGUAGE plpgsql AS $f$ DECLARE r app.bookings; n ALIAS FOR NEW; BEGIN `+body+` END $f$;`)
+			if !strings.Contains(body, "n.created_at") {
+				exec(t, pool, strings.Replace(value[string](t, pool, `SELECT pg_get_functiondef('app.f'::regproc)`), "n ALIAS FOR NEW;", "", 1))
+			}
+			exec(t, pool, `CREATE TRIGGER stamp BEFORE INSERT ON app.bookings FOR EACH ROW EXECUTE FUNCTION app.f();
+				BEGIN; SELECT pg_sleep(0.1); INSERT INTO app.bookings DEFAULT VALUES; COMMIT`)
+			require.True(t, value[bool](t, pool, `SELECT created_at < clock_timestamp() - interval '90 ms' FROM app.bookings`), "it does stamp")
+			require.Equal(t, Warn, found(t, bookings(t, pool, Config{}), "trigger stamp of app.bookings").Severity)
+		})
 	}
 }
 

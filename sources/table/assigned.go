@@ -1,0 +1,158 @@
+package table
+
+import "slices"
+
+// puts is what a trigger's function puts into a column of NEW.
+type puts struct {
+	values []string // as the source has them
+	unread []string // what may put something there that cannot be read
+}
+
+// assigned finds all that a PL/pgSQL function may put into a column of NEW. What names NEW,
+// and is not known to read it only, counts as unread, and so does a row that is returned and
+// is not NEW.
+func assigned(source, column string) puts {
+	tokens, ok := tokenize(source)
+	if !ok {
+		return puts{unread: []string{"its text"}}
+	}
+	f := function{source: source, tokens: tokens, column: column}
+	for i := range tokens {
+		f.look(i)
+	}
+	return f.puts
+}
+
+// function is one that is looked at token by token.
+type function struct {
+	source string
+	tokens []token
+	column string
+	start  int // of the statement that the token is in
+	puts   puts
+}
+
+// at is a token, or none beyond the end.
+func (f *function) at(i int) token {
+	if i < 0 || i >= len(f.tokens) {
+		return token{kind: ';'}
+	}
+	return f.tokens[i]
+}
+
+// end is where the statement ends that a token is in.
+func (f *function) end(i int) int {
+	for f.at(i).kind != ';' {
+		i++
+	}
+	return i
+}
+
+func (f *function) unread(from, to int) {
+	text := show(f.source, f.tokens[from:to])
+	if !slices.Contains(f.puts.unread, text) {
+		f.puts.unread = append(f.puts.unread, text)
+	}
+}
+
+// look takes up one token.
+func (f *function) look(i int) {
+	before := f.at(i - 1)
+	if before.kind == ';' || before.operator(">>") || before.word("begin", "then", "else", "loop", "declare") {
+		f.start = i
+	}
+	switch t := f.tokens[i]; {
+	case t.word("return"):
+		f.returns(i)
+	case t.word("into") && !before.word("insert", "merge"):
+		first := i + 1
+		if f.at(first).word("strict") {
+			first++
+		}
+		f.targets(first, func(from, to int) {
+			f.puts.values = append(f.puts.values, show(f.source, f.tokens[from:to])+" (INTO)")
+		})
+	case t.word("for", "foreach"):
+		f.targets(i+1, func(from, to int) { f.unread(i, to) })
+	case i == f.start && t.kind == tokenWord:
+		f.statement(i)
+	}
+}
+
+// statement takes up what a statement begins with.
+func (f *function) statement(i int) {
+	to, part := f.name(i)
+	switch {
+	case part != 0 && f.at(to).operator(":=", "="):
+		value := show(f.source, f.tokens[to+1:f.end(to)])
+		if part == wholeRow {
+			value += " (the whole row)"
+		}
+		f.puts.values = append(f.puts.values, value)
+	case f.at(i).word("call", "get"):
+		for j := i; j < f.end(i); j++ {
+			if _, part := f.name(j); part != 0 {
+				f.unread(i, f.end(i))
+			}
+		}
+	}
+}
+
+// targets calls found for those names of a list that are NEW, or its column.
+func (f *function) targets(i int, found func(from, to int)) {
+	for {
+		to, part := f.name(i)
+		if part != 0 {
+			found(i, to)
+		}
+		if to == i || f.at(to).kind != ',' {
+			return
+		}
+		i = to + 1
+	}
+}
+
+// Parts of NEW that a name may stand for.
+const (
+	theColumn = 1 + iota
+	wholeRow
+)
+
+// name returns where the name that begins at a token ends, and what part of NEW it is; 0 if
+// it is none. The name of a block or of the function may come first.
+func (f *function) name(i int) (to, part int) {
+	var words []string
+	for f.at(i).kind == tokenWord {
+		words = append(words, f.at(i).text)
+		i++
+		if f.at(i).kind != '.' || f.at(i+1).kind != tokenWord {
+			break
+		}
+		i++
+	}
+	row := slices.Index(words, "new")
+	switch {
+	case row < 0:
+		return i, 0
+	case row == len(words)-1:
+		return i, wholeRow
+	case words[row+1] == f.column:
+		return i, theColumn
+	default:
+		return i, 0
+	}
+}
+
+// unchanged are the words of which an expression can make nothing but NEW, OLD or NULL.
+var unchanged = []string{"new", "old", "null", "coalesce", "case", "when", "then", "else", "end", "tg_op", "is", "not", "and", "or"}
+
+// returns takes up a RETURN: a row that is not NEW may hold anything.
+func (f *function) returns(i int) {
+	end := f.end(i)
+	for j := i + 1; j < end; j++ {
+		if t := f.at(j); t.kind == '.' || t.kind == tokenWord && !t.word(unchanged...) {
+			f.unread(i, end)
+			return
+		}
+	}
+}
