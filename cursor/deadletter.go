@@ -49,13 +49,15 @@ const (
 // ErrNoDeadLetter: there is none of that number, or it is resolved already.
 var ErrNoDeadLetter = errors.New("no such open dead letter")
 
+// deadLetterSQL keeps the record's time to the microsecond, which is part of its dedup
+// key: to_timestamp, and one product for all of it, go by way of a double.
 const deadLetterSQL = `/* cursor.dead_letter */
 INSERT INTO {schema}.dead_letter (
 	process_name, position, sequence, table_name, record_id, key, type, record_created_at,
 	headers, payload, attempts, first_failed_at, error, class
 )
 SELECT
-	$1, $2, $3, $4, $5, $6, $7, to_timestamp($8::numeric / 1000000),
+	$1, $2, $3, $4, $5, $6, $7, timestamptz 'epoch' + ($8::bigint / 1000000) * interval '1 second' + ($8 % 1000000) * interval '1 microsecond',
 	$9::json, $10::bytea, $11, clock_timestamp() - $12::bigint * interval '1 microsecond', $13, $14`
 
 // PutAside durably moves the cursor behind the record that failed and keeps that

@@ -1,6 +1,7 @@
 package cursor_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -143,4 +144,24 @@ func lastEvent(t testing.TB, pool *pgxpool.Pool) (action string) {
 	t.Helper()
 	require.NoError(t, pool.QueryRow(t.Context(), `SELECT action FROM dispatch.cursor_event ORDER BY id DESC LIMIT 1`).Scan(&action))
 	return action
+}
+
+// TestPutAside_KeepsTheTimeOfTheRecordToTheMicrosecond: it is part of the dedup key.
+func TestPutAside_KeepsTheTimeOfTheRecordToTheMicrosecond(t *testing.T) {
+	t.Parallel()
+	s := created(t, database(t), "a")
+	lease := acquire(t, s)
+	for i, at := range []string{
+		"0001-01-01T00:00:00.000001Z", "1600-01-01T00:00:00.123457Z", "1969-12-31T23:59:59.999999Z", "2026-01-01T00:00:00.123457Z",
+		"2260-01-01T00:00:00.123457Z", "9999-12-31T23:59:59.999999Z",
+	} {
+		created, err := time.Parse(time.RFC3339Nano, at)
+		require.NoError(t, err)
+		d := letter()
+		d.Position, d.CreatedAt = cursor.Position(fmt.Sprintf("p%d", i)), created
+		require.NoError(t, lease.PutAside(t.Context(), d))
+		kept, err := s.DeadLetter(t.Context(), int64(i+1))
+		require.NoError(t, err)
+		require.Equal(t, created.UnixMicro(), kept.CreatedAt.UnixMicro(), at)
+	}
 }

@@ -28,7 +28,7 @@ func ExampleStore_Skip() {
 	change, err := store.Skip(ctx, "booking_sms", cursor.Decision{
 		Actor:  "alice",
 		Reason: "no such number, the customer was called",
-		Expect: &row.Position, // whoever was faster is not followed by a second skip
+		Expect: &row.Failure.Position, // that record, and no other that fails by then
 	})
 	if err != nil {
 		fmt.Println(err)

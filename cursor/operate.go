@@ -37,9 +37,9 @@ type Decision struct {
 	Actor string
 	// Reason is why. Required by Skip, Seek and Discard, which can lose records.
 	Reason string
-	// Expect is the position at which the operator saw the cursor: if it stands
-	// elsewhere when the row is locked, nothing is done (ErrMoved). nil: anywhere.
-	// Of a dead letter it is the position of its record.
+	// Expect is the position that the operator saw: that of the cursor or, for Skip and
+	// Retry, of the failing record. If it is another one when the row is locked, nothing
+	// is done (ErrMoved). nil: any. Of a dead letter it is the position of its record.
 	Expect *Position
 	// Timeout is how long to wait for the row (ErrLocked), so that a sink call in
 	// flight may end. Default 30 s, at most 1 h. The row of a dead letter is
@@ -83,6 +83,8 @@ type Change struct {
 	// Changed is false if the process was in the wanted state already: then
 	// nothing was written.
 	Changed bool
+	// Expect is what Decision.Expect has to be for this very change.
+	Expect Position
 }
 
 // Pause stops a process at its next checkpoint. When it returns, nothing is being
@@ -117,7 +119,7 @@ func (s *Store) Resume(ctx context.Context, process string, d Decision) (Change,
 // (ClassRestored) goes on from where it stands, in a new epoch and with a gap of
 // SeekGap in its sequence.
 func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, error) {
-	return s.operate(ctx, process, d, action{name: "retry", apply: func(row Row) (Row, error) {
+	return s.operate(ctx, process, d, action{name: "retry", ofRecord: true, apply: func(row Row) (Row, error) {
 		if row.Failure == nil && row.State != Halted {
 			return row, notFailing(row)
 		}
@@ -133,7 +135,7 @@ func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, 
 // running. The record is never delivered; it keeps its number in the sequence,
 // and a new epoch begins. ErrNotFailing if no record is failing.
 func (s *Store) Skip(ctx context.Context, process string, d Decision) (Change, error) {
-	return s.operate(ctx, process, d, action{name: "skip", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
+	return s.operate(ctx, process, d, action{name: "skip", needsReason: true, moves: true, ofRecord: true, apply: func(row Row) (Row, error) {
 		if row.Failure == nil || restored(row) {
 			return row, notFailing(row)
 		}
@@ -206,15 +208,41 @@ type action struct {
 	name        string
 	needsReason bool
 	moves       bool
+	ofRecord    bool // about the failing record, so that one is what is expected
 	// apply says what becomes of a row, or why it is refused.
 	apply func(Row) (Row, error)
 }
 
+// expect is what an action is expected to find in a row.
+func (a action) expect(row Row) Position {
+	if a.ofRecord && row.Failure != nil {
+		return row.Failure.Position
+	}
+	return row.Position
+}
+
+// unexpected is why the row is not the one that the operator saw. The cursor's position
+// does not tell which record fails: that one may have been deleted since.
+func (a action) unexpected(row Row, d Decision) error {
+	switch {
+	case d.Expect == nil:
+		return nil
+	case a.ofRecord && row.Failure == nil:
+		return fmt.Errorf("%w: the record at %q was expected to fail: %w", ErrMoved, *d.Expect, notFailing(row))
+	case *d.Expect == a.expect(row):
+		return nil
+	case a.ofRecord:
+		return fmt.Errorf("%w: record %s at %q fails, and the one at %q was expected to", ErrMoved, row.Failure.RecordID, row.Failure.Position, *d.Expect)
+	default:
+		return fmt.Errorf("%w: it stands at %q and was expected at %q", ErrMoved, row.Position, *d.Expect)
+	}
+}
+
 // plan holds a row against a decision.
 func (a action) plan(row Row, d Decision) (Change, error) {
-	change := Change{Before: row, After: row}
-	if d.Expect != nil && *d.Expect != row.Position {
-		return change, fmt.Errorf("%w: it stands at %q and was expected at %q", ErrMoved, row.Position, *d.Expect)
+	change := Change{Before: row, After: row, Expect: a.expect(row)}
+	if err := a.unexpected(row, d); err != nil {
+		return change, err
 	}
 	after, err := a.apply(row)
 	if err != nil {

@@ -3,6 +3,7 @@ package cursor_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -195,19 +196,57 @@ func TestDecision_IsRefusedWhenTheCursorMoved(t *testing.T) {
 			d.Expect = &seen
 			_, err := actions(s)[name](t.Context(), "sms", d)
 			require.ErrorIs(t, err, cursor.ErrMoved)
-			require.ErrorContains(t, err, `"p4"`)
+			at := expected(name)
+			require.ErrorContains(t, err, strconv.Quote(string(at)))
 			d.DryRun = true
 			_, err = actions(s)[name](t.Context(), "sms", d)
 			require.ErrorIs(t, err, cursor.ErrMoved)
 			require.Equal(t, before.UpdatedAt, look(t, s).UpdatedAt)
 			require.Equal(t, events, history(t, s))
 
-			seen = "p4"
+			seen = at
 			d.DryRun = false
 			_, err = actions(s)[name](t.Context(), "sms", d)
 			require.NoError(t, err)
 		})
 	}
+}
+
+// expected is what a decision expects of a cursor at p4 whose record p5 fails.
+func expected(action string) cursor.Position {
+	if action == "skip" || action == "retry" {
+		return "p5"
+	}
+	return "p4"
+}
+
+// TestSkip_IsRefusedWhenAnotherRecordFailsByThen: the one that the operator saw was
+// deleted, and the cursor has not moved.
+func TestSkip_IsRefusedWhenAnotherRecordFailsByThen(t *testing.T) {
+	t.Parallel()
+	s := created(t, database(t), "a")
+	fail(t, s, true)
+	d := alice
+	d.DryRun = true
+	seen, err := s.Skip(t.Context(), "sms", d)
+	require.NoError(t, err)
+	require.Equal(t, cursor.Position("p5"), seen.Expect)
+	d.DryRun, d.Expect = false, &seen.Expect
+
+	_, err = s.Retry(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	_, err = s.Skip(t.Context(), "sms", d)
+	require.ErrorIs(t, err, cursor.ErrMoved, "none fails")
+	require.NoError(t, acquire(t, s).Halt(t.Context(), cursor.Failure{Position: "p6", RecordID: "6", Attempts: 1, Error: "422"}))
+	for name, act := range map[string]func() (cursor.Change, error){
+		"skip":  func() (cursor.Change, error) { return s.Skip(t.Context(), "sms", d) },
+		"retry": func() (cursor.Change, error) { return s.Retry(t.Context(), "sms", d) },
+	} {
+		_, err = act()
+		require.ErrorIs(t, err, cursor.ErrMoved, name)
+		require.ErrorContains(t, err, `record 6 at "p6" fails, and the one at "p5" was expected to`, name)
+	}
+	require.Equal(t, cursor.Position("p4"), look(t, s).Position)
 }
 
 func TestSkip_ByTwoOperatorsAtOncePassesOverOneRecord(t *testing.T) {
@@ -219,7 +258,7 @@ func TestSkip_ByTwoOperatorsAtOncePassesOverOneRecord(t *testing.T) {
 	require.NoError(t, err)
 	_, err = held.Exec(t.Context(), `SELECT FROM dispatch.cursor FOR UPDATE`)
 	require.NoError(t, err)
-	seen := cursor.Position("p4")
+	seen := cursor.Position("p5")
 	d := alice
 	d.Expect = &seen
 	outcomes := make(chan error, 2)

@@ -23,7 +23,8 @@ var (
 const renameSQL = `/* cursor.rename */
 UPDATE {schema}.cursor
 SET process_name = $2, epoch = epoch + 1
-WHERE process_name = $1`
+WHERE process_name = $1
+RETURNING epoch, sequence`
 
 // renameLettersSQL has the dead letters follow their process. The open ones go by
 // their index.
@@ -32,8 +33,10 @@ UPDATE {schema}.dead_letter
 SET process_name = $2
 WHERE process_name = $1`
 
-// Rename gives the cursor of a process another name. The position, the sequence and
-// the state stay, a new epoch begins, and the dead letters and the history follow. A
+// Rename gives the cursor of a process another name. The position and the state stay,
+// a new epoch begins, and the dead letters and the history follow. So does the sequence,
+// unless a cursor had the new name before: then it goes on past that one's last, with a
+// gap of 10,000. A
 // worker that runs under the old name has lost its lease, and finds no cursor from
 // then on. It returns ErrExists if a cursor has the new name already.
 //
@@ -52,33 +55,47 @@ func (s *Store) Rename(ctx context.Context, from, to string, d Decision) (Change
 			return Change{}, s.refusal(a, from, errors.Join(err, exists(to)))
 		}
 	}
-	return s.decide(ctx, from, d, a, func(conn *pgxpool.Conn, c Change, d Decision) error {
-		return s.writeRename(ctx, conn, c, d)
+	var renamed Row
+	change, err := s.decide(ctx, from, d, a, func(conn *pgxpool.Conn, c Change, d Decision) (err error) {
+		renamed, err = s.writeRename(ctx, conn, c, d)
+		return err
 	})
+	if err == nil && !d.DryRun {
+		change.After = renamed
+	}
+	return change, err
 }
 
 func exists(process string) error { return fmt.Errorf("%w: %q", ErrExists, process) }
 
-func (s *Store) writeRename(ctx context.Context, conn *pgxpool.Conn, c Change, d Decision) error {
+// writeRename returns the row as it is then: a trigger moves its numbers past those of
+// an earlier cursor of that name.
+func (s *Store) writeRename(ctx context.Context, conn *pgxpool.Conn, c Change, d Decision) (Row, error) {
 	from, to, at := c.Before.Process, c.After.Process, string(c.After.Position)
-	// Read in the order of their ids, the history of the new name ends where that of
-	// the old one goes on.
 	results, err := flush(ctx, conn.Conn(),
 		statement{s.sql(renameSQL), []string{from, to}},
-		statement{s.sql(renameLettersSQL), []string{from, to}},
-		statement{s.sql(decisionEventSQL), []string{to, d.Actor, "rename", d.Reason, at, at, numbers(c.After, "old", from)}},
-		statement{s.sql(decisionEventSQL), []string{from, d.Actor, "renamed", d.Reason, at, at, numbers(c.Before, "new", to)}})
+		statement{s.sql(renameLettersSQL), []string{from, to}})
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "23505" {
-		return exists(to)
+		return c.After, exists(to)
 	}
-	if err == nil && results[0].CommandTag.RowsAffected() != 1 {
+	if err == nil && len(results[0].Rows) != 1 {
 		err = errors.New("the locked row changed under its lock")
 	}
 	if err != nil {
-		return err
+		return c.After, err
 	}
-	return commitDecision(ctx, conn)
+	renamed, p := c.After, parser{values: results[0].Rows[0]}
+	renamed.Epoch, renamed.Sequence = Epoch(p.int(0)), p.int(1)
+	// Read in the order of their ids, the history of the new name ends where that of
+	// the old one goes on.
+	_, err = flush(ctx, conn.Conn(),
+		statement{s.sql(decisionEventSQL), []string{to, d.Actor, "rename", d.Reason, at, at, numbers(renamed, "old", from)}},
+		statement{s.sql(decisionEventSQL), []string{from, d.Actor, "renamed", d.Reason, at, at, numbers(c.Before, "new", to)}})
+	if err := errors.Join(p.err, err); err != nil {
+		return renamed, err
+	}
+	return renamed, commitDecision(ctx, conn)
 }
 
 // numbers is the detail of an event that ends or begins the life of a name: with

@@ -209,3 +209,27 @@ func TestPrepare_MakesOneCursorBeforeItsFirstRun(t *testing.T) {
 	_, err = s.Prepare(t.Context(), "sms", "", cursor.Paused, "pause", alice)
 	require.ErrorIs(t, err, cursor.ErrDeleted)
 }
+
+// TestRename_ToANameThatWasUsedSaysWhatTheRowHas: a trigger moves the numbers past those
+// of the cursor that had the name.
+func TestRename_ToANameThatWasUsedSaysWhatTheRowHas(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "w1")
+	lease := acquire(t, s)
+	require.NoError(t, lease.Advance(t.Context(), "p1", 1))
+	lease.Release()
+	_, err := s.Rename(t.Context(), "sms", "text", alice)
+	require.NoError(t, err)
+	change, err := s.Rename(t.Context(), "text", "sms", alice)
+	require.NoError(t, err)
+	row := look(t, s)
+	require.EqualValues(t, 1+cursor.SeekGap, row.Sequence)
+	require.Equal(t, row.Sequence, change.After.Sequence)
+	require.Equal(t, row.Epoch, change.After.Epoch)
+	var sequence, epoch int64
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT (detail->>'sequence')::bigint, (detail->>'epoch')::bigint
+		FROM dispatch.cursor_event WHERE action = 'rename' AND process_name = 'sms'`).Scan(&sequence, &epoch))
+	require.EqualValues(t, row.Sequence, sequence, "the audit says so, too")
+	require.EqualValues(t, row.Epoch, epoch)
+}

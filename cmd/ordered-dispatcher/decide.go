@@ -16,7 +16,7 @@ type decision struct {
 	optionalFile
 	decider
 	Process string        `arg:"" help:"Name of the process."`
-	Expect  *string       `placeholder:"POSITION" help:"Do nothing unless the cursor stands at this position, as status shows it."`
+	Expect  *string       `placeholder:"POSITION" help:"Do nothing unless the cursor is at this position, as status shows it; for retry and skip: unless the record at this position fails. --dry-run prints it."`
 	Timeout time.Duration `default:"30s" help:"How long to wait for the worker to reach a checkpoint, or for who else holds the row."`
 	DryRun  bool          `help:"Change nothing, wait for nobody, and say what would be done: which records would be sent again or passed over."`
 }

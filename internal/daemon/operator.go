@@ -119,16 +119,16 @@ func (o *Operator) Retry(ctx context.Context, d cursor.Decision) (Outcome, error
 	return o.outcome(ctx, change, text, change.Before.Position, f.Position), nil
 }
 
-// Skip is cursor.Store.Skip. Without an expectation, that is what stands in the
-// row now: whoever asks twice passes over one record. Where the source is known,
+// Skip is cursor.Store.Skip. Without an expectation, that is the record that fails
+// now: who asks twice passes over one record. Where the source is known,
 // it refuses to pass over more than one.
 func (o *Operator) Skip(ctx context.Context, d cursor.Decision) (Outcome, error) {
 	row, err := o.store.Look(ctx, o.process)
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	if d.Expect == nil {
-		d.Expect = &row.Position
+	if d.Expect == nil && row.Failure != nil {
+		d.Expect = &row.Failure.Position
 	}
 	if err := o.alone(ctx, row); err != nil {
 		return Outcome{}, err

@@ -34,10 +34,18 @@ func PrintRehearsal(w io.Writer, o Outcome) error {
 		fmt.Fprintf(&b, "… and %d more of %s\n", o.Records.Total-int64(len(o.Records.Records)), o.total())
 	}
 	if o.Changed {
-		fmt.Fprintf(&b, "to do this if the cursor has not moved by then: --expect=%s instead of --dry-run\n", visible.Quoted(string(o.Before.Position)))
+		fmt.Fprintf(&b, "to do this if %s by then: --expect=%s instead of --dry-run\n", o.expected(), visible.Quoted(string(o.Expect)))
 	}
 	_, err := io.WriteString(w, visible.Text(b.String()))
 	return err
+}
+
+// expected says what o.Expect is the position of.
+func (o Outcome) expected() string {
+	if f := o.Before.Failure; f != nil && o.Expect == f.Position && f.RecordID != "" {
+		return "record " + visible.Line(f.RecordID) + " still fails"
+	}
+	return "the cursor has not moved"
 }
 
 // recordTime is exact, and of one width.

@@ -32,9 +32,20 @@ func Rename(ctx context.Context, c Config, from, to string, d cursor.Decision) (
 	case err != nil:
 		return Outcome{}, o.explain(ctx, err)
 	}
-	text := fmt.Sprintf("%s is called %s now. It stays at %s, sequence %d, in epoch %d; its history and its dead letters follow. "+
-		"Workers that run %[1]s deliver nothing more: run %[2]s", from, to, place(change.After.Position), change.After.Sequence, change.After.Epoch)
+	text := fmt.Sprintf("%s is called %s now. It stays at %s, sequence %d%s, in epoch %d; its history and its dead letters follow. "+
+		"Workers that run %[1]s deliver nothing more: run %[2]s", from, to, place(change.After.Position), change.After.Sequence, gap(change), change.After.Epoch)
+	if d.DryRun && errors.Is(o.store.Past(ctx, to), cursor.ErrRenamed) {
+		text += fmt.Sprintf(". There was a cursor of the name %s: sequence and epoch go on past its last ones, with a gap of %d or more", to, cursor.SeekGap)
+	}
 	return Outcome{Change: change, Text: text}, nil
+}
+
+// gap says that a renamed cursor has another sequence than before.
+func gap(c cursor.Change) string {
+	if c.After.Sequence == c.Before.Sequence {
+		return ""
+	}
+	return fmt.Sprintf(" (it was %d: a cursor that had the name before had come to a number that is not used twice)", c.Before.Sequence)
 }
 
 // Forget is cursor.Store.Forget.

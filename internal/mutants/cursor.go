@@ -97,7 +97,7 @@ var cursorMutants = []mutant{
 	},
 	{
 		"an operator's decision does not ask where the cursor stands",
-		[]change{{"cursor/operate.go", `if d.Expect != nil && *d.Expect != row.Position {`, `if false {`}},
+		[]change{{"cursor/operate.go", `case *d.Expect == a.expect(row):`, `case *d.Expect != "" || a.expect(row) != "":`}},
 		cursorPkg, "TestDecision_IsRefusedWhenTheCursorMoved/skip",
 	},
 	{
@@ -146,7 +146,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"an operator decides on a position that is no longer there",
-		[]change{{"cursor/operate.go", `if d.Expect != nil && *d.Expect != row.Position {`, `if false {`}},
+		[]change{{"cursor/operate.go", `case *d.Expect == a.expect(row):`, `case *d.Expect != "" || a.expect(row) != "":`}},
 		cursorPkg, "TestSkip_ByTwoOperatorsAtOncePassesOverOneRecord",
 	},
 	{
@@ -223,5 +223,20 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		[]change{{"cursor/torn.go", `l.Worker() && l.Unfinished > after`, `l.Worker() && l.Age > after`},
 			{"cursor/torn.go", ` AND state = 'active' AND wait_event_type = 'Client'`, ``}},
 		cursorPkg, "TestAcquire_EndsNoSessionInACall",
+	},
+	{
+		"a skip expects a position of the cursor, whichever record fails",
+		[]change{{"cursor/operate.go", `if a.ofRecord && row.Failure != nil {`, `if a.ofRecord && row.Failure == nil {`}},
+		cursorPkg, "TestSkip_IsRefusedWhenAnotherRecordFailsByThen",
+	},
+	{
+		"a dead letter keeps a time of about when its record was made",
+		[]change{{"cursor/deadletter.go", `timestamptz 'epoch' + ($8::bigint / 1000000) * interval '1 second' + ($8 % 1000000) * interval '1 microsecond'`, `to_timestamp($8::numeric / 1000000)`}},
+		cursorPkg, "TestPutAside_KeepsTheTimeOfTheRecordToTheMicrosecond",
+	},
+	{
+		"a rename says the numbers that it asked for, not those of the row",
+		[]change{{"cursor/rename.go", `renamed.Epoch, renamed.Sequence = Epoch(p.int(0)), p.int(1)`, `_, _ = p.int(0), p.int(1)`}},
+		cursorPkg, "TestRename_ToANameThatWasUsedSaysWhatTheRowHas",
 	},
 }
