@@ -57,7 +57,7 @@ func TestExitCodes(t *testing.T) {
 			t.Parallel()
 			code, stdout, stderr := do(t, c.database, c.args...)
 			require.Equal(t, c.code, code)
-			require.Contains(t, stderr, c.stderr)
+			require.Contains(t, ended(stderr), c.stderr)
 			require.NotContains(t, stdout+stderr, "CANARY")
 		})
 	}

@@ -122,9 +122,9 @@ func TestDecide_AHaltedProcess(t *testing.T) {
 	p.stop()
 
 	text := decide(0, "history", "a")
-	require.Regexp(t, `(?m)^2\S+Z +bob +skip +4 +refunded by hand +at\.int:\S+ +at\.int:\S+$`, text)
-	require.Regexp(t, `(?m)^2\S+Z +alice +retry +3 +mended, I think `, text)
-	require.Regexp(t, `(?m)^2\S+Z +\S+ +halt +3 +.*422.*$`, text)
+	require.Regexp(t, `(?m)^2\S+Z +bob +\S+ +skip +4 +refunded by hand +at\.int:\S+ +at\.int:\S+$`, text)
+	require.Regexp(t, `(?m)^2\S+Z +alice +\S+ +retry +3 +mended, I think `, text)
+	require.Regexp(t, `(?m)^2\S+Z +\S+ +\S+ +halt +3 +.*422.*$`, text)
 	require.NotContains(t, text, "\x1b")
 	var document struct {
 		Events []struct {

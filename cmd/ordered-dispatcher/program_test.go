@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -219,4 +220,14 @@ func file(t testing.TB, text string) string {
 	path := filepath.Join(t.TempDir(), "dispatcher.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
+}
+
+// ended is with what error a command ended: its own text, also where that is the last line of a log of JSON.
+func ended(stderr string) string {
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	var last struct{ Msg, Err string }
+	if json.Unmarshal([]byte(lines[len(lines)-1]), &last) == nil && last.Msg == "ended" {
+		return last.Err
+	}
+	return stderr
 }

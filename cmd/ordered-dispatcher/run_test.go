@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -122,7 +124,7 @@ func TestDrain_AHaltedProcessDoesNotEndTheOthers(t *testing.T) {
 	code, stdout, stderr := do(t, address, "run", "--drain", "-c", config)
 	require.Equal(t, 3, code)
 	require.Len(t, ids(t, stdout), 50)
-	require.Contains(t, stderr, `process "bad" is halted at record 3`)
+	require.Contains(t, ended(stderr), `process "bad" is halted at record 3`)
 	for line := range strings.Lines(stderr) {
 		require.LessOrEqual(t, strings.Count(line, "skip"), 1, "the way out is said once: %s", line)
 	}
@@ -182,6 +184,9 @@ func TestSIGTERM_LetsTheSlowCallFinish(t *testing.T) {
 
 func TestSIGHUP_LetsTheSlowCallFinish(t *testing.T) {
 	t.Parallel()
+	hangups := make(chan os.Signal, 1) // a program that is started inherits that a signal is ignored, not that it is caught
+	signal.Notify(hangups, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangups) })
 	address, pool := database(t, 3)
 	receiver := slow(t)
 	p := start(t, address, "run", "-c", processes(t, map[string]string{"a": "webhook: {url: '" + receiver.URL + "'}"}))
