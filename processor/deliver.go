@@ -20,13 +20,18 @@ var errSetAside = errors.New("the failing record is set aside in the cursor's ro
 // stop, or when the shift is over.
 func (s *shift) deliver(records []Record) error {
 	for len(records) > 0 && !s.ending() {
-		n := readable(records[:min(len(records), s.chunk())])
+		if err := s.writeOff(s.sent.gone(s.lease.Position(), records[0].Position, false)); err != nil {
+			return err
+		}
+		position := s.lease.Position()
+		n := s.sent.whole(position, records, readable(records[:min(len(records), s.chunk())]))
 		if err := s.admit(n); err != nil || s.ending() {
 			return err
 		}
 		ds := s.deliveries(records[:n])
 		n, failure := s.hand(ds)
 		s.doubtful(ds, n, failure)
+		s.handedOver(position, ds, n, failure)
 		if n > 0 {
 			last := ds[n-1]
 			if err := s.advance(advance{to: last.Position, n: int64(n), created: last.CreatedAt}); err != nil {
@@ -103,6 +108,7 @@ func (s *shift) advance(a advance) error {
 	}
 	s.owed, s.failures, s.letters = nil, 0, 0
 	s.doubt = s.doubt.past(a.from, a.to, int(a.n))
+	s.sent.past(a.from, a.to)
 	s.observe(Event{Kind: EventAdvance, Records: int(a.n), Created: a.created})
 	if s.stuck != nil {
 		s.log.Info("delivered after failures", "position", a.to, "attempt", s.stuck.attempts+1)
@@ -127,6 +133,9 @@ func (s *shift) settle() error {
 // wrote it there; what memory says otherwise is forgotten.
 func (s *shift) recall() {
 	s.stuck = nil
+	if s.config.Dispatch.outlives {
+		s.sent.recall(s.lease.Position(), s.lease.Failure())
+	}
 	if f := s.lease.Failure(); f != nil {
 		s.stuck = newStuck(f.Position, f.Attempts, s.config.Retry)
 		s.failures = max(s.failures, f.Attempts)

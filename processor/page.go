@@ -38,11 +38,15 @@ func (page Page) check(after cursor.Position) error {
 // passOver durably moves the cursor over rows among which there is no record. It
 // takes no sequence. It is not owed if it fails: the source finds the same again.
 func (s *shift) passOver(to cursor.Position) error {
+	if err := s.writeOff(s.sent.gone(s.lease.Position(), to, true)); err != nil || s.lease.Position() == to {
+		return err
+	}
 	from, before := s.lease.Position(), s.bridge.before(s.lease)
 	if err := s.lease.Advance(context.WithoutCancel(s.run), to, 0); err != nil {
 		return err
 	}
 	s.doubt = s.doubt.past(from, to, 0)
+	s.sent.past(from, to)
 	s.bridge = bridge{epoch: s.lease.Epoch(), from: before, to: to}
 	s.log.Debug("passed over rows that the source leaves out", "position", to)
 	return context.Cause(s.lease.Context())

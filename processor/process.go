@@ -26,6 +26,7 @@ type Process struct {
 	verdict *verdict     // on a record that failed for good, until it is durable
 	epoch   cursor.Epoch // of the last lease; 0 before the first
 	doubt   doubt        // the records that may have been sent without an outcome
+	sent    sent         // behind the cursor, under numbers that are theirs
 	bridge  bridge       // what the cursor passed last without a record
 	passing passing      // what another worker may be about to pass
 

@@ -105,6 +105,7 @@ func (s *shift) putAside(v verdict) error {
 	s.verdict, s.stuck = nil, nil
 	s.letters++
 	s.doubt = s.doubt.past(v.from, d.Position, 1)
+	s.sent.past(v.from, d.Position)
 	s.observe(Event{Kind: EventDeadLetter, Records: 1, Class: v.failure.Class})
 	return context.Cause(s.lease.Context())
 }

@@ -174,4 +174,20 @@ var processorMutants = []mutant{
 		[]change{{"processor/doubt.go", `p.doubt = doubt{lease.Position(), p.config.Dispatch.chunk(p.config)}`, `p.doubt = doubt{}`}},
 		processorPkg, "TestUnknown_StandsAtWhatAnotherWorkerMayHaveSent",
 	},
+	{
+		"the number of a record that was sent and is gone goes to the next one",
+		[]change{{"processor/sent.go", `	if n == 0 {
+		return nil
+	}
+	from, to`, `	if n >= 0 {
+		return nil
+	}
+	from, to`}},
+		processorPkg, "TestSequence_NoNumberStandsForTwoRecordsWhenARowIsDeleted",
+	},
+	{
+		"a worker does not know which record another one has sent",
+		[]change{{"processor/sent.go", `if f != nil && f.Position > behind &&`, `if f != nil && f.Position < behind &&`}},
+		processorPkg, "TestSequence_TheNextWorkerKeepsTheNumberOfAFailingRecordThatIsGone",
+	},
 }

@@ -1,0 +1,26 @@
+package cursor
+
+import (
+	"context"
+	"fmt"
+)
+
+// WriteOff is Advance over n records, the last of which was at position to, that may have
+// been sent and are gone from the source. They keep their numbers, so that no other
+// record gets one of them. It leaves an audit row.
+func (l *Lease) WriteOff(ctx context.Context, to Position, n int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.over(); err != nil {
+		return l.store.explain("advance", l.row.Process, err)
+	}
+	next := l.row
+	next.Position, next.Sequence, next.Failure = to, l.row.Sequence+n, nil
+	reason := fmt.Sprintf("gone from the source after they may have been sent: %d of the sequence, from %d on", n, l.row.Sequence+1)
+	event := statement{l.store.sql(eventSQL), []string{
+		l.row.Process, l.store.config.Worker, "write_off", reason, string(l.row.Position), string(to), null, null, null}}
+	if ok, err := l.checkpoint(ctx, next, event, l.advanced(to, n)); !ok {
+		return l.notAdvanced(to, err)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package processor
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// sent are the records behind a position that went out with their numbers, in order. Each
+// number belongs to its record for good: if that is gone when it is read again, as when
+// its row was deleted, the next record must not get the number. A receiver that drops
+// what is not above the last number would drop it.
+type sent struct {
+	behind    cursor.Position
+	positions []cursor.Position
+}
+
+// note takes up the records that are handed over now.
+func (t *sent) note(behind cursor.Position, ds []Delivery) {
+	t.behind, t.positions = behind, t.positions[:0]
+	for i := range ds {
+		t.positions = append(t.positions, ds[i].Position)
+	}
+}
+
+// recall takes up the failing record that another worker, or this one in an earlier
+// life, wrote into the row.
+func (t *sent) recall(behind cursor.Position, f *cursor.Failure) {
+	if t.behind == behind && len(t.positions) > 0 {
+		return // it is among these
+	}
+	t.behind, t.positions = behind, t.positions[:0]
+	if f != nil && f.Position > behind && f.Class != cursor.ClassUnreadable {
+		t.positions = append(t.positions, f.Position)
+	}
+}
+
+// past leaves those that the cursor has not passed, now that it is somewhere else.
+func (t *sent) past(from, to cursor.Position) {
+	if t.behind != from {
+		t.positions = t.positions[:0]
+	}
+	t.behind, t.positions = to, slices.Delete(t.positions, 0, t.before(to, true))
+}
+
+// before counts those before a position, or up to it.
+func (t *sent) before(position cursor.Position, inclusive bool) int {
+	n, found := slices.BinarySearch(t.positions, position)
+	if found && inclusive {
+		n++
+	}
+	return n
+}
+
+// gone counts those that are not there any more: the next record is one after them or,
+// with all, there is none up to that position.
+func (t *sent) gone(behind, next cursor.Position, all bool) int {
+	if t.behind != behind {
+		return 0
+	}
+	return t.before(next, all)
+}
+
+// whole is how many of n records go out together: up to the first after which one is gone.
+func (t *sent) whole(behind cursor.Position, records []Record, n int) int {
+	if t.behind != behind {
+		return n
+	}
+	for i := 1; i < min(n, len(t.positions)); i++ {
+		if records[i].Position != t.positions[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// handedOver notes which records of a call went out, n of which are acknowledged. What is
+// done in the cursor's own transaction is undone with it.
+func (s *shift) handedOver(position cursor.Position, ds []Delivery, n int, failure error) {
+	if !s.config.Dispatch.outlives || ds[0].Fault != nil {
+		return
+	}
+	called := n
+	if failure != nil {
+		called = n + 1
+	}
+	if failure != nil && s.config.Dispatch.batch {
+		called = len(ds)
+	}
+	if s.sent.behind != position || called >= len(s.sent.positions) {
+		s.sent.note(position, ds[:called])
+	}
+}
+
+// writeOff durably moves the cursor over the first n records that were sent and are gone.
+// They keep their numbers, as a record does that an operator skips.
+func (s *shift) writeOff(n int) error {
+	if n == 0 {
+		return nil
+	}
+	from, to := s.lease.Position(), s.sent.positions[n-1]
+	if err := s.lease.WriteOff(context.WithoutCancel(s.run), to, int64(n)); err != nil {
+		return err
+	}
+	s.sent.past(from, to)
+	s.doubt = s.doubt.past(from, to, n)
+	s.stuck = nil
+	s.log.Warn("records that may have been sent are gone from the source: they keep their numbers, so the sequence has a hole", "records", n, "position", to)
+	return context.Cause(s.lease.Context())
+}
