@@ -10,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
 // A worker is seen by the application_name of its sessions, which every role may
@@ -80,13 +82,16 @@ func pooled(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 }
 
 // watchedSQL finds the processes that some worker announced, and whether one of their
-// workers has a session now. It reads the partial index on the announcements.
+// workers has a session now. While a session of a worker asks for a lease, or holds it, its
+// name says that instead. It reads the partial index on the announcements.
 const watchedSQL = `/* daemon.watched */
 SELECT e.process_name, pg_catalog.bool_or(a.pid IS NOT NULL)
 FROM {schema}.cursor_event e
 LEFT JOIN pg_catalog.pg_stat_activity a
 	ON a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
-	AND pg_catalog.right(a.application_name, $1::int) OPERATOR(pg_catalog.=) ('` + watchMark + `' OPERATOR(pg_catalog.||) (e.detail OPERATOR(pg_catalog.->>) 'set'))
+	AND (pg_catalog.right(a.application_name, $1::int) OPERATOR(pg_catalog.=) ('` + watchMark + `' OPERATOR(pg_catalog.||) (e.detail OPERATOR(pg_catalog.->>) 'set'))
+		OR a.application_name OPERATOR(pg_catalog.=) pg_catalog.left('` + cursor.ApplicationLease + `' OPERATOR(pg_catalog.||) e.process_name, 63)
+		OR a.application_name OPERATOR(pg_catalog.=) pg_catalog.left('` + cursor.ApplicationTx + `' OPERATOR(pg_catalog.||) e.process_name, 63))
 WHERE e.action OPERATOR(pg_catalog.=) 'watch'
 GROUP BY e.process_name
 HAVING NOT pg_catalog.bool_or((e.detail OPERATOR(pg_catalog.->>) 'set') OPERATOR(pg_catalog.=) '` + unseen + `')
