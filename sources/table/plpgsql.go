@@ -127,8 +127,8 @@ func operatorOf(rest string) string {
 	return text
 }
 
-// commentLength is that of the comment that a text begins with; comments nest. 0 if it
-// has no end.
+// commentLength is the length of the comment that a text begins with; comments nest. 0 if
+// it has no end.
 func commentLength(rest string) int {
 	depth := 0
 	for i := 0; i+1 < len(rest); i++ {

@@ -79,6 +79,20 @@ var grounds = map[string]ground{
 		leaves: []leaf{{"app.b0", ", nextval('app.s'), 0"}, {"app.b1", ", nextval('app.s'), 1"}, {"app.b2", ", nextval('app.s'), 2"}, {"app.b3", ", nextval('app.s'), 2"}},
 		seed:   seedByTime,
 	},
+	"inherited": {
+		sql: `CREATE SCHEMA app; CREATE TABLE app.other (n int); CREATE SEQUENCE app.s;
+			CREATE TABLE app.bookings (
+				id bigint NOT NULL DEFAULT nextval('app.s'),
+				created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+				label text NOT NULL,
+				region int NOT NULL DEFAULT 0,
+				PRIMARY KEY (created_at, id)
+			);
+			CREATE TABLE app.heir (extra text, PRIMARY KEY (created_at, id)) INHERITS (app.bookings);
+			CREATE TABLE app.grandheir (PRIMARY KEY (created_at, id)) INHERITS (app.heir);`,
+		leaves: []leaf{{"app.heir", ", nextval('app.s'), 1"}, {"app.grandheir", ", nextval('app.s'), 2"}},
+		seed:   seedByTime,
+	},
 }
 
 // Eight producers in every way there is, imports of many transactions in one message

@@ -81,8 +81,7 @@ func TestAssigned_NamesWhatItCannotRead(t *testing.T) {
 	}
 }
 
-// Whatever such a trigger does with its row, one that stamps it otherwise than the
-// default never goes unnamed.
+// A trigger that stamps its row otherwise than the default never goes unnamed.
 func TestInspect_TriggersThatCannotBeReadAreNamed(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{

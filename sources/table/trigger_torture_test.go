@@ -10,7 +10,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
-// What a trigger's function is put together from. STAMP is the value, far from that of the
+// What a trigger's function is put together from. STAMP is a value far from the
 // default.
 var (
 	triggerNoise = []string{"", "RAISE DEBUG 'a -- b';", "RAISE DEBUG 'it''s /* ';", "-- NEW.note := 1;\n", "/* ; /* it's */ */",
