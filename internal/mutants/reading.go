@@ -52,7 +52,7 @@ var readingMutants = []mutant{
 	{
 		"a connection that is cut at a row that is weighed makes it too large",
 		[]change{{"sources/table/read.go", `l.detail == whole && conn.Conn().IsClosed()`, `conn.Conn().IsClosed()`}},
-		tablePkg, "TestRead_AConnectionThatEndsMakesNoRowTooLarge",
+		tablePkg, "TestRead_AConnectionThatIsCutWithinARowMakesItNotTooLarge",
 	},
 	{
 		"a name of ours is in the way of a condition",

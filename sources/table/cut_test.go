@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,11 +40,28 @@ func linked(t *testing.T) (*pgxpool.Pool, *link.Link) {
 
 const waitingReadSQL = `SELECT %s FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%/* source.%%' AND datname = current_database()`
 
+// answered is what a Read returned.
+type answered struct {
+	page processor.Page
+	err  error
+}
+
+// reader calls Read, once, while others break its connections.
+func reader(t *testing.T, s *Source, after cursor.Position) <-chan answered {
+	t.Helper()
+	done := make(chan answered, 1)
+	go func() {
+		page, err := s.Read(t.Context(), after, 10)
+		done <- answered{page, err}
+	}()
+	return done
+}
+
 // A connection that ends while the server looks for the first row is no sign of a row that
 // is too large, however often that happens, and by whom.
 func TestRead_AConnectionThatEndsMakesNoRowTooLarge(t *testing.T) {
 	t.Parallel()
-	for _, how := range []string{"ended by an operator", "cut by the network"} {
+	for _, how := range []string{byOperator, byNetwork} {
 		for _, where := range []string{"", "id > 0"} {
 			t.Run(how+where, func(t *testing.T) {
 				t.Parallel()
@@ -54,50 +72,48 @@ func TestRead_AConnectionThatEndsMakesNoRowTooLarge(t *testing.T) {
 				exec(t, admin, `INSERT INTO app.bookings (note) VALUES ('two, healthy')`)
 				later(t, admin)
 				holder := newSession(t, admin)
-				holder.do(`BEGIN; LOCK TABLE app.locked IN ACCESS EXCLUSIVE MODE`)
-				done := make(chan error)
-				for range 4 {
-					go func() {
-						_, err := s.Read(t.Context(), at, 10)
-						done <- err
-					}()
-					endReads(t, admin, l, how, done)
+				for times := range 5 {
+					holder.do(`BEGIN; LOCK TABLE app.locked IN ACCESS EXCLUSIVE MODE`)
+					done := reader(t, s, at)
+					endReads(t, admin, l, how, times, done)
+					holder.do(`COMMIT`)
+					got := <-done
+					if got.err == nil {
+						require.Equal(t, []string{"two, healthy"}, notes(t, got.page.Records), "ended %d times", times)
+						require.NoError(t, got.page.Records[0].Fault, "ended %d times", times)
+					}
+					require.False(t, processor.IsPermanent(got.err), got.err)
+					records := readAll(t, s, at, 10)
+					require.Equal(t, []string{"two, healthy"}, notes(t, records))
+					require.NoError(t, records[0].Fault)
 				}
-				holder.do(`COMMIT`)
-				records := readAll(t, s, at, 10)
-				require.Equal(t, []string{"two, healthy"}, notes(t, records))
-				require.NoError(t, records[0].Fault)
 			})
 		}
 	}
 }
 
-// endReads ends the connection of a read that waits for a lock, until Read returns an error.
-func endReads(t *testing.T, admin *pgxpool.Pool, l *link.Link, how string, done <-chan error) {
+const (
+	byOperator = "ended by an operator"
+	byNetwork  = "cut by the network"
+)
+
+// endReads ends the connection of a read that waits for a lock, so many times or until Read has
+// returned.
+func endReads(t *testing.T, admin *pgxpool.Pool, l *link.Link, how string, times int, done <-chan answered) {
 	t.Helper()
-	for {
-		ended := make(chan error, 1)
-		await(t, "a read waits for the lock, or has failed", func() bool {
-			select {
-			case err := <-done:
-				ended <- err
-				return true
-			default:
-				return value[bool](t, admin, fmt.Sprintf(waitingReadSQL, "count(*) > 0"))
-			}
+	for range times {
+		pid := 0
+		await(t, "a read waits for the lock, or has returned", func() bool {
+			pid = value[int](t, admin, fmt.Sprintf(waitingReadSQL, "coalesce(min(pid), 0)"))
+			return pid != 0 || len(done) > 0
 		})
-		select {
-		case err := <-ended:
-			require.Error(t, err)
-			require.False(t, processor.IsPermanent(err), err)
-			return
-		default:
-		}
-		pid := value[int](t, admin, fmt.Sprintf(waitingReadSQL, "coalesce(min(pid), 0)"))
-		if how == "cut by the network" {
+		if how == byNetwork {
 			l.Cut()
 		}
 		exec(t, admin, `SELECT pg_terminate_backend($1)`, pid)
+		await(t, "its session is gone", func() bool {
+			return value[bool](t, admin, `SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $1`, pid)
+		})
 	}
 }
 
@@ -114,7 +130,7 @@ func TestRead_TortureOfConnectionsThatEnd(t *testing.T) {
 			random := rand.New(rand.NewPCG(pgtest.Seed(t), 0))
 			pool, l := linked(t)
 			s := bookings(t, pool, Config{MaxRecordBytes: bound, Columns: Columns{Key: "note", Payload: "id"}})
-			holder, done := newSession(t, admin), make(chan error)
+			holder := newSession(t, admin)
 			var after cursor.Position
 			for range 12 {
 				var large []bool
@@ -124,15 +140,16 @@ func TestRead_TortureOfConnectionsThatEnd(t *testing.T) {
 				}
 				later(t, admin)
 				holder.do(`BEGIN; LOCK TABLE app.locked IN ACCESS EXCLUSIVE MODE`)
-				for range random.IntN(4) {
-					go func() {
-						_, err := s.Read(t.Context(), after, 10)
-						done <- err
-					}()
-					endReads(t, admin, l, []string{"ended by an operator", "cut by the network"}[random.IntN(2)], done)
-				}
+				done := reader(t, s, after)
+				endReads(t, admin, l, []string{byOperator, byNetwork}[random.IntN(2)], random.IntN(5), done)
 				holder.do(`COMMIT`)
-				records := readAll(t, s, after, 1+random.IntN(3))
+				got := <-done
+				require.False(t, processor.IsPermanent(got.err), got.err)
+				records := got.page.Records
+				if len(records) > 0 {
+					after = last(records)
+				}
+				records = append(slices.Clone(records), readAll(t, s, after, 1+random.IntN(3))...)
 				require.Len(t, records, len(large))
 				for i, r := range records {
 					require.Equal(t, large[i], r.Fault != nil, "record %s: %v", r.ID, r.Fault)
