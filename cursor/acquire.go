@@ -117,7 +117,7 @@ func workable(row Row) error {
 const takeOverSQL = `/* cursor.take_over */
 WITH changed AS (
 	UPDATE {schema}.cursor
-	SET epoch = epoch + $4::bigint, holder = $2, system_identifier = $5, timeline = $6
+	SET epoch = epoch + $4::bigint, holder = $2, system_identifier = $5, timeline = $6, database_oid = $7
 	WHERE process_name = $1 AND epoch = $3
 	RETURNING 1
 )` + oneRow
@@ -128,7 +128,7 @@ WITH changed AS (
 func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row lockedRow, t terms) (Row, error) {
 	update := statement{s.sql(takeOverSQL), []string{
 		row.Process, s.config.Worker, strconv.FormatInt(int64(row.Epoch), 10), strconv.FormatInt(row.epochs(), 10),
-		row.server.system, row.server.timeline}}
+		row.server.system, row.server.timeline, row.server.database}}
 	results, err := flush(ctx, conn.Conn(), append(append([]statement{pin}, s.promoted(row)...), update, commit, begin, s.lock(row.Process, t))...)
 	if err != nil {
 		return Row{}, err

@@ -1,6 +1,7 @@
 package cursor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -8,15 +9,17 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// identity tells database clusters apart: a restored dump and a blue-green copy
-// have another system identifier, a promoted standby has another timeline.
-type identity struct{ system, timeline string }
+// identity tells databases apart: a restored dump and a blue-green copy have another
+// system identifier or, in the same cluster, another oid; a promoted standby has
+// another timeline. The snapshot of a disk that is put back has the same of all.
+type identity struct{ system, timeline, database string }
 
 // identitySQL reads the identity of the server. The timeline is taken from the
 // name of the current WAL file: the control file still says the old one after a
 // promotion.
 const identitySQL = `(SELECT system_identifier FROM pg_catalog.pg_control_system()),
-	('x' OPERATOR(pg_catalog.||) pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::int`
+	('x' OPERATOR(pg_catalog.||) pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::int,
+	(SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())`
 
 // lockedRow is a row whose lock is held, with the cluster it says it belongs to
 // and the one it was read from.
@@ -30,15 +33,16 @@ func parseLocked(server, values [][]byte) (lockedRow, error) {
 	n := len(values)
 	return lockedRow{
 		Row:    row,
-		stored: identity{string(values[n-2]), string(values[n-1])},
-		server: identity{string(server[0]), string(server[1])},
+		stored: identity{string(values[n-3]), string(values[n-2]), string(values[n-1])},
+		server: identity{string(server[0]), string(server[1]), string(server[2])},
 	}, err
 }
 
-// elsewhere reports whether the position belongs to another cluster. A row that
+// elsewhere reports whether the position belongs to another database. A row that
 // names none belongs to any: so it is after an operator has decided.
 func (r lockedRow) elsewhere() bool {
-	return r.stored.system != "" && r.stored.system != r.server.system
+	return r.stored.system != "" && r.stored.system != r.server.system ||
+		r.stored.database != "" && r.stored.database != r.server.database
 }
 
 func (r lockedRow) promoted() bool {
@@ -70,9 +74,9 @@ func (s *Store) promoted(row lockedRow) []statement {
 // haltRestored halts a process whose position belongs to another cluster. What it
 // had delivered there says nothing about the records here.
 func (s *Store) haltRestored(ctx context.Context, conn *pgxpool.Conn, row lockedRow) error {
-	reason := fmt.Sprintf("the database is not the one this position belongs to (system identifier %s, now %s): it was restored or copied, or upgraded with pg_upgrade. "+
+	reason := fmt.Sprintf("the database is not the one this position belongs to (system identifier %s, now %s; oid %s, now %s): it was restored or copied, or upgraded with pg_upgrade. "+
 		"After pg_upgrade, retry: nothing was lost. Else compare what receivers have with the table, then seek to where delivery shall go on, or retry to go on from here",
-		row.stored.system, row.server.system)
+		row.stored.system, row.server.system, cmp.Or(row.stored.database, "not noted"), row.server.database)
 	results, err := flush(ctx, conn.Conn(), pin,
 		statement{s.sql(failSQL), []string{
 			row.Process, strconv.FormatInt(int64(row.Epoch), 10), string(row.Position), "", "0", "0", "0", reason, string(ClassRestored), string(Halted)}},

@@ -49,3 +49,45 @@ func TestAcquire_LeavesRoomForTheEpochsAPromotionMayHaveLost(t *testing.T) {
 	after.Release()
 	require.Equal(t, after.Epoch(), acquire(t, s).Epoch(), "once")
 }
+
+// TestAcquire_HaltsInACopyWithinTheSameCluster: a dump that was restored under another name
+// has the system identifier of its origin's server, and the oid of another database.
+func TestAcquire_HaltsInACopyWithinTheSameCluster(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	acquire(t, s).Release()
+	var noted bool
+	require.NoError(t, pool.QueryRow(t.Context(), `
+		SELECT c.database_oid = d.oid FROM dispatch.cursor c, pg_database d WHERE d.datname = current_database()`).Scan(&noted))
+	require.True(t, noted)
+	exec(t, pool, `UPDATE dispatch.cursor SET position = 'p1', database_oid = (SELECT oid FROM pg_database WHERE datname = 'template1')`)
+	_, err := s.Acquire(t.Context(), "sms")
+	require.ErrorIs(t, err, cursor.ErrHalted)
+	require.Regexp(t, `oid \d+, now \d+\): it was restored or copied`, look(t, s).Failure.Error)
+	before := look(t, s)
+	_, err = s.Retry(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	after := acquire(t, s)
+	require.Greater(t, after.Epoch(), before.Epoch+1000)
+	require.Equal(t, before.Sequence+cursor.SeekGap, after.Sequence())
+}
+
+// TestAcquire_HaltsWhereAnOperatorMarksARestoredSnapshot: a snapshot of the disk has the same
+// identity of everything, so docs/operations.md has an operator mark it.
+func TestAcquire_HaltsWhereAnOperatorMarksARestoredSnapshot(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	lease := acquire(t, s)
+	require.NoError(t, lease.Advance(t.Context(), "p1", 1))
+	lease.Release()
+	exec(t, pool, `UPDATE dispatch.cursor SET system_identifier = 0`)
+	_, err := s.Acquire(t.Context(), "sms")
+	require.ErrorIs(t, err, cursor.ErrHalted)
+	_, err = s.Retry(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	after := acquire(t, s)
+	require.Greater(t, after.Epoch(), lease.Epoch()+1000, "no epoch is used twice")
+	require.EqualValues(t, 1+cursor.SeekGap, after.Sequence(), "nor a number")
+}

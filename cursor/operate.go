@@ -379,7 +379,8 @@ WITH changed AS (
 		failed_error = CASE WHEN $6 THEN failed_error END,
 		failed_class = CASE WHEN $6 THEN failed_class END,
 		system_identifier = CASE WHEN NOT $7::boolean THEN system_identifier END,
-		timeline = CASE WHEN NOT $7 THEN timeline END
+		timeline = CASE WHEN NOT $7 THEN timeline END,
+		database_oid = CASE WHEN NOT $7 THEN database_oid END
 	WHERE process_name = $1 AND epoch = $8
 	RETURNING 1
 )` + oneRow

@@ -180,7 +180,8 @@ FROM (SELECT) one
 LEFT JOIN (
 	SELECT` + rowColumns + `,
 		system_identifier,
-		timeline
+		timeline,
+		database_oid
 	FROM {schema}.cursor
 	WHERE process_name OPERATOR(pg_catalog.=) $1
 	FOR UPDATE SKIP LOCKED
@@ -263,10 +264,10 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 // locked reads what a lock statement returned.
 func locked(result *pgconn.Result) (lockedRow, error) {
 	values := result.Rows[0]
-	known, row := values[5], values[8:]
+	known, row := values[5], values[9:]
 	switch {
 	case row[0] != nil:
-		return parseLocked(values[6:8], row)
+		return parseLocked(values[6:9], row)
 	case string(known) == "t":
 		return lockedRow{}, ErrHeld
 	default:

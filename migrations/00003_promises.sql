@@ -8,6 +8,10 @@ ALTER TABLE cursor DROP CONSTRAINT cursor_failed_class_check;
 ALTER TABLE cursor ADD CONSTRAINT cursor_failed_class_check
     CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored', 'refused', 'unreadable'));
 
+-- The database that the position belongs to, beside its cluster: a dump may be restored
+-- under another name into the same one. NULL: not known yet, so it belongs to any.
+ALTER TABLE cursor ADD COLUMN database_oid oid;
+
 -- It runs at every checkpoint. The one name in it says whose it is, which costs nothing; a search_path of the
 -- function's own costs more than the rest of it.
 -- +goose StatementBegin
@@ -126,6 +130,7 @@ DROP FUNCTION cursor_continue();
 DROP FUNCTION cursor_event_keep();
 DROP TABLE cursor_past;
 ALTER TABLE cursor_event DROP COLUMN db_user;
+ALTER TABLE cursor DROP COLUMN database_oid;
 UPDATE cursor SET failed_class = 'permanent' WHERE failed_class IN ('refused', 'unreadable');
 ALTER TABLE cursor DROP CONSTRAINT cursor_failed_class_check;
 ALTER TABLE cursor ADD CONSTRAINT cursor_failed_class_check

@@ -79,27 +79,34 @@ func heldFor(since, now time.Time) Severity {
 	return Warn
 }
 
-// identitySQL finds cursors whose position was made in another cluster, or before
+// identitySQL finds cursors whose position was made in another database, or before
 // a standby was promoted. The timeline is taken from the name of the current WAL
 // file: the control file still says the old one after a promotion.
 const identitySQL = `/* doctor.identity */
-SELECT c.process_name, c.system_identifier::text, s.system_identifier::text, coalesce(c.timeline, 0), t.timeline
+SELECT
+	c.process_name,
+	c.system_identifier <> s.system_identifier OR coalesce(c.database_oid <> d.oid, false),
+	format('system identifier %s, now %s; oid %s, now %s', c.system_identifier, s.system_identifier, coalesce(c.database_oid::text, 'not noted'), d.oid),
+	coalesce(c.timeline, 0),
+	t.timeline
 FROM {schema}.cursor c
 CROSS JOIN pg_control_system() s
 CROSS JOIN (SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int AS timeline) t
-WHERE c.system_identifier <> s.system_identifier OR c.timeline <> t.timeline
+JOIN pg_database d ON d.datname = current_database()
+WHERE c.system_identifier <> s.system_identifier OR c.timeline <> t.timeline OR c.database_oid <> d.oid
 ORDER BY c.process_name
 LIMIT 10000`
 
 // identity finds positions that were brought here with a copy of the database.
 func (d *doctor) identity(ctx context.Context) error {
-	var process, stored, server string
+	var process, which string
+	var elsewhere bool
 	var before, now int
-	return d.each(ctx, d.config.sql(identitySQL), []any{&process, &stored, &server, &before, &now}, func() {
-		if stored != server {
+	return d.each(ctx, d.config.sql(identitySQL), []any{&process, &elsewhere, &which, &before, &now}, func() {
+		if elsewhere {
 			d.find(process, Refuse, fmt.Sprintf("compare what receivers have with the table; a worker halts the process, "+
 				"and `ordered-dispatcher retry %s` lets it go on from where the cursor stands", visible.Shell(process)),
-				"the database is not the one its cursor belongs to (system identifier %s, now %s): it was restored or copied", stored, server)
+				"the database is not the one its cursor belongs to (%s): it was restored or copied", which)
 			return
 		}
 		d.find(process, Note, "", "a standby was promoted since its last change of worker (timeline %d, now %d): if it had not received everything, "+

@@ -167,7 +167,7 @@ GRANT CONNECT ON DATABASE "`+database+`" TO "dispatcher";
 
 -- The cursors and their audit.
 GRANT USAGE ON SCHEMA "od" TO "dispatcher";
-GRANT SELECT, UPDATE ("epoch", "failed_attempts", "failed_class", "failed_error", "failed_position", "failed_record_id", "first_failed_at", `+
+GRANT SELECT, UPDATE ("database_oid", "epoch", "failed_attempts", "failed_class", "failed_error", "failed_position", "failed_record_id", "first_failed_at", `+
 		`"holder", "last_failed_at", "next_attempt_at", "position", "sequence", "state", "system_identifier", "timeline") ON "od"."cursor" TO "dispatcher";
 GRANT SELECT, INSERT ("action", "actor", "detail", "from_position", "process_name", "reason", "to_position") ON "od"."cursor_event" TO "dispatcher";
 GRANT SELECT ("process_name", "resolution") ON "od"."dead_letter" TO "dispatcher";

@@ -239,4 +239,9 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		[]change{{"cursor/rename.go", `renamed.Epoch, renamed.Sequence = Epoch(p.int(0)), p.int(1)`, `_, _ = p.int(0), p.int(1)`}},
 		cursorPkg, "TestRename_ToANameThatWasUsedSaysWhatTheRowHas",
 	},
+	{
+		"a copy of the database within its cluster is taken for the database",
+		[]change{{"cursor/identity.go", `r.stored.database != "" && r.stored.database`, `r.stored.database == "-" && r.stored.database`}},
+		cursorPkg, "TestAcquire_HaltsInACopyWithinTheSameCluster",
+	},
 }
