@@ -166,18 +166,26 @@ func (d *doctor) held(ctx context.Context, p Process, source *table.Source) erro
 	if err != nil || len(writers) == 0 {
 		return err
 	}
+	seen, err := d.config.presence(ctx, d.pool)
+	if err != nil {
+		return err
+	}
 	now, err := d.now(ctx)
 	if err != nil {
 		return err
 	}
-	for _, w := range writers {
+	for _, w := range holding(writers, seen[p.Name].roles) {
 		d.find(p.Name, heldFor(w.Since, now), endOf(w), "records of %s are held back by %s", p.Source.Table, describe(w))
 	}
 	return nil
 }
 
-// endOf is the SQL that ends a transaction.
+// endOf is the SQL that ends a transaction. A session of the dispatcher is not ended:
+// it delivers.
 func endOf(w table.Writer) string {
+	if w.Ours {
+		return "run all of the dispatcher as one role: the fence of a now() default leaves out sessions of the worker's own role alone"
+	}
 	if w.GID == "" {
 		return fmt.Sprintf("SELECT pg_terminate_backend(%d)", w.PID)
 	}

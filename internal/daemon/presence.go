@@ -85,7 +85,10 @@ func pooled(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 // workers has a session now. While a session of a worker asks for a lease, or holds it, its
 // name says that instead. It reads the partial index on the announcements.
 const watchedSQL = `/* daemon.watched */
-SELECT e.process_name, pg_catalog.bool_or(a.pid IS NOT NULL)
+SELECT
+	e.process_name,
+	pg_catalog.bool_or(a.pid IS NOT NULL),
+	pg_catalog.array_agg(DISTINCT a.usename::pg_catalog.text) FILTER (WHERE a.usename IS NOT NULL)
 FROM {schema}.cursor_event e
 LEFT JOIN pg_catalog.pg_stat_activity a
 	ON a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
@@ -101,16 +104,22 @@ LIMIT 10000`
 // presence says of processes whether a worker watches them. One that is not in it
 // was never run by a daemon, or once behind a pooler: of those, no worker is seen
 // while it is idle.
-type presence map[string]bool
+type presence map[string]watchers
+
+// watchers are the live workers of a process, by the roles of their sessions.
+type watchers struct {
+	live  bool
+	roles []string
+}
 
 func (c Config) presence(ctx context.Context, pool *pgxpool.Pool) (presence, error) {
 	seen := presence{}
 	var process string
-	var live bool
+	var w watchers
 	err := ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, c.sql(watchedSQL), len(watchMark)+setLength)
-		_, err := pgx.ForEachRow(rows, []any{&process, &live}, func() error {
-			seen[process] = live
+		_, err := pgx.ForEachRow(rows, []any{&process, &w.live, &w.roles}, func() error {
+			seen[process] = w
 			return nil
 		})
 		return err
@@ -123,6 +132,6 @@ func (c Config) presence(ctx context.Context, pool *pgxpool.Pool) (presence, err
 
 // absent reports whether it is known that no worker runs a process.
 func (p presence) absent(process string) bool {
-	live, known := p[process]
-	return known && !live
+	w, known := p[process]
+	return known && !w.live
 }

@@ -37,6 +37,7 @@ type Status struct {
 	strangers []cursor.Locker // who may have locked its row then
 	absent    bool            // no worker runs it
 	unread    bool            // the source cannot be read
+	roles     []string        // of its workers
 }
 
 // Lag is what was committed and is not delivered yet.
@@ -115,6 +116,7 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 		}
 		r.explain(ctx, &all[i], lockers)
 		all[i].absent = seen.absent(all[i].Process) && !all[i].New && len(all[i].lockers) == 0
+		all[i].roles = seen[all[i].Process].roles
 		if p, ok := r.process(all[i].Process); ok {
 			all[i].measure(ctx, r.sources[p.Name])
 		}
@@ -251,6 +253,7 @@ func (s *Status) measure(ctx context.Context, source *table.Source) {
 	if s.Holding, err = source.Writers(ctx); err != nil {
 		s.Problem = err.Error()
 	}
+	s.Holding = holding(s.Holding, s.roles)
 }
 
 // tableLocked says how to find the session whose lock a look at the table waited for.
@@ -269,6 +272,14 @@ func (s *Status) stay(ctx context.Context, source *table.Source) {
 		s.Problem = err.Error()
 	}
 	s.Holding = stayed(s.Holding, now)
+}
+
+// holding leaves out the dispatcher's own sessions, which the fence of a worker of
+// their role does not wait for; roles are those of the workers.
+func holding(writers []table.Writer, roles []string) []table.Writer {
+	return slices.DeleteFunc(writers, func(w table.Writer) bool {
+		return w.Ours && !slices.ContainsFunc(roles, func(role string) bool { return role != w.User })
+	})
 }
 
 // staying returns the writers that are there at two looks.

@@ -156,6 +156,9 @@ func Attempts(n int) string {
 
 // heldBy names a transaction, why it matters, and how to end it.
 func heldBy(w table.Writer) string {
+	if w.Ours {
+		return fmt.Sprintf("records are held back by %s; next: %s", visible.Line(describe(w)), endOf(w))
+	}
 	return fmt.Sprintf("records are held back by %s: its open transaction may still insert before them; next: end it, or: %s",
 		visible.Line(describe(w)), cursor.Locker{PID: w.PID, GID: w.GID}.Cure())
 }

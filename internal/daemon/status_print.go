@@ -101,6 +101,9 @@ func describe(w table.Writer) string {
 	if w.GID != "" {
 		who = fmt.Sprintf("the prepared transaction %q (user %q)", w.GID, w.User)
 	}
+	if w.Ours {
+		who = "a session of the dispatcher, of another role than its worker: " + who
+	}
 	if w.State != "" {
 		who += ", " + w.State + ","
 	}

@@ -36,12 +36,12 @@ var operatorMutants = []mutant{
 	},
 	{
 		"status says running though no worker is there",
-		[]change{{"internal/daemon/presence.go", `	return known && !live`, `	return false && known && live`}},
+		[]change{{"internal/daemon/presence.go", `	return known && !w.live`, `	return false && known && w.live`}},
 		daemonPkg, "TestStatus_SaysRunningWhileAWorkerWatchesAndNoWorkerAtOnce",
 	},
 	{
 		"status claims to know the workers of a program with the library",
-		[]change{{"internal/daemon/presence.go", `	return known && !live`, `	return (known || true) && !live`}},
+		[]change{{"internal/daemon/presence.go", `	return known && !w.live`, `	return (known || true) && !w.live`}},
 		daemonPkg, "TestStatus_ClaimsNothingOfAProgramWithTheLibrary",
 	},
 	{

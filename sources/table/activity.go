@@ -54,9 +54,13 @@ LIMIT 100000`
 		OR usesysid IS NULL
 		OR backend_type = 'walsender' AND starts_with(upper(ltrim(query, E' \t\r\n')), 'START_REPLICATION')
 		OR usesysid = (SELECT usesysid FROM pg_stat_activity WHERE pid = pg_backend_pid())
-			AND (starts_with(application_name, '` + applicationRead + `')
+			AND ` + ours + `, false)`
+
+	// ours are sessions that say of themselves that they write nothing but a cursor.
+	// Only one of our own role is believed.
+	ours = `(starts_with(application_name, '` + applicationRead + `')
 				OR starts_with(application_name, '` + cursor.ApplicationLease + `')
-				OR starts_with(application_name, '` + cursor.ApplicationOperator + `')), false)`
+				OR starts_with(application_name, '` + cursor.ApplicationOperator + `'))`
 
 	// earliest is the earliest stamp that a session may have or make before it
 	// takes another message: NULL for a worker in the background that is idle.

@@ -39,6 +39,9 @@ type Writer struct {
 	// State of the session, as pg_stat_activity has it: "active", "idle in
 	// transaction" …; "" for a prepared transaction, and when the role may not see it.
 	State string
+	// Ours: a session of a dispatcher, by its name, that writes nothing but a cursor.
+	// Only the fence of a worker of another role waits for it.
+	Ours bool
 }
 
 // MaxLagRecords bounds the count of Lag, which reads that many index entries.
@@ -107,7 +110,8 @@ SELECT DISTINCT
 	coalesce(a.application_name, ''),
 	coalesce(a.usename::text, p.owner::text, ''),
 	coalesce(a.xact_start, p.prepared),
-	coalesce(a.state, '')
+	coalesce(a.state, ''),
+	false
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN (
@@ -126,11 +130,11 @@ LIMIT 100`
 // startedSQL is the same where the fence waits for sessions. One that is idle is
 // not named: it holds the fence for an instant, if at all.
 const startedSQL = `/* source.holders */
-SELECT pid, '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, '')
+SELECT pid, '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), coalesce(` + ours + `, false)
 FROM pg_stat_activity
 WHERE pid <> pg_backend_pid() AND NOT ` + harmless + ` AND (xact_start IS NOT NULL OR state <> 'idle')
 UNION ALL
-SELECT 0, gid, '', owner::text, prepared, ''
+SELECT 0, gid, '', owner::text, prepared, '', false
 FROM pg_prepared_xacts
 WHERE database = current_database()
 ORDER BY 5 NULLS LAST, 1
@@ -157,7 +161,7 @@ func (s *Source) Writers(ctx context.Context) ([]Writer, error) {
 		}
 		writers, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (w Writer, err error) {
 			var since *time.Time
-			err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State)
+			err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State, &w.Ours)
 			if since != nil {
 				w.Since = *since
 			}
