@@ -62,7 +62,7 @@ func TestDoctor_NamesMissingGrants(t *testing.T) {
 	requireFinding(t, findings, daemon.Finding{"a", daemon.Refuse, "may not read", "GRANT SELECT"})
 	follow(findings)
 	findings = doctor(t, config)
-	requireFinding(t, findings, daemon.Finding{"", daemon.Refuse, `lacks UPDATE ("epoch", `, `GRANT UPDATE ("epoch", `})
+	requireFinding(t, findings, daemon.Finding{"", daemon.Refuse, `lacks UPDATE ("database_oid", "epoch", `, `GRANT UPDATE ("database_oid", "epoch", `})
 	requireFinding(t, findings, daemon.Finding{"", daemon.Refuse, `lacks SELECT on "od"."cursor_event"`, `GRANT SELECT ON "od"."cursor_event" TO "` + name + `"`})
 	requireFinding(t, findings, daemon.Finding{"", daemon.Refuse, `lacks INSERT ("action", `, `GRANT INSERT ("action", `})
 	requireFinding(t, findings, daemon.Finding{"", daemon.Warn, `lacks SELECT ("process_name", "resolution") on "od"."dead_letter"`, `GRANT SELECT ("process_name", `})
