@@ -23,6 +23,7 @@ const (
 	visiblePkg    = "./internal/visible"
 	withpgPkg     = "./internal/pgtest/withpg"
 	throwawayPkg  = "./internal/pglocal/throwaway"
+	servicesPkg   = "./internal/services"
 )
 
 // table are the mutants, by the room that they weaken.

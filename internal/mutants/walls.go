@@ -105,7 +105,7 @@ var wallMutants = []mutant{
 	{
 		"the broker of make services takes orders from the network",
 		[]change{{"internal/broker/rabbitmq.go", "-kernel inet_dist_use_interface {127,0,0,1} ", ""}},
-		"./internal/broker", "TestStartRabbitMQ_ListensOnLoopbackAlone",
+		servicesPkg, "TestServices_ListenOnLoopbackAlone",
 	},
 	{
 		"what Pub/Sub's credentials keep secret is quoted",
