@@ -82,7 +82,7 @@ func (d *DeadLetters) Replay(ctx context.Context, letters []cursor.DeadLetter, d
 	return each(letters, func(l cursor.DeadLetter) error {
 		ctx, cancel := context.WithTimeout(ctx, decision.Timeout)
 		defer cancel()
-		return d.explain(process.Replay(ctx, l.ID, decision))
+		return d.explain(replayRight(process.Replay(ctx, l.ID, decision)))
 	}, done)
 }
 
@@ -106,6 +106,14 @@ func (d *DeadLetters) explain(err error) error {
 	default:
 		return Reachable(err)
 	}
+}
+
+// replayRight adds the next step for a role that may not read the record: the line of grants is commented out.
+func replayRight(err error) error {
+	if denied(err) && !processor.IsRefused(err) { // refused: the sink's own role
+		return fmt.Errorf("%w, and the right for dead-letter replay, which stands there in a comment", err)
+	}
+	return err
 }
 
 // PrintDeadLetters writes a table.

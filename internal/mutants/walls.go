@@ -137,4 +137,19 @@ var wallMutants = []mutant{
 		[]change{{"sinks/sql/remote_check.go", "return r.guard.Error(r.unsent(err))", "return r.unsent(err)"}},
 		sqlPkg, "TestGuard_AServerThatRepeatsTheLoginDisclosesNothing",
 	},
+	{
+		"every role may create beside the cursor tables, and doctor is silent",
+		[]change{{"cursor/doctor_owner.go", "if len(open) > 0 && open[0] {", "if false {"}},
+		cursorPkg, "TestDoctor_WarnsOfWhatStrangersMayDoBesideTheCursor",
+	},
+	{
+		"a cursor table of a stranger is passed over in silence",
+		[]change{{"cursor/doctor_owner.go", "AND a.grantee OPERATOR(pg_catalog.<>) 0", "OR true"}},
+		cursorPkg, "TestDoctor_WarnsOfWhatStrangersMayDoBesideTheCursor",
+	},
+	{
+		"the right to replay does not let read the payload",
+		[]change{{"cursor/grants.go", `s.may("SELECT", "dead_letter", "headers", "payload")`, `s.may("SELECT", "dead_letter", "headers")`}},
+		commandPkg, "TestDeadLetter_ReplayTakesTheRightThatGrantsNamesInAComment",
+	},
 }
