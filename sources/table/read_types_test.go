@@ -60,7 +60,7 @@ func TestRead_IDsBeyondFloatsAreExactInOrderID(t *testing.T) {
 	require.Equal(t, cursor.Position("int:00009007199254740993"), records[2].Position)
 	require.Contains(t, string(records[2].Payload), `"id":9007199254740993,`)
 	require.Empty(t, readAll(t, s, last(records), 2))
-	require.True(t, records[0].CreatedAt.IsZero())
+	require.False(t, records[0].CreatedAt.IsZero(), "order id knows created_at where there is one")
 }
 
 func TestRead_OfNamesInAnySpelling(t *testing.T) {
