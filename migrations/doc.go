@@ -16,6 +16,9 @@
 //     and its lock end with it.
 //   - Two that migrate at once take turns, by an advisory lock of that session;
 //     the second finds the work done.
+//   - What is used belongs to a role that is trusted: a superuser, the role itself or one
+//     that it is a member of, the owner of the database. A table that another role made
+//     under one of our names could have triggers, which would run with our rights.
 //   - A session through a connection pooler is refused: in transaction mode
 //     search_path and lock would be another client's.
 //

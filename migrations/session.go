@@ -47,7 +47,11 @@ func open(config Config) (*sql.DB, error) {
 		return nil, err
 	}
 	db := stdlib.OpenDB(*connConfig, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-		return config.prepare(ctx, conn)
+		err := config.prepare(ctx, conn)
+		if err != nil {
+			_ = conn.Close(ctx) // nothing else does, and its lock would stay
+		}
+		return err
 	}))
 	db.SetMaxOpenConns(1)
 	return db, nil
@@ -63,9 +67,9 @@ SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))`
 const schemaSQL = `/* migrations.schema */
 SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname OPERATOR(pg_catalog.=) $1)`
 
-// prepare checks that the session is the server's own, locks, and makes the
-// schema: only if it is missing, since IF NOT EXISTS asks for the right to
-// create it either way.
+// prepare checks that the session is the server's own, locks, makes the schema, and
+// checks that it is in good hands. The schema is made only if it is missing, since IF NOT
+// EXISTS asks for the right to create it either way.
 func (c Config) prepare(ctx context.Context, conn *pgx.Conn) error {
 	for _, step := range []struct {
 		doing  string
@@ -75,6 +79,7 @@ func (c Config) prepare(ctx context.Context, conn *pgx.Conn) error {
 		{"ask for the session", c.waits.answer, c.ownSession},
 		{"wait for the lock of migrations", c.waits.lock + lockMargin, c.lock},
 		{"look for the schema, or make it", c.waits.answer, c.makeSchema},
+		{"look for what other roles have there", c.waits.lock + lockMargin, c.claim},
 	} {
 		err := answer.Within(ctx, step.within, func(ctx context.Context) error { return step.do(ctx, conn) })
 		if err != nil {
