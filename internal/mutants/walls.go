@@ -151,6 +151,8 @@ var wallMutants = []mutant{
 		"the right to replay does not let read the payload",
 		[]change{{"cursor/grants.go", `s.may("SELECT", "dead_letter", "headers", "payload")`, `s.may("SELECT", "dead_letter", "headers")`}},
 		commandPkg, "TestDeadLetter_ReplayTakesTheRightThatGrantsNamesInAComment",
+	},
+	{
 		"a migration uses the tables that a stranger made",
 		[]change{{"migrations/claim.go", "if errors.Is(err, pgx.ErrNoRows) {", "if true {"}},
 		migrationsPkg, "TestUp_RunsNoCodeOfAStranger",
