@@ -32,6 +32,10 @@ const (
 	// transactionMargin is what Kafka gives a transaction beyond its window's time.
 	transactionMargin = 10 * time.Second
 
+	// maxAnswer bounds what a broker says at a time. The metadata of a large cluster
+	// have some megabytes, and nothing is fetched.
+	maxAnswer = 16 << 20
+
 	mechanismPlain  = "PLAIN"
 	mechanismSHA256 = "SCRAM-SHA-256"
 	mechanismSHA512 = "SCRAM-SHA-512"
@@ -97,6 +101,7 @@ func (s *Sink) options() []kgo.Opt {
 		kgo.MetadataMinAge(metadataAge),
 		kgo.UnknownTopicRetries(int(min(topicPatience, c.Timeout/2) / metadataAge)),
 		kgo.DisableClientMetrics(),
+		kgo.BrokerMaxReadBytes(maxAnswer), kgo.FetchMaxBytes(maxAnswer / 4), kgo.FetchMaxPartitionBytes(maxAnswer / 4), // the client compares them
 	}
 	if c.TLS != nil {
 		options = append(options, kgo.DialTLSConfig(c.TLS.Clone()))

@@ -79,7 +79,7 @@ func (l *link) options(ctx context.Context, c Config) ([]nats.Option, error) {
 				return nil, err
 			}
 			l.use(socket)
-			return socket, nil
+			return &framed{Conn: socket}, nil
 		})),
 		nats.ClosedHandler(func(*nats.Conn) { close(l.closed) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { l.fail(&said{err}) }),

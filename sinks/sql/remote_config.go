@@ -40,6 +40,10 @@ const (
 	maxTimeout     = time.Hour
 	maxName        = 63
 
+	// maxMessage bounds a message of the target: an error, or a row of a statement with
+	// RETURNING, which is not read.
+	maxMessage = 4 << 20
+
 	applicationName = "ordered-dispatcher sink"
 )
 
@@ -104,6 +108,7 @@ func (c RemoteConfig) parse() (*pgx.ConnConfig, error) {
 	if parsed.ConnectTimeout == 0 {
 		parsed.ConnectTimeout = c.Timeout
 	}
+	parsed.MaxProtocolMessageBodyLen = maxMessage       // from the first message on: the driver's own bound is 1 GiB
 	parsed.DefaultQueryExecMode = pgx.QueryExecModeExec // nothing prepared outlives a transaction behind PgBouncer
 	if severalHosts(parsed) && parsed.ValidateConnect == nil {
 		parsed.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite

@@ -1,0 +1,25 @@
+package main
+
+// memoryMutants let others have more of the machine than they may.
+var memoryMutants = []mutant{
+	{
+		"a target of the sql sink may say as much as it likes",
+		[]change{{"sinks/sql/remote_config.go", "parsed.MaxProtocolMessageBodyLen = maxMessage", "parsed.MaxProtocolMessageBodyLen = 0"}},
+		sqlPkg, "TestRemote_ATargetThatSaysTooMuchIsNotHeardOut",
+	},
+	{
+		"a NATS server's line may be without an end",
+		[]change{{"sinks/nats/frames.go", "if len(f.line)+end >= maxLine {", "if false {"}},
+		natsPkg, "TestFramed_EndsWhatWouldExhaustTheMemory",
+	},
+	{
+		"the size that a NATS server gives a message is believed",
+		[]change{{"sinks/nats/frames.go", "|| size < 0 || size > maxFrame", ""}},
+		natsPkg, "TestFramed_EndsWhatWouldExhaustTheMemory",
+	},
+	{
+		"who takes the place of the database may say as much as they like before the login",
+		[]change{{"internal/daemon/pool.go", "frontend.SetMaxBodyLen(maxLoginMessage)", "frontend.SetMaxBodyLen(maxMessage)"}},
+		daemonPkg, "TestPool_AStrangerIsNotHeardOutBeforeTheLogin",
+	},
+}

@@ -1,0 +1,91 @@
+package nats
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+)
+
+const (
+	// maxLine bounds a line of the protocol. A server's INFO, the longest, has some kilobytes.
+	maxLine = 64 << 10
+	// maxFrame bounds a message. Servers have at most 64 MiB of payload, and headers of less.
+	maxFrame = 65 << 20
+)
+
+var errLine = fmt.Errorf("the server sent a line of more than %d bytes: is it a NATS server?", maxLine)
+
+// framed is a connection that reads the protocol along, and ends where a server would
+// exhaust the memory: the client keeps a line until its end, however long it is, and
+// believes the size that a server gives a message. Over TLS it sees nothing: there the
+// server has shown its certificate.
+type framed struct {
+	net.Conn
+	opaque  bool // TLS has begun
+	line    []byte
+	payload int // bytes that are left of a message
+}
+
+// Write notices where the client begins with TLS.
+func (f *framed) Write(p []byte) (int, error) {
+	const handshake = 0x16
+	f.opaque = f.opaque || len(p) > 0 && p[0] == handshake
+	return f.Conn.Write(p)
+}
+
+func (f *framed) Read(p []byte) (int, error) {
+	n, err := f.Conn.Read(p)
+	if f.opaque {
+		return n, err
+	}
+	if fault := f.follow(p[:n]); fault != nil {
+		_ = f.Conn.Close()
+		return 0, fault
+	}
+	return n, err
+}
+
+// follow goes over bytes of the server's.
+func (f *framed) follow(p []byte) error {
+	for len(p) > 0 {
+		if f.payload > 0 {
+			n := min(f.payload, len(p))
+			f.payload, p = f.payload-n, p[n:]
+			continue
+		}
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			end = len(p) - 1
+		}
+		if len(f.line)+end >= maxLine {
+			return errLine
+		}
+		f.line, p = append(f.line, p[:end+1]...), p[end+1:]
+		if f.line[len(f.line)-1] != '\n' {
+			return nil
+		}
+		if err := f.ended(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errSize = errors.New("the server sent a message whose size cannot be: is it a NATS server?")
+
+// ended looks at a line that is complete. One of a message names its size at the end.
+func (f *framed) ended() error {
+	words := bytes.Fields(f.line)
+	f.line = f.line[:0]
+	if len(words) < 2 || !bytes.EqualFold(words[0], []byte("MSG")) && !bytes.EqualFold(words[0], []byte("HMSG")) {
+		return nil
+	}
+	size, err := strconv.Atoi(string(words[len(words)-1]))
+	if err != nil || size < 0 || size > maxFrame {
+		return errSize
+	}
+	f.payload = size + len("\r\n")
+	return nil
+}

@@ -1,0 +1,102 @@
+package nats
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// spoken is a connection on which a server says something.
+type spoken struct {
+	net.Conn
+	from   io.Reader
+	closed bool
+}
+
+func (s *spoken) Read(p []byte) (int, error)  { return s.from.Read(p) }
+func (s *spoken) Write(p []byte) (int, error) { return len(p), nil }
+func (s *spoken) Close() error                { s.closed = true; return nil }
+
+func TestFramed_EndsWhatWouldExhaustTheMemory(t *testing.T) {
+	t.Parallel()
+	const info = "INFO {}\r\n"
+	endless := strings.Repeat("A", maxLine+1)
+	for name, said := range map[string]string{
+		"an INFO without an end":         "INFO " + endless,
+		"an error without an end":        info + "-ERR " + endless,
+		"a message's line without end":   info + "MSG " + endless,
+		"a size that overflows":          info + "MSG s 1 9223372036854775807\r\n",
+		"a size that takes all memory":   info + "MSG s 1 99999999999\r\n",
+		"a size below zero":              info + "HMSG s 1 2 -5\r\n",
+		"a line after a message":         info + "MSG s 1 2\r\nab\r\n" + endless,
+		"a line that grows by its bytes": info + "+OK\r\nPI" + endless,
+	} {
+		for way, from := range map[string]io.Reader{"whole": strings.NewReader(said), "byte by byte": iotest.OneByteReader(strings.NewReader(said))} {
+			server := &spoken{from: from}
+			read, err := io.ReadAll(&framed{Conn: server})
+			require.ErrorContains(t, err, "is it a NATS server?", name+", "+way)
+			require.True(t, server.closed, name)
+			require.LessOrEqual(t, len(read), maxLine+len(info)+20, name)
+		}
+	}
+}
+
+func TestFramed_LetsEveryMessagePass(t *testing.T) {
+	t.Parallel()
+	payload := strings.Repeat("x", 3*maxLine) // no line ends in it
+	said := "INFO {}\r\nPING\r\nMSG a.b 1 " + fmt.Sprint(len(payload)) + "\r\n" + payload + "\r\nHMSG a 1 r 5 7\r\nMSG 9\n-\r\n+OK\r\nMSG s 1 0\r\n\r\n"
+	for _, from := range []io.Reader{strings.NewReader(said), iotest.OneByteReader(strings.NewReader(said)), iotest.HalfReader(strings.NewReader(said))} {
+		f := &framed{Conn: &spoken{from: from}}
+		read, err := io.ReadAll(f)
+		require.NoError(t, err)
+		require.Equal(t, said, string(read))
+		require.Zero(t, f.payload)
+	}
+}
+
+func TestFramed_LeavesTLSAlone(t *testing.T) {
+	t.Parallel()
+	said := bytes.Repeat([]byte{0x17}, 2*maxLine)
+	f := &framed{Conn: &spoken{from: bytes.NewReader(said)}}
+	_, err := f.Write([]byte{0x16, 3, 1})
+	require.NoError(t, err)
+	read, err := io.ReadAll(f)
+	require.NoError(t, err)
+	require.Equal(t, said, read)
+}
+
+func TestOpen_AServerThatNeverEndsItsFirstLineIsLeft(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	sent := make(chan int, 1)
+	go func() {
+		c, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		n, chunk := 0, bytes.Repeat([]byte("A"), 1<<16)
+		_, _ = io.WriteString(c, `INFO {"server_id":"`)
+		for err == nil && n < 1<<26 { // 64 MiB, unless the sink ends it
+			var m int
+			m, err = c.Write(chunk)
+			n += m
+		}
+		sent <- n
+	}()
+	sink, err := New(Config{URL: "nats://" + listener.Addr().String(), Stream: "S", Subject: "s.x", Timeout: time.Minute})
+	require.NoError(t, err)
+	_, err = sink.open(context.Background())
+	require.Error(t, err)
+	require.Less(t, <-sent, 1<<25)
+}
