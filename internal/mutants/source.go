@@ -210,6 +210,16 @@ var sourceMutants = []mutant{
 		tablePkg, "TestRead_ATriggerThatStampsWithNowIsFencedAsNow",
 	},
 	{
+		"a stamp in the time zone of the session is taken for one in UTC",
+		[]change{{"sources/table/default.go", `return from != to && !(from == "text" && to == "timestamptz")`, `return false`}},
+		tablePkg, "TestRead_StampsOfTheSessionsTimeZoneAreRefused/a_cast",
+	},
+	{
+		"a trigger may stamp in the time zone of the session",
+		[]change{{"sources/table/zone.go", `	if !s.zoned && !unknown {`, `	if unknown || true {`}},
+		tablePkg, "TestRead_TriggersThatStampInTheSessionsTimeZoneAreRefused",
+	},
+	{
 		"a subscription of a partition is not seen",
 		[]change{{"sources/table/catalog.go", `srrelid IN (SELECT oid FROM tree)`, `srrelid = c.oid`}},
 		tablePkg, "TestInspect_RowsThatArriveInAPartitionByReplicationAreNamed",

@@ -59,6 +59,7 @@ type column struct {
 	Typmod   int32  // -1 = none
 	NotNull  bool
 	Readable bool
+	Assigned bool // by a sequence
 }
 
 // nullable is a column of a table below this one that may be NULL although the column here
@@ -149,9 +150,11 @@ SELECT
 	format_type(coalesce(nullif(t.typbasetype, 0), t.oid), NULL),
 	CASE WHEN t.typbasetype = 0 THEN a.atttypmod ELSE t.typtypmod END,
 	a.attnotnull OR t.typnotnull,
-	has_column_privilege(a.attrelid, a.attnum, 'SELECT')
+	has_column_privilege(a.attrelid, a.attnum, 'SELECT'),
+	a.attidentity <> '' OR coalesce(pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%::regclass)', false)
 FROM pg_attribute a
 JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
 WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum
 LIMIT 2000`

@@ -287,7 +287,6 @@ func (e *examination) createdAt(l *layout) {
 		l.atType = "timestamptz"
 	case "timestamp without time zone":
 		l.atType = "timestamp"
-		e.timeZone(l, c)
 	case "date":
 		e.refuse(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz", l.sql(), pgx.Identifier{c.Name}.Sanitize()),
 			"column %s of %s is of type date, not timestamptz", c.Name, l.name())
@@ -296,6 +295,7 @@ func (e *examination) createdAt(l *layout) {
 			"column %s of %s is of type %s, not timestamptz", c.Name, l.name(), c.Type)
 	}
 	if e.config.Order != CreatedAt {
+		e.ageZone(l, c)
 		return
 	}
 	e.notNull(l, c)

@@ -95,7 +95,7 @@ var filledTables = map[string]struct {
 		SELECT setval('app.s', 100000); CREATE UNIQUE INDEX ON app.bookings (id)`, Config{Order: ID}},
 	"integer id": {filled(100_000, "integer", "i", "") + `CREATE SEQUENCE app.s; ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.s');
 		SELECT setval('app.s', 100000); CREATE UNIQUE INDEX ON app.bookings (id)`, Config{Order: ID}},
-	"timestamp": {filled(100_000, "bigint", "i", "") + `ALTER TABLE app.bookings ALTER created_at TYPE timestamp`, Config{}},
+	"timestamp": {filled(100_000, "bigint", "i", "") + `ALTER TABLE app.bookings ALTER created_at TYPE timestamp, ALTER created_at SET DEFAULT (clock_timestamp() AT TIME ZONE 'utc')`, Config{}},
 	"hash partitions": {`CREATE SCHEMA app;
 		CREATE TABLE app.bookings (id bigint, created_at timestamptz DEFAULT clock_timestamp(), note text, PRIMARY KEY (created_at, id)) PARTITION BY HASH (id);
 		CREATE TABLE app.p0 PARTITION OF app.bookings FOR VALUES WITH (MODULUS 2, REMAINDER 0);

@@ -38,7 +38,7 @@ func TestInspectRows_FindsNothingWrongWithGoodRows(t *testing.T) {
 		"id":          {bookingsSQL, Config{Order: ID}},
 		"partitioned": {partitionedSQL, Config{}},
 		"rounded":     {bookingsSQL + `ALTER TABLE app.bookings ALTER created_at TYPE timestamptz(0)`, Config{}},
-		"local":       {`SET timezone = 'UTC';` + bookingsSQL + `ALTER TABLE app.bookings ALTER created_at TYPE timestamp`, Config{}},
+		"local":       {`SET timezone = 'UTC';` + bookingsSQL + `ALTER TABLE app.bookings ALTER created_at TYPE timestamp, ALTER created_at SET DEFAULT (clock_timestamp() AT TIME ZONE 'utc')`, Config{}},
 		// Sessions hand ids of their blocks out when they like.
 		"ids in blocks": {bookingsSQL + `ALTER SEQUENCE app.bookings_id_seq CACHE 100;
 			INSERT INTO app.bookings (id, created_at) VALUES (20000, clock_timestamp() - interval '1 min'), (10000, clock_timestamp() - interval '30 s')`, Config{}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -60,9 +61,12 @@ var grounds = map[string]ground{
 	// A latency as short as elsewhere, or it would do the work of the fence.
 	"statement_timestamp": {sql: groundSQL(identity, "DEFAULT statement_timestamp()", "created_at, id"), config: Config{Latency: defaultLatency}, seed: seedByTime},
 	"now, another role":   {sql: groundSQL(identity, "DEFAULT now()", "created_at, id"), config: Config{Latency: defaultLatency}, role: "stats", seed: seedByTime},
-	"identity":            {sql: groundSQL(identity, byClock, "id"), config: Config{Order: ID}, seed: seedByID},
-	"uuid":                {sql: groundSQL("uuid NOT NULL DEFAULT gen_random_uuid()", byClock, "created_at, id"), seed: seedByTime, firstID: kindAtUUID.lowestID()},
-	"text":                {sql: groundSQL(`text COLLATE "C" NOT NULL DEFAULT gen_random_uuid()`, byClock, "created_at, id"), seed: seedByTime},
+	"timestamp in UTC": {
+		sql:  strings.Replace(groundSQL(identity, "DEFAULT (clock_timestamp() AT TIME ZONE 'utc')", "created_at, id"), "timestamptz", "timestamp", 1),
+		seed: strings.Replace(seedByTime, "now()", "now() AT TIME ZONE 'utc'", 1)},
+	"identity": {sql: groundSQL(identity, byClock, "id"), config: Config{Order: ID}, seed: seedByID},
+	"uuid":     {sql: groundSQL("uuid NOT NULL DEFAULT gen_random_uuid()", byClock, "created_at, id"), seed: seedByTime, firstID: kindAtUUID.lowestID()},
+	"text":     {sql: groundSQL(`text COLLATE "C" NOT NULL DEFAULT gen_random_uuid()`, byClock, "created_at, id"), seed: seedByTime},
 	"partitioned": {
 		sql: `CREATE SCHEMA app; CREATE TABLE app.other (n int); CREATE SEQUENCE app.s;
 			CREATE TABLE app.bookings (
@@ -95,7 +99,7 @@ var grounds = map[string]ground{
 	},
 }
 
-// Eight producers in every way there is, imports of many transactions in one message
+// Eight producers of several time zones in every way there is, imports of many transactions in one message
 // among them, and beside them a long transaction that
 // has nothing to do with the table. Every committed row is read, once, in order,
 // and no other. The fence of the seed loses rows in the same run: so it would show.
@@ -150,6 +154,7 @@ func (g ground) produce(t testing.TB, pool *pgxpool.Pool, seed uint64, deadline 
 	var group sync.WaitGroup
 	for i := range producers {
 		p := &producer{ground: g, conn: newSession(t, pool).Conn, name: fmt.Sprintf("p%d", i), random: rand.New(rand.NewPCG(seed, uint64(i)))}
+		exec(t, p.conn, fmt.Sprintf(`SET TimeZone = '%s'`, zones[i%len(zones)]))
 		all = append(all, p)
 	}
 	errs := make([]error, len(all))

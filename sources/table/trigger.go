@@ -55,8 +55,10 @@ func (e *examination) triggers(l *layout) {
 				t.Name, t.Table, parts[0], strings.Join(puts.unread, ", and "))
 		}
 		for _, value := range puts.values {
-			lower := strings.ToLower(value)
-			made := readDefault(&lower, l.atType).stamp
+			if e.config.Order == CreatedAt && e.zoneOfTrigger(l, t, value) {
+				continue
+			}
+			made := readDefault(&value, l.atType).stamp
 			if e.config.Order == CreatedAt && made == stampAfterLock {
 				continue
 			}

@@ -1,0 +1,89 @@
+package table
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// zone refuses stamps that a session makes in its own TimeZone, however the
+// database or of our role is: the fence is in UTC, and hours away from them. A
+// timestamp without time zone takes only what is known to be in UTC.
+func (e *examination) zone(l *layout, c column, m member, s stamping) bool {
+	place := e.placeOf(l, m)
+	switch {
+	case m.Default == nil:
+		return e.timeZone(l, c, m)
+	case l.atType == "timestamp" && (s.zoned || s.stamp == stampElsewhere):
+		e.refuse(e.zoneCure(l, c, m), "column %s of %s is a timestamp without time zone that defaults to %s, which is not known to be in UTC "+
+			"whatever the TimeZone of the session that inserts: %s", c.Name, place, *m.Default, hoursOff)
+	case s.zoned:
+		e.refuse(e.setDefault(l, m), "column %s of %s defaults to %s, which passes through the TimeZone of the session that inserts: %s",
+			c.Name, place, *m.Default, hoursOff)
+	default:
+		return false
+	}
+	return true
+}
+
+// ageZone warns of ages that may be off where the order is by id.
+func (e *examination) ageZone(l *layout, c column) {
+	if l.atType == "timestamp" && !slices.Contains(utc, e.cat.timeZone) {
+		e.warn("leave source.columns.created_at out, or name a timestamptz", "column %s of %s is a timestamp without time zone, which is read as UTC, "+
+			"and the database runs in %s: ages and --to-time may be hours off", c.Name, l.name(), e.cat.timeZone)
+	}
+}
+
+const hoursOff = "the fence is in UTC, and a record that is stamped hours before it would be passed over"
+
+// timeZone refuses a timestamp without time zone that applications stamp where they
+// are likely not to do so in UTC.
+func (e *examination) timeZone(l *layout, c column, m member) bool {
+	place := e.placeOf(l, m)
+	if l.atType != "timestamp" || slices.Contains(utc, e.cat.timeZone) {
+		return false
+	}
+	e.refuse(e.zoneCure(l, c, m), "column %s of %s is a timestamp without time zone and without a default, and the database runs in %s, not in UTC: "+
+		"its values jump back when clocks are changed", c.Name, place, e.cat.timeZone)
+	return true
+}
+
+// zoneCure is a default in UTC, and what to do where the stamps so far are in another
+// time zone.
+func (e *examination) zoneCure(l *layout, c column, m member) string {
+	column := pgx.Identifier{c.Name}.Sanitize()
+	other := fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz USING %[2]s AT TIME ZONE 'the zone of the stamps', "+
+		"ALTER COLUMN %[2]s SET DEFAULT clock_timestamp(), which locks the table while it is rewritten", l.sql(), column)
+	if slices.Contains(e.cat.partitionKeys, c.Name) {
+		other = "make a new table with a timestamptz, since the type of a partition key cannot be changed"
+	}
+	if e.idAssigned() {
+		other += "; or set source.order: id"
+	}
+	return fmt.Sprintf("%s; -- if the stamps so far are in UTC. If not: %s", e.setDefault(l, m), other)
+}
+
+// idAssigned reports whether records may be ordered by id.
+func (e *examination) idAssigned() bool {
+	id, _ := parseName(e.config.Columns.ID)
+	c := e.cat.columns[id[0]]
+	return e.config.Order == CreatedAt && c.Assigned && idKinds[c.Type] == kindAtInt
+}
+
+// clockNames are those of all that reads a clock.
+var clockNames = regexp.MustCompile(`(?i)\b(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|` +
+	`current_timestamp|localtimestamp|current_date|current_time|localtime)\b`)
+
+// zoneOfTrigger refuses a trigger that stamps in the TimeZone of the session.
+func (e *examination) zoneOfTrigger(l *layout, t trigger, value string) bool {
+	s := readDefault(&value, l.atType)
+	unknown := l.atType == "timestamp" && s.stamp == stampElsewhere && clockNames.MatchString(value)
+	if !s.zoned && !unknown {
+		return false
+	}
+	e.refuse(dropTrigger(t), "trigger %s of %s stamps rows with %s, which is not known to be in UTC whatever the TimeZone of the session that inserts: %s",
+		t.Name, t.Table, value, hoursOff)
+	return true
+}
