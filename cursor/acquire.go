@@ -3,6 +3,7 @@ package cursor
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -60,6 +61,9 @@ func (s *Store) Await(ctx context.Context, process string) error {
 			statement{awaitSettingsSQL, []string{milliseconds(timeout)}}, statement{s.sql(awaitSQL), []string{process}})
 		switch {
 		case gaveUp(err) && ctx.Err() == nil: // the server answers, so it is worth waiting on
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			err = fmt.Errorf("%w, and was not free in time: %w", ErrLocked, err)
+			return s.explain("wait for", process, s.nameLockers(context.WithoutCancel(ctx), process, err))
 		case err != nil:
 			return s.explain("wait for", process, err)
 		default:

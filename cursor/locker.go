@@ -138,7 +138,7 @@ func parseLockers(result *pgconn.Result) ([]Locker, error) {
 }
 
 // strangersSQL finds sessions that are no worker's and no operator's, and have a lock
-// of the table of cursors such as one needs who locks its rows.
+// of a table of ours such as one needs who locks its rows.
 const strangersSQL = `/* cursor.strangers */
 SELECT
 	'',
@@ -159,7 +159,7 @@ WHERE l.granted
 	AND l.locktype = 'relation'
 	AND l.mode <> 'AccessShareLock'
 	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-	AND l.relation = '{schema}.cursor'::regclass
+	AND l.relation = ('{schema}.' || $1)::regclass
 ORDER BY 6 NULLS LAST, 2
 LIMIT 100`
 
@@ -167,8 +167,21 @@ LIMIT 100`
 // locked rows of the cursor table, oldest first: those that Lockers does not find,
 // as several that share a row (FOR SHARE) or one that locked it within a savepoint.
 func (s *Store) Strangers(ctx context.Context) ([]Locker, error) {
-	all, err := s.lockers(ctx, statement{s.sql(strangersSQL), nil})
+	return s.strangers(ctx, "cursor")
+}
+
+func (s *Store) strangers(ctx context.Context, table string) ([]Locker, error) {
+	all, err := s.lockers(ctx, statement{s.sql(strangersSQL), []string{table}})
 	return slices.DeleteFunc(all, Locker.Worker), err
+}
+
+// nameLetterLockers adds to ErrLocked who else may have locked a dead letter.
+func (s *Store) nameLetterLockers(ctx context.Context, err error) error {
+	strangers, lookErr := s.strangers(ctx, "dead_letter")
+	if lookErr != nil || len(strangers) == 0 {
+		return fmt.Errorf("%w: a worker or an operator is at it; wait longer", err)
+	}
+	return fmt.Errorf("%w: %s has locked rows of its table; end that transaction, or: %s", err, strangers[0], strangers[0].Cure())
 }
 
 // nameLockers adds to ErrLocked who it is.

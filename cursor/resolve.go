@@ -2,6 +2,7 @@ package cursor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -85,7 +86,7 @@ func (s *Store) Discard(ctx context.Context, id int64, d Decision) (DeadLetter, 
 	})
 	switch {
 	case gaveUp(err):
-		err = fmt.Errorf("%w: it is being replayed, and that did not end within %v", ErrLocked, d.Timeout)
+		err = s.nameLetterLockers(ctx, fmt.Errorf("%w, and was not free within %v", errLetterLocked, d.Timeout))
 	case notAsLocked(err):
 		err = errResolvedMeanwhile
 	}
@@ -94,6 +95,14 @@ func (s *Store) Discard(ctx context.Context, id int64, d Decision) (DeadLetter, 
 	}
 	return letter, nil
 }
+
+// errLetterLocked is ErrLocked for the row of a dead letter.
+var errLetterLocked = &lockedError{"the dead letter's row is locked"}
+
+type lockedError struct{ text string }
+
+func (e *lockedError) Error() string { return e.text }
+func (e *lockedError) Unwrap() error { return ErrLocked }
 
 var errResolvedMeanwhile = fmt.Errorf("%w: another operator resolved it in between", ErrNoDeadLetter)
 
@@ -108,6 +117,9 @@ func (l *Lease) Letter(ctx context.Context, id int64, d Decision) (DeadLetter, e
 		return DeadLetter{}, l.store.explain("replay a record of", l.row.Process, err)
 	}
 	found, err := l.letter(ctx, id)
+	if errors.Is(err, ErrNoAnswer) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = l.store.nameLetterLockers(context.WithoutCancel(ctx), fmt.Errorf("%w, and was not free in time: %w", errLetterLocked, err))
+	}
 	if err != nil {
 		return DeadLetter{}, l.store.explain("replay a record of", l.row.Process, l.lose(err))
 	}

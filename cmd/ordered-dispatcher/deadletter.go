@@ -226,11 +226,12 @@ type deadLetterDiscard struct {
 	optionalFile
 	resolution
 	needReason
+	Timeout time.Duration `default:"30s" help:"How long to wait, for each dead letter, for who is replaying it or else has locked it."`
 }
 
 // Run is called by kong.
 func (c *deadLetterDiscard) Run(ctx context.Context, sys system) error {
-	if err := c.given(); err != nil {
+	if err := errors.Join(c.given(), waits(c.Timeout)); err != nil {
 		return err
 	}
 	config, err := c.load(sys)
@@ -238,6 +239,7 @@ func (c *deadLetterDiscard) Run(ctx context.Context, sys system) error {
 		return err
 	}
 	d := c.decision(c.Reason)
+	d.Timeout = c.Timeout
 	discarded := outcome{cursor.Discarded, "is discarded: it is never delivered", "are discarded", "is never delivered", "would be discarded, and never be delivered"}
 	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
 		return c.resolve(ctx, letters, d, discarded, sys.stdout, func(selected []cursor.DeadLetter, done func(cursor.DeadLetter) error) error {

@@ -1,0 +1,55 @@
+package cursor_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+)
+
+// lockedBy locks rows, and forgets them.
+func lockedBy(t *testing.T, sql string) pgx.Tx {
+	t.Helper()
+	tx, err := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{ApplicationName: "psql"}).Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	_, err = tx.Exec(t.Context(), sql)
+	require.NoError(t, err)
+	return tx
+}
+
+// TestReplay_NamesAStrangerWhoHoldsTheRowOrTheLetter: "context deadline exceeded" helps no one.
+func TestReplay_NamesAStrangerWhoHoldsTheRowOrTheLetter(t *testing.T) {
+	t.Parallel()
+	const who = `locked.*pid \d+ \(application "psql", user "\w+"\) since 2.*SELECT pg_terminate_backend\(\d+\)`
+	s := created(t, database(t), "a")
+	lease := acquire(t, s)
+	require.NoError(t, lease.PutAside(t.Context(), letter()))
+	lease.Release()
+	soon := func() context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+
+	row := lockedBy(t, "SELECT FROM dispatch.cursor FOR UPDATE")
+	err := s.Await(soon(), "sms")
+	require.ErrorIs(t, err, cursor.ErrLocked)
+	require.Regexp(t, who, err.Error())
+	require.NoError(t, row.Rollback(t.Context()))
+
+	lockedBy(t, "SELECT FROM dispatch.dead_letter FOR UPDATE")
+	d := alice
+	d.Timeout = 300 * time.Millisecond
+	_, err = s.Discard(t.Context(), 1, d)
+	require.ErrorIs(t, err, cursor.ErrLocked)
+	require.Regexp(t, who, err.Error())
+	_, err = acquire(t, s).Letter(soon(), 1, alice)
+	require.ErrorIs(t, err, cursor.ErrLocked)
+	require.Regexp(t, who, err.Error())
+}
