@@ -77,7 +77,7 @@ func (d *diagnosis) find(severity Severity, cure, problem string, args ...any) {
 	d.Findings = append(d.Findings, Finding{"", severity, fmt.Sprintf(problem, args...), cure})
 }
 
-const migrateUp = "ordered-dispatcher migrate up"
+const migrateUp = "ordered-dispatcher migrate up -c FILE"
 
 const roleSQL = `/* doctor.role */ SELECT current_user::pg_catalog.text`
 

@@ -28,7 +28,7 @@ func TestDoctor_NamesWhatIsMissingWithItsCure(t *testing.T) {
 	require.False(t, found.Present)
 	require.False(t, found.Usable)
 	require.Contains(t, found.Findings, cursor.Finding{
-		Severity: cursor.Refuse, Problem: `of the cursor tables these are missing: "dispatch".dead_letter`, Cure: "ordered-dispatcher migrate up",
+		Severity: cursor.Refuse, Problem: `of the cursor tables these are missing: "dispatch".dead_letter`, Cure: "ordered-dispatcher migrate up -c FILE",
 	})
 }
 

@@ -49,9 +49,9 @@ var errStandby = errors.New("the server is a standby")
 
 // SQLSTATEs that an operator can cure, and how.
 var cures = map[string]string{
-	"42P01":  "create the tables with `ordered-dispatcher migrate up`",
-	"3F000":  "create the schema, then the tables with `ordered-dispatcher migrate up`",
-	"42703":  "the tables are of another version: run `ordered-dispatcher migrate up`",
+	"42P01":  "create the tables with `ordered-dispatcher migrate up -c FILE`, or name the schema that has them with -c or --schema",
+	"3F000":  "create the schema, then the tables with `ordered-dispatcher migrate up -c FILE`, or name the schema that has them with -c or --schema",
+	"42703":  "the tables are of another version: run `ordered-dispatcher migrate up -c FILE`",
 	"42501":  "run, as the owner, what `ordered-dispatcher grants` prints for the role",
 	readOnly: "the server is read-only: connect to the primary (target_session_attrs=read-write)",
 }

@@ -171,8 +171,12 @@ func (s *shift) failed(d Delivery, failure error) (int, error) {
 	switch {
 	case s.final(f):
 		v := s.judge(d, f)
-		log.Error("delivery failed for good: " + v.sentence())
-		return s.carryOut(v)
+		passed, err := s.carryOut(v)
+		if err != nil && !errors.Is(err, errSetAside) {
+			log = log.With("cause", err)
+		}
+		log.Error("delivery failed for good: " + v.sentence(err))
+		return passed, err
 	case f.Wait > longestWaitUnderLease || s.ending():
 		log.Warn("delivery failed", "delay", f.Wait)
 		return 0, setAside(s.lease.Fail(context.WithoutCancel(s.run), f))

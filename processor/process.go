@@ -35,6 +35,7 @@ type Process struct {
 	limiter   *rate.Limiter // nil: no limit
 	deferred  deferred      // the next attempt, as this worker first saw it
 	patience  time.Duration // with what a round asks the database before it has the lease
+	stopped   bool          // the last shift halted the process
 	notBefore time.Time     // the limit lets no record go until then
 	torn      time.Time     // when it was said last that a torn session cannot be ended
 }
@@ -100,6 +101,8 @@ type state struct {
 	is   State
 	wait time.Duration // at most; 0 = as State says
 	halt *HaltError
+
+	ahead time.Duration // of the clock, StateWaiting: the stamp of the next record
 }
 
 // State is what one round of a process found.
@@ -137,7 +140,7 @@ func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error
 			break
 		}
 		p.observePass(s, err)
-		if !isNoStart(err) {
+		if !isNoStart(err) && (err != nil || !p.stopped) { // the next pass says that it halted
 			report.pass(s, err)
 		}
 		if stop, err := done(s, err); stop {
@@ -181,6 +184,7 @@ func (p *Process) pass(ctx context.Context) (state, error) {
 	if todo == nil {
 		return s, p.overdue(asking, err)
 	}
+	p.stopped = false
 	err = p.work(ctx, todo.lease, todo.seen)
 	if errors.Is(err, cursor.ErrStoodAside) {
 		p.log.Info("gave way between two checkpoints: another session has the cursor's row, or waits for it")
@@ -220,7 +224,7 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 		}
 	default:
 		if p.waiting {
-			return nil, state{is: StateWaiting, wait: seen.Due}, nil
+			return nil, state{is: StateWaiting, wait: seen.Due, ahead: seen.Ahead}, nil
 		}
 		return nil, state{is: StateIdle}, nil
 	}

@@ -96,6 +96,8 @@ type Page struct {
 	// Due is a hint, with Waiting: how long until the first of them may be read
 	// if nothing else holds it back. Zero when that is not known.
 	Due time.Duration
+	// Ahead, with Due: how far the first of them is stamped ahead of the clock.
+	Ahead time.Duration
 }
 
 // Source yields records in order. Implementations are safe for use by one

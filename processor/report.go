@@ -15,6 +15,10 @@ const (
 	repeatInterval = time.Minute
 	// behindTime of work without a rest makes it news that the process has caught up.
 	behindTime = 10 * time.Second
+	// futureTime is for how long a record waits for its own stamp before that is news,
+	// and futureStamp how far ahead of the clock it has to be.
+	futureTime  = 10 * time.Second
+	futureStamp = time.Second
 )
 
 // reporter logs what passes find, once for each change.
@@ -30,6 +34,9 @@ type reporter struct {
 	standing bool      // it was said that the process stands by
 	worked   bool      // since idle
 	idle     time.Time // when there was nothing left to deliver last
+
+	future     time.Time // since when a record of the future is the next one; zero = it is not
+	futureSaid time.Time // when that was logged last
 }
 
 func newReporter(log *slog.Logger) *reporter { return &reporter{log: log} }
@@ -95,11 +102,29 @@ func (r *reporter) well(s state) {
 		r.standing = true
 	case StateWorked:
 		r.standing, r.worked = false, true
+	case StateWaiting:
+		r.waiting(s.ahead)
 	case StateIdle:
+		r.future = time.Time{}
 		if !r.standing && (!r.ahead || r.worked && time.Since(r.idle) >= behindTime) {
 			r.log.Info("caught up")
 			r.ahead = true
 		}
 		r.worked, r.idle = false, time.Now()
+	}
+}
+
+// waiting says of a record of the future that it keeps itself and what follows waiting.
+func (r *reporter) waiting(ahead time.Duration) {
+	now := time.Now()
+	switch {
+	case ahead <= futureStamp:
+		r.future = time.Time{}
+	case r.future.IsZero():
+		r.future = now
+	case now.Sub(r.future) >= futureTime && now.Sub(r.futureSaid) >= repeatInterval:
+		r.futureSaid = now
+		r.log.Warn("the next record is stamped ahead of the database's clock, and waits until then: if the stamp is wrong, `ordered-dispatcher doctor` prints the UPDATE that corrects it",
+			"ahead", ahead.Round(time.Second))
 	}
 }

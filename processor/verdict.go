@@ -36,11 +36,19 @@ func (s *shift) judge(d Delivery, f cursor.Failure) verdict {
 	return v
 }
 
-func (v verdict) sentence() string {
-	if v.aside {
-		return "the record is put aside as a dead letter"
+// sentence says what became of the record, once err is known: nothing is claimed before
+// it is durable.
+func (v verdict) sentence(err error) string {
+	switch {
+	case err != nil && !errors.Is(err, errSetAside) && v.aside:
+		return "the record could not be put aside as a dead letter"
+	case err != nil && !errors.Is(err, errSetAside):
+		return "the halt could not be written yet"
+	case v.aside:
+		return "the record was put aside as a dead letter"
+	default:
+		return "the process is halted"
 	}
-	return "halting"
 }
 
 // carryOut makes a verdict durable and returns how many records are done with: one
@@ -76,7 +84,7 @@ func (s *shift) halt(v verdict) error {
 	if err := s.lease.Halt(context.WithoutCancel(s.run), v.failure); err != nil {
 		return err
 	}
-	s.verdict = nil
+	s.verdict, s.stopped = nil, true
 	s.observe(Event{Kind: EventHalt, Class: v.failure.Class})
 	return errSetAside
 }

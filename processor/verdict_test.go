@@ -37,6 +37,9 @@ func TestDeadLetter_ALongRunOfThemHalts(t *testing.T) {
 			require.Equal(t, fmt.Sprint(c.want+1), halt.Failure.RecordID)
 			require.Contains(t, halt.Failure.Error, fmt.Sprintf("the %d records before this one became dead letters in a row", c.want))
 			require.Contains(t, halt.Failure.Error, errRefused.Error())
+			require.True(t, log.has("the record could not be put aside as a dead letter"))
+			require.False(t, log.has("was put aside"), "nothing is claimed before it is durable")
+			require.False(t, log.has("recovered"), "it halts")
 
 			_, err := store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
 			require.NoError(t, err)
@@ -94,7 +97,11 @@ func TestDeadLetter_ThatCannotBeWrittenHaltsAndIsSentOnce(t *testing.T) {
 			insert(t, pool, 3)
 			prepare(t, pool)
 			sink := &receiver{answer: failing("2", 1, processor.Permanent(errRefused))}
-			p := process(t, pool, processor.Each(sink), deadLetters)
+			var log logbook
+			p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
+				deadLetters(c)
+				c.Logger = log.logger()
+			})
 			var halt *processor.HaltError
 			for halt == nil { // a missing table ends a drain as well
 				if err := p.Drain(t.Context()); err != nil {
@@ -103,6 +110,9 @@ func TestDeadLetter_ThatCannotBeWrittenHaltsAndIsSentOnce(t *testing.T) {
 			}
 			require.Contains(t, halt.Failure.Error, "it cannot be put aside as a dead letter (")
 			require.Contains(t, halt.Failure.Error, errRefused.Error())
+			require.True(t, log.has("the record could not be put aside as a dead letter"))
+			require.False(t, log.has("was put aside"), "nothing is claimed before it is durable")
+			require.False(t, log.has("recovered"), "it halts")
 			require.Equal(t, []string{"1/1", "2/1"}, sink.attempts())
 			require.Equal(t, cursor.ClassPermanent, row(t, pool).Failure.Class)
 		})

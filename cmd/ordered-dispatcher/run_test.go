@@ -397,7 +397,7 @@ func TestDrain_EndsWhereTheDatabaseRefuses(t *testing.T) {
 		},
 		"no tables": {
 			func(*url.URL) {},
-			[]string{"SQLSTATE 42P01", "; create the tables with `ordered-dispatcher migrate up`"},
+			[]string{"SQLSTATE 42P01", "; create the tables with `ordered-dispatcher migrate up -c FILE`, or name the schema that has them with -c or --schema"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,8 @@ type Config struct {
 	Schema string
 	// Processes in the order of the file.
 	Processes []Process
+	// file is its name; "" if it has none.
+	file string
 	// secretFiles are those that secrets were read from.
 	secretFiles []string
 }

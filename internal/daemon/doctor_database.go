@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
 
@@ -20,6 +21,7 @@ import (
 func (d *doctor) cursorTables(ctx context.Context) error {
 	found, err := d.store.Doctor(ctx, d.config.workerDuties()...)
 	for _, f := range found.Findings {
+		f.Cure = d.config.withFile(f.Cure)
 		d.findings = append(d.findings, Finding(f))
 	}
 	d.tableless = !found.Usable
@@ -29,7 +31,16 @@ func (d *doctor) cursorTables(ctx context.Context) error {
 	return d.migrated(ctx)
 }
 
-const migrateUp = "ordered-dispatcher migrate up"
+const migrateUp = "ordered-dispatcher migrate up -c FILE"
+
+// withFile puts the name of the file into a command: with -c, a command finds its
+// database and its schema.
+func (c Config) withFile(command string) string {
+	if c.file == "" {
+		return command
+	}
+	return strings.ReplaceAll(command, "-c FILE", "-c "+visible.Shell(c.file))
+}
 
 func (d *doctor) migrated(ctx context.Context) error {
 	all, err := migrations.Status(ctx, migrations.Config{ConnString: d.config.Database, Schema: d.config.Schema})
@@ -55,7 +66,7 @@ func (d *doctor) migrated(ctx context.Context) error {
 	case len(newer) > 0:
 		d.find("", Warn, "use a newer ordered-dispatcher", "the tables are newer than this program (migration %s)", strings.Join(newer, ", "))
 	case len(pending) > 0 && len(applied) > 0:
-		d.find("", Refuse, migrateUp, "migrations are not applied: %s", strings.Join(pending, ", "))
+		d.find("", Refuse, d.config.withFile(migrateUp), "migrations are not applied: %s", strings.Join(pending, ", "))
 	case len(applied) == 0:
 		d.find("", Note, "", "the tables were made by another tool than `migrate up`, so their version is not known")
 	}

@@ -31,6 +31,9 @@ func Load(path string, stdin io.Reader, env yamlfile.Environment) (Config, error
 	if err != nil {
 		return Config{}, &UsageError{err}
 	}
+	if path != "-" {
+		config.file = path
+	}
 	return config, nil
 }
 

@@ -46,6 +46,10 @@ type Lag struct {
 	Records int64
 	// Age of the oldest; nil if the source has no created_at column.
 	Age *time.Duration
+	// Ahead is how far the oldest is stamped ahead of the database's clock, which it waits
+	// for; Stamp is its time then.
+	Ahead time.Duration
+	Stamp time.Time
 }
 
 // StatusConfig says whose status is asked for.
@@ -243,7 +247,7 @@ func (s *Status) measure(ctx context.Context, source *table.Source) {
 		s.Problem, s.unread = err.Error()+tableLocked(err), true
 		return
 	}
-	s.Lag = &Lag{Records: lag.Records}
+	s.Lag = &Lag{Records: lag.Records, Ahead: lag.Ahead, Stamp: lag.Stamp}
 	if lag.Aged {
 		s.Lag.Age = &lag.Age
 	}

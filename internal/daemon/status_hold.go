@@ -29,6 +29,7 @@ const (
 	HoldLocked  HoldKind = "locked"    // a stranger has locked the cursor's row, or a worker whose network died
 	HoldFailing HoldKind = "failing"   // a record is tried again and again
 	HoldSink    HoldKind = "sink"      // the receiver takes its time
+	HoldFuture  HoldKind = "future"    // the next record is stamped ahead of the database's clock
 	HoldWriter  HoldKind = "writer"    // a transaction may still insert before what waits
 	HoldNobody  HoldKind = "no_worker" // no worker runs the process
 )
@@ -39,6 +40,8 @@ const (
 	// longWait is for how long a record waits, beyond poll and latency, before it
 	// is taken that nobody delivers.
 	longWait = 10 * time.Second
+	// longAhead is how far ahead of the clock a stamp is no matter of rounding.
+	longAhead = time.Second
 	// pauseLookBack is among how many of the last events a pause is looked for.
 	pauseLookBack = 100
 )
@@ -72,6 +75,9 @@ func (s Status) hold() *Hold {
 	case lease >= 0:
 		return &Hold{HoldSink, fmt.Sprintf("a call of the receiver goes on since %s, by worker %s; next: see what the receiver does; its time-out ends the call",
 			moment(s.lockers[lease].Since), visible.Line(s.Holder))}
+	case s.Lag != nil && s.Lag.Ahead > longAhead:
+		return &Hold{HoldFuture, fmt.Sprintf("the next record is stamped %s, which is %s ahead of the database's clock: it waits until then; "+
+			"next: if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints", moment(s.Lag.Stamp), round(s.Lag.Ahead))}
 	case len(s.Holding) > 0:
 		return &Hold{HoldWriter, heldBy(s.Holding[0])}
 	case s.absent:

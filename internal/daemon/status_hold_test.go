@@ -82,6 +82,9 @@ func TestStatus_NamesWhatHoldsDeliveryUp(t *testing.T) {
 			exec(t, pool, "SELECT pg_sleep(5.1)")
 		}, daemon.HoldLocked, "the cursor's row is locked by pid \\d+ .application \"ordered-dispatcher lease a\".*, which sent half of a command and then nothing for \\ds: .*; " +
 			"next: a worker that stands by ends that session, or you do: SELECT pg_terminate_backend.\\d+."},
+		"a row of the future": {func(t *testing.T, pool *pgxpool.Pool, _ *cursor.Store) {
+			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() + interval '3 hours')")
+		}, daemon.HoldFuture, "the next record is stamped 2\\S+Z, which is (3h0m0s|2h59m\\d+s) ahead of the database's clock: it waits until then; next: if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints"},
 		"nobody": {func(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) {
 			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
 		}, daemon.HoldNobody, "records wait, and no worker holds the cursor's row: no worker ever had it, and nothing has moved since 2\\S+Z; next: see that"},

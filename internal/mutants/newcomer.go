@@ -7,4 +7,14 @@ var newcomerMutants = []mutant{
 		[]change{{"internal/daemon/status.go", `return w.Ours && !slices`, `return w.Ours && w.PID < 0 && !slices`}},
 		daemonPkg, "TestStatus_NeverNamesAWorkerAsAWriter",
 	},
+	{
+		"a record of the future waits without a word",
+		[]change{{"processor/report.go", `	case ahead <= futureStamp:`, `	case ahead > 0:`}},
+		processorPkg, "TestLog_NamesARecordOfTheFutureOnceItHasWaited",
+	},
+	{
+		"a shift that halted its process says that it recovered",
+		[]change{{"processor/verdict.go", `s.verdict, s.stopped = nil, true`, `s.verdict, s.stopped = nil, false`}},
+		processorPkg, "TestDeadLetter_ThatCannotBeWrittenHaltsAndIsSentOnce",
+	},
 }

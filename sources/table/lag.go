@@ -21,6 +21,10 @@ type Lag struct {
 	// Age of the oldest of them, by the database's clock; zero without records
 	// if it is not Aged.
 	Age time.Duration
+	// Ahead is how far the oldest of them is stamped ahead of the database's clock, which
+	// it waits for; zero if it is not, or if the order is not by time. Stamp is its time.
+	Ahead time.Duration
+	Stamp time.Time
 	// Aged: the source reads a created_at column.
 	Aged bool
 }
@@ -51,7 +55,7 @@ const MaxLagRecords = 100_000
 const maxAge = time.Duration(math.MaxInt64)
 
 const lagSQL = `/* source.lag */
-SELECT count(*), %s
+SELECT count(*), %s, min(at)
 FROM (
 	SELECT %s AS at
 	FROM %s AS t
@@ -91,6 +95,10 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 			return err
 		}
 		age, _ := strconv.ParseInt(string(result.Rows[0][1]), 10, 64) // NULL without records
+		if at, _ := strconv.ParseInt(string(result.Rows[0][2]), 10, 64); age < 0 && l.ordersByTime() {
+			lag.Ahead = time.Duration(min(-age, maxAge.Microseconds())) * time.Microsecond
+			lag.Stamp = time.UnixMicro(at).UTC()
+		}
 		lag.Age = time.Duration(min(max(0, age), maxAge.Microseconds())) * time.Microsecond
 		return nil
 	})

@@ -194,6 +194,7 @@ func (r *reading) hold(row *row) {
 	}
 	r.ended, r.page.Waiting = true, true
 	if r.bound == r.sample.mark && r.layout.ordersByTime() {
+		r.page.Ahead = time.Duration(min(row.at-r.sample.mark, maxDue.Microseconds())) * time.Microsecond
 		r.page.Due = time.Duration(min(row.at-r.sample.mark, maxDue.Microseconds()-r.slack-1)+r.slack+1) * time.Microsecond
 	}
 }
