@@ -157,4 +157,9 @@ var wallMutants = []mutant{
 		[]change{{"migrations/claim.go", "if errors.Is(err, pgx.ErrNoRows) {", "if true {"}},
 		migrationsPkg, "TestUp_RunsNoCodeOfAStranger",
 	},
+	{
+		"a table without a schema is looked up anew in the search_path",
+		[]change{{"sources/table/source.go", "name != nil {\n\t\tc.Table = *name", "name != nil {\n\t\t_ = *name"}},
+		tablePkg, "TestRead_AStrangersTableTakesNoPlace",
+	},
 }

@@ -25,9 +25,10 @@ func (s *Source) inspect(ctx context.Context) (*layout, []Finding, error) {
 	var findings []Finding
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	err := s.inTx(ctx, options, func(ctx context.Context, tx pgx.Tx) error {
-		cat, sequences, err := readCatalog(ctx, tx, s.config)
+		located := s.located()
+		cat, sequences, err := readCatalog(ctx, tx, located)
 		if errors.Is(err, errNoTable) {
-			findings = []Finding{missingTable(ctx, tx, s.config)}
+			findings = []Finding{missingTable(ctx, tx, located)}
 			return nil
 		}
 		if denied, ok := s.deniedSchema(err); ok {
@@ -37,6 +38,7 @@ func (s *Source) inspect(ctx context.Context) (*layout, []Finding, error) {
 		if err != nil {
 			return err
 		}
+		s.pin(cat)
 		if cat.standby {
 			s.pool.Reset() // where the primary is now, only a new connection finds out
 		}
@@ -63,7 +65,7 @@ func (s *Source) inspect(ctx context.Context) (*layout, []Finding, error) {
 
 // deniedSchema is the finding that nothing in the table's schema can be told.
 func (s *Source) deniedSchema(err error) (Finding, bool) {
-	parts, _ := parseName(s.config.Table)
+	parts, _ := parseName(s.located().Table)
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) || pgErr.Code != "42501" || len(parts) != 2 {
 		return Finding{}, false

@@ -24,9 +24,9 @@ type Needs struct {
 func (s *Source) Needs(ctx context.Context) (Needs, error) {
 	var needs Needs
 	err := s.inTx(ctx, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
-		cat, sequences, err := readCatalog(ctx, tx, s.config)
+		cat, sequences, err := readCatalog(ctx, tx, s.located())
 		if errors.Is(err, errNoTable) {
-			return fmt.Errorf("%s", missingTable(ctx, tx, s.config))
+			return fmt.Errorf("%s", missingTable(ctx, tx, s.located()))
 		}
 		if err != nil {
 			return err

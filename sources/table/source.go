@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -24,7 +25,8 @@ type Source struct {
 	config Config
 	waits  waits
 
-	held atomic.Pointer[Held] // nil: not held
+	held   atomic.Pointer[Held]   // nil: not held
+	pinned atomic.Pointer[string] // the table's name with its schema, once it was found
 
 	mu       sync.Mutex
 	layout   *layout // nil: to be inspected
@@ -60,6 +62,23 @@ func (s *Source) Recycle(records []processor.Record) {
 	if cap(records) > cap(s.spare) {
 		s.spare = records[:0]
 	}
+}
+
+// located is the configuration that names the table which was found first. A name without
+// a schema could mean another table later: one that a role makes in a schema that comes
+// earlier in the search_path.
+func (s *Source) located() Config {
+	c := s.config
+	if name := s.pinned.Load(); name != nil {
+		c.Table = *name
+	}
+	return c
+}
+
+// pin keeps what the name of the table means.
+func (s *Source) pin(cat *catalog) {
+	name := pgx.Identifier{cat.schema, cat.table}.Sanitize()
+	s.pinned.CompareAndSwap(nil, &name)
 }
 
 // current returns the layout, inspecting the table if it was not, or not lately.
