@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Locker is a transaction that holds the lock of a cursor's row: that of a worker
@@ -67,7 +69,7 @@ func (l Locker) Torn() bool { return l.Unfinished >= shortTear }
 // Cure is what ends the transaction, as SQL.
 func (l Locker) Cure() string {
 	if l.PID == 0 {
-		return fmt.Sprintf("COMMIT PREPARED or ROLLBACK PREPARED '%s'", strings.ReplaceAll(l.GID, "'", "''"))
+		return "COMMIT PREPARED or ROLLBACK PREPARED " + visible.Literal(l.GID)
 	}
 	return fmt.Sprintf("SELECT pg_terminate_backend(%d)", l.PID)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -189,8 +188,7 @@ func endOf(w table.Writer) string {
 	if w.GID == "" {
 		return fmt.Sprintf("SELECT pg_terminate_backend(%d)", w.PID)
 	}
-	gid := "'" + strings.ReplaceAll(w.GID, "'", "''") + "'"
-	return fmt.Sprintf("ROLLBACK PREPARED %s; -- or COMMIT PREPARED %s, as its coordinator says", gid, gid)
+	return fmt.Sprintf("ROLLBACK PREPARED %s; -- or COMMIT PREPARED, as its coordinator says", visible.Literal(w.GID))
 }
 
 // position checks that the source understands where the cursor stands, or will.

@@ -43,6 +43,7 @@ func TestDoctor_NamesWhoHoldsTheFence(t *testing.T) {
 		"an open transaction":             {"", insertOne, `application "importer"`, "SELECT pg_terminate_backend("},
 		"one that only reads, with now()": {setNow, "BEGIN; SELECT 1", `, idle in transaction, since 2`, "SELECT pg_terminate_backend("},
 		"a prepared one":                  {"", insertOne + "; PREPARE TRANSACTION 'it''s forgotten'", `the prepared transaction "it's forgotten" (user "postgres") since 2`, "ROLLBACK PREPARED 'it''s forgotten';"},
+		"a prepared one of two lines":     {"", insertOne + "; PREPARE TRANSACTION E'x\n\\\\! id\n'", "the prepared transaction", `ROLLBACK PREPARED U&'x\+00000A\\! id\+00000A';`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -162,4 +162,9 @@ var wallMutants = []mutant{
 		[]change{{"sources/table/source.go", "name != nil {\n\t\tc.Table = *name", "name != nil {\n\t\t_ = *name"}},
 		tablePkg, "TestRead_AStrangersTableTakesNoPlace",
 	},
+	{
+		"a name of a transaction ends the line of a proposed command",
+		[]change{{"internal/visible/literal.go", "if !strings.ContainsFunc(text, Hidden) {", "if true {"}},
+		visiblePkg, "TestLiteral_MeansTheSameInOneLine",
+	},
 }

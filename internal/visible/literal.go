@@ -1,0 +1,30 @@
+package visible
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Literal is a text as a literal of a proposed command. One with hidden characters is
+// spelled U&'…', which means the same to PostgreSQL and stays in its line: psql takes a
+// line that begins with a backslash for a command of its own. Any other one with a
+// backslash means the same wherever standard_conforming_strings is on.
+func Literal(text string) string {
+	quoted := "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	if !strings.ContainsFunc(text, Hidden) {
+		return quoted
+	}
+	var b strings.Builder
+	b.WriteString("U&")
+	for _, r := range quoted {
+		switch {
+		case Hidden(r):
+			fmt.Fprintf(&b, `\+%06X`, r)
+		case r == '\\':
+			b.WriteString(`\\`)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
