@@ -39,7 +39,7 @@ type anyReason struct {
 }
 
 type needReason struct {
-	Reason string `required:"" placeholder:"TEXT" help:"Why, for the audit."`
+	Reason string `placeholder:"TEXT" help:"Why, for the audit. Required without --dry-run."`
 }
 
 // verb is one of the things an operator decides.
@@ -102,7 +102,7 @@ func waits(timeout time.Duration) error {
 
 func (r needReason) given() error {
 	if strings.TrimSpace(r.Reason) == "" {
-		return &daemon.UsageError{Err: errors.New("--reason is empty: say why, for the audit")}
+		return &daemon.UsageError{Err: errors.New("--reason is missing, or --reason is empty: say why, for the audit")}
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ type skipCommand struct {
 
 // Run is called by kong.
 func (c *skipCommand) Run(ctx context.Context, sys system) error {
-	if err := c.given(); err != nil {
+	if err := c.given(); err != nil && !c.DryRun {
 		return err
 	}
 	return c.run(ctx, sys, c.Reason, (*daemon.Operator).Skip)
@@ -193,7 +193,7 @@ func (c *seekCommand) Run(ctx context.Context, sys system) error {
 	if err != nil {
 		return err
 	}
-	if err := c.given(); err != nil {
+	if err := c.given(); err != nil && !c.DryRun {
 		return err
 	}
 	return c.run(ctx, sys, c.Reason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {

@@ -44,6 +44,7 @@ func TestDecide_WrongUse(t *testing.T) {
 	}{
 		{[]string{"skip", "a"}, 2, "--reason"},
 		{[]string{"skip", "a", "--reason", " "}, 2, "--reason is empty"},
+		{[]string{"skip", "a", "--dry-run"}, 2, `there is no cursor of process "a"`}, // a rehearsal needs no reason
 		{[]string{"pause"}, 2, "<process>"},
 		{[]string{"seek", "a", "--to-end", "-c", config}, 2, "--reason"},
 		{[]string{"seek", "a", "--to-end", "--reason=x"}, 2, "name the configuration with -c"},

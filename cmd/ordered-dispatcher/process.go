@@ -32,7 +32,7 @@ type processForget struct {
 
 // Run is called by kong.
 func (c *processForget) Run(ctx context.Context, sys system) error {
-	if err := c.given(); err != nil {
+	if err := c.given(); err != nil && !c.DryRun {
 		return err
 	}
 	return c.carryOut(ctx, sys, c.Reason, func(ctx context.Context, config daemon.Config, d cursor.Decision) (daemon.Outcome, error) {

@@ -142,7 +142,7 @@ func PrintFindings(w io.Writer, findings []Finding) error {
 			fmt.Fprintf(&b, "    cure: %s\n", strings.ReplaceAll(f.Cure, "\n", "\n          "))
 		}
 	}
-	fmt.Fprintf(&b, "%d to refuse, %d to warn of, %d to note\n", counts[Refuse], counts[Warn], counts[Note])
+	fmt.Fprintf(&b, "problems that stop it from running: %d, warnings: %d, notes: %d\n", counts[Refuse], counts[Warn], counts[Note])
 	_, err := io.WriteString(w, visible.Text(b.String()))
 	return err
 }

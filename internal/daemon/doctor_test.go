@@ -107,7 +107,7 @@ func TestDoctor_PassesOnWhatTheSourceFinds(t *testing.T) {
 	require.NoError(t, daemon.PrintFindings(&text, findings))
 	require.Contains(t, text.String(), "a: warn: column created_at of public.bookings defaults to now()")
 	require.Contains(t, text.String(), "\n    cure: name the table behind it in source.table\n")
-	require.Regexp(t, `(?m)^\d+ to refuse, \d+ to warn of, \d+ to note$`, text.String())
+	require.Regexp(t, `(?m)^problems that stop it from running: \d+, warnings: \d+, notes: \d+$`, text.String())
 }
 
 func TestDoctor_ChecksStatementsOfTheSQLSink(t *testing.T) {
