@@ -167,4 +167,9 @@ var wallMutants = []mutant{
 		[]change{{"internal/visible/literal.go", "if !strings.ContainsFunc(text, Hidden) {", "if true {"}},
 		visiblePkg, "TestLiteral_MeansTheSameInOneLine",
 	},
+	{
+		"grants quotes a secret of the statement",
+		[]change{{"sinks/sql/needs.go", "secret.Guard{Secrets: s.secrets}", "secret.Guard{}"}},
+		sqlPkg, "TestNeeds_KeepsSecretsOfTheStatement",
+	},
 }

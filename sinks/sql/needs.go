@@ -9,6 +9,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 )
 
 // Needs asks the server what it checks of a role that runs the statements. Nothing
@@ -21,7 +22,7 @@ func (s *Sink) Needs(ctx context.Context, conn *pgx.Conn) (privilege.Needs, erro
 		needs, err = s.needs(ctx, conn)
 		return err
 	})
-	return needs, err
+	return needs, secret.Guard{Secrets: s.secrets}.Error(err) // the server quotes the statement
 }
 
 func (s *Sink) needs(ctx context.Context, conn *pgx.Conn) (privilege.Needs, error) {
