@@ -231,7 +231,10 @@ type deadLetterDiscard struct {
 
 // Run is called by kong.
 func (c *deadLetterDiscard) Run(ctx context.Context, sys system) error {
-	if err := errors.Join(c.given(), waits(c.Timeout)); err != nil {
+	if err := c.given(); err != nil && !c.DryRun {
+		return err
+	}
+	if err := waits(c.Timeout); err != nil {
 		return err
 	}
 	config, err := c.load(sys)

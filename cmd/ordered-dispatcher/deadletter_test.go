@@ -140,7 +140,7 @@ func TestDeadLetter_DiscardOfManyTakesThoseOfOneError(t *testing.T) {
 	t.Parallel()
 	address, config, pool, _, _ := refused(t, 4)
 	execute(t, pool, `UPDATE public.dead_letter SET error = 'no such currency: ' || id WHERE id IN (2, 4)`)
-	code, stdout, stderr := do(t, address, "dead-letter", "discard", "--process", "a", "--error", "such currency", "--reason=tests", "--dry-run")
+	code, stdout, stderr := do(t, address, "dead-letter", "discard", "--process", "a", "--error", "such currency", "--dry-run")
 	require.Zero(t, code, stderr)
 	require.Contains(t, stdout, "Without --dry-run 2 dead letters of a would be discarded, and never be delivered:\n")
 	code, stdout, stderr = do(t, address, "dead-letter", "discard", "--process", "a", "--error", "such currency", "--reason=tests")
