@@ -22,7 +22,10 @@ func TestFailures_AreProvedByTestsThatExist(t *testing.T) {
 	name, fault := regexp.MustCompile("`(Test[A-Za-z0-9_]+)`"), regexp.MustCompile(`\*([^*]+)\*`)
 	rows := regexp.MustCompile(`(?m)^\| ([A-Z]\d+[a-z]?) \|(.*)\|$`).FindAllStringSubmatch(string(text), -1)
 	require.Greater(t, len(rows), 80)
+	numbers := map[string]bool{}
 	for _, row := range rows {
+		require.NotContains(t, numbers, row[1])
+		numbers[row[1]] = true
 		cells := strings.Split(row[2], " | ")
 		require.Len(t, cells, 4, row[1])
 		proof := cells[3]
