@@ -67,7 +67,7 @@ func (d Decision) validate(a action) error {
 	if d.Actor == "" {
 		faults = append(faults, errors.New("the decision has no actor"))
 	}
-	if d.Reason == "" && a.needsReason {
+	if d.Reason == "" && a.needsReason && !d.DryRun {
 		faults = append(faults, errors.New("the decision has no reason, which the audit needs"))
 	}
 	if d.Timeout < time.Millisecond || d.Timeout > maxDecisionTimeout {
