@@ -178,13 +178,13 @@ func wait(ctx context.Context, d time.Duration) {
 // pass looks whether there is something to deliver, with neither lock nor
 // transaction id, and works if there is.
 func (p *Process) pass(ctx context.Context) (state, error) {
+	p.stopped = false
 	asking, cancel := context.WithTimeoutCause(ctx, p.patience, errOverdue)
 	defer cancel()
 	todo, s, err := p.find(asking)
 	if todo == nil {
 		return s, p.overdue(asking, err)
 	}
-	p.stopped = false
 	err = p.work(ctx, todo.lease, todo.seen)
 	if errors.Is(err, cursor.ErrStoodAside) {
 		p.log.Info("gave way between two checkpoints: another session has the cursor's row, or waits for it")

@@ -191,3 +191,13 @@ func TestDeadLetter_OfARecordThatIsTooLargeHalts(t *testing.T) {
 	require.Contains(t, halt.Failure.Error, "a dead letter holds a payload of at most 500000000 bytes")
 	require.Equal(t, 1, sink.calls())
 }
+
+// The shift that halts leaves it to the next look to say so; that one does.
+func TestLog_SaysThatAProcessIsHalted(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 1)
+	var log logbook
+	start(t, process(t, pool, processor.Each(poison()), func(c *processor.Config) { c.Logger = log.logger() }))
+	eventually(t, "the log says it", func() bool { return log.has("halted: nothing behind this record is delivered") })
+}

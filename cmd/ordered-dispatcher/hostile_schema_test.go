@@ -70,7 +70,7 @@ func hostileCommands(t *testing.T, through func(testing.TB, string) string) {
 	trapped("doctor, where something is missing")
 
 	p := start(t, address, "run", "-c", config, "--listen=127.0.0.1:0", "--grace=1s")
-	p.stderr.until(t, 1, "halting")
+	p.stderr.until(t, 1, "failed for good: the process is halted")
 	p.stderr.until(t, 1, "put aside")
 	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
 		get(t, p, path)

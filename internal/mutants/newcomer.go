@@ -13,6 +13,12 @@ var newcomerMutants = []mutant{
 		processorPkg, "TestLog_NamesARecordOfTheFutureOnceItHasWaited",
 	},
 	{
+		"the log is silent about a halted process",
+		[]change{{"processor/process.go", `	p.stopped = false
+`, ``}},
+		processorPkg, "TestLog_SaysThatAProcessIsHalted",
+	},
+	{
 		"a shift that halted its process says that it recovered",
 		[]change{{"processor/verdict.go", `s.verdict, s.stopped = nil, true`, `s.verdict, s.stopped = nil, false`}},
 		processorPkg, "TestDeadLetter_ThatCannotBeWrittenHaltsAndIsSentOnce",
