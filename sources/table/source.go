@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,9 +76,13 @@ func (s *Source) located() Config {
 	return c
 }
 
-// pin keeps what the name of the table means.
+// pin keeps what the name of the table means: without quotes where it needs none, since
+// messages show it.
 func (s *Source) pin(cat *catalog) {
-	name := pgx.Identifier{cat.schema, cat.table}.Sanitize()
+	name := cat.schema + "." + cat.table
+	if parts, err := parseName(name); err != nil || !slices.Equal(parts, []string{cat.schema, cat.table}) {
+		name = pgx.Identifier{cat.schema, cat.table}.Sanitize()
+	}
 	s.pinned.CompareAndSwap(nil, &name)
 }
 
