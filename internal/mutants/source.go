@@ -227,10 +227,12 @@ var sourceMutants = []mutant{
 	{
 		"warnings are kept for ever",
 		[]change{{"sources/table/source.go", `	s.warned = warned //`, `	maps.Copy(warned, s.warned)
-	s.warned = warned //`}, {"sources/table/source.go", `	"fmt"
-	"sync"`, `	"fmt"
-	"maps"
-	"sync"`}},
+	s.warned = warned //`}, {"sources/table/source.go", `	"slices"
+	"sync"
+`, `	"maps"
+	"slices"
+	"sync"
+`}},
 		tablePkg, "TestRead_RemembersTheWarningsOfTheLastInspectionAlone",
 	},
 }
