@@ -31,7 +31,7 @@ var arrows = map[string][]string{
 	"internal/jsonline":  {"cursor", "processor"},
 	"outbox":             {},
 	"inbox":              {},
-	"migrations":         {"internal/answer", "internal/pgurl", "internal/prepared"},
+	"migrations":         {"internal/answer", "internal/pgurl", "internal/prepared", "internal/visible"},
 	"internal/pglocal":   {"self"},
 	"internal/link":      {},
 	"internal/reserved":  {},
