@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"sync/atomic"
 )
 
 const (
@@ -23,7 +24,7 @@ var errLine = fmt.Errorf("the server sent a line of more than %d bytes: is it a 
 // server has shown its certificate.
 type framed struct {
 	net.Conn
-	opaque  bool // TLS has begun
+	opaque  atomic.Bool // TLS has begun; the client writes and reads at once
 	line    []byte
 	payload int // bytes that are left of a message
 }
@@ -31,13 +32,15 @@ type framed struct {
 // Write notices where the client begins with TLS.
 func (f *framed) Write(p []byte) (int, error) {
 	const handshake = 0x16
-	f.opaque = f.opaque || len(p) > 0 && p[0] == handshake
+	if len(p) > 0 && p[0] == handshake {
+		f.opaque.Store(true)
+	}
 	return f.Conn.Write(p)
 }
 
 func (f *framed) Read(p []byte) (int, error) {
 	n, err := f.Conn.Read(p)
-	if f.opaque {
+	if f.opaque.Load() {
 		return n, err
 	}
 	if fault := f.follow(p[:n]); fault != nil {

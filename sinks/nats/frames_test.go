@@ -73,6 +73,25 @@ func TestFramed_LeavesTLSAlone(t *testing.T) {
 	require.Equal(t, said, read)
 }
 
+// The client flushes in one goroutine and reads in another. The race detector judges.
+func TestFramed_WritesWhileItReads(t *testing.T) {
+	t.Parallel()
+	f := &framed{Conn: &spoken{from: strings.NewReader(strings.Repeat("PING\r\n", 1000))}}
+	written := make(chan error)
+	go func() {
+		var err error
+		for range 1000 {
+			if _, fault := f.Write([]byte("PONG\r\n")); fault != nil {
+				err = fault
+			}
+		}
+		written <- err
+	}()
+	_, err := io.ReadAll(iotest.OneByteReader(f))
+	require.NoError(t, err)
+	require.NoError(t, <-written)
+}
+
 func TestOpen_AServerThatNeverEndsItsFirstLineIsLeft(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
