@@ -7,18 +7,26 @@ import (
 	"sync"
 )
 
-// room bounds the connections of a server, and always has room for one more: the oldest one is closed for it. So whoever
-// holds all of them open keeps no probe away: one that asks and hears within a moment is never the oldest.
+// room bounds the connections of a server, and always has room for one more. The oldest one that asks nothing is closed for
+// it, and only if all of them ask, the oldest of all. So neither connections that are held open nor a flood of new ones
+// keep a probe away that has asked and waits for its answer.
 type room struct {
 	limit int
 
 	mu      sync.Mutex
-	open    *list.List // of net.Conn, the oldest first
-	entries map[net.Conn]*list.Element
+	quiet   *list.List // of net.Conn that ask nothing, the oldest first
+	asking  *list.List // of those whose request has begun
+	entries map[net.Conn]entry
+}
+
+// entry is a connection in one of the lists.
+type entry struct {
+	in *list.List
+	at *list.Element
 }
 
 func newRoom(limit int) *room {
-	return &room{limit: limit, open: list.New(), entries: map[net.Conn]*list.Element{}}
+	return &room{limit: limit, quiet: list.New(), asking: list.New(), entries: map[net.Conn]entry{}}
 }
 
 // watch is a server's ConnState.
@@ -27,20 +35,43 @@ func (r *room) watch(c net.Conn, state http.ConnState) {
 	defer r.mu.Unlock()
 	switch state {
 	case http.StateNew:
-		r.entries[c] = r.open.PushBack(c)
-		if r.open.Len() > r.limit {
-			oldest := r.open.Front().Value.(net.Conn)
-			r.leave(oldest)
-			_ = oldest.Close()
+		r.enter(c, r.quiet)
+		if len(r.entries) > r.limit {
+			r.evict()
 		}
+	case http.StateActive:
+		r.move(c, r.asking)
+	case http.StateIdle:
+		r.move(c, r.quiet)
 	case http.StateClosed, http.StateHijacked:
 		r.leave(c)
 	}
 }
 
+// evict closes one that is not the newest.
+func (r *room) evict() {
+	from := r.quiet
+	if from.Len() == 1 { // the newest alone
+		from = r.asking
+	}
+	oldest := from.Front().Value.(net.Conn)
+	r.leave(oldest)
+	_ = oldest.Close()
+}
+
+func (r *room) enter(c net.Conn, in *list.List) { r.entries[c] = entry{in, in.PushBack(c)} }
+
+// move changes the list of a connection that is still in the room.
+func (r *room) move(c net.Conn, to *list.List) {
+	if _, ok := r.entries[c]; ok {
+		r.leave(c)
+		r.enter(c, to)
+	}
+}
+
 func (r *room) leave(c net.Conn) {
-	if entry, ok := r.entries[c]; ok {
-		r.open.Remove(entry)
+	if e, ok := r.entries[c]; ok {
+		e.in.Remove(e.at)
 		delete(r.entries, c)
 	}
 }

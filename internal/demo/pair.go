@@ -34,7 +34,11 @@ func startPair(ctx context.Context, executable string, db *database, receiver st
 	if err != nil {
 		return nil, err
 	}
-	dir, err := throwaway.New(ctx)
+	newDir := throwaway.New
+	if db.server == nil { // the password in its files is the user's, and no other account's business
+		newDir = throwaway.NewOwn
+	}
+	dir, err := newDir(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("start the workers: %w", err)
 	}

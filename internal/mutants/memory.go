@@ -22,4 +22,24 @@ var memoryMutants = []mutant{
 		[]change{{"internal/daemon/pool.go", "frontend.SetMaxBodyLen(maxLoginMessage)", "frontend.SetMaxBodyLen(maxMessage)"}},
 		daemonPkg, "TestPool_AStrangerIsNotHeardOutBeforeTheLogin",
 	},
+	{
+		"programs of a throw-away server get the whole environment",
+		[]change{{"internal/pglocal/throwaway/dir.go", `env := []string{"LC_ALL=C", "HOME=" + home}`, `env := append(os.Environ(), "LC_ALL=C", "HOME="+home)`}},
+		throwawayPkg, "TestDir_NoProgramHasASecretOfOurEnvironment",
+	},
+	{
+		"a program that makes the directory gets the whole environment",
+		[]change{{"internal/pglocal/throwaway/dir.go", `cmd.Dir, cmd.Env = "/", environ("/")`, `cmd.Dir = "/"`}},
+		throwawayPkg, "TestDir_NoProgramHasASecretOfOurEnvironment",
+	},
+	{
+		"a log of the throw-away server is read whatever its length",
+		[]change{{"internal/pglocal/throwaway/file.go", "tail -c 65536", "cat"}},
+		throwawayPkg, "TestHead_IsShortWhateverIsThere",
+	},
+	{
+		"a flood of connections closes those that wait for an answer",
+		[]change{{"internal/daemon/room.go", "r.move(c, r.asking)", "r.move(c, r.quiet)"}},
+		daemonPkg, "TestRoom_AFloodOfConnectionsClosesNoneThatAsks",
+	},
 }

@@ -19,7 +19,7 @@ var wallMutants = []mutant{
 	},
 	{
 		"beyond the limit of connections the newest is closed, which may be a probe",
-		[]change{{"internal/daemon/room.go", "r.open.Front()", "r.open.Back()"}},
+		[]change{{"internal/daemon/room.go", "from.Front()", "from.Back()"}},
 		daemonPkg, "TestServe_HealthIsAnsweredWhateverElseIsConnected",
 	},
 	{

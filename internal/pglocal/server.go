@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +22,9 @@ const (
 	superuser = "postgres"
 	dataDir   = "data"
 	logFile   = "server.log"
+
+	// maxPidFile bounds what is read of the postmaster's pid file, which has eight short lines.
+	maxPidFile = 4 << 10
 
 	// startTimeout bounds one start of postgres, crash recovery included.
 	startTimeout = time.Minute
@@ -134,7 +136,7 @@ func (s *Server) start(ctx context.Context) error {
 
 // awaitReady watches the status that the postmaster keeps in its pid file, as pg_ctl does.
 func (s *Server) awaitReady(ctx context.Context, p *throwaway.Process) error {
-	poll := time.NewTicker(10 * time.Millisecond)
+	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
 	for !s.ready(p) {
 		select {
@@ -151,11 +153,7 @@ func (s *Server) awaitReady(ctx context.Context, p *throwaway.Process) error {
 // ready reads the pid file: the first line is the process id, to tell it from the file of a crashed
 // predecessor, the eighth the status.
 func (s *Server) ready(p *throwaway.Process) bool {
-	content, err := os.ReadFile(s.dir.Path(dataDir, "postmaster.pid"))
-	if err != nil {
-		return false
-	}
-	lines := strings.Split(string(content), "\n")
+	lines := strings.Split(s.dir.Head(dataDir+"/postmaster.pid", maxPidFile), "\n")
 	return len(lines) >= 8 && lines[0] == strconv.Itoa(p.Pid()) && strings.TrimSpace(lines[7]) == "ready"
 }
 

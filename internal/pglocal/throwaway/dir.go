@@ -33,6 +33,14 @@ func New(ctx context.Context) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newAs(ctx, user)
+}
+
+// NewOwn is New for programs that are trusted with what this process may: they run as its user, root too, and no
+// other account can read what is in the directory.
+func NewOwn(ctx context.Context) (*Dir, error) { return newAs(ctx, nil) }
+
+func newAs(ctx context.Context, user *account) (*Dir, error) {
 	path, err := makeTemp(ctx, user)
 	if err != nil {
 		return nil, err
@@ -53,7 +61,7 @@ func makeTemp(ctx context.Context, user *account) (string, error) {
 	for _, base := range bases {
 		cmd := exec.CommandContext(ctx, "sh", "-c",
 			`umask 077 && d=$(mktemp -d "$1/throwaway-XXXXXXXX") && mkdir "$d/pids" && echo "$d"`, "sh", base)
-		cmd.Dir = "/"
+		cmd.Dir, cmd.Env = "/", environ("/")
 		user.apply(cmd)
 		out, err := output(cmd)
 		if path := filepath.Clean(strings.TrimSpace(out)); err == nil {
@@ -70,25 +78,29 @@ func (d *Dir) Path(elem ...string) string {
 	return filepath.Join(append([]string{d.path}, elem...)...)
 }
 
-// Command prepares a program: as the unprivileged user, in the directory, with an environment free of PG* and locale
+// Command prepares a program: as the unprivileged user, in the directory, with an environment of few
 // variables. When ctx ends it is killed.
 func (d *Dir) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = d.path
-	cmd.Env = d.environ()
+	cmd.Env = environ(d.path)
 	cmd.WaitDelay = 5 * time.Second
 	d.user.apply(cmd)
 	return cmd
 }
 
-// environ leaves out what would change a PostgreSQL program's behaviour behind our back, such as PGDATA and LANG.
-func (d *Dir) environ() []string {
-	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
-		return slices.ContainsFunc([]string{"PG", "LC_", "LANG", "HOME="}, func(prefix string) bool {
-			return strings.HasPrefix(entry, prefix)
-		})
-	})
-	return append(env, "LC_ALL=C", "HOME="+d.path)
+// passed are the variables that programs get from this process. Any other may hold a secret, which the account
+// could read in /proc, or change a PostgreSQL program's behaviour behind our back, as PGDATA does.
+var passed = []string{"PATH", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "JAVA_HOME", "GOCOVERDIR", "GOMAXPROCS"}
+
+func environ(home string) []string {
+	env := []string{"LC_ALL=C", "HOME=" + home}
+	for _, name := range passed {
+		if value, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }
 
 // Run runs a program to its end and returns what it printed; an error carries that as well.

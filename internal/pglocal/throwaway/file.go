@@ -27,6 +27,9 @@ const (
 // fileTimeout bounds one of these.
 const fileTimeout = time.Minute
 
+// headTimeout bounds the reading of a file that should be short. It is long for a machine that is busy.
+const headTimeout = 10 * time.Second
+
 // WriteFile writes a file that only the programs' user (and root) can read and write.
 func (d *Dir) WriteFile(name string, content []byte) error {
 	return d.asUser(bytes.NewReader(content), writeScript, d.Path(name))
@@ -68,11 +71,23 @@ func (d *Dir) asUser(stdin io.Reader, script, path string) error {
 func (d *Dir) Tail(name string, lines int) string {
 	ctx, cancel := context.WithTimeout(context.Background(), fileTimeout)
 	defer cancel()
-	text, err := d.Run(ctx, "tail", "-n", strconv.Itoa(lines), d.Path(name))
+	text, err := d.Run(ctx, "sh", "-c", `[ -r "$1" ] && tail -c 65536 "$1" | tail -n "$2"`, "sh", d.Path(name), strconv.Itoa(lines))
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(text)
+}
+
+// Head returns the beginning of a file of the directory, read as the programs' user and not for long: the user
+// may have put anything in its place. "" if it cannot be read.
+func (d *Dir) Head(name string, bytes int) string {
+	ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
+	defer cancel()
+	text, err := d.Run(ctx, "head", "-c", strconv.Itoa(bytes), d.Path(name))
+	if err != nil {
+		return ""
+	}
+	return text
 }
 
 // checkPath refuses a path that mktemp did not make: another process of the same user may have put words in its mouth.

@@ -4,11 +4,15 @@ package throwaway
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -152,6 +156,51 @@ func TestRun_EnvironmentCannotMisleadPostgreSQL(t *testing.T) {
 	require.NotContains(t, env, "PGDATA")
 	require.NotContains(t, env, "tlh_QO")
 	require.Contains(t, env, "LC_ALL=C\n")
+}
+
+func TestDir_NoProgramHasASecretOfOurEnvironment(t *testing.T) {
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "roots-own-secret")
+	t.Setenv("DATABASE_URL", "postgres://u:roots-own-secret@h/d")
+	t.Setenv("LD_LIBRARY_PATH", "/nowhere")
+	programs := t.TempDir() // has a mktemp that looks around first
+	require.NoError(t, errors.Join(os.Chmod(programs, 0o755), os.Chmod(filepath.Dir(programs), 0o755)))
+	mktemp, err := exec.LookPath("mktemp")
+	require.NoError(t, err)
+	script := "#!/bin/sh\nenv | grep -q roots-own && exit 1\nexec " + mktemp + ` "$@"` + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(programs, "mktemp"), []byte(script), 0o755))
+	t.Setenv("PATH", programs+":"+os.Getenv("PATH"))
+	d := newDir(t)
+	env, err := d.Run(t.Context(), "env")
+	require.NoError(t, err)
+	require.NotContains(t, env, "roots-own-secret")
+	guard, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", d.guard.cmd.Process.Pid))
+	if err == nil { // where there is /proc
+		require.NotContains(t, string(guard), "roots-own-secret")
+	}
+}
+
+func TestNewOwn_NoOtherAccountReadsIt(t *testing.T) {
+	t.Parallel()
+	d, err := NewOwn(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Close(context.WithoutCancel(t.Context()))) })
+	uid, err := d.Run(t.Context(), "id", "-u")
+	require.NoError(t, err)
+	require.Equal(t, strconv.Itoa(os.Geteuid()), strings.TrimSpace(uid))
+	info, err := os.Stat(d.Path())
+	require.NoError(t, err)
+	require.Zero(t, info.Mode().Perm()&0o077)
+}
+
+func TestHead_IsShortWhateverIsThere(t *testing.T) {
+	t.Parallel()
+	d := newDir(t)
+	_, err := d.Run(t.Context(), "ln", "-s", "/dev/zero", d.Path("pid"))
+	require.NoError(t, err)
+	require.Len(t, d.Head("pid", 4096), 4096)
+	require.Empty(t, d.Head("missing", 4096))
+	require.NoError(t, d.WriteFile("long", bytes.Repeat([]byte("x"), 1<<20)))
+	require.LessOrEqual(t, len(d.Tail("long", 30)), 1<<16)
 }
 
 func TestRun_ErrorCarriesWhatWasPrinted(t *testing.T) {

@@ -1,0 +1,59 @@
+package daemon
+
+import (
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+type closing struct {
+	net.Conn
+	closed bool
+}
+
+func (c *closing) Close() error { c.closed = true; return nil }
+
+func TestRoom_AFloodOfConnectionsClosesNoneThatAsks(t *testing.T) {
+	t.Parallel()
+	r := newRoom(4)
+	probe, idle := &closing{}, &closing{}
+	for _, c := range []*closing{probe, idle} {
+		r.watch(c, http.StateNew)
+		r.watch(c, http.StateActive)
+	}
+	r.watch(idle, http.StateIdle)
+	var flood []*closing
+	for range 1000 {
+		c := &closing{}
+		flood = append(flood, c)
+		r.watch(c, http.StateNew)
+		require.False(t, c.closed, "the newest may be a probe")
+		require.LessOrEqual(t, len(r.entries), 4)
+	}
+	require.False(t, probe.closed, "it waits for its answer")
+	require.True(t, idle.closed)
+	require.True(t, flood[0].closed)
+	r.watch(flood[0], http.StateActive) // its request came as it was closed
+	r.watch(flood[0], http.StateClosed)
+	require.Len(t, r.entries, 4)
+}
+
+func TestRoom_WhereAllAskTheOldestMakesRoom(t *testing.T) {
+	t.Parallel()
+	r := newRoom(4)
+	var all []*closing
+	for range 5 {
+		c := &closing{}
+		all = append(all, c)
+		r.watch(c, http.StateNew)
+		r.watch(c, http.StateActive)
+	}
+	require.True(t, all[0].closed)
+	for _, c := range all[1:] {
+		require.False(t, c.closed)
+	}
+	require.Equal(t, 4, r.asking.Len())
+	require.Zero(t, r.quiet.Len())
+}
