@@ -30,7 +30,7 @@ func TestServices_ListenOnLoopbackAlone(t *testing.T) {
 	for _, s := range services {
 		t.Run(s.name, func(t *testing.T) {
 			mark := rand.Text()
-			t.Setenv("ORDERED_DISPATCHER_LISTENERS", mark) // all that is started here has it
+			t.Setenv("PATH", os.Getenv("PATH")+":/nowhere/"+mark) // all that is started here has it
 			port, err := throwaway.FreePort()
 			require.NoError(t, err)
 			before := listening(t, "/proc/self")
