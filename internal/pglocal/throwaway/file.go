@@ -20,8 +20,9 @@ const (
 	appendScript = `umask 077; cat >>"$1"`
 	copyScript   = `umask 022; cat >"$1"; chmod 755 "$1"`
 
-	// startScript becomes the program, so that the process id it notes for the guard is the program's.
-	startScript = `(umask 077; : >>"$1" && : >"pids/$$") || exit 126; log=$1; shift; exec "$@" >>"$log" 2>&1`
+	// startScript becomes the program, so that the process id it notes for the guard is the program's. Its third file
+	// hears when the id is noted.
+	startScript = `(umask 077; : >>"$1" && : >"pids/$$") || exit 126; echo >&3; log=$1; shift; exec "$@" >>"$log" 2>&1 3>&-`
 )
 
 // fileTimeout bounds one of these.

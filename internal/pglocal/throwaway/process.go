@@ -15,19 +15,37 @@ type Process struct {
 	err  error // set before done is closed
 }
 
-// Start starts a program in the directory. What it prints is appended to the file log there.
+// Start starts a program in the directory. What it prints is appended to the file log there. When Start returns, the guard
+// knows the program, so that Close ends it.
 func (d *Dir) Start(log, name string, args ...string) (*Process, error) {
 	program, err := lookPath(name)
 	if err != nil {
 		return nil, err
 	}
 	cmd := d.Command(context.Background(), "sh", append([]string{"-c", startScript, "sh", d.Path(log), program}, args...)...)
-	if err := cmd.Start(); err != nil {
+	if err := startNoted(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	go p.await(d)
 	return p, nil
+}
+
+// startNoted waits until the script has noted its process id, or has ended.
+func startNoted(cmd *exec.Cmd) error {
+	read, write, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer read.Close()
+	cmd.ExtraFiles = []*os.File{write}
+	err = cmd.Start()
+	_ = write.Close() // else a program that ends early is waited for
+	if err != nil {
+		return err
+	}
+	_, _ = read.Read(make([]byte, 1)) // the end of the file is the end of the script, which Err explains
+	return nil
 }
 
 // await reaps the program.
