@@ -141,7 +141,7 @@ func TestUp_AStrangerWhoComesBetweenIsRefused(t *testing.T) {
 	_, err := conn.Exec(t.Context(), strings.ReplaceAll(evil, "{role}", role)+versionTable+
 		`CREATE TRIGGER t BEFORE INSERT ON public.ordered_dispatcher_migration FOR EACH ROW EXECUTE FUNCTION public.evil();`, pgx.QueryExecModeSimpleProtocol)
 	require.NoError(t, err)
-	l.Resume()
+	l.Release()
 	require.ErrorContains(t, <-done, "not by these migrations")
 	require.False(t, isSuper(t, role))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 )
 
@@ -90,6 +91,14 @@ func (l *Link) Resume() {
 	defer l.mu.Unlock()
 	l.stalled = false
 	clear(l.tears)
+	l.flowing.Broadcast()
+}
+
+// Release lets through what a Hold kept, and calls off one that has found nothing. Resume does not: a link may be stalled
+// meanwhile.
+func (l *Link) Release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.hold = nil
 	l.flowing.Broadcast()
 }
@@ -132,13 +141,16 @@ func (l *Link) Hold(from Side, match func(data []byte) bool) <-chan struct{} {
 	return l.hold.found
 }
 
-// HoldAt is Hold for what the client sends: the data that contains text goes through up to there. To the server it is a
-// client whose network, or host, died in the middle of a message.
-func (l *Link) HoldAt(text string) <-chan struct{} {
+// HoldAt is Hold for what the client sends: the data that contains text, and all of the others, goes through up to text. To
+// the server it is a client whose network, or host, died in the middle of a message.
+func (l *Link) HoldAt(text string, others ...string) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := func(data []byte) int { return bytes.Index(data, []byte(text)) }
-	l.hold = &hold{from: Client, match: func(data []byte) bool { return at(data) >= 0 }, after: at, found: make(chan struct{})}
+	match := func(data []byte) bool {
+		return at(data) >= 0 && !slices.ContainsFunc(others, func(other string) bool { return !bytes.Contains(data, []byte(other)) })
+	}
+	l.hold = &hold{from: Client, match: match, after: at, found: make(chan struct{})}
 	return l.hold.found
 }
 

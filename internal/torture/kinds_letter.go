@@ -58,9 +58,9 @@ func (f *field) replayLetter(ctx context.Context, _ plan.Fault, id int64) {
 	_ = f.letterCommand(ctx, "replay", strconv.FormatInt(id, 10))
 }
 
-// letterCommand runs a command as an operator would.
-func (f *field) letterCommand(ctx context.Context, command, id string) error {
-	args := []string{"dead-letter", command, id, "-c", f.dir.Path(f.desk.config()), "--actor", "torture", "--reason", "by the plan"}
+// letterCommand runs a command as an operator would. of says which letters it is about.
+func (f *field) letterCommand(ctx context.Context, command string, of ...string) error {
+	args := append([]string{"dead-letter", command, "-c", f.dir.Path(f.desk.config()), "--actor", "torture", "--reason", "by the plan"}, of...)
 	if command == "replay" {
 		args = append(args, "--timeout", replayTimeout.String())
 	}

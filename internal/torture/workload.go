@@ -43,6 +43,7 @@ func workloads() []workload {
 		operatorsWorkload(),
 		rareWorkload(),
 		tiedWorkload(),
+		strandWorkload(),
 	}
 }
 

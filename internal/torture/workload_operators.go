@@ -14,10 +14,11 @@ import (
 func operatorsWorkload() workload {
 	w := workload{
 		kinds: map[history.Kind]kind{
-			history.OperatorsSkip:   poison(atOnce(skip, skip)),
-			history.OperatorsDiffer: poison(atOnce(skip, retry)),
-			history.OperatorsSeek:   kindFunc(seekAtOnce),
-			history.OperatorsReplay: replayBy((*field).replayAtOnce),
+			history.OperatorsSkip:      poison(atOnce(skip, skip)),
+			history.OperatorsDiffer:    poison(atOnce(skip, retry)),
+			history.OperatorsSeek:      kindFunc(seekAtOnce),
+			history.OperatorsReplay:    replayBy((*field).replayAtOnce),
+			history.OperatorsReplayAll: replayBy((*field).replayAllAtOnce),
 		},
 		faults: map[string][]plan.Chance{},
 	}
@@ -34,7 +35,11 @@ func operatorsFaults(p history.Process) []plan.Chance {
 	patience := 3 * time.Second
 	switch {
 	case p.Letters:
-		return []plan.Chance{seeks, {Weight: 3, Kind: history.OperatorsReplay, Min: patience, Max: patience}}
+		return []plan.Chance{
+			seeks,
+			{Weight: 3, Kind: history.OperatorsReplay, Min: patience, Max: patience},
+			{Weight: 2, Kind: history.OperatorsReplayAll, Min: patience, Max: patience},
+		}
 	case p.Sink == history.Webhook:
 		return []plan.Chance{
 			seeks,
@@ -77,13 +82,22 @@ func seekAtOnce(ctx context.Context, f *field, fault plan.Fault, begin func()) e
 
 // replayAtOnce has two operators replay one letter, or one of them discard it.
 func (f *field) replayAtOnce(ctx context.Context, fault plan.Fault, id int64) {
+	f.lettersAtOnce(ctx, fault, strconv.FormatInt(id, 10))
+}
+
+// replayAllAtOnce is replayAtOnce for all open letters of the process.
+func (f *field) replayAllAtOnce(ctx context.Context, fault plan.Fault, _ int64) {
+	f.lettersAtOnce(ctx, fault, "--process", fault.Process, "--all")
+}
+
+func (f *field) lettersAtOnce(ctx context.Context, fault plan.Fault, of ...string) {
 	second := "replay"
 	if fault.Choice%3 == 0 {
 		second = "discard"
 	}
 	var group sync.WaitGroup
 	for _, command := range []string{"replay", second} {
-		group.Go(func() { _ = f.letterCommand(ctx, command, strconv.FormatInt(id, 10)) })
+		group.Go(func() { _ = f.letterCommand(ctx, command, of...) })
 	}
 	group.Wait()
 }

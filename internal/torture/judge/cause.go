@@ -113,7 +113,7 @@ func causes(kind history.Kind) bool {
 	switch kind {
 	case history.Kill, history.Stop,
 		history.CutReceiver, history.StallReceiver, history.TearToReceiver, history.TearFromReceiver, history.KillBroker, history.KillNATS,
-		history.CutDatabase, history.StallDatabase, history.TearToDatabase, history.TearFromDatabase,
+		history.CutDatabase, history.StallDatabase, history.TearToDatabase, history.TearFromDatabase, history.StrandCommand,
 		history.TerminateBackend, history.Crash, history.Promote, history.Overload:
 		return true
 	default:
