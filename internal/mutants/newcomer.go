@@ -23,4 +23,14 @@ var newcomerMutants = []mutant{
 		[]change{{"processor/verdict.go", `s.verdict, s.stopped = nil, true`, `s.verdict, s.stopped = nil, false`}},
 		processorPkg, "TestDeadLetter_ThatCannotBeWrittenHaltsAndIsSentOnce",
 	},
+	{
+		"grants asks the server about columns that are not there",
+		[]change{{"sources/table/needs.go", `if len(e.misfits) > 0 {`, `if len(e.misfits) > 99 {`}},
+		tablePkg, "TestNeeds_OfWhatCannotBeReadSayWhy",
+	},
+	{
+		"two indexes are proposed where one serves",
+		[]change{{"sources/table/index.go", `	if e.untied == 0 {`, `	if e.untied >= 0 {`}},
+		tablePkg, "TestInspect_OneIndexIsProposedForOrderAndUniqueness",
+	},
 }

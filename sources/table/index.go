@@ -18,6 +18,9 @@ func (e *examination) unique(l *layout) {
 		return
 	}
 	id, _ := parseName(e.config.Columns.ID)
+	if _, ok := e.cat.columns[id[0]]; !ok {
+		return
+	}
 	position := []string{id[0]}
 	if l.ordersByTime() {
 		at, _ := parseName(l.at)
@@ -41,6 +44,7 @@ func (e *examination) unique(l *layout) {
 	e.warn(e.createIndex(l, "UNIQUE INDEX", strings.Join(columns, ", ")),
 		"nothing keeps (%s) of %s unique: two rows with the same values would stop the process, since the second would be passed over",
 		strings.Join(position, ", "), l.name())
+	e.untied = len(e.findings)
 }
 
 // holdsRows reports whether rows of the source are in the table or below it.
@@ -120,4 +124,18 @@ func indexName(table, what string) string {
 	}
 	sum := fmt.Sprintf("_%08x", crc32.ChecksumIEEE([]byte(table)))
 	return strings.ToValidUTF8(table[:maxName-len(suffix)-len(sum)], "") + sum + suffix
+}
+
+// unordered warns that no index gives the order. If nothing keeps positions unique
+// either, one index does both.
+func (e *examination) unordered(l *layout) {
+	order := strings.ReplaceAll(strings.Join(l.orderBy(e.config), ", "), "t.", "")
+	problem := fmt.Sprintf("no index of %s gives the order (%s): every read sorts what stands behind the cursor", l.name(), order)
+	if e.untied == 0 {
+		e.warn(e.createIndex(l, "INDEX", order), "%s", problem)
+		return
+	}
+	untied := &e.findings[e.untied-1]
+	untied.Problem = problem + "; and " + untied.Problem
+	untied.Cure = e.createIndex(l, "UNIQUE INDEX", order)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -81,10 +82,19 @@ type examination struct {
 	cat       *catalog
 	sequences []sequence
 	findings  []Finding
+	misfits   []Finding // of findings: what no role could read
+	untied    int       // where in findings, from 1: nothing keeps positions unique, and an index could
 }
 
 func (e *examination) refuse(cure, format string, args ...any) {
 	e.findings = append(e.findings, Finding{Refuse, fmt.Sprintf(format, args...), cure})
+}
+
+// misfit refuses what is wrong for any role: the table or its columns are not what
+// the configuration takes them for.
+func (e *examination) misfit(cure, format string, args ...any) {
+	e.refuse(cure, format, args...)
+	e.misfits = append(e.misfits, e.findings[len(e.findings)-1])
 }
 
 func (e *examination) warn(cure, format string, args ...any) {
@@ -100,7 +110,9 @@ func (e *examination) run() *layout {
 	if e.config.KeysOnly {
 		l.detail = bare
 	}
-	e.place(l)
+	if !e.place(l) {
+		return l
+	}
 	e.grants(l)
 	e.id(l)
 	e.createdAt(l)
@@ -114,12 +126,13 @@ func (e *examination) run() *layout {
 	return l
 }
 
-// place checks where the rows are.
-func (e *examination) place(l *layout) {
+// place checks where the rows are. It reports whether this is a table: of anything
+// else, nothing more can be said.
+func (e *examination) place(l *layout) bool {
 	kinds := map[string]string{"v": "view", "m": "materialized view", "f": "foreign table", "S": "sequence", "i": "index", "c": "composite type"}
 	if what, bad := kinds[e.cat.relkind]; bad {
-		e.refuse("name the table behind it in source.table", "%s is a %s: its inserters hold no lock that a fence could see", l.name(), what)
-		return
+		e.misfit("name the table behind it in source.table", "%s is a %s: its inserters hold no lock that a fence could see", l.name(), what)
+		return false
 	}
 	for _, m := range e.cat.members {
 		if m.Kind != "f" {
@@ -148,6 +161,7 @@ func (e *examination) place(l *layout) {
 		e.warn("read the table where its rows are inserted",
 			"rows of %s arrive by logical replication, with stamps of another server: only the latency protects their order", l.name())
 	}
+	return true
 }
 
 // grants checks that each column that is read may be read.
@@ -190,15 +204,37 @@ func (e *examination) column(l *layout, role, configured string) (column, bool) 
 	parts, _ := parseName(configured)
 	found, ok := e.cat.columns[parts[0]]
 	if !ok {
-		names := make([]string, 0, len(e.cat.columns))
-		for name := range e.cat.columns {
-			names = append(names, name)
+		names := slices.Sorted(maps.Keys(e.cat.columns))
+		cure := fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", "))
+		if role == "created_at" {
+			cure = e.otherOrder(l)
 		}
-		slices.Sort(names)
-		e.refuse(fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", ")),
-			"table %s has no column %s", l.name(), configured)
+		e.misfit(cure, "table %s has no column %s", l.name(), configured)
 	}
 	return found, ok
+}
+
+// otherOrder is what to do where created_at is no column to order by: a timestamptz
+// of another name, the id, or a new column.
+func (e *examination) otherOrder(l *layout) string {
+	var ways, stamps []string
+	for name, column := range e.cat.columns {
+		if column.Type == "timestamp with time zone" {
+			stamps = append(stamps, name)
+		}
+	}
+	if len(stamps) > 0 {
+		slices.Sort(stamps)
+		ways = append(ways, fmt.Sprintf("name a timestamptz of %s in source.columns.created_at: %s", l.name(), strings.Join(stamps, ", ")))
+	}
+	switch {
+	case e.idAssigned():
+		ways = append(ways, fmt.Sprintf("set source.order: id, since a sequence assigns column %s", e.config.Columns.ID))
+	case len(stamps) == 0:
+		ways = append(ways, fmt.Sprintf("the order needs a column that the database assigns. As the owner: ALTER TABLE %s ADD COLUMN created_at timestamptz NOT NULL "+
+			"DEFAULT clock_timestamp(), which locks the table while it is rewritten, and puts the rows that are there in no certain order", l.sql()))
+	}
+	return strings.Join(ways, "; or ")
 }
 
 func (e *examination) notNull(l *layout, c column) {
@@ -248,11 +284,11 @@ func (e *examination) id(l *layout) {
 	l.idType, l.kind = c.Type, idKinds[c.Type]
 	switch {
 	case l.kind == "":
-		e.refuse("name a column of another type in source.columns.id",
+		e.misfit("name a column of another type in source.columns.id",
 			"column %s of %s is of type %s: an id is bigint, integer, smallint, uuid or text", c.Name, l.name(), c.Type)
 		l.kind = kindAtText
 	case e.config.Order == ID && l.kind != kindAtInt:
-		e.refuse("order by created_at", "column %s of %s is of type %s: order id is for integers that a sequence assigns", c.Name, l.name(), c.Type)
+		e.misfit("order by created_at", "column %s of %s is of type %s: order id is for integers that a sequence assigns", c.Name, l.name(), c.Type)
 	}
 	switch l.kind {
 	case kindAtText:
@@ -290,11 +326,10 @@ func (e *examination) createdAt(l *layout) {
 	case "timestamp without time zone":
 		l.atType = "timestamp"
 	case "date":
-		e.refuse(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz", l.sql(), pgx.Identifier{c.Name}.Sanitize()),
+		e.misfit(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz", l.sql(), pgx.Identifier{c.Name}.Sanitize()),
 			"column %s of %s is of type date, not timestamptz", c.Name, l.name())
 	default:
-		e.refuse("name a timestamptz in source.columns.created_at, or order by id",
-			"column %s of %s is of type %s, not timestamptz", c.Name, l.name(), c.Type)
+		e.misfit(e.otherOrder(l), "column %s of %s is of type %s, not timestamptz", c.Name, l.name(), c.Type)
 	}
 	if e.config.Order != CreatedAt {
 		e.ageZone(l, c)
@@ -318,7 +353,7 @@ func (e *examination) optional(l *layout) {
 			l.asPrinted = slices.Contains([]string{"bytea", "json", "jsonb", "text", "character varying"}, c.Type)
 		}
 		if ok && role == "headers" && c.Type != "json" && c.Type != "jsonb" {
-			e.refuse("name a json or jsonb column in source.columns.headers",
+			e.misfit("name a json or jsonb column in source.columns.headers",
 				"column %s of %s is of type %s: headers are a JSON object of strings", c.Name, l.name(), c.Type)
 		}
 	}

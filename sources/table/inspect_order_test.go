@@ -146,3 +146,24 @@ func TestInspect_RowsThatMayShareAPositionAreNamed(t *testing.T) {
 		sound(t, s)
 	}
 }
+
+func TestInspect_OneIndexIsProposedForOrderAndUniqueness(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"table":      bookingsSQL + `ALTER TABLE app.bookings DROP CONSTRAINT bookings_pkey; DROP INDEX app.bookings_order`,
+		"partitions": `CREATE SCHEMA app; CREATE TABLE app.bookings (id bigint NOT NULL, created_at timestamptz NOT NULL DEFAULT clock_timestamp()) PARTITION BY RANGE (created_at); CREATE TABLE app.all PARTITION OF app.bookings DEFAULT`,
+		"text ids":   `CREATE SCHEMA app; CREATE TABLE app.bookings (id text NOT NULL, created_at timestamptz NOT NULL DEFAULT clock_timestamp())`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, sql)
+			s := bookings(t, pool, Config{})
+			findings, err := s.Inspect(t.Context())
+			require.NoError(t, err)
+			require.Len(t, findings, 1, "%v", findings)
+			require.Contains(t, findings[0].Cure, "CREATE UNIQUE INDEX CONCURRENTLY ")
+			cured(t, pool, s, "gives the order")
+			sound(t, s)
+		})
+	}
+}

@@ -114,11 +114,48 @@ func TestInspect_MissingColumnListsThoseThereAre(t *testing.T) {
 		"payload":    {Payload: "nope"},
 	} {
 		f := found(t, bookings(t, pool, Config{Columns: columns}), "table app.bookings has no column nope")
+		if role == "created_at" {
+			require.Equal(t, "name a timestamptz of app.bookings in source.columns.created_at: created_at; or set source.order: id, since a sequence assigns column id", f.Cure)
+			continue
+		}
 		require.Equal(t, "name it in source.columns."+role+": app.bookings has created_at, id, note", f.Cure)
 	}
+	alone, err := bookings(t, pool, Config{Columns: Columns{ID: "nope"}}).Inspect(t.Context())
+	require.NoError(t, err)
+	require.Len(t, alone, 1, "no index is proposed on a column that is not there")
 	both, err := bookings(t, pool, Config{Columns: Columns{ID: "a", CreatedAt: "b"}}).Inspect(t.Context())
 	require.NoError(t, err)
 	require.Len(t, both, 2, "every fault at once")
+}
+
+// Where no column could order by time, the ids that a sequence assigns do.
+func TestInspect_WithoutATimeProposesTheOrderThatThereIs(t *testing.T) {
+	t.Parallel()
+	const missing = "table app.bookings has no column created_at"
+	for name, c := range map[string]struct{ sql, cure string }{
+		"identity": {`CREATE TABLE app.bookings (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY)`, "set source.order: id, since a sequence assigns column id"},
+		"serial":   {`CREATE TABLE app.bookings (id serial PRIMARY KEY, name text)`, "set source.order: id, since a sequence assigns column id"},
+		"another name": {`CREATE TABLE app.bookings (id uuid PRIMARY KEY, made timestamptz NOT NULL DEFAULT clock_timestamp())`,
+			"name a timestamptz of app.bookings in source.columns.created_at: made"},
+		"ids of applications": {`CREATE TABLE app.bookings (id bigint PRIMARY KEY, made text)`,
+			`the order needs a column that the database assigns. As the owner: ALTER TABLE "app"."bookings" ADD COLUMN created_at timestamptz NOT NULL ` +
+				`DEFAULT clock_timestamp(), which locks the table while it is rewritten, and puts the rows that are there in no certain order`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, "CREATE SCHEMA app; "+c.sql)
+			require.Equal(t, c.cure, found(t, bookings(t, pool, Config{}), missing).Cure)
+		})
+	}
+}
+
+func TestInspect_OfAViewSaysNothingElse(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`CREATE VIEW app.some AS SELECT id AS number, note FROM app.bookings`)
+	findings, err := bookings(t, pool, Config{Table: "app.some"}).Inspect(t.Context())
+	require.NoError(t, err)
+	require.Len(t, findings, 1, "%v", findings)
+	require.Contains(t, findings[0].Problem, "app.some is a view")
 }
 
 func TestInspect_WrongTypesAreRefused(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -31,7 +32,11 @@ func (s *Source) Needs(ctx context.Context) (Needs, error) {
 		if err != nil {
 			return err
 		}
-		l := (&examination{config: s.config, cat: cat, sequences: sequences}).run()
+		e := examination{config: s.config, cat: cat, sequences: sequences}
+		l := e.run()
+		if len(e.misfits) > 0 { // the server would say less: that a part of our statement is wrong
+			return misfitError(e.misfits)
+		}
 		needs.Stats = l.ordersByTime() && l.stamp == stampAtStart
 		if needs.Needs, err = privilege.Of(ctx, tx, l.readSQL(s.config, false)); err != nil {
 			return err
@@ -45,4 +50,13 @@ func (s *Source) Needs(ctx context.Context) (Needs, error) {
 		return Needs{}, fmt.Errorf("find out what reading %s needs: %w", s.config.Table, err)
 	}
 	return needs, nil
+}
+
+// misfitError says what doctor would say of the table.
+func misfitError(misfits []Finding) error {
+	var all []string
+	for _, f := range misfits {
+		all = append(all, f.String())
+	}
+	return errors.New(strings.Join(all, "; "))
 }

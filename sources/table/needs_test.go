@@ -50,13 +50,16 @@ func TestNeeds_OfferStatsWhereTheyHelp(t *testing.T) {
 
 func TestNeeds_OfWhatCannotBeReadSayWhy(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL)
+	pool := database(t, bookingsSQL+`CREATE VIEW app.view AS SELECT id FROM app.bookings`)
 	for _, c := range []struct {
 		config Config
 		says   string
 	}{
 		{Config{Table: "bookings"}, `table bookings does not exist; cure: write source.table as app.bookings`},
-		{Config{Columns: Columns{Payload: "body"}}, `column t.body does not exist`},
+		{Config{Columns: Columns{Payload: "body"}}, `find out what reading app.bookings needs: table app.bookings has no column body; cure: name it in source.columns.payload: app.bookings has created_at, id, note`},
+		{Config{Columns: Columns{ID: "nr", CreatedAt: "made"}}, `table app.bookings has no column nr; cure: name it in source.columns.id: app.bookings has created_at, id, note; table app.bookings has no column made; cure: name a timestamptz`},
+		{Config{Columns: Columns{CreatedAt: "note"}}, `column note of app.bookings is of type text, not timestamptz`},
+		{Config{Table: "app.view"}, `app.view is a view`},
 		{Config{Where: "true); SELECT (1"}, `find out what reading app.bookings needs`},
 	} {
 		_, err := bookings(t, pool, c.config).Needs(t.Context())

@@ -28,8 +28,7 @@ func (e *examination) probe(ctx context.Context, tx pgx.Tx, l *layout) error {
 		return err
 	}
 	if plan.sorts() {
-		order := strings.ReplaceAll(strings.Join(l.orderBy(e.config), ", "), "t.", "")
-		e.warn(e.createIndex(l, "INDEX", order), "no index of %s gives the order (%s): every read sorts what stands behind the cursor", l.name(), order)
+		e.unordered(l)
 		return nil // what follows would read the whole table
 	}
 	if l.ordersByTime() {
