@@ -15,9 +15,9 @@ import (
 )
 
 // loseLease ends the session that holds the lease, and waits until its worker has
-// noticed.
+// noticed. That may be before the answer to this statement comes.
 func loseLease(ctx context.Context, pool *pgxpool.Pool) error {
-	_, err := pool.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+	_, err := pool.Exec(context.WithoutCancel(ctx), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 		WHERE datname = current_database() AND starts_with(application_name, $1)`, cursor.ApplicationLease)
 	<-ctx.Done()
 	return err
