@@ -28,7 +28,7 @@ func (s *Source) InspectRows(ctx context.Context, at cursor.Position) ([]Finding
 	}
 	e := rowExamination{examination: examination{config: s.config}, layout: l}
 	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		for _, check := range []func(context.Context, pgx.Tx) error{e.minusInfinity, e.future, e.outOfStep, e.place} {
+		for _, check := range []func(context.Context, pgx.Tx) error{e.minusInfinity, e.future, e.outOfStep, e.place, e.oneStamp} {
 			if err := check(ctx, tx); err != nil {
 				return err
 			}
@@ -89,6 +89,18 @@ func (e *rowExamination) place(ctx context.Context, tx pgx.Tx) error {
 			"other tables inherit from %s: rows that one of them has when it comes to inherit, or gets in the same transaction, "+
 				"are not read if they are older than what was delivered", e.name())
 	}
+	return nil
+}
+
+// oneStamp notes rows that have no order among themselves: they share a stamp, and
+// their ids do not grow.
+func (e *rowExamination) oneStamp(context.Context, pgx.Tx) error {
+	if !e.ordersByTime() || e.layout.stamp != stampAtStart || e.kind == kindAtInt {
+		return nil
+	}
+	e.note("if their order matters, stamp each row by itself: a default of clock_timestamp(), or ids that grow",
+		"all rows that one transaction inserts into %s have one %s, so they are delivered in the order of their ids, which are of type %s: unless those grow, "+
+			"the order of the inserts within a transaction is lost", e.name(), quote(e.at), e.idType)
 	return nil
 }
 

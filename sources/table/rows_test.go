@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,35 @@ func TestInspectRows_FindsNothingWrongWithGoodRows(t *testing.T) {
 			soundRows(t, s, "")
 			exec(t, pool, `INSERT INTO app.bookings SELECT FROM generate_series(1, 2000)`)
 			soundRows(t, s, "")
+		})
+	}
+}
+
+func TestInspectRows_RowsOfOneTransactionThatHaveNoOrderAreNoted(t *testing.T) {
+	t.Parallel()
+	for kind, c := range map[string]struct {
+		id, stamp string
+		noted     bool
+	}{
+		"uuid, now":    {"uuid", "now()", true},
+		"text, now":    {"text", "now()", true},
+		"bigint, now":  {"bigint", "now()", false},
+		"uuid, clock":  {"uuid", "clock_timestamp()", false},
+		"uuid, no one": {"uuid", "NULL", false},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, fmt.Sprintf(`CREATE SCHEMA app; CREATE TABLE app.bookings (id %s PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT %s);
+				CREATE INDEX ON app.bookings (created_at, id)`, c.id, c.stamp))
+			findings, err := bookings(t, pool, Config{}).InspectRows(t.Context(), "")
+			require.NoError(t, err)
+			if !c.noted {
+				require.Empty(t, findings)
+				return
+			}
+			require.Len(t, findings, 1)
+			require.Equal(t, Note, findings[0].Severity)
+			require.Contains(t, findings[0].Problem, "all rows that one transaction inserts into app.bookings have one created_at")
 		})
 	}
 }
