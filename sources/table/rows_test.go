@@ -79,7 +79,7 @@ func TestInspectRows_RowsOfOneTransactionThatHaveNoOrderAreNoted(t *testing.T) {
 			}
 			require.Len(t, findings, 1)
 			require.Equal(t, Note, findings[0].Severity)
-			require.Contains(t, findings[0].Problem, "all rows that one transaction inserts into app.bookings have one created_at")
+			require.Contains(t, findings[0].Problem, "all rows that one transaction inserts into app.bookings have one \"created_at\"")
 		})
 	}
 }
