@@ -58,7 +58,7 @@ func (s *Store) Await(ctx context.Context, process string) error {
 	timeout := s.config.answerTimeout()
 	for {
 		_, err := s.once(ctx, timeout+operateMargin, begin,
-			statement{awaitSettingsSQL, []string{milliseconds(timeout)}}, statement{s.sql(awaitSQL), []string{process}})
+			statement{sql: awaitSettingsSQL, args: []string{milliseconds(timeout)}}, statement{sql: s.sql(awaitSQL), args: []string{process}})
 		switch {
 		case gaveUp(err) && ctx.Err() == nil: // the server answers, so it is worth waiting on
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -130,7 +130,7 @@ WITH changed AS (
 // would die with its worker and be used a second time by the next one; so the
 // lock is let go for a moment, in which another worker may take it.
 func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row lockedRow, t terms) (Row, error) {
-	update := statement{s.sql(takeOverSQL), []string{
+	update := statement{sql: s.sql(takeOverSQL), args: []string{
 		row.Process, s.config.Worker, strconv.FormatInt(int64(row.Epoch), 10), strconv.FormatInt(row.epochs(), 10),
 		row.server.system, row.server.timeline, row.server.database}}
 	results, err := flush(ctx, conn.Conn(), append(append([]statement{pin}, s.promoted(row)...), update, commit, begin, s.lock(row.Process, t))...)

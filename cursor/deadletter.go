@@ -2,7 +2,6 @@ package cursor
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -54,11 +53,11 @@ var ErrNoDeadLetter = errors.New("no such open dead letter")
 const deadLetterSQL = `/* cursor.dead_letter */
 INSERT INTO {schema}.dead_letter (
 	process_name, position, sequence, table_name, record_id, key, type, record_created_at,
-	headers, payload, attempts, first_failed_at, error, class
+	headers, attempts, first_failed_at, error, class, payload
 )
 SELECT
 	$1, $2, $3, $4, $5, $6, $7, timestamptz 'epoch' + ($8::bigint / 1000000) * interval '1 second' + ($8 % 1000000) * interval '1 microsecond',
-	$9::json, $10::bytea, $11, clock_timestamp() - $12::bigint * interval '1 microsecond', $13, $14`
+	$9::json, $10, clock_timestamp() - $11::bigint * interval '1 microsecond', $12, $13, $14::bytea`
 
 // PutAside durably moves the cursor behind the record that failed and keeps that
 // record as a dead letter, in one transaction with its audit row; then it goes on
@@ -93,14 +92,14 @@ func (l *Lease) deadLetter(d DeadLetter) (statement, error) {
 	if !d.CreatedAt.IsZero() {
 		created = strconv.FormatInt(d.CreatedAt.UnixMicro(), 10)
 	}
-	payload := null
-	if d.Payload != nil {
-		payload = `\x` + hex.EncodeToString(d.Payload)
-	}
 	f := d.Failure
-	return statement{l.store.sql(deadLetterSQL), []string{
+	s := statement{sql: l.store.sql(deadLetterSQL), args: []string{
 		l.row.Process, string(d.Position), strconv.FormatInt(l.row.Sequence+1, 10), d.Table, d.RecordID, d.Key, d.Type, created,
-		string(headers), payload,
+		string(headers),
 		strconv.Itoa(f.Attempts), strconv.FormatInt(f.Last.Sub(f.First).Microseconds(), 10), clean(f.Error), string(f.class()),
-	}}, err
+	}}
+	if s.last = d.Payload; d.Payload == nil {
+		s.args = append(s.args, null)
+	}
+	return s, err
 }

@@ -64,7 +64,7 @@ func (l *Lease) Note(ctx context.Context, f Failure) error {
 
 // event is a row of the audit about the record behind the cursor.
 func (l *Lease) event(action string, to Position, record string, f Failure) statement {
-	return statement{l.store.sql(eventSQL), []string{
+	return statement{sql: l.store.sql(eventSQL), args: []string{
 		l.row.Process, l.store.config.Worker, action, clean(f.Error), string(l.row.Position), string(to),
 		clean(record), strconv.Itoa(f.Attempts), string(f.class())}}
 }
@@ -89,7 +89,7 @@ func (l *Lease) fail(ctx context.Context, verb string, state State, f Failure, m
 
 // failed is the update of a failure.
 func (l *Lease) failed(f Failure, state State) statement {
-	return statement{l.store.sql(failSQL), []string{
+	return statement{sql: l.store.sql(failSQL), args: []string{
 		l.row.Process, l.epoch(),
 		string(f.Position), storable(f.RecordID), strconv.Itoa(f.Attempts),
 		strconv.FormatInt(f.Last.Sub(f.First).Microseconds(), 10), strconv.FormatInt(f.Wait.Microseconds(), 10),

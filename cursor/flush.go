@@ -20,6 +20,7 @@ import (
 type statement struct {
 	sql  string
 	args []string
+	last []byte // one more argument, in the binary form; nil if there is none
 }
 
 // null is the argument NULL: no text of PostgreSQL holds the character.
@@ -100,6 +101,11 @@ func flushWithin(ctx context.Context, timeout time.Duration, conn *pgx.Conn, sta
 			}
 		}
 		all[i] = prepared.Statement{SQL: s.sql, Args: values}
+		if s.last != nil {
+			all[i].Args = append(values, s.last)
+			all[i].ArgFormats = make([]int16, len(all[i].Args))
+			all[i].ArgFormats[len(values)] = pgx.BinaryFormatCode
+		}
 	}
 	results, err := prepared.Exec(within, conn, all...).ReadAll()
 	var pgErr *pgconn.PgError

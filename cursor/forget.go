@@ -24,7 +24,7 @@ func (s *Store) Forget(ctx context.Context, process string, d Decision) (Change,
 	a := action{name: "forget", needsReason: true, moves: true, apply: func(row Row) (Row, error) { return Row{Process: row.Process}, nil }}
 	change, err := s.decide(ctx, process, d, a, func(conn *pgxpool.Conn, c Change, d Decision) error {
 		results, err := flush(ctx, conn.Conn(),
-			statement{s.sql(forgetSQL), []string{process}},
+			statement{sql: s.sql(forgetSQL), args: []string{process}},
 			s.forgotten(c.Before, d))
 		if err == nil && results[0].CommandTag.RowsAffected() != 1 {
 			err = errors.New("the locked row changed under its lock")
@@ -41,7 +41,7 @@ func (s *Store) Forget(ctx context.Context, process string, d Decision) (Change,
 }
 
 func (s *Store) forgotten(row Row, d Decision) statement {
-	return statement{s.sql(decisionEventSQL), []string{row.Process, d.Actor, "forget", d.Reason, string(row.Position), null, numbers(row, "state", string(row.State))}}
+	return statement{sql: s.sql(decisionEventSQL), args: []string{row.Process, d.Actor, "forget", d.Reason, string(row.Position), null, numbers(row, "state", string(row.State))}}
 }
 
 // forgetGone frees a name whose row is gone.
@@ -57,7 +57,7 @@ func (s *Store) forgetGone(ctx context.Context, process string, d Decision, unkn
 	if d.DryRun {
 		return change, nil
 	}
-	_, err := s.once(ctx, commitTimeout, begin, statement{s.sql(forgetGoneSQL), []string{process, d.Actor, d.Reason}})
+	_, err := s.once(ctx, commitTimeout, begin, statement{sql: s.sql(forgetGoneSQL), args: []string{process, d.Actor, d.Reason}})
 	if err != nil {
 		return Change{}, s.explain("forget", process, fmt.Errorf("write the audit: %w", err))
 	}

@@ -74,7 +74,7 @@ func (s *Store) History(ctx context.Context, process string, limit int) ([]Event
 	if limit < 1 || limit > MaxHistory {
 		return nil, s.explain("read the history of", process, fmt.Errorf("limit %d is not within 1 and %d", limit, MaxHistory))
 	}
-	results, err := s.ask(ctx, statement{s.sql(historySQL), []string{process, strconv.Itoa(limit)}})
+	results, err := s.ask(ctx, statement{sql: s.sql(historySQL), args: []string{process, strconv.Itoa(limit)}})
 	if err != nil {
 		return nil, s.explain("read the history of", process, err)
 	}

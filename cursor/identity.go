@@ -68,7 +68,7 @@ func (s *Store) promoted(row lockedRow) []statement {
 		return nil
 	}
 	reason := fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s", row.stored.timeline, row.server.timeline)
-	return []statement{{s.sql(eventSQL), []string{row.Process, s.config.Worker, "promoted", reason, string(row.Position), string(row.Position), null, null, null}}}
+	return []statement{{sql: s.sql(eventSQL), args: []string{row.Process, s.config.Worker, "promoted", reason, string(row.Position), string(row.Position), null, null, null}}}
 }
 
 // haltRestored halts a process whose position belongs to another cluster. What it
@@ -78,9 +78,9 @@ func (s *Store) haltRestored(ctx context.Context, conn *pgxpool.Conn, row locked
 		"After pg_upgrade, retry: nothing was lost. Else compare what receivers have with the table, then seek to where delivery shall go on, or retry to go on from here",
 		row.stored.system, row.server.system, cmp.Or(row.stored.database, "not noted"), row.server.database)
 	results, err := flush(ctx, conn.Conn(), pin,
-		statement{s.sql(failSQL), []string{
+		statement{sql: s.sql(failSQL), args: []string{
 			row.Process, strconv.FormatInt(int64(row.Epoch), 10), string(row.Position), "", "0", "0", "0", reason, string(ClassRestored), string(Halted)}},
-		statement{s.sql(eventSQL), []string{row.Process, s.config.Worker, "halt", reason, string(row.Position), string(row.Position), null, null, null}},
+		statement{sql: s.sql(eventSQL), args: []string{row.Process, s.config.Worker, "halt", reason, string(row.Position), string(row.Position), null, null, null}},
 		commit)
 	if err == nil && !committed(results, 3) {
 		err = errNotAsLocked

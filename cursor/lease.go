@@ -125,7 +125,7 @@ func (l *Lease) checkpoint(ctx context.Context, next Row, updates ...statement) 
 
 // advanced is the update of an advance.
 func (l *Lease) advanced(to Position, n int64) statement {
-	return statement{l.store.advanceSQL, []string{l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch()}}
+	return statement{sql: l.store.advanceSQL, args: []string{l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch()}}
 }
 
 // yieldInterval is how often a lease looks whether somebody waits for its row.

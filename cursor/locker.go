@@ -110,7 +110,7 @@ func (s *Store) Lockers(ctx context.Context) ([]Locker, error) {
 
 // lockersOf asks for the lockers of one process, or of all (null).
 func (s *Store) lockersOf(process string) statement {
-	return statement{s.sql(lockersSQL), []string{process}}
+	return statement{sql: s.sql(lockersSQL), args: []string{process}}
 }
 
 func (s *Store) lockers(ctx context.Context, which statement) ([]Locker, error) {
@@ -173,7 +173,7 @@ func (s *Store) Strangers(ctx context.Context) ([]Locker, error) {
 }
 
 func (s *Store) strangers(ctx context.Context, table string) ([]Locker, error) {
-	all, err := s.lockers(ctx, statement{s.sql(strangersSQL), []string{table}})
+	all, err := s.lockers(ctx, statement{sql: s.sql(strangersSQL), args: []string{table}})
 	return slices.DeleteFunc(all, Locker.Worker), err
 }
 

@@ -336,7 +336,7 @@ const operateMargin = 5 * time.Second
 func (s *Store) lockWaiting(ctx context.Context, conn *pgxpool.Conn, process string, timeout time.Duration) (Row, error) {
 	results, err := flushWithin(ctx, timeout+operateMargin, conn.Conn(), begin, pin,
 		s.operateSettings(process, timeout),
-		statement{s.sql(operateSQL), []string{process}})
+		statement{sql: s.sql(operateSQL), args: []string{process}})
 	if gaveUp(err) {
 		return Row{}, fmt.Errorf("%w, and was not free within %v", ErrLocked, timeout)
 	}
@@ -350,7 +350,7 @@ func (s *Store) lockWaiting(ctx context.Context, conn *pgxpool.Conn, process str
 }
 
 func (s *Store) operateSettings(process string, timeout time.Duration) statement {
-	return statement{operateSettingsSQL, []string{ApplicationOperator + process, milliseconds(timeout), milliseconds(s.config.Timeout)}}
+	return statement{sql: operateSettingsSQL, args: []string{ApplicationOperator + process, milliseconds(timeout), milliseconds(s.config.Timeout)}}
 }
 
 // gaveUp reports a wait that one of its time-outs ended.
@@ -397,11 +397,11 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 	}
 	row := c.After
 	results, err := flush(ctx, conn.Conn(),
-		statement{s.sql(decideSQL), []string{
+		statement{sql: s.sql(decideSQL), args: []string{
 			row.Process, string(row.Position), strconv.FormatInt(row.Sequence, 10), strconv.FormatInt(int64(row.Epoch), 10),
 			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(restored(c.Before) && !restored(row)),
 			strconv.FormatInt(int64(c.Before.Epoch), 10)}},
-		statement{s.sql(decisionEventSQL), []string{
+		statement{sql: s.sql(decisionEventSQL), args: []string{
 			row.Process, d.Actor, a.name, d.Reason, string(c.Before.Position), string(row.Position), string(detail)}},
 		commit)
 	if err == nil && !committed(results, 2) {

@@ -22,7 +22,7 @@ LIMIT 1`
 // Create may use it.
 func (s *Store) Past(ctx context.Context, process string) error {
 	var action, to string
-	results, err := s.ask(ctx, statement{s.sql(pastSQL), []string{process}})
+	results, err := s.ask(ctx, statement{sql: s.sql(pastSQL), args: []string{process}})
 	if err == nil && len(results[0].Rows) > 0 {
 		p := parser{values: results[0].Rows[0]}
 		action, to = p.text(0), p.text(1)

@@ -48,7 +48,7 @@ func (s *Store) Prepare(ctx context.Context, process string, at Position, state 
 		return Change{Before: Row{Process: process}, After: row, Changed: true}, s.Past(ctx, process)
 	}
 	var created, stood bool
-	results, err := s.once(ctx, commitTimeout, begin, statement{s.sql(prepareSQL), []string{process, string(at), string(state), d.Actor, d.Reason, by}})
+	results, err := s.once(ctx, commitTimeout, begin, statement{sql: s.sql(prepareSQL), args: []string{process, string(at), string(state), d.Actor, d.Reason, by}})
 	if err == nil {
 		created, stood = string(results[0].Rows[0][0]) == "t", string(results[0].Rows[0][1]) == "t"
 	}
@@ -83,7 +83,7 @@ SELECT EXISTS (SELECT 1 FROM placed)`
 // Place gives a cursor that is Unplaced its start, and reports whether it did: one
 // that has a place is left as it is.
 func (s *Store) Place(ctx context.Context, process string, at Position) (placed bool, err error) {
-	results, err := s.once(ctx, commitTimeout, begin, statement{s.sql(placeSQL), []string{process, string(at), string(Unplaced), s.config.Worker}})
+	results, err := s.once(ctx, commitTimeout, begin, statement{sql: s.sql(placeSQL), args: []string{process, string(at), string(Unplaced), s.config.Worker}})
 	if err == nil {
 		placed = string(results[0].Rows[0][0]) == "t"
 	}

@@ -73,8 +73,8 @@ func exists(process string) error { return fmt.Errorf("%w: %q", ErrExists, proce
 func (s *Store) writeRename(ctx context.Context, conn *pgxpool.Conn, c Change, d Decision) (Row, error) {
 	from, to, at := c.Before.Process, c.After.Process, string(c.After.Position)
 	results, err := flush(ctx, conn.Conn(),
-		statement{s.sql(renameSQL), []string{from, to}},
-		statement{s.sql(renameLettersSQL), []string{from, to}})
+		statement{sql: s.sql(renameSQL), args: []string{from, to}},
+		statement{sql: s.sql(renameLettersSQL), args: []string{from, to}})
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "23505" {
 		return c.After, exists(to)
@@ -90,8 +90,8 @@ func (s *Store) writeRename(ctx context.Context, conn *pgxpool.Conn, c Change, d
 	// Read in the order of their ids, the history of the new name ends where that of
 	// the old one goes on.
 	_, err = flush(ctx, conn.Conn(),
-		statement{s.sql(decisionEventSQL), []string{to, d.Actor, "rename", d.Reason, at, at, numbers(renamed, "old", from)}},
-		statement{s.sql(decisionEventSQL), []string{from, d.Actor, "renamed", d.Reason, at, at, numbers(c.Before, "new", to)}})
+		statement{sql: s.sql(decisionEventSQL), args: []string{to, d.Actor, "rename", d.Reason, at, at, numbers(renamed, "old", from)}},
+		statement{sql: s.sql(decisionEventSQL), args: []string{from, d.Actor, "renamed", d.Reason, at, at, numbers(c.Before, "new", to)}})
 	if err := errors.Join(p.err, err); err != nil {
 		return renamed, err
 	}

@@ -66,7 +66,7 @@ WITH resolved AS (
 )` + oneRow
 
 func (s *Store) resolve(id int64, r Resolution, d Decision) statement {
-	return statement{s.sql(resolveSQL), []string{strconv.FormatInt(id, 10), string(r), d.Actor, d.Reason}}
+	return statement{sql: s.sql(resolveSQL), args: []string{strconv.FormatInt(id, 10), string(r), d.Actor, d.Reason}}
 }
 
 // Discard marks an open dead letter as never to be delivered, and returns it as it
@@ -146,7 +146,7 @@ func (l *Lease) letter(ctx context.Context, id int64) (found DeadLetter, err err
 	if found, err = letter(within, l.conn.Conn(), l.store.sql(lockLetterSQL), id); err != nil {
 		return DeadLetter{}, err
 	}
-	_, err = l.flush(within, statement{setPathSQL, []string{string(own[0].Rows[0][0])}})
+	_, err = l.flush(within, statement{sql: setPathSQL, args: []string{string(own[0].Rows[0][0])}})
 	return found, err
 }
 

@@ -73,7 +73,7 @@ LIMIT 10000`
 
 // List reads the rows of all processes, by name, at most 10,000 of them.
 func (s *Store) List(ctx context.Context) ([]Row, error) {
-	results, err := s.ask(ctx, statement{s.sql(listSQL), nil})
+	results, err := s.ask(ctx, statement{sql: s.sql(listSQL), args: nil})
 	var rows []Row
 	if err == nil {
 		rows, err = parseRows(results[0])
@@ -95,7 +95,7 @@ func (s *Store) look(ctx context.Context, process string) ([]Row, error) {
 	if err := s.ready(ctx, conn, nil, s.lookSQL); err != nil {
 		return nil, err
 	}
-	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), statement{s.lookSQL, []string{process}})
+	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), statement{sql: s.lookSQL, args: []string{process}})
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (s *Store) Recreate(ctx context.Context, process string, at Position) (bool
 
 func (s *Store) create(ctx context.Context, process string, at Position, again string) (bool, error) {
 	var created, stood bool
-	results, err := s.once(ctx, commitTimeout, begin, statement{s.sql(createSQL), []string{process, string(at), again, s.config.Worker}})
+	results, err := s.once(ctx, commitTimeout, begin, statement{sql: s.sql(createSQL), args: []string{process, string(at), again, s.config.Worker}})
 	if err == nil {
 		created, stood = string(results[0].Rows[0][0]) == "t", string(results[0].Rows[0][1]) == "t"
 	}
@@ -223,7 +223,7 @@ func (s *Store) lock(process string, t terms) statement {
 	if t.application == ApplicationTx {
 		searched = null
 	}
-	return statement{s.lockSQL, []string{
+	return statement{sql: s.lockSQL, args: []string{
 		process, milliseconds(s.silence(t)), t.application + process, milliseconds(t.statementTimeout), searched}}
 }
 
@@ -241,7 +241,7 @@ FOR UPDATE SKIP LOCKED`
 
 func (s *Store) relock(row Row, t terms) statement {
 	lock := s.lock(row.Process, t)
-	return statement{s.relockSQL, append(lock.args,
+	return statement{sql: s.relockSQL, args: append(lock.args,
 		strconv.FormatInt(int64(row.Epoch), 10), string(row.Position), strconv.FormatInt(row.Sequence, 10))}
 }
 

@@ -90,7 +90,7 @@ func (s *Store) endTorn(ctx context.Context, conn *pgxpool.Conn, process string,
 	lockers, err := parseLockers(results[1])
 	for _, l := range lockers {
 		if l.Worker() && l.Unfinished > after {
-			_, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), statement{endTornSQL, []string{fmt.Sprint(l.PID), l.Application}}, commit)
+			_, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), statement{sql: endTornSQL, args: []string{fmt.Sprint(l.PID), l.Application}}, commit)
 			return &TornError{l, err}
 		}
 	}

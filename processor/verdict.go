@@ -118,7 +118,7 @@ func (s *shift) putAside(v verdict) error {
 	return context.Cause(s.lease.Context())
 }
 
-// maxLetterBytes is the largest payload of a dead letter. It goes to the server as
+// maxLetterBytes is the largest payload of a dead letter. What shows it or dumps it has
 // hexadecimal digits in one message, which PostgreSQL limits to 1 GB; the server
 // ends the session over a longer one.
 const maxLetterBytes = 500_000_000

@@ -1,5 +1,5 @@
-// Package jsonline is the form in which records go out as lines of JSON: that of
-// package stdout and of package exec.
+// Package jsonline is the form in which records go out as lines of JSON, for package
+// stdout and package exec.
 package jsonline
 
 import (
@@ -7,101 +7,110 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// head is what a line holds before its payload. The order of the fields is the
-// order on the line.
-type head struct {
-	Process   string            `json:"process"`
-	Sequence  int64             `json:"sequence,string"`
-	Epoch     int64             `json:"epoch,string"`
-	Attempt   int               `json:"attempt"`
-	Position  string            `json:"position"`
-	ID        string            `json:"id"`
-	Key       string            `json:"key"`
-	Type      string            `json:"type"`
-	CreatedAt *string           `json:"created_at"`
-	Headers   map[string]string `json:"headers"`
+// TooLargeError says that a line is not made, since it would have more bytes than
+// the limit.
+type TooLargeError struct{ Bytes, Limit int }
+
+// Error has both sizes, and what the size counts.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("its line would have %d bytes, with its key, type, id, headers and all escapes, and the bound is %d", e.Bytes, e.Limit)
 }
 
-const microseconds = "2006-01-02T15:04:05.000000Z07:00"
-
-func newHead(d processor.Delivery) head {
-	h := head{
-		Process:  d.Process,
-		Sequence: d.Sequence,
-		Epoch:    int64(d.Epoch),
-		Attempt:  d.Attempt,
-		Position: string(d.Position),
-		ID:       d.ID,
-		Key:      d.Key,
-		Type:     d.Type,
-		Headers:  d.Headers,
-	}
-	if !d.CreatedAt.IsZero() {
-		createdAt := d.CreatedAt.UTC().Format(microseconds)
-		h.CreatedAt = &createdAt
-	}
-	if h.Headers == nil {
-		h.Headers = map[string]string{}
-	}
-	return h
-}
+const (
+	microseconds = "2006-01-02T15:04:05.000000Z07:00"
+	base64Field  = `null,"payload_base64":"`
+	small        = 16 << 10 // a line of at most so many bytes is not counted before it is made
+)
 
 // Append appends the record's line to buf: one object, whose fields are those that
 // package stdout lists, and a line feed. A payload that is text and not JSON becomes
-// a string; one that is not even UTF-8 becomes base64, in a field of its own. The
-// payload is not made a field of head, since encoding/json would copy it twice and
-// more: it may have 100 MB.
-func Append(buf *bytes.Buffer, d processor.Delivery) error {
-	encoder := json.NewEncoder(buf)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(newHead(d)); err != nil {
-		return fmt.Errorf("encode: %w", err)
+// a string; one that is not even UTF-8 becomes base64, in a field of its own.
+//
+// A line of more than limit bytes is a *TooLargeError, and nothing is appended: an
+// escape takes six bytes for one, so the line is counted before there is room made
+// for it, and the room is then that size.
+func Append(buf *bytes.Buffer, d processor.Delivery, limit int) error {
+	size := atMost(d)
+	if size > min(small, limit) {
+		if size = lineLen(d); size > limit {
+			return &TooLargeError{size, limit}
+		}
 	}
-	buf.Truncate(buf.Len() - len("}\n"))
-
-	dedupKey := d.DedupKey()
-	grow(buf, len(d.Payload)+6*len(dedupKey)+64) // the rest at once: no string grows by more than that
-	if err := appendPayload(buf, encoder, d.Payload); err != nil {
-		return fmt.Errorf("encode: %w", err)
-	}
-	buf.WriteString(`,"dedup_key":`)
-	if err := encoder.Encode(dedupKey); err != nil {
-		return fmt.Errorf("encode: %w", err)
-	}
-	buf.Truncate(buf.Len() - len("\n"))
-	buf.WriteString("}\n")
+	grow(buf, size)
+	line := appendHead(buf.AvailableBuffer(), d)
+	line = appendHeaders(append(line, `,"headers":`...), d.Headers)
+	line = appendPayload(append(line, `,"payload":`...), d.Payload)
+	line = appendText(append(line, `,"dedup_key":`...), d.DedupKey())
+	buf.Write(append(line, "}\n"...))
 	return nil
 }
 
-// appendPayload appends the field payload, and payload_base64 where that says more.
-func appendPayload(buf *bytes.Buffer, encoder *json.Encoder, payload []byte) error {
-	buf.WriteString(`,"payload":`)
-	before := buf.Len()
-	if len(payload) == 0 {
-		buf.WriteString("null")
-		return nil
+// lineLen is how many bytes Append appends.
+func lineLen(d processor.Delivery) int {
+	bare := d
+	bare.Process, bare.Position, bare.ID, bare.Key, bare.Type = "", "", "", "", ""
+	size := len(appendHead(nil, bare))
+	for _, value := range []string{d.Process, string(d.Position), d.ID, d.Key, d.Type} {
+		size += textLen(value) - len(`""`)
 	}
-	if json.Compact(buf, payload) == nil { // leaves tokens as they are
-		return nil
+	size += len(`,"headers":`) + headersLen(d.Headers)
+	size += len(`,"payload":`) + payloadLen(d.Payload)
+	return size + len(`,"dedup_key":`) + textLen(d.DedupKey()) + len("}\n")
+}
+
+// appendHead appends what comes before the headers. The order of the fields is the
+// order on the line.
+func appendHead(line []byte, d processor.Delivery) []byte {
+	line = appendText(append(line, `{"process":`...), d.Process)
+	line = strconv.AppendInt(append(line, `,"sequence":"`...), d.Sequence, 10)
+	line = strconv.AppendInt(append(line, `","epoch":"`...), int64(d.Epoch), 10)
+	line = strconv.AppendInt(append(line, `","attempt":`...), int64(d.Attempt), 10)
+	line = appendText(append(line, `,"position":`...), d.Position)
+	line = appendText(append(line, `,"id":`...), d.ID)
+	line = appendText(append(line, `,"key":`...), d.Key)
+	line = appendText(append(line, `,"type":`...), d.Type)
+	line = append(line, `,"created_at":`...)
+	if d.CreatedAt.IsZero() {
+		return append(line, "null"...)
 	}
-	buf.Truncate(before)
-	if !utf8.Valid(payload) {
-		buf.WriteString(`null,"payload_base64":"`)
-		grow(buf, base64.StdEncoding.EncodedLen(len(payload))+1)
-		buf.Write(base64.StdEncoding.AppendEncode(buf.AvailableBuffer(), payload))
-		buf.WriteByte('"')
-		return nil
+	return appendText(line, d.CreatedAt.UTC().Format(microseconds))
+}
+
+// appendPayload appends the payload, and payload_base64 where that says more.
+func appendPayload(line, payload []byte) []byte {
+	switch {
+	case len(payload) == 0:
+		return append(line, "null"...)
+	case json.Valid(payload):
+		return appendCompact(line, payload)
+	case !utf8.Valid(payload):
+		line = base64.StdEncoding.AppendEncode(append(line, base64Field...), payload)
+		return append(line, '"')
+	default:
+		return appendText(line, payload)
 	}
-	if err := encoder.Encode(string(payload)); err != nil {
-		return err
+}
+
+// payloadLen is how many bytes appendPayload appends.
+func payloadLen(payload []byte) int {
+	switch {
+	case len(payload) == 0:
+		return len("null")
+	case json.Valid(payload):
+		size := 0
+		eachToken(payload, func(run []byte) { size += len(run) })
+		return size
+	case !utf8.Valid(payload):
+		return len(base64Field) + base64.StdEncoding.EncodedLen(len(payload)) + len(`"`)
+	default:
+		return textLen(payload)
 	}
-	buf.Truncate(buf.Len() - len("\n"))
-	return nil
 }
 
 // grow makes room for exactly n more bytes, where bytes.Buffer would double.

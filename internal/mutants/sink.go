@@ -49,7 +49,9 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a text that is not JSON breaks the line of a record",
-		[]change{{"internal/jsonline/line.go", `	if !utf8.Valid(payload) {`, `	if len(payload) > 0 || !utf8.Valid(payload) {`}},
+		[]change{{"internal/jsonline/line.go", `	case !utf8.Valid(payload):
+		line =`, `	case len(payload) > 0:
+		line =`}},
 		stdoutPkg, "TestDeliver_PayloadThatIsNotJSONIsAString",
 	},
 	{

@@ -3,7 +3,7 @@
 //
 // # Nouns
 //
-//   - Statement: one SQL command with its arguments as text. The server infers
+//   - Statement: one SQL command with its arguments. The server infers
 //     the types of its parameters.
 //   - Own session: a direct connection. A prepared statement is session state,
 //     which a pooler in transaction mode would hand to another client.

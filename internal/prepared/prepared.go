@@ -13,9 +13,10 @@ import (
 
 // Statement is one SQL command.
 type Statement struct {
-	SQL     string
-	Args    [][]byte // as text
-	Formats []int16  // of the result's columns; nil = text
+	SQL        string
+	Args       [][]byte
+	ArgFormats []int16 // of the arguments; nil = text
+	Formats    []int16 // of the result's columns; nil = text
 }
 
 // most bounds the statements of one session: each costs the server memory for as long as the session lasts. What comes
@@ -104,9 +105,9 @@ func Exec(ctx context.Context, conn *pgx.Conn, statements ...Statement) *Results
 	var batch pgconn.Batch
 	for _, s := range statements {
 		if k != nil && k.statements[s.SQL] != nil {
-			batch.ExecStatement(k.statements[s.SQL], s.Args, nil, s.Formats)
+			batch.ExecStatement(k.statements[s.SQL], s.Args, s.ArgFormats, s.Formats)
 		} else {
-			batch.ExecParams(s.SQL, s.Args, nil, nil, s.Formats)
+			batch.ExecParams(s.SQL, s.Args, nil, s.ArgFormats, s.Formats)
 		}
 	}
 	return &Results{MultiResultReader: conn.PgConn().ExecBatch(ctx, &batch), conn: conn}

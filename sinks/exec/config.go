@@ -41,8 +41,9 @@ type Config struct {
 	// Timeout bounds the writing of one line and the wait for one answer; then the
 	// child's group is killed. Default 30 s, at least 1 ms, at most 1 h.
 	Timeout time.Duration
-	// MaxBytes bounds a record's payload; a larger one fails for good. Default 16 MiB,
-	// at least 1 KiB, at most 1 GiB.
+	// MaxBytes bounds a record's line, with its key, type, id, headers, and the escapes
+	// of JSON, which make up to six bytes of one. A record with a longer line fails for
+	// good before the line is made. Default 16 MiB, at least 1 KiB, at most 1 GiB.
 	MaxBytes int
 	// Grace is how long the child has between SIGTERM and SIGKILL when the sink is
 	// closed. Default 5 s, at most 1 m.

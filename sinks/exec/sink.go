@@ -126,12 +126,9 @@ func (s *Sink) exchange(ctx context.Context, k *child, ds []processor.Delivery) 
 
 // send writes the line of a record.
 func (s *Sink) send(ctx context.Context, k *child, d processor.Delivery) error {
-	if len(d.Payload) > s.config.MaxBytes {
-		return s.refusal(d, processor.Permanent(fmt.Errorf("its payload has %d bytes, and max_bytes is %d", len(d.Payload), s.config.MaxBytes)))
-	}
 	defer s.reset()
-	if err := jsonline.Append(&s.buf, d); err != nil {
-		return s.refusal(d, processor.Permanent(err))
+	if err := jsonline.Append(&s.buf, d, s.config.MaxBytes); err != nil {
+		return s.refusal(d, processor.Permanent(fmt.Errorf("%w: raise max_bytes or make the row smaller", err)))
 	}
 	k.words.given(d)
 	if err := k.send(s.buf.Bytes(), s.config.Timeout); err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
@@ -34,11 +35,25 @@ func (s *Sink) message(d *processor.Delivery) (*kgo.Record, error) {
 	if strings.HasPrefix(topic, "__") || isInternal(topic) && !isInternal(s.config.Topic) {
 		return nil, &refusal{fmt.Errorf("its topic %.300q: %s; correct topic, or skip the record", topic, internalRule)}
 	}
+	if n := textSize(d); n > s.config.MaxBytes {
+		return nil, &refusal{fmt.Errorf("it has %d bytes, headers included, and max_bytes is %d: %w", n, s.config.MaxBytes, kerr.MessageTooLarge)}
+	}
 	r := &kgo.Record{Topic: topic, Value: d.Payload, Headers: headers(d)}
 	if d.Key != "" {
 		r.Key = []byte(d.Key)
 	}
 	return r, nil
+}
+
+// textSize is the least that a record takes in a batch, found without a copy of it.
+func textSize(d *processor.Delivery) int {
+	n := len(d.Payload) + 2*len(d.Key) + len(d.Type) + len(d.ID)
+	for name, value := range d.Headers {
+		if !isOurs(name) {
+			n += len(name) + len(value)
+		}
+	}
+	return n
 }
 
 // headers has its values in one array.

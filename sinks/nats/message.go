@@ -25,9 +25,25 @@ const (
 // maxID bounds Nats-Msg-Id: the server keeps it in memory for the duplicate window.
 const maxID = 255
 
+// maxHead bounds what a record gives to the headers, in bytes before escapes, which
+// make three of one. A server takes messages of at most 64 MiB.
+const maxHead = 8 << 20
+
+// headSize is what maxHead bounds.
+func headSize(d processor.Delivery) int {
+	size := len(d.ID) + len(d.Key) + len(d.Type)
+	for name, value := range d.Headers {
+		size += len(name) + len(value)
+	}
+	return size
+}
+
 // message is that of a record, without what it expects. What the protocol cannot
 // carry is a Permanent error.
 func message(d processor.Delivery, subject string) (*nats.Msg, error) {
+	if size := headSize(d); size > maxHead {
+		return nil, refused("its key, type, id and headers have %d bytes, and headers of NATS may have %d: make the row smaller", size, maxHead)
+	}
 	header := make(nats.Header, 12+len(d.Headers))
 	for name, value := range d.Headers {
 		switch {

@@ -1,14 +1,13 @@
 package sql
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/jsonline"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -60,14 +59,7 @@ func payload(d processor.Delivery) []byte {
 }
 
 func headers(d processor.Delivery) []byte {
-	if len(d.Headers) == 0 {
-		return []byte("{}")
-	}
-	var buf bytes.Buffer
-	encoder := json.NewEncoder(&buf)
-	encoder.SetEscapeHTML(false)  // a text or json column would show the escapes
-	_ = encoder.Encode(d.Headers) // strings always encode
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
+	return jsonline.Object(d.Headers) // without escapes for HTML: a text or json column would show them
 }
 
 // timestamp writes what timestamptz reads under any DateStyle and TimeZone. The

@@ -31,6 +31,8 @@
 //     the tokens of a payload is left out; its numbers, strings, escapes, and
 //     the order and doubling of its keys stay as they are.
 //   - A line is one Write, so lines of several processes on one file do not mix.
+//   - A line has at most 128 MiB, or twice the bytes of its record where that is
+//     more. It is measured before it is made; a longer one is a Permanent error.
 //   - Deliver returns nil after the writer has taken the whole line and, if it
 //     has a Flush method, has flushed it.
 //   - A torn line is ended before the next one is written: it stands on a line of

@@ -68,13 +68,26 @@ func (s *Sink) write(d processor.Delivery) (err error) {
 			err = fmt.Errorf("write record %q: the writer panicked: %v", d.ID, value)
 		}
 	}()
-	if err := jsonline.Append(&s.buf, d); err != nil {
-		return processor.Permanent(fmt.Errorf("write record %q: %w; correct the row", d.ID, err))
+	if err := jsonline.Append(&s.buf, d, bound(d)); err != nil {
+		return processor.Permanent(fmt.Errorf("write record %q: %w: make the row smaller", d.ID, err))
 	}
 	if err := s.writer.writeLine(s.buf.Bytes()); err != nil {
 		return fmt.Errorf("write record %q: %w", d.ID, err)
 	}
 	return nil
+}
+
+// maxLine bounds a line, unless the record itself has more than half of it.
+const maxLine = 128 << 20
+
+// bound is for the line of a record: escapes may not make more of it than twice its
+// size, where that is much.
+func bound(d processor.Delivery) int {
+	size := len(d.ID) + len(d.Key) + len(d.Type) + len(d.Payload)
+	for name, value := range d.Headers {
+		size += len(name) + len(value)
+	}
+	return max(maxLine, 2*size)
 }
 
 func (s *Sink) reset() {

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -36,20 +37,18 @@ func eventTime(d processor.Delivery) string {
 
 // event is the structured mode in the JSON format 1.0.2, section 3.1.
 type event struct {
-	SpecVersion     string          `json:"specversion"`
-	ID              string          `json:"id"`
-	Source          string          `json:"source"`
-	Type            string          `json:"type"`
-	Time            string          `json:"time,omitempty"`
-	DataContentType string          `json:"datacontenttype,omitempty"`
-	Data            json.RawMessage `json:"-"`
-	DataBase64      string          `json:"data_base64,omitempty"`
+	SpecVersion     string `json:"specversion"`
+	ID              string `json:"id"`
+	Source          string `json:"source"`
+	Type            string `json:"type"`
+	Time            string `json:"time,omitempty"`
+	DataContentType string `json:"datacontenttype,omitempty"`
 }
 
 const structuredType = "application/cloudevents+json; charset=utf-8"
 
 // structured is the body of a record's event. The payload's bytes are put in as
-// they are, since an encoder of JSON would change them.
+// they are, since an encoder of JSON would change them, and copied once.
 func structured(d processor.Delivery) []byte {
 	e := event{
 		SpecVersion: "1.0",
@@ -58,20 +57,22 @@ func structured(d processor.Delivery) []byte {
 		Type:        eventText(eventType(d)),
 		Time:        eventTime(d),
 	}
-	switch {
-	case len(d.Payload) == 0:
-	case json.Valid(d.Payload) && utf8.Valid(d.Payload):
-		e.DataContentType, e.Data = "application/json", d.Payload
-	default:
-		e.DataBase64 = base64.StdEncoding.EncodeToString(d.Payload)
+	isJSON := json.Valid(d.Payload) && utf8.Valid(d.Payload)
+	if isJSON {
+		e.DataContentType = "application/json"
 	}
 	body, _ := json.Marshal(e) // of strings: never fails
-	if e.Data == nil {
+	if len(d.Payload) == 0 {
 		return body
 	}
-	body = append(body[:len(body)-1], `,"data":`...)
-	body = append(body, e.Data...)
-	return append(body, '}')
+	body = body[:len(body)-len("}")]
+	if isJSON {
+		body = append(slices.Grow(body, len(d.Payload)+len(`,"data":}`)), `,"data":`...)
+		return append(append(body, d.Payload...), '}')
+	}
+	encoded := base64.StdEncoding.EncodedLen(len(d.Payload))
+	body = append(slices.Grow(body, encoded+len(`,"data_base64":""}`)), `,"data_base64":"`...)
+	return append(base64.StdEncoding.AppendEncode(body, d.Payload), `"}`...)
 }
 
 // eventText is a value as an attribute may have it: the characters that the type

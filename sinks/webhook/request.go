@@ -3,6 +3,7 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -36,9 +37,20 @@ func newTemplate(c Config, u *url.URL) *http.Request {
 	return &http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Header: header}
 }
 
+// maxHead bounds what a record gives to the headers, in bytes before escapes, which
+// make three of one. Servers take far less.
+const maxHead = 1 << 20
+
+// headSize is what maxHead bounds.
+func headSize(d processor.Delivery) int { return len(d.ID) + len(d.Key) + len(d.Type) }
+
 // request makes one attempt, and what it reads its body from. Its error is of the
 // record, and permanent.
 func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request, *bytes.Reader, error) {
+	if size := headSize(d); size > maxHead {
+		return nil, nil, processor.Permanent(fmt.Errorf(
+			"its key, type and id have %d bytes, and headers may have %d: make the row smaller", size, maxHead))
+	}
 	url, err := s.to.of(d)
 	if err != nil {
 		return nil, nil, err
