@@ -1,0 +1,30 @@
+package main
+
+// boundMutants let what comes from outside grow without a bound, or be waited for.
+var boundMutants = []mutant{
+	{
+		"a line with six bytes for each of a record is made before it is measured",
+		[]change{{"internal/jsonline/line.go", "size = lineLen(d); size > limit {", "size = lineLen(d); size < 0 {"}},
+		execPkg, "TestDeliverBatch_ALineAboveMaxBytesFailsForGoodBeforeItIsMade",
+	},
+	{
+		"the escapes of a record may make a line of any length for standard output",
+		[]change{{"sinks/stdout/sink.go", "return max(maxLine, 2*size)", "return max(maxLine, 8*size)"}},
+		stdoutPkg, "TestDeliver_ALineThatEscapesMakeTooLongFailsForGoodBeforeItIsMade",
+	},
+	{
+		"a record gives a webhook headers of any length",
+		[]change{{"sinks/webhook/request.go", "size > maxHead {", "size < 0 {"}},
+		webhookPkg, "TestDeliver_WhatIsTooLongForHeadersFailsForGoodBeforeItIsEscaped",
+	},
+	{
+		"a record gives a message of NATS headers of any length",
+		[]change{{"sinks/nats/message.go", "size > maxHead {", "size < 0 {"}},
+		natsPkg, "TestWindow_WhatIsTooLongForHeadersFailsForGoodBeforeItIsEscaped",
+	},
+	{
+		"a record above max_bytes is copied for Kafka",
+		[]change{{"sinks/kafka/message.go", "n > s.config.MaxBytes {", "n < 0 {"}},
+		kafkaPkg, "TestDeliverBatch_ARecordAboveMaxBytesIsNotCopied",
+	},
+}
