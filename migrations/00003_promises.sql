@@ -77,13 +77,16 @@ $$;
 -- +goose StatementEnd
 
 -- Retention keeps the last event that says what became of a name: without it a
--- cursor that was deleted would be made anew, and send everything again.
+-- cursor that was deleted would be made anew, and send everything again. It keeps the
+-- last configuration, too: it says which table a name without a schema meant.
 -- +goose StatementBegin
 CREATE FUNCTION cursor_event_keep() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
     IF EXISTS (
         SELECT FROM cursor_event e
-        WHERE e.process_name = OLD.process_name AND e.id > OLD.id AND e.action IN ('create', 'rename', 'renamed', 'forget')
+        WHERE e.process_name = OLD.process_name AND e.id > OLD.id
+            AND (e.action = 'configure') = (OLD.action = 'configure')
+            AND e.action IN ('create', 'rename', 'renamed', 'forget', 'configure')
     ) THEN
         RETURN OLD;
     END IF;
@@ -110,7 +113,7 @@ CREATE TRIGGER keep_past BEFORE DELETE OR UPDATE OF process_name ON cursor FOR E
 CREATE TRIGGER keep_past_of_all BEFORE TRUNCATE ON cursor FOR EACH STATEMENT EXECUTE FUNCTION cursor_keep_past();
 CREATE TRIGGER continue_past BEFORE INSERT OR UPDATE OF process_name ON cursor FOR EACH ROW EXECUTE FUNCTION cursor_continue();
 CREATE TRIGGER keep_last BEFORE DELETE ON cursor_event FOR EACH ROW
-    WHEN (OLD.action IN ('create', 'rename', 'renamed', 'forget')) EXECUTE FUNCTION cursor_event_keep();
+    WHEN (OLD.action IN ('create', 'rename', 'renamed', 'forget', 'configure')) EXECUTE FUNCTION cursor_event_keep();
 
 -- Who was logged in, beside the actor that is claimed.
 ALTER TABLE cursor_event ADD COLUMN db_user text;

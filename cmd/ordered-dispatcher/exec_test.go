@@ -32,7 +32,7 @@ func execConfig(t testing.TB, language, program, name string) (config, dir strin
 	dir = t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(fenced(t, "exec.md", language)), 0o600))
 	return file(t, strings.NewReplacer(
-		"table: mails", "table: public.bookings",
+		"table: public.mails", "table: public.bookings",
 		"/usr/bin/python3", program,
 		"/opt/mails/sink.py", filepath.Join(dir, name),
 		"/opt/mails", dir,

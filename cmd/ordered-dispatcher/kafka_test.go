@@ -34,10 +34,10 @@ func TestDrain_IntoKafka(t *testing.T) {
 	code, _, stderr := do(t, address, "check", "-c", file(t, strings.Replace(text, "${KAFKA_PASSWORD}", "x", 1)))
 	require.Zero(t, code, stderr)
 	for from, to := range map[string]string{
-		`table: orders, columns: .*}}`: "table: public.bookings}",
-		`brokers: .*`:                  `brokers: ["` + k.AddrSASL() + `"]`,
-		`\$\{KAFKA_PASSWORD\}`:         broker.KafkaPassword,
-		`tls: .*`:                      "",
+		`table: public.orders, columns: .*}}`: "table: public.bookings}",
+		`brokers: .*`:                         `brokers: ["` + k.AddrSASL() + `"]`,
+		`\$\{KAFKA_PASSWORD\}`:                broker.KafkaPassword,
+		`tls: .*`:                             "",
 	} {
 		require.Regexp(t, from, text)
 		text = regexp.MustCompile(from).ReplaceAllLiteralString(text, to)

@@ -23,7 +23,7 @@ func TestDrain_IntoNATS(t *testing.T) {
 	require.NoError(t, err)
 	_, text, _ := strings.Cut(string(page), "```yaml\n")
 	text, _, _ = strings.Cut(text, "```")
-	text = strings.NewReplacer("table: orders", "table: public.bookings", "nats://nats:4222", "nats://"+server.Addr(),
+	text = strings.NewReplacer("table: public.orders", "table: public.bookings", "nats://nats:4222", "nats://"+server.Addr(),
 		"${NATS_PASSWORD}", broker.NATSPassword).Replace(text)
 	config := file(t, text)
 	address, _ := database(t, 20)

@@ -26,7 +26,7 @@ func TestDrain_IntoPubSub(t *testing.T) {
 	require.NoError(t, err)
 	_, text, _ := strings.Cut(string(page), "```yaml\n")
 	text, _, _ = strings.Cut(text, "```")
-	text = strings.Replace(text, "table: orders", "table: public.bookings", 1)
+	text = strings.Replace(text, "table: public.orders", "table: public.bookings", 1)
 	text = regexp.MustCompile(`(?m)^ +credentials: .*\n`).ReplaceAllLiteralString(text, "")
 	text = regexp.MustCompile(`endpoint: .*`).ReplaceAllLiteralString(text, "emulator: "+strconv.Quote(server.Addr))
 	config := file(t, text)

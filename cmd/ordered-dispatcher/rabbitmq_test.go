@@ -32,7 +32,7 @@ func TestDrain_IntoRabbitMQ(t *testing.T) {
 	require.NoError(t, err)
 	_, text, _ := strings.Cut(string(page), "```yaml\n")
 	text, _, _ = strings.Cut(text, "```")
-	text = strings.Replace(text, "table: orders", "table: public.bookings", 1)
+	text = strings.Replace(text, "table: public.orders", "table: public.bookings", 1)
 	text = regexp.MustCompile(`amqp://\S+`).ReplaceAllLiteralString(text, rabbit.URL(rabbit.Addr()))
 	address, _ := database(t, 20)
 	code, _, stderr := do(t, address, "run", "--drain", "-c", file(t, text))

@@ -24,7 +24,7 @@ func TestRun_SQLToAnotherServerKilledBetweenTheTwoCommits(t *testing.T) {
 	address, pool := database(t, records)
 	server := pgtest.Server(t, nil)
 	target := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
-	text := strings.Replace(fenced(t, "sql.md", "yaml"), "table: payments", "table: public.bookings", 1)
+	text := strings.Replace(fenced(t, "sql.md", "yaml"), "table: public.payments", "table: public.bookings", 1)
 	through, link := pgtest.Proxy(t, server.URL())
 	text = regexp.MustCompile(`postgres://\S+`).ReplaceAllLiteralString(text, through)
 	execute(t, target, "CREATE SCHEMA ledger; CREATE TABLE ledger.payment (n bigserial, id bigint)")

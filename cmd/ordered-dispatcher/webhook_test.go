@@ -85,7 +85,7 @@ func TestDrain_IntoAWebhook(t *testing.T) {
 	text, _, _ = strings.Cut(text, "```")
 	ca, cert, key := certificates.Write(t)
 	text = strings.NewReplacer(
-		"table: bookings", "table: public.bookings", "https://receiver.example", server.URL,
+		"table: public.bookings", "table: public.bookings", "https://receiver.example", server.URL,
 		"${OLD_SECRET}", oldSecret, "${NEW_SECRET}", newSecret, "${TOKEN}", "a-token",
 		"/etc/dispatcher/ca.pem", ca, "/etc/dispatcher/cert.pem", cert, "/etc/dispatcher/key.pem", key,
 	).Replace(text)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 
 // dependencies are what processes share.
 type dependencies struct {
+	config Config
 	pool   *pgxpool.Pool
 	store  *cursor.Store
 	stdout io.Writer
@@ -45,7 +47,7 @@ func (c *closers) close() {
 
 // build makes a process out of its configuration. Nothing is touched yet.
 func (p Process) build(d dependencies) (*processor.Process, *table.Source, error) {
-	source, err := p.source(d.pool, d.logger)
+	source, err := d.config.source(p, d.pool, d.logger)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,19 +82,21 @@ func (p Process) processorConfig(d dependencies) processor.Config {
 	}
 }
 
-func (p Process) source(pool *pgxpool.Pool, logger *slog.Logger) (*table.Source, error) {
-	return p.sourceOf(p.Source, pool, logger)
+// source is that of a process.
+func (c Config) source(p Process, pool *pgxpool.Pool, logger *slog.Logger) (*table.Source, error) {
+	return c.sourceOf(p, p.Source, pool, logger)
 }
 
 // keys is the source for those who look and decide, without what records hold.
-func (p Process) keys(pool *pgxpool.Pool) (*table.Source, error) {
+func (c Config) keys(p Process, pool *pgxpool.Pool) (*table.Source, error) {
 	config := p.Source
 	config.KeysOnly = true
-	return p.sourceOf(config, pool, nil)
+	return c.sourceOf(p, config, pool, nil)
 }
 
-func (p Process) sourceOf(config table.Config, pool *pgxpool.Pool, logger *slog.Logger) (*table.Source, error) {
+func (c Config) sourceOf(p Process, config table.Config, pool *pgxpool.Pool, logger *slog.Logger) (*table.Source, error) {
 	config.Logger = quietly(logger).With("process", p.Name)
+	config.Meant = func(ctx context.Context) (string, error) { return c.meant(ctx, pool, p) }
 	source, err := table.New(pool, config)
 	if err != nil {
 		return nil, fmt.Errorf("process %q: %w", p.Name, err)

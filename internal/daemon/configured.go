@@ -81,6 +81,10 @@ func (e earlier) difference(now settings) string {
 	}
 	var all []string
 	delete(names, saltKey)
+	delete(names, meantKey) // the source refuses another table under its old name
+	if e.settings[meantKey] == now["source.table"] {
+		delete(names, "source.table") // it has its schema now
+	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if e.settings[name] != now[name] {
 			all = append(all, fmt.Sprintf("%s was %q and is %q here", name, e.settings[name], now[name]))
@@ -132,6 +136,13 @@ func (c Config) noteConfigured(ctx context.Context, pool *pgxpool.Pool, p Proces
 	now := p.settings(rand.Text())
 	if last != nil && last.settings[saltKey] != "" {
 		now = p.settings(last.settings[saltKey])
+	}
+	means, err := c.means(ctx, pool, p)
+	if err != nil {
+		return nil, err
+	}
+	if means != "" {
+		now[meantKey] = means
 	}
 	if last != nil && maps.Equal(last.settings, now) {
 		return nil, nil
@@ -200,8 +211,11 @@ func (c *crew) announceAll(processes []Process) ([]Process, error) {
 		if err != nil {
 			return processes[i:], err
 		}
-		if last != nil {
-			c.log.Warn("another configuration than before: "+last.difference(p.settings(last.settings[saltKey]))+"; "+otherConfigurationCure,
+		if last == nil {
+			continue
+		}
+		if difference := last.difference(p.settings(last.settings[saltKey])); difference != "" {
+			c.log.Warn("another configuration than before: "+difference+"; "+otherConfigurationCure,
 				"process", p.Name, "worker", last.worker, "since", last.at)
 		}
 	}

@@ -75,7 +75,7 @@ func (d *DeadLetters) Replay(ctx context.Context, letters []cursor.DeadLetter, d
 	}
 	var opened closers
 	defer opened.close()
-	process, _, err := d.config.Processes[i].build(dependencies{pool: d.pool, store: d.store, stdout: out.Stdout, logger: out.Logger, closers: &opened})
+	process, _, err := d.config.Processes[i].build(dependencies{config: d.config, pool: d.pool, store: d.store, stdout: out.Stdout, logger: out.Logger, closers: &opened})
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func (d *doctor) each(ctx context.Context, sql string, columns []any, f func()) 
 
 // process checks one process.
 func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) error {
-	source, err := p.source(d.pool, nil)
+	source, err := d.config.source(p, d.pool, nil)
 	if err != nil {
 		return err
 	}

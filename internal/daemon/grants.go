@@ -140,7 +140,7 @@ func (g *grants) seesAll(role string) {
 
 // process collects what one process needs.
 func (g *grants) process(ctx context.Context, p Process) {
-	source, err := p.source(g.pool, nil)
+	source, err := g.Config.source(p, g.pool, nil)
 	if err != nil {
 		g.unknown(p, err)
 		return
@@ -150,7 +150,7 @@ func (g *grants) process(ctx context.Context, p Process) {
 	if needs.Stats {
 		g.stats = append(g.stats, p.Name)
 	}
-	if keys, keysErr := p.keys(g.pool); err == nil && keysErr == nil && g.Operator != "" {
+	if keys, keysErr := g.Config.keys(p, g.pool); err == nil && keysErr == nil && g.Operator != "" {
 		needs, err := keys.Needs(ctx)
 		g.looked = append(g.looked, g.needs(p, needs.Needs, err)...)
 	}

@@ -45,7 +45,7 @@ func (m *monitor) observe(e processor.Event) {
 
 // watch adds a process, before it runs.
 func (m *monitor) watch(p Process, process *processor.Process, read *table.Source) error {
-	count, err := p.source(m.looker.pool, nil)
+	count, err := m.looker.config.source(p, m.looker.pool, nil)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func NewOperator(ctx context.Context, c Config, process string) (*Operator, erro
 		return o, nil
 	}
 	o.start = c.Processes[at].Start
-	if o.source, err = c.Processes[at].keys(pool); err != nil {
+	if o.source, err = c.keys(c.Processes[at], pool); err != nil {
 		pool.Close()
 		return nil, &UsageError{err}
 	}

@@ -104,7 +104,7 @@ func parseProcess(n yamlfile.Node, name, schema string) Process {
 		n.Fault("%v", err)
 	}
 	m := n.Mapping("source", "sink", "start", "batch", "checkpoint", "poll", "retry", "limit", "breaker", "on_poison", "dead_letter_run", "on_timeout")
-	if n, ok := m.Need("source", "source: {table: bookings}"); ok {
+	if n, ok := m.Need("source", "source: {table: public.bookings}"); ok {
 		p.Source = parseSource(n)
 	}
 	if n, ok := m.Need("sink", `sink: {webhook: {url: "https://…"}}`); ok {
@@ -157,7 +157,7 @@ func checkProcess(n yamlfile.Node, p Process, schema string) {
 
 func parseSource(n yamlfile.Node) (c table.Config) {
 	m := n.Mapping("table", "order", "columns", "where", "latency", "max_record_bytes")
-	if n, ok := m.Need("table", "table: bookings"); ok {
+	if n, ok := m.Need("table", "table: public.bookings"); ok {
 		c.Table = n.Text()
 	}
 	m.Read("order", func(n yamlfile.Node) {

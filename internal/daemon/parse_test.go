@@ -140,7 +140,7 @@ func TestParse_BadInput(t *testing.T) {
 		{"processes: {a: {source: {table: t, where: {status: new}}, sink: {stdout: {}}}}", `1:36: processes.a.source.where: a condition is a text of SQL, as in where: "status = 'confirmed'"`},
 		{process("start: ''"), "5:5: processes.a.start: say where: beginning, end, or a position"},
 		{process() + "  a: {source: {table: t}, sink: {stdout: {}}}", `6:3: processes: the key "a" stands here a second time: keep one`},
-		{"processes: {a: {sink: {stdout: {}}}}", `1:13: processes.a: the key "source" is missing: add it, as in source: {table: bookings}`},
+		{"processes: {a: {sink: {stdout: {}}}}", `1:13: processes.a: the key "source" is missing: add it, as in source: {table: public.bookings}`},
 		{"processes: {a: {source: {table: t}}}", `1:13: processes.a: the key "sink" is missing: add it, as in sink: {webhook: {url: "https://…"}}`},
 		{"processes: {a: {source: {table: t}, sink: {}}}", "1:37: processes.a.sink: there is no sink: write webhook, "},
 		{"processes: {a: {source: {table: t}, sink: {stdout: {}, sql: {statement: x}}}}", "1:37: processes.a.sink: there are several sinks (stdout, sql): keep one"},

@@ -78,7 +78,7 @@ func NewStatusReader(ctx context.Context, c StatusConfig) (*StatusReader, error)
 	}
 	r := &StatusReader{config: c, pool: pool, store: store, sources: map[string]*table.Source{}, pause: pause}
 	for _, p := range c.Config.Processes {
-		if r.sources[p.Name], err = p.keys(pool); err != nil {
+		if r.sources[p.Name], err = c.Config.keys(p, pool); err != nil {
 			pool.Close()
 			return nil, &UsageError{err}
 		}

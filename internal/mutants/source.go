@@ -227,10 +227,10 @@ var sourceMutants = []mutant{
 	{
 		"warnings are kept for ever",
 		[]change{{"sources/table/source.go", `	s.warned = warned //`, `	maps.Copy(warned, s.warned)
-	s.warned = warned //`}, {"sources/table/source.go", `	"slices"
+	s.warned = warned //`}, {"sources/table/source.go", `	"fmt"
 	"sync"
-`, `	"maps"
-	"slices"
+`, `	"fmt"
+	"maps"
 	"sync"
 `}},
 		tablePkg, "TestRead_RemembersTheWarningsOfTheLastInspectionAlone",

@@ -22,6 +22,7 @@ type catalog struct {
 	inherits  bool // false: it is a member of the role that does, and does not inherit from it
 	timeZone  string
 	role      string
+	path      string // the search_path of our role
 	published bool   // by a subscription of this database: rows with stamps made elsewhere
 	database  string // as SQL takes it
 	server    string // encoding of the database
@@ -36,6 +37,9 @@ type catalog struct {
 	nullable []nullable
 	indexes  []index
 }
+
+// name is that of the table, with its schema.
+func (cat *catalog) name() string { return qualify(cat.schema, cat.table) }
 
 // member is a table that rows are inserted into, or a view that has a default of its
 // own, with its default of the order column: a row gets that of the relation
@@ -99,7 +103,8 @@ var errNoTable = errors.New("no such table")
 const resolveSQL = `/* source.catalog.resolve */
 SELECT
 	pg_catalog.to_regclass($1)::pg_catalog.oid,
-	pg_catalog.current_setting('TimeZone')`
+	pg_catalog.current_setting('TimeZone'),
+	pg_catalog.current_setting('search_path')`
 
 const tableSQL = "/* source.catalog.table */" + treeSQL + `
 SELECT
@@ -196,7 +201,7 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	parts, _ := parseName(c.Table)
 	cat := &catalog{columns: map[string]column{}}
 	var oid *uint32
-	if err := tx.QueryRow(ctx, resolveSQL, pgx.QueryExecModeExec, pgx.Identifier(parts).Sanitize()).Scan(&oid, &cat.timeZone); err != nil {
+	if err := tx.QueryRow(ctx, resolveSQL, pgx.QueryExecModeExec, pgx.Identifier(parts).Sanitize()).Scan(&oid, &cat.timeZone, &cat.path); err != nil {
 		return nil, nil, err
 	}
 	if _, err := tx.Exec(ctx, settingsSQL); err != nil {

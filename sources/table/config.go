@@ -1,6 +1,7 @@
 package table
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,8 +22,13 @@ const (
 type Config struct {
 	// Table is the source table, schema-qualified if need be: as in SQL, a name
 	// in double quotes is taken literally, one without is folded to lower case.
-	// Without a schema it is looked up in the connection's search_path. Required.
+	// Without a schema it is looked up in the connection's search_path, once, and
+	// refused if another role could put its own table before it. Required.
 	Table string
+	// Meant, if set, is asked once about a Table without a schema: the result of
+	// Source.Name when it was read before, by another worker perhaps; "" if that is not
+	// known. A name that means another table now is refused.
+	Meant func(ctx context.Context) (string, error)
 	// Order of the records. Default CreatedAt.
 	Order Order
 	// Columns of the table.

@@ -24,8 +24,12 @@ func (s *Source) Inspect(ctx context.Context) ([]Finding, error) {
 func (s *Source) inspect(ctx context.Context) (*layout, []Finding, error) {
 	var l *layout
 	var findings []Finding
+	meant, err := s.meant(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("find out which table %s was: %w", s.config.Table, err)
+	}
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err := s.inTx(ctx, options, func(ctx context.Context, tx pgx.Tx) error {
+	err = s.inTx(ctx, options, func(ctx context.Context, tx pgx.Tx) error {
 		located := s.located()
 		cat, sequences, err := readCatalog(ctx, tx, located)
 		if errors.Is(err, errNoTable) {
@@ -39,7 +43,9 @@ func (s *Source) inspect(ctx context.Context) (*layout, []Finding, error) {
 		if err != nil {
 			return err
 		}
-		s.pin(cat)
+		if findings, err = s.settle(ctx, tx, cat, meant); err != nil || len(findings) > 0 {
+			return err
+		}
 		if cat.standby {
 			s.pool.Reset() // where the primary is now, only a new connection finds out
 		}

@@ -3,7 +3,10 @@ package table
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // maxNameBytes is what PostgreSQL keeps of a name; it cuts the rest off in
@@ -35,6 +38,16 @@ func parseName(text string) ([]string, error) {
 		return nil, fmt.Errorf("name %s has more than a schema and a name", text)
 	}
 	return parts, nil
+}
+
+// qualify writes a name with its schema: without quotes where it needs none, since
+// messages show it and people copy it into their file.
+func qualify(schema, name string) string {
+	plain := schema + "." + name
+	if parts, err := parseName(plain); err != nil || !slices.Equal(parts, []string{schema, name}) {
+		return pgx.Identifier{schema, name}.Sanitize()
+	}
+	return plain
 }
 
 // parsePart reads one part, and returns what follows it: "" or a text that

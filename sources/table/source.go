@@ -3,12 +3,10 @@ package table
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -76,14 +74,24 @@ func (s *Source) located() Config {
 	return c
 }
 
-// pin keeps what the name of the table means: without quotes where it needs none, since
-// messages show it.
+// pin keeps what the name of the table means.
 func (s *Source) pin(cat *catalog) {
-	name := cat.schema + "." + cat.table
-	if parts, err := parseName(name); err != nil || !slices.Equal(parts, []string{cat.schema, cat.table}) {
-		name = pgx.Identifier{cat.schema, cat.table}.Sanitize()
-	}
+	name := cat.name()
 	s.pinned.CompareAndSwap(nil, &name)
+}
+
+// Name is the table that the configured name means, with its schema; "" if there is none,
+// or if it is not certain which: see Inspect. Once found it stays.
+func (s *Source) Name(ctx context.Context) (string, error) {
+	if s.pinned.Load() == nil {
+		if _, err := s.Inspect(ctx); err != nil {
+			return "", err
+		}
+	}
+	if name := s.pinned.Load(); name != nil {
+		return *name, nil
+	}
+	return "", nil
 }
 
 // current returns the layout, inspecting the table if it was not, or not lately.

@@ -1,0 +1,30 @@
+package main
+
+// nameMutants let a name mean what another role made it mean.
+var nameMutants = []mutant{
+	{
+		"a name without a schema is read where another role may put its table first",
+		[]change{{"sources/table/path.go", "findings, err = s.uncertain(ctx, tx, cat)", "_, err = s.uncertain(ctx, tx, cat)"}},
+		tablePkg, "TestInspect_ANameWithoutSchemaIsRefusedWhereAnotherCouldTakeItsPlace",
+	},
+	{
+		"a schema that a role may make is not there",
+		[]change{{"sources/table/path.go", "ELSE has_database_privilege(r.oid, d.oid, 'CREATE') END", "ELSE false END"}},
+		tablePkg, "TestInspect_ANameWithoutSchemaIsRefusedWhereAnotherCouldTakeItsPlace",
+	},
+	{
+		"a restart accepts another table under the same name",
+		[]change{{"internal/daemon/build.go", "return c.meant(ctx, pool, p) }", `return "", nil }`}},
+		daemonPkg, "TestRun_ANameThatMeansAnotherTableAfterARestartIsRefused",
+	},
+	{
+		"a second start accepts what the first one refused",
+		[]change{{"internal/daemon/meant.go", "return c.meant(ctx, pool, p)\n}", "return \"early.bookings\", nil\n}"}},
+		daemonPkg, "TestRun_ANameThatMeansAnotherTableAfterARestartIsRefused",
+	},
+	{
+		"retention removes what a name meant",
+		[]change{{"migrations/00003_promises.sql", "'renamed', 'forget', 'configure')) EXECUTE", "'renamed', 'forget')) EXECUTE"}},
+		daemonPkg, "TestRun_ANameThatMeansAnotherTableAfterARestartIsRefused",
+	},
+}
