@@ -14,8 +14,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// A worker is seen by the application_name of its sessions, which every role may
-// read. It ends in watchMark and the set of processes that the worker runs; the audit
+// A worker is seen by the application_name and the role of its sessions, which every
+// role may read. It ends in watchMark and the set of processes that the worker runs; the audit
 // says which processes a set has. A session ends with its worker, so that what is
 // seen is never old; nothing is written while the worker runs.
 const (
@@ -39,7 +39,8 @@ func (c Config) watching(application string) string {
 	return application[:min(len(application), maxApplication-len(mark))] + mark
 }
 
-// watchSQL notes once that workers of a set run a process.
+// watchSQL notes once that workers of a set, and of a role, run a process. The server
+// writes the role.
 const watchSQL = `/* daemon.watch */
 INSERT INTO {schema}.cursor_event (process_name, actor, action, detail)
 SELECT $1, $2, 'watch', pg_catalog.jsonb_build_object('set', $3::pg_catalog.text)
@@ -49,6 +50,7 @@ WHERE NOT EXISTS (
 	WHERE process_name OPERATOR(pg_catalog.=) $1
 		AND action OPERATOR(pg_catalog.=) 'watch'
 		AND (detail OPERATOR(pg_catalog.->>) 'set') OPERATOR(pg_catalog.=) $3
+		AND db_user OPERATOR(pg_catalog.=) session_user::pg_catalog.text
 )`
 
 // noteWatched has status know which processes this worker runs.
@@ -83,7 +85,8 @@ func pooled(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 
 // watchedSQL finds the processes that some worker announced, and whether one of their
 // workers has a session now. While a session of a worker asks for a lease, or holds it, its
-// name says that instead. It reads the partial index on the announcements.
+// name says that instead. Every role may choose any name, so a session counts only if its
+// role announced the process. It reads the partial index on the announcements.
 const watchedSQL = `/* daemon.watched */
 SELECT
 	e.process_name,
@@ -92,6 +95,7 @@ SELECT
 FROM {schema}.cursor_event e
 LEFT JOIN pg_catalog.pg_stat_activity a
 	ON a.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+	AND a.usename::pg_catalog.text OPERATOR(pg_catalog.=) e.db_user
 	AND (pg_catalog.right(a.application_name, $1::int) OPERATOR(pg_catalog.=) ('` + watchMark + `' OPERATOR(pg_catalog.||) (e.detail OPERATOR(pg_catalog.->>) 'set'))
 		OR a.application_name OPERATOR(pg_catalog.=) pg_catalog.left('` + cursor.ApplicationLease + `' OPERATOR(pg_catalog.||) e.process_name, 63)
 		OR a.application_name OPERATOR(pg_catalog.=) pg_catalog.left('` + cursor.ApplicationTx + `' OPERATOR(pg_catalog.||) e.process_name, 63))

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
@@ -110,6 +112,30 @@ func TestStatus_ClaimsNothingOfAProgramWithTheLibrary(t *testing.T) {
 	_, text, document := status(t, configure(t, pgtest.URL(t), stdoutProcess), "")
 	require.Regexp(t, `(?m)^a +running `, text)
 	require.Nil(t, document["hold"])
+}
+
+// TestStatus_ASessionOfAnotherRoleIsNoWorker: every role may choose the names of a
+// worker's sessions. A worker in a new role is seen all the same.
+func TestStatus_ASessionOfAnotherRoleIsNoWorker(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	require.NoError(t, drain(t, config))
+	left(t, pool)
+	role, address := stranger(t, pool)
+	for _, name := range []string{config.Watching("x"), cursor.ApplicationLease + "a", cursor.ApplicationTx + "a"} {
+		spoof := pgtest.Pool(t, address, pgtest.PoolConfig{ApplicationName: name})
+		require.NoError(t, spoof.Ping(t.Context()))
+	}
+	_, text, _ := status(t, config, "")
+	require.Regexp(t, `(?m)^a +no worker `, text)
+
+	exec(t, pool, fmt.Sprintf(`GRANT ALL ON SCHEMA od TO %[1]q; GRANT ALL ON ALL TABLES IN SCHEMA od, public TO %[1]q`, role))
+	moved := config
+	moved.Database = address
+	require.NoError(t, drain(t, moved))
+	_, text, _ = status(t, config, "")
+	require.Regexp(t, `(?m)^a +running `, text, "the role is that of a worker now")
 }
 
 func TestWatching_FitsIntoAnApplicationName(t *testing.T) {

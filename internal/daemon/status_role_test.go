@@ -42,7 +42,7 @@ func TestStatus_NeverNamesAWorkerAsAWriter(t *testing.T) {
 
 	// A worker of another role waits for them.
 	other := pgtest.Pool(t, address, pgtest.PoolConfig{ApplicationName: config.Watching("second")})
-	require.NoError(t, other.Ping(t.Context()))
+	exec(t, other, "INSERT INTO od.cursor_event (process_name, actor, action, detail) SELECT process_name, actor, action, detail FROM od.cursor_event WHERE action = 'watch'")
 	_, text, _ = status(t, asked, "")
 	require.Regexp(t, `a: records are held back by a session of the dispatcher, of another role than its worker: pid \d+ .application "ordered-dispatcher lease a".*; next: run all of the dispatcher as one role`, text)
 	require.NotRegexp(t, `ordered-dispatcher lease a.*pg_terminate_backend`, text)

@@ -23,6 +23,16 @@ var nameMutants = []mutant{
 		daemonPkg, "TestRun_ANameThatMeansAnotherTableAfterARestartIsRefused",
 	},
 	{
+		"a session of any role is a worker",
+		[]change{{"internal/daemon/presence.go", "AND a.usename::pg_catalog.text OPERATOR(pg_catalog.=) e.db_user", "AND a.usename IS NOT NULL"}},
+		daemonPkg, "TestStatus_ASessionOfAnotherRoleIsNoWorker",
+	},
+	{
+		"a worker in a new role announces nothing",
+		[]change{{"internal/daemon/presence.go", "AND db_user OPERATOR(pg_catalog.=) session_user::pg_catalog.text", ""}},
+		daemonPkg, "TestStatus_ASessionOfAnotherRoleIsNoWorker",
+	},
+	{
 		"retention removes what a name meant",
 		[]change{{"migrations/00003_promises.sql", "'renamed', 'forget', 'configure')) EXECUTE", "'renamed', 'forget')) EXECUTE"}},
 		daemonPkg, "TestRun_ANameThatMeansAnotherTableAfterARestartIsRefused",
