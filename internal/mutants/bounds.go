@@ -27,4 +27,14 @@ var boundMutants = []mutant{
 		[]change{{"sinks/kafka/message.go", "n > s.config.MaxBytes {", "n < 0 {"}},
 		kafkaPkg, "TestDeliverBatch_ARecordAboveMaxBytesIsNotCopied",
 	},
+	{
+		"a process that holds a dead child's output is waited for",
+		[]change{{"sinks/exec/child.go", "_ = output.SetReadDeadline(soon)", "_ = output.SetReadDeadline(soon.Add(time.Hour))"}},
+		execPkg, "TestDeliverBatch_AnHeirOfTheChildsPipesIsNotWaitedFor",
+	},
+	{
+		"what a dead child does not read is written for as long as its pipe is held",
+		[]change{{"sinks/exec/child.go", "_ = pipes[0].Close() //", "_ = pipes[0] //"}},
+		execPkg, "TestDeliverBatch_AnHeirOfTheChildsPipesIsNotWaitedFor/to_read_what_nobody_reads",
+	},
 }

@@ -47,7 +47,7 @@ func start(c Config, a *account, w *words) (*child, error) {
 		return nil, err
 	}
 	k := &child{cmd: cmd, stdin: ours[0], answers: make(chan []byte, c.Window), ended: make(chan struct{}), words: w}
-	go k.wait()
+	go k.wait(ours)
 	go k.read(ours[1])
 	go w.read(ours[2])
 	return k, nil
@@ -70,10 +70,16 @@ func closeAll(files [3]*os.File) {
 	}
 }
 
-// wait kills what the child leaves of its group: it may hold the pipes open.
-func (k *child) wait() {
+// wait kills what the child leaves of its group: it may hold the pipes open. So may a
+// process that left the group, for as long as it likes: it is not waited for.
+func (k *child) wait(pipes [3]*os.File) {
 	_ = k.cmd.Wait() // ProcessState has it
 	killGroup(k.cmd.Process)
+	_ = pipes[0].Close() // a write to a pipe that is held open, and not read, has no end
+	soon := time.Now().Add(exitTimeout)
+	for _, output := range pipes[1:] {
+		_ = output.SetReadDeadline(soon) // what the child wrote is in the pipe
+	}
 	close(k.ended)
 }
 
@@ -164,16 +170,23 @@ func (k *child) stop(grace time.Duration) {
 	k.end()
 }
 
+// errGone: the child ended before it took a line.
+var errGone = errors.New("it has ended")
+
 // send writes a line. It ends when the child does, or kill is called.
 func (k *child) send(line []byte, timeout time.Duration) error {
-	if err := k.stdin.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
+	err := k.stdin.SetWriteDeadline(time.Now().Add(timeout))
+	if err == nil {
+		_, err = k.stdin.Write(line)
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("it has not read the line within %v", timeout)
+	case errors.Is(err, os.ErrClosed):
+		return errGone
+	default:
 		return err
 	}
-	_, err := k.stdin.Write(line)
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fmt.Errorf("it has not read the line within %v", timeout)
-	}
-	return err
 }
 
 // next is the next line of standard output.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -82,6 +83,13 @@ func behave(how string, n int, l line) {
 		_ = os.WriteFile("child.pid", fmt.Append(nil, os.Getpid()), 0o600)
 		_ = os.WriteFile("grandchild.pid", fmt.Append(nil, command.Process.Pid), 0o600)
 		hang()
+	case how == "leaves an heir" && string(l.Payload) != `"alone"`:
+		heir := exec.Command("sh", "-c", "while echo x >&2; do sleep 0.1; done")
+		heir.Stdin, heir.Stdout, heir.Stderr = os.Stdin, os.Stdout, os.Stderr
+		heir.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		_ = heir.Start()
+		_ = os.WriteFile("heir.pid", fmt.Append(nil, heir.Process.Pid), 0o600)
+		os.Exit(3)
 	case how == "environment":
 		text, _ := json.Marshal(os.Environ())
 		_ = os.WriteFile("environment", text, 0o600)

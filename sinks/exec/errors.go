@@ -48,7 +48,7 @@ func (s *Sink) failed(k *child, d processor.Delivery, err error) error {
 
 // unheard is failed for a record whose line was not written whole.
 func (s *Sink) unheard(k *child, d processor.Delivery, err error) error {
-	if errors.Is(err, syscall.EPIPE) {
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, errGone) {
 		k.grace(errEnded)
 	}
 	how := k.end()
