@@ -84,7 +84,7 @@ func behave(how string, n int, l line) {
 		_ = os.WriteFile("grandchild.pid", fmt.Append(nil, command.Process.Pid), 0o600)
 		hang()
 	case how == "leaves an heir" && string(l.Payload) != `"alone"`:
-		heir := exec.Command("sh", "-c", "while echo x >&2; do sleep 0.1; done")
+		heir := exec.Command("sh", "-c", "trap '' PIPE; while echo x >&2; do sleep 0.1; done; touch closed; sleep 600")
 		heir.Stdin, heir.Stdout, heir.Stderr = os.Stdin, os.Stdout, os.Stderr
 		heir.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		_ = heir.Start()
