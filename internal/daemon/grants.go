@@ -121,10 +121,18 @@ func (g *grants) operators() {
 	g.grant(g.Operator, privilege.Privilege{On: privilege.Database, Name: quoted(g.database), Right: "CONNECT"})
 	g.grant(g.Operator, g.store.Needs(cursor.DutyDecide)...)
 	if len(g.looked) > 0 {
-		g.comment("To see what is behind a cursor: for the lag, seek, and what a --dry-run lists. That takes positions and ids, and nothing of what records hold.")
+		g.comment("To see what is behind a cursor: for the lag, seek, and what a --dry-run lists. That takes positions and ids%s", g.Config.shownToOperators())
 		g.objects(g.Operator, g.looked)
 	}
 	g.seesAll(g.Operator)
+}
+
+// shownToOperators is how much of records the operators' rights show.
+func (c Config) shownToOperators() string {
+	if slices.ContainsFunc(c.Processes, func(p Process) bool { return p.Source.Where != "" }) {
+		return ", and the columns\nthat source.where names: the role can read these of every record, and nothing else of what records hold."
+	}
+	return ", and nothing of what records hold."
 }
 
 // seesAll grants what the fence of a column needs that defaults to the start of a

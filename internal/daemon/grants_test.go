@@ -200,6 +200,22 @@ func TestGrants_SaysEachOnce(t *testing.T) {
 	require.Equal(t, 1, strings.Count(text, `GRANT USAGE ON SCHEMA "public" TO "dispatcher"`), text)
 }
 
+// A where needs its columns, so the operators' role may read them of every record.
+func TestGrants_SayThatOperatorsReadTheColumnsOfWhere(t *testing.T) {
+	t.Parallel()
+	database(t)
+	text := func(where string) string {
+		var b bytes.Buffer
+		config := configure(t, pgtest.URL(t), "  a: {source: {table: public.bookings"+where+"}, sink: {stdout: {}}}\n")
+		require.NoError(t, daemon.Grants(t.Context(), &b, daemon.GrantsConfig{Config: config, Role: "w", Operator: "support"}))
+		return b.String()
+	}
+	const said = "-- that source.where names: the role can read these of every record, and nothing else of what records hold."
+	require.Contains(t, text(`, where: "customer <> ''"`), said)
+	require.Contains(t, text(`, where: "customer <> ''"`), `GRANT SELECT ("created_at", "customer", "id") ON "public"."bookings" TO "support"`)
+	require.Contains(t, text(""), "That takes positions and ids, and nothing of what records hold.")
+}
+
 func TestGrants_NamesWhatItCouldNotFindOut(t *testing.T) {
 	t.Parallel()
 	database(t)

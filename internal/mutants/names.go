@@ -23,6 +23,16 @@ var nameMutants = []mutant{
 		daemonPkg, "TestRun_ANameThatMeansAnotherTableAfterARestartIsRefused",
 	},
 	{
+		"a superuser reads the table of another, and doctor is silent",
+		[]change{{"sources/table/owner.go", `if e.cat.super && e.cat.owner != "" {`, `if false {`}},
+		tablePkg, "TestInspect_WarnsOfASuperuserWhoReadsTheTableOfAnother",
+	},
+	{
+		"grants keeps quiet about what operators can read",
+		[]change{{"internal/daemon/grants.go", `return p.Source.Where != ""`, "return false"}},
+		daemonPkg, "TestGrants_SayThatOperatorsReadTheColumnsOfWhere",
+	},
+	{
 		"a session of any role is a worker",
 		[]change{{"internal/daemon/presence.go", "AND a.usename::pg_catalog.text OPERATOR(pg_catalog.=) e.db_user", "AND a.usename IS NOT NULL"}},
 		daemonPkg, "TestStatus_ASessionOfAnotherRoleIsNoWorker",

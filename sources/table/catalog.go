@@ -22,6 +22,8 @@ type catalog struct {
 	inherits  bool // false: it is a member of the role that does, and does not inherit from it
 	timeZone  string
 	role      string
+	super     bool   // our session has all rights
+	owner     string // a role without them that owns the table, or a part of it
 	path      string // the search_path of our role
 	published bool   // by a subscription of this database: rows with stamps made elsewhere
 	database  string // as SQL takes it
@@ -117,7 +119,7 @@ SELECT
 	NOT pg_has_role('pg_read_all_stats', 'MEMBER'),
 	EXISTS (SELECT 1 FROM pg_subscription_rel WHERE srrelid IN (SELECT oid FROM tree)),
 	coalesce(pg_partition_root(c.oid), c.oid)::regclass::text,
-	quote_ident(current_database()), current_setting('server_encoding'), current_setting('client_encoding')
+	quote_ident(current_database()), current_setting('server_encoding'), current_setting('client_encoding'),` + ownersSQL + `
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = $1`
@@ -213,7 +215,7 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	cat.oid = *oid
 	err := tx.QueryRow(ctx, fmt.Sprintf(tableSQL, cat.oid), pgx.QueryExecModeExec, cat.oid).Scan(
 		&cat.schema, &cat.table, &cat.relkind,
-		&cat.standby, &cat.hidesRows, &cat.role, &cat.seesAll, &cat.tracks, &cat.inherits, &cat.published, &cat.root, &cat.database, &cat.server, &cat.client)
+		&cat.standby, &cat.hidesRows, &cat.role, &cat.seesAll, &cat.tracks, &cat.inherits, &cat.published, &cat.root, &cat.database, &cat.server, &cat.client, &cat.super, &cat.owner)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil, errNoTable // dropped since
 	}

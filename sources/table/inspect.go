@@ -120,6 +120,7 @@ func (e *examination) run() *layout {
 		return l
 	}
 	e.grants(l)
+	e.owners(l)
 	e.id(l)
 	e.createdAt(l)
 	e.optional(l)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
@@ -100,6 +101,41 @@ func TestInspect_ATemporaryTableTakesNoPlace(t *testing.T) {
 	findings, err := bookings(t, one, Config{Table: "bookings"}).Inspect(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, refused("write source.table with the schema of the table that is meant", "table bookings is a temporary table of the worker's own session"), findings)
+}
+
+// A superuser reads a table: what its owner attaches to it runs with all rights.
+func TestInspect_WarnsOfASuperuserWhoReadsTheTableOfAnother(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"the table": "ALTER TABLE app.bookings OWNER TO OWNER",
+		"a type":    "CREATE TYPE app.kind AS ENUM ('x'); ALTER TYPE app.kind OWNER TO OWNER; ALTER TABLE app.bookings ADD kind app.kind",
+		"a part":    "CREATE TABLE app.part () INHERITS (app.bookings); CREATE UNIQUE INDEX ON app.part (created_at, id); ALTER TABLE app.part OWNER TO OWNER",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			admin := database(t, bookingsSQL)
+			require.Empty(t, inspected(t, admin), "its own table")
+			owner, pool := user(t, admin)
+			t.Cleanup(func() {
+				_, err := admin.Exec(context.Background(), "DROP SCHEMA app CASCADE")
+				require.NoError(t, err)
+			})
+			exec(t, admin, "GRANT USAGE ON SCHEMA app TO "+owner+"; GRANT SELECT ON app.bookings TO "+owner+"; "+strings.ReplaceAll(sql, "OWNER TO OWNER", "OWNER TO "+owner))
+			findings := inspected(t, admin)
+			require.Len(t, findings, 1)
+			require.Equal(t, Warn, findings[0].Severity)
+			require.Contains(t, findings[0].Problem, "is a superuser, and role "+owner+" owns app.bookings or a type in it")
+			require.Contains(t, findings[0].Cure, "run the processes as a role of their own")
+			require.Empty(t, inspected(t, pool), "a role that is none")
+		})
+	}
+}
+
+func inspected(t testing.TB, pool *pgxpool.Pool) []Finding {
+	t.Helper()
+	findings, err := bookings(t, pool, Config{}).Inspect(t.Context())
+	require.NoError(t, err)
+	return findings
 }
 
 // A worker that starts later asks what the name meant.
