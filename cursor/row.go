@@ -65,6 +65,9 @@ const (
 	// ClassUnknown: the call ended by time-out, and the receiver may have the
 	// record.
 	ClassUnknown Class = "unknown"
+	// ClassUnreached: nothing was sent, or the receiver could take no record at all. It
+	// says nothing about this one, which is tried again.
+	ClassUnreached Class = "unreached"
 	// ClassUnreadable: the source could not read the record, so no sink was called.
 	ClassUnreadable Class = "unreadable"
 	// ClassRestored: the database is not the one that the position belongs to. No

@@ -3,10 +3,11 @@
 
 -- +goose Up
 -- A process halts as refused when the receiver refuses its credentials or address,
--- and as unreadable when the source cannot read a record.
+-- and as unreadable when the source cannot read a record. A record that fails as
+-- unreached has not been sent, so its attempts make no dead letter of it.
 ALTER TABLE cursor DROP CONSTRAINT cursor_failed_class_check;
 ALTER TABLE cursor ADD CONSTRAINT cursor_failed_class_check
-    CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored', 'refused', 'unreadable'));
+    CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored', 'refused', 'unreadable', 'unreached'));
 
 -- The database that the position belongs to, beside its cluster: a dump may be restored
 -- under another name into the same one. NULL: not known yet, so it belongs to any.
@@ -135,6 +136,7 @@ DROP TABLE cursor_past;
 ALTER TABLE cursor_event DROP COLUMN db_user;
 ALTER TABLE cursor DROP COLUMN database_oid;
 UPDATE cursor SET failed_class = 'permanent' WHERE failed_class IN ('refused', 'unreadable');
+UPDATE cursor SET failed_class = 'transient' WHERE failed_class = 'unreached';
 ALTER TABLE cursor DROP CONSTRAINT cursor_failed_class_check;
 ALTER TABLE cursor ADD CONSTRAINT cursor_failed_class_check
     CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored'));

@@ -132,12 +132,14 @@ func (s *shift) settle() error {
 // recall takes up the failing record that stands in the row, whichever worker
 // wrote it there; what memory says otherwise is forgotten.
 func (s *shift) recall() {
+	known := s.stuck
 	s.stuck = nil
 	if s.config.Dispatch.outlives {
 		s.sent.recall(s.lease.Position(), s.lease.Failure())
 	}
 	if f := s.lease.Failure(); f != nil {
 		s.stuck = newStuck(f.Position, f.Attempts, s.config.Retry)
+		s.stuck.unreached = known.excused(*f)
 		s.failures = max(s.failures, f.Attempts)
 	}
 }
@@ -163,7 +165,7 @@ func (s *shift) failed(d Delivery, failure error) (int, error) {
 		Attempts: d.Attempt,
 		First:    s.stuck.first,
 		Last:     time.Now(),
-		Wait:     s.delay(failure),
+		Wait:     s.delay(failure, class),
 		Error:    failure.Error(),
 		Class:    class,
 	}
@@ -190,8 +192,11 @@ func (s *shift) failed(d Delivery, failure error) (int, error) {
 }
 
 // delay counts a failed attempt of the record and returns how long to wait.
-func (s *shift) delay(failure error) time.Duration {
+func (s *shift) delay(failure error, class cursor.Class) time.Duration {
 	delay := s.stuck.again(failure)
+	if class == cursor.ClassUnreached {
+		s.stuck.unreached++
+	}
 	if breaker := s.config.Breaker; breaker.open(s.failures) {
 		delay = max(delay, breaker.Cooldown)
 		s.observe(Event{Kind: EventBreaker, Took: delay})
@@ -213,8 +218,21 @@ func (s *shift) final(f cursor.Failure) bool {
 	attempts := s.config.Retry.Attempts
 	return f.Class == cursor.ClassPermanent || f.Class == cursor.ClassUnreadable ||
 		f.Class == cursor.ClassRefused ||
-		attempts > 0 && f.Attempts >= attempts && !s.config.Breaker.open(s.failures) ||
+		attempts > 0 && s.counted(f) >= attempts && !s.config.Breaker.open(s.failures) ||
 		s.haltsOn(f)
+}
+
+// counted is how many attempts of a record count towards Retry.Attempts. Where they
+// end in a dead letter, only those do that reached a receiver.
+func (s *shift) counted(f cursor.Failure) int {
+	switch {
+	case !s.config.DeadLetter:
+		return f.Attempts
+	case f.Class == cursor.ClassUnreached:
+		return 0
+	default:
+		return f.Attempts - s.stuck.unreached
+	}
 }
 
 // haltsOn reports whether the process halts over a failure that is no verdict on the
@@ -237,6 +255,8 @@ func (s *shift) classOf(err error) cursor.Class {
 		return cursor.ClassPermanent
 	case !s.config.Dispatch.outlives && isDatabase(err):
 		return cursor.ClassDatabase
+	case IsUnreached(err): // a time-out may be its cause
+		return cursor.ClassUnreached
 	case s.config.Dispatch.outlives && outcome.IsUnknown(err):
 		return cursor.ClassUnknown
 	default:

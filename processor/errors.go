@@ -54,6 +54,17 @@ func Refused(err error) error {
 	return &refusedError{err}
 }
 
+// Unreached marks a sink's error as none of the record's: nothing was sent, or the
+// receiver can take no record now (it is away, full, or has no place for any). The
+// record is tried again. With Config.DeadLetter such attempts do not count towards
+// Retry.Attempts, so an outage makes no dead letter. Unreached(nil) is nil.
+func Unreached(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &unreachedError{err}
+}
+
 // RetryAfter marks a sink's error with the delay its receiver asked for. The
 // next attempt comes no sooner, for delays up to an hour. RetryAfter(nil, d)
 // is nil.
@@ -72,6 +83,10 @@ type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() error { return e.error }
 
+type unreachedError struct{ error }
+
+func (e *unreachedError) Unwrap() error { return e.error }
+
 type retryAfterError struct {
 	error
 	delay time.Duration
@@ -89,6 +104,12 @@ func IsPermanent(err error) bool {
 func IsRefused(err error) bool {
 	var refused *refusedError
 	return errors.As(err, &refused)
+}
+
+// IsUnreached reports whether err was marked with Unreached.
+func IsUnreached(err error) bool {
+	var unreached *unreachedError
+	return errors.As(err, &unreached)
 }
 
 // RetryAfterDelay returns the delay err was marked with, or zero.

@@ -24,8 +24,24 @@ const (
 type stuck struct {
 	position cursor.Position
 	attempts int
-	first    time.Time // as far as this worker knows
-	backoff  retry.Backoff
+	// unreached of these reached no receiver.
+	unreached int
+	first     time.Time // as far as this worker knows
+	backoff   retry.Backoff
+}
+
+// excused is how many attempts of the failure in the row reached no receiver. What this
+// worker counted holds as long as no other one has tried since. Of another's attempts
+// the row shows the last one alone: if that reached nobody, all of them are excused.
+func (s *stuck) excused(f cursor.Failure) int {
+	switch {
+	case s.at(f.Position) && s.attempts == f.Attempts:
+		return s.unreached
+	case f.Class == cursor.ClassUnreached:
+		return f.Attempts
+	default:
+		return 0
+	}
 }
 
 // newStuck resumes the back-off of a record after so many attempts. A Backoff

@@ -201,3 +201,88 @@ func TestLog_SaysThatAProcessIsHalted(t *testing.T) {
 	start(t, process(t, pool, processor.Each(poison()), func(c *processor.Config) { c.Logger = log.logger() }))
 	eventually(t, "the log says it", func() bool { return log.has("halted: nothing behind this record is delivered") })
 }
+
+// An outage of any length makes no dead letter: what counts are answers.
+func TestDeadLetter_AnOutageUsesUpNoAttempts(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	away, busy := errors.New("connection refused"), errors.New("busy")
+	sink := &receiver{answer: func(_ context.Context, d processor.Delivery) error {
+		switch {
+		case d.ID != "2" && d.Attempt > 1 || d.Attempt > 12:
+			return nil
+		case d.ID == "2" && d.Attempt == 7: // between two outages, the receiver answers
+			return busy
+		default:
+			return processor.Unreached(away)
+		}
+	}}
+	config := func(c *processor.Config) {
+		deadLetters(c)
+		c.Retry.Attempts = 2
+	}
+	require.NoError(t, process(t, pool, processor.Each(sink), config).Drain(t.Context()))
+	require.Empty(t, letters(t, pool))
+	require.Len(t, sink.attemptsOf("2"), 13)
+}
+
+func TestDeadLetter_AnswersCountBesideAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*processor.Config){
+		"under one lease":       func(*processor.Config) {},
+		"with the lease let go": func(c *processor.Config) { c.Retry.Initial, c.Retry.Max = 1100*time.Millisecond, 1100*time.Millisecond },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			insert(t, pool, 2)
+			sink := &receiver{answer: func(_ context.Context, d processor.Delivery) error {
+				switch {
+				case d.ID == "2":
+					return nil
+				case d.Attempt <= 3:
+					return processor.Unreached(errors.New("connection refused"))
+				default:
+					return errors.New("busy")
+				}
+			}}
+			p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
+				deadLetters(c)
+				c.Retry.Attempts = 2
+				change(c)
+			})
+			require.NoError(t, p.Drain(t.Context()))
+			require.Equal(t, 1, len(letters(t, pool)))
+			require.Len(t, sink.attemptsOf("1"), 5, "three that reached nobody, and two answers")
+		})
+	}
+}
+
+// Another worker sees in the row that nobody was reached, and counts none of that.
+func TestDeadLetter_ANewWorkerDoesNotCountAnOutage(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 1)
+	config := func(c *processor.Config) {
+		deadLetters(c)
+		c.Retry.Attempts = 2
+	}
+	away := &receiver{answer: func(context.Context, processor.Delivery) error {
+		return processor.Unreached(errors.New("connection refused"))
+	}}
+	stop := start(t, process(t, pool, processor.Each(away), config))
+	eventually(t, "attempts", func() bool { f := row(t, pool).Failure; return f != nil && f.Attempts >= 5 })
+	require.NoError(t, stop())
+	require.Equal(t, cursor.ClassUnreached, row(t, pool).Failure.Class)
+
+	calls := 0
+	busyOnce := &receiver{answer: func(context.Context, processor.Delivery) error {
+		if calls++; calls == 1 {
+			return errors.New("busy")
+		}
+		return nil
+	}}
+	require.NoError(t, process(t, pool, processor.Each(busyOnce), config).Drain(t.Context()))
+	require.Empty(t, letters(t, pool))
+}

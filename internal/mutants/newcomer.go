@@ -33,4 +33,23 @@ var newcomerMutants = []mutant{
 		[]change{{"sources/table/index.go", `	if e.untied == 0 {`, `	if e.untied >= 0 {`}},
 		tablePkg, "TestInspect_OneIndexIsProposedForOrderAndUniqueness",
 	},
+	{
+		"an outage uses up the attempts of a record",
+		[]change{{"processor/deliver.go", `	case !s.config.DeadLetter:
+		return`, `	case true:
+		return`}},
+		processorPkg, "TestDeadLetter_AnOutageUsesUpNoAttempts",
+	},
+	{
+		"a new worker counts the attempts of an outage",
+		[]change{{"processor/retry.go", `		return f.Attempts
+`, `		return 0
+`}},
+		processorPkg, "TestDeadLetter_ANewWorkerDoesNotCountAnOutage",
+	},
+	{
+		"a missing queue is taken for a word on the record",
+		[]change{{"sinks/rabbitmq/errors.go", `	if s.key.Fixed() {`, `	if s.key == nil {`}},
+		commandPkg, "TestDrain_AnOutageOfRabbitMQPutsNoRecordAside",
+	},
 }

@@ -28,7 +28,7 @@ func (s *Sink) unsent(err error) error {
 	if cannotStart(err) {
 		return processor.Refused(fmt.Errorf("%w; install the program, make it executable, or correct command, dir and user", unsent))
 	}
-	return unsent
+	return processor.Unreached(unsent)
 }
 
 // cannotStart reports that there is no such program or directory, or that it cannot

@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // refusal is the protocol's word on one record.
@@ -79,6 +81,15 @@ func (e *unsent) Unwrap() error { return e.error }
 
 // Timeout is false: the outcome is known.
 func (e *unsent) Timeout() bool { return false }
+
+// unreached marks what is no word on a record. That there is no such topic may be one:
+// see refusesUs.
+func unreached(err error) error {
+	if isOneOf(err, []*kerr.Error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicID}) {
+		return err
+	}
+	return processor.Unreached(err)
+}
 
 // uncommitted is a failure before the commit of a transaction.
 type uncommitted struct{ error }

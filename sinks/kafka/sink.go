@@ -112,7 +112,7 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("no answer within %v: %w", s.config.Timeout, context.DeadlineExceeded))
 	defer cancel()
 	if err := s.connect(ctx, ds[0].Epoch); err != nil {
-		return outcome{err: &unsent{err}}
+		return outcome{err: processor.Unreached(&unsent{err})}
 	}
 	records, err := s.take(ds)
 	if len(records) == 0 {
@@ -127,7 +127,7 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 		return outcome{sent: len(records), acknowledged: n}
 	}
 	if s.link.produced.Load() == before {
-		err = &unsent{uncommittedCause(err)}
+		err = unreached(&unsent{uncommittedCause(err)})
 	}
 	if isFenced(err) {
 		s.fence.raise(ds[0].Epoch)

@@ -62,7 +62,7 @@ func (s *Sink) refusal(d processor.Delivery, err error) error {
 
 // unsent is a failure before anything was sent.
 func (s *Sink) unsent(err error) error {
-	return ours(err, fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err)))
+	return ours(err, processor.Unreached(fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err))))
 }
 
 // ours marks an error as a refusal of us if the server's word is one.
@@ -105,10 +105,12 @@ func (s *Sink) answered(d processor.Delivery, subject string, err error) error {
 	switch code(err) {
 	case jetstream.JSErrCodeStreamMessageExceedsMaximum, codeHeadersTooLarge:
 		return s.refusal(d, processor.Permanent(coded(err)))
+	case codeStoreFailed, codeStreamOffline, jetstream.JSErrCodeJetStreamNotEnabled: // it takes no record at all
+		return s.refusal(d, processor.Unreached(coded(err)))
 	case 0:
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {
-			return s.refusal(d, fmt.Errorf("no stream takes subject %q (no responders): add it to the subjects of the stream, or correct subject; "+
-				"or JetStream is not running", subject))
+			return s.refusal(d, processor.Unreached(fmt.Errorf("no stream takes subject %q (no responders): add it to the subjects of the stream, or correct subject; "+
+				"or JetStream is not running", subject)))
 		}
 		return s.failed(err)
 	default:

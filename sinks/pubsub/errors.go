@@ -51,7 +51,7 @@ func isAnswered(err error) bool {
 func failed(ctx context.Context, err error, sent bool) *failure {
 	switch code := status.Code(err); {
 	case !sent:
-		return &failure{error: fmt.Errorf("nothing was sent: %w%s", ended(ctx, err), nextStep(err))}
+		return &failure{error: processor.Unreached(fmt.Errorf("nothing was sent: %w%s", ended(ctx, err), nextStep(err)))}
 	case code == codes.InvalidArgument || code == codes.OutOfRange:
 		return &failure{error: err, answered: true, refused: true}
 	case isAnswer(code):

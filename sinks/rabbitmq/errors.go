@@ -21,9 +21,18 @@ func (s *Sink) refusal(d processor.Delivery, err error) error {
 	return outcome.Refusal(fmt.Errorf("publish record %q to %s: %w", d.ID, s, err))
 }
 
+// unroutable is the broker's word that no queue is bound for a record's routing key. Of
+// a key that is the same for all records, it says nothing about this one.
+func (s *Sink) unroutable(err error) error {
+	if s.key.Fixed() {
+		return processor.Unreached(err)
+	}
+	return err
+}
+
 // unsent is a failure before anything was sent.
 func (s *Sink) unsent(err error) error {
-	return s.ours(err, fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err)))
+	return s.ours(err, processor.Unreached(fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err))))
 }
 
 // failed is a failure with a record on its way.

@@ -171,8 +171,8 @@ func (s *Sink) confirmed(ctx context.Context, window []sent, d processor.Deliver
 		return s.failed(context.Cause(wait))
 	}
 	if r, ok := s.link.wasReturned(p.id); ok {
-		return s.refusal(d, fmt.Errorf("the broker returned it: %d %w; bind a queue for routing key %q, or correct routing_key%s",
-			r.ReplyCode, said(r.ReplyText), r.RoutingKey, aboutTokens(r.RoutingKey)))
+		return s.refusal(d, s.unroutable(fmt.Errorf("the broker returned it: %d %w; bind a queue for routing key %q, or correct routing_key%s",
+			r.ReplyCode, said(r.ReplyText), r.RoutingKey, aboutTokens(r.RoutingKey))))
 	}
 	if p.confirm.Acked() {
 		return nil
@@ -184,5 +184,5 @@ func (s *Sink) confirmed(ctx context.Context, window []sent, d processor.Deliver
 		}
 		return err
 	}
-	return s.refusal(d, errNack)
+	return s.refusal(d, processor.Unreached(errNack)) // of the queue, not of the record
 }

@@ -49,6 +49,8 @@ type Subject struct {
 	// Compact says that the receiver has payloads without the white space between
 	// their tokens.
 	Compact bool
+	// Vague: the sink cannot know whether an error is about the record.
+	Vague bool
 }
 
 // One makes a BatchSink of a Sink.
@@ -233,6 +235,7 @@ func awayAtStart(t *testing.T, s Subject) {
 	require.Error(t, err)
 	require.False(t, processor.IsPermanent(err), err)
 	require.False(t, outcome.IsUnknown(err), "nothing was sent, so the outcome is known: %v", err)
+	require.True(t, s.Vague || processor.IsUnreached(err) || processor.IsRefused(err), "nothing was sent, so it is no word on the record: %v", err)
 	back()
 	eventually(t, s, Deliveries(1, 2))
 	require.Equal(t, s.messages(Deliveries(1, 2)), s.Received(t))

@@ -68,7 +68,7 @@ func (r *Remote) failed(err error) error { return fmt.Errorf("%s: %w", r, err) }
 
 // unsent is a failure before anything was sent.
 func (r *Remote) unsent(err error) error {
-	return ours(err, fmt.Errorf("%s: nothing was sent: %w%s", r, outcome.Known(err), r.nextStep(err)))
+	return ours(err, processor.Unreached(fmt.Errorf("%s: nothing was sent: %w%s", r, outcome.Known(err), r.nextStep(err))))
 }
 
 // ours marks an error as a refusal of us where the server's word is about our login,

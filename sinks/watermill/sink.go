@@ -41,7 +41,7 @@ func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 		return processor.Permanent(fmt.Errorf("find the topic of record %q: %w", d.ID, err))
 	}
 	if err := s.takeTurn(ctx); err != nil {
-		return fmt.Errorf("publish record %q to topic %q: nothing was sent: %w", d.ID, topic, err)
+		return processor.Unreached(fmt.Errorf("publish record %q to topic %q: nothing was sent: %w", d.ID, topic, err))
 	}
 	if err := s.publish(ctx, topic, newMessage(ctx, d)); err != nil {
 		return fmt.Errorf("publish record %q to topic %q: %w", d.ID, topic, err)

@@ -115,6 +115,7 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 			Refuse: func(_ testing.TB, typ string) func() {
 				return b.set(func() { b.refused = typ }, func() { b.refused = "" })
 			},
+			Vague:    true,
 			Away:     func(testing.TB) func() { return b.set(func() { b.away = true }, func() { b.away = false }) },
 			Silence:  func(testing.TB) { b.set(func() { b.silent = true }, nil) },
 			TooLarge: 1_000_001,

@@ -28,7 +28,7 @@ func (s *Sink) unanswered(d processor.Delivery, none *noAnswer) error {
 	if none.sent {
 		return outcome.Unknown(fmt.Errorf("post to %s: the receiver may have the record: %w%s", s.origin, err, s.wanted(err)))
 	}
-	return fmt.Errorf("post to %s: nothing was sent: %w%s", s.origin, outcome.Known(err), cure(err))
+	return processor.Unreached(fmt.Errorf("post to %s: nothing was sent: %w%s", s.origin, outcome.Known(err), cure(err)))
 }
 
 // clean is why no answer came, without secrets and data.

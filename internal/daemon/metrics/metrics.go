@@ -53,7 +53,7 @@ const acknowledged = "acknowledged"
 
 // classes are the values of the label class.
 var classes = []cursor.Class{
-	cursor.ClassTransient, cursor.ClassPermanent, cursor.ClassUnreadable, cursor.ClassRefused, cursor.ClassUnknown, cursor.ClassDatabase,
+	cursor.ClassTransient, cursor.ClassUnreached, cursor.ClassPermanent, cursor.ClassUnreadable, cursor.ClassRefused, cursor.ClassUnknown, cursor.ClassDatabase,
 }
 
 // New makes the metrics of processes, all at zero.

@@ -55,8 +55,8 @@ func gather(t testing.TB, m *Metrics) []*dto.MetricFamily {
 
 // values of each label that a metric of ours may have besides process.
 var values = map[string][]string{
-	"outcome": {"acknowledged", "transient", "permanent", "unreadable", "refused", "unknown", "database"},
-	"class":   {"transient", "permanent", "unreadable", "refused", "unknown", "database"},
+	"outcome": {"acknowledged", "transient", "unreached", "permanent", "unreadable", "refused", "unknown", "database"},
+	"class":   {"transient", "unreached", "permanent", "unreadable", "refused", "unknown", "database"},
 	"cause":   {"writer", "transaction", "prepared"},
 }
 
