@@ -13,6 +13,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Severity of a Finding.
@@ -74,7 +75,7 @@ type diagnosis struct {
 }
 
 func (d *diagnosis) find(severity Severity, cure, problem string, args ...any) {
-	d.Findings = append(d.Findings, Finding{"", severity, fmt.Sprintf(problem, args...), cure})
+	d.Findings = append(d.Findings, Finding{"", severity, visible.Inline(fmt.Sprintf(problem, args...)), visible.SQL(cure)})
 }
 
 const migrateUp = "ordered-dispatcher migrate up -c FILE"

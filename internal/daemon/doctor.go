@@ -72,7 +72,7 @@ type doctor struct {
 }
 
 func (d *doctor) find(process string, severity Severity, cure, problem string, args ...any) {
-	d.findings = append(d.findings, Finding{process, severity, fmt.Sprintf(problem, args...), cure})
+	d.findings = append(d.findings, Finding{process, severity, fmt.Sprintf(problem, args...), visible.SQL(cure)})
 }
 
 // check makes a check, and reports whether it could be made.

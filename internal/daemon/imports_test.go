@@ -25,7 +25,7 @@ var arrows = map[string][]string{
 	"internal/outcome":   {},
 	"cursor":             {"internal/answer", "internal/prepared", "internal/privilege", "internal/visible"},
 	"processor":          {"cursor", "internal/outcome", "internal/visible"},
-	"sources/":           {"cursor", "processor", "internal/answer", "internal/prepared", "internal/privilege", "self"},
+	"sources/":           {"cursor", "processor", "internal/answer", "internal/prepared", "internal/privilege", "internal/visible", "self"},
 	"sinks/":             {"cursor", "processor", "internal/answer", "internal/jsonline", "internal/outcome", "internal/pgurl", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "internal/visible", "self"},
 	"internal/route":     {"cursor", "processor"},
 	"internal/jsonline":  {"cursor", "processor"},

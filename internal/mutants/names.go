@@ -33,6 +33,16 @@ var nameMutants = []mutant{
 		daemonPkg, "TestGrants_SayThatOperatorsReadTheColumnsOfWhere",
 	},
 	{
+		"a name in a proposed command ends its line",
+		[]change{{"internal/visible/sql.go", "return escaped(quoted)", "return quoted"}},
+		daemonPkg, "TestDoctor_SQLOfHostileNamesMeansThemInPsql",
+	},
+	{
+		"a name in a problem ends its line",
+		[]change{{"sources/table/finding.go", "visible.Inline(fmt.Sprintf(problem, args...))", "visible.Indented(fmt.Sprintf(problem, args...))"}},
+		daemonPkg, "TestDoctor_SQLOfHostileNamesMeansThemInPsql",
+	},
+	{
 		"a session of any role is a worker",
 		[]change{{"internal/daemon/presence.go", "AND a.usename::pg_catalog.text OPERATOR(pg_catalog.=) e.db_user", "AND a.usename IS NOT NULL"}},
 		daemonPkg, "TestStatus_ASessionOfAnotherRoleIsNoWorker",

@@ -10,6 +10,6 @@
 //	Inline for people, in one line        the same, and line breaks too
 //	Line   a cell, or a part of a line    a space for each; runs of spaces become one
 //	JSON   encoded already                \u202e, which is the same to every parser
-//	SQL    a command with quoted names    U&"\202E"
+//	SQL    a command with quoted names    U&"\+00202E"
 //	Shell  a word of a proposed command   quoted where a shell would read more into it
 package visible

@@ -1,9 +1,6 @@
 package visible
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // Literal is a text as a literal of a proposed command. One with hidden characters is
 // spelled U&'…', which means the same to PostgreSQL and stays in its line: psql takes a
@@ -14,17 +11,5 @@ func Literal(text string) string {
 	if !strings.ContainsFunc(text, Hidden) {
 		return quoted
 	}
-	var b strings.Builder
-	b.WriteString("U&")
-	for _, r := range quoted {
-		switch {
-		case Hidden(r):
-			fmt.Fprintf(&b, `\+%06X`, r)
-		case r == '\\':
-			b.WriteString(`\\`)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return escaped(quoted)
 }

@@ -6,30 +6,37 @@ import (
 	"strings"
 )
 
-var quotedName = regexp.MustCompile(`"(?:[^"]|"")*"`)
+var quotation = regexp.MustCompile(`"(?:[^"]|"")*"|'(?:[^']|'')*'`)
 
-// SQL is a command with quoted names, of which those with hidden characters are
-// spelled U&"…", which means the same to PostgreSQL.
+// SQL is a command with quoted names and literals, of which those with hidden characters
+// are spelled U&"…" and U&'…', which means the same to PostgreSQL. So none of them ends a
+// line, of which psql would take the next one for a command of its own. Line breaks
+// between them stay.
 func SQL(command string) string {
 	if !strings.ContainsFunc(command, Hidden) {
 		return command
 	}
-	return quotedName.ReplaceAllStringFunc(command, func(name string) string {
-		if !strings.ContainsFunc(name, Hidden) {
-			return name
+	return quotation.ReplaceAllStringFunc(command, func(quoted string) string {
+		if !strings.ContainsFunc(quoted, Hidden) {
+			return quoted
 		}
-		var b strings.Builder
-		b.WriteString("U&")
-		for _, r := range name {
-			switch {
-			case Hidden(r):
-				fmt.Fprintf(&b, `\%04X`, r)
-			case r == '\\':
-				b.WriteString(`\\`)
-			default:
-				b.WriteRune(r)
-			}
-		}
-		return b.String()
+		return escaped(quoted)
 	})
+}
+
+// escaped spells a quoted name or literal with escapes.
+func escaped(quoted string) string {
+	var b strings.Builder
+	b.WriteString("U&")
+	for _, r := range quoted {
+		switch {
+		case Hidden(r):
+			fmt.Fprintf(&b, `\+%06X`, r)
+		case r == '\\':
+			b.WriteString(`\\`)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }

@@ -65,6 +65,8 @@ func TestJSON_FindsEveryHiddenCharacter(t *testing.T) {
 
 func TestSQL_SpellsANameInOneLine(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, `GRANT SELECT ON U&"a\000A\\b""\202E" TO "c"`, visible.SQL("GRANT SELECT ON \"a\n\\b\"\"\u202e\" TO \"c\""))
+	require.Equal(t, `GRANT SELECT ON U&"a\+00000A\\b""\+00202E" TO "c"`, visible.SQL("GRANT SELECT ON \"a\n\\b\"\"\u202e\" TO \"c\""))
 	require.Equal(t, `GRANT SELECT ON "a\b" TO "c"`, visible.SQL(`GRANT SELECT ON "a\b" TO "c"`))
+	require.Equal(t, `SELECT setval(U&'"a\+00000A''"', 5), 'b"';`+"\n"+`ALTER TABLE U&"it's\+00000D" x`,
+		visible.SQL("SELECT setval('\"a\n''\"', 5), 'b\"';\nALTER TABLE \"it's\r\" x"), "a literal, and line breaks between commands")
 }

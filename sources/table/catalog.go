@@ -296,16 +296,15 @@ LIMIT 3`
 // missingTable says what the name should perhaps have been.
 func missingTable(ctx context.Context, tx pgx.Tx, c Config) Finding {
 	parts, _ := parseName(c.Table)
-	finding := Finding{Refuse, fmt.Sprintf("table %s does not exist", c.Table), "create it, or name another in source.table"}
+	cure := "create it, or name another in source.table"
 	rows, err := tx.Query(ctx, elsewhereSQL, pgx.QueryExecModeExec, parts[len(parts)-1])
-	if err != nil {
-		return finding
-	}
-	if names, err := pgx.CollectRows(rows, pgx.RowTo[string]); err == nil && len(names) > 0 {
-		finding.Cure = "write source.table as " + strings.Join(names, " or ") + ", with the double quotes"
-		if !strings.Contains(strings.Join(names, ""), `"`) {
-			finding.Cure = "write source.table as " + strings.Join(names, " or ")
+	if err == nil {
+		if names, err := pgx.CollectRows(rows, pgx.RowTo[string]); err == nil && len(names) > 0 {
+			cure = "write source.table as " + strings.Join(names, " or ")
 		}
 	}
-	return finding
+	if strings.Contains(cure, `"`) {
+		cure += ", with the double quotes"
+	}
+	return finding(Refuse, cure, "table %s does not exist", c.Table)
 }

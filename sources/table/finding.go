@@ -1,6 +1,10 @@
 package table
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
 
 // Severity of a Finding.
 type Severity string
@@ -28,4 +32,10 @@ func (f Finding) String() string {
 		return f.Problem
 	}
 	return fmt.Sprintf("%s; cure: %s", f.Problem, f.Cure)
+}
+
+// finding is one, in which no name ends a line: neither that of the problem, nor one
+// of the SQL.
+func finding(severity Severity, cure, problem string, args ...any) Finding {
+	return Finding{severity, visible.Inline(fmt.Sprintf(problem, args...)), visible.SQL(cure)}
 }

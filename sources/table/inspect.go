@@ -79,7 +79,7 @@ func (s *Source) deniedSchema(err error) (Finding, bool) {
 	}
 	role := s.pool.Config().ConnConfig.User
 	cure := fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", pgx.Identifier{parts[0]}.Sanitize(), pgx.Identifier{role}.Sanitize())
-	return Finding{Refuse, fmt.Sprintf("role %s may not use schema %s", role, parts[0]), cure}, true
+	return finding(Refuse, cure, "role %s may not use schema %s", role, parts[0]), true
 }
 
 // examination holds a table against what the fence needs.
@@ -93,7 +93,7 @@ type examination struct {
 }
 
 func (e *examination) refuse(cure, format string, args ...any) {
-	e.findings = append(e.findings, Finding{Refuse, fmt.Sprintf(format, args...), cure})
+	e.findings = append(e.findings, finding(Refuse, cure, format, args...))
 }
 
 // misfit refuses what is wrong for any role: the table or its columns are not what
@@ -104,7 +104,7 @@ func (e *examination) misfit(cure, format string, args ...any) {
 }
 
 func (e *examination) warn(cure, format string, args ...any) {
-	e.findings = append(e.findings, Finding{Warn, fmt.Sprintf(format, args...), cure})
+	e.findings = append(e.findings, finding(Warn, cure, format, args...))
 }
 
 func (e *examination) refused() bool {

@@ -52,7 +52,7 @@ func (s *Source) settle(ctx context.Context, tx pgx.Tx, cat *catalog, meant stri
 }
 
 func refused(cure, problem string, args ...any) []Finding {
-	return []Finding{{Refuse, fmt.Sprintf(problem, args...), cure}}
+	return []Finding{finding(Refuse, cure, problem, args...)}
 }
 
 // uncertainSQL finds the first schema of the search_path in which a role may put its own

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -105,7 +106,7 @@ func (e *rowExamination) oneStamp(context.Context, pgx.Tx) error {
 }
 
 func (e *rowExamination) note(cure, format string, args ...any) {
-	e.findings = append(e.findings, Finding{Note, fmt.Sprintf(format, args...), cure})
+	e.findings = append(e.findings, finding(Note, cure, format, args...))
 }
 
 // ahead of the clock by so much is no matter of rounding.
@@ -237,5 +238,5 @@ func (l *layout) overtaken(s sample, after cursor.Position) (*Finding, error) {
 	}
 	return &Finding{Refuse, fmt.Sprintf("the sequence of the ids stands at %d, before the cursor at %d: it was reset (TRUNCATE … RESTART IDENTITY, setval or a restore), "+
 		"and what is inserted now would never be read", max(s.mark, 0), id),
-		fmt.Sprintf("SELECT setval(%s, %d); -- then deliver by hand what was inserted since, or move the cursor", literal(l.sequenceName), id)}, nil
+		visible.SQL(fmt.Sprintf("SELECT setval(%s, %d); -- then deliver by hand what was inserted since, or move the cursor", literal(l.sequenceName), id))}, nil
 }
