@@ -180,7 +180,7 @@ func (c Config) schema() string {
 // right that is missing here may be one that they do not need. It then waits for
 // the end, since its own would be that of all.
 func (c *crew) announce() error {
-	c.warnOfNewNames()
+	c.refuseNewNames()
 	left, err := c.announceAll(c.config.Processes)
 	if denied(err) {
 		c.log.Warn(grantsCure, "err", err)

@@ -28,6 +28,8 @@ type crew struct {
 	left      sync.WaitGroup // of processes that drain
 	working   sync.WaitGroup // processes that have not returned
 
+	renamed map[string]error // processes that do not begin; set before announced is closed
+
 	mu   sync.Mutex
 	errs []error
 }

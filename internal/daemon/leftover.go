@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -10,6 +9,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // leftoverSQL finds cursors of no process in the file that last read one table, by
@@ -39,28 +39,49 @@ func (c *crew) leftover(ctx context.Context, p Process) (names []string, err err
 	return names, err
 }
 
-// warnOfNewNames warns of processes that are about to start where the file says,
-// though the cursor of their earlier name may be there. Which of them have a cursor,
+// refuseNewNames finds processes that are about to start where the file says, though the
+// cursor of their earlier name may be there: a name that was changed in the file would
+// send everything again, or pass over what came meanwhile. Which of them have a cursor,
 // and what reads their tables, is asked before any of them begins. That it cannot be
 // asked is for the processes themselves to say.
-func (c *crew) warnOfNewNames() {
+func (c *crew) refuseNewNames() {
 	ctx, cancel := context.WithTimeout(c.ctx, lookTimeout)
 	defer cancel()
 	rows, err := c.store.List(ctx)
 	if err != nil {
 		return
 	}
+	c.renamed = map[string]error{}
 	for _, p := range c.config.Processes {
 		has := slices.ContainsFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name })
-		if has || p.Start == "" { // without a start it is refused: see asUsage
-			continue
+		if has || p.Start == "" || c.store.Past(ctx, p.Name) != nil {
+			continue // without a start it is refused, see asUsage; and so is a name that was given away
 		}
-		names, err := c.leftover(ctx, p)
-		if err != nil || len(names) == 0 {
-			continue
+		if names, err := c.leftover(ctx, p); err == nil && len(names) > 0 && c.holdsRecords(ctx, p) {
+			c.renamed[p.Name] = newNameError(p, names)
 		}
-		c.log.Warn(fmt.Sprintf("this process has no cursor and begins at its `start`, and a cursor that no process of this file has reads the same table (%s). "+
-			"If it is the same process under a new name: stop this worker, then `ordered-dispatcher process forget %s --reason …` "+
-			"and `ordered-dispatcher process rename %s %[2]s`, and remove `start`", oneOf(names), visible.Shell(p.Name), visible.Shell(names[0])), "process", p.Name, "start", p.Start)
 	}
+}
+
+// holdsRecords reports whether the table of a process holds records. An error is for the
+// process itself to say.
+func (c *crew) holdsRecords(ctx context.Context, p Process) bool {
+	source, err := c.config.keys(p, c.pool)
+	if err != nil {
+		return false
+	}
+	records, _, err := source.Count(ctx)
+	return err == nil && records > 0
+}
+
+func newNameError(p Process, names []string) error {
+	name, old := visible.Shell(p.Name), visible.Shell(names[0])
+	from := "start"
+	if p.Start == processor.End {
+		from = "end"
+	}
+	return usage("process %q has no cursor, its table holds records, and a cursor that no process of this file has reads the same table (%s). "+
+		"If it is the same process under a new name: `ordered-dispatcher process rename %s %s -c FILE --reason …`. "+
+		"If it is another process, make its cursor first: `ordered-dispatcher seek %[4]s -c FILE --to-%[5]s --reason …`. "+
+		"A cursor that is of no use any more: `ordered-dispatcher process forget %[3]s --reason …`", p.Name, oneOf(names), old, name, from)
 }

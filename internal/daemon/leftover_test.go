@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
@@ -24,7 +25,7 @@ func drainLog(t testing.TB, config daemon.Config) string {
 	return log.String()
 }
 
-func TestRun_WarnsOfANewNameWhoseStartWasLeftInTheFile(t *testing.T) {
+func TestRun_RefusesANewNameWhoseStartWasLeftInTheFile(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 3)
@@ -41,10 +42,24 @@ func TestRun_WarnsOfANewNameWhoseStartWasLeftInTheFile(t *testing.T) {
 	require.NotContains(t, drainLog(t, configure(t, pgtest.URL(t), elsewhere)), warning, "it reads another table")
 
 	renamed := configure(t, pgtest.URL(t), strings.Replace(started, "a:", "renamed:", 1))
-	log = drainLog(t, renamed)
-	require.Contains(t, log, warning)
-	require.Contains(t, log, "(a, second)")
-	require.Contains(t, log, "ordered-dispatcher process rename a renamed")
-	require.Contains(t, log, "start=beginning")
-	require.NotContains(t, drainLog(t, renamed), warning, "it has a cursor of its own now")
+	var usage *daemon.UsageError
+	err := daemon.Run(t.Context(), daemon.RunConfig{Config: renamed, Drain: true, Grace: time.Second, Stdout: io.Discard, Logger: slog.New(slog.DiscardHandler)})
+	require.ErrorAs(t, err, &usage)
+	require.ErrorContains(t, err, warning+" (a, second)")
+	require.ErrorContains(t, err, "`ordered-dispatcher process rename a renamed -c FILE --reason …`")
+	require.ErrorContains(t, err, "`ordered-dispatcher seek renamed -c FILE --to-start --reason …`")
+	err = daemon.Run(t.Context(), daemon.RunConfig{Config: renamed, Grace: time.Second, Stdout: io.Discard, Logger: slog.New(slog.DiscardHandler)})
+	require.ErrorContains(t, err, warning, "without --drain, too")
+	require.Equal(t, 0, cursorsOf(t, pool, "renamed"))
+
+	exec(t, pool, "DELETE FROM public.bookings")
+	drainLog(t, renamed) // there is nothing to send twice
+	require.Equal(t, 1, cursorsOf(t, pool, "renamed"))
+}
+
+// cursorsOf is how many cursors have a name.
+func cursorsOf(t testing.TB, pool *pgxpool.Pool, process string) (n int) {
+	t.Helper()
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM od.cursor WHERE process_name = $1", process).Scan(&n))
+	return n
 }

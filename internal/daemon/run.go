@@ -117,14 +117,22 @@ func (c *crew) run(signals *signals, listener net.Listener) error {
 	return c.err()
 }
 
+// begin runs a process, unless the name is new and the cursor is not.
+func (c *crew) begin(name string, run func(context.Context) error) error {
+	if err := c.renamed[name]; err != nil {
+		return err
+	}
+	return c.asUsage(run(c.ctx))
+}
+
 // work runs one process. A drained process waits for the others.
 func (c *crew) work(name string, process *processor.Process) error {
 	defer c.working.Done()
 	<-c.announced
 	if !c.draining {
-		return c.keep(c.asUsage(process.Run(c.ctx)))
+		return c.keep(c.begin(name, process.Run))
 	}
-	err := c.asUsage(process.Drain(c.ctx))
+	err := c.begin(name, process.Drain)
 	if err == nil && c.ctx.Err() != nil {
 		err = ErrInterrupted
 	}

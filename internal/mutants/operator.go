@@ -8,10 +8,10 @@ var operatorMutants = []mutant{
 		processorPkg, "TestRun_ANewCursorOnATableWithRecordsNeedsAStart",
 	},
 	{
-		"a process with a new name begins at its start without a word",
-		[]change{{"internal/daemon/configured.go", `	c.warnOfNewNames()
+		"a process with a new name begins at its start",
+		[]change{{"internal/daemon/configured.go", `	c.refuseNewNames()
 `, ``}},
-		daemonPkg, "TestRun_WarnsOfANewNameWhoseStartWasLeftInTheFile",
+		daemonPkg, "TestRun_RefusesANewNameWhoseStartWasLeftInTheFile",
 	},
 	{
 		"a renamed cursor keeps its epoch",
