@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/yamlfile"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -129,7 +130,8 @@ func parseProcess(n yamlfile.Node, name, schema string) Process {
 	return p
 }
 
-// checkName keeps out what would be cut off, or unreadable in a log.
+// checkName keeps out what would be cut off, unreadable in a log, or taken for a flag in a
+// command.
 func checkName(name string) error {
 	switch {
 	case name == "" || strings.TrimSpace(name) != name:
@@ -138,9 +140,18 @@ func checkName(name string) error {
 		return fmt.Errorf("the name has %d bytes: shorten it to %d", len(name), maxNameBytes)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return errors.New("the name has a character that cannot be printed: remove it")
+	case !begins(name):
+		return fmt.Errorf("the name of a process begins with a letter, a digit or _, since commands take a - for a flag: "+
+			"give it another one; a cursor that has this one follows with `ordered-dispatcher process rename -- %s NEW`", visible.Shell(name))
 	default:
 		return nil
 	}
+}
+
+// begins reports whether the first character is one that a name may begin with.
+func begins(name string) bool {
+	first, _ := utf8.DecodeRuneInString(name)
+	return first == '_' || unicode.IsLetter(first) || unicode.IsDigit(first)
 }
 
 // checkProcess has the packages check what they are given: nothing that they

@@ -43,6 +43,11 @@ var nameMutants = []mutant{
 		daemonPkg, "TestDoctor_SQLOfHostileNamesMeansThemInPsql",
 	},
 	{
+		"the name of a process may look like a flag",
+		[]change{{"internal/daemon/parse.go", "case !begins(name):", "case false:"}},
+		commandPkg, "TestProcessRename_ANameLikeAFlagIsLeftBehind",
+	},
+	{
 		"a session of any role is a worker",
 		[]change{{"internal/daemon/presence.go", "AND a.usename::pg_catalog.text OPERATOR(pg_catalog.=) e.db_user", "AND a.usename IS NOT NULL"}},
 		daemonPkg, "TestStatus_ASessionOfAnotherRoleIsNoWorker",
