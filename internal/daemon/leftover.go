@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -57,10 +58,30 @@ func (c *crew) refuseNewNames() {
 		if has || p.Start == "" || c.store.Past(ctx, p.Name) != nil {
 			continue // without a start it is refused, see asUsage; and so is a name that was given away
 		}
-		if names, err := c.leftover(ctx, p); err == nil && len(names) > 0 && c.holdsRecords(ctx, p) {
-			c.renamed[p.Name] = newNameError(p, names)
+		names, err := c.leftover(ctx, p)
+		if err != nil || len(names) == 0 || !c.holdsRecords(ctx, p) {
+			continue
+		}
+		if same := c.configuredAs(ctx, p, names); len(same) > 0 {
+			c.renamed[p.Name] = newNameError(p, same)
+			continue
+		}
+		c.log.Warn(fmt.Sprintf("this process has no cursor and begins at its `start`, and a cursor that no process of this file has reads the same table (%s), "+
+			"from another configuration. If it is the same process under a new name: stop this worker, then `ordered-dispatcher process forget %s --reason …` "+
+			"and `ordered-dispatcher process rename %s %[2]s`, and remove `start`", oneOf(names), visible.Shell(p.Name), visible.Shell(names[0])), "process", p.Name, "start", p.Start)
+	}
+}
+
+// configuredAs are those of some names whose process last had the source and the sink of
+// another one.
+func (c *crew) configuredAs(ctx context.Context, p Process, names []string) (same []string) {
+	for _, name := range names {
+		last, err := c.config.lastConfigured(ctx, c.pool, Process{Name: name})
+		if err == nil && last != nil && last.difference(p.settings(last.settings[saltKey])) == "" {
+			same = append(same, name)
 		}
 	}
+	return same
 }
 
 // holdsRecords reports whether the table of a process holds records. An error is for the
@@ -80,7 +101,7 @@ func newNameError(p Process, names []string) error {
 	if p.Start == processor.End {
 		from = "end"
 	}
-	return usage("process %q has no cursor, its table holds records, and a cursor that no process of this file has reads the same table (%s). "+
+	return usage("process %q has no cursor, its table holds records, and a cursor that no process of this file has reads the same table into the same sink (%s). "+
 		"If it is the same process under a new name: `ordered-dispatcher process rename %s %s -c FILE --reason …`. "+
 		"If it is another process, make its cursor first: `ordered-dispatcher seek %[4]s -c FILE --to-%[5]s --reason …`. "+
 		"A cursor that is of no use any more: `ordered-dispatcher process forget %[3]s --reason …`", p.Name, oneOf(names), old, name, from)

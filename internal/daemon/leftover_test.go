@@ -45,12 +45,15 @@ func TestRun_RefusesANewNameWhoseStartWasLeftInTheFile(t *testing.T) {
 	var usage *daemon.UsageError
 	err := daemon.Run(t.Context(), daemon.RunConfig{Config: renamed, Drain: true, Grace: time.Second, Stdout: io.Discard, Logger: slog.New(slog.DiscardHandler)})
 	require.ErrorAs(t, err, &usage)
-	require.ErrorContains(t, err, warning+" (a, second)")
+	require.ErrorContains(t, err, warning+" into the same sink (a, second)")
 	require.ErrorContains(t, err, "`ordered-dispatcher process rename a renamed -c FILE --reason …`")
 	require.ErrorContains(t, err, "`ordered-dispatcher seek renamed -c FILE --to-start --reason …`")
 	err = daemon.Run(t.Context(), daemon.RunConfig{Config: renamed, Grace: time.Second, Stdout: io.Discard, Logger: slog.New(slog.DiscardHandler)})
 	require.ErrorContains(t, err, warning, "without --drain, too")
 	require.Equal(t, 0, cursorsOf(t, pool, "renamed"))
+
+	other := drainLog(t, configure(t, pgtest.URL(t), strings.NewReplacer("a:", "filtered:", "{start: beginning, source: {", "{start: beginning, source: {where: id > 1, ").Replace(started)))
+	require.Contains(t, other, warning, "it may be another process of another file: that is no more than a warning")
 
 	exec(t, pool, "DELETE FROM public.bookings")
 	drainLog(t, renamed) // there is nothing to send twice
