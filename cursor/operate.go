@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Errors of Pause, Resume, Retry, Skip, Seek and Discard, besides ErrUnknown and
@@ -140,7 +142,7 @@ func (s *Store) Skip(ctx context.Context, process string, d Decision) (Change, e
 			return row, notFailing(row)
 		}
 		if row.Failure.Position <= row.Position {
-			return row, fmt.Errorf("%w: the one that the row names is at %s, which the cursor has passed", ErrNotFailing, row.Failure.Position)
+			return row, fmt.Errorf("%w: the one that the row names is at %s, which the cursor has passed", ErrNotFailing, visible.Cut(string(row.Failure.Position)))
 		}
 		row.Position = row.Failure.Position
 		row.Sequence++
@@ -172,11 +174,11 @@ func haltedAt(row Row) error {
 	if row.Failure == nil {
 		return ErrHalted
 	}
-	return fmt.Errorf("%w at record %s, and delivers nothing: %s", ErrHalted, row.Failure.RecordID, row.Failure.Error)
+	return fmt.Errorf("%w at record %s, and delivers nothing: %s", ErrHalted, visible.Cut(row.Failure.RecordID), row.Failure.Error)
 }
 
 func notFailing(row Row) error {
-	return fmt.Errorf("%w: the process is %s at %q", ErrNotFailing, row.State, row.Position)
+	return fmt.Errorf("%w: the process is %s at %q", ErrNotFailing, row.State, visible.Cut(string(row.Position)))
 }
 
 // adopt moves the numbers of a row past all that may have been sent by now: by
@@ -232,9 +234,9 @@ func (a action) unexpected(row Row, d Decision) error {
 	case *d.Expect == a.expect(row):
 		return nil
 	case a.ofRecord:
-		return fmt.Errorf("%w: record %s at %q fails, and the one at %q was expected to", ErrMoved, row.Failure.RecordID, row.Failure.Position, *d.Expect)
+		return fmt.Errorf("%w: record %s at %q fails, and the one at %q was expected to", ErrMoved, visible.Cut(row.Failure.RecordID), visible.Cut(string(row.Failure.Position)), visible.Cut(string(*d.Expect)))
 	default:
-		return fmt.Errorf("%w: it stands at %q and was expected at %q", ErrMoved, row.Position, *d.Expect)
+		return fmt.Errorf("%w: it stands at %q and was expected at %q", ErrMoved, visible.Cut(string(row.Position)), visible.Cut(string(*d.Expect)))
 	}
 }
 

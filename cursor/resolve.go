@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Resolvable returns an open dead letter of which d may be decided, without headers
@@ -39,7 +40,7 @@ func (l DeadLetter) open(d Decision) error {
 	case l.Resolution != "":
 		return fmt.Errorf("%w: it was %s by %s at %s", ErrNoDeadLetter, l.Resolution, l.ResolvedBy, l.ResolvedAt.UTC().Format(time.RFC3339))
 	case d.Expect != nil && *d.Expect != l.Position:
-		return fmt.Errorf("%w: the dead letter is record %s at %q, and was expected at %q", ErrMoved, l.RecordID, l.Position, *d.Expect)
+		return fmt.Errorf("%w: the dead letter is record %s at %q, and was expected at %q", ErrMoved, visible.Cut(l.RecordID), visible.Cut(string(l.Position)), visible.Cut(string(*d.Expect)))
 	default:
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // errSetAside ends a shift whose failing record stands in the cursor's row.
@@ -111,7 +112,7 @@ func (s *shift) advance(a advance) error {
 	s.sent.past(a.from, a.to)
 	s.observe(Event{Kind: EventAdvance, Records: int(a.n), Created: a.created})
 	if s.stuck != nil {
-		s.log.Info("delivered after failures", "position", a.to, "attempt", s.stuck.attempts+1)
+		s.log.Info("delivered after failures", "position", visible.Cut(string(a.to)), "attempt", s.stuck.attempts+1)
 		s.stuck = nil
 	}
 	return context.Cause(s.lease.Context())
@@ -153,7 +154,7 @@ func (s *shift) failed(d Delivery, failure error) (int, error) {
 	}
 	class := s.classOf(failure)
 	if class == cursor.ClassDatabase {
-		return 0, fmt.Errorf("deliver the record at position %s: %w", d.Position, failure)
+		return 0, fmt.Errorf("deliver the record at position %s: %w", visible.Cut(string(d.Position)), failure)
 	}
 	if !s.stuck.at(d.Position) {
 		s.stuck = newStuck(d.Position, 0, s.config.Retry)
@@ -205,7 +206,7 @@ func (s *shift) delay(failure error, class cursor.Class) time.Duration {
 }
 
 func (s *shift) failureLog(d Delivery, failure error) *slog.Logger {
-	log := s.log.With("epoch", d.Epoch, "position", d.Position, "record_id", d.ID, "attempt", d.Attempt, "err", failure)
+	log := s.log.With("epoch", d.Epoch, "position", visible.Cut(string(d.Position)), "record_id", visible.Cut(d.ID), "attempt", d.Attempt, "err", failure)
 	var panicked *panicError
 	if errors.As(failure, &panicked) {
 		log = log.With("stack", string(panicked.stack))

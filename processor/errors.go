@@ -22,16 +22,16 @@ type HaltError struct {
 
 func (e *HaltError) Error() string {
 	if e.Failure.Class == cursor.ClassRestored {
-		return fmt.Sprintf("process %q is halted at position %s: %s", e.Process, e.Failure.Position, e.Failure.Error)
+		return fmt.Sprintf("process %q is halted at position %s: %s", e.Process, visible.Cut(string(e.Failure.Position)), e.Failure.Error)
 	}
 	if e.Failure.Class == cursor.ClassRefused {
 		return fmt.Sprintf("process %[1]q is halted: the receiver refuses us, not record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
 			"fix the credentials or the address, then `ordered-dispatcher retry %[6]s`",
-			e.Process, e.Failure.RecordID, e.Failure.Position, e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
+			e.Process, visible.Cut(e.Failure.RecordID), visible.Cut(string(e.Failure.Position)), e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
 	}
 	return fmt.Sprintf("process %[1]q is halted at record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
 		"mend the cause and `ordered-dispatcher retry %[6]s`, or pass over the record: `ordered-dispatcher skip %[6]s --reason …`",
-		e.Process, e.Failure.RecordID, e.Failure.Position, e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
+		e.Process, visible.Cut(e.Failure.RecordID), visible.Cut(string(e.Failure.Position)), e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
 }
 
 // Permanent marks a sink's error as final: the record can never succeed, and

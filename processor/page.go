@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // read reads a page and holds it to the contract of Source.
@@ -25,7 +26,7 @@ func (page Page) check(after cursor.Position) error {
 	for i := range page.Records {
 		r := &page.Records[i]
 		if r.Position <= after {
-			return Permanent(fmt.Errorf("%w: record %s is at %q, after %q", ErrOrder, r.ID, r.Position, after))
+			return Permanent(fmt.Errorf("%w: record %s is at %q, after %q", ErrOrder, visible.Cut(r.ID), visible.Cut(string(r.Position)), visible.Cut(string(after))))
 		}
 		after = r.Position
 	}
@@ -48,7 +49,7 @@ func (s *shift) passOver(to cursor.Position) error {
 	s.doubt = s.doubt.past(from, to, 0)
 	s.sent.past(from, to)
 	s.bridge = bridge{epoch: s.lease.Epoch(), from: before, to: to}
-	s.log.Debug("passed over rows that the source leaves out", "position", to)
+	s.log.Debug("passed over rows that the source leaves out", "position", visible.Cut(string(to)))
 	return context.Cause(s.lease.Context())
 }
 

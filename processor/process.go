@@ -248,9 +248,9 @@ func (p *Process) began(row cursor.Row, epoch cursor.Epoch) {
 	switch {
 	case epoch != row.Epoch:
 		p.observe(Event{Kind: EventTakeOver})
-		p.log.Info("took over", "epoch", epoch, "position", row.Position, "from", row.Holder)
+		p.log.Info("took over", "epoch", epoch, "position", visible.Cut(string(row.Position)), "from", row.Holder)
 	case epoch != p.epoch && p.epoch != 0:
-		p.log.Info("an operator decided: see `ordered-dispatcher history`", "epoch", epoch, "position", row.Position)
+		p.log.Info("an operator decided: see `ordered-dispatcher history`", "epoch", epoch, "position", visible.Cut(string(row.Position)))
 	}
 	if epoch != p.epoch {
 		p.letters = 0
@@ -316,7 +316,7 @@ func (p *Process) peek(ctx context.Context, row cursor.Row) (peeked, error) {
 	}
 	page, err := p.read(ctx, row.Position, limit)
 	if err != nil {
-		return peeked{}, fmt.Errorf("read behind position %q: %w", row.Position, err)
+		return peeked{}, fmt.Errorf("read behind position %q: %w", visible.Cut(string(row.Position)), err)
 	}
 	p.waiting = page.Waiting && len(page.Records) == 0 && page.Passed == ""
 	return peeked{page, row.Position}, nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 const (
@@ -61,7 +62,7 @@ func (r *reporter) halted(f cursor.Failure) {
 	if f.Class == cursor.ClassRefused {
 		what = "halted: the receiver refuses us, so nothing is sent: fix the credentials or the address, then `ordered-dispatcher retry`"
 	}
-	r.trouble(slog.LevelError, what, "position", f.Position, "record_id", f.RecordID, "attempt", f.Attempts, "err", f.Error)
+	r.trouble(slog.LevelError, what, "position", visible.Cut(string(f.Position)), "record_id", visible.Cut(f.RecordID), "attempt", f.Attempts, "err", f.Error)
 }
 
 // trouble logs what keeps the process from working: when it begins or changes, and

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // sent are the records behind a position that went out with their numbers, in order. Each
@@ -106,6 +107,6 @@ func (s *shift) writeOff(n int) error {
 	s.sent.past(from, to)
 	s.doubt = s.doubt.past(from, to, n)
 	s.stuck = nil
-	s.log.Warn("records that may have been sent are gone from the source: they keep their numbers, so the sequence has a hole", "records", n, "position", to)
+	s.log.Warn("records that may have been sent are gone from the source: they keep their numbers, so the sequence has a hole", "records", n, "position", visible.Cut(string(to)))
 	return context.Cause(s.lease.Context())
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // shift is the work of one worker under one lease.
@@ -108,7 +109,7 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 	defer lease.Release()
 	s := p.newShift(run, lease)
 	defer s.stop()
-	p.log.Debug("lease acquired", "epoch", lease.Epoch(), "position", lease.Position())
+	p.log.Debug("lease acquired", "epoch", lease.Epoch(), "position", visible.Cut(string(lease.Position())))
 	if err := s.settle(); err != nil {
 		return err
 	}

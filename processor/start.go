@@ -88,7 +88,7 @@ func (p *Process) create(ctx context.Context, make func(context.Context, cursor.
 	}
 	created, err := make(ctx, at)
 	if created {
-		p.log.Info("cursor created", "position", at)
+		p.log.Info("cursor created", "position", visible.Cut(string(at)))
 	}
 	return err
 }

@@ -178,12 +178,12 @@ func (r resolution) resolve(ctx context.Context, letters *daemon.DeadLetters, d 
 
 // say says what became of a dead letter, or would.
 func (r resolution) say(w io.Writer, letter cursor.DeadLetter, o outcome) error {
-	text := visible.Inline(fmt.Sprintf("record %s of %s, dead letter %d, %s", letter.RecordID, letter.Process, letter.ID, o.each)) + "\n"
+	text := visible.Inline(fmt.Sprintf("record %s of %s, dead letter %d, %s", visible.Cut(letter.RecordID), letter.Process, letter.ID, o.each)) + "\n"
 	switch {
 	case r.DryRun && !r.one(): // it was listed
 		return nil
 	case r.DryRun:
-		would := fmt.Sprintf("record %s of %s, put aside at position %s after %s, %s", letter.RecordID, letter.Process, letter.Position,
+		would := fmt.Sprintf("record %s of %s, put aside at position %s after %s, %s", visible.Cut(letter.RecordID), letter.Process, visible.Cut(string(letter.Position)),
 			daemon.Attempts(letter.Failure.Attempts), o.one)
 		text = fmt.Sprintf("dry run, nothing is changed. Without --dry-run: %s\nto do this if it is still open by then: --expect=%s instead of --dry-run\n",
 			visible.Inline(would), visible.Quoted(string(letter.Position)))

@@ -125,7 +125,7 @@ func PrintDeadLetters(w io.Writer, letters []cursor.DeadLetter) error {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "ID\tPROCESS\tRECORD\tPOSITION\tPUT ASIDE\tATTEMPTS\tCLASS\tRESOLUTION\tERROR")
 	for _, l := range letters {
-		fmt.Fprintf(columns, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.ID, visible.Line(l.Process), visible.Line(l.RecordID), visible.Line(string(l.Position)), l.At.UTC().Format(time.RFC3339),
+		fmt.Fprintf(columns, "%d\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", l.ID, visible.Line(l.Process), visible.Short(l.RecordID), visible.Short(string(l.Position)), l.At.UTC().Format(time.RFC3339),
 			l.Failure.Attempts, visible.Line(string(l.Failure.Class)), resolution(l), visible.Line(l.Failure.Error))
 	}
 	return columns.Flush()

@@ -22,7 +22,7 @@ func PrintHistory(w io.Writer, events []cursor.Event) error {
 	fmt.Fprintln(columns, "AT\tACTOR\tUSER\tACTION\tRECORD\tREASON\tFROM\tTO")
 	for _, e := range events {
 		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.At.Format(time.RFC3339), dash(e.Actor), dash(e.User), visible.Line(e.Action),
-			dash(recordOf(e)), dash(short(visible.Line(e.Reason))), dash(string(e.From)), dash(string(e.To)))
+			dash(visible.Cut(recordOf(e))), dash(short(visible.Line(e.Reason))), dash(visible.Cut(string(e.From))), dash(visible.Cut(string(e.To))))
 	}
 	columns.Flush()
 	_, err := io.WriteString(w, visible.Text(b.String()))

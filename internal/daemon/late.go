@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -86,7 +87,7 @@ func (c *counter) watch(ctx context.Context, w watched, at cursor.Position) {
 	for _, r := range late[:min(len(late), maxLateSaid)] {
 		c.log.Error("a record came behind the cursor, where nothing is read: its stamp was not made as it was inserted, or an update has made it one that source.where takes; "+
 			"deliver it by hand, or seek back to it",
-			"process", w.Name, "record_id", r.ID, "position", r.Position)
+			"process", w.Name, "record_id", visible.Cut(r.ID), "position", visible.Cut(string(r.Position)))
 	}
 	if more := len(late) - maxLateSaid; more > 0 {
 		c.log.Error("more records came behind the cursor", "process", w.Name, "records", more)

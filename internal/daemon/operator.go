@@ -100,7 +100,7 @@ func (o *Operator) Resume(ctx context.Context, d cursor.Decision) (Outcome, erro
 	}
 	if f := change.After.Failure; f != nil && f.Wait > 0 {
 		text += fmt.Sprintf("; the next attempt at its failing record %s comes in %s: `ordered-dispatcher retry %s` makes it at once",
-			visible.Line(f.RecordID), round(f.Wait), visible.Shell(o.process))
+			visible.Short(f.RecordID), round(f.Wait), visible.Shell(o.process))
 	}
 	return Outcome{Change: change, Text: text}, nil
 }
@@ -115,7 +115,7 @@ func (o *Operator) Retry(ctx context.Context, d cursor.Decision) (Outcome, error
 	if f == nil || f.RecordID == "" {
 		return Outcome{Change: change, Text: fmt.Sprintf("%s runs on from %s", o.process, place(change.After.Position))}, nil
 	}
-	text := fmt.Sprintf("record %s of %s is tried again at once, with its attempts counted anew%s", f.RecordID, o.process, o.afterwards(change))
+	text := fmt.Sprintf("record %s of %s is tried again at once, with its attempts counted anew%s", visible.Short(f.RecordID), o.process, o.afterwards(change))
 	return o.outcome(ctx, change, text, change.Before.Position, f.Position), nil
 }
 
@@ -138,7 +138,7 @@ func (o *Operator) Skip(ctx context.Context, d cursor.Decision) (Outcome, error)
 		return Outcome{}, o.explain(ctx, err)
 	}
 	text := fmt.Sprintf("record %s of %s, at %s, is passed over: it is never delivered%s",
-		change.Before.Failure.RecordID, o.process, change.After.Position, o.afterwards(change))
+		visible.Cut(change.Before.Failure.RecordID), o.process, place(change.After.Position), o.afterwards(change))
 	return o.outcome(ctx, change, text, change.Before.Position, change.After.Position), nil
 }
 
@@ -155,7 +155,7 @@ func (o *Operator) alone(ctx context.Context, row cursor.Row) error {
 	if span.Total > 1 {
 		return fmt.Errorf("%d records stand between the cursor and the failing record %s, the first of them %s: was the source of %q changed? "+
 			"Nothing was changed: `ordered-dispatcher retry %s` delivers them, `ordered-dispatcher seek` passes over them",
-			span.Total, row.Failure.RecordID, span.Records[0].ID, o.process, visible.Shell(o.process))
+			span.Total, visible.Short(row.Failure.RecordID), visible.Short(span.Records[0].ID), o.process, visible.Shell(o.process))
 	}
 	return nil
 }
@@ -330,7 +330,7 @@ func place(p cursor.Position) string {
 	case cursor.Unplaced:
 		return "a place that is not known yet"
 	default:
-		return string(p)
+		return visible.Cut(string(p))
 	}
 }
 

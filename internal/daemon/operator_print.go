@@ -43,7 +43,7 @@ func PrintRehearsal(w io.Writer, o Outcome) error {
 // expected says what o.Expect is the position of.
 func (o Outcome) expected() string {
 	if f := o.Before.Failure; f != nil && o.Expect == f.Position && f.RecordID != "" {
-		return "record " + visible.Line(f.RecordID) + " still fails"
+		return "record " + visible.Short(f.RecordID) + " still fails"
 	}
 	return "the cursor has not moved"
 }
@@ -60,7 +60,7 @@ func printRecords(w io.Writer, records []processor.Record) {
 		if !r.CreatedAt.IsZero() {
 			created = r.CreatedAt.Format(recordTime)
 		}
-		fmt.Fprintf(columns, "%s\t%s\t%s\n", visible.Line(r.ID), created, visible.Line(string(r.Position)))
+		fmt.Fprintf(columns, "%s\t%s\t%s\n", visible.Short(r.ID), created, visible.Short(string(r.Position)))
 	}
 	columns.Flush()
 }

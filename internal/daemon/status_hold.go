@@ -110,7 +110,7 @@ func (s Status) halted() string {
 		return "halted: " + visible.Line(f.Error)
 	case f.Class == cursor.ClassRefused:
 		return fmt.Sprintf("halted: the receiver refuses us, not record %s, %s: %s; next: fix the credentials or the address, then `ordered-dispatcher retry %s`",
-			visible.Line(f.RecordID), attempts(*f), visible.Line(f.Error), visible.Shell(s.Process))
+			visible.Short(f.RecordID), attempts(*f), visible.Line(f.Error), visible.Shell(s.Process))
 	}
 	word := ""
 	switch f.Class {
@@ -122,7 +122,7 @@ func (s Status) halted() string {
 		word = ", which the receiver may have: look there first"
 	}
 	return fmt.Sprintf("halted at record %s%s, %s: %s; next: `ordered-dispatcher retry %[5]s`, or `ordered-dispatcher skip %[5]s --reason …`",
-		visible.Line(f.RecordID), word, attempts(*f), visible.Line(f.Error), visible.Shell(s.Process))
+		visible.Short(f.RecordID), word, attempts(*f), visible.Line(f.Error), visible.Shell(s.Process))
 }
 
 func (s Status) failing() string {
@@ -130,7 +130,7 @@ func (s Status) failing() string {
 	if s.Failure.Wait > 0 {
 		next = fmt.Sprintf("the next attempt comes in %s, or at once with `ordered-dispatcher retry %s`", round(s.Failure.Wait), visible.Shell(s.Process))
 	}
-	return fmt.Sprintf("record %s fails, %s: %s; %s", visible.Line(s.Failure.RecordID), attempts(*s.Failure), visible.Line(s.Failure.Error), next)
+	return fmt.Sprintf("record %s fails, %s: %s; %s", visible.Short(s.Failure.RecordID), attempts(*s.Failure), visible.Line(s.Failure.Error), next)
 }
 
 func (s Status) nobody() string {
@@ -139,7 +139,7 @@ func (s Status) nobody() string {
 
 func (s Status) untried() string {
 	return fmt.Sprintf("record %s fails, %s: %s; the next attempt is due, and no worker makes it: %s",
-		visible.Line(s.Failure.RecordID), attempts(*s.Failure), visible.Line(s.Failure.Error), s.lastWorker())
+		visible.Short(s.Failure.RecordID), attempts(*s.Failure), visible.Line(s.Failure.Error), s.lastWorker())
 }
 
 func (s Status) lastWorker() string {

@@ -24,7 +24,7 @@ func PrintStatus(w io.Writer, all []Status) error {
 	fmt.Fprintln(columns, "PROCESS\tSTATE\tLAG\tOLDEST\tSEQUENCE\tEPOCH\tHOLDER\tPOSITION")
 	for _, s := range all {
 		fmt.Fprintf(columns, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", visible.Line(s.Process), s.state(), s.lagRecords(), s.lagAge(),
-			s.Sequence, s.Epoch, dash(s.Holder), dash(string(s.Position)))
+			s.Sequence, s.Epoch, dash(s.Holder), dash(visible.Cut(string(s.Position))))
 	}
 	columns.Flush()
 	for _, s := range all {
@@ -79,7 +79,7 @@ func (s Status) notes() []string {
 		notes = append(notes, s.Hold.Text)
 	}
 	if f := s.Failure; f != nil && kind != HoldHalted && kind != HoldFailing {
-		notes = append(notes, fmt.Sprintf("record %s fails, %s: %s", visible.Line(f.RecordID), attempts(*f), visible.Line(f.Error)))
+		notes = append(notes, fmt.Sprintf("record %s fails, %s: %s", visible.Short(f.RecordID), attempts(*f), visible.Line(f.Error)))
 	}
 	for i, writer := range s.Holding {
 		if i > 0 || kind != HoldWriter {

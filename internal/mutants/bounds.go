@@ -37,4 +37,14 @@ var boundMutants = []mutant{
 		[]change{{"sinks/exec/child.go", "_ = pipes[0].Close() //", "_ = pipes[0] //"}},
 		execPkg, "TestDeliverBatch_AnHeirOfTheChildsPipesIsNotWaitedFor/to_read_what_nobody_reads",
 	},
+	{
+		"an id of any length goes to the terminal",
+		[]change{{"internal/daemon/deadletter.go", "visible.Short(l.RecordID)", "visible.Line(l.RecordID)"}},
+		daemonPkg, "TestPrint_ALongIDIsCutForPeopleAndWholeForPrograms",
+	},
+	{
+		"an id of any length goes to the log",
+		[]change{{"processor/deliver.go", `"record_id", visible.Cut(d.ID)`, `"record_id", d.ID`}},
+		processorPkg, "TestLog_ALongIDIsCut",
+	},
 }

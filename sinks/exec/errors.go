@@ -14,12 +14,13 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // refusal is a word on one record, the child's or ours; the child is whole.
 func (s *Sink) refusal(d processor.Delivery, err error) error {
-	return outcome.Refusal(fmt.Errorf("deliver record %q to %s: %w", d.ID, s, err))
+	return outcome.Refusal(fmt.Errorf("deliver record %q to %s: %w", visible.Cut(d.ID), s, err))
 }
 
 // unsent is a failure before the child had a record.
@@ -43,7 +44,7 @@ func cannotStart(err error) bool {
 func (s *Sink) failed(k *child, d processor.Delivery, err error) error {
 	k.grace(err)
 	how := k.end()
-	return outcome.Unknown(fmt.Errorf("deliver record %q to %s: %w (%s)%s; the child may have dealt with it", d.ID, s, err, how, k.words.tail()))
+	return outcome.Unknown(fmt.Errorf("deliver record %q to %s: %w (%s)%s; the child may have dealt with it", visible.Cut(d.ID), s, err, how, k.words.tail()))
 }
 
 // unheard is failed for a record whose line was not written whole.
@@ -52,7 +53,7 @@ func (s *Sink) unheard(k *child, d processor.Delivery, err error) error {
 		k.grace(errEnded)
 	}
 	how := k.end()
-	return fmt.Errorf("deliver record %q to %s: the child did not take it: %w (%s)%s", d.ID, s, err, how, k.words.tail())
+	return fmt.Errorf("deliver record %q to %s: the child did not take it: %w (%s)%s", visible.Cut(d.ID), s, err, how, k.words.tail())
 }
 
 // redactor takes the values of Config.Env and Config.Secrets out of what a child says.

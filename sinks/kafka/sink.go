@@ -11,6 +11,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -182,7 +183,7 @@ const maxWindowBytes = 128 << 20
 
 // failed is the error of a record.
 func (s *Sink) failed(d processor.Delivery, o outcome) error {
-	err := fmt.Errorf("send record %q to %s: %w%s", d.ID, s, o.err, cure(o.err))
+	err := fmt.Errorf("send record %q to %s: %w%s", visible.Cut(d.ID), s, o.err, cure(o.err))
 	var held *fencedError
 	switch {
 	case errors.As(err, &held):

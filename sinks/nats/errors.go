@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -57,7 +58,7 @@ var errChain = errors.New("it is not the next in the stream")
 
 // refusal is the server's or the protocol's word on one record; the link is whole.
 func (s *Sink) refusal(d processor.Delivery, err error) error {
-	return outcome.Refusal(fmt.Errorf("publish record %q to %s: %w", d.ID, s, err))
+	return outcome.Refusal(fmt.Errorf("publish record %q to %s: %w", visible.Cut(d.ID), s, err))
 }
 
 // unsent is a failure before anything was sent.

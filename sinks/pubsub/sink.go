@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -101,7 +102,7 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 		n, err := s.publishWindow(ctx, window)
 		acknowledged += n
 		if err != nil {
-			err = s.guard.Error(fmt.Errorf("publish record %q to %s: %w", ds[acknowledged].ID, s, err))
+			err = s.guard.Error(fmt.Errorf("publish record %q to %s: %w", visible.Cut(ds[acknowledged].ID), s, err))
 		}
 		if isDenied(err) {
 			return acknowledged, processor.Refused(err)

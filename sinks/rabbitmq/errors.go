@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -18,7 +19,7 @@ var errNack = errors.New("the broker refused it (nack): a queue is full, or fail
 
 // refusal is the broker's or the protocol's word on one record; the link is whole.
 func (s *Sink) refusal(d processor.Delivery, err error) error {
-	return outcome.Refusal(fmt.Errorf("publish record %q to %s: %w", d.ID, s, err))
+	return outcome.Refusal(fmt.Errorf("publish record %q to %s: %w", visible.Cut(d.ID), s, err))
 }
 
 // unroutable is the broker's word that no queue is bound for a record's routing key. Of

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -16,14 +17,14 @@ import (
 func (s *Sink) failure(applied int, d processor.Delivery, err error) error {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
-		return fmt.Errorf("apply record %q: %w", d.ID, err)
+		return fmt.Errorf("apply record %q: %w", visible.Cut(d.ID), err)
 	}
 	return s.said(d, fmt.Sprintf("statement %d of %d", min(applied+1, len(s.statements)), len(s.statements)), pgErr)
 }
 
 // said is what the server says against a record.
 func (s *Sink) said(d processor.Delivery, where string, pgErr *pgconn.PgError) error {
-	err := fmt.Errorf("apply record %q: %s: %w%s", d.ID, where, &serverError{pgErr, s.secrets.Replace(d.Redact(pgErr.Message))}, nextStep(pgErr.Code))
+	err := fmt.Errorf("apply record %q: %s: %w%s", visible.Cut(d.ID), where, &serverError{pgErr, s.secrets.Replace(d.Redact(pgErr.Message))}, nextStep(pgErr.Code))
 	switch {
 	case pgErr.Code == insufficientPrivilege:
 		return processor.Refused(err)

@@ -49,7 +49,7 @@ func (r *Remote) missing(a applied, d processor.Delivery) error {
 func (r *Remote) foreign(a applied, d processor.Delivery) error {
 	return fmt.Errorf("%w: process %q has come to number %d at position %s there, and record %q of position %s is number %d here. Another source has a process "+
 		"of that name, or this one was restored, or rows were deleted before they were delivered. Give one of them another name, or go on behind what is there: "+
-		"`ordered-dispatcher seek %s --to-position %s --reason …`", ErrForeign, d.Process, a.sequence, a.position, d.ID, d.Position, d.Sequence, visible.Shell(d.Process), visible.Quoted(string(a.position)))
+		"`ordered-dispatcher seek %s --to-position %s --reason …`", ErrForeign, d.Process, a.sequence, visible.Cut(string(a.position)), visible.Cut(d.ID), visible.Cut(string(d.Position)), d.Sequence, visible.Shell(d.Process), visible.Quoted(string(a.position)))
 }
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
@@ -58,7 +58,7 @@ func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''"
 func (s *Sink) broken(d processor.Delivery, err error) error {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
-		return fmt.Errorf("apply record %q: %w", d.ID, err)
+		return fmt.Errorf("apply record %q: %w", visible.Cut(d.ID), err)
 	}
 	return s.said(d, "its deferred constraints", pgErr)
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/jsonline"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -32,12 +33,12 @@ func New(c Config) (*Sink, error) {
 // still come.
 func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 	if ctx.Err() != nil { // select would choose at random
-		return fmt.Errorf("write record %q: %w", d.ID, context.Cause(ctx))
+		return fmt.Errorf("write record %q: %w", visible.Cut(d.ID), context.Cause(ctx))
 	}
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("write record %q: an earlier write is not through, does anybody read the output? %w", d.ID, context.Cause(ctx))
+		return fmt.Errorf("write record %q: an earlier write is not through, does anybody read the output? %w", visible.Cut(d.ID), context.Cause(ctx))
 	}
 	// A write to a pipe that nobody reads ends by no context, hence the goroutine.
 	done := make(chan error, 1)
@@ -54,7 +55,7 @@ func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 	case err := <-done: // both at once: what is written is delivered
 		return err
 	default:
-		return fmt.Errorf("write record %q: the write is not through, does anybody read the output? %w", d.ID, context.Cause(ctx))
+		return fmt.Errorf("write record %q: the write is not through, does anybody read the output? %w", visible.Cut(d.ID), context.Cause(ctx))
 	}
 }
 
@@ -65,14 +66,14 @@ func (s *Sink) write(d processor.Delivery) (err error) {
 	defer s.reset()
 	defer func() { // the processor cannot: it is not its goroutine
 		if value := recover(); value != nil {
-			err = fmt.Errorf("write record %q: the writer panicked: %v", d.ID, value)
+			err = fmt.Errorf("write record %q: the writer panicked: %v", visible.Cut(d.ID), value)
 		}
 	}()
 	if err := jsonline.Append(&s.buf, d, bound(d)); err != nil {
-		return processor.Permanent(fmt.Errorf("write record %q: %w: make the row smaller", d.ID, err))
+		return processor.Permanent(fmt.Errorf("write record %q: %w: make the row smaller", visible.Cut(d.ID), err))
 	}
 	if err := s.writer.writeLine(s.buf.Bytes()); err != nil {
-		return fmt.Errorf("write record %q: %w", d.ID, err)
+		return fmt.Errorf("write record %q: %w", visible.Cut(d.ID), err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -38,13 +39,13 @@ func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 		err = errors.New("it is empty")
 	}
 	if err != nil {
-		return processor.Permanent(fmt.Errorf("find the topic of record %q: %w", d.ID, err))
+		return processor.Permanent(fmt.Errorf("find the topic of record %q: %w", visible.Cut(d.ID), err))
 	}
 	if err := s.takeTurn(ctx); err != nil {
-		return processor.Unreached(fmt.Errorf("publish record %q to topic %q: nothing was sent: %w", d.ID, topic, err))
+		return processor.Unreached(fmt.Errorf("publish record %q to topic %q: nothing was sent: %w", visible.Cut(d.ID), topic, err))
 	}
 	if err := s.publish(ctx, topic, newMessage(ctx, d)); err != nil {
-		return fmt.Errorf("publish record %q to topic %q: %w", d.ID, topic, err)
+		return fmt.Errorf("publish record %q to topic %q: %w", visible.Cut(d.ID), topic, err)
 	}
 	return nil
 }

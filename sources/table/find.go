@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -180,10 +181,10 @@ func (l *layout) found(rows [][][]byte, err error) ([]processor.Record, error) {
 			}
 			r.CreatedAt = time.UnixMicro(k.at).UTC()
 		} else if l.ordersByTime() {
-			return nil, fmt.Errorf("record %s has a created_at of infinity, and so no position", k.id)
+			return nil, fmt.Errorf("record %s has a created_at of infinity, and so no position", visible.Cut(k.id))
 		}
 		if r.Position, err = l.kind.position(k); err != nil {
-			return nil, fmt.Errorf("record %s: %w", k.id, err)
+			return nil, fmt.Errorf("record %s: %w", visible.Cut(k.id), err)
 		}
 		records = append(records, r)
 	}

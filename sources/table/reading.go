@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -208,7 +209,7 @@ func (r *reading) append(row *row) {
 	r.page.Records = r.page.Records[:n+1]
 	if err := r.record(&r.page.Records[n], row); err != nil {
 		r.page.Records = r.page.Records[:n]
-		r.end(fmt.Errorf("record %s cannot be delivered: %w", row.id, err))
+		r.end(fmt.Errorf("record %s cannot be delivered: %w", visible.Cut(string(row.id)), err))
 		return
 	}
 	r.pass(row)

@@ -1,0 +1,36 @@
+package visible
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"unicode/utf8"
+)
+
+// What Cut leaves of a long text.
+const (
+	longest = 200 // a text of so many bytes is not cut
+	head    = 80
+	tail    = 40
+)
+
+// Cut is a name that others gave, such as an id or a position, for people and for logs:
+// where it is long, its beginning and its end, its size and a part of its digest, by
+// which it is told from others. What is read by programs has it whole.
+func Cut(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	begin, end := head, len(text)-tail
+	for !utf8.RuneStart(text[begin]) && begin > head-utf8.UTFMax {
+		begin--
+	}
+	for end < len(text) && !utf8.RuneStart(text[end]) && end < len(text)-tail+utf8.UTFMax {
+		end++
+	}
+	digest := sha256.Sum256([]byte(text))
+	return fmt.Sprintf("%s…%s (%d bytes, sha256 %s)", text[:begin], text[end:], len(text), hex.EncodeToString(digest[:6]))
+}
+
+// Short is Cut as a part of a line: Line of what is left.
+func Short(text string) string { return Line(Cut(text)) }

@@ -1,0 +1,29 @@
+package visible
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestCut_KeepsWhatTellsOneLongNameFromAnother(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("i", 100_000)
+	require.Equal(t, strings.Repeat("i", 80)+"…"+strings.Repeat("i", 40)+" (100000 bytes, sha256 f1a433e0c5b9)", Cut(long))
+	require.NotEqual(t, Cut(long+"a"+long), Cut(long+"b"+long), "they differ in the middle")
+	require.Equal(t, long[:200], Cut(long[:200]))
+}
+
+func TestCut_IsShortAndBreaksNoCharacter(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringN(0, -1, 400).Draw(t, "text") + strings.Repeat(rapid.SampledFrom([]string{"é", "€", "😀", "\x01", "\xff"}).Draw(t, "more"), rapid.IntRange(0, 200).Draw(t, "n"))
+		cut := Cut(text)
+		require.LessOrEqual(t, len(cut), longest)
+		require.True(t, utf8.ValidString(cut) || !utf8.ValidString(text), cut)
+		require.NotContains(t, Short(text), "\x01")
+	})
+}
