@@ -153,3 +153,12 @@ func WarnOf(log *slog.Logger, process string) { exposure{process, "p", "c"}.warn
 
 // PoolError is what is wrong with a connection string.
 func PoolError(database string) (*pgxpool.Config, error) { return poolConfig(database, 1) }
+
+// Warnings are those of a start.
+func Warnings(t testing.TB, c Config) (problems []string) {
+	t.Helper()
+	for _, e := range c.exposures(PoolConfig(t, c.Database, 1).ConnConfig) {
+		problems = append(problems, e.problem)
+	}
+	return problems
+}

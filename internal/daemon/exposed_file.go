@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// ExposedFiles says which files with secrets others than their owner can read: those
-// that references name, and the configuration if secrets stand in it literally.
+// ExposedFiles says which files others than their owner can read or write: of those
+// with secrets, which references name, and of the configuration.
 func (c Config) ExposedFiles() []string {
 	var problems []string
 	for _, e := range c.exposedFiles() {
@@ -20,18 +21,31 @@ func (c Config) ExposedFiles() []string {
 
 func (c Config) exposedFiles() []exposure {
 	var all []exposure
-	for _, path := range c.secretFiles {
+	files := slices.Clone(c.secretFiles)
+	if c.file != "" && !slices.Contains(files, c.file) {
+		files = append(files, c.file)
+	}
+	for _, path := range files {
 		info, err := os.Stat(path)
-		if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&(othersRead|groupRead) == 0 {
+		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		all = append(all, exposure{"", fmt.Sprintf("the file %s holds secrets, and others than its owner can read it (mode %#o)", path, info.Mode().Perm()),
-			"chmod 600 " + visible.Shell(path)})
+		mode := info.Mode().Perm()
+		if slices.Contains(c.secretFiles, path) && mode&(groupRead|othersRead) != 0 {
+			all = append(all, exposure{"", fmt.Sprintf("the file %s holds secrets, and others than its owner can read it (mode %#o)", path, mode),
+				"chmod 600 " + visible.Shell(path) + ", or defaultMode: 0400 for a volume of Kubernetes"})
+		}
+		if mode&(groupWrite|othersWrite) != 0 {
+			all = append(all, exposure{"", fmt.Sprintf("others than its owner can write the file %s (mode %#o): they choose what is run, and where records and secrets go", path, mode),
+				"chmod go-w " + visible.Shell(path)})
+		}
 	}
 	return all
 }
 
 const (
-	groupRead  fs.FileMode = 0o040
-	othersRead fs.FileMode = 0o004
+	groupRead   fs.FileMode = 0o040
+	groupWrite  fs.FileMode = 0o020
+	othersRead  fs.FileMode = 0o004
+	othersWrite fs.FileMode = 0o002
 )

@@ -29,8 +29,14 @@ func (c Config) exposures(database *pgx.ConnConfig) []exposure {
 	for _, p := range c.Processes {
 		host, what := "", ""
 		switch sink := p.Sink.(type) {
+		case ExecSink:
+			if len(sink.Config.Secrets) > 0 {
+				all = append(all, exposure{p.Name, "an argument of command is a reference, and every user of this machine sees arguments in its list of processes", "give it to the child in env"})
+			}
+		case RemoteSQLSink:
+			all = append(all, sink.exposures(p.Name)...)
 		case WebhookSink:
-			secret := sink.Config.Bearer != "" || sink.Config.Basic != (webhook.Basic{}) || secretHeader(sink.Config.Headers)
+			secret := sink.Config.Bearer != "" || sink.Config.Basic != (webhook.Basic{}) || secretHeader(sink.Config.Headers) || sink.secretURL
 			host, what = plainURL(sink.Config.URL, nil, secret, "http"), "https"
 		case RabbitMQSink:
 			host, what = plainURL(sink.Config.URL, sink.Config.TLS, false, "amqp"), "amqps"
@@ -45,6 +51,22 @@ func (c Config) exposures(database *pgx.ConnConfig) []exposure {
 		}
 	}
 	return all
+}
+
+// exposures are those of the connection to the target.
+func (s RemoteSQLSink) exposures(process string) []exposure {
+	const cure = "set sslmode=verify-full and sslrootcert in url"
+	c, err := pgx.ParseConfig(s.Config.URL)
+	if err != nil {
+		return nil // refused elsewhere
+	}
+	if host := inTheClear(c); host != "" {
+		return []exposure{{process, fmt.Sprintf("the connection to %s may be unencrypted, so that the password and the records could be read on the way", host), cure}}
+	}
+	if host := unverified(c); host != "" {
+		return []exposure{{process, fmt.Sprintf("the certificate of %s is not checked, so that another could take its place and the password", host), cure}}
+	}
+	return nil
 }
 
 // warn says so at each start.
@@ -93,7 +115,7 @@ func plainURL(text string, secured *tls.Config, secret bool, schemes ...string) 
 func secretHeader(headers map[string]string) bool {
 	for name := range headers {
 		name = strings.ToLower(name)
-		if slices.ContainsFunc([]string{"auth", "key", "token", "cookie", "secret"}, func(part string) bool { return strings.Contains(name, part) }) {
+		if slices.ContainsFunc([]string{"auth", "key", "token", "cookie", "secret", "pass", "pwd", "signature"}, func(part string) bool { return strings.Contains(name, part) }) {
 			return true
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/yamlfile"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -80,11 +78,6 @@ func (s RemoteSQLSink) examine(ctx context.Context, d *doctor, process string) e
 	if err != nil {
 		return err
 	}
-	address, err := pgx.ParseConfig(s.Config.URL)
-	if err != nil {
-		return errors.New("the sink's url cannot be read") // NewRemote has read it
-	}
-	d.encrypted(process, address)
 	err = sink.Check(ctx)
 	switch {
 	case errors.Is(err, sql.ErrNoTables):

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,13 +17,17 @@ const webhookKind = "webhook"
 type WebhookSink struct {
 	oneAtATime
 	Config webhook.Config
+	// secretURL: a reference stands in the path or the query of the URL, or of the probe.
+	secretURL bool
 }
 
 func parseWebhook(n yamlfile.Node) Sink {
 	var c webhook.Config
+	secretURL := false
 	m := n.Mapping("url", "timeout", "secret", "format", "headers", "bearer", "basic", "tls", "block_private", "probe", "quote_answers")
 	if n, ok := m.Need("url", `url: "https://host/path"`); ok {
 		c.URL = n.Secret() // its path may hold a token
+		secretURL = refersInPath(c.URL, n.References())
 	}
 	m.Read("timeout", func(n yamlfile.Node) { c.Timeout = n.Duration(minCallTime, maxCallTime) })
 	m.Read("secret", func(n yamlfile.Node) { c.Secret = n.Secret() })
@@ -34,14 +39,27 @@ func parseWebhook(n yamlfile.Node) Sink {
 	m.Read("basic", func(n yamlfile.Node) { c.Basic = parseBasic(n) })
 	m.Read("tls", func(n yamlfile.Node) { c.TLS = parseTLS(n) })
 	m.Read("block_private", func(n yamlfile.Node) { c.BlockPrivate = n.OneOf("true", "false") == "true" })
-	m.Read("probe", func(n yamlfile.Node) { c.Probe = n.Secret() })
+	m.Read("probe", func(n yamlfile.Node) {
+		c.Probe = n.Secret()
+		secretURL = secretURL || refersInPath(c.Probe, n.References())
+	})
 	m.Read("quote_answers", func(n yamlfile.Node) { c.HideAnswers = n.OneOf("true", "false") == "false" })
 	if n.Sound() {
 		if _, err := webhook.New(c); err != nil {
 			n.Fault("%v", err)
 		}
 	}
-	return WebhookSink{Config: c}
+	return WebhookSink{Config: c, secretURL: secretURL}
+}
+
+// refersInPath reports whether what a reference stood for is in a URL after its host:
+// likely a token. A reference may also be the whole URL.
+func refersInPath(url string, references []string) bool {
+	path := url // of the probe, which has no host
+	if _, rest, ok := strings.Cut(url, "://"); ok {
+		_, path, _ = strings.Cut(rest, "/")
+	}
+	return slices.ContainsFunc(references, func(text string) bool { return strings.Contains(path, text) })
 }
 
 func parseBasic(n yamlfile.Node) (b webhook.Basic) {

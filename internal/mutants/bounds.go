@@ -47,4 +47,29 @@ var boundMutants = []mutant{
 		[]change{{"processor/deliver.go", `"record_id", visible.Cut(d.ID)`, `"record_id", d.ID`}},
 		processorPkg, "TestLog_ALongIDIsCut",
 	},
+	{
+		"the target of the sql sink may be unencrypted without a word",
+		[]change{{"internal/daemon/exposure.go", "all = append(all, sink.exposures(p.Name)...)", "_ = sink"}},
+		daemonPkg, "TestRun_WarnsOfWhatTheSinkGivesAway",
+	},
+	{
+		"a token in an http url goes in the clear without a word",
+		[]change{{"internal/daemon/exposure.go", " || sink.secretURL", ""}},
+		daemonPkg, "TestRun_WarnsOfWhatTheSinkGivesAway",
+	},
+	{
+		"a secret among a child's arguments is in the list of processes without a word",
+		[]change{{"internal/daemon/exposure.go", "len(sink.Config.Secrets) > 0", "false"}},
+		daemonPkg, "TestRun_WarnsOfWhatTheSinkGivesAway",
+	},
+	{
+		"others may write the configuration without a word",
+		[]change{{"internal/daemon/exposed_file.go", "mode&(groupWrite|othersWrite) != 0", "false"}},
+		daemonPkg, "TestRun_WarnsOfFilesThatOthersCanReadOrWrite",
+	},
+	{
+		"run is silent about files with secrets that others can read",
+		[]change{{"internal/daemon/run.go", "append(c.Config.exposedFiles(), c.Config.exposures(pool.Config().ConnConfig)...)", "c.Config.exposures(pool.Config().ConnConfig)"}},
+		daemonPkg, "TestRun_WarnsOfFilesThatOthersCanReadOrWrite",
+	},
 }

@@ -79,7 +79,7 @@ var wallMutants = []mutant{
 	},
 	{
 		"files with secrets that others can read are passed over in silence",
-		[]change{{"internal/daemon/exposed_file.go", "info.Mode().Perm()&(othersRead|groupRead) == 0", "true"}},
+		[]change{{"internal/daemon/exposed_file.go", "slices.Contains(c.secretFiles, path) && mode&(groupRead|othersRead) != 0", "false"}},
 		daemonPkg, "TestDoctor_WarnsOfFilesWithSecretsThatOthersCanRead",
 	},
 	{
