@@ -55,16 +55,16 @@ func (c Config) exposures(database *pgx.ConnConfig) []exposure {
 
 // exposures are those of the connection to the target.
 func (s RemoteSQLSink) exposures(process string) []exposure {
-	const cure = "set sslmode=verify-full and sslrootcert in url"
+	const next = "set sslmode=verify-full and sslrootcert in url"
 	c, err := pgx.ParseConfig(s.Config.URL)
 	if err != nil {
 		return nil // refused elsewhere
 	}
 	if host := inTheClear(c); host != "" {
-		return []exposure{{process, fmt.Sprintf("the connection to %s may be unencrypted, so that the password and the records could be read on the way", host), cure}}
+		return []exposure{{process, fmt.Sprintf("the connection to %s may be unencrypted, so that the password and the records could be read on the way", host), next}}
 	}
 	if host := unverified(c); host != "" {
-		return []exposure{{process, fmt.Sprintf("the certificate of %s is not checked, so that another could take its place and the password", host), cure}}
+		return []exposure{{process, fmt.Sprintf("the certificate of %s is not checked, so that another could take its place and the password", host), next}}
 	}
 	return nil
 }

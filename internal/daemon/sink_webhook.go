@@ -17,7 +17,7 @@ const webhookKind = "webhook"
 type WebhookSink struct {
 	oneAtATime
 	Config webhook.Config
-	// secretURL: a reference stands in the path or the query of the URL, or of the probe.
+	// secretURL says that a reference is in the path or the query of the URL, or of the probe.
 	secretURL bool
 }
 

@@ -16,7 +16,7 @@ const (
 
 // Cut is a name that others gave, such as an id or a position, for people and for logs:
 // where it is long, its beginning and its end, its size and a part of its digest, by
-// which it is told from others. What is read by programs has it whole.
+// which it differs from others. What is read by programs has it whole.
 func Cut(text string) string {
 	if len(text) <= longest {
 		return text

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestCut_KeepsWhatTellsOneLongNameFromAnother(t *testing.T) {
+func TestCut_KeepsWhatMakesTwoLongNamesDiffer(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("i", 100_000)
 	require.Equal(t, strings.Repeat("i", 80)+"…"+strings.Repeat("i", 40)+" (100000 bytes, sha256 f1a433e0c5b9)", Cut(long))

@@ -24,8 +24,8 @@ func TestDeliverBatch_AnHeirOfTheChildsPipesIsNotWaitedFor(t *testing.T) {
 		payload string // of the second record, while the first one has no answer
 		fault   string
 	}{
-		"for an answer":             {`"small"`, "the child ended without an answer (exit status 3)"},
-		"to read what nobody reads": {fmt.Sprintf("%q", strings.Repeat("x", 4<<20)), "(exit status 3)"},
+		"for an answer": {`"small"`, "the child ended without an answer (exit status 3)"},
+		"to be read":    {fmt.Sprintf("%q", strings.Repeat("x", 4<<20)), "(exit status 3)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
