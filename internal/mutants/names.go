@@ -48,6 +48,11 @@ var nameMutants = []mutant{
 		commandPkg, "TestProcessRename_ANameLikeAFlagIsLeftBehind",
 	},
 	{
+		"a stranger's trigger on a cursor table is passed over in silence",
+		[]change{{"cursor/doctor_trigger.go", "OR NOT trusted.yes)", "AND NOT trusted.yes)"}},
+		cursorPkg, "TestDoctor_NamesCodeOfOthersAtTheCursorTables",
+	},
+	{
 		"a session of any role is a worker",
 		[]change{{"internal/daemon/presence.go", "AND a.usename::pg_catalog.text OPERATOR(pg_catalog.=) e.db_user", "AND a.usename IS NOT NULL"}},
 		daemonPkg, "TestStatus_ASessionOfAnotherRoleIsNoWorker",

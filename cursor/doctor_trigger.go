@@ -1,0 +1,71 @@
+package cursor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// triggersSQL finds code at our tables that is not ours: rules, and triggers whose function a role
+// owns that could not have its own way with the table anyway. It says whether that should be a
+// function of the migrations.
+const triggersSQL = `/* doctor.triggers */
+WITH code AS (
+	SELECT t.tgrelid AS rel, 'TRIGGER' AS kind, t.tgname AS name, pg_catalog.format('%I.%I', fn.nspname, f.proname) AS calls, f.proowner AS owner,
+		f.pronamespace OPERATOR(pg_catalog.=) c.relnamespace AND f.proname OPERATOR(pg_catalog.=) ANY ($3::pg_catalog.name[]) AS known
+	FROM pg_catalog.pg_trigger t
+	JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) t.tgrelid
+	JOIN pg_catalog.pg_proc f ON f.oid OPERATOR(pg_catalog.=) t.tgfoid
+	JOIN pg_catalog.pg_namespace fn ON fn.oid OPERATOR(pg_catalog.=) f.pronamespace
+	WHERE NOT t.tgisinternal
+	UNION ALL
+	SELECT r.ev_class, 'RULE', r.rulename, '', c.relowner, false
+	FROM pg_catalog.pg_rewrite r
+	JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) r.ev_class
+)
+SELECT code.kind, code.name::pg_catalog.text, c.relname::pg_catalog.text, code.calls, w.rolname::pg_catalog.text, code.known
+FROM code
+JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) code.rel
+JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+JOIN pg_catalog.pg_roles w ON w.oid OPERATOR(pg_catalog.=) code.owner
+JOIN pg_catalog.pg_database d ON d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+CROSS JOIN LATERAL (SELECT w.rolsuper OR pg_catalog.pg_has_role(w.oid, c.relowner, 'MEMBER') OR pg_catalog.pg_has_role(w.oid, d.datdba, 'MEMBER') AS yes) trusted
+WHERE n.nspname OPERATOR(pg_catalog.=) $1
+	AND c.relname OPERATOR(pg_catalog.=) ANY ($2::pg_catalog.name[])
+	AND (code.kind OPERATOR(pg_catalog.=) 'RULE' OR NOT trusted.yes)
+ORDER BY 3, 1, 2
+LIMIT 100`
+
+// ourFunctions are those of the migrations.
+func ourFunctions() []string {
+	return []string{"cursor_set_updated_at", "cursor_keep_past", "cursor_continue", "cursor_event_keep"}
+}
+
+// triggers finds code of others at the cursor tables: it runs with the rights of the worker or
+// operator that writes there.
+func (d *diagnosis) triggers(ctx context.Context) error {
+	rows, err := d.conn.Query(ctx, triggersSQL, d.store.config.Schema, ourTables(), ourFunctions())
+	if err != nil {
+		return err
+	}
+	var kind, name, table, calls, owner string
+	var known bool
+	_, err = pgx.ForEachRow(rows, []any{&kind, &name, &table, &calls, &owner, &known}, func() error {
+		whole, quoted := d.store.schema+"."+pgx.Identifier{table}.Sanitize(), pgx.Identifier{name}.Sanitize()
+		cure := fmt.Sprintf("DROP %s %s ON %s", kind, quoted, whole)
+		if known {
+			cure = fmt.Sprintf("look at it, then give it to the role that runs `migrate`: ALTER FUNCTION %s OWNER TO …", calls)
+		}
+		if kind == "RULE" {
+			d.find(Warn, cure, "rule %s on %s is not of the migrations: it changes what workers write", quoted, whole)
+			return nil
+		}
+		d.find(Warn, cure, "trigger %s on %s calls %s of role %s, with the rights of each worker and operator that writes there", quoted, whole, calls, owner)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look for triggers at the cursor tables: %w", err)
+	}
+	return nil
+}
