@@ -169,3 +169,17 @@ func TestDeadLetter_DiscardOfManyTakesThoseOfOneError(t *testing.T) {
 	require.Contains(t, stderr, "no such open dead letter: it was discarded by ")
 	require.Equal(t, "1 3", text(t, pool, `SELECT string_agg(id::text, ' ' ORDER BY id) FROM public.dead_letter WHERE resolution IS NULL`), "none of them was sent")
 }
+
+func TestDeadLetter_OfAProcessThatIsNotThereIsWrongUse(t *testing.T) {
+	t.Parallel()
+	address, _ := database(t, 1)
+	config := named(t, "bookings", ", start: beginning")
+	must(t, address, "run", "--drain", "-c", config)
+	for _, args := range [][]string{{"list", "boking"}, {"discard", "--process=boking", "--all", "--reason=x"}, {"replay", "--process=boking", "--all", "-c", config}} {
+		code, stdout, stderr := do(t, address, append([]string{"dead-letter"}, args...)...)
+		require.Equal(t, 2, code, stderr)
+		require.Empty(t, stdout)
+		require.Contains(t, stderr, `there is no process "boking": did you mean bookings? There are bookings`)
+	}
+	require.Contains(t, must(t, address, "dead-letter", "list", "bookings"), "no open dead letters")
+}

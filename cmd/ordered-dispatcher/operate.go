@@ -43,10 +43,7 @@ func (c *doctorCommand) Run(ctx context.Context, sys system) error {
 	if err := daemon.PrintFindings(sys.stdout, findings); err != nil {
 		return err
 	}
-	if daemon.Wrong(findings) {
-		return daemon.ErrFindings
-	}
-	return nil
+	return daemon.Verdict(findings)
 }
 
 type statusCommand struct {

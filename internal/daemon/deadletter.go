@@ -45,7 +45,29 @@ func (d *DeadLetters) Close() { d.pool.Close() }
 // aside, without their payloads; with all, also those that are resolved.
 func (d *DeadLetters) List(ctx context.Context, process string, all bool, limit int) ([]cursor.DeadLetter, error) {
 	letters, err := d.store.DeadLetters(ctx, process, all, limit)
+	if err == nil && len(letters) == 0 {
+		err = d.known(ctx, process)
+	}
 	return letters, Reachable(err)
+}
+
+// known refuses the name of a process that has no dead letter and is neither in the file
+// nor in the database: it is likely a typing error. "" stands for all.
+func (d *DeadLetters) known(ctx context.Context, process string) error {
+	rows, err := d.store.List(ctx)
+	if err != nil || process == "" {
+		return err
+	}
+	names := d.config.Names()
+	for _, row := range rows {
+		if !slices.Contains(names, row.Process) {
+			names = append(names, row.Process)
+		}
+	}
+	if slices.Contains(names, process) {
+		return nil
+	}
+	return unknownProcess(process, names)
 }
 
 // Show returns one with its payload.

@@ -147,6 +147,33 @@ func PrintFindings(w io.Writer, findings []Finding) error {
 	return err
 }
 
+// Verdict is ErrFindings with how many there are and the next step; nil if there are
+// only notes.
+func Verdict(findings []Finding) error {
+	if !Wrong(findings) {
+		return nil
+	}
+	var counted []string
+	for _, c := range []struct {
+		severity  Severity
+		one, many string
+	}{{Refuse, "problem that stops it from running", "problems that stop it from running"}, {Warn, "warning", "warnings"}} {
+		n := 0
+		for _, f := range findings {
+			if f.Severity == c.severity {
+				n++
+			}
+		}
+		switch {
+		case n == 1:
+			counted = append(counted, "1 "+c.one)
+		case n > 1:
+			counted = append(counted, fmt.Sprintf("%d %s", n, c.many))
+		}
+	}
+	return fmt.Errorf("%w: %s. Do what follows each `cure:`, and run doctor again", ErrFindings, strings.Join(counted, ", "))
+}
+
 // Wrong reports whether findings hold more than notes.
 func Wrong(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity != Note })

@@ -57,6 +57,9 @@ func unknownProcess(name string, known []string) error {
 	if len(known) == 0 {
 		return usage("there is no process %q, and none at all yet: run one first, or name the configuration with -c", name)
 	}
+	if meant := closest(name, known); meant != "" {
+		return usage("there is no process %q: did you mean %s? There are %s", name, meant, strings.Join(known, ", "))
+	}
 	return usage("there is no process %q: there are %s", name, strings.Join(known, ", "))
 }
 

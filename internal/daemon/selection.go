@@ -29,6 +29,9 @@ type Selection struct {
 func (d *DeadLetters) Select(ctx context.Context, s Selection, decision cursor.Decision, r cursor.Resolution) ([]cursor.DeadLetter, error) {
 	if len(s.IDs) == 0 {
 		letters, err := d.store.OpenDeadLetters(ctx, s.Process, s.Error, MaxDeadLetters)
+		if err == nil && len(letters) == 0 {
+			err = d.known(ctx, s.Process)
+		}
 		return letters, Reachable(err)
 	}
 	var letters []cursor.DeadLetter
