@@ -48,6 +48,11 @@ var boundMutants = []mutant{
 		processorPkg, "TestLog_ALongIDIsCut",
 	},
 	{
+		"a file may have keys without an end",
+		[]change{{"internal/daemon/yamlfile/file.go", "entries > maxEntries {", "entries < 0 {"}},
+		yamlPkg, "TestParse_ASmallFileStaysSmall",
+	},
+	{
 		"the target of the sql sink may be unencrypted without a word",
 		[]change{{"internal/daemon/exposure.go", "all = append(all, sink.exposures(p.Name)...)", "_ = sink"}},
 		daemonPkg, "TestRun_WarnsOfWhatTheSinkGivesAway",
