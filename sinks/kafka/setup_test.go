@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -76,6 +77,13 @@ func (b *bench) alter(t testing.TB, name, value string) {
 	for _, answer := range answers {
 		require.NoError(t, answer.Err)
 	}
+	require.Eventually(t, func() bool { // the broker hears of it from its controller
+		configs, err := b.admin.DescribeTopicConfigs(t.Context(), b.topic)
+		if err != nil || len(configs) != 1 {
+			return false
+		}
+		return slices.ContainsFunc(configs[0].Configs, func(c kadm.Config) bool { return c.Key == name && c.MaybeValue() == value })
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // sink sends to the topic, many at a time unless told otherwise.
