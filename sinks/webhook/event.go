@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -66,13 +65,14 @@ func structured(d processor.Delivery) []byte {
 		return body
 	}
 	body = body[:len(body)-len("}")]
+	const name, encodedName = `,"data":`, `,"data_base64":"`
 	if isJSON {
-		body = append(slices.Grow(body, len(d.Payload)+len(`,"data":}`)), `,"data":`...)
-		return append(append(body, d.Payload...), '}')
+		whole := append(make([]byte, 0, len(body)+len(name)+len(d.Payload)+len("}")), body...)
+		return append(append(append(whole, name...), d.Payload...), '}')
 	}
-	encoded := base64.StdEncoding.EncodedLen(len(d.Payload))
-	body = append(slices.Grow(body, encoded+len(`,"data_base64":""}`)), `,"data_base64":"`...)
-	return append(base64.StdEncoding.AppendEncode(body, d.Payload), `"}`...)
+	size := base64.StdEncoding.EncodedLen(len(d.Payload))
+	whole := append(make([]byte, 0, len(body)+len(encodedName)+size+len(`"}`)), body...)
+	return append(base64.StdEncoding.AppendEncode(append(whole, encodedName...), d.Payload), `"}`...)
 }
 
 // eventText is a value as an attribute may have it: the characters that the type
