@@ -58,7 +58,7 @@ test-versions: ## All tests on PostgreSQL 14 to 18. Needs: Go; the network once 
 	done; \
 	test -z "$$failed" || { echo "failed on PostgreSQL$$failed" >&2; exit 1; }
 
-# go test takes one target at a time. A new input that fails is kept in testdata/fuzz: commit it with the cure.
+# go test takes one target at a time. A new input that fails is kept in testdata/fuzz: commit it with the fix.
 .PHONY: fuzz
 fuzz: ## Every fuzz target for FUZZTIME (10s). Needs: Go
 	@grep -r --include='*_test.go' -E '^func Fuzz' . | sed -E 's#/[^/]*:func (Fuzz[A-Za-z0-9_]*).*# \1#' | sort | \

@@ -36,8 +36,8 @@ type Finding struct {
 	Severity Severity
 	// Problem says what is wrong, in one sentence.
 	Problem string
-	// Cure is the SQL, the command or the change of the configuration that mends it.
-	Cure string
+	// Fix is the SQL, the command or the change of the configuration that mends it.
+	Fix string
 }
 
 // Diagnosis is what Doctor found.
@@ -62,7 +62,7 @@ func (s *Store) Doctor(ctx context.Context, duties ...Duty) (Diagnosis, error) {
 		})
 	})
 	if err != nil {
-		err = s.withCure("examine the database", err)
+		err = s.withFix("examine the database", err)
 	}
 	return d.Diagnosis, err
 }
@@ -74,8 +74,8 @@ type diagnosis struct {
 	conn  *pgxpool.Conn
 }
 
-func (d *diagnosis) find(severity Severity, cure, problem string, args ...any) {
-	d.Findings = append(d.Findings, Finding{"", severity, visible.Inline(fmt.Sprintf(problem, args...)), visible.SQL(cure)})
+func (d *diagnosis) find(severity Severity, fix, problem string, args ...any) {
+	d.Findings = append(d.Findings, Finding{"", severity, visible.Inline(fmt.Sprintf(problem, args...)), visible.SQL(fix)})
 }
 
 const migrateUp = "ordered-dispatcher migrate up -c FILE"
@@ -231,8 +231,8 @@ func (d *diagnosis) sessions(ctx context.Context) error {
 		d.find(Warn, fmt.Sprintf("ALTER ROLE %s SET statement_timeout = '30s'", role),
 			"statements of role %s end after %s (statement_timeout), which a look at the cursor may take on a busy server", s.Role, timeout)
 	}
-	if cure := s.commitCure(); cure != "" {
-		d.find(Warn, cure, "synchronous_commit is off for all of the database: a crash of the server loses commits whose records receivers may have by then")
+	if fix := s.commitFix(); fix != "" {
+		d.find(Warn, fix, "synchronous_commit is off for all of the database: a crash of the server loses commits whose records receivers may have by then")
 	}
 	if s.Encoding == "SQL_ASCII" {
 		d.find(Note, "", "the encoding of database %s is SQL_ASCII: its texts may hold any bytes, and receivers get them as they are", s.Database)
@@ -240,9 +240,9 @@ func (d *diagnosis) sessions(ctx context.Context) error {
 	return nil
 }
 
-// commitCure is the next step if not our sessions alone commit without waiting:
+// commitFix is the next step if not our sessions alone commit without waiting:
 // leases set themselves what they need.
-func (s sessionSettings) commitCure() string {
+func (s sessionSettings) commitFix() string {
 	switch {
 	case s.SynchronousCommit != "off":
 		return ""

@@ -20,7 +20,7 @@ func warned(t testing.TB, s *cursor.Store) (all []string) {
 	require.NoError(t, err)
 	for _, f := range found.Findings {
 		if f.Severity == cursor.Warn {
-			all = append(all, f.Problem+": "+f.Cure)
+			all = append(all, f.Problem+": "+f.Fix)
 		}
 	}
 	return all

@@ -19,7 +19,7 @@ func TestDoctor_FindsNothingWhereEverythingIsRight(t *testing.T) {
 	}
 }
 
-func TestDoctor_NamesWhatIsMissingWithItsCure(t *testing.T) {
+func TestDoctor_NamesWhatIsMissingWithItsFix(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	exec(t, pool, "DROP TABLE dispatch.dead_letter")
@@ -28,7 +28,7 @@ func TestDoctor_NamesWhatIsMissingWithItsCure(t *testing.T) {
 	require.False(t, found.Present)
 	require.False(t, found.Usable)
 	require.Contains(t, found.Findings, cursor.Finding{
-		Severity: cursor.Refuse, Problem: `of the cursor tables these are missing: "dispatch".dead_letter`, Cure: "ordered-dispatcher migrate up -c FILE",
+		Severity: cursor.Refuse, Problem: `of the cursor tables these are missing: "dispatch".dead_letter`, Fix: "ordered-dispatcher migrate up -c FILE",
 	})
 }
 
@@ -44,14 +44,14 @@ func TestDoctor_NamesTheRightsThatADutyLacks(t *testing.T) {
 	require.True(t, found.Present)
 	require.False(t, found.Usable)
 	require.Equal(t, cursor.Refuse, found.Findings[0].Severity)
-	require.Contains(t, found.Findings[0].Cure, "GRANT ")
+	require.Contains(t, found.Findings[0].Fix, "GRANT ")
 
 	found, err = granted(t, pool, "w", cursor.DutyDeliver).Doctor(t.Context(), cursor.DutyDeliver, cursor.DutyCount)
 	require.NoError(t, err)
 	require.True(t, found.Usable, "it delivers all the same")
 	require.Equal(t, cursor.Warn, found.Findings[0].Severity)
 	require.Contains(t, found.Findings[0].Problem, "status and metrics do not show its open dead letters")
-	require.Contains(t, found.Findings[0].Cure, "GRANT SELECT (")
+	require.Contains(t, found.Findings[0].Fix, "GRANT SELECT (")
 
 	_, err = store(t, stranger(t, pool), "w").Doctor(t.Context(), cursor.DutyDeliver)
 	require.NoError(t, err, "a role without rights may ask")

@@ -53,15 +53,15 @@ func (d *diagnosis) triggers(ctx context.Context) error {
 	var known bool
 	_, err = pgx.ForEachRow(rows, []any{&kind, &name, &table, &calls, &owner, &known}, func() error {
 		whole, quoted := d.store.schema+"."+pgx.Identifier{table}.Sanitize(), pgx.Identifier{name}.Sanitize()
-		cure := fmt.Sprintf("DROP %s %s ON %s", kind, quoted, whole)
+		fix := fmt.Sprintf("DROP %s %s ON %s", kind, quoted, whole)
 		if known {
-			cure = fmt.Sprintf("look at it, then give it to the role that runs `migrate`: ALTER FUNCTION %s OWNER TO …", calls)
+			fix = fmt.Sprintf("look at it, then give it to the role that runs `migrate`: ALTER FUNCTION %s OWNER TO …", calls)
 		}
 		if kind == "RULE" {
-			d.find(Warn, cure, "rule %s on %s is not of the migrations: it changes what workers write", quoted, whole)
+			d.find(Warn, fix, "rule %s on %s is not of the migrations: it changes what workers write", quoted, whole)
 			return nil
 		}
-		d.find(Warn, cure, "trigger %s on %s calls %s of role %s, with the rights of each worker and operator that writes there", quoted, whole, calls, owner)
+		d.find(Warn, fix, "trigger %s on %s calls %s of role %s, with the rights of each worker and operator that writes there", quoted, whole, calls, owner)
 		return nil
 	})
 	if err != nil {

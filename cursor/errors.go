@@ -47,8 +47,8 @@ var ErrNoAnswer = answer.ErrNone
 // errStandby: the server refused to begin a transaction that writes.
 var errStandby = errors.New("the server is a standby")
 
-// SQLSTATEs that an operator can cure, and how.
-var cures = map[string]string{
+// SQLSTATEs that an operator can fix, and how.
+var fixes = map[string]string{
 	"42P01":  "create the tables with `ordered-dispatcher migrate up -c FILE`, or name the schema that has them with -c or --schema",
 	"3F000":  "create the schema, then the tables with `ordered-dispatcher migrate up -c FILE`, or name the schema that has them with -c or --schema",
 	"42703":  "the tables are of another version: run `ordered-dispatcher migrate up -c FILE`",
@@ -62,13 +62,13 @@ const readOnly = "25006"
 // explain says what we were doing to which cursor, and the next step if there
 // is one.
 func (s *Store) explain(verb, process string, err error) error {
-	return s.withCure(fmt.Sprintf("%s cursor %q", verb, process), err)
+	return s.withFix(fmt.Sprintf("%s cursor %q", verb, process), err)
 }
 
-// withCure says what we were doing, and the next step if there is one. When the
+// withFix says what we were doing, and the next step if there is one. When the
 // server turns out to be no primary, every connection of the pool is closed: the
 // next ones find out anew who is.
-func (s *Store) withCure(doing string, err error) error {
+func (s *Store) withFix(doing string, err error) error {
 	var pgErr *pgconn.PgError
 	var code string
 	switch {
@@ -80,8 +80,8 @@ func (s *Store) withCure(doing string, err error) error {
 	if code == readOnly {
 		s.pool.Reset()
 	}
-	if cure, ok := cures[code]; ok {
-		return fmt.Errorf("%s: %w; %s", doing, err, cure)
+	if fix, ok := fixes[code]; ok {
+		return fmt.Errorf("%s: %w; %s", doing, err, fix)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -62,7 +62,7 @@ func (s *Store) listLetters(ctx context.Context, sql string, args ...any) ([]Dea
 		return err
 	})
 	if err != nil {
-		return nil, s.withCure("list dead letters", err)
+		return nil, s.withFix("list dead letters", err)
 	}
 	return letters, nil
 }
@@ -104,7 +104,7 @@ func (s *Store) CountDeadLetters(ctx context.Context, processes []string) (map[s
 		return err
 	})
 	if err != nil {
-		return nil, s.withCure("count the open dead letters", err)
+		return nil, s.withFix("count the open dead letters", err)
 	}
 	return counts, nil
 }
@@ -182,7 +182,7 @@ func (s *Store) oneLetter(ctx context.Context, id int64, scan func(context.Conte
 		return err
 	})
 	if err != nil {
-		return DeadLetter{}, s.withCure(fmt.Sprintf("read dead letter %d", id), err)
+		return DeadLetter{}, s.withFix(fmt.Sprintf("read dead letter %d", id), err)
 	}
 	return d, nil
 }

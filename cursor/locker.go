@@ -66,8 +66,8 @@ const shortTear = 5 * time.Second
 // a network takes.
 func (l Locker) Torn() bool { return l.Unfinished >= shortTear }
 
-// Cure is what ends the transaction, as SQL.
-func (l Locker) Cure() string {
+// Fix is what ends the transaction, as SQL.
+func (l Locker) Fix() string {
 	if l.PID == 0 {
 		return "COMMIT PREPARED or ROLLBACK PREPARED " + visible.Literal(l.GID)
 	}
@@ -120,7 +120,7 @@ func (s *Store) lockers(ctx context.Context, which statement) ([]Locker, error) 
 		all, err = parseLockers(results[0])
 	}
 	if err != nil {
-		return nil, s.withCure("find who has locked the cursors", err)
+		return nil, s.withFix("find who has locked the cursors", err)
 	}
 	return all, nil
 }
@@ -183,7 +183,7 @@ func (s *Store) nameLetterLockers(ctx context.Context, err error) error {
 	if lookErr != nil || len(strangers) == 0 {
 		return fmt.Errorf("%w: a worker or an operator is at it; wait longer", err)
 	}
-	return fmt.Errorf("%w: %s has locked rows of its table; end that transaction, or: %s", err, strangers[0], strangers[0].Cure())
+	return fmt.Errorf("%w: %s has locked rows of its table; end that transaction, or: %s", err, strangers[0], strangers[0].Fix())
 }
 
 // nameLockers adds to ErrLocked who it is.
@@ -196,16 +196,16 @@ func (s *Store) nameLockers(ctx context.Context, process string, err error) erro
 		switch {
 		case l.Process != process:
 		case l.Worker() && l.Torn():
-			return fmt.Errorf("%w: %s; a worker that stands by ends that session, or you do: %s", err, l, l.Cure())
+			return fmt.Errorf("%w: %s; a worker that stands by ends that session, or you do: %s", err, l, l.Fix())
 		case l.Worker():
 			return fmt.Errorf("%w: %s is delivering; wait longer, or for its call to end", err, l)
 		default:
-			return fmt.Errorf("%w: %s holds it; end its transaction, or: %s", err, l, l.Cure())
+			return fmt.Errorf("%w: %s holds it; end its transaction, or: %s", err, l, l.Fix())
 		}
 	}
 	strangers, lookErr := s.Strangers(ctx)
 	if lookErr != nil || len(strangers) == 0 {
 		return fmt.Errorf("%w; it is free by now: try again", err)
 	}
-	return fmt.Errorf("%w: %s has locked rows of its table; end that transaction, or: %s", err, strangers[0], strangers[0].Cure())
+	return fmt.Errorf("%w: %s has locked rows of its table; end that transaction, or: %s", err, strangers[0], strangers[0].Fix())
 }

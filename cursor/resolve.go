@@ -20,14 +20,14 @@ import (
 // Lease.Letter look again.
 func (s *Store) Resolvable(ctx context.Context, id int64, d Decision, r Resolution) (DeadLetter, error) {
 	if err := d.withDefaults().validate(action{needsReason: r == Discarded}); err != nil {
-		return DeadLetter{}, s.withCure(resolving(id, r), err)
+		return DeadLetter{}, s.withFix(resolving(id, r), err)
 	}
 	letter, err := s.plainLetter(ctx, id)
 	if err != nil {
 		return letter, err
 	}
 	if err := letter.open(d); err != nil {
-		return letter, s.withCure(resolving(id, r), err)
+		return letter, s.withFix(resolving(id, r), err)
 	}
 	return letter, nil
 }
@@ -92,7 +92,7 @@ func (s *Store) Discard(ctx context.Context, id int64, d Decision) (DeadLetter, 
 		err = errResolvedMeanwhile
 	}
 	if err != nil {
-		return letter, s.withCure(fmt.Sprintf("discard dead letter %d", id), err)
+		return letter, s.withFix(fmt.Sprintf("discard dead letter %d", id), err)
 	}
 	return letter, nil
 }
@@ -128,7 +128,7 @@ func (l *Lease) Letter(ctx context.Context, id int64, d Decision) (DeadLetter, e
 		err = fmt.Errorf("%w: it belongs to %q", ErrNoDeadLetter, found.Process)
 	}
 	if err := or(err, found.open(d)); err != nil {
-		return found, l.store.withCure(resolving(id, Replayed), err)
+		return found, l.store.withFix(resolving(id, Replayed), err)
 	}
 	return found, nil
 }

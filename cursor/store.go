@@ -79,7 +79,7 @@ func (s *Store) List(ctx context.Context) ([]Row, error) {
 		rows, err = parseRows(results[0])
 	}
 	if err != nil {
-		return nil, s.withCure("list cursors", err)
+		return nil, s.withFix("list cursors", err)
 	}
 	return rows, nil
 }

@@ -95,9 +95,9 @@ func TestList_NamesEveryProcess(t *testing.T) {
 	require.Equal(t, "sms", rows[1].Process)
 }
 
-func TestStore_NamesTheCureForWhatTheServerRefuses(t *testing.T) {
+func TestStore_NamesTheFixForWhatTheServerRefuses(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ breaks, cure string }{
+	for name, test := range map[string]struct{ breaks, fix string }{
 		"no tables":  {`DROP TABLE dispatch.cursor CASCADE`, "ordered-dispatcher migrate up"},
 		"no schema":  {`DROP SCHEMA dispatch CASCADE`, "ordered-dispatcher migrate up"},
 		"old tables": {`ALTER TABLE dispatch.cursor DROP COLUMN holder`, "ordered-dispatcher migrate up"},
@@ -108,9 +108,9 @@ func TestStore_NamesTheCureForWhatTheServerRefuses(t *testing.T) {
 			s := created(t, pool, "a")
 			exec(t, pool, test.breaks)
 			_, err := s.Look(t.Context(), "sms")
-			require.ErrorContains(t, err, test.cure)
+			require.ErrorContains(t, err, test.fix)
 			_, err = s.Acquire(t.Context(), "sms")
-			require.ErrorContains(t, err, test.cure)
+			require.ErrorContains(t, err, test.fix)
 		})
 	}
 }

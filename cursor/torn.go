@@ -21,7 +21,7 @@ type TornError struct {
 
 func (e *TornError) Error() string {
 	if e.Err != nil {
-		return fmt.Sprintf("%v: %s; it cannot be ended (%v): end it with %s", ErrHeld, e.Holder, e.Err, e.Holder.Cure())
+		return fmt.Sprintf("%v: %s; it cannot be ended (%v): end it with %s", ErrHeld, e.Holder, e.Err, e.Holder.Fix())
 	}
 	return fmt.Sprintf("%v: %s; it was ended", ErrHeld, e.Holder)
 }

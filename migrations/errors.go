@@ -12,8 +12,8 @@ import (
 var ErrPooler = errors.New("a connection pooler stands between, and migrations need a session of their own: " +
 	"connect to the server directly, or run what `ordered-dispatcher migrate print` prints")
 
-// SQLSTATEs that an operator can cure, and how.
-var cures = map[string]string{
+// SQLSTATEs that an operator can fix, and how.
+var fixes = map[string]string{
 	"42501":          "let a role that may create objects migrate: GRANT CREATE ON SCHEMA (or ON DATABASE, if the schema is missing)",
 	"42P07":          "a table of that name exists, but not by these migrations: choose another schema, or move the table away",
 	"42P06":          "another session has made the schema at this moment: run it again",
@@ -37,8 +37,8 @@ func explain(verb string, err error) error {
 		if pgErr.Code == refusedSetting {
 			return fmt.Errorf("%s: %w (%w)", verb, ErrPooler, pgErr)
 		}
-		if cure, ok := cures[pgErr.Code]; ok {
-			return fmt.Errorf("%s: %w; %s", verb, err, cure)
+		if fix, ok := fixes[pgErr.Code]; ok {
+			return fmt.Errorf("%s: %w; %s", verb, err, fix)
 		}
 	}
 	return fmt.Errorf("%s: %w", verb, err)

@@ -159,7 +159,7 @@ func TestStatus_WorksThroughAPooler(t *testing.T) {
 	require.NotEmpty(t, status(t, migrations.Config{ConnString: pgtest.PgBouncer(t, pgtest.URL(t))}))
 }
 
-func TestUp_SaysTheCure(t *testing.T) {
+func TestUp_SaysTheFix(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Database(t)
 	role := "od_" + strings.ToLower(rand.Text())

@@ -287,7 +287,7 @@ func (p *Process) warnOfTorn(err error) {
 		p.log.Warn("ended a session that held the lease and would never have finished its command", "session", torn.Holder.String())
 	case time.Since(p.torn) >= repeatInterval:
 		p.torn = time.Now()
-		p.log.Warn("a session holds the lease that will never finish its command, and it cannot be ended: end it with "+torn.Holder.Cure(),
+		p.log.Warn("a session holds the lease that will never finish its command, and it cannot be ended: end it with "+torn.Holder.Fix(),
 			"session", torn.Holder.String(), "err", torn.Err)
 	}
 }

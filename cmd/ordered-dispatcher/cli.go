@@ -22,7 +22,7 @@ type cli struct {
 	Run        runCommand        `cmd:"" help:"Run the processes of a file: any number of workers may run the same one, and one of them works."`
 	Migrate    migrateCommand    `cmd:"" help:"Make, show or remove the tables that hold the cursors."`
 	Check      checkCommand      `cmd:"" help:"Check a file alone, without a database."`
-	Doctor     doctorCommand     `cmd:"" help:"Check a file against its database: each finding with its cure. Exits with 1 if something is to refuse or to warn of."`
+	Doctor     doctorCommand     `cmd:"" help:"Check a file against its database: each finding with its fix. Exits with 1 if something is to refuse or to warn of."`
 	Grants     grantsCommand     `cmd:"" help:"Print the SQL that lets a role run the processes of a file, and nothing else."`
 	Status     statusCommand     `cmd:"" help:"Show how processes stand: state, position, lag, and what holds them back."`
 	Pause      pauseCommand      `cmd:"" help:"Stop a process at its next checkpoint. When this returns, nothing is being delivered."`

@@ -66,9 +66,9 @@ func TestRun_SQLToAnotherServerKilledBetweenTheTwoCommits(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// remoteTables is the SQL of doctor's cure.
+// remoteTables is the SQL of doctor's fix.
 func remoteTables(out string) string {
-	_, sql, _ := strings.Cut(out, "cure: -- in")
+	_, sql, _ := strings.Cut(out, "fix: -- in")
 	sql = "-- in" + sql
 	var lines []string
 	for line := range strings.Lines(sql) {

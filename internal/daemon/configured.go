@@ -93,7 +93,7 @@ func (e earlier) difference(now settings) string {
 	return strings.Join(all, ", ")
 }
 
-const otherConfigurationCure = "if that worker still runs, both deliver by turns, each by its own configuration: " +
+const otherConfigurationFix = "if that worker still runs, both deliver by turns, each by its own configuration: " +
 	"give all workers of a process the same one, or the process of one of them another name"
 
 // configuredSQL reads what the process was last run as, by the index on
@@ -183,7 +183,7 @@ func (c *crew) announce() error {
 	c.refuseNewNames()
 	left, err := c.announceAll(c.config.Processes)
 	if denied(err) {
-		c.log.Warn(grantsCure, "err", err)
+		c.log.Warn(grantsFix, "err", err)
 	}
 	close(c.announced)
 	backoff := retry.WithCappedDuration(maxAnnounceDelay, retry.NewExponential(firstAnnounceDelay))
@@ -215,7 +215,7 @@ func (c *crew) announceAll(processes []Process) ([]Process, error) {
 			continue
 		}
 		if difference := last.difference(p.settings(last.settings[saltKey])); difference != "" {
-			c.log.Warn("another configuration than before: "+difference+"; "+otherConfigurationCure,
+			c.log.Warn("another configuration than before: "+difference+"; "+otherConfigurationFix,
 				"process", p.Name, "worker", last.worker, "since", last.at)
 		}
 	}

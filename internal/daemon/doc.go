@@ -22,7 +22,7 @@
 //
 //	file ──► Parse ──► Config ──┬─► Run ──► crew ──┬► processor.Process, one each
 //	                            │                  └► monitor ◄── events, looks
-//	                            ├─► Doctor ──► findings with their cures
+//	                            ├─► Doctor ──► findings with their fixes
 //	                            ├─► Grants ──► SQL for the owner of the tables
 //	                            └─► StatusReader ──► statuses
 //

@@ -71,8 +71,8 @@ type doctor struct {
 	tableless bool // the cursor tables are not there, or not for this role
 }
 
-func (d *doctor) find(process string, severity Severity, cure, problem string, args ...any) {
-	d.findings = append(d.findings, Finding{process, severity, fmt.Sprintf(problem, args...), visible.SQL(cure)})
+func (d *doctor) find(process string, severity Severity, fix, problem string, args ...any) {
+	d.findings = append(d.findings, Finding{process, severity, fmt.Sprintf(problem, args...), visible.SQL(fix)})
 }
 
 // check makes a check, and reports whether it could be made.
@@ -99,14 +99,14 @@ func (d *doctor) failed(process string, err error) {
 func (d *doctor) connects(ctx context.Context) bool {
 	err := onConn(ctx, d.pool, func(ctx context.Context, conn *pgxpool.Conn) error { return conn.Ping(ctx) })
 	if err != nil {
-		d.find("", Refuse, connectCure(err), "cannot connect: %v", err)
+		d.find("", Refuse, connectFix(err), "cannot connect: %v", err)
 		return false
 	}
 	return true
 }
 
-// connectCure is the next step after a connection that failed.
-func connectCure(err error) string {
+// connectFix is the next step after a connection that failed.
+func connectFix(err error) string {
 	var pgErr *pgconn.PgError
 	code := ""
 	if errors.As(err, &pgErr) {
@@ -138,8 +138,8 @@ func PrintFindings(w io.Writer, findings []Finding) error {
 			where = "database"
 		}
 		fmt.Fprintf(&b, "%s: %s: %s\n", visible.Line(where), f.Severity, visible.Indented(f.Problem))
-		if f.Cure != "" {
-			fmt.Fprintf(&b, "    cure: %s\n", strings.ReplaceAll(f.Cure, "\n", "\n          "))
+		if f.Fix != "" {
+			fmt.Fprintf(&b, "    fix: %s\n", strings.ReplaceAll(f.Fix, "\n", "\n          "))
 		}
 	}
 	fmt.Fprintf(&b, "problems that stop it from running: %d, warnings: %d, notes: %d\n", counts[Refuse], counts[Warn], counts[Note])
@@ -171,7 +171,7 @@ func Verdict(findings []Finding) error {
 			counted = append(counted, fmt.Sprintf("%d %s", n, c.many))
 		}
 	}
-	return fmt.Errorf("%w: %s. Do what follows each `cure:`, and run doctor again", ErrFindings, strings.Join(counted, ", "))
+	return fmt.Errorf("%w: %s. Do what follows each `fix:`, and run doctor again", ErrFindings, strings.Join(counted, ", "))
 }
 
 // Wrong reports whether findings hold more than notes.

@@ -21,7 +21,7 @@ import (
 func (d *doctor) cursorTables(ctx context.Context) error {
 	found, err := d.store.Doctor(ctx, d.config.workerDuties()...)
 	for _, f := range found.Findings {
-		f.Cure = d.config.withFile(f.Cure)
+		f.Fix = d.config.withFile(f.Fix)
 		d.findings = append(d.findings, Finding(f))
 	}
 	d.tableless = !found.Usable
@@ -120,8 +120,8 @@ func (d *doctor) connections(ctx context.Context) error {
 		d.find("", Refuse, fmt.Sprintf("remove pool_max_conns, or raise it to %d", need),
 			"%d processes need %d connections, and pool_max_conns allows %d", len(d.config.Processes), need, allowed)
 	}
-	short := func(cure, what string, limit int32) {
-		d.find("", Warn, cure, "each worker opens up to %d connections, and %s %d", allowed, what, limit)
+	short := func(fix, what string, limit int32) {
+		d.find("", Warn, fix, "each worker opens up to %d connections, and %s %d", allowed, what, limit)
 	}
 	switch {
 	case roleLimit >= 0 && roleLimit < allowed:
@@ -144,22 +144,22 @@ func (d *doctor) transport() {
 	}
 	d.encrypted("", c)
 	for _, e := range d.config.exposedFiles() {
-		d.find("", Warn, e.cure, "%s", e.problem)
+		d.find("", Warn, e.fix, "%s", e.problem)
 	}
 	for _, e := range d.config.exposures(c) {
 		if e.process != "" {
-			d.find(e.process, Warn, e.cure, "%s", e.problem)
+			d.find(e.process, Warn, e.fix, "%s", e.problem)
 		}
 	}
 }
 
 // encrypted warns of a connection that may be in the clear over a network, and of one that may end at a stranger.
 func (d *doctor) encrypted(process string, c *pgx.ConnConfig) {
-	const cure = "set sslmode=verify-full and sslrootcert in the connection string"
+	const fix = "set sslmode=verify-full and sslrootcert in the connection string"
 	if host := inTheClear(c); host != "" {
-		d.find(process, Warn, cure, "the connection to %s may be unencrypted, so anyone on the way can read and change the records", host)
+		d.find(process, Warn, fix, "the connection to %s may be unencrypted, so anyone on the way can read and change the records", host)
 	} else if host := unverified(c); host != "" {
-		d.find(process, Warn, cure, "the certificate of %s is not checked (sslmode=require), so anyone on the way can take its place and the password", host)
+		d.find(process, Warn, fix, "the certificate of %s is not checked (sslmode=require), so anyone on the way can take its place and the password", host)
 	}
 }
 

@@ -22,7 +22,7 @@ func TestDoctor_SQLOfHostileNamesMeansThemInPsql(t *testing.T) {
 	pool := database(t)
 	dir := t.TempDir()
 	hostile := func(kind string) string {
-		return kind[:1] + "'\"\n\\! touch mark\n    cure: DROP TABLE b;\r\u202e\u2028"
+		return kind[:1] + "'\"\n\\! touch mark\n    fix: DROP TABLE b;\r\u202e\u2028"
 	}
 	name := func(kind string) string { return `"` + strings.ReplaceAll(hostile(kind), `"`, `""`) + `"` }
 	exec(t, pool, fmt.Sprintf(`
@@ -40,8 +40,8 @@ func TestDoctor_SQLOfHostileNamesMeansThemInPsql(t *testing.T) {
 		for _, f := range doctor(t, config) {
 			var text strings.Builder
 			require.NoError(t, daemon.PrintFindings(&text, []daemon.Finding{f}))
-			require.NotRegexp(t, `(?m)^\s*(\\|cure: DROP TABLE)`, text.String())
-			sql, _, _ := strings.Cut(f.Cure, ", or ")
+			require.NotRegexp(t, `(?m)^\s*(\\|fix: DROP TABLE)`, text.String())
+			sql, _, _ := strings.Cut(f.Fix, ", or ")
 			if regexp.MustCompile(`^(ALTER|CREATE|DROP|GRANT|SELECT) `).MatchString(sql) {
 				paste(t, psql, dir, sql+";")
 				ran++

@@ -51,7 +51,7 @@ func (d *doctor) lockers(ctx context.Context) error {
 	now, err := d.now(ctx)
 	for _, l := range lockers {
 		if (!l.Worker() || l.Torn()) && err == nil {
-			d.find(l.Process, heldFor(l.Since, now), l.Cure(), "its row is locked by %s, and no worker can deliver until that ends", l)
+			d.find(l.Process, heldFor(l.Since, now), l.Fix(), "its row is locked by %s, and no worker can deliver until that ends", l)
 		}
 	}
 	return err
@@ -155,7 +155,7 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 // pass passes on what a source found.
 func (d *doctor) pass(p Process, findings []table.Finding) {
 	for _, f := range findings {
-		d.find(p.Name, Severity(f.Severity), f.Cure, "%s", f.Problem)
+		d.find(p.Name, Severity(f.Severity), f.Fix, "%s", f.Problem)
 	}
 }
 
@@ -241,7 +241,7 @@ func (d *doctor) settings(ctx context.Context, p Process) error {
 	if err != nil || last == nil || last.difference(p.settings(last.settings[saltKey])) == "" {
 		return err
 	}
-	d.find(p.Name, Note, otherConfigurationCure, "worker %s ran it from %s on with another configuration: %s",
+	d.find(p.Name, Note, otherConfigurationFix, "worker %s ran it from %s on with another configuration: %s",
 		last.worker, last.at.UTC().Format(time.RFC3339), last.difference(p.settings(last.settings[saltKey])))
 	return nil
 }

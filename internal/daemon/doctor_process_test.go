@@ -39,7 +39,7 @@ func TestDoctor_NamesWhoHoldsTheFence(t *testing.T) {
 	t.Parallel()
 	const setNow = "ALTER TABLE public.bookings ALTER COLUMN created_at SET DEFAULT now()"
 	const insertOne = "BEGIN; INSERT INTO public.bookings DEFAULT VALUES"
-	for name, c := range map[string]struct{ before, sql, names, cure string }{
+	for name, c := range map[string]struct{ before, sql, names, fix string }{
 		"an open transaction":             {"", insertOne, `application "importer"`, "SELECT pg_terminate_backend("},
 		"one that only reads, with now()": {setNow, "BEGIN; SELECT 1", `, idle in transaction, since 2`, "SELECT pg_terminate_backend("},
 		"a prepared one":                  {"", insertOne + "; PREPARE TRANSACTION 'it''s forgotten'", `the prepared transaction "it's forgotten" (user "postgres") since 2`, "ROLLBACK PREPARED 'it''s forgotten';"},
@@ -50,9 +50,9 @@ func TestDoctor_NamesWhoHoldsTheFence(t *testing.T) {
 			pool, config := drained(t, stdoutProcess)
 			exec(t, pool, c.before)
 			session(t, c.sql)
-			f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "records of public.bookings are held back by ", c.cure})
+			f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "records of public.bookings are held back by ", c.fix})
 			require.Contains(t, f.Problem, c.names)
-			exec(t, pool, f.Cure)
+			exec(t, pool, f.Fix)
 			for _, f := range doctor(t, config) {
 				require.NotContains(t, f.Problem, "held back")
 			}
@@ -74,7 +74,7 @@ func TestDoctor_NamesWhoHasLockedACursor(t *testing.T) {
 	session(t, "BEGIN; SELECT 1 FROM od.cursor FOR UPDATE")
 	f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "its row is locked by ", "SELECT pg_terminate_backend("})
 	require.Contains(t, f.Problem, `application "importer"`)
-	exec(t, pool, f.Cure)
+	exec(t, pool, f.Fix)
 	require.Empty(t, doctor(t, config))
 }
 
@@ -99,12 +99,12 @@ func TestDoctor_PassesOnWhatTheRowsSay(t *testing.T) {
 	pool, config := drained(t, stdoutProcess+"  b: {source: {table: public.bookings, order: id}, sink: {stdout: {}}, poll: 20ms}\n")
 	exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES ('2199-01-01')")
 	f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Warn, `a "created_at" of the future`, "UPDATE"})
-	exec(t, pool, f.Cure)
+	exec(t, pool, f.Fix)
 	require.Empty(t, doctor(t, config))
 
 	exec(t, pool, "TRUNCATE public.bookings RESTART IDENTITY")
 	f = requireFinding(t, doctor(t, config), daemon.Finding{"b", daemon.Refuse, "before the cursor at 5: it was reset", "SELECT setval('public.bookings_id_seq', 5)"})
-	exec(t, pool, f.Cure)
+	exec(t, pool, f.Fix)
 	require.Empty(t, doctor(t, config))
 }
 

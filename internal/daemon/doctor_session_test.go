@@ -37,7 +37,7 @@ func TestDoctor_WarnsOfSettingsThatCutALeaseShort(t *testing.T) {
 
 	exec(t, pool, `ALTER ROLE "`+role+`" SET statement_timeout = '200ms'`)
 	f := requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Warn, "end after 200ms (statement_timeout)", `ALTER ROLE "` + role + `" SET statement_timeout = '30s'`})
-	exec(t, pool, f.Cure)
+	exec(t, pool, f.Fix)
 	require.Empty(t, doctor(t, config))
 
 	if count(t, pool, "SELECT current_setting('server_version_num')::int") < 170000 {
@@ -45,7 +45,7 @@ func TestDoctor_WarnsOfSettingsThatCutALeaseShort(t *testing.T) {
 	}
 	exec(t, pool, `ALTER ROLE "`+role+`" SET transaction_timeout = '5s'`)
 	f = requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Warn, "end after 5s (transaction_timeout)", `SET transaction_timeout = 0`})
-	exec(t, pool, f.Cure)
+	exec(t, pool, f.Fix)
 	require.Empty(t, doctor(t, config))
 }
 
@@ -60,7 +60,7 @@ func TestDoctor_WarnsOfCommitsThatACrashLoses(t *testing.T) {
 	exec(t, pool, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$")
 	config := configure(t, pgtest.URL(t), stdoutProcess)
 	f := requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Warn, "synchronous_commit is off for all of the database", "SET synchronous_commit = on"})
-	exec(t, pool, f.Cure)
+	exec(t, pool, f.Fix)
 	require.Empty(t, doctor(t, config))
 }
 

@@ -25,7 +25,7 @@ func requireFinding(t testing.TB, findings []daemon.Finding, want daemon.Finding
 	t.Helper()
 	for _, f := range findings {
 		if f.Process == want.Process && f.Severity == want.Severity && strings.Contains(f.Problem, want.Problem) {
-			require.Contains(t, f.Cure, want.Cure)
+			require.Contains(t, f.Fix, want.Fix)
 			return f
 		}
 	}
@@ -51,10 +51,10 @@ func TestDoctor_NamesMissingGrants(t *testing.T) {
 
 	exec(t, pool, "GRANT USAGE ON SCHEMA public TO "+name)
 	exec(t, pool, "GRANT SELECT ON od.cursor TO "+name)
-	// Each cure works as it stands.
+	// Each fix works as it stands.
 	follow := func(findings []daemon.Finding) {
 		for _, f := range findings {
-			exec(t, pool, f.Cure)
+			exec(t, pool, f.Fix)
 		}
 	}
 	findings := doctor(t, config)
@@ -106,7 +106,7 @@ func TestDoctor_PassesOnWhatTheSourceFinds(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, daemon.PrintFindings(&text, findings))
 	require.Contains(t, text.String(), "a: warn: column created_at of public.bookings defaults to now()")
-	require.Contains(t, text.String(), "\n    cure: name the table behind it in source.table\n")
+	require.Contains(t, text.String(), "\n    fix: name the table behind it in source.table\n")
 	require.Regexp(t, `(?m)^problems that stop it from running: \d+, warnings: \d+, notes: \d+$`, text.String())
 }
 
@@ -184,14 +184,14 @@ func TestDoctor_WarnsOfAConnectionInTheClear(t *testing.T) {
 
 func TestDoctor_SaysWhyItCannotConnect(t *testing.T) {
 	t.Parallel()
-	for address, cure := range map[string]string{
+	for address, fix := range map[string]string{
 		"postgres://u:CANARY@127.0.0.1:1/d":                "start the server, or correct host and port",
 		withDatabase(t, pgtest.URL(t), "no_such_database"): "correct the database",
 	} {
 		findings, err := daemon.Doctor(context.Background(), configure(t, address, stdoutProcess))
 		require.NoError(t, err)
 		require.Len(t, findings, 1)
-		requireFinding(t, findings, daemon.Finding{"", daemon.Refuse, "cannot connect", cure})
+		requireFinding(t, findings, daemon.Finding{"", daemon.Refuse, "cannot connect", fix})
 		require.NotContains(t, findings[0].Problem, "CANARY")
 	}
 }

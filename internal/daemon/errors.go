@@ -67,7 +67,7 @@ func unknownProcess(name string, known []string) error {
 func Reachable(err error) error {
 	var connectErr *pgconn.ConnectError
 	if errors.As(err, &connectErr) {
-		return fmt.Errorf("%w; %s", err, connectCure(err))
+		return fmt.Errorf("%w; %s", err, connectFix(err))
 	}
 	return err
 }

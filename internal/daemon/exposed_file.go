@@ -14,7 +14,7 @@ import (
 func (c Config) ExposedFiles() []string {
 	var problems []string
 	for _, e := range c.exposedFiles() {
-		problems = append(problems, e.problem+": "+e.cure)
+		problems = append(problems, e.problem+": "+e.fix)
 	}
 	return problems
 }

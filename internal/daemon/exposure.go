@@ -17,7 +17,7 @@ import (
 )
 
 // exposure is a connection over a network on which others could read a password.
-type exposure struct{ process, problem, cure string }
+type exposure struct{ process, problem, fix string }
 
 // exposures are those of a file. A database is among them unless its connection string says by sslmode what it wants.
 func (c Config) exposures(database *pgx.ConnConfig) []exposure {
@@ -71,7 +71,7 @@ func (s RemoteSQLSink) exposures(process string) []exposure {
 
 // warn says so at each start.
 func (e exposure) warn(log *slog.Logger) {
-	args := []any{"cure", e.cure}
+	args := []any{"fix", e.fix}
 	if e.process != "" {
 		args = append(args, "process", e.process)
 	}

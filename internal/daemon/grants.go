@@ -53,8 +53,8 @@ func Grants(ctx context.Context, w io.Writer, c GrantsConfig) error {
 	return errors.Join(g.faults...)
 }
 
-// grantsCure is the next step where a right is missing.
-const grantsCure = "run, as the owner, what `ordered-dispatcher grants` prints for the role"
+// grantsFix is the next step where a right is missing.
+const grantsFix = "run, as the owner, what `ordered-dispatcher grants` prints for the role"
 
 // workerDuties are those of a role that runs the processes, once they have their
 // cursors.

@@ -31,8 +31,8 @@ func TestRun_ANameThatMeansAnotherTableAfterARestartIsRefused(t *testing.T) {
 	for range 2 {
 		require.ErrorContains(t, drain(t, config), problem)
 	}
-	cure := "write source.table as public.bookings, or as early.bookings if it is meant"
-	require.Equal(t, cure, requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Refuse, problem, cure}).Cure)
+	fix := "write source.table as public.bookings, or as early.bookings if it is meant"
+	require.Equal(t, fix, requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Refuse, problem, fix}).Fix)
 
 	exec(t, pool, "DELETE FROM od.cursor_event")
 	require.ErrorContains(t, drain(t, config), problem)

@@ -94,7 +94,7 @@ func (s NATSSink) examine(ctx context.Context, d *doctor, process string) error 
 		if f.Weakens {
 			severity = Warn
 		}
-		d.find(process, severity, f.Cure, "%s", f.Problem)
+		d.find(process, severity, f.Fix, "%s", f.Problem)
 	}
 	return nil
 }

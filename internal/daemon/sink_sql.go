@@ -70,7 +70,7 @@ func (s SQLSink) examine(ctx context.Context, d *doctor, process string) error {
 	}
 	err = onConn(ctx, d.pool, func(ctx context.Context, conn *pgxpool.Conn) error { return sink.Check(ctx, conn.Conn()) })
 	if err != nil {
-		d.find(process, Refuse, sinkCure(err), "%v", err)
+		d.find(process, Refuse, sinkFix(err), "%v", err)
 		return nil
 	}
 	needs, err := s.needs(ctx, d.pool)
@@ -84,9 +84,9 @@ func (s SQLSink) examine(ctx context.Context, d *doctor, process string) error {
 	return d.missing(ctx, process, needs.Privileges)
 }
 
-func sinkCure(err error) string {
+func sinkFix(err error) string {
 	if denied(err) {
-		return grantsCure
+		return grantsFix
 	}
 	return "mend the sink's statement"
 }

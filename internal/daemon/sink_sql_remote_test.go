@@ -19,7 +19,7 @@ func remoteProcess(address string) string {
 		"        schema: kept\n        statement: \"INSERT INTO model.applied (id) VALUES (@id)\"\n", address)
 }
 
-func TestRemoteSQL_DoctorsCuresAndGrantsAreAllThatTheTargetNeeds(t *testing.T) {
+func TestRemoteSQL_DoctorsFixesAndGrantsAreAllThatTheTargetNeeds(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"doctor", "grants"} {
 		t.Run(by, func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestRemoteSQL_DoctorsCuresAndGrantsAreAllThatTheTargetNeeds(t *testing.T) {
 					}
 					require.Less(t, rounds, 10, findings)
 					for _, f := range findings {
-						require.NotContains(t, f.Problem+f.Cure, "secret-password")
-						exec(t, target, f.Cure)
+						require.NotContains(t, f.Problem+f.Fix, "secret-password")
+						exec(t, target, f.Fix)
 					}
 				}
 			} else {

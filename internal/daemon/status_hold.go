@@ -60,14 +60,14 @@ func (s Status) hold() *Hold {
 		return &Hold{HoldHalted, s.halted()}
 	case stranger >= 0:
 		l := s.lockers[stranger]
-		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: end its transaction, or: %s", visible.Line(l.String()), l.Cure())}
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: end its transaction, or: %s", visible.Line(l.String()), l.Fix())}
 	case s.deserted && len(s.strangers) > 0:
 		l := s.strangers[0]
 		return &Hold{HoldLocked, fmt.Sprintf("records wait, and %s has locked rows of the cursor table: no worker can deliver; next: end its transaction, or: %s",
-			visible.Line(l.String()), l.Cure())}
+			visible.Line(l.String()), l.Fix())}
 	case torn >= 0:
 		l := s.lockers[torn]
-		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: a worker that stands by ends that session, or you do: %s", visible.Line(l.String()), l.Cure())}
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: a worker that stands by ends that session, or you do: %s", visible.Line(l.String()), l.Fix())}
 	case s.Failure != nil && (s.deserted || s.absent && s.Failure.Wait == 0):
 		return &Hold{HoldNobody, s.untried()}
 	case s.Failure != nil:
@@ -166,7 +166,7 @@ func heldBy(w table.Writer) string {
 		return fmt.Sprintf("records are held back by %s; next: %s", visible.Line(describe(w)), endOf(w))
 	}
 	return fmt.Sprintf("records are held back by %s: its open transaction may still insert before them; next: end it, or: %s",
-		visible.Line(describe(w)), cursor.Locker{PID: w.PID, GID: w.GID}.Cure())
+		visible.Line(describe(w)), cursor.Locker{PID: w.PID, GID: w.GID}.Fix())
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -46,5 +46,5 @@ func TestStatus_NeverNamesAWorkerAsAWriter(t *testing.T) {
 	_, text, _ = status(t, asked, "")
 	require.Regexp(t, `a: records are held back by a session of the dispatcher, of another role than its worker: pid \d+ .application "ordered-dispatcher lease a".*; next: run all of the dispatcher as one role`, text)
 	require.NotRegexp(t, `ordered-dispatcher lease a.*pg_terminate_backend`, text)
-	requireFinding(t, doctor(t, asked), daemon.Finding{Process: "a", Severity: daemon.Note, Problem: `application "ordered-dispatcher lease a"`, Cure: "run all of the dispatcher as one role"})
+	requireFinding(t, doctor(t, asked), daemon.Finding{Process: "a", Severity: daemon.Note, Problem: `application "ordered-dispatcher lease a"`, Fix: "run all of the dispatcher as one role"})
 }

@@ -286,7 +286,7 @@ func TestStatus_RefusesAnUnknownProcess(t *testing.T) {
 	}
 }
 
-func TestStatus_SaysTheCureForMissingTables(t *testing.T) {
+func TestStatus_SaysTheFixForMissingTables(t *testing.T) {
 	t.Parallel()
 	reader, err := daemon.NewStatusReader(t.Context(), daemon.StatusConfig{Config: daemon.Config{Database: pgtest.URL(t)}})
 	require.NoError(t, err)

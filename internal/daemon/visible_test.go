@@ -18,7 +18,7 @@ func TestPrint_NothingOfARecordReachesATerminalUnseen(t *testing.T) {
 		hostile := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\x1b\r\x07\x7f\u0085\u009b\u202e\u2066\u200f\u2028")))).Draw(t, "text")
 		var b bytes.Buffer
 		require.NoError(t, daemon.PrintOutcome(&b, daemon.Outcome{Text: hostile, Problem: hostile}))
-		require.NoError(t, daemon.PrintFindings(&b, []daemon.Finding{{Process: hostile, Problem: hostile, Cure: hostile}}))
+		require.NoError(t, daemon.PrintFindings(&b, []daemon.Finding{{Process: hostile, Problem: hostile, Fix: hostile}}))
 		require.NoError(t, daemon.PrintStatus(&b, []daemon.Status{{Row: cursor.Row{Process: hostile, Holder: hostile, Position: cursor.Position(hostile)}, Problem: hostile}}))
 		require.NoError(t, daemon.PrintHistory(&b, []cursor.Event{{Process: hostile, Actor: hostile, Action: hostile, Reason: hostile, From: cursor.Position(hostile)}}))
 		for _, r := range b.String() {

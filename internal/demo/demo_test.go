@@ -212,7 +212,7 @@ func TestRun_EndsWhenNothingIsDelivered(t *testing.T) {
 	requireNothingLeft(t, pool, out)
 }
 
-func TestRun_NamesTheCureForADatabaseThatIsAway(t *testing.T) {
+func TestRun_NamesTheFixForADatabaseThatIsAway(t *testing.T) {
 	t.Parallel()
 	err := Run(t.Context(), Config{DatabaseURL: "postgres://user:secret@127.0.0.1:1/db?sslmode=disable", Output: &output{}})
 	require.ErrorContains(t, err, "correct --database, or leave it out")

@@ -99,7 +99,7 @@ var sinkMutants = []mutant{
 	{
 		"a topic is published to that drops what it acknowledges",
 		[]change{{"sinks/pubsub/link.go", `return errNoSubscription`, `return nil`}},
-		pubsubPkg, "TestDeliverBatch_NamesTheCureOfATopic",
+		pubsubPkg, "TestDeliverBatch_NamesTheFixOfATopic",
 	},
 	{
 		"a connection to Pub/Sub that owes an answer is used again",

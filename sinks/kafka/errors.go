@@ -128,8 +128,8 @@ func (e *open) Unwrap() error { return e.error }
 // Timeout is true: the outcome is unknown.
 func (e *open) Timeout() bool { return true }
 
-// cures are the next step for what the broker says.
-var cures = []struct {
+// fixes are the next step for what the broker says.
+var fixes = []struct {
 	err  *kerr.Error
 	text string
 }{
@@ -148,15 +148,15 @@ var cures = []struct {
 	{kerr.NotEnoughReplicas, "bring replicas back until there are min.insync.replicas of them"},
 	{kerr.OutOfOrderSequenceNumber, "the broker has lost what it had acknowledged: compare the topic with the source"},
 	{kerr.UnknownProducerID, "the broker has lost what it had acknowledged: compare the topic with the source"},
-	{kerr.ProducerFenced, fencedCure},
-	{kerr.InvalidProducerEpoch, fencedCure},
+	{kerr.ProducerFenced, fencedFix},
+	{kerr.InvalidProducerEpoch, fencedFix},
 }
 
-const fencedCure = "another producer has taken its transactional_id: a newer worker of the process, or another process, which needs one of its own"
+const fencedFix = "another producer has taken its transactional_id: a newer worker of the process, or another process, which needs one of its own"
 
-// cure begins with a semicolon.
-func cure(err error) string {
-	for _, c := range cures {
+// fix begins with a semicolon.
+func fix(err error) string {
+	for _, c := range fixes {
 		if errors.Is(err, c.err) {
 			return "; " + c.text
 		}

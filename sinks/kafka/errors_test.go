@@ -79,7 +79,7 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 		code      *kerr.Error
 		permanent bool
 		unknown   bool
-		cure      string
+		fix       string
 	}{
 		{kerr.MessageTooLarge, true, false, "raise max.message.bytes"},
 		{kerr.RecordListTooLarge, true, false, "raise segment.bytes"},
@@ -101,9 +101,9 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 			n, err := deliver(t, s, sinktest.Deliveries(1, 4)) // the first goes alone, being the first
 			require.Equal(t, 1, n)
 			require.ErrorContains(t, err, `record "2"`)
-			require.ErrorContains(t, err, c.cure)
+			require.ErrorContains(t, err, c.fix)
 			require.Equal(t, c.permanent, processor.IsPermanent(err), err)
-			require.Equal(t, strings.HasPrefix(c.cure, "grant the user"), processor.IsRefused(err), err)
+			require.Equal(t, strings.HasPrefix(c.fix, "grant the user"), processor.IsRefused(err), err)
 			require.Equal(t, c.unknown, outcome.IsUnknown(err), err)
 			if !c.unknown {
 				require.True(t, errors.Is(err, c.code), err)

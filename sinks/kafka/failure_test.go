@@ -81,7 +81,7 @@ func TestDeliverBatch_NamesASettingThatTheBrokerDoesNotExpect(t *testing.T) {
 	k := brokertest.SharedKafka(t)
 	for _, c := range []struct {
 		config kafka.Config
-		cure   string
+		fix    string
 	}{
 		{kafka.Config{TLS: &tls.Config{}}, "or plain TCP where tls is given"},
 		{kafka.Config{SASL: kafka.SASL{Mechanism: "SCRAM-SHA-512", User: broker.KafkaUser, Password: broker.KafkaPassword}}, "leave sasl out"},
@@ -92,7 +92,7 @@ func TestDeliverBatch_NamesASettingThatTheBrokerDoesNotExpect(t *testing.T) {
 		t.Cleanup(func() { _ = s.Close() })
 		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
 		require.ErrorContains(t, err, "nothing was sent")
-		require.ErrorContains(t, err, c.cure)
+		require.ErrorContains(t, err, c.fix)
 	}
 }
 

@@ -183,7 +183,7 @@ const maxWindowBytes = 128 << 20
 
 // failed is the error of a record.
 func (s *Sink) failed(d processor.Delivery, o outcome) error {
-	err := fmt.Errorf("send record %q to %s: %w%s", visible.Cut(d.ID), s, o.err, cure(o.err))
+	err := fmt.Errorf("send record %q to %s: %w%s", visible.Cut(d.ID), s, o.err, fix(o.err))
 	var held *fencedError
 	switch {
 	case errors.As(err, &held):

@@ -15,7 +15,7 @@ type Finding struct {
 	// Weakens says that a promise does not hold as it stands.
 	Weakens bool
 	Problem string
-	Cure    string
+	Fix     string
 }
 
 // Check looks at the stream, over a connection of its own, and changes nothing. Its
@@ -52,7 +52,7 @@ func findings(c jetstream.StreamConfig) []Finding {
 	}
 	if c.Storage == jetstream.FileStorage && c.Replicas < 2 {
 		all = append(all, Finding{Problem: fmt.Sprintf("stream %q has one replica, which is on disk only after the server's sync_interval (2m by default): "+
-			"a power cut loses what was acknowledged", c.Name), Cure: "set sync_interval: always in the server's jetstream section, or use 3 replicas"})
+			"a power cut loses what was acknowledged", c.Name), Fix: "set sync_interval: always in the server's jetstream section, or use 3 replicas"})
 	}
 	if c.Discard == jetstream.DiscardOld && (c.MaxMsgs > 0 || c.MaxBytes > 0) {
 		all = append(all, Finding{true, fmt.Sprintf("stream %q discards its oldest messages when it is full, read or not", c.Name), "use discard new, under which delivery waits"})

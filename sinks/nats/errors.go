@@ -31,8 +31,8 @@ const (
 	codeDuplicateOnItsWay jetstream.ErrorCode = 10158
 )
 
-// cures are what an operator can do about what the server says.
-var cures = map[jetstream.ErrorCode]string{
+// fixes are what an operator can do about what the server says.
+var fixes = map[jetstream.ErrorCode]string{
 	codeNotAvailable:                       "the cluster has no leader for JetStream: start its servers",
 	codeNoLeader:                           "the cluster has no leader for JetStream: start its servers",
 	codeNoResources:                        "give the server or the account more room for JetStream",
@@ -119,7 +119,7 @@ func (s *Sink) answered(d processor.Delivery, subject string, err error) error {
 	}
 }
 
-// coded is an error of the server with its code and the cure.
+// coded is an error of the server with its code and the fix.
 func coded(err error) error {
 	return fmt.Errorf("error %d of the server: %w%s", code(err), err, nextStep(err))
 }
@@ -147,15 +147,15 @@ func refused(format string, args ...any) error {
 	return processor.Permanent(fmt.Errorf(format, args...))
 }
 
-// nextStep is the cure, as the end of a message.
+// nextStep is the fix, as the end of a message.
 func nextStep(err error) string {
 	var (
 		certificate *tls.CertificateVerificationError
 		network     *net.OpError
 	)
-	switch cure := cures[code(err)]; {
-	case cure != "":
-		return "; " + cure
+	switch fix := fixes[code(err)]; {
+	case fix != "":
+		return "; " + fix
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked),
 		errors.Is(err, nats.ErrAccountAuthExpired):
 		return "; correct user and password, token, credentials or nkey"

@@ -36,11 +36,11 @@ func declaring(t testing.TB, s *server.Server, change func(*nats.Config)) *nats.
 	return sink
 }
 
-func requireRefused(t testing.TB, s *nats.Sink, cure string) {
+func requireRefused(t testing.TB, s *nats.Sink, fix string) {
 	t.Helper()
 	n, err := deliver(t, s, sinktest.Deliveries(1, 2))
 	require.Zero(t, n)
-	require.ErrorContains(t, err, cure)
+	require.ErrorContains(t, err, fix)
 	require.NotContains(t, err.Error(), "secret")
 	require.False(t, processor.IsPermanent(err))
 }
@@ -216,7 +216,7 @@ func TestCheck_TellsWhatWeakensAPromise(t *testing.T) {
 	require.Len(t, findings, 2)
 	require.Contains(t, findings[0].Problem, "knows a message's id for 2m0s")
 	require.Contains(t, findings[1].Problem, "sync_interval")
-	require.Contains(t, findings[1].Cure, "sync_interval: always")
+	require.Contains(t, findings[1].Fix, "sync_interval: always")
 	_, err = b.sink(t, nil).Check(t.Context(), "mail")
 	require.ErrorContains(t, err, `does not take the fence's subject "ordered-fence.mail"`)
 	require.Empty(t, b.read(t))

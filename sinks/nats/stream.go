@@ -49,7 +49,7 @@ func (d Declare) stream(name, fence string) jetstream.StreamConfig {
 	return c
 }
 
-// unfit says why records cannot go into a stream, and the cure.
+// unfit says why records cannot go into a stream, and the fix.
 func unfit(c jetstream.StreamConfig, fence, subject string) error {
 	switch {
 	case c.Sealed:

@@ -83,7 +83,7 @@ func later(wrapped, err error) error {
 	return wrapped
 }
 
-// nextStep is the cure for what the server says.
+// nextStep is the fix for what the server says.
 func nextStep(err error) string {
 	switch status.Code(err) {
 	case codes.NotFound:

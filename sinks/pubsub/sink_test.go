@@ -335,7 +335,7 @@ func TestDeliverBatch_UsesNoConnectionAgainThatOwesAnAnswer(t *testing.T) {
 	}
 }
 
-func TestDeliverBatch_NamesTheCureOfATopic(t *testing.T) {
+func TestDeliverBatch_NamesTheFixOfATopic(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	_, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.Topic = "absent" }), sinktest.Deliveries(1, 1))

@@ -128,7 +128,7 @@ func isTooLarge(err error) bool {
 	}
 }
 
-// nextStep is the cure for what the broker says. A login that it refuses is an
+// nextStep is the fix for what the broker says. A login that it refuses is an
 // error of the client's own, without the mark of the server.
 func nextStep(err error) string {
 	var network *net.OpError

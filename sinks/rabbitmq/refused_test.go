@@ -25,7 +25,7 @@ func TestDeliverBatch_ABrokerThatRefusesUsIsNoVerdictOnARecord(t *testing.T) {
 	asGuest := strings.NewReplacer("dispatcher:"+broker.RabbitMQPassword, guest+":secret-password")
 	for name, c := range map[string]struct {
 		change func(*rabbitmq.Config)
-		cure   string
+		fix    string
 	}{
 		"no such exchange":     {func(c *rabbitmq.Config) { c.Exchange, c.Type = "none", "" }, "declare the exchange"},
 		"another type":         {func(c *rabbitmq.Config) { c.Type = amqp.ExchangeFanout }, "of another type"},
@@ -35,7 +35,7 @@ func TestDeliverBatch_ABrokerThatRefusesUsIsNoVerdictOnARecord(t *testing.T) {
 		n, err := b.sink(t, c.change).DeliverBatch(t.Context(), sinktest.Deliveries(1, 2))
 		require.Zero(t, n, name)
 		require.True(t, processor.IsRefused(err), "%s: %v", name, err)
-		require.ErrorContains(t, err, c.cure, name)
+		require.ErrorContains(t, err, c.fix, name)
 	}
 	require.Empty(t, b.read(t))
 }

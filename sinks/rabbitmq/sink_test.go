@@ -189,8 +189,8 @@ func TestDeliverBatch_SaysWhatToCorrectOfARefusedLogin(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	for _, c := range []struct {
-		from, to, cure string
-		refused        bool // by the first answer
+		from, to, fix string
+		refused       bool // by the first answer
 	}{
 		{broker.RabbitMQPassword, "wrong-password", "correct user and password in url", false},
 		{b.broker.Addr() + "/", b.broker.Addr() + "/elsewhere", "correct the vhost", true},
@@ -201,7 +201,7 @@ func TestDeliverBatch_SaysWhatToCorrectOfARefusedLogin(t *testing.T) {
 		n, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 		require.Zero(t, n)
 		require.ErrorContains(t, err, "nothing was sent")
-		require.ErrorContains(t, err, c.cure)
+		require.ErrorContains(t, err, c.fix)
 		require.NotContains(t, err.Error(), "wrong-password")
 		require.Equal(t, c.refused, processor.IsRefused(err), err)
 		_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))

@@ -13,7 +13,7 @@ import (
 )
 
 // Check has the server parse every statement and returns what it says against
-// them, all at once: the place in Config.Statement, the message, and a cure. The
+// them, all at once: the place in Config.Statement, the message, and a fix. The
 // connection should be one as the cursor uses, with its role and search_path.
 // Nothing is executed, no table is locked when it returns, and conn, which must
 // not be in a transaction, stays usable; but it is closed if the server has not
@@ -76,7 +76,7 @@ func (s *Sink) explain(st statement, pgErr *pgconn.PgError) error {
 	if pgErr.Hint != "" {
 		hint = "; " + clean(s.secrets.Replace(pgErr.Hint))
 	}
-	return fmt.Errorf("%s%w%s%s", where, &serverError{pgErr, s.secrets.Replace(pgErr.Message)}, hint, cure(st, pgErr.Code))
+	return fmt.Errorf("%s%w%s%s", where, &serverError{pgErr, s.secrets.Replace(pgErr.Message)}, hint, fix(st, pgErr.Code))
 }
 
 // byteOffset of the character at a position, which counts from 1.
@@ -90,7 +90,7 @@ func byteOffset(text string, position int) int {
 	return len(text)
 }
 
-func cure(st statement, sqlState string) string {
+func fix(st statement, sqlState string) string {
 	switch sqlState {
 	case "42P18", "42P08", "42804", "42883": // the type of a parameter is unknown, ambiguous, another, or chooses nothing
 		if len(st.params) > 0 {

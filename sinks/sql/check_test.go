@@ -33,7 +33,7 @@ func TestCheck_AcceptsWhatTheServerCanParseAndExecutesNothing(t *testing.T) {
 	require.Empty(t, query(t, pool, "SELECT id::text FROM public.applied"))
 }
 
-func TestCheck_ReturnsEveryFaultWithItsPlaceAndCure(t *testing.T) {
+func TestCheck_ReturnsEveryFaultWithItsPlaceAndFix(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Database(t)
 	exec(t, pool, "CREATE TABLE public.applied (id bigint, n int)")

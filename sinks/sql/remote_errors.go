@@ -90,7 +90,7 @@ func (r *Remote) unknown(ctx context.Context, err error) error {
 	return fmt.Errorf("%s: it may have the record, which the next attempt finds out: %w%s", r, err, r.nextStep(err))
 }
 
-// nextStep is the cure for what the target says of itself.
+// nextStep is the fix for what the target says of itself.
 func (r *Remote) nextStep(err error) string {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {

@@ -253,6 +253,6 @@ func TestCut_EndsAtACharactersBorder(t *testing.T) {
 
 func TestCure_NamesTheHostOfAFailedLookup(t *testing.T) {
 	t.Parallel()
-	require.Contains(t, cure(&net.DNSError{IsNotFound: true}), "check the host in url")
-	require.Empty(t, cure(&net.DNSError{IsTemporary: true}))
+	require.Contains(t, fix(&net.DNSError{IsNotFound: true}), "check the host in url")
+	require.Empty(t, fix(&net.DNSError{IsTemporary: true}))
 }

@@ -28,7 +28,7 @@ func (s *Sink) unanswered(d processor.Delivery, none *noAnswer) error {
 	if none.sent {
 		return outcome.Unknown(fmt.Errorf("post to %s: the receiver may have the record: %w%s", s.origin, err, s.wanted(err)))
 	}
-	return processor.Unreached(fmt.Errorf("post to %s: nothing was sent: %w%s", s.origin, outcome.Known(err), cure(err)))
+	return processor.Unreached(fmt.Errorf("post to %s: nothing was sent: %w%s", s.origin, outcome.Known(err), fix(err)))
 }
 
 // clean is why no answer came, without secrets and data.
@@ -81,8 +81,8 @@ func alert(err error) error {
 	return nil
 }
 
-// cure is the next step for what hinders a connection.
-func cure(err error) string {
+// fix is the next step for what hinders a connection.
+func fix(err error) string {
 	var (
 		authority x509.UnknownAuthorityError
 		name      x509.HostnameError

@@ -296,15 +296,15 @@ LIMIT 3`
 // missingTable says what the name should perhaps have been.
 func missingTable(ctx context.Context, tx pgx.Tx, c Config) Finding {
 	parts, _ := parseName(c.Table)
-	cure := "create it, or name another in source.table"
+	fix := "create it, or name another in source.table"
 	rows, err := tx.Query(ctx, elsewhereSQL, pgx.QueryExecModeExec, parts[len(parts)-1])
 	if err == nil {
 		if names, err := pgx.CollectRows(rows, pgx.RowTo[string]); err == nil && len(names) > 0 {
-			cure = "write source.table as " + strings.Join(names, " or ")
+			fix = "write source.table as " + strings.Join(names, " or ")
 		}
 	}
-	if strings.Contains(cure, `"`) {
-		cure += ", with the double quotes"
+	if strings.Contains(fix, `"`) {
+		fix += ", with the double quotes"
 	}
-	return finding(Refuse, cure, "table %s does not exist", c.Table)
+	return finding(Refuse, fix, "table %s does not exist", c.Table)
 }

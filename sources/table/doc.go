@@ -10,7 +10,7 @@
 //   - Sample: what one read saw: the mark m, taken first, and the writers W.
 //   - Fence: the read bound. Records at or past it may still be preceded.
 //   - Finding: something about the table that breaks or weakens a promise,
-//     with the SQL that cures it.
+//     with the SQL that fixes it.
 //
 // # Diagram
 //

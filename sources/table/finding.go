@@ -23,19 +23,19 @@ type Finding struct {
 	Severity Severity
 	// Problem says what is wrong, in one sentence.
 	Problem string
-	// Cure is the SQL, or else the change of the configuration, that mends it.
-	Cure string
+	// Fix is the SQL, or else the change of the configuration, that mends it.
+	Fix string
 }
 
 func (f Finding) String() string {
-	if f.Cure == "" {
+	if f.Fix == "" {
 		return f.Problem
 	}
-	return fmt.Sprintf("%s; cure: %s", f.Problem, f.Cure)
+	return fmt.Sprintf("%s; fix: %s", f.Problem, f.Fix)
 }
 
 // finding is one, in which no name ends a line: neither that of the problem, nor one
 // of the SQL.
-func finding(severity Severity, cure, problem string, args ...any) Finding {
-	return Finding{severity, visible.Inline(fmt.Sprintf(problem, args...)), visible.SQL(cure)}
+func finding(severity Severity, fix, problem string, args ...any) Finding {
+	return Finding{severity, visible.Inline(fmt.Sprintf(problem, args...)), visible.SQL(fix)}
 }

@@ -137,5 +137,5 @@ func (e *examination) unordered(l *layout) {
 	}
 	untied := &e.findings[e.untied-1]
 	untied.Problem = problem + "; and " + untied.Problem
-	untied.Cure = e.createIndex(l, "UNIQUE INDEX", order)
+	untied.Fix = e.createIndex(l, "UNIQUE INDEX", order)
 }

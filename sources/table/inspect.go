@@ -78,8 +78,8 @@ func (s *Source) deniedSchema(err error) (Finding, bool) {
 		return Finding{}, false
 	}
 	role := s.pool.Config().ConnConfig.User
-	cure := fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", pgx.Identifier{parts[0]}.Sanitize(), pgx.Identifier{role}.Sanitize())
-	return finding(Refuse, cure, "role %s may not use schema %s", role, parts[0]), true
+	fix := fmt.Sprintf("GRANT USAGE ON SCHEMA %s TO %s", pgx.Identifier{parts[0]}.Sanitize(), pgx.Identifier{role}.Sanitize())
+	return finding(Refuse, fix, "role %s may not use schema %s", role, parts[0]), true
 }
 
 // examination holds a table against what the fence needs.
@@ -92,19 +92,19 @@ type examination struct {
 	untied    int       // where in findings, from 1: nothing keeps positions unique, and an index could
 }
 
-func (e *examination) refuse(cure, format string, args ...any) {
-	e.findings = append(e.findings, finding(Refuse, cure, format, args...))
+func (e *examination) refuse(fix, format string, args ...any) {
+	e.findings = append(e.findings, finding(Refuse, fix, format, args...))
 }
 
 // misfit refuses what is wrong for any role: the table or its columns are not what
 // the configuration takes them for.
-func (e *examination) misfit(cure, format string, args ...any) {
-	e.refuse(cure, format, args...)
+func (e *examination) misfit(fix, format string, args ...any) {
+	e.refuse(fix, format, args...)
 	e.misfits = append(e.misfits, e.findings[len(e.findings)-1])
 }
 
-func (e *examination) warn(cure, format string, args ...any) {
-	e.findings = append(e.findings, finding(Warn, cure, format, args...))
+func (e *examination) warn(fix, format string, args ...any) {
+	e.findings = append(e.findings, finding(Warn, fix, format, args...))
 }
 
 func (e *examination) refused() bool {
@@ -145,11 +145,11 @@ func (e *examination) place(l *layout) bool {
 		if m.Kind != "f" {
 			continue
 		}
-		cure := "ALTER TABLE " + l.sql() + " DETACH PARTITION " + m.Name
+		fix := "ALTER TABLE " + l.sql() + " DETACH PARTITION " + m.Name
 		if !m.Partition {
-			cure = "ALTER TABLE " + m.Name + " NO INHERIT " + l.sql()
+			fix = "ALTER TABLE " + m.Name + " NO INHERIT " + l.sql()
 		}
-		e.refuse(cure, "%s, a part of %s, is a foreign table: its inserters hold no lock that a fence could see", m.Name, l.name())
+		e.refuse(fix, "%s, a part of %s, is a foreign table: its inserters hold no lock that a fence could see", m.Name, l.name())
 	}
 	for _, m := range e.cat.members {
 		if m.Unlogged {
@@ -185,11 +185,11 @@ func (e *examination) grants(l *layout) {
 	}
 	slices.Sort(denied)
 	role := pgx.Identifier{e.cat.role}.Sanitize()
-	cure := fmt.Sprintf("GRANT SELECT (%s) ON %s TO %s", strings.Join(denied, ", "), l.sql(), role)
+	fix := fmt.Sprintf("GRANT SELECT (%s) ON %s TO %s", strings.Join(denied, ", "), l.sql(), role)
 	if len(denied) == len(e.cat.columns) {
-		cure = fmt.Sprintf("GRANT SELECT ON %s TO %s", l.sql(), role)
+		fix = fmt.Sprintf("GRANT SELECT ON %s TO %s", l.sql(), role)
 	}
-	e.refuse(cure, "role %s may not read %s of %s", e.cat.role, strings.Join(denied, ", "), l.name())
+	e.refuse(fix, "role %s may not read %s of %s", e.cat.role, strings.Join(denied, ", "), l.name())
 }
 
 func (e *examination) reads(name string) bool {
@@ -212,11 +212,11 @@ func (e *examination) column(l *layout, role, configured string) (column, bool) 
 	found, ok := e.cat.columns[parts[0]]
 	if !ok {
 		names := slices.Sorted(maps.Keys(e.cat.columns))
-		cure := fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", "))
+		fix := fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", "))
 		if role == "created_at" {
-			cure = e.otherOrder(l)
+			fix = e.otherOrder(l)
 		}
-		e.misfit(cure, "table %s has no column %s", l.name(), configured)
+		e.misfit(fix, "table %s has no column %s", l.name(), configured)
 	}
 	return found, ok
 }

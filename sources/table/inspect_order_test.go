@@ -20,7 +20,7 @@ func TestInspect_SequenceThatDoesNotGiveTheOrder(t *testing.T) {
 			pool := database(t, bookingsSQL+`ALTER SEQUENCE app.bookings_id_seq MINVALUE -1000 `+change)
 			s := bookings(t, pool, Config{Order: ID})
 			require.Equal(t, Refuse, found(t, s, problem).Severity)
-			cured(t, pool, s, problem)
+			fixed(t, pool, s, problem)
 			sound(t, s)
 			sound(t, bookings(t, pool, Config{})) // ordered by time the sequence does not matter
 		})
@@ -49,7 +49,7 @@ func TestInspect_IDThatNoSequenceAssigns(t *testing.T) {
 			pool := database(t, bookingsSQL+`CREATE SEQUENCE app.s;`+c.sql)
 			f := found(t, bookings(t, pool, Config{Order: ID}), c.problem)
 			require.Equal(t, Refuse, f.Severity)
-			require.Equal(t, "order by created_at", f.Cure)
+			require.Equal(t, "order by created_at", f.Fix)
 		})
 	}
 }
@@ -62,7 +62,7 @@ func TestInspect_IDsPastTheirSequenceAreNamed(t *testing.T) {
 	page := read(t, s, "", 10)
 	require.Empty(t, page.Records)
 	require.True(t, page.Waiting)
-	cured(t, pool, s, `column "id" of app.bookings reaches 500, and its sequence app.bookings_id_seq stands at 0: rows past it wait`)
+	fixed(t, pool, s, `column "id" of app.bookings reaches 500, and its sequence app.bookings_id_seq stands at 0: rows past it wait`)
 	sound(t, s)
 	require.Equal(t, []string{"7", "500"}, ids(readAll(t, s, "", 10)))
 }
@@ -73,7 +73,7 @@ func TestInspect_IndexThatDoesNotGiveTheOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		sql    string
 		config Config
-		cure   string
+		fix    string
 	}{
 		"none":             {``, Config{}, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id")`},
 		"too short":        {`CREATE INDEX ON app.bookings (created_at)`, Config{}, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id")`},
@@ -92,8 +92,8 @@ func TestInspect_IndexThatDoesNotGiveTheOrder(t *testing.T) {
 			s := bookings(t, pool, c.config)
 			f := found(t, s, "every read sorts what stands behind the cursor")
 			require.Equal(t, Warn, f.Severity)
-			require.Equal(t, c.cure, f.Cure)
-			exec(t, pool, f.Cure)
+			require.Equal(t, c.fix, f.Fix)
+			exec(t, pool, f.Fix)
 			sound(t, s)
 		})
 	}
@@ -106,8 +106,8 @@ func TestInspect_IndexOfPartitionsAndHeirs(t *testing.T) {
 		t.Parallel()
 		pool := database(t, partitionedSQL+`ALTER TABLE app.bookings DROP CONSTRAINT bookings_pkey`)
 		s := bookings(t, pool, Config{})
-		require.Contains(t, found(t, s, missing).Cure, "CREATE INDEX CONCURRENTLY ")
-		cured(t, pool, s, missing)
+		require.Contains(t, found(t, s, missing).Fix, "CREATE INDEX CONCURRENTLY ")
+		fixed(t, pool, s, missing)
 		sound(t, s) // no index could prove that positions differ: it would have to hold region as well
 	})
 	t.Run("one partition has it not", func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestInspect_IndexOfPartitionsAndHeirs(t *testing.T) {
 		pool := database(t, bookingsSQL+`CREATE TABLE app.heir () INHERITS (app.bookings)`)
 		s := bookings(t, pool, Config{})
 		f := found(t, s, missing)
-		require.Equal(t, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id"), and the same on each table that inherits from it`, f.Cure)
+		require.Equal(t, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id"), and the same on each table that inherits from it`, f.Fix)
 		exec(t, pool, `CREATE INDEX CONCURRENTLY ON "app"."heir" ("created_at", "id")`)
 		sound(t, s)
 	})
@@ -137,7 +137,7 @@ func TestInspect_RowsThatMayShareAPositionAreNamed(t *testing.T) {
 		CREATE UNIQUE INDEX of_some ON app.bookings (id) WHERE id > 7;
 		CREATE UNIQUE INDEX ON app.bookings ((id + 1));`)
 	s := bookings(t, pool, Config{})
-	cured(t, pool, s, problem)
+	fixed(t, pool, s, problem)
 	sound(t, s)
 	for _, unique := range []string{"(created_at, id)", "(id, created_at) INCLUDE (note)", "(created_at)"} {
 		exec(t, pool, `DROP INDEX app.bookings_id_idx`)
@@ -161,8 +161,8 @@ func TestInspect_OneIndexIsProposedForOrderAndUniqueness(t *testing.T) {
 			findings, err := s.Inspect(t.Context())
 			require.NoError(t, err)
 			require.Len(t, findings, 1, "%v", findings)
-			require.Contains(t, findings[0].Cure, "CREATE UNIQUE INDEX CONCURRENTLY ")
-			cured(t, pool, s, "gives the order")
+			require.Contains(t, findings[0].Fix, "CREATE UNIQUE INDEX CONCURRENTLY ")
+			fixed(t, pool, s, "gives the order")
 			sound(t, s)
 		})
 	}

@@ -33,7 +33,7 @@ func TestInspect_WhatIsNoTableIsRefused(t *testing.T) {
 	} {
 		f := found(t, bookings(t, pool, Config{Table: "app." + table}),
 			fmt.Sprintf("app.%s is a %s: its inserters hold no lock that a fence could see", table, what))
-		require.Equal(t, "name the table behind it in source.table", f.Cure)
+		require.Equal(t, "name the table behind it in source.table", f.Fix)
 	}
 }
 
@@ -44,8 +44,8 @@ func TestInspect_ForeignTableAmongThePartsIsRefused(t *testing.T) {
 		CREATE TABLE app.heirless (LIKE app.bookings INCLUDING ALL);`+foreignSQL+`
 		CREATE FOREIGN TABLE app.part PARTITION OF app.bookings FOR VALUES IN (1) SERVER elsewhere;
 		CREATE FOREIGN TABLE app.heir () INHERITS (app.heirless) SERVER elsewhere;`)
-	cured(t, pool, bookings(t, pool, Config{}), "app.part, a part of app.bookings, is a foreign table")
-	cured(t, pool, bookings(t, pool, Config{Table: "app.heirless"}), "app.heir, a part of app.heirless, is a foreign table")
+	fixed(t, pool, bookings(t, pool, Config{}), "app.part, a part of app.bookings, is a foreign table")
+	fixed(t, pool, bookings(t, pool, Config{Table: "app.heirless"}), "app.heir, a part of app.heirless, is a foreign table")
 }
 
 func TestInspect_StandbyIsRefused(t *testing.T) {
@@ -60,7 +60,7 @@ func TestInspect_StandbyIsRefused(t *testing.T) {
 	})
 	s := bookings(t, follower, Config{})
 	f := found(t, s, "the server is a standby: what it shows may lag, and a cursor cannot be advanced there")
-	require.Equal(t, "connect to the primary, for example with target_session_attrs=read-write in the URL", f.Cure)
+	require.Equal(t, "connect to the primary, for example with target_session_attrs=read-write in the URL", f.Fix)
 
 	// A source that knew the primary finds itself on the standby.
 	primary := bookings(t, pool, Config{})
@@ -70,7 +70,7 @@ func TestInspect_StandbyIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "the server is a standby: connect to the primary (SQLSTATE 25006)")
 	require.False(t, processor.IsPermanent(err), "a failover will find the primary")
 
-	// The cure: the standby becomes the primary, whose writers were never seen.
+	// The fix: the standby becomes the primary, whose writers were never seen.
 	require.True(t, value[bool](t, follower, `SELECT pg_promote()`))
 	w := newSession(t, follower)
 	w.do(`BEGIN; INSERT INTO app.bookings (note) VALUES ('a')`)
@@ -98,7 +98,7 @@ func TestInspect_RowSecurityIsRefused(t *testing.T) {
 	require.True(t, processor.IsPermanent(err))
 	_, err = s.Read(t.Context(), last(records), 10)
 	require.ErrorContains(t, err, "and a row that is hidden would be passed over")
-	cured(t, admin, s, fmt.Sprintf("row-level security hides rows of app.bookings from role %s", name))
+	fixed(t, admin, s, fmt.Sprintf("row-level security hides rows of app.bookings from role %s", name))
 	require.Equal(t, []string{"1", "2"}, ids(readAll(t, s, "", 10)))
 }
 
@@ -122,7 +122,7 @@ func TestInspect_RowsThatArriveByReplicationAreNamed(t *testing.T) {
 	})
 	f := found(t, bookings(t, pool, Config{}), "rows of app.bookings arrive by logical replication, with stamps of another server")
 	require.Equal(t, Warn, f.Severity)
-	require.Equal(t, "read the table where its rows are inserted", f.Cure)
+	require.Equal(t, "read the table where its rows are inserted", f.Fix)
 }
 
 // A subscription may name a partition alone.
@@ -150,24 +150,24 @@ func TestInspect_MissingGrantsAreNamedWithTheGrant(t *testing.T) {
 
 	// Without the schema, nothing in it can be told.
 	f := found(t, byTime, fmt.Sprintf("role %s may not use schema app", name))
-	require.Equal(t, `GRANT USAGE ON SCHEMA "app" TO `+quoted, f.Cure)
-	cured(t, admin, byTime, "may not use schema")
+	require.Equal(t, `GRANT USAGE ON SCHEMA "app" TO `+quoted, f.Fix)
+	fixed(t, admin, byTime, "may not use schema")
 
 	f = found(t, byID, fmt.Sprintf("role %s may not read \"id\" of app.bookings", name))
-	require.Equal(t, fmt.Sprintf(`GRANT SELECT ("id") ON "app"."bookings" TO %s`, quoted), f.Cure)
-	cured(t, admin, byID, "may not read \"id\"")
+	require.Equal(t, fmt.Sprintf(`GRANT SELECT ("id") ON "app"."bookings" TO %s`, quoted), f.Fix)
+	fixed(t, admin, byID, "may not read \"id\"")
 	f = found(t, byID, fmt.Sprintf("role %s may not read sequence app.bookings_id_seq, whose last value is the fence", name))
-	require.Equal(t, "GRANT SELECT ON SEQUENCE app.bookings_id_seq TO "+quoted, f.Cure)
-	cured(t, admin, byID, "may not read sequence")
+	require.Equal(t, "GRANT SELECT ON SEQUENCE app.bookings_id_seq TO "+quoted, f.Fix)
+	fixed(t, admin, byID, "may not read sequence")
 	sound(t, byID)
 	require.Len(t, readAll(t, byID, "", 10), 1)
 
-	cured(t, admin, narrow, `may not read "created_at", "note" of app.bookings`)
+	fixed(t, admin, narrow, `may not read "created_at", "note" of app.bookings`)
 	sound(t, narrow)
 	exec(t, admin, fmt.Sprintf(`REVOKE SELECT (id, created_at, note) ON app.bookings FROM %s`, name))
 	f = found(t, byTime, `may not read "created_at", "id", "note" of app.bookings`)
-	require.Equal(t, fmt.Sprintf(`GRANT SELECT ON "app"."bookings" TO %s`, quoted), f.Cure)
-	cured(t, admin, byTime, `may not read "created_at", "id", "note"`)
+	require.Equal(t, fmt.Sprintf(`GRANT SELECT ON "app"."bookings" TO %s`, quoted), f.Fix)
+	fixed(t, admin, byTime, `may not read "created_at", "id", "note"`)
 	sound(t, byTime)
 	require.Len(t, readAll(t, byTime, "", 10), 1)
 
@@ -176,7 +176,7 @@ func TestInspect_MissingGrantsAreNamedWithTheGrant(t *testing.T) {
 	require.ErrorContains(t, err, "SQLSTATE 42501")
 	require.True(t, processor.IsPermanent(err))
 	_, err = byTime.Read(t.Context(), "", 10)
-	require.ErrorContains(t, err, "cure: GRANT SELECT ON")
+	require.ErrorContains(t, err, "fix: GRANT SELECT ON")
 }
 
 // What the where clause reads, only the server knows.
@@ -193,7 +193,7 @@ func TestInspect_WhereThatTheServerRefuses(t *testing.T) {
 		"id = 1 /* unfinished": "unterminated /* comment",
 	} {
 		f := found(t, bookings(t, pool, Config{Where: where}), "the server refuses to read app.bookings: ")
-		require.Equal(t, "mend source.where; names outside pg_catalog need their schema", f.Cure, where)
+		require.Equal(t, "mend source.where; names outside pg_catalog need their schema", f.Fix, where)
 		require.Contains(t, f.Problem, reason, where)
 	}
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
-// cured finds a problem, executes its cure as it is written, and finds the
+// fixed finds a problem, executes its fix as it is written, and finds the
 // problem gone.
-func cured(t testing.TB, admin executor, s *Source, problem string) {
+func fixed(t testing.TB, admin executor, s *Source, problem string) {
 	t.Helper()
 	f := found(t, s, problem)
-	for statement := range strings.SplitSeq(f.Cure, ";\n") { // as psql does: each in a transaction of its own
+	for statement := range strings.SplitSeq(f.Fix, ";\n") { // as psql does: each in a transaction of its own
 		exec(t, admin, statement)
 	}
 	findings, err := s.Inspect(t.Context())
 	require.NoError(t, err)
 	for _, f := range findings {
-		require.NotContains(t, f.Problem, problem, "after %s", f.Cure)
+		require.NotContains(t, f.Problem, problem, "after %s", f.Fix)
 	}
 	s.layout = nil
 }
@@ -41,7 +41,7 @@ func found(t testing.TB, s *Source, problem string) Finding {
 		if f.Severity == Refuse {
 			s.layout = nil
 			_, err := s.Read(t.Context(), "", 1)
-			require.ErrorContains(t, err, f.Problem+"; cure: "+f.Cure)
+			require.ErrorContains(t, err, f.Problem+"; fix: "+f.Fix)
 		}
 		return f
 	}
@@ -90,7 +90,7 @@ func TestInspect_FindsNothingWrongWithAGoodTable(t *testing.T) {
 func TestInspect_MissingTableNamesWhatWasPerhapsMeant(t *testing.T) {
 	t.Parallel()
 	pool := database(t, bookingsSQL+`CREATE TABLE app."Orders" (); CREATE SCHEMA shop; CREATE TABLE shop.bookings (); CREATE TABLE shop."größe" ()`)
-	for table, cure := range map[string]string{
+	for table, fix := range map[string]string{
 		"app.payments":   "create it, or name another in source.table",
 		"bookings":       "write source.table as app.bookings or shop.bookings",
 		"nowhere.orders": `write source.table as app."Orders", with the double quotes`,
@@ -98,7 +98,7 @@ func TestInspect_MissingTableNamesWhatWasPerhapsMeant(t *testing.T) {
 		"GRößE":          `write source.table as shop."größe", with the double quotes`,
 	} {
 		f := found(t, bookings(t, pool, Config{Table: table}), "table "+table+" does not exist")
-		require.Equal(t, Finding{Refuse, "table " + table + " does not exist", cure}, f)
+		require.Equal(t, Finding{Refuse, "table " + table + " does not exist", fix}, f)
 	}
 }
 
@@ -115,10 +115,10 @@ func TestInspect_MissingColumnListsThoseThereAre(t *testing.T) {
 	} {
 		f := found(t, bookings(t, pool, Config{Columns: columns}), "table app.bookings has no column nope")
 		if role == "created_at" {
-			require.Equal(t, "name a timestamptz of app.bookings in source.columns.created_at: created_at; or set source.order: id, since a sequence assigns column id", f.Cure)
+			require.Equal(t, "name a timestamptz of app.bookings in source.columns.created_at: created_at; or set source.order: id, since a sequence assigns column id", f.Fix)
 			continue
 		}
-		require.Equal(t, "name it in source.columns."+role+": app.bookings has created_at, id, note", f.Cure)
+		require.Equal(t, "name it in source.columns."+role+": app.bookings has created_at, id, note", f.Fix)
 	}
 	alone, err := bookings(t, pool, Config{Columns: Columns{ID: "nope"}}).Inspect(t.Context())
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestInspect_MissingColumnListsThoseThereAre(t *testing.T) {
 func TestInspect_WithoutATimeProposesTheOrderThatThereIs(t *testing.T) {
 	t.Parallel()
 	const missing = "table app.bookings has no column created_at"
-	for name, c := range map[string]struct{ sql, cure string }{
+	for name, c := range map[string]struct{ sql, fix string }{
 		"identity": {`CREATE TABLE app.bookings (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY)`, "set source.order: id, since a sequence assigns column id"},
 		"serial":   {`CREATE TABLE app.bookings (id serial PRIMARY KEY, name text)`, "set source.order: id, since a sequence assigns column id"},
 		"another name": {`CREATE TABLE app.bookings (id uuid PRIMARY KEY, made timestamptz NOT NULL DEFAULT clock_timestamp())`,
@@ -144,7 +144,7 @@ func TestInspect_WithoutATimeProposesTheOrderThatThereIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := database(t, "CREATE SCHEMA app; "+c.sql)
-			require.Equal(t, c.cure, found(t, bookings(t, pool, Config{}), missing).Cure)
+			require.Equal(t, c.fix, found(t, bookings(t, pool, Config{}), missing).Fix)
 		})
 	}
 }
@@ -162,16 +162,16 @@ func TestInspect_WrongTypesAreRefused(t *testing.T) {
 	t.Parallel()
 	pool := database(t, bookingsSQL+`ALTER TABLE app.bookings ADD n numeric NOT NULL DEFAULT 1, ADD u uuid NOT NULL DEFAULT gen_random_uuid()`)
 	f := found(t, bookings(t, pool, Config{Columns: Columns{ID: "n"}}), "column n of app.bookings is of type numeric: an id is bigint, integer, smallint, uuid or text")
-	require.Equal(t, "name a column of another type in source.columns.id", f.Cure)
+	require.Equal(t, "name a column of another type in source.columns.id", f.Fix)
 	f = found(t, bookings(t, pool, Config{Order: ID, Columns: Columns{ID: "u"}}), "column u of app.bookings is of type uuid: order id is for integers that a sequence assigns")
-	require.Equal(t, "order by created_at", f.Cure)
+	require.Equal(t, "order by created_at", f.Fix)
 	f = found(t, bookings(t, pool, Config{Columns: Columns{Headers: "note"}}), "column note of app.bookings is of type text: headers are a JSON object of strings")
-	require.Equal(t, "name a json or jsonb column in source.columns.headers", f.Cure)
+	require.Equal(t, "name a json or jsonb column in source.columns.headers", f.Fix)
 
 	exec(t, pool, `ALTER TABLE app.bookings ALTER created_at DROP DEFAULT, ALTER created_at TYPE date`)
 	s := bookings(t, pool, Config{})
-	cured(t, pool, s, "column created_at of app.bookings is of type date, not timestamptz")
-	cured(t, pool, s, "column created_at of app.bookings has no default")
+	fixed(t, pool, s, "column created_at of app.bookings is of type date, not timestamptz")
+	fixed(t, pool, s, "column created_at of app.bookings has no default")
 	sound(t, s)
 }
 
@@ -185,10 +185,10 @@ func TestInspect_NullableColumnsAreRefused(t *testing.T) {
 	const id = "column id of app.bookings may be NULL, and a row without it has no place in the order"
 	found(t, byID, id)
 	s := bookings(t, pool, Config{})
-	cured(t, pool, s, "column created_at of app.bookings may be NULL")
-	cured(t, pool, s, id)
+	fixed(t, pool, s, "column created_at of app.bookings may be NULL")
+	fixed(t, pool, s, id)
 	sound(t, s)
-	cured(t, pool, byID, `no index of app.bookings gives the order ("id")`)
+	fixed(t, pool, byID, `no index of app.bookings gives the order ("id")`)
 	sound(t, byID)
 }
 
@@ -206,8 +206,8 @@ func TestInspect_NullableColumnsOfTablesBelowAreRefused(t *testing.T) {
 	s := bookings(t, pool, Config{})
 	sound(t, s)
 	exec(t, pool, `ALTER TABLE app.child ALTER created_at DROP NOT NULL; ALTER TABLE app.grandchild ALTER created_at DROP NOT NULL, ALTER id DROP NOT NULL`)
-	cured(t, pool, s, "column created_at of app.child, a part of app.bookings, may be NULL")
-	cured(t, pool, s, "column id of app.grandchild, a part of app.bookings, may be NULL")
+	fixed(t, pool, s, "column created_at of app.child, a part of app.bookings, may be NULL")
+	fixed(t, pool, s, "column id of app.grandchild, a part of app.bookings, may be NULL")
 	sound(t, s)
 }
 
@@ -236,7 +236,7 @@ func TestInspect_TextIDsThatAreConvertedAreRefused(t *testing.T) {
 			}
 			f := found(t, s, "column id of app.bookings is a text, the database is in "+c.server+" and client_encoding of role")
 			require.Equal(t, Refuse, f.Severity)
-			exec(t, pool, f.Cure)
+			exec(t, pool, f.Fix)
 			pool.Reset()
 			sound(t, s)
 			exec(t, pool, `ALTER ROLE CURRENT_USER IN DATABASE `+pool.Config().ConnConfig.Database+` RESET client_encoding`)
@@ -275,7 +275,7 @@ func TestInspect_DefaultThatWeakensThePromise(t *testing.T) {
 			s := bookings(t, pool, Config{})
 			f := found(t, s, "column created_at of app.bookings "+problem)
 			require.Equal(t, Warn, f.Severity)
-			exec(t, pool, f.Cure)
+			exec(t, pool, f.Fix)
 			sound(t, s)
 		})
 	}
@@ -289,14 +289,14 @@ func TestInspect_DefaultOfAPartitionCounts(t *testing.T) {
 	whole := bookings(t, pool, Config{})
 	f := found(t, whole, "defaults to now(), which is taken before the table is locked")
 	require.Regexp(t, `column created_at of app\.bookings_(a|b1), a part of app\.bookings, `, f.Problem)
-	cured(t, pool, whole, "defaults to now()")
+	fixed(t, pool, whole, "defaults to now()")
 	sound(t, whole)
 
 	exec(t, pool, `ALTER TABLE ONLY app.bookings ALTER created_at SET DEFAULT now()`)
 	leaf := bookings(t, pool, Config{Table: "app.bookings_b1"})
 	f = found(t, leaf, "column created_at of app.bookings defaults to now()")
-	require.Equal(t, `ALTER TABLE app.bookings ALTER COLUMN "created_at" SET DEFAULT clock_timestamp()`, f.Cure)
-	cured(t, pool, leaf, "defaults to now()")
+	require.Equal(t, `ALTER TABLE app.bookings ALTER COLUMN "created_at" SET DEFAULT clock_timestamp()`, f.Fix)
+	fixed(t, pool, leaf, "defaults to now()")
 	sound(t, leaf)
 	sound(t, whole)
 }

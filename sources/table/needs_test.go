@@ -55,9 +55,9 @@ func TestNeeds_OfWhatCannotBeReadSayWhy(t *testing.T) {
 		config Config
 		says   string
 	}{
-		{Config{Table: "bookings"}, `table bookings does not exist; cure: write source.table as app.bookings`},
-		{Config{Columns: Columns{Payload: "body"}}, `find out what reading app.bookings needs: table app.bookings has no column body; cure: name it in source.columns.payload: app.bookings has created_at, id, note`},
-		{Config{Columns: Columns{ID: "nr", CreatedAt: "made"}}, `table app.bookings has no column nr; cure: name it in source.columns.id: app.bookings has created_at, id, note; table app.bookings has no column made; cure: name a timestamptz`},
+		{Config{Table: "bookings"}, `table bookings does not exist; fix: write source.table as app.bookings`},
+		{Config{Columns: Columns{Payload: "body"}}, `find out what reading app.bookings needs: table app.bookings has no column body; fix: name it in source.columns.payload: app.bookings has created_at, id, note`},
+		{Config{Columns: Columns{ID: "nr", CreatedAt: "made"}}, `table app.bookings has no column nr; fix: name it in source.columns.id: app.bookings has created_at, id, note; table app.bookings has no column made; fix: name a timestamptz`},
 		{Config{Columns: Columns{CreatedAt: "note"}}, `column note of app.bookings is of type text, not timestamptz`},
 		{Config{Table: "app.view"}, `app.view is a view`},
 		{Config{Where: "true); SELECT (1"}, `find out what reading app.bookings needs`},

@@ -51,8 +51,8 @@ func (s *Source) settle(ctx context.Context, tx pgx.Tx, cat *catalog, meant stri
 	return findings, err
 }
 
-func refused(cure, problem string, args ...any) []Finding {
-	return []Finding{finding(Refuse, cure, problem, args...)}
+func refused(fix, problem string, args ...any) []Finding {
+	return []Finding{finding(Refuse, fix, problem, args...)}
 }
 
 // uncertainSQL finds the first schema of the search_path in which a role may put its own

@@ -16,7 +16,7 @@ import (
 // pathCases are what a name may find. STRANGER is a role of another, READER the one that
 // reads, SUPER a superuser.
 var pathCases = map[string]struct {
-	sql, path, problem, cure string
+	sql, path, problem, fix string
 }{
 	"every role may create ahead": {
 		"GRANT CREATE ON SCHEMA early TO PUBLIC", "early, app",
@@ -81,7 +81,7 @@ func TestInspect_ANameWithoutSchemaIsRefusedWhereAnotherCouldTakeItsPlace(t *tes
 				require.Len(t, findings, 1)
 				require.Equal(t, Refuse, findings[0].Severity)
 				require.Contains(t, findings[0].Problem, words.Replace(c.problem))
-				require.Equal(t, words.Replace(c.cure), findings[0].Cure)
+				require.Equal(t, words.Replace(c.fix), findings[0].Fix)
 				_, err = s.Read(t.Context(), "", 10)
 				require.True(t, processor.IsPermanent(err), "%v", err)
 			}
@@ -125,7 +125,7 @@ func TestInspect_WarnsOfASuperuserWhoReadsTheTableOfAnother(t *testing.T) {
 			require.Len(t, findings, 1)
 			require.Equal(t, Warn, findings[0].Severity)
 			require.Contains(t, findings[0].Problem, "is a superuser, and role "+owner+" owns app.bookings or a type in it")
-			require.Contains(t, findings[0].Cure, "run the processes as a role of their own")
+			require.Contains(t, findings[0].Fix, "run the processes as a role of their own")
 			require.Empty(t, inspected(t, pool), "a role that is none")
 		})
 	}

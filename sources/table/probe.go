@@ -21,7 +21,7 @@ func (e *examination) probe(ctx context.Context, tx pgx.Tx, l *layout) error {
 	plan, err := e.planned(ctx, tx, l)
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && !transient(pgErr) {
-		e.refuse(e.probeCure(pgErr), "the server refuses to read %s: %s (SQLSTATE %s)", l.name(), pgErr.Message, pgErr.Code)
+		e.refuse(e.probeFix(pgErr), "the server refuses to read %s: %s (SQLSTATE %s)", l.name(), pgErr.Message, pgErr.Code)
 		return errRefused
 	}
 	if err != nil {
@@ -37,7 +37,7 @@ func (e *examination) probe(ctx context.Context, tx pgx.Tx, l *layout) error {
 	return e.ahead(ctx, tx, l)
 }
 
-func (e *examination) probeCure(err *pgconn.PgError) string {
+func (e *examination) probeFix(err *pgconn.PgError) string {
 	switch {
 	case err.Code == "42501":
 		return "run, as the owner, what `ordered-dispatcher grants` prints for role " + e.cat.role

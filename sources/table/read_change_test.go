@@ -39,7 +39,7 @@ func TestRead_TableDroppedMidRunIsNamedAndReadAgainWhenItIsBack(t *testing.T) {
 	_, err := s.Read(t.Context(), last(records), 10)
 	require.ErrorContains(t, err, "does not exist")
 	_, err = s.Read(t.Context(), last(records), 10)
-	require.ErrorContains(t, err, "table app.bookings does not exist; cure: create it, or name another in source.table")
+	require.ErrorContains(t, err, "table app.bookings does not exist; fix: create it, or name another in source.table")
 }
 
 func TestRead_SchemaDroppedMidRunIsNamed(t *testing.T) {

@@ -61,7 +61,7 @@ func TestRead_InfinityIsNeverReadAndIsNamed(t *testing.T) {
 	s := bookings(t, pool, Config{})
 	records := readAll(t, s, "", 10)
 	require.Equal(t, []string{"2"}, ids(records))
-	cured(t, pool, s, `rows of app.bookings have a "created_at" of infinity: they are never delivered`)
+	fixed(t, pool, s, `rows of app.bookings have a "created_at" of infinity: they are never delivered`)
 	require.Equal(t, []string{"1"}, ids(readAll(t, s, last(records), 10)))
 }
 

@@ -18,7 +18,7 @@ func TestRead_NowIsRefusedToARoleThatDoesNotSeeAllSessions(t *testing.T) {
 	s := bookings(t, readerPool(t, pool, "another"), Config{Latency: time.Millisecond})
 	_, err := s.Read(t.Context(), "", 10)
 	require.True(t, processor.IsPermanent(err))
-	cured(t, pool, s, "may not see when those of other sessions began")
+	fixed(t, pool, s, "may not see when those of other sessions began")
 	require.Len(t, readAll(t, s, "", 10), 1)
 
 	exec(t, pool, `ALTER TABLE app.bookings ALTER created_at SET DEFAULT clock_timestamp()`)
@@ -34,7 +34,7 @@ func TestRead_NowIsRefusedToAMemberThatDoesNotInherit(t *testing.T) {
 		ALTER ROLE %[1]s NOINHERIT; GRANT pg_read_all_stats TO %[1]s`, name))
 	s := bookings(t, readers, Config{Latency: time.Millisecond})
 	if value[int](t, pool, `SELECT current_setting('server_version_num')::int`) < 160000 {
-		cured(t, pool, s, "may not see when those of other sessions began")
+		fixed(t, pool, s, "may not see when those of other sessions began")
 		require.Len(t, readAll(t, s, "", 10), 1)
 	}
 }
@@ -52,7 +52,7 @@ func TestRead_NowEndsWithTheRightToSeeSessions(t *testing.T) {
 	_, err := s.Read(t.Context(), last(records), 10)
 	require.ErrorContains(t, err, "our role may not see when the transactions of session")
 	_, err = s.Read(t.Context(), last(records), 10)
-	require.ErrorContains(t, err, fmt.Sprintf(`cure: GRANT pg_read_all_stats TO "%s"`, role))
+	require.ErrorContains(t, err, fmt.Sprintf(`fix: GRANT pg_read_all_stats TO "%s"`, role))
 	exec(t, pool, `GRANT pg_read_all_stats TO `+role)
 	require.Empty(t, readAll(t, s, last(records), 10))
 }

@@ -105,8 +105,8 @@ func (e *rowExamination) oneStamp(context.Context, pgx.Tx) error {
 	return nil
 }
 
-func (e *rowExamination) note(cure, format string, args ...any) {
-	e.findings = append(e.findings, finding(Note, cure, format, args...))
+func (e *rowExamination) note(fix, format string, args ...any) {
+	e.findings = append(e.findings, finding(Note, fix, format, args...))
 }
 
 // ahead of the clock by so much is no matter of rounding.

@@ -91,7 +91,7 @@ func TestInspectRows_StampsOfTheFutureAreNamed(t *testing.T) {
 	f := rowFinding(t, s, "")
 	require.Equal(t, Warn, f.Severity)
 	require.Contains(t, f.Problem, `a "created_at" of the future, the last one of 2199-01-01 00:00:00+00: they wait until the database's clock has passed it`)
-	exec(t, pool, f.Cure)
+	exec(t, pool, f.Fix)
 	soundRows(t, s, "")
 	later(t, pool)
 	require.Equal(t, []string{"1", "2"}, ids(readAll(t, s, "", 10)))
@@ -103,7 +103,7 @@ func TestInspectRows_MinusInfinityIsNamed(t *testing.T) {
 	s := bookings(t, pool, Config{})
 	f := rowFinding(t, s, "")
 	require.Contains(t, f.Problem, `a "created_at" of -infinity: they cannot be delivered`)
-	exec(t, pool, f.Cure)
+	exec(t, pool, f.Fix)
 	soundRows(t, s, "")
 	later(t, pool)
 	require.Equal(t, []string{"1"}, ids(readAll(t, s, "", 10)))
@@ -117,7 +117,7 @@ func TestInspectRows_StampsOfAnApplicationAreNamed(t *testing.T) {
 	f := rowFinding(t, bookings(t, pool, Config{}), "")
 	require.Equal(t, Warn, f.Severity)
 	require.Regexp(t, `among the newest rows of app.bookings, "created_at" and id contradict each other 2 times: id 1 is of 2.*, and id 3 of more than a second before it`, f.Problem)
-	require.Contains(t, f.Cure, `insert rows without "created_at"`)
+	require.Contains(t, f.Fix, `insert rows without "created_at"`)
 	soundRows(t, bookings(t, pool, Config{Order: ID}), "")
 }
 
@@ -137,8 +137,8 @@ func TestInspectRows_CursorThatIsAheadIsNamed(t *testing.T) {
 	f = rowFinding(t, byID, at)
 	require.Equal(t, Refuse, f.Severity)
 	require.Contains(t, f.Problem, "the sequence of the ids stands at 0, before the cursor at 5")
-	require.True(t, strings.HasPrefix(f.Cure, "SELECT setval('app.bookings_id_seq', 5);"), f.Cure)
-	exec(t, pool, f.Cure)
+	require.True(t, strings.HasPrefix(f.Fix, "SELECT setval('app.bookings_id_seq', 5);"), f.Fix)
+	exec(t, pool, f.Fix)
 	soundRows(t, byID, at)
 
 	_, err = byTime.InspectRows(t.Context(), at)

@@ -112,7 +112,7 @@ func (s *Source) current(ctx context.Context) (*layout, error) {
 	for _, f := range findings {
 		warned[f] = true
 		if !s.warned[f] {
-			s.config.Logger.Warn("source table: "+f.Problem, "cure", f.Cure)
+			s.config.Logger.Warn("source table: "+f.Problem, "fix", f.Fix)
 		}
 	}
 	s.warned = warned // what is no longer found is said again when it comes back

@@ -56,22 +56,22 @@ func (e *examination) stamp(l *layout, c column) {
 	if zoned {
 		return // its fix is that of all below
 	}
-	cure := e.setDefault(l, weakest)
+	fix := e.setDefault(l, weakest)
 	switch {
 	case l.stamp == stampAtStart && !e.cat.seesAll:
-		e.refuseUnseen(fmt.Sprintf("column %s of %s defaults to %s", c.Name, e.placeOf(l, weakest), *weakest.Default), cure)
+		e.refuseUnseen(fmt.Sprintf("column %s of %s defaults to %s", c.Name, e.placeOf(l, weakest), *weakest.Default), fix)
 	case l.stamp == stampAtStart:
-		e.warn(cure, "column %s of %s defaults to %s, which is taken before the table is locked: every open transaction of this database, "+
+		e.warn(fix, "column %s of %s defaults to %s, which is taken before the table is locked: every open transaction of this database, "+
 			"a long report too, holds delivery up, and records wait %v", c.Name, e.placeOf(l, weakest), *weakest.Default, l.slack(e.config))
 		if !e.cat.tracks {
 			e.warn("ALTER SYSTEM SET track_activities = on; SELECT pg_reload_conf(); or ALTER DATABASE or ROLE, where it is set",
 				"track_activities is off for new sessions: while one of them is there, reading %s fails, since it does not show when its transactions began", l.name())
 		}
 	case l.stamp == stampElsewhere && weakest.Default == nil:
-		e.warn(cure, "column %s of %s has no default: a stamp of the application's clock may be older than what was delivered, "+
+		e.warn(fix, "column %s of %s has no default: a stamp of the application's clock may be older than what was delivered, "+
 			"and only the latency of %v protects such a record from being passed over (order id needs no clock)", c.Name, e.placeOf(l, weakest), l.slack(e.config))
 	case l.stamp == stampElsewhere:
-		e.warn(cure, "column %s of %s defaults to %s, which is not the database's clock at the time of the insert: "+
+		e.warn(fix, "column %s of %s defaults to %s, which is not the database's clock at the time of the insert: "+
 			"only the latency of %v protects a record from being passed over (order id needs no clock)", c.Name, e.placeOf(l, weakest), *weakest.Default, l.slack(e.config))
 	}
 }
@@ -122,10 +122,10 @@ func (e *examination) setDefault(l *layout, m member) string {
 // with the arrival of that message.
 func (e *examination) refuseUnseen(because, better string) {
 	role := pgx.Identifier{e.cat.role}.Sanitize()
-	cure := fmt.Sprintf("GRANT pg_read_all_stats TO %s; -- or better: %s", role, better)
+	fix := fmt.Sprintf("GRANT pg_read_all_stats TO %s; -- or better: %s", role, better)
 	if !e.cat.inherits {
-		cure = fmt.Sprintf("ALTER ROLE %s INHERIT; -- since PostgreSQL 16: GRANT pg_read_all_stats TO %[1]s WITH INHERIT TRUE; or better: %s", role, better)
+		fix = fmt.Sprintf("ALTER ROLE %s INHERIT; -- since PostgreSQL 16: GRANT pg_read_all_stats TO %[1]s WITH INHERIT TRUE; or better: %s", role, better)
 	}
-	e.refuse(cure, "%s, the start of a transaction, and role %s may not see when those of other sessions began: rows of a session that commits "+
+	e.refuse(fix, "%s, the start of a transaction, and role %s may not see when those of other sessions began: rows of a session that commits "+
 		"several transactions in one message would be passed over", because, e.cat.role)
 }

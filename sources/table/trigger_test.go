@@ -136,7 +136,7 @@ func TestInspect_TriggerThatSetsTheOrderIsNamed(t *testing.T) {
 			findings, err := s.Inspect(t.Context())
 			require.NoError(t, err)
 			require.Len(t, findings, 1)
-			require.Contains(t, f.Cure, `DROP TRIGGER "stamp" ON app.bookings`)
+			require.Contains(t, f.Fix, `DROP TRIGGER "stamp" ON app.bookings`)
 		})
 	}
 	for name, sql := range map[string]string{
@@ -155,7 +155,7 @@ func TestInspect_UnloggedTableIsNamed(t *testing.T) {
 	t.Parallel()
 	pool := database(t, bookingsSQL+`ALTER TABLE app.bookings SET UNLOGGED`)
 	s := bookings(t, pool, Config{})
-	cured(t, pool, s, "app.bookings is unlogged: a crash of the server empties it")
+	fixed(t, pool, s, "app.bookings is unlogged: a crash of the server empties it")
 	sound(t, s)
 }
 

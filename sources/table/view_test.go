@@ -40,7 +40,7 @@ func TestRead_DefaultsOfViewsAndDomainsAreFenced(t *testing.T) {
 				late.do(`INSERT INTO ` + c.into + ` (note) VALUES ('late'); COMMIT`)
 				require.Equal(t, []string{"late", "early"}, notes(t, readAll(t, s, "", 10)))
 			}
-			cured(t, pool, bookings(t, pool, Config{}), c.problem)
+			fixed(t, pool, bookings(t, pool, Config{}), c.problem)
 			sound(t, bookings(t, readerPool(t, pool, "another"), Config{}))
 		})
 	}

@@ -17,7 +17,7 @@ func (e *examination) zone(l *layout, c column, m member, s stamping) bool {
 	case m.Default == nil:
 		return e.timeZone(l, c, m)
 	case l.atType == "timestamp" && (s.zoned || s.stamp == stampElsewhere):
-		e.refuse(e.zoneCure(l, c, m), "column %s of %s is a timestamp without time zone that defaults to %s, which is not known to be in UTC "+
+		e.refuse(e.zoneFix(l, c, m), "column %s of %s is a timestamp without time zone that defaults to %s, which is not known to be in UTC "+
 			"whatever the TimeZone of the session that inserts: %s", c.Name, place, *m.Default, hoursOff)
 	case s.zoned:
 		e.refuse(e.setDefault(l, m), "column %s of %s defaults to %s, which passes through the TimeZone of the session that inserts: %s",
@@ -45,14 +45,14 @@ func (e *examination) timeZone(l *layout, c column, m member) bool {
 	if l.atType != "timestamp" || slices.Contains(utc, e.cat.timeZone) {
 		return false
 	}
-	e.refuse(e.zoneCure(l, c, m), "column %s of %s is a timestamp without time zone and without a default, and the database runs in %s, not in UTC: "+
+	e.refuse(e.zoneFix(l, c, m), "column %s of %s is a timestamp without time zone and without a default, and the database runs in %s, not in UTC: "+
 		"its values jump back when clocks are changed", c.Name, place, e.cat.timeZone)
 	return true
 }
 
-// zoneCure is a default in UTC, and what to do where the stamps so far are in another
+// zoneFix is a default in UTC, and what to do where the stamps so far are in another
 // time zone.
-func (e *examination) zoneCure(l *layout, c column, m member) string {
+func (e *examination) zoneFix(l *layout, c column, m member) string {
 	column := pgx.Identifier{c.Name}.Sanitize()
 	other := fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz USING %[2]s AT TIME ZONE 'the zone of the stamps', "+
 		"ALTER COLUMN %[2]s SET DEFAULT clock_timestamp(), which locks the table while it is rewritten", l.sql(), column)

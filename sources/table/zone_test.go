@@ -50,7 +50,7 @@ func TestRead_StampsOfTheSessionsTimeZoneAreRefused(t *testing.T) {
 			for _, zone := range zones {
 				found(t, bookings(t, inTimeZone(t, pool, zone), Config{}), problem)
 			}
-			cured(t, pool, s, problem)
+			fixed(t, pool, s, problem)
 			s = bookings(t, inTimeZone(t, pool, "Asia/Tokyo"), Config{})
 			sound(t, s)
 			delivers(t, s, newSession(t, pool))
@@ -107,10 +107,10 @@ func TestInspect_FixesOfATimestampWithoutTimeZone(t *testing.T) {
 		require.Equal(t, `ALTER TABLE "app"."bookings" ALTER COLUMN "created_at" SET DEFAULT (clock_timestamp() AT TIME ZONE 'utc'); -- if the stamps so far are in UTC. `+
 			`If not: ALTER TABLE "app"."bookings" ALTER COLUMN "created_at" TYPE timestamptz USING "created_at" AT TIME ZONE 'the zone of the stamps', `+
 			`ALTER COLUMN "created_at" SET DEFAULT clock_timestamp(), which locks the table while it is rewritten; or set source.order: id`,
-			found(t, bookings(t, database(t, zonedDefaults["now()"]), Config{}), problem).Cure)
+			found(t, bookings(t, database(t, zonedDefaults["now()"]), Config{}), problem).Fix)
 	})
 	t.Run("a partition key", func(t *testing.T) {
-		require.Contains(t, found(t, bookings(t, database(t, zonedDefaults["a partition key"]), Config{}), problem).Cure,
+		require.Contains(t, found(t, bookings(t, database(t, zonedDefaults["a partition key"]), Config{}), problem).Fix,
 			"If not: make a new table with a timestamptz, since the type of a partition key cannot be changed; or set source.order: id")
 	})
 }
@@ -125,7 +125,7 @@ func TestInspect_TimestampOfApplications(t *testing.T) {
 	require.Equal(t, Warn, found(t, byID, "ages and --to-time may be hours off").Severity)
 	utc := bookings(t, inTimeZone(t, pool, "UTC"), Config{})
 	require.Equal(t, Warn, found(t, utc, "has no default: a stamp of the application's clock").Severity)
-	cured(t, pool, elsewhere, "the database runs in Europe/Berlin")
+	fixed(t, pool, elsewhere, "the database runs in Europe/Berlin")
 	sound(t, elsewhere)
 }
 
