@@ -16,7 +16,7 @@ Logs go to stderr: for people on a terminal, as JSON elsewhere.`
 
 // cli is the command line.
 type cli struct {
-	LogLevel slog.Level       `help:"Least level to log: debug, info, warn or error." default:"info" placeholder:"LEVEL"`
+	LogLevel level            `help:"Least level to log: debug, info, warn or error." default:"info" placeholder:"LEVEL"`
 	Version  kong.VersionFlag `help:"Print the version."`
 
 	Run        runCommand        `cmd:"" help:"Run the processes of a file: any number of workers may run the same one, and one of them works."`
@@ -38,7 +38,7 @@ type cli struct {
 
 // AfterApply makes the logger that commands are given.
 func (c *cli) AfterApply(ctx *kong.Context, sys system) error {
-	logger := daemon.NewLogger(sys.stderr, c.LogLevel)
+	logger := daemon.NewLogger(sys.stderr, slog.Level(c.LogLevel))
 	daemon.Adopt(logger)
 	ctx.Bind(logger)
 	return nil

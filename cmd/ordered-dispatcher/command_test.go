@@ -26,6 +26,8 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"no command", "", nil, 2, "--help"},
 		{"unknown command", "", []string{"frobnicate"}, 2, "frobnicate"},
+		{"no such level", "", []string{"--log-level", "loud", "status"}, 2, `--log-level: "loud" is none of debug, info, warn, error; see`},
+		{"a duration without a unit", "", []string{"skip", "a", "--timeout", "2"}, 2, `--timeout: "2" is no duration: write 500ms, 30s or 2m; see`},
 		{"unknown flag", "", []string{"run", "--frobnicate"}, 2, "unknown flag --frobnicate"},
 		{"log level", "", []string{"check", "-c", goodFile, "--log-level=loud"}, 2, "loud"},
 		{"help", "", []string{"--help"}, 0, ""},

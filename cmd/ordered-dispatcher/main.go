@@ -9,6 +9,8 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"reflect"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -41,6 +43,7 @@ func execute(args []string, sys system) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(context.Background(), (*context.Context)(nil)),
 		kong.Bind(sys),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), duration),
 	)
 	if err != nil {
 		return report(sys, err)
