@@ -99,10 +99,13 @@ func (v *Verdict) checkReason(f *feed, s *segment, l *letter) {
 // aWhile is longer than a record is tried before it is put aside: what befell its attempts lies within it.
 const aWhile = 10 * time.Second
 
-// disturbed reports whether a fault that may have kept attempts from arriving, or from arriving in time, overlaps a time.
+// disturbed reports whether a fault that may have used up a record's attempts overlaps a time: it kept them from arriving, or
+// from arriving in time. The brokers' processes have more attempts than a stalled link uses up, and one at a broker that is
+// away does not count.
 func (f *feed) disturbed(from, to time.Duration) bool {
+	broker := f.Sink == history.Queue || f.Sink == history.Stream
 	for _, x := range f.faults {
-		if causes(x.Kind) && x.from <= to && (f.tempo.After(x.to, onTheWire) >= from) {
+		if causes(x.Kind) && (!broker || x.Kind == history.Overload) && x.from <= to && (f.tempo.After(x.to, onTheWire) >= from) {
 			return true
 		}
 	}

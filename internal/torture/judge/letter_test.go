@@ -81,6 +81,24 @@ func TestJudge_AFaultMayLoseTheAcknowledgementOfALetter(t *testing.T) {
 	require.Zero(t, lost(cut).Counts["I10"])
 }
 
+// A fault may keep attempts from arriving. Those at a broker that is away do not count.
+func TestJudge_ABrokerThatIsAwayPutsNoRecordAside(t *testing.T) {
+	t.Parallel()
+	during := func(sink history.SinkKind, kind history.Kind) int {
+		s := asideAt2(500).rested()
+		for i, p := range s.Setting.Processes {
+			if p.Name == tidy {
+				s.Setting.Processes[i].Sink = sink
+			}
+		}
+		s.Faults = []history.Fault{{ID: 1, Phase: history.Begin, Kind: kind}}
+		return judge.Judge(s.Run).Counts["I10"]
+	}
+	require.Zero(t, during(history.Webhook, history.CutReceiver))
+	require.NotZero(t, during(history.Queue, history.KillBroker))
+	require.NotZero(t, during(history.Stream, history.KillNATS))
+}
+
 // A process halts over an answer that speaks of its sender, whatever it does with records that are refused.
 func TestJudge_AProcessHaltsOverAnAnswerThatSpeaksOfUs(t *testing.T) {
 	t.Parallel()
