@@ -36,7 +36,7 @@ type Finding struct {
 	Severity Severity
 	// Problem says what is wrong, in one sentence.
 	Problem string
-	// Fix is the SQL, the command or the change of the configuration that mends it.
+	// Fix is what to do: SQL, a command or a change of the configuration.
 	Fix string
 }
 

@@ -82,7 +82,7 @@ func (p Process) processorConfig(d dependencies) processor.Config {
 	}
 }
 
-// source is that of a process.
+// source makes the source of a process.
 func (c Config) source(p Process, pool *pgxpool.Pool, logger *slog.Logger) (*table.Source, error) {
 	return c.sourceOf(p, p.Source, pool, logger)
 }

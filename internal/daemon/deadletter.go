@@ -52,7 +52,7 @@ func (d *DeadLetters) List(ctx context.Context, process string, all bool, limit 
 }
 
 // known refuses the name of a process that has no dead letter and is neither in the file
-// nor in the database: it is likely a typing error. "" stands for all.
+// nor in the database: it is likely a typing error. "" means all of them.
 func (d *DeadLetters) known(ctx context.Context, process string) error {
 	rows, err := d.store.List(ctx)
 	if err != nil || process == "" {

@@ -23,7 +23,7 @@ type Finding struct {
 	Severity Severity
 	// Problem says what is wrong, in one sentence.
 	Problem string
-	// Fix is the SQL, or else the change of the configuration, that mends it.
+	// Fix is what to do: SQL, or else a change of the configuration.
 	Fix string
 }
 
