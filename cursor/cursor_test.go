@@ -38,7 +38,7 @@ func audit(t *testing.T, pool *pgxpool.Pool) {
 	exec(t, pool, `
 		CREATE TABLE dispatch.audit (
 			n bigint GENERATED ALWAYS AS IDENTITY, process text, backward boolean, step text);
-		CREATE FUNCTION dispatch.audit() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+		CREATE FUNCTION dispatch.audit() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
 		BEGIN
 			INSERT INTO dispatch.audit (process, backward, step) VALUES (
 				new.process_name,

@@ -1,6 +1,13 @@
 package cursor
 
-import "time"
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Conn is the connection of a lease.
+func Conn(l *Lease) *pgx.Conn { return l.conn.Conn() }
 
 // Age lets a lease look as if its server had not been heard from for that long.
 func Age(l *Lease, silence time.Duration) { l.answered.Add(-int64(silence)) }

@@ -56,7 +56,7 @@ func (l *Lease) Note(ctx context.Context, f Failure) error {
 	}
 	next := l.row
 	next.Failure = &f
-	if ok, err := l.checkpoint(ctx, next, l.failed(f, Running)); !ok {
+	if ok, err := l.checkpoint(ctx, next, pin, l.failed(f, Running)); !ok {
 		return l.store.explain("record the failure of", l.row.Process, l.lose(or(err, errNotAsLocked)))
 	}
 	return nil
@@ -76,7 +76,7 @@ func (l *Lease) fail(ctx context.Context, verb string, state State, f Failure, m
 	if err := l.over(); err != nil {
 		return l.store.explain(verb, l.row.Process, err)
 	}
-	updates := l.terms.pinned(append([]statement{l.failed(f, state)}, more...))
+	updates := append([]statement{pin, l.failed(f, state)}, more...)
 	results, err := l.flush(ctx, append(updates, commit)...)
 	if err == nil && !committed(results, len(updates)) {
 		err = errNotAsLocked

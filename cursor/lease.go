@@ -63,15 +63,14 @@ func (l *Lease) Epoch() Epoch { return l.row.Epoch }
 // acquired or last advanced; nil if there is none.
 func (l *Lease) Failure() *Failure { return l.row.Failure }
 
-// advanceSQL finds the row by its primary key; the lock is held already. Its
+// advanceUpdate finds the row by its primary key; the lock is held already. Its
 // conditions are the last guard against a worker that has lost the lease
 // without noticing.
-const advanceSQL = `/* cursor.advance */
-WITH changed AS (
+const advanceUpdate = `
 	UPDATE {schema}.cursor
 	SET
 		position = $2,
-		sequence = sequence + $3,
+		sequence = sequence OPERATOR(pg_catalog.+) $3,
 		failed_position = NULL,
 		failed_record_id = NULL,
 		failed_attempts = 0,
@@ -80,9 +79,20 @@ WITH changed AS (
 		next_attempt_at = NULL,
 		failed_error = NULL,
 		failed_class = NULL
-	WHERE process_name = $1 AND epoch = $4 AND position < $2
+	WHERE process_name OPERATOR(pg_catalog.=) $1
+		AND epoch OPERATOR(pg_catalog.=) $4
+		AND position OPERATOR(pg_catalog.<) $2`
+
+// A transaction that holds nothing but the advance may commit without it, and needs no
+// more than the count of its rows. It is that of every checkpoint, so its cost is felt.
+// Where there are effects or other rows beside it, the advance raises: see oneRow.
+const (
+	advanceSQL     = `/* cursor.advance */` + advanceUpdate
+	advanceWithSQL = `/* cursor.advance_with */
+WITH changed AS (` + advanceUpdate + `
 	RETURNING 1
 )` + oneRow
+)
 
 // Advance durably moves the cursor behind n more records, the last of which
 // stands at position to, and goes on holding the lease: a checkpoint, in one
@@ -102,30 +112,34 @@ func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
 	}
 	next := l.row
 	next.Position, next.Sequence, next.Failure = to, l.row.Sequence+n, nil
-	if ok, err := l.checkpoint(ctx, next, l.advanced(to, n)); !ok {
+	update := l.advanced(to, n)
+	if l.terms.application == ApplicationLease {
+		update.sql = l.store.advanceSQL
+	}
+	if ok, err := l.checkpoint(ctx, next, update); !ok {
 		return l.notAdvanced(to, err)
 	}
 	return nil
 }
 
-// checkpoint commits an update of the row and goes on holding the lease, unless
-// somebody came between or waits for the row. It reports whether it committed.
+// checkpoint commits updates, of one row each, and goes on holding the lease, unless
+// somebody came between or waits for the row. It reports whether it committed them.
 func (l *Lease) checkpoint(ctx context.Context, next Row, updates ...statement) (bool, error) {
-	relock, updates := l.store.relock(next, l.terms), l.terms.pinned(updates)
+	relock := l.store.relock(next, l.terms)
 	if time.Since(l.yielded) >= yieldInterval {
 		return l.checkpointAside(ctx, next, updates, relock)
 	}
 	results, err := l.flush(ctx, append(updates, commit, begin, relock)...)
-	if !committed(results, len(updates)) {
+	if !committed(results, len(updates)) || !oneEach(results[:len(updates)]) {
 		return false, err
 	}
 	l.relocked(ctx, next, results[len(updates)+1:], err)
 	return true, nil
 }
 
-// advanced is the update of an advance.
+// advanced is the update of an advance that has effects or other rows beside it.
 func (l *Lease) advanced(to Position, n int64) statement {
-	return statement{sql: l.store.advanceSQL, args: []string{l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch()}}
+	return statement{sql: l.store.advanceWithSQL, args: []string{l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch()}}
 }
 
 // yieldInterval is how often a lease looks whether somebody waits for its row.
@@ -147,7 +161,7 @@ SELECT EXISTS (
 func (l *Lease) checkpointAside(ctx context.Context, next Row, updates []statement, relock statement) (bool, error) {
 	l.yielded = time.Now()
 	results, err := l.flush(ctx, append(append([]statement{{sql: waitersSQL}}, updates...), commit)...)
-	if err != nil || !committed(results, 1+len(updates)) {
+	if err != nil || !committed(results, 1+len(updates)) || !oneEach(results[:1+len(updates)]) {
 		return false, err
 	}
 	if string(results[0].Rows[0][0]) == "t" {

@@ -107,23 +107,33 @@ func TestAdvance_RefusesToGoBackOrNowhere(t *testing.T) {
 // its back, and another worker comes between.
 func TestAdvance_RefusesSupersededEpoch(t *testing.T) {
 	t.Parallel()
-	pool := database(t)
-	one := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{MaxConns: 1})
-	a, b := created(t, one, "a"), store(t, pool, "b")
-	zombie, err := a.AcquireTx(t.Context(), "sms", 0)
-	require.NoError(t, err)
-	t.Cleanup(zombie.Release)
-	require.NoError(t, zombie.WithTx(t.Context(), func(tx pgx.Tx) error {
-		_, err := tx.Conn().Exec(t.Context(), "COMMIT; BEGIN") // lets go of the lock
-		return err
-	}))
-	lease := acquire(t, b)
-	require.Greater(t, lease.Epoch(), zombie.Epoch())
-	lease.Release()
-	require.ErrorIs(t, zombie.Advance(t.Context(), "p9", 1), cursor.ErrLeaseLost)
-	row, err := b.Look(t.Context(), "sms")
-	require.NoError(t, err)
-	require.Equal(t, cursor.Position(""), row.Position)
+	for name, acquired := range map[string]func(*cursor.Store) (*cursor.Lease, error){
+		"nothing beside it": func(s *cursor.Store) (*cursor.Lease, error) { return s.Acquire(t.Context(), "sms") },
+		"a look for waiters": func(s *cursor.Store) (*cursor.Lease, error) {
+			lease, err := s.Acquire(t.Context(), "sms")
+			cursor.Unyielded(lease)
+			return lease, err
+		},
+		"effects": func(s *cursor.Store) (*cursor.Lease, error) { return s.AcquireTx(t.Context(), "sms", 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			b := store(t, pool, "b")
+			zombie, err := acquired(created(t, pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{MaxConns: 1}), "a"))
+			require.NoError(t, err)
+			t.Cleanup(zombie.Release)
+			_, err = cursor.Conn(zombie).Exec(t.Context(), "COMMIT; BEGIN") // lets go of the lock
+			require.NoError(t, err)
+			lease := acquire(t, b)
+			require.Greater(t, lease.Epoch(), zombie.Epoch())
+			lease.Release()
+			require.ErrorIs(t, zombie.Advance(t.Context(), "p9", 1), cursor.ErrLeaseLost)
+			row, err := b.Look(t.Context(), "sms")
+			require.NoError(t, err)
+			require.Equal(t, cursor.Position(""), row.Position)
+		})
+	}
 }
 
 func TestAdvance_NoticesWhatAnOperatorDidBetweenTwoTransactions(t *testing.T) {

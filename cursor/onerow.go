@@ -15,9 +15,22 @@ import (
 // synchronous standby, a COMMIT would claim what no standby has.
 const oneRow = `
 SELECT
-	set_config('statement_timeout', '0', true),
-	CASE WHEN count(*) = 1 THEN 1 ELSE ('the row is not as it was locked: rows changed: ' || count(*))::int END
+	pg_catalog.set_config('statement_timeout', '0', true),
+	CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.=) 1 THEN 1
+		ELSE ('the row is not as it was locked: rows changed: ' OPERATOR(pg_catalog.||) pg_catalog.count(*))::int
+	END
 FROM changed`
+
+// oneEach reports whether each statement returned or changed one row: those that end with
+// oneRow return one.
+func oneEach(results []*pgconn.Result) bool {
+	for _, r := range results {
+		if r.CommandTag.RowsAffected() != 1 {
+			return false
+		}
+	}
+	return true
+}
 
 // errNotAsLocked: a statement changed no row, or its transaction did not commit.
 var errNotAsLocked = errors.New("the row is not as it was locked")

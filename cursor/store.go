@@ -25,7 +25,7 @@ type Store struct {
 	joined joined
 	looks  looks // for torn sessions
 
-	lookSQL, lockSQL, advanceSQL, relockSQL string
+	lookSQL, lockSQL, relockSQL, advanceSQL, advanceWithSQL string
 }
 
 // NewStore returns the store of config.Schema. Each lease takes one connection
@@ -37,7 +37,8 @@ func NewStore(pool *pgxpool.Pool, config Config) (*Store, error) {
 		return nil, fmt.Errorf("cursor store: %w", err)
 	}
 	s := &Store{pool: pool, config: config, schema: pgx.Identifier{config.Schema}.Sanitize()}
-	s.lookSQL, s.lockSQL, s.advanceSQL, s.relockSQL = s.sql(lookSQL), s.sql(lockSQL), s.sql(advanceSQL), s.sql(relockSQL)
+	s.lookSQL, s.lockSQL, s.relockSQL = s.sql(lookSQL), s.sql(lockSQL), s.sql(relockSQL)
+	s.advanceSQL, s.advanceWithSQL = s.sql(advanceSQL), s.sql(advanceWithSQL)
 	return s, nil
 }
 
@@ -168,9 +169,11 @@ func (s *Store) create(ctx context.Context, process string, at Position, again s
 //   - the server frees the lock of a silent worker after Config.Timeout;
 //   - a lost advance costs deliveries twice, so commits are durable even where
 //     the role's default is off;
-//   - a statement of a sink ends after the time-out of its call;
-//   - our statements run under our search_path. Those of a sink have that of the
-//     session: see terms.pinned.
+//   - a statement of a sink ends after the time-out of its call.
+//
+// The search_path stays that of the session, as the statements of a sink need it. So
+// those of ours that run at every checkpoint name the schema of each operator and
+// function; pin comes before the others.
 const lockSQL = `/* cursor.lock */
 SELECT` + settingsSQL + `,
 	EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name OPERATOR(pg_catalog.=) $1),
@@ -187,13 +190,12 @@ LEFT JOIN (
 	FOR UPDATE SKIP LOCKED
 ) locked ON true`
 
-// settingsSQL are five columns: see lockSQL.
+// settingsSQL are four columns: see lockSQL.
 const settingsSQL = `
 	pg_catalog.set_config('idle_in_transaction_session_timeout', $2, true),
 	CASE WHEN pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' THEN pg_catalog.set_config('synchronous_commit', 'on', true) END,
 	pg_catalog.set_config('application_name', $3, true),
-	pg_catalog.set_config('statement_timeout', $4, true),
-	pg_catalog.set_config('search_path', coalesce($5, pg_catalog.current_setting('search_path')), true)`
+	pg_catalog.set_config('statement_timeout', $4, true)`
 
 // Application names of the transactions that hold a lease. A fence over all open
 // transactions may leave out those of ApplicationLease, which write nothing but
@@ -209,22 +211,9 @@ type terms struct {
 	statementTimeout time.Duration // 0 = none
 }
 
-// pinned are statements of ours in a transaction of a lease. Where that has the
-// session's search_path, for the statements of a sink, ours comes first.
-func (t terms) pinned(statements []statement) []statement {
-	if t.application != ApplicationTx {
-		return statements
-	}
-	return append([]statement{pin}, statements...)
-}
-
 func (s *Store) lock(process string, t terms) statement {
-	searched := path
-	if t.application == ApplicationTx {
-		searched = null
-	}
 	return statement{sql: s.lockSQL, args: []string{
-		process, milliseconds(s.silence(t)), t.application + process, milliseconds(t.statementTimeout), searched}}
+		process, milliseconds(s.silence(t)), t.application + process, milliseconds(t.statementTimeout)}}
 }
 
 // relockSQL is lockSQL for the worker that has just advanced the row: it finds
@@ -233,9 +222,9 @@ const relockSQL = `/* cursor.relock */
 SELECT` + settingsSQL + `
 FROM {schema}.cursor
 WHERE process_name OPERATOR(pg_catalog.=) $1
-	AND epoch OPERATOR(pg_catalog.=) $6
-	AND position OPERATOR(pg_catalog.=) $7
-	AND sequence OPERATOR(pg_catalog.=) $8
+	AND epoch OPERATOR(pg_catalog.=) $5
+	AND position OPERATOR(pg_catalog.=) $6
+	AND sequence OPERATOR(pg_catalog.=) $7
 	AND state OPERATOR(pg_catalog.=) 'running'
 FOR UPDATE SKIP LOCKED`
 
@@ -264,10 +253,10 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 // locked reads what a lock statement returned.
 func locked(result *pgconn.Result) (lockedRow, error) {
 	values := result.Rows[0]
-	known, row := values[5], values[9:]
+	known, row := values[4], values[8:]
 	switch {
 	case row[0] != nil:
-		return parseLocked(values[6:9], row)
+		return parseLocked(values[5:8], row)
 	case string(known) == "t":
 		return lockedRow{}, ErrHeld
 	default:

@@ -4,18 +4,24 @@ package main
 var cursorMutants = []mutant{
 	{
 		"the advance does not check the epoch",
-		[]change{{"cursor/lease.go", `AND epoch = $4 AND position < $2`, `AND $4::bigint IS NOT NULL AND position < $2`}},
+		[]change{{"cursor/lease.go", `AND epoch OPERATOR(pg_catalog.=) $4`, `AND $4::bigint IS NOT NULL`}},
 		cursorPkg, "TestAdvance_RefusesSupersededEpoch",
 	},
 	{
 		"the advance does not check that the position grows",
-		[]change{{"cursor/lease.go", `AND epoch = $4 AND position < $2`, `AND epoch = $4`}},
+		[]change{{"cursor/lease.go", `
+		AND position OPERATOR(pg_catalog.<) $2`, ``}},
 		cursorPkg, "TestAdvance_RefusesToGoBackOrNowhere",
 	},
 	{
 		"an advance of no row is taken for one, and what was done with it commits",
-		[]change{{"cursor/onerow.go", `CASE WHEN count(*) = 1 THEN 1`, `CASE WHEN count(*) < 2 THEN 1`}},
+		[]change{{"cursor/onerow.go", `OPERATOR(pg_catalog.=) 1 THEN 1`, `OPERATOR(pg_catalog.<) 2 THEN 1`}},
 		cursorPkg, "TestOneRow_WhatChangesNoRowCommitsNothing/advance",
+	},
+	{
+		"an advance of no row, with nothing beside it, is taken for one",
+		[]change{{"cursor/onerow.go", `r.CommandTag.RowsAffected() != 1`, `r.CommandTag.RowsAffected() > 1`}},
+		cursorPkg, "TestAdvance_RefusesSupersededEpoch/nothing_beside_it",
 	},
 	{
 		"a COMMIT that is answered with ROLLBACK is taken for one",
@@ -24,7 +30,7 @@ var cursorMutants = []mutant{
 	},
 	{
 		"a COMMIT whose outcome is unknown is taken for one",
-		[]change{{"cursor/lease.go", `if !committed(results, len(updates)) {`, `if err == nil && !committed(results, len(updates)) {`},
+		[]change{{"cursor/lease.go", `if !committed(results, len(updates)) ||`, `if err == nil && !committed(results, len(updates)) || err == nil &&`},
 			{"cursor/lease.go", `l.relocked(ctx, next, results[len(updates)+1:], err)`, `l.row = next`}},
 		cursorPkg, "TestAdvance_WhoseCommitIsUnknownIsTruthfulAboutIt",
 	},
@@ -78,11 +84,11 @@ var cursorMutants = []mutant{
 	},
 	{
 		"what happened to the row between two transactions is not seen",
-		[]change{{"cursor/store.go", `	AND epoch OPERATOR(pg_catalog.=) $6
-	AND position OPERATOR(pg_catalog.=) $7
-	AND sequence OPERATOR(pg_catalog.=) $8
+		[]change{{"cursor/store.go", `	AND epoch OPERATOR(pg_catalog.=) $5
+	AND position OPERATOR(pg_catalog.=) $6
+	AND sequence OPERATOR(pg_catalog.=) $7
 	AND state OPERATOR(pg_catalog.=) 'running'`,
-			`AND $6::bigint + length($7::text) + $8::bigint IS NOT NULL`}},
+			`AND $5::bigint + length($6::text) + $7::bigint IS NOT NULL`}},
 		cursorPkg, "TestAdvance_GoesOnWithNothingButTheRowItLeft/pause",
 	},
 	{
@@ -158,14 +164,13 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		cursorPkg, "TestSkipAndSeek_NoNumberEverStandsForTwoRecords",
 	},
 	{
-		"our statements run under the search_path of the role",
-		[]change{{"cursor/store.go", `searched := path`, `searched := null`}},
+		"the advance of every checkpoint looks its operators up in the search_path of the role",
+		[]change{{"cursor/lease.go", `position OPERATOR(pg_catalog.<) $2`, `position < $2`}},
 		cursorPkg, "TestPath_NoStatementCallsAnOperatorOrFunctionOfAStranger",
 	},
 	{
-		"a sink's statements run under our search_path",
-		[]change{{"cursor/store.go", `		searched = null
-`, ``}},
+		"what a lease writes beside its advance runs under the search_path of the role",
+		[]change{{"cursor/failure.go", `next, pin, l.failed(`, `next, l.failed(`}},
 		cursorPkg, "TestPath_NoStatementCallsAnOperatorOrFunctionOfAStranger",
 	},
 	{
