@@ -75,7 +75,7 @@ func (s *Store) Await(ctx context.Context, process string) error {
 // lockRow leaves conn in a transaction that holds the lock of a running
 // process, in an epoch of this worker.
 func (s *Store) lockRow(ctx context.Context, conn *pgxpool.Conn, process string, t terms) (Row, error) {
-	if err := s.ready(ctx, conn, nil, s.lockSQL, s.relockSQL, waitersSQL, s.advanceSQL, s.advanceWithSQL); err != nil {
+	if err := s.ready(ctx, conn, s.lockSQL, s.relockSQL, waitersSQL, s.advanceSQL, s.advanceWithSQL); err != nil {
 		return Row{}, err
 	}
 	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), begin, s.lock(process, t))

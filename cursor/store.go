@@ -93,7 +93,7 @@ func (s *Store) look(ctx context.Context, process string) ([]Row, error) {
 		return nil, err
 	}
 	defer giveBack(conn)
-	if err := s.ready(ctx, conn, nil, s.lookSQL); err != nil {
+	if err := s.ready(ctx, conn, s.lookSQL); err != nil {
 		return nil, err
 	}
 	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), statement{sql: s.lookSQL, args: []string{process}})
@@ -103,10 +103,11 @@ func (s *Store) look(ctx context.Context, process string) ([]Row, error) {
 	return parseRows(results[0])
 }
 
-// ready is prepared.Ready with a deadline.
-func (s *Store) ready(ctx context.Context, conn *pgxpool.Conn, begin []string, statements ...string) error {
+// ready is prepared.Ready with a deadline. The statements are prepared and run under the
+// search_path of the session.
+func (s *Store) ready(ctx context.Context, conn *pgxpool.Conn, statements ...string) error {
 	return answer.Within(ctx, s.config.answerTimeout(), func(ctx context.Context) error {
-		return prepared.Ready(ctx, conn.Conn(), begin, statements...)
+		return prepared.Ready(ctx, conn.Conn(), nil, statements...)
 	})
 }
 
