@@ -100,7 +100,7 @@ func wiring(path string) bool {
 }
 
 func arrow(from, to string) bool {
-	if below(to, "cmd", "internal/pgtest", "internal/brokertest") {
+	if below(to, "cmd", "internal/pgtest", "internal/brokertest", "internal/tcptest") {
 		return false // nothing imports a command, and tests alone import theirs
 	}
 	if below(from, "internal/daemon") {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 )
 
 // patience bounds every wait: a test that needs it fails.
@@ -19,20 +20,11 @@ const patience = 10 * time.Second
 // server accepts connections and hands them over.
 func server(t *testing.T) (string, <-chan net.Conn) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
 	accepted := make(chan net.Conn, 8)
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			accepted <- conn
-		}
-	}()
-	return listener.Addr().String(), accepted
+	return tcptest.Serve(t, func(conn net.Conn) {
+		accepted <- conn
+		<-t.Context().Done()
+	}), accepted
 }
 
 // linked is a link and the two ends of a connection over it.

@@ -23,7 +23,7 @@ func TestGuard_ABrokerThatRepeatsTheLoginDisclosesNothing(t *testing.T) {
 		request := kreq.(*kmsg.SASLAuthenticateRequest)
 		response := request.ResponseKind().(*kmsg.SASLAuthenticateResponse)
 		response.ErrorCode = kerr.SaslAuthenticationFailed.Code
-		words := "no user has " + string(request.SASLAuthBytes) + secrettest.Forms(string(request.SASLAuthBytes)) + secrettest.Forms(secrettest.Canary) + "\n"
+		words := secrettest.Words + secrettest.Forms(secrettest.Canary) + string(request.SASLAuthBytes) + secrettest.Forms(string(request.SASLAuthBytes)) + "\n"
 		response.ErrorMessage = &words
 		return response, nil, true
 	})
@@ -33,12 +33,6 @@ func TestGuard_ABrokerThatRepeatsTheLoginDisclosesNothing(t *testing.T) {
 		})
 		_, err := deliver(t, s, sinktest.Deliveries(1, 1))
 		require.ErrorContains(t, err, "SASL_AUTHENTICATION_FAILED")
-		secrettest.RequireNone(t, err.Error(), secrettest.Canary)
-		if hide {
-			require.NotContains(t, err.Error(), "no user has")
-		} else {
-			require.ErrorContains(t, err, "no user has")
-			require.ErrorContains(t, err, "[secret]")
-		}
+		secrettest.RequireMasked(t, err, hide)
 	}
 }

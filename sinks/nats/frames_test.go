@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 )
 
 // spoken is a connection on which a server says something.
@@ -94,26 +96,18 @@ func TestFramed_WritesWhileItReads(t *testing.T) {
 
 func TestOpen_AServerThatNeverEndsItsFirstLineIsLeft(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = listener.Close() })
 	sent := make(chan int, 1)
-	go func() {
-		c, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer c.Close()
+	address := tcptest.Serve(t, func(c net.Conn) {
 		n, chunk := 0, bytes.Repeat([]byte("A"), 1<<16)
-		_, _ = io.WriteString(c, `INFO {"server_id":"`)
+		_, err := io.WriteString(c, `INFO {"server_id":"`)
 		for err == nil && n < 1<<26 { // 64 MiB, unless the sink ends it
 			var m int
 			m, err = c.Write(chunk)
 			n += m
 		}
 		sent <- n
-	}()
-	sink, err := New(Config{URL: "nats://" + listener.Addr().String(), Stream: "S", Subject: "s.x", Timeout: time.Minute})
+	})
+	sink, err := New(Config{URL: "nats://" + address, Stream: "S", Subject: "s.x", Timeout: time.Minute})
 	require.NoError(t, err)
 	_, err = sink.open(context.Background())
 	require.Error(t, err)

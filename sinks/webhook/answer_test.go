@@ -82,7 +82,7 @@ func TestDeliver_InformationalAnswersAreSkipped(t *testing.T) {
 
 func TestDeliver_SwitchingProtocolsIsRefusedAndDoesNotHang(t *testing.T) {
 	t.Parallel()
-	server := serveRaw(t, func(s *rawServer, _ int, conn net.Conn) {
+	server := serveRaw(t, func(s *rawServer, conn net.Conn) {
 		_ = s.read(conn)
 		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
 		_, _ = conn.Read(make([]byte, 1)) // until the sink hangs up
@@ -205,7 +205,7 @@ func TestDeliver_ReadsNoMoreOfABodyThanItsBound(t *testing.T) {
 func TestDeliver_EndlessHeaderIsReadToABound(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
-	server := serveRaw(t, func(s *rawServer, _ int, conn net.Conn) {
+	server := serveRaw(t, func(s *rawServer, conn net.Conn) {
 		defer close(gone)
 		_ = s.read(conn)
 		_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n")

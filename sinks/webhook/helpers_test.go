@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -108,40 +109,22 @@ func record(t testing.TB) (url string, requests func() []received) {
 	}
 }
 
-// rawServer speaks TCP by script: handle gets each connection in turn, and
-// count is told the number of whole requests on all of them.
+// rawServer speaks TCP by script: handle gets each connection, and count is the number
+// of whole requests on all of them.
 type rawServer struct {
-	listener net.Listener
+	address  string
 	mu       sync.Mutex
 	requests int
 }
 
-func serveRaw(t testing.TB, handle func(s *rawServer, n int, conn net.Conn)) *rawServer {
+func serveRaw(t testing.TB, handle func(s *rawServer, conn net.Conn)) *rawServer {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	s := &rawServer{listener: listener}
-	var open sync.WaitGroup
-	open.Go(func() {
-		for n := 1; ; n++ {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			open.Go(func() {
-				defer conn.Close()
-				handle(s, n, conn)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		open.Wait()
-	})
+	s := &rawServer{}
+	s.address = tcptest.Serve(t, func(conn net.Conn) { handle(s, conn) })
 	return s
 }
 
-func (s *rawServer) url() string { return "http://" + s.listener.Addr().String() }
+func (s *rawServer) url() string { return "http://" + s.address }
 
 func (s *rawServer) count() int {
 	s.mu.Lock()

@@ -127,9 +127,9 @@ func TestDeliver_SendsALargePayload(t *testing.T) {
 // for a keep-alive connection that just timed out.
 func dying(t *testing.T) *rawServer {
 	t.Helper()
-	return serveRaw(t, func(s *rawServer, n int, conn net.Conn) {
+	return serveRaw(t, func(s *rawServer, conn net.Conn) {
 		for s.read(conn) == nil {
-			if n == 1 && s.count() == 2 {
+			if s.count() == 2 {
 				return
 			}
 			s.ok(conn)
@@ -187,7 +187,7 @@ func TestTransport_WouldSendTwice(t *testing.T) {
 
 func TestDeliver_ResetBeforeTheRequestIsTransient(t *testing.T) {
 	t.Parallel()
-	server := serveRaw(t, func(_ *rawServer, _ int, conn net.Conn) { reset(conn) })
+	server := serveRaw(t, func(_ *rawServer, conn net.Conn) { reset(conn) })
 	err := newSink(t, Config{URL: server.url()}).Deliver(t.Context(), delivery())
 	require.Error(t, err)
 	require.False(t, processor.IsPermanent(err))
@@ -195,7 +195,7 @@ func TestDeliver_ResetBeforeTheRequestIsTransient(t *testing.T) {
 
 func TestDeliver_ResetAfterTheRequestIsTransientAndOfUnknownOutcome(t *testing.T) {
 	t.Parallel()
-	server := serveRaw(t, func(s *rawServer, _ int, conn net.Conn) {
+	server := serveRaw(t, func(s *rawServer, conn net.Conn) {
 		_ = s.read(conn)
 		reset(conn)
 	})
@@ -219,7 +219,7 @@ func TestDeliver_RefusedConnectionIsTransientAndSaysThatNothingWasSent(t *testin
 
 func TestDeliver_AnswerThatIsNoHTTPIsQuotedShortAndClean(t *testing.T) {
 	t.Parallel()
-	server := serveRaw(t, func(s *rawServer, _ int, conn net.Conn) {
+	server := serveRaw(t, func(s *rawServer, conn net.Conn) {
 		_ = s.read(conn)
 		_, _ = io.WriteString(conn, "\x1b[31mSSH-2.0 "+strings.Repeat("x", 3000)+"\r\n\r\n")
 	})

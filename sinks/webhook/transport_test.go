@@ -196,7 +196,7 @@ func (c closing) Value(key any) any {
 
 func TestDeliver_AConnectionFoundClosedBeforeAnythingWasWrittenIsReplaced(t *testing.T) {
 	t.Parallel()
-	server := serveRaw(t, func(s *rawServer, _ int, conn net.Conn) {
+	server := serveRaw(t, func(s *rawServer, conn net.Conn) {
 		for s.read(conn) == nil {
 			s.ok(conn)
 		}

@@ -16,6 +16,9 @@ import (
 // Canary is a secret to be looked for, with letters that some forms escape.
 const Canary = "CANARY/pass+word&9"
 
+// Words are what receivers say before they repeat it.
+const Words = "no user has "
+
 // Forms are ways to repeat a text, one after the other.
 func Forms(text string) string {
 	quoted, _ := json.Marshal(text) // a string always has a form
@@ -29,5 +32,18 @@ func RequireNone(t testing.TB, text, secret string) {
 	for _, form := range strings.Fields(Forms(secret)) {
 		require.NotContains(t, text, form)
 		require.NotContains(t, text, form[:len(form)*2/3], "the beginning of a form")
+	}
+}
+
+// RequireMasked fails unless an error quotes the receiver's Words and masks Canary right
+// after them. If hidden, none of it may be quoted.
+func RequireMasked(t testing.TB, err error, hidden bool) {
+	t.Helper()
+	require.Error(t, err)
+	RequireNone(t, err.Error(), Canary)
+	if hidden {
+		require.NotContains(t, err.Error(), Words)
+	} else {
+		require.Regexp(t, Words+`[\\"]*\[secret\]`, err.Error())
 	}
 }
