@@ -7,9 +7,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"github.com/twmb/franz-go/pkg/sasl"
-	"github.com/twmb/franz-go/pkg/sasl/plain"
-	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
 const (
@@ -35,10 +32,6 @@ const (
 	// maxAnswer bounds what a broker says at a time. The metadata of a large cluster
 	// have some megabytes, and nothing is fetched.
 	maxAnswer = 16 << 20
-
-	mechanismPlain  = "PLAIN"
-	mechanismSHA256 = "SCRAM-SHA-256"
-	mechanismSHA512 = "SCRAM-SHA-512"
 )
 
 // link is a client with its producer id.
@@ -127,17 +120,6 @@ func codec(name string) kgo.CompressionCodec {
 		return kgo.ZstdCompression()
 	default:
 		return kgo.NoCompression()
-	}
-}
-
-func (s SASL) mechanism() sasl.Mechanism {
-	switch s.Mechanism {
-	case mechanismSHA256:
-		return scram.Auth{User: s.User, Pass: s.Password}.AsSha256Mechanism()
-	case mechanismSHA512:
-		return scram.Auth{User: s.User, Pass: s.Password}.AsSha512Mechanism()
-	default:
-		return plain.Auth{User: s.User, Pass: s.Password}.AsMechanism()
 	}
 }
 

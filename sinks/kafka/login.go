@@ -1,0 +1,75 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+const (
+	mechanismPlain  = "PLAIN"
+	mechanismSHA256 = "SCRAM-SHA-256"
+	mechanismSHA512 = "SCRAM-SHA-512"
+)
+
+// maxIterations bounds how often a broker makes the client hash the password. Kafka
+// takes 4,096 to 16,384. The client hashes without a look at the time, so a larger
+// number is a call that ends by no time-out.
+const maxIterations = 1_000_000
+
+func (s SASL) mechanism() sasl.Mechanism {
+	switch s.Mechanism {
+	case mechanismSHA256:
+		return bounded{scram.Auth{User: s.User, Pass: s.Password}.AsSha256Mechanism()}
+	case mechanismSHA512:
+		return bounded{scram.Auth{User: s.User, Pass: s.Password}.AsSha512Mechanism()}
+	default:
+		return plain.Auth{User: s.User, Pass: s.Password}.AsMechanism()
+	}
+}
+
+// bounded is a mechanism of SCRAM that does maxIterations and no more.
+type bounded struct{ sasl.Mechanism }
+
+// Authenticate is called by the client for each connection.
+func (b bounded) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
+	session, first, err := b.Mechanism.Authenticate(ctx, host)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &boundedSession{session: session}, first, nil
+}
+
+type boundedSession struct {
+	session sasl.Session
+	hashed  bool // the broker's first message was answered
+}
+
+// Challenge is called by the client with each message of the broker.
+func (b *boundedSession) Challenge(message []byte) (bool, []byte, error) {
+	if !b.hashed {
+		b.hashed = true
+		if err := checkIterations(message); err != nil {
+			return false, nil, err
+		}
+	}
+	return b.session.Challenge(message)
+}
+
+// checkIterations reads a first message, r=nonce,s=salt,i=count, as the client does.
+func checkIterations(message []byte) error {
+	parts := bytes.Split(message, []byte(","))
+	if len(parts) < 3 {
+		return nil // no such message: the client refuses it
+	}
+	text := string(bytes.TrimPrefix(parts[2], []byte("i=")))
+	if n, err := strconv.Atoi(text); err == nil && n > maxIterations {
+		return fmt.Errorf("the broker asks for %d iterations of SCRAM, and at most %d are done; see who answers at that address", n, maxIterations)
+	}
+	return nil
+}
