@@ -3,6 +3,11 @@ package main
 // wallMutants let in what must stay out: another role's code, another user's links.
 var wallMutants = []mutant{
 	{
+		"a NATS server names other servers that get the login",
+		[]change{{"sinks/nats/link.go", "		nats.IgnoreDiscoveredServers(),\n", ""}},
+		natsPkg, "TestOpen_OnlyConfiguredServersGetTheLogin",
+	},
+	{
 		"statements of the cursor run with the role's search_path",
 		[]change{{"cursor/flush.go", `const path = "pg_catalog, pg_temp"`, `const path = "public, pg_catalog"`}},
 		commandPkg, "TestHostileSchema_NoCommandCallsAnothersFunction",

@@ -15,7 +15,8 @@ import (
 // Config describes a stream. Zero values mean defaults.
 type Config struct {
 	// URL of the servers: nats://host:4222 or tls://host:4222, several with commas
-	// between. It may hold user and password. Required.
+	// between. Only these are dialled: the others that a server names never get the
+	// login. It may hold user and password. Required.
 	URL string
 	// User and Password, or Token, or Credentials, the path of a .creds file, or NKey,
 	// the path of a file with a seed: at most one of the four ways.

@@ -70,6 +70,8 @@ func (l *link) options(ctx context.Context, c Config) ([]nats.Option, error) {
 	options := []nats.Option{
 		nats.Name("ordered-dispatcher"),
 		nats.NoReconnect(),
+		// An INFO comes before the login: anyone at the address could name where it goes.
+		nats.IgnoreDiscoveredServers(),
 		nats.Timeout(c.Timeout),
 		nats.PingInterval(heartbeat),
 		nats.SetCustomDialer(dialer(func(network, address string) (net.Conn, error) {
