@@ -50,14 +50,19 @@ var ErrNoDeadLetter = errors.New("no such open dead letter")
 
 // deadLetterSQL keeps the record's time to the microsecond, which is part of its dedup
 // key: to_timestamp, and one product for all of it, go by way of a double.
+//
+// A trigger of others may let the INSERT keep nothing: then the cursor stays, too.
 const deadLetterSQL = `/* cursor.dead_letter */
+WITH changed AS (
 INSERT INTO {schema}.dead_letter (
 	process_name, position, sequence, table_name, record_id, key, type, record_created_at,
 	headers, attempts, first_failed_at, error, class, payload
 )
 SELECT
 	$1, $2, $3, $4, $5, $6, $7, timestamptz 'epoch' + ($8::bigint / 1000000) * interval '1 second' + ($8 % 1000000) * interval '1 microsecond',
-	$9::json, $10, clock_timestamp() - $11::bigint * interval '1 microsecond', $12, $13, $14::bytea`
+	$9::json, $10, clock_timestamp() - $11::bigint * interval '1 microsecond', $12, $13, $14::bytea
+	RETURNING 1
+)` + unlessOne + `'the dead letter is not kept, as a trigger of the table dead_letter may decide: rows: '` + raise
 
 // PutAside durably moves the cursor behind the record that failed and keeps that
 // record as a dead letter, in one transaction with its audit row; then it goes on

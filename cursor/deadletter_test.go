@@ -165,3 +165,34 @@ func TestPutAside_KeepsTheTimeOfTheRecordToTheMicrosecond(t *testing.T) {
 		require.Equal(t, created.UnixMicro(), kept.CreatedAt.UnixMicro(), at)
 	}
 }
+
+// TestPutAside_KeepsTheDeadLetterOrTheCursorStays: a trigger of others lets the INSERT keep
+// nothing.
+func TestPutAside_KeepsTheDeadLetterOrTheCursorStays(t *testing.T) {
+	t.Parallel()
+	for name, table := range map[string]string{"no dead letter": "dead_letter", "no audit row": "cursor_event"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			s := created(t, pool, "a")
+			lease := acquire(t, s)
+			exec(t, pool, `
+				CREATE FUNCTION dispatch.nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+				CREATE TRIGGER nothing BEFORE INSERT ON dispatch.`+table+` FOR EACH ROW EXECUTE FUNCTION dispatch.nothing()`)
+			err := lease.PutAside(t.Context(), cursor.DeadLetter{Position: "p1", Table: "t", RecordID: "1", Failure: poison("p1")})
+			kept, listErr := s.DeadLetters(t.Context(), "sms", false, 10)
+			require.NoError(t, listErr)
+			row, lookErr := s.Look(t.Context(), "sms")
+			require.NoError(t, lookErr)
+			if table == "cursor_event" { // whose owner may want no audit
+				require.NoError(t, err)
+				require.Len(t, kept, 1)
+				require.Equal(t, cursor.Position("p1"), row.Position)
+				return
+			}
+			require.ErrorContains(t, err, "the dead letter is not kept")
+			require.Empty(t, kept)
+			require.Empty(t, row.Position)
+		})
+	}
+}

@@ -122,15 +122,16 @@ func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
 	return nil
 }
 
-// checkpoint commits updates, of one row each, and goes on holding the lease, unless
-// somebody came between or waits for the row. It reports whether it committed them.
+// checkpoint commits updates, the last of which is that of the row, and goes on holding the
+// lease, unless somebody came between or waits for the row. It reports whether the row was
+// changed.
 func (l *Lease) checkpoint(ctx context.Context, next Row, updates ...statement) (bool, error) {
 	relock := l.store.relock(next, l.terms)
 	if time.Since(l.yielded) >= yieldInterval {
 		return l.checkpointAside(ctx, next, updates, relock)
 	}
 	results, err := l.flush(ctx, append(updates, commit, begin, relock)...)
-	if !committed(results, len(updates)) || !oneEach(results[:len(updates)]) {
+	if !committed(results, len(updates)) || !changedOne(results[len(updates)-1]) {
 		return false, err
 	}
 	l.relocked(ctx, next, results[len(updates)+1:], err)
@@ -161,7 +162,7 @@ SELECT EXISTS (
 func (l *Lease) checkpointAside(ctx context.Context, next Row, updates []statement, relock statement) (bool, error) {
 	l.yielded = time.Now()
 	results, err := l.flush(ctx, append(append([]statement{{sql: waitersSQL}}, updates...), commit)...)
-	if err != nil || !committed(results, 1+len(updates)) || !oneEach(results[:1+len(updates)]) {
+	if err != nil || !committed(results, 1+len(updates)) || !changedOne(results[len(updates)]) {
 		return false, err
 	}
 	if string(results[0].Rows[0][0]) == "t" {

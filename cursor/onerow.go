@@ -13,24 +13,19 @@ import (
 //
 // It also takes the time-out off that COMMIT. Cut short while it waits for a
 // synchronous standby, a COMMIT would claim what no standby has.
-const oneRow = `
+const oneRow = unlessOne + `'the row is not as it was locked: rows changed: '` + raise
+
+const (
+	unlessOne = `
 SELECT
 	pg_catalog.set_config('statement_timeout', '0', true),
-	CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.=) 1 THEN 1
-		ELSE ('the row is not as it was locked: rows changed: ' OPERATOR(pg_catalog.||) pg_catalog.count(*))::int
-	END
+	CASE WHEN pg_catalog.count(*) OPERATOR(pg_catalog.=) 1 THEN 1 ELSE (`
+	raise = ` OPERATOR(pg_catalog.||) pg_catalog.count(*))::int END
 FROM changed`
+)
 
-// oneEach reports whether each statement returned or changed one row: those that end with
-// oneRow return one.
-func oneEach(results []*pgconn.Result) bool {
-	for _, r := range results {
-		if r.CommandTag.RowsAffected() != 1 {
-			return false
-		}
-	}
-	return true
-}
+// changedOne reports whether a statement changed one row, or returned it: see oneRow.
+func changedOne(result *pgconn.Result) bool { return result.CommandTag.RowsAffected() == 1 }
 
 // errNotAsLocked: a statement changed no row, or its transaction did not commit.
 var errNotAsLocked = errors.New("the row is not as it was locked")

@@ -70,7 +70,7 @@
 #define relock_sees(c) (c)
 #endif
 #ifdef UPDATE_OF_NO_ROW_COMMITS         /* oneRow: beside effects the UPDATE raises, and the COMMIT in its flush is not run. */
-                                        /* An advance alone in its transaction has none to commit: oneEach counts its rows */
+                                        /* An advance alone in its transaction has none to commit: changedOne counts its rows */
 #define raises false
 #else
 #define raises true

@@ -20,8 +20,15 @@ var cursorMutants = []mutant{
 	},
 	{
 		"an advance of no row, with nothing beside it, is taken for one",
-		[]change{{"cursor/onerow.go", `r.CommandTag.RowsAffected() != 1`, `r.CommandTag.RowsAffected() > 1`}},
+		[]change{{"cursor/onerow.go", `result.CommandTag.RowsAffected() == 1`, `result.CommandTag.RowsAffected() < 2`}},
 		cursorPkg, "TestAdvance_RefusesSupersededEpoch/nothing_beside_it",
+	},
+	{
+		"a record is passed over whose dead letter a trigger of others did not keep",
+		[]change{{"cursor/deadletter.go", "WITH changed AS (", "WITH kept AS ("}, {"cursor/deadletter.go", `	RETURNING 1
+)`, `	RETURNING 1
+), changed AS (SELECT 1)`}},
+		cursorPkg, "TestPutAside_KeepsTheDeadLetterOrTheCursorStays/no_dead_letter",
 	},
 	{
 		"a COMMIT that is answered with ROLLBACK is taken for one",
