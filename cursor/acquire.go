@@ -15,7 +15,8 @@ import (
 // its loss, whatever becomes of ctx.
 //
 // A holder that is gone in the middle of a command is ended, and the error is a
-// *TornError, which wraps ErrHeld: the next Acquire finds the row free.
+// *TornError, which wraps ErrHeld: the next Acquire finds the row free. If the holder is
+// seen to be no worker, the error is a *StrangerError, which wraps ErrHeld, too.
 func (s *Store) Acquire(ctx context.Context, process string) (*Lease, error) {
 	return s.acquire(ctx, process, terms{application: ApplicationLease})
 }
@@ -36,7 +37,7 @@ func (s *Store) acquire(ctx context.Context, process string, t terms) (*Lease, e
 	asked := time.Now() // what the server answers may be old when it arrives
 	row, err := s.lockRow(ctx, conn, process, t)
 	if errors.Is(err, ErrHeld) {
-		err = s.endTorn(ctx, conn, process, t)
+		err = s.held(ctx, conn, process, t)
 	}
 	if err != nil {
 		giveBack(conn)

@@ -45,27 +45,38 @@ func (s *Store) tornAfter(t terms) time.Duration {
 	return max(s.silence(t), commitTimeout) + operateMargin
 }
 
-// looks are when a store looked last for a torn session, by process.
+// looks are when a store looked last at who holds a lease that it did not get, by process,
+// and what it found.
 type looks struct {
-	mu   sync.Mutex
-	last map[string]time.Time
+	mu    sync.Mutex
+	last  map[string]time.Time
+	found map[string]error
 }
 
 // lookFraction of tornAfter is between two looks.
 const lookFraction = 8
 
-// due reports whether it is time for another look, which it then is not.
-func (l *looks) due(process string, interval time.Duration) bool {
+// due reports whether it is time for another look, which it then is not; if not, it
+// returns what the last one found.
+func (l *looks) due(process string, interval time.Duration) (found error, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.last[process]) < interval {
-		return false
+		return l.found[process], false
 	}
 	if l.last == nil {
-		l.last = map[string]time.Time{}
+		l.last, l.found = map[string]time.Time{}, map[string]error{}
 	}
 	l.last[process] = time.Now()
-	return true
+	return nil, true
+}
+
+// keep returns what a look found, and has the next ones do so that are not due.
+func (l *looks) keep(process string, found error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.found[process] = found
+	return found
 }
 
 // endTornSQL looks again, so that no other session of that pid is ended.
@@ -74,25 +85,55 @@ SELECT pg_terminate_backend(pid)
 FROM pg_stat_activity
 WHERE pid = $1::int AND application_name = $2 AND state = 'active' AND wait_event_type = 'Client'`
 
-// endTorn ends the session that holds the row of a process if it will never finish its
-// command. The server does not: idle_in_transaction_session_timeout counts between two
-// commands, and statement_timeout does not end a wait for a client. It returns ErrHeld,
-// or a *TornError.
-func (s *Store) endTorn(ctx context.Context, conn *pgxpool.Conn, process string, t terms) error {
+// held says who holds the row of a process, in a transaction that did not get it: it returns
+// ErrHeld for a worker, and a *StrangerError for anything else. It ends a worker's session
+// that will never finish its command, and returns a *TornError. The server does not end it:
+// idle_in_transaction_session_timeout counts between two commands, and statement_timeout does
+// not end a wait for a client.
+func (s *Store) held(ctx context.Context, conn *pgxpool.Conn, process string, t terms) error {
 	after := s.tornAfter(t)
-	if !s.looks.due(process, after/lookFraction) {
-		return ErrHeld
+	if found, due := s.looks.due(process, after/lookFraction); !due {
+		return or(found, ErrHeld)
 	}
-	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), pin, s.lockersOf(process))
-	if err != nil {
+	holder, err := s.lockerOf(ctx, conn, process)
+	if err != nil || holder == nil {
 		return errors.Join(ErrHeld, err)
 	}
-	lockers, err := parseLockers(results[1])
-	for _, l := range lockers {
-		if l.Worker() && l.Unfinished > after {
-			_, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), statement{sql: endTornSQL, args: []string{fmt.Sprint(l.PID), l.Application}}, commit)
-			return &TornError{l, err}
-		}
+	switch {
+	case holder.Worker() && holder.Unfinished > after:
+		_, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), statement{sql: endTornSQL, args: []string{fmt.Sprint(holder.PID), holder.Application}}, commit)
+		return &TornError{*holder, err}
+	case holder.Worker():
+		return s.looks.keep(process, ErrHeld)
 	}
-	return errors.Join(ErrHeld, err)
+	// A worker has the row for a moment before it has its name.
+	again, err := s.lockerOf(ctx, conn, process)
+	if err != nil || again == nil || again.Worker() {
+		return errors.Join(ErrHeld, err)
+	}
+	return s.looks.keep(process, &StrangerError{*again})
 }
+
+// lockerOf returns who holds the row of a process, or nil if that is not known.
+func (s *Store) lockerOf(ctx context.Context, conn *pgxpool.Conn, process string) (*Locker, error) {
+	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), pin, s.lockersOf(process))
+	if err != nil {
+		return nil, err
+	}
+	lockers, err := parseLockers(results[1])
+	if err != nil || len(lockers) == 0 {
+		return nil, err
+	}
+	return &lockers[0], nil
+}
+
+// StrangerError: the row of the cursor is locked by a transaction that is no worker's and no
+// operator's. No worker delivers until it ends. It wraps ErrHeld.
+type StrangerError struct{ Holder Locker }
+
+func (e *StrangerError) Error() string {
+	return fmt.Sprintf("the cursor's row is locked by %s, which is no worker; end it with: %s", e.Holder, e.Holder.Fix())
+}
+
+// Unwrap returns ErrHeld.
+func (e *StrangerError) Unwrap() error { return ErrHeld }

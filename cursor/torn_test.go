@@ -2,6 +2,7 @@ package cursor_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -79,4 +80,31 @@ func TestDecision_NamesASessionThatNeverFinishesItsCommand(t *testing.T) {
 	_, err := store(t, pgtest.Database(t), "c").Pause(t.Context(), "sms", d)
 	require.ErrorIs(t, err, cursor.ErrLocked)
 	require.Regexp(t, `pid \d+ .* which sent half of a command and then nothing for \ds: .*; a worker that stands by ends that session, or you do: SELECT pg_terminate_backend\(\d+\)`, err.Error())
+}
+
+// TestAcquire_NamesAStrangerThatHasTheRow: no other worker delivers, so it is no news of the
+// routine kind.
+func TestAcquire_NamesAStrangerThatHasTheRow(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := created(t, pool, "a")
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), `SELECT FROM dispatch.cursor FOR UPDATE`)
+	require.NoError(t, err)
+	for range 3 { // it is looked up once, and said each time
+		_, err = s.Acquire(t.Context(), "sms")
+		require.ErrorIs(t, err, cursor.ErrHeld)
+		var stranger *cursor.StrangerError
+		require.ErrorAs(t, err, &stranger)
+		require.Equal(t, int(tx.Conn().PgConn().PID()), stranger.Holder.PID)
+		require.ErrorContains(t, err, fmt.Sprintf("SELECT pg_terminate_backend(%d)", stranger.Holder.PID))
+	}
+	require.NoError(t, tx.Rollback(t.Context()))
+	lease := acquire(t, s)
+
+	_, err = store(t, pool, "b").Acquire(t.Context(), "sms")
+	require.ErrorIs(t, err, cursor.ErrHeld)
+	require.NotErrorAs(t, err, new(*cursor.StrangerError))
+	lease.Release()
 }

@@ -103,6 +103,8 @@ type state struct {
 	halt *HaltError
 
 	ahead time.Duration // of the clock, StateWaiting: the stamp of the next record
+
+	stranger *cursor.StrangerError // StateStandby: who has the row, if that is no worker
 }
 
 // State is what one round of a process found.
@@ -295,7 +297,9 @@ func (p *Process) warnOfTorn(err error) {
 // acquireState sorts the answers of Acquire that are routine from errors.
 func acquireState(err error) (state, error) {
 	if errors.Is(err, cursor.ErrHeld) || errors.Is(err, cursor.ErrPaused) || errors.Is(err, cursor.ErrHalted) {
-		return state{is: StateStandby}, nil
+		s := state{is: StateStandby}
+		errors.As(err, &s.stranger)
+		return s, nil
 	}
 	return state{}, err
 }

@@ -52,6 +52,8 @@ func (r *reporter) pass(s state, err error) {
 		r.halted(s.halt.Failure)
 	case s.is == StatePaused:
 		r.trouble(slog.LevelInfo, "paused by an operator")
+	case s.stranger != nil:
+		r.trouble(slog.LevelWarn, "nothing is delivered: the cursor's row is locked, and not by a worker", "err", s.stranger)
 	default:
 		r.well(s)
 	}

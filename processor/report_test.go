@@ -45,6 +45,29 @@ func TestLog_NamesTakeOverStandingByCaughtUpAndRecovery(t *testing.T) {
 	eventually(t, "it has recovered", func() bool { return second.has("recovered") })
 }
 
+// TestLog_NamesAStrangerThatHasTheRow: "another worker delivers" would be wrong.
+func TestLog_NamesAStrangerThatHasTheRow(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	log, sink := &logbook{}, &receiver{}
+	stop := start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Logger = log.logger() }))
+	eventually(t, "it waits for records", func() bool { return log.has("caught up") })
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	_, err = tx.Exec(t.Context(), `SELECT FROM dispatch.cursor FOR UPDATE`)
+	require.NoError(t, err)
+	insert(t, pool, 1)
+	eventually(t, "the log names the session", func() bool {
+		return log.has(`level=WARN msg="nothing is delivered: the cursor's row is locked, and not by a worker"`) &&
+			log.has(fmt.Sprintf("pg_terminate_backend(%d)", tx.Conn().PgConn().PID()))
+	})
+	require.False(t, log.has("standing by"))
+	require.NoError(t, tx.Rollback(t.Context()))
+	eventually(t, "it goes on", func() bool { return sink.calls() == 1 && log.has("recovered") })
+	require.NoError(t, stop())
+}
+
 // An error that comes each second is a line each minute, which says how often it came.
 func TestLog_SamplesAnErrorThatGoesOnAndCountsIt(t *testing.T) {
 	t.Parallel()

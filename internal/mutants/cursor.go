@@ -31,6 +31,11 @@ var cursorMutants = []mutant{
 		cursorPkg, "TestPutAside_KeepsTheDeadLetterOrTheCursorStays/no_dead_letter",
 	},
 	{
+		"any session that has the row is taken for a worker",
+		[]change{{"cursor/torn.go", `keep(process, &StrangerError{*again})`, `keep(process, ErrHeld)`}},
+		cursorPkg, "TestAcquire_NamesAStrangerThatHasTheRow",
+	},
+	{
 		"a COMMIT that is answered with ROLLBACK is taken for one",
 		[]change{{"cursor/onerow.go", `results[at].CommandTag.String() == "COMMIT"`, `results[at].CommandTag.String() != "" `}},
 		cursorPkg, "TestCommitted_TakesNothingButACommit",
@@ -227,12 +232,12 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a session that never finishes its command holds the lease for ever",
-		[]change{{"cursor/torn.go", `l.Worker() && l.Unfinished > after`, `l.Worker() && l.Unfinished > 1000*after`}},
+		[]change{{"cursor/torn.go", `holder.Worker() && holder.Unfinished > after`, `holder.Worker() && holder.Unfinished > 1000*after`}},
 		cursorPkg, "TestAcquire_EndsASessionThatNeverFinishesItsCommand",
 	},
 	{
 		"a session is ended in the middle of a call",
-		[]change{{"cursor/torn.go", `l.Worker() && l.Unfinished > after`, `l.Worker() && l.Age > after`},
+		[]change{{"cursor/torn.go", `holder.Worker() && holder.Unfinished > after`, `holder.Worker() && holder.Age > after`},
 			{"cursor/torn.go", ` AND state = 'active' AND wait_event_type = 'Client'`, ``}},
 		cursorPkg, "TestAcquire_EndsNoSessionInACall",
 	},
