@@ -16,7 +16,7 @@ import (
 )
 
 // Errors of Pause, Resume, Retry, Skip, Seek and Discard, besides ErrUnknown and
-// ErrHalted. After any of them the row is as it was.
+// ErrHalted. After any of them but ErrUncertain the row is as it was.
 var (
 	// ErrMoved: the cursor, or the dead letter, does not stand where Decision.Expect
 	// says.
@@ -25,7 +25,20 @@ var (
 	ErrNotFailing = errors.New("no record is failing")
 	// ErrLocked: the row could not be locked within Decision.Timeout.
 	ErrLocked = errors.New("the cursor's row is locked")
+	// ErrUncertain: the database did not answer the commit, or not in time. History, which
+	// has an event of what was done, says whether it was.
+	ErrUncertain = errors.New("it is not known whether this was done")
 )
+
+// uncertain adds ErrUncertain to the error of a flush that ends with a COMMIT, unless the
+// server itself refused one of its statements.
+func uncertain(err error) error {
+	var pgErr *pgconn.PgError
+	if err == nil || errors.As(err, &pgErr) && pgErr.SeverityUnlocalized == "ERROR" {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUncertain, err)
+}
 
 // Decision is what an operator answers for: it goes into the audit with what was
 // done. Each of the methods that takes one locks the row, as a worker does for
@@ -407,9 +420,9 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 			row.Process, d.Actor, a.name, d.Reason, string(c.Before.Position), string(row.Position), string(detail)}},
 		commit)
 	if err == nil && !committed(results, 2) {
-		err = errNotAsLocked
+		return errNotAsLocked
 	}
-	return err
+	return uncertain(err)
 }
 
 // detail is what the audit keeps of a change beside its positions.

@@ -109,7 +109,7 @@ func numbers(row Row, key, value string) string {
 func commitDecision(ctx context.Context, conn *pgxpool.Conn) error {
 	results, err := flush(ctx, conn.Conn(), statement{sql: "SELECT pg_catalog.set_config('statement_timeout', '0', true)"}, commit)
 	if err == nil && results[1].CommandTag.String() != "COMMIT" {
-		err = errors.New("the transaction was rolled back")
+		return errors.New("the transaction was rolled back")
 	}
-	return err
+	return uncertain(err)
 }

@@ -83,7 +83,7 @@ func (s *Store) Discard(ctx context.Context, id int64, d Decision) (DeadLetter, 
 	err = s.onConnection(ctx, func(conn *pgxpool.Conn) error {
 		_, err := flushWithin(ctx, d.Timeout+operateMargin, conn.Conn(), begin, pin,
 			s.operateSettings(letter.Process, d.Timeout), s.resolve(id, Discarded, d), commit)
-		return err
+		return uncertain(err)
 	})
 	switch {
 	case gaveUp(err):
@@ -171,6 +171,8 @@ func (l *Lease) Replayed(ctx context.Context, id int64, d Decision) error {
 		err = errResolvedMeanwhile
 	case err == nil && !committed(results, 2):
 		err = errNotAsLocked
+	default:
+		err = uncertain(err)
 	}
 	if err != nil {
 		return l.store.explain("replay a record of", l.row.Process, l.lose(err))

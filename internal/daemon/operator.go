@@ -287,6 +287,8 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%w; nothing was changed: `ordered-dispatcher resume %s` sets it running", err, visible.Shell(o.process))
 	case errors.Is(err, cursor.ErrNotFailing):
 		return fmt.Errorf("%w; nothing was changed: `ordered-dispatcher status %[2]s` says how it stands, and `ordered-dispatcher seek %[2]s` moves it elsewhere", err, visible.Shell(o.process))
+	case errors.Is(err, cursor.ErrUncertain):
+		return fmt.Errorf("%w; before you do it again, look whether it was done: `ordered-dispatcher history %s`", err, visible.Shell(o.process))
 	default:
 		return Reachable(err)
 	}

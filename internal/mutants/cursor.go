@@ -31,6 +31,11 @@ var cursorMutants = []mutant{
 		cursorPkg, "TestPutAside_KeepsTheDeadLetterOrTheCursorStays/no_dead_letter",
 	},
 	{
+		"a decision whose commit was not answered looks like one that was refused",
+		[]change{{"cursor/operate.go", `	return fmt.Errorf("%w: %w", ErrUncertain, err)`, `	return err`}},
+		cursorPkg, "TestDecision_WhoseCommitIsNotAnsweredMayHaveBeenMade/skip",
+	},
+	{
 		"any session that has the row is taken for a worker",
 		[]change{{"cursor/torn.go", `keep(process, &StrangerError{*again})`, `keep(process, ErrHeld)`}},
 		cursorPkg, "TestAcquire_NamesAStrangerThatHasTheRow",
