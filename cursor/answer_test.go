@@ -26,6 +26,10 @@ func TestAnswer_NoCallWaitsForEver(t *testing.T) {
 		"look":    func(ctx context.Context, s *cursor.Store) error { _, err := s.Look(ctx, "sms"); return err },
 		"list":    func(ctx context.Context, s *cursor.Store) error { _, err := s.List(context.Background()); return err },
 		"history": func(ctx context.Context, s *cursor.Store) error { _, err := s.History(ctx, "sms", 1); return err },
+		"last": func(ctx context.Context, s *cursor.Store) error {
+			_, _, err := s.Last(ctx, "sms", "create")
+			return err
+		},
 		"lockers": func(ctx context.Context, s *cursor.Store) error {
 			_, err := s.Lockers(context.Background())
 			return err

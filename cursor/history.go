@@ -35,7 +35,7 @@ type Event struct {
 const MaxHistory = 10_000
 
 // historySQL follows a cursor back through its names: of each name it takes the
-// events before the cursor was renamed from it.
+// events before the cursor was renamed from it, of one action or, if $3 is null, of all.
 const historySQL = `/* cursor.history */
 WITH RECURSIVE name (process_name, until) AS (
 	SELECT $1::text COLLATE "C", 9223372036854775807
@@ -63,6 +63,7 @@ SELECT
 	coalesce(e.db_user, '')
 FROM (SELECT process_name, max(until) AS until FROM name GROUP BY process_name) n
 JOIN {schema}.cursor_event e ON e.process_name = n.process_name AND e.id < n.until
+WHERE $3::text IS NULL OR e.action = $3
 ORDER BY e.id DESC
 LIMIT $2`
 
@@ -74,7 +75,21 @@ func (s *Store) History(ctx context.Context, process string, limit int) ([]Event
 	if limit < 1 || limit > MaxHistory {
 		return nil, s.explain("read the history of", process, fmt.Errorf("limit %d is not within 1 and %d", limit, MaxHistory))
 	}
-	results, err := s.ask(ctx, statement{sql: s.sql(historySQL), args: []string{process, strconv.Itoa(limit)}})
+	return s.events(ctx, process, null, limit)
+}
+
+// Last returns the last event of an action in the history of a process, and whether there
+// is one.
+func (s *Store) Last(ctx context.Context, process, action string) (last Event, found bool, err error) {
+	events, err := s.events(ctx, process, action, 1)
+	if len(events) == 0 {
+		return Event{}, false, err
+	}
+	return events[0], true, nil
+}
+
+func (s *Store) events(ctx context.Context, process, action string, limit int) ([]Event, error) {
+	results, err := s.ask(ctx, statement{sql: s.sql(historySQL), args: []string{process, strconv.Itoa(limit), action}})
 	if err != nil {
 		return nil, s.explain("read the history of", process, err)
 	}

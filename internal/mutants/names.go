@@ -23,6 +23,11 @@ var nameMutants = []mutant{
 		daemonPkg, "TestRun_ANameThatMeansAnotherTableAfterARestartIsRefused",
 	},
 	{
+		"the history of a process ends at its last rename",
+		[]change{{"cursor/history.go", "e.action = 'rename' AND", "false AND"}},
+		daemonPkg, "TestRun_ANameThatMeansAnotherTableAfterARestartIsRefused",
+	},
+	{
 		"a superuser reads the table of another, and doctor is silent",
 		[]change{{"sources/table/owner.go", `if e.cat.super && e.cat.owner != "" {`, `if false {`}},
 		tablePkg, "TestInspect_WarnsOfASuperuserWhoReadsTheTableOfAnother",
