@@ -174,7 +174,7 @@ func TestDeliverBatch_NothingIsSentBeforeTheClientHasTheWholeWindow(t *testing.T
 	ds[7].Payload = incompressible()
 	s.OnHandingOver(func(r *kgo.Record) {
 		if string(r.Headers[0].Value) == ds[50].DedupKey() {
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(500 * time.Millisecond) // what must not happen has no event to wait for
 		}
 	})
 	_, err := deliver(t, s, sinktest.Deliveries(1, 1))

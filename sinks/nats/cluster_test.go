@@ -93,7 +93,7 @@ func eventually(t testing.TB, s *nats.Sink, ds []processor.Delivery) {
 		if err != nil {
 			require.False(t, processor.IsPermanent(err), err)
 			require.True(t, time.Now().Before(until), err)
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // as the processor's back-off
 		}
 	}
 }

@@ -228,7 +228,7 @@ func TestDeliver_SlowBodyIsReadForAQuarterOfASecond(t *testing.T) {
 				_ = new(rawServer).read(conn)
 				_, err := io.WriteString(conn, "HTTP/1.1 "+status+"\r\nContent-Length: 1000\r\n\r\nwait")
 				for err == nil {
-					time.Sleep(100 * time.Millisecond)
+					time.Sleep(100 * time.Millisecond) // the receiver is slow
 					_, err = io.WriteString(conn, "\x00")
 				}
 			})

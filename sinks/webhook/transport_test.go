@@ -92,7 +92,7 @@ func TestDeliver_RenewsItsConnection(t *testing.T) {
 			})
 			for range deliveries {
 				require.NoError(t, s.Deliver(t.Context(), delivery()))
-				time.Sleep(pause)
+				time.Sleep(pause) // in the bubble's time
 			}
 			n = opened.Load()
 		})
