@@ -74,6 +74,7 @@ func (s *shift) attempt(ctx context.Context, ds []Delivery, deliver func(ctx con
 		endSpan(span, class)
 		s.observe(Event{Kind: EventAttempt, Records: n, Class: class, Took: time.Since(began)})
 	}()
+	defer s.watchCall(ctx, ds)()
 	n, err = deliver(ctx)
 	return prefix(n, len(ds), err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -30,8 +31,9 @@ type crew struct {
 
 	renamed map[string]error // processes that do not begin; set before announced is closed
 
-	mu   sync.Mutex
-	errs []error
+	mu    sync.Mutex
+	errs  []error
+	going []string // names of processes that have not ended
 }
 
 func newCrew(ctx context.Context, c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*crew, error) {
@@ -51,6 +53,7 @@ func newCrew(ctx context.Context, c RunConfig, pool *pgxpool.Pool, store *cursor
 		}
 		crew.processes = append(crew.processes, process)
 	}
+	crew.going = c.Config.Names()
 	crew.left.Add(len(crew.processes))
 	crew.working.Add(len(crew.processes))
 	crew.ctx, crew.stop = context.WithCancel(ctx)
@@ -71,4 +74,19 @@ func (c *crew) err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Join(c.errs...)
+}
+
+// ended notes that a process has ended.
+func (c *crew) ended(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.going = slices.DeleteFunc(c.going, func(going string) bool { return going == name })
+}
+
+// unended are the processes that have not ended. If there is none, a sink is being
+// closed.
+func (c *crew) unended() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.going)
 }

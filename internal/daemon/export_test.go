@@ -162,3 +162,17 @@ func Warnings(t testing.TB, c Config) (problems []string) {
 	}
 	return problems
 }
+
+// AwaitSignal waits for a signal, as Run does while its processes go on but those
+// named, and returns what ends the wait for more.
+func AwaitSignal(t testing.TB, c RunConfig, ended ...string) (over func()) {
+	t.Helper()
+	crew := &crew{going: c.Config.Names()}
+	for _, name := range ended {
+		crew.ended(name)
+	}
+	s := newSignals(c, crew.unended)
+	s.margin = time.Millisecond
+	require.NoError(t, s.wait())
+	return s.forget
+}

@@ -67,7 +67,7 @@ func Run(ctx context.Context, c RunConfig) error {
 	for _, e := range append(c.Config.exposedFiles(), c.Config.exposures(pool.Config().ConnConfig)...) {
 		e.warn(c.Logger)
 	}
-	return crew.run(newSignals(c), listener)
+	return crew.run(newSignals(c, crew.unended), listener)
 }
 
 // open makes what all processes share. It connects to nothing yet.
@@ -128,6 +128,7 @@ func (c *crew) begin(name string, run func(context.Context) error) error {
 // work runs one process. A drained process waits for the others.
 func (c *crew) work(name string, process *processor.Process) error {
 	defer c.working.Done()
+	defer c.ended(name)
 	<-c.announced
 	if !c.draining {
 		return c.keep(c.begin(name, process.Run))

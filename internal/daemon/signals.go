@@ -7,21 +7,27 @@ import (
 	"time"
 )
 
+// stopMargin is what processes may take to end beyond the grace: a child of an exec
+// sink has five seconds between SIGTERM and SIGKILL.
+const stopMargin = 8 * time.Second
+
 // signals waits for those that end the program.
 type signals struct {
 	incoming <-chan os.Signal
 	exit     func(code int)
 	log      *slog.Logger
 	grace    time.Duration
+	margin   time.Duration   // beyond grace: then the program ends whatever goes on
+	unended  func() []string // processes that have not ended
 
 	stopped  chan struct{} // the first one is no longer waited for
 	stopOnce sync.Once
 	over     chan struct{} // nor is the second
 }
 
-func newSignals(c RunConfig) *signals {
+func newSignals(c RunConfig, unended func() []string) *signals {
 	return &signals{
-		incoming: c.Signals, exit: c.Exit, log: c.Logger, grace: c.Grace,
+		incoming: c.Signals, exit: c.Exit, log: c.Logger, grace: c.Grace, margin: stopMargin, unended: unended,
 		stopped: make(chan struct{}), over: make(chan struct{}),
 	}
 }
@@ -37,12 +43,18 @@ func (s *signals) wait() error {
 	return nil
 }
 
-// second ends the program at the next signal. Nothing is lost by that: what was
-// in flight is delivered again.
+// second ends the program at the next signal, or when the grace is over and a call
+// that looks at no context goes on. Nothing is lost by that: what was in flight is
+// delivered again.
 func (s *signals) second() {
+	late := time.NewTimer(s.grace + s.margin)
+	defer late.Stop()
 	select {
 	case signal := <-s.incoming:
 		s.log.Warn("stopping at once: what was being delivered will be delivered again", "signal", signal.String())
+		s.exit(ExitFailed)
+	case <-late.C:
+		s.log.Error("stopping by force, the grace is over: what was being delivered will be delivered again", "not_ended", s.unended())
 		s.exit(ExitFailed)
 	case <-s.over:
 	}

@@ -7,4 +7,14 @@ var answerMutants = []mutant{
 		[]change{{"sinks/kafka/login.go", "n > maxIterations {", "n < 0 {"}},
 		kafkaPkg, "TestDeliver_ABrokerThatAsksForTooManyIterationsIsRefused",
 	},
+	{
+		"a call that ignores its context is waited for in silence",
+		[]change{{"processor/shift.go", "	defer s.watchCall(ctx, ds)()\n", ""}},
+		processorPkg, "TestCall_OneThatIgnoresItsTimeoutIsNamedInTheLog",
+	},
+	{
+		"a call that ignores its context keeps the program from its end",
+		[]change{{"internal/daemon/signals.go", "time.NewTimer(s.grace + s.margin)", "time.NewTimer(time.Hour)"}},
+		daemonPkg, "TestSignals_WhatDoesNotEndAfterTheGraceIsEndedByForce",
+	},
 }

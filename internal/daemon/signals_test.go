@@ -1,0 +1,31 @@
+package daemon_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+)
+
+// A call that looks at no context keeps no program from its end.
+func TestSignals_WhatDoesNotEndAfterTheGraceIsEndedByForce(t *testing.T) {
+	t.Parallel()
+	signals, code := make(chan os.Signal, 1), make(chan int, 1)
+	var log bytes.Buffer
+	signals <- syscall.SIGTERM
+	over := daemon.AwaitSignal(t, daemon.RunConfig{
+		Config:  daemon.Config{Processes: []daemon.Process{{Name: "done"}, {Name: "hangs"}}},
+		Signals: signals, Grace: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Exit: func(c int) { code <- c },
+	}, "done")
+	require.Equal(t, daemon.ExitFailed, <-code)
+	over()
+	require.Contains(t, log.String(), "stopping by force")
+	require.Contains(t, log.String(), "not_ended=[hangs]")
+}
