@@ -48,7 +48,7 @@ func test(m *testing.M) int {
 }
 
 // A demo whose verdict is good whatever the dispatcher does would prove nothing.
-func TestRun_ADispatcherWithoutAFenceGetsABadVerdict(t *testing.T) {
+func TestRun_ADispatcherThatLosesRecordsGetsABadVerdict(t *testing.T) {
 	t.Parallel()
 	out := &output{}
 	pool := pgtest.Database(t)
@@ -62,7 +62,8 @@ func TestRun_ADispatcherWithoutAFenceGetsABadVerdict(t *testing.T) {
 	requireNothingLeft(t, pool, out)
 }
 
-// naiveSource reads what a first design would: everything older than a little while.
+// naiveSource passes over two early bookings. One without a fence would lose some, too, but
+// which, and whether, is up to the machine.
 type naiveSource struct {
 	pool  *pgxpool.Pool
 	table string
@@ -72,7 +73,7 @@ func (s naiveSource) Read(ctx context.Context, after cursor.Position, limit int)
 	rows, _ := s.pool.Query(ctx, `SELECT to_char(created_at, 'YYYY-MM-DD HH24:MI:SS.US') || lpad(id::text, 20, '0'), row_to_json(b)
 		FROM `+s.table+` b
 		WHERE to_char(created_at, 'YYYY-MM-DD HH24:MI:SS.US') || lpad(id::text, 20, '0') > $1
-			AND created_at < clock_timestamp() - interval '5 ms'
+			AND id NOT IN (7, 17)
 		ORDER BY 1
 		LIMIT $2`, string(after), limit)
 	records, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r processor.Record, err error) {
