@@ -30,7 +30,7 @@ func (e *HaltError) Error() string {
 			e.Process, visible.Cut(e.Failure.RecordID), visible.Cut(string(e.Failure.Position)), e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
 	}
 	return fmt.Sprintf("process %[1]q is halted at record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
-		"mend the cause and `ordered-dispatcher retry %[6]s`, or pass over the record: `ordered-dispatcher skip %[6]s --reason …`",
+		"fix the cause and `ordered-dispatcher retry %[6]s`, or pass over the record: `ordered-dispatcher skip %[6]s --reason …`",
 		e.Process, visible.Cut(e.Failure.RecordID), visible.Cut(string(e.Failure.Position)), e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
 }
 

@@ -84,7 +84,7 @@ func fault(dir, path string) string {
 	case strings.HasPrefix(path, "github.com/prometheus/") && !below(dir, "internal/daemon"):
 		return dir + " imports " + path + ": only the daemon has metrics"
 	case strings.HasPrefix(path, "go.opentelemetry.io/otel/sdk"):
-		return dir + " imports " + path + ": whoever runs the library chooses it"
+		return dir + " imports " + path + ": the program that uses the library chooses it"
 	case ours && !arrow(dir, local):
 		return dir + " imports " + local + ": the arrow points the other way"
 	default:

@@ -280,7 +280,7 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 	case errors.Is(err, cursor.ErrUnknown):
 		return o.unknown(ctx, err)
 	case errors.Is(err, cursor.ErrHalted):
-		return fmt.Errorf("%w; mend the cause and `ordered-dispatcher retry %[2]s`, or pass over the record: `ordered-dispatcher skip %[2]s --reason …`", err, visible.Shell(o.process))
+		return fmt.Errorf("%w; fix the cause and `ordered-dispatcher retry %[2]s`, or pass over the record: `ordered-dispatcher skip %[2]s --reason …`", err, visible.Shell(o.process))
 	case errors.Is(err, cursor.ErrMoved):
 		return fmt.Errorf("%w; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))
 	case errors.Is(err, cursor.ErrNotFailing) && o.paused(ctx):

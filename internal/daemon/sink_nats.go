@@ -86,7 +86,7 @@ func (s NATSSink) examine(ctx context.Context, d *doctor, process string) error 
 	defer cancel()
 	findings, err := sink.Check(ctx, process)
 	if err != nil {
-		d.find(process, Refuse, "mend the sink or its stream as it says, then run doctor again", "%v", err)
+		d.find(process, Refuse, "fix the sink or its stream as it says, then run doctor again", "%v", err)
 		return nil
 	}
 	for _, f := range findings {

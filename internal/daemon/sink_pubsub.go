@@ -68,7 +68,7 @@ func (s PubSubSink) examine(ctx context.Context, d *doctor, process string) erro
 	ctx, cancel := context.WithTimeout(ctx, receiverTime)
 	defer cancel()
 	if err := sink.Check(ctx); err != nil {
-		d.find(process, Refuse, "mend the sink or its topic as it says, then run doctor again", "%v", err)
+		d.find(process, Refuse, "fix the sink or its topic as it says, then run doctor again", "%v", err)
 	}
 	return nil
 }

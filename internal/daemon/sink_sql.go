@@ -88,7 +88,7 @@ func sinkFix(err error) string {
 	if denied(err) {
 		return grantsFix
 	}
-	return "mend the sink's statement"
+	return "fix the sink's statement"
 }
 
 // denied reports whether the server said that the role may not.

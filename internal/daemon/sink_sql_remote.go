@@ -84,7 +84,7 @@ func (s RemoteSQLSink) examine(ctx context.Context, d *doctor, process string) e
 		d.find(process, Refuse, commented("in "+sink.String()+", as the owner of the schema:")+"\n"+sink.Tables(), "%v", err)
 		return nil
 	case err != nil && !denied(err):
-		d.find(process, Refuse, "mend the sink's url or statement, or the target", "%v", err)
+		d.find(process, Refuse, "fix the sink's url or statement, or the target", "%v", err)
 		return nil
 	}
 	lacking, lackingErr := sink.Lacking(ctx)

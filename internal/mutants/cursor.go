@@ -109,7 +109,7 @@ var cursorMutants = []mutant{
 		cursorPkg, "TestAdvance_GoesOnWithNothingButTheRowItLeft/pause",
 	},
 	{
-		"a busy worker does not stand aside for whoever waits for the row",
+		"a busy worker does not give way to a session that waits for the row",
 		[]change{{"cursor/lease.go", `if time.Since(l.yielded) >= yieldInterval {`, `if l.yielded.Equal(l.began.Add(-time.Hour)) {`}},
 		cursorPkg, "TestAdvance_StandsAsideForASessionThatWaits",
 	},

@@ -33,7 +33,7 @@ var memoryMutants = []mutant{
 		throwawayPkg, "TestDir_NoProgramHasASecretOfOurEnvironment",
 	},
 	{
-		"a log of the throw-away server is read whatever its length",
+		"a log of the throw-away server is read, however long it is",
 		[]change{{"internal/pglocal/throwaway/file.go", "tail -c 65536", "cat"}},
 		throwawayPkg, "TestHead_IsShortWhateverIsThere",
 	},

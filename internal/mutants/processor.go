@@ -67,7 +67,7 @@ var processorMutants = []mutant{
 		processorPkg, "TestLostLease_NoCallBeginsUnderIt/read_ahead",
 	},
 	{
-		"what was read before the lease is delivered, whoever delivered it since",
+		"what was read before the lease is delivered, although another worker did so since",
 		[]change{{"processor/shift.go", `if seen.after != lease.Position() {`, `if false {`}},
 		processorPkg, "TestAcquire_DropsWhatAnotherWorkerDeliveredSinceItWasRead",
 	},

@@ -206,7 +206,7 @@ var sinkMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_OfARefusedBatchTheRecordIsFound",
 	},
 	{
-		"a producer of Kafka that was fenced fences whoever did it",
+		"a producer of Kafka that was fenced fences its successor",
 		[]change{{"sinks/kafka/sink.go", `s.fence.raise(ds[0].Epoch)`, `_ = s.fence`}},
 		kafkaPkg, "TestFence_NobodyAsksAgainUnderTheEpochThatWasFenced",
 	},

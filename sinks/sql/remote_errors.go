@@ -32,7 +32,7 @@ func (r *Remote) fenced(a applied, d processor.Delivery) error {
 
 // unknownProcess is a target without a row for a process that has delivered before.
 func (r *Remote) unknownProcess(d processor.Delivery) error {
-	return fmt.Errorf("%w: it knows nothing of process %q, whose next record is number %d. If the target was restored or is the wrong one, mend that. "+
+	return fmt.Errorf("%w: it knows nothing of process %q, whose next record is number %d. If the target was restored or is the wrong one, correct that. "+
 		"If the process is to deliver there from now on: %s", ErrMissing, d.Process, d.Sequence,
 		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_applied (process_name, position, sequence, epoch) VALUES (%s, %s, %d, 0)",
 			quote(d.Process), quote(string(d.After)), d.Sequence-1)))

@@ -193,7 +193,7 @@ func TestInspect_WhereThatTheServerRefuses(t *testing.T) {
 		"id = 1 /* unfinished": "unterminated /* comment",
 	} {
 		f := found(t, bookings(t, pool, Config{Where: where}), "the server refuses to read app.bookings: ")
-		require.Equal(t, "mend source.where; names outside pg_catalog need their schema", f.Fix, where)
+		require.Equal(t, "fix source.where; names outside pg_catalog need their schema", f.Fix, where)
 		require.Contains(t, f.Problem, reason, where)
 	}
 }

@@ -42,7 +42,7 @@ func (e *examination) probeFix(err *pgconn.PgError) string {
 	case err.Code == "42501":
 		return "run, as the owner, what `ordered-dispatcher grants` prints for role " + e.cat.role
 	case e.config.Where != "":
-		return "mend source.where; names outside pg_catalog need their schema"
+		return "fix source.where; names outside pg_catalog need their schema"
 	default:
 		return "see the server's message"
 	}

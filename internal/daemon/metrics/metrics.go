@@ -144,7 +144,7 @@ func newVectors(registry *prometheus.Registry) vectors {
 	f := factory{registry}
 	return vectors{
 		delivered:      f.counter("records_delivered_total", "Records that the cursor was durably moved behind, by this worker."),
-		attempts:       f.counter("attempts_total", "Sink calls of this worker by outcome: acknowledged, or the class of the error. A call of a batch sink is one, whatever the number of its records.", "outcome"),
+		attempts:       f.counter("attempts_total", "Sink calls of this worker by outcome: acknowledged, or the class of the error. A call of a batch sink is one, with any number of records.", "outcome"),
 		halts:          f.counter("halts_total", "Records at which this worker halted the process, by the class of the last error.", "class"),
 		deadLetters:    f.counter("dead_letters_total", "Records that this worker put aside as dead letters, by the class of the last error.", "class"),
 		limitWait:      f.counter("limit_wait_seconds_total", "Time for which the limit made records wait on this worker."),
@@ -154,7 +154,7 @@ func newVectors(registry *prometheus.Registry) vectors {
 		databaseErrors: f.counter("database_errors_total", "Rounds of this worker that failed by the database or the source."),
 		late: f.counter("late_records_total", "Records that came behind the cursor, where they are never read, as this worker saw it. "+
 			"Every worker sees them."),
-		attemptTime: f.histogram("attempt_duration_seconds", "How long a sink call of this worker took, whatever its outcome.", attemptBuckets),
+		attemptTime: f.histogram("attempt_duration_seconds", "How long a sink call of this worker took, with any outcome.", attemptBuckets),
 		recordAge: f.histogram("record_age_seconds", "Age of a record, by its created_at, when the cursor was durably moved behind it: of the last record of each advance. "+
 			"The one clock is the database's, the other this machine's.", ageBuckets),
 		looks: newLookVectors(f),
