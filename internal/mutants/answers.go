@@ -17,4 +17,9 @@ var answerMutants = []mutant{
 		[]change{{"internal/daemon/signals.go", "time.NewTimer(s.grace + s.margin)", "time.NewTimer(time.Hour)"}},
 		daemonPkg, "TestSignals_WhatDoesNotEndAfterTheGraceIsEndedByForce",
 	},
+	{
+		"a key is quoted line by line",
+		[]change{{"internal/secret/secret.go", "all := lines(value)", `all := lines("")`}},
+		execPkg, "TestDeliverBatch_NoLineOfAKeyIsLogged",
+	},
 }

@@ -57,10 +57,14 @@ func newSearch(text string) *search {
 
 // match returns where a needle ends that begins at i; 0 if none does.
 func (s *search) match(n needle, i int) int {
-	if c := s.text[i]; c != n.text[0] && !isEscape(c) && (n.kind != inHex || lower(c) != n.text[0]) {
-		return 0
+	c := s.text[i]
+	if c == n.text[0] || n.kind == inHex && lower(c) == n.text[0] {
+		return s.from(n, i, 0)
 	}
-	return s.from(n, i, 0)
+	if isEscape(c) && slices.ContainsFunc(s.units(i, layers), func(u unit) bool { return n.takes(u.value, 0) >= 0 }) {
+		return s.from(n, i, 0)
+	}
+	return 0
 }
 
 // from matches what is left of a needle from j on.

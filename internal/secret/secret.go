@@ -26,6 +26,9 @@ const minSecret = 4
 // concurrent use.
 type Set struct{ needles []needle }
 
+// maxForms is of how many lines of a secret base64 and hex are looked for.
+const maxForms = 64
+
 // needle is a text to be found.
 type needle struct {
 	text string
@@ -40,28 +43,40 @@ const (
 	inHex
 )
 
-// New is the set of all values but those that are too short to be a secret.
+// New is the set of all values but those that are too short to be a secret. Of a
+// value of several lines, as a private key is, each line is a secret of its own: what
+// quotes it may quote it line by line.
 func New(values ...string) Set {
 	var s Set
 	for _, value := range values {
 		if len(value) < minSecret {
 			continue
 		}
-		s.add(needle{value, plain})
-		for _, core := range base64Cores(value) {
-			s.add(needle{core, inBase64})
+		s.add(value)
+		s.addForms(value)
+		all := lines(value)
+		for i, line := range all {
+			s.add(line)
+			if i < maxForms {
+				s.addForms(line)
+			}
 		}
-		s.add(needle{hexOf(value), inHex})
 	}
 	// Of two that begin alike the longer one is to be taken out.
-	slices.SortStableFunc(s.needles, func(a, b needle) int { return cmp.Compare(len(b.text), len(a.text)) })
+	slices.SortFunc(s.needles, func(a, b needle) int {
+		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(a.text, b.text), cmp.Compare(a.kind, b.kind))
+	})
+	s.needles = slices.Compact(s.needles)
 	return s
 }
 
-func (s *Set) add(n needle) {
-	if !slices.Contains(s.needles, n) {
-		s.needles = append(s.needles, n)
+func (s *Set) add(value string) { s.needles = append(s.needles, needle{value, plain}) }
+
+func (s *Set) addForms(value string) {
+	for _, core := range base64Cores(value) {
+		s.needles = append(s.needles, needle{core, inBase64})
 	}
+	s.needles = append(s.needles, needle{hexOf(value), inHex})
 }
 
 // Replace returns a text with Mask in place of each secret.
