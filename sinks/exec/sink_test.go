@@ -344,7 +344,7 @@ func TestDeliverBatch_StandardErrorGoesToTheLogCutAndCounted(t *testing.T) {
 	b := newBench(t)
 	var log lines
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
-	s := b.sink(t, "talks", func(c *exec.Config) { c.Logger = logger })
+	s := b.sink(t, "talks", func(c *exec.Config) { c.Logger, c.Timeout = logger, 5*time.Minute })
 	n, err := deliver(t, s, 1, 3)
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
