@@ -22,6 +22,9 @@ func main() {
 	if err := daemon.Undumpable(); err != nil {
 		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err) // a sandbox may forbid it: no reason not to work
 	}
+	if err := daemon.CloseOnExec(); err != nil {
+		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err)
+	}
 	os.Exit(execute(os.Args[1:], system{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, exit: os.Exit}))
 }
 

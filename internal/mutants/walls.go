@@ -8,6 +8,11 @@ var wallMutants = []mutant{
 		natsPkg, "TestOpen_OnlyConfiguredServersGetTheLogin",
 	},
 	{
+		"children have the files that the daemon was started with",
+		[]change{{"internal/daemon/inherited_unix.go", "fd > standard {", "fd < standard {"}},
+		daemonPkg, "TestCloseOnExec_NoChildHasAFileThatTheDaemonWasStartedWith",
+	},
+	{
 		"statements of the cursor run with the role's search_path",
 		[]change{{"cursor/flush.go", `const path = "pg_catalog, pg_temp"`, `const path = "public, pg_catalog"`}},
 		commandPkg, "TestHostileSchema_NoCommandCallsAnothersFunction",
