@@ -22,4 +22,9 @@ var answerMutants = []mutant{
 		[]change{{"internal/secret/secret.go", "all := lines(value)", `all := lines("")`}},
 		execPkg, "TestDeliverBatch_NoLineOfAKeyIsLogged",
 	},
+	{
+		"a broker of Kafka may answer more than an honest one does",
+		[]change{{"sinks/kafka/link.go", "maxAnswer = 1 << 20", "maxAnswer = 16 << 20"}},
+		kafkaPkg, "TestDeliver_ABrokerThatSaysTooMuchIsNotHeardOut",
+	},
 }

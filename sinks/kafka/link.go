@@ -29,9 +29,10 @@ const (
 	// transactionMargin is what Kafka gives a transaction beyond its window's time.
 	transactionMargin = 10 * time.Second
 
-	// maxAnswer bounds what a broker says at a time. The metadata of a large cluster
-	// have some megabytes, and nothing is fetched.
-	maxAnswer = 16 << 20
+	// maxAnswer bounds what a broker says at a time: a byte of it may claim an element
+	// that takes a hundred in memory. An honest answer has some 60 for each partition
+	// of the topics that are sent to, and nothing is fetched.
+	maxAnswer = 1 << 20
 )
 
 // link is a client with its producer id.
