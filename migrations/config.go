@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgurl"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgwall"
 )
 
 // Config says where the tables are.
@@ -41,7 +42,8 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interva
 
 const (
 	defaultSchema = "public"
-	maxNameBytes  = 63 // what PostgreSQL keeps of a name
+	maxNameBytes  = 63       // what PostgreSQL keeps of a name
+	maxRows       = 16 << 20 // bytes of rows in one answer
 
 	versionTable    = "ordered_dispatcher_migration"
 	applicationName = "ordered-dispatcher migrate"
@@ -90,6 +92,7 @@ func (c Config) connConfig() (*pgx.ConnConfig, error) {
 		config.ConnectTimeout = c.waits.connect
 	}
 	config.DialFunc = (&net.Dialer{Timeout: config.ConnectTimeout, KeepAliveConfig: keepAlive}).DialContext
+	pgwall.Bound(&config.Config, maxRows)
 	config.RuntimeParams["search_path"] = searchPath(c.Schema)
 	config.RuntimeParams["application_name"] = applicationName
 	config.RuntimeParams["timezone"] = "UTC" // the version table's times have no zone

@@ -26,18 +26,19 @@ var arrows = map[string][]string{
 	"cursor":             {"internal/answer", "internal/prepared", "internal/privilege", "internal/visible"},
 	"processor":          {"cursor", "internal/outcome", "internal/visible"},
 	"sources/":           {"cursor", "processor", "internal/answer", "internal/prepared", "internal/privilege", "internal/visible", "self"},
-	"sinks/":             {"cursor", "processor", "internal/answer", "internal/jsonline", "internal/outcome", "internal/pgurl", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "internal/visible", "self"},
+	"sinks/":             {"cursor", "processor", "internal/answer", "internal/jsonline", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "internal/visible", "self"},
 	"internal/route":     {"cursor", "processor"},
 	"internal/jsonline":  {"cursor", "processor"},
 	"outbox":             {},
 	"inbox":              {},
-	"migrations":         {"internal/answer", "internal/pgurl", "internal/prepared", "internal/visible"},
+	"migrations":         {"internal/answer", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/visible"},
 	"internal/pglocal":   {"self"},
 	"internal/link":      {},
 	"internal/reserved":  {},
 	"internal/secret":    {},
 	"internal/visible":   {},
 	"internal/pgurl":     {},
+	"internal/pgwall":    {},
 }
 
 // TestImports holds the arrows of the architecture:
@@ -104,7 +105,7 @@ func arrow(from, to string) bool {
 		return false // nothing imports a command, and tests alone import theirs
 	}
 	if below(from, "internal/daemon") {
-		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/pgurl", "internal/prepared", "internal/privilege", "internal/visible", "internal/daemon")
+		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/privilege", "internal/visible", "internal/daemon")
 	}
 	for origin, allowed := range arrows {
 		if below(from, strings.TrimSuffix(origin, "/")) {

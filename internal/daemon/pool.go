@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -15,10 +14,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgurl"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgwall"
 )
 
 const (
@@ -72,33 +71,12 @@ func poolConfig(database string, processes int) (*pgxpool.Config, error) {
 		c.ConnectTimeout = connectTimeout
 	}
 	c.DialFunc = (&net.Dialer{Timeout: c.ConnectTimeout, KeepAliveConfig: keepAlive, Control: controlSocket}).DialContext
-	boundLogin(c)
+	pgwall.Bound(&c.Config, 0) // a record is bounded by its source
 	if severalHosts(c) && !given(database, "target_session_attrs", "PGTARGETSESSIONATTRS") {
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return config, nil
 }
-
-// maxLoginMessage bounds a message of a server that has not taken the password yet.
-const maxLoginMessage = 1 << 20
-
-// boundLogin keeps a stranger in the place of the server from exhausting the memory. The
-// server itself may send large messages, after the login: records, which their source
-// bounds.
-func boundLogin(c *pgx.ConnConfig) {
-	c.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
-		frontend := pgproto3.NewFrontend(r, w)
-		frontend.SetMaxBodyLen(maxLoginMessage)
-		return frontend
-	}
-	c.AfterConnect = func(_ context.Context, conn *pgconn.PgConn) error {
-		conn.Frontend().SetMaxBodyLen(maxMessage)
-		return nil
-	}
-}
-
-// maxMessage is the bound of the driver itself.
-const maxMessage = 1<<30 - 1
 
 var scheme = regexp.MustCompile(`^\s*[A-Za-z][A-Za-z0-9+.-]*$`)
 

@@ -19,8 +19,23 @@ var memoryMutants = []mutant{
 	},
 	{
 		"who takes the place of the database may say as much as they like before the login",
-		[]change{{"internal/daemon/pool.go", "frontend.SetMaxBodyLen(maxLoginMessage)", "frontend.SetMaxBodyLen(maxMessage)"}},
+		[]change{{"internal/daemon/pool.go", "pgwall.Bound(&c.Config, 0)", "pgwall.Bound(&pgconn.Config{}, 0)"}},
 		daemonPkg, "TestPool_AStrangerIsNotHeardOutBeforeTheLogin",
+	},
+	{
+		"the messages before the login are bounded one by one",
+		[]change{{"internal/pgwall/reader.go", "r.said += headerSize + r.left\n	case kind", "r.said = headerSize + r.left\n	case kind"}},
+		daemonPkg, "TestPool_AStrangerSaysOneMiBInAllBeforeTheLogin",
+	},
+	{
+		"a server may report any number of parameters",
+		[]change{{"internal/pgwall/reader.go", "if len(r.parameters) > maxParameters {", "if false {"}},
+		pgwallPkg, "TestReader_EndsWhatWouldExhaustTheMemory",
+	},
+	{
+		"migrate hears a server out before the login",
+		[]change{{"migrations/config.go", "	pgwall.Bound(&config.Config, maxRows)\n", ""}, {"migrations/config.go", "	\"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgwall\"\n", ""}},
+		migrationsPkg, "TestStatus_AStrangerSaysOneMiBInAllBeforeTheLogin",
 	},
 	{
 		"programs of a throw-away server get the whole environment",

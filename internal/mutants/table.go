@@ -23,6 +23,7 @@ const (
 	visiblePkg    = "./internal/visible"
 	withpgPkg     = "./internal/pgtest/withpg"
 	throwawayPkg  = "./internal/pglocal/throwaway"
+	pgwallPkg     = "./internal/pgwall"
 	servicesPkg   = "./internal/services"
 )
 
