@@ -186,6 +186,11 @@ var sourceMutants = []mutant{
 		tablePkg, "TestRead_ATriggerThatStampsWithNowIsFencedAsNow",
 	},
 	{
+		"a trigger may change the order of a row that is inserted already",
+		[]change{{"sources/table/trigger.go", `OR t.tgtype & 70 = 4)`, `)`}},
+		tablePkg, "TestInspect_TriggerThatChangesTheOrderLaterIsNamed/the_order",
+	},
+	{
 		"a row that a trigger returns in the place of NEW is not looked at",
 		[]change{{"sources/table/assigned.go", `t.kind == '.' || t.kind == tokenWord && !t.word(unchanged...)`, `t.kind == 0`}},
 		tablePkg, "TestAssigned_NamesWhatItCannotRead",

@@ -156,3 +156,27 @@ func (f *function) returns(i int) {
 		}
 	}
 }
+
+// updates finds the tables, without their schemas, whose column a PL/pgSQL function sets with
+// UPDATE, as far as its text shows it.
+func updates(source, column string) (tables []string) {
+	tokens, _ := tokenize(source)
+	f := function{source: source, tokens: tokens}
+	for i, t := range tokens {
+		if !t.word("update") {
+			continue
+		}
+		table, set := "", false
+		for j := i + 1; j < f.end(i); j++ {
+			switch t := f.at(j); {
+			case !set && t.word("set"):
+				set = true
+			case !set && table == "" && t.kind == tokenWord && !t.word("only") && f.at(j+1).kind != '.':
+				table = t.text
+			case set && t.word(column) && (f.at(j+1).operator("=") || f.at(j+1).kind == '=' || f.at(j+1).kind == ',' || f.at(j+1).kind == ')') && !f.at(j-1).operator("="):
+				tables = append(tables, table)
+			}
+		}
+	}
+	return slices.Compact(tables)
+}

@@ -8,23 +8,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// trigger runs before each row is inserted, after the default was evaluated.
+// trigger runs when rows are inserted.
 type trigger struct {
 	Name     string
 	Table    string
 	Source   string // of its function
 	Language string
+	After    bool // the row was inserted; otherwise before each row, after the default was evaluated
 }
 
 // triggersSQL finds the triggers of every table that rows go into. One on a
 // partition that stems from the table above it is found there.
 const triggersSQL = "/* source.catalog.triggers */" + treeSQL + `
-SELECT t.tgname::text, t.tgrelid::regclass::text, p.prosrc, l.lanname::text
+SELECT t.tgname::text, t.tgrelid::regclass::text, p.prosrc, l.lanname::text, t.tgtype & 2 = 0
 FROM lineage
 JOIN pg_trigger t ON t.tgrelid = lineage.oid
 JOIN pg_proc p ON p.oid = t.tgfoid
 JOIN pg_language l ON l.oid = p.prolang
-WHERE t.tgtype & 7 = 7 -- FOR EACH ROW, BEFORE, INSERT
+WHERE (t.tgtype & 7 = 7 OR t.tgtype & 70 = 4) -- INSERT: BEFORE and FOR EACH ROW, or AFTER
 	AND NOT t.tgisinternal
 	AND t.tgparentid = 0
 	AND t.tgenabled IN ('O', 'A')
@@ -46,6 +47,10 @@ func (e *examination) triggers(l *layout) {
 	parts, _ := parseName(column)
 	for _, t := range e.cat.triggers {
 		if t.Language != "plpgsql" {
+			continue
+		}
+		if t.After {
+			e.restamps(t, parts[0])
 			continue
 		}
 		var wrong []string
@@ -73,6 +78,19 @@ func (e *examination) triggers(l *layout) {
 		e.warn(dropTrigger(t),
 			"trigger %s of %s sets column %s to %s, over its default: a value below what was delivered is passed over",
 			t.Name, t.Table, parts[0], strings.Join(wrong, ", or "))
+	}
+}
+
+// restamps warns of a trigger that changes the order column of rows that are inserted already.
+func (e *examination) restamps(t trigger, column string) {
+	for _, target := range updates(t.Source, column) {
+		for _, whole := range []string{t.Table, e.config.Table} {
+			if parts, _ := parseName(whole); len(parts) > 0 && parts[len(parts)-1] == target {
+				e.warn(dropTrigger(t), "trigger %s of %s updates column %s of rows that are inserted already: a row that gets a value below what was delivered is passed over",
+					t.Name, t.Table, column)
+				return
+			}
+		}
 	}
 }
 

@@ -109,6 +109,40 @@ func TestInspect_TriggersThatCannotBeReadAreNamed(t *testing.T) {
 	}
 }
 
+func TestUpdates_FindsTheTableWhoseColumnIsSet(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"BEGIN UPDATE app.b SET created_at = now() WHERE id = NEW.id; RETURN NULL; END":           "b",
+		`BEGIN UPDATE ONLY "app"."b" AS x SET note = 'x', "created_at" = now(); RETURN NULL; END`: "b",
+		"BEGIN UPDATE b SET (note, created_at) = ('x', now()); RETURN NULL; END":                  "b",
+		"BEGIN UPDATE b SET note = 'x' WHERE id = 1; RETURN NULL; END":                            "",
+		"BEGIN UPDATE b SET updated_at = created_at; RETURN NULL; END":                            "",
+		"BEGIN INSERT INTO b VALUES (1); PERFORM 'UPDATE b SET created_at = 1'; RETURN NULL; END": "",
+		"BEGIN UPDATE a SET note = 1; UPDATE b SET created_at = now(); RETURN NULL; END":          "b",
+	} {
+		require.Equal(t, want, strings.Join(updates(source, "created_at"), " "), source)
+	}
+}
+
+func TestInspect_TriggerThatChangesTheOrderLaterIsNamed(t *testing.T) {
+	t.Parallel()
+	after := func(sql string) string {
+		return bookingsSQL + `CREATE FUNCTION app.later() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN ` + sql + `; RETURN NULL; END';
+			CREATE TRIGGER later AFTER INSERT ON app.bookings FOR EACH ROW EXECUTE FUNCTION app.later();`
+	}
+	t.Run("the order", func(t *testing.T) {
+		t.Parallel()
+		s := bookings(t, database(t, after("UPDATE app.bookings SET created_at = now() WHERE id = NEW.id")), Config{})
+		f := found(t, s, "trigger later of app.bookings updates column created_at of rows that are inserted already")
+		require.Equal(t, Warn, f.Severity)
+		require.Contains(t, f.Fix, `DROP TRIGGER "later" ON app.bookings`)
+	})
+	t.Run("another column", func(t *testing.T) {
+		t.Parallel()
+		sound(t, bookings(t, database(t, after("UPDATE app.bookings SET note = NULL WHERE id = NEW.id")), Config{}))
+	})
+}
+
 func TestInspect_TriggerThatSetsTheOrderIsNamed(t *testing.T) {
 	t.Parallel()
 	trigger := func(table, body string) string {
