@@ -8,6 +8,11 @@ var memoryMutants = []mutant{
 		sqlPkg, "TestRemote_ATargetThatSaysTooMuchIsNotHeardOut",
 	},
 	{
+		"all rows of a target's answer are kept",
+		[]change{{"sinks/sql/remote_link.go", "			if row != nil {\n				return nil, errAnswer\n			}\n", ""}},
+		sqlPkg, "TestRemote_ATargetThatNeverEndsItsAnswerTakesNoMemory",
+	},
+	{
 		"a NATS server's line may be without an end",
 		[]change{{"sinks/nats/frames.go", "if len(f.line)+end >= maxLine {", "if false {"}},
 		natsPkg, "TestFramed_EndsWhatWouldExhaustTheMemory",

@@ -93,15 +93,14 @@ func (r *Remote) begin(ctx context.Context, ds []processor.Delivery) (turn, erro
 		queue(&batch, r.sql(createSQL), first.Process)
 	}
 	queue(&batch, r.sql(lockSQL), first.Process)
-	results, err := r.conn.PgConn().ExecBatch(ctx, &batch).ReadAll()
+	values, err := r.ask(ctx, &batch, 4)
 	if err != nil {
 		return turn{}, r.notBegun(ctx, err)
 	}
-	rows := results[len(results)-1].Rows
-	if len(rows) == 0 {
+	if values == nil {
 		return turn{}, r.failed(r.unknownProcess(first))
 	}
-	row, err := parseApplied(rows[0])
+	row, err := parseApplied(values)
 	if err != nil {
 		return turn{}, r.failed(err)
 	}
@@ -166,14 +165,17 @@ WHERE process_name OPERATOR(pg_catalog.=) $1 AND sequence OPERATOR(pg_catalog.>)
 func (r *Remote) refusedWithin(ctx context.Context, process string, from, to, upTo int64) (all, part int64, err error) {
 	var batch pgconn.Batch
 	queue(&batch, r.sql(refusedSQL), process, number(from), number(to), number(upTo))
-	results, err := r.conn.PgConn().ExecBatch(ctx, &batch).ReadAll()
+	row, err := r.ask(ctx, &batch, 2)
 	if err != nil {
 		return 0, 0, err
 	}
-	if all, err = strconv.ParseInt(string(results[0].Rows[0][0]), 10, 64); err != nil {
+	if row == nil {
+		return 0, 0, errAnswer
+	}
+	if all, err = strconv.ParseInt(string(row[0]), 10, 64); err != nil {
 		return 0, 0, err
 	}
-	part, err = strconv.ParseInt(string(results[0].Rows[0][1]), 10, 64)
+	part, err = strconv.ParseInt(string(row[1]), 10, 64)
 	return all, part, err
 }
 

@@ -105,15 +105,15 @@ func (r *Remote) try(ctx context.Context, ds []processor.Delivery) (before int, 
 	effects := len(t.rest) * len(r.sink.statements)
 	batch.ExecParams(constraintsSQL, nil, nil, nil, nil)
 	r.queueDone(&batch, t, ds[0].Process)
-	tags, err := r.commit(ctx, &batch)
+	done, err := r.commit(ctx, &batch)
 	if err == nil {
 		return 0, nil
 	}
 	switch {
-	case isServers(err) && len(tags) < effects:
-		at := len(tags) / len(r.sink.statements)
-		return t.done + at, outcome.Refusal(r.failed(r.sink.failure(len(tags)%len(r.sink.statements), t.rest[at], err)))
-	case isServers(err) && len(tags) == effects && effects > 0:
+	case isServers(err) && done < effects:
+		at := done / len(r.sink.statements)
+		return t.done + at, outcome.Refusal(r.failed(r.sink.failure(done%len(r.sink.statements), t.rest[at], err)))
+	case isServers(err) && done == effects && effects > 0:
 		return t.done + len(t.rest)/2, outcome.Refusal(r.failed(r.sink.broken(t.rest[0], err)))
 	default:
 		r.drop()

@@ -121,7 +121,7 @@ func (r *Remote) Check(ctx context.Context) error {
 
 // with lends a connection of its own, for no longer than making one may take.
 func (r *Remote) with(ctx context.Context, do func(context.Context, *pgx.Conn) error) error {
-	conn, err := r.connect(ctx)
+	conn, err := r.connect(ctx, maxRows)
 	if err != nil {
 		return r.guard.Error(r.unsent(err))
 	}

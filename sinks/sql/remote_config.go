@@ -43,6 +43,8 @@ const (
 	// maxMessage bounds a message of the target: an error, or a row of a statement with
 	// RETURNING, which is not read.
 	maxMessage = 4 << 20
+	// maxRows bounds what check, doctor and grants are answered of catalogs.
+	maxRows = 16 << 20
 
 	applicationName = "ordered-dispatcher sink"
 )

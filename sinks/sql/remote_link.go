@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgwall"
 )
 
 // open connects if there is no connection.
@@ -15,16 +18,19 @@ func (r *Remote) open(ctx context.Context) error {
 	if r.conn != nil && !r.conn.IsClosed() {
 		return nil
 	}
-	conn, err := r.connect(ctx)
+	conn, err := r.connect(ctx, 0) // ask and commit keep no rows
 	r.conn = conn
 	return err
 }
 
-// connect returns a connection of its own to the target.
-func (r *Remote) connect(ctx context.Context) (*pgx.Conn, error) {
+// connect returns a connection of its own to the target, which ends at an answer with
+// more bytes of rows; 0: with any.
+func (r *Remote) connect(ctx context.Context, maxRows int) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.config.Timeout)
 	defer cancel()
-	return pgx.ConnectConfig(ctx, r.address.Copy())
+	address := r.address.Copy()
+	pgwall.Bound(&address.Config, maxRows)
+	return pgx.ConnectConfig(ctx, address)
 }
 
 // endTimeout bounds what is done for a connection after its call has ended.
@@ -37,9 +43,14 @@ func (r *Remote) end() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
-	if r.conn.IsClosed() || r.conn.PgConn().ExecParams(ctx, "ROLLBACK", nil, nil, nil, nil).Read().Err != nil {
+	if r.conn.IsClosed() || r.rollback(ctx) != nil {
 		r.drop()
 	}
+}
+
+func (r *Remote) rollback(ctx context.Context) error {
+	_, err := r.conn.PgConn().ExecParams(ctx, "ROLLBACK", nil, nil, nil, nil).Close()
+	return err
 }
 
 // drop closes the connection.
@@ -53,24 +64,54 @@ func (r *Remote) drop() {
 	r.conn = nil
 }
 
-// commit sends a batch, in one network flush, that ends with COMMIT. It returns the
-// tags of the statements that succeeded: after the first that failed the server
-// runs none.
-func (r *Remote) commit(ctx context.Context, batch *pgconn.Batch) (tags []pgconn.CommandTag, err error) {
-	batch.ExecParams("COMMIT", nil, nil, nil, nil)
+// errAnswer: the driver would keep any number of rows, and a row may have any columns.
+var errAnswer = errors.New("the target answered with other rows than it was asked for: is it PostgreSQL?")
+
+// ask sends a batch, in one network flush, and returns the row of its last statement, or
+// nil. Each statement has at most one row, and a row of the last has that many columns.
+// The connection is of no use after errAnswer.
+func (r *Remote) ask(ctx context.Context, batch *pgconn.Batch, columns int) (row [][]byte, err error) {
 	results := r.conn.PgConn().ExecBatch(ctx, batch)
 	for results.NextResult() {
-		if tag, err := results.ResultReader().Close(); err == nil {
-			tags = append(tags, tag)
+		row = nil
+		for result := results.ResultReader(); result.NextRow(); {
+			if row != nil {
+				return nil, errAnswer
+			}
+			for _, value := range result.Values() {
+				row = append(row, slices.Clone(value))
+			}
 		}
 	}
 	if err := results.Close(); err != nil {
-		return tags, err
+		return nil, err
 	}
-	if last := len(tags) - 1; tags[last].String() != "COMMIT" || tags[last-1].RowsAffected() != 1 {
-		return tags, fmt.Errorf("the locked row changed under its lock (%s, %s)", tags[last-1], tags[last])
+	if row != nil && len(row) != columns {
+		return nil, errAnswer
 	}
-	return tags, nil
+	return row, nil
+}
+
+// commit sends a batch, in one network flush, that ends with COMMIT. It returns how
+// many statements succeeded: after the first that failed the server runs none. Rows are
+// dropped, and of the tags only the last two are kept.
+func (r *Remote) commit(ctx context.Context, batch *pgconn.Batch) (done int, err error) {
+	batch.ExecParams("COMMIT", nil, nil, nil, nil)
+	var noted, last pgconn.CommandTag
+	results := r.conn.PgConn().ExecBatch(ctx, batch)
+	for results.NextResult() {
+		if tag, err := results.ResultReader().Close(); err == nil {
+			noted, last = last, tag
+			done++
+		}
+	}
+	if err := results.Close(); err != nil {
+		return done, err
+	}
+	if last.String() != "COMMIT" || noted.RowsAffected() != 1 {
+		return done, fmt.Errorf("the locked row changed under its lock (%s, %s)", noted, last)
+	}
+	return done, nil
 }
 
 // isServers reports whether the server itself said why, and still talks.
