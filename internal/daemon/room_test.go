@@ -57,3 +57,33 @@ func TestRoom_WhereAllAskTheOldestMakesRoom(t *testing.T) {
 	require.Equal(t, 4, r.asking.Len())
 	require.Zero(t, r.quiet.Len())
 }
+
+func TestRoom_ClientsThatAskAgainAndAgainCloseNoProbe(t *testing.T) {
+	t.Parallel()
+	r := newRoom(4)
+	var greedy []*closing
+	again := func() {
+		for _, c := range greedy {
+			r.watch(c, http.StateIdle)
+			r.watch(c, http.StateActive)
+		}
+	}
+	for range 4 {
+		c := &closing{}
+		greedy = append(greedy, c)
+		r.watch(c, http.StateNew)
+		r.watch(c, http.StateActive)
+	}
+	again()
+	probe := &closing{}
+	r.watch(probe, http.StateNew)
+	r.watch(&closing{}, http.StateNew)
+	require.False(t, probe.closed, "it was not heard yet")
+	r.watch(probe, http.StateActive)
+	for range 100 {
+		again()
+		r.watch(&closing{}, http.StateNew)
+		require.False(t, probe.closed, "it waits for its answer")
+	}
+	require.LessOrEqual(t, len(r.entries), 4)
+}

@@ -62,4 +62,9 @@ var memoryMutants = []mutant{
 		[]change{{"internal/daemon/room.go", "r.move(c, r.asking)", "r.move(c, r.quiet)"}},
 		daemonPkg, "TestRoom_AFloodOfConnectionsClosesNoneThatAsks",
 	},
+	{
+		"clients that ask without a pause keep their connections, and probes do not",
+		[]change{{"internal/daemon/room.go", "case r.again.Len() > 0:", "case false:"}},
+		daemonPkg, "TestRoom_ClientsThatAskAgainAndAgainCloseNoProbe",
+	},
 }
