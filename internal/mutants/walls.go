@@ -103,6 +103,11 @@ var wallMutants = []mutant{
 		yamlPkg, "TestParse_ASmallFileStaysSmall",
 	},
 	{
+		"documents and complex keys of a file are without an end",
+		[]change{{"internal/daemon/yamlfile/file.go", "entries += rareEntry", "entries++"}},
+		yamlPkg, "TestParse_ASmallFileStaysSmall",
+	},
+	{
 		"merge keys may lead to the same keys again and again",
 		[]change{{"internal/daemon/yamlfile/mapping.go", "n.file.merged > maxKeys {", "n.file.merged < 0 {"}},
 		yamlPkg, "TestParse_ASmallFileStaysSmall",

@@ -59,6 +59,11 @@ func TestParse_ASmallFileStaysSmall(t *testing.T) {
 		{"a:\n  " + strings.Repeat("- ", 1000), "stand in each other"},
 		{stairs(300), "stand in each other"},
 		{strings.Repeat("a:\n", 20_000), "more than 10000 keys"},
+		{"a: [" + strings.Repeat("1,", 20_000) + "1]", "more than 10000 keys or entries"},
+		{"a:\n" + strings.Repeat("- 1\n", 20_000), "more than 10000 keys or entries"},
+		{strings.Repeat("--- a\n", 200), "more than 10000 keys or entries"},
+		{strings.Repeat("a\n...\n", 200), "more than 10000 keys or entries"},
+		{strings.Repeat("? a\n", 200), "more than 10000 keys or entries"},
 	} {
 		_, err := read(c.text, nil)
 		require.ErrorContains(t, err, c.problem)

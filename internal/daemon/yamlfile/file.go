@@ -49,7 +49,7 @@ func Parse(name string, text []byte, env Environment) *File {
 		return f
 	}
 	if at := tooMany(tokens); at != nil {
-		f.faultAt(at.Position.Line, 1, "", fmt.Sprintf("the file has more than %d keys: split it", maxEntries))
+		f.faultAt(at.Position.Line, 1, "", fmt.Sprintf("the file has more than %d keys or entries of lists: split it", maxEntries))
 		return f
 	}
 	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
@@ -66,18 +66,25 @@ func Parse(name string, text []byte, env Environment) *File {
 // calls itself for each.
 const maxNesting = 50
 
-// maxEntries bounds the keys that stand in a file: the parser's time grows with their
-// square.
-const maxEntries = 10_000
+// maxEntries bounds the keys and the entries of lists in a file: the parser's time grows
+// with their square. With documents and complex keys it grows faster, and no file of ours
+// has any: each counts as rareEntry.
+const (
+	maxEntries = 10_000
+	rareEntry  = 100
+)
 
 // tooMany is the first token beyond it; nil if there is none.
 func tooMany(tokens token.Tokens) *token.Token {
 	entries := 0
 	for _, at := range tokens {
-		if at.Type != token.MappingValueType {
-			continue
+		switch at.Type {
+		case token.MappingValueType, token.SequenceEntryType, token.CollectEntryType:
+			entries++
+		case token.MappingKeyType, token.DocumentHeaderType, token.DocumentEndType:
+			entries += rareEntry
 		}
-		if entries++; entries > maxEntries {
+		if entries > maxEntries {
 			return at
 		}
 	}
