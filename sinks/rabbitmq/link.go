@@ -55,6 +55,7 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 func (l *link) dial(ctx context.Context, c Config) error {
 	connection, err := amqp.DialConfig(c.URL, amqp.Config{
 		Heartbeat:       heartbeat,
+		FrameSize:       maxFrame,
 		TLSClientConfig: tlsConfig(c),
 		Properties:      amqp.Table{"connection_name": "ordered-dispatcher", "product": "ordered-dispatcher"},
 		Dial: func(network, address string) (net.Conn, error) {
@@ -63,7 +64,7 @@ func (l *link) dial(ctx context.Context, c Config) error {
 				return nil, err
 			}
 			deadline, _ := ctx.Deadline()
-			l.socket = &socket{Conn: conn}
+			l.socket = &socket{Conn: conn, opaque: overTLS(c)}
 			return l.socket, conn.SetDeadline(deadline) // until the handshake is over
 		},
 	})
@@ -72,6 +73,11 @@ func (l *link) dial(ctx context.Context, c Config) error {
 	}
 	l.connection = connection
 	return ended(ctx, err)
+}
+
+func overTLS(c Config) bool {
+	u, err := amqp.ParseURI(c.URL)
+	return err == nil && u.Scheme == "amqps"
 }
 
 func tlsConfig(c Config) *tls.Config {
@@ -106,16 +112,26 @@ func (l *link) prepare(c Config) (err error) {
 }
 
 // socket notes that the broker closed a connection: neither we did, nor was its time
-// over.
+// over. It ends one on which the broker says what would exhaust the memory. Over TLS it
+// does not see that: there the broker has shown its certificate.
 type socket struct {
 	net.Conn
-	ended atomic.Bool
+	ended  atomic.Bool
+	opaque bool
+	frames frames
 }
 
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
 	if err == io.EOF || errors.Is(err, syscall.ECONNRESET) {
 		s.ended.Store(true)
+	}
+	if s.opaque {
+		return n, err
+	}
+	if fault := s.frames.follow(p[:n]); fault != nil {
+		_ = s.Conn.Close()
+		return 0, fault
 	}
 	return n, err
 }

@@ -145,6 +145,7 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery) (sent, error) 
 		return sent{}, s.unsent(err)
 	}
 	const mandatory, immediate = true, false
+	s.link.socket.frames.sends(message.Body)
 	confirm, err := s.link.channel.PublishWithDeferredConfirm(s.config.Exchange, key, mandatory, immediate, message)
 	if err != nil {
 		return sent{}, s.failed(ended(ctx, err))
