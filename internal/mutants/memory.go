@@ -41,6 +41,8 @@ var memoryMutants = []mutant{
 		"migrate hears a server out before the login",
 		[]change{{"migrations/config.go", "	pgwall.Bound(&config.Config, maxRows)\n", ""}, {"migrations/config.go", "	\"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgwall\"\n", ""}},
 		migrationsPkg, "TestStatus_AStrangerSaysOneMiBInAllBeforeTheLogin",
+	},
+	{
 		"a broker of RabbitMQ may return more than was sent",
 		[]change{{"sinks/rabbitmq/frames.go", "if f.due.Add(-1) < 0 || body > uint64(f.largest.Load()) {", "if false {"}},
 		rabbitmqPkg, "TestDeliverBatch_ABrokerThatReturnsTooMuchIsNotHeardOut",
