@@ -39,6 +39,7 @@ func (c Config) exposedFiles() []exposure {
 			all = append(all, exposure{"", fmt.Sprintf("others than its owner can write the file %s (mode %#o): they choose what is run, and where records and secrets go", path, mode),
 				"chmod go-w " + visible.Shell(path)})
 		}
+		all = append(all, foreign(path)...)
 	}
 	return all
 }

@@ -27,4 +27,9 @@ var answerMutants = []mutant{
 		[]change{{"sinks/kafka/link.go", "maxAnswer = 1 << 20", "maxAnswer = 16 << 20"}},
 		kafkaPkg, "TestDeliver_ABrokerThatSaysTooMuchIsNotHeardOut",
 	},
+	{
+		"who may replace the configuration is not looked at",
+		[]change{{"internal/daemon/exposed_file.go", "all = append(all, foreign(path)...)", "_ = foreign"}},
+		daemonPkg, "TestExposedFiles_NamesADirectoryWhereOthersCanReplaceAFile",
+	},
 }
