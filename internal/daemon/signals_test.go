@@ -24,7 +24,12 @@ func TestSignals_WhatDoesNotEndAfterTheGraceIsEndedByForce(t *testing.T) {
 		Signals: signals, Grace: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Exit: func(c int) { code <- c },
 	}, "done")
-	require.Equal(t, daemon.ExitFailed, <-code)
+	select {
+	case got := <-code:
+		require.Equal(t, daemon.ExitFailed, got)
+	case <-time.After(time.Minute):
+		require.Fail(t, "it did not end")
+	}
 	over()
 	require.Contains(t, log.String(), "stopping by force")
 	require.Contains(t, log.String(), "not_ended=[hangs]")
