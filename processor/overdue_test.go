@@ -3,6 +3,7 @@ package processor_test
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,11 +24,13 @@ func TestCall_OneThatIgnoresItsTimeoutIsNamedInTheLog(t *testing.T) {
 	stop := start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
 		c.Timeout, c.Logger = 10*time.Millisecond, slog.New(slog.NewTextHandler(log, nil))
 	}))
+	release := sync.OnceFunc(func() { close(let) })
+	t.Cleanup(release) // before the process is stopped
 	const words = "the sink call does not return"
-	eventually(t, "named", func() bool { return log.has(words) })
+	require.Eventually(t, func() bool { return log.has(words) }, time.Minute, 10*time.Millisecond)
 	require.True(t, log.has("record_id=1"))
 	require.True(t, log.has("deadline exceeded"))
-	close(let)
+	release()
 	eventually(t, "delivered", func() bool { return row(t, pool).Sequence == 1 })
 	require.NoError(t, stop())
 	require.Equal(t, 1, log.count(words))
