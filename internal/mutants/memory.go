@@ -43,6 +43,11 @@ var memoryMutants = []mutant{
 		migrationsPkg, "TestStatus_AStrangerSaysOneMiBInAllBeforeTheLogin",
 	},
 	{
+		"an answer of a NATS server may have any number of elements",
+		[]change{{"sinks/nats/frames.go", "!f.headers && f.commas > maxElements", "false"}},
+		natsPkg, "TestFramed_EndsAnAnswerOfManyElements",
+	},
+	{
 		"a broker of RabbitMQ may return more than was sent",
 		[]change{{"sinks/rabbitmq/frames.go", "if f.due.Add(-1) < 0 || body > uint64(f.largest.Load()) {", "if false {"}},
 		rabbitmqPkg, "TestDeliverBatch_ABrokerThatReturnsTooMuchIsNotHeardOut",

@@ -14,6 +14,10 @@ const (
 	maxLine = 64 << 10
 	// maxFrame bounds a message. Servers have at most 64 MiB of payload, and headers of less.
 	maxFrame = 65 << 20
+	// maxElements bounds the commas of a message without headers. All that we are sent so is
+	// JSON that the client decodes, and an element of three bytes takes a hundred then. A
+	// message of the stream within it is in base64, which has none.
+	maxElements = 100_000
 )
 
 var errLine = fmt.Errorf("the server sent a line of more than %d bytes: is it a NATS server?", maxLine)
@@ -27,6 +31,8 @@ type framed struct {
 	opaque  atomic.Bool // TLS has begun; the client writes and reads at once
 	line    []byte
 	payload int // bytes that are left of a message
+	headers bool
+	commas  int // of a message without headers, so far
 }
 
 // Write notices where the client begins with TLS.
@@ -55,6 +61,10 @@ func (f *framed) follow(p []byte) error {
 	for len(p) > 0 {
 		if f.payload > 0 {
 			n := min(f.payload, len(p))
+			f.commas += bytes.Count(p[:n], []byte{','})
+			if !f.headers && f.commas > maxElements {
+				return errElements
+			}
 			f.payload, p = f.payload-n, p[n:]
 			continue
 		}
@@ -76,6 +86,8 @@ func (f *framed) follow(p []byte) error {
 	return nil
 }
 
+var errElements = fmt.Errorf("the server sent an answer of more than %d elements: is it a NATS server?", maxElements)
+
 var errSize = errors.New("the server sent a message whose size cannot be: is it a NATS server?")
 
 // ended looks at a line that is complete. One of a message names its size at the end.
@@ -89,6 +101,6 @@ func (f *framed) ended() error {
 	if err != nil || size < 0 || size > maxFrame {
 		return errSize
 	}
-	f.payload = size + len("\r\n")
+	f.payload, f.headers, f.commas = size+len("\r\n"), bytes.EqualFold(words[0], []byte("HMSG")), 0
 	return nil
 }

@@ -51,6 +51,22 @@ func TestFramed_EndsWhatWouldExhaustTheMemory(t *testing.T) {
 	}
 }
 
+// An answer of the server is decoded, and takes many times its bytes; a message is not.
+func TestFramed_EndsAnAnswerOfManyElements(t *testing.T) {
+	t.Parallel()
+	body := `{"alternates":[` + strings.Repeat("{},", 1<<20) + "{}]}"
+	server := &spoken{from: strings.NewReader(fmt.Sprintf("INFO {}\r\nMSG s 1 %d\r\n%s\r\n", len(body), body))}
+	read, err := io.ReadAll(&framed{Conn: server})
+	require.ErrorContains(t, err, "is it a NATS server?")
+	require.True(t, server.closed)
+	require.Less(t, len(read), len(body)/2)
+
+	said := fmt.Sprintf("INFO {}\r\nHMSG s 1 12 %[1]d\r\nNATS/1.0\r\n\r\n%[2]s\r\nMSG s 1 7\r\n{\"a\":1}\r\n", 12+len(body), body)
+	read, err = io.ReadAll(&framed{Conn: &spoken{from: strings.NewReader(said)}})
+	require.NoError(t, err)
+	require.Equal(t, said, string(read))
+}
+
 func TestFramed_LetsEveryMessagePass(t *testing.T) {
 	t.Parallel()
 	payload := strings.Repeat("x", 3*maxLine) // no line ends in it
