@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
@@ -29,21 +31,27 @@ type inbox struct {
 	silent  bool
 }
 
+// newInbox listens at a port that the system gives to nobody: while the receiver is away, one that it gave would go to
+// another test, whose receiver answers then.
 func newInbox(t testing.TB) *inbox {
 	t.Helper()
-	b := &inbox{addr: "127.0.0.1:0"}
-	b.listen(t)
+	port, err := throwaway.FreePort()
+	require.NoError(t, err)
+	b := &inbox{addr: fmt.Sprintf("127.0.0.1:%d", port)}
+	require.NoError(t, b.listen())
 	t.Cleanup(func() { _ = b.server.Close() })
 	return b
 }
 
-// listen answers at the address of before, if there was one.
-func (b *inbox) listen(t testing.TB) {
-	t.Helper()
+// listen answers at the address of the inbox.
+func (b *inbox) listen() error {
 	listener, err := net.Listen("tcp", b.addr)
-	require.NoError(t, err)
-	b.addr, b.server = listener.Addr().String(), &http.Server{Handler: b, ReadHeaderTimeout: time.Minute}
+	if err != nil {
+		return err
+	}
+	b.server = &http.Server{Handler: b, ReadHeaderTimeout: time.Minute}
 	go func(server *http.Server) { _ = server.Serve(listener) }(b.server)
+	return nil
 }
 
 const tooLarge = 1_000_000
@@ -88,7 +96,7 @@ func (b *inbox) silence(testing.TB) { b.set(func() { b.silent = true }) }
 
 func (b *inbox) away(t testing.TB) (back func()) {
 	require.NoError(t, b.server.Close())
-	return func() { b.listen(t) }
+	return func() { require.NoError(t, b.listen()) }
 }
 
 func (b *inbox) received(testing.TB) []sinktest.Message {
