@@ -84,8 +84,8 @@ const advanceUpdate = `
 		AND position OPERATOR(pg_catalog.<) $2`
 
 // A transaction that holds nothing but the advance may commit without it, and needs no
-// more than the count of its rows. It is that of every checkpoint, so its cost is felt.
-// Where there are effects or other rows beside it, the advance raises: see oneRow.
+// more than the count of its rows: every checkpoint pays for what it does. Where there are
+// effects or other rows beside it, the advance raises: see oneRow.
 const (
 	advanceSQL     = `/* cursor.advance */` + advanceUpdate
 	advanceWithSQL = `/* cursor.advance_with */
@@ -122,7 +122,7 @@ func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
 	return nil
 }
 
-// checkpoint commits updates, the last of which is that of the row, and goes on holding the
+// checkpoint commits updates, of which the last changes the row, and goes on holding the
 // lease, unless somebody came between or waits for the row. It reports whether the row was
 // changed.
 func (l *Lease) checkpoint(ctx context.Context, next Row, updates ...statement) (bool, error) {

@@ -172,9 +172,9 @@ func (s *Store) create(ctx context.Context, process string, at Position, again s
 //     the role's default is off;
 //   - a statement of a sink ends after the time-out of its call.
 //
-// The search_path stays that of the session, as the statements of a sink need it. So
-// those of ours that run at every checkpoint name the schema of each operator and
-// function; pin comes before the others.
+// The search_path of the session stays as it is, because the statements of a sink need it.
+// So our statements of every checkpoint name the schema of each operator and function, and
+// pin comes before the others.
 const lockSQL = `/* cursor.lock */
 SELECT` + settingsSQL + `,
 	EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name OPERATOR(pg_catalog.=) $1),

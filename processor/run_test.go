@@ -153,7 +153,7 @@ func TestRun_ALargeRecordIsInMemoryByItself(t *testing.T) {
 	require.Equal(t, []string{"1/1", "2/1", "3/1"}, sink.attempts())
 }
 
-// recycling tells of every read, and of all room that it gets back.
+// recycling reports every read, and each time that it gets room back.
 type recycling struct {
 	processor.Source
 	events chan<- string

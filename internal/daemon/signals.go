@@ -17,7 +17,7 @@ type signals struct {
 	exit     func(code int)
 	log      *slog.Logger
 	grace    time.Duration
-	margin   time.Duration   // beyond grace: then the program ends whatever goes on
+	margin   time.Duration   // beyond grace: then the program ends, also during a call
 	unended  func() []string // processes that have not ended
 
 	stopped  chan struct{} // the first one is no longer waited for

@@ -31,8 +31,8 @@ type inbox struct {
 	silent  bool
 }
 
-// newInbox listens at a port that the system gives to nobody: while the receiver is away, one that it gave would go to
-// another test, whose receiver answers then.
+// newInbox listens at a port that the system does not hand out. A port that it did could go to another test while the
+// receiver is away, and that test's receiver would answer.
 func newInbox(t testing.TB) *inbox {
 	t.Helper()
 	port, err := throwaway.FreePort()
