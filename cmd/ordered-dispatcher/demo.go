@@ -8,7 +8,7 @@ import (
 )
 
 type demoCommand struct {
-	Database string        `placeholder:"URL" help:"Make the demo's tables on this server, in a schema that is removed again. Default: a throw-away server; DATABASE_URL is not read."`
+	Database string        `placeholder:"URL" help:"Make the demo's tables on this server, in a schema that is removed again. Default: a throw-away server; DATABASE_URL is not read. Others on this machine can see a password in URL: PGPASSWORD is for it."`
 	Duration time.Duration `default:"15s" help:"How long bookings are made; the worker is killed in the middle of it."`
 }
 

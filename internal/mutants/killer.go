@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // passOnTheProgram runs the killers on the program as it is: one that fails
@@ -21,7 +22,7 @@ func passOnTheProgram(ctx context.Context, root string, mutants []mutant) error 
 	}
 	var errs []error
 	for pkg, names := range killers {
-		output, err := goTest(ctx, root, "", pkg, names...)
+		output, err := goTest(ctx, root, "", timeout*time.Duration(len(unique(names))), pkg, names...)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("a killer fails on the program itself, %s: %w\n%s", pkg, err, output))
 			continue
@@ -46,7 +47,7 @@ func (m mutant) die(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	output, err := goTest(ctx, root, overlay, m.pkg, m.killer)
+	output, err := goTest(ctx, root, overlay, timeout, m.pkg, m.killer)
 	switch {
 	case err == nil:
 		return fmt.Errorf("survived: %s: %s passes on it", m.protection, m.killer)
@@ -58,12 +59,12 @@ func (m mutant) die(ctx context.Context, root string) error {
 }
 
 // timeout bounds one run of a killer.
-const timeout = "-timeout=150s"
+const timeout = 150 * time.Second
 
 // goTest runs tests by their names, which may be those of subtests. Programs that
 // tests build are built with the same overlay.
-func goTest(ctx context.Context, root, overlay, pkg string, names ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-v", "-vet=off", "-count=1", timeout, "-run", anyOf(names), pkg)
+func goTest(ctx context.Context, root, overlay string, within time.Duration, pkg string, names ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "test", "-v", "-vet=off", "-count=1", fmt.Sprintf("-timeout=%s", within), "-run", anyOf(names), pkg)
 	cmd.Dir = root
 	cmd.Env = os.Environ()
 	if overlay != "" {

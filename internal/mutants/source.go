@@ -3,6 +3,11 @@ package main
 // sourceMutants take away what protects the fence and the reading.
 var sourceMutants = []mutant{
 	{
+		"a time leads behind a record of that time whose id is empty",
+		[]change{{"sources/table/find.go", "len(rows) == 0 {\n\t\treturn position, err", "len(rows) >= 0 {\n\t\treturn position, err"}},
+		tablePkg, "TestAt_AnEmptyIDIsNotPassedOver",
+	},
+	{
 		"the index that is proposed for a partition blocks its writers",
 		[]change{{"sources/table/index.go", `how, on := " CONCURRENTLY", m.Name`, `how, on := "", m.Name`}},
 		tablePkg, "TestInspect_IndexOfPartitionsAndHeirs",

@@ -172,9 +172,12 @@ func (s *search) read(i, n, layer int) (string, int) {
 }
 
 // hexUnit is a byte of two hexadecimal digits.
-func (s *search) hexUnit(i, layer int) unit {
-	code, next := s.read(i, 2, layer)
-	n, err := strconv.ParseUint(code, 16, 32)
+func (s *search) hexUnit(i, layer int) unit { return s.byteUnit(i, 2, 16, layer) }
+
+// byteUnit is a byte of so many digits to a base.
+func (s *search) byteUnit(i, digits, base, layer int) unit {
+	code, next := s.read(i, digits, layer)
+	n, err := strconv.ParseUint(code, base, 8)
 	if next == 0 || err != nil {
 		return unit{}
 	}
@@ -189,14 +192,40 @@ func (s *search) backslash(i, layer int) unit {
 	}
 	switch letter {
 	case "u":
+		if u := s.braced(next, layer); u.next > 0 {
+			return u
+		}
 		return s.unicodeUnit(next, layer)
 	case "x":
 		return s.hexUnit(next, layer)
+	}
+	if u := s.byteUnit(i, 3, 8, layer); u.next > 0 {
+		return u
 	}
 	if at := strings.Index("nrtbfav0", letter); at >= 0 {
 		return unit{"\n\r\t\b\f\a\v\x00"[at : at+1], next}
 	}
 	return unit{letter, next}
+}
+
+// braced is a character of up to six digits in braces.
+func (s *search) braced(i, layer int) unit {
+	letter, next := s.read(i, 1, layer)
+	if letter != "{" {
+		return unit{}
+	}
+	var digits string
+	for len(digits) <= 6 {
+		if letter, next = s.read(next, 1, layer); next == 0 || letter == "}" {
+			break
+		}
+		digits += letter
+	}
+	n, err := strconv.ParseUint(digits, 16, 21)
+	if letter != "}" || err != nil {
+		return unit{}
+	}
+	return unit{string(rune(n)), next}
 }
 
 // unicodeUnit is a character of four digits, or of twice four.

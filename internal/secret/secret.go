@@ -2,8 +2,8 @@
 // request, and their words go to the log, the cursor's row, the audit and status.
 //
 // A secret is found letter by letter, and in any mixture of these forms, twice over
-// (an escape that is escaped itself): JSON's and other languages' \u0041, \x41 and
-// \/; a URL's %41, and + for a space; HTML's &#65;, &#x41; and &amp;. It is also found
+// (an escape that is escaped itself): JSON's and other languages' \u0041, \u{41}, \x41,
+// \101 and \/; a URL's %41, and + for a space; HTML's &#65;, &#x41; and &amp;. It is also found
 // in base64 of either alphabet, alone and anywhere within a longer text, and in hex,
 // with line breaks or colons in between. What is cut off in the middle of a secret,
 // at the end of a text, is found too. Digests, compression and encryption are not.

@@ -30,6 +30,8 @@ var forms = map[string]func(string) string{
 	"JSON with slashes":  func(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), "/", `\/`) },
 	"a Go string":        func(s string) string { text := fmt.Sprintf("%+q", s); return text[1 : len(text)-1] },
 	"bytes of C":         func(s string) string { return each(s, `\x%02x`) },
+	"octal":              func(s string) string { return each(s, `\%03o`) },
+	"in braces":          func(s string) string { return each(s, `\u{%x}`) },
 	"query":              url.QueryEscape,
 	"path":               url.PathEscape,
 	"all of it in a URL": func(s string) string { return each(s, "%%%02X") },

@@ -242,14 +242,29 @@ func (l *layout) back(c Config, ask asker, from cursor.Position, rows int) (curs
 // atTime is right before a time: behind every id of the microsecond before it.
 func (l *layout) atTime(c Config, ask asker, at int64) (cursor.Position, error) {
 	switch {
-	case l.kind == kindAtText: // there is no last text
-		return l.kind.position(key{at: at})
+	case l.kind == kindAtText:
+		return l.beforeTexts(c, ask, key{at: at})
 	case l.ordersByTime():
 		return l.kind.position(key{at: at - 1, id: l.kind.highestID()})
 	case l.at == "":
 		return "", fmt.Errorf("%w: name the column in source.columns, or seek to an id", ErrNoTime)
 	}
 	return l.beforeFirst(c, ask, at)
+}
+
+// beforeTexts is right before the first text of a time: behind the empty one, which is
+// the first, as there is no last text of the microsecond before; unless a record has it.
+func (l *layout) beforeTexts(c Config, ask asker, empty key) (cursor.Position, error) {
+	position, err := l.kind.position(empty)
+	if err != nil {
+		return "", err
+	}
+	rows, err := ask(fmt.Sprintf("/* source.empty_id */ SELECT FROM %s AS t WHERE (%s) = (%s) LIMIT 1",
+		l.sql(), strings.Join(l.orderBy(c), ", "), l.tuple(1)), l.arguments(empty)...)
+	if err != nil || len(rows) == 0 {
+		return position, err
+	}
+	return l.preceding(c, ask, position)
 }
 
 // beforeFirst is right before the lowest id from a time on, or behind the last

@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // kinds are a table for each kind of position, with ties in created_at.
@@ -73,6 +75,21 @@ func TestFind_LeadsToTheRecordAsked(t *testing.T) {
 				false: `INSERT INTO app.bookings (id) VALUES ('ffffffff-ffff-ffff-ffff-ffffffffffff')`}[strings.HasSuffix(kind, "int")])
 			require.Len(t, readSome(t, s, position, 1), 1, "what comes now follows it")
 		})
+	}
+}
+
+func TestAt_AnEmptyIDIsNotPassedOver(t *testing.T) {
+	t.Parallel()
+	pool := database(t, kindTables["at.text"].sql+`;
+		INSERT INTO app.bookings VALUES ('', '2026-01-01'::timestamptz + interval '2 seconds')`)
+	s := bookings(t, pool, Config{})
+	all := readAll(t, s, "", 100)
+	require.Equal(t, "", all[6].ID)
+	for i, r := range all {
+		position, err := s.At(t.Context(), r.CreatedAt)
+		require.NoError(t, err)
+		first := slices.IndexFunc(all[:i+1], func(one processor.Record) bool { return one.CreatedAt.Equal(r.CreatedAt) })
+		require.Equal(t, ids(all[first:]), ids(readAll(t, s, position, 100)))
 	}
 }
 
