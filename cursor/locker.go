@@ -179,9 +179,17 @@ func (s *Store) strangers(ctx context.Context, table string) ([]Locker, error) {
 
 // nameLetterLockers adds to ErrLocked who else may have locked a dead letter.
 func (s *Store) nameLetterLockers(ctx context.Context, err error) error {
-	strangers, lookErr := s.strangers(ctx, "dead_letter")
-	if lookErr != nil || len(strangers) == 0 {
-		return fmt.Errorf("%w: a worker or an operator is at it; wait longer", err)
+	return s.nameStrangers(ctx, "dead_letter", err, ": a worker or an operator is at it; wait longer")
+}
+
+// nameStrangers adds to ErrLocked which stranger it may be, or what else is so.
+func (s *Store) nameStrangers(ctx context.Context, table string, err error, otherwise string) error {
+	strangers, lookErr := s.strangers(ctx, table)
+	switch {
+	case lookErr != nil:
+		return fmt.Errorf("%w; who it is could not be found: %w", err, lookErr)
+	case len(strangers) == 0:
+		return fmt.Errorf("%w%s", err, otherwise)
 	}
 	return fmt.Errorf("%w: %s has locked rows of its table; end that transaction, or: %s", err, strangers[0], strangers[0].Fix())
 }
@@ -203,9 +211,5 @@ func (s *Store) nameLockers(ctx context.Context, process string, err error) erro
 			return fmt.Errorf("%w: %s holds it; end its transaction, or: %s", err, l, l.Fix())
 		}
 	}
-	strangers, lookErr := s.Strangers(ctx)
-	if lookErr != nil || len(strangers) == 0 {
-		return fmt.Errorf("%w; it is free by now: try again", err)
-	}
-	return fmt.Errorf("%w: %s has locked rows of its table; end that transaction, or: %s", err, strangers[0], strangers[0].Fix())
+	return s.nameStrangers(ctx, "cursor", err, "; it is free by now: try again")
 }

@@ -53,3 +53,23 @@ func TestReplay_NamesAStrangerWhoHoldsTheRowOrTheLetter(t *testing.T) {
 	require.ErrorIs(t, err, cursor.ErrLocked)
 	require.Regexp(t, who, err.Error())
 }
+
+// TestReplay_WithoutAConnectionToLookSaysSo: it blamed "a worker or an operator".
+func TestReplay_WithoutAConnectionToLookSaysSo(t *testing.T) {
+	t.Parallel()
+	database(t)
+	one := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{MaxConns: 1})
+	s, err := cursor.NewStore(one, cursor.Config{Schema: schema, Worker: "a", Timeout: time.Second})
+	require.NoError(t, err)
+	_, err = s.Create(t.Context(), "sms", "")
+	require.NoError(t, err)
+	lease := acquire(t, s)
+	require.NoError(t, lease.PutAside(t.Context(), letter()))
+	lockedBy(t, "SELECT FROM dispatch.dead_letter FOR UPDATE")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = lease.Letter(ctx, 1, alice)
+	require.ErrorIs(t, err, cursor.ErrLocked)
+	require.ErrorContains(t, err, "who it is could not be found: find who has locked the cursors: no answer in time: no connection to the database, of a pool of 1, within 5s")
+}
