@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/plan"
 )
 
@@ -60,7 +61,7 @@ func (f *field) replayLetter(ctx context.Context, _ plan.Fault, id int64) {
 
 // letterCommand runs a command as an operator would. of says which letters it is about.
 func (f *field) letterCommand(ctx context.Context, command string, of ...string) error {
-	args := append([]string{"dead-letter", command, "-c", f.dir.Path(f.desk.config()), "--actor", "torture", "--reason", "by the plan"}, of...)
+	args := append([]string{"dead-letter", command, "-c", f.dir.Path(f.desk.config()), "--actor", history.Operator, "--reason", "by the plan"}, of...)
 	if command == "replay" {
 		args = append(args, "--timeout", replayTimeout.String())
 	}

@@ -16,12 +16,16 @@ import (
 
 // decision is what every action of the torture's operator has in common.
 func decision() cursor.Decision {
-	return cursor.Decision{Actor: "torture", Reason: "by the plan", Timeout: 5 * time.Second}
+	return cursor.Decision{Actor: history.Operator, Reason: "by the plan", Timeout: 5 * time.Second}
 }
 
 // operate has an operator act, on connections of their own.
 func (f *field) operate(ctx context.Context, act func(*cursor.Store) error) error {
-	pool, err := pgxpool.New(ctx, f.database.url())
+	return operateAt(ctx, f.database.url(), act)
+}
+
+func operateAt(ctx context.Context, address string, act func(*cursor.Store) error) error {
+	pool, err := pgxpool.New(ctx, address)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func newScript(kind history.Kind, fault int, choice uint64) *script {
 	case history.AnswerReset:
 		s = &script{applies: true}
 	case history.AnswerPoison, history.OperatorSkip, history.AnswerUnnoticed, history.AnswerAside, history.OperatorReplay,
-		history.OperatorsSkip, history.OperatorsDiffer, history.OperatorsReplay:
+		history.OperatorsSkip, history.OperatorsDiffer, history.OperatorsReplay, history.OperatorUncertain:
 		s = &script{status: http.StatusUnprocessableEntity}
 	case history.AnswerRedirect:
 		s = &script{status: []int{http.StatusFound, http.StatusTemporaryRedirect}[choice%2]}

@@ -44,6 +44,7 @@ func workloads() []workload {
 		rareWorkload(),
 		tiedWorkload(),
 		strandWorkload(),
+		uncertainWorkload(),
 	}
 }
 

@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Setting is what a run was made with.
 type Setting struct {
@@ -214,6 +217,12 @@ type Applied struct {
 	Sequence int64         `json:"sequence"`
 	Epoch    int64         `json:"epoch,omitempty"` // of a stream
 }
+
+// Operator is who acts for the torture.
+const Operator = "torture"
+
+// OperatorOf is an operator of one fault's own, who decides once.
+func OperatorOf(fault int) string { return fmt.Sprintf("%s, fault %d", Operator, fault) }
 
 // Action is an event of the dispatcher's own audit: what was done to a process, by a worker or an operator.
 type Action struct {

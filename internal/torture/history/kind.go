@@ -49,6 +49,7 @@ const (
 	OperatorsSeek      Kind = "two operators seek at once"
 	OperatorsReplay    Kind = "422; put aside, two operators replay or discard at once"
 	OperatorsReplayAll Kind = "422; put aside, two operators replay all there is at once"
+	OperatorUncertain  Kind = "422; an operator skips, and the COMMIT is not answered"
 	LongProducer       Kind = "producer open for seconds"
 	ForgottenPrepared  Kind = "prepared transaction left for seconds"
 )
@@ -66,7 +67,7 @@ func Kinds() []Kind {
 		AnswerLate, AnswerNever, AnswerMute, AnswerError, AnswerLie, AnswerBusy, AnswerReset, AnswerPoison, AnswerRedirect,
 		AnswerUnnoticed, AnswerAside, OperatorReplay, Outage, AnswerRefusesUs,
 		OperatorSkip, OperatorPause, OperatorBack, OperatorForward,
-		OperatorsSkip, OperatorsDiffer, OperatorsSeek, OperatorsReplay, OperatorsReplayAll,
+		OperatorsSkip, OperatorsDiffer, OperatorsSeek, OperatorsReplay, OperatorsReplayAll, OperatorUncertain,
 		LongProducer, ForgottenPrepared,
 	}
 }

@@ -132,6 +132,7 @@ func Judge(run *history.Run) *Verdict {
 		v.checkIntegrity(f)
 		v.checkHalts(f)
 		v.checkActions(f)
+		v.checkOnce(f)
 		v.checkLetters(f)
 		v.checkTold(f, slack)
 		v.checkPace(f)

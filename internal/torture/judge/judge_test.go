@@ -226,18 +226,23 @@ func skipped() *scene {
 	s.advance(plain, 1)
 	s.deliver(plain, "A", 2)
 	s.advance(plain, 2)
-	s.reply(s.receive(plain, "A", 3), 422)
-	s.state(plain, "halted", "halt")
-	failed := &s.Moves[len(s.Moves)-1].To
-	failed.Failed = position(3)
-	s.at[plain] = *failed
-	s.move(plain, func(to *history.Standing) {
-		*to = history.Standing{Position: position(3), Sequence: 3, Epoch: to.Epoch + 1, State: "running"}
-	})
-	s.event(plain, "skip")
+	s.skip(plain, "A", 3)
 	s.deliver(plain, "B", 4)
 	s.advance(plain, 4)
 	return s.end()
+}
+
+// skip has a row refused for good and skipped.
+func (s *scene) skip(process, worker string, rank int) {
+	s.reply(s.receive(process, worker, rank), 422)
+	s.state(process, "halted", "halt")
+	failed := &s.Moves[len(s.Moves)-1].To
+	failed.Failed = position(rank)
+	s.at[process] = *failed
+	s.move(process, func(to *history.Standing) {
+		*to = history.Standing{Position: position(rank), Sequence: int64(rank), Epoch: to.Epoch + 1, State: "running"}
+	})
+	s.event(process, "skip")
 }
 
 // sought is a whole process that an operator sends back to row 1, and once more to the end.
@@ -575,7 +580,7 @@ func (s *scene) first(change func(*history.Delivery)) *scene {
 func TestJudge_FindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	broken := map[string]bool{}
-	for name, b := range merge(bad, badAnswers, badLetters, badStale, badSparse) {
+	for name, b := range merge(bad, badAnswers, badLetters, badStale, badSparse, badOnce) {
 		t.Run(name, func(t *testing.T) {
 			v := judge.Judge(b.history().Run)
 			require.NotZero(t, v.Counts[b.invariant], "%v", v.Violations)
