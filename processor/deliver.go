@@ -136,7 +136,7 @@ func (s *shift) recall() {
 	known := s.stuck
 	s.stuck = nil
 	if s.config.Dispatch.outlives {
-		s.sent.recall(s.lease.Position(), s.lease.Failure())
+		s.sent.recall(s.lease.Position(), s.lease.Sequence(), s.lease.Failure())
 	}
 	if f := s.lease.Failure(); f != nil {
 		s.stuck = newStuck(f.Position, f.Attempts, s.config.Retry)

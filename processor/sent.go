@@ -14,24 +14,31 @@ import (
 // what is not above the last number would drop it.
 type sent struct {
 	behind    cursor.Position
+	sequence  int64 // before the first of them
 	positions []cursor.Position
 }
 
 // note takes up the records that are handed over now.
 func (t *sent) note(behind cursor.Position, ds []Delivery) {
-	t.behind, t.positions = behind, t.positions[:0]
+	t.behind, t.sequence, t.positions = behind, ds[0].Sequence-1, t.positions[:0]
 	for i := range ds {
 		t.positions = append(t.positions, ds[i].Position)
 	}
 }
 
-// recall takes up the failing record that another worker, or this one in an earlier
-// life, wrote into the row.
-func (t *sent) recall(behind cursor.Position, f *cursor.Failure) {
-	if t.behind == behind && len(t.positions) > 0 {
-		return // it is among these
+// recall compares with the row. Where others moved the cursor over some of these, as an
+// operator does who skips one, the numbers of the rest still hold. Else it takes up the
+// failing record that another worker, or this one in an earlier life, wrote there.
+func (t *sent) recall(behind cursor.Position, sequence int64, f *cursor.Failure) {
+	if t.sequence+int64(t.before(behind, true)) == sequence && t.behind <= behind {
+		t.past(t.behind, behind)
+	} else {
+		t.positions = t.positions[:0]
 	}
-	t.behind, t.positions = behind, t.positions[:0]
+	if len(t.positions) > 0 {
+		return // the failing one is among these
+	}
+	t.behind, t.sequence = behind, sequence
 	if f != nil && f.Position > behind && f.Class != cursor.ClassUnreadable {
 		t.positions = append(t.positions, f.Position)
 	}
@@ -42,7 +49,8 @@ func (t *sent) past(from, to cursor.Position) {
 	if t.behind != from {
 		t.positions = t.positions[:0]
 	}
-	t.behind, t.positions = to, slices.Delete(t.positions, 0, t.before(to, true))
+	n := t.before(to, true)
+	t.behind, t.sequence, t.positions = to, t.sequence+int64(n), slices.Delete(t.positions, 0, n)
 }
 
 // before counts those before a position, or up to it.

@@ -99,6 +99,32 @@ func TestSequence_TheNextWorkerKeepsTheNumberOfAFailingRecordThatIsGone(t *testi
 	require.Equal(t, "1=1 2=2 3=3", sink.numbers())
 }
 
+// TestSequence_ASkipKeepsTheNumbersOfTheOthersOfItsCall: the rest of a refused batch was
+// sent with its numbers, and one of them is deleted.
+func TestSequence_ASkipKeepsTheNumbersOfTheOthersOfItsCall(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 4)
+	sink := &receiver{}
+	p := process(t, pool, processor.Batch(processor.BatchSinkFunc(func(ctx context.Context, ds []processor.Delivery) (int, error) {
+		for _, d := range ds {
+			require.NoError(t, sink.Deliver(ctx, d))
+		}
+		if ds[0].ID == "1" {
+			return 0, processor.Permanent(errors.New("422"))
+		}
+		return len(ds), nil
+	})), quick)
+	stop := start(t, p)
+	eventually(t, "it is halted", func() bool { return row(t, pool).State == cursor.Halted })
+	exec(t, pool, "DELETE FROM dispatch.bookings WHERE id = 2")
+	_, err := store(t, pool).Skip(t.Context(), "sms", cursor.Decision{Actor: "ann", Reason: "by hand"})
+	require.NoError(t, err)
+	eventually(t, "all are passed", func() bool { return strings.HasSuffix(string(row(t, pool).Position), "4") })
+	require.NoError(t, stop())
+	require.Equal(t, "1=1 2=2 3=3 4=4 3=3 4=4", sink.numbers())
+}
+
 // TestSequence_APassedStretchKeepsTheNumbersOfWhatWasSent: there is no next record yet.
 func TestSequence_APassedStretchKeepsTheNumbersOfWhatWasSent(t *testing.T) {
 	t.Parallel()

@@ -95,6 +95,5 @@ func anyOf(names []string) string {
 }
 
 func unique(names []string) []string {
-	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }

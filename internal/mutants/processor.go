@@ -3,6 +3,11 @@ package main
 // processorMutants take away what protects the order of the loop.
 var processorMutants = []mutant{
 	{
+		"a skip makes a worker forget what else it sent",
+		[]change{{"processor/sent.go", "== sequence && t.behind <= behind {", "== sequence && t.behind == behind {"}},
+		processorPkg, "TestSequence_ASkipKeepsTheNumbersOfTheOthersOfItsCall",
+	},
+	{
 		"a seek is undone by an advance that a worker owes",
 		[]change{{"processor/deliver.go", `owed == nil || owed.epoch != s.lease.Epoch() || owed.from != s.lease.Position()`, `owed == nil || owed.from != s.lease.Position()`}},
 		processorPkg, "TestSeek_IsNotUndoneByAnAdvanceThatIsOwed/to_where_it_stands",
