@@ -3,6 +3,11 @@ package main
 // wallMutants let in what must stay out: another role's code, another user's links.
 var wallMutants = []mutant{
 	{
+		"a child has the terminal of the shell",
+		[]change{{"sinks/exec/group_unix.go", "Setsid: true", "Setpgid: true"}},
+		execPkg, "TestDeliverBatch_AChildHasNotTheTerminalOfItsParent",
+	},
+	{
 		"a NATS server names other servers that get the login",
 		[]change{{"sinks/nats/link.go", "		nats.IgnoreDiscoveredServers(),\n", ""}},
 		natsPkg, "TestOpen_OnlyConfiguredServersGetTheLogin",

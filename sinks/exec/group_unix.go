@@ -7,10 +7,11 @@ import (
 	"syscall"
 )
 
-// ownGroup has a child lead a process group: its own children end with it, and what
-// a terminal sends to this process does not reach it.
+// ownGroup has a child lead a session, and so a process group: its own children end with
+// it, what a terminal sends to this process does not reach it, and it has no terminal. In
+// ours it could type commands into the shell that started us.
 func ownGroup(a *account) *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Credential: a.credential()}
+	return &syscall.SysProcAttr{Setsid: true, Credential: a.credential()}
 }
 
 // killGroup ends a group at once. None of it is left to be told an error.

@@ -9,6 +9,7 @@ import (
 	osuser "os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -112,6 +113,19 @@ func TestDeliverBatch_AChildOfAnotherUserThatHangsIsKilledWithItsGroup(t *testin
 		pid := b.pid(t, who)
 		require.Eventually(t, func() bool { return dead(pid) }, 5*time.Second, 5*time.Millisecond, who)
 	}
+}
+
+// A child in the session of a shell can read its keys, and type into it (TIOCSTI).
+func TestDeliverBatch_AChildHasNotTheTerminalOfItsParent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	n, err := deliver(t, b.sink(t, "stat", nil), 1, 1)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	said := b.read(t, "stat") // pid (name) state ppid group session terminal …
+	pid, _, _ := strings.Cut(said, " ")
+	fields := strings.Fields(said[strings.LastIndex(said, ")")+1:])
+	require.Equal(t, []string{pid, pid, "0"}, fields[2:5])
 }
 
 // What only root can enter, the child cannot: that is so for every record.
