@@ -3,6 +3,11 @@ package main
 // sourceMutants take away what protects the fence and the reading.
 var sourceMutants = []mutant{
 	{
+		"a role's quote_all_identifiers decides how a default is read",
+		[]change{{"sources/table/sample.go", "'quote_all_identifiers', 'off', true", "'application_name', 'x', true"}},
+		tablePkg, "TestInspect_QuotedIdentifiersChangeNothing",
+	},
+	{
 		"a time leads behind a record of that time whose id is empty",
 		[]change{{"sources/table/find.go", "len(rows) == 0 {\n\t\treturn position, err", "len(rows) >= 0 {\n\t\treturn position, err"}},
 		tablePkg, "TestAt_AnEmptyIDIsNotPassedOver",

@@ -80,6 +80,8 @@ func TestRead_SettingsOfTheRoleChangeNothing(t *testing.T) {
 		ALTER ROLE %[1]s SET bytea_output = 'escape';
 		ALTER ROLE %[1]s SET IntervalStyle = 'iso_8601';
 		ALTER ROLE %[1]s SET extra_float_digits = -10;
+		ALTER ROLE %[1]s SET quote_all_identifiers = on;
+		ALTER ROLE %[1]s SET standard_conforming_strings = off;
 		ALTER ROLE %[1]s SET statement_timeout = '2s';
 		ALTER ROLE %[1]s SET TimeZone = 'Asia/Tokyo'`, name))
 	pool := login(t, admin, name, "")
@@ -97,8 +99,11 @@ func TestRead_SettingsOfTheRoleChangeNothing(t *testing.T) {
 		"bytea_output":          "hex",
 		"IntervalStyle":         "postgres",
 		"extra_float_digits":    "1",
+		"quote_all_identifiers": "off",
 		"statement_timeout":     "30s",
-		"application_name":      value[string](t, pool, "SELECT concat('"+applicationRead+" ', right(current_setting('application_name'), "+applicationRest+"))"),
+
+		"standard_conforming_strings": "on",
+		"application_name":            value[string](t, pool, "SELECT concat('"+applicationRead+" ', right(current_setting('application_name'), "+applicationRest+"))"),
 	} {
 		s := bookings(t, pool, Config{Where: fmt.Sprintf("current_setting('%s') = '%s'", setting, want)})
 		require.Equal(t, []string{"1"}, ids(readAll(t, s, "", 10)), setting)
@@ -106,6 +111,30 @@ func TestRead_SettingsOfTheRoleChangeNothing(t *testing.T) {
 	exec(t, admin, fmt.Sprintf(`ALTER ROLE %s SET default_transaction_isolation = 'repeatable read'`, name))
 	s := bookings(t, login(t, admin, name, ""), Config{Where: "current_setting('transaction_isolation') = 'read committed'"})
 	require.Equal(t, []string{"1"}, ids(readAll(t, s, "", 10)))
+}
+
+// A default is known by how the server prints it: now() taken for another function lost rows.
+func TestInspect_QuotedIdentifiersChangeNothing(t *testing.T) {
+	t.Parallel()
+	admin := database(t, `CREATE SCHEMA app;
+		CREATE TABLE app.bookings (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT now());
+		CREATE UNIQUE INDEX ON app.bookings (created_at, id);
+		CREATE TABLE app.numbered (id bigserial PRIMARY KEY)`)
+	name, _ := user(t, admin)
+	exec(t, admin, fmt.Sprintf("GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT ON ALL TABLES IN SCHEMA app TO %[1]s; GRANT SELECT ON ALL SEQUENCES IN SCHEMA app TO %[1]s", name))
+	inspect := func() (all [][]Finding) {
+		pool := login(t, admin, name, "")
+		for _, c := range []Config{{Table: "app.bookings"}, {Table: "app.numbered", Order: ID}} {
+			findings, err := bookings(t, pool, c).Inspect(t.Context())
+			require.NoError(t, err)
+			all = append(all, findings)
+		}
+		return all
+	}
+	want := inspect()
+	require.Contains(t, fmt.Sprint(want[0]), "pg_read_all_stats")
+	exec(t, admin, fmt.Sprintf("ALTER ROLE %s SET quote_all_identifiers = on", name))
+	require.Equal(t, want, inspect())
 }
 
 // No setting of a read outlives it.

@@ -39,6 +39,8 @@ SELECT
 	pg_catalog.set_config('IntervalStyle', 'postgres', true),
 	pg_catalog.set_config('bytea_output', 'hex', true),
 	pg_catalog.set_config('extra_float_digits', '1', true),
+	pg_catalog.set_config('quote_all_identifiers', 'off', true),
+	pg_catalog.set_config('standard_conforming_strings', 'on', true),
 	pg_catalog.set_config('statement_timeout', '30s', true),
 	pg_catalog.set_config('lock_timeout', '5s', true),
 	pg_catalog.set_config('enable_indexscan', 'on', true),
