@@ -92,6 +92,16 @@ var sinkMutants = []mutant{
 		sqlPkg, "TestRemote_RefusesAWorkerOfAnOlderEpochAndWritesNothing",
 	},
 	{
+		"another database applies records without a note of it",
+		[]change{{"sinks/sql/note.go", `CASE WHEN a.rows OPERATOR(pg_catalog.=) 1 AND`, `CASE WHEN true AND`}},
+		sqlPkg, "TestRemote_WhatTheTargetDoesNotNoteIsNotApplied",
+	},
+	{
+		"another database need not note that a record failed",
+		[]change{{"sinks/sql/note.go", `r.rows OPERATOR(pg_catalog.=) $8::pg_catalog.int8 THEN`, `r.rows OPERATOR(pg_catalog.>=) 0 AND $8::pg_catalog.int8 OPERATOR(pg_catalog.>=) 0 THEN`}},
+		sqlPkg, "TestRemote_ARecordWhoseFailureTheTargetDoesNotNoteIsNotGivenUp",
+	},
+	{
 		"the client of Pub/Sub tries again by itself",
 		[]change{{"sinks/pubsub/link.go", `client.CallOptions = &vkit.TopicAdminCallOptions{}`, `_ = client.CallOptions`}},
 		pubsubPkg, "TestDeliverBatch_AWindowOfOneKeyIsAChain",

@@ -3,7 +3,6 @@ package sql
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -96,6 +95,9 @@ func (r *Remote) begin(ctx context.Context, ds []processor.Delivery) (turn, erro
 	values, err := r.ask(ctx, &batch, 4)
 	if err != nil {
 		return turn{}, r.notBegun(ctx, err)
+	}
+	if values == nil && first.Sequence == 1 {
+		return turn{}, r.notKept()
 	}
 	if values == nil {
 		return turn{}, r.failed(r.unknownProcess(first))
@@ -204,64 +206,6 @@ func (r *Remote) passedOver(ctx context.Context, a applied, d processor.Delivery
 	all, part, err := r.refusedWithin(ctx, d.Process, a.sequence, a.sequence+gap, a.sequence+left)
 	sought := gap >= cursor.SeekGap && d.Epoch > a.epoch && part == left
 	return all == gap || sought, err
-}
-
-// doneSQL notes what was applied. The COMMIT behind it has no time-out: cut short
-// while it waits for a synchronous standby, it would claim what no standby has.
-const (
-	clearSQL = `/* sql.clear */
-DELETE FROM {schema}.ordered_dispatcher_refused
-WHERE process_name OPERATOR(pg_catalog.=) $1 AND sequence OPERATOR(pg_catalog.>=) $2 AND sequence OPERATOR(pg_catalog.<=) $3`
-
-	doneSQL = `/* sql.done */
-UPDATE {schema}.ordered_dispatcher_applied
-SET
-	position = $2,
-	sequence = $3,
-	epoch = $4,
-	dedup_key = CASE WHEN $5::pg_catalog.text OPERATOR(pg_catalog.<>) '' THEN $5 END,
-	updated_at = pg_catalog.clock_timestamp()
-WHERE process_name OPERATOR(pg_catalog.=) $1
-RETURNING pg_catalog.set_config('statement_timeout', '0', true)`
-
-	refuseSQL = `/* sql.refuse */
-INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence)
-VALUES ($1, $2)
-ON CONFLICT DO NOTHING`
-)
-
-// queueDone notes what the turn applies.
-func (r *Remote) queueDone(batch *pgconn.Batch, t turn, process string) {
-	now := t.applied
-	if n := len(t.rest); n > 0 {
-		first, last := t.rest[0], t.rest[n-1]
-		upTo := last.Sequence
-		if first.Sequence <= now.sequence && !isReplay(first) { // the source was restored: the numbers above are of another time
-			upTo = math.MaxInt64
-		}
-		queue(batch, r.sql(clearSQL), process, number(first.Sequence), number(upTo))
-		if !isReplay(first) || first.Sequence > now.sequence {
-			now.position, now.sequence, now.dedupKey = last.Position, last.Sequence, last.DedupKey()
-		}
-	}
-	r.queueRow(batch, process, now)
-}
-
-// queueRefused notes that a record failed, and what stands before it: nothing of
-// that is missing, or the record would not have been tried.
-func (r *Remote) queueRefused(batch *pgconn.Batch, t turn, d processor.Delivery) {
-	now := t.applied
-	if len(t.rest) > 0 {
-		queue(batch, r.sql(refuseSQL), d.Process, number(d.Sequence))
-		if !isReplay(d) && d.Sequence != now.sequence+1 {
-			now.position, now.sequence, now.dedupKey = d.After, d.Sequence-1, ""
-		}
-	}
-	r.queueRow(batch, d.Process, now)
-}
-
-func (r *Remote) queueRow(batch *pgconn.Batch, process string, a applied) {
-	queue(batch, r.sql(doneSQL), process, string(a.position), number(a.sequence), number(int64(a.epoch)), a.dedupKey)
 }
 
 // queue adds a statement with its arguments as text.

@@ -115,6 +115,8 @@ func (r *Remote) try(ctx context.Context, ds []processor.Delivery) (before int, 
 		return t.done + at, outcome.Refusal(r.failed(r.sink.failure(done%len(r.sink.statements), t.rest[at], err)))
 	case isServers(err) && done == effects && effects > 0:
 		return t.done + len(t.rest)/2, outcome.Refusal(r.failed(r.sink.broken(t.rest[0], err)))
+	case isNotKept(err):
+		return 0, r.notKept()
 	default:
 		r.drop()
 		return 0, r.unknown(ctx, err)
@@ -138,6 +140,9 @@ func (r *Remote) refused(ctx context.Context, d processor.Delivery, failure erro
 		var batch pgconn.Batch
 		r.queueRefused(&batch, t, d)
 		_, err = r.commit(ctx, &batch)
+	}
+	if isNotKept(err) {
+		err = r.notKept()
 	}
 	if err != nil {
 		return fmt.Errorf("%s; and the target could not note that: %w", failure, err)

@@ -13,8 +13,9 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Errors of Remote.DeliverBatch, before anything is applied. None is a word on the
-// record: it is tried again, until somebody has done what the error says.
+// Errors of Remote.DeliverBatch, with nothing applied. None is a word on the record:
+// it is tried again, until somebody has done what the error says. At ErrNotKept the
+// process halts.
 var (
 	// ErrFenced: the target has records of a later epoch.
 	ErrFenced = errors.New("the target has records of a later epoch")
@@ -22,6 +23,8 @@ var (
 	ErrMissing = errors.New("records are missing in the target")
 	// ErrForeign: the target has another record under this one's number.
 	ErrForeign = errors.New("the target has another record of this number")
+	// ErrNotKept: the target does not keep what the sink notes there.
+	ErrNotKept = errors.New("the target did not keep what the sink noted")
 )
 
 func (r *Remote) fenced(a applied, d processor.Delivery) error {
@@ -50,6 +53,12 @@ func (r *Remote) foreign(a applied, d processor.Delivery) error {
 	return fmt.Errorf("%w: process %q has come to number %d at position %s there, and record %q of position %s is number %d here. Another source has a process "+
 		"of that name, or this one was restored, or rows were deleted before they were delivered. Give one of them another name, or go on behind what is there: "+
 		"`ordered-dispatcher seek %s --to-position %s --reason …`", ErrForeign, d.Process, a.sequence, visible.Cut(string(a.position)), visible.Cut(d.ID), visible.Cut(string(d.Position)), d.Sequence, visible.Shell(d.Process), visible.Quoted(string(a.position)))
+}
+
+// notKept halts the process: what drops the notes now drops those of the next attempt.
+func (r *Remote) notKept() error {
+	return processor.Refused(r.failed(fmt.Errorf("%w, so nothing was written: look for a trigger, a rule or a row security policy at %s and %s (`\\d` in psql lists them), "+
+		"and for a view in the place of one. Drop it, then `ordered-dispatcher retry`", ErrNotKept, r.sql("{schema}.ordered_dispatcher_applied"), r.sql("{schema}.ordered_dispatcher_refused"))))
 }
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

@@ -1,0 +1,112 @@
+package sql
+
+import (
+	"errors"
+	"math"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+const (
+	clearSQL = `/* sql.clear */
+DELETE FROM {schema}.ordered_dispatcher_refused
+WHERE process_name OPERATOR(pg_catalog.=) $1 AND sequence OPERATOR(pg_catalog.>=) $2 AND sequence OPERATOR(pg_catalog.<=) $3`
+
+	refuseSQL = `/* sql.refuse */
+INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence)
+VALUES ($1, $2)
+ON CONFLICT DO NOTHING`
+
+	doneSQL = `/* sql.done */
+UPDATE {schema}.ordered_dispatcher_applied
+SET
+	position = $2,
+	sequence = $3,
+	epoch = $4,
+	dedup_key = CASE WHEN $5::pg_catalog.text OPERATOR(pg_catalog.<>) '' THEN $5 END,
+	updated_at = pg_catalog.clock_timestamp()
+WHERE process_name OPERATOR(pg_catalog.=) $1`
+)
+
+// keptSQL raises 22P02 unless the tables have what was noted: a trigger, a rule or a
+// policy there may drop or change it, or a view may have a table's place. COMMIT
+// travels in the same flush, and the server would run it after a note that changed
+// nothing, with the effects. It looks behind the notes, and so sees what triggers
+// did after them.
+//
+// It also takes the time-out off that COMMIT. Cut short while it waits for a
+// synchronous standby, a COMMIT would claim what no standby has.
+const (
+	keptSQL = `/* sql.kept */
+SELECT
+	pg_catalog.set_config('statement_timeout', '0', true),
+	CASE WHEN a.rows OPERATOR(pg_catalog.=) 1 AND r.rows OPERATOR(pg_catalog.=) $8::pg_catalog.int8 THEN 1
+	ELSE ('` + notKept + `' OPERATOR(pg_catalog.||) a.rows OPERATOR(pg_catalog.||) '/' OPERATOR(pg_catalog.||) r.rows)::pg_catalog.int4 END
+FROM
+	(SELECT pg_catalog.count(*) AS rows
+	FROM {schema}.ordered_dispatcher_applied
+	WHERE process_name OPERATOR(pg_catalog.=) $1
+		AND position OPERATOR(pg_catalog.=) $2
+		AND sequence OPERATOR(pg_catalog.=) $3
+		AND epoch OPERATOR(pg_catalog.=) $4
+		AND coalesce(dedup_key, '') OPERATOR(pg_catalog.=) $5) a,
+	(SELECT pg_catalog.count(*) AS rows
+	FROM {schema}.ordered_dispatcher_refused
+	WHERE process_name OPERATOR(pg_catalog.=) $1 AND sequence OPERATOR(pg_catalog.>=) $6 AND sequence OPERATOR(pg_catalog.<=) $7) r`
+
+	notKept = "the notes are not there: "
+)
+
+// refusals are how many records with numbers in [from, to] are noted as refused.
+type refusals struct{ from, to, rows int64 }
+
+func noRefusals() refusals { return refusals{from: 1, to: 0} }
+
+// queueDone notes what the turn applies.
+func (r *Remote) queueDone(batch *pgconn.Batch, t turn, process string) {
+	now, left := t.applied, noRefusals()
+	if n := len(t.rest); n > 0 {
+		first, last := t.rest[0], t.rest[n-1]
+		left = refusals{from: first.Sequence, to: last.Sequence}
+		if first.Sequence <= now.sequence && !isReplay(first) { // the source was restored: the numbers above are of another time
+			left.to = math.MaxInt64
+		}
+		queue(batch, r.sql(clearSQL), process, number(left.from), number(left.to))
+		if !isReplay(first) || first.Sequence > now.sequence {
+			now.position, now.sequence, now.dedupKey = last.Position, last.Sequence, last.DedupKey()
+		}
+	}
+	r.queueRow(batch, process, now, left)
+}
+
+// queueRefused notes that a record failed, and what stands before it: nothing of
+// that is missing, or the record would not have been tried.
+func (r *Remote) queueRefused(batch *pgconn.Batch, t turn, d processor.Delivery) {
+	now, left := t.applied, noRefusals()
+	batch.ExecParams(constraintsSQL, nil, nil, nil, nil)
+	if len(t.rest) > 0 {
+		left = refusals{from: d.Sequence, to: d.Sequence, rows: 1}
+		queue(batch, r.sql(refuseSQL), d.Process, number(d.Sequence))
+		if !isReplay(d) && d.Sequence != now.sequence+1 {
+			now.position, now.sequence, now.dedupKey = d.After, d.Sequence-1, ""
+		}
+	}
+	r.queueRow(batch, d.Process, now, left)
+}
+
+// queueRow notes how far a process has come, and has the transaction fail unless the
+// target keeps that and what was noted before it.
+func (r *Remote) queueRow(batch *pgconn.Batch, process string, a applied, left refusals) {
+	row := []string{process, string(a.position), number(a.sequence), number(int64(a.epoch)), a.dedupKey}
+	queue(batch, r.sql(doneSQL), row...)
+	queue(batch, r.sql(keptSQL), append(row, number(left.from), number(left.to), number(left.rows))...)
+}
+
+// isNotKept reports that keptSQL raised.
+func isNotKept(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "22P02" && strings.Contains(pgErr.Message, notKept)
+}
