@@ -87,11 +87,11 @@ func appendPayload(line, payload []byte) []byte {
 	switch {
 	case len(payload) == 0:
 		return append(line, "null"...)
-	case json.Valid(payload):
-		return appendCompact(line, payload)
-	case !utf8.Valid(payload):
+	case !utf8.Valid(payload): // before JSON: encoding/json takes it for valid
 		line = base64.StdEncoding.AppendEncode(append(line, base64Field...), payload)
 		return append(line, '"')
+	case json.Valid(payload):
+		return appendCompact(line, payload)
 	default:
 		return appendText(line, payload)
 	}
@@ -102,12 +102,12 @@ func payloadLen(payload []byte) int {
 	switch {
 	case len(payload) == 0:
 		return len("null")
+	case !utf8.Valid(payload):
+		return len(base64Field) + base64.StdEncoding.EncodedLen(len(payload)) + len(`"`)
 	case json.Valid(payload):
 		size := 0
 		eachToken(payload, func(run []byte) { size += len(run) })
 		return size
-	case !utf8.Valid(payload):
-		return len(base64Field) + base64.StdEncoding.EncodedLen(len(payload)) + len(`"`)
 	default:
 		return textLen(payload)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -62,6 +63,7 @@ func TestAppend_TheLineIsCountedToTheByteBeforeItIsMade(t *testing.T) {
 		require.Equal(t, buf.Len(), lineLen(d))
 		require.LessOrEqual(t, buf.Len(), atMost(d))
 		require.Equal(t, 1, bytes.Count(buf.Bytes(), []byte("\n")))
+		require.True(t, utf8.Valid(buf.Bytes()))
 
 		var exact bytes.Buffer
 		require.NoError(t, Append(&exact, d, buf.Len()))
@@ -78,7 +80,7 @@ func payload() *rapid.Generator[[]byte] {
 			text, _ := json.Marshal(map[string]string{s: s})
 			return bytes.ReplaceAll(text, []byte(":"), []byte(" :\t\n\r "))
 		}),
-		rapid.SampledFrom([][]byte{nil, []byte(" "), []byte(" { } "), []byte("[1, 2 ,\"a b\\\" c\\\\\"]\n"), []byte("\xff")}),
+		rapid.SampledFrom([][]byte{nil, []byte(" "), []byte(" { } "), []byte("[1, 2 ,\"a b\\\" c\\\\\"]\n"), []byte("\xff"), []byte("{\"a\":\"\x9b\"}")}),
 	)
 }
 

@@ -3,6 +3,11 @@ package main
 // sinkMutants take away what protects receivers.
 var sinkMutants = []mutant{
 	{
+		"a payload that is not UTF-8 is taken for JSON",
+		[]change{{"internal/jsonline/line.go", "!utf8.Valid(payload): // before", "!json.Valid(payload) && !utf8.Valid(payload): // before"}},
+		stdoutPkg, "TestDeliver_PayloadThatIsNotUTF8IsBase64",
+	},
+	{
 		"a receiver's refusal of us is a verdict on the record",
 		[]change{{"sinks/webhook/answer.go", `	case s.to.isRefusal(resp.StatusCode):`, `	case false:`}},
 		commandPkg, "TestRefused_AReceiverThatRefusesUsPutsNoRecordAside",
@@ -49,9 +54,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a text that is not JSON breaks the line of a record",
-		[]change{{"internal/jsonline/line.go", `	case !utf8.Valid(payload):
-		line =`, `	case len(payload) > 0:
-		line =`}},
+		[]change{{"internal/jsonline/line.go", "		return appendText(line, payload)\n", "		return append(line, payload...)\n"}},
 		stdoutPkg, "TestDeliver_PayloadThatIsNotJSONIsAString",
 	},
 	{

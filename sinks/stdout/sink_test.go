@@ -84,13 +84,13 @@ func TestDeliver_WritesNullsForWhatTheRecordHasNot(t *testing.T) {
 func TestDeliver_KeepsThePayloadsTokens(t *testing.T) {
 	t.Parallel()
 	for payload, want := range map[string]string{
-		"{\n\t\"b\" : 1,\r\n \"a\":\t2, \"a\": 3 }":                       `{"b":1,"a":2,"a":3}`,
-		`[9007199254740993, 1e400, -0.10, 12345678901234567890.0]`:        `[9007199254740993,1e400,-0.10,12345678901234567890.0]`,
-		`"\u0000 \ud800 \u00e9 \/ \n <&> '"`:                              `"\u0000 \ud800 \u00e9 \/ \n <&> '"`,
-		"\"two\u2028lines, they say \u2029 and bytes of no UTF-8: \xff\"": "\"two\u2028lines, they say \u2029 and bytes of no UTF-8: \xff\"",
-		" null\n":                   `null`,
-		`"  spaces  in  strings  "`: `"  spaces  in  strings  "`,
-		strings.Repeat("[", 10000) + strings.Repeat("]", 10000): strings.Repeat("[", 10000) + strings.Repeat("]", 10000),
+		"{\n\t\"b\" : 1,\r\n \"a\":\t2, \"a\": 3 }":                `{"b":1,"a":2,"a":3}`,
+		`[9007199254740993, 1e400, -0.10, 12345678901234567890.0]`: `[9007199254740993,1e400,-0.10,12345678901234567890.0]`,
+		`"\u0000 \ud800 \u00e9 \/ \n <&> '"`:                       `"\u0000 \ud800 \u00e9 \/ \n <&> '"`,
+		"\"two\u2028lines, they say \u2029\"":                      "\"two\u2028lines, they say \u2029\"",
+		" null\n":                                                  `null`,
+		`"  spaces  in  strings  "`:                                `"  spaces  in  strings  "`,
+		strings.Repeat("[", 10000) + strings.Repeat("]", 10000):    strings.Repeat("[", 10000) + strings.Repeat("]", 10000),
 	} {
 		var w bytes.Buffer
 		require.NoError(t, newSink(t, &w).Deliver(t.Context(), delivery(payload)))
@@ -118,7 +118,7 @@ func TestDeliver_PayloadThatIsNotJSONIsAString(t *testing.T) {
 
 func TestDeliver_PayloadThatIsNotUTF8IsBase64(t *testing.T) {
 	t.Parallel()
-	for _, payload := range []string{"\xff", "caf\xe9", `{"a":` + "\xc3" + `}`} {
+	for _, payload := range []string{"\xff", "caf\xe9", `{"a":` + "\xc3" + `}`, "{\"customer\":\"\x9b\"}"} {
 		var w bytes.Buffer
 		require.NoError(t, newSink(t, &w).Deliver(t.Context(), delivery(payload)))
 		var got struct {
