@@ -73,6 +73,9 @@ func (c Config) validate() error {
 // connConfig is that of the one session. Settings are sent with the start of the
 // session, so that they cannot outlive it.
 func (c Config) connConfig() (*pgx.ConnConfig, error) {
+	if err := pgurl.CheckFiles(c.ConnString); err != nil {
+		return nil, err
+	}
 	config, err := pgx.ParseConfig(c.ConnString)
 	if err != nil {
 		// Its text may hold parts of a password.

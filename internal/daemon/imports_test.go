@@ -20,13 +20,14 @@ const module = "github.com/ordered-dispatcher/ordered-dispatcher"
 // that follow it here. A trailing slash stands for all directories below.
 var arrows = map[string][]string{
 	"internal/answer":    {},
+	"internal/bounded":   {},
 	"internal/prepared":  {},
 	"internal/privilege": {"internal/prepared", "internal/visible"},
 	"internal/outcome":   {},
 	"cursor":             {"internal/answer", "internal/prepared", "internal/privilege", "internal/visible"},
 	"processor":          {"cursor", "internal/outcome", "internal/visible"},
 	"sources/":           {"cursor", "processor", "internal/answer", "internal/prepared", "internal/privilege", "internal/visible", "self"},
-	"sinks/":             {"cursor", "processor", "internal/answer", "internal/jsonline", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "internal/visible", "self"},
+	"sinks/":             {"cursor", "processor", "internal/answer", "internal/bounded", "internal/jsonline", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "internal/visible", "self"},
 	"internal/route":     {"cursor", "processor"},
 	"internal/jsonline":  {"cursor", "processor"},
 	"outbox":             {},
@@ -37,7 +38,7 @@ var arrows = map[string][]string{
 	"internal/reserved":  {},
 	"internal/secret":    {},
 	"internal/visible":   {},
-	"internal/pgurl":     {},
+	"internal/pgurl":     {"internal/bounded"},
 	"internal/pgwall":    {},
 }
 
@@ -105,7 +106,7 @@ func arrow(from, to string) bool {
 		return false // nothing imports a command, and tests alone import theirs
 	}
 	if below(from, "internal/daemon") {
-		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/privilege", "internal/visible", "internal/daemon")
+		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/bounded", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/privilege", "internal/visible", "internal/daemon")
 	}
 	for origin, allowed := range arrows {
 		if below(from, strings.TrimSuffix(origin, "/")) {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/yamlfile"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -21,9 +22,9 @@ func Load(path string, stdin io.Reader, env yamlfile.Environment) (Config, error
 	name, text, err := path, []byte(nil), error(nil)
 	if path == "-" {
 		name = "stdin"
-		text, err = yamlfile.ReadAll(stdin)
+		text, err = bounded.ReadAll(stdin)
 	} else {
-		text, err = yamlfile.Read(path)
+		text, err = bounded.Read(path)
 	}
 	if err != nil {
 		return Config{}, &UsageError{fmt.Errorf("read the configuration: %w; name a file that exists and that this user may read", err)}

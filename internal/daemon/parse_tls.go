@@ -3,8 +3,10 @@ package daemon
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"os"
+	"fmt"
+	"strings"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/yamlfile"
 )
 
@@ -29,9 +31,9 @@ func parseTLS(n yamlfile.Node) *tls.Config {
 
 // parseAuthorities returns those of a file, and nothing of the system's.
 func parseAuthorities(n yamlfile.Node) *x509.CertPool {
-	pem, err := os.ReadFile(n.Text())
+	pem, err := bounded.Read(n.Text())
 	if err != nil {
-		n.Fault("%v", err)
+		n.Fault("%v", fileFault(n.Text(), err))
 		return nil
 	}
 	pool := x509.NewCertPool()
@@ -45,11 +47,27 @@ func parseAuthorities(n yamlfile.Node) *x509.CertPool {
 func parseCertificate(cert, key yamlfile.Node) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	certFile, keyFile := cert.Text(), key.Text()
 	load := func() (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+		certPEM, err := bounded.File(certFile)
+		if err != nil {
+			return nil, err
+		}
+		keyPEM, err := bounded.File(keyFile)
+		if err != nil {
+			return nil, err
+		}
+		pair, err := tls.X509KeyPair(certPEM, keyPEM)
 		return &pair, err
 	}
 	if _, err := load(); err != nil {
 		cert.Fault("%v", err)
 	}
 	return func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
+}
+
+// fileFault names a file unless its error does.
+func fileFault(path string, err error) error {
+	if strings.Contains(err.Error(), path) {
+		return err
+	}
+	return fmt.Errorf("%s: %w: name the right file", path, err)
 }

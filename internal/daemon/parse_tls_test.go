@@ -25,7 +25,7 @@ func TestParse_FaultsOfTLSNameTheFile(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty.pem")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	for _, c := range []struct{ tls, want string }{
-		{fmt.Sprintf("{ca: %s}", missing), "8:15: processes.a.sink.rabbitmq.tls.ca: open " + missing},
+		{fmt.Sprintf("{ca: %s}", missing), "8:15: processes.a.sink.rabbitmq.tls.ca: stat " + missing},
 		{fmt.Sprintf("{ca: %s}", empty), "8:15: processes.a.sink.rabbitmq.tls.ca: " + empty + " holds no certificate in PEM"},
 		{fmt.Sprintf("{cert: %s}", cert), "8:9: processes.a.sink.rabbitmq.tls: a client certificate is two files: give both cert and key"},
 		{fmt.Sprintf("{cert: %s, key: %s}", cert, missing), "8:15: processes.a.sink.rabbitmq.tls.cert: open " + missing},

@@ -51,6 +51,9 @@ func poolConfig(database string, processes int) (*pgxpool.Config, error) {
 	if err := CheckURL(database); err != nil {
 		return nil, err
 	}
+	if err := pgurl.CheckFiles(database); err != nil {
+		return nil, err
+	}
 	config, err := pgxpool.ParseConfig(database)
 	if err != nil {
 		return nil, unreadable(database, err)

@@ -24,6 +24,8 @@ const (
 	withpgPkg     = "./internal/pgtest/withpg"
 	throwawayPkg  = "./internal/pglocal/throwaway"
 	pgwallPkg     = "./internal/pgwall"
+	pgurlPkg      = "./internal/pgurl"
+	boundedPkg    = "./internal/bounded"
 	servicesPkg   = "./internal/services"
 )
 

@@ -119,8 +119,18 @@ var wallMutants = []mutant{
 	},
 	{
 		"what lies beyond the bound of a file is cut off without a word",
-		[]change{{"internal/daemon/yamlfile/read.go", "io.LimitReader(r, MaxBytes+1)", "io.LimitReader(r, MaxBytes)"}},
-		yamlPkg, "TestRead_FilesHaveAnEnd",
+		[]change{{"internal/bounded/read.go", "io.LimitReader(r, MaxBytes+1)", "io.LimitReader(r, MaxBytes)"}},
+		boundedPkg, "TestRead_FilesHaveAnEnd",
+	},
+	{
+		"what is read at each connection may be a pipe or a device",
+		[]change{{"internal/bounded/read.go", "if !info.Mode().IsRegular() {", "if !info.Mode().IsRegular() && false {"}},
+		boundedPkg, "TestFile_IsARegularFileAndWaitedForInNoCase",
+	},
+	{
+		"the driver is given a file without an end",
+		[]change{{"internal/pgurl/files.go", "errors.Is(err, refused) {", `errors.Is(err, refused) && path == "" {`}},
+		pgurlPkg, "TestCheckFiles_RefusesWhatTheDriverWouldReadWithoutAnEnd",
 	},
 	{
 		"the broker of make services takes orders from the network",

@@ -89,21 +89,8 @@ func (l *link) options(ctx context.Context, c Config) ([]nats.Option, error) {
 	if c.TLS != nil {
 		options = append(options, nats.Secure(c.TLS.Clone()))
 	}
-	switch {
-	case c.User != "":
-		options = append(options, nats.UserInfo(c.User, c.Password))
-	case c.Token != "":
-		options = append(options, nats.Token(c.Token))
-	case c.Credentials != "":
-		options = append(options, nats.UserCredentials(c.Credentials))
-	case c.NKey != "":
-		key, err := nats.NkeyOptionFromSeed(c.NKey)
-		if err != nil {
-			return nil, fmt.Errorf("read nkey: %w", err)
-		}
-		options = append(options, key)
-	}
-	return options, nil
+	login, err := c.login()
+	return append(options, login...), err
 }
 
 // dialer is a function that is a nats.CustomDialer.

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/status"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 )
 
@@ -20,7 +21,7 @@ const defaultCredentials = "GOOGLE_APPLICATION_CREDENTIALS"
 func newGuard(c Config) secret.Guard {
 	var g secret.Guard
 	if path := cmp.Or(c.Credentials, os.Getenv(defaultCredentials)); path != "" && c.Emulator == "" {
-		text, _ := os.ReadFile(path)
+		text, _ := bounded.File(path)
 		g.Secrets = secret.New(secretsOf(text)...)
 	}
 	if c.HideAnswers {

@@ -18,6 +18,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 )
 
 // open connects and looks whether the topic can take records.
@@ -58,6 +60,11 @@ func (c Config) options() ([]option.ClientOption, error) {
 	if c.TLS != nil {
 		all = append(all, option.WithGRPCDialOption(grpc.WithTransportCredentials(credentials.NewTLS(c.TLS.Clone()))))
 	}
+	if path := os.Getenv(defaultCredentials); c.Credentials == "" && path != "" {
+		if _, err := bounded.File(path); err != nil { // the client reads it without a bound
+			return nil, fmt.Errorf("read credentials: %w", err)
+		}
+	}
 	if c.Credentials != "" {
 		file, err := readCredentials(c.Credentials)
 		if err != nil {
@@ -70,7 +77,7 @@ func (c Config) options() ([]option.ClientOption, error) {
 
 // readCredentials quotes nothing of the file.
 func readCredentials(path string) (option.ClientOption, error) {
-	text, err := os.ReadFile(path)
+	text, err := bounded.File(path)
 	if err != nil {
 		return nil, fmt.Errorf("read credentials: %w", err)
 	}

@@ -97,6 +97,9 @@ func (c RemoteConfig) validate() error {
 
 // parse reads the URL. What the driver says of a bad one may repeat the password.
 func (c RemoteConfig) parse() (*pgx.ConnConfig, error) {
+	if err := pgurl.CheckFiles(c.URL); err != nil {
+		return nil, fmt.Errorf("url: %w", err)
+	}
 	parsed, err := pgx.ParseConfig(c.URL)
 	if err != nil {
 		return nil, errURL

@@ -6,46 +6,18 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/yamlfile"
 )
 
-func TestRead_FilesHaveAnEnd(t *testing.T) {
+func TestParse_AFileThatAReferenceNamesHasAnEnd(t *testing.T) {
 	t.Parallel()
-	_, err := yamlfile.Read("/dev/zero")
-	require.ErrorIs(t, err, yamlfile.ErrKind)
-	_, err = yamlfile.Read(t.TempDir())
-	require.ErrorIs(t, err, yamlfile.ErrKind)
-
 	large := filepath.Join(t.TempDir(), "large")
 	require.NoError(t, os.WriteFile(large, nil, 0o600))
 	require.NoError(t, os.Truncate(large, 1<<40))
-	_, err = yamlfile.Read(large)
-	require.ErrorIs(t, err, yamlfile.ErrTooLarge)
-	_, err = read("a: ${file:"+large+"}", nil)
+	_, err := read("a: ${file:"+large+"}", nil)
 	require.ErrorContains(t, err, "it has more than 1048576 bytes")
-}
-
-func TestRead_APipeIsReadAndNotAwaitedForEver(t *testing.T) {
-	t.Parallel()
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	_, err := yamlfile.ReadWithin(pipe, 10*time.Millisecond)
-	require.ErrorIs(t, err, yamlfile.ErrSilent)
-
-	other := filepath.Join(t.TempDir(), "pipe")
-	require.NoError(t, syscall.Mkfifo(other, 0o600))
-	written := make(chan error, 1)
-	go func() { written <- os.WriteFile(other, []byte("a: x"), 0o600) }()
-	text, err := yamlfile.Read(other)
-	require.NoError(t, err)
-	require.NoError(t, <-written)
-	require.Equal(t, "a: x", string(text))
 }
 
 func TestParse_ASmallFileStaysSmall(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 )
 
 // Environment looks up a variable, as os.LookupEnv does.
@@ -101,7 +103,7 @@ var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // maxExpanded bounds what all references of a file stand for, since a short one can
 // name a large file many times.
-const maxExpanded = 8 * MaxBytes
+const maxExpanded = 8 * bounded.MaxBytes
 
 func (f *File) lookUp(reference string) (string, error) {
 	if path, ok := strings.CutPrefix(reference, "file:"); ok {
@@ -128,13 +130,13 @@ func (f *File) lookUp(reference string) (string, error) {
 // readSecret reads a file without the line break at its end, which editors and
 // secret stores add.
 func readSecret(path string) (string, error) {
-	text, err := Read(path)
+	text, err := bounded.Read(path)
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		err = pathErr.Err // which does not name the file again
 	}
 	switch {
-	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrKind), errors.Is(err, ErrSilent):
+	case errors.Is(err, bounded.ErrTooLarge), errors.Is(err, bounded.ErrKind), errors.Is(err, bounded.ErrSilent):
 		return "", fmt.Errorf("the file %s cannot be read (%w): name the right one", path, err)
 	case err != nil:
 		return "", fmt.Errorf("the file %s cannot be read (%w): create it, or let this user read it", path, err)

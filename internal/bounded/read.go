@@ -1,4 +1,6 @@
-package yamlfile
+// Package bounded reads files that a configuration names: none is read without an end,
+// and none is waited for without one.
+package bounded
 
 import (
 	"errors"
@@ -6,26 +8,51 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 )
 
 const (
-	// MaxBytes bounds a configuration.
+	// MaxBytes bounds a file.
 	MaxBytes = 1 << 20
 	// patience bounds how long a pipe may take: a command may write into it.
 	patience = 30 * time.Second
 )
 
-// Errors of Read and ReadAll.
+// Errors of Read, File and ReadAll.
 var (
 	ErrTooLarge = errors.New("it is too large")
 	ErrKind     = errors.New("it is neither a file nor a pipe")
 	ErrSilent   = errors.New("it is a pipe, and what writes into it did not end in time")
+	ErrNoFile   = errors.New("it is no regular file")
 )
 
 // Read reads a file or a pipe of at most MaxBytes. A device is refused, and a pipe
 // that is not closed by its writer within 30 s.
 func Read(path string) ([]byte, error) { return readWithin(path, patience) }
+
+// File reads a regular file of at most MaxBytes. It is for what is read again later,
+// which a pipe cannot be, and waits for nothing.
+func File(path string) ([]byte, error) {
+	// To open a pipe does not wait for its writer so.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %w", path, ErrNoFile)
+	}
+	text, err := ReadAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return text, nil
+}
 
 // ReadAll reads at most MaxBytes.
 func ReadAll(r io.Reader) ([]byte, error) {

@@ -1,4 +1,4 @@
-package yamlfile
+package bounded
 
 // ReadWithin is Read with another bound for a pipe.
 var ReadWithin = readWithin
