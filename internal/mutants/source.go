@@ -3,6 +3,17 @@ package main
 // sourceMutants take away what protects the fence and the reading.
 var sourceMutants = []mutant{
 	{
+		"names in a sentence of a fix end its line",
+		[]change{{"sources/table/inspect.go", `visible.Inline(fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", ")))`,
+			`strings.Clone(fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", "))) + visible.Inline("")`}},
+		daemonPkg, "TestDoctor_SQLOfHostileNamesMeansThemInPsql",
+	},
+	{
+		"names in a problem of two sentences end its line",
+		[]change{{"sources/table/index.go", `visible.Inline(problem) + "; and "`, `visible.Inline("") + problem + "; and "`}},
+		daemonPkg, "TestDoctor_SQLOfHostileNamesMeansThemInPsql",
+	},
+	{
 		"a role's quote_all_identifiers decides how a default is read",
 		[]change{{"sources/table/sample.go", "'quote_all_identifiers', 'off', true", "'application_name', 'x', true"}},
 		tablePkg, "TestInspect_QuotedIdentifiersChangeNothing",

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // unique looks for proof that no two rows have one position: a unique index of all
@@ -136,6 +138,6 @@ func (e *examination) unordered(l *layout) {
 		return
 	}
 	untied := &e.findings[e.untied-1]
-	untied.Problem = problem + "; and " + untied.Problem
+	untied.Problem = visible.Inline(problem) + "; and " + untied.Problem
 	untied.Fix = e.createIndex(l, "UNIQUE INDEX", order)
 }

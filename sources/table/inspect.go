@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Inspect reads the catalog and finds what breaks or weakens a promise, the
@@ -212,7 +214,7 @@ func (e *examination) column(l *layout, role, configured string) (column, bool) 
 	found, ok := e.cat.columns[parts[0]]
 	if !ok {
 		names := slices.Sorted(maps.Keys(e.cat.columns))
-		fix := fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", "))
+		fix := visible.Inline(fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", ")))
 		if role == "created_at" {
 			fix = e.otherOrder(l)
 		}
