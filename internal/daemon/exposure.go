@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgurl"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 )
@@ -56,7 +57,7 @@ func (c Config) exposures(database *pgx.ConnConfig) []exposure {
 // exposures are those of the connection to the target.
 func (s RemoteSQLSink) exposures(process string) []exposure {
 	const next = "set sslmode=verify-full and sslrootcert in url"
-	c, err := pgx.ParseConfig(s.Config.URL)
+	c, err := pgurl.ParseAlone(s.Config.URL)
 	if err != nil {
 		return nil // refused elsewhere
 	}

@@ -20,6 +20,7 @@ const (
 	daemonPkg     = "./internal/daemon"
 	yamlPkg       = "./internal/daemon/yamlfile"
 	commandPkg    = "./cmd/ordered-dispatcher"
+	pgurlPkg      = "./internal/pgurl"
 	visiblePkg    = "./internal/visible"
 	withpgPkg     = "./internal/pgtest/withpg"
 	throwawayPkg  = "./internal/pglocal/throwaway"
@@ -30,4 +31,4 @@ const (
 )
 
 // table are the mutants, by the room that they weaken.
-var table = slices.Concat(cursorMutants, processorMutants, sourceMutants, sinkMutants, daemonMutants, operatorMutants, readingMutants, deadlineMutants, wallMutants, newcomerMutants, memoryMutants, boundMutants, nameMutants, answerMutants)
+var table = slices.Concat(cursorMutants, processorMutants, sourceMutants, sinkMutants, daemonMutants, operatorMutants, readingMutants, deadlineMutants, wallMutants, newcomerMutants, memoryMutants, boundMutants, nameMutants, answerMutants, credentialMutants)

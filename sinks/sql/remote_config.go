@@ -15,7 +15,9 @@ import (
 type RemoteConfig struct {
 	// URL of the target, or its key=value form, with TLS by its own parameters
 	// (sslmode, sslrootcert, sslcert, sslkey). Of several hosts the one that can be
-	// written to is taken, unless target_session_attrs says otherwise. Required.
+	// written to is taken, unless target_session_attrs says otherwise. It names the
+	// user. PGPASSWORD, its like and service files do not count; a password may be in
+	// the file ~/.pgpass. Required.
 	URL string
 	// Statement is that of Config. Tables are looked up in the search_path of the
 	// target's role, so qualify them. Required.
@@ -95,16 +97,16 @@ func (c RemoteConfig) validate() error {
 	return errors.Join(errors.Join(faults...), Config{Statement: c.Statement}.validate())
 }
 
-// parse reads the URL. What the driver says of a bad one may repeat the password.
+// parse reads the URL, and nothing of the variables that are meant for another server.
 func (c RemoteConfig) parse() (*pgx.ConnConfig, error) {
 	if err := pgurl.CheckFiles(c.URL); err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
-	parsed, err := pgx.ParseConfig(c.URL)
-	if err != nil {
+	parsed, err := pgurl.ParseAlone(c.URL)
+	if errors.Is(err, pgurl.ErrUnreadable) {
 		return nil, errURL
 	}
-	if err := pgurl.CheckParameters(parsed.RuntimeParams); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
 	if parsed.RuntimeParams["application_name"] == "" {

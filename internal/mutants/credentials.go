@@ -1,0 +1,15 @@
+package main
+
+// credentialMutants let secrets out.
+var credentialMutants = []mutant{
+	{
+		"the target of a sql sink gets the password of the environment",
+		[]change{{"sinks/sql/remote_config.go", "pgurl.ParseAlone(c.URL)", "pgx.ParseConfig(c.URL)"}},
+		sqlPkg, "TestRemote_SendsNoPasswordThatTheEnvironmentHasForAnotherServer",
+	},
+	{
+		"a service file says what the url of a target does not",
+		[]change{{"internal/pgurl/alone.go", "all = append(all, setting{name, \"\"})", "_ = name"}},
+		pgurlPkg, "TestParseAlone_SaysWhatTheURLSaysAndTakesNothingOfTheEnvironment",
+	},
+}
