@@ -99,7 +99,7 @@ var wallMutants = []mutant{
 	},
 	{
 		"the url of the sql sink may have unknown settings",
-		[]change{{"sinks/sql/remote_config.go", "pgurl.CheckParameters(parsed.RuntimeParams)", "pgurl.CheckParameters(nil)"}},
+		[]change{{"internal/pgurl/alone.go", "return c, CheckParameters(c.RuntimeParams)", "return c, nil"}},
 		daemonPkg, "TestConnectionStrings_RefuseUnknownSettings",
 	},
 	{
