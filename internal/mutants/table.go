@@ -25,7 +25,6 @@ const (
 	withpgPkg     = "./internal/pgtest/withpg"
 	throwawayPkg  = "./internal/pglocal/throwaway"
 	pgwallPkg     = "./internal/pgwall"
-	pgurlPkg      = "./internal/pgurl"
 	boundedPkg    = "./internal/bounded"
 	servicesPkg   = "./internal/services"
 )

@@ -80,6 +80,9 @@ func ParseAlone(url string) (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := CheckFiles(text); err != nil {
+		return nil, err
+	}
 	c, err := pgx.ParseConfig(text)
 	if err != nil {
 		return nil, ErrUnreadable

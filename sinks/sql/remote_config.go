@@ -99,9 +99,6 @@ func (c RemoteConfig) validate() error {
 
 // parse reads the URL, and nothing of the variables that are meant for another server.
 func (c RemoteConfig) parse() (*pgx.ConnConfig, error) {
-	if err := pgurl.CheckFiles(c.URL); err != nil {
-		return nil, fmt.Errorf("url: %w", err)
-	}
 	parsed, err := pgurl.ParseAlone(c.URL)
 	if errors.Is(err, pgurl.ErrUnreadable) {
 		return nil, errURL
