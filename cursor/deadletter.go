@@ -49,7 +49,8 @@ const (
 var ErrNoDeadLetter = errors.New("no such open dead letter")
 
 // deadLetterSQL keeps the record's time to the microsecond, which is part of its dedup
-// key: to_timestamp, and one product for all of it, go by way of a double.
+// key: to_timestamp and a product go by way of a double, which holds whole hours as far as the
+// server's times go, and whole microseconds of one hour.
 //
 // A trigger of others may let the INSERT keep nothing: then the cursor stays, too.
 const deadLetterSQL = `/* cursor.dead_letter */
@@ -59,7 +60,7 @@ INSERT INTO {schema}.dead_letter (
 	headers, attempts, first_failed_at, error, class, payload
 )
 SELECT
-	$1, $2, $3, $4, $5, $6, $7, timestamptz 'epoch' + ($8::bigint / 1000000) * interval '1 second' + ($8 % 1000000) * interval '1 microsecond',
+	$1, $2, $3, $4, $5, $6, $7, timestamptz 'epoch' + ($8::bigint / 3600000000) * interval '1 hour' + ($8 % 3600000000) * interval '1 microsecond',
 	$9::json, $10, clock_timestamp() - $11::bigint * interval '1 microsecond', $12, $13, $14::bytea
 	RETURNING 1
 )` + unlessOne + `'the dead letter is not kept, as a trigger of the table dead_letter may decide: rows: '` + raise

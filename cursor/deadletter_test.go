@@ -2,6 +2,7 @@ package cursor_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -151,18 +152,22 @@ func TestPutAside_KeepsTheTimeOfTheRecordToTheMicrosecond(t *testing.T) {
 	t.Parallel()
 	s := created(t, database(t), "a")
 	lease := acquire(t, s)
-	for i, at := range []string{
+	times := []int64{math.MaxInt64, math.MaxInt64 - 3_600_000_001, -210_866_803_199_999_999} // the last that it holds, 4713 BC
+	for _, at := range []string{
 		"0001-01-01T00:00:00.000001Z", "1600-01-01T00:00:00.123457Z", "1969-12-31T23:59:59.999999Z", "2026-01-01T00:00:00.123457Z",
 		"2260-01-01T00:00:00.123457Z", "9999-12-31T23:59:59.999999Z",
 	} {
 		created, err := time.Parse(time.RFC3339Nano, at)
 		require.NoError(t, err)
+		times = append(times, created.UnixMicro())
+	}
+	for i, at := range times {
 		d := letter()
-		d.Position, d.CreatedAt = cursor.Position(fmt.Sprintf("p%d", i)), created
+		d.Position, d.CreatedAt = cursor.Position(fmt.Sprintf("p%d", i)), time.UnixMicro(at)
 		require.NoError(t, lease.PutAside(t.Context(), d))
 		kept, err := s.DeadLetter(t.Context(), int64(i+1))
 		require.NoError(t, err)
-		require.Equal(t, created.UnixMicro(), kept.CreatedAt.UnixMicro(), at)
+		require.Equal(t, at, kept.CreatedAt.UnixMicro())
 	}
 }
 

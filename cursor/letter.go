@@ -52,7 +52,7 @@ func (s *Store) DeadLetters(ctx context.Context, process string, all bool, limit
 func (s *Store) listLetters(ctx context.Context, sql string, args ...any) ([]DeadLetter, error) {
 	var letters []DeadLetter
 	err := s.reading(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		rows, err := conn.Query(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...)
+		rows, err := conn.Query(ctx, sql, append([]any{binary}, args...)...)
 		if err != nil {
 			return err
 		}
@@ -140,8 +140,8 @@ func (s *Store) reading(ctx context.Context, f func(context.Context, *pgx.Conn) 
 // columns are where deadLetterColumns go.
 func (d *DeadLetter) columns() []any {
 	return []any{
-		&d.ID, &d.Process, &d.At, &d.Position, &d.Sequence, &d.Table, &d.RecordID, &d.Key, &d.Type, nullTime{&d.CreatedAt},
-		&d.Failure.Attempts, &d.Failure.First, &d.Failure.Error, &d.Failure.Class,
+		&d.ID, &d.Process, nullTime{&d.At}, &d.Position, &d.Sequence, &d.Table, &d.RecordID, &d.Key, &d.Type, nullTime{&d.CreatedAt},
+		&d.Failure.Attempts, nullTime{&d.Failure.First}, &d.Failure.Error, &d.Failure.Class,
 		&d.Resolution, nullTime{&d.ResolvedAt}, &d.ResolvedBy, &d.Reason,
 	}
 }
@@ -191,7 +191,7 @@ func (s *Store) oneLetter(ctx context.Context, id int64, scan func(context.Conte
 func letter(ctx context.Context, conn *pgx.Conn, sql string, id int64) (DeadLetter, error) {
 	var d DeadLetter
 	var headers []byte
-	err := conn.QueryRow(ctx, sql, pgx.QueryExecModeExec, id).Scan(append(d.columns(), &headers, &d.Payload)...)
+	err := conn.QueryRow(ctx, sql, binary, id).Scan(append(d.columns(), &headers, &d.Payload)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = ErrNoDeadLetter
 	}
@@ -203,18 +203,23 @@ func letter(ctx context.Context, conn *pgx.Conn, sql string, id int64) (DeadLett
 
 // plain is letter for a statement without headers and payload.
 func plain(ctx context.Context, conn *pgx.Conn, sql string, id int64) (d DeadLetter, err error) {
-	err = conn.QueryRow(ctx, sql, pgx.QueryExecModeExec, id).Scan(d.columns()...)
+	err = conn.QueryRow(ctx, sql, binary, id).Scan(d.columns()...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = ErrNoDeadLetter
 	}
 	return d, err
 }
 
+// binary has the values of a query come in the binary form, so that no setting of the session
+// has a say in how times and bytes are printed. It asks the server for their types first.
+const binary = pgx.QueryExecModeDescribeExec
+
 // nullTime reads NULL as the zero time.
 type nullTime struct{ to *time.Time }
 
 // Scan implements sql.Scanner.
 func (n nullTime) Scan(value any) error {
-	*n.to, _ = value.(time.Time)
+	t, _ := value.(time.Time)
+	*n.to = t.UTC()
 	return nil
 }

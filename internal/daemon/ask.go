@@ -30,3 +30,7 @@ func ask(ctx context.Context, pool *pgxpool.Pool, f func(context.Context, pgx.Tx
 func onConn(ctx context.Context, pool *pgxpool.Pool, f func(context.Context, *pgxpool.Conn) error) error {
 	return answer.OnConn(ctx, pool, answer.Wait{Connection: connWait, Answer: askTimeout}, f)
 }
+
+// binary has the values of a query come in the binary form, so that the DateStyle of a role
+// has no say in times.
+const binary = pgx.QueryExecModeDescribeExec

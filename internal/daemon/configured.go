@@ -110,7 +110,7 @@ func (c Config) lastConfigured(ctx context.Context, pool *pgxpool.Pool, p Proces
 	var e earlier
 	var detail []byte
 	err := ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
-		return tx.QueryRow(ctx, c.sql(configuredSQL), p.Name).Scan(&e.worker, &e.at, &detail)
+		return tx.QueryRow(ctx, c.sql(configuredSQL), binary, p.Name).Scan(&e.worker, &e.at, &detail)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil

@@ -61,7 +61,7 @@ const nowSQL = `/* doctor.now */ SELECT pg_catalog.clock_timestamp()`
 
 // now is the database's time.
 func (d *doctor) now(ctx context.Context) (now time.Time, err error) {
-	err = ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error { return tx.QueryRow(ctx, nowSQL).Scan(&now) })
+	err = ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error { return tx.QueryRow(ctx, nowSQL, binary).Scan(&now) })
 	return now, err
 }
 

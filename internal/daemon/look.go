@@ -148,7 +148,7 @@ func (l *looker) usable(ctx context.Context) (now time.Time, rows []cursor.Row, 
 	}
 	var primary, granted bool
 	err = ask(ctx, l.pool, func(ctx context.Context, tx pgx.Tx) error {
-		return tx.QueryRow(ctx, usableSQL, l.config.name("cursor"), l.config.name("cursor_event")).Scan(&now, &primary, &granted)
+		return tx.QueryRow(ctx, usableSQL, binary, l.config.name("cursor"), l.config.name("cursor_event")).Scan(&now, &primary, &granted)
 	})
 	if err != nil {
 		return now, nil, fmt.Errorf("ask whether the cursor tables can be written: %w", err)

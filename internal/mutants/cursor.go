@@ -31,6 +31,11 @@ var cursorMutants = []mutant{
 		cursorPkg, "TestPutAside_KeepsTheDeadLetterOrTheCursorStays/no_dead_letter",
 	},
 	{
+		"the settings of a role have a say in the times and bytes of a dead letter",
+		[]change{{"cursor/letter.go", "const binary = pgx.QueryExecModeDescribeExec", "const binary = pgx.QueryExecModeExec"}},
+		commandPkg, "TestCommands_TakeNoNoticeOfTheSettingsOfARole",
+	},
+	{
 		"a decision whose commit was not answered looks like one that was refused",
 		[]change{{"cursor/operate.go", `	return fmt.Errorf("%w: %w", ErrUncertain, err)`, `	return err`}},
 		cursorPkg, "TestDecision_WhoseCommitIsNotAnsweredMayHaveBeenMade/skip",
