@@ -59,12 +59,17 @@ func (s *Store) forgetGone(ctx context.Context, process string, d Decision, unkn
 	}
 	_, err := s.once(ctx, commitTimeout, begin, statement{sql: s.sql(forgetGoneSQL), args: []string{process, d.Actor, d.Reason}})
 	if err != nil {
-		return Change{}, s.explain("forget", process, fmt.Errorf("write the audit: %w", err))
+		return Change{}, s.explain("forget", process, fmt.Errorf("write the audit: %w", unaudited(err)))
 	}
 	return change, nil
 }
 
 const forgetGoneSQL = `/* cursor.forget_gone */
-INSERT INTO {schema}.cursor_event (process_name, actor, action, reason)
-SELECT $1, $2, 'forget', $3
-WHERE NOT EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)`
+WITH free AS (
+	SELECT WHERE NOT EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)
+), event AS (
+	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason)
+	SELECT $1, $2, 'forget', $3 FROM free
+	RETURNING 1
+)
+SELECT CASE WHEN (SELECT count(*) FROM event) = (SELECT count(*) FROM free) THEN 1 ELSE ('` + noEvent + `, rows: ' || (SELECT count(*) FROM event))::int END`

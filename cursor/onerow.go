@@ -2,6 +2,7 @@ package cursor
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -33,7 +34,19 @@ var errNotAsLocked = errors.New("the row is not as it was locked")
 // notAsLocked reports that oneRow raised.
 func notAsLocked(err error) bool {
 	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && pgErr.Code == "22P02"
+	return errors.As(err, &pgErr) && pgErr.Code == "22P02" && !strings.Contains(pgErr.Message, noEvent)
+}
+
+// noEvent begins what is raised where an operator's command would leave no event.
+const noEvent = "no event is kept"
+
+// unaudited is ErrNoEvent if that was raised, else err.
+func unaudited(err error) error {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "22P02" && strings.Contains(pgErr.Message, noEvent) {
+		return ErrNoEvent
+	}
+	return err
 }
 
 // committed reports whether the COMMIT among the results of a flush succeeded. A

@@ -25,6 +25,8 @@ var (
 	ErrNotFailing = errors.New("no record is failing")
 	// ErrLocked: the row could not be locked within Decision.Timeout.
 	ErrLocked = errors.New("the cursor's row is locked")
+	// ErrNoEvent: the audit would not have kept what was decided.
+	ErrNoEvent = errors.New("nothing was changed: the audit keeps no event of it, as a trigger of the table cursor_event may decide: drop the trigger, or have it return NEW")
 	// ErrUncertain: the database did not answer the commit, or not in time. History, which
 	// has an event of what was done, says whether it was.
 	ErrUncertain = errors.New("it is not known whether this was done")
@@ -317,7 +319,7 @@ func (s *Store) refusal(a action, process string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return s.explain(a.name, process, err)
+	return s.explain(a.name, process, unaudited(err))
 }
 
 // operateSQL locks the row by its primary key and waits for it, so that a worker
@@ -400,9 +402,13 @@ WITH changed AS (
 	RETURNING 1
 )` + oneRow
 
+// A trigger of others may drop the event of a worker, and not that of an operator.
 const decisionEventSQL = `/* cursor.decision_event */
-INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
-VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)`
+WITH changed AS (
+	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
+	VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)
+	RETURNING 1
+)` + unlessOne + `'` + noEvent + `, rows: '` + raise
 
 // write makes a change and its event durable.
 func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a action, d Decision) error {

@@ -27,8 +27,12 @@ WITH past AS (
 ), event AS (
 	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, to_position, detail)
 	SELECT process_name, $4, 'create', $5, position, jsonb_build_object('by', $6::text, 'to_state', state) FROM created
+	RETURNING 1
 )
-SELECT EXISTS (SELECT 1 FROM created), EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)`
+SELECT
+	EXISTS (SELECT 1 FROM created),
+	EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1),
+	CASE WHEN (SELECT count(*) FROM event) = (SELECT count(*) FROM created) THEN 1 ELSE ('` + noEvent + `, rows: ' || (SELECT count(*) FROM event))::int END`
 
 // Prepare makes the cursor of a process before its first run: in a state, at a
 // position, which is Unplaced where the start is not known yet. by names the command
@@ -54,7 +58,7 @@ func (s *Store) Prepare(ctx context.Context, process string, at Position, state 
 	}
 	switch {
 	case err != nil:
-		return Change{}, s.explain("make", process, err)
+		return Change{}, s.explain("make", process, unaudited(err))
 	case !created && !stood:
 		if err := s.Past(ctx, process); err != nil {
 			return Change{}, err

@@ -64,7 +64,7 @@ WITH resolved AS (
 	SELECT process_name, $3, 'dead_letter_' || $2, $4, position, jsonb_build_object('dead_letter', $1::bigint, 'record_id', record_id)
 	FROM resolved
 	RETURNING 1
-)` + oneRow
+)` + unlessOne + `CASE WHEN EXISTS (SELECT 1 FROM resolved) THEN '` + noEvent + `' ELSE 'the row is not as it was locked' END || ', rows changed: '` + raise
 
 func (s *Store) resolve(id int64, r Resolution, d Decision) statement {
 	return statement{sql: s.sql(resolveSQL), args: []string{strconv.FormatInt(id, 10), string(r), d.Actor, d.Reason}}
@@ -92,7 +92,7 @@ func (s *Store) Discard(ctx context.Context, id int64, d Decision) (DeadLetter, 
 		err = errResolvedMeanwhile
 	}
 	if err != nil {
-		return letter, s.withFix(fmt.Sprintf("discard dead letter %d", id), err)
+		return letter, s.withFix(fmt.Sprintf("discard dead letter %d", id), unaudited(err))
 	}
 	return letter, nil
 }
@@ -117,12 +117,12 @@ func (l *Lease) Letter(ctx context.Context, id int64, d Decision) (DeadLetter, e
 	if err := l.over(); err != nil {
 		return DeadLetter{}, l.store.explain("replay a record of", l.row.Process, err)
 	}
-	found, err := l.letter(ctx, id)
+	found, err := l.letter(ctx, id, d.withDefaults())
 	if errors.Is(err, ErrNoAnswer) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = l.store.nameLetterLockers(context.WithoutCancel(ctx), fmt.Errorf("%w, and was not free in time: %w", errLetterLocked, err))
 	}
 	if err != nil {
-		return DeadLetter{}, l.store.explain("replay a record of", l.row.Process, l.lose(err))
+		return DeadLetter{}, l.store.explain("replay a record of", l.row.Process, l.lose(unaudited(err)))
 	}
 	if found.Process != l.row.Process {
 		err = fmt.Errorf("%w: it belongs to %q", ErrNoDeadLetter, found.Process)
@@ -134,8 +134,9 @@ func (l *Lease) Letter(ctx context.Context, id int64, d Decision) (DeadLetter, e
 }
 
 // letter locks a dead letter under our search_path, and then sets that of a sink
-// again.
-func (l *Lease) letter(ctx context.Context, id int64) (found DeadLetter, err error) {
+// again. It rehearses what Replayed does, so that nothing is sent of which no event can be
+// kept.
+func (l *Lease) letter(ctx context.Context, id int64, d Decision) (found DeadLetter, err error) {
 	timeout := l.store.config.answerTimeout()
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -147,7 +148,11 @@ func (l *Lease) letter(ctx context.Context, id int64) (found DeadLetter, err err
 	if found, err = letter(within, l.conn.Conn(), l.store.sql(lockLetterSQL), id); err != nil {
 		return DeadLetter{}, err
 	}
-	_, err = l.flush(within, statement{sql: setPathSQL, args: []string{string(own[0].Rows[0][0])}})
+	rest := []statement{{sql: setPathSQL, args: []string{string(own[0].Rows[0][0])}}}
+	if found.Resolution == "" {
+		rest = append([]statement{{sql: "SAVEPOINT rehearsal"}, l.store.resolve(id, Replayed, d), {sql: "ROLLBACK TO rehearsal"}, {sql: "RELEASE rehearsal"}}, rest...)
+	}
+	_, err = l.flush(within, rest...)
 	return found, err
 }
 
@@ -175,7 +180,7 @@ func (l *Lease) Replayed(ctx context.Context, id int64, d Decision) error {
 		err = uncertain(err)
 	}
 	if err != nil {
-		return l.store.explain("replay a record of", l.row.Process, l.lose(err))
+		return l.store.explain("replay a record of", l.row.Process, l.lose(unaudited(err)))
 	}
 	return nil
 }

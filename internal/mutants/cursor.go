@@ -36,6 +36,12 @@ var cursorMutants = []mutant{
 		commandPkg, "TestCommands_TakeNoNoticeOfTheSettingsOfARole",
 	},
 	{
+		"an operator's command goes through of which a trigger of others keeps no event",
+		[]change{{"cursor/operate.go", "WITH changed AS (\n\tINSERT INTO", "WITH kept AS (\n\tINSERT INTO"},
+			{"cursor/operate.go", "\tRETURNING 1\n)` + unlessOne", "\tRETURNING 1\n), changed AS (SELECT 1)` + unlessOne"}},
+		cursorPkg, "TestDecision_WithoutAnEventChangesNothing/pause",
+	},
+	{
 		"a decision whose commit was not answered looks like one that was refused",
 		[]change{{"cursor/operate.go", `	return fmt.Errorf("%w: %w", ErrUncertain, err)`, `	return err`}},
 		cursorPkg, "TestDecision_WhoseCommitIsNotAnsweredMayHaveBeenMade/skip",
