@@ -264,7 +264,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a dead letter keeps a time of about when its record was made",
-		[]change{{"cursor/deadletter.go", `timestamptz 'epoch' + ($8::bigint / 1000000) * interval '1 second' + ($8 % 1000000) * interval '1 microsecond'`, `to_timestamp($8::numeric / 1000000)`}},
+		[]change{{"cursor/deadletter.go", `timestamptz 'epoch' + ($8::bigint / 3600000000) * interval '1 hour' + ($8 % 3600000000) * interval '1 microsecond'`, `to_timestamp($8::numeric / 1000000)`}},
 		cursorPkg, "TestPutAside_KeepsTheTimeOfTheRecordToTheMicrosecond",
 	},
 	{
