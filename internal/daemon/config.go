@@ -18,8 +18,10 @@ type Config struct {
 	Processes []Process
 	// file is its name; "" if it has none.
 	file string
-	// secretFiles are those that secrets were read from.
+	// secretFiles are those that secrets were read from, or will be.
 	secretFiles []string
+	// trustedFiles say who is trusted.
+	trustedFiles []string
 }
 
 // Process is one entry below processes.

@@ -10,7 +10,8 @@ import (
 )
 
 // ExposedFiles says which files others than their owner can read or write: of those
-// with secrets, which references name, and of the configuration.
+// with secrets, such as keys and what references name, of the configuration, and of
+// what decides who is trusted or what is run.
 func (c Config) ExposedFiles() []string {
 	var problems []string
 	for _, e := range c.exposedFiles() {
@@ -20,18 +21,20 @@ func (c Config) ExposedFiles() []string {
 }
 
 func (c Config) exposedFiles() []exposure {
-	var all []exposure
-	files := slices.Clone(c.secretFiles)
-	if c.file != "" && !slices.Contains(files, c.file) {
-		files = append(files, c.file)
+	files := namedFiles{secret: slices.Clone(c.secretFiles), trusted: slices.Clone(c.trustedFiles)}
+	files.addTrusted(c.file)
+	files.addDatabase(c.Database)
+	for _, p := range c.Processes {
+		files.addSink(p.Sink)
 	}
-	for _, path := range files {
+	var all []exposure
+	for _, path := range files.all() {
 		info, err := os.Stat(path)
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		mode := info.Mode().Perm()
-		if slices.Contains(c.secretFiles, path) && mode&(groupRead|othersRead) != 0 {
+		if slices.Contains(files.secret, path) && mode&(groupRead|othersRead) != 0 {
 			all = append(all, exposure{"", fmt.Sprintf("the file %s holds secrets, and others than its owner can read it (mode %#o)", path, mode),
 				"chmod 600 " + visible.Shell(path) + ", or defaultMode: 0400 for a volume of Kubernetes"})
 		}

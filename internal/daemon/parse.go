@@ -46,7 +46,7 @@ func Parse(name string, text []byte, env yamlfile.Environment) (Config, error) {
 		return Config{}, err
 	}
 	config := parseFile(file.Root())
-	config.secretFiles = file.SecretFiles()
+	config.secretFiles, config.trustedFiles = file.SecretFiles(), file.TrustedFiles()
 	if file.HoldsSecrets() {
 		config.secretFiles = append(config.secretFiles, name)
 	}

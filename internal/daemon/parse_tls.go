@@ -31,21 +31,22 @@ func parseTLS(n yamlfile.Node) *tls.Config {
 
 // parseAuthorities returns those of a file, and nothing of the system's.
 func parseAuthorities(n yamlfile.Node) *x509.CertPool {
-	pem, err := bounded.Read(n.Text())
+	path := n.TrustedFile()
+	pem, err := bounded.Read(path)
 	if err != nil {
-		n.Fault("%v", fileFault(n.Text(), err))
+		n.Fault("%v", fileFault(path, err))
 		return nil
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		n.Fault("%s holds no certificate in PEM (-----BEGIN CERTIFICATE-----)", n.Text())
+		n.Fault("%s holds no certificate in PEM (-----BEGIN CERTIFICATE-----)", path)
 	}
 	return pool
 }
 
 // parseCertificate loads the two files once, to find what is wrong with them.
 func parseCertificate(cert, key yamlfile.Node) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-	certFile, keyFile := cert.Text(), key.Text()
+	certFile, keyFile := cert.TrustedFile(), key.SecretFile()
 	load := func() (*tls.Certificate, error) {
 		certPEM, err := bounded.File(certFile)
 		if err != nil {

@@ -94,8 +94,18 @@ var wallMutants = []mutant{
 	},
 	{
 		"files with secrets that others can read are passed over in silence",
-		[]change{{"internal/daemon/exposed_file.go", "slices.Contains(c.secretFiles, path) && mode&(groupRead|othersRead) != 0", "false"}},
+		[]change{{"internal/daemon/exposed_file.go", "slices.Contains(files.secret, path) && mode&(groupRead|othersRead) != 0", "false"}},
 		daemonPkg, "TestDoctor_WarnsOfFilesWithSecretsThatOthersCanRead",
+	},
+	{
+		"a private key that others can read is passed over in silence",
+		[]change{{"internal/daemon/named_files.go", `f.addSecret(files["sslkey"], files["passfile"])`, ""}},
+		daemonPkg, "TestExposedFiles_NamesAPrivateKeyThatOthersCanReadOrWrite",
+	},
+	{
+		"a program that others can write is passed over in silence",
+		[]change{{"internal/daemon/named_files.go", "f.addTrusted(programs(sink.Config)...)", "_ = programs"}},
+		daemonPkg, "TestExposedFiles_NamesAProgramThatOthersCanWrite",
 	},
 	{
 		"the url of the sql sink may have unknown settings",

@@ -20,7 +20,7 @@ func (c Config) login() ([]nats.Option, error) {
 	case c.Token != "":
 		return []nats.Option{nats.Token(c.Token)}, nil
 	case c.Credentials != "":
-		text, err := bounded.File(expand(c.Credentials))
+		text, err := bounded.File(c.LoginFile())
 		if err != nil {
 			return nil, fmt.Errorf("read credentials: %w", err)
 		}
@@ -36,7 +36,7 @@ func (c Config) login() ([]nats.Option, error) {
 }
 
 func (c Config) nkey() (nats.Option, error) {
-	text, err := bounded.File(c.NKey)
+	text, err := bounded.File(c.LoginFile())
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +52,15 @@ func (c Config) nkey() (nats.Option, error) {
 		return nil, fmt.Errorf("%s holds no seed of a user", c.NKey)
 	}
 	return nats.Nkey(public, pair.Sign), nil
+}
+
+// LoginFile is the path that a connection reads Credentials or NKey from; "" if there is
+// neither.
+func (c Config) LoginFile() string {
+	if c.Credentials != "" {
+		return expand(c.Credentials)
+	}
+	return c.NKey
 }
 
 // expand is a path as the client of NATS reads it: with variables, and ~ for the home

@@ -24,7 +24,8 @@ type File struct {
 	hidden     map[*token.Token]bool // scalars that no fault may show
 	references []string              // the paths of the values in which one was read
 	resolved   []resolved            // what they stood for
-	files      []string              // that they named
+	files      []string              // that they named, or that are secrets themselves
+	trusted    []string              // files that say who is trusted
 	literal    bool                  // a secret stands in the file itself
 	faults     []Fault
 	expanded   int  // bytes that references stood for

@@ -98,8 +98,26 @@ var (
 	withPassword = regexp.MustCompile(`://[^/@:\s]*:[^/@\s]+@|password\s*=`)
 )
 
-// SecretFiles are the files that references named, as far as the file was read.
+// SecretFile is Text for the path of a file that is a secret, as a private key is.
+func (n Node) SecretFile() string {
+	path := n.Text()
+	n.file.files = append(n.file.files, path)
+	return path
+}
+
+// TrustedFile is Text for the path of a file that says who is trusted.
+func (n Node) TrustedFile() string {
+	path := n.Text()
+	n.file.trusted = append(n.file.trusted, path)
+	return path
+}
+
+// SecretFiles are the files that references named, or that were read with SecretFile, as
+// far as the file was read.
 func (f *File) SecretFiles() []string { return f.files }
+
+// TrustedFiles are those that were read with TrustedFile.
+func (f *File) TrustedFiles() []string { return f.trusted }
 
 // HoldsSecrets reports whether a secret stands literally in the file, as far as the
 // names of keys and the forms of URLs show.
