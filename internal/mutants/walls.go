@@ -143,6 +143,11 @@ var wallMutants = []mutant{
 		pgurlPkg, "TestCheckFiles_RefusesWhatTheDriverWouldReadWithoutAnEnd",
 	},
 	{
+		"the login that a connection to NATS has from a file is quoted",
+		[]change{{"sinks/nats/link.go", "	s.guard.learn(login.secrets)\n", ""}},
+		natsPkg, "TestGuard_ALoginThatTheServerRepeatsIsNotQuoted",
+	},
+	{
 		"the broker of make services takes orders from the network",
 		[]change{{"internal/broker/rabbitmq.go", "-kernel inet_dist_use_interface {127,0,0,1} ", ""}},
 		servicesPkg, "TestServices_ListenOnLoopbackAlone",

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -38,7 +39,37 @@ func heard(err error) error {
 	return &said{err}
 }
 
-func newGuard(c Config) secret.Guard {
+// guard keeps out of errors what is secret: in the configuration, and in the login that
+// connections have from a file, which may be renewed.
+type guard struct {
+	known []string
+	words func(error) []string
+
+	mu            sync.Mutex
+	login, former []string
+	now           secret.Guard
+}
+
+// learn is told of the login of a connection. Another one may still have the former.
+func (g *guard) learn(login []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if slices.Equal(g.login, login) {
+		return
+	}
+	g.login, g.former = login, g.login
+	g.now = secret.Guard{Secrets: secret.New(slices.Concat(g.known, g.login, g.former)...), Words: g.words}
+}
+
+// Error is that of secret.Guard.
+func (g *guard) Error(err error) error {
+	g.mu.Lock()
+	now := g.now
+	g.mu.Unlock()
+	return now.Error(err)
+}
+
+func newGuard(c Config) *guard {
 	known := []string{c.Password, c.Token}
 	for _, server := range servers(c.URL) {
 		u, err := url.Parse(server)
@@ -51,9 +82,9 @@ func newGuard(c Config) secret.Guard {
 		}
 		known = append(known, password)
 	}
-	g := secret.Guard{Secrets: secret.New(known...)}
+	g := &guard{known: known, now: secret.Guard{Secrets: secret.New(known...)}}
 	if c.HideAnswers {
-		g.Words = words
+		g.words, g.now.Words = words, words
 	}
 	return g
 }

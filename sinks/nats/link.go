@@ -43,10 +43,12 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
 	l := &link{closed: make(chan struct{})}
-	options, err := l.options(ctx, s.config)
+	login, err := s.config.login()
 	if err != nil {
 		return nil, err
 	}
+	s.guard.learn(login.secrets)
+	options := append(l.options(ctx, s.config), login.options...)
 	defer context.AfterFunc(ctx, l.cut)() // the handshake knows no context
 	if l.connection, err = nats.Connect(s.config.URL, options...); err != nil {
 		return nil, ended(ctx, l.undialledBy(heard(err)))
@@ -66,7 +68,7 @@ func (l *link) undialledBy(err error) error {
 
 // options leave nothing to the client's own decision: it never connects or sends
 // anew by itself, which would lose the order.
-func (l *link) options(ctx context.Context, c Config) ([]nats.Option, error) {
+func (l *link) options(ctx context.Context, c Config) []nats.Option {
 	options := []nats.Option{
 		nats.Name("ordered-dispatcher"),
 		nats.NoReconnect(),
@@ -89,8 +91,7 @@ func (l *link) options(ctx context.Context, c Config) ([]nats.Option, error) {
 	if c.TLS != nil {
 		options = append(options, nats.Secure(c.TLS.Clone()))
 	}
-	login, err := c.login()
-	return append(options, login...), err
+	return options
 }
 
 // dialer is a function that is a nats.CustomDialer.

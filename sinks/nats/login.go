@@ -12,46 +12,70 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 )
 
-// login is how a connection shows whose it is; nothing if it does not.
-func (c Config) login() ([]nats.Option, error) {
-	switch {
-	case c.User != "":
-		return []nats.Option{nats.UserInfo(c.User, c.Password)}, nil
-	case c.Token != "":
-		return []nats.Option{nats.Token(c.Token)}, nil
-	case c.Credentials != "":
-		text, err := bounded.File(c.LoginFile())
-		if err != nil {
-			return nil, fmt.Errorf("read credentials: %w", err)
-		}
-		return []nats.Option{nats.UserCredentialBytes(text)}, nil
-	case c.NKey != "":
-		key, err := c.nkey()
-		if err != nil {
-			return nil, fmt.Errorf("read nkey: %w", err)
-		}
-		return []nats.Option{key}, nil
-	}
-	return nil, nil
+// login is how a connection shows whose it is, as it is now, and what of a file that it
+// comes from is secret.
+type login struct {
+	options []nats.Option
+	secrets []string
 }
 
-func (c Config) nkey() (nats.Option, error) {
+func (c Config) login() (login, error) {
+	switch {
+	case c.User != "":
+		return login{options: []nats.Option{nats.UserInfo(c.User, c.Password)}}, nil
+	case c.Token != "":
+		return login{options: []nats.Option{nats.Token(c.Token)}}, nil
+	case c.Credentials != "":
+		return c.credentials()
+	case c.NKey != "":
+		return c.nkey()
+	}
+	return login{}, nil
+}
+
+func (c Config) credentials() (login, error) {
 	text, err := bounded.File(c.LoginFile())
 	if err != nil {
-		return nil, err
+		return login{}, fmt.Errorf("read credentials: %w", err)
+	}
+	jwt, err := nkeys.ParseDecoratedJWT(text)
+	if err != nil {
+		return login{}, fmt.Errorf("read credentials: %w", err)
+	}
+	// A bearer JWT is a login without the seed, which need not be there.
+	return login{[]nats.Option{nats.UserCredentialBytes(text)}, []string{jwt, seedIn(text)}}, nil
+}
+
+func (c Config) nkey() (login, error) {
+	text, err := bounded.File(c.LoginFile())
+	if err != nil {
+		return login{}, fmt.Errorf("read nkey: %w", err)
 	}
 	pair, err := nkeys.ParseDecoratedNKey(text)
 	if err != nil {
-		return nil, err
+		return login{}, fmt.Errorf("read nkey: %w", err)
 	}
 	public, err := pair.PublicKey()
 	if err != nil {
-		return nil, err
+		return login{}, fmt.Errorf("read nkey: %w", err)
 	}
 	if !nkeys.IsValidPublicUserKey(public) {
-		return nil, fmt.Errorf("%s holds no seed of a user", c.NKey)
+		return login{}, fmt.Errorf("read nkey: %s holds no seed of a user", c.NKey)
 	}
-	return nats.Nkey(public, pair.Sign), nil
+	return login{[]nats.Option{nats.Nkey(public, pair.Sign)}, []string{seedIn(text)}}, nil
+}
+
+// seedIn is the seed in a file of credentials; "" if it has none.
+func seedIn(text []byte) string {
+	pair, err := nkeys.ParseDecoratedNKey(text)
+	if err != nil {
+		return ""
+	}
+	seed, err := pair.Seed()
+	if err != nil {
+		return ""
+	}
+	return string(seed)
 }
 
 // LoginFile is the path that a connection reads Credentials or NKey from; "" if there is

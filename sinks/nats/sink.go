@@ -12,7 +12,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -21,7 +20,7 @@ import (
 type Sink struct {
 	config         Config
 	subject, fence *route.Template
-	guard          secret.Guard
+	guard          *guard
 
 	mu   sync.Mutex
 	link *link // nil: to be opened
