@@ -30,7 +30,8 @@ type Config struct {
 	// Timeout bounds making a connection and each request. Default 30 s, at least
 	// 1 ms, at most 1 h.
 	Timeout time.Duration
-	// HideAnswers keeps what the service says out of errors. Secrets are kept out anyway.
+	// HideAnswers keeps what the service says out of errors. The secrets of Credentials
+	// are kept out anyway; the access token that the client gets for them is not.
 	HideAnswers bool
 	// Credentials is the path of a file with credentials of Google Cloud, read
 	// with every connection. Default: Application Default Credentials.
