@@ -100,8 +100,18 @@ var sinkMutants = []mutant{
 		sqlPkg, "TestRemote_WhatTheTargetDoesNotNoteIsNotApplied",
 	},
 	{
+		"a dead letter from before the notes of another database is taken for applied",
+		[]change{{"sinks/sql/replay.go", `return d.Sequence > a.since && !another`, `return !another`}},
+		sqlPkg, "TestRemote_ADeadLetterFromBeforeTheNotesBeginIsNotTakenForApplied",
+	},
+	{
+		"another database notes nothing of numbers that it lost",
+		[]change{{"sinks/sql/applied.go", `t.since = next.Sequence - 1`, `t.since += 0`}},
+		sqlPkg, "TestRemote_ADeadLetterThatARestoreTookIsNotTakenForApplied",
+	},
+	{
 		"another database need not note that a record failed",
-		[]change{{"sinks/sql/note.go", `r.rows OPERATOR(pg_catalog.=) $8::pg_catalog.int8 THEN`, `r.rows OPERATOR(pg_catalog.>=) 0 AND $8::pg_catalog.int8 OPERATOR(pg_catalog.>=) 0 THEN`}},
+		[]change{{"sinks/sql/note.go", `r.rows OPERATOR(pg_catalog.=) $9::pg_catalog.int8 THEN`, `r.rows OPERATOR(pg_catalog.>=) 0 AND $9::pg_catalog.int8 OPERATOR(pg_catalog.>=) 0 THEN`}},
 		sqlPkg, "TestRemote_ARecordWhoseFailureTheTargetDoesNotNoteIsNotGivenUp",
 	},
 	{

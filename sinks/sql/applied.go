@@ -20,6 +20,7 @@ type applied struct {
 	sequence int64
 	epoch    cursor.Epoch
 	dedupKey string // of the record of that number; "" if not known
+	since    int64  // each number above it, up to sequence, was applied or is noted as refused
 }
 
 // turn is a transaction with the lock of a process's row.
@@ -66,14 +67,14 @@ SELECT
 	CASE WHEN pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' THEN pg_catalog.set_config('synchronous_commit', 'on', true) END`
 
 	lockSQL = `/* sql.lock */
-SELECT position, sequence, epoch, coalesce(dedup_key, '')
+SELECT position, sequence, epoch, coalesce(dedup_key, ''), since
 FROM {schema}.ordered_dispatcher_applied
 WHERE process_name OPERATOR(pg_catalog.=) $1
 FOR UPDATE`
 
 	createSQL = `/* sql.create */
-INSERT INTO {schema}.ordered_dispatcher_applied (process_name, position, sequence, epoch)
-VALUES ($1, '', 0, 0)
+INSERT INTO {schema}.ordered_dispatcher_applied (process_name, position, sequence, epoch, since)
+VALUES ($1, '', 0, 0, 0)
 ON CONFLICT DO NOTHING`
 )
 
@@ -88,15 +89,16 @@ func (r *Remote) begin(ctx context.Context, ds []processor.Delivery) (turn, erro
 	var batch pgconn.Batch
 	batch.ExecParams(beginSQL, nil, nil, nil, nil)
 	queue(&batch, settingsSQL, strconv.FormatInt(r.config.Timeout.Milliseconds(), 10), idleTimeout)
-	if first.Sequence == 1 {
+	begins := first.Sequence == 1 && !isReplay(first)
+	if begins {
 		queue(&batch, r.sql(createSQL), first.Process)
 	}
 	queue(&batch, r.sql(lockSQL), first.Process)
-	values, err := r.ask(ctx, &batch, 4)
+	values, err := r.ask(ctx, &batch, 5)
 	if err != nil {
 		return turn{}, r.notBegun(ctx, err)
 	}
-	if values == nil && first.Sequence == 1 {
+	if values == nil && begins {
 		return turn{}, r.notKept()
 	}
 	if values == nil {
@@ -111,12 +113,14 @@ func (r *Remote) begin(ctx context.Context, ds []processor.Delivery) (turn, erro
 
 func parseApplied(values [][]byte) (a applied, err error) {
 	a.position, a.dedupKey = cursor.Position(values[0]), string(values[3])
-	if a.sequence, err = strconv.ParseInt(string(values[1]), 10, 64); err != nil {
-		return a, err
+	var numbers [3]int64
+	for i, value := range [][]byte{values[1], values[2], values[4]} {
+		if numbers[i], err = strconv.ParseInt(string(value), 10, 64); err != nil {
+			return a, err
+		}
 	}
-	epoch, err := strconv.ParseInt(string(values[2]), 10, 64)
-	a.epoch = cursor.Epoch(epoch)
-	return a, err
+	a.sequence, a.epoch, a.since = numbers[0], cursor.Epoch(numbers[1]), numbers[2]
+	return a, nil
 }
 
 // judge tells what of the deliveries is new, or why none may be applied.
@@ -137,22 +141,27 @@ func (r *Remote) judge(ctx context.Context, a applied, ds []processor.Delivery) 
 		t.done++
 	}
 	t.rest = ds[t.done:]
-	if len(t.rest) == 0 || t.follows(t.rest[0]) {
+	if len(t.rest) == 0 || t.rest[0].Sequence == a.sequence+1 {
 		return t, nil
 	}
-	explained, err := r.passedOver(ctx, a, t.rest[0])
+	return r.judgeJump(ctx, a, t)
+}
+
+// judgeJump: the numbers go on elsewhere. What lies between must not be missing, and
+// unless each of it is noted, the notes are without a gap only from here on.
+func (r *Remote) judgeJump(ctx context.Context, a applied, t turn) (turn, error) {
+	next := t.rest[0]
+	explained, noted, err := r.passedOver(ctx, a, next)
 	if err != nil {
 		return t, r.notBegun(ctx, err)
 	}
-	if !explained {
-		return t, r.failed(r.missing(a, t.rest[0]))
+	if !explained && !a.chained(next) {
+		return t, r.failed(r.missing(a, next))
+	}
+	if !noted {
+		t.since = next.Sequence - 1
 	}
 	return t, nil
-}
-
-// follows reports whether nothing is missing between what was applied and a record.
-func (a applied) follows(d processor.Delivery) bool {
-	return d.Sequence == a.sequence+1 || a.chained(d)
 }
 
 // refusedSQL counts the records that failed in the target and were not applied
@@ -181,31 +190,20 @@ func (r *Remote) refusedWithin(ctx context.Context, process string, from, to, up
 	return all, part, err
 }
 
-// judgeReplay: a dead letter that failed in the target and was not applied since is
-// to be applied; any other was.
-func (r *Remote) judgeReplay(ctx context.Context, t turn, ds []processor.Delivery) (turn, error) {
-	d := ds[0]
-	open, _, err := r.refusedWithin(ctx, d.Process, d.Sequence-1, d.Sequence, d.Sequence)
-	if err != nil {
-		return t, r.notBegun(ctx, err)
-	}
-	if open == 0 {
-		t.done = len(ds)
-		return t, nil
-	}
-	t.rest = ds
-	return t, nil
-}
-
 // passedOver reports whether the numbers between what was applied and a record
 // belong to nothing that is missing: to records that failed here and were skipped
-// or put aside, or to the gap that a seek leaves, which begins an epoch.
-func (r *Remote) passedOver(ctx context.Context, a applied, d processor.Delivery) (bool, error) {
+// or put aside (each is noted), or to the gap that a seek leaves, which begins an
+// epoch.
+func (r *Remote) passedOver(ctx context.Context, a applied, d processor.Delivery) (explained, noted bool, err error) {
 	gap := d.Sequence - 1 - a.sequence
+	if gap < 0 { // the source was restored
+		return false, false, nil
+	}
 	left := gap % cursor.SeekGap
 	all, part, err := r.refusedWithin(ctx, d.Process, a.sequence, a.sequence+gap, a.sequence+left)
+	noted = all == gap
 	sought := gap >= cursor.SeekGap && d.Epoch > a.epoch && part == left
-	return all == gap || sought, err
+	return noted || sought, noted, err
 }
 
 // queue adds a statement with its arguments as text.

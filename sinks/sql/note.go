@@ -16,9 +16,9 @@ DELETE FROM {schema}.ordered_dispatcher_refused
 WHERE process_name OPERATOR(pg_catalog.=) $1 AND sequence OPERATOR(pg_catalog.>=) $2 AND sequence OPERATOR(pg_catalog.<=) $3`
 
 	refuseSQL = `/* sql.refuse */
-INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence)
-VALUES ($1, $2)
-ON CONFLICT DO NOTHING`
+INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence, dedup_key)
+VALUES ($1, $2, $3)
+ON CONFLICT (process_name, sequence) DO UPDATE SET applied = false, dedup_key = $3`
 
 	doneSQL = `/* sql.done */
 UPDATE {schema}.ordered_dispatcher_applied
@@ -27,6 +27,7 @@ SET
 	sequence = $3,
 	epoch = $4,
 	dedup_key = CASE WHEN $5::pg_catalog.text OPERATOR(pg_catalog.<>) '' THEN $5 END,
+	since = $6,
 	updated_at = pg_catalog.clock_timestamp()
 WHERE process_name OPERATOR(pg_catalog.=) $1`
 )
@@ -43,7 +44,7 @@ const (
 	keptSQL = `/* sql.kept */
 SELECT
 	pg_catalog.set_config('statement_timeout', '0', true),
-	CASE WHEN a.rows OPERATOR(pg_catalog.=) 1 AND r.rows OPERATOR(pg_catalog.=) $8::pg_catalog.int8 THEN 1
+	CASE WHEN a.rows OPERATOR(pg_catalog.=) 1 AND r.rows OPERATOR(pg_catalog.=) $9::pg_catalog.int8 THEN 1
 	ELSE ('` + notKept + `' OPERATOR(pg_catalog.||) a.rows OPERATOR(pg_catalog.||) '/' OPERATOR(pg_catalog.||) r.rows)::pg_catalog.int4 END
 FROM
 	(SELECT pg_catalog.count(*) AS rows
@@ -52,34 +53,41 @@ FROM
 		AND position OPERATOR(pg_catalog.=) $2
 		AND sequence OPERATOR(pg_catalog.=) $3
 		AND epoch OPERATOR(pg_catalog.=) $4
-		AND coalesce(dedup_key, '') OPERATOR(pg_catalog.=) $5) a,
+		AND coalesce(dedup_key, '') OPERATOR(pg_catalog.=) $5
+		AND since OPERATOR(pg_catalog.=) $6) a,
 	(SELECT pg_catalog.count(*) AS rows
 	FROM {schema}.ordered_dispatcher_refused
-	WHERE process_name OPERATOR(pg_catalog.=) $1 AND sequence OPERATOR(pg_catalog.>=) $6 AND sequence OPERATOR(pg_catalog.<=) $7) r`
+	WHERE process_name OPERATOR(pg_catalog.=) $1
+		AND sequence OPERATOR(pg_catalog.>=) $7
+		AND sequence OPERATOR(pg_catalog.<=) $8
+		AND NOT applied) r`
 
 	notKept = "the notes are not there: "
 )
 
-// refusals are how many records with numbers in [from, to] are noted as refused.
+// refusals are how many records with numbers in [from, to] are noted as refused, and
+// were not applied since.
 type refusals struct{ from, to, rows int64 }
 
 func noRefusals() refusals { return refusals{from: 1, to: 0} }
 
 // queueDone notes what the turn applies.
 func (r *Remote) queueDone(batch *pgconn.Batch, t turn, process string) {
-	now, left := t.applied, noRefusals()
-	if n := len(t.rest); n > 0 {
-		first, last := t.rest[0], t.rest[n-1]
-		left = refusals{from: first.Sequence, to: last.Sequence}
-		if first.Sequence <= now.sequence && !isReplay(first) { // the source was restored: the numbers above are of another time
+	if n := len(t.rest); n == 0 {
+		r.queueRow(batch, process, t.applied, noRefusals())
+	} else if first, last := t.rest[0], t.rest[n-1]; isReplay(first) && first.Sequence <= t.sequence {
+		queue(batch, r.sql(replayedSQL), process, number(first.Sequence), first.DedupKey())
+		r.queueRow(batch, process, t.applied, refusals{from: first.Sequence, to: first.Sequence})
+	} else {
+		left := refusals{from: first.Sequence, to: last.Sequence}
+		if first.Sequence <= t.sequence { // the source was restored: the numbers above are of another time
 			left.to = math.MaxInt64
 		}
 		queue(batch, r.sql(clearSQL), process, number(left.from), number(left.to))
-		if !isReplay(first) || first.Sequence > now.sequence {
-			now.position, now.sequence, now.dedupKey = last.Position, last.Sequence, last.DedupKey()
-		}
+		now := t.applied
+		now.position, now.sequence, now.dedupKey = last.Position, last.Sequence, last.DedupKey()
+		r.queueRow(batch, process, now, left)
 	}
-	r.queueRow(batch, process, now, left)
 }
 
 // queueRefused notes that a record failed, and what stands before it: nothing of
@@ -89,7 +97,7 @@ func (r *Remote) queueRefused(batch *pgconn.Batch, t turn, d processor.Delivery)
 	batch.ExecParams(constraintsSQL, nil, nil, nil, nil)
 	if len(t.rest) > 0 {
 		left = refusals{from: d.Sequence, to: d.Sequence, rows: 1}
-		queue(batch, r.sql(refuseSQL), d.Process, number(d.Sequence))
+		queue(batch, r.sql(refuseSQL), d.Process, number(d.Sequence), d.DedupKey())
 		if !isReplay(d) && d.Sequence != now.sequence+1 {
 			now.position, now.sequence, now.dedupKey = d.After, d.Sequence-1, ""
 		}
@@ -100,7 +108,7 @@ func (r *Remote) queueRefused(batch *pgconn.Batch, t turn, d processor.Delivery)
 // queueRow notes how far a process has come, and has the transaction fail unless the
 // target keeps that and what was noted before it.
 func (r *Remote) queueRow(batch *pgconn.Batch, process string, a applied, left refusals) {
-	row := []string{process, string(a.position), number(a.sequence), number(int64(a.epoch)), a.dedupKey}
+	row := []string{process, string(a.position), number(a.sequence), number(int64(a.epoch)), a.dedupKey, number(a.since)}
 	queue(batch, r.sql(doneSQL), row...)
 	queue(batch, r.sql(keptSQL), append(row, number(left.from), number(left.to), number(left.rows))...)
 }

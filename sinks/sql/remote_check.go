@@ -23,13 +23,23 @@ const tablesSQL = `CREATE TABLE {schema}.ordered_dispatcher_applied (
 	sequence bigint NOT NULL,
 	epoch bigint NOT NULL,
 	dedup_key pg_catalog.text,
+	since bigint NOT NULL,
 	updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 ) WITH (fillfactor = 50);
 CREATE TABLE {schema}.ordered_dispatcher_refused (
 	process_name pg_catalog.text,
 	sequence bigint,
+	dedup_key pg_catalog.text,
+	applied boolean DEFAULT false,
 	PRIMARY KEY (process_name, sequence)
 );`
+
+// alterSQL brings tables of an earlier version up to date. What they have proves
+// nothing of the numbers before.
+const alterSQL = `ALTER TABLE {schema}.ordered_dispatcher_applied ADD since bigint; ` +
+	`UPDATE {schema}.ordered_dispatcher_applied SET since = sequence; ` +
+	`ALTER TABLE {schema}.ordered_dispatcher_applied ALTER since SET NOT NULL; ` +
+	`ALTER TABLE {schema}.ordered_dispatcher_refused ADD dedup_key text, ADD applied boolean DEFAULT false; `
 
 // Tables is the SQL that makes the two tables that a Remote needs in its target. It
 // never makes them itself, so its role needs no right to: the owner of the schema
@@ -60,10 +70,11 @@ func (r *Remote) own() []privilege.Privilege {
 	return []privilege.Privilege{
 		{On: privilege.Schema, Name: schema, Right: "USAGE"},
 		on(applied, "SELECT"),
-		on(applied, "INSERT", "process_name", "position", "sequence", "epoch"),
-		on(applied, "UPDATE", "position", "sequence", "epoch", "dedup_key", "updated_at"),
+		on(applied, "INSERT", "process_name", "position", "sequence", "epoch", "since"),
+		on(applied, "UPDATE", "position", "sequence", "epoch", "dedup_key", "since", "updated_at"),
 		on(refused, "SELECT"),
 		on(refused, "INSERT"),
+		on(refused, "UPDATE", "dedup_key", "applied"),
 		on(refused, "DELETE"),
 	}
 }
@@ -93,6 +104,10 @@ SELECT
 		WHERE n.nspname = $1 AND c.relname = 'ordered_dispatcher_applied')
 	AND EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = $1 AND c.relname = 'ordered_dispatcher_refused'),
+	2 = (SELECT count(*) FROM pg_catalog.pg_attribute a
+		JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = $1 AND NOT a.attisdropped
+		AND (c.relname, a.attname) IN (('ordered_dispatcher_applied', 'since'), ('ordered_dispatcher_refused', 'applied'))),
 	pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`
 
 // Check connects to the target and returns what is wrong with it: that it cannot be
@@ -100,9 +115,9 @@ SELECT
 // against the statements (see Sink.Check). It changes nothing.
 func (r *Remote) Check(ctx context.Context) error {
 	return r.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		var usable, present, readOnly bool
+		var usable, present, current, readOnly bool
 		err := prepared.Within(ctx, conn, func(tx pgx.Tx) error {
-			return tx.QueryRow(ctx, presentSQL, r.config.Schema).Scan(&usable, &present, &readOnly)
+			return tx.QueryRow(ctx, presentSQL, r.config.Schema).Scan(&usable, &present, &current, &readOnly)
 		})
 		if err != nil {
 			return err
@@ -112,6 +127,8 @@ func (r *Remote) Check(ctx context.Context) error {
 			return errors.New("it cannot be written to: it is a standby, or its sessions are read-only; lead url to the primary")
 		case !present:
 			return fmt.Errorf("%w in schema %q", ErrNoTables, r.config.Schema)
+		case !current:
+			return errors.New(r.old())
 		case !usable:
 			return nil // Lacking says so
 		}

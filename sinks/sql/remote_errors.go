@@ -23,6 +23,8 @@ var (
 	ErrMissing = errors.New("records are missing in the target")
 	// ErrForeign: the target has another record under this one's number.
 	ErrForeign = errors.New("the target has another record of this number")
+	// ErrUnproven: it is not known whether the target has a dead letter.
+	ErrUnproven = errors.New("it is not known whether the target has this record")
 	// ErrNotKept: the target does not keep what the sink notes there.
 	ErrNotKept = errors.New("the target did not keep what the sink noted")
 )
@@ -35,9 +37,15 @@ func (r *Remote) fenced(a applied, d processor.Delivery) error {
 
 // unknownProcess is a target without a row for a process that has delivered before.
 func (r *Remote) unknownProcess(d processor.Delivery) error {
-	return fmt.Errorf("%w: it knows nothing of process %q, whose next record is number %d. If the target was restored or is the wrong one, correct that. "+
-		"If the process is to deliver there from now on: %s", ErrMissing, d.Process, d.Sequence,
-		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_applied (process_name, position, sequence, epoch) VALUES (%s, %s, %d, 0)",
+	renamed := r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET process_name = %[1]s WHERE process_name = 'OLD NAME'; "+
+		"UPDATE {schema}.ordered_dispatcher_refused SET process_name = %[1]s WHERE process_name = 'OLD NAME'", quote(d.Process)))
+	err := fmt.Errorf("%w: it knows nothing of process %q, whose next record is number %d. If the target was restored or is the wrong one, correct that. "+
+		"If the process had another name there: %s (with that name)", ErrMissing, d.Process, d.Sequence, renamed)
+	if isReplay(d) {
+		return fmt.Errorf("%w. If it is to deliver there from now on, have a worker deliver its next record first: a replay does not say how far the process has come", err)
+	}
+	return fmt.Errorf("%w. If the process is to deliver there from now on: %s", err,
+		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_applied (process_name, position, sequence, epoch, since) VALUES (%s, %s, %[3]d, 0, %[3]d)",
 			quote(d.Process), quote(string(d.After)), d.Sequence-1)))
 }
 
@@ -45,7 +53,7 @@ func (r *Remote) missing(a applied, d processor.Delivery) error {
 	return fmt.Errorf("%w: it has those of process %q up to number %d, and this is number %d: it was restored to an earlier state, or those between failed "+
 		"while it was away. To have them delivered: `ordered-dispatcher seek %s --to-position %s --reason …`. If they need not come: %s",
 		ErrMissing, d.Process, a.sequence, d.Sequence, visible.Shell(d.Process), visible.Quoted(string(a.position)),
-		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence) SELECT %s, generate_series(%d, %d) ON CONFLICT DO NOTHING",
+		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence, applied) SELECT %s, generate_series(%d, %d), NULL ON CONFLICT DO NOTHING",
 			quote(d.Process), a.sequence+1, d.Sequence-1)))
 }
 
@@ -99,6 +107,11 @@ func (r *Remote) unknown(ctx context.Context, err error) error {
 	return fmt.Errorf("%s: it may have the record, which the next attempt finds out: %w%s", r, err, r.nextStep(err))
 }
 
+// old is the fix for tables of an earlier version.
+func (r *Remote) old() string {
+	return "its tables are of an earlier version: as the owner of the schema run " + r.sql(alterSQL)
+}
+
 // nextStep is the fix for what the target says of itself.
 func (r *Remote) nextStep(err error) string {
 	var pgErr *pgconn.PgError
@@ -110,6 +123,8 @@ func (r *Remote) nextStep(err error) string {
 		return "; it cannot be written to: lead url to the primary, or name all hosts in it"
 	case pgErr.Code == "42P01" || pgErr.Code == "3F000":
 		return "; create the sink's tables there, as `ordered-dispatcher grants` and `doctor` print them"
+	case pgErr.Code == "42703":
+		return "; " + r.old()
 	case pgErr.Code == "42501":
 		return "; grant its role what `ordered-dispatcher grants` prints"
 	case class(pgErr.Code) == "28":

@@ -111,7 +111,7 @@ func TestRemote_AReplayThatTheTargetDoesNotNoteIsNotApplied(t *testing.T) {
 	require.True(t, processor.IsPermanent(err), err)
 	mustDeliver(t, s, ds[1:])
 	restore()
-	free := r.hinder(t, "refused", "BEFORE DELETE", "RETURN NULL;")
+	free := r.hinder(t, "refused", "BEFORE UPDATE", "RETURN NULL;")
 	replay := ds[:1]
 	replay[0].After = replay[0].Position
 	mustNotKeep(t, s, replay...)

@@ -86,7 +86,7 @@ func (r *remote) text(t testing.TB, query string) (text string) {
 func (r *remote) noted(t testing.TB) string {
 	t.Helper()
 	return r.text(t, `SELECT format('%s/%s', sequence, epoch) || coalesce(' refused ' ||
-		(SELECT string_agg(sequence::text, ' ' ORDER BY sequence) FROM public.ordered_dispatcher_refused), '') FROM public.ordered_dispatcher_applied`)
+		(SELECT string_agg(sequence::text, ' ' ORDER BY sequence) FROM public.ordered_dispatcher_refused WHERE NOT applied), '') FROM public.ordered_dispatcher_applied`)
 }
 
 // refuse has records of a type fail for good.
