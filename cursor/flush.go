@@ -62,11 +62,6 @@ func (s *Store) once(ctx context.Context, timeout time.Duration, begin statement
 	return results[2 : len(all)-1], nil
 }
 
-// ask is once for statements that only read.
-func (s *Store) ask(ctx context.Context, statements ...statement) ([]*pgconn.Result, error) {
-	return s.once(ctx, s.config.answerTimeout(), beginRead, statements...)
-}
-
 // onConnection runs f on a connection of the pool, and ends the transaction that f
 // leaves open.
 func (s *Store) onConnection(ctx context.Context, f func(*pgxpool.Conn) error) error {

@@ -127,14 +127,14 @@ func (s *Store) OpenDeadLetters(ctx context.Context, process, containing string,
 
 // reading runs f in a transaction of our search_path that only reads.
 func (s *Store) reading(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
-	return s.onConnection(ctx, func(conn *pgxpool.Conn) error {
+	return s.nameExcluder(ctx, s.onConnection(ctx, func(conn *pgxpool.Conn) error {
 		return answer.Within(ctx, commitTimeout, func(ctx context.Context) error {
 			if _, err := flush(ctx, conn.Conn(), beginRead, pin); err != nil {
 				return err
 			}
 			return f(ctx, conn.Conn())
 		})
-	})
+	}))
 }
 
 // columns are where deadLetterColumns go.

@@ -105,7 +105,8 @@ LIMIT 10000`
 // Lockers returns who holds the lock of which row at this moment, by process.
 // Several sessions that share one lock are not found: see Strangers.
 func (s *Store) Lockers(ctx context.Context) ([]Locker, error) {
-	return s.lockers(ctx, s.lockersOf(null))
+	all, err := s.lockers(ctx, s.lockersOf(null))
+	return all, s.nameExcluder(ctx, err)
 }
 
 // lockersOf asks for the lockers of one process, or of all (null).
@@ -114,7 +115,7 @@ func (s *Store) lockersOf(process string) statement {
 }
 
 func (s *Store) lockers(ctx context.Context, which statement) ([]Locker, error) {
-	results, err := s.ask(ctx, which)
+	results, err := s.once(ctx, s.config.answerTimeout(), beginRead, which)
 	var all []Locker
 	if err == nil {
 		all, err = parseLockers(results[0])
@@ -160,8 +161,9 @@ LEFT JOIN (
 WHERE l.granted
 	AND l.locktype = 'relation'
 	AND l.mode <> 'AccessShareLock'
+	AND l.mode ~ $2
 	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-	AND l.relation = ('{schema}.' || $1)::regclass
+	AND l.relation IN (SELECT ('{schema}.' || name)::regclass FROM unnest($1::text[]) name)
 ORDER BY 6 NULLS LAST, 2
 LIMIT 100`
 
@@ -173,7 +175,7 @@ func (s *Store) Strangers(ctx context.Context) ([]Locker, error) {
 }
 
 func (s *Store) strangers(ctx context.Context, table string) ([]Locker, error) {
-	all, err := s.lockers(ctx, statement{sql: s.sql(strangersSQL), args: []string{table}})
+	all, err := s.lockers(ctx, statement{sql: s.sql(strangersSQL), args: []string{"{" + table + "}", ""}})
 	return slices.DeleteFunc(all, Locker.Worker), err
 }
 

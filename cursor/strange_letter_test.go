@@ -73,3 +73,30 @@ func TestReplay_WithoutAConnectionToLookSaysSo(t *testing.T) {
 	require.ErrorIs(t, err, cursor.ErrLocked)
 	require.ErrorContains(t, err, "who it is could not be found: find who has locked the cursors: no answer in time: no connection to the database, of a pool of 1, within 5s")
 }
+
+// TestRead_NamesASessionThatLetsNoOneRead: a command said "no answer" and no more.
+func TestRead_NamesASessionThatLetsNoOneRead(t *testing.T) {
+	t.Parallel()
+	const who = `no answer .*: pid \d+ \(application "psql", user "\w+"\) since 2\S+Z has locked a table of the cursors; end that transaction, or: SELECT pg_terminate_backend\(\d+\)`
+	pool := database(t)
+	created(t, pool, "a")
+	s, err := cursor.NewStore(pool, cursor.Config{Schema: schema, Worker: "b", Timeout: time.Second})
+	require.NoError(t, err)
+	lockedBy(t, "LOCK TABLE dispatch.cursor, dispatch.dead_letter IN ACCESS EXCLUSIVE MODE")
+	for name, read := range map[string]func() error{
+		"rows":         func() error { _, err := s.List(t.Context()); return err },
+		"lockers":      func() error { _, err := s.Lockers(t.Context()); return err },
+		"dead letters": func() error { _, err := s.DeadLetters(t.Context(), "", false, 1); return err },
+		"an operator": func() error {
+			d := alice
+			d.Timeout = 100 * time.Millisecond
+			_, err := s.Pause(t.Context(), "sms", d)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Regexp(t, who, read().Error())
+		})
+	}
+}

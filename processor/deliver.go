@@ -101,7 +101,7 @@ func (s *shift) advance(a advance) error {
 	if s.config.Dispatch.outlives {
 		s.owed = &a
 	}
-	if err := s.lease.Advance(context.WithoutCancel(s.run), a.to, a.n); err != nil {
+	if err := s.write(func(ctx context.Context) error { return s.lease.Advance(ctx, a.to, a.n) }); err != nil {
 		if errors.Is(err, cursor.ErrUnmoved) {
 			s.owed = nil // it would change no row the next time either
 		}
@@ -182,10 +182,10 @@ func (s *shift) failed(d Delivery, failure error) (int, error) {
 		return passed, err
 	case f.Wait > longestWaitUnderLease || s.ending():
 		log.Warn("delivery failed", "delay", f.Wait)
-		return 0, setAside(s.lease.Fail(context.WithoutCancel(s.run), f))
+		return 0, setAside(s.write(func(ctx context.Context) error { return s.lease.Fail(ctx, f) }))
 	default:
 		log.Warn("delivery failed", "delay", f.Wait)
-		if err := s.lease.Note(context.WithoutCancel(s.run), f); err != nil {
+		if err := s.write(func(ctx context.Context) error { return s.lease.Note(ctx, f) }); err != nil {
 			return 0, err
 		}
 		return 0, s.waitUnderLease(f.Wait)

@@ -81,7 +81,7 @@ func (s *shift) conclude() error {
 
 // halt durably stops the process at the record that failed.
 func (s *shift) halt(v verdict) error {
-	if err := s.lease.Halt(context.WithoutCancel(s.run), v.failure); err != nil {
+	if err := s.write(func(ctx context.Context) error { return s.lease.Halt(ctx, v.failure) }); err != nil {
 		return err
 	}
 	s.verdict, s.stopped = nil, true
@@ -96,7 +96,7 @@ func (s *shift) putAside(v verdict) error {
 	if len(d.Payload) > maxLetterBytes {
 		return errLetterTooLarge
 	}
-	err := s.lease.PutAside(context.WithoutCancel(s.run), cursor.DeadLetter{
+	letter := cursor.DeadLetter{
 		Position:  d.Position,
 		Table:     d.Table,
 		RecordID:  d.ID,
@@ -106,7 +106,8 @@ func (s *shift) putAside(v verdict) error {
 		Headers:   d.Headers,
 		Payload:   d.Payload,
 		Failure:   v.failure,
-	})
+	}
+	err := s.write(func(ctx context.Context) error { return s.lease.PutAside(ctx, letter) })
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,7 @@ type Status struct {
 	Problem string
 
 	lockers   []cursor.Locker // of its row
+	blockers  []cursor.Locker // what the worker that has its row waits for
 	paused    *cursor.Event   // the last pause; nil if it is not known
 	deserted  bool            // records wait, and no worker is there
 	strangers []cursor.Locker // who may have locked its row then

@@ -26,7 +26,7 @@ type HoldKind string
 const (
 	HoldPaused  HoldKind = "paused"    // an operator said so
 	HoldHalted  HoldKind = "halted"    // a record failed for good
-	HoldLocked  HoldKind = "locked"    // a stranger has locked the cursor's row, or a worker whose network died
+	HoldLocked  HoldKind = "locked"    // a stranger has locked the cursor's row or a table that a worker waits for, or a worker whose network died
 	HoldFailing HoldKind = "failing"   // a record is tried again and again
 	HoldSink    HoldKind = "sink"      // the receiver takes its time
 	HoldFuture  HoldKind = "future"    // the next record is stamped ahead of the database's clock
@@ -50,7 +50,7 @@ const (
 func (s Status) hold() *Hold {
 	stranger := slices.IndexFunc(s.lockers, func(l cursor.Locker) bool { return !l.Worker() })
 	torn := slices.IndexFunc(s.lockers, func(l cursor.Locker) bool { return l.Worker() && l.Torn() })
-	lease := slices.IndexFunc(s.lockers, func(l cursor.Locker) bool { return l.Worker() && l.Age > longCall })
+	lease := slices.IndexFunc(s.lockers, longLease)
 	switch {
 	case s.New:
 		return nil
@@ -68,6 +68,10 @@ func (s Status) hold() *Hold {
 	case torn >= 0:
 		l := s.lockers[torn]
 		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: a worker that stands by ends that session, or you do: %s", visible.Line(l.String()), l.Fix())}
+	case len(s.blockers) > 0:
+		l := s.blockers[0]
+		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for a lock that %s has: nothing is written down or delivered; next: end its transaction, or: %s",
+			visible.Line(s.Holder), visible.Line(l.String()), l.Fix())}
 	case s.Failure != nil && (s.deserted || s.absent && s.Failure.Wait == 0):
 		return &Hold{HoldNobody, s.untried()}
 	case s.Failure != nil:
@@ -88,6 +92,9 @@ func (s Status) hold() *Hold {
 		return nil
 	}
 }
+
+// longLease reports a worker that has had its lock for long without a checkpoint.
+func longLease(l cursor.Locker) bool { return l.Worker() && l.Age > longCall }
 
 // pausedBy says who paused the process, if the audit does.
 func (s Status) pausedBy() string {
@@ -177,6 +184,13 @@ func (r *StatusReader) explain(ctx context.Context, s *Status, lockers []cursor.
 		if l.Process == s.Process {
 			s.lockers = append(s.lockers, l)
 		}
+	}
+	if slices.ContainsFunc(s.lockers, longLease) {
+		blockers, err := r.store.Blockers(ctx, s.Process)
+		if err != nil {
+			s.Problem = err.Error()
+		}
+		s.blockers = blockers
 	}
 	if s.State != cursor.Paused || s.New {
 		return

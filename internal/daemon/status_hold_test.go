@@ -77,6 +77,15 @@ func TestStatus_NamesWhatHoldsDeliveryUp(t *testing.T) {
 			lease(t, s)
 			exec(t, pool, "SELECT pg_sleep(5.1)")
 		}, daemon.HoldSink, "a call of the receiver goes on since 2\\S+Z, by worker .+; next: see what the receiver does"},
+		"a stranger at the dead letters": {func(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) {
+			open(t, "psql", "LOCK TABLE od.dead_letter IN EXCLUSIVE MODE")
+			l := lease(t, s)
+			go func() {
+				_ = l.PutAside(t.Context(), cursor.DeadLetter{Position: "at.int:2026-01-01T00:00:00.000000Z/00000000000000000007", Table: "t", RecordID: "7", Failure: failure})
+			}()
+			exec(t, pool, "SELECT pg_sleep(5.1)")
+		}, daemon.HoldLocked, "its worker .+ waits for a lock that pid \\d+ .application \"psql\", user \"\\w+\". since 2\\S+Z has: nothing is written down or delivered; " +
+			"next: end its transaction, or: SELECT pg_terminate_backend.\\d+."},
 		"a network that died in the middle of a command": {func(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) {
 			tear(t, cursor.ApplicationLease+"a", "SELECT FROM od.cursor FOR UPDATE")
 			exec(t, pool, "SELECT pg_sleep(5.1)")

@@ -42,6 +42,21 @@ var cursorMutants = []mutant{
 		cursorPkg, "TestDecision_WithoutAnEventChangesNothing/pause",
 	},
 	{
+		"a worker that waits for a lock of others does not say so",
+		[]change{{"processor/locked.go", "time.AfterFunc(lockedAfter,", "time.AfterFunc(1000*lockedAfter,"}},
+		processorPkg, "TestWrite_NamesTheSessionThatItWaitsFor",
+	},
+	{
+		"`status` blames the receiver while the worker waits for a lock",
+		[]change{{"internal/daemon/status_hold.go", "case len(s.blockers) > 0:", "case len(s.blockers) > 1000:"}},
+		daemonPkg, "TestStatus_NamesWhatHoldsDeliveryUp/a_stranger_at_the_dead_letters",
+	},
+	{
+		"a command does not name the session that lets no one read",
+		[]change{{"cursor/blocker.go", "if !errors.Is(err, ErrNoAnswer) ||", "if errors.Is(err, ErrNoAnswer) ||"}},
+		cursorPkg, "TestRead_NamesASessionThatLetsNoOneRead/rows",
+	},
+	{
 		"a decision whose commit was not answered looks like one that was refused",
 		[]change{{"cursor/operate.go", `	return fmt.Errorf("%w: %w", ErrUncertain, err)`, `	return err`}},
 		cursorPkg, "TestDecision_WhoseCommitIsNotAnsweredMayHaveBeenMade/skip",

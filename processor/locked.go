@@ -1,0 +1,39 @@
+package processor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
+
+// lockedAfter is how long the database may take to write something down before it is asked
+// what that waits for.
+const lockedAfter = 3 * time.Second
+
+// write has f write something down under the lease. If that takes long, the log and the
+// error say which transaction it waits for.
+func (s *shift) write(f func(context.Context) error) error {
+	found := make(chan string, 1)
+	slow := time.AfterFunc(lockedAfter, func() { found <- s.blocker() })
+	err := f(context.WithoutCancel(s.run))
+	if slow.Stop() || err == nil {
+		return err
+	}
+	if blocker := <-found; blocker != "" {
+		return fmt.Errorf("%w: it waited for %s", err, blocker)
+	}
+	return err
+}
+
+// blocker names the transaction that the lease waits for at a lock, "" if it does not.
+func (s *shift) blocker() string {
+	all, err := s.config.Store.Blockers(context.WithoutCancel(s.run), s.config.Process)
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("a lock that %s has; end that transaction, or: %s", visible.Line(all[0].String()), all[0].Fix())
+	s.log.Warn("nothing more is delivered until a lock is free: what became of a record cannot be written down", "waits_for", text)
+	return text
+}
