@@ -100,7 +100,7 @@ var processorMutants = []mutant{
 	},
 	{
 		"the end of a process cancels the advance of its last record",
-		[]change{{"processor/deliver.go", `s.lease.Advance(context.WithoutCancel(s.run), a.to, a.n)`, `s.lease.Advance(s.run, a.to, a.n)`}},
+		[]change{{"processor/deliver.go", `s.lease.Advance(ctx, a.to, a.n)`, `s.lease.Advance(s.run, a.to, a.n)`}},
 		processorPkg, "TestRun_OnShutdownFinishesTheCallInFlightAndAdvances",
 	},
 	{
