@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -34,9 +35,14 @@ type system struct {
 	stdout, stderr io.Writer
 	env            func(string) (string, bool)
 	exit           func(int)
+	known          *known
 }
 
+// known is what the command must not print: a server repeats the login.
+type known struct{ secrets secret.Set }
+
 func execute(args []string, sys system) int {
+	sys.known = &known{}
 	parser, err := kong.New(&cli{},
 		kong.Name("ordered-dispatcher"),
 		kong.Description(description),
@@ -55,7 +61,7 @@ func execute(args []string, sys system) int {
 	if err != nil {
 		return report(sys, &daemon.UsageError{Err: fmt.Errorf("%w; see ordered-dispatcher --help", err)})
 	}
-	err = command.Run()
+	err = sys.known.secrets.Error(command.Run())
 	if err != nil && command.Command() == "run" && !daemon.IsTerminal(sys.stderr) {
 		daemon.NewLogger(sys.stderr, slog.LevelError).Error("ended", "err", err) // the log stays one of JSON to its last line
 		return daemon.ExitCode(err)

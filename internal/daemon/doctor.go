@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -46,7 +47,7 @@ func examine(ctx context.Context, c Config, patience time.Duration) ([]Finding, 
 		return nil, err
 	}
 	defer pool.Close()
-	d := &doctor{config: c, patience: patience, pool: pool, store: store}
+	d := &doctor{config: c, secrets: c.Secrets(), patience: patience, pool: pool, store: store}
 	if !d.connects(ctx) {
 		return d.findings, nil
 	}
@@ -67,12 +68,13 @@ type doctor struct {
 	patience  time.Duration // for one check
 	pool      *pgxpool.Pool
 	store     *cursor.Store
+	secrets   secret.Set
 	findings  []Finding
 	tableless bool // the cursor tables are not there, or not for this role
 }
 
 func (d *doctor) find(process string, severity Severity, fix, problem string, args ...any) {
-	d.findings = append(d.findings, Finding{process, severity, fmt.Sprintf(problem, args...), visible.SQL(fix)})
+	d.findings = append(d.findings, Finding{process, severity, d.secrets.Replace(fmt.Sprintf(problem, args...)), visible.SQL(fix)})
 }
 
 // check makes a check, and reports whether it could be made.

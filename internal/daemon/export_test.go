@@ -176,3 +176,6 @@ func AwaitSignal(t testing.TB, c RunConfig, ended ...string) (over func()) {
 	require.NoError(t, s.wait())
 	return s.forget
 }
+
+// Masked is masked.
+var Masked = masked

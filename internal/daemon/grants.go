@@ -192,7 +192,7 @@ func (g *grants) needs(p Process, needs privilege.Needs, err error) (all []need)
 
 // unknown notes that what a process needs could not be found out.
 func (g *grants) unknown(p Process, err error) {
-	err = fmt.Errorf("process %q: %w", p.Name, err)
+	err = g.Config.Secrets().Error(fmt.Errorf("process %q: %w", p.Name, err))
 	g.faults = append(g.faults, err)
 	g.hint("MISSING HERE: %v", err)
 }

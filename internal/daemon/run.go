@@ -43,6 +43,7 @@ type RunConfig struct {
 // are caught up or cannot go on. A database that is away does not end it, nor does
 // a process that halts; one that refuses the login ends a drain alone. The error joins those of all processes: see ExitCode.
 func Run(ctx context.Context, c RunConfig) error {
+	c.Logger = masked(c.Logger, c.Config.Secrets())
 	var listener net.Listener
 	if c.Listen != "" {
 		var err error

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -68,6 +69,7 @@ type StatusReader struct {
 	pool    *pgxpool.Pool
 	store   *cursor.Store
 	sources map[string]*table.Source
+	secrets secret.Set
 	pause   func(context.Context, time.Duration) // between two looks
 }
 
@@ -77,7 +79,7 @@ func NewStatusReader(ctx context.Context, c StatusConfig) (*StatusReader, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &StatusReader{config: c, pool: pool, store: store, sources: map[string]*table.Source{}, pause: pause}
+	r := &StatusReader{config: c, pool: pool, store: store, sources: map[string]*table.Source{}, secrets: c.Config.Secrets(), pause: pause}
 	for _, p := range c.Config.Processes {
 		if r.sources[p.Name], err = c.Config.keys(p, pool); err != nil {
 			pool.Close()
@@ -131,6 +133,7 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	}
 	for i := range all {
 		all[i].Hold = all[i].hold()
+		all[i].Problem = r.secrets.Replace(all[i].Problem)
 	}
 	return all, nil
 }

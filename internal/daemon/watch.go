@@ -53,7 +53,7 @@ func (r *StatusReader) screen(ctx context.Context, print func(io.Writer, []Statu
 	case errors.As(err, &usage):
 		return "", err
 	case err != nil:
-		fmt.Fprintln(&b, visible.Indented(err.Error()))
+		fmt.Fprintln(&b, visible.Indented(r.secrets.Replace(err.Error())))
 	default:
 		err = print(&b, all)
 		return b.String(), err

@@ -12,4 +12,14 @@ var credentialMutants = []mutant{
 		[]change{{"internal/pgurl/alone.go", "all = append(all, setting{name, \"\"})", "_ = name"}},
 		pgurlPkg, "TestParseAlone_SaysWhatTheURLSaysAndTakesNothingOfTheEnvironment",
 	},
+	{
+		"a command prints the password that the database repeats",
+		[]change{{"cmd/ordered-dispatcher/main.go", "sys.known.secrets.Error(command.Run())", "command.Run()"}},
+		commandPkg, "TestCommands_ADatabaseThatRepeatsTheLoginDisclosesNothing",
+	},
+	{
+		"a worker logs the password that the database repeats",
+		[]change{{"internal/daemon/run.go", "c.Logger = masked(c.Logger, c.Config.Secrets())", ""}},
+		commandPkg, "TestCommands_ADatabaseThatRepeatsTheLoginDisclosesNothing",
+	},
 }
