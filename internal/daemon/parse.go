@@ -202,7 +202,13 @@ func parseWhere(n yamlfile.Node) string {
 		n.Fault(`a condition is a text of SQL, as in where: "status = 'confirmed'"`)
 		return ""
 	}
-	return n.Text()
+	condition := n.Text()
+	if len(n.References()) > 0 {
+		n.Fault("a condition takes no reference: doctor, grants, the log and the audit show it to people who are not to know a secret. " +
+			"Write the value out, or compare with a table that has it")
+		return ""
+	}
+	return condition
 }
 
 func parseStart(n yamlfile.Node) cursor.Position {

@@ -138,6 +138,7 @@ func TestParse_BadInput(t *testing.T) {
 		{process("on_timeout: skip"), `5:17: processes.a.on_timeout: "skip" is not known here: write retry or halt`},
 		{process("start: now"), "5:5: processes.a.start: this is no place to start: write beginning, end (send only what comes from now on), or a position"},
 		{"processes: {a: {source: {table: t, where: {status: new}}, sink: {stdout: {}}}}", `1:36: processes.a.source.where: a condition is a text of SQL, as in where: "status = 'confirmed'"`},
+		{"processes: {a: {source: {table: t, where: \"x = '${SMS_SECRET}'\"}, sink: {stdout: {}}}}", "1:36: processes.a.source.where: a condition takes no reference: doctor, grants, the log and the audit show it to people who are not to know a secret. Write the value out, or compare with a table that has it"},
 		{process("start: ''"), "5:5: processes.a.start: say where: beginning, end, or a position"},
 		{process() + "  a: {source: {table: t}, sink: {stdout: {}}}", `6:3: processes: the key "a" stands here a second time: keep one`},
 		{"processes: {a: {sink: {stdout: {}}}}", `1:13: processes.a: the key "source" is missing: add it, as in source: {table: public.bookings}`},

@@ -13,6 +13,16 @@ var credentialMutants = []mutant{
 		pgurlPkg, "TestParseAlone_SaysWhatTheURLSaysAndTakesNothingOfTheEnvironment",
 	},
 	{
+		"a record may have any number of headers",
+		[]change{{"sources/table/headers.go", "return names > most", "return false"}},
+		tablePkg, "TestParseHeaders_TakesAThousandNames",
+	},
+	{
+		"a condition may hold a secret",
+		[]change{{"internal/daemon/parse.go", "if len(n.References()) > 0 {", "if false {"}},
+		daemonPkg, "TestParse_BadInput",
+	},
+	{
 		"a command prints the password that the database repeats",
 		[]change{{"cmd/ordered-dispatcher/main.go", "sys.known.secrets.Error(command.Run())", "command.Run()"}},
 		commandPkg, "TestCommands_ADatabaseThatRepeatsTheLoginDisclosesNothing",

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -286,22 +285,4 @@ func (r *reading) keep(payload []byte) []byte {
 	from := len(r.chunk)
 	r.chunk = append(r.chunk, payload...)
 	return r.chunk[from:len(r.chunk):len(r.chunk)]
-}
-
-// parseHeaders reads a JSON object; values that are no strings keep their JSON
-// text.
-func parseHeaders(text []byte) (map[string]string, error) {
-	var values map[string]json.RawMessage
-	if err := json.Unmarshal(text, &values); err != nil {
-		return nil, fmt.Errorf("its headers are not a JSON object: %w", err)
-	}
-	headers := make(map[string]string, len(values))
-	for name, value := range values {
-		headers[name] = string(value)
-		var s string
-		if value[0] == '"' && json.Unmarshal(value, &s) == nil {
-			headers[name] = s
-		}
-	}
-	return headers, nil
 }
