@@ -6,7 +6,8 @@
 // \101 and \/; a URL's %41, and + for a space; HTML's &#65;, &#x41; and &amp;. It is also found
 // in base64 of either alphabet, alone and anywhere within a longer text, and in hex,
 // with line breaks or colons in between. What is cut off in the middle of a secret,
-// at the end of a text, is found too. Digests, compression and encryption are not.
+// at the end of a text, is found too. Base64 and hex of another
+// of these forms, digests, compression and encryption are not.
 package secret
 
 import (
