@@ -30,9 +30,9 @@ var (
 var ErrLeaseLost = errors.New("lease lost")
 
 // ErrUnmoved is a further cause of a lease that ended at an advance: the row was
-// there, and the advance changed none, since the epoch is another one or the
-// position does not grow. Nothing was committed, and the same advance would never
-// change the row.
+// there, and the advance changed none, since the epoch is another one, the position
+// does not grow, or code of others at the table keeps it: see Keepers. Nothing was
+// committed.
 var ErrUnmoved = errors.New("the advance changed no row")
 
 // ErrStoodAside is a further cause of a lease that ended between two transactions,

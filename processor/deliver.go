@@ -102,9 +102,6 @@ func (s *shift) advance(a advance) error {
 		s.owed = &a
 	}
 	if err := s.write(func(ctx context.Context) error { return s.lease.Advance(ctx, a.to, a.n) }); err != nil {
-		if errors.Is(err, cursor.ErrUnmoved) {
-			s.owed = nil // it would change no row the next time either
-		}
 		return err
 	}
 	s.owed, s.failures, s.letters = nil, 0, 0
@@ -120,14 +117,20 @@ func (s *shift) advance(a advance) error {
 
 // settle makes the advance that an earlier shift owes. The row tells whether it
 // is still owed: not if the commit had succeeded after all, and not if another
-// worker or an operator moved the cursor.
+// worker or an operator moved the cursor. If it is, and changes no row although the lease
+// holds its lock, someone else's code keeps it from the row: the sink is not called before
+// that is gone.
 func (s *shift) settle() error {
 	owed := s.owed
 	s.owed = nil
 	if owed == nil || owed.epoch != s.lease.Epoch() || owed.from != s.lease.Position() {
 		return nil
 	}
-	return s.advance(*owed)
+	err := s.advance(*owed)
+	if errors.Is(err, cursor.ErrUnmoved) {
+		return s.kept(err)
+	}
+	return err
 }
 
 // recall takes up the failing record that stands in the row, whichever worker

@@ -61,21 +61,31 @@ func TestRead_APositionThatDoesNotGrowIsNamed(t *testing.T) {
 	}
 }
 
-// An advance that the row refuses is not made over and over instead of the delivery.
-func TestAdvance_ThatChangedNoRowIsNeverOwed(t *testing.T) {
+// An advance that a trigger of others keeps from the row: the record was sent again every
+// five seconds, without end.
+func TestAdvance_ThatIsKeptFromTheRowSendsNothingAgain(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 1)
-	sink := &receiver{}
+	sink, log := &receiver{}, &logbook{}
 	_, err := store(t, pool).Create(t.Context(), "sms", "")
 	require.NoError(t, err)
-	exec(t, pool, `CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+	exec(t, pool, `CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM nextval(''dispatch.refused''); RETURN NULL; END';
+		CREATE SEQUENCE dispatch.refused;
 		CREATE TRIGGER refuse BEFORE UPDATE ON dispatch.cursor FOR EACH ROW
 			WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.refuse()`)
-	start(t, process(t, pool, processor.Each(sink), quick))
-	eventually(t, "the record is delivered again", func() bool { return sink.calls() >= 2 })
+	stop := start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { quick(c); c.Logger = log.logger() }))
+	eventually(t, "asked again and again", func() bool {
+		var n int
+		require.NoError(t, pool.QueryRow(t.Context(), `SELECT last_value FROM dispatch.refused`).Scan(&n))
+		return n >= 4
+	})
+	require.True(t, log.has("the cursor does not move"))
+	require.True(t, log.has("trigger refuse"))
 	exec(t, pool, `DROP TRIGGER refuse ON dispatch.cursor`)
 	eventually(t, "it advances", func() bool { return row(t, pool).Sequence == 1 })
+	require.NoError(t, stop())
+	require.Equal(t, 1, sink.calls())
 }
 
 // sparse has a record at every hundredth row, and finds twenty rows at a time.

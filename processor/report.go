@@ -44,6 +44,8 @@ func newReporter(log *slog.Logger) *reporter { return &reporter{log: log} }
 
 func (r *reporter) pass(s state, err error) {
 	switch {
+	case errors.Is(err, errKept):
+		r.trouble(slog.LevelError, "the cursor does not move; what was acknowledged is not sent again as long as this worker runs", "err", err)
 	case errors.Is(err, cursor.ErrLeaseLost):
 		r.trouble(slog.LevelWarn, "lost the lease", "err", err)
 	case err != nil:

@@ -15,7 +15,7 @@ var inCI = []string{
 	// processor
 	"the cursor advances before the sink acknowledges",
 	"nobody asks for the lease before a sink call",
-	"after an unknown commit memory is believed, not the row (and an advance that changed no row is owed again)",
+	"after an unknown commit memory is believed, and not the row",
 	"what was acknowledged is forgotten when its advance fails",
 	"a record whose outcome is unknown is put aside as a dead letter",
 	// sources/table

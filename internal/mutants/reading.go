@@ -8,9 +8,12 @@ var readingMutants = []mutant{
 		processorPkg, "TestRead_APositionThatDoesNotGrowIsNamed",
 	},
 	{
-		"an advance that changed no row is owed again",
-		[]change{{"processor/deliver.go", `if errors.Is(err, cursor.ErrUnmoved) {`, `if false {`}},
-		processorPkg, "TestAdvance_ThatChangedNoRowIsNeverOwed",
+		"a record is sent again and again while a trigger of others keeps the cursor from moving",
+		[]change{{"processor/deliver.go", `		return s.kept(err)
+`, `		s.owed = nil
+		return s.kept(err)
+`}},
+		processorPkg, "TestAdvance_ThatIsKeptFromTheRowSendsNothingAgain",
 	},
 	{
 		"rows that are passed over take a number",
