@@ -402,7 +402,7 @@ WITH changed AS (
 	RETURNING 1
 )` + oneRow
 
-// A trigger of others may drop the event of a worker, and not that of an operator.
+// A trigger of others may drop what a worker notes, and never what an operator decides.
 const decisionEventSQL = `/* cursor.decision_event */
 WITH changed AS (
 	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)

@@ -55,7 +55,7 @@ func (f *namedFiles) addSink(sink Sink) {
 	}
 }
 
-// programs are that of a command and the first of its arguments that is a file: what it
+// programs are the program of a command and the first of its arguments that is a file: what it
 // interprets, if it is an interpreter.
 func programs(c exec.Config) (all []string) {
 	at := func(path string) string {

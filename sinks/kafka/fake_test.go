@@ -72,7 +72,11 @@ func TestDeliverBatch_ATopicThatABrokerDoesNotKnowYetIsWaitedFor(t *testing.T) {
 		done <- err
 	}()
 	for range 10 { // the client's own patience ends before
-		<-metadata.each
+		select {
+		case <-metadata.each:
+		case err := <-done:
+			require.FailNow(t, "it was not waited for", "%v", err)
+		}
 	}
 	create(t, cluster, "later")
 	require.NoError(t, <-done)

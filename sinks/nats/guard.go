@@ -61,7 +61,7 @@ func (g *guard) learn(login []string) {
 	g.now = secret.Guard{Secrets: secret.New(slices.Concat(g.known, g.login, g.former)...), Words: g.words}
 }
 
-// Error is that of secret.Guard.
+// Error masks an error as secret.Guard does.
 func (g *guard) Error(err error) error {
 	g.mu.Lock()
 	now := g.now
