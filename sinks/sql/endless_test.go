@@ -15,10 +15,6 @@ import (
 func TestRemote_ATargetThatSaysTooMuchIsNotHeardOut(t *testing.T) {
 	t.Parallel()
 	for where, at := range map[string]tcptest.Moment{"at once": tcptest.Greeting, "at the login": tcptest.Login, "in an answer": tcptest.Statement} {
-		why := "more than 1048576 bytes before the login"
-		if at == tcptest.Statement {
-			why = "conn closed" // by the driver: what is read to its end ends with an EOF
-		}
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
 			remote, err := sql.NewRemote(sql.RemoteConfig{
@@ -28,7 +24,8 @@ func TestRemote_ATargetThatSaysTooMuchIsNotHeardOut(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = remote.Close() })
 			_, err = remote.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
-			require.ErrorContains(t, err, why)
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "EOF", "the message was read to its end")
 			require.Less(t, len(err.Error()), 1000)
 		})
 	}
