@@ -16,7 +16,8 @@ const (
 	answerTimeout  = 15 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 16 << 10
-	maxConns       = 64 // what is left of the file descriptors is for deliveries
+	maxConns       = 512                   // what is left of the file descriptors is for deliveries
+	patience       = 20 * time.Millisecond // 25,000 connections a second find room
 )
 
 // listen opens an address as host:port. Without a host it is open to this machine
@@ -53,7 +54,7 @@ func newServer(log *slog.Logger, loopback bool, routes map[string]http.Handler) 
 		WriteTimeout:      answerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ConnState:         newRoom(maxConns).watch,
+		ConnState:         newRoom(maxConns, patience).watch,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 }

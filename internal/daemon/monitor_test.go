@@ -498,7 +498,7 @@ func TestServe_HealthIsAnsweredWhateverElseIsConnected(t *testing.T) {
 	m := monitor(t, configure(t, pgtest.URL(t), stdoutProcess))
 	address := strings.TrimPrefix(m.url, "http://")
 	var open []net.Conn
-	for range 64 {
+	for range 512 {
 		c, err := net.Dial("tcp", address)
 		require.NoError(t, err)
 		defer c.Close()

@@ -2,17 +2,23 @@ package daemon
 
 import (
 	"container/list"
+	"math"
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // room bounds the connections of a server, and always has room for one more. The oldest one that asks nothing is closed for
 // it. Where most of them ask, one that has had an answer before is closed: its client connects again. Only if all wait for
 // their first answer, the oldest of all is. So neither connections that are held open, nor a flood of new ones, nor clients
 // that ask without a pause keep a probe away that has asked and waits for its answer.
+//
+// A connection that was never answered is not closed before it has had the time for it (patience). Until then the next one
+// waits with the kernel: a flood fills the room faster than a probe beside it can say what it wants.
 type room struct {
-	limit int
+	limit    int
+	patience time.Duration
 
 	mu      sync.Mutex
 	quiet   *list.List // of net.Conn that have asked nothing yet, the oldest first
@@ -24,22 +30,23 @@ type room struct {
 
 // entry is a connection in one of the lists.
 type entry struct {
-	in *list.List
-	at *list.Element
+	in   *list.List
+	at   *list.Element
+	came time.Time
 }
 
-func newRoom(limit int) *room {
-	return &room{limit: limit, quiet: list.New(), idle: list.New(), asking: list.New(), again: list.New(), entries: map[net.Conn]entry{}}
+func newRoom(limit int, patience time.Duration) *room {
+	return &room{limit: limit, patience: patience, quiet: list.New(), idle: list.New(), asking: list.New(), again: list.New(), entries: map[net.Conn]entry{}}
 }
 
-// watch is a server's ConnState.
+// watch is a server's ConnState. For a new connection it returns when there is room for the next.
 func (r *room) watch(c net.Conn, state http.ConnState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch state {
 	case http.StateNew:
-		r.enter(c, r.quiet)
-		if len(r.entries) > r.limit {
+		r.enter(c, r.quiet, time.Now())
+		for len(r.entries) > r.limit {
 			r.evict()
 		}
 	case http.StateActive:
@@ -55,38 +62,55 @@ func (r *room) watch(c net.Conn, state http.ConnState) {
 	}
 }
 
-// evict closes one that is not the newest.
+// evict closes one that is not the newest, or waits until it may.
 func (r *room) evict() {
-	from := r.least()
-	oldest := from.Front().Value.(net.Conn)
+	oldest, early := r.least()
+	if early > 0 {
+		r.mu.Unlock()
+		time.Sleep(early)
+		r.mu.Lock()
+		return
+	}
 	r.leave(oldest)
 	_ = oldest.Close()
 }
 
-// least are those of whom one can be closed with the least harm.
-func (r *room) least() *list.List {
+// least is the one that can be closed with the least harm, and how much too early it is for that.
+func (r *room) least() (oldest net.Conn, early time.Duration) {
 	const newest = 1
-	switch {
-	case r.idle.Len() > 0:
-		return r.idle
-	case r.quiet.Len() > max(newest, r.limit/2):
-		return r.quiet
-	case r.again.Len() > 0: // a probe that was not heard yet may be among the few quiet ones
-		return r.again
-	case r.quiet.Len() > newest:
-		return r.quiet
-	default:
-		return r.asking
+	early = math.MaxInt64
+	for _, from := range []struct {
+		all  *list.List
+		keep int // how many of them are closed for others only
+	}{
+		{r.idle, 0},
+		{r.quiet, max(newest, r.limit/2)},
+		{r.again, 0}, // a probe that was not heard yet may be among the few quiet ones
+		{r.quiet, newest},
+		{r.asking, 0},
+	} {
+		if from.all.Len() <= from.keep {
+			continue
+		}
+		c := from.all.Front().Value.(net.Conn)
+		wait := r.patience - time.Since(r.entries[c].came)
+		if wait <= 0 || from.all == r.idle {
+			return c, 0
+		}
+		early = min(early, wait)
 	}
+	return nil, early
 }
 
-func (r *room) enter(c net.Conn, in *list.List) { r.entries[c] = entry{in, in.PushBack(c)} }
+func (r *room) enter(c net.Conn, in *list.List, came time.Time) {
+	r.entries[c] = entry{in, in.PushBack(c), came}
+}
 
 // move changes the list of a connection that is still in the room.
 func (r *room) move(c net.Conn, to *list.List) {
-	if _, ok := r.entries[c]; ok {
+	if e, ok := r.entries[c]; ok {
 		r.leave(c)
-		r.enter(c, to)
+		r.enter(c, to, e.came)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -17,7 +19,7 @@ func (c *closing) Close() error { c.closed = true; return nil }
 
 func TestRoom_AFloodOfConnectionsClosesNoneThatAsks(t *testing.T) {
 	t.Parallel()
-	r := newRoom(4)
+	r := newRoom(4, 0)
 	probe, idle := &closing{}, &closing{}
 	for _, c := range []*closing{probe, idle} {
 		r.watch(c, http.StateNew)
@@ -42,7 +44,7 @@ func TestRoom_AFloodOfConnectionsClosesNoneThatAsks(t *testing.T) {
 
 func TestRoom_WhereAllAskTheOldestMakesRoom(t *testing.T) {
 	t.Parallel()
-	r := newRoom(4)
+	r := newRoom(4, 0)
 	var all []*closing
 	for range 5 {
 		c := &closing{}
@@ -60,7 +62,7 @@ func TestRoom_WhereAllAskTheOldestMakesRoom(t *testing.T) {
 
 func TestRoom_ClientsThatAskAgainAndAgainCloseNoProbe(t *testing.T) {
 	t.Parallel()
-	r := newRoom(4)
+	r := newRoom(4, 0)
 	var greedy []*closing
 	again := func() {
 		for _, c := range greedy {
@@ -86,4 +88,48 @@ func TestRoom_ClientsThatAskAgainAndAgainCloseNoProbe(t *testing.T) {
 		require.False(t, probe.closed, "it waits for its answer")
 	}
 	require.LessOrEqual(t, len(r.entries), 4)
+}
+
+// A flood is faster than a probe that has connected and has still to be heard.
+func TestRoom_NoneIsClosedBeforeItHadTheTimeToAsk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoom(4, patience)
+		probe := &closing{}
+		r.watch(probe, http.StateNew)
+		began := time.Now()
+		for range 3 {
+			r.watch(&closing{}, http.StateNew)
+		}
+		require.Zero(t, time.Since(began), "there is room")
+		go func() {
+			time.Sleep(patience / 2)
+			r.watch(probe, http.StateActive) // it was heard
+		}()
+		r.watch(&closing{}, http.StateNew)
+		require.Equal(t, patience, time.Since(began), "the next one waited")
+		require.False(t, probe.closed)
+		require.Len(t, r.entries, 4)
+	})
+}
+
+// The newest have not been heard yet, and others were answered long ago or have asked for long.
+func TestRoom_OldOnesMakeRoomAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRoom(4, patience)
+		slow := &closing{}
+		for _, c := range []*closing{slow, {}, {}} {
+			r.watch(c, http.StateNew)
+			r.watch(c, http.StateActive)
+		}
+		time.Sleep(patience)
+		began := time.Now()
+		probe := &closing{}
+		r.watch(probe, http.StateNew)
+		r.watch(&closing{}, http.StateNew)
+		require.Zero(t, time.Since(began))
+		require.True(t, slow.closed)
+		require.False(t, probe.closed)
+	})
 }

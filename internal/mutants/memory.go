@@ -74,7 +74,17 @@ var memoryMutants = []mutant{
 	},
 	{
 		"clients that ask without a pause keep their connections, and probes do not",
-		[]change{{"internal/daemon/room.go", "case r.again.Len() > 0:", "case false:"}},
+		[]change{{"internal/daemon/room.go", "{r.again, 0},", "{r.again, r.limit},"}},
 		daemonPkg, "TestRoom_ClientsThatAskAgainAndAgainCloseNoProbe",
+	},
+	{
+		"a flood closes connections before they could ask",
+		[]change{{"internal/daemon/room.go", "if wait <= 0 ||", "if true ||"}},
+		daemonPkg, "TestRoom_NoneIsClosedBeforeItHadTheTimeToAsk",
+	},
+	{
+		"each connection waits for the youngest, though an old one could make room",
+		[]change{{"internal/daemon/room.go", "early = min(early, wait)", "return nil, wait"}},
+		daemonPkg, "TestRoom_OldOnesMakeRoomAtOnce",
 	},
 }

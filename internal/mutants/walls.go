@@ -34,7 +34,7 @@ var wallMutants = []mutant{
 	},
 	{
 		"beyond the limit of connections the newest is closed, which may be a probe",
-		[]change{{"internal/daemon/room.go", "from.Front()", "from.Back()"}},
+		[]change{{"internal/daemon/room.go", "from.all.Front()", "from.all.Back()"}},
 		daemonPkg, "TestRoom_AFloodOfConnectionsClosesNoneThatAsks",
 	},
 	{
