@@ -64,7 +64,7 @@ func (f *field) open(ctx context.Context, program string, fail func(error)) (err
 	if program, err = f.dir.Executable(program); err != nil {
 		return err
 	}
-	if f.desk, err = f.equip(slot{name: desk}, program, fail); err != nil {
+	if f.desk, err = f.equip(slot{name: desk, role: operatorRole}, program, fail); err != nil {
 		return err
 	}
 	if err := f.createRoles(ctx); err != nil {

@@ -21,7 +21,11 @@ func decision() cursor.Decision {
 
 // operate has an operator act, on connections of their own.
 func (f *field) operate(ctx context.Context, act func(*cursor.Store) error) error {
-	return operateAt(ctx, f.database.url(), act)
+	address, err := f.database.through(f.database.addr(), slot{role: operatorRole})
+	if err != nil {
+		return err
+	}
+	return operateAt(ctx, address, act)
 }
 
 func operateAt(ctx context.Context, address string, act func(*cursor.Store) error) error {

@@ -102,7 +102,7 @@ func sinkConfiguration(p history.Process, worker string, receiver func(process s
 		return fmt.Sprintf(`      sql:
         statement: >-
           INSERT INTO app.applied_%s (key, position, sequence, hash)
-          VALUES (@key, @position, @sequence, encode(sha256(convert_to(@payload, 'UTF8')), 'hex'))
+          VALUES (@key, @position, @sequence, pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(@payload, 'UTF8')), 'hex'))
 `, p.Name)
 	}
 	signed := ""

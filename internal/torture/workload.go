@@ -45,6 +45,9 @@ func workloads() []workload {
 		tiedWorkload(),
 		strandWorkload(),
 		uncertainWorkload(),
+		settingsWorkload(),
+		keptWorkload(),
+		lockedWorkload(),
 	}
 }
 

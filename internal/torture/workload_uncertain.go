@@ -100,7 +100,7 @@ func (f *field) skipTorn(ctx context.Context, fault plan.Fault, d cursor.Decisio
 		return false, err
 	}
 	defer l.Close()
-	address, err := f.database.through(l.Addr(), slot{})
+	address, err := f.database.through(l.Addr(), slot{role: operatorRole})
 	if err != nil {
 		return false, err
 	}

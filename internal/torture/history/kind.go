@@ -52,6 +52,10 @@ const (
 	OperatorUncertain  Kind = "422; an operator skips, and the COMMIT is not answered"
 	LongProducer       Kind = "producer open for seconds"
 	ForgottenPrepared  Kind = "prepared transaction left for seconds"
+	RoleSettings       Kind = "settings of the roles changed"
+	KeptAdvance        Kind = "cursor row kept by a trigger"
+	LockLetters        Kind = "table of the dead letters locked by a stranger"
+	LockEvents         Kind = "table of the audit locked by a stranger"
 )
 
 // Overload is a second in which the machine was so busy that time-outs ran out by themselves. No plan has it: the
@@ -69,5 +73,6 @@ func Kinds() []Kind {
 		OperatorSkip, OperatorPause, OperatorBack, OperatorForward,
 		OperatorsSkip, OperatorsDiffer, OperatorsSeek, OperatorsReplay, OperatorsReplayAll, OperatorUncertain,
 		LongProducer, ForgottenPrepared,
+		RoleSettings, KeptAdvance, LockLetters, LockEvents,
 	}
 }

@@ -126,6 +126,7 @@ func Judge(run *history.Run) *Verdict {
 		v.checkOrder(f)
 		v.checkSendAhead(f, slack)
 		v.checkRepeats(f)
+		v.checkKept(f)
 		v.checkStale(f)
 		v.checkStream(f)
 		v.checkCursor(f, slack)

@@ -40,7 +40,7 @@ func (v *Verdict) checkRepeats(f *feed) {
 // causing counts the faults that may have led to repeats. Messages in a queue have no times, so that no more than their
 // number can be held against them.
 func (f *feed) causing() int {
-	n := 0
+	n := len(f.keeps())
 	for _, c := range f.faults {
 		if causes(c.Kind) {
 			n++
@@ -54,6 +54,8 @@ func (v *Verdict) repeated(f *feed, a, b *attempt) {
 	r := Repeat{Process: f.Name, Key: a.Key, Attempt: b.ID}
 	if c := f.excuse(a, b.T, a.Worker, b.Worker); c != nil {
 		r.Cause, r.Kind = c.ID, c.Kind
+	} else if k := f.keep(a, b); k != nil {
+		r.Cause, r.Kind = k.ID, k.Kind
 	} else {
 		v.broken("I5", f.Name, "row %d (%s) was applied in attempt %d by worker %s in epoch %d at %v, and again in attempt %d by worker %s in epoch %d at %v, "+
 			"and no fault explains it", a.rank, a.Key, a.ID, a.Worker, a.Epoch, a.T, b.ID, b.Worker, b.Epoch, b.T)

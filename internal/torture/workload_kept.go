@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/plan"
+)
+
+// keptSQL is a trigger of a colleague's at the cursor table: it keeps what is written from the rows of some processes.
+const keptSQL = `
+CREATE TABLE app.kept (process_name text PRIMARY KEY);
+CREATE FUNCTION app.keep_cursor() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+BEGIN
+	IF EXISTS (SELECT FROM app.kept WHERE process_name = NEW.process_name) THEN
+		RETURN NULL;
+	END IF;
+	RETURN NEW;
+END
+$$;
+CREATE TRIGGER keep BEFORE UPDATE ON dispatch.cursor FOR EACH ROW EXECUTE FUNCTION app.keep_cursor();`
+
+// keptWorkload is advances that no row takes for a while, though the worker has its lock.
+func keptWorkload() workload {
+	w := workload{
+		sql:   keptSQL,
+		kinds: map[history.Kind]kind{history.KeptAdvance: kindFunc(keepAdvance)},
+	}
+	for _, process := range []string{"clock_plain", "now_seven", "ids_fenced", "parts_letters", "clock_sql", "clock_queue", "clock_stream"} {
+		w.tracks = append(w.tracks, plan.Track{
+			Victim: plan.Fault{Process: process, Victim: "kept"},
+			Kinds:  []plan.Chance{{Weight: 1, Kind: history.KeptAdvance, Min: 500 * time.Millisecond, Max: 2 * time.Second}},
+			Min:    3 * time.Second, Max: 12 * time.Second,
+		})
+	}
+	return w
+}
+
+// keepAdvance has the trigger keep the row of a process as it is for as long as the fault lasts.
+func keepAdvance(ctx context.Context, f *field, fault plan.Fault, begin func()) error {
+	begin()
+	err := f.kept(ctx, "INSERT INTO app.kept (process_name) VALUES ($1) ON CONFLICT DO NOTHING", fault.Process)
+	if err == nil {
+		pause(ctx, fault.For)
+	}
+	again := f.database.insist(ctx, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, "DELETE FROM app.kept WHERE process_name = $1", fault.Process)
+		return err
+	})
+	if again != nil {
+		return again
+	}
+	return missedIf(err)
+}
+
+func (f *field) kept(ctx context.Context, sql, process string) error {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	return f.database.do(ctx, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, sql, process)
+		return err
+	})
+}
