@@ -87,4 +87,14 @@ var memoryMutants = []mutant{
 		[]change{{"internal/daemon/room.go", "early = min(early, wait)", "return nil, wait"}},
 		daemonPkg, "TestRoom_OldOnesMakeRoomAtOnce",
 	},
+	{
+		"an error is searched for secrets whatever its length",
+		[]change{{"internal/secret/match.go", "if end > maxText+margin {", "if false {"}},
+		secretPkg, "TestReplace_OfALongTextTheBeginningIsSearched",
+	},
+	{
+		"a part of a secret is shown where a long error is cut",
+		[]change{{"internal/secret/bound.go", "slack = 256", "slack = 0"}},
+		secretPkg, "TestReplace_TheEndOfWhatIsShownHasNoPartOfASecret",
+	},
 }

@@ -26,6 +26,7 @@ const (
 	throwawayPkg  = "./internal/pglocal/throwaway"
 	pgwallPkg     = "./internal/pgwall"
 	boundedPkg    = "./internal/bounded"
+	secretPkg     = "./internal/secret"
 	servicesPkg   = "./internal/services"
 )
 

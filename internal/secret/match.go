@@ -43,12 +43,18 @@ func hexOf(text string) string { return hex.EncodeToString([]byte(text)) }
 // search is a text in which needles are looked for.
 type search struct {
 	text  string
+	end   int                  // behind which a needle counts as cut off
 	known [layers + 1][][]unit // by layer and place
 	steps int                  // that are left
 }
 
+// newSearch is a search in a text, or in the beginning of a long one.
 func newSearch(text string) *search {
-	s := &search{text: text, steps: stepsPerByte*len(text) + stepsPerByte}
+	end := len(text)
+	if end > maxText+margin {
+		text, end = text[:maxText+margin], maxText+margin-slack
+	}
+	s := &search{text: text, end: end, steps: stepsPerByte*len(text) + stepsPerByte}
 	for layer := range s.known {
 		s.known[layer] = make([][]unit, len(text))
 	}
@@ -72,10 +78,10 @@ func (s *search) from(n needle, i, j int) int {
 	if j >= len(n.text) {
 		return i
 	}
+	if i >= s.end && j >= minPart {
+		return i // cut off
+	}
 	if i >= len(s.text) {
-		if j >= minPart {
-			return i // cut off
-		}
 		return 0
 	}
 	if s.steps--; s.steps < 0 {

@@ -80,14 +80,17 @@ func (s *Set) addForms(value string) {
 	s.needles = append(s.needles, needle{hexOf(value), inHex})
 }
 
-// Replace returns a text with Mask in place of each secret.
+// Replace returns a text with Mask in place of each secret. Of a text above 32 KiB it
+// returns the beginning: the search needs a hundred times the text in memory, and a
+// server may send megabytes.
 func (s Set) Replace(text string) string {
+	shown := cutAt(text, maxText)
 	if len(s.needles) == 0 {
-		return text
+		return text[:shown] + rest(text, shown)
 	}
 	var b strings.Builder
 	look, done := newSearch(text), 0
-	for i := 0; i < len(text); i++ {
+	for i := 0; i < shown; i++ {
 		from, to := s.at(look, i, done)
 		if look.steps < 0 {
 			return b.String() + "[…]" // made to be searched without an end
@@ -99,10 +102,10 @@ func (s Set) Replace(text string) string {
 		b.WriteString(Mask)
 		done, i = to, to-1
 	}
-	if done == 0 {
+	if done == 0 && shown == len(text) {
 		return text
 	}
-	return b.String() + text[done:]
+	return b.String() + text[done:max(done, shown)] + rest(text, shown)
 }
 
 // at finds where a secret that begins at i begins and ends; 0, 0 if none does.
