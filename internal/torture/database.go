@@ -45,10 +45,14 @@ func (d *database) create(ctx context.Context) error {
 	if _, err := migrations.Up(ctx, migrations.Config{ConnString: d.url(), Schema: schema}); err != nil {
 		return err
 	}
-	return d.do(ctx, func(conn *pgx.Conn) error {
+	err := d.do(ctx, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, createSQL(), pgx.QueryExecModeSimpleProtocol)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	return d.createTarget(ctx)
 }
 
 // primary returns the server that is it now.

@@ -93,6 +93,9 @@ func (f *field) openReceiver() (err error) {
 	}
 	for _, p := range processes() {
 		to := f.receiver.addr
+		if p.Sink == history.Remote {
+			to = f.database.addr()
+		}
 		if b := f.brokers[p.Sink]; b != nil {
 			to = b.Addr()
 		}

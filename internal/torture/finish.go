@@ -135,12 +135,20 @@ func (f *field) ends(ctx context.Context, ends map[string]*history.End) ([]histo
 	return all, nil
 }
 
+// sinkSessions are those of a sink with a target of its own: one that delivers, and one that another fault has left to end.
+const sinkSessions = 2
+
 // allowed is how many sessions the daemons may have together.
 func allowed() int {
 	n := 0
 	for _, s := range slots() {
 		conns, _ := s.conns()
 		n += conns
+		for _, p := range targeted() {
+			if s.run(p) {
+				n += sinkSessions
+			}
+		}
 	}
 	return n
 }
@@ -158,7 +166,7 @@ func (f *field) files() int {
 // testify reads what the database knows, when nobody writes any more.
 func (f *field) testify(ctx context.Context) error {
 	return f.database.do(ctx, func(conn *pgx.Conn) error {
-		return errors.Join(f.rows(ctx, conn), f.moves(ctx, conn), f.actions(ctx, conn), f.letters(ctx, conn), f.applied(ctx, conn))
+		return errors.Join(f.rows(ctx, conn), f.moves(ctx, conn), f.actions(ctx, conn), f.letters(ctx, conn), f.applied(ctx))
 	})
 }
 
@@ -238,7 +246,7 @@ func (f *field) letters(ctx context.Context, conn *pgx.Conn) error {
 	return history.WriteAll(f.histories, history.LettersActor, letters)
 }
 
-func (f *field) applied(ctx context.Context, conn *pgx.Conn) error {
+func (f *field) applied(ctx context.Context) error {
 	var all []history.Applied
 	for _, p := range processes() {
 		if b := f.brokers[p.Sink]; b != nil {
@@ -248,16 +256,10 @@ func (f *field) applied(ctx context.Context, conn *pgx.Conn) error {
 			}
 			all = append(all, some...)
 		}
-		if p.Sink != history.SQL {
+		if p.Sink != history.SQL && p.Sink != history.Remote {
 			continue
 		}
-		rows, _ := conn.Query(ctx, fmt.Sprintf(`/* torture.applied */
-			SELECT n, key, position, hash, sequence FROM app.applied_%s ORDER BY n LIMIT 10000000`, p.Name))
-		some, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (history.Applied, error) {
-			a := history.Applied{Process: p.Name}
-			err := row.Scan(&a.N, &a.Key, &a.Position, &a.Hash, &a.Sequence)
-			return a, err
-		})
+		some, err := f.database.readApplied(ctx, p)
 		if err != nil {
 			return fmt.Errorf("read what %s applied: %w", p.Name, err)
 		}

@@ -133,6 +133,10 @@ func (f *field) failOver(ctx context.Context, primary, standby *pglocal.Server, 
 		l.Retarget(f.database.addr())
 		l.Cut()
 	}
+	for _, p := range targeted() {
+		f.receivers[p.Name].Retarget(f.database.addr())
+		f.receivers[p.Name].Cut()
+	}
 	return nil
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// createRoles makes the roles of the slots, and grants each what the program prints for it and nothing else.
+// createRoles makes the roles of the slots, and grants each what the program prints for it and nothing else. Their
+// settings are hostile from the start.
 func (f *field) createRoles(ctx context.Context) error {
 	made := map[string]bool{"": true}
 	for _, s := range slots() {
@@ -20,7 +21,10 @@ func (f *field) createRoles(ctx context.Context) error {
 			return fmt.Errorf("create the role %s: %w", s.role, err)
 		}
 	}
-	return nil
+	return f.database.do(ctx, func(conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, settingsSQL(hostileToDaemons), pgx.QueryExecModeSimpleProtocol)
+		return err
+	})
 }
 
 func (f *field) createRole(ctx context.Context, role string) error {

@@ -98,12 +98,16 @@ func sinkConfiguration(p history.Process, worker string, receiver func(process s
 			"declare: {subjects: %[4]s, duplicate_window: %v}, window: %d, timeout: %v}\n",
 			receiver(p.Name), broker.NATSUser, broker.NATSPassword, p.Name, duplicateWindow, p.Checkpoint, webhookTimeout)
 	}
-	if p.Sink == history.SQL {
-		return fmt.Sprintf(`      sql:
+	if p.Sink == history.SQL || p.Sink == history.Remote {
+		address := ""
+		if p.Sink == history.Remote {
+			address = fmt.Sprintf("\n        url: %q", targetURL(receiver(p.Name)))
+		}
+		return fmt.Sprintf(`      sql:%[2]s
         statement: >-
-          INSERT INTO app.applied_%s (key, position, sequence, hash)
+          INSERT INTO app.applied_%[1]s (key, position, sequence, hash)
           VALUES (@key, @position, @sequence, pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(@payload, 'UTF8')), 'hex'))
-`, p.Name)
+`, p.Name, address)
 	}
 	signed := ""
 	if p.Signed {

@@ -48,6 +48,7 @@ func workloads() []workload {
 		settingsWorkload(),
 		keptWorkload(),
 		lockedWorkload(),
+		targetWorkload(),
 	}
 }
 

@@ -32,7 +32,7 @@ func keptWorkload() workload {
 	for _, process := range []string{"clock_plain", "now_seven", "ids_fenced", "parts_letters", "clock_sql", "clock_queue", "clock_stream"} {
 		w.tracks = append(w.tracks, plan.Track{
 			Victim: plan.Fault{Process: process, Victim: "kept"},
-			Kinds:  []plan.Chance{{Weight: 1, Kind: history.KeptAdvance, Min: 500 * time.Millisecond, Max: 2 * time.Second}},
+			Kinds:  []plan.Chance{{Weight: 1, Kind: history.KeptAdvance, Min: 500 * time.Millisecond, Max: 4 * time.Second}},
 			Min:    3 * time.Second, Max: 12 * time.Second,
 		})
 	}

@@ -106,6 +106,9 @@ func changeSettings(ctx context.Context, f *field, fault plan.Fault, begin func(
 	}))
 }
 
+// hostileToDaemons is the choice that leaves the operators' role alone, and has the daemons' first sessions quote all names.
+const hostileToDaemons = 0
+
 // settingsSQL is one transaction. Each role has the set behind that of the role before it.
 func settingsSQL(choice uint64) string {
 	all := roleSettings()

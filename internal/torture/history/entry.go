@@ -29,6 +29,7 @@ type SinkKind string
 const (
 	Webhook SinkKind = "webhook" // to the receiver, at least once
 	SQL     SinkKind = "sql"     // into a table beside the cursor, exactly once
+	Remote  SinkKind = "sql url" // into a table of another database, exactly once
 	Queue   SinkKind = "queue"   // of a RabbitMQ broker, at least once
 	Stream  SinkKind = "stream"  // of a NATS server, which refuses superseded workers; once
 )

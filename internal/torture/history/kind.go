@@ -56,6 +56,7 @@ const (
 	KeptAdvance        Kind = "cursor row kept by a trigger"
 	LockLetters        Kind = "table of the dead letters locked by a stranger"
 	LockEvents         Kind = "table of the audit locked by a stranger"
+	TargetRefuses      Kind = "23514 of another database; put aside, operators replay"
 )
 
 // Overload is a second in which the machine was so busy that time-outs ran out by themselves. No plan has it: the
@@ -73,6 +74,6 @@ func Kinds() []Kind {
 		OperatorSkip, OperatorPause, OperatorBack, OperatorForward,
 		OperatorsSkip, OperatorsDiffer, OperatorsSeek, OperatorsReplay, OperatorsReplayAll, OperatorUncertain,
 		LongProducer, ForgottenPrepared,
-		RoleSettings, KeptAdvance, LockLetters, LockEvents,
+		RoleSettings, KeptAdvance, LockLetters, LockEvents, TargetRefuses,
 	}
 }

@@ -59,7 +59,7 @@ func (v *Verdict) checkAdvance(f *feed, m history.Move, s *segment, acknowledged
 	if m.To.Sequence != s.expected(to) {
 		v.broken("I7", f.Name, "move %d to row %d counts %d", m.N, to, m.To.Sequence)
 	}
-	if f.Sink == history.SQL || f.Sink == history.Queue {
+	if f.Sink == history.SQL || f.Sink == history.Remote || f.Sink == history.Queue {
 		return // of sql row and move commit together: see I5; a queue does not say when a message came: see I1
 	}
 	for rank := from + 1; rank <= to; rank++ {

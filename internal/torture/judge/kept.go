@@ -35,37 +35,39 @@ func (f *feed) keeps() []*fault {
 	return all
 }
 
-// checkKept: while the row is kept, a worker sends what was acknowledged no more often than the other faults explain (I5).
+// checkKept: while the row is kept, a worker sends nothing again that was acknowledged, unless a fault kept that answer from
+// it (I5). It has the same epoch as long as it lives, and what it remembers no other fault takes from it.
 func (v *Verdict) checkKept(f *feed) {
 	type sent struct {
-		worker string
-		epoch  int64
-		rank   int
-		s      *segment
+		epoch int64
+		rank  int
+		s     *segment
 	}
 	for _, k := range f.keeps() {
-		acknowledged := map[sent]int{}
-		for _, a := range f.attempts {
-			if a.T >= k.from && a.T <= k.to && a.acknowledged() {
-				acknowledged[sent{a.Worker, a.Epoch, a.rank, f.segment(a.Sequence)}]++
+		before := map[sent]*attempt{}
+		for _, b := range f.attempts {
+			if b.T < k.from || b.T > k.to || !b.acknowledged() {
+				continue
 			}
-		}
-		for what, n := range acknowledged {
-			if most := 1 + f.disturbing(what.worker, k.from, k.to); n > most {
-				v.broken("I5", f.Name, "a trigger kept the cursor from %v to %v, and worker %s sent row %d, which was acknowledged, %d times: its faults explain %d",
-					k.from, k.to, what.worker, what.rank, n, most)
+			what := sent{b.Epoch, b.rank, f.segment(b.Sequence)}
+			if a := before[what]; a != nil && !f.unheard(a, b.T) {
+				v.broken("I5", f.Name, "a trigger kept the cursor from %v to %v, and worker %s sent row %d (%s) in attempt %d at %v, which was acknowledged, and again in attempt %d at %v",
+					k.from, k.to, b.Worker, b.rank, b.Key, a.ID, a.T, b.ID, b.T)
 			}
+			before[what] = b
 		}
 	}
 }
 
-// disturbing counts the faults that may have kept an answer from a worker in a time.
-func (f *feed) disturbing(worker string, from, to time.Duration) int {
-	n := 0
+// unheard reports whether a fault may have kept the answer to an attempt from its worker, which tried again at some time.
+func (f *feed) unheard(a *attempt, again time.Duration) bool {
 	for _, x := range f.faults {
-		if (causes(x.Kind) || answers(x.Kind)) && (x.Worker == "" || x.Worker == worker) && x.from <= to && f.tempo.After(x.to, onTheWire) >= from {
-			n++
+		if answers(x.Kind) && a.Fault == x.ID {
+			return true
+		}
+		if causes(x.Kind) && (x.Worker == "" || x.Worker == a.Worker) && x.from <= again && x.to >= a.T {
+			return true
 		}
 	}
-	return n
+	return false
 }

@@ -63,6 +63,10 @@ func (v *Verdict) checkLetters(f *feed) {
 // checkReason: a record is put aside because it was refused for good, or was tried as often as it may be; not one that was
 // acknowledged, unless that was lost on its way; and one that was replayed was delivered.
 func (v *Verdict) checkReason(f *feed, s *segment, l *letter) {
+	if f.Sink == history.Remote {
+		v.checkTarget(f, l)
+		return
+	}
 	var refusals, failures, later int
 	for _, a := range f.of[l.rank] {
 		switch {

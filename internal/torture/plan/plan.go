@@ -87,7 +87,7 @@ func processFaults(p history.Process) []Chance {
 	switch {
 	case p.Sink == history.SQL:
 		return sqlFaults
-	case p.Sink == history.Queue, p.Sink == history.Stream:
+	case p.Sink == history.Queue, p.Sink == history.Stream, p.Sink == history.Remote:
 		return publisherFaults
 	case p.Letters:
 		return slices.Concat(webhookFaults, letterFaults)
