@@ -29,7 +29,7 @@ func keptWorkload() workload {
 		sql:   keptSQL,
 		kinds: map[history.Kind]kind{history.KeptAdvance: kindFunc(keepAdvance)},
 	}
-	for _, process := range []string{"clock_plain", "now_seven", "ids_fenced", "parts_letters", "clock_sql", "clock_queue", "clock_stream"} {
+	for _, process := range []string{"clock_plain", "now_seven", "ids_fenced", "parts_letters", "clock_sql", "clock_queue", "clock_stream", "clock_target", "ids_target"} {
 		w.tracks = append(w.tracks, plan.Track{
 			Victim: plan.Fault{Process: process, Victim: "kept"},
 			Kinds:  []plan.Chance{{Weight: 1, Kind: history.KeptAdvance, Min: 500 * time.Millisecond, Max: 4 * time.Second}},
