@@ -29,6 +29,9 @@ func (v *Verdict) checkHalts(f *feed) {
 		if m.To.State != halted {
 			continue
 		}
+		if f.refusedByTarget(m.T) {
+			continue // and the row was kept, so that it could not be put aside
+		}
 		if halts++; refusals < halts {
 			v.broken("I10", f.Name, "move %d halts the process at row %d, and nobody had refused it", m.N, f.table.place(m.To.Failed))
 		}

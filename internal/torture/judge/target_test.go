@@ -55,3 +55,19 @@ func TestJudge_NothingIsPutAsideThatNoTargetRefused(t *testing.T) {
 	s.Faults = nil
 	require.NotZero(t, judge.Judge(s.Run).Counts["I10"])
 }
+
+// A record that the target refused, and that could not be put aside since its row was kept, halts its process.
+func TestJudge_WhatATargetRefusesMayHaltItsProcess(t *testing.T) {
+	t.Parallel()
+	halt := func(s *scene) *scene {
+		s.Ends = nil
+		s.state(target, "halted", "halt")
+		s.state(target, "running", "retry")
+		return s.end()
+	}
+	require.Empty(t, judge.Judge(halt(targeted(1)).Run).Violations)
+
+	s := halt(targeted(1))
+	s.Faults = nil
+	require.NotZero(t, judge.Judge(s.Run).Counts["I10"])
+}
