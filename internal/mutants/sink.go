@@ -115,6 +115,26 @@ var sinkMutants = []mutant{
 		sqlPkg, "TestRemote_ARecordWhoseFailureTheTargetDoesNotNoteIsNotGivenUp",
 	},
 	{
+		"what is wrong with another database is an attempt at the record",
+		[]change{{"sinks/sql/applied.go", `return t, processor.Unreached(err)`, `return t, err`}},
+		sqlPkg, "TestRemote_WhatIsWrongWithTheTargetIsNoVerdictOnTheRecord",
+	},
+	{
+		"a connection to another database that ended while it was idle is a failure",
+		[]change{{"sinks/sql/remote.go", `err == nil || !reused ||`, `err == nil || reused ||`}},
+		sqlPkg, "TestRemote_AConnectionThatEndedWhileItWasIdleIsNoFailure",
+	},
+	{
+		"another database takes the bytes of a record for its sessions' encoding",
+		[]change{{"sinks/sql/remote_config.go", "	inUTF8(parsed)\n", ""}},
+		sqlPkg, "TestRemote_TextsArriveAsTheyAreInADatabaseOfAnotherEncoding",
+	},
+	{
+		"a record that another database cannot note is put aside",
+		[]change{{"sinks/sql/remote.go", `case isUnencodable(err) && !processor.IsRefused(err):`, `case false:`}},
+		sqlPkg, "TestRemote_ACharacterThatTheNotesCannotHoldHaltsTheProcess",
+	},
+	{
 		"the client of Pub/Sub tries again by itself",
 		[]change{{"sinks/pubsub/link.go", `client.CallOptions = &vkit.TopicAdminCallOptions{}`, `_ = client.CallOptions`}},
 		pubsubPkg, "TestDeliverBatch_AWindowOfOneKeyIsAChain",

@@ -82,9 +82,15 @@ ON CONFLICT DO NOTHING`
 // the server lets another one have the row.
 const idleTimeout = "5000"
 
-// begin locks the row of a process and holds the deliveries against it. Whatever it
-// returns, the connection may be left in a transaction.
+// begin locks the row of a process and holds the deliveries against it. An error is
+// none of the record's: nothing was written. Either way the connection may be left in a
+// transaction.
 func (r *Remote) begin(ctx context.Context, ds []processor.Delivery) (turn, error) {
+	t, err := r.lock(ctx, ds)
+	return t, processor.Unreached(err)
+}
+
+func (r *Remote) lock(ctx context.Context, ds []processor.Delivery) (turn, error) {
 	first := ds[0]
 	var batch pgconn.Batch
 	batch.ExecParams(beginSQL, nil, nil, nil, nil)
@@ -227,8 +233,9 @@ func (r *Remote) notBegun(ctx context.Context, err error) error {
 	if !isServers(err) {
 		r.drop()
 	}
-	if ctx.Err() != nil {
-		return r.unknown(ctx, err)
+	if isUnencodable(err) {
+		return r.unencodable(err)
 	}
-	return ours(err, fmt.Errorf("%s: %w%s", r, err, r.nextStep(err)))
+	said := fmt.Errorf("%s: nothing was written: %w%s", r, because(ctx, err), r.nextStep(err))
+	return ours(err, said)
 }

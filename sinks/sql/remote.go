@@ -90,11 +90,8 @@ func (r *Remote) some(ctx context.Context, ds []processor.Delivery) (int, error)
 // try applies records in one transaction. If it fails, fewer may succeed: those
 // before the one that failed, or half of them if any may have been at fault.
 func (r *Remote) try(ctx context.Context, ds []processor.Delivery) (before int, err error) {
-	if err := r.open(ctx); err != nil {
-		return 0, r.unsent(err)
-	}
 	defer r.end()
-	t, err := r.begin(ctx, ds)
+	t, err := r.enter(ctx, ds)
 	if err != nil {
 		return 0, err
 	}
@@ -117,10 +114,29 @@ func (r *Remote) try(ctx context.Context, ds []processor.Delivery) (before int, 
 		return t.done + len(t.rest)/2, outcome.Refusal(r.failed(r.sink.broken(t.rest[0], err)))
 	case isNotKept(err):
 		return 0, r.notKept()
+	case isServers(err) && isUnencodable(err):
+		return 0, r.unencodable(err)
 	default:
 		r.drop()
 		return 0, r.unknown(ctx, err)
 	}
+}
+
+// enter is begin on a connection that is there, or on a new one. That the one of the
+// last delivery ended while it was idle is no failure.
+func (r *Remote) enter(ctx context.Context, ds []processor.Delivery) (turn, error) {
+	reused := r.conn != nil && !r.conn.IsClosed()
+	if err := r.open(ctx); err != nil {
+		return turn{}, r.unsent(err)
+	}
+	t, err := r.begin(ctx, ds)
+	if err == nil || !reused || r.conn != nil || ctx.Err() != nil {
+		return t, err
+	}
+	if err := r.open(ctx); err != nil {
+		return turn{}, r.unsent(err)
+	}
+	return r.begin(ctx, ds)
 }
 
 // constraintsSQL checks deferred constraints while the transaction can still be
@@ -141,8 +157,11 @@ func (r *Remote) refused(ctx context.Context, d processor.Delivery, failure erro
 		r.queueRefused(&batch, t, d)
 		_, err = r.commit(ctx, &batch)
 	}
-	if isNotKept(err) {
+	switch {
+	case isNotKept(err):
 		err = r.notKept()
+	case isUnencodable(err) && !processor.IsRefused(err):
+		err = r.unencodable(err)
 	}
 	if err != nil {
 		return fmt.Errorf("%s; and the target could not note that: %w", failure, err)

@@ -3,6 +3,8 @@ package sql
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -106,6 +108,7 @@ func (c RemoteConfig) parse() (*pgx.ConnConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
 	}
+	inUTF8(parsed)
 	if parsed.RuntimeParams["application_name"] == "" {
 		parsed.RuntimeParams["application_name"] = applicationName
 	}
@@ -118,6 +121,15 @@ func (c RemoteConfig) parse() (*pgx.ConnConfig, error) {
 		parsed.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return parsed, nil
+}
+
+// inUTF8 has the server convert between its own encoding and UTF-8, which the records
+// are in. Setting it at the start outranks the settings of the role and the database,
+// which would have the server take the bytes for another encoding's.
+func inUTF8(c *pgx.ConnConfig) {
+	const encoding = "client_encoding"
+	maps.DeleteFunc(c.RuntimeParams, func(name, _ string) bool { return strings.EqualFold(name, encoding) })
+	c.RuntimeParams[encoding] = "UTF8"
 }
 
 func severalHosts(c *pgx.ConnConfig) bool {

@@ -14,8 +14,8 @@ import (
 )
 
 // Errors of Remote.DeliverBatch, with nothing applied. None is a word on the record:
-// it is tried again, until somebody has done what the error says. At ErrNotKept the
-// process halts.
+// it is tried again, until somebody has done what the error says, and no dead letter is
+// made of it (processor.Unreached). At ErrNotKept the process halts.
 var (
 	// ErrFenced: the target has records of a later epoch.
 	ErrFenced = errors.New("the target has records of a later epoch")
@@ -101,10 +101,28 @@ func ours(word, err error) error {
 // unknown is a failure that may have come after the commit. The next attempt finds
 // out.
 func (r *Remote) unknown(ctx context.Context, err error) error {
+	return fmt.Errorf("%s: it may have the record, which the next attempt finds out: %w%s", r, because(ctx, err), r.nextStep(err))
+}
+
+// because adds why the call was ended.
+func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w (%w)", err, cause)
+		return fmt.Errorf("%w (%w)", err, cause)
 	}
-	return fmt.Errorf("%s: it may have the record, which the next attempt finds out: %w%s", r, err, r.nextStep(err))
+	return err
+}
+
+// isUnencodable reports a text with a character that the target's encoding lacks.
+func isUnencodable(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "22P05"
+}
+
+// unencodable halts the process: put aside, the record would look lost, because the
+// target cannot note that either.
+func (r *Remote) unencodable(err error) error {
+	return processor.Refused(fmt.Errorf("%s: nothing was written, because its encoding lacks a character of the process's name, or of the record's id or position, "+
+		"which it has to note: %w; deliver to a database in UTF8", r, err))
 }
 
 // old is the fix for tables of an earlier version.
