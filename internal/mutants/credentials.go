@@ -32,4 +32,19 @@ var credentialMutants = []mutant{
 		[]change{{"internal/daemon/run.go", "c.Logger = masked(c.Logger, c.Config.Secrets())", ""}},
 		commandPkg, "TestCommands_ADatabaseThatRepeatsTheLoginDisclosesNothing",
 	},
+	{
+		"a child waits until its words are compared with its records",
+		[]change{{"sinks/exec/words.go", "		w.note(string(line))\n", "		w.note(string(line))\n		w.flush()\n"}},
+		execPkg, "TestDeliverBatch_AChildThatWritesMuchIsNotKeptFromItsAnswer",
+	},
+	{
+		"what a child says is quoted beside records that are too much to be compared",
+		[]change{{"sinks/exec/beside.go", "if b.bytes > maxBeside {\n		return \"[…]\"", "if false {\n		return \"[…]\""}},
+		execPkg, "TestDeliverBatch_LinesAreLoggedInTheirOrderWithoutTheRecords",
+	},
+	{
+		"a line that waits is not compared with records that come meanwhile",
+		[]change{{"sinks/exec/words.go", "		w.about.add(d)\n", "		_ = d\n"}},
+		execPkg, "TestWords_ALineIsComparedWithTheRecordsOfItsTime",
+	},
 }

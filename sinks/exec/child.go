@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"sync"
 	"time"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // child is one run of the command.
@@ -50,6 +47,7 @@ func start(c Config, a *account, w *words) (*child, error) {
 	go k.wait(ours)
 	go k.read(ours[1])
 	go w.read(ours[2])
+	go w.log()
 	return k, nil
 }
 
@@ -217,115 +215,3 @@ func (k *child) line(line []byte, ok bool) ([]byte, error) {
 
 // errEnded: standard output has ended.
 var errEnded = errors.New("the child ended without an answer")
-
-// words are what a child writes to standard error: the last of it for errors, all
-// of it, within bounds, for the log.
-type words struct {
-	config  Config
-	secrets *redactor
-	process string
-	done    chan struct{}
-
-	mu      sync.Mutex
-	records []processor.Delivery // that the child may speak of: the last ones it was given
-	last    []string
-	second  time.Time // the one that is counted
-	logged  int       // lines in it
-	left    int       // lines left out in it
-}
-
-const (
-	maxWordBytes = 1 << 10 // of a line
-	lastWords    = 5       // lines that an error has
-	maxPerSecond = 100     // lines that are logged
-)
-
-func newWords(c Config, process string) *words {
-	return &words{config: c, secrets: newRedactor(c), process: process, done: make(chan struct{})}
-}
-
-// await returns when all is read, or soon: what left the group may hold the pipe.
-func (w *words) await() {
-	select {
-	case <-w.done:
-	case <-time.After(exitTimeout):
-	}
-}
-
-// given notes a record that the child gets.
-func (w *words) given(d processor.Delivery) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.records = append(w.records, d)
-	if n := len(w.records) - w.config.Window - 1; n > 0 {
-		clear(w.records[:n])
-		w.records = w.records[n:]
-	}
-}
-
-// read takes lines until the end, and of a long one the beginning.
-func (w *words) read(stderr *os.File) {
-	defer close(w.done)
-	defer stderr.Close()
-	reader := bufio.NewReaderSize(stderr, maxWordBytes)
-	for {
-		line, more, err := reader.ReadLine()
-		if err != nil {
-			return
-		}
-		w.note(string(line))
-		for more && err == nil {
-			_, more, err = reader.ReadLine()
-		}
-	}
-}
-
-// note keeps a line and logs it, unless there are too many.
-func (w *words) note(line string) {
-	if w.config.HideAnswers {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.last = append(w.last, line)
-	if n := len(w.last) - lastWords; n > 0 {
-		w.last = w.last[n:]
-	}
-	if now := time.Now(); now.Sub(w.second) >= time.Second {
-		if w.left > 0 {
-			w.config.Logger.Warn("the child's standard error has more lines than are logged", "process", w.process, "lines", w.left)
-		}
-		w.second, w.logged, w.left = now, 0, 0
-	}
-	if w.logged++; w.logged > maxPerSecond {
-		w.left++
-		return
-	}
-	w.config.Logger.Info("the child's standard error", "process", w.process, "line", w.clean(line))
-}
-
-// clean takes out of a line what it repeats of the records and of the secrets.
-func (w *words) clean(line string) string {
-	line = w.secrets.clean(line)
-	for _, d := range w.records {
-		line = d.Redact(line)
-	}
-	return line
-}
-
-// tail is the last lines, for an error; "" if there are none.
-func (w *words) tail() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	text := ""
-	for i, line := range w.last {
-		if i > 0 {
-			text += " | "
-		}
-		text += w.clean(line)
-	}
-	if text == "" {
-		return ""
-	}
-	return "; its last words: " + cut(text)
-}

@@ -96,6 +96,10 @@ func behave(how string, n int, l line) {
 	case how == "stat":
 		text, _ := os.ReadFile("/proc/self/stat")
 		_ = os.WriteFile("stat", text, 0o600)
+	case how == "drones":
+		for i := range 3000 {
+			fmt.Fprintf(os.Stderr, "step %c of the work is done as it is to be, for customer-77\n", 'a'+i%26)
+		}
 	case how == "talks":
 		for i := range 1000 {
 			fmt.Fprintln(os.Stderr, i, strings.Repeat("y", 5000))

@@ -1,0 +1,210 @@
+package exec
+
+import (
+	"bufio"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// words are what a child writes to standard error: the last of it for errors, all
+// of it, within bounds, for the log. To take the records out of it costs time, so the
+// child and the delivery never wait for that.
+type words struct {
+	config  Config
+	secrets *redactor
+	process string
+	some    chan struct{} // has one when a line waits
+	over    chan struct{} // closed when all is read
+	done    chan struct{} // closed when all is logged
+
+	mu      sync.Mutex
+	records []processor.Delivery // that the child may speak of: the last ones it was given
+	last    []string
+	waiting []string  // lines to be logged
+	about   beside    // records that those may speak of
+	second  time.Time // the one that is counted
+	noted   int       // lines in it
+	left    int       // lines left out
+}
+
+const (
+	maxWordBytes = 1 << 10 // of a line
+	lastWords    = 5       // lines that an error has
+	maxPerSecond = 100     // lines that are logged
+	maxTogether  = 4 << 10 // bytes of lines that are compared with the records at a time
+	idleShare    = 4       // how much longer than it works the log rests
+)
+
+func newWords(c Config, process string) *words {
+	return &words{
+		config: c, secrets: newRedactor(c), process: process,
+		some: make(chan struct{}, 1), over: make(chan struct{}), done: make(chan struct{}),
+	}
+}
+
+// await returns when all is logged, or soon: what left the group may hold the pipe.
+func (w *words) await() {
+	select {
+	case <-w.done:
+	case <-time.After(exitTimeout):
+	}
+}
+
+// given notes a record that the child gets.
+func (w *words) given(d processor.Delivery) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.records = append(w.records, d)
+	if n := len(w.records) - w.config.Window - 1; n > 0 {
+		clear(w.records[:n])
+		w.records = w.records[n:]
+	}
+	if len(w.waiting) > 0 {
+		w.about.add(d)
+	}
+}
+
+// read takes lines until the end, and of a long one the beginning.
+func (w *words) read(stderr *os.File) {
+	defer close(w.over)
+	defer stderr.Close()
+	reader := bufio.NewReaderSize(stderr, maxWordBytes)
+	for {
+		line, more, err := reader.ReadLine()
+		if err != nil {
+			return
+		}
+		w.note(string(line))
+		for more && err == nil {
+			_, more, err = reader.ReadLine()
+		}
+	}
+}
+
+// note keeps a line for errors, and for the log unless there are too many.
+func (w *words) note(line string) {
+	if w.config.HideAnswers {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = append(w.last, line)
+	if n := len(w.last) - lastWords; n > 0 {
+		w.last = w.last[n:]
+	}
+	if now := time.Now(); now.Sub(w.second) >= time.Second {
+		w.second, w.noted = now, 0
+	}
+	if w.noted++; w.noted > maxPerSecond || len(w.waiting) >= maxPerSecond {
+		w.left++
+		return
+	}
+	if len(w.waiting) == 0 {
+		w.about = besides(w.records)
+	}
+	w.waiting = append(w.waiting, line)
+	select {
+	case w.some <- struct{}{}:
+	default:
+	}
+}
+
+// log logs lines as they come, and rests after each time for longer than that took. Of
+// what is left at the end it logs what it can soon.
+func (w *words) log() {
+	defer close(w.done)
+	for {
+		select {
+		case <-w.some:
+		case <-w.over:
+			for soon := time.Now().Add(exitTimeout); w.flush() && time.Now().Before(soon); {
+			}
+			return
+		}
+		began := time.Now()
+		if w.flush() {
+			select {
+			case w.some <- struct{}{}:
+			default:
+			}
+		}
+		select {
+		case <-time.After(idleShare * time.Since(began)):
+		case <-w.over:
+		}
+	}
+}
+
+// flush logs lines that wait, and reports whether there are more.
+func (w *words) flush() (more bool) {
+	lines, about, left, more := w.take()
+	if left > 0 {
+		w.config.Logger.Warn("the child's standard error has more lines than are logged", "process", w.process, "lines", left)
+	}
+	for _, line := range w.clean(lines, about) {
+		w.config.Logger.Info("the child's standard error", "process", w.process, "line", line)
+	}
+	return more
+}
+
+// take takes the first lines that wait, and the records that they may speak of.
+func (w *words) take() (lines []string, about beside, left int, more bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for size := 0; n < len(w.waiting); n++ {
+		if size += len(w.waiting[n]); n > 0 && size > maxTogether {
+			break
+		}
+	}
+	lines, w.waiting = slices.Clone(w.waiting[:n]), w.waiting[n:]
+	about, more = w.about.clone(), len(w.waiting) > 0
+	if !more {
+		w.waiting, w.about = nil, beside{}
+	}
+	if time.Since(w.second) >= time.Second || w.ended() {
+		left, w.left = w.left, 0
+	}
+	return lines, about, left, more
+}
+
+func (w *words) ended() bool {
+	select {
+	case <-w.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// separator of lines is longer than what may be between two words that are shown as one.
+const separator = "\n\n\n\n"
+
+// clean takes out of lines what they repeat of the records and of the secrets. The lines
+// go through it together, since each record is to be read once.
+func (w *words) clean(lines []string, about beside) []string {
+	if len(lines) == 0 {
+		return nil
+	}
+	clean := make([]string, len(lines))
+	for i, line := range lines {
+		clean[i] = w.secrets.clean(line)
+	}
+	return strings.Split(about.redact(strings.Join(clean, separator)), separator)
+}
+
+// tail is the last lines, for an error; "" if there are none.
+func (w *words) tail() string {
+	w.mu.Lock()
+	lines, about := slices.Clone(w.last), besides(w.records)
+	w.mu.Unlock()
+	if len(lines) == 0 {
+		return ""
+	}
+	return "; its last words: " + cut(strings.Join(w.clean(lines, about), " | "))
+}
