@@ -59,6 +59,9 @@ func (l *Lease) Sequence() int64 { return l.row.Sequence }
 // Epoch returns the fencing token of this lease.
 func (l *Lease) Epoch() Epoch { return l.row.Epoch }
 
+// Origin returns which cursor it is: see Row.
+func (l *Lease) Origin() string { return l.row.Origin }
+
 // Failure returns the record the process was stuck on when the lease was
 // acquired or last advanced; nil if there is none.
 func (l *Lease) Failure() *Failure { return l.row.Failure }

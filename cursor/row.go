@@ -30,6 +30,9 @@ type Row struct {
 	State  State
 	// Failure is the record the process is stuck on; nil if there is none.
 	Failure *Failure
+	// Origin is which cursor this is: a random text that it is made with. It stays over
+	// epochs and a rename. A copy of the database has it, too.
+	Origin string
 	// UpdatedAt is the database's time of the last change.
 	UpdatedAt time.Time
 }
@@ -107,7 +110,8 @@ const rowColumns = `
 		next_attempt_at OPERATOR(pg_catalog.-) last_failed_at
 	)) OPERATOR(pg_catalog.*) 1000000)::bigint,
 	failed_error,
-	failed_class`
+	failed_class,
+	origin`
 
 // parseRow reads the text values of rowColumns.
 func parseRow(values [][]byte) (Row, error) {
@@ -120,6 +124,7 @@ func parseRow(values [][]byte) (Row, error) {
 		Holder:    p.text(4),
 		State:     State(p.text(5)),
 		UpdatedAt: p.time(6),
+		Origin:    p.text(15),
 	}
 	if values[7] != nil {
 		row.Failure = &Failure{

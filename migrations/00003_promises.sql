@@ -13,6 +13,10 @@ ALTER TABLE cursor ADD CONSTRAINT cursor_failed_class_check
 -- under another name into the same one. NULL: not known yet, so it belongs to any.
 ALTER TABLE cursor ADD COLUMN database_oid oid;
 
+-- Which cursor it is, for receivers that keep notes: two databases may have a process of one name.
+-- It stays over epochs, a rename, and a row that is deleted and put back.
+ALTER TABLE cursor ADD COLUMN origin uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid();
+
 -- It runs at every checkpoint. The one name in it says whose it is, which costs nothing; a search_path of the
 -- function's own costs more than the rest of it.
 -- +goose StatementBegin
@@ -31,6 +35,7 @@ CREATE TABLE cursor_past (
     epoch        bigint NOT NULL,
     sequence     bigint NOT NULL,
     position     text COLLATE "C" NOT NULL,
+    origin       uuid,
     db_user      text NOT NULL DEFAULT session_user,
     at           timestamptz NOT NULL DEFAULT clock_timestamp()
 );
@@ -47,12 +52,14 @@ BEGIN
     IF TG_OP <> 'TRUNCATE' THEN
         name := OLD.process_name;
     END IF;
-    INSERT INTO cursor_past AS past (process_name, epoch, sequence, position)
-    SELECT c.process_name, c.epoch, c.sequence, c.position FROM cursor c WHERE name IS NULL OR c.process_name = name
+    -- A cursor that is renamed takes its origin along.
+    INSERT INTO cursor_past AS past (process_name, epoch, sequence, position, origin)
+    SELECT c.process_name, c.epoch, c.sequence, c.position, CASE WHEN TG_OP <> 'UPDATE' THEN c.origin END FROM cursor c WHERE name IS NULL OR c.process_name = name
     ON CONFLICT (process_name) DO UPDATE SET
         epoch = greatest(past.epoch, excluded.epoch),
         sequence = greatest(past.sequence, excluded.sequence),
         position = excluded.position,
+        origin = excluded.origin,
         db_user = session_user,
         at = clock_timestamp();
     IF TG_OP = 'UPDATE' THEN
@@ -69,9 +76,12 @@ CREATE FUNCTION cursor_continue() RETURNS trigger LANGUAGE plpgsql SECURITY DEFI
 DECLARE
     last record;
 BEGIN
-    SELECT p.epoch, p.sequence INTO last FROM cursor_past p WHERE p.process_name = NEW.process_name;
+    SELECT p.epoch, p.sequence, p.origin INTO last FROM cursor_past p WHERE p.process_name = NEW.process_name;
     NEW.epoch := greatest(NEW.epoch, last.epoch + 1);
     NEW.sequence := greatest(NEW.sequence, last.sequence + 10000);
+    IF TG_OP = 'INSERT' THEN
+        NEW.origin := coalesce(last.origin, NEW.origin);
+    END IF;
     RETURN NEW;
 END
 $$;
@@ -134,6 +144,7 @@ DROP FUNCTION cursor_continue();
 DROP FUNCTION cursor_event_keep();
 DROP TABLE cursor_past;
 ALTER TABLE cursor_event DROP COLUMN db_user;
+ALTER TABLE cursor DROP COLUMN origin;
 ALTER TABLE cursor DROP COLUMN database_oid;
 UPDATE cursor SET failed_class = 'permanent' WHERE failed_class IN ('refused', 'unreadable');
 UPDATE cursor SET failed_class = 'transient' WHERE failed_class = 'unreached';

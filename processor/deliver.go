@@ -82,6 +82,7 @@ func (s *shift) deliveries(records []Record) []Delivery {
 			Process:  s.config.Process,
 			Sequence: s.lease.Sequence() + 1 + int64(i),
 			Epoch:    s.lease.Epoch(),
+			Origin:   s.lease.Origin(),
 			Attempt:  1,
 			Unknown:  s.doubt.covers(s.lease.Position(), i),
 			After:    after,

@@ -50,6 +50,11 @@ type Delivery struct {
 	// that has seen a larger one may refuse the delivery: its worker has been
 	// superseded.
 	Epoch cursor.Epoch
+	// Origin is which cursor delivers: a random text that it was made with. Two databases
+	// may have a process of one name, and each has its own origin, unless one was copied
+	// from the other. It stays over all epochs, and when the process is renamed. Numbers
+	// and epochs of different origins have nothing to do with each other.
+	Origin string
 	// Attempt counts from 1.
 	Attempt int
 	// Unknown says that the receiver may have the record already: an earlier call

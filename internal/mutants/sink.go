@@ -95,6 +95,21 @@ var sinkMutants = []mutant{
 		sqlPkg, "TestRemote_RefusesAWorkerOfAnOlderEpochAndWritesNothing",
 	},
 	{
+		"another database takes records of any cursor that has the name of the process",
+		[]change{{"sinks/sql/applied.go", `if a.isAnothers(first) {`, `if false {`}},
+		sqlPkg, "TestRemote_RefusesAnotherCursorUnderTheNameOfAProcess",
+	},
+	{
+		"another database does not note whose records it has",
+		[]change{{"sinks/sql/applied.go", `cmp.Or(first.Origin, a.origin)`, `cmp.Or(a.origin)`}},
+		sqlPkg, "TestRemote_OfTwoDatabasesWithOneProcessNameTheSecondIsRefused",
+	},
+	{
+		"a cursor has the origin of the one that was renamed",
+		[]change{{"migrations/00003_promises.sql", `CASE WHEN TG_OP <> 'UPDATE' THEN c.origin END`, `c.origin`}},
+		cursorPkg, "TestOrigin_IsOfOneCursorForAllItsLife",
+	},
+	{
 		"another database applies records without a note of it",
 		[]change{{"sinks/sql/note.go", `CASE WHEN a.rows OPERATOR(pg_catalog.=) 1 AND`, `CASE WHEN true AND`}},
 		sqlPkg, "TestRemote_WhatTheTargetDoesNotNoteIsNotApplied",
@@ -111,7 +126,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"another database need not note that a record failed",
-		[]change{{"sinks/sql/note.go", `r.rows OPERATOR(pg_catalog.=) $9::pg_catalog.int8 THEN`, `r.rows OPERATOR(pg_catalog.>=) 0 AND $9::pg_catalog.int8 OPERATOR(pg_catalog.>=) 0 THEN`}},
+		[]change{{"sinks/sql/note.go", `r.rows OPERATOR(pg_catalog.=) $10::pg_catalog.int8 THEN`, `r.rows OPERATOR(pg_catalog.>=) 0 AND $10::pg_catalog.int8 OPERATOR(pg_catalog.>=) 0 THEN`}},
 		sqlPkg, "TestRemote_ARecordWhoseFailureTheTargetDoesNotNoteIsNotGivenUp",
 	},
 	{

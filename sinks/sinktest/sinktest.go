@@ -107,7 +107,7 @@ func delivery(id int) processor.Delivery {
 			CreatedAt: time.UnixMicro(1_700_000_000_000_000 + int64(id)).UTC(),
 			Payload:   fmt.Appendf(nil, `{"id": %d,  "n": 1e400, "s": "é\u0000"}`, id),
 		},
-		Process: "sms", Sequence: int64(id), Epoch: 3, Attempt: 1, After: position(id - 1),
+		Process: "sms", Sequence: int64(id), Epoch: 3, Origin: "here", Attempt: 1, After: position(id - 1),
 	}
 }
 

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -20,6 +21,7 @@ type applied struct {
 	sequence int64
 	epoch    cursor.Epoch
 	dedupKey string // of the record of that number; "" if not known
+	origin   string // of the cursor that delivered them; "" if not known
 	since    int64  // each number above it, up to sequence, was applied or is noted as refused
 }
 
@@ -41,6 +43,12 @@ func (a applied) has(d processor.Delivery) bool {
 // stands nothing is missing, whatever either side was restored to.
 func (a applied) chained(d processor.Delivery) bool {
 	return d.After == a.position && d.Position > a.position
+}
+
+// isAnothers reports that the notes are of another cursor than the record. Notes of an
+// earlier version do not say whose they are, and become those of the first that comes.
+func (a applied) isAnothers(d processor.Delivery) bool {
+	return a.origin != "" && d.Origin != "" && a.origin != d.Origin
 }
 
 // isReplay: a dead letter, out of its turn.
@@ -67,7 +75,7 @@ SELECT
 	CASE WHEN pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' THEN pg_catalog.set_config('synchronous_commit', 'on', true) END`
 
 	lockSQL = `/* sql.lock */
-SELECT position, sequence, epoch, coalesce(dedup_key, ''), since
+SELECT position, sequence, epoch, coalesce(dedup_key, ''), since, coalesce(origin, '')
 FROM {schema}.ordered_dispatcher_applied
 WHERE process_name OPERATOR(pg_catalog.=) $1
 FOR UPDATE`
@@ -100,7 +108,7 @@ func (r *Remote) lock(ctx context.Context, ds []processor.Delivery) (turn, error
 		queue(&batch, r.sql(createSQL), first.Process)
 	}
 	queue(&batch, r.sql(lockSQL), first.Process)
-	values, err := r.ask(ctx, &batch, 5)
+	values, err := r.ask(ctx, &batch, 6)
 	if err != nil {
 		return turn{}, r.notBegun(ctx, err)
 	}
@@ -118,7 +126,7 @@ func (r *Remote) lock(ctx context.Context, ds []processor.Delivery) (turn, error
 }
 
 func parseApplied(values [][]byte) (a applied, err error) {
-	a.position, a.dedupKey = cursor.Position(values[0]), string(values[3])
+	a.position, a.dedupKey, a.origin = cursor.Position(values[0]), string(values[3]), string(values[5])
 	var numbers [3]int64
 	for i, value := range [][]byte{values[1], values[2], values[4]} {
 		if numbers[i], err = strconv.ParseInt(string(value), 10, 64); err != nil {
@@ -133,10 +141,13 @@ func parseApplied(values [][]byte) (a applied, err error) {
 func (r *Remote) judge(ctx context.Context, a applied, ds []processor.Delivery) (turn, error) {
 	t := turn{applied: a}
 	first := ds[0]
+	if a.isAnothers(first) { // first: their numbers and epochs say nothing of ours
+		return t, r.failed(r.another(a, first))
+	}
 	if first.Epoch < a.epoch {
 		return t, r.failed(r.fenced(a, first))
 	}
-	t.epoch = first.Epoch
+	t.epoch, t.origin = first.Epoch, cmp.Or(first.Origin, a.origin)
 	if isReplay(first) && first.Sequence <= a.sequence {
 		return r.judgeReplay(ctx, t, ds)
 	}

@@ -28,6 +28,7 @@ SET
 	epoch = $4,
 	dedup_key = CASE WHEN $5::pg_catalog.text OPERATOR(pg_catalog.<>) '' THEN $5 END,
 	since = $6,
+	origin = CASE WHEN $7::pg_catalog.text OPERATOR(pg_catalog.<>) '' THEN $7 END,
 	updated_at = pg_catalog.clock_timestamp()
 WHERE process_name OPERATOR(pg_catalog.=) $1`
 )
@@ -44,7 +45,7 @@ const (
 	keptSQL = `/* sql.kept */
 SELECT
 	pg_catalog.set_config('statement_timeout', '0', true),
-	CASE WHEN a.rows OPERATOR(pg_catalog.=) 1 AND r.rows OPERATOR(pg_catalog.=) $9::pg_catalog.int8 THEN 1
+	CASE WHEN a.rows OPERATOR(pg_catalog.=) 1 AND r.rows OPERATOR(pg_catalog.=) $10::pg_catalog.int8 THEN 1
 	ELSE ('` + notKept + `' OPERATOR(pg_catalog.||) a.rows OPERATOR(pg_catalog.||) '/' OPERATOR(pg_catalog.||) r.rows)::pg_catalog.int4 END
 FROM
 	(SELECT pg_catalog.count(*) AS rows
@@ -54,12 +55,13 @@ FROM
 		AND sequence OPERATOR(pg_catalog.=) $3
 		AND epoch OPERATOR(pg_catalog.=) $4
 		AND coalesce(dedup_key, '') OPERATOR(pg_catalog.=) $5
-		AND since OPERATOR(pg_catalog.=) $6) a,
+		AND since OPERATOR(pg_catalog.=) $6
+		AND coalesce(origin, '') OPERATOR(pg_catalog.=) $7) a,
 	(SELECT pg_catalog.count(*) AS rows
 	FROM {schema}.ordered_dispatcher_refused
 	WHERE process_name OPERATOR(pg_catalog.=) $1
-		AND sequence OPERATOR(pg_catalog.>=) $7
-		AND sequence OPERATOR(pg_catalog.<=) $8
+		AND sequence OPERATOR(pg_catalog.>=) $8
+		AND sequence OPERATOR(pg_catalog.<=) $9
 		AND NOT applied) r`
 
 	notKept = "the notes are not there: "
@@ -108,7 +110,7 @@ func (r *Remote) queueRefused(batch *pgconn.Batch, t turn, d processor.Delivery)
 // queueRow notes how far a process has come, and has the transaction fail unless the
 // target keeps that and what was noted before it.
 func (r *Remote) queueRow(batch *pgconn.Batch, process string, a applied, left refusals) {
-	row := []string{process, string(a.position), number(a.sequence), number(int64(a.epoch)), a.dedupKey, number(a.since)}
+	row := []string{process, string(a.position), number(a.sequence), number(int64(a.epoch)), a.dedupKey, number(a.since), a.origin}
 	queue(batch, r.sql(doneSQL), row...)
 	queue(batch, r.sql(keptSQL), append(row, number(left.from), number(left.to), number(left.rows))...)
 }

@@ -23,6 +23,8 @@ var (
 	ErrMissing = errors.New("records are missing in the target")
 	// ErrForeign: the target has another record under this one's number.
 	ErrForeign = errors.New("the target has another record of this number")
+	// ErrOrigin: the target has records of another cursor under the name of the process.
+	ErrOrigin = errors.New("the target has records of another cursor under this name")
 	// ErrUnproven: it is not known whether the target has a dead letter.
 	ErrUnproven = errors.New("it is not known whether the target has this record")
 	// ErrNotKept: the target does not keep what the sink notes there.
@@ -37,16 +39,37 @@ func (r *Remote) fenced(a applied, d processor.Delivery) error {
 
 // unknownProcess is a target without a row for a process that has delivered before.
 func (r *Remote) unknownProcess(d processor.Delivery) error {
-	renamed := r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET process_name = %[1]s WHERE process_name = 'OLD NAME'; "+
-		"UPDATE {schema}.ordered_dispatcher_refused SET process_name = %[1]s WHERE process_name = 'OLD NAME'", quote(d.Process)))
 	err := fmt.Errorf("%w: it knows nothing of process %q, whose next record is number %d. If the target was restored or is the wrong one, correct that. "+
-		"If the process had another name there: %s (with that name)", ErrMissing, d.Process, d.Sequence, renamed)
+		"If the process had another name there: %s (with that name)", ErrMissing, d.Process, d.Sequence, r.move(d))
 	if isReplay(d) {
 		return fmt.Errorf("%w. If it is to deliver there from now on, have a worker deliver its next record first: a replay does not say how far the process has come", err)
 	}
 	return fmt.Errorf("%w. If the process is to deliver there from now on: %s", err,
 		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_applied (process_name, position, sequence, epoch, since) VALUES (%s, %s, %[3]d, 0, %[3]d)",
 			quote(d.Process), quote(string(d.After)), d.Sequence-1)))
+}
+
+// move is the SQL that has the notes follow a rename.
+func (r *Remote) move(d processor.Delivery) string {
+	return r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET process_name = %[1]s WHERE process_name = 'OLD NAME'; "+
+		"UPDATE {schema}.ordered_dispatcher_refused SET process_name = %[1]s WHERE process_name = 'OLD NAME'", quote(d.Process)))
+}
+
+// another has the ways out in turn: one for two processes that both live, and where the
+// other one is gone, one for each way to its name. A replay may not begin the notes.
+func (r *Remote) another(a applied, d processor.Delivery) error {
+	drop := r.sql(fmt.Sprintf("DELETE FROM {schema}.ordered_dispatcher_refused WHERE process_name = %[1]s; DELETE FROM {schema}.ordered_dispatcher_applied WHERE process_name = %[1]s", quote(d.Process)))
+	err := fmt.Errorf("%w: those of process %q are of origin %s, up to number %d, and record %q is of origin %s: a process of that name delivers from another database, or "+
+		"had the name before. Nothing was written. If both live, give this one another name: `ordered-dispatcher process rename %s NEW`. If the other one is gone "+
+		"and this one had another name there: %s; %s (with that name)",
+		ErrOrigin, d.Process, visible.Quoted(a.origin), a.sequence, visible.Cut(d.ID), visible.Quoted(d.Origin), visible.Shell(d.Process), drop, r.move(d))
+	if isReplay(d) {
+		return err
+	}
+	return fmt.Errorf("%w. If the other one is gone and this record is not there yet, this has it come next: %s", err,
+		r.sql(fmt.Sprintf("DELETE FROM {schema}.ordered_dispatcher_refused WHERE process_name = %[1]s; UPDATE {schema}.ordered_dispatcher_applied "+
+			"SET origin = %[2]s, position = %[3]s, sequence = %[4]d, since = %[4]d, epoch = 0, dedup_key = NULL WHERE process_name = %[1]s",
+			quote(d.Process), quote(d.Origin), quote(string(d.After)), d.Sequence-1)))
 }
 
 func (r *Remote) missing(a applied, d processor.Delivery) error {

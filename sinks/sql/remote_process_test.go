@@ -30,10 +30,14 @@ type source struct {
 
 func newSource(t *testing.T) *source {
 	t.Helper()
+	return newSourceTo(t, newRemote(t))
+}
+
+func newSourceTo(t *testing.T, r *remote) *source {
+	t.Helper()
 	address := pgtest.Server(t, nil).URL()
 	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: address})
 	require.NoError(t, err)
-	r := newRemote(t)
 	s := &source{pool: pgtest.Pool(t, address, pgtest.PoolConfig{}), remote: r, sink: r.sink(t, nil)}
 	_, err = s.pool.Exec(t.Context(), `CREATE TABLE public.bookings (
 		id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), type text NOT NULL);
