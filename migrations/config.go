@@ -88,6 +88,9 @@ func (c Config) connConfig() (*pgx.ConnConfig, error) {
 			delete(config.RuntimeParams, name)
 		}
 	}
+	if err := pgurl.CheckPasswords(c.ConnString, config); err != nil {
+		return nil, err
+	}
 	if err := pgurl.CheckParameters(config.RuntimeParams); err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/demo"
 )
 
@@ -15,5 +16,8 @@ type demoCommand struct {
 // Run is called by kong. The environment may name a database that people work with, so
 // it does not choose the server.
 func (c *demoCommand) Run(ctx context.Context, sys system) error {
+	if c.Database != "" {
+		sys.known.secrets = daemon.Config{Database: c.Database}.Secrets()
+	}
 	return demo.Run(ctx, demo.Config{DatabaseURL: c.Database, Duration: c.Duration, Output: sys.stdout})
 }

@@ -22,9 +22,13 @@ func TestCommands_ADatabaseThatRepeatsTheLoginDisclosesNothing(t *testing.T) {
 	config := processes(t, map[string]string{"a": "stdout: {}"})
 	for _, command := range []string{
 		"run --drain", "status", "status --json", "doctor", "grants --role=w", "history a", "pause a", "skip a --reason=x", "dead-letter list",
-		"migrate up", "migrate status", "migrate down --yes",
+		"migrate up", "migrate status", "migrate down --yes", "demo --database=" + database,
 	} {
-		code, stdout, stderr := do(t, database, append(strings.Fields(command), "-c", config)...)
+		arguments := strings.Fields(command)
+		if arguments[0] != "demo" {
+			arguments = append(arguments, "-c", config)
+		}
+		code, stdout, stderr := do(t, database, arguments...)
 		require.Equal(t, 1, code, command)
 		said := stdout + stderr
 		require.Contains(t, said, "28P01", command)

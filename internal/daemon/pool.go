@@ -62,6 +62,9 @@ func poolConfig(database string, processes int) (*pgxpool.Config, error) {
 		config.MaxConns = connsFor(processes)
 	}
 	c := config.ConnConfig
+	if err := pgurl.CheckPasswords(database, c); err != nil {
+		return nil, err
+	}
 	if err := pgurl.CheckParameters(c.RuntimeParams); err != nil {
 		return nil, err
 	}

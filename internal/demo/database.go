@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgurl"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
 
@@ -81,6 +82,9 @@ func openPool(ctx context.Context, address string) (*pgxpool.Pool, error) {
 		// Its text may hold parts of a password.
 		return nil, errors.New("--database cannot be read: write it as postgres://user:password@host/database, " +
 			"and percent-encode what is special in the password")
+	}
+	if err := pgurl.CheckPasswords(address, config.ConnConfig); err != nil {
+		return nil, fmt.Errorf("--database: %w", err)
 	}
 	config.ConnConfig.RuntimeParams["application_name"] = applicationName
 	config.MaxConns = producers + 4 // the unrelated transaction, looks at the cursor, the final read

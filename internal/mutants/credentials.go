@@ -47,4 +47,29 @@ var credentialMutants = []mutant{
 		[]change{{"sinks/exec/words.go", "		w.about.add(d)\n", "		_ = d\n"}},
 		execPkg, "TestWords_ALineIsComparedWithTheRecordsOfItsTime",
 	},
+	{
+		"a second host gets the password that a file has for the first one",
+		[]change{{"internal/pgurl/passwords.go", " || one.Password != c.Password", ""}},
+		pgurlPkg, "TestCheckPasswords_NoHostGetsThePasswordOfAnother",
+	},
+	{
+		"a second host of a target gets the password of the first one",
+		[]change{{"internal/pgurl/alone.go", "	if err := CheckPasswords(text, c); err != nil {\n		return nil, err\n	}\n", ""}},
+		pgurlPkg, "TestCheckPasswords_NoHostGetsThePasswordOfAnother",
+	},
+	{
+		"a second host of the cursor's database gets the password of the first one",
+		[]change{{"internal/daemon/pool.go", "	if err := pgurl.CheckPasswords(database, c); err != nil {\n		return nil, err\n	}\n", ""}},
+		daemonPkg, "TestPool_NoHostGetsThePasswordThatAFileHasForAnother",
+	},
+	{
+		"migrate sends a second host the password of the first one",
+		[]change{{"migrations/config.go", "	if err := pgurl.CheckPasswords(c.ConnString, config); err != nil {\n		return nil, err\n	}\n", ""}},
+		daemonPkg, "TestPool_NoHostGetsThePasswordThatAFileHasForAnother",
+	},
+	{
+		"demo prints the password that the database repeats",
+		[]change{{"cmd/ordered-dispatcher/demo.go", "sys.known.secrets = ", "_ = "}},
+		commandPkg, "TestCommands_ADatabaseThatRepeatsTheLoginDisclosesNothing",
+	},
 }

@@ -95,6 +95,9 @@ func ParseAlone(url string) (*pgx.ConnConfig, error) {
 			delete(c.RuntimeParams, name)
 		}
 	}
+	if err := CheckPasswords(text, c); err != nil {
+		return nil, err
+	}
 	return c, CheckParameters(c.RuntimeParams)
 }
 

@@ -19,7 +19,7 @@ type RemoteConfig struct {
 	// (sslmode, sslrootcert, sslcert, sslkey). Of several hosts the one that can be
 	// written to is taken, unless target_session_attrs says otherwise. It names the
 	// user. PGPASSWORD, its like and service files do not count; a password may be in
-	// the file ~/.pgpass. Required.
+	// the file ~/.pgpass, the same for all hosts. Required.
 	URL string
 	// Statement is that of Config. Tables are looked up in the search_path of the
 	// target's role, so qualify them. Required.
