@@ -183,7 +183,12 @@ type panicError struct {
 // newPanicError has what a sink panicked with, without the data of the records
 // that it was given.
 func newPanicError(value any, stack []byte, ds []Delivery) error {
-	text := fmt.Sprint(value)
+	text, size := fmt.Sprint(value), 0
+	for _, d := range ds {
+		if size += d.size(); size > maxRedactRecord {
+			return &panicError{redacted, stack}
+		}
+	}
 	for _, d := range ds {
 		text = d.Redact(text)
 	}

@@ -22,3 +22,6 @@ func (r Reporter) Round(err error) { r.pass(state{is: StateIdle}, err) }
 
 // WarnOfTorn is Process.warnOfTorn.
 func WarnOfTorn(p *Process, err error) { p.warnOfTorn(err) }
+
+// PanicOf is the error of a sink that panicked with a text.
+func PanicOf(ds []Delivery, text string) error { return newPanicError(text, nil, ds) }

@@ -14,11 +14,11 @@ import (
 
 const (
 	redacted = "[…]"
-	// maxRedactText and maxRedactPayload bound, in bytes, what is compared for each
-	// failure. Of a longer text the beginning is taken; beside a larger payload none
+	// maxRedactText and maxRedactRecord bound, in bytes, what is compared for each
+	// failure. Of a longer text the beginning is taken; beside a larger record none
 	// is quoted.
-	maxRedactText    = 8 << 10
-	maxRedactPayload = 4 << 20
+	maxRedactText   = 8 << 10
+	maxRedactRecord = 4 << 20
 	// minRedactWord is from how many bytes on a word without a digit is data
 	// wherever it stands; shorter ones are if they are a whole value.
 	minRedactWord = 4
@@ -33,10 +33,10 @@ const (
 // the words of ID, which the log has anyway. Data in another form (hashed, encoded,
 // run together with other letters) is not found. The receiver's own times stay,
 // unless the record has the very same one, and so do the numbers of lines and
-// columns. A text is cut after 8 KiB, and beside a payload of more than 4 MiB
-// nothing is left of it.
+// columns. A text is cut after 8 KiB, and beside a record of more than 4 MiB,
+// with its headers, key and id, nothing is left of it.
 func (r Record) Redact(text string) string {
-	if len(r.Payload) > maxRedactPayload {
+	if r.size() > maxRedactRecord {
 		return redacted
 	}
 	s := newSearch(unescape(cut(text, maxRedactText)))
@@ -47,6 +47,15 @@ func (r Record) Redact(text string) string {
 	s.value(r.Key)
 	s.keep(r.ID)
 	return s.replace()
+}
+
+// size is what a record has to be compared with, in bytes.
+func (r Record) size() int {
+	n := len(r.Payload) + len(r.Key) + len(r.ID)
+	for _, value := range r.Headers {
+		n += len(value)
+	}
+	return n
 }
 
 // facts are what a receiver says of itself in digits: times of day, with their
@@ -113,7 +122,7 @@ func (s *search) value(value string) {
 			delete(s.facts, fact)
 		}
 	}
-	for _, chunk := range chunks.FindAllString(value, -1) {
+	for chunk := range strings.FieldsFuncSeq(value, func(r rune) bool { return !inChunk(r) }) {
 		identifier := hasDigit(chunk)
 		for word := range words(chunk) {
 			long := len(word) >= minRedactWord && (!identifier || hasDigit(word))
@@ -153,6 +162,11 @@ var (
 	// several are neighbours, which are shown as one.
 	several = regexp.MustCompile(`\[…\]([^\pL\pN]{0,3}\[…\])+`)
 )
+
+// inChunk reports whether chunks may have a character.
+func inChunk(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) || strings.ContainsRune(`@._+/%\-`, r)
+}
 
 func (s *search) replace() string {
 	if len(s.data) == 0 {

@@ -72,4 +72,19 @@ var credentialMutants = []mutant{
 		[]change{{"cmd/ordered-dispatcher/demo.go", "sys.known.secrets = ", "_ = "}},
 		commandPkg, "TestCommands_ADatabaseThatRepeatsTheLoginDisclosesNothing",
 	},
+	{
+		"headers do not count among what an error is compared with",
+		[]change{{"processor/redact.go", "		n += len(value)\n", "		_ = value\n"}},
+		processorPkg, "TestRedact_BesideALargeRecordNothingIsQuoted",
+	},
+	{
+		"all words of a record are kept at once for a comparison",
+		[]change{{"processor/redact.go", "for chunk := range strings.FieldsFuncSeq(value, func(r rune) bool { return !inChunk(r) }) {", "for _, chunk := range chunks.FindAllString(value, -1) {"}},
+		processorPkg, "TestRedact_WordsTakeNoMemory",
+	},
+	{
+		"a panic is compared with any number of large records",
+		[]change{{"processor/errors.go", "size += d.size(); size > maxRedactRecord", "size += d.size(); false"}},
+		processorPkg, "TestRedact_APanicBesideManyLargeRecordsSaysNothing",
+	},
 }
