@@ -8,7 +8,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// originOf is that of the next lease of a process.
+// originOf reads the origin of a process with a lease.
 func originOf(t *testing.T, s *cursor.Store, process string) string {
 	t.Helper()
 	lease, err := s.Acquire(t.Context(), process)

@@ -43,8 +43,8 @@ func encoded(t *testing.T, server, client string) *remote {
 	return r
 }
 
-// The server converts what it keeps in another encoding, whatever the role, the
-// database or the url says of its sessions.
+// The server converts what it keeps in another encoding, also where the role, the
+// database or the url says otherwise.
 func TestRemote_TextsArriveAsTheyAreInADatabaseOfAnotherEncoding(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ server, client, url string }{
