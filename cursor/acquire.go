@@ -111,12 +111,12 @@ func workable(row Row) error {
 	}
 }
 
-const takeOverSQL = `/* cursor.take_over */
+var takeOverSQL = `/* cursor.take_over */
 WITH changed AS (
 	UPDATE {schema}.cursor
 	SET epoch = epoch + $4::bigint, holder = $2, system_identifier = $5, timeline = $6, database_oid = $7
 	WHERE process_name = $1 AND epoch = $3
-	RETURNING 1
+	RETURNING ` + took(`epoch = $3 + $4 AND holder = $2`, `''`) + `
 )` + oneRow
 
 // takeOver starts an epoch. It is committed before the first delivery, or it

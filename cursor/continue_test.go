@@ -58,6 +58,8 @@ func TestHistory_RetentionKeepsWhatBecameOfAName(t *testing.T) {
 	exec(t, pool, `DELETE FROM dispatch.cursor`)
 	_, err = s.Create(t.Context(), "sms", "")
 	require.ErrorIs(t, err, cursor.ErrDeleted)
+	_, err = pool.Exec(t.Context(), `TRUNCATE dispatch.cursor_event`)
+	require.ErrorContains(t, err, "DELETE the old rows instead")
 }
 
 // TestHistory_ShowsWhoWasLoggedIn beside the actor that an operator claims to be.

@@ -8,7 +8,7 @@ import (
 
 // failSQL writes down the record that failed. Its first failure stands from an
 // earlier lease, or lies $6 microseconds back.
-const failSQL = `/* cursor.fail */
+var failSQL = `/* cursor.fail */
 WITH changed AS (
 	UPDATE {schema}.cursor
 	SET
@@ -25,7 +25,7 @@ WITH changed AS (
 		failed_class = $9,
 		state = $10
 	WHERE process_name = $1 AND epoch = $2
-	RETURNING 1
+	RETURNING ` + took(`failed_position = $3 AND failed_attempts = $5 AND state = $10`, `''`) + `
 )` + oneRow
 
 const eventSQL = `/* cursor.event */

@@ -84,16 +84,21 @@ const advanceUpdate = `
 		failed_class = NULL
 	WHERE process_name OPERATOR(pg_catalog.=) $1
 		AND epoch OPERATOR(pg_catalog.=) $4
-		AND position OPERATOR(pg_catalog.<) $2`
+		AND position OPERATOR(pg_catalog.<) $2
+	RETURNING `
+
+// advanceTaken is what the row has after an advance.
+const advanceTaken = `position OPERATOR(pg_catalog.=) $2
+		AND sequence OPERATOR(pg_catalog.=) $5
+		AND epoch OPERATOR(pg_catalog.=) $4`
 
 // A transaction that holds nothing but the advance may commit without it, and needs no
 // more than the count of its rows: every checkpoint pays for what it does. Where there are
 // effects or other rows beside it, the advance raises: see oneRow.
-const (
-	advanceSQL     = `/* cursor.advance */` + advanceUpdate
+var (
+	advanceSQL     = `/* cursor.advance */` + advanceUpdate + took(advanceTaken, `''`)
 	advanceWithSQL = `/* cursor.advance_with */
-WITH changed AS (` + advanceUpdate + `
-	RETURNING 1
+WITH changed AS (` + advanceUpdate + took(advanceTaken, `''`) + `
 )` + oneRow
 )
 
@@ -125,6 +130,24 @@ func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
 	return nil
 }
 
+// Rehearse reports with ErrUnmoved, like Advance, that the row does not take an advance to a
+// position behind it, and else leaves it as it is. Who has just taken over learns so, before
+// anything is sent, what keeps the row; its predecessor may have sent the record already.
+func (l *Lease) Rehearse(ctx context.Context, to Position) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.over(); err != nil {
+		return l.store.explain("advance", l.row.Process, err)
+	}
+	update := l.advanced(to, 1)
+	update.sql = l.store.advanceSQL
+	results, err := l.flush(ctx, statement{sql: "SAVEPOINT rehearsal"}, update, statement{sql: "ROLLBACK TO rehearsal"}, statement{sql: "RELEASE rehearsal"})
+	if err != nil || !changedOne(results[1]) {
+		return l.notAdvanced(to, err)
+	}
+	return nil
+}
+
 // checkpoint commits updates, of which the last changes the row, and goes on holding the
 // lease, unless somebody came between or waits for the row. It reports whether the row was
 // changed.
@@ -143,7 +166,8 @@ func (l *Lease) checkpoint(ctx context.Context, next Row, updates ...statement) 
 
 // advanced is the update of an advance that has effects or other rows beside it.
 func (l *Lease) advanced(to Position, n int64) statement {
-	return statement{sql: l.store.advanceWithSQL, args: []string{l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch()}}
+	return statement{sql: l.store.advanceWithSQL, args: []string{
+		l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch(), strconv.FormatInt(l.row.Sequence+n, 10)}}
 }
 
 // yieldInterval is how often a lease looks whether somebody waits for its row.

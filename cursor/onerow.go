@@ -25,6 +25,24 @@ SELECT
 FROM changed`
 )
 
+// untaken begins what is raised where a row is changed, and keeps other values than it was
+// given.
+const untaken = "the row did not take the change, as a trigger, a rule or a policy of others may decide; doctor names it: "
+
+// took is an expression of RETURNING: the given one if the condition holds of the row as it
+// is now, and else 22P02 is raised. A trigger may return its OLD row, or change NEW, and the
+// count of rows does not say so.
+func took(condition, then string) string {
+	return `CASE WHEN ` + condition + ` THEN ` + then +
+		` ELSE ('` + untaken + `' OPERATOR(pg_catalog.||) process_name)::pg_catalog.int4::pg_catalog.text END`
+}
+
+// notTaken reports that took raised.
+func notTaken(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "22P02" && strings.Contains(pgErr.Message, untaken)
+}
+
 // changedOne reports whether a statement changed one row, or returned it: see oneRow.
 func changedOne(result *pgconn.Result) bool { return result.CommandTag.RowsAffected() == 1 }
 

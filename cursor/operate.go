@@ -379,7 +379,7 @@ func gaveUp(err error) bool {
 // decideSQL writes what was decided; the lock is held already. A failure is only
 // ever taken away ($6 = false), and with that of a restored database ($7) which
 // one the position belongs to: the next worker writes down its own.
-const decideSQL = `/* cursor.decide */
+var decideSQL = `/* cursor.decide */
 WITH changed AS (
 	UPDATE {schema}.cursor
 	SET
@@ -399,7 +399,7 @@ WITH changed AS (
 		timeline = CASE WHEN NOT $7 THEN timeline END,
 		database_oid = CASE WHEN NOT $7 THEN database_oid END
 	WHERE process_name = $1 AND epoch = $8
-	RETURNING 1
+	RETURNING ` + took(`position = $2 AND sequence = $3 AND epoch = $4 AND state = $5 AND ($6 OR failed_attempts = 0)`, `''`) + `
 )` + oneRow
 
 // A trigger of others may drop what a worker notes, and never what an operator decides.

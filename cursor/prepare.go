@@ -72,12 +72,12 @@ func (s *Store) Prepare(ctx context.Context, process string, at Position, state 
 }
 
 // placeSQL moves the cursor and notes it, or does neither if it has a place.
-const placeSQL = `/* cursor.place */
+var placeSQL = `/* cursor.place */
 WITH placed AS (
 	UPDATE {schema}.cursor
 	SET position = $2
 	WHERE process_name = $1 AND position = $3
-	RETURNING process_name, position
+	RETURNING process_name, ` + took(`position = $2`, `position`) + ` AS position
 ), event AS (
 	INSERT INTO {schema}.cursor_event (process_name, actor, action, from_position, to_position)
 	SELECT process_name, $4, 'place', $3, position FROM placed

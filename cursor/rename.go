@@ -20,18 +20,22 @@ var (
 
 // renameSQL needs the lock of the row. The epoch begins anew, so that what a worker
 // of the old name still has on the wire can be told from what the next one sends.
-const renameSQL = `/* cursor.rename */
+var renameSQL = `/* cursor.rename */
 UPDATE {schema}.cursor
 SET process_name = $2, epoch = epoch + 1
 WHERE process_name = $1
-RETURNING epoch, sequence`
+RETURNING ` + took(`process_name = $2`, `epoch::text`) + `, sequence`
 
 // renameLettersSQL has the dead letters follow their process. The open ones go by
 // their index.
-const renameLettersSQL = `/* cursor.rename_letters */
-UPDATE {schema}.dead_letter
-SET process_name = $2
-WHERE process_name = $1`
+var renameLettersSQL = `/* cursor.rename_letters */
+WITH changed AS (
+	UPDATE {schema}.dead_letter
+	SET process_name = $2
+	WHERE process_name = $1
+	RETURNING ` + took(`process_name = $2`, `''`) + `
+)
+SELECT count(*) FROM changed`
 
 // Rename gives the cursor of a process another name. The position and the state stay,
 // a new epoch begins, and the dead letters and the history follow. So does the sequence,

@@ -53,12 +53,12 @@ FOR UPDATE`
 
 // resolveSQL marks an open dead letter and writes the audit row with it. The row
 // of the dead letter is locked meanwhile; who comes second finds it resolved.
-const resolveSQL = `/* cursor.resolve */
+var resolveSQL = `/* cursor.resolve */
 WITH resolved AS (
 	UPDATE {schema}.dead_letter
 	SET resolution = $2, resolved_at = clock_timestamp(), resolved_by = $3, reason = $4
 	WHERE id = $1::bigint AND resolution IS NULL
-	RETURNING process_name, position, record_id
+	RETURNING ` + took(`resolution = $2`, `process_name`) + ` AS process_name, position, record_id
 ), changed AS (
 	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, to_position, detail)
 	SELECT process_name, $3, 'dead_letter_' || $2, $4, position, jsonb_build_object('dead_letter', $1::bigint, 'record_id', record_id)
@@ -88,7 +88,7 @@ func (s *Store) Discard(ctx context.Context, id int64, d Decision) (DeadLetter, 
 	switch {
 	case gaveUp(err):
 		err = s.nameLetterLockers(ctx, fmt.Errorf("%w, and was not free within %v", errLetterLocked, d.Timeout))
-	case notAsLocked(err):
+	case notAsLocked(err) && !notTaken(err):
 		err = errResolvedMeanwhile
 	}
 	if err != nil {
@@ -172,7 +172,7 @@ func (l *Lease) Replayed(ctx context.Context, id int64, d Decision) error {
 	}
 	results, err := l.flush(ctx, pin, l.store.resolve(id, Replayed, d.withDefaults()), commit)
 	switch {
-	case notAsLocked(err): // and the effects of a second replay did not commit
+	case notAsLocked(err) && !notTaken(err): // and the effects of a second replay did not commit
 		err = errResolvedMeanwhile
 	case err == nil && !committed(results, 2):
 		err = errNotAsLocked

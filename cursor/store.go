@@ -46,7 +46,11 @@ func NewStore(pool *pgxpool.Pool, config Config) (*Store, error) {
 func (s *Store) Worker() string { return s.config.Worker }
 
 // sql puts the schema into a statement.
-func (s *Store) sql(text string) string { return strings.ReplaceAll(text, "{schema}", s.schema) }
+// sql puts the schema's name into a statement, also where it stands at the start of a literal.
+func (s *Store) sql(text string) string {
+	text = strings.ReplaceAll(text, "'{schema}", "'"+strings.ReplaceAll(s.schema, "'", "''"))
+	return strings.ReplaceAll(text, "{schema}", s.schema)
+}
 
 const lookSQL = `/* cursor.look */
 SELECT` + rowColumns + `

@@ -93,6 +93,9 @@ $$;
 -- +goose StatementBegin
 CREATE FUNCTION cursor_event_keep() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
+    IF TG_OP = 'TRUNCATE' THEN
+        RAISE EXCEPTION 'cursor_event says which cursors there were, and keeps one that was deleted from sending everything again: DELETE the old rows instead';
+    END IF;
     IF EXISTS (
         SELECT FROM cursor_event e
         WHERE e.process_name = OLD.process_name AND e.id > OLD.id
@@ -125,6 +128,7 @@ CREATE TRIGGER keep_past_of_all BEFORE TRUNCATE ON cursor FOR EACH STATEMENT EXE
 CREATE TRIGGER continue_past BEFORE INSERT OR UPDATE OF process_name ON cursor FOR EACH ROW EXECUTE FUNCTION cursor_continue();
 CREATE TRIGGER keep_last BEFORE DELETE ON cursor_event FOR EACH ROW
     WHEN (OLD.action IN ('create', 'rename', 'renamed', 'forget', 'configure')) EXECUTE FUNCTION cursor_event_keep();
+CREATE TRIGGER keep_all BEFORE TRUNCATE ON cursor_event FOR EACH STATEMENT EXECUTE FUNCTION cursor_event_keep();
 
 -- Who was logged in, beside the actor that is claimed.
 ALTER TABLE cursor_event ADD COLUMN db_user text;
@@ -138,6 +142,7 @@ DROP INDEX cursor_event_watch;
 DROP TRIGGER keep_past ON cursor;
 DROP TRIGGER keep_past_of_all ON cursor;
 DROP TRIGGER continue_past ON cursor;
+DROP TRIGGER keep_all ON cursor_event;
 DROP TRIGGER keep_last ON cursor_event;
 DROP FUNCTION cursor_keep_past();
 DROP FUNCTION cursor_continue();

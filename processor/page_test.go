@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -61,30 +62,74 @@ func TestRead_APositionThatDoesNotGrowIsNamed(t *testing.T) {
 	}
 }
 
+// refuseAdvances makes a trigger of others, which keeps advances from the row and counts them.
+func refuseAdvances(t testing.TB, pool *pgxpool.Pool, answer string) {
+	t.Helper()
+	exec(t, pool, `CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM nextval(''dispatch.refused''); RETURN `+answer+`; END';
+		CREATE SEQUENCE dispatch.refused;
+		CREATE TRIGGER refuse BEFORE UPDATE ON dispatch.cursor FOR EACH ROW
+			WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.refuse()`)
+}
+
+func refused(t testing.TB, pool *pgxpool.Pool) (n int) {
+	t.Helper()
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT last_value FROM dispatch.refused`).Scan(&n))
+	return n
+}
+
 // An advance that a trigger of others keeps from the row: the record was sent again every
 // five seconds, without end.
 func TestAdvance_ThatIsKeptFromTheRowSendsNothingAgain(t *testing.T) {
 	t.Parallel()
+	for _, answer := range []string{"NULL", "OLD"} {
+		t.Run(answer, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			insert(t, pool, 1)
+			log := &logbook{}
+			sink := &receiver{answer: func(context.Context, processor.Delivery) error {
+				refuseAdvances(t, pool, answer)
+				return nil
+			}}
+			_, err := store(t, pool).Create(t.Context(), "sms", "")
+			require.NoError(t, err)
+			stop := start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { quick(c); c.Logger = log.logger() }))
+			eventually(t, "asked again and again", func() bool { return sink.calls() > 0 && log.has("the cursor does not move") && refused(t, pool) >= 4 })
+			require.True(t, log.has("trigger refuse"))
+			exec(t, pool, `DROP TRIGGER refuse ON dispatch.cursor`)
+			eventually(t, "it advances", func() bool { return row(t, pool).Sequence == 1 })
+			require.NoError(t, stop())
+			require.Equal(t, 1, sink.calls())
+		})
+	}
+}
+
+// The debt of one worker dies when another takes over. Two that did so in turn sent a record
+// once each time.
+func TestAdvance_ThatIsKeptFromTheRowOfTwoWorkersSendsNothing(t *testing.T) {
+	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 1)
-	sink, log := &receiver{}, &logbook{}
 	_, err := store(t, pool).Create(t.Context(), "sms", "")
 	require.NoError(t, err)
-	exec(t, pool, `CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM nextval(''dispatch.refused''); RETURN NULL; END';
-		CREATE SEQUENCE dispatch.refused;
-		CREATE TRIGGER refuse BEFORE UPDATE ON dispatch.cursor FOR EACH ROW
-			WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.refuse()`)
-	stop := start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { quick(c); c.Logger = log.logger() }))
-	eventually(t, "asked again and again", func() bool {
-		var n int
-		require.NoError(t, pool.QueryRow(t.Context(), `SELECT last_value FROM dispatch.refused`).Scan(&n))
-		return n >= 4
-	})
-	require.True(t, log.has("the cursor does not move"))
-	require.True(t, log.has("trigger refuse"))
+	refuseAdvances(t, pool, "NULL")
+	sink := &receiver{}
+	var stops []func() error
+	for _, worker := range []string{"a", "b"} {
+		stops = append(stops, start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
+			quick(c)
+			s, err := cursor.NewStore(pool, cursor.Config{Schema: schema, Worker: worker})
+			require.NoError(t, err)
+			c.Store = s
+		})))
+	}
+	eventually(t, "each takes over again and again", func() bool { return row(t, pool).Epoch >= 4 && refused(t, pool) >= 4 })
+	require.Zero(t, sink.calls())
 	exec(t, pool, `DROP TRIGGER refuse ON dispatch.cursor`)
 	eventually(t, "it advances", func() bool { return row(t, pool).Sequence == 1 })
-	require.NoError(t, stop())
+	for _, stop := range stops {
+		require.NoError(t, stop())
+	}
 	require.Equal(t, 1, sink.calls())
 }
 

@@ -136,6 +136,7 @@ func TestGrants_EachIsNeeded(t *testing.T) {
 	held := rights(t, pool, role)
 	require.Greater(t, len(held), 50)
 	require.False(t, stumbles(t, config), "with all of them")
+	exec(t, pool, "ALTER TABLE od.cursor_event DISABLE TRIGGER keep_all")
 	for _, right := range held {
 		exec(t, pool, "TRUNCATE od.cursor, od.cursor_event, od.dead_letter, model.applied")
 		exec(t, pool, fmt.Sprintf(`REVOKE %s FROM "%s"`, right, role))

@@ -73,6 +73,9 @@ func poolConfig(database string, processes int) (*pgxpool.Config, error) {
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = applicationName
 	}
+	if c.RuntimeParams["client_encoding"] == "" { // a role or a database may have another one
+		c.RuntimeParams["client_encoding"] = "UTF8"
+	}
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = connectTimeout
 	}

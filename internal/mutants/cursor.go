@@ -292,4 +292,24 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		[]change{{"cursor/identity.go", `r.stored.database != "" && r.stored.database`, `r.stored.database == "-" && r.stored.database`}},
 		cursorPkg, "TestAcquire_HaltsInACopyWithinTheSameCluster",
 	},
+	{
+		"a row that is counted as changed is taken for changed as asked",
+		[]change{{"cursor/onerow.go", "`CASE WHEN ` + condition + `", "`CASE WHEN true OR ` + condition + `"}},
+		cursorPkg, "TestLease_AChangeThatTheRowDoesNotTakeIsAnError",
+	},
+	{
+		"an advance is believed where a trigger changed its number",
+		[]change{{"cursor/lease.go", "AND sequence OPERATOR(pg_catalog.=) $5\n", "AND sequence OPERATOR(pg_catalog.<=) $5\n"}},
+		cursorPkg, "TestAdvance_WithOtherNumbersThanItsOwnCommitsNoEffects",
+	},
+	{
+		"a new epoch sends before the row has shown that it takes an advance",
+		[]change{{"processor/kept.go", "len(records) == 0 || s.rehearsed", "true || s.rehearsed"}},
+		processorPkg, "TestAdvance_ThatIsKeptFromTheRowOfTwoWorkersSendsNothing",
+	},
+	{
+		"the audit can be truncated",
+		[]change{{"migrations/00003_promises.sql", "CREATE TRIGGER keep_all BEFORE TRUNCATE ON cursor_event FOR EACH STATEMENT EXECUTE FUNCTION cursor_event_keep();", ""}},
+		cursorPkg, "TestHistory_RetentionKeepsWhatBecameOfAName",
+	},
 }

@@ -74,7 +74,7 @@ var memoryMutants = []mutant{
 	},
 	{
 		"clients that ask without a pause keep their connections, and probes do not",
-		[]change{{"internal/daemon/room.go", "{r.again, 0},", "{r.again, r.limit},"}},
+		[]change{{"internal/daemon/room.go", "{r.again, 0},", "{r.asking, 0},"}},
 		daemonPkg, "TestRoom_ClientsThatAskAgainAndAgainCloseNoProbe",
 	},
 	{

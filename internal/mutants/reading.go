@@ -69,8 +69,18 @@ var readingMutants = []mutant{
 	},
 	{
 		"text ids may be converted into another order",
-		[]change{{"sources/table/inspect.go", `if server == "SQL_ASCII" || slices.Contains(keeps, client) {`, `if len(keeps) > 0 {`}},
-		tablePkg, "TestInspect_TextIDsThatAreConvertedAreRefused",
+		[]change{{"sources/table/inspect.go", `if slices.Contains([]string{"UTF8", "LATIN1", "SQL_ASCII"}, e.cat.server) {`, `if e.cat.server != "" {`}},
+		tablePkg, "TestInspect_WhatIsNotUTF8OrSortsOtherwiseInItIsRefused",
+	},
+	{
+		"records are read in any encoding",
+		[]change{{"sources/table/inspect.go", `if client == "UTF8" ||`, `if client != "" ||`}},
+		tablePkg, "TestInspect_WhatIsNotUTF8OrSortsOtherwiseInItIsRefused",
+	},
+	{
+		"a role's client_encoding decides what receivers get",
+		[]change{{"internal/daemon/pool.go", `c.RuntimeParams["client_encoding"] = "UTF8"`, `_ = c`}},
+		daemonPkg, "TestDrain_ARoleOfAnotherEncodingDeliversUTF8",
 	},
 	{
 		"the time of a row of the far future overflows",

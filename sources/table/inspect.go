@@ -123,6 +123,7 @@ func (e *examination) run() *layout {
 	}
 	e.grants(l)
 	e.owners(l)
+	e.utf8()
 	e.id(l)
 	e.createdAt(l)
 	e.optional(l)
@@ -253,20 +254,26 @@ func (e *examination) notNull(l *layout, c column) {
 	}
 }
 
-// encoding refuses ids whose bytes sort otherwise here than on the server, which converts
-// them. Between Latin 1 and UTF-8 the order stays, and SQL_ASCII is not converted.
-func (e *examination) encoding(l *layout, c column) {
+// utf8 refuses a session in another encoding: receivers take keys, headers and payloads as
+// UTF-8. What is in SQL_ASCII is not converted, on either side.
+func (e *examination) utf8() {
 	server, client := e.cat.server, e.cat.client
-	keeps := []string{server, "SQL_ASCII"}
-	if server == "LATIN1" {
-		keeps = append(keeps, "UTF8")
-	}
-	if server == "SQL_ASCII" || slices.Contains(keeps, client) {
+	if client == "UTF8" || server == "SQL_ASCII" || server == "UTF8" && client == "SQL_ASCII" {
 		return
 	}
-	e.refuse(fmt.Sprintf("ALTER ROLE %s IN DATABASE %s SET client_encoding = '%s'", pgx.Identifier{e.cat.role}.Sanitize(), e.cat.database, server),
-		"column %s of %s is a text, the database is in %s and client_encoding of role %s is %s: converted ids do not sort as the server sorts them",
-		c.Name, l.name(), server, e.cat.role, client)
+	e.refuse(fmt.Sprintf("ALTER ROLE %s IN DATABASE %s SET client_encoding = 'UTF8'", pgx.Identifier{e.cat.role}.Sanitize(), e.cat.database),
+		"client_encoding of role %s is %s, and receivers take records as UTF-8; what it cannot hold would stop the process", e.cat.role, client)
+}
+
+// idOrder refuses ids whose bytes sort otherwise in UTF-8 than in the encoding of the
+// database. Those of Latin 1 keep their order.
+func (e *examination) idOrder(l *layout, c column) {
+	if slices.Contains([]string{"UTF8", "LATIN1", "SQL_ASCII"}, e.cat.server) {
+		return
+	}
+	e.misfit("name a column that is a number or a uuid in source.columns.id",
+		"column %s of %s is a text, and the database is in %s: in UTF-8 its ids sort otherwise than on the server",
+		c.Name, l.name(), e.cat.server)
 }
 
 // nullable refuses a table below this one whose rows may have no place in the order.
@@ -302,7 +309,7 @@ func (e *examination) id(l *layout) {
 	switch l.kind {
 	case kindAtText:
 		l.idType = "text"
-		e.encoding(l, c)
+		e.idOrder(l, c)
 	case kindAtInt:
 		l.idType = "bigint"
 	}
