@@ -88,9 +88,9 @@ const advanceUpdate = `
 	RETURNING `
 
 // advanceTaken is what the row has after an advance.
-const advanceTaken = `position OPERATOR(pg_catalog.=) $2
-		AND sequence OPERATOR(pg_catalog.=) $5
-		AND epoch OPERATOR(pg_catalog.=) $4`
+const advanceTaken = `epoch OPERATOR(pg_catalog.=) $4
+		AND position OPERATOR(pg_catalog.=) $2
+		AND sequence OPERATOR(pg_catalog.=) $5`
 
 // A transaction that holds nothing but the advance may commit without it, and needs no
 // more than the count of its rows: every checkpoint pays for what it does. Where there are

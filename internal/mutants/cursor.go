@@ -299,7 +299,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"an advance is believed where a trigger changed its number",
-		[]change{{"cursor/lease.go", "AND sequence OPERATOR(pg_catalog.=) $5\n", "AND sequence OPERATOR(pg_catalog.<=) $5\n"}},
+		[]change{{"cursor/lease.go", "AND sequence OPERATOR(pg_catalog.=) $5`", "AND sequence OPERATOR(pg_catalog.<=) $5`"}},
 		cursorPkg, "TestAdvance_WithOtherNumbersThanItsOwnCommitsNoEffects",
 	},
 	{
