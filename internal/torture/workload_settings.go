@@ -77,7 +77,7 @@ func roleSettings() [][]string {
 			"array_nulls = off", "transform_null_equals = on", "plan_cache_mode = 'force_generic_plan'", "enable_indexscan = off",
 			"row_security = off", "search_path = hostile, pg_catalog, app",
 		},
-		{"quote_all_identifiers = on", "TimeZone = 'Asia/Kathmandu'", "DateStyle = 'Postgres, MDY'", "enable_seqscan = off", "search_path = ''"},
+		{"quote_all_identifiers = on", "TimeZone = 'Asia/Kathmandu'", "DateStyle = 'Postgres, MDY'", "enable_seqscan = off", "jit = off", "search_path = ''"},
 	}
 }
 
