@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,13 +11,18 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/plan"
 )
 
-// keptSQL is a trigger of a colleague's at the cursor table: it keeps what is written from the rows of some processes.
+// keptSQL is a trigger of a colleague's at the cursor table: it keeps from the rows of some processes all that is written, or
+// only what moves the position, or leaves them as they are while the server counts them as changed.
 const keptSQL = `
-CREATE TABLE app.kept (process_name text PRIMARY KEY);
+CREATE TABLE app.kept (process_name text PRIMARY KEY, how int NOT NULL);
 CREATE FUNCTION app.keep_cursor() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$
+DECLARE
+	how int = (SELECT k.how FROM app.kept k WHERE k.process_name = NEW.process_name);
 BEGIN
-	IF EXISTS (SELECT FROM app.kept WHERE process_name = NEW.process_name) THEN
+	IF how = 0 OR how = 1 AND NEW.position <> OLD.position THEN
 		RETURN NULL;
+	ELSIF how = 2 THEN
+		RETURN OLD;
 	END IF;
 	RETURN NEW;
 END
@@ -42,7 +48,7 @@ func keptWorkload() workload {
 // keepAdvance has the trigger keep the row of a process as it is for as long as the fault lasts.
 func keepAdvance(ctx context.Context, f *field, fault plan.Fault, begin func()) error {
 	begin()
-	err := f.kept(ctx, "INSERT INTO app.kept (process_name) VALUES ($1) ON CONFLICT DO NOTHING", fault.Process)
+	err := f.kept(ctx, fmt.Sprintf("INSERT INTO app.kept (process_name, how) VALUES ($1, %d) ON CONFLICT DO NOTHING", fault.Choice%3), fault.Process)
 	if err == nil {
 		pause(ctx, fault.For)
 	}

@@ -87,8 +87,12 @@ func processFaults(p history.Process) []Chance {
 	switch {
 	case p.Sink == history.SQL:
 		return sqlFaults
-	case p.Sink == history.Queue, p.Sink == history.Stream, p.Sink == history.Remote:
+	case p.Sink == history.Queue, p.Sink == history.Stream:
 		return publisherFaults
+	case p.Sink == history.Remote: // a seek while the target is ahead of the cursor is refused, and waits for an operator
+		return slices.DeleteFunc(slices.Clone(publisherFaults), func(c Chance) bool {
+			return c.Kind == history.OperatorBack || c.Kind == history.OperatorForward
+		})
 	case p.Letters:
 		return slices.Concat(webhookFaults, letterFaults)
 	default:
