@@ -41,7 +41,7 @@ func TestDeliverBatch_AChildThatWritesMuchIsNotKeptFromItsAnswer(t *testing.T) {
 		require.Equal(t, 40, n)
 		require.NoError(t, s.Close())
 		require.Eventually(t, func() bool { return strings.Contains(said.String(), "more lines than are logged") }, time.Minute, 10*time.Millisecond)
-		require.NotContains(t, said.String(), "77", "a record's data")
+		require.NotContains(t, said.String(), "customer", "a record's data")
 	}
 }
 
@@ -68,7 +68,7 @@ func TestDeliverBatch_LinesAreLoggedInTheirOrderWithoutTheRecords(t *testing.T) 
 			require.GreaterOrEqual(t, next, 0, "line %d", i)
 			at += next
 		}
-		require.NotContains(t, said.String(), "77", name)
+		require.NotContains(t, said.String(), "customer", name)
 	}
 }
 
