@@ -38,6 +38,17 @@ var wallMutants = []mutant{
 		daemonPkg, "TestRoom_AFloodOfConnectionsClosesNoneThatAsks",
 	},
 	{
+		"the line ends of other systems move what is hidden",
+		[]change{{"internal/daemon/yamlfile/file.go", `"\r\n", "\n", "\r", "\n")`, `"\x00", "")`},
+			{"internal/daemon/yamlfile/hide.go", "if f.shows(fault.source, fault.Line) {", "if false {"}},
+		daemonPkg, "TestParse_AFaultShowsNoPartOfASecretHoweverItIsSpelled",
+	},
+	{
+		"a line that goes on with a secret is shown",
+		[]change{{"internal/daemon/yamlfile/hide.go", "if f.shows(fault.source, fault.Line) {", "if false {"}},
+		daemonPkg, "TestParse_AFaultShowsNoPartOfASecretHoweverItIsSpelled",
+	},
+	{
 		"a database over a network may be unencrypted without a word",
 		[]change{{"internal/daemon/exposure.go", `if host := inTheClear(database); host != ""`, `if host := ""; host != ""`}},
 		daemonPkg, "TestRun_WarnsOfCredentialsInTheClear",

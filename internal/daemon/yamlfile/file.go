@@ -36,7 +36,7 @@ type File struct {
 // Parse reads the text of the file called name, with references into env. A
 // file that is no YAML has that fault only.
 func Parse(name string, text []byte, env Environment) *File {
-	source := strings.TrimPrefix(string(text), "\ufeff")
+	source := lineEnds.Replace(strings.TrimPrefix(string(text), "\ufeff"))
 	f := &File{name: name, lines: strings.Split(source, "\n"), env: env, anchors: map[string]ast.Node{}}
 	if at := strings.IndexFunc(source, isMark); at >= 0 {
 		line := strings.Count(source[:at], "\n") + 1
@@ -61,6 +61,10 @@ func Parse(name string, text []byte, env Environment) *File {
 	f.setRoot(parsed)
 	return f
 }
+
+// lineEnds makes each line end one that all count alike: the parser takes others for two in
+// places, and what is hidden would be looked for in another line.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // maxNesting bounds brackets within brackets, dashes after dashes, and lines that are
 // moved ever more to the right: the parser

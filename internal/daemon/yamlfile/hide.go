@@ -85,13 +85,37 @@ func (f *File) showSource(fault *Fault) {
 	fault.caret = fault.Column
 	for _, at := range slices.Backward(f.hiddenOn(fault.Line)) {
 		from := min(at.Position.Column-1, len(line))
-		to := min(from+spelled(at), len(line))
+		to := min(from+spelled(at, line[from:]), len(line))
 		line = slices.Replace(line, from, to, []rune(hiding)...)
 		if fault.caret > to {
 			fault.caret += len(hiding) - (to - from)
 		}
 	}
 	fault.source = string(line)
+	if f.shows(fault.source, fault.Line) {
+		fault.source, fault.caret = hiding, 0
+	}
+}
+
+// shows reports whether a line, as it is to be shown, has a part of what is hidden: of a
+// scalar that began in a line before it, or that the parser places elsewhere.
+func (f *File) shows(shown string, line int) bool {
+	const part = 6
+	for at := range f.hidden {
+		lines := strings.Count(strings.TrimRight(at.Origin, " \n"), "\n")
+		if from := at.Position.Line; from < line && line <= from+lines {
+			return true
+		}
+		if from := at.Position.Line; from-line > 2 || line-from > 2+lines {
+			continue // no parser is as wrong as that
+		}
+		for value := at.Value; len(value) >= part; value = value[1:] {
+			if strings.Contains(shown, value[:part]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // hiddenOn returns the hidden scalars of a line from left to right.
@@ -106,10 +130,28 @@ func (f *File) hiddenOn(line int) []*token.Token {
 	return on
 }
 
-// spelled is how many characters of its first line a scalar takes, with quotes.
-func spelled(at *token.Token) int {
-	first, _, _ := strings.Cut(strings.TrimSpace(at.Origin), "\n")
-	return len([]rune(strings.TrimRight(first, "\r")))
+// spelled is how many characters of a line, from its own beginning, a scalar takes, with
+// quotes. The parser does not keep how it was escaped.
+func spelled(at *token.Token, line []rune) int {
+	if len(line) == 0 || at.Type != token.DoubleQuoteType && at.Type != token.SingleQuoteType {
+		first, _, _ := strings.Cut(strings.TrimSpace(at.Origin), "\n")
+		return len([]rune(first))
+	}
+	quote := line[0]
+	if quote != '"' && quote != '\'' {
+		return len(line)
+	}
+	for i := 1; i < len(line); i++ {
+		switch {
+		case line[i] == '\\' && quote == '"':
+			i++
+		case line[i] == quote && quote == '\'' && i+1 < len(line) && line[i+1] == quote:
+			i++
+		case line[i] == quote:
+			return i + 1
+		}
+	}
+	return len(line)
 }
 
 var (
