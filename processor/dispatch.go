@@ -133,9 +133,20 @@ func applyAll(s *shift, sink TxSink, ds []Delivery) (int, error) {
 		return err
 	})
 	if err != nil {
-		return len(ds) / 2, &deferredError{err}
+		return len(ds) / 2, &deferredError{broken(sink, ds[0], err)}
 	}
 	return len(ds), nil
+}
+
+// broken is what a sink makes of an error of its deferred constraints; of a sink that has no
+// word for it, the error without the record's data.
+func broken(sink TxSink, d Delivery, err error) error {
+	if s, ok := sink.(interface {
+		Broken(d Delivery, err error) error
+	}); ok {
+		return s.Broken(d, err)
+	}
+	return d.redactError(err)
 }
 
 // deferredError is a broken constraint that any of several records may have

@@ -32,6 +32,13 @@ type BatchSink interface {
 type TxSink interface {
 	// DeliverTx applies the record through tx. It neither commits nor rolls
 	// back; tx refuses both.
+	//
+	// Constraints that are deferred are checked after it. A sink with the method
+	//
+	//	Broken(d Delivery, err error) error
+	//
+	// words what the server says then of a record, as it does in DeliverTx:
+	// without secrets and the record's data, Permanent or not.
 	DeliverTx(ctx context.Context, tx pgx.Tx, d Delivery) error
 }
 

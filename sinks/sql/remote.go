@@ -111,7 +111,7 @@ func (r *Remote) try(ctx context.Context, ds []processor.Delivery) (before int, 
 		at := done / len(r.sink.statements)
 		return t.done + at, outcome.Refusal(r.failed(r.sink.failure(done%len(r.sink.statements), t.rest[at], err)))
 	case isServers(err) && done == effects && effects > 0:
-		return t.done + len(t.rest)/2, outcome.Refusal(r.failed(r.sink.broken(t.rest[0], err)))
+		return t.done + len(t.rest)/2, outcome.Refusal(r.failed(r.sink.Broken(t.rest[0], err)))
 	case isNotKept(err):
 		return 0, r.notKept()
 	case isServers(err) && isUnencodable(err):

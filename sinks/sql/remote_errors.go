@@ -94,8 +94,9 @@ func (r *Remote) notKept() error {
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// broken is a deferred constraint that a record broke.
-func (s *Sink) broken(d processor.Delivery, err error) error {
+// Broken words what the server says of a deferred constraint that a record broke, as
+// DeliverTx does: see processor.TxSink.
+func (s *Sink) Broken(d processor.Delivery, err error) error {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
 		return fmt.Errorf("apply record %q: %w", visible.Cut(d.ID), err)
