@@ -138,12 +138,15 @@ func applyAll(s *shift, sink TxSink, ds []Delivery) (int, error) {
 	return len(ds), nil
 }
 
+// constraintSink is a TxSink with a word for deferred constraints.
+type constraintSink interface {
+	Broken(d Delivery, err error) error
+}
+
 // broken is what a sink makes of an error of its deferred constraints; of a sink that has no
 // word for it, the error without the record's data.
 func broken(sink TxSink, d Delivery, err error) error {
-	if s, ok := sink.(interface {
-		Broken(d Delivery, err error) error
-	}); ok {
+	if s, ok := sink.(constraintSink); ok {
 		return s.Broken(d, err)
 	}
 	return d.redactError(err)

@@ -314,7 +314,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"what a deferred constraint says does not go through the sink",
-		[]change{{"processor/dispatch.go", "(interface{ Broken(d Delivery, err error) error }); ok {", "(interface{ Broken(d Delivery, err error) error }); ok && s == nil {"}},
+		[]change{{"processor/dispatch.go", "sink.(constraintSink); ok {", "sink.(constraintSink); ok && s == nil {"}},
 		daemonPkg, "TestDrain_ADeferredConstraintIsAWordOnTheRecordWithoutItsData",
 	},
 }
