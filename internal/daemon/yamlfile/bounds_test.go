@@ -33,6 +33,8 @@ func TestParse_ASmallFileStaysSmall(t *testing.T) {
 		{strings.Repeat("a:\n", 20_000), "more than 10000 keys"},
 		{"a: [" + strings.Repeat("1,", 20_000) + "1]", "more than 10000 keys or entries"},
 		{"a:\n" + strings.Repeat("- 1\n", 20_000), "more than 10000 keys or entries"},
+		{"a: |\n" + strings.Repeat("\n", 300_000), "blank lines, and may have 10000"},
+		{"a: |\n" + strings.Repeat("  \r", 20_000), "blank lines, and may have 10000"},
 		{strings.Repeat("--- a\n", 200), "more than 10000 keys or entries"},
 		{strings.Repeat("a\n...\n", 200), "more than 10000 keys or entries"},
 		{strings.Repeat("? a\n", 200), "more than 10000 keys or entries"},

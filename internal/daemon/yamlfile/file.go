@@ -43,6 +43,10 @@ func Parse(name string, text []byte, env Environment) *File {
 		f.faultAt(line, 1, "", "the line has a private-use character of Unicode: remove it")
 		return f
 	}
+	if blank := blankLines(f.lines); blank > maxEntries {
+		f.faultAt(1, 1, "", fmt.Sprintf("the file has %d blank lines, and may have %d: remove some", blank, maxEntries))
+		return f
+	}
 	tokens := lexer.Tokenize(markReferences(source))
 	f.cutComments(tokens)
 	if at := tooDeep(tokens); at != nil {
@@ -78,6 +82,17 @@ const (
 	maxEntries = 10_000
 	rareEntry  = 100
 )
+
+// blankLines counts the lines without a word: in a block of text, the parser's time grows
+// with their square, too.
+func blankLines(lines []string) (n int) {
+	for _, line := range lines {
+		if strings.TrimSpace(line) == "" {
+			n++
+		}
+	}
+	return n
+}
 
 // tooMany is the first token beyond it; nil if there is none.
 func tooMany(tokens token.Tokens) *token.Token {
