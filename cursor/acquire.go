@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -119,6 +120,26 @@ WITH changed AS (
 	RETURNING ` + took(`epoch = $3 + $4 AND holder = $2`, `''`) + `
 )` + oneRow
 
+// rehearseSQL is rolled back: whether the row takes an advance is to be known before anything
+// is sent. The debts of others end with their epoch, so two workers that took over from one
+// another in turn would each send a record whose advance something keeps from the row. It
+// cannot be done under the lease: what was rolled back hides who has the row's lock.
+var rehearseSQL = `/* cursor.rehearse */
+WITH changed AS (
+	UPDATE {schema}.cursor SET position = $2
+	WHERE process_name = $1
+	RETURNING ` + took(`position = $2`, `''`) + `
+)` + unlessOne + `'` + untaken + `'` + raise
+
+// rehearsal are the statements of one behind a position.
+func (s *Store) rehearsal(row lockedRow) []statement {
+	return []statement{
+		{sql: "SAVEPOINT rehearsal"},
+		{sql: s.sql(rehearseSQL), args: []string{row.Process, string(row.Position) + "~"}},
+		{sql: "ROLLBACK TO rehearsal"},
+	}
+}
+
 // takeOver starts an epoch. It is committed before the first delivery, or it
 // would die with its worker and be used a second time by the next one; so the
 // lock is let go for a moment, in which another worker may take it.
@@ -126,7 +147,7 @@ func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row lockedRow,
 	update := statement{sql: s.sql(takeOverSQL), args: []string{
 		row.Process, s.config.Worker, strconv.FormatInt(int64(row.Epoch), 10), strconv.FormatInt(row.epochs(), 10),
 		row.server.system, row.server.timeline, row.server.database}}
-	results, err := flush(ctx, conn.Conn(), append(append([]statement{pin}, s.promoted(row)...), update, commit, begin, s.lock(row.Process, t))...)
+	results, err := flush(ctx, conn.Conn(), slices.Concat([]statement{pin}, s.promoted(row), []statement{update}, s.rehearsal(row), []statement{commit, begin, s.lock(row.Process, t)})...)
 	if err != nil {
 		return Row{}, err
 	}

@@ -130,24 +130,6 @@ func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
 	return nil
 }
 
-// Rehearse reports with ErrUnmoved, like Advance, that the row does not take an advance to a
-// position behind it, and else leaves it as it is. Who has just taken over learns so, before
-// anything is sent, what keeps the row; its predecessor may have sent the record already.
-func (l *Lease) Rehearse(ctx context.Context, to Position) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.over(); err != nil {
-		return l.store.explain("advance", l.row.Process, err)
-	}
-	update := l.advanced(to, 1)
-	update.sql = l.store.advanceSQL
-	results, err := l.flush(ctx, statement{sql: "SAVEPOINT rehearsal"}, update, statement{sql: "ROLLBACK TO rehearsal"}, statement{sql: "RELEASE rehearsal"})
-	if err != nil || !changedOne(results[1]) {
-		return l.notAdvanced(to, err)
-	}
-	return nil
-}
-
 // checkpoint commits updates, of which the last changes the row, and goes on holding the
 // lease, unless somebody came between or waits for the row. It reports whether the row was
 // changed.

@@ -3,6 +3,7 @@ package processor_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -122,16 +123,18 @@ func TestAdvance_IsTriedAgainAloneWhenTheSinkHadSucceeded(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 2)
-	exec(t, pool, `
-		CREATE SEQUENCE dispatch.refused;
-		CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-		BEGIN
-			PERFORM nextval('dispatch.refused');
-			RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100';
-		END $$;
-		CREATE TRIGGER refuse BEFORE UPDATE ON dispatch.cursor FOR EACH ROW
-			WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.refuse()`)
-	sink := &receiver{}
+	exec(t, pool, `CREATE SEQUENCE dispatch.refused`)
+	full := sync.OnceFunc(func() {
+		exec(t, pool, `
+			CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+			BEGIN
+				PERFORM nextval('dispatch.refused');
+				RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100';
+			END $$;
+			CREATE TRIGGER refuse BEFORE UPDATE ON dispatch.cursor FOR EACH ROW
+				WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.refuse()`)
+	})
+	sink := &receiver{answer: func(context.Context, processor.Delivery) error { full(); return nil }}
 	start(t, process(t, pool, processor.Each(sink), nil))
 	eventually(t, "the advance is refused", func() bool {
 		var refused bool
@@ -147,16 +150,19 @@ func TestAdvance_OfAnInTxProcessIsNeverMadeWithoutItsEffects(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 3)
-	exec(t, pool, `
-		CREATE SEQUENCE dispatch.tries;
-		CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-		BEGIN
-			IF nextval('dispatch.tries') < 4 THEN RAISE EXCEPTION 'no space left' USING ERRCODE = '53100'; END IF;
-			RETURN new;
-		END $$;
-		CREATE TRIGGER refuse BEFORE UPDATE ON dispatch.cursor FOR EACH ROW
-			WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.refuse()`)
-	require.NoError(t, process(t, pool, processor.InTx(&receiver{}), nil).Drain(t.Context()))
+	full := sync.OnceFunc(func() {
+		exec(t, pool, `
+			CREATE SEQUENCE dispatch.tries;
+			CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+			BEGIN
+				IF nextval('dispatch.tries') < 4 THEN RAISE EXCEPTION 'no space left' USING ERRCODE = '53100'; END IF;
+				RETURN new;
+			END $$;
+			CREATE TRIGGER refuse BEFORE UPDATE ON dispatch.cursor FOR EACH ROW
+				WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.refuse()`)
+	})
+	sink := &receiver{answer: func(context.Context, processor.Delivery) error { full(); return nil }}
+	require.NoError(t, process(t, pool, processor.InTx(sink), nil).Drain(t.Context()))
 	require.Equal(t, upTo(3), effects(t, pool))
 	require.EqualValues(t, 3, row(t, pool).Sequence)
 }

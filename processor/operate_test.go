@@ -336,12 +336,14 @@ func TestPause_KeepsAnAdvanceThatIsOwed(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 3)
-	exec(t, pool, `
-		CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-		BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
-		CREATE TRIGGER refuse BEFORE UPDATE ON dispatch.cursor FOR EACH ROW
-			WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.refuse()`)
-	sink := &receiver{}
+	full := sync.OnceFunc(func() {
+		exec(t, pool, `
+			CREATE FUNCTION dispatch.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+			BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$;
+			CREATE TRIGGER refuse BEFORE UPDATE ON dispatch.cursor FOR EACH ROW
+				WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.refuse()`)
+	})
+	sink := &receiver{answer: func(context.Context, processor.Delivery) error { full(); return nil }}
 	start(t, process(t, pool, processor.Each(sink), quick))
 	eventually(t, "the first record is acknowledged", func() bool { return sink.calls() == 1 })
 	s := store(t, pool)

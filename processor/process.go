@@ -19,17 +19,16 @@ type Process struct {
 	log     *slog.Logger
 	tracing tracing
 
-	seen      bool         // the cursor's row stood at some time
-	waiting   bool         // the last look found only records that may still be preceded
-	stuck     *stuck       // the record that failed last, while this worker retries it
-	rehearsed cursor.Epoch // in which the row has shown that it takes an advance
-	owed      *advance     // acknowledged by the sink, but not known to be durable
-	verdict   *verdict     // on a record that failed for good, until it is durable
-	epoch     cursor.Epoch // of the last lease; 0 before the first
-	doubt     doubt        // the records that may have been sent without an outcome
-	sent      sent         // behind the cursor, under numbers that are theirs
-	bridge    bridge       // what the cursor passed last without a record
-	passing   passing      // what another worker may be about to pass
+	seen    bool         // the cursor's row stood at some time
+	waiting bool         // the last look found only records that may still be preceded
+	stuck   *stuck       // the record that failed last, while this worker retries it
+	owed    *advance     // acknowledged by the sink, but not known to be durable
+	verdict *verdict     // on a record that failed for good, until it is durable
+	epoch   cursor.Epoch // of the last lease; 0 before the first
+	doubt   doubt        // the records that may have been sent without an outcome
+	sent    sent         // behind the cursor, under numbers that are theirs
+	bridge  bridge       // what the cursor passed last without a record
+	passing passing      // what another worker may be about to pass
 
 	letters   int           // dead letters in a row, since a delivery or a new epoch
 	failures  int           // attempts in a row that failed, of any record: see Breaker

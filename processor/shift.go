@@ -124,9 +124,6 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 	if seen.Passed != "" {
 		return s.outcome(s.passOver(seen.Passed))
 	}
-	if err := s.rehearse(seen.Records); err != nil {
-		return err
-	}
 	records, err := seen.Records, error(nil)
 	limit := p.config.Batch
 	for len(records) > 0 && err == nil && !s.ending() {

@@ -79,7 +79,7 @@ var cursorMutants = []mutant{
 	},
 	{
 		"the epoch is not committed before the first delivery",
-		[]change{{"cursor/acquire.go", `update, commit, begin, s.lock(`, `update, statement{sql: "SELECT 1"}, statement{sql: "SELECT 1"}, s.lock(`}},
+		[]change{{"cursor/acquire.go", `[]statement{commit, begin, s.lock(`, `[]statement{{sql: "SELECT 1"}, {sql: "SELECT 1"}, s.lock(`}},
 		cursorPkg, "TestAcquire_CommitsTheEpochBeforeTheFirstDelivery",
 	},
 	{
@@ -304,7 +304,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a new epoch sends before the row has shown that it takes an advance",
-		[]change{{"processor/kept.go", "len(records) == 0 || s.rehearsed", "true || s.rehearsed"}},
+		[]change{{"cursor/acquire.go", "[]statement{update}, s.rehearsal(row),", "[]statement{update},"}},
 		processorPkg, "TestAdvance_ThatIsKeptFromTheRowOfTwoWorkersSendsNothing",
 	},
 	{
