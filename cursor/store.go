@@ -45,7 +45,6 @@ func NewStore(pool *pgxpool.Pool, config Config) (*Store, error) {
 // Worker returns the name under which this store acquires leases.
 func (s *Store) Worker() string { return s.config.Worker }
 
-// sql puts the schema into a statement.
 // sql puts the schema's name into a statement, also where it stands at the start of a literal.
 func (s *Store) sql(text string) string {
 	text = strings.ReplaceAll(text, "'{schema}", "'"+strings.ReplaceAll(s.schema, "'", "''"))
