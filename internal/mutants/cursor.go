@@ -4,7 +4,8 @@ package main
 var cursorMutants = []mutant{
 	{
 		"the advance does not check the epoch",
-		[]change{{"cursor/lease.go", `AND epoch OPERATOR(pg_catalog.=) $4`, `AND $4::bigint IS NOT NULL`}},
+		[]change{{"cursor/lease.go", `AND epoch OPERATOR(pg_catalog.=) $4`, `AND $4::bigint IS NOT NULL`},
+			{"cursor/lease.go", "`epoch OPERATOR(pg_catalog.=) $4\n", "`$4::bigint IS NOT NULL\n"}},
 		cursorPkg, "TestAdvance_RefusesSupersededEpoch",
 	},
 	{
