@@ -53,8 +53,8 @@ func (s *shift) passOver(to cursor.Position) error {
 	return context.Cause(s.lease.Context())
 }
 
-// bridge is a stretch without a record that the cursor has passed: what Delivery.After
-// names stands before it.
+// bridge is a stretch without a record, or with some that are gone, that the cursor has
+// passed: what Delivery.After names stands before it.
 type bridge struct {
 	epoch    cursor.Epoch
 	from, to cursor.Position

@@ -68,8 +68,8 @@ type Delivery struct {
 	// before it, whether that was delivered, skipped or put aside, or where a seek or
 	// the start put the cursor. A receiver whose last record stands there has missed
 	// none. If it stands elsewhere, records may be missing: but a worker that takes
-	// over after the cursor passed rows that the source leaves out knows only that
-	// place (see Page.Passed). It equals Position in the replay of a dead letter,
+	// over after the cursor passed rows that the source leaves out (see Page.Passed),
+	// or records that are gone from it, knows only that place. It equals Position in the replay of a dead letter,
 	// which is out of turn and moves no cursor.
 	After cursor.Position
 }

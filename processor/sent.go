@@ -103,17 +103,19 @@ func (s *shift) handedOver(position cursor.Position, ds []Delivery, n int, failu
 }
 
 // writeOff durably moves the cursor over the first n records that were sent and are gone.
-// They keep their numbers, as a record does that an operator skips.
+// They keep their numbers, as a record does that an operator skips. What Delivery.After
+// names stands before them: a receiver that never had them has missed none that is there.
 func (s *shift) writeOff(n int) error {
 	if n == 0 {
 		return nil
 	}
-	from, to := s.lease.Position(), s.sent.positions[n-1]
+	from, to, before := s.lease.Position(), s.sent.positions[n-1], s.bridge.before(s.lease)
 	if err := s.lease.WriteOff(context.WithoutCancel(s.run), to, int64(n)); err != nil {
 		return err
 	}
 	s.sent.past(from, to)
 	s.doubt = s.doubt.past(from, to, n)
+	s.bridge = bridge{epoch: s.lease.Epoch(), from: before, to: to}
 	s.stuck = nil
 	s.log.Warn("records that may have been sent are gone from the source: they keep their numbers, so the sequence has a hole", "records", n, "position", visible.Cut(string(to)))
 	return context.Cause(s.lease.Context())

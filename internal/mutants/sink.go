@@ -105,6 +105,11 @@ var sinkMutants = []mutant{
 		sqlPkg, "TestRemote_OfTwoDatabasesWithOneProcessNameTheSecondIsRefused",
 	},
 	{
+		"another database is not shown that records were written off",
+		[]change{{"processor/sent.go", `from: before, to: to}`, `from: before}`}},
+		sqlPkg, "TestRemote_GoesOnBehindRecordsThatAreWrittenOff",
+	},
+	{
 		"a cursor has the origin of the one that was renamed",
 		[]change{{"migrations/00003_promises.sql", `CASE WHEN TG_OP <> 'UPDATE' THEN c.origin END`, `c.origin`}},
 		cursorPkg, "TestOrigin_IsOfOneCursorForAllItsLife",
