@@ -69,8 +69,8 @@ type Delivery struct {
 	// the start put the cursor. A receiver whose last record stands there has missed
 	// none. If it stands elsewhere, records may be missing: but a worker that takes
 	// over after the cursor passed rows that the source leaves out (see Page.Passed),
-	// or records that are gone from it, knows only that place. It equals Position in the replay of a dead letter,
-	// which is out of turn and moves no cursor.
+	// or records that are gone from it, knows only that place. It equals Position in the
+	// replay of a dead letter, which is out of turn and moves no cursor.
 	After cursor.Position
 }
 
