@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -96,9 +98,11 @@ func (s *Store) lockRow(ctx context.Context, conn *pgxpool.Conn, process string,
 		return Row{}, s.haltRestored(ctx, conn, row)
 	case row.Holder != s.config.Worker || row.stored != row.server:
 		return s.takeOver(ctx, conn, row, t)
-	default:
-		return row.Row, nil
 	}
+	if _, ok := s.takers.Load(process); !ok {
+		return s.rehearse(ctx, conn, row.Row, t)
+	}
+	return row.Row, nil
 }
 
 func workable(row Row) error {
@@ -120,24 +124,69 @@ WITH changed AS (
 	RETURNING ` + took(`epoch = $3 + $4 AND holder = $2`, `''`) + `
 )` + oneRow
 
-// rehearseSQL is rolled back: whether the row takes an advance is to be known before anything
-// is sent. The debts of others end with their epoch, so two workers that took over from one
-// another in turn would each send a record whose advance something keeps from the row. It
-// cannot be done under the lease: what was rolled back hides who has the row's lock.
-var rehearseSQL = `/* cursor.rehearse */
-WITH changed AS (
-	UPDATE {schema}.cursor SET position = $2
-	WHERE process_name = $1
-	RETURNING ` + took(`position = $2`, `''`) + `
-)` + unlessOne + `'` + untaken + `'` + raise
+// takenSQL reads the row back once all triggers have run: those behind an UPDATE may undo it,
+// and RETURNING is before them.
+var takenSQL = `/* cursor.taken */
+SELECT ` + took(`epoch OPERATOR(pg_catalog.=) $2
+		AND position OPERATOR(pg_catalog.=) $3
+		AND sequence OPERATOR(pg_catalog.=) $4`, `''`) + `
+FROM {schema}.cursor
+WHERE process_name OPERATOR(pg_catalog.=) $1`
 
-// rehearsal are the statements of one behind a position.
-func (s *Store) rehearsal(row lockedRow) []statement {
+// rehearsal is an advance by one record that is rolled back: whether the row takes it is to be
+// known before anything is sent. The debts of others end with their epoch, so two workers
+// that took over from one another in turn would each send a record whose advance something
+// keeps from the row. The position is one that no source has. It cannot be done under the
+// lease: what was rolled back hides who has the row's lock.
+func (s *Store) rehearsal(row Row) []statement {
+	epoch, to, sequence := strconv.FormatInt(int64(row.Epoch), 10), string(row.Position)+"~", strconv.FormatInt(row.Sequence+1, 10)
 	return []statement{
 		{sql: "SAVEPOINT rehearsal"},
-		{sql: s.sql(rehearseSQL), args: []string{row.Process, string(row.Position) + "~"}},
+		{sql: s.advanceWithSQL, args: []string{row.Process, to, "1", epoch, sequence}},
+		{sql: "SET CONSTRAINTS ALL IMMEDIATE"},
+		{sql: s.sql(takenSQL), args: []string{row.Process, epoch, to, sequence}},
 		{sql: "ROLLBACK TO rehearsal"},
 	}
+}
+
+// errRehearsal: the row takes no advance.
+var errRehearsal = errors.New("the row takes no advance, as was tried before anything is sent, with a made-up position, and rolled back")
+
+// kept names what may keep the row from an advance, after a rehearsal that failed on conn.
+func (s *Store) kept(ctx context.Context, conn *pgxpool.Conn, err error) error {
+	results, lookErr := flush(ctx, conn.Conn(), rollback, statement{sql: s.sql(keepersSQL)})
+	if lookErr != nil || len(results[1].Rows) == 0 {
+		return fmt.Errorf("%w: %w", errRehearsal, err)
+	}
+	return fmt.Errorf("%w; at the table cursor, by others: %s: %w", errRehearsal, strings.Join(texts(results[1]), ", "), err)
+}
+
+// rehearse is for a row whose worker goes on in its epoch: it has restarted under its name,
+// or an advance of its own was undone. It leaves conn as it was, unless somebody comes
+// between.
+func (s *Store) rehearse(ctx context.Context, conn *pgxpool.Conn, row Row, t terms) (Row, error) {
+	rehearsal := s.rehearsal(row)
+	results, err := flush(ctx, conn.Conn(), append(rehearsal, rollback, begin, s.lock(row.Process, t))...)
+	if err != nil && len(results) < len(rehearsal) {
+		return Row{}, s.kept(ctx, conn, err)
+	}
+	if err != nil {
+		return Row{}, err
+	}
+	return s.taken(results[len(results)-1])
+}
+
+// taken is the row behind a rehearsal that it has passed.
+func (s *Store) taken(result *pgconn.Result) (Row, error) {
+	row, err := locked(result)
+	if err != nil {
+		return Row{}, err
+	}
+	s.takers.Store(row.Process, true)
+	if row.Holder != s.config.Worker {
+		return Row{}, ErrHeld
+	}
+	return row.Row, workable(row.Row)
 }
 
 // takeOver starts an epoch. It is committed before the first delivery, or it
@@ -147,7 +196,14 @@ func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row lockedRow,
 	update := statement{sql: s.sql(takeOverSQL), args: []string{
 		row.Process, s.config.Worker, strconv.FormatInt(int64(row.Epoch), 10), strconv.FormatInt(row.epochs(), 10),
 		row.server.system, row.server.timeline, row.server.database}}
-	results, err := flush(ctx, conn.Conn(), slices.Concat([]statement{pin}, s.promoted(row), []statement{update}, s.rehearsal(row), []statement{commit, begin, s.lock(row.Process, t)})...)
+	before := append(append([]statement{pin}, s.promoted(row)...), update)
+	next := row.Row
+	next.Epoch += Epoch(row.epochs())
+	rehearsal := s.rehearsal(next)
+	results, err := flush(ctx, conn.Conn(), slices.Concat(before, rehearsal, []statement{commit, begin, s.lock(row.Process, t)})...)
+	if done := len(results) - len(before); err != nil && done < len(rehearsal) && (done >= 0 || notTaken(err)) {
+		return Row{}, s.kept(ctx, conn, err)
+	}
 	if err != nil {
 		return Row{}, err
 	}
@@ -155,14 +211,7 @@ func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row lockedRow,
 	if !committed(results, 0) {
 		return Row{}, errNotAsLocked
 	}
-	now, err := locked(results[2])
-	if err != nil {
-		return Row{}, err
-	}
-	if now.Holder != s.config.Worker {
-		return Row{}, ErrHeld
-	}
-	return now.Row, workable(now.Row)
+	return s.taken(results[2])
 }
 
 const giveBackTimeout = 2 * time.Second

@@ -12,7 +12,7 @@ import (
 type Config struct {
 	// Schema of the cursor tables. Default "public".
 	Schema string
-	// Worker names this running instance, and must be its own alone: a change
+	// Worker names this running instance, and must be its own alone, at each start: a change
 	// of worker is told by it. Default: host name, process id and a random part.
 	Worker string
 	// Timeout is after how long the server frees the lock of a worker it has

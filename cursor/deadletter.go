@@ -83,10 +83,11 @@ func (l *Lease) PutAside(ctx context.Context, d DeadLetter) error {
 	event := l.event("dead_letter", d.Position, d.RecordID, d.Failure)
 	next := l.row
 	next.Position, next.Sequence, next.Failure = d.Position, l.row.Sequence+1, nil
-	if ok, err := l.checkpoint(ctx, next, pin, insert, event, l.advanced(d.Position, 1)); !ok {
+	ok, err := l.checkpoint(ctx, next, pin, insert, event, l.advanced(d.Position, 1))
+	if !ok {
 		return l.notAdvanced(d.Position, err)
 	}
-	return nil
+	return err
 }
 
 func (l *Lease) deadLetter(d DeadLetter) (statement, error) {

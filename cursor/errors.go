@@ -30,10 +30,15 @@ var (
 var ErrLeaseLost = errors.New("lease lost")
 
 // ErrUnmoved is a further cause of a lease that ended at an advance: the row was
-// there, and the advance changed none, since the epoch is another one, the position
+// there, and does not have the advance, since the epoch is another one, the position
 // does not grow, or code of others at the table keeps it: see Keepers. Nothing was
 // committed.
 var ErrUnmoved = errors.New("the advance changed no row")
+
+// ErrUndone is a further cause of a lease that ended at an advance: it was committed, with
+// all that was beside it, and the row is back where it was. A trigger behind the UPDATE does
+// that: see Keepers. No lease is given for the process while the row takes no advance.
+var ErrUndone = errors.New("the advance was committed, and undone in the same transaction")
 
 // ErrStoodAside is a further cause of a lease that ended between two transactions,
 // because a session waits for its row or came first: an operator, as a rule. What

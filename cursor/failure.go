@@ -56,10 +56,11 @@ func (l *Lease) Note(ctx context.Context, f Failure) error {
 	}
 	next := l.row
 	next.Failure = &f
-	if ok, err := l.checkpoint(ctx, next, pin, l.failed(f, Running)); !ok {
+	ok, err := l.checkpoint(ctx, next, pin, l.failed(f, Running))
+	if !ok {
 		return l.store.explain("record the failure of", l.row.Process, l.lose(or(err, errNotAsLocked)))
 	}
-	return nil
+	return err
 }
 
 // event is a row of the audit about the record behind the cursor.

@@ -1,17 +1,22 @@
 package cursor
 
-import "context"
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
 
 // keepersSQL finds what is not of the migrations and can keep an UPDATE from a row of the
-// cursor table.
+// cursor table, or undo it.
 const keepersSQL = `/* cursor.keepers */
 SELECT 'trigger ' || quote_ident(t.tgname)
 FROM pg_trigger t
 JOIN pg_proc f ON f.oid = t.tgfoid
 WHERE t.tgrelid = '{schema}.cursor'::regclass
 	AND NOT t.tgisinternal
-	AND t.tgtype & 2 = 2
-	AND f.proname <> ALL ('{cursor_set_updated_at,cursor_keep_past,cursor_continue}'::name[])
+	AND t.tgenabled <> 'D'
+	AND t.tgtype & 16 = 16 -- UPDATE
+	AND NOT (f.proname = ANY ('{cursor_set_updated_at,cursor_keep_past,cursor_continue}'::name[]) AND f.pronamespace = '{schema}'::regnamespace)
 UNION ALL
 SELECT 'rule ' || quote_ident(rulename) FROM pg_rewrite WHERE ev_class = '{schema}.cursor'::regclass
 UNION ALL
@@ -19,17 +24,21 @@ SELECT 'policy ' || quote_ident(polname) FROM pg_policy WHERE polrelid = '{schem
 ORDER BY 1
 LIMIT 20`
 
-// Keepers names the triggers that run before a change of the cursor table, the rules and
+// Keepers names the triggers that run at a change of the cursor table, the rules and
 // the policies there that are not of the migrations: one of them may have an advance change
-// no row (ErrUnmoved).
+// no row (ErrUnmoved), or undo it (ErrUndone).
 func (s *Store) Keepers(ctx context.Context) ([]string, error) {
 	results, err := s.ask(ctx, statement{sql: s.sql(keepersSQL)})
 	if err != nil {
 		return nil, s.withFix("look what is at the cursor table", err)
 	}
-	var names []string
-	for _, row := range results[0].Rows {
-		names = append(names, string(row[0]))
+	return texts(results[0]), nil
+}
+
+// texts are the values of a column.
+func texts(result *pgconn.Result) (all []string) {
+	for _, row := range result.Rows {
+		all = append(all, string(row[0]))
 	}
-	return names, nil
+	return all
 }

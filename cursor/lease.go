@@ -124,15 +124,16 @@ func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
 	if l.terms.application == ApplicationLease {
 		update.sql = l.store.advanceSQL
 	}
-	if ok, err := l.checkpoint(ctx, next, update); !ok {
+	ok, err := l.checkpoint(ctx, next, update)
+	if !ok {
 		return l.notAdvanced(to, err)
 	}
-	return nil
+	return err
 }
 
 // checkpoint commits updates, of which the last changes the row, and goes on holding the
 // lease, unless somebody came between or waits for the row. It reports whether the row was
-// changed.
+// changed. An error beside that is ErrUndone, and the lease is over.
 func (l *Lease) checkpoint(ctx context.Context, next Row, updates ...statement) (bool, error) {
 	relock := l.store.relock(next, l.terms)
 	if time.Since(l.yielded) >= yieldInterval {
@@ -142,8 +143,7 @@ func (l *Lease) checkpoint(ctx context.Context, next Row, updates ...statement) 
 	if !committed(results, len(updates)) || !changedOne(results[len(updates)-1]) {
 		return false, err
 	}
-	l.relocked(ctx, next, results[len(updates)+1:], err)
-	return true, nil
+	return true, l.relocked(ctx, next, results[len(updates)+1:], err)
 }
 
 // advanced is the update of an advance that has effects or other rows beside it.
@@ -179,8 +179,7 @@ func (l *Lease) checkpointAside(ctx context.Context, next Row, updates []stateme
 		return true, nil
 	}
 	results, err = l.flush(ctx, begin, relock)
-	l.relocked(ctx, next, results, err)
-	return true, nil
+	return true, l.relocked(ctx, next, results, err)
 }
 
 // notAdvanced ends the lease over an update or a commit that failed.
@@ -193,15 +192,20 @@ func (l *Lease) notAdvanced(to Position, err error) error {
 
 // relocked takes up what the lock statement of a checkpoint found. Anything but
 // our own row as we left it ends the lease: an operator sought or paused, or
-// another worker came between.
-func (l *Lease) relocked(ctx context.Context, next Row, results []*pgconn.Result, err error) {
+// another worker came between. It returns ErrUndone, and nothing else.
+func (l *Lease) relocked(ctx context.Context, next Row, results []*pgconn.Result, err error) error {
 	l.row = next
 	if err == nil && len(results[1].Rows) == 0 {
 		err = l.changed(ctx)
 	}
 	if err != nil {
-		_ = l.lose(fmt.Errorf("after a checkpoint: %w", err))
+		err = l.lose(fmt.Errorf("after a checkpoint: %w", err))
 	}
+	if errors.Is(err, ErrUndone) {
+		l.store.takers.Delete(next.Process)
+		return l.store.explain("advance", next.Process, err)
+	}
+	return nil
 }
 
 // changed says why the row is not as it was left.
@@ -226,6 +230,9 @@ func (l *Lease) asLeft(result *pgconn.Result) error {
 	}
 	if err == nil {
 		err = workable(row.Row)
+	}
+	if err == nil && row.Epoch == l.row.Epoch && row.Position < l.row.Position {
+		return ErrUndone
 	}
 	if err == nil && (row.Epoch != l.row.Epoch || row.Position != l.row.Position) {
 		err = errChanged

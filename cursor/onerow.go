@@ -27,7 +27,7 @@ FROM changed`
 
 // untaken begins what is raised where a row is changed, and keeps other values than it was
 // given.
-const untaken = "the row did not take the change, as a trigger, a rule or a policy of others may decide; doctor names it: "
+const untaken = "the row did not take the change, as one of the triggers, rules and policies at its table may decide: "
 
 // took is an expression of RETURNING: the given one if the condition holds of the row as it
 // is now, and else 22P02 is raised. A trigger may return its OLD row, or change NEW, and the

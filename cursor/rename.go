@@ -27,15 +27,13 @@ WHERE process_name = $1
 RETURNING ` + took(`process_name = $2`, `epoch::text`) + `, sequence`
 
 // renameLettersSQL has the dead letters follow their process. The open ones go by
-// their index.
-var renameLettersSQL = `/* cursor.rename_letters */
-WITH changed AS (
-	UPDATE {schema}.dead_letter
-	SET process_name = $2
-	WHERE process_name = $1
-	RETURNING ` + took(`process_name = $2`, `''`) + `
+// their index. lettersLeftSQL raises if one did not.
+const (
+	renameLettersSQL = `/* cursor.rename_letters */ UPDATE {schema}.dead_letter SET process_name = $2 WHERE process_name = $1`
+	lettersLeftSQL   = `/* cursor.letters_left */
+WITH changed AS (SELECT FROM {schema}.dead_letter WHERE process_name = $1)
+SELECT CASE WHEN count(*) = 0 THEN 0 ELSE ('` + untaken + `dead letters left behind: ` + `'` + raise
 )
-SELECT count(*) FROM changed`
 
 // Rename gives the cursor of a process another name. The position and the state stay,
 // a new epoch begins, and the dead letters and the history follow. So does the sequence,
@@ -78,7 +76,9 @@ func (s *Store) writeRename(ctx context.Context, conn *pgxpool.Conn, c Change, d
 	from, to, at := c.Before.Process, c.After.Process, string(c.After.Position)
 	results, err := flush(ctx, conn.Conn(),
 		statement{sql: s.sql(renameSQL), args: []string{from, to}},
-		statement{sql: s.sql(renameLettersSQL), args: []string{from, to}})
+		statement{sql: s.sql(renameLettersSQL), args: []string{from, to}},
+		statement{sql: "SET CONSTRAINTS ALL IMMEDIATE"},
+		statement{sql: s.sql(lettersLeftSQL), args: []string{from}})
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "23505" {
 		return c.After, exists(to)

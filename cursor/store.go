@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,7 +24,8 @@ type Store struct {
 	config Config
 	schema string
 	joined joined
-	looks  looks // for torn sessions
+	looks  looks    // for torn sessions
+	takers sync.Map // processes whose row was seen to take an advance: see rehearse
 
 	lookSQL, lockSQL, relockSQL, advanceSQL, advanceWithSQL string
 }

@@ -19,8 +19,9 @@ func (l *Lease) WriteOff(ctx context.Context, to Position, n int64) error {
 	reason := fmt.Sprintf("gone from the source after they may have been sent: %d of the sequence, from %d on", n, l.row.Sequence+1)
 	event := statement{sql: l.store.sql(eventSQL), args: []string{
 		l.row.Process, l.store.config.Worker, "write_off", reason, string(l.row.Position), string(to), null, null, null}}
-	if ok, err := l.checkpoint(ctx, next, pin, event, l.advanced(to, n)); !ok {
+	ok, err := l.checkpoint(ctx, next, pin, event, l.advanced(to, n))
+	if !ok {
 		return l.notAdvanced(to, err)
 	}
-	return nil
+	return err
 }

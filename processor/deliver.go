@@ -102,7 +102,11 @@ func (s *shift) advance(a advance) error {
 	if s.config.Dispatch.outlives {
 		s.owed = &a
 	}
-	if err := s.write(func(ctx context.Context) error { return s.lease.Advance(ctx, a.to, a.n) }); err != nil {
+	err := s.write(func(ctx context.Context) error { return s.lease.Advance(ctx, a.to, a.n) })
+	if errors.Is(err, cursor.ErrUndone) {
+		s.owed = &a // effects in the same transaction are there
+	}
+	if err != nil {
 		return err
 	}
 	s.owed, s.failures, s.letters = nil, 0, 0

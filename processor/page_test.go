@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -132,6 +133,41 @@ func TestAdvance_ThatIsKeptFromTheRowOfTwoWorkersSendsNothing(t *testing.T) {
 		require.NoError(t, stop())
 	}
 	require.Equal(t, 1, sink.calls())
+}
+
+// A trigger behind the advance undoes it: effects in the same transaction were committed
+// again and again, and the log said that another session has the row.
+func TestAdvance_ThatIsUndoneSendsNothingAgain(t *testing.T) {
+	t.Parallel()
+	for name, dispatch := range map[string]func(*receiver) processor.Dispatch{
+		"Each": func(r *receiver) processor.Dispatch { return processor.Each(r) },
+		"InTx": func(r *receiver) processor.Dispatch { return processor.InTx(r) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			insert(t, pool, 1)
+			log := &logbook{}
+			var once sync.Once
+			sink := &receiver{answer: func(context.Context, processor.Delivery) error {
+				once.Do(func() {
+					exec(t, pool, `CREATE FUNCTION dispatch.undo() RETURNS trigger LANGUAGE plpgsql AS
+						'BEGIN UPDATE dispatch.cursor SET position = OLD.position, sequence = OLD.sequence WHERE process_name = NEW.process_name; RETURN NULL; END';
+					CREATE CONSTRAINT TRIGGER undo AFTER UPDATE ON dispatch.cursor DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+						WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.undo()`)
+				})
+				return nil
+			}}
+			_, err := store(t, pool).Create(t.Context(), "sms", "")
+			require.NoError(t, err)
+			stop := start(t, process(t, pool, dispatch(sink), func(c *processor.Config) { quick(c); c.Logger = log.logger() }))
+			eventually(t, "it is said", func() bool { return log.has("undone in the same transaction") && log.has("trigger undo") })
+			exec(t, pool, `DROP TRIGGER undo ON dispatch.cursor`)
+			eventually(t, "it advances", func() bool { return row(t, pool).Sequence == 1 })
+			require.NoError(t, stop())
+			require.Equal(t, 1, sink.calls())
+		})
+	}
 }
 
 // sparse has a record at every hundredth row, and finds twenty rows at a time.

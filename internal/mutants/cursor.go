@@ -305,8 +305,34 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a new epoch sends before the row has shown that it takes an advance",
-		[]change{{"cursor/acquire.go", "[]statement{update}, s.rehearsal(row),", "[]statement{update},"}},
+		[]change{{"cursor/acquire.go", "slices.Concat(before, rehearsal, []statement{commit,", "slices.Concat(before, []statement{commit,"}},
 		processorPkg, "TestAdvance_ThatIsKeptFromTheRowOfTwoWorkersSendsNothing",
+	},
+	{
+		"an advance that a trigger undid is taken for that of another session",
+		[]change{{"cursor/lease.go", "if err == nil && row.Epoch == l.row.Epoch && row.Position < l.row.Position {", "if false {"}},
+		cursorPkg, "TestAdvance_ThatATriggerUndoesIsAnError",
+	},
+	{
+		"effects beside an advance that a trigger undid are made again",
+		[]change{{"processor/deliver.go", "if errors.Is(err, cursor.ErrUndone) {", "if false {"}},
+		processorPkg, "TestAdvance_ThatIsUndoneSendsNothingAgain",
+	},
+	{
+		"a worker that was restarted under its name rehearses nothing",
+		[]change{{"cursor/acquire.go", "if _, ok := s.takers.Load(process); !ok {", "if false {"}},
+		cursorPkg, "TestAcquire_NoLeaseOfARowThatTakesNoAdvance",
+	},
+	{
+		"a rehearsed advance is not read back",
+		[]change{{"cursor/acquire.go", `		{sql: s.sql(takenSQL), args: []string{row.Process, epoch, to, sequence}},
+`, ""}},
+		cursorPkg, "TestAcquire_NoLeaseOfARowThatTakesNoAdvance",
+	},
+	{
+		"a rename leaves dead letters behind",
+		[]change{{"cursor/rename.go", "SELECT CASE WHEN count(*) = 0 THEN", "SELECT CASE WHEN true THEN"}},
+		cursorPkg, "TestDeadLetter_ThatDoesNotTakeItsResolutionIsNotResolved",
 	},
 	{
 		"the audit can be truncated",
