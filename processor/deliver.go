@@ -75,18 +75,12 @@ func (s *shift) hand(ds []Delivery) (int, error) {
 func (s *shift) deliveries(records []Record) []Delivery {
 	s.handed = slices.Grow(s.handed[:0], len(records))
 	ds := s.handed[:len(records)]
-	after := s.bridge.before(s.lease)
-	for i := range records {
-		ds[i] = Delivery{
-			Record:   records[i],
-			Process:  s.config.Process,
-			Sequence: s.lease.Sequence() + 1 + int64(i),
-			Epoch:    s.lease.Epoch(),
-			Origin:   s.lease.Origin(),
-			Attempt:  1,
-			Unknown:  s.doubt.covers(s.lease.Position(), i),
-			After:    after,
-		}
+	after, sequence := s.bridge.before(s.lease), s.lease.Sequence()
+	epoch, origin, doubtful := s.lease.Epoch(), s.lease.Origin(), s.doubt.at(s.lease.Position())
+	for i := range records { // field by field, which spares a copy
+		d := &ds[i]
+		d.Record, d.Process, d.Origin, d.Epoch, d.After = records[i], s.config.Process, origin, epoch, after
+		d.Sequence, d.Attempt, d.Unknown = sequence+1+int64(i), 1, i < doubtful
 		after = records[i].Position
 	}
 	if s.stuck.at(records[0].Position) {

@@ -14,9 +14,12 @@ type doubt struct {
 	records int
 }
 
-// covers reports whether the record so many places behind the position is one of them.
-func (d doubt) covers(position cursor.Position, place int) bool {
-	return d.behind == position && place < d.records
+// at is how many records behind a position are in doubt.
+func (d doubt) at(position cursor.Position) int {
+	if d.behind != position {
+		return 0
+	}
+	return d.records
 }
 
 // past is what is left of the doubt when the cursor has moved over n records.
@@ -50,7 +53,7 @@ func (s *shift) doubtful(ds []Delivery, n int, failure error) {
 	if s.config.Dispatch.batch {
 		called = len(ds)
 	}
-	if position := s.lease.Position(); !s.doubt.covers(position, called-1) {
+	if position := s.lease.Position(); called > s.doubt.at(position) {
 		s.doubt = doubt{position, called}
 	}
 }

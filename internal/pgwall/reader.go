@@ -39,6 +39,14 @@ func (r *reader) Read(p []byte) (int, error) {
 	}
 	n, err := r.from.Read(p)
 	for at := 0; at < n; {
+		if r.left == 0 && len(r.header) == 0 && n-at >= headerSize { // most messages
+			r.err = r.begin(p[at], int(binary.BigEndian.Uint32(p[at+1:])))
+			if r.err == nil {
+				at += headerSize
+				continue
+			}
+			return at, r.err
+		}
 		size := r.take(p[at:n])
 		if r.err != nil {
 			return at, r.err

@@ -89,12 +89,9 @@ func appendInt(b []byte, id []byte) ([]byte, error) {
 
 func appendPadded(b []byte, n uint64, width int) []byte {
 	const zeros = "00000000000000000000"
-	b = append(b, zeros[:width]...)
-	for i := len(b) - 1; n > 0; i-- {
-		b[i] = byte('0' + n%10)
-		n /= 10
-	}
-	return b
+	var digits [len(zeros)]byte
+	text := strconv.AppendUint(digits[:0], n, 10) // two digits at a time
+	return append(append(b, zeros[:max(0, width-len(text))]...), text...)
 }
 
 // parse reads a position that this kind minted.
