@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
@@ -17,6 +18,9 @@ type demoCommand struct {
 // it does not choose the server.
 func (c *demoCommand) Run(ctx context.Context, sys system) error {
 	if c.Database != "" {
+		if err := daemon.CheckURL(c.Database); err != nil {
+			return fmt.Errorf("--database: %w", err)
+		}
 		sys.known.secrets = daemon.Config{Database: c.Database}.Secrets()
 	}
 	return demo.Run(ctx, demo.Config{DatabaseURL: c.Database, Duration: c.Duration, Output: sys.stdout})

@@ -20,3 +20,12 @@ func TestDemo_UsesNoDatabaseThatTheEnvironmentNames(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "correct --database, or leave it out to have a throw-away server started")
 }
+
+// The driver takes it for a setting, which would be sent to any server that runs here.
+func TestDemo_RefusesAURLOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	code, stdout, stderr := do(t, "", "demo", "--database", "mysql://u:CANARYpw@h/d?x=y")
+	require.NotZero(t, code)
+	require.Contains(t, stderr, "a url of another kind")
+	require.NotContains(t, stdout+stderr, "CANARY")
+}

@@ -70,6 +70,7 @@ func poolConfig(database string, processes int) (*pgxpool.Config, error) {
 	}
 	// Nothing is prepared, so PgBouncer in transaction mode may stand between.
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	c.RuntimeParams = pgurl.Lowered(c.RuntimeParams)
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = applicationName
 	}

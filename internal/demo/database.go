@@ -83,9 +83,10 @@ func openPool(ctx context.Context, address string) (*pgxpool.Pool, error) {
 		return nil, errors.New("--database cannot be read: write it as postgres://user:password@host/database, " +
 			"and percent-encode what is special in the password")
 	}
-	if err := pgurl.CheckPasswords(address, config.ConnConfig); err != nil {
+	if err := errors.Join(pgurl.CheckPasswords(address, config.ConnConfig), pgurl.CheckParameters(config.ConnConfig.RuntimeParams)); err != nil {
 		return nil, fmt.Errorf("--database: %w", err)
 	}
+	config.ConnConfig.RuntimeParams = pgurl.Lowered(config.ConnConfig.RuntimeParams)
 	config.ConnConfig.RuntimeParams["application_name"] = applicationName
 	config.MaxConns = producers + 4 // the unrelated transaction, looks at the cursor, the final read
 	return pgxpool.NewWithConfig(ctx, config)

@@ -49,6 +49,44 @@ var wallMutants = []mutant{
 		daemonPkg, "TestParse_AFaultShowsNoPartOfASecretHoweverItIsSpelled",
 	},
 	{
+		"a fault that is found before the file is read shows its line",
+		[]change{{"internal/daemon/yamlfile/hide.go", `	if f.hidden == nil && f.line(fault.Line) != "" {`, "	if false {"}},
+		yamlPkg, "TestParse_AFaultBesideWhatWasNotReadShowsNoSecret",
+	},
+	{
+		"a secret that reads as a tag is shown",
+		[]change{{"internal/daemon/yamlfile/hide.go", "	for _, at := range f.tags {", "	for _, at := range f.tags[:0] {"}},
+		yamlPkg, "TestParse_AFaultBesideWhatWasNotReadShowsNoSecret",
+	},
+	{
+		"of two spellings of a setting one is taken by chance",
+		[]change{{"internal/pgurl/parameters.go", "all[strings.ToLower(name)] = given[name]", "all[name] = given[name]"}},
+		pgurlPkg, "TestLowered_OfTwoSpellingsOneIsLeft",
+	},
+	{
+		"records are read in the encoding of the session",
+		[]change{{"sources/table/read.go", "{SQL: readSettingsSQL}, {SQL: l.holdSQL()}", "{SQL: settingsSQL}, {SQL: l.holdSQL()}"}},
+		tablePkg, "TestRead_ASessionOfAnotherEncodingReadsUTF8",
+	},
+	{
+		"the record's words break up a secret before it is looked for",
+		[]change{{"sinks/sql/errors.go", "d.Redact(s.secrets.Replace(pgErr.Message))", "d.Redact(pgErr.Message)"}},
+		sqlPkg, "TestGuard_ASecretThatSharesAWordWithTheRecordIsHidden",
+	},
+	{
+		"what is unescaped in a child's words reaches a terminal",
+		[]change{{"sinks/exec/words.go", `	for i, line := range clean {
+		clean[i] = w.secrets.clean(line)
+	}
+	return clean`, "	return clean"}},
+		execPkg, "TestWords_WhatIsUnescapedIsPrintable",
+	},
+	{
+		"the demo sends a URL of another kind to the local server",
+		[]change{{"cmd/ordered-dispatcher/demo.go", "daemon.CheckURL(c.Database); err != nil", "daemon.CheckURL(c.Database); err != nil && false"}},
+		commandPkg, "TestDemo_RefusesAURLOfAnotherKind",
+	},
+	{
 		"a database over a network may be unencrypted without a word",
 		[]change{{"internal/daemon/exposure.go", `if host := inTheClear(database); host != ""`, `if host := ""; host != ""`}},
 		daemonPkg, "TestRun_WarnsOfCredentialsInTheClear",

@@ -4,6 +4,7 @@ package pgurl
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -26,4 +27,14 @@ func CheckParameters(given map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// Lowered are settings under the names that the server compares them by: of two spellings of one
+// the driver would send both, in no order.
+func Lowered(given map[string]string) map[string]string {
+	all := make(map[string]string, len(given))
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		all[strings.ToLower(name)] = given[name]
+	}
+	return all
 }

@@ -55,7 +55,7 @@ func (a answer) failure(d processor.Delivery, secrets *redactor) error {
 	}
 	err := errSaysNo
 	if !secrets.hides {
-		err = fmt.Errorf("it says: %s", cut(d.Redact(secrets.clean(a.Error))))
+		err = fmt.Errorf("it says: %s", cut(secrets.clean(d.Redact(secrets.clean(a.Error)))))
 	}
 	switch {
 	case a.Permanent:

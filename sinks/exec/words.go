@@ -186,7 +186,8 @@ func (w *words) ended() bool {
 const separator = "\n\n\n\n"
 
 // clean takes out of lines what they repeat of the records and of the secrets. The lines
-// go through it together, since each record is to be read once.
+// go through it together, since each record is to be read once. What is taken out may have
+// been escaped, and what is unescaped is made printable again.
 func (w *words) clean(lines []string, about beside) []string {
 	if len(lines) == 0 {
 		return nil
@@ -195,7 +196,11 @@ func (w *words) clean(lines []string, about beside) []string {
 	for i, line := range lines {
 		clean[i] = w.secrets.clean(line)
 	}
-	return strings.Split(about.redact(strings.Join(clean, separator)), separator)
+	clean = strings.Split(about.redact(strings.Join(clean, separator)), separator)
+	for i, line := range clean {
+		clean[i] = w.secrets.clean(line)
+	}
+	return clean
 }
 
 // tail is the last lines, for an error; "" if there are none.

@@ -89,3 +89,18 @@ func TestWords_ALineIsComparedWithTheRecordsOfItsTime(t *testing.T) {
 	require.False(t, w.Flush())
 	require.Contains(t, said.String(), "alpha is", "only the last ones are compared")
 }
+
+// What is taken out of a line is looked for in its unescaped forms, too: these stay in one
+// line that a terminal can show.
+func TestWords_WhatIsUnescapedIsPrintable(t *testing.T) {
+	t.Parallel()
+	said := new(lines)
+	w := exec.NewWords(exec.Config{Logger: slog.New(slog.NewTextHandler(said, nil))})
+	w.Given(sinktest.Deliveries(1, 1)[0])
+	w.Note(`bad \u001b]0;owned\u0007 &#10;forged &#27;[31m`)
+	w.Flush()
+	require.Contains(t, said.String(), "forged")
+	for _, escaped := range []string{"x1b", "\x1b", "\x07", "\\n", "\\a"} {
+		require.NotContains(t, said.String(), escaped)
+	}
+}

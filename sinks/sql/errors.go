@@ -24,7 +24,7 @@ func (s *Sink) failure(applied int, d processor.Delivery, err error) error {
 
 // said is what the server says against a record.
 func (s *Sink) said(d processor.Delivery, where string, pgErr *pgconn.PgError) error {
-	err := fmt.Errorf("apply record %q: %s: %w%s", visible.Cut(d.ID), where, &serverError{pgErr, s.secrets.Replace(d.Redact(pgErr.Message))}, nextStep(pgErr.Code))
+	err := fmt.Errorf("apply record %q: %s: %w%s", visible.Cut(d.ID), where, &serverError{pgErr, s.secrets.Replace(d.Redact(s.secrets.Replace(pgErr.Message)))}, nextStep(pgErr.Code))
 	switch {
 	case pgErr.Code == insufficientPrivilege:
 		return processor.Refused(err)

@@ -246,6 +246,27 @@ func TestInspect_WhatIsNotUTF8OrSortsOtherwiseInItIsRefused(t *testing.T) {
 	}
 }
 
+// TestRead_ASessionOfAnotherEncodingReadsUTF8: sessions that were not looked at may have another one.
+func TestRead_ASessionOfAnotherEncodingReadsUTF8(t *testing.T) {
+	t.Parallel()
+	pool := encoded(t, "UTF8", "UTF8")
+	exec(t, pool, `CREATE SCHEMA app; CREATE TABLE app.bookings (id bigint PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), customer text);
+		CREATE INDEX ON app.bookings (created_at, id); INSERT INTO app.bookings (id, customer) VALUES (1, 'Zoé')`)
+	s := bookings(t, pool, Config{Columns: Columns{Key: "customer"}})
+	sound(t, s)
+	_, err := s.Read(t.Context(), "", 10)
+	require.NoError(t, err)
+	for _, conn := range pool.AcquireAllIdle(t.Context()) {
+		_, err := conn.Exec(t.Context(), `SET client_encoding = 'LATIN1'`)
+		require.NoError(t, err)
+		conn.Release()
+	}
+	page, err := s.Read(t.Context(), "", 10)
+	require.NoError(t, err)
+	require.Len(t, page.Records, 1)
+	require.Equal(t, "Zoé", page.Records[0].Key)
+}
+
 // encoded is a pool of a database of an encoding, in sessions of another one.
 func encoded(t *testing.T, server, client string) *pgxpool.Pool {
 	t.Helper()

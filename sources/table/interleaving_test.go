@@ -53,7 +53,7 @@ func (st *stepper) read(after cursor.Position, gap func()) []row {
 	query, args, err := st.l.query(st.config, after, 100)
 	require.NoError(st.t, err)
 	statements := st.l.statements(st.config, query, args)
-	require.NoError(st.t, prepared.Ready(st.t.Context(), st.Conn, []string{beginSQL, settingsSQL}, preparable(statements)...))
+	require.NoError(st.t, prepared.Ready(st.t.Context(), st.Conn, []string{beginSQL, readSettingsSQL}, preparable(statements)...))
 	if st.order != nil {
 		statements = st.order(statements)
 	}

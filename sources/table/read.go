@@ -171,7 +171,7 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer bound(conn.Conn(), s.config.MaxRecordBytes+frameBytes)()
-		if err := prepared.Ready(ctx, conn.Conn(), []string{beginSQL, settingsSQL}, preparable(statements)...); err != nil {
+		if err := prepared.Ready(ctx, conn.Conn(), []string{beginSQL, readSettingsSQL}, preparable(statements)...); err != nil {
 			return err
 		}
 		results := prepared.Exec(ctx, conn.Conn(), statements...)
@@ -225,7 +225,7 @@ type statement = prepared.Statement
 // statements are the whole read: begin, settings, hold, mark, writers, rows,
 // commit. Their order is the fence (TestFence_EveryInterleaving).
 func (l *layout) statements(c Config, query string, args [][]byte) []statement {
-	all := []statement{{SQL: beginSQL}, {SQL: settingsSQL}, {SQL: l.holdSQL()}, {SQL: l.markSQL()}}
+	all := []statement{{SQL: beginSQL}, {SQL: readSettingsSQL}, {SQL: l.holdSQL()}, {SQL: l.markSQL()}}
 	for _, sql := range l.writerQueries() {
 		all = append(all, statement{SQL: sql})
 	}

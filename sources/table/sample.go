@@ -50,6 +50,11 @@ SELECT
 	pg_catalog.set_config('plan_cache_mode', 'force_generic_plan', true),
 	pg_catalog.set_config('jit', 'off', true)`
 
+// readSettingsSQL is that for reading records, which are in UTF-8. Inspect looks at what the
+// session has: sinks that work in the database have it, too.
+const readSettingsSQL = settingsSQL + `,
+	CASE WHEN pg_catalog.current_setting('client_encoding') OPERATOR(pg_catalog.<>) 'UTF8' THEN pg_catalog.set_config('client_encoding', 'UTF8', true) END`
+
 // markSQL is statement 1 of the fence. It also says which server run this is,
 // whether it is a standby, and whether the name still means the table that was
 // inspected.

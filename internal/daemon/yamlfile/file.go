@@ -22,6 +22,7 @@ type File struct {
 	root       ast.Node
 	anchors    map[string]ast.Node
 	hidden     map[*token.Token]bool // scalars that no fault may show
+	tags       []*token.Token        // some of which the parser leaves out
 	references []string              // the paths of the values in which one was read
 	resolved   []resolved            // what they stood for
 	files      []string              // that they named, or that are secrets themselves
@@ -37,6 +38,9 @@ type File struct {
 // file that is no YAML has that fault only.
 func Parse(name string, text []byte, env Environment) *File {
 	source := lineEnds.Replace(strings.TrimPrefix(string(text), "\ufeff"))
+	if !strings.HasSuffix(source, "\n") {
+		source += "\n" // without it the lexer leaves out a tag that ends the file
+	}
 	f := &File{name: name, lines: strings.Split(source, "\n"), env: env, anchors: map[string]ast.Node{}}
 	if at := strings.IndexFunc(source, isMark); at >= 0 {
 		line := strings.Count(source[:at], "\n") + 1
@@ -49,6 +53,7 @@ func Parse(name string, text []byte, env Environment) *File {
 	}
 	tokens := lexer.Tokenize(markReferences(source))
 	f.cutComments(tokens)
+	f.tags = slices.DeleteFunc(slices.Clone(tokens), func(at *token.Token) bool { return at.Type != token.TagType })
 	if at := tooDeep(tokens); at != nil {
 		f.faultAt(at.Position.Line, 1, "", fmt.Sprintf("more than %d brackets, dashes or margins stand in each other: remove some", maxNesting))
 		return f
@@ -168,7 +173,8 @@ func (f *File) setRoot(parsed *ast.File) {
 		return
 	case 1:
 	default:
-		f.fault(docs[1].GetToken(), "", "a second document begins here: keep one")
+		at := docs[1].GetToken().Position
+		f.faults = append(f.faults, Fault{Line: at.Line, Column: at.Column, Message: "a second document begins here: keep one", source: hiding})
 	}
 	f.root = docs[0]
 	for _, node := range ast.Filter(ast.AnchorType, f.root) {

@@ -13,10 +13,14 @@ const hiding = "***"
 
 // hideAll hides every scalar of the file until it is read as something that is no
 // secret: of what is not read it is not known whether it is one. What consists of
-// references alone, and the names of anchors, may be shown. So may keys, except for
-// those that may be a value that lost its key, and those below a telling key.
+// references alone, and the names of anchors that there are, may be shown. So may keys, except
+// for those that may be a value that lost its key, and those below a telling key. A secret that
+// begins with * or ! and has no quotes reads as an alias or a tag.
 func (f *File) hideAll() {
 	f.hidden = map[*token.Token]bool{}
+	for _, at := range f.tags {
+		f.hidden[at] = true
+	}
 	if f.root != nil {
 		ast.Walk(hider{f, false}, f.root)
 	}
@@ -65,7 +69,12 @@ func (h hider) Visit(node ast.Node) ast.Visitor {
 	case *ast.AnchorNode:
 		ast.Walk(h, n.Value)
 		return nil
-	case *ast.AliasNode, *ast.NullNode:
+	case *ast.AliasNode:
+		if at := n.Value.GetToken(); h.file.anchors[at.Value] == nil {
+			h.file.hidden[at] = true
+		}
+		return nil
+	case *ast.NullNode:
 		return nil
 	case *ast.MappingNode, *ast.SequenceNode, *ast.TagNode:
 		return h
@@ -79,6 +88,10 @@ func (h hider) Visit(node ast.Node) ast.Visitor {
 // showSource gives a fault its line, with what is secret replaced.
 func (f *File) showSource(fault *Fault) {
 	if fault.source != "" {
+		return
+	}
+	if f.hidden == nil && f.line(fault.Line) != "" { // it was not read so far that anything is known of the line
+		fault.source, fault.caret = hiding, 0
 		return
 	}
 	line := []rune(f.line(fault.Line))

@@ -287,14 +287,14 @@ func (n Node) plain() (ast.Node, bool) {
 			n.Fault("there is no value: give one, or remove the key")
 			return nil, false
 		case *ast.TagNode:
-			n.valueFault("tags such as %s are not known here: remove it", v.GetToken().Value)
+			n.valueFault("tags are not known here: remove it, or quote the value if it begins with !")
 			return nil, false
 		case *ast.AnchorNode:
 			node = v.Value
 		case *ast.AliasNode:
 			name := v.Value.GetToken().Value
 			if node = n.file.anchors[name]; node == nil {
-				n.valueFault("there is no anchor &%s: define it, or write the value out", name)
+				n.valueFault("there is no such anchor: define it, or quote the value if it begins with *")
 				return nil, false
 			}
 		default:

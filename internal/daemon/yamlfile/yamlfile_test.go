@@ -154,8 +154,8 @@ func TestFaults_NameThePlaceAndTheNextStep(t *testing.T) {
 		{"a: ${file:" + missing + "}", "f.yaml:1:4: a: the file " + missing + " cannot be read (no such file or directory): create it, or let this user read it"},
 		{"m: {k: {${NAME}: x}}", "f.yaml:1:5: m.k: here must be a single value"},
 		{"${NAME}: x", "f.yaml:1:1: a key cannot hold a reference: write it out"},
-		{"a: *x", "f.yaml:1:4: a: there is no anchor &x: define it, or write the value out"},
-		{"a: !!int 3", "f.yaml:1:4: a: tags such as !!int are not known here: remove it"},
+		{"a: *x", "f.yaml:1:4: a: there is no such anchor: define it, or quote the value if it begins with *"},
+		{"a: !!int 3", "f.yaml:1:4: a: tags are not known here: remove it, or quote the value if it begins with !"},
 		{"a: 1\n---\nb: 2", "f.yaml:3:2: a second document begins here: keep one"},
 		{"# nothing", "f.yaml:1:1: the file is empty: write processes into it"},
 		{"a: 'x", "f.yaml:1:4: the file is no YAML from here on: could not find end character of single-quoted text"},
@@ -242,5 +242,29 @@ func TestFaults_ShowNoSecret(t *testing.T) {
 		_, err := read(text, map[string]string{"S": "CANARY"})
 		require.Error(t, err, text)
 		require.NotContains(t, err.Error(), "CANARY", text)
+	}
+}
+
+// A fault that is found before the file is read, or in what is not read, shows no line of
+// which it is not known what is secret.
+func TestParse_AFaultBesideWhatWasNotReadShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"blank lines":          "s: CANARYpw\na: |\n" + strings.Repeat("\n", 10_001),
+		"a private character":  "s: CANARYpw\ue000",
+		"one beside a comment": "# CANARYpw\ue000",
+		"many keys":            "{s: CANARYpw, " + strings.Repeat("a: 1, ", 10_000) + "b: 1}",
+		"deep":                 "{s: CANARYpw, a: " + strings.Repeat("[", 60),
+		"a second document":    "a: 1\n---\ns: CANARYpw",
+		"a scalar as one":      "a: 1\n---\nCANARYpw",
+		"a mapping as one":     "a: 1\n--- {s: CANARYpw}",
+		"an alias":             "a: *CANARYpw",
+		"an alias of a secret": "s: *CANARYpw",
+		"a tag":                "a: !CANARYpw",
+		"a tag of two":         "s: !!CANARYpw x",
+	} {
+		_, err := read(text, nil)
+		require.Error(t, err, name)
+		require.NotContains(t, err.Error(), "CANARY", name)
 	}
 }

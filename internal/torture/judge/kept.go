@@ -60,12 +60,17 @@ func (v *Verdict) checkKept(f *feed) {
 }
 
 // unheard reports whether a fault may have kept the answer to an attempt from its worker, which tried again at some time.
+// Where the link to the receiver was stalled, both arrive when it is not any more.
 func (f *feed) unheard(a *attempt, again time.Duration) bool {
 	for _, x := range f.faults {
 		if answers(x.Kind) && a.Fault == x.ID {
 			return true
 		}
-		if causes(x.Kind) && (x.Worker == "" || x.Worker == a.Worker) && x.from <= again && x.to >= a.T {
+		to := x.to
+		if x.Kind == history.StallReceiver {
+			to = f.tempo.After(to, onTheWire)
+		}
+		if causes(x.Kind) && (x.Worker == "" || x.Worker == a.Worker) && x.from <= again && to >= a.T {
 			return true
 		}
 	}

@@ -35,6 +35,24 @@ func TestJudge_AKeptRowExplainsOneRepeatByTheNextWorker(t *testing.T) {
 	require.Empty(t, judge.Judge(s.end().Run).Violations)
 }
 
+// The worker gave up the first attempt, and both arrive when the link is not stalled any more.
+func TestJudge_AStalledLinkExplainsARepeatBesideAKeptRow(t *testing.T) {
+	t.Parallel()
+	s := stage().others(plain)
+	s.takeOver(plain)
+	s.deliver(plain, "A", 1)
+	s.advance(plain, 1)
+	s.fault(history.Begin, 7, history.StallReceiver, "", plain)
+	s.fault(history.Begin, 1, history.KeptAdvance, "", plain)
+	s.fault(history.Ended, 7, history.StallReceiver, "", plain)
+	s.deliver(plain, "A", 2)
+	s.deliver(plain, "A", 2)
+	s.fault(history.Ended, 1, history.KeptAdvance, "", plain)
+	s.advance(plain, 2)
+	s.rest(plain, "A", 3)
+	require.Empty(t, judge.Judge(s.end().Run).Violations)
+}
+
 func TestJudge_AKeptRowExplainsNoOtherRepeat(t *testing.T) {
 	t.Parallel()
 	for name, history := range map[string]func() *scene{
