@@ -50,7 +50,7 @@ func (s streams) read(ctx context.Context, process string) (all []history.Applie
 	if err != nil {
 		return nil, err
 	}
-	for n := uint64(1); n <= stream.CachedInfo().State.LastSeq; n++ {
+	for n := stream.CachedInfo().State.FirstSeq; n <= stream.CachedInfo().State.LastSeq; n++ {
 		m, err := stream.GetMsg(ctx, n)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):

@@ -1,9 +1,11 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -65,9 +67,18 @@ func (l *link) lastClaim(ctx context.Context, fence string, d processor.Delivery
 		return 0, fmt.Errorf("message %d on the fence's subject %q is no claim: let nothing else publish there, and purge it", m.Sequence, fence)
 	case process != escape(d.Process):
 		return 0, fmt.Errorf("the fence's subject %q is that of process %s: give each process one of its own", fence, process)
+	case isAnothers(m.Header.Get(headerOrigin), d):
+		return 0, fmt.Errorf("the fence's subject %q is that of another cursor, whose process is called %s, too: set another fence here, or rename the process; "+
+			"if the other cursor is gone and no worker of it runs, nats stream purge %s --subject %q", fence, process, l.stream.CachedInfo().Config.Name, fence)
 	default:
 		return m.Sequence, superseded(d, epoch, m.Sequence)
 	}
+}
+
+// isAnothers reports that a claim is of another cursor than the record. One of an
+// earlier version does not say whose it is.
+func isAnothers(origin string, d processor.Delivery) bool {
+	return origin != "" && d.Origin != "" && origin != escape(d.Origin)
 }
 
 // superseded refuses a record behind a message of a newer epoch.
@@ -85,6 +96,9 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 	config := l.stream.CachedInfo().Config
 	header := nats.Header{}
 	identify(header, d)
+	if d.Origin != "" {
+		set(header, headerOrigin, escape(d.Origin))
+	}
 	set(header, jetstream.ExpectedStreamHeader, config.Name)
 	setNumber(header, jetstream.ExpectedLastSubjSeqHeader, before)
 	if config.AllowRollup {
@@ -119,12 +133,26 @@ func (l *link) readTail(ctx context.Context, d processor.Delivery) error {
 		if epoch, _ := number(m.Header, headerEpoch); superseded(d, epoch, at) != nil {
 			return superseded(d, epoch, at)
 		}
-		if sequence < d.Sequence {
+		if sequence < d.Sequence && m.Header.Get(headerReplay) == "" {
 			return nil // all before it have landed
 		}
-		l.landed[m.Header.Get(jetstream.MsgIDHeader)] = true
+		id, _, _ := strings.Cut(m.Header.Get(jetstream.MsgIDHeader), afterID)
+		l.landed[id] = true
 	}
 	return nil
+}
+
+// idOf is the id under which a record goes out.
+func (l *link) idOf(d processor.Delivery) string {
+	id := messageID(d)
+	return cmp.Or(l.others[id], id)
+}
+
+// inTheWay has a record go out under another id, since a message of the stream has its
+// own without being it.
+func (l *link) inTheWay(d processor.Delivery, at uint64) {
+	id := messageID(d)
+	l.others[id] = fmt.Sprint(id, afterID, at)
 }
 
 // has reports whether the tail has a record.

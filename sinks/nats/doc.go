@@ -10,6 +10,7 @@
 //   - Chain: what ties a message to the one before it in the window: the server takes
 //     it only as the very next of the stream, behind that message.
 //   - Tail: the messages directly before a claim.
+//   - Id: what the server knows a message by, for the stream's duplicate window.
 //
 // # Diagram
 //
@@ -20,13 +21,16 @@
 //	                                      │
 //	                                      ▼
 //	DeliverBatch ──► publish, expecting the claim, or the message before ──► acknowledgements, in order
+//	                                      ▲                                      │ duplicate
+//	                                      └── another id ◄── not the record ◄── read what stands there ──► the record: delivered
 //
 // # Message
 //
-//	Nats-Msg-Id        the dedup key (its SHA-256 if it has more than 255 bytes)
+//	Nats-Msg-Id        the id: a digest of origin, sequence, position, dedup key and payload
 //	Content-Type       application/json
-//	ordered-*          process, sequence, epoch, attempt, position; key and type if the
-//	                   record has them; dedup-key if Nats-Msg-Id is its SHA-256
+//	ordered-*          process, sequence, epoch, attempt, position, dedup-key; key and type
+//	                   if the record has them; replay in that of a dead letter; origin
+//	                   in a claim
 //	other headers      those of the record; none of them begins with "ordered-" or
 //	                   "nats-", which would be orders to the server
 //
@@ -44,7 +48,10 @@
 //     let a superseded worker carry on behind the same record of its successor; the
 //     sequence alone would let it follow another record. A claim shifts all
 //     sequences, so never both hold: see docs/decisions/0021-nats-fence.md.
-//   - Acknowledgements count in order. One that says duplicate counts.
+//   - Acknowledgements count in order. One that says duplicate counts if the message that
+//     it names is the record: same id, same payload. From a work queue that message may
+//     be gone. Anything else goes out again under an id of its own.
+//   - A fence belongs to one cursor: a claim of another origin is not replaced.
 //   - A record that the tail has, at its sequence or behind, is delivered and not sent.
 //   - A connection on which something went wrong is never used again, and the client
 //     never sends anything again by itself.

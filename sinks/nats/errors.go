@@ -53,8 +53,9 @@ var fixes = map[jetstream.ErrorCode]string{
 	jetstream.JSErrCodeStreamWrongLastSequenceConstant: "another worker has claimed the stream for this process, or is about to: the next attempt finds out",
 }
 
-// errChain: the chain was broken, so the record was not taken.
-var errChain = errors.New("it is not the next in the stream")
+// errAgain: the record was not taken, since the chain was broken or its id is another
+// message's, and goes out again.
+var errAgain = errors.New("it was not taken")
 
 // refusal is the server's or the protocol's word on one record; the link is whole.
 func (s *Sink) refusal(d processor.Delivery, err error) error {

@@ -171,23 +171,34 @@ func TestTakeOver_AnotherRecordOfTheSameSequenceIsSent(t *testing.T) {
 }
 
 // An operator's seek gives records sequences that they did not have.
-func TestTakeOver_AReplayIsSentOnceTheServerHasForgottenIt(t *testing.T) {
+func TestTakeOver_WhatAnOperatorWantsAgainIsSent(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 5 * time.Second })
+	b := newBench(t, nil)
 	s := b.sink(t, window(3))
 	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 3)))
-	replay := of(4, sinktest.Deliveries(1, 3))
-	for i := range replay {
-		replay[i].Sequence += 1000
+	again := of(4, sinktest.Deliveries(1, 3))
+	for i := range again {
+		again[i].Sequence += 1000
 	}
-	requireDelivered(t, s, replay)
-	require.Equal(t, "1 2 3", b.log(t), "duplicates count as delivered")
+	requireDelivered(t, s, again)
+	require.Equal(t, "1 2 3 1001 1002 1003", b.log(t))
+}
+
+// A worker landed the first two records and the fourth to sixth, of which the cursor knows
+// the first of these. A dead letter is replayed before the next worker comes.
+func TestTakeOver_AReplayHidesNothingThatHasLanded(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 100 * time.Millisecond })
+	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(1, 2)))
+	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(4, 3)))
 	b.forget(t)
-	for i := range replay {
-		replay[i].Epoch, replay[i].Sequence = 5, replay[i].Sequence+1000
+	replay := of(4, sinktest.Deliveries(3, 1))
+	replay[0].After = replay[0].Position
+	for range 2 {
+		requireDelivered(t, b.sink(t, nil), replay)
 	}
-	requireDelivered(t, s, replay)
-	require.Equal(t, "1 2 3 2001 2002 2003", b.log(t))
+	requireDelivered(t, b.sink(t, nil), of(5, sinktest.Deliveries(5, 3)))
+	require.Equal(t, "1/3 2/3 4/3 5/3 6/3 3/4 7/5", b.log(t, "ordered-epoch"))
 }
 
 func TestFence_AnOlderEpochThanTheStreamsIsExplained(t *testing.T) {

@@ -66,8 +66,8 @@ func TestDeliverBatch_AServerThatIsKilledLosesNothing(t *testing.T) {
 	next := 1
 	for _, m := range b.read(t) {
 		require.Equal(t, fmt.Sprint(next), m.Headers["ordered-sequence"])
-		require.False(t, sequences[m.Headers["Nats-Msg-Id"]])
-		sequences[m.Headers["Nats-Msg-Id"]] = true
+		require.False(t, sequences[m.Headers["ordered-dedup-key"]])
+		sequences[m.Headers["ordered-dedup-key"]] = true
 		next++
 	}
 	require.Equal(t, records+1, next)

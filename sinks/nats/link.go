@@ -36,13 +36,15 @@ type link struct {
 	subject string
 	// landed are the ids of what the tail has of the records to be delivered.
 	landed map[string]bool
+	// others are the ids under which records go out whose own is another message's.
+	others map[string]string
 }
 
 // open connects to one of the servers.
 func (s *Sink) open(ctx context.Context) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	l := &link{closed: make(chan struct{})}
+	l := &link{closed: make(chan struct{}), others: map[string]string{}}
 	login, err := s.config.login()
 	if err != nil {
 		return nil, err
@@ -53,7 +55,7 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 	if l.connection, err = nats.Connect(s.config.URL, options...); err != nil {
 		return nil, ended(ctx, l.undialledBy(heard(err)))
 	}
-	l.js, err = jetstream.New(l.connection)
+	l.js, err = jetstream.New(l.connection, jetstream.WithPublishAsyncMaxPending(s.config.Window))
 	return l, ended(ctx, err)
 }
 

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -20,14 +21,17 @@ const (
 	headerProcess  = "ordered-process"
 	headerSequence = "ordered-sequence"
 	headerEpoch    = "ordered-epoch"
+	headerOrigin   = "ordered-origin"
+	headerReplay   = "ordered-replay"
 )
-
-// maxID bounds Nats-Msg-Id: the server keeps it in memory for the duplicate window.
-const maxID = 255
 
 // maxHead bounds what a record gives to the headers, in bytes before escapes, which
 // make three of one. A server takes messages of at most 64 MiB.
 const maxHead = 8 << 20
+
+// afterID stands between the id of a record and the sequence of another message that has
+// the same one.
+const afterID = "-"
 
 // headSize is what maxHead bounds.
 func headSize(d processor.Delivery) int {
@@ -40,7 +44,7 @@ func headSize(d processor.Delivery) int {
 
 // message is that of a record, without what it expects. What the protocol cannot
 // carry is a Permanent error.
-func message(d processor.Delivery, subject string) (*nats.Msg, error) {
+func message(d processor.Delivery, subject, id string) (*nats.Msg, error) {
 	if size := headSize(d); size > maxHead {
 		return nil, refused("its key, type, id and headers have %d bytes, and headers of NATS may have %d: make the row smaller", size, maxHead)
 	}
@@ -54,20 +58,20 @@ func message(d processor.Delivery, subject string) (*nats.Msg, error) {
 		}
 		header[name] = []string{escape(value)}
 	}
-	key := escape(d.DedupKey())
-	set(header, jetstream.MsgIDHeader, idOf(key))
+	set(header, jetstream.MsgIDHeader, id)
 	set(header, "Content-Type", "application/json")
 	identify(header, d)
+	set(header, "ordered-dedup-key", escape(d.DedupKey()))
 	set(header, "ordered-attempt", strconv.Itoa(d.Attempt))
 	set(header, "ordered-position", escape(string(d.Position)))
-	if header.Get(jetstream.MsgIDHeader) != key {
-		set(header, "ordered-dedup-key", key)
-	}
 	if d.Key != "" {
 		set(header, "ordered-key", escape(d.Key))
 	}
 	if d.Type != "" {
 		set(header, "ordered-type", escape(d.Type))
+	}
+	if d.After == d.Position { // a dead letter's, out of its turn
+		set(header, headerReplay, "true")
 	}
 	return &nats.Msg{Subject: subject, Header: header, Data: d.Payload}, nil
 }
@@ -95,16 +99,17 @@ func validName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7F || r == ':' })
 }
 
-// messageID is the record's Nats-Msg-Id.
-func messageID(d processor.Delivery) string { return idOf(escape(d.DedupKey())) }
-
-// idOf is a dedup key, as far as the server should keep it.
-func idOf(key string) string {
-	if len(key) <= maxID {
-		return key
+// messageID is the record's Nats-Msg-Id, by which the server knows a message that it has:
+// 32 hexadecimal digits, a digest of whose record it is, of its place and of its
+// payload. The dedup key alone would be that of other records, too: another process
+// reads the same table, another database has one of the same name, and ids come again.
+func messageID(d processor.Delivery) string {
+	digest := sha256.New()
+	for _, part := range []string{cmp.Or(d.Origin, d.Process), strconv.FormatInt(d.Sequence, 10), string(d.Position), d.DedupKey()} {
+		fmt.Fprintf(digest, "%d:%s,", len(part), part)
 	}
-	digest := sha256.Sum256([]byte(key))
-	return "sha256:" + hex.EncodeToString(digest[:])
+	digest.Write(d.Payload)
+	return hex.EncodeToString(digest.Sum(nil)[:16])
 }
 
 // isPlain tells most values from those that have to be looked at closely.

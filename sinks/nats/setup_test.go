@@ -150,7 +150,7 @@ func (b *bench) read(t testing.TB) []message {
 		body, err := base64.StdEncoding.DecodeString(m.Body)
 		require.NoError(t, err)
 		m.Body = string(body)
-		if m.Subject != fence {
+		if !strings.HasPrefix(m.Subject, "ordered-fence.") {
 			all = append(all, m)
 		}
 	}
@@ -161,7 +161,7 @@ func (b *bench) received(t testing.TB) []sinktest.Message {
 	t.Helper()
 	all := []sinktest.Message{}
 	for _, m := range b.read(t) {
-		all = append(all, sinktest.Message{DedupKey: m.Headers["Nats-Msg-Id"], Payload: m.Body})
+		all = append(all, sinktest.Message{DedupKey: m.Headers["ordered-dedup-key"], Payload: m.Body})
 	}
 	return all
 }

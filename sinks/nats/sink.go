@@ -168,7 +168,7 @@ func (s *Sink) publishAll(ctx context.Context, ds []processor.Delivery) (acknowl
 			return acknowledged, failure
 		}
 		switch err := s.acknowledged(ctx, window[0], ds[acknowledged]); {
-		case errors.Is(err, errChain):
+		case errors.Is(err, errAgain):
 			s.alone = max(s.alone, len(window))
 			if err := s.settle(ctx, window[1:]); err != nil {
 				return acknowledged, err
@@ -210,12 +210,12 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent)
 	if err := s.link.takesSubject(ctx, s.config, subject); err != nil {
 		return sent{}, s.refusal(d, err)
 	}
-	m, err := message(d, subject)
+	l := s.link
+	p := sent{id: l.idOf(d), subject: subject, sequence: l.last + 1}
+	m, err := message(d, subject, p.id)
 	if err != nil {
 		return sent{}, s.refusal(d, err)
 	}
-	l := s.link
-	p := sent{id: m.Header.Get(jetstream.MsgIDHeader), subject: subject, sequence: l.last + 1}
 	if len(window) == 0 {
 		set(m.Header, jetstream.ExpectedStreamHeader, s.config.Stream)
 		setNumber(m.Header, jetstream.ExpectedLastSubjSeqHeader, l.claim.sequence)
@@ -245,13 +245,28 @@ func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) e
 		s.link.last = ack.Sequence
 		return nil
 	case err == nil:
-		return nil
+		return s.duplicate(ctx, p, d, ack.Sequence)
 	case p.chained && isConflict(err):
-		return errChain
+		return errAgain
 	case isConflict(err):
 		s.link.claim = claim{}
 	}
 	return s.answered(d, p.subject, err)
+}
+
+// duplicate looks at the message that the server takes another one for. Only the record
+// itself counts as delivered. If another one stands there, or none any more, it goes
+// out again under an id that names what stood in its way.
+func (s *Sink) duplicate(ctx context.Context, p sent, d processor.Delivery, at uint64) error {
+	there, err := s.link.holds(ctx, s.config, at, p.id, d.Payload)
+	if err != nil {
+		return s.failed(fmt.Errorf("read message %d, which it takes for this one: %w", at, err))
+	}
+	if there {
+		return nil
+	}
+	s.link.inTheWay(d, at)
+	return errAgain
 }
 
 // answer is what the server says of a message; a time-out or the end of the link if

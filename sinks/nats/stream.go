@@ -1,11 +1,13 @@
 package nats
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -23,7 +25,7 @@ func (l *link) find(ctx context.Context, c Config, fence, subject string) (err e
 	}
 	l.stream, err = l.js.Stream(ctx, c.Stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) && c.Declare != nil {
-		l.stream, err = l.js.CreateStream(ctx, c.Declare.stream(c.Stream, fence))
+		l.stream, err = l.js.CreateStream(ctx, c.Declare.stream(c.Stream, fence, time.Now()))
 	}
 	if err != nil {
 		return fmt.Errorf("look at the stream: %w", err)
@@ -31,7 +33,10 @@ func (l *link) find(ctx context.Context, c Config, fence, subject string) (err e
 	return unfit(l.stream.CachedInfo().Config, fence, subject)
 }
 
-func (d Declare) stream(name, fence string) jetstream.StreamConfig {
+// stream is what a stream is made with. Its sequences begin with the time in microseconds,
+// behind those of one that was deleted: a worker of that one, which still expects its
+// claim there, would be let in where another claim has the same sequence.
+func (d Declare) stream(name, fence string, now time.Time) jetstream.StreamConfig {
 	c := jetstream.StreamConfig{
 		Name:        name,
 		Description: "declared by ordered-dispatcher",
@@ -41,6 +46,7 @@ func (d Declare) stream(name, fence string) jetstream.StreamConfig {
 		Discard:     jetstream.DiscardNew,
 		Replicas:    d.Replicas,
 		Duplicates:  d.DuplicateWindow,
+		FirstSeq:    uint64(now.UnixMicro()),
 		AllowRollup: true, // a claim replaces the one before it
 	}
 	if !takes(d.Subjects, fence) {
@@ -96,6 +102,22 @@ func (l *link) takesSubject(ctx context.Context, c Config, subject string) error
 		return fmt.Errorf("look at the stream: nothing was sent: %w", outcome.Known(ended(ctx, err)))
 	}
 	return notTaken(info.Config, subject)
+}
+
+// holds reports whether a message of the stream is the one of that id and payload. One that
+// is gone is not, and may be read by no one any more. But from a work queue each message
+// goes when it is consumed.
+func (l *link) holds(ctx context.Context, c Config, at uint64, id string, payload []byte) (bool, error) {
+	ctx, cancel := l.within(ctx, c.Timeout)
+	defer cancel()
+	m, err := l.stream.GetMsg(ctx, at)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return l.stream.CachedInfo().Config.Retention == jetstream.WorkQueuePolicy, nil
+	}
+	if err != nil {
+		return false, ended(ctx, err)
+	}
+	return m.Header.Get(jetstream.MsgIDHeader) == id && bytes.Equal(m.Data, payload), nil
 }
 
 // recent reports whether a server knows what the fence needs.

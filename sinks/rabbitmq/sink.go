@@ -76,10 +76,16 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 	defer context.AfterFunc(ctx, s.link.cut)() // a write that the broker does not read knows no context
 	n, err := s.publishAll(ctx, ds)
 	if err != nil && !outcome.IsRefusal(err) {
-		s.link.cut()
-		s.link = nil
+		s.drop()
 	}
 	return n, s.guard.Error(err)
+}
+
+func (s *Sink) drop() {
+	if s.link != nil {
+		s.link.cut()
+	}
+	s.link = nil
 }
 
 // sent is a publishing on its way.
@@ -107,13 +113,33 @@ func (s *Sink) publishAll(ctx context.Context, ds []processor.Delivery) (acknowl
 		}
 		if err := s.confirmed(ctx, window, ds[acknowledged]); err != nil {
 			s.alone = max(s.alone, len(window))
-			return acknowledged, err
+			return acknowledged, s.settle(ctx, window[1:], err)
 		}
 		window = window[1:]
 		acknowledged++
 		s.alone = max(0, s.alone-1)
 	}
 	return acknowledged, nil
+}
+
+// settle returns why a record failed, once the broker has had its word on all behind it:
+// what it returns of them later would be taken for its word on their next attempts.
+func (s *Sink) settle(ctx context.Context, rest []sent, failure error) error {
+	if !outcome.IsRefusal(failure) {
+		return failure // the link goes, and with it what is on its way
+	}
+	wait, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	for _, p := range rest {
+		select {
+		case <-p.confirm.Done():
+			s.link.wasReturned(p.id)
+		case <-wait.Done():
+			s.drop()
+			return failure
+		}
+	}
+	return failure
 }
 
 // window is how many records may be on their way.

@@ -92,7 +92,7 @@ func (v *Verdict) checkLoss(f *feed) {
 		for rank := s.after + 1; rank <= s.end; rank++ {
 			owed[rank] = true
 			v.Records++
-			if delivered[s][rank] || f.known(s, rank) {
+			if delivered[s][rank] {
 				v.Delivered++
 				continue
 			}

@@ -14,7 +14,7 @@ func (v *Verdict) checkOrder(f *feed) {
 	}
 	first := func(key string, rank int, sequence int64) {
 		s := f.segment(sequence)
-		for rank > next[s] && (f.aside[s][next[s]] != nil || f.known(s, next[s])) {
+		for rank > next[s] && f.aside[s][next[s]] != nil {
 			next[s]++
 		}
 		switch {

@@ -1,8 +1,6 @@
 package judge
 
 import (
-	"time"
-
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
 )
 
@@ -29,18 +27,4 @@ func (f *feed) inStream() map[int][]history.Applied {
 		}
 	}
 	return stored
-}
-
-// memory is for how long a server may know the id of a message, beyond the tenth of a second that it is told to.
-const memory = 2 * time.Second
-
-// known reports whether the server may have dropped a row that an operator had sent again: it stands in the stream from
-// before that decision, or from no long before, and its id was still known.
-func (f *feed) known(s *segment, rank int) bool {
-	for _, a := range f.stored[rank] {
-		if a.Sequence <= s.sequence && a.T+memory > s.from {
-			return true
-		}
-	}
-	return false
 }
