@@ -210,6 +210,64 @@ var sinkMutants = []mutant{
 		natsPkg, "TestTakeOver_WhatHasLandedIsNotSentAgain",
 	},
 	{
+		"a message in a stream of NATS has the id of other processes' records",
+		[]change{{"sinks/nats/message.go", `[]string{cmp.Or(d.Origin, d.Process), strconv`, `[]string{cmp.Or("", ""), strconv`}},
+		natsPkg, "TestDuplicate_OfAnotherProcessOrDatabaseIsNone",
+	},
+	{
+		"a duplicate in a stream of NATS counts, though nothing stands there",
+		[]change{{"sinks/nats/sink.go", `return s.duplicate(ctx, p, d, ack.Sequence)`, `return nil`}},
+		natsPkg, "TestDuplicate_OfAMessageThatIsGoneIsSent",
+	},
+	{
+		"a stranger's message in a stream of NATS counts as the record",
+		[]change{{"sinks/nats/stream.go", `== id && bytes.Equal(m.Data, payload)`, `== id || bytes.Equal(m.Data, payload)`}},
+		natsPkg, "TestDuplicate_OfAStrangersMessageIsNone",
+	},
+	{
+		"a row whose id came before is a duplicate in a stream of NATS",
+		[]change{{"sinks/nats/message.go", `	digest.Write(d.Payload)
+`, ``}},
+		natsPkg, "TestDuplicate_OfAnotherRowIsNone",
+	},
+	{
+		"a fence in a stream of NATS is taken from another cursor",
+		[]change{{"sinks/nats/claim.go", `	return origin != "" && d.Origin != "" && `, `	return false && `}},
+		natsPkg, "TestFence_BelongsToOneCursor",
+	},
+	{
+		"behind a dead letter nothing is looked for in a stream of NATS",
+		[]change{{"sinks/nats/claim.go", ` && m.Header.Get(headerReplay) == ""`, ``}},
+		natsPkg, "TestTakeOver_AReplayHidesNothingThatHasLanded",
+	},
+	{
+		"what landed in a stream of NATS is read one message after the other",
+		[]change{{"sinks/nats/claim.go", `const readAhead = 32`, `const readAhead = 1`}},
+		natsPkg, "TestTakeOver_OverAWideLinkReadsABusyStream",
+	},
+	{
+		"a stream of NATS that was deleted is made anew without a word",
+		[]change{{"sinks/nats/sink.go", `	if d.Sequence > 1 && !s.gone {`, `	if false {`}},
+		natsPkg, "TestDeclare_AStreamThatIsGoneIsSaidBeforeItIsMadeAnew",
+	},
+	{
+		"a declared stream of NATS has the sequences of one that was deleted",
+		[]change{{"sinks/nats/stream.go", `		FirstSeq:    uint64(now.UnixMicro()),
+`, `		FirstSeq:    uint64(min(now.UnixMicro(), 1)),
+`}},
+		natsPkg, "TestFence_HoldsForAWorkerOfAStreamThatWasDeleted",
+	},
+	{
+		"the client of NATS bounds the window",
+		[]change{{"sinks/nats/link.go", `, jetstream.WithPublishAsyncMaxPending(s.config.Window)`, ``}},
+		natsPkg, "TestWindow_IsAsLargeAsItIsSet",
+	},
+	{
+		"a return of RabbitMQ condemns the next attempt",
+		[]change{{"sinks/rabbitmq/sink.go", `s.settle(ctx, window[1:], err)`, `err`}},
+		rabbitmqPkg, "TestDeliverBatch_AReturnIsOfOneAttempt",
+	},
+	{
 		"headers of a record give a NATS server orders",
 		[]change{{"sinks/nats/message.go", ` || reserved.NATS(name)`, ``}},
 		natsPkg, "TestDeliverBatch_MessageCarriesTheRecord",

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -17,6 +19,9 @@ import (
 // maxTail bounds how many messages before a claim are looked at. What landed
 // further back is sent again, which the server notices within its duplicate window.
 const maxTail = 1000
+
+// readAhead bounds how many of them are asked for at once: each may have megabytes.
+const readAhead = 32
 
 // claim is the right to publish for a process under an epoch, as long as it is the
 // last message on the fence's subject. The zero value is none.
@@ -36,9 +41,17 @@ func (c claim) covers(d processor.Delivery) bool {
 // unless that is of a newer epoch. From then on nothing of older claims lands, so
 // the tail is final when it is read.
 func (l *link) take(ctx context.Context, c Config, fence, subject string, d processor.Delivery) error {
+	l.claim = claim{}
+	if err := l.replace(ctx, c, fence, subject, d); err != nil {
+		return err
+	}
+	return l.readTail(ctx, c, d)
+}
+
+// replace puts the link's claim behind the last one.
+func (l *link) replace(ctx context.Context, c Config, fence, subject string, d processor.Delivery) error {
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
-	l.claim = claim{}
 	if err := l.find(ctx, c, fence, subject); err != nil {
 		return ended(ctx, err)
 	}
@@ -49,7 +62,7 @@ func (l *link) take(ctx context.Context, c Config, fence, subject string, d proc
 	if err := l.write(ctx, fence, before, d); err != nil {
 		return ended(ctx, fmt.Errorf("claim the stream: %w", err))
 	}
-	return ended(ctx, l.readTail(ctx, d))
+	return nil
 }
 
 // lastClaim returns the sequence of the last claim, 0 if there is none.
@@ -115,31 +128,68 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 
 // readTail finds what landed of the record and those behind it under older claims.
 // A record that an operator wants again has a larger sequence than all of it.
-func (l *link) readTail(ctx context.Context, d processor.Delivery) error {
+func (l *link) readTail(ctx context.Context, c Config, d processor.Delivery) error {
 	l.landed = map[string]bool{}
 	first := max(l.stream.CachedInfo().State.FirstSeq, 1)
-	for at, looked := l.claim.sequence-1, 0; at >= first && looked < maxTail; at, looked = at-1, looked+1 {
-		m, err := l.stream.GetMsg(ctx, at)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			continue
-		}
+	lowest := max(first+maxTail, l.claim.sequence) - maxTail
+	for next, n := l.claim.sequence, uint64(1); next > lowest; n = min(2*n, readAhead) {
+		n = min(n, next-lowest)
+		messages, err := l.read(ctx, c, next-n, n)
 		if err != nil {
-			return fmt.Errorf("read message %d of the stream: %w", at, err)
+			return err
 		}
-		sequence, ok := number(m.Header, headerSequence)
-		if !ok || m.Subject == l.claim.fence || m.Header.Get(headerProcess) != escape(d.Process) {
-			continue // another publisher's
+		for _, m := range slices.Backward(messages) {
+			if whole, err := l.inTail(m, d); whole || err != nil {
+				return err
+			}
 		}
-		if epoch, _ := number(m.Header, headerEpoch); superseded(d, epoch, at) != nil {
-			return superseded(d, epoch, at)
-		}
-		if sequence < d.Sequence && m.Header.Get(headerReplay) == "" {
-			return nil // all before it have landed
-		}
-		id, _, _ := strings.Cut(m.Header.Get(jetstream.MsgIDHeader), afterID)
-		l.landed[id] = true
+		next -= n
 	}
 	return nil
+}
+
+// inTail notes a message, which may be missing, and reports whether all before it have
+// landed.
+func (l *link) inTail(m *jetstream.RawStreamMsg, d processor.Delivery) (whole bool, err error) {
+	if m == nil || m.Subject == l.claim.fence || m.Header.Get(headerProcess) != escape(d.Process) {
+		return false, nil // another publisher's
+	}
+	sequence, ok := number(m.Header, headerSequence)
+	if !ok {
+		return false, nil
+	}
+	epoch, _ := number(m.Header, headerEpoch)
+	if err := superseded(d, epoch, m.Sequence); err != nil {
+		return false, err
+	}
+	if sequence < d.Sequence {
+		return m.Header.Get(headerReplay) == "", nil
+	}
+	id, _, _ := strings.Cut(m.Header.Get(jetstream.MsgIDHeader), afterID)
+	l.landed[id] = true
+	return false, nil
+}
+
+// read returns n messages from a sequence on, with nil for one that is not there. It asks
+// for all at once: over a wide link, one after the other takes too long.
+func (l *link) read(ctx context.Context, c Config, first, n uint64) ([]*jetstream.RawStreamMsg, error) {
+	ctx, cancel := l.within(ctx, c.Timeout)
+	defer cancel()
+	messages := make([]*jetstream.RawStreamMsg, n)
+	group, asking := errgroup.WithContext(ctx)
+	for i := range messages {
+		group.Go(func() (err error) {
+			messages[i], err = l.stream.GetMsg(asking, first+uint64(i))
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				messages[i], err = nil, nil
+			}
+			if err != nil {
+				return fmt.Errorf("read message %d of the stream: %w", first+uint64(i), err)
+			}
+			return nil
+		})
+	}
+	return messages, ended(ctx, group.Wait())
 }
 
 // idOf is the id under which a record goes out.

@@ -26,6 +26,8 @@ type Sink struct {
 	link *link // nil: to be opened
 	// alone is how many records go out one at a time: the last chain broke.
 	alone int
+	// gone: the stream to be declared was missing, which was said.
+	gone bool
 }
 
 var _ processor.BatchSink = (*Sink)(nil)
@@ -122,7 +124,16 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 	if err != nil {
 		subject = "" // the record's own fault, found where it is published
 	}
-	return s.link.take(ctx, s.config, fence, subject, d)
+	config := s.config
+	if d.Sequence > 1 && !s.gone {
+		config.Declare = nil
+	}
+	err = s.link.take(ctx, config, fence, subject, d)
+	if s.gone = errors.Is(err, jetstream.ErrStreamNotFound) && s.config.Declare != nil; s.gone {
+		return fmt.Errorf("there is no stream %q, and record %d is not the first one of process %q: if it was deleted, what was not read yet is lost there, "+
+			"and a seek back sends it again; the next attempt makes the stream", s.config.Stream, d.Sequence, d.Process)
+	}
+	return err
 }
 
 func (s *Sink) fenceOf(d processor.Delivery) (string, error) {

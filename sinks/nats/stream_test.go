@@ -1,0 +1,102 @@
+package nats_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+// Hundreds of messages of others stand before the claim, and each word to the server
+// takes its time: longer in all than one answer may.
+func TestTakeOver_OverAWideLinkReadsABusyStream(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 100 * time.Millisecond })
+	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(1, 3)))
+	for range 900 {
+		_, err := b.admin.PublishAsync("bookings.stranger", nil)
+		require.NoError(t, err)
+	}
+	<-b.admin.PublishAsyncComplete()
+	b.forget(t)
+	l, over := b.over(t)
+	l.OnData(func(fromServer bool, _ []byte) {
+		if !fromServer {
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	requireDelivered(t, b.sink(t, func(c *nats.Config) { over(c); c.Timeout = 5 * time.Second }), of(4, sinktest.Deliveries(2, 3)))
+	require.Equal(t, "1/3 2/3 3/3 4/4", b.log(t, "ordered-epoch"))
+}
+
+// deleted has a stream that a sink declared and wrote to, and that someone then deletes.
+func deleted(t testing.TB, s *nats.Sink, admin jetstream.JetStream) {
+	t.Helper()
+	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 2)))
+	require.NoError(t, admin.DeleteStream(t.Context(), stream))
+}
+
+func TestDeclare_AStreamThatIsGoneIsSaidBeforeItIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
+	declared := func(c *nats.Config) { c.User, c.Password = user, password }
+	deleted(t, declaring(t, b.server, declared), b.admin)
+
+	next := declaring(t, b.server, declared)
+	n, err := deliver(t, next, of(4, sinktest.Deliveries(3, 2)))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, `there is no stream "BOOKINGS", and record 3 is not the first one of process "sms"`)
+	require.False(t, processor.IsPermanent(err))
+	require.False(t, processor.IsRefused(err))
+	requireDelivered(t, next, of(4, sinktest.Deliveries(3, 2)))
+	require.Equal(t, "3/4 4/4", b.log(t, "ordered-epoch"))
+}
+
+// The claim of a superseded worker has a sequence that the new stream comes to, too.
+func TestFence_HoldsForAWorkerOfAStreamThatWasDeleted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
+	declared := func(c *nats.Config) { c.User, c.Password = user, password }
+	old := declaring(t, b.server, declared)
+	deleted(t, old, b.admin)
+	requireDelivered(t, declaring(t, b.server, declared), of(4, sinktest.Deliveries(1, 2)))
+
+	n, err := deliver(t, old, of(3, sinktest.Deliveries(3, 1)))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "error 10071 of the server")
+	require.Equal(t, "1/4 2/4", b.log(t, "ordered-epoch"))
+}
+
+// No acknowledgement comes before the whole window is on its way.
+func TestWindow_IsAsLargeAsItIsSet(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	l, over := b.over(t)
+	s := b.sink(t, func(c *nats.Config) { over(c); c.Window = nats.MaxWindow })
+	requireDelivered(t, s, sinktest.Deliveries(1, 1))
+	word := []byte("HPUB bookings.made ")
+	l.Hold(link.Server, func(data []byte) bool { return bytes.Contains(data, word) })
+	var before []byte // the end of the piece before
+	sent := 0
+	l.OnData(func(fromServer bool, data []byte) {
+		if fromServer {
+			return
+		}
+		data = append(before, data...)
+		sent += bytes.Count(data, word)
+		before = bytes.Clone(data[max(0, len(data)-len(word)+1):])
+		if sent == nats.MaxWindow {
+			l.Release()
+		}
+	})
+	requireDelivered(t, s, sinktest.Deliveries(2, nats.MaxWindow))
+}
