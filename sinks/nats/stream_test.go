@@ -2,6 +2,7 @@ package nats_test
 
 import (
 	"bytes"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // Hundreds of messages of others stand before the claim, and each word to the server
-// takes its time: longer in all than one answer may.
+// takes its time.
 func TestTakeOver_OverAWideLinkReadsABusyStream(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 100 * time.Millisecond })
@@ -27,12 +28,15 @@ func TestTakeOver_OverAWideLinkReadsABusyStream(t *testing.T) {
 	<-b.admin.PublishAsyncComplete()
 	b.forget(t)
 	l, over := b.over(t)
+	var pieces atomic.Int32
 	l.OnData(func(fromServer bool, _ []byte) {
 		if !fromServer {
-			time.Sleep(20 * time.Millisecond)
+			pieces.Add(1)
+			time.Sleep(10 * time.Millisecond)
 		}
 	})
-	requireDelivered(t, b.sink(t, func(c *nats.Config) { over(c); c.Timeout = 5 * time.Second }), of(4, sinktest.Deliveries(2, 3)))
+	requireDelivered(t, b.sink(t, over), of(4, sinktest.Deliveries(2, 3)))
+	require.Less(t, pieces.Load(), int32(450), "each message was waited for by itself")
 	require.Equal(t, "1/3 2/3 3/3 4/4", b.log(t, "ordered-epoch"))
 }
 
