@@ -38,7 +38,7 @@ processes:
   raising:  {source: *source, sink: {sql: {statement: "SELECT public.refuse(@payload, @headers, @key)"}}, start: beginning, poll: 20ms}
   argued:   {source: *source, sink: {sql: {statement: "SELECT public.refuse('${file:{{secrets}}}', @headers, @key)"}}, start: beginning, poll: 20ms}
   speaks:   {source: *source, sink: {exec: {command: [sh, -c, 'read -r line; echo "no such customer: $0 $TOKEN $line" >&2; exit 1', "--token=${file:{{secrets}}}"], env: {TOKEN: "${file:{{secrets}}}"}}}, retry: {attempts: 2, initial: 5ms}, start: beginning, poll: 20ms}
-  answers:  {source: *source, sink: {exec: {command: [sh, -c, 'read -r line; echo "$line" | sed "s/.*,.dedup_key.:\(.*\)}/{\"dedup_key\": \1, \"permanent\": true, \"error\": \"no such customer: $0 CANARYpayload17 CANARYkey\"}/"; cat', "--token=${file:{{secrets}}}"]}}, start: beginning, poll: 20ms}
+  answers:  {source: *source, sink: {exec: {command: [sh, -c, 'read -r line; echo "$line" | sed "s/.*,.dedup_key.:\(.*\)}/{\"dedup_key\": \1, \"attempt\": 1, \"permanent\": true, \"error\": \"no such customer: $0 CANARYpayload17 CANARYkey\"}/"; cat', "--token=${file:{{secrets}}}"]}}, start: beginning, poll: 20ms}
   stumbles: {source: {table: public.bookings, columns: {payload: payload}, where: "customer::int > 0"}, sink: {stdout: {}}, start: beginning, poll: 20ms}
 `
 

@@ -263,6 +263,16 @@ var sinkMutants = []mutant{
 		natsPkg, "TestWindow_IsAsLargeAsItIsSet",
 	},
 	{
+		"a child's answer to an earlier attempt counts",
+		[]change{{"sinks/exec/answer.go", ` || *a.Attempt != d.Attempt {`, ` {`}},
+		execPkg, "TestDeliverBatch_AnAnswerThatIsNoneAcknowledgesNothing/other_attempt",
+	},
+	{
+		"a child that wrote a line too many is spoken to again",
+		[]change{{"sinks/exec/sink.go", `if s.child != nil && len(s.child.answers) > 0 {`, `if false {`}},
+		execPkg, "TestDeliverBatch_AChildThatTakesItsWordBackIsStartedAnew",
+	},
+	{
 		"a return of RabbitMQ condemns the next attempt",
 		[]change{{"sinks/rabbitmq/sink.go", `s.settle(ctx, window[1:], err)`, `err`}},
 		rabbitmqPkg, "TestDeliverBatch_AReturnIsOfOneAttempt",
@@ -343,7 +353,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a child's answer to another record counts",
-		[]change{{"sinks/exec/answer.go", `if *a.DedupKey != spelled(d.DedupKey()) {`, `if false {`}},
+		[]change{{"sinks/exec/answer.go", `if *a.DedupKey != spelled(d.DedupKey()) || *a.Attempt != d.Attempt {`, `if false {`}},
 		execPkg, "TestDeliverBatch_AnAnswerThatIsNoneAcknowledgesNothing/swaps,_window_1",
 	},
 	{

@@ -10,9 +10,10 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// answer is the child's word on one record.
+// answer is the child's word on one attempt of a record.
 type answer struct {
 	DedupKey   *string `json:"dedup_key"`
+	Attempt    *int    `json:"attempt"`
 	OK         bool    `json:"ok"`
 	Error      string  `json:"error"`
 	Permanent  bool    `json:"permanent"`
@@ -21,9 +22,9 @@ type answer struct {
 
 // Errors of a line that is no answer to the record. None quotes it.
 var (
-	errNoAnswer  = errors.New("it wrote a line that is no answer, such as {\"dedup_key\": \"…\", \"ok\": true}")
+	errNoAnswer  = errors.New("it wrote a line that is no answer, such as {\"dedup_key\": \"…\", \"attempt\": 1, \"ok\": true}")
 	errSaysNo    = errors.New("it says no")
-	errOutOfTurn = errors.New("it answered another record out of turn")
+	errOutOfTurn = errors.New("it answered another record, or another attempt, out of turn")
 )
 
 // maxRetryAfter is the longest delay that a child may ask for, in seconds.
@@ -32,10 +33,10 @@ const maxRetryAfter = 365 * 24 * 3600
 // parseAnswer reads a line as the answer to a record.
 func parseAnswer(line []byte, d processor.Delivery) (answer, error) {
 	var a answer
-	if err := json.Unmarshal(line, &a); err != nil || a.DedupKey == nil || a.OK == (a.Error != "") {
+	if err := json.Unmarshal(line, &a); err != nil || a.DedupKey == nil || a.Attempt == nil || a.OK == (a.Error != "") {
 		return a, errNoAnswer
 	}
-	if *a.DedupKey != spelled(d.DedupKey()) {
+	if *a.DedupKey != spelled(d.DedupKey()) || *a.Attempt != d.Attempt {
 		return a, errOutOfTurn
 	}
 	return a, nil

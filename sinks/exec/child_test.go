@@ -52,21 +52,29 @@ func behave(how string, n int, l line) {
 	case how == "journal" && exists("silence"), how == "hangs" && n == 2:
 		hang()
 	case how == "journal" && exists("refuse") && l.Type == "refused":
-		say(l.DedupKey, `"error": "not that type", "permanent": true`)
+		say(l, `"error": "not that type", "permanent": true`)
 		return
 	case how == "dies" && n == 2:
 		fmt.Fprintln(os.Stderr, "cannot go on with", string(l.Payload), "and", os.Getenv("TOKEN"))
 		os.Exit(3)
 	case how == "ends between" && n == 2:
 		journal(l)
-		say(l.DedupKey, `"ok": true`)
+		say(l, `"ok": true`)
 		os.Exit(0)
 	case how == "swaps" && n == 2:
-		say("another", `"ok": true`)
-		say(l.DedupKey, `"ok": true`)
+		say(line{DedupKey: "another", Attempt: l.Attempt}, `"ok": true`)
+		say(l, `"ok": true`)
 		return
 	case how == "twice":
-		say(l.DedupKey, `"ok": true`)
+		say(l, `"ok": true`)
+	case how == "takes back" && n == 2:
+		journal(l)
+		say(l, `"error": "no stock"`)
+		say(l, `"ok": true`) // the "finally" of a careless program
+		return
+	case how == "other attempt" && n == 2:
+		say(line{DedupKey: l.DedupKey, Attempt: l.Attempt - 1}, `"ok": true`)
+		return
 	case how == "chats":
 		fmt.Println("dealt with", l.DedupKey)
 		return
@@ -74,7 +82,7 @@ func behave(how string, n int, l line) {
 		fmt.Println(strings.Repeat("x", 1<<20))
 		return
 	case how == "says":
-		say(l.DedupKey, os.Getenv("SAYS"))
+		say(l, os.Getenv("SAYS"))
 		return
 	case how == "grandchild":
 		command := exec.Command("sleep", "600")
@@ -106,7 +114,7 @@ func behave(how string, n int, l line) {
 		}
 	}
 	journal(l)
-	say(l.DedupKey, `"ok": true`)
+	say(l, `"ok": true`)
 }
 
 func hang() {
@@ -115,9 +123,9 @@ func hang() {
 	}
 }
 
-func say(dedupKey, rest string) {
-	key, _ := json.Marshal(dedupKey)
-	fmt.Printf("{\"dedup_key\": %s, %s}\n", key, rest)
+func say(l line, rest string) {
+	key, _ := json.Marshal(l.DedupKey)
+	fmt.Printf("{\"dedup_key\": %s, \"attempt\": %d, %s}\n", key, l.Attempt, rest)
 }
 
 // journal keeps what a child has, in its order.

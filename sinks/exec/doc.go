@@ -6,7 +6,7 @@
 //
 //   - Sink: one command, run as one child at a time, in a process group of its own.
 //   - Line: a record for the child, in the form of package stdout.
-//   - Answer: the child's word on one record, with the dedup key of its line.
+//   - Answer: the child's word on one line, with its dedup key and attempt.
 //   - Window: how many lines may wait for their answers at a time.
 //
 // # Diagram
@@ -28,8 +28,8 @@
 // A line is an object and a line feed; package stdout lists its fields. An answer is
 // one, too, of at most 64 KiB:
 //
-//	{"dedup_key": "…", "ok": true}
-//	{"dedup_key": "…", "error": "why", "permanent": true, "retry_after": 30}
+//	{"dedup_key": "…", "attempt": 1, "ok": true}
+//	{"dedup_key": "…", "attempt": 1, "error": "why", "permanent": true, "retry_after": 30}
 //
 // permanent (the record can never succeed) and retry_after (in seconds) may be left
 // out, other fields are ignored. The child answers each line once, in the order of the
@@ -38,8 +38,9 @@
 //
 // # Invariants
 //
-//   - Answers count in order, and by their dedup keys: what is behind the first failure
-//     is not acknowledged, and an answer out of its turn acknowledges nothing.
+//   - Answers count in order, and by their dedup keys and attempts: what is behind the
+//     first failure is not acknowledged, and an answer out of its turn acknowledges
+//     nothing. A child that writes a line too many is not spoken to again.
 //   - With a window of 1 no line is written before all before it are answered.
 //   - After any doubt about a child its group is killed and none of its answers counts:
 //     a later attempt has a child of its own.

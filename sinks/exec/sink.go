@@ -90,6 +90,11 @@ func (s *Sink) ready(ctx context.Context, process string) (*child, error) {
 		s.config.Logger.Warn("the child ended between two records, and is started anew", "process", process, "err", s.child.end()+s.child.words.tail())
 		s.child = nil
 	}
+	if s.child != nil && len(s.child.answers) > 0 {
+		s.config.Logger.Warn("the child wrote a line that was not asked for, and is started anew", "process", process)
+		s.child.end()
+		s.child = nil
+	}
 	if s.child != nil {
 		return s.child, nil
 	}

@@ -174,10 +174,11 @@ func TestDeliverBatch_AnAnswerThatIsNoneAcknowledgesNothing(t *testing.T) {
 		n    int
 		text string
 	}{
-		"swaps":  {1, "out of turn"},
-		"twice":  {1, "out of turn"},
-		"chats":  {0, "a line that is no answer"},
-		"floods": {0, "a line of more than 65536 bytes"},
+		"swaps":         {1, "out of turn"},
+		"twice":         {1, "out of turn"},
+		"chats":         {0, "a line that is no answer"},
+		"other attempt": {1, "another attempt, out of turn"},
+		"floods":        {0, "a line of more than 65536 bytes"},
 	} {
 		for _, window := range []int{1, 5} {
 			t.Run(fmt.Sprintf("%s, window %d", how, window), func(t *testing.T) {
@@ -192,6 +193,29 @@ func TestDeliverBatch_AnAnswerThatIsNoneAcknowledgesNothing(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The second line comes before the next attempt, which has the number of the first one, as
+// after an operator's retry.
+func TestDeliverBatch_AChildThatTakesItsWordBackIsStartedAnew(t *testing.T) {
+	t.Parallel()
+	for _, window := range []int{1, 4} {
+		t.Run(fmt.Sprintf("window %d", window), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			said := new(lines)
+			s := b.sink(t, "takes back", func(c *exec.Config) { c.Window, c.Logger = window, slog.New(slog.NewTextHandler(said, nil)) })
+			n, err := deliver(t, s, 1, 2)
+			require.Equal(t, 1, n)
+			require.ErrorContains(t, err, "no stock")
+			require.Eventually(t, func() bool { return exec.Unread(s) > 0 }, time.Minute, time.Millisecond)
+			n, err = deliver(t, s, 2, 3)
+			require.Equal(t, 1, n)
+			require.ErrorContains(t, err, "no stock", "the new child's second line")
+			require.Contains(t, said.String(), "a line that was not asked for")
+			require.Len(t, b.received(t), 4)
+		})
 	}
 }
 
@@ -375,7 +399,8 @@ signal.signal(signal.SIGTERM, asked)
 import json
 for line in iter(sys.stdin.readline, ""):
     open("child.pid", "w").write(str(__import__("os").getpid()))
-    print(json.dumps({"dedup_key": json.loads(line)["dedup_key"], "ok": True}), flush=True)
+    record = json.loads(line)
+    print(json.dumps({"dedup_key": record["dedup_key"], "attempt": record["attempt"], "ok": True}), flush=True)
 while stubborn: time.sleep(1)
 time.sleep(60)
 `

@@ -45,7 +45,8 @@ if "hang" in sys.argv:
     open("child.pid", "w").write(str(os.getpid()))
     open("grandchild.pid", "w").write(str(held.pid))
     held.wait()
-print(json.dumps({"dedup_key": json.loads(line)["dedup_key"], "ok": True}), flush=True)
+record = json.loads(line)
+print(json.dumps({"dedup_key": record["dedup_key"], "attempt": record["attempt"], "ok": True}), flush=True)
 sys.stdin.read()
 `
 
