@@ -165,6 +165,11 @@ var sinkMutants = []mutant{
 		pubsubPkg, "TestDeliverBatch_NamesTheFixOfATopic",
 	},
 	{
+		"a topic is looked at once only",
+		[]change{{"sinks/pubsub/sink.go", `s.client != nil && time.Since(s.looked) < s.every`, `s.client != nil`}},
+		pubsubPkg, "TestDeliverBatch_LooksAtTheTopicAgain",
+	},
+	{
 		"a connection to Pub/Sub that owes an answer is used again",
 		[]change{{"sinks/pubsub/sink.go", `			_ = s.close()
 `, ``}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	vkit "cloud.google.com/go/pubsub/v2/apiv1"
 	pb "cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
@@ -27,7 +28,12 @@ type Sink struct {
 	mu     sync.Mutex
 	client *vkit.TopicAdminClient // nil: to be opened
 	guard  secret.Guard           // of the credentials that client has
+	looked time.Time              // at the topic
+	every  time.Duration          // after which it is looked at again
 }
+
+// lookEvery bounds for how long records go to a topic that nobody subscribes to any more.
+const lookEvery = 30 * time.Second
 
 var _ processor.BatchSink = (*Sink)(nil)
 
@@ -38,7 +44,7 @@ func New(c Config) (*Sink, error) {
 		return nil, fmt.Errorf("configure pubsub sink: %w", err)
 	}
 	key, _ := route.New(c.OrderingKey) // validated
-	return &Sink{config: c, topic: c.name(), key: key, room: maxRequestBytes - len(c.name()) - frame}, nil
+	return &Sink{config: c, topic: c.name(), key: key, room: maxRequestBytes - len(c.name()) - frame, every: lookEvery}, nil
 }
 
 // String names the topic.
@@ -74,20 +80,31 @@ func (s *Sink) Check(ctx context.Context) error {
 	return nil
 }
 
+// connect makes the connection, and looks at the topic from time to time.
 func (s *Sink) connect(ctx context.Context) error {
-	if s.client != nil {
+	if s.client != nil && time.Since(s.looked) < s.every {
 		return nil
 	}
-	s.guard = newGuard(s.config)
 	var asked atomic.Bool // else a code is the client's own, as for a token that it could not get
-	client, err := s.open(context.WithValue(ctx, sentKey{}, &asked))
-	if err != nil {
+	if err := s.look(context.WithValue(ctx, sentKey{}, &asked)); err != nil {
+		_ = s.close()
 		f := failed(ctx, err, false)
 		f.denied = asked.Load() && isDenial(status.Code(err))
 		return f
 	}
-	s.client = client
+	s.looked = time.Now()
 	return nil
+}
+
+func (s *Sink) look(ctx context.Context) (err error) {
+	if s.client == nil {
+		s.guard = newGuard(s.config)
+		s.client, err = s.open(ctx)
+		return err
+	}
+	ctx, cancel := s.bounded(ctx, "no answer about the topic")
+	defer cancel()
+	return ended(ctx, s.checkTopic(ctx, s.client))
 }
 
 // DeliverBatch publishes records in order and returns how many of them, from the

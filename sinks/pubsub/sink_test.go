@@ -356,6 +356,27 @@ func TestDeliverBatch_NamesTheFixOfATopic(t *testing.T) {
 	require.NoError(t, err, "the topic itself keeps messages")
 }
 
+// The last subscription is deleted while records flow: Pub/Sub goes on to acknowledge.
+func TestDeliverBatch_LooksAtTheTopicAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sink(t, nil)
+	s.LookEvery(0)
+	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	_, err = b.fake.GServer.DeleteSubscription(t.Context(), &pb.DeleteSubscriptionRequest{Subscription: subscription})
+	require.NoError(t, err)
+	n, err := deliver(t, s, sinktest.Deliveries(2, 1))
+	require.ErrorContains(t, err, "create a subscription first")
+	require.Equal(t, "transient", class(err))
+	require.Zero(t, n)
+	require.Len(t, b.requested(), 1)
+
+	b.listing.denied.Store(true)
+	_, err = deliver(t, s, sinktest.Deliveries(2, 1))
+	require.NoError(t, err, "who may not look publishes")
+}
+
 func TestDeliverBatch_AnAccountThatMayOnlyPublishPublishes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
