@@ -241,6 +241,11 @@ var sinkMutants = []mutant{
 		natsPkg, "TestFence_BelongsToOneCursor",
 	},
 	{
+		"the messages of another cursor in a stream of NATS are taken for one's own",
+		[]change{{"sinks/nats/claim.go", ` || isAnothers(m.Header.Get(headerOrigin), d) {`, ` {`}},
+		natsPkg, "TestDuplicate_OfAnotherProcessOrDatabaseIsNone",
+	},
+	{
 		"behind a dead letter nothing is looked for in a stream of NATS",
 		[]change{{"sinks/nats/claim.go", ` && m.Header.Get(headerReplay) == ""`, ``}},
 		natsPkg, "TestTakeOver_AReplayHidesNothingThatHasLanded",

@@ -88,7 +88,7 @@ func (l *link) lastClaim(ctx context.Context, fence string, d processor.Delivery
 	}
 }
 
-// isAnothers reports that a claim is of another cursor than the record. One of an
+// isAnothers reports that a message is of another cursor than the record. One of an
 // earlier version does not say whose it is.
 func isAnothers(origin string, d processor.Delivery) bool {
 	return origin != "" && d.Origin != "" && origin != escape(d.Origin)
@@ -109,9 +109,6 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 	config := l.stream.CachedInfo().Config
 	header := nats.Header{}
 	identify(header, d)
-	if d.Origin != "" {
-		set(header, headerOrigin, escape(d.Origin))
-	}
 	set(header, jetstream.ExpectedStreamHeader, config.Name)
 	setNumber(header, jetstream.ExpectedLastSubjSeqHeader, before)
 	if config.AllowRollup {
@@ -151,7 +148,7 @@ func (l *link) readTail(ctx context.Context, c Config, d processor.Delivery) err
 // inTail notes a message, which may be missing, and reports whether all before it have
 // landed.
 func (l *link) inTail(m *jetstream.RawStreamMsg, d processor.Delivery) (whole bool, err error) {
-	if m == nil || m.Subject == l.claim.fence || m.Header.Get(headerProcess) != escape(d.Process) {
+	if m == nil || m.Subject == l.claim.fence || m.Header.Get(headerProcess) != escape(d.Process) || isAnothers(m.Header.Get(headerOrigin), d) {
 		return false, nil // another publisher's
 	}
 	sequence, ok := number(m.Header, headerSequence)

@@ -28,9 +28,8 @@
 //
 //	Nats-Msg-Id        the id: a digest of origin, sequence, position, dedup key and payload
 //	Content-Type       application/json
-//	ordered-*          process, sequence, epoch, attempt, position, dedup-key; key and type
-//	                   if the record has them; replay in that of a dead letter; origin
-//	                   in a claim
+//	ordered-*          process, origin, sequence, epoch, attempt, position, dedup-key; key
+//	                   and type if the record has them; replay in that of a dead letter
 //	other headers      those of the record; none of them begins with "ordered-" or
 //	                   "nats-", which would be orders to the server
 //

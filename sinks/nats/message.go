@@ -79,6 +79,9 @@ func message(d processor.Delivery, subject, id string) (*nats.Msg, error) {
 // identify says whose message it is, and where it stands.
 func identify(header nats.Header, d processor.Delivery) {
 	set(header, headerProcess, escape(d.Process))
+	if d.Origin != "" {
+		set(header, headerOrigin, escape(d.Origin))
+	}
 	set(header, headerSequence, strconv.FormatInt(d.Sequence, 10))
 	set(header, headerEpoch, strconv.FormatInt(int64(d.Epoch), 10))
 }

@@ -49,7 +49,7 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 	require.Regexp(t, "^[0-9a-f]{32}$", all[0].Headers["Nats-Msg-Id"])
 	require.Equal(t, map[string]string{
 		"Nats-Msg-Id": all[0].Headers["Nats-Msg-Id"], "ordered-dedup-key": d.DedupKey(), "Content-Type": "application/json",
-		"ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
+		"ordered-process": "sms", "ordered-origin": "here", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
 		"ordered-position": string(d.Position), "ordered-key": "%2050%25 é%0D%0A%FF", "ordered-type": "Made",
 		"traceparent":          "00-1",
 		"Nats-Expected-Stream": stream, "Nats-Expected-Last-Subject-Sequence": "1", "Nats-Expected-Last-Subject-Sequence-Subject": fence,
