@@ -211,7 +211,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"what landed in a stream of NATS is not looked for",
-		[]change{{"sinks/nats/claim.go", `return ended(ctx, l.readTail(ctx, d))`, `return nil`}},
+		[]change{{"sinks/nats/claim.go", `return l.readTail(ctx, c, d)`, `return nil`}},
 		natsPkg, "TestTakeOver_WhatHasLandedIsNotSentAgain",
 	},
 	{
