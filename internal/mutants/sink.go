@@ -247,7 +247,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"behind a dead letter nothing is looked for in a stream of NATS",
-		[]change{{"sinks/nats/claim.go", ` && m.Header.Get(headerReplay) == ""`, ``}},
+		[]change{{"sinks/nats/claim.go", `return m.Header.Get(headerReplay) == "", nil`, `return true, nil`}},
 		natsPkg, "TestTakeOver_AReplayHidesNothingThatHasLanded",
 	},
 	{
