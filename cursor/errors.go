@@ -71,8 +71,8 @@ func (s *Store) explain(verb, process string, err error) error {
 }
 
 // withFix says what we were doing, and the next step if there is one. When the
-// server turns out to be no primary, every connection of the pool is closed: the
-// next ones find out anew who is.
+// server is silent, or turns out to be no primary, every connection of the pool is
+// closed: the next ones find out anew who is.
 func (s *Store) withFix(doing string, err error) error {
 	var pgErr *pgconn.PgError
 	var code string
@@ -82,7 +82,7 @@ func (s *Store) withFix(doing string, err error) error {
 	case errors.As(err, &pgErr):
 		code = pgErr.Code
 	}
-	if code == readOnly {
+	if code == readOnly || errors.Is(err, answer.ErrSilent) {
 		s.pool.Reset()
 	}
 	if fix, ok := fixes[code]; ok {

@@ -102,7 +102,11 @@ func flushWithin(ctx context.Context, timeout time.Duration, conn *pgx.Conn, sta
 			all[i].ArgFormats[len(values)] = pgx.BinaryFormatCode
 		}
 	}
-	results, err := prepared.Exec(within, conn, all...).ReadAll()
+	var results []*pgconn.Result
+	err := answer.Heard(within, conn, func(ctx context.Context) (err error) {
+		results, err = prepared.Exec(ctx, conn, all...).ReadAll()
+		return err
+	})
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "0A000" && statements[min(len(results), len(statements)-1)].sql == begin.sql {
 		err = fmt.Errorf("%w: %w", errStandby, err)

@@ -95,6 +95,9 @@ func (l *Lease) ping() error {
 	defer cancel()
 	sent := time.Since(l.began)
 	if err := l.conn.Ping(ctx); err != nil {
+		if ctx.Err() != nil && l.ctx.Err() == nil {
+			l.store.pool.Reset() // the server is silent: the other connections lead to it, too
+		}
 		return l.lose(fmt.Errorf("ping: %w", err))
 	}
 	l.answered.Store(int64(sent))

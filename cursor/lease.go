@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 )
 
 // Lease is the held right to deliver the records of one process and to advance
@@ -263,7 +265,8 @@ func (l *Lease) Rollback(ctx context.Context) error {
 
 // WithTx calls f with the transaction that the next Advance commits. The lease
 // must come from AcquireTx. tx refuses to commit and to roll back; tx.Begin
-// makes a savepoint. The connection is f's alone while it runs.
+// makes a savepoint. The connection is f's alone while it runs. If the server falls
+// silent meanwhile, Context ends.
 func (l *Lease) WithTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -273,6 +276,9 @@ func (l *Lease) WithTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	if l.terms.application != ApplicationTx {
 		return l.store.explain("deliver under", l.row.Process, errors.New("the lease was not acquired with AcquireTx"))
 	}
+	listening, cancel := context.WithCancel(l.ctx)
+	defer cancel()
+	defer answer.Listen(listening, l.conn.Conn(), func(err error) { _ = l.lose(err) }).Stop()
 	if l.tx == nil {
 		tx, err := leaseTx(ctx, l.conn.Conn())
 		if err != nil {

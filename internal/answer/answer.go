@@ -40,6 +40,9 @@ func Conn(ctx context.Context, pool *pgxpool.Pool, timeout time.Duration) (*pgxp
 	defer cancel()
 	conn, err := pool.Acquire(within)
 	if err != nil {
+		if stat := pool.Stat(); ctx.Err() == nil && within.Err() != nil && stat.AcquiredConns() < stat.MaxConns() {
+			pool.Reset() // there was room: it was the server of an idle connection that said nothing
+		}
 		most := strconv.Itoa(int(pool.Config().MaxConns))
 		return nil, Overdue(ctx, within, "connection to the database, of a pool of "+most+",", timeout, err)
 	}
@@ -53,5 +56,11 @@ func OnConn(ctx context.Context, pool *pgxpool.Pool, wait Wait, f func(context.C
 		return err
 	}
 	defer conn.Release()
-	return Within(ctx, wait.Answer, func(ctx context.Context) error { return f(ctx, conn) })
+	err = Within(ctx, wait.Answer, func(ctx context.Context) error {
+		return Heard(ctx, conn.Conn(), func(ctx context.Context) error { return f(ctx, conn) })
+	})
+	if errors.Is(err, ErrSilent) {
+		pool.Reset()
+	}
+	return err
 }

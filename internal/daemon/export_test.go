@@ -179,3 +179,24 @@ func AwaitSignal(t testing.TB, c RunConfig, ended ...string) (over func()) {
 
 // Masked is masked.
 var Masked = masked
+
+// OpenPool opens a pool as Run does.
+func OpenPool(t testing.TB, database string) *pgxpool.Pool { return lazyPool(t, database) }
+
+// Rounds are those of some processes.
+type Rounds struct{ rounds }
+
+// NewRounds are those of processes of which none has ended a round.
+func NewRounds(processes ...string) Rounds {
+	r := rounds{}
+	for _, p := range processes {
+		r[p] = &lastRound{}
+	}
+	return Rounds{r}
+}
+
+// Observe is told what happens.
+func (r Rounds) Observe(e processor.Event) { r.observe(e) }
+
+// Fault says that no process can read.
+func (r Rounds) Fault(failedLook time.Time) error { return r.fault(failedLook) }

@@ -43,7 +43,8 @@ type looker struct {
 	every   time.Duration
 
 	found  atomic.Pointer[found]
-	absent bool // a process had no row yet at the last look
+	fell   atomic.Pointer[found] // the last one that failed
+	absent bool                  // a process had no row yet at the last look
 	said   said
 }
 
@@ -74,6 +75,14 @@ func (l *looker) fault() error {
 	default:
 		return nil
 	}
+}
+
+// failed is when a look last failed; zero if none did.
+func (l *looker) failed() time.Time {
+	if f := l.fell.Load(); f != nil {
+		return f.at
+	}
+	return time.Time{}
 }
 
 // run looks until ctx ends.
@@ -126,7 +135,11 @@ func (l *looker) look(ctx context.Context) {
 	case err != nil:
 		err = errAway
 	}
-	l.found.Store(&found{time.Now(), err})
+	look := &found{time.Now(), err}
+	l.found.Store(look)
+	if err != nil {
+		l.fell.Store(look)
+	}
 	l.absent = len(rows) < len(l.watched)
 	for _, row := range rows {
 		if w, ok := l.watched[row.Process]; ok {

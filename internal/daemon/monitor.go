@@ -20,6 +20,7 @@ import (
 type monitor struct {
 	metrics *metrics.Metrics
 	pulses  pulses
+	rounds  rounds
 	watched map[string]watched // by process
 	looker  *looker
 	counter *counter
@@ -28,7 +29,7 @@ type monitor struct {
 }
 
 func newMonitor(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) *monitor {
-	m := &monitor{metrics: metrics.New(c.Config.Names()), pulses: pulses{}, watched: map[string]watched{}, maxSilence: c.maxSilence}
+	m := &monitor{metrics: metrics.New(c.Config.Names()), pulses: pulses{}, rounds: rounds{}, watched: map[string]watched{}, maxSilence: c.maxSilence}
 	every := cmp.Or(c.lookInterval, lookInterval)
 	m.looker = &looker{
 		config: c.Config, pool: pool, store: store, watched: m.watched, metrics: m.metrics, log: c.Logger, every: every, said: said{},
@@ -40,6 +41,7 @@ func newMonitor(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) *monitor {
 // observe is processor.Config.Observe of all processes.
 func (m *monitor) observe(e processor.Event) {
 	m.pulses.observe(e)
+	m.rounds.observe(e)
 	m.metrics.Observe(e)
 }
 
@@ -50,6 +52,7 @@ func (m *monitor) watch(p Process, process *processor.Process, read *table.Sourc
 		return err
 	}
 	m.watched[p.Name] = watched{p, read, count}
+	m.rounds[p.Name] = &lastRound{}
 	m.pulses[p.Name] = newPulse(p.Name, cmp.Or(m.maxSilence, process.MaxSilence()))
 	return nil
 }
@@ -73,6 +76,14 @@ func (c *crew) count() error {
 	return nil
 }
 
+// fault says why nothing can be delivered, as far as the database decides that.
+func (m *monitor) fault() error {
+	if err := m.looker.fault(); err != nil {
+		return err
+	}
+	return m.rounds.fault(m.looker.failed())
+}
+
 var errStopping = errors.New("stopping")
 
 // server has the routes of the monitor.
@@ -81,7 +92,7 @@ func (c *crew) server(address net.Addr) *http.Server {
 		if c.ctx.Err() != nil {
 			return errStopping
 		}
-		return c.monitor.looker.fault()
+		return c.monitor.fault()
 	}
 	return newServer(c.log, isLoopback(address), map[string]http.Handler{
 		"/metrics": c.monitor.metrics.Handler(),

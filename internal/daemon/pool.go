@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -22,7 +20,6 @@ import (
 
 const (
 	applicationName = "ordered-dispatcher"
-	connectTimeout  = 10 * time.Second
 
 	// A process holds one connection for its lease and one for reading. Two more
 	// serve what metrics and health ask, one at a time each.
@@ -77,10 +74,14 @@ func poolConfig(database string, processes int) (*pgxpool.Config, error) {
 	if c.RuntimeParams["client_encoding"] == "" { // a role or a database may have another one
 		c.RuntimeParams["client_encoding"] = "UTF8"
 	}
-	if c.ConnectTimeout == 0 {
+	switch {
+	case c.ConnectTimeout != 0:
+	case severalHosts(c):
+		c.ConnectTimeout = hostTimeout
+	default:
 		c.ConnectTimeout = connectTimeout
 	}
-	c.DialFunc = (&net.Dialer{Timeout: c.ConnectTimeout, KeepAliveConfig: keepAlive, Control: controlSocket}).DialContext
+	timed(&c.Config)
 	pgwall.Bound(&c.Config, 0) // a record is bounded by its source
 	if severalHosts(c) && !given(database, "target_session_attrs", "PGTARGETSESSIONATTRS") {
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
@@ -100,9 +101,6 @@ func CheckURL(database string) error {
 	}
 	return errors.New("the connection string is a url of another kind: " + howToConnect)
 }
-
-// keepAlive notices within some ten seconds that the server's host is gone.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}
 
 // given reports whether a connection string, or the environment, has a setting.
 func given(database, setting, variable string) bool {
@@ -153,6 +151,8 @@ func repeats(text, database string) bool {
 // openPool returns a pool that connects when it is first needed, so a database
 // that is down is no reason not to start.
 func openPool(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error) {
+	var pool *pgxpool.Pool
+	askIdle(config, func() *pgxpool.Pool { return pool })
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the connection pool: %w", err)

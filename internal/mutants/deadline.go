@@ -62,4 +62,54 @@ var deadlineMutants = []mutant{
 			{"sinks/sql/remote_check.go", "	\"fmt\"\n", "	\"fmt\"\n	\"time\"\n"}},
 		sqlPkg, "TestCheck_NoQuestionWaitsForEver",
 	},
+	{
+		"a server that hangs is waited for as long as a slow statement",
+		[]change{{"internal/answer/silence.go", `	defer Listen(heard, conn, cancel).Stop()
+`, ``}},
+		answerPkg, "TestOnConn_ASilentServerIsNotWaitedFor",
+	},
+	{
+		"a slow statement is taken for a server that hangs",
+		[]change{{"internal/answer/silence.go", `	return timedOut(err) && ctx.Err() == nil`, `	return ctx.Err() == nil`}},
+		answerPkg, "TestOnConn_ASlowStatementIsWaitedFor",
+	},
+	{
+		"a sink's transaction waits for a server that hangs",
+		[]change{{"cursor/lease.go", `	defer answer.Listen(listening, l.conn.Conn(), func(err error) { _ = l.lose(err) }).Stop()
+`, `	defer answer.Listen(listening, l.conn.Conn(), func(error) {}).Stop()
+`}},
+		cursorPkg, "TestWithTx_ASilentServerEndsTheLease",
+	},
+	{
+		"idle connections to a server that hangs are asked one after the other",
+		[]change{{"internal/daemon/dial.go", `			open().Reset()
+`, `			_ = open
+`}},
+		daemonPkg, "TestPool_IdleConnectionsToASilentServerAreGivenUpTogether",
+	},
+	{
+		"a connection to a server that hangs keeps its place in the pool",
+		[]change{{"internal/daemon/dial.go", `	if latest := time.Now().Add(farewell); t.After(latest) {`, `	if latest := time.Now().Add(farewell); false {`}},
+		daemonPkg, "TestPool_AClosedConnectionToASilentServerMakesRoom",
+	},
+	{
+		"one of several hosts may use up the whole wait for a connection",
+		[]change{{"internal/daemon/pool.go", `		c.ConnectTimeout = hostTimeout`, `		c.ConnectTimeout = 10 * hostTimeout`}},
+		daemonPkg, "TestPool_ASilentHostLeavesTimeForTheNext",
+	},
+	{
+		"one of a target's several hosts may use up the whole wait for a connection",
+		[]change{{"sinks/sql/remote_config.go", `min(hostTimeout, c.Timeout/2)`, `max(hostTimeout, c.Timeout)`}},
+		sqlPkg, "TestRemote_ASilentHostLeavesTimeForTheNext",
+	},
+	{
+		"a worker is ready while no process can read",
+		[]change{{"internal/daemon/monitor.go", `	return m.rounds.fault(m.looker.failed())`, `	return nil`}},
+		daemonPkg, "TestReadyz_WaitsForAProcessThatCanRead",
+	},
+	{
+		"a round that ended before the database was away makes a worker ready",
+		[]change{{"internal/daemon/rounds.go", `	if time.Since(failedLook) > readyTime {`, `	if time.Since(failedLook) > 0 {`}},
+		daemonPkg, "TestRounds_AfterALookThatFailedOneMustHaveRead",
+	},
 }

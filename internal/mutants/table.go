@@ -5,6 +5,7 @@ import "slices"
 // Packages of the killers.
 const (
 	cursorPkg     = "./cursor"
+	answerPkg     = "./internal/answer"
 	processorPkg  = "./processor"
 	tablePkg      = "./sources/table"
 	webhookPkg    = "./sinks/webhook"

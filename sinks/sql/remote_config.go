@@ -33,7 +33,9 @@ type RemoteConfig struct {
 	// are kept out anyway.
 	HideAnswers bool
 	// Timeout bounds making a connection, and each statement, the wait for a lock
-	// included; the server ends it. Default 30 s, at least 1 ms, at most 1 h.
+	// included; the server ends it. One of several hosts has 3 s of it to take a
+	// connection, unless connect_timeout says otherwise. Default 30 s, at least 1 ms,
+	// at most 1 h.
 	Timeout time.Duration
 }
 
@@ -51,6 +53,10 @@ const (
 	maxRows = 16 << 20
 
 	applicationName = "ordered-dispatcher sink"
+
+	// hostTimeout is what one of several hosts has to take a connection: one that hangs
+	// leaves the others the rest of Timeout.
+	hostTimeout = 3 * time.Second
 )
 
 // String names the target, and hides everything else.
@@ -114,6 +120,9 @@ func (c RemoteConfig) parse() (*pgx.ConnConfig, error) {
 	}
 	if parsed.ConnectTimeout == 0 {
 		parsed.ConnectTimeout = c.Timeout
+		if severalHosts(parsed) {
+			parsed.ConnectTimeout = min(hostTimeout, c.Timeout/2)
+		}
 	}
 	parsed.MaxProtocolMessageBodyLen = maxMessage       // from the first message on: the driver's own bound is 1 GiB
 	parsed.DefaultQueryExecMode = pgx.QueryExecModeExec // nothing prepared outlives a transaction behind PgBouncer

@@ -1,0 +1,97 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// ErrSilent: an answer did not come, and then the server did not answer a new connection either. It wraps ErrNone.
+// Who gets it gives up all connections of the pool, since hosts are resolved and chosen anew for new ones.
+var ErrSilent = fmt.Errorf("%w: the server is silent", ErrNone)
+
+const (
+	// silentAfter is how long an answer is waited for before the server is asked whether it lives. A slow statement
+	// and a COMMIT that waits for a standby may take much longer, and a server that hangs may not.
+	silentAfter = 5 * time.Second
+	// knockTimeout bounds that question. The server's postmaster answers it, without a login.
+	knockTimeout = 3 * time.Second
+)
+
+// Heard calls f, which waits for answers on conn, and ends its context when the server is silent.
+func Heard(ctx context.Context, conn *pgx.Conn, f func(context.Context) error) error {
+	heard, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer Listen(heard, conn, cancel).Stop()
+	err := f(heard)
+	if cause := context.Cause(heard); err != nil && errors.Is(cause, ErrSilent) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
+// Listen calls silent once if an answer on conn is waited for and the server is found to be silent. The caller ends
+// ctx, and stops the timer, when the answer has come.
+func Listen(ctx context.Context, conn *pgx.Conn, silent func(error)) *time.Timer {
+	return time.AfterFunc(silentAfter, func() {
+		for ctx.Err() == nil {
+			if knock(ctx, conn) {
+				silent(fmt.Errorf("%w: no answer for %v, and none to a new connection within %v", ErrSilent, silentAfter, knockTimeout))
+				return
+			}
+			wait(ctx, silentAfter)
+		}
+	})
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// sslRequest asks a server whether it speaks TLS. Every server and pooler answers it with one byte, before it looks
+// at limits and logins: https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL
+var sslRequest = []byte{0, 0, 0, 8, 4, 210, 22, 47}
+
+// knock reports whether the server of conn takes a new connection, and says nothing. That a connection is refused
+// is an answer of the host. A server on this machine's own socket is not asked.
+func knock(ctx context.Context, conn *pgx.Conn) (silent bool) {
+	address := conn.PgConn().Conn().RemoteAddr()
+	if address.Network() != "tcp" {
+		return false
+	}
+	asking, cancel := context.WithTimeout(ctx, knockTimeout)
+	defer cancel()
+	asked, err := conn.Config().DialFunc(asking, address.Network(), address.String())
+	if err == nil {
+		err = ask(asking, asked)
+	}
+	return timedOut(err) && ctx.Err() == nil
+}
+
+func ask(ctx context.Context, conn net.Conn) error {
+	defer conn.Close()
+	deadline, _ := ctx.Deadline()
+	if err := errors.Join(conn.SetReadDeadline(deadline), conn.SetWriteDeadline(deadline)); err != nil {
+		return err
+	}
+	if _, err := conn.Write(sslRequest); err != nil {
+		return err
+	}
+	_, err := conn.Read(make([]byte, 1))
+	return err
+}
+
+func timedOut(err error) bool {
+	var network net.Error
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
+}

@@ -1,0 +1,59 @@
+package pglocal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Freeze stops every process of the server (SIGSTOP), as a disk that hangs does: the kernel still accepts connections,
+// and no byte comes back. The caller thaws it before it stops it. Linux only: it reads /proc.
+func (s *Server) Freeze() error { return s.signalAll(syscall.SIGSTOP) }
+
+// Thaw lets a frozen server go on.
+func (s *Server) Thaw() error { return s.signalAll(syscall.SIGCONT) }
+
+// signalAll signals the postmaster first: once it is stopped it has no more children.
+func (s *Server) signalAll(sig syscall.Signal) error {
+	postmaster := s.Pid()
+	if err := syscall.Kill(postmaster, sig); err != nil {
+		return fmt.Errorf("signal the local PostgreSQL: %w", err)
+	}
+	pids, err := children(postmaster)
+	for _, pid := range pids {
+		if gone := syscall.Kill(pid, sig); gone != nil && !errors.Is(gone, syscall.ESRCH) {
+			err = errors.Join(err, fmt.Errorf("signal a session of the local PostgreSQL: %w", gone))
+		}
+	}
+	return err
+}
+
+// children are the processes whose parent is pid.
+func children(pid int) ([]int, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return nil, err
+	}
+	var found []int
+	for _, file := range files {
+		stat, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		// pid (name) state parent …: the name may hold anything.
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if len(fields) < 2 || fields[1] != strconv.Itoa(pid) {
+			continue
+		}
+		child, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, child)
+	}
+	return found, nil
+}
