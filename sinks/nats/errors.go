@@ -94,16 +94,27 @@ func refusesUs(err error) bool {
 // errUnfit: the stream cannot take the records of this process.
 var errUnfit = errors.New("the stream is unfit")
 
-// failed is a failure with a record on its way.
+// failed is a failure with a record on its way. A connection that ends leaves the outcome
+// as open as a time-out does.
 func (s *Sink) failed(err error) error {
 	if refusesUs(err) {
 		return ours(err, fmt.Errorf("publish to %s: %w%s", s, err, nextStep(err)))
 	}
-	return fmt.Errorf("publish to %s: the server may have the record: %w%s", s, err, nextStep(err))
+	return outcome.Unknown(fmt.Errorf("publish to %s: the server may have the record: %w%s", s, err, nextStep(err)))
+}
+
+// unanswered is the end of a message that the server did not answer. The client writes when
+// it has time to: what it had not begun to write never will be.
+func (s *Sink) unanswered(p sent, err error) error {
+	s.link.cut()
+	if s.link.written() == p.before {
+		return s.unsent(err)
+	}
+	return s.failed(err)
 }
 
 // answered sorts what the server said of a record.
-func (s *Sink) answered(d processor.Delivery, subject string, err error) error {
+func (s *Sink) answered(d processor.Delivery, p sent, err error) error {
 	switch code(err) {
 	case jetstream.JSErrCodeStreamMessageExceedsMaximum, codeHeadersTooLarge:
 		return s.refusal(d, processor.Permanent(coded(err)))
@@ -112,9 +123,9 @@ func (s *Sink) answered(d processor.Delivery, subject string, err error) error {
 	case 0:
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {
 			return s.refusal(d, processor.Unreached(fmt.Errorf("no stream takes subject %q (no responders): add it to the subjects of the stream, or correct subject; "+
-				"or JetStream is not running", subject)))
+				"or JetStream is not running", p.subject)))
 		}
-		return s.failed(err)
+		return s.unanswered(p, err)
 	default:
 		return s.refusal(d, ours(err, coded(err)))
 	}

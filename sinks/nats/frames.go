@@ -32,7 +32,8 @@ type framed struct {
 	line    []byte
 	payload int // bytes that are left of a message
 	headers bool
-	commas  int // of a message without headers, so far
+	commas  int          // of a message without headers, so far
+	written atomic.Int64 // bytes that the network has taken, or may have
 }
 
 // Write notices where the client begins with TLS.
@@ -41,7 +42,10 @@ func (f *framed) Write(p []byte) (int, error) {
 	if len(p) > 0 && p[0] == handshake {
 		f.opaque.Store(true)
 	}
-	return f.Conn.Write(p)
+	f.written.Add(int64(len(p))) // before: a write that is cut off may be counted while it goes on
+	n, err := f.Conn.Write(p)
+	f.written.Add(int64(n - len(p)))
+	return n, err
 }
 
 func (f *framed) Read(p []byte) (int, error) {

@@ -26,7 +26,7 @@ type link struct {
 	undialled  []string      // why servers could not be reached while it was made
 
 	mu     sync.Mutex
-	socket net.Conn
+	socket *framed
 	broken error // why it was cut, if the server said so
 
 	claim claim
@@ -84,8 +84,9 @@ func (l *link) options(ctx context.Context, c Config) []nats.Option {
 				l.undialled = append(l.undialled, err.Error())
 				return nil, err
 			}
-			l.use(socket)
-			return &framed{Conn: socket}, nil
+			conn := &framed{Conn: socket}
+			l.use(conn)
+			return conn, nil
 		})),
 		nats.ClosedHandler(func(*nats.Conn) { close(l.closed) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { l.fail(&said{err}) }),
@@ -101,7 +102,7 @@ type dialer func(network, address string) (net.Conn, error)
 
 func (d dialer) Dial(network, address string) (net.Conn, error) { return d(network, address) }
 
-func (l *link) use(socket net.Conn) {
+func (l *link) use(socket *framed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.socket = socket
@@ -125,6 +126,13 @@ func (l *link) cut() {
 	if l.socket != nil {
 		_ = l.socket.Close()
 	}
+}
+
+// written is how many bytes the network has taken over the link.
+func (l *link) written() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.socket.written.Load()
 }
 
 // dead reports whether the link can no longer be used.

@@ -61,8 +61,8 @@ func (s *Sink) Close() error {
 }
 
 // DeliverBatch publishes records in order and returns how many of them, from the
-// first on, the stream has. An error that wraps a time-out leaves the outcome of
-// its record unknown.
+// first on, the stream has. An error that is a time-out (outcome.IsUnknown) leaves
+// the outcome of its record unknown.
 func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,6 +160,7 @@ type sent struct {
 	// sequence is the one in the stream, if nobody else publishes there.
 	sequence uint64
 	chained  bool
+	before   int64 // bytes that the link had written before it
 }
 
 // publishAll keeps the window full and takes the acknowledgements in order.
@@ -222,7 +223,7 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent)
 		return sent{}, s.refusal(d, err)
 	}
 	l := s.link
-	p := sent{id: l.idOf(d), subject: subject, sequence: l.last + 1}
+	p := sent{id: l.idOf(d), subject: subject, sequence: l.last + 1, before: l.written()}
 	m, err := message(d, subject, p.id)
 	if err != nil {
 		return sent{}, s.refusal(d, err)
@@ -243,7 +244,7 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent)
 		return sent{}, s.refusal(d, refused("it has more than the %d bytes that the server takes, headers included: "+
 			"raise max_payload, or skip the record", l.connection.MaxPayload()))
 	case err != nil:
-		return sent{}, s.failed(errors.Join(err, l.cause()))
+		return sent{}, s.unanswered(p, errors.Join(err, l.cause()))
 	}
 	return p, nil
 }
@@ -262,7 +263,7 @@ func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) e
 	case isConflict(err):
 		s.link.claim = claim{}
 	}
-	return s.answered(d, p.subject, err)
+	return s.answered(d, p, err)
 }
 
 // duplicate looks at the message that the server takes another one for. Only the record

@@ -27,6 +27,7 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 					},
 					Away:     b.away,
 					Silence:  func(testing.TB) { b.link.Stall() },
+					Lose:     sinktest.Lose(b.link, sinktest.Payload),
 					TooLarge: 1 << 20, // max_payload
 					Order:    true,
 				}

@@ -36,12 +36,18 @@ func (s *Sink) unsent(err error) error {
 	return s.ours(err, processor.Unreached(fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err))))
 }
 
-// failed is a failure with a record on its way.
+// failed is a failure with a record on its way. A connection that ends leaves the outcome
+// as open as a time-out does.
 func (s *Sink) failed(err error) error {
 	if s.refusesUs(err) {
 		return s.ours(err, fmt.Errorf("publish to %s: %w%s", s, err, nextStep(err)))
 	}
-	return fmt.Errorf("publish to %s: the broker may have the record: %w%s", s, err, nextStep(err))
+	return outcome.Unknown(fmt.Errorf("publish to %s: the broker may have the record: %w%s", s, err, nextStep(err)))
+}
+
+// tooLarge is the broker's word on the one record that is on its way.
+func (s *Sink) tooLarge(err error) error {
+	return processor.Permanent(fmt.Errorf("publish to %s: %w%s", s, err, nextStep(err)))
 }
 
 // ours marks an error as a refusal of us if the broker's word is one.

@@ -116,9 +116,17 @@ func (l *link) prepare(c Config) (err error) {
 // does not see that: there the broker has shown its certificate.
 type socket struct {
 	net.Conn
-	ended  atomic.Bool
-	opaque bool
-	frames frames
+	ended   atomic.Bool
+	opaque  bool
+	frames  frames
+	written atomic.Int64 // bytes that the network has taken, or may have
+}
+
+func (s *socket) Write(p []byte) (int, error) {
+	s.written.Add(int64(len(p))) // before: a write that is cut off may be counted while it goes on
+	n, err := s.Conn.Write(p)
+	s.written.Add(int64(n - len(p)))
+	return n, err
 }
 
 func (s *socket) Read(p []byte) (int, error) {

@@ -3,8 +3,10 @@ package rabbitmq_test
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -26,13 +28,16 @@ type bench struct {
 	admin  *amqp.Channel
 }
 
+// benches that were made: each has a name of its own, however often a test runs.
+var benches atomic.Int64
+
 func newBench(t testing.TB, queue amqp.Table) *bench {
 	t.Helper()
 	rabbit := brokertest.SharedRabbitMQ(t)
 	l, err := link.Listen(rabbit.Addr())
 	require.NoError(t, err)
 	t.Cleanup(l.Close)
-	b := &bench{broker: rabbit, link: l, name: strings.ReplaceAll(t.Name(), "/", "."), kind: "queue"}
+	b := &bench{broker: rabbit, link: l, name: fmt.Sprintf("%s.%d", strings.ReplaceAll(t.Name(), "/", "."), benches.Add(1)), kind: "queue"}
 	if queue["x-queue-type"] == "stream" {
 		b.kind = "stream"
 	}

@@ -61,8 +61,8 @@ func (s *Sink) Close() error {
 }
 
 // DeliverBatch publishes records in order and returns how many of them, from the
-// first on, the broker has confirmed and not returned. An error that wraps a
-// time-out leaves the outcome of its record unknown.
+// first on, the broker has confirmed and not returned. An error that is a time-out
+// (outcome.IsUnknown) leaves the outcome of its record unknown.
 func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,11 +172,21 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery) (sent, error) 
 	}
 	const mandatory, immediate = true, false
 	s.link.socket.frames.sends(message.Body)
+	before := s.link.socket.written.Load()
 	confirm, err := s.link.channel.PublishWithDeferredConfirm(s.config.Exchange, key, mandatory, immediate, message)
 	if err != nil {
-		return sent{}, s.failed(ended(ctx, err))
+		return sent{}, s.unpublished(before, ended(ctx, err))
 	}
 	return sent{message.MessageId, confirm}, nil
+}
+
+// unpublished is a failure to write a record; before is what the link had written until then.
+func (s *Sink) unpublished(before int64, err error) error {
+	s.link.cut() // so that no more of it is written
+	if s.link.socket.written.Load() == before {
+		return s.unsent(err)
+	}
+	return s.failed(err)
 }
 
 // aboutTokens explains a dot of a record's value.
@@ -205,11 +215,11 @@ func (s *Sink) confirmed(ctx context.Context, window []sent, d processor.Deliver
 		return nil
 	}
 	if s.link.dead() { // then what was not confirmed counts as refused
-		err := s.failed(ended(ctx, closedBy(<-s.link.closed)))
+		err := ended(ctx, closedBy(<-s.link.closed))
 		if len(window) == 1 && isTooLarge(err) {
-			return processor.Permanent(err)
+			return s.tooLarge(err)
 		}
-		return err
+		return s.failed(err)
 	}
 	return s.refusal(d, processor.Unreached(errNack)) // of the queue, not of the record
 }

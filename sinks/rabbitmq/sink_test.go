@@ -41,6 +41,7 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 						},
 						Away:     b.away,
 						Silence:  func(testing.TB) { b.link.Stall() },
+						Lose:     sinktest.Lose(b.link, sinktest.Payload),
 						TooLarge: 1_000_001, // max_message_size of the tests' brokers
 						Order:    window == 1,
 					}

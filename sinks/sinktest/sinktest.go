@@ -41,6 +41,10 @@ type Subject struct {
 	Deny func(t testing.TB) (denied processor.BatchSink, restore func())
 	// Silence lets the receiver answer nothing any more, with connections open.
 	Silence func(t testing.TB)
+	// Lose has the receiver take the next record, in whole or in part, and ends the
+	// connection before its answer. The receiver stays away until the returned function
+	// is called. nil: there is no connection.
+	Lose func(t testing.TB) (back func())
 	// TooLarge is a payload size in bytes that the receiver refuses; 0: none.
 	TooLarge int
 	// Order says that the receiver shows the order of the records even after a
@@ -78,6 +82,7 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 		"EndsWithItsContext":                   endsWithContext,
 		"ReceiverAwayAtStart":                  awayAtStart,
 		"ReceiverAwayInMidRun":                 awayInMidRun,
+		"ALostConnectionIsUnknown":             lost,
 		"RecordTooLargeIsPermanent":            tooLarge,
 		"ARefusalOfUsIsNoVerdictOnARecord":     denied,
 		"AwkwardValuesBreakNothing":            awkward,
@@ -251,6 +256,24 @@ func awayInMidRun(t *testing.T, s Subject) {
 	back()
 	eventually(t, s, Deliveries(6, 5))
 	requireOrder(t, s.messages(Deliveries(1, 10)), s.Received(t))
+}
+
+// lost: the receiver has the record, and its answer never comes.
+func lost(t *testing.T, s Subject) {
+	if s.Lose == nil {
+		t.Log("there is no connection to be lost")
+		return
+	}
+	eventually(t, s, Deliveries(1, 1))
+	back := s.Lose(t)
+	n, err := deliver(t, s, Deliveries(2, 1))
+	require.Zero(t, n)
+	require.Error(t, err)
+	require.True(t, outcome.IsUnknown(err), "the receiver may have it: %v", err)
+	require.False(t, processor.IsUnreached(err) || processor.IsRefused(err) || processor.IsPermanent(err), err)
+	back()
+	eventually(t, s, Deliveries(2, 3))
+	requireOrder(t, s.messages(Deliveries(1, 4)), s.Received(t))
 }
 
 func tooLarge(t *testing.T, s Subject) {

@@ -1,0 +1,4 @@
+package rabbitmq
+
+// HangUp ends the connection on this side, before its readers notice.
+func (s *Sink) HangUp() { s.link.cut() }

@@ -1,0 +1,67 @@
+package rabbitmq_test
+
+import (
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+func TestDeliverBatch_WhatWasNotWrittenIsNotSent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	s := b.sink(t, nil)
+	_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	b.link.Away()
+	s.HangUp()
+	n, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(2, 1))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "nothing was sent")
+	require.False(t, outcome.IsUnknown(err), err)
+	require.True(t, processor.IsUnreached(err), err)
+}
+
+// Of a record that is too large the broker closes the channel: that is its word, and no
+// connection that was lost.
+func TestDeliverBatch_ARefusalThatClosesTheChannelIsNotUnknown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, amqp.Table{})
+	s := b.sink(t, func(c *rabbitmq.Config) { c.Window = 1 })
+	ds := sinktest.Deliveries(1, 1)
+	ds[0].Payload = make([]byte, 1_000_001) // max_message_size of the tests' brokers
+	n, err := s.DeliverBatch(t.Context(), ds)
+	require.Zero(t, n)
+	require.True(t, processor.IsPermanent(err), err)
+	require.False(t, outcome.IsUnknown(err), err)
+}
+
+// The queue has all of a window, and the confirms of none arrive.
+func TestDeliverBatch_ALostConnectionIsUnknown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	s := b.sink(t, func(c *rabbitmq.Config) { c.Window = 4 })
+	_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	b.link.Hold(link.Server, sinktest.Payload)
+	var n int
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		n, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(2, 4))
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { return len(b.read(t)) == 5 }, time.Minute, 10*time.Millisecond)
+	b.link.Away()
+	err = <-ended
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "the broker may have the record")
+	require.True(t, outcome.IsUnknown(err), err)
+}
