@@ -19,6 +19,9 @@ type Config struct {
 	ConnString string
 	// Schema of the tables. Default "public".
 	Schema string
+	// Waiting is called with the session that a migration waits for, once for each: it has
+	// one of the tables. May be nil.
+	Waiting func(session string)
 
 	waits waits // zero: defaultWaits. Tests set it
 }
@@ -28,7 +31,7 @@ type Config struct {
 type waits struct {
 	connect time.Duration // unless connect_timeout says otherwise
 	answer  time.Duration // to what is asked before, or by Status
-	lock    time.Duration // of another migration, and of a table that a worker uses
+	lock    time.Duration // of another migration, and in all for tables that workers use
 }
 
 var defaultWaits = waits{connect: 10 * time.Second, answer: 30 * time.Second, lock: 60 * time.Second}

@@ -75,5 +75,5 @@ func TestUp_NamesTheSessionThatHoldsTheLockOfMigrations(t *testing.T) {
 	err = up(migrations.Config{ConnString: pgtest.URL(t)}.LockWithin(200 * time.Millisecond))
 	require.ErrorIs(t, err, answer.ErrNone)
 	require.ErrorContains(t, err, fmt.Sprintf("wait for the lock of migrations: no answer in time: not free within 200ms, held by pid %d (application '", other.Conn().PgConn().PID()))
-	require.ErrorContains(t, err, "end it, then run it again")
+	require.ErrorContains(t, err, "then run it again")
 }

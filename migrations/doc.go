@@ -16,6 +16,9 @@
 //     and its lock end with it.
 //   - Two that migrate at once take turns, by an advisory lock of that session;
 //     the second finds the work done.
+//   - A migration gives up its place in the queue for a table after a tenth of a second, and
+//     tries again: workers wait behind it no longer than that, while a slow call of one of
+//     them keeps the table.
 //   - What is used belongs to a role that is trusted: a superuser, the role itself or one
 //     that it is a member of, the owner of the database. A table that another role made
 //     under one of our names could have triggers, which would run with our rights.

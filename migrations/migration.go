@@ -34,9 +34,10 @@ type Migration struct {
 
 // Up applies what is not applied yet and returns that, in order. A migration
 // that fails leaves nothing of itself behind, and those before it applied. The wait
-// for a connection, for another migration and for the lock of a table is
-// bounded, and the error says which it was; a migration that has begun takes as long
-// as it must, or until ctx ends.
+// for a connection, for another migration and for tables that are in use is
+// bounded, and the error says which it was. Who uses the tables waits behind a migration for
+// a tenth of a second at a time: it gives up and tries again, for a minute in all. A
+// migration that has its tables takes as long as it must, or until ctx ends.
 func Up(ctx context.Context, config Config) ([]Migration, error) {
 	var applied []Migration
 	err := migrate(ctx, config, func(p *goose.Provider) error {

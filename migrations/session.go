@@ -13,9 +13,11 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// migrate calls f with a provider on one session that holds the lock.
+// migrate calls f with a provider on one session that holds the lock, and again if a table
+// that f needs is in use.
 func migrate(ctx context.Context, config Config, f func(*goose.Provider) error) error {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
@@ -34,7 +36,7 @@ func migrate(ctx context.Context, config Config, f func(*goose.Provider) error) 
 	if err != nil {
 		return err
 	}
-	return f(provider)
+	return config.untilFree(ctx, db, func() error { return f(provider) })
 }
 
 // open returns a database that has one session at most. It is made ready when
@@ -80,6 +82,9 @@ func (c Config) prepare(ctx context.Context, conn *pgx.Conn) error {
 		{"wait for the lock of migrations", c.waits.lock + lockMargin, c.lock},
 		{"look for the schema, or make it", c.waits.answer, c.makeSchema},
 		{"look for what other roles have there", c.waits.lock + lockMargin, c.claim},
+		{"bound the wait for a table", c.waits.answer, func(ctx context.Context, conn *pgx.Conn) error {
+			return lockTimeout(ctx, conn, queueTime)
+		}},
 	} {
 		err := answer.Within(ctx, step.within, func(ctx context.Context) error { return step.do(ctx, conn) })
 		if err != nil {
@@ -98,7 +103,11 @@ func (c Config) ownSession(ctx context.Context, conn *pgx.Conn) error {
 	if pid != conn.PgConn().PID() || path != searchPath(c.Schema) {
 		return ErrPooler
 	}
-	_, err := conn.Exec(ctx, fmt.Sprintf("/* migrations.lock_timeout */ SET lock_timeout = %d", c.waits.lock.Milliseconds()))
+	return lockTimeout(ctx, conn, c.waits.lock)
+}
+
+func lockTimeout(ctx context.Context, conn *pgx.Conn, timeout time.Duration) error {
+	_, err := conn.Exec(ctx, fmt.Sprintf("/* migrations.lock_timeout */ SET lock_timeout = %d", timeout.Milliseconds()))
 	return err
 }
 
@@ -124,7 +133,7 @@ func (c Config) lock(ctx context.Context, conn *pgx.Conn) error {
 	}
 	holder := "a session that is gone"
 	_ = conn.QueryRow(ctx, holderSQL, name).Scan(&holder) // no row: it is free by now
-	return fmt.Errorf("%w: not free within %v, held by %s: %w", answer.ErrNone, c.waits.lock, holder, err)
+	return fmt.Errorf("%w: not free within %v, held by %s: %w", answer.ErrNone, c.waits.lock, visible.Inline(holder), err)
 }
 
 // holderSQL names the session that holds the lock of migrations. One key of 64 bits

@@ -1,0 +1,108 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
+
+const (
+	// queueTime is for how long a migration waits for a table at a time. Every worker, and all
+	// who ask for a status, wait behind it meanwhile.
+	queueTime = 100 * time.Millisecond
+	// queuePause is for how long, on average, the workers have the tables to themselves then.
+	queuePause = 500 * time.Millisecond
+)
+
+// untilFree calls try again, with pauses, as long as others have the tables that it needs, for
+// at most waits.lock: a migration that waits for a table without an end keeps every process
+// from its cursor while a receiver takes its time over one record.
+func (c Config) untilFree(ctx context.Context, db *sql.DB, try func() error) error {
+	deadline := time.Now().Add(c.waits.lock)
+	var named []string
+	for {
+		err := try()
+		if !waitedForLock(err) {
+			return err
+		}
+		sessions := c.sessions(ctx, db)
+		for _, session := range sessions {
+			if c.Waiting != nil && !slices.Contains(named, session) {
+				c.Waiting(session)
+			}
+		}
+		named = append(named, sessions...)
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%w: the tables are in use, and were not free within %v; a table is, or was, held by %s: %w",
+				answer.ErrNone, c.waits.lock, strings.Join(sessions, ", "), err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(queuePause/2 + rand.N(queuePause)): //nolint:gosec // no secret
+		}
+	}
+}
+
+func waitedForLock(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == lockNotAvailable
+}
+
+// sessionsSQL names the sessions that have one of the tables, the oldest transactions first.
+const sessionsSQL = `/* migrations.sessions */
+SELECT DISTINCT
+	a.xact_start,
+	CASE
+		WHEN l.pid IS NULL THEN 'a prepared transaction'
+		ELSE pg_catalog.format('pid %s (application %s, user %s)',
+			l.pid,
+			coalesce(pg_catalog.quote_literal(a.application_name), 'unknown'),
+			coalesce(a.usename::pg_catalog.text, 'unknown'))
+	END
+FROM pg_catalog.pg_locks l
+JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) l.relation
+JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid OPERATOR(pg_catalog.=) l.pid
+WHERE l.granted
+	AND l.pid IS DISTINCT FROM pg_catalog.pg_backend_pid()
+	AND l.database OPERATOR(pg_catalog.=) (SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
+	AND n.nspname OPERATOR(pg_catalog.=) $1
+	AND c.relname OPERATOR(pg_catalog.=) ANY (ARRAY['cursor', 'cursor_event', 'cursor_past', 'dead_letter', '` + versionTable + `'])
+ORDER BY 1 NULLS FIRST, 2
+LIMIT 5`
+
+// sessions is never empty.
+func (c Config) sessions(ctx context.Context, db *sql.DB) []string {
+	var sessions []string
+	_ = answer.Within(ctx, c.waits.answer, func(ctx context.Context) error {
+		rows, err := db.QueryContext(ctx, sessionsSQL, c.Schema)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var since sql.NullTime
+			var session string
+			if err := rows.Scan(&since, &session); err != nil {
+				return err
+			}
+			sessions = append(sessions, visible.Inline(session))
+		}
+		return rows.Err()
+	})
+	if len(sessions) == 0 {
+		return []string{"a session that is gone"}
+	}
+	return sessions
+}

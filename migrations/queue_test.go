@@ -1,0 +1,85 @@
+package migrations_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
+)
+
+// slowCall leaves the last migration to be applied, and a transaction open that has the cursor
+// table, as a worker's does while its receiver has a record.
+func slowCall(t *testing.T) (*pgxpool.Pool, pgx.Tx, uint32) {
+	t.Helper()
+	pool := pgtest.Database(t)
+	config := migrations.Config{ConnString: pgtest.URL(t)}
+	_, err := migrations.Up(t.Context(), config)
+	require.NoError(t, err)
+	_, err = migrations.Down(t.Context(), config)
+	require.NoError(t, err)
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
+	_, err = tx.Exec(t.Context(), "SET LOCAL application_name = 'ordered-dispatcher lease slow'")
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "SELECT 1 FROM public.cursor FOR UPDATE SKIP LOCKED")
+	require.NoError(t, err)
+	return pool, tx, tx.Conn().PgConn().PID()
+}
+
+func TestUp_BehindASlowCallKeepsNoOneFromTheCursors(t *testing.T) {
+	t.Parallel()
+	pool, tx, _ := slowCall(t)
+	done := make(chan error, 1)
+	go func() { done <- up(migrations.Config{ConnString: pgtest.URL(t)}) }()
+	for range 3 {
+		require.Eventually(t, func() bool {
+			var waits bool
+			err := pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'public.cursor'::regclass AND NOT granted)").Scan(&waits)
+			return err == nil && waits
+		}, longest, 2*time.Millisecond, "the migration tries again")
+		// The reader waits behind it, and goes on while the slow call does.
+		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(other pgx.Tx) error {
+			if _, err := other.Exec(t.Context(), "SET LOCAL lock_timeout = '15s'"); err != nil {
+				return err
+			}
+			_, err := other.Exec(t.Context(), "SELECT 1 FROM public.cursor")
+			return err
+		}))
+	}
+	require.NoError(t, tx.Commit(t.Context()))
+	require.NoError(t, <-done)
+	for _, m := range status(t, migrations.Config{ConnString: pgtest.URL(t)}) {
+		require.NotZero(t, m.AppliedAt, m.Name)
+	}
+}
+
+func TestUp_NamesTheSessionThatHasTheTables(t *testing.T) {
+	t.Parallel()
+	_, _, pid := slowCall(t)
+	var waited []string
+	config := migrations.Config{ConnString: pgtest.URL(t), Waiting: func(session string) { waited = append(waited, session) }}
+	err := up(config.LockWithin(300 * time.Millisecond))
+	require.ErrorIs(t, err, answer.ErrNone)
+	session := fmt.Sprintf("pid %d (application 'ordered-dispatcher lease slow', user ", pid)
+	require.ErrorContains(t, err, session)
+	require.ErrorContains(t, err, "pause its process")
+	require.Len(t, waited, 1, "each is named once")
+	require.Contains(t, waited[0], session)
+}
+
+func TestUp_EndsWithItsContextWhileTheTablesAreInUse(t *testing.T) {
+	t.Parallel()
+	slowCall(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := migrations.Up(ctx, migrations.Config{ConnString: pgtest.URL(t), Waiting: func(string) { cancel() }})
+	require.ErrorIs(t, err, context.Canceled)
+}
