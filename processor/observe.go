@@ -35,6 +35,10 @@ const (
 	EventAttempt EventKind = "attempt"
 	// EventAdvance: the cursor durably moved behind Event.Records more.
 	EventAdvance EventKind = "advance"
+	// EventLease: this worker has the lease of the process.
+	EventLease EventKind = "lease"
+	// EventRelease: the lease is over, by whatever cause.
+	EventRelease EventKind = "release"
 	// EventTakeOver: this worker took the process over and began an epoch.
 	EventTakeOver EventKind = "take_over"
 	// EventLeaseLost: the lease ended without being given back.

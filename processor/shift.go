@@ -107,7 +107,8 @@ func (s *shift) inLease(f func(ctx context.Context, tx pgx.Tx) error) error {
 // work delivers what there is under a lease, which it gives back. The next
 // records are read while these are delivered; a pass that fails drops them.
 func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) error {
-	defer lease.Release()
+	release := p.holding(lease)
+	defer release()
 	s := p.newShift(run, lease)
 	defer s.stop()
 	p.log.Debug("lease acquired", "epoch", lease.Epoch(), "position", visible.Cut(string(lease.Position())))
@@ -136,7 +137,7 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 		err = s.deliver(records)
 		limit = s.readLimit(len(records), time.Since(began))
 		if err != nil {
-			lease.Release() // not only after the read, which may take its time
+			release() // not only after the read, which may take its time
 		}
 		var page Page
 		page, err = ahead(err)

@@ -149,6 +149,9 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 	if err := d.held(ctx, p, source); err != nil {
 		return err
 	}
+	if err := d.pins(ctx, p); err != nil {
+		return err
+	}
 	return d.settings(ctx, p)
 }
 

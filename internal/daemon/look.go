@@ -143,9 +143,17 @@ func (l *looker) look(ctx context.Context) {
 	l.absent = len(rows) < len(l.watched)
 	for _, row := range rows {
 		if w, ok := l.watched[row.Process]; ok {
-			l.metrics.Look(metrics.Look{Asked: asked, Now: now, Row: row, Held: w.read.Held()})
+			l.metrics.Look(metrics.Look{Asked: asked, Now: now, Row: row, Leads: l.leads(row), Held: w.read.Held()})
 		}
 	}
+}
+
+// leads says whether this worker is the one that a row names.
+func (l *looker) leads(row cursor.Row) metrics.Leads {
+	if row.Holder == l.store.Worker() {
+		return metrics.Leader
+	}
+	return metrics.Other
 }
 
 const usableSQL = `/* daemon.usable */

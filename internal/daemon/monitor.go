@@ -52,6 +52,7 @@ func (m *monitor) watch(p Process, process *processor.Process, read *table.Sourc
 		return err
 	}
 	m.watched[p.Name] = watched{p, read, count}
+	m.metrics.LeaseBound(p.Name, process.MaxLease())
 	m.rounds[p.Name] = &lastRound{}
 	m.pulses[p.Name] = newPulse(p.Name, cmp.Or(m.maxSilence, process.MaxSilence()))
 	return nil

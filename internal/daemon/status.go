@@ -40,6 +40,7 @@ type Status struct {
 	absent    bool            // no worker runs it
 	unread    bool            // the source cannot be read
 	roles     []string        // of its workers
+	bound     time.Duration   // on a transaction of its lease; 0 = not known
 }
 
 // Lag is what was committed and is not delivered yet.
@@ -144,6 +145,15 @@ func names(all []Status) []string {
 		names = append(names, s.Process)
 	}
 	return names
+}
+
+// bound is that on a transaction of a process's lease; 0 if the sink cannot be made here.
+func (r *StatusReader) bound(name string) time.Duration {
+	p, ok := r.process(name)
+	if !ok {
+		return 0
+	}
+	return r.config.Config.leaseBound(p, r.pool, r.store)
 }
 
 // process is a configured one.

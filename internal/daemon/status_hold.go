@@ -77,8 +77,8 @@ func (s Status) hold() *Hold {
 	case s.Failure != nil:
 		return &Hold{HoldFailing, s.failing()}
 	case lease >= 0:
-		return &Hold{HoldSink, fmt.Sprintf("a call of the receiver goes on since %s, by worker %s; next: see what the receiver does; its time-out ends the call",
-			moment(s.lockers[lease].Since), visible.Line(s.Holder))}
+		return &Hold{HoldSink, fmt.Sprintf("a call of the receiver goes on since %s, by worker %s; next: see what the receiver does; its time-out ends the call. %s",
+			moment(s.lockers[lease].Since), visible.Line(s.Holder), pinned(s.bound))}
 	case s.Lag != nil && s.Lag.Ahead > longAhead:
 		return &Hold{HoldFuture, fmt.Sprintf("the next record is stamped %s, which is %s ahead of the database's clock: it waits until then; "+
 			"next: if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints", moment(s.Lag.Stamp), round(s.Lag.Ahead))}
@@ -186,6 +186,7 @@ func (r *StatusReader) explain(ctx context.Context, s *Status, lockers []cursor.
 		}
 	}
 	if slices.ContainsFunc(s.lockers, longLease) {
+		s.bound = r.bound(s.Process)
 		blockers, err := r.store.Blockers(ctx, s.Process)
 		if err != nil {
 			s.Problem = err.Error()

@@ -12,4 +12,34 @@ var daemonMutants = []mutant{
 		[]change{{"internal/daemon/configured.go", `hmac.New(sha256.New, []byte(salt))`, `hmac.New(sha256.New, nil)`}},
 		daemonPkg, "TestDrain_SaltsTheDigestOfWhatMayBeSecret",
 	},
+	{
+		"status has no word on what a call keeps vacuum from",
+		[]change{{"internal/daemon/status_hold.go", `visible.Line(s.Holder), pinned(s.bound))}`, `visible.Line(s.Holder), pinned(0))}`}},
+		daemonPkg, "TestStatus_SaysWhatACallKeepsVacuumFrom",
+	},
+	{
+		"the doctor has no word on a lease that may be open for long",
+		[]change{{"internal/daemon/pinned.go", `	if bound > longBound {`, `	if bound > 1000*longBound {`}},
+		daemonPkg, "TestDoctor_NamesALeaseThatMayBeOpenForLong",
+	},
+	{
+		"an open lease is not measured",
+		[]change{{"internal/daemon/metrics/lease.go", `	if since := l.since.Load(); since != 0 {
+		open =`, `	if since := l.since.Load(); since < 0 {
+		open =`}},
+		daemonPkg, "TestMetrics_ShowALeaseThatIsOpenAndWhoLeads",
+	},
+	{
+		"every worker says that it leads",
+		[]change{{"internal/daemon/look.go", `	if row.Holder == l.store.Worker() {`, `	if row.Holder != "" {`}},
+		daemonPkg, "TestMetrics_ShowALeaseThatIsOpenAndWhoLeads",
+	},
+	{
+		"a lease is bounded by one call, however many lie between two checkpoints",
+		[]change{{"processor/lease.go", `	if !d.batch {
+		calls = d.chunk(p.config)
+	}
+`, ``}},
+		processorPkg, "TestMaxLease_IsThatOfTheCallsBetweenTwoCheckpoints",
+	},
 }

@@ -18,21 +18,34 @@ type Look struct {
 	Now time.Time
 	// Row is the process's.
 	Row cursor.Row
+	// Leads: the row names this worker as the last one to deliver.
+	Leads Leads
 	// Held is how the fence of this worker stood when it last read.
 	Held table.Held
 }
 
+// Leads is whether a worker is the one that a row names.
+type Leads string
+
+// What it may be.
+const (
+	Leader Leads = "leader"
+	Other  Leads = "" // or none, before the first delivery
+)
+
 // lookVectors are the gauges that a look sets.
 type lookVectors struct {
-	sequence, epoch, paused, halted, deadLetters, lagRecords, lagSeconds, headAge, fenceLag, at *prometheus.GaugeVec
+	sequence, epoch, leads, paused, halted, deadLetters, lagRecords, lagSeconds, headAge, fenceLag, at *prometheus.GaugeVec
 }
 
 func newLookVectors(f factory) lookVectors {
 	return lookVectors{
 		sequence: f.gauge("sequence", "Records that the process has delivered since its cursor was made, by whichever worker."),
 		epoch:    f.gauge("epoch", "Epoch of the process: it grows with every change of worker."),
-		paused:   f.gauge("paused", "1 if the process is paused by an operator, else 0."),
-		halted:   f.gauge("halted_seconds", "For how long the process has stood halted; 0 if it does not."),
+		leads: f.gauge("leads", "1 if this worker is the one that the cursor names, which delivered last, else 0. "+
+			"The sum over all workers is 1."),
+		paused: f.gauge("paused", "1 if the process is paused by an operator, else 0."),
+		halted: f.gauge("halted_seconds", "For how long the process has stood halted; 0 if it does not."),
 		deadLetters: f.gauge("dead_letters_open", "Dead letters of the process that are neither replayed nor discarded, counted up to 100000. "+
 			"Not there while they cannot be counted."),
 		lagRecords: f.gauge("lag_records", "Committed records behind the cursor, counted up to 100000. Not there while they cannot be counted."),
@@ -112,6 +125,7 @@ func (m *Metrics) NoLag(process string) {
 func (g looks) row(l Look) {
 	g.sequence.WithLabelValues(g.name).Set(float64(l.Row.Sequence))
 	g.epoch.WithLabelValues(g.name).Set(float64(l.Row.Epoch))
+	g.leads.WithLabelValues(g.name).Set(number(l.Leads == Leader))
 	g.paused.WithLabelValues(g.name).Set(number(l.Row.State == cursor.Paused))
 	g.headAge.WithLabelValues(g.name).Set(failing(l).Seconds())
 	g.halted.WithLabelValues(g.name).Set(halted(l).Seconds())

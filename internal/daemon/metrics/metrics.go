@@ -26,6 +26,9 @@ type Metrics struct {
 func (m *Metrics) Gather() ([]*dto.MetricFamily, error) {
 	m.looks.RLock()
 	defer m.looks.RUnlock()
+	for _, p := range m.processes {
+		p.lease.gauge(time.Now())
+	}
 	return m.registry.Gather()
 }
 
@@ -45,6 +48,7 @@ type process struct {
 	recordAge      prometheus.Observer
 
 	looks looks
+	lease *lease
 }
 
 // acknowledged is the outcome of an attempt that did not fail; the other outcomes
@@ -82,6 +86,7 @@ func (m *Metrics) Observe(e processor.Event) {
 	if !ok {
 		return
 	}
+	p.lease.observe(e)
 	switch e.Kind {
 	case processor.EventAttempt:
 		count(p.attempts, e.Class)
@@ -129,6 +134,7 @@ type vectors struct {
 	attemptTime, recordAge *prometheus.HistogramVec
 
 	looks lookVectors
+	lease leaseVectors
 }
 
 const namespace = "ordered_dispatcher"
@@ -158,6 +164,7 @@ func newVectors(registry *prometheus.Registry) vectors {
 		recordAge: f.histogram("record_age_seconds", "Age of a record, by its created_at, when the cursor was durably moved behind it: of the last record of each advance. "+
 			"The one clock is the database's, the other this machine's.", ageBuckets),
 		looks: newLookVectors(f),
+		lease: newLeaseVectors(f),
 	}
 }
 
@@ -177,6 +184,7 @@ func (v vectors) process(name string) *process {
 		attemptTime:    v.attemptTime.WithLabelValues(name),
 		recordAge:      v.recordAge.WithLabelValues(name),
 		looks:          v.looks.process(name),
+		lease:          &lease{name: name, leaseVectors: v.lease},
 	}
 	for _, class := range classes {
 		p.attempts[class] = v.attempts.WithLabelValues(name, string(class))

@@ -19,7 +19,7 @@ import (
 // everything is what a process can tell, with data of records where it has any.
 func everything(m *Metrics) {
 	for _, kind := range []processor.EventKind{
-		processor.EventPass, processor.EventAttempt, processor.EventAdvance, processor.EventTakeOver,
+		processor.EventPass, processor.EventLease, processor.EventAttempt, processor.EventAdvance, processor.EventRelease, processor.EventTakeOver,
 		processor.EventLeaseLost, processor.EventDatabaseError, processor.EventHalt,
 		processor.EventDeadLetter, processor.EventLimited, processor.EventBreaker, "of a later version",
 	} {
@@ -39,6 +39,7 @@ func everything(m *Metrics) {
 		m.Lag(aged(process, 1, time.Second))
 		m.DeadLetters(process, 1)
 		m.Late(process, 1)
+		m.LeaseBound(process, time.Minute)
 	}
 }
 
@@ -178,4 +179,31 @@ func TestHalted_CountsFromTheLastAttempt(t *testing.T) {
 	require.Positive(t, halted(Look{Now: now, Row: row}), "0 says that it is not")
 	row.State = cursor.Running
 	require.Zero(t, halted(Look{Now: now, Row: row}))
+}
+
+// TestLease_IsCountedFromTheLastCheckpoint: an advance, or a failure that is written down,
+// begins a new transaction.
+func TestLease_IsCountedFromTheLastCheckpoint(t *testing.T) {
+	t.Parallel()
+	m := New([]string{"a"})
+	open := func() time.Duration {
+		since := m.processes["a"].lease.since.Load()
+		if since == 0 {
+			return 0
+		}
+		return time.Since(time.Unix(0, since))
+	}
+	for _, e := range []processor.Event{{Kind: processor.EventAdvance}, {Kind: processor.EventAttempt, Class: cursor.ClassTransient}} {
+		e.Process = "a"
+		m.Observe(e)
+		require.Zero(t, open(), "there is no lease")
+		m.Observe(processor.Event{Process: "a", Kind: processor.EventLease})
+		m.processes["a"].lease.since.Store(time.Now().Add(-time.Hour).UnixNano())
+		m.Observe(processor.Event{Process: "a", Kind: processor.EventAttempt})
+		require.Greater(t, open(), 30*time.Minute)
+		m.Observe(e)
+		require.Less(t, open(), 30*time.Minute)
+		m.Observe(processor.Event{Process: "a", Kind: processor.EventRelease})
+		require.Zero(t, open())
+	}
 }

@@ -1,0 +1,36 @@
+package processor
+
+import (
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// MaxLease is for how long a transaction of the lease is open, at most, if each sink call
+// keeps its time-out: over the calls between two checkpoints, and before them over a
+// read that is waited for. Meanwhile the server removes no row version of the database
+// that was deleted or updated since.
+func (p *Process) MaxLease() time.Duration {
+	d, calls, each := p.config.Dispatch, 1, p.config.Timeout
+	if !d.batch {
+		calls = d.chunk(p.config)
+	}
+	if !d.outlives { // with the check of deferred constraints, in the same transaction
+		calls, each = calls+1, each+txMargin
+	}
+	return p.config.Store.LeaseTimeout()/overdueFraction + time.Duration(calls)*each
+}
+
+// holding tells that the process has the lease, and returns what gives it back and tells
+// so, once.
+func (p *Process) holding(lease *cursor.Lease) (release func()) {
+	p.observe(Event{Kind: EventLease})
+	held := true
+	return func() {
+		lease.Release()
+		if held {
+			held = false
+			p.observe(Event{Kind: EventRelease})
+		}
+	}
+}
