@@ -18,7 +18,7 @@ func TestFailures_AreProvedByTestsThatExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/failures.md")
 	require.NoError(t, err)
-	tests, kinds := testNames(t, "../.."), history.Kinds()
+	tests, kinds := testNames(t, "../.."), append(history.Kinds(), history.CellKinds()...)
 	name, fault := regexp.MustCompile("`(Test[A-Za-z0-9_]+)`"), regexp.MustCompile(`\*([^*]+)\*`)
 	rows := regexp.MustCompile(`(?m)^\| ([A-Z]\d+[a-z]?) \|(.*)\|$`).FindAllStringSubmatch(string(text), -1)
 	require.Greater(t, len(rows), 80)

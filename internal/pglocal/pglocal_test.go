@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -202,6 +204,64 @@ func TestStandby_FollowsAndCanBePromoted(t *testing.T) {
 	require.Equal(t, "true", query(t, replica, "SELECT pg_catalog.pg_promote()::text"))
 	_, err = replica.Exec(t.Context(), "CREATE TABLE public.accepted ()")
 	require.NoError(t, err)
+}
+
+func TestPutBack_IsTheSameClusterWithoutWhatCameSince(t *testing.T) {
+	t.Parallel()
+	server := start(t, Config{})
+	const identity = "SELECT system_identifier || '/' || timeline_id FROM pg_control_system(), pg_control_checkpoint()"
+	conn := connect(t, server)
+	_, err := conn.Exec(t.Context(), "CREATE TABLE public.t AS SELECT 'before' AS word")
+	require.NoError(t, err)
+	before := query(t, conn, identity)
+	require.NoError(t, server.Snapshot(t.Context()))
+	_, err = connect(t, server).Exec(t.Context(), "UPDATE public.t SET word = 'after'")
+	require.NoError(t, err)
+
+	require.NoError(t, server.PutBack(t.Context()))
+	conn = connect(t, server)
+	require.Equal(t, "before", query(t, conn, "SELECT word FROM public.t"))
+	require.Equal(t, before, query(t, conn, identity))
+	require.Error(t, server.PutBack(t.Context()), "the snapshot is used up")
+}
+
+func TestStandbyBehind_StampsByAClockThatIsBehind(t *testing.T) {
+	t.Parallel()
+	if !HasCompiler() {
+		t.Skip("this test needs a C compiler")
+	}
+	primary := start(t, Config{})
+	standby, err := primary.StandbyBehind(t.Context(), time.Hour)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, standby.Stop(context.Background())) })
+	require.NoError(t, primary.StopImmediate(t.Context()))
+	conn := connect(t, standby)
+	require.Equal(t, "true", query(t, conn, "SELECT pg_catalog.pg_promote()::text"))
+	var now time.Time
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&now))
+	require.WithinDuration(t, time.Now().Add(-time.Hour), now, time.Minute)
+}
+
+func TestHang_AcceptsConnectionsAndAnswersNone(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("this test needs Linux")
+	}
+	server := start(t, Config{})
+	conn := connect(t, server)
+	require.NoError(t, server.Hang())
+	dialled, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", server.Port()))
+	require.NoError(t, err)
+	require.NoError(t, dialled.Close())
+	answered := make(chan error, 1)
+	go func() { answered <- conn.Ping(context.Background()) }()
+	select {
+	case err := <-answered:
+		require.Fail(t, "it answered", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	require.NoError(t, server.Wake())
+	require.NoError(t, <-answered)
 }
 
 func TestStop_LeavesNothing(t *testing.T) {

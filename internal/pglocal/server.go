@@ -40,6 +40,7 @@ type Server struct {
 	port     int
 	settings map[string]string
 	log      *slog.Logger
+	clock    *clock
 
 	mu       sync.Mutex
 	postgres *throwaway.Process // the last one started
@@ -121,7 +122,8 @@ func (s *Server) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 
-	p, err := s.dir.Start(logFile, s.programs.program("postgres"), "-D", s.DataDir(), "-p", strconv.Itoa(s.port))
+	program, args := s.clock.command(s.programs.program("postgres"), "-D", s.DataDir(), "-p", strconv.Itoa(s.port))
+	p, err := s.dir.Start(logFile, program, args...)
 	if err != nil {
 		return err
 	}

@@ -14,12 +14,19 @@ import (
 // this before connections matter. It is the manual's cold file system backup, since fetched programs have no
 // pg_basebackup: https://www.postgresql.org/docs/current/backup-file.html
 func (s *Server) Standby(ctx context.Context) (*Server, error) {
+	return s.standby(ctx, func(*Server) error { return nil })
+}
+
+// standby has the new server changed before it starts.
+func (s *Server) standby(ctx context.Context, change func(*Server) error) (*Server, error) {
 	dir, err := throwaway.New(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("start a standby: %w", err)
 	}
 	standby := &Server{programs: s.programs, dir: dir, password: s.password, log: s.log}
-	err = s.copyTo(ctx, standby)
+	if err = change(standby); err == nil {
+		err = s.copyTo(ctx, standby)
+	}
 	if err == nil {
 		err = standby.follow(ctx, s)
 	}

@@ -27,6 +27,8 @@
 //   - Kind: one way to break something, and to mend it again.
 //   - Nemesis: runs the plan's faults, each track for itself.
 //   - Watcher: asks how the processes stand, as an operator and as a Prometheus do.
+//   - Cell: a database beside all that, whose servers are replaced, with daemons, receivers and invariants of its own. Here
+//     commits are lost, and ids come again. Its files are cell_*.go, one for each fault.
 //   - Script: what the receiver does with the next attempt of a process instead of applying and answering it.
 //
 // # Invariants
@@ -57,5 +59,5 @@
 //
 // # Left out
 //
-// Network namespaces, full disks, clocks that are set, and asynchronous failover, which loses commits by design.
+// Network namespaces, full disks, and clocks that are set while a server runs.
 package main

@@ -55,7 +55,15 @@ type options struct {
 	race   bool
 	keep   bool
 	judge  string
+	only   string // a part of the campaign
+	faults string // of the cell
 }
+
+// The parts of a campaign.
+const (
+	fieldPart = "field"
+	cellPart  = "cell"
+)
 
 // What -short runs.
 const (
@@ -73,15 +81,22 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&o.race, "race", false, "build the daemons with the race detector, which needs a C compiler")
 	flags.BoolVar(&o.keep, "keep", false, "keep the histories even if every promise was kept")
 	flags.StringVar(&o.judge, "judge", "", "judge the histories that were kept in `DIR`, and run nothing")
+	flags.StringVar(&o.only, "only", "", "run the `PART` field or cell alone: the one whose database loses nothing, or the one whose servers are replaced")
+	flags.StringVar(&o.faults, "faults", "", "inflict these `NAMES` on the cell, with commas between; default: all that are on")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	var fault string
+	_, err := chosenFaults(o.faults)
 	switch {
+	case err != nil:
+		fault = err.Error()
 	case flags.NArg() > 0:
 		fault = fmt.Sprintf("%q: torture takes flags only", flags.Arg(0))
 	case o.length < 10*time.Second || o.length > 24*time.Hour:
 		fault = fmt.Sprintf("-for %v: choose 10s to 24h", o.length)
+	case o.only != "" && o.only != fieldPart && o.only != cellPart:
+		fault = fmt.Sprintf("-only %s: choose %s or %s", o.only, fieldPart, cellPart)
 	default:
 		return o, nil
 	}
@@ -118,7 +133,14 @@ func (o options) command() string {
 	if o.race {
 		race = " -race"
 	}
-	return fmt.Sprintf("go run ./internal/torture -seed %d -for %v%s", o.seed, o.length, race)
+	more := ""
+	if o.only != "" {
+		more = " -only " + o.only
+	}
+	if o.faults != "" {
+		more += " -faults " + o.faults
+	}
+	return fmt.Sprintf("go run ./internal/torture -seed %d -for %v%s%s", o.seed, o.length, race, more)
 }
 
 func (o options) build(ctx context.Context, program string) error {
@@ -139,8 +161,8 @@ func (o options) campaign(ctx context.Context, dir, program string, log *slog.Lo
 	if err := os.Mkdir(histories, 0o755); err != nil {
 		return err
 	}
-	c := campaign{seed: o.seed, length: o.length, program: program, histories: histories, log: log}
-	err := c.run(ctx)
+	c := campaign{seed: o.seed, length: o.length, program: program, histories: histories, log: log, faults: o.faults}
+	err := c.runParts(ctx, o.only)
 	if err == nil {
 		err = pronounce(histories, stdout)
 	}

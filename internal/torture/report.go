@@ -51,6 +51,9 @@ func report(w io.Writer, s history.Setting, v *judge.Verdict) {
 	}
 	fmt.Fprintf(w, "| **all** | %d | %d | %d |\n", struck, repeats, missed)
 	reportLoads(w, s, v)
+	if v.Cell.Processes > 0 {
+		reportCell(w, v.Cell)
+	}
 	if !v.Good() {
 		fmt.Fprintf(w, "\nBroken:\n\n")
 	}

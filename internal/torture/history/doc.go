@@ -16,6 +16,7 @@
 //	end.jsonl         End        how each process stood when it was over
 //	beats.jsonl       Beat       how long a little work took, all the while: how busy the machine was
 //	run.jsonl         Setting    seed, length and processes
+//	cell/*.jsonl      Cell       what the parties of a database noted whose servers are replaced
 //
 // Invariants:
 //

@@ -26,6 +26,7 @@ type Run struct {
 	Applied    []Applied
 	Ends       []End
 	Beats      []Beat
+	Cell       Cell
 }
 
 // The actors; those of producers have a number behind the name.
@@ -63,7 +64,8 @@ func Read(dir string) (*Run, error) {
 		read(dir, RowsActor, &r.Rows),
 		read(dir, AppliedActor, &r.Applied),
 		read(dir, EndActor, &r.Ends),
-		read(dir, BeatsActor, &r.Beats))
+		read(dir, BeatsActor, &r.Beats),
+		readCell(filepath.Join(dir, CellDir), &r.Cell))
 	if err == nil && len(settings) != 1 {
 		err = fmt.Errorf("there are %d settings in %s, not one: is it the directory of a run?", len(settings), dir)
 	}

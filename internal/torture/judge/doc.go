@@ -28,6 +28,15 @@
 //	     status also the lag
 //	I13  a worker hands over no more than its limit lets, and waits before each attempt while its breaker is open
 //
+// Of a database whose servers are replaced (a cell):
+//
+//	I14  every row of the last server was received by every process, the first time in its turn; what producers committed is
+//	     in the last server, or is gone with one that was replaced by what loses commits
+//	I15  at a receiver, neither a sequence number nor a dedup key of a process stands for two records; in a table that is
+//	     written exactly once no number comes twice
+//	I16  no epoch is of two servers, and no record came under an epoch of a server that did not have it
+//	I17  after each change every process soon has delivered what is there, and runs
+//
 // # Invariants of its own
 //
 //   - Everything is O(n log n) in the length of the history.

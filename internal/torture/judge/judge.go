@@ -38,6 +38,8 @@ type Verdict struct {
 	Faults        []Tally
 	Loads         []Load
 
+	Cell CellVerdict
+
 	// Violations are counted in full; of each invariant only the first few are kept.
 	Violations []Violation
 	Counts     map[string]int // by invariant
@@ -139,6 +141,7 @@ func Judge(run *history.Run) *Verdict {
 		v.checkPace(f)
 		v.checkEnd(f)
 	}
+	v.checkCell(run.Cell)
 	v.Faults = faults.tally(v.Repeats)
 	return v
 }

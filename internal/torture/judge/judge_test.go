@@ -580,7 +580,7 @@ func (s *scene) first(change func(*history.Delivery)) *scene {
 func TestJudge_FindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	broken := map[string]bool{}
-	for name, b := range merge(bad, badAnswers, badLetters, badStale, badSparse, badOnce) {
+	for name, b := range merge(bad, badAnswers, badLetters, badStale, badSparse, badOnce, badCells) {
 		t.Run(name, func(t *testing.T) {
 			v := judge.Judge(b.history().Run)
 			require.NotZero(t, v.Counts[b.invariant], "%v", v.Violations)
@@ -588,7 +588,7 @@ func TestJudge_FindsWhatIsWrong(t *testing.T) {
 		})
 		broken[b.invariant] = true
 	}
-	for i := range 13 {
+	for i := range 17 {
 		require.Contains(t, broken, fmt.Sprint("I", i+1))
 	}
 }

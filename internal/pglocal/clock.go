@@ -1,0 +1,55 @@
+package pglocal
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os/exec"
+	"time"
+)
+
+// clockC is a library that, loaded before libc, has a program's wall clock go behind.
+//
+//go:embed clock.c.txt
+var clockC []byte
+
+// clock is a wall clock that is behind. nil is the machine's.
+type clock struct {
+	library string
+	behind  time.Duration
+}
+
+// StandbyBehind is Standby whose wall clock is behind that of this machine, also once it is promoted. A standby of its own
+// has the machine's clock again. It needs a C compiler, and a system that loads libraries by LD_PRELOAD.
+func (s *Server) StandbyBehind(ctx context.Context, behind time.Duration) (*Server, error) {
+	return s.standby(ctx, func(standby *Server) (err error) {
+		standby.clock, err = standby.newClock(ctx, behind)
+		return err
+	})
+}
+
+// HasCompiler reports whether this machine has what StandbyBehind needs.
+func HasCompiler() bool {
+	_, err := exec.LookPath("cc")
+	return err == nil
+}
+
+func (s *Server) newClock(ctx context.Context, behind time.Duration) (*clock, error) {
+	if err := s.dir.WriteFile("clock.c", clockC); err != nil {
+		return nil, err
+	}
+	library := s.dir.Path("clock.so")
+	if _, err := s.dir.Run(ctx, "cc", "-shared", "-fPIC", "-O1", "-o", library, s.dir.Path("clock.c"), "-ldl"); err != nil {
+		return nil, fmt.Errorf("build a clock that is behind: %w", err)
+	}
+	return &clock{library, behind}, nil
+}
+
+// command is how a program is run under the clock.
+func (c *clock) command(program string, args ...string) (string, []string) {
+	if c == nil {
+		return program, args
+	}
+	set := []string{"LD_PRELOAD=" + c.library, fmt.Sprintf("CLOCK_BEHIND_US=%d", c.behind.Microseconds()), program}
+	return "env", append(set, args...)
+}

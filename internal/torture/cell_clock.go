@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
+)
+
+// promoteBehind promotes a standby that has everything, and whose clock is behind by one to four seconds: what it stamps at
+// first sorts before what was delivered.
+func promoteBehind(ctx context.Context, c *cell, change *history.Change) error {
+	if !pglocal.HasCompiler() {
+		change.Detail = "without a C compiler the clock went right"
+	}
+	behind := time.Second + time.Duration(c.random.IntN(3000))*time.Millisecond
+	standby, err := c.newStandby(ctx, behind)
+	if err != nil {
+		return err
+	}
+	c.away() // so that nothing is written any more that the standby would not get
+	if err := c.awaitStandby(ctx); err != nil {
+		return errors.Join(err, standby.Stop(context.WithoutCancel(ctx)))
+	}
+	old, number, err := c.promoteIt(ctx, standby)
+	if err != nil {
+		return err
+	}
+	c.lead(c.database.addr())
+	return c.retire(ctx, old, number)
+}
+
+func (c *cell) newStandby(ctx context.Context, behind time.Duration) (*pglocal.Server, error) {
+	if !pglocal.HasCompiler() {
+		return c.database.primary().Standby(ctx)
+	}
+	return c.database.primary().StandbyBehind(ctx, behind)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
+)
+
+// haltInterval is how often the cell's operator looks for processes that have halted.
+const haltInterval = 300 * time.Millisecond
+
+const haltsSQL = `/* torture.halts */
+SELECT process_name, coalesce(failed_error, '')
+FROM dispatch.cursor
+WHERE state = 'halted'
+ORDER BY process_name
+LIMIT 1000`
+
+// operate is an operator who does what a halted process asks for, until ctx ends.
+func (c *cell) operate(ctx context.Context) {
+	for pause(ctx, haltInterval) {
+		halts := map[string]string{}
+		_ = c.database.do(ctx, func(conn *pgx.Conn) error { // the database may be away
+			var process, reason string
+			rows, _ := conn.Query(ctx, haltsSQL)
+			_, err := pgx.ForEachRow(rows, []any{&process, &reason}, func() error {
+				halts[process] = reason
+				return nil
+			})
+			return err
+		})
+		for process, reason := range halts {
+			c.decide(ctx, process, reason)
+		}
+	}
+}
+
+// proposal is the seek that an error proposes where rows were stamped that sort before the cursor.
+var proposal = regexp.MustCompile("`ordered-dispatcher seek \\S+ --to(?:-position)? ('[^']*'|\\S+)")
+
+// decide sets a halted process going as its error asks for: from where rows would be missed, else from where it stands.
+func (c *cell) decide(ctx context.Context, process, reason string) {
+	args := []string{"retry", process}
+	if found := proposal.FindStringSubmatch(reason); found != nil {
+		args = []string{"seek", process, "--to-position", trimQuotes(found[1])}
+	}
+	out, err := c.command(ctx, args...)
+	if err != nil {
+		c.log.Info("cell", "operator", args, "err", err, "out", out)
+		return
+	}
+	c.log.Info("cell", "operator", args, "because", reason)
+}
+
+func trimQuotes(text string) string {
+	if len(text) >= 2 && text[0] == '\'' {
+		return text[1 : len(text)-1]
+	}
+	return text
+}
+
+const commandTimeout = 30 * time.Second
+
+// command runs one of the program's own, as an operator would.
+func (c *cell) command(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	args = append(args, "-c", c.dir.Path(desk+".yaml"), "--actor", history.Operator, "--reason", "by the plan", "--timeout", "10s")
+	out, err := c.dir.Command(ctx, c.program, args...).CombinedOutput()
+	return string(out), err
+}
+
+// seekBack has all be sent again that follows a position. It is tried again: the process may be busy, or its database away.
+func (c *cell) seekBack(ctx context.Context, process, to string) error {
+	args := []string{"seek", process, "--to-position", to}
+	if to == "" {
+		args = []string{"seek", process, "--to-start"}
+	}
+	var out string
+	var err error
+	for range 10 {
+		if out, err = c.command(ctx, args...); err == nil || !pause(ctx, 500*time.Millisecond) {
+			return err
+		}
+	}
+	return fmt.Errorf("seek %s back: %w\n%s", process, err, out)
+}
