@@ -19,7 +19,8 @@ import (
 //
 // A holder that is gone in the middle of a command is ended, and the error is a
 // *TornError, which wraps ErrHeld: the next Acquire finds the row free. If the holder is
-// seen to be no worker, the error is a *StrangerError, which wraps ErrHeld, too.
+// seen to be no worker, the error is a *StrangerError, which wraps ErrHeld, too. Where a standby
+// was promoted since the last take-over it is a *PromotedError, until Promote.
 func (s *Store) Acquire(ctx context.Context, process string) (*Lease, error) {
 	return s.acquire(ctx, process, terms{application: ApplicationLease})
 }
@@ -78,31 +79,39 @@ func (s *Store) Await(ctx context.Context, process string) error {
 
 // lockRow leaves conn in a transaction that holds the lock of a running
 // process, in an epoch of this worker.
-func (s *Store) lockRow(ctx context.Context, conn *pgxpool.Conn, process string, t terms) (Row, error) {
+func (s *Store) lockRow(ctx context.Context, conn *pgxpool.Conn, process string, t terms) (lockedRow, error) {
 	if err := s.ready(ctx, conn, s.lockSQL, s.relockSQL, waitersSQL, s.advanceSQL, s.advanceWithSQL); err != nil {
-		return Row{}, err
+		return lockedRow{}, err
 	}
-	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), begin, s.lock(process, t))
+	row, err := s.lockNow(ctx, conn, process, t)
 	if err != nil {
-		return Row{}, err
-	}
-	row, err := locked(results[1])
-	if err != nil {
-		return Row{}, err
-	}
-	if err := workable(row.Row); err != nil {
-		return Row{}, err
+		return lockedRow{}, err
 	}
 	switch {
 	case row.elsewhere():
-		return Row{}, s.haltRestored(ctx, conn, row)
-	case row.Holder != s.config.Worker || row.stored != row.server:
+		return lockedRow{}, s.stop(ctx, conn, row, ClassRestored, row.restoredElsewhere())
+	case row.promoted():
+		return lockedRow{}, row.promotion()
+	case row.Holder != s.config.Worker || !row.known():
 		return s.takeOver(ctx, conn, row, t)
 	}
 	if _, ok := s.takers.Load(process); !ok {
 		return s.rehearse(ctx, conn, row.Row, t)
 	}
-	return row.Row, nil
+	return row, nil
+}
+
+// lockNow leaves conn in a transaction that holds the lock of a running process.
+func (s *Store) lockNow(ctx context.Context, conn *pgxpool.Conn, process string, t terms) (lockedRow, error) {
+	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), begin, s.lock(process, t))
+	if err != nil {
+		return lockedRow{}, err
+	}
+	row, err := locked(results[1])
+	if err != nil {
+		return lockedRow{}, err
+	}
+	return row, workable(row.Row)
 }
 
 func workable(row Row) error {
@@ -119,9 +128,9 @@ func workable(row Row) error {
 var takeOverSQL = `/* cursor.take_over */
 WITH changed AS (
 	UPDATE {schema}.cursor
-	SET epoch = epoch + $4::bigint, holder = $2, system_identifier = $5, timeline = $6, database_oid = $7
+	SET epoch = epoch + 1, holder = $2, system_identifier = $4, timeline = $5, database_oid = $6
 	WHERE process_name = $1 AND epoch = $3
-	RETURNING ` + took(`epoch = $3 + $4 AND holder = $2`, `''`) + `
+	RETURNING ` + took(`epoch = $3 + 1 AND holder = $2`, `''`) + `
 )` + oneRow
 
 // takenSQL reads the row back once all triggers have run: those behind an UPDATE may undo it,
@@ -164,52 +173,51 @@ func (s *Store) kept(ctx context.Context, conn *pgxpool.Conn, err error) error {
 // rehearse is for a row whose worker goes on in its epoch: it has restarted under its name,
 // or an advance of its own was undone. It leaves conn as it was, unless somebody comes
 // between.
-func (s *Store) rehearse(ctx context.Context, conn *pgxpool.Conn, row Row, t terms) (Row, error) {
+func (s *Store) rehearse(ctx context.Context, conn *pgxpool.Conn, row Row, t terms) (lockedRow, error) {
 	rehearsal := s.rehearsal(row)
 	results, err := flush(ctx, conn.Conn(), append(rehearsal, rollback, begin, s.lock(row.Process, t))...)
 	if err != nil && len(results) < len(rehearsal) {
-		return Row{}, s.kept(ctx, conn, err)
+		return lockedRow{}, s.kept(ctx, conn, err)
 	}
 	if err != nil {
-		return Row{}, err
+		return lockedRow{}, err
 	}
 	return s.taken(results[len(results)-1])
 }
 
 // taken is the row behind a rehearsal that it has passed.
-func (s *Store) taken(result *pgconn.Result) (Row, error) {
+func (s *Store) taken(result *pgconn.Result) (lockedRow, error) {
 	row, err := locked(result)
 	if err != nil {
-		return Row{}, err
+		return lockedRow{}, err
 	}
 	s.takers.Store(row.Process, true)
 	if row.Holder != s.config.Worker {
-		return Row{}, ErrHeld
+		return lockedRow{}, ErrHeld
 	}
-	return row.Row, workable(row.Row)
+	return row, workable(row.Row)
 }
 
 // takeOver starts an epoch. It is committed before the first delivery, or it
 // would die with its worker and be used a second time by the next one; so the
 // lock is let go for a moment, in which another worker may take it.
-func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row lockedRow, t terms) (Row, error) {
-	update := statement{sql: s.sql(takeOverSQL), args: []string{
-		row.Process, s.config.Worker, strconv.FormatInt(int64(row.Epoch), 10), strconv.FormatInt(row.epochs(), 10),
-		row.server.system, row.server.timeline, row.server.database}}
-	before := append(append([]statement{pin}, s.promoted(row)...), update)
+func (s *Store) takeOver(ctx context.Context, conn *pgxpool.Conn, row lockedRow, t terms) (lockedRow, error) {
+	before := []statement{pin, {sql: s.sql(takeOverSQL), args: []string{
+		row.Process, s.config.Worker, strconv.FormatInt(int64(row.Epoch), 10),
+		row.server.system, row.server.timeline, row.server.database}}}
 	next := row.Row
-	next.Epoch += Epoch(row.epochs())
+	next.Epoch++
 	rehearsal := s.rehearsal(next)
 	results, err := flush(ctx, conn.Conn(), slices.Concat(before, rehearsal, []statement{commit, begin, s.lock(row.Process, t)})...)
 	if done := len(results) - len(before); err != nil && done < len(rehearsal) && (done >= 0 || notTaken(err)) {
-		return Row{}, s.kept(ctx, conn, err)
+		return lockedRow{}, s.kept(ctx, conn, err)
 	}
 	if err != nil {
-		return Row{}, err
+		return lockedRow{}, err
 	}
 	results = results[len(results)-3:]
 	if !committed(results, 0) {
-		return Row{}, errNotAsLocked
+		return lockedRow{}, errNotAsLocked
 	}
 	return s.taken(results[2])
 }

@@ -33,7 +33,7 @@ const (
 // stateColumns are those of a cursor that workers and operators write.
 var stateColumns = []string{
 	"position", "sequence", "epoch", "state", "failed_position", "failed_record_id", "failed_attempts",
-	"first_failed_at", "last_failed_at", "next_attempt_at", "failed_error", "failed_class", "system_identifier", "timeline", "database_oid",
+	"first_failed_at", "last_failed_at", "next_attempt_at", "failed_error", "failed_class", "system_identifier", "timeline", "database_oid", "histories", "horizon",
 }
 
 // letterColumns are those of a dead letter without what its record holds.

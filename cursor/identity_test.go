@@ -34,21 +34,6 @@ func TestAcquire_HaltsWhereTheDatabaseWasRestored(t *testing.T) {
 	require.True(t, adopted)
 }
 
-// A standby that is promoted may have lost the latest changes of worker: their
-// epochs are not used a second time.
-func TestAcquire_LeavesRoomForTheEpochsAPromotionMayHaveLost(t *testing.T) {
-	t.Parallel()
-	pool := database(t)
-	s := created(t, pool, "a")
-	lease := acquire(t, s)
-	lease.Release()
-	exec(t, pool, `UPDATE dispatch.cursor SET timeline = timeline - 1`)
-	after := acquire(t, s)
-	require.Equal(t, lease.Epoch()+1000, after.Epoch())
-	require.Equal(t, "promoted", lastEvent(t, pool))
-	after.Release()
-	require.Equal(t, after.Epoch(), acquire(t, s).Epoch(), "once")
-}
 
 // TestAcquire_HaltsInACopyWithinTheSameCluster: a dump that was restored under another name
 // has the system identifier of its origin's server, and the oid of another database.
@@ -69,8 +54,8 @@ func TestAcquire_HaltsInACopyWithinTheSameCluster(t *testing.T) {
 	_, err = s.Retry(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	after := acquire(t, s)
-	require.Greater(t, after.Epoch(), before.Epoch+1000)
-	require.Equal(t, before.Sequence+cursor.SeekGap, after.Sequence())
+	require.Greater(t, after.Epoch(), before.Epoch+999_999)
+	require.Equal(t, before.Sequence+cursor.HistoryGap, after.Sequence())
 }
 
 // TestAcquire_HaltsWhereAnOperatorMarksARestoredSnapshot: a snapshot of the disk has the same
@@ -88,6 +73,8 @@ func TestAcquire_HaltsWhereAnOperatorMarksARestoredSnapshot(t *testing.T) {
 	_, err = s.Retry(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	after := acquire(t, s)
-	require.Greater(t, after.Epoch(), lease.Epoch()+1000, "no epoch is used twice")
-	require.EqualValues(t, 1+cursor.SeekGap, after.Sequence(), "nor a number")
+	require.Greater(t, after.Epoch(), lease.Epoch()+999_999, "no epoch is used twice")
+	require.EqualValues(t, 1+cursor.HistoryGap, after.Sequence(), "nor a number")
+	require.Empty(t, after.History("p1"), "of what was delivered before")
+	require.Len(t, after.History("p2"), 8)
 }

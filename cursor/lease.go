@@ -20,8 +20,10 @@ import (
 // its cursor. It is over after Release, Fail, Halt, or any error of its methods.
 // Its methods are for one goroutine at a time; Context may be used by all.
 type Lease struct {
-	store *Store
-	terms terms
+	store     *Store
+	terms     terms
+	server    string
+	histories histories
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -38,8 +40,8 @@ type Lease struct {
 }
 
 // newLease keeps the lease of a row whose lock was asked for at that time.
-func newLease(ctx context.Context, s *Store, conn *pgxpool.Conn, row Row, t terms, asked time.Time) *Lease {
-	l := &Lease{store: s, terms: t, conn: conn, row: row, began: asked, yielded: time.Now(), done: make(chan struct{})}
+func newLease(ctx context.Context, s *Store, conn *pgxpool.Conn, row lockedRow, t terms, asked time.Time) *Lease {
+	l := &Lease{store: s, terms: t, server: row.server.run, histories: row.histories, conn: conn, row: row.Row, began: asked, yielded: time.Now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	go l.keep()
 	return l
@@ -64,6 +66,12 @@ func (l *Lease) Epoch() Epoch { return l.row.Epoch }
 // Origin returns which cursor it is: see Row.
 func (l *Lease) Origin() string { return l.row.Origin }
 
+// History returns the mark of the history that a position belongs to: see Histories.
+func (l *Lease) History(at Position) string { return l.histories.at(at) }
+
+// Server returns the run of the server that the lease is held on: see Store.Server.
+func (l *Lease) Server() string { return l.server }
+
 // Failure returns the record the process was stuck on when the lease was
 // acquired or last advanced; nil if there is none.
 func (l *Lease) Failure() *Failure { return l.row.Failure }
@@ -76,6 +84,7 @@ const advanceUpdate = `
 	SET
 		position = $2,
 		sequence = sequence OPERATOR(pg_catalog.+) $3,
+		horizon = pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot()),
 		failed_position = NULL,
 		failed_record_id = NULL,
 		failed_attempts = 0,

@@ -133,15 +133,15 @@ func (s *Store) Resume(ctx context.Context, process string, d Decision) (Change,
 // Retry has the failing record tried again at once, with its attempts and its
 // back-off counted anew, and sets a halted process running. A new epoch begins.
 // ErrNotFailing if no record is failing. A process that halted because its database was restored
-// (ClassRestored) goes on from where it stands, in a new epoch and with a gap of
-// SeekGap in its sequence.
+// or its clock was behind (ClassRestored, ClassClock) goes on from where it stands, as by Restored.
 func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "retry", ofRecord: true, apply: func(row Row) (Row, error) {
 		if row.Failure == nil && row.State != Halted {
 			return row, notFailing(row)
 		}
-		if restored(row) {
-			return set(adopt(row)), nil
+		if displaced(row) {
+			row, err := row.begun()
+			return set(row), err
 		}
 		row.Epoch++ // or a worker between two transactions would go on counting
 		return set(row), nil
@@ -153,7 +153,7 @@ func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, 
 // and a new epoch begins. ErrNotFailing if no record is failing.
 func (s *Store) Skip(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "skip", needsReason: true, moves: true, ofRecord: true, apply: func(row Row) (Row, error) {
-		if row.Failure == nil || restored(row) {
+		if row.Failure == nil || displaced(row) {
 			return row, notFailing(row)
 		}
 		if row.Failure.Position <= row.Position {
@@ -179,9 +179,29 @@ const SeekGap = 10_000
 // it come again with the dedup keys they had.
 func (s *Store) Seek(ctx context.Context, process string, to Position, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "seek", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
-		row = adopt(row)
+		if displaced(row) {
+			row.Position = to
+			row, err := row.begun()
+			return set(row), err
+		}
 		row.Position = to
+		row.Sequence += SeekGap
+		row.Epoch++
 		return set(row), nil
+	}})
+}
+
+// Restored says that the database was restored from a backup or a snapshot: what the process sent
+// since is not known here. It goes on from where it stands, with numbers past all that may have
+// been used (by HistoryGap), and a new history begins. A process that halted over that
+// (ClassRestored, ClassClock) runs again; one that is paused or halted over something else stays so.
+func (s *Store) Restored(ctx context.Context, process string, d Decision) (Change, error) {
+	return s.operate(ctx, process, d, action{name: "restored", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
+		next, err := row.begun()
+		if displaced(row) {
+			next = set(next)
+		}
+		return next, err
 	}})
 }
 
@@ -196,20 +216,10 @@ func notFailing(row Row) error {
 	return fmt.Errorf("%w: the process is %s at %q", ErrNotFailing, row.State, visible.Cut(string(row.Position)))
 }
 
-// adopt moves the numbers of a row past all that may have been sent by now: by
-// workers since their last checkpoint, or, in the database that this one is a copy
-// of, since it was copied.
-func adopt(row Row) Row {
-	row.Sequence += SeekGap
-	row.Epoch++
-	if restored(row) {
-		row.Epoch += lostEpochs
-	}
-	return row
+// displaced reports whether the process halted over its server, and not over a record.
+func displaced(row Row) bool {
+	return row.Failure != nil && (row.Failure.Class == ClassRestored || row.Failure.Class == ClassClock)
 }
-
-// restored reports whether the process halted because its database was.
-func restored(row Row) bool { return row.Failure != nil && row.Failure.Class == ClassRestored }
 
 // set takes the failure off a row, and sets it running unless it is paused.
 func set(row Row) Row {
@@ -397,9 +407,11 @@ WITH changed AS (
 		failed_class = CASE WHEN $6 THEN failed_class END,
 		system_identifier = CASE WHEN NOT $7::boolean THEN system_identifier END,
 		timeline = CASE WHEN NOT $7 THEN timeline END,
-		database_oid = CASE WHEN NOT $7 THEN database_oid END
+		database_oid = CASE WHEN NOT $7 THEN database_oid END,
+		histories = $9::jsonb,
+		horizon = CASE WHEN position = $2 AND NOT $7 THEN horizon ELSE pg_snapshot_xmax(pg_current_snapshot()) END
 	WHERE process_name = $1 AND epoch = $8
-	RETURNING ` + took(`position = $2 AND sequence = $3 AND epoch = $4 AND state = $5 AND ($6 OR failed_attempts = 0)`, `''`) + `
+	RETURNING ` + took(`position = $2 AND sequence = $3 AND epoch = $4 AND state = $5 AND histories = $9::jsonb AND ($6 OR failed_attempts = 0)`, `''`) + `
 )` + oneRow
 
 // A trigger of others may drop what a worker notes, and never what an operator decides.
@@ -420,8 +432,8 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 	results, err := flush(ctx, conn.Conn(),
 		statement{sql: s.sql(decideSQL), args: []string{
 			row.Process, string(row.Position), strconv.FormatInt(row.Sequence, 10), strconv.FormatInt(int64(row.Epoch), 10),
-			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(restored(c.Before) && !restored(row)),
-			strconv.FormatInt(int64(c.Before.Epoch), 10)}},
+			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(row.Histories != c.Before.Histories),
+			c.Before.Epoch.text(), string(row.Histories)}},
 		statement{sql: s.sql(decisionEventSQL), args: []string{
 			row.Process, d.Actor, a.name, d.Reason, string(c.Before.Position), string(row.Position), string(detail)}},
 		commit)

@@ -33,6 +33,8 @@ type Row struct {
 	// Origin is which cursor this is: a random text that it is made with. It stays over
 	// epochs and a rename. A copy of the database has it, too.
 	Origin string
+	// Histories are where ids and numbers may have come again: see Histories.
+	Histories Histories
 	// UpdatedAt is the database's time of the last change.
 	UpdatedAt time.Time
 }
@@ -76,6 +78,10 @@ const (
 	// ClassRestored: the database is not the one that the position belongs to. No
 	// record is at fault: RecordID is "", and Position is the cursor's.
 	ClassRestored Class = "restored"
+	// ClassClock: the server's clock was behind the cursor, as after the promotion of a
+	// standby, so rows were stamped that sort before what was delivered. No record is at
+	// fault: RecordID is "", and Position is the cursor's.
+	ClassClock Class = "clock"
 	// ClassDatabase: the cursor's own database failed. Never the record's fault,
 	// and so never in a Failure.
 	ClassDatabase Class = "database"
@@ -111,7 +117,8 @@ const rowColumns = `
 	)) OPERATOR(pg_catalog.*) 1000000)::bigint,
 	failed_error,
 	failed_class,
-	origin`
+	origin,
+	histories`
 
 // parseRow reads the text values of rowColumns.
 func parseRow(values [][]byte) (Row, error) {
@@ -125,6 +132,7 @@ func parseRow(values [][]byte) (Row, error) {
 		State:     State(p.text(5)),
 		UpdatedAt: p.time(6),
 		Origin:    p.text(15),
+		Histories: Histories(p.text(16)),
 	}
 	if values[7] != nil {
 		row.Failure = &Failure{

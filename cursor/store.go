@@ -188,6 +188,7 @@ SELECT` + settingsSQL + `,
 FROM (SELECT) one
 LEFT JOIN (
 	SELECT` + rowColumns + `,
+		horizon,
 		system_identifier,
 		timeline,
 		database_oid
@@ -259,10 +260,10 @@ func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseco
 // locked reads what a lock statement returned.
 func locked(result *pgconn.Result) (lockedRow, error) {
 	values := result.Rows[0]
-	known, row := values[4], values[8:]
+	known, row := values[4], values[9:]
 	switch {
 	case row[0] != nil:
-		return parseLocked(values[5:8], row)
+		return parseLocked(values[5:9], row)
 	case string(known) == "t":
 		return lockedRow{}, ErrHeld
 	default:

@@ -7,7 +7,7 @@
 -- unreached has not been sent, so its attempts make no dead letter of it.
 ALTER TABLE cursor DROP CONSTRAINT cursor_failed_class_check;
 ALTER TABLE cursor ADD CONSTRAINT cursor_failed_class_check
-    CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored', 'refused', 'unreadable', 'unreached'));
+    CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored', 'clock', 'refused', 'unreadable', 'unreached'));
 
 -- The database that the position belongs to, beside its cluster: a dump may be restored
 -- under another name into the same one. NULL: not known yet, so it belongs to any.
@@ -16,6 +16,13 @@ ALTER TABLE cursor ADD COLUMN database_oid oid;
 -- Which cursor it is, for receivers that keep notes: two databases may have a process of one name.
 -- It stays over epochs, a rename, and a row that is deleted and put back.
 ALTER TABLE cursor ADD COLUMN origin uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid();
+
+-- From which positions on another history begins: ids and numbers may come again after a promotion that lost commits,
+-- or a restore. An array of {"after": position, "mark": what dedup keys hold}, by position.
+ALTER TABLE cursor ADD COLUMN histories jsonb NOT NULL DEFAULT '[]' CHECK (jsonb_typeof(histories) = 'array');
+
+-- Every transaction whose rows were delivered is below it. One that begins after a standby was promoted is not.
+ALTER TABLE cursor ADD COLUMN horizon xid8 DEFAULT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot());
 
 -- It runs at every checkpoint. The one name in it says whose it is, which costs nothing; a search_path of the
 -- function's own costs more than the rest of it.
@@ -149,10 +156,13 @@ DROP FUNCTION cursor_continue();
 DROP FUNCTION cursor_event_keep();
 DROP TABLE cursor_past;
 ALTER TABLE cursor_event DROP COLUMN db_user;
+ALTER TABLE cursor DROP COLUMN horizon;
+ALTER TABLE cursor DROP COLUMN histories;
 ALTER TABLE cursor DROP COLUMN origin;
 ALTER TABLE cursor DROP COLUMN database_oid;
 UPDATE cursor SET failed_class = 'permanent' WHERE failed_class IN ('refused', 'unreadable');
 UPDATE cursor SET failed_class = 'transient' WHERE failed_class = 'unreached';
+UPDATE cursor SET failed_class = 'restored' WHERE failed_class = 'clock';
 ALTER TABLE cursor DROP CONSTRAINT cursor_failed_class_check;
 ALTER TABLE cursor ADD CONSTRAINT cursor_failed_class_check
     CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored'));

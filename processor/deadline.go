@@ -74,7 +74,9 @@ func (s *shift) begin(after cursor.Position, limit int) *pending {
 	go func() {
 		defer close(r.done)
 		defer cancel()
-		r.page, r.err = s.read(ctx, after, limit)
+		if r.page, r.err = s.read(ctx, after, limit); r.err == nil {
+			r.err = s.config.Store.Elsewhere(s.lease.Server(), r.page.Server)
+		}
 	}()
 	return r
 }

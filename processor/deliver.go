@@ -80,7 +80,7 @@ func (s *shift) deliveries(records []Record) []Delivery {
 	for i := range records { // field by field, which spares a copy
 		d := &ds[i]
 		d.Record, d.Process, d.Origin, d.Epoch, d.After = records[i], s.config.Process, origin, epoch, after
-		d.Sequence, d.Attempt, d.Unknown = sequence+1+int64(i), 1, i < doubtful
+		d.Sequence, d.Attempt, d.Unknown, d.History = sequence+1+int64(i), 1, i < doubtful, s.lease.History(records[i].Position)
 		after = records[i].Position
 	}
 	if s.stuck.at(records[0].Position) {
@@ -104,6 +104,7 @@ func (s *shift) advance(a advance) error {
 		return err
 	}
 	s.owed, s.failures, s.letters = nil, 0, 0
+	s.remember()
 	s.doubt = s.doubt.past(a.from, a.to, int(a.n))
 	s.sent.past(a.from, a.to)
 	s.observe(Event{Kind: EventAdvance, Records: int(a.n), Created: a.created})

@@ -38,6 +38,9 @@ type Process struct {
 	stopped   bool          // the last shift halted the process
 	notBefore time.Time     // the limit lets no record go until then
 	torn      time.Time     // when it was said last that a torn session cannot be ended
+
+	numbers cursor.Seen // the highest of the cursor
+	server  string      // the run of the server on which no promotion is to be noted
 }
 
 // New returns the process that config describes. It touches nothing yet.
@@ -209,14 +212,18 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 		return nil, state{}, err
 	}
 	if s, ok := p.resting(row); ok {
+		p.numbers = p.numbers.See(row) // an operator may have to decide on what is older
 		return nil, s, nil
+	}
+	if s, err := p.remember(ctx, row); err != nil || s.is != "" {
+		return nil, s, err
 	}
 	if wait := time.Until(p.notBefore); wait > 0 {
 		return nil, state{is: StateLimited, wait: wait}, nil
 	}
 	seen, err := p.peek(ctx, row)
 	if err != nil {
-		return nil, state{}, err
+		return p.behind(ctx, row, err)
 	}
 	switch {
 	case len(seen.Records) > 0:
@@ -228,17 +235,22 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 		if p.waiting {
 			return nil, state{is: StateWaiting, wait: seen.Due, ahead: seen.Ahead}, nil
 		}
-		return nil, state{is: StateIdle}, nil
+		s, err := acquireState(p.notePromotion(ctx, seen.Server))
+		if s.is == "" {
+			s.is = StateIdle
+		}
+		return nil, s, err
 	}
 	if active, err := p.othersTurn(ctx, row); active || err != nil {
 		return nil, state{is: StateStandby}, err
 	}
-	lease, err := p.config.Dispatch.acquire(ctx, p.config)
+	lease, err := p.acquire(ctx)
 	if err != nil {
 		p.warnOfTorn(err)
 		s, err := acquireState(err)
 		return nil, s, err
 	}
+	p.server = lease.Server()
 	p.inherit(row, lease)
 	p.began(row, lease.Epoch())
 	return &todo{lease, seen}, state{}, nil
@@ -296,6 +308,9 @@ func (p *Process) warnOfTorn(err error) {
 
 // acquireState sorts the answers of Acquire that are routine from errors.
 func acquireState(err error) (state, error) {
+	if err == nil {
+		return state{}, nil
+	}
 	if errors.Is(err, cursor.ErrHeld) || errors.Is(err, cursor.ErrPaused) || errors.Is(err, cursor.ErrHalted) {
 		s := state{is: StateStandby}
 		errors.As(err, &s.stranger)

@@ -41,8 +41,9 @@ type Delivery struct {
 	Record
 	// Process is the name of the process that delivers.
 	Process string
-	// Sequence counts the records of the process, from 1, without holes but for
-	// those of an operator's skip or seek. A record keeps its sequence over all
+	// Sequence counts the records of the process, from 1. It has holes only where an operator
+	// skipped or sought, and where the server changed: after a standby was promoted or a database
+	// was restored, it goes on past all numbers that may have been used. A record keeps its sequence over all
 	// attempts.
 	Sequence int64
 	// Epoch grows at every change of worker, and at an operator's retry, skip or
@@ -55,6 +56,10 @@ type Delivery struct {
 	// from the other. It stays over all epochs, and when the process is renamed. Numbers
 	// and epochs of different origins have nothing to do with each other.
 	Origin string
+	// History is the mark of the history that the record belongs to, "" in the first one. Another
+	// one begins where ids may come again: behind the cursor's position when a standby is promoted
+	// or a database is restored. See cursor.Histories.
+	History string
 	// Attempt counts from 1.
 	Attempt int
 	// Unknown says that the receiver may have the record already: an earlier call
@@ -77,9 +82,13 @@ type Delivery struct {
 // DedupKey is the identity of the record for receivers: the same at every
 // attempt, by every worker, and after a replay. It names the table, the id and
 // the time of creation, since ids may come again after a failover that lost
-// commits.
+// commits. Where the source has no time of creation, it names the history instead,
+// except the first.
 func (d Delivery) DedupKey() string {
-	if d.CreatedAt.IsZero() {
+	switch {
+	case d.CreatedAt.IsZero() && d.History != "":
+		return d.Table + "/" + d.ID + "/" + d.History
+	case d.CreatedAt.IsZero():
 		return d.Table + "/" + d.ID
 	}
 	return d.Table + "/" + d.ID + "/" + strconv.FormatInt(d.CreatedAt.UnixMicro(), 10)
@@ -103,6 +112,9 @@ type Page struct {
 	Due time.Duration
 	// Ahead, with Due: how far the first of them is stamped ahead of the clock.
 	Ahead time.Duration
+	// Server is the run of the cursor's server that was read: see cursor.Lease.Server. Records are
+	// delivered only under a lease of the same run. "" if the source is elsewhere.
+	Server string
 }
 
 // Source yields records in order. Implementations are safe for use by one
@@ -118,6 +130,35 @@ type Source interface {
 type Ender interface {
 	// End returns the position behind everything stamped so far.
 	End(ctx context.Context) (cursor.Position, error)
+}
+
+// ClockError is the error of a Read on a server whose clock is not past the position that was
+// asked for: what it stamps now sorts before what was delivered. The process halts.
+type ClockError struct {
+	Late
+	Err error
+}
+
+func (e *ClockError) Error() string { return e.Err.Error() }
+
+func (e *ClockError) Unwrap() error { return e.Err }
+
+// Late says that rows sort before what was delivered, or may.
+type Late struct {
+	// Server is the run of the server on which they were looked for.
+	Server string
+	// From is a position before them all; "" if it is not known.
+	From cursor.Position
+	// Reason is what was found, for people; "" if there are none.
+	Reason string
+}
+
+// Auditor is an optional ability of a Source, for when a standby was promoted.
+type Auditor interface {
+	// Late looks for rows at or before a position that were written by transactions from the
+	// horizon on: the new primary has stamped them with a clock that is behind. It is called on a
+	// position that the source has read behind. An error means that it is not known yet.
+	Late(ctx context.Context, at cursor.Position, horizon string) (Late, error)
 }
 
 // Counter is an optional ability of a Source: to say how much it holds, for the

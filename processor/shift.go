@@ -119,6 +119,9 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 		return s.outcome(err)
 	}
 	s.recall()
+	if err := p.config.Store.Elsewhere(lease.Server(), seen.Server); err != nil {
+		return err
+	}
 	if seen.after != lease.Position() {
 		return nil // someone else delivered in between: look again
 	}

@@ -312,6 +312,7 @@ func (e *examination) id(l *layout) {
 		e.idOrder(l, c)
 	case kindAtInt:
 		l.idType = "bigint"
+		l.assigned = e.idAssigned()
 	}
 	if e.config.Order == ID {
 		l.kind = kindInt

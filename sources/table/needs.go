@@ -41,6 +41,9 @@ func (s *Source) Needs(ctx context.Context) (Needs, error) {
 		if needs.Needs, err = privilege.Of(ctx, tx, l.readSQL(s.config, false)); err != nil {
 			return err
 		}
+		if l.ordersByTime() {
+			needs.Privileges = append(needs.Privileges, privilege.Privilege{On: privilege.Table, Name: l.sql(), Right: "SELECT", Columns: []string{"xmin"}})
+		}
 		if l.sequence != 0 {
 			needs.Privileges = append(needs.Privileges, privilege.Privilege{On: privilege.Sequence, Name: l.sequenceName, Right: "SELECT"})
 		}

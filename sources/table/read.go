@@ -59,6 +59,7 @@ func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (pr
 		if len(r.page.Records) == 0 && s.stretch.rows >= passRows {
 			r.page.Passed = s.stretch.to
 		}
+		r.page.Server = r.sample.server
 		return r.page, r.fault
 	}
 }
@@ -189,7 +190,7 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 	})
 	if err == nil {
 		s.noteHeld(l, r)
-		err = l.check(r.sample, after)
+		err = s.check(l, r.sample, after)
 	}
 	return r, err
 }
@@ -267,12 +268,22 @@ func preparable(statements []statement) []string {
 
 // check holds the mark against the position: what is stamped from now on must
 // sort behind what was delivered.
-func (l *layout) check(s sample, after cursor.Position) error {
-	f, err := l.overtaken(s, after)
-	if f != nil {
+func (s *Source) check(l *layout, now sample, after cursor.Position) error {
+	f, err := l.overtaken(now, after)
+	switch {
+	case err != nil:
+		return err
+	case f == nil:
+		s.clock.note()
+		return nil
+	case !l.ordersByTime():
 		return processor.Permanent(fmt.Errorf("%s", f))
 	}
-	return err
+	from, err := l.kind.before(s.clock.earliest(now))
+	if err != nil {
+		return err
+	}
+	return &processor.ClockError{Late: processor.Late{Server: now.server, From: from, Reason: f.Problem}, Err: processor.Permanent(fmt.Errorf("%s", f))}
 }
 
 // literal quotes a text for a statement without parameters.

@@ -32,6 +32,7 @@ type Source struct {
 	fence    fence
 	fenced   fenced
 	standing standing
+	clock    clockSeen
 	rows     int // that fit into MaxBytes, as far as is known; 0 = not known
 	sparse   sparse
 	detail   detail // of the next read

@@ -1,0 +1,130 @@
+package cursor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// PromotedError is why Acquire gives no lease: a standby was promoted since the last take-over.
+// Nothing was changed. Whether the new primary has stamped rows before the cursor, because
+// its clock is behind, is for the source to find out. Then Promote or HaltClock.
+type PromotedError struct {
+	Process  string
+	Position Position
+	// Horizon is an id of transactions (xid8): those that wrote what was delivered are below it,
+	// those of the new primary are not. "" if it is not known.
+	Horizon string
+	// From and To are the timelines.
+	From, To string
+}
+
+func (e *PromotedError) Error() string {
+	return fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s, and the cursor is not taken over yet", e.From, e.To)
+}
+
+func (r lockedRow) promotion() *PromotedError {
+	return &PromotedError{Process: r.Process, Position: r.Position, Horizon: r.horizon, From: r.stored.timeline, To: r.server.timeline}
+}
+
+// ErrElsewhere: two connections of one pool reach two servers, or two runs of one. Nothing was
+// changed, and the pool's connections are dropped: the next ones ask again where the server is.
+var ErrElsewhere = errors.New("connections of one pool reach different servers, as after an address has moved: all are dropped, and nothing is delivered before they agree")
+
+// Elsewhere drops the connections of the pool and returns ErrElsewhere, unless both runs of a
+// server are the same. "" is any.
+func (s *Store) Elsewhere(one, other string) error {
+	if one == "" || other == "" || one == other {
+		return nil
+	}
+	s.pool.Reset()
+	return ErrElsewhere
+}
+
+const promotedSQL = `/* cursor.promoted */
+SELECT c.position, c.horizon, c.timeline, server.timeline
+FROM {schema}.cursor c,
+	(SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int AS timeline) server
+WHERE c.process_name = $1 AND c.timeline <> server.timeline`
+
+// Promoted returns a *PromotedError if a standby was promoted since the last take-over. It
+// takes no lock.
+func (s *Store) Promoted(ctx context.Context, process string) error {
+	results, err := s.once(ctx, s.config.answerTimeout(), beginRead, statement{sql: s.sql(promotedSQL), args: []string{process}})
+	if err != nil {
+		return s.explain("read", process, err)
+	}
+	for _, row := range results[0].Rows {
+		return &PromotedError{Process: process, Position: Position(row[0]), Horizon: string(row[1]), From: string(row[2]), To: string(row[3])}
+	}
+	return nil
+}
+
+var promoteSQL = `/* cursor.promote */
+WITH changed AS (
+	UPDATE {schema}.cursor
+	SET epoch = $3, sequence = $4, histories = $5::jsonb, timeline = $6
+	WHERE process_name = $1 AND epoch = $2
+	RETURNING ` + took(`epoch = $3 AND sequence = $4 AND timeline = $6 AND histories = $5::jsonb`, `''`) + `
+)` + oneRow
+
+// Promote takes note of a promotion, so that Acquire gives a lease again: what was committed on
+// the earlier primary may be lost. So the epoch and the sequence move on past all that may have
+// been used (by HistoryGap), and a new history begins at the position. It leaves an audit row.
+//
+// server is the run of the server on which the source has looked; if the row is on another one,
+// the error is ErrElsewhere. If no promotion is to be noted any more, nothing is done.
+func (s *Store) Promote(ctx context.Context, process, server string) error {
+	return s.settle(ctx, "note the promotion for", process, server, func(conn *pgxpool.Conn, row lockedRow) error {
+		if !row.promoted() {
+			return nil
+		}
+		next, err := row.begun()
+		if err != nil {
+			return err
+		}
+		reason := fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s", row.stored.timeline, row.server.timeline)
+		results, err := flush(ctx, conn.Conn(), pin,
+			statement{sql: s.sql(promoteSQL), args: []string{
+				process, row.Epoch.text(), next.Epoch.text(), strconv.FormatInt(next.Sequence, 10), string(next.Histories), row.server.timeline}},
+			statement{sql: s.sql(eventSQL), args: []string{process, s.config.Worker, "promoted", reason, string(row.Position), string(row.Position), null, null, null}},
+			commit)
+		if err == nil && !committed(results, 3) {
+			err = errNotAsLocked
+		}
+		return err
+	})
+}
+
+// HaltClock halts a process whose server has stamped rows before the position, or would: the
+// clock is behind. Only if the row stands there and is on that run of the server (ErrElsewhere).
+// It returns ErrHalted once that is durable.
+func (s *Store) HaltClock(ctx context.Context, process, server string, at Position, reason string) error {
+	return s.settle(ctx, "halt", process, server, func(conn *pgxpool.Conn, row lockedRow) error {
+		if row.Position != at {
+			return nil // moved since: look again
+		}
+		return s.stop(ctx, conn, row, ClassClock, reason)
+	})
+}
+
+// settle calls f with the row of a running process locked, and lets it go.
+func (s *Store) settle(ctx context.Context, verb, process, server string, f func(*pgxpool.Conn, lockedRow) error) error {
+	err := s.onConnection(ctx, func(conn *pgxpool.Conn) error {
+		row, err := s.lockNow(ctx, conn, process, terms{application: ApplicationLease})
+		if err != nil {
+			return err
+		}
+		if err := s.Elsewhere(server, row.server.run); err != nil {
+			return err
+		}
+		return f(conn, row)
+	})
+	if err != nil {
+		return s.explain(verb, process, err)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package cursor_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// standing is a store whose process has delivered three records, in an epoch of its own.
+func standing(t *testing.T) (*cursor.Store, *cursor.Lease) {
+	t.Helper()
+	s := created(t, database(t), "a")
+	lease := acquire(t, s)
+	require.NoError(t, lease.Advance(t.Context(), "p3", 3))
+	lease.Release()
+	return s, lease
+}
+
+// back puts the row into an earlier state, as a backup does: no trigger sees it.
+func back(t *testing.T, s *cursor.Store, set string) {
+	t.Helper()
+	require.NoError(t, pgx.BeginFunc(t.Context(), s.Pool(), func(tx pgx.Tx) error {
+		_, err := tx.Exec(t.Context(), `SET LOCAL session_replication_role = replica; UPDATE dispatch.cursor SET `+set)
+		return err
+	}))
+}
+
+// TestPromote_NoNumberAndNoHistoryIsThatOfBefore: a standby that is promoted may have lost the
+// last commits. Nothing of what they used comes a second time, and it is noted once.
+func TestPromote_NoNumberAndNoHistoryIsThatOfBefore(t *testing.T) {
+	t.Parallel()
+	s, before := standing(t)
+	back(t, s, `timeline = timeline - 1`)
+	_, err := s.Acquire(t.Context(), "sms")
+	var promoted *cursor.PromotedError
+	require.ErrorAs(t, err, &promoted)
+	require.Equal(t, cursor.Position("p3"), promoted.Position)
+	require.NotEmpty(t, promoted.Horizon)
+	require.ErrorAs(t, s.Promoted(t.Context(), "sms"), &promoted)
+	require.Equal(t, before.Epoch(), look(t, s).Epoch, "nothing is changed before the source has looked")
+
+	require.ErrorIs(t, s.Promote(t.Context(), "sms", "another run"), cursor.ErrElsewhere)
+	require.NoError(t, s.Promote(t.Context(), "sms", before.Server()))
+	require.NoError(t, s.Promoted(t.Context(), "sms"))
+	require.Equal(t, "promoted", lastEvent(t, s.Pool()))
+	require.NoError(t, s.Promote(t.Context(), "sms", before.Server()), "there is nothing left to note")
+	after := acquire(t, s)
+	require.Equal(t, before.Epoch()+1_000_000, after.Epoch())
+	require.EqualValues(t, 3+cursor.HistoryGap, after.Sequence())
+	require.Empty(t, after.History("p3"))
+	require.Len(t, after.History("p4"), 8)
+	require.NotEqual(t, after.Server(), "")
+}
+
+// TestPromote_EachHistoryHasAMarkOfItsOwn: a second promotion that lost the advances behind the
+// first one begins another history there.
+func TestPromote_EachHistoryHasAMarkOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s, lease := standing(t)
+	marks := map[string]bool{}
+	for range 3 {
+		back(t, s, `timeline = timeline - 1, position = 'p3'`)
+		require.NoError(t, s.Promote(t.Context(), "sms", ""))
+		lease = acquire(t, s)
+		marks[lease.History("p4")] = true
+		require.Empty(t, lease.History("p3"))
+		require.NoError(t, lease.Advance(t.Context(), "p5", 2))
+		lease.Release()
+	}
+	require.Len(t, marks, 3)
+	back(t, s, `timeline = timeline - 1`)
+	require.NoError(t, s.Promote(t.Context(), "sms", ""))
+	after := acquire(t, s)
+	require.Equal(t, lease.History("p4"), after.History("p4"), "what was delivered in a history keeps its mark")
+	require.NotEqual(t, after.History("p4"), after.History("p6"))
+}
+
+// TestHorizon_IsAboveAllThatWasDelivered: and not above what begins after the advance.
+func TestHorizon_IsAboveAllThatWasDelivered(t *testing.T) {
+	t.Parallel()
+	s := created(t, database(t), "a")
+	var delivered, next uint64
+	require.NoError(t, s.Pool().QueryRow(t.Context(), `SELECT pg_current_xact_id()`).Scan(&delivered))
+	lease := acquire(t, s)
+	require.NoError(t, lease.Advance(t.Context(), "p1", 1))
+	lease.Release()
+	require.NoError(t, s.Pool().QueryRow(t.Context(), `SELECT pg_current_xact_id()`).Scan(&next))
+	var horizon uint64
+	require.NoError(t, s.Pool().QueryRow(t.Context(), `SELECT horizon FROM dispatch.cursor`).Scan(&horizon))
+	require.Greater(t, horizon, delivered)
+	require.LessOrEqual(t, horizon, next)
+}
+
+// TestHaltClock_HaltsAtThatPositionAlone: a cursor that moved since is looked at again.
+func TestHaltClock_HaltsAtThatPositionAlone(t *testing.T) {
+	t.Parallel()
+	s, lease := standing(t)
+	require.NoError(t, s.HaltClock(t.Context(), "sms", lease.Server(), "p2", "the clock is behind"))
+	require.ErrorIs(t, s.HaltClock(t.Context(), "sms", "another run", "p3", "the clock is behind"), cursor.ErrElsewhere)
+	require.Equal(t, cursor.Running, look(t, s).State)
+	require.ErrorIs(t, s.HaltClock(t.Context(), "sms", lease.Server(), "p3", "the clock is behind"), cursor.ErrHalted)
+	row := look(t, s)
+	require.Equal(t, cursor.Halted, row.State)
+	require.Equal(t, cursor.ClassClock, row.Failure.Class)
+	require.Equal(t, "the clock is behind", row.Failure.Error)
+
+	_, err := s.Skip(t.Context(), "sms", alice)
+	require.ErrorIs(t, err, cursor.ErrNotFailing, "no record is at fault")
+	_, err = s.Seek(t.Context(), "sms", "p1", alice)
+	require.NoError(t, err)
+	after := acquire(t, s)
+	require.EqualValues(t, 3+cursor.HistoryGap, after.Sequence())
+	require.Len(t, after.History("p2"), 8, "the history begins where delivery goes on")
+}
+
+// TestHaltRestored_HaltsWhereTheRowIsOlderThanWhatWasSeen: the snapshot of a disk has the
+// identity of the server that it was taken of.
+func TestHaltRestored_HaltsWhereTheRowIsOlderThanWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	s, lease := standing(t)
+	seen := cursor.Seen{}.See(look(t, s))
+	require.NoError(t, s.HaltRestored(t.Context(), "sms", seen))
+	back(t, s, `position = 'p1', sequence = 1`)
+	require.True(t, seen.Before(look(t, s)))
+	require.ErrorIs(t, s.HaltRestored(t.Context(), "sms", seen), cursor.ErrHalted)
+	row := look(t, s)
+	require.Equal(t, cursor.ClassRestored, row.Failure.Class)
+	require.Contains(t, row.Failure.Error, "its sequence was 3 and is 1")
+
+	_, err := s.Retry(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	require.False(t, seen.Before(look(t, s)), "it runs on past all that was seen")
+	after := acquire(t, s)
+	require.EqualValues(t, 1+cursor.HistoryGap, after.Sequence())
+	require.Greater(t, after.Epoch(), lease.Epoch()+999_999)
+	require.Len(t, after.History("p2"), 8)
+}
+
+// TestHaltRestored_APromotionIsNone: a standby that had not received everything is behind, too,
+// but not by as much as a backup.
+func TestHaltRestored_APromotionIsNone(t *testing.T) {
+	t.Parallel()
+	s, _ := standing(t)
+	seen := cursor.Seen{}.See(look(t, s))
+	back(t, s, `position = 'p1', sequence = 1, timeline = timeline - 1`)
+	require.NoError(t, s.HaltRestored(t.Context(), "sms", seen))
+	require.Equal(t, cursor.Running, look(t, s).State)
+	seen.At = time.Now().Add(time.Hour)
+	require.ErrorIs(t, s.HaltRestored(t.Context(), "sms", seen), cursor.ErrHalted, "recovered to an earlier time")
+}
+
+// TestRestored_IsForProcessesInAnyState: a restore that no worker saw is said by an operator.
+func TestRestored_IsForProcessesInAnyState(t *testing.T) {
+	t.Parallel()
+	s, lease := standing(t)
+	_, err := s.Restored(t.Context(), "sms", cursor.Decision{Actor: "alice"})
+	require.ErrorContains(t, err, "no reason")
+	_, err = s.Pause(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	change, err := s.Restored(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	require.Equal(t, cursor.Paused, change.After.State)
+	require.Equal(t, cursor.Position("p3"), change.After.Position)
+	require.EqualValues(t, 3+cursor.HistoryGap, change.After.Sequence)
+	require.Equal(t, "restored", lastEvent(t, s.Pool()))
+	_, err = s.Resume(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	after := acquire(t, s)
+	require.GreaterOrEqual(t, after.Epoch(), lease.Epoch()+1_000_000)
+	require.Len(t, after.History("p4"), 8)
+}

@@ -1,0 +1,90 @@
+package cursor
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// stop halts a process over its server, and not over a record.
+func (s *Store) stop(ctx context.Context, conn *pgxpool.Conn, row lockedRow, class Class, reason string) error {
+	results, err := flush(ctx, conn.Conn(), pin,
+		statement{sql: s.sql(failSQL), args: []string{
+			row.Process, row.Epoch.text(), string(row.Position), "", "0", "0", "0", clean(reason), string(class), string(Halted)}},
+		statement{sql: s.sql(eventSQL), args: []string{row.Process, s.config.Worker, "halt", clean(reason), string(row.Position), string(row.Position), null, null, string(class)}},
+		commit)
+	if err == nil && !committed(results, 3) {
+		err = errNotAsLocked
+	}
+	if err != nil {
+		return err
+	}
+	return ErrHalted
+}
+
+// Seen is what a worker knows of a cursor from the time it has run: its numbers never go back,
+// unless the database did.
+type Seen struct {
+	Origin   string
+	Epoch    Epoch
+	Sequence int64
+	// At is the database's time of the row's last change, as far as the worker read it.
+	At time.Time
+}
+
+// See returns what is known after a row was seen, too. A cursor of another origin is another one.
+func (n Seen) See(row Row) Seen {
+	if n.Origin != row.Origin {
+		n = Seen{Origin: row.Origin}
+	}
+	n.Epoch, n.Sequence = max(n.Epoch, row.Epoch), max(n.Sequence, row.Sequence)
+	if row.UpdatedAt.After(n.At) {
+		n.At = row.UpdatedAt
+	}
+	return n
+}
+
+// Before reports whether a row is older than what was seen.
+func (n Seen) Before(row Row) bool {
+	return n.Origin == row.Origin && (row.Epoch < n.Epoch || row.Sequence < n.Sequence)
+}
+
+// behindAtMost is how far a standby may be behind, by the row, to be taken for promoted in a
+// failover. A row that is older is that of a backup, on whatever timeline.
+const behindAtMost = time.Minute
+
+const recoveredSQL = `/* cursor.recovered */
+SELECT count(*) FROM pg_settings WHERE name IN ('recovery_target', 'recovery_target_lsn', 'recovery_target_name', 'recovery_target_time', 'recovery_target_xid') AND setting <> ''`
+
+// HaltRestored halts a process whose row is older than what a worker has seen of it: the snapshot
+// of a disk was put back, or a backup was restored up to some point in time. It returns ErrHalted
+// once that is durable. nil means that the row, under its lock, is not older; or that
+// a standby was promoted that had not received everything, which is for Promote.
+func (s *Store) HaltRestored(ctx context.Context, process string, seen Seen) error {
+	return s.settle(ctx, "halt", process, "", func(conn *pgxpool.Conn, row lockedRow) error {
+		if !seen.Before(row.Row) {
+			return nil
+		}
+		if row.promoted() && seen.At.Sub(row.UpdatedAt) < behindAtMost {
+			results, err := flush(ctx, conn.Conn(), pin, statement{sql: recoveredSQL})
+			if err != nil {
+				return err
+			}
+			if string(results[1].Rows[0][0]) == "0" {
+				return nil
+			}
+		}
+		return s.stop(ctx, conn, row, ClassRestored, seen.lost(row))
+	})
+}
+
+// lost is why a process halts whose row went back.
+func (n Seen) lost(row lockedRow) string {
+	return fmt.Sprintf("the cursor went back: its sequence was %s and is %s, its epoch was %s and is %s (timeline %s, now %s). The database was restored from a backup or a snapshot: "+
+		"what was delivered since is not known here, and rows that were inserted since are gone. Compare what receivers have with the table, "+
+		"then seek to where delivery shall go on, or retry to go on from here",
+		strconv.FormatInt(n.Sequence, 10), strconv.FormatInt(row.Sequence, 10), n.Epoch.text(), row.Epoch.text(), row.stored.timeline, row.server.timeline)
+}

@@ -1,0 +1,97 @@
+package processor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
+
+// remember keeps the highest numbers of the cursor in mind. A row with smaller ones is that of a
+// backup: then the process halts, unless a standby was promoted that had not received everything.
+func (p *Process) remember(ctx context.Context, row cursor.Row) (state, error) {
+	if !p.numbers.Before(row) {
+		p.numbers = p.numbers.See(row)
+		return state{}, nil
+	}
+	err := p.config.Store.HaltRestored(ctx, p.config.Process, p.numbers)
+	return acquireState(err)
+}
+
+// remember takes up the numbers of a durable advance.
+func (s *shift) remember() {
+	s.numbers.Epoch = max(s.numbers.Epoch, s.lease.Epoch())
+	s.numbers.Sequence = max(s.numbers.Sequence, s.lease.Sequence())
+}
+
+// acquire takes the lease, once a promotion is noted.
+func (p *Process) acquire(ctx context.Context) (*cursor.Lease, error) {
+	lease, err := p.config.Dispatch.acquire(ctx, p.config)
+	var promoted *cursor.PromotedError
+	if !errors.As(err, &promoted) {
+		return lease, err
+	}
+	if err := p.promote(ctx, promoted); err != nil {
+		return nil, err
+	}
+	return p.config.Dispatch.acquire(ctx, p.config)
+}
+
+// notePromotion is for a process that has nothing to deliver, and so takes no lease: what a new
+// primary has stamped before the cursor would go unnoticed until there is something.
+func (p *Process) notePromotion(ctx context.Context, server string) error {
+	if server == "" || server == p.server {
+		return nil
+	}
+	err := p.config.Store.Promoted(ctx, p.config.Process)
+	var promoted *cursor.PromotedError
+	if errors.As(err, &promoted) {
+		err = p.promote(ctx, promoted)
+	}
+	if err == nil {
+		p.server = server
+	}
+	return err
+}
+
+// promote takes note of a promotion, unless the new primary has stamped rows before the cursor.
+// The rows are looked for first: once the promotion is noted, the next worker would not look.
+func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) error {
+	auditor, ok := p.config.Source.(Auditor)
+	if !ok {
+		return p.config.Store.Promote(ctx, p.config.Process, "")
+	}
+	late, err := auditor.Late(ctx, promoted.Position, promoted.Horizon)
+	if err != nil {
+		return fmt.Errorf("a standby was promoted (timeline %s, now %s); look for rows that it stamped before the cursor: %w", promoted.From, promoted.To, err)
+	}
+	if late.Reason != "" {
+		return p.halt(ctx, promoted.Position, late)
+	}
+	if err := p.config.Store.Promote(ctx, p.config.Process, late.Server); err != nil {
+		return err
+	}
+	p.log.Warn("a standby was promoted: what it had not received is lost. Records go out under larger numbers, and without created_at under other dedup keys",
+		"timeline", promoted.To, "before", promoted.From, "position", visible.Cut(string(promoted.Position)))
+	return nil
+}
+
+// behind halts the process if a read failed because the server's clock is behind the cursor.
+func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo, state, error) {
+	var clock *ClockError
+	if !errors.As(err, &clock) {
+		return nil, state{}, err
+	}
+	s, err := acquireState(p.halt(ctx, row.Position, clock.Late))
+	return nil, s, err
+}
+
+// halt halts the process over the clock of its server.
+func (p *Process) halt(ctx context.Context, at cursor.Position, late Late) error {
+	name := visible.Shell(p.config.Process)
+	reason := fmt.Sprintf("%s. To miss none, once the clock has passed the cursor: `ordered-dispatcher seek %s --to %s --reason …`, which sends again what follows that position; "+
+		"if nothing is missing: `ordered-dispatcher retry %s`", late.Reason, name, visible.Shell(string(late.From)), name)
+	return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, reason)
+}
