@@ -18,10 +18,14 @@ type identity struct {
 // identitySQL reads the identity of the server. The timeline is taken from the
 // name of the current WAL file: the control file still says the old one after a
 // promotion.
-const identitySQL = `(SELECT system_identifier FROM pg_catalog.pg_control_system()),
-	('x' OPERATOR(pg_catalog.||) pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::int,
-	(SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database()),
+const (
+	systemSQL   = `(SELECT system_identifier FROM pg_catalog.pg_control_system())`
+	timelineSQL = `('x' OPERATOR(pg_catalog.||) pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::int`
+	databaseSQL = `(SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())`
+	placeOfSQL  = systemSQL + `, ` + timelineSQL + `, ` + databaseSQL
+	identitySQL = placeOfSQL + `,
 	extract(epoch FROM pg_catalog.pg_postmaster_start_time())`
+)
 
 // lockedRow is a row whose lock is held, with the server it says it belongs to
 // and the one it was read from.

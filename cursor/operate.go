@@ -218,7 +218,7 @@ func notFailing(row Row) error {
 
 // displaced reports whether the process halted over its server, and not over a record.
 func displaced(row Row) bool {
-	return row.Failure != nil && (row.Failure.Class == ClassRestored || row.Failure.Class == ClassClock)
+	return row.Failure != nil && row.Failure.OfServer()
 }
 
 // set takes the failure off a row, and sets it running unless it is paused.
@@ -387,8 +387,8 @@ func gaveUp(err error) bool {
 }
 
 // decideSQL writes what was decided; the lock is held already. A failure is only
-// ever taken away ($6 = false), and with that of a restored database ($7) which
-// one the position belongs to: the next worker writes down its own.
+// ever taken away ($6 = false). Where a history begins ($7), the position belongs to
+// the server on which it was decided.
 var decideSQL = `/* cursor.decide */
 WITH changed AS (
 	UPDATE {schema}.cursor
@@ -405,9 +405,9 @@ WITH changed AS (
 		next_attempt_at = CASE WHEN $6 THEN next_attempt_at END,
 		failed_error = CASE WHEN $6 THEN failed_error END,
 		failed_class = CASE WHEN $6 THEN failed_class END,
-		system_identifier = CASE WHEN NOT $7::boolean THEN system_identifier END,
-		timeline = CASE WHEN NOT $7 THEN timeline END,
-		database_oid = CASE WHEN NOT $7 THEN database_oid END,
+		system_identifier = CASE WHEN $7::boolean THEN ` + systemSQL + ` ELSE system_identifier END,
+		timeline = CASE WHEN $7 THEN ` + timelineSQL + ` ELSE timeline END,
+		database_oid = CASE WHEN $7 THEN ` + databaseSQL + ` ELSE database_oid END,
 		histories = $9::jsonb,
 		horizon = CASE WHEN position = $2 AND NOT $7 THEN horizon ELSE pg_snapshot_xmax(pg_current_snapshot()) END
 	WHERE process_name = $1 AND epoch = $8

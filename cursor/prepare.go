@@ -19,8 +19,8 @@ WITH past AS (
 	ORDER BY id DESC
 	LIMIT 1
 ), created AS (
-	INSERT INTO {schema}.cursor (process_name, position, state, system_identifier)
-	SELECT $1, $2, $3, (SELECT system_identifier FROM pg_control_system())
+	INSERT INTO {schema}.cursor (process_name, position, state, system_identifier, timeline, database_oid)
+	SELECT $1, $2, $3, ` + placeOfSQL + `
 	WHERE NOT EXISTS (SELECT 1 FROM past WHERE action <> 'forget')
 	ON CONFLICT (process_name) DO NOTHING
 	RETURNING process_name, position, state

@@ -47,7 +47,7 @@ func (s *Store) Elsewhere(one, other string) error {
 const promotedSQL = `/* cursor.promoted */
 SELECT c.position, c.horizon, c.timeline, server.timeline
 FROM {schema}.cursor c,
-	(SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int AS timeline) server
+	(SELECT ` + timelineSQL + ` AS timeline) server
 WHERE c.process_name = $1 AND c.timeline <> server.timeline`
 
 // Promoted returns a *PromotedError if a standby was promoted since the last take-over. It

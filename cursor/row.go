@@ -87,6 +87,9 @@ const (
 	ClassDatabase Class = "database"
 )
 
+// OfServer reports that no record is at fault: the database was restored, or its clock is behind.
+func (f Failure) OfServer() bool { return f.Class == ClassRestored || f.Class == ClassClock }
+
 func (f Failure) class() Class {
 	if f.Class == "" {
 		return ClassTransient

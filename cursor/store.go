@@ -127,8 +127,8 @@ WITH past AS (
 	ORDER BY id DESC
 	LIMIT 1
 ), created AS (
-	INSERT INTO {schema}.cursor (process_name, position, system_identifier)
-	SELECT $1, $2, (SELECT system_identifier FROM pg_control_system())
+	INSERT INTO {schema}.cursor (process_name, position, system_identifier, timeline, database_oid)
+	SELECT $1, $2, ` + placeOfSQL + `
 	WHERE $3::boolean OR NOT EXISTS (SELECT 1 FROM past WHERE action <> 'forget')
 	ON CONFLICT (process_name) DO NOTHING
 	RETURNING process_name, position

@@ -21,7 +21,7 @@ type HaltError struct {
 }
 
 func (e *HaltError) Error() string {
-	if e.Failure.Class == cursor.ClassRestored {
+	if e.Failure.OfServer() {
 		return fmt.Sprintf("process %q is halted at position %s: %s", e.Process, visible.Cut(string(e.Failure.Position)), e.Failure.Error)
 	}
 	if e.Failure.Class == cursor.ClassRefused {

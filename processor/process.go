@@ -235,7 +235,7 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 		if p.waiting {
 			return nil, state{is: StateWaiting, wait: seen.Due, ahead: seen.Ahead}, nil
 		}
-		s, err := acquireState(p.notePromotion(ctx, seen.Server))
+		s, err := p.haltedBy(p.notePromotion(ctx, seen.Server))
 		if s.is == "" {
 			s.is = StateIdle
 		}
@@ -247,7 +247,7 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 	lease, err := p.acquire(ctx)
 	if err != nil {
 		p.warnOfTorn(err)
-		s, err := acquireState(err)
+		s, err := p.haltedBy(err)
 		return nil, s, err
 	}
 	p.server = lease.Server()
@@ -304,6 +304,12 @@ func (p *Process) warnOfTorn(err error) {
 		p.log.Warn("a session holds the lease that will never finish its command, and it cannot be ended: end it with "+torn.Holder.Fix(),
 			"session", torn.Holder.String(), "err", torn.Err)
 	}
+}
+
+// haltedBy is acquireState, and leaves it to the next look to say that the process is halted.
+func (p *Process) haltedBy(err error) (state, error) {
+	p.stopped = errors.Is(err, cursor.ErrHalted)
+	return acquireState(err)
 }
 
 // acquireState sorts the answers of Acquire that are routine from errors.

@@ -62,6 +62,10 @@ func (r *reporter) pass(s state, err error) {
 }
 
 func (r *reporter) halted(f cursor.Failure) {
+	if f.OfServer() {
+		r.trouble(slog.LevelError, "halted over its database, and not over a record: nothing is delivered until an operator decides", "position", visible.Cut(string(f.Position)), "err", f.Error)
+		return
+	}
 	what := "halted: nothing behind this record is delivered until an operator decides: `ordered-dispatcher retry`, or `skip`"
 	if f.Class == cursor.ClassRefused {
 		what = "halted: the receiver refuses us, so nothing is sent: fix the credentials or the address, then `ordered-dispatcher retry`"

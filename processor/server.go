@@ -16,8 +16,7 @@ func (p *Process) remember(ctx context.Context, row cursor.Row) (state, error) {
 		p.numbers = p.numbers.See(row)
 		return state{}, nil
 	}
-	err := p.config.Store.HaltRestored(ctx, p.config.Process, p.numbers)
-	return acquireState(err)
+	return p.haltedBy(p.config.Store.HaltRestored(ctx, p.config.Process, p.numbers))
 }
 
 // remember takes up the numbers of a durable advance.
@@ -84,7 +83,7 @@ func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo,
 	if !errors.As(err, &clock) {
 		return nil, state{}, err
 	}
-	s, err := acquireState(p.halt(ctx, row.Position, clock.Late))
+	s, err := p.haltedBy(p.halt(ctx, row.Position, clock.Late))
 	return nil, s, err
 }
 

@@ -113,7 +113,7 @@ func (s Status) halted() string {
 	switch {
 	case f == nil:
 		return fmt.Sprintf("halted; next: `ordered-dispatcher retry %s`", visible.Shell(s.Process))
-	case f.Class == cursor.ClassRestored:
+	case f.OfServer():
 		return "halted: " + visible.Line(f.Error)
 	case f.Class == cursor.ClassRefused:
 		return fmt.Sprintf("halted: the receiver refuses us, not record %s, %s: %s; next: fix the credentials or the address, then `ordered-dispatcher retry %s`",

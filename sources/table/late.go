@@ -47,7 +47,8 @@ var errUnsettled = errors.New("transactions that may have stamped rows before th
 
 // lateSQL finds the first row, of those in a window at or before the position, whose transaction
 // is not below the horizon. A row that was delivered and then updated has such a transaction,
-// too: where the ids come from a sequence, a new row has a larger one than all that were there.
+// too: where the ids come from a sequence, a new row has a larger one than all that were there,
+// of which the position's own is one.
 // xmin has 32 bits, and is read as the newest transaction of that number. The window bounds what is
 // read, by the index of the order.
 const lateSQL = `/* source.late */
@@ -67,7 +68,7 @@ WHERE passed AND taken AND xid >= $3::text::bigint%[10]s
 ORDER BY at, recent.id
 LIMIT 1`
 
-const newIDs = ` AND recent.id > (SELECT coalesce(max(known.id), -9223372036854775808) FROM recent known WHERE known.xid < $3::text::bigint)`
+const newIDs = ` AND recent.id > (SELECT greatest(max(known.id), $2::bigint) FROM recent known WHERE known.xid < $3::text::bigint)`
 
 func (l *layout) lateSQL(c Config) string {
 	taken, more := "true", ""

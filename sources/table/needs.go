@@ -43,6 +43,7 @@ func (s *Source) Needs(ctx context.Context) (Needs, error) {
 		}
 		if l.ordersByTime() {
 			needs.Privileges = append(needs.Privileges, privilege.Privilege{On: privilege.Table, Name: l.sql(), Right: "SELECT", Columns: []string{"xmin"}})
+			needs.Privileges = privilege.Merge(needs.Privileges)
 		}
 		if l.sequence != 0 {
 			needs.Privileges = append(needs.Privileges, privilege.Privilege{On: privilege.Sequence, Name: l.sequenceName, Right: "SELECT"})

@@ -21,11 +21,11 @@ func TestNeeds_AreWhatTheReadIsCheckedFor(t *testing.T) {
 		needed []privilege.Privilege
 	}{
 		"the whole row":        {Config{}, []privilege.Privilege{usage, reads(`"app"."bookings"`)}},
-		"columns":              {Config{Columns: Columns{Payload: "note"}}, []privilege.Privilege{usage, reads(`"app"."bookings"`, "created_at", "id", "note")}},
+		"columns":              {Config{Columns: Columns{Payload: "note"}}, []privilege.Privilege{usage, reads(`"app"."bookings"`, "created_at", "id", "note", "xmin")}},
 		"order id":             {Config{Order: ID, Columns: Columns{Payload: "note"}}, []privilege.Privilege{usage, reads(`"app"."bookings"`, "created_at", "id", "note"), sequence}},
-		"columns of the where": {Config{Columns: Columns{Payload: "id"}, Where: "note <> ''"}, []privilege.Privilege{usage, reads(`"app"."bookings"`, "created_at", "id", "note")}},
+		"columns of the where": {Config{Columns: Columns{Payload: "id"}, Where: "note <> ''"}, []privilege.Privilege{usage, reads(`"app"."bookings"`, "created_at", "id", "note", "xmin")}},
 		"other tables in the where": {Config{Columns: Columns{Payload: "id"}, Where: "EXISTS (SELECT 1 FROM app.allowed a WHERE a.id = t.id)"},
-			[]privilege.Privilege{usage, reads(`"app"."allowed"`, "id"), reads(`"app"."bookings"`, "created_at", "id")}},
+			[]privilege.Privilege{usage, reads(`"app"."allowed"`, "id"), reads(`"app"."bookings"`, "created_at", "id", "xmin")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,241 @@
+package processor_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// pair is a primary with an asynchronous standby, and an address that leads to one of them.
+type pair struct {
+	primary, standby *pgxpool.Pool
+	address          string
+	link             *pgtest.Link
+	promoted         string // the standby's address
+}
+
+// newPair has the cursor tables and a table of bookings on both, and lets the standby hear no
+// more of the primary.
+func newPair(t *testing.T, prepare func(primary *pgxpool.Pool)) *pair {
+	t.Helper()
+	primary := pgtest.Server(t, nil)
+	standby := pgtest.Standby(t, primary)
+	p := &pair{primary: databaseOn(t, primary.URL()), standby: pgtest.Pool(t, standby.URL(), pgtest.PoolConfig{}), promoted: host(t, standby.URL())}
+	prepare(p.primary)
+	var written string
+	require.NoError(t, p.primary.QueryRow(t.Context(), `SELECT pg_current_wal_insert_lsn()`).Scan(&written))
+	eventually(t, "the standby has it all", func() bool {
+		var has bool
+		require.NoError(t, p.standby.QueryRow(t.Context(), `SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn`, written).Scan(&has))
+		return has
+	})
+	exec(t, p.standby, `ALTER SYSTEM SET primary_conninfo = ''`)
+	exec(t, p.standby, `SELECT pg_reload_conf()`)
+	eventually(t, "the standby hears no more", func() bool {
+		var receivers int
+		require.NoError(t, p.standby.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_wal_receiver`).Scan(&receivers))
+		return receivers == 0
+	})
+	p.address, p.link = pgtest.Proxy(t, primary.URL())
+	return p
+}
+
+// promote makes the standby a primary. The address still leads to the old one.
+func (p *pair) promote(t *testing.T) {
+	t.Helper()
+	exec(t, p.standby, `SELECT pg_promote()`)
+}
+
+// run starts a worker at the pair's address.
+func (p *pair) run(t *testing.T, sink processor.Sink, c table.Config) (stop func() error) {
+	t.Helper()
+	pool := pgtest.Pool(t, p.address, pgtest.PoolConfig{})
+	return start(t, process(t, pool, processor.Each(sink), func(config *processor.Config) {
+		source, err := table.New(pool, c)
+		require.NoError(t, err)
+		config.Source = source
+	}))
+}
+
+func stands(t *testing.T, pool *pgxpool.Pool) (ids []string) {
+	t.Helper()
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT array_agg(id::text ORDER BY id) FROM dispatch.bookings`).Scan(&ids))
+	return ids
+}
+
+// TestRun_AnAsynchronousPromotionUsesNoNumberAndNoKeyTwice: the commits that it lost were
+// delivered, and the rows that are inserted then have their ids.
+func TestRun_AnAsynchronousPromotionUsesNoNumberAndNoKeyTwice(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, func(primary *pgxpool.Pool) {
+		_, err := store(t, primary).Create(t.Context(), "sms", "")
+		require.NoError(t, err)
+		exec(t, primary, `ALTER TABLE dispatch.bookings DROP COLUMN created_at`)
+		insert(t, primary, 1)
+	})
+	sink := &receiver{}
+	p.run(t, sink, table.Config{Table: "dispatch.bookings", Order: table.ID, Columns: table.Columns{ID: "id"}})
+	insert(t, p.primary, 99)
+	eventually(t, "what is going to be lost is delivered", func() bool { return sink.calls() == 100 })
+	p.promote(t)
+	exec(t, p.standby, `INSERT INTO dispatch.bookings (customer) SELECT 'another ' || i FROM generate_series(1, 99) i`)
+	p.link.Retarget(p.promoted)
+	p.link.Cut()
+	eventually(t, "what is there is delivered", func() bool { return len(stands(t, p.standby)) == 100 && anew(sink, stands(t, p.standby)) })
+
+	meaning := map[string]string{}
+	for _, d := range sink.all() {
+		what := d.ID + " " + string(d.Payload)
+		for _, name := range []string{fmt.Sprint("number ", d.Sequence), "key " + d.DedupKey()} {
+			if was, known := meaning[name]; known {
+				require.Equal(t, was, what, "%s stands for two records", name)
+			}
+			meaning[name] = what
+		}
+	}
+	require.Equal(t, "promoted", lastAction(t, p.standby))
+}
+
+// anew reports whether the last delivery of each record is that of a row of the new primary.
+func anew(sink *receiver, ids []string) bool {
+	last := map[string]processor.Delivery{}
+	for _, d := range sink.all() {
+		last[d.ID] = d
+	}
+	for _, id := range ids[1:] {
+		if last[id].History == "" {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *receiver) all() []processor.Delivery {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]processor.Delivery(nil), r.got...)
+}
+
+func lastAction(t *testing.T, pool *pgxpool.Pool) (action string) {
+	t.Helper()
+	require.NoError(t, pool.QueryRow(t.Context(), `SELECT action FROM dispatch.cursor_event ORDER BY id DESC LIMIT 1`).Scan(&action))
+	return action
+}
+
+// TestRun_APromotedServerWhoseClockIsBehindHaltsTheProcess: what it stamped before the cursor is
+// found although its clock has passed the cursor since, and although nothing follows. The seek
+// that the error names delivers it.
+func TestRun_APromotedServerWhoseClockIsBehindHaltsTheProcess(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, func(primary *pgxpool.Pool) {
+		_, err := store(t, primary).Create(t.Context(), "sms", "")
+		require.NoError(t, err)
+		insert(t, primary, 3)
+		sink := &receiver{}
+		stop := start(t, process(t, primary, processor.Each(sink), nil))
+		eventually(t, "the first ones are delivered", func() bool { return row(t, primary).Sequence == 3 })
+		require.NoError(t, stop())
+	})
+	p.promote(t)
+	exec(t, p.standby, `UPDATE dispatch.bookings SET customer = 'changed since'`)
+	exec(t, p.standby, `INSERT INTO dispatch.bookings (created_at, customer) SELECT max(created_at) - interval '1 ms', 'by a clock that is behind' FROM dispatch.bookings`)
+	p.link.Retarget(p.promoted)
+	sink := &receiver{}
+	p.run(t, sink, table.Config{Table: "dispatch.bookings"})
+	eventually(t, "the process halts", func() bool { return row(t, p.standby).State == cursor.Halted })
+	failure := row(t, p.standby).Failure
+	require.Equal(t, cursor.ClassClock, failure.Class)
+	require.Contains(t, failure.Error, "row ")
+	require.Regexp(t, "`ordered-dispatcher seek sms --to at.int:[^ ]+ --reason …`", failure.Error)
+	require.Zero(t, sink.calls())
+
+	at := cursor.Position(between(failure.Error, "--to ", " --reason"))
+	_, err := store(t, p.standby).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
+	require.NoError(t, err)
+	ids := stands(t, p.standby)
+	eventually(t, "it is delivered", func() bool { return len(sink.attemptsOf(ids[len(ids)-1])) == 1 })
+}
+
+// TestRun_APromotedServerWhoseClockIsRightHaltsNothing: rows that were delivered and then changed
+// by the new primary are not late.
+func TestRun_APromotedServerWhoseClockIsRightHaltsNothing(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, func(primary *pgxpool.Pool) {
+		insert(t, primary, 3)
+		sink := &receiver{}
+		stop := start(t, process(t, primary, processor.Each(sink), nil))
+		eventually(t, "the first ones are delivered", func() bool { return row(t, primary).Sequence == 3 })
+		require.NoError(t, stop())
+	})
+	p.promote(t)
+	exec(t, p.standby, `UPDATE dispatch.bookings SET customer = 'changed since'`)
+	insert(t, p.standby, 2)
+	p.link.Retarget(p.promoted)
+	sink := &receiver{}
+	p.run(t, sink, table.Config{Table: "dispatch.bookings"})
+	eventually(t, "the new ones are delivered", func() bool { return row(t, p.standby).Sequence == 3+cursor.HistoryGap+2 })
+	require.Equal(t, 2, sink.calls())
+}
+
+// TestRun_ReadsOneServerUnderTheLeaseOfAnotherDeliversNothing: an address has moved while old
+// connections stay, and the old primary still answers.
+func TestRun_ReadsOneServerUnderTheLeaseOfAnotherDeliversNothing(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, func(primary *pgxpool.Pool) {
+		_, err := store(t, primary).Create(t.Context(), "sms", "")
+		require.NoError(t, err)
+	})
+	p.promote(t)
+	insert(t, p.standby, 3)
+	sink, log := &receiver{}, &logbook{}
+	var source processor.Source = source(t, p.standby)
+	start(t, process(t, p.primary, processor.Each(sink), func(c *processor.Config) {
+		c.Source, c.Logger = source, log.logger()
+	}))
+	eventually(t, "it says why", func() bool { return log.has("reach different servers") })
+	require.Zero(t, sink.calls())
+	require.Zero(t, row(t, p.primary).Sequence)
+}
+
+// TestRun_ARowThatGoesBackHaltsTheProcess: a snapshot was put back while the worker lived.
+func TestRun_ARowThatGoesBackHaltsTheProcess(t *testing.T) {
+	t.Parallel()
+	pool := databaseOn(t, pgtest.URL(t))
+	sink := &receiver{}
+	start(t, process(t, pool, processor.Each(sink), nil))
+	insert(t, pool, 1)
+	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+	before := row(t, pool)
+	insert(t, pool, 2)
+	eventually(t, "all are delivered", func() bool { return row(t, pool).Sequence == 3 })
+	exec(t, pool, fmt.Sprintf(`DO $$ BEGIN
+		SET LOCAL session_replication_role = replica;
+		UPDATE dispatch.cursor SET position = '%s', sequence = 1;
+		DELETE FROM dispatch.bookings WHERE id > 1;
+		INSERT INTO dispatch.bookings (customer) VALUES ('after the restore');
+	END $$`, before.Position))
+	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
+	require.Equal(t, cursor.ClassRestored, row(t, pool).Failure.Class)
+	require.Equal(t, 3, sink.calls())
+
+	_, err := store(t, pool).Retry(context.Background(), "sms", cursor.Decision{Actor: "me"})
+	require.NoError(t, err)
+	eventually(t, "it goes on", func() bool { return sink.calls() == 4 })
+	require.EqualValues(t, 2+cursor.HistoryGap, sink.all()[3].Sequence)
+}
+
+// between is the text between two others.
+func between(text, before, after string) string {
+	_, text, _ = strings.Cut(text, before)
+	text, _, _ = strings.Cut(text, after)
+	return text
+}
