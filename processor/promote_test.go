@@ -155,10 +155,10 @@ func TestRun_APromotedServerWhoseClockIsBehindHaltsTheProcess(t *testing.T) {
 	failure := row(t, p.standby).Failure
 	require.Equal(t, cursor.ClassClock, failure.Class)
 	require.Contains(t, failure.Error, "row ")
-	require.Regexp(t, "`ordered-dispatcher seek sms --to at.int:[^ ]+ --reason …`", failure.Error)
+	require.Regexp(t, "`ordered-dispatcher seek sms --to-position at.int:[^ ]+ -c FILE --reason …`", failure.Error)
 	require.Zero(t, sink.calls())
 
-	at := cursor.Position(between(failure.Error, "--to ", " --reason"))
+	at := cursor.Position(between(failure.Error, "--to-position ", " -c"))
 	_, err := store(t, p.standby).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
 	require.NoError(t, err)
 	ids := stands(t, p.standby)

@@ -90,7 +90,7 @@ func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo,
 // halt halts the process over the clock of its server.
 func (p *Process) halt(ctx context.Context, at cursor.Position, late Late) error {
 	name := visible.Shell(p.config.Process)
-	reason := fmt.Sprintf("%s. To miss none, once the clock has passed the cursor: `ordered-dispatcher seek %s --to %s --reason …`, which sends again what follows that position; "+
+	reason := fmt.Sprintf("%s. To miss none, once the clock has passed the cursor: `ordered-dispatcher seek %s --to-position %s -c FILE --reason …`, which sends again what follows that position; "+
 		"if nothing is missing: `ordered-dispatcher retry %s`", late.Reason, name, visible.Shell(string(late.From)), name)
 	return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, reason)
 }

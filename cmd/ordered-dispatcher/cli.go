@@ -30,6 +30,7 @@ type cli struct {
 	Retry      retryCommand      `cmd:"" help:"Try the failing record again at once, with its attempts counted anew. Sets a halted process running."`
 	Skip       skipCommand       `cmd:"" help:"Pass over the failing record, that one alone, for good. Sets a halted process running."`
 	Seek       seekCommand       `cmd:"" help:"Move the cursor of a process, forward or back. Sets a halted process running. Needs -c."`
+	Restored   restoredCommand   `cmd:"" help:"Say that the database was restored from a backup or a snapshot: processes go on under numbers and keys that were not used before."`
 	History    historyCommand    `cmd:"" help:"Show what was done to a process, when, by whom and why."`
 	Process    processCommand    `cmd:"" help:"Rename or forget the cursor of a process."`
 	DeadLetter deadLetterCommand `cmd:"" help:"List, show, replay or discard what the policy dead_letter put aside."`

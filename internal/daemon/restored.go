@@ -1,0 +1,52 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
+
+// Restored is cursor.Store.Restored for processes, or for all cursors of the schema if none is
+// named. report is called with the outcome of each. One that cannot be changed keeps no other from
+// it; the errors of all are returned.
+func Restored(ctx context.Context, c Config, processes []string, d cursor.Decision, report func(Outcome) error) error {
+	pool, store, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	if len(processes) == 0 {
+		rows, err := store.List(ctx)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			processes = append(processes, row.Process)
+		}
+	}
+	var faults []error
+	for _, process := range processes {
+		outcome, err := restored(ctx, store, process, d)
+		if err == nil {
+			err = report(outcome)
+		}
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+func restored(ctx context.Context, store *cursor.Store, process string, d cursor.Decision) (Outcome, error) {
+	change, err := store.Restored(ctx, process, d)
+	if err != nil {
+		return Outcome{}, err
+	}
+	text := fmt.Sprintf("%s goes on from %s, under numbers that were not used before (sequence %d, epoch %d)",
+		process, place(change.After.Position), change.After.Sequence, change.After.Epoch)
+	if state := change.After.State; state != cursor.Running {
+		text += fmt.Sprintf("; it stays %s: see `ordered-dispatcher status %s`", state, visible.Shell(process))
+	}
+	return Outcome{Change: change, Text: text}, nil
+}
