@@ -22,10 +22,16 @@ type Pooled interface {
 // at the same time while it runs: one for its lease, and one for a read unless the
 // source reads elsewhere.
 func (p *Process) Connections() int32 {
-	if s, ok := p.config.Source.(Pooled); ok && s.Pool() != p.config.Store.Pool() {
-		return 1
+	if p.together() {
+		return 2
 	}
-	return 2
+	return 1
+}
+
+// together reports whether the source reads by the pool of the store, and so on its server.
+func (p *Process) together() bool {
+	s, ok := p.config.Source.(Pooled)
+	return !ok || s.Pool() == p.config.Store.Pool()
 }
 
 // askTimeout bounds what a round asks the database before it has the lease: the look
@@ -75,7 +81,7 @@ func (s *shift) begin(after cursor.Position, limit int) *pending {
 		defer close(r.done)
 		defer cancel()
 		if r.page, r.err = s.read(ctx, after, limit); r.err == nil {
-			r.err = s.config.Store.Elsewhere(s.lease.Server(), r.page.Server)
+			r.err = s.onServer(s.lease, r.page)
 		}
 	}()
 	return r

@@ -197,14 +197,21 @@ func TestRun_ReadsOneServerUnderTheLeaseOfAnotherDeliversNothing(t *testing.T) {
 	p.promote(t)
 	insert(t, p.standby, 3)
 	sink, log := &receiver{}, &logbook{}
-	var source processor.Source = source(t, p.standby)
 	start(t, process(t, p.primary, processor.Each(sink), func(c *processor.Config) {
-		c.Source, c.Logger = source, log.logger()
+		c.Source, c.Logger = moved{source(t, p.standby), p.primary}, log.logger()
 	}))
 	eventually(t, "it says why", func() bool { return log.has("reach different servers") })
 	require.Zero(t, sink.calls())
 	require.Zero(t, row(t, p.primary).Sequence)
 }
+
+// moved is a source whose connections of a pool lead elsewhere than the others.
+type moved struct {
+	*table.Source
+	pool *pgxpool.Pool
+}
+
+func (m moved) Pool() *pgxpool.Pool { return m.pool }
 
 // TestRun_ARowThatGoesBackHaltsTheProcess: a snapshot was put back while the worker lived.
 func TestRun_ARowThatGoesBackHaltsTheProcess(t *testing.T) {

@@ -112,8 +112,9 @@ type Page struct {
 	Due time.Duration
 	// Ahead, with Due: how far the first of them is stamped ahead of the clock.
 	Ahead time.Duration
-	// Server is the run of the cursor's server that was read: see cursor.Lease.Server. Records are
-	// delivered only under a lease of the same run. "" if the source is elsewhere.
+	// Server is the run of the server that was read: see cursor.Lease.Server. If the source and the
+	// store share a pool (see Pooled), records are delivered only under a lease of the same run.
+	// "" if it is not known.
 	Server string
 }
 
@@ -153,7 +154,7 @@ type Late struct {
 	Reason string
 }
 
-// Auditor is an optional ability of a Source, for when a standby was promoted.
+// Auditor is an optional ability of a Pooled source, for when a standby was promoted.
 type Auditor interface {
 	// Late looks for rows at or before a position that were written by transactions from the
 	// horizon on: the new primary has stamped them with a clock that is behind. It is called on a

@@ -38,10 +38,19 @@ func (p *Process) acquire(ctx context.Context) (*cursor.Lease, error) {
 	return p.config.Dispatch.acquire(ctx, p.config)
 }
 
+// onServer holds what was read against the lease: an address may have moved while old
+// connections stay, and then nothing that was read is delivered.
+func (p *Process) onServer(lease *cursor.Lease, page Page) error {
+	if !p.together() {
+		return nil
+	}
+	return p.config.Store.Elsewhere(lease.Server(), page.Server)
+}
+
 // notePromotion is for a process that has nothing to deliver, and so takes no lease: what a new
 // primary has stamped before the cursor would go unnoticed until there is something.
 func (p *Process) notePromotion(ctx context.Context, server string) error {
-	if server == "" || server == p.server {
+	if server == "" || server == p.server || !p.together() {
 		return nil
 	}
 	err := p.config.Store.Promoted(ctx, p.config.Process)
@@ -59,7 +68,7 @@ func (p *Process) notePromotion(ctx context.Context, server string) error {
 // The rows are looked for first: once the promotion is noted, the next worker would not look.
 func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) error {
 	auditor, ok := p.config.Source.(Auditor)
-	if !ok {
+	if !ok || !p.together() {
 		return p.config.Store.Promote(ctx, p.config.Process, "")
 	}
 	late, err := auditor.Late(ctx, promoted.Position, promoted.Horizon)
@@ -80,7 +89,7 @@ func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) e
 // behind halts the process if a read failed because the server's clock is behind the cursor.
 func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo, state, error) {
 	var clock *ClockError
-	if !errors.As(err, &clock) {
+	if !errors.As(err, &clock) || !p.together() {
 		return nil, state{}, err
 	}
 	s, err := p.haltedBy(p.halt(ctx, row.Position, clock.Late))

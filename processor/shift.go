@@ -119,7 +119,7 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 		return s.outcome(err)
 	}
 	s.recall()
-	if err := p.config.Store.Elsewhere(lease.Server(), seen.Server); err != nil {
+	if err := p.onServer(lease, seen.Page); err != nil {
 		return err
 	}
 	if seen.after != lease.Position() {

@@ -48,5 +48,8 @@ func restored(ctx context.Context, store *cursor.Store, process string, d cursor
 	if state := change.After.State; state != cursor.Running {
 		text += fmt.Sprintf("; it stays %s: see `ordered-dispatcher status %s`", state, visible.Shell(process))
 	}
+	if d.DryRun {
+		text = "dry run, nothing is changed. Without --dry-run: " + text
+	}
 	return Outcome{Change: change, Text: text}, nil
 }
