@@ -34,7 +34,6 @@ func TestAcquire_HaltsWhereTheDatabaseWasRestored(t *testing.T) {
 	require.True(t, adopted)
 }
 
-
 // TestAcquire_HaltsInACopyWithinTheSameCluster: a dump that was restored under another name
 // has the system identifier of its origin's server, and the oid of another database.
 func TestAcquire_HaltsInACopyWithinTheSameCluster(t *testing.T) {

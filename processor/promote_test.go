@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -203,6 +204,27 @@ func TestRun_ReadsOneServerUnderTheLeaseOfAnotherDeliversNothing(t *testing.T) {
 	eventually(t, "it says why", func() bool { return log.has("reach different servers") })
 	require.Zero(t, sink.calls())
 	require.Zero(t, row(t, p.primary).Sequence)
+}
+
+// TestRun_AClockBehindTheCursorHaltsTheProcess: what is inserted meanwhile would never be read,
+// also when the clock has passed the cursor.
+func TestRun_AClockBehindTheCursorHaltsTheProcess(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	sink := &receiver{}
+	_, err := store(t, pool).Create(t.Context(), "sms", "")
+	require.NoError(t, err)
+	exec(t, pool, `UPDATE dispatch.cursor SET position = $1`, fmt.Sprintf("at.int:%s/00000000000000000001", time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z")))
+	insert(t, pool, 1)
+	start(t, process(t, pool, processor.Each(sink), nil))
+	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
+	failure := row(t, pool).Failure
+	require.Equal(t, cursor.ClassClock, failure.Class)
+	require.Contains(t, failure.Error, "is behind the cursor")
+	at := cursor.Position(between(failure.Error, "--to-position ", " -c"))
+	_, err = store(t, pool).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
+	require.NoError(t, err)
+	eventually(t, "what was inserted meanwhile is delivered", func() bool { return sink.calls() == 1 })
 }
 
 // moved is a source whose connections of a pool lead elsewhere than the others.

@@ -85,7 +85,7 @@ var cursorMutants = []mutant{
 	},
 	{
 		"the epoch does not grow with a change of worker",
-		[]change{{"cursor/acquire.go", `SET epoch = epoch + $4::bigint,`, `SET epoch = greatest(epoch, $4::bigint),`}},
+		[]change{{"cursor/acquire.go", `SET epoch = epoch + 1,`, `SET epoch = greatest(epoch, $4::bigint),`}},
 		cursorPkg, "TestAcquire_EpochGrowsAtEveryChangeOfWorkerAndOnlyThen",
 	},
 	{
@@ -191,8 +191,38 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"epochs that a promotion may have lost are used again",
-		[]change{{"cursor/identity.go", `return lostEpochs`, `return 1`}},
-		cursorPkg, "TestAcquire_LeavesRoomForTheEpochsAPromotionMayHaveLost",
+		[]change{{"cursor/identity.go", `r.Epoch += lostEpochs`, `r.Epoch++`}},
+		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
+	},
+	{
+		"numbers that a promotion may have lost are used again",
+		[]change{{"cursor/identity.go", `r.Sequence += HistoryGap`, `r.Sequence += 0`}},
+		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
+	},
+	{
+		"every history begins at the beginning",
+		[]change{{"cursor/histories.go", `if p > all[i].After {`, `if p != "" {`}},
+		cursorPkg, "TestPromote_EachHistoryHasAMarkOfItsOwn",
+	},
+	{
+		"a promotion is noted with the take-over, whatever the source finds",
+		[]change{{"cursor/acquire.go", `case row.promoted():`, `case row.promoted() && row.stored.system == "":`}},
+		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
+	},
+	{
+		"a row of a backup is taken for that of now",
+		[]change{{"cursor/restored.go", `(row.Epoch < n.Epoch || row.Sequence < n.Sequence)`, `row.Epoch < n.Epoch`}},
+		cursorPkg, "TestHaltRestored_HaltsWhereTheRowIsOlderThanWhatWasSeen",
+	},
+	{
+		"a recovery to an earlier time is taken for a promotion",
+		[]change{{"cursor/restored.go", `seen.At.Sub(row.UpdatedAt) < behindAtMost`, `true`}},
+		cursorPkg, "TestHaltRestored_APromotionIsNone",
+	},
+	{
+		"a process halts over the clock where its cursor has moved since",
+		[]change{{"cursor/promote.go", `if row.Position != at {`, `if false {`}},
+		cursorPkg, "TestHaltClock_HaltsAtThatPositionAlone",
 	},
 	{
 		"an operator decides on a position that is no longer there",
@@ -201,9 +231,9 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a seek begins no epoch",
-		[]change{{"cursor/operate.go", `	row.Sequence += SeekGap
-	row.Epoch++
-`, `	row.Sequence += SeekGap
+		[]change{{"cursor/operate.go", `		row.Sequence += SeekGap
+		row.Epoch++
+`, `		row.Sequence += SeekGap
 `}},
 		cursorPkg, "TestSkipAndSeek_NoNumberEverStandsForTwoRecords",
 	},

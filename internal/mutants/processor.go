@@ -3,6 +3,31 @@ package main
 // processorMutants take away what protects the order of the loop.
 var processorMutants = []mutant{
 	{
+		"records of one server go out under the lease of another",
+		[]change{{"processor/server.go", `return p.config.Store.Elsewhere(lease.Server(), page.Server)`, `return nil`}},
+		processorPkg, "TestRun_ReadsOneServerUnderTheLeaseOfAnotherDeliversNothing",
+	},
+	{
+		"a worker forgets the numbers that it has seen",
+		[]change{{"processor/server.go", `if !p.numbers.Before(row) {`, `if true {`}},
+		processorPkg, "TestRun_ARowThatGoesBackHaltsTheProcess",
+	},
+	{
+		"a dedup key is that of another history",
+		[]change{{"processor/record.go", `case d.CreatedAt.IsZero() && d.History != "":`, `case d.CreatedAt.IsZero() && d.History == "-":`}},
+		processorPkg, "TestRun_AnAsynchronousPromotionUsesNoNumberAndNoKeyTwice",
+	},
+	{
+		"what a promoted server has stamped before the cursor is not looked for",
+		[]change{{"processor/server.go", `if late.Reason != "" {`, `if false {`}},
+		processorPkg, "TestRun_APromotedServerWhoseClockIsBehindHaltsTheProcess",
+	},
+	{
+		"a promotion is noted only when there is something to deliver",
+		[]change{{"processor/server.go", `if server == "" || server == p.server || !p.together() {`, `if true {`}},
+		processorPkg, "TestRun_APromotedServerWhoseClockIsBehindHaltsTheProcess",
+	},
+	{
 		"a skip makes a worker forget what else it sent",
 		[]change{{"processor/sent.go", "== sequence && t.behind <= behind {", "== sequence && t.behind == behind {"}},
 		processorPkg, "TestSequence_ASkipKeepsTheNumbersOfTheOthersOfItsCall",

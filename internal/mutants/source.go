@@ -3,6 +3,11 @@ package main
 // sourceMutants take away what protects the fence and the reading.
 var sourceMutants = []mutant{
 	{
+		"rows that were delivered and then changed by a promoted server are taken for late",
+		[]change{{"sources/table/late.go", "more = newIDs", `more = ""`}},
+		processorPkg, "TestRun_APromotedServerWhoseClockIsRightHaltsNothing",
+	},
+	{
 		"names in a sentence of a fix end its line",
 		[]change{{"sources/table/inspect.go", `visible.Inline(fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", ")))`,
 			`strings.Clone(fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", "))) + visible.Inline("")`}},
