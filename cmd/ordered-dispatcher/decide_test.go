@@ -60,6 +60,10 @@ func TestDecide_WrongUse(t *testing.T) {
 		{[]string{"pause", "b"}, 2, `there is no cursor of process "b", and none at all yet`},
 		{[]string{"pause", "a"}, 2, `there is no cursor of process "a"`},
 		{[]string{"pause", "b", "-c", config}, 2, `there is no process "b": there are a`},
+		{[]string{"restored", "--all"}, 2, "--reason is missing"},
+		{[]string{"restored", "--reason=x"}, 2, "name processes, or --all"},
+		{[]string{"restored", "a", "--all", "--reason=x"}, 2, "name processes, or --all"},
+		{[]string{"restored", "a", "--reason=x"}, 2, `there is no cursor of process "a"`},
 		{[]string{"history", "a"}, 2, `there is no cursor of process "a"`},
 	} {
 		code, stdout, stderr := do(t, address, c.args...)

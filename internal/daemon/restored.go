@@ -29,7 +29,8 @@ func Restored(ctx context.Context, c Config, processes []string, d cursor.Decisi
 	}
 	var faults []error
 	for _, process := range processes {
-		outcome, err := restored(ctx, store, process, d)
+		o := &Operator{process: process, pool: pool, store: store}
+		outcome, err := o.restored(ctx, d)
 		if err == nil {
 			err = report(outcome)
 		}
@@ -38,15 +39,15 @@ func Restored(ctx context.Context, c Config, processes []string, d cursor.Decisi
 	return errors.Join(faults...)
 }
 
-func restored(ctx context.Context, store *cursor.Store, process string, d cursor.Decision) (Outcome, error) {
-	change, err := store.Restored(ctx, process, d)
+func (o *Operator) restored(ctx context.Context, d cursor.Decision) (Outcome, error) {
+	change, err := o.store.Restored(ctx, o.process, d)
 	if err != nil {
-		return Outcome{}, err
+		return Outcome{}, o.explain(ctx, err)
 	}
 	text := fmt.Sprintf("%s goes on from %s, under numbers that were not used before (sequence %d, epoch %d)",
-		process, place(change.After.Position), change.After.Sequence, change.After.Epoch)
+		o.process, place(change.After.Position), change.After.Sequence, change.After.Epoch)
 	if state := change.After.State; state != cursor.Running {
-		text += fmt.Sprintf("; it stays %s: see `ordered-dispatcher status %s`", state, visible.Shell(process))
+		text += fmt.Sprintf("; it stays %s: see `ordered-dispatcher status %s`", state, visible.Shell(o.process))
 	}
 	if d.DryRun {
 		text = "dry run, nothing is changed. Without --dry-run: " + text
