@@ -49,12 +49,13 @@ func TestMetrics_ShowALeaseThatIsOpenAndWhoLeads(t *testing.T) {
 	pool := database(t)
 	insert(t, pool, 1)
 	answer := make(chan struct{})
-	config := configure(t, pgtest.URL(t), webhookTo(t, func(_ http.ResponseWriter, r *http.Request) { <-answer }))
+	config := configure(t, pgtest.URL(t), webhookTo(t, func(http.ResponseWriter, *http.Request) { <-answer }))
 	sink := config.Processes[0].Sink.(daemon.WebhookSink)
 	sink.Config.Timeout = patience
 	config.Processes[0].Sink = sink
-	m, other := monitor(t, config), monitor(t, configure(t, pgtest.URL(t), stdoutProcess))
+	m := monitor(t, config)
 	m.until("lease_open_seconds", func(open float64) bool { return open > 1 })
+	other := monitor(t, configure(t, pgtest.URL(t), stdoutProcess))
 	m.until("leads", is(1))
 	other.until("leads", is(0))
 	require.Zero(t, other.series()["lease_open_seconds"])
