@@ -12,4 +12,37 @@ var outcomeMutants = []mutant{
 		[]change{{"sinks/nats/errors.go", `	return outcome.Unknown(fmt.Errorf("publish to %s: the server may have`, `	return outcome.Known(fmt.Errorf("publish to %s: the server may have`}},
 		natsPkg, "TestDeliverBatch_ALostConnectionIsUnknown",
 	},
+	{
+		"a no of Kafka to a commit that was asked for twice says that nothing is committed",
+		[]change{{"sinks/kafka/errors.go", ` && asked == 1 && `, ` && `}},
+		kafkaPkg, "TestDeliverBatch_ANoToACommitThatWasAskedForTwiceLeavesItOpen",
+	},
+	{
+		"Kafka's word on the time of sending is one on the record",
+		[]change{{"sinks/kafka/sink.go", `	case isOneOf(err, conditions):
+		return processor.Unreached(err)`, `	case isOneOf(err, conditions):
+		return processor.Permanent(err)`}},
+		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides",
+	},
+	{
+		"a record that an unknown error of Kafka's is about counts as not delivered",
+		[]change{{"sinks/kafka/sink.go", `		err = unanswered(err)
+`, ``}},
+		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides",
+	},
+	{
+		"a broker of Kafka that is silent is waited for as long as the client likes",
+		[]change{{"sinks/kafka/link.go", `	defer context.AfterFunc(ctx, end)() // the`, `	// the`}},
+		kafkaPkg, "TestConnect_ASilentBrokerIsNotWaitedForLongerThanTimeout",
+	},
+	{
+		"a worker of Kafka whose lease another one had keeps the producer that was fenced",
+		[]change{{"sinks/kafka/sink.go", ` || s.link.superseded(epoch)`, ``}},
+		kafkaPkg, "TestDeliverBatch_AReplayCostsTheWorkerNoAttempt",
+	},
+	{
+		"a producer that was fenced is a failed attempt of the record",
+		[]change{{"sinks/kafka/sink.go", `processor.Unreached(processor.RetryAfter(&known{err}, fenceDelay))`, `processor.RetryAfter(&known{err}, fenceDelay)`}},
+		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides",
+	},
 }

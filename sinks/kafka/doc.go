@@ -67,6 +67,10 @@
 //     number, so that the broker drops it if it has. After the call nothing is.
 //   - With a transactional id a producer that was fenced makes no new epoch in
 //     Kafka until its worker has had to show that it holds the lease: see fence.
+//   - With a transactional id a link is of one epoch: a worker that has its lease anew
+//     asks for the id before it sends.
+//   - What was written may have arrived, unless the broker says no to it, once.
+//   - No call waits longer than Config.Timeout, or than its context.
 //   - No error, log or String shows user or password.
 //
 // # Left out

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -21,10 +22,12 @@ var refusals = []*kerr.Error{
 	kerr.MessageTooLarge,
 	kerr.RecordListTooLarge,
 	kerr.InvalidRecord,
-	kerr.InvalidTimestamp,
 	kerr.InvalidTopicException,
-	kerr.UnsupportedForMessageFormat,
 }
+
+// conditions are the broker's words on what all records have in common, and none can help:
+// the time of sending is ours.
+var conditions = []*kerr.Error{kerr.InvalidTimestamp}
 
 func isRefusal(err error) bool {
 	var r *refusal
@@ -40,6 +43,7 @@ var denials = []*kerr.Error{
 	kerr.ClusterAuthorizationFailed,
 	kerr.TransactionalIDAuthorizationFailed,
 	kerr.InvalidTransactionTimeout,
+	kerr.UnsupportedForMessageFormat,
 }
 
 // refusesUs reports whether every record meets what the broker says. A topic that is
@@ -109,20 +113,35 @@ func uncommittedCause(err error) error {
 	return err
 }
 
-// unconfirmed is what became of a commit that failed: an answer of Kafka that is no
-// is a no, anything else leaves it open.
-func unconfirmed(err error) error {
+// unconfirmed is what became of a commit that failed: an answer of Kafka that is no is a
+// no if it was asked once. The client asks again by itself after a lost connection, and a
+// no to that says nothing of the first time. Anything else leaves it open.
+func unconfirmed(err error, asked int64) error {
 	var answer *kerr.Error
-	if errors.As(err, &answer) && !answer.Retriable && answer != kerr.UnknownServerError {
+	if errors.As(err, &answer) && asked == 1 && !answer.Retriable && answer != kerr.UnknownServerError {
 		return &uncommitted{err}
 	}
-	return &open{err}
+	return &open{fmt.Errorf("the commit may have happened: %w", err)}
+}
+
+// unanswered is what became of records that were sent. Without a word of the broker on
+// them, or with one that is none, it may have them.
+func unanswered(err error) error {
+	var answer *kerr.Error
+	if isRefusal(err) || errors.As(err, &answer) && answer != kerr.UnknownServerError {
+		return err
+	}
+	return &open{fmt.Errorf("the broker may have the record: %w", err)}
 }
 
 // open is a failure whose outcome nobody knows.
 type open struct{ error }
 
-func (e *open) Error() string { return "the commit may have happened: " + e.error.Error() }
+func isOpen(err error) bool {
+	_, ok := errors.AsType[*open](err)
+	return ok
+}
+
 func (e *open) Unwrap() error { return e.error }
 
 // Timeout is true: the outcome is unknown.
@@ -134,6 +153,8 @@ var fixes = []struct {
 	text string
 }{
 	{kerr.MessageTooLarge, "raise max.message.bytes of the topic, and max_bytes with it"},
+	{kerr.InvalidTimestamp, "correct the clock of this machine or of the broker, or message.timestamp.before.max.ms and message.timestamp.after.max.ms of the topic"},
+	{kerr.UnsupportedForMessageFormat, "the topic keeps messages in a format without headers: raise message.format.version"},
 	{kerr.RecordListTooLarge, "raise segment.bytes of the topic"},
 	{kerr.InvalidRecord, "a compacted topic takes no record without a key: give the source a key column"},
 	{kerr.UnknownTopicOrPartition, "make the topic, or correct topic"},

@@ -84,14 +84,15 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 		{kerr.MessageTooLarge, true, false, "raise max.message.bytes"},
 		{kerr.RecordListTooLarge, true, false, "raise segment.bytes"},
 		{kerr.InvalidRecord, true, false, "a compacted topic takes no record without a key"},
-		{kerr.InvalidTimestamp, true, false, ""},
+		{kerr.InvalidTimestamp, false, false, "correct the clock of this machine"},
 		{kerr.TopicAuthorizationFailed, false, false, "grant the user Write and Describe on the topic"},
 		{kerr.ClusterAuthorizationFailed, false, false, "grant the user IdempotentWrite"},
 		{kerr.OutOfOrderSequenceNumber, false, false, "compare the topic with the source"},
 		{kerr.ProducerFenced, false, false, "another producer has taken its transactional_id"},
 		{kerr.NotEnoughReplicas, false, true, ""},
 		{kerr.RequestTimedOut, false, true, ""},
-		{kerr.UnknownServerError, false, false, ""},
+		{kerr.UnknownServerError, false, true, ""},
+		{kerr.UnsupportedForMessageFormat, false, false, "raise message.format.version"},
 	} {
 		t.Run(c.code.Message, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +104,8 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 			require.ErrorContains(t, err, `record "2"`)
 			require.ErrorContains(t, err, c.fix)
 			require.Equal(t, c.permanent, processor.IsPermanent(err), err)
-			require.Equal(t, strings.HasPrefix(c.fix, "grant the user"), processor.IsRefused(err), err)
+			require.Equal(t, strings.HasPrefix(c.fix, "grant the user") || c.code == kerr.UnsupportedForMessageFormat, processor.IsRefused(err), err)
+			require.Equal(t, c.code == kerr.InvalidTimestamp || c.code == kerr.ProducerFenced, processor.IsUnreached(err), err)
 			require.Equal(t, c.unknown, outcome.IsUnknown(err), err)
 			if !c.unknown {
 				require.True(t, errors.Is(err, c.code), err)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
 const (
@@ -39,40 +41,50 @@ const (
 type link struct {
 	client        *kgo.Client
 	opened        time.Time
+	epoch         cursor.Epoch // of the worker that opened it
 	transactional bool
-	produced      producing
+	written       written
+	end           context.CancelFunc // of all that the client waits for
 	// topics are those that a record was acknowledged in: the client knows their
 	// partitions.
 	topics map[string]bool
 }
 
-// producing notes whether a record may have left: requests to produce of which at
-// least a part was written.
-type producing struct{ atomic.Int64 }
+// written counts the requests of which at least a part was written: those with records,
+// and those that end a transaction.
+type written struct{ records, ends atomic.Int64 }
 
 // OnBrokerWrite is called by the client behind each write.
-func (p *producing) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, written int, _, _ time.Duration, _ error) {
-	if key == kmsg.Produce.Int16() && written > 0 {
-		p.Add(1)
+func (w *written) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, n int, _, _ time.Duration, _ error) {
+	switch {
+	case n == 0:
+	case key == kmsg.Produce.Int16():
+		w.records.Add(1)
+	case key == kmsg.EndTxn.Int16():
+		w.ends.Add(1)
 	}
 }
 
 // open connects and gets a producer id. With a transactional id that fences
 // whoever had it, and aborts what was left open.
-func (s *Sink) open(ctx context.Context) (*link, error) {
-	l := &link{opened: time.Now(), transactional: s.config.TransactionalID != "", topics: map[string]bool{}}
+func (s *Sink) open(ctx context.Context, epoch cursor.Epoch) (*link, error) {
+	l := &link{opened: time.Now(), epoch: epoch, transactional: s.config.TransactionalID != "", topics: map[string]bool{}}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	l.end = end
 	var err error
-	if l.client, err = kgo.NewClient(append(s.options(), kgo.WithHooks(&l.produced))...); err != nil {
+	if l.client, err = kgo.NewClient(append(s.options(), kgo.WithContext(life), kgo.WithHooks(&l.written))...); err != nil {
+		end()
 		return nil, err
 	}
+	defer context.AfterFunc(ctx, end)() // the client waits ten seconds for a broker that is silent
 	if err = l.client.Ping(ctx); err == nil {
 		_, _, err = l.client.ProducerID(ctx)
 	}
-	if err == nil {
-		err = context.Cause(ctx) // a worker that was paused until now may have been given up
+	if ctx.Err() != nil { // a worker that was paused until now may have been given up
+		err = context.Cause(ctx)
 	}
 	if err != nil {
-		l.client.Close()
+		l.close()
 		return nil, err
 	}
 	return l, nil
@@ -128,8 +140,15 @@ func codec(name string) kgo.CompressionCodec {
 // transaction nothing counts if one fails.
 func (l *link) knows(topic string) bool { return l.transactional || l.topics[topic] }
 
+// superseded reports whether another worker may have had the transactional id since: the
+// epoch of the lease has grown, and with it the right to ask for the id.
+func (l *link) superseded(epoch cursor.Epoch) bool { return l.transactional && epoch > l.epoch }
+
 // old reports whether the link has to be renewed.
 func (l *link) old() bool { return time.Since(l.opened) > maxAge }
 
 // close ends the connections: nothing is sent any more.
-func (l *link) close() { l.client.Close() }
+func (l *link) close() {
+	l.end()
+	l.client.Close()
+}

@@ -119,7 +119,8 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 	if len(records) == 0 {
 		return outcome{sent: 1, err: err}
 	}
-	before := s.link.produced.Load()
+	defer context.AfterFunc(ctx, s.link.end)() // a broker that is silent ends no call
+	before := s.link.written.records.Load()
 	n, failed, err := s.link.produce(ctx, records)
 	if err == nil {
 		for _, r := range records {
@@ -127,8 +128,11 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 		}
 		return outcome{sent: len(records), acknowledged: n}
 	}
-	if s.link.produced.Load() == before {
+	switch {
+	case s.link.written.records.Load() == before:
 		err = unreached(&unsent{uncommittedCause(err)})
+	case !s.link.transactional:
+		err = unanswered(err)
 	}
 	if isFenced(err) {
 		s.fence.raise(ds[0].Epoch)
@@ -139,7 +143,7 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 
 // connect makes sure of a link for a worker of that epoch.
 func (s *Sink) connect(ctx context.Context, epoch cursor.Epoch) (err error) {
-	if s.link != nil && s.link.old() {
+	if s.link != nil && (s.link.old() || s.link.superseded(epoch)) {
 		s.drop()
 	}
 	if s.link != nil {
@@ -148,7 +152,7 @@ func (s *Sink) connect(ctx context.Context, epoch cursor.Epoch) (err error) {
 	if err := s.fence.check(epoch); err != nil {
 		return err
 	}
-	s.link, err = s.open(ctx)
+	s.link, err = s.open(ctx, epoch)
 	return err
 }
 
@@ -188,8 +192,12 @@ func (s *Sink) failed(d processor.Delivery, o outcome) error {
 	switch {
 	case errors.As(err, &held):
 		return processor.RetryAfter(err, held.wait)
-	case isFenced(err):
-		return processor.RetryAfter(&known{err}, fenceDelay)
+	case isFenced(err) && isOpen(err):
+		return processor.RetryAfter(err, fenceDelay)
+	case isFenced(err): // whoever did it, it was not the record
+		return processor.Unreached(processor.RetryAfter(&known{err}, fenceDelay))
+	case isOneOf(err, conditions):
+		return processor.Unreached(err)
 	case s.refusesUs(err):
 		return processor.Refused(err)
 	case isRefusal(err):

@@ -60,6 +60,20 @@ func TestDeliverBatch_AFencedWorkerComesBackWithALargerEpoch(t *testing.T) {
 	require.Equal(t, upTo(6), sequences(b.read(t)))
 }
 
+// An operator's replay of a dead letter has the transactional id for a moment, and the
+// worker its lease again, with a larger epoch.
+func TestDeliverBatch_AReplayCostsTheWorkerNoAttempt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1, nil)
+	worker, operator := b.sink(t, transactional), b.sink(t, transactional)
+	for epoch, s := range []*kafka.Sink{worker, operator, worker, operator, worker} {
+		n, err := deliver(t, s, underEpoch(epoch+1, sinktest.Deliveries(2*epoch+1, 2)))
+		require.NoError(t, err)
+		require.Equal(t, 2, n)
+	}
+	require.Equal(t, upTo(10), sequences(b.read(t)))
+}
+
 func TestDeliverBatch_WhatWasNotCommittedIsNotSeen(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 1, limited)

@@ -63,13 +63,14 @@ func (l *link) produce(ctx context.Context, records []*kgo.Record) (n, failed in
 		err = context.Cause(ctx) // a worker that was given up commits nothing
 	}
 	if err != nil {
-		if whole {
+		if whole && ctx.Err() == nil {
 			l.abort(ctx)
 		}
 		return 0, failed, &uncommitted{err}
 	}
+	before := l.written.ends.Load()
 	if err := l.client.EndTransaction(ctx, kgo.TryCommit); err != nil {
-		return 0, 0, unconfirmed(err)
+		return 0, 0, unconfirmed(ended(ctx, err), l.written.ends.Load()-before)
 	}
 	return len(records), 0, nil
 }
@@ -93,10 +94,18 @@ func (l *link) flush(ctx context.Context, records []*kgo.Record) (n int, whole b
 	return n, whole, err
 }
 
+// ended is the end of ctx, if that is what ended a call.
+func ended(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
 // abort ends a transaction, so that consumers need not wait for its time-out. If
 // that fails, the next link's producer id does it.
 func (l *link) abort(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+	ctx, cancel := context.WithTimeout(ctx, abortTimeout)
 	defer cancel()
 	_ = l.client.EndTransaction(ctx, kgo.TryAbort)
 }
