@@ -353,7 +353,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a message to Kafka without an answer is taken for unsent",
-		[]change{{"sinks/kafka/sink.go", `if s.link.produced.Load() == before {`, `if before >= 0 {`}},
+		[]change{{"sinks/kafka/sink.go", `	case s.link.written.records.Load() == before:`, `	case before >= 0:`}},
 		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides/REQUEST_TIMED_OUT",
 	},
 	{
