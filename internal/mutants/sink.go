@@ -358,7 +358,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a commit in Kafka without an answer is taken for none",
-		[]change{{"sinks/kafka/errors.go", `return &open{err}`, `return &uncommitted{err}`}},
+		[]change{{"sinks/kafka/errors.go", `return &open{fmt.Errorf("the commit may have happened: %w", err)}`, `return &uncommitted{fmt.Errorf("%w", err)}`}},
 		kafkaPkg, "TestDeliverBatch_ACommitWithoutAnAnswerIsOfUnknownOutcome",
 	},
 	{
