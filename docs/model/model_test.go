@@ -43,6 +43,10 @@ var holding = []verification{
 	{model: "fence", defines: "LIVENESS ORDER_ID ROWS=3"},
 	{model: "start"},
 	{model: "start", defines: "PREPARES=1"},
+	{model: "promotion", defines: "RECORDS=3"},
+	{model: "promotion", defines: "WORKERS=2 RECORDS=1"},
+	{model: "promotion", defines: "CLOCK_BEHIND RECORDS=3"},
+	{model: "promotion", defines: "RESTORE RECORDS=3"},
 }
 
 // The first macro is the switch.
@@ -88,6 +92,13 @@ var breaking = []verification{
 	{"start", "STATES_FIRST", "I1_nothing_commits_behind_the_cursor"},
 	{"start", "PREPARED_FIRST PREPARES=1", "I1_nothing_commits_behind_the_cursor"},
 	{"start", "PREPARED_AS_NEW PREPARES=1", "I1_nothing_commits_behind_the_cursor"},
+	{"promotion", "SEQUENCE_KEPT", "I15_a_number_is_of_one_record"},
+	{"promotion", "KEY_WITHOUT_HISTORY", "I15_a_key_is_of_one_record"},
+	{"promotion", "EPOCH_KEPT", "I16_an_epoch_is_of_one_server"},
+	{"promotion", "SERVERS_UNCHECKED", "I1_the_cursor_passes_only_what_was_received"},
+	{"promotion", "LATE_UNCHECKED CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
+	{"promotion", "LATE_CHECKED_AFTER CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
+	{"promotion", "RESTORE_UNSEEN RESTORE", "I15_a_number_is_of_one_record"},
 }
 
 func (v verification) String() string { return strings.TrimSpace(v.model + ".pml " + v.defines) }

@@ -1,0 +1,278 @@
+/*
+ * What a cursor does when its server changes: promotion, restore, a clock that is behind, an address that moves.
+ *
+ * Nouns, and where they are in the code
+ *
+ *   server      0 is the primary, 1 its asynchronous standby. Each has rows, and a cursor's row
+ *   row n       what it holds is its meaning: rows that a promotion or a restore lost are
+ *               inserted again with other meanings, under the same ids
+ *   timeline    that of a server, and the one that the cursor's row names (cursor/identity.go)
+ *   history     the part of a dedup key without created_at (cursor/histories.go)
+ *   seen        the numbers that a live worker remembers (cursor.Seen, processor/server.go)
+ *   late row    a row that the new primary stamped at or before the cursor's position, since its
+ *               clock is behind (sources/table/late.go)
+ *   Worker      processor/process.go (find), server.go; cursor/acquire.go, promote.go. It has two
+ *               connections: one that looks and holds the lease, one that reads
+ *   Change      promotion with what was not replicated lost; the address moves then, and the old
+ *               primary goes on. Or, with RESTORE, a snapshot is put back
+ *   Operator    Store.Restored, or a seek before the late row
+ *
+ * Abstractions. The row lock, crashes within a delivery and time-outs are lease.pml; here a lease
+ * is held from Acquire to the advance, in one server's lock. A number that jumps does so by JUMP.
+ * One change for each run.
+ */
+
+#ifndef RECORDS
+#define RECORDS 2
+#endif
+#ifndef WORKERS
+#define WORKERS 1
+#endif
+#define JUMP 8          /* HistoryGap, lostEpochs: more than is ever used between */
+#define OTHER 8         /* a row of the second time has its id and this as its meaning */
+#define LATE 7          /* the meaning of the late row */
+#define NUMBERS 24
+
+/* Protections. Each has a switch that takes it away. */
+
+#ifdef SEQUENCE_KEPT            /* Row.begun */
+#define gap 0
+#else
+#define gap JUMP
+#endif
+#ifdef EPOCH_KEPT               /* Row.begun */
+#define leap 0
+#else
+#define leap JUMP
+#endif
+#ifdef KEY_WITHOUT_HISTORY      /* Delivery.DedupKey */
+#define key(s, n) (n)
+#else
+#define key(s, n) ((begun[s] && n > after[s]) -> n + JUMP : n)
+#endif
+#ifdef SERVERS_UNCHECKED        /* Process.onServer */
+#define same(c) true
+#else
+#define same(c) (c)
+#endif
+#ifdef RESTORE_UNSEEN           /* Process.remember */
+#define older(c) false
+#else
+#define older(c) (c)
+#endif
+#ifdef LATE_UNCHECKED           /* Process.promote */
+#define overtaken false
+#else
+#define overtaken (lateAt > 0 && !got[LATE] && lateAt <= position[lease])
+#endif
+
+/* Claims. None of these is ever set. */
+
+#define claim(name, holds) assert(name || (holds))
+bit I1_the_cursor_passes_only_what_was_received;
+bit I1_no_late_row_is_left_behind;
+bit I15_a_number_is_of_one_record;
+bit I15_a_key_is_of_one_record;
+bit I16_an_epoch_is_of_one_server;
+
+byte rows[2], kept[2];          /* ids up to kept were there before the change */
+bit again[2];                   /* what is inserted now is of the second time */
+byte position[2], sequence[2], epoch[2], after[2], holder[2];
+byte timeline[2] = 1, server_timeline[2] = 1;
+bit begun[2], halted[2];
+byte locked[2], started[2]; /* by whom; how often the server was started */
+byte address, lateAt;
+bit changed, watched;
+#ifdef RESTORE  /* a worker that starts after it cannot know */
+byte deaths = 1;
+#else
+byte deaths;
+#endif
+
+byte meaning_of[NUMBERS], meaning_of_key[NUMBERS];
+byte server_of[NUMBERS];        /* by epoch; 0 = none, else the server and 1 */
+bit got[NUMBERS];
+
+#define meaning(s, n) ((again[s] && n > kept[s]) -> n + OTHER : n)
+
+inline begin_history(s) { epoch[s] = epoch[s] + leap; sequence[s] = sequence[s] + gap; begun[s] = 1; after[s] = position[s] }
+
+inline replicate() {
+	rows[1] = rows[0]; position[1] = position[0]; sequence[1] = sequence[0];
+	epoch[1] = epoch[0]; timeline[1] = timeline[0]; holder[1] = holder[0]
+}
+
+active proctype Producer()
+{
+end:	do
+	:: atomic { rows[0] < RECORDS -> rows[0]++ }
+	:: atomic { changed && address == 1 && rows[1] < RECORDS -> rows[1]++ }
+	od
+}
+
+active proctype Change()
+{
+	byte savedRows, savedPosition, savedSequence, savedEpoch;
+
+	skip; /* at any time */
+#ifdef RESTORE
+	atomic { savedRows = rows[0]; savedPosition = position[0]; savedSequence = sequence[0]; savedEpoch = epoch[0] }
+	/* A restore ends the connections, and so the lease. Only a worker that has seen later numbers can notice it. */
+	atomic { sequence[0] > savedSequence && watched -> locked[0] = 0; started[0]++;
+		rows[0] = savedRows; position[0] = savedPosition; sequence[0] = savedSequence; epoch[0] = savedEpoch;
+		kept[0] = savedRows; again[0] = 1; changed = 1 }
+#else
+	do
+	:: atomic { replicate() }
+	:: break
+	od;
+	atomic { server_timeline[1] = 2; again[1] = 1; kept[1] = rows[1]; changed = 1 }
+#ifdef CLOCK_BEHIND
+	atomic { position[1] > 0 -> lateAt = position[1] }
+#endif
+	address = 1 /* the old primary goes on for those who still reach it */
+#endif
+}
+
+active proctype Operator()
+{
+end:	do
+	:: atomic { halted[0] -> begin_history(0); halted[0] = 0 }
+	:: atomic { halted[1] -> /* the seek that the error names */
+		position[1] = lateAt - 1; begin_history(1); timeline[1] = server_timeline[1]; halted[1] = 0 }
+	od
+}
+
+/* dies: the worker ends, and another one comes in its place, which remembers nothing. */
+#define or_dies :: atomic { deaths == 0 -> deaths = 1; let_go(); seen = 0; page = 0; at = 0; ran = 0; name = name + WORKERS; goto start }
+
+inline let_go() {
+	if
+	:: locked[lease] == name -> locked[lease] = 0
+	:: else
+	fi
+}
+
+active [WORKERS] proctype Worker()
+{
+	byte name = _pid, lease, read, at, page, ran, seen, number, name_of, under;
+
+start:	atomic { lease = address; read = address }
+end:	/* Process.look, remember: an old connection stays, or is made anew */
+	atomic {
+		if
+		:: lease = address
+		:: skip
+		fi;
+		if
+		:: read = address
+		:: skip
+		fi;
+		if
+		:: halted[lease] -> goto end
+		:: !halted[lease] && older(sequence[lease] < seen) && timeline[lease] == server_timeline[lease] -> halted[lease] = 1; goto end
+		:: else
+		fi;
+		if
+		:: sequence[lease] > seen -> seen = sequence[lease]; watched = 1
+		:: else
+		fi;
+		at = position[lease]
+	}
+	/* Process.peek */
+	atomic {
+		if
+		:: rows[read] > at -> page = meaning(read, at + 1); ran = started[read]
+		:: rows[read] <= at && timeline[lease] == server_timeline[lease] -> goto end
+		:: else -> page = 0 /* notePromotion looks although there is nothing to deliver */
+		fi
+	}
+	/* Store.Acquire: a promotion is noted before anything else */
+	atomic {
+		if
+		:: halted[lease] || locked[lease] -> goto end
+		:: else
+		fi;
+		if
+		:: timeline[lease] == server_timeline[lease] -> goto take
+		:: else
+		fi
+	}
+#ifdef LATE_CHECKED_AFTER
+	atomic { begin_history(lease); timeline[lease] = server_timeline[lease] }
+	if
+	:: skip
+	or_dies
+	fi;
+	atomic {
+		if
+		:: overtaken -> halted[lease] = 1; goto end
+		:: else -> goto end
+		fi
+	}
+#else
+	/* Source.Late, HaltClock | Promote */
+	if
+	:: skip
+	or_dies
+	fi;
+	atomic {
+		if
+		:: halted[lease] || locked[lease] || timeline[lease] == server_timeline[lease] -> goto end
+		:: else
+		fi;
+		if
+		:: overtaken -> halted[lease] = 1; goto end
+		:: else -> begin_history(lease); timeline[lease] = server_timeline[lease]; goto end
+		fi
+	}
+#endif
+take:	atomic {
+		if
+		:: halted[lease] || locked[lease] || page == 0 -> goto end
+		:: else -> locked[lease] = name
+		fi;
+		if
+		:: holder[lease] != name -> epoch[lease]++; holder[lease] = name
+		:: else
+		fi;
+		if /* Process.work: Process.onServer, seen.after */
+		:: !(same(read == lease && ran == started[lease])) || position[lease] != at -> let_go(); read = address; lease = address; goto end
+		:: else -> number = sequence[lease] + 1; name_of = key(lease, at + 1); under = epoch[lease]
+		fi
+	}
+	/* the delivery, then the advance */
+	atomic {
+		claim(I1_no_late_row_is_left_behind, lateAt == 0 || got[LATE] || lease == 0 || position[1] < lateAt);
+		claim(I15_a_number_is_of_one_record, meaning_of[number] == 0 || meaning_of[number] == page);
+		claim(I15_a_key_is_of_one_record, meaning_of_key[name_of] == 0 || meaning_of_key[name_of] == page);
+		claim(I16_an_epoch_is_of_one_server, server_of[under] == 0 || server_of[under] == lease + 1);
+		meaning_of[number] = page; meaning_of_key[name_of] = page; server_of[under] = lease + 1;
+		got[page] = 1; number = 0; name_of = 0; under = 0;
+		if
+		:: lateAt > 0 && lease == 1 && at + 1 == lateAt -> got[LATE] = 1 /* beside it */
+		:: else
+		fi
+	}
+	if
+	:: skip
+	or_dies
+	fi;
+	atomic {
+		if
+		:: locked[lease] != name -> goto end /* the session has ended */
+		:: else -> locked[lease] = 0
+		fi;
+		if
+		:: position[lease] != at || halted[lease] -> goto end
+		:: else
+		fi;
+		claim(I1_the_cursor_passes_only_what_was_received, got[meaning(lease, at + 1)]);
+		position[lease] = at + 1; sequence[lease]++;
+		if
+		:: sequence[lease] > seen -> seen = sequence[lease]; watched = 1
+		:: else
+		fi;
+		goto end
+	}
+}
