@@ -16,7 +16,8 @@
 //	     had been applied before, or is the one row that the superseded worker had on the wire: at most `checkpoint` behind
 //	     the cursor as it was then, with no hole before it (I3)
 //	I7   the cursor's position and epoch only grow; it moves by at most `checkpoint` rows, only behind acknowledged ones
-//	     or those that a stream has, and counts them, or by the one row that becomes a dead letter in the same transaction
+//	     or those that a stream has, and counts them, or by the one row that becomes a dead letter in the same transaction;
+//	     only a promotion that the audit shows has epoch and sequence leap, by what is agreed
 //	I8   a stale attempt has a fault for its cause: without one, two workers were at work at the same time
 //	I9   contents are the producer's, signatures right; key, position and sequence of a row are the same at every attempt
 //	I10  a process halts only over a record that was refused for good, and puts no other aside; while it is halted or paused

@@ -113,6 +113,8 @@ const slack = time.Millisecond
 // Judge computes the verdict. It depends on nothing but the history.
 func Judge(run *history.Run) *Verdict {
 	v := &Verdict{Counts: map[string]int{}}
+	v.checkPromotions(run)
+	run = levelled(run)
 	tables := newTables(run.Rows)
 	faults := newFaults(run.Faults, run.Beats)
 	v.Rows = len(run.Rows)

@@ -196,7 +196,7 @@ func stormy() *scene {
 	s.now += time.Second
 	s.state(plain, "running", "retry")
 	s.move(plain, func(to *history.Standing) { to.Timeline = 1 })
-	s.move(plain, func(to *history.Standing) { to.Timeline, to.Epoch = 2, to.Epoch+1000 })
+	s.move(plain, func(to *history.Standing) { to.Timeline, to.Epoch = 2, to.Epoch+1_000_000 })
 	s.rest(plain, "B", 3)
 	s.Writes = append(s.Writes,
 		history.Write{Step: history.Insert, Tx: "?", Table: "t", Key: "lost"}, history.Write{Step: history.Try, Tx: "?"}, history.Write{Step: history.Unknown, Tx: "?"})
@@ -580,7 +580,7 @@ func (s *scene) first(change func(*history.Delivery)) *scene {
 func TestJudge_FindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	broken := map[string]bool{}
-	for name, b := range merge(bad, badAnswers, badLetters, badStale, badSparse, badOnce, badCells) {
+	for name, b := range merge(bad, badAnswers, badLetters, badStale, badSparse, badOnce, badCells, badPromotions) {
 		t.Run(name, func(t *testing.T) {
 			v := judge.Judge(b.history().Run)
 			require.NotZero(t, v.Counts[b.invariant], "%v", v.Violations)
