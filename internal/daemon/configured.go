@@ -178,8 +178,14 @@ func (c Config) schema() string {
 // attempt, so that no short drain goes unnoticed, but for no second one: they run
 // without a note if need be, and report what ails the database themselves; but a
 // right that is missing here may be one that they do not need. It then waits for
-// the end, since its own would be that of all.
+// the end, since its own would be that of all, as it is where the server has not the
+// connections for them.
 func (c *crew) announce() error {
+	if err := c.awaitRoom(c.roomPatience); err != nil {
+		c.refused = true
+		close(c.announced)
+		return c.keep(err)
+	}
 	c.refuseNewNames()
 	left, err := c.announceAll(c.config.Processes)
 	if denied(err) {

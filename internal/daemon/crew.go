@@ -1,11 +1,13 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -30,6 +32,9 @@ type crew struct {
 	working   sync.WaitGroup // processes that have not returned
 
 	renamed map[string]error // processes that do not begin; set before announced is closed
+	refused bool             // none begins: the server cannot bear them; set before announced is closed
+
+	roomPatience time.Duration
 
 	mu    sync.Mutex
 	errs  []error
@@ -39,6 +44,7 @@ type crew struct {
 func newCrew(ctx context.Context, c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*crew, error) {
 	crew := &crew{config: c.Config, pool: pool, store: store, log: c.Logger, draining: c.Drain, announced: make(chan struct{})}
 	with := dependencies{config: c.Config, pool: pool, store: store, stdout: c.Stdout, logger: c.Logger, grace: c.Grace, closers: &crew.closers}
+	crew.roomPatience = cmp.Or(c.roomPatience, roomPatience)
 	if c.Listen != "" {
 		crew.monitor = newMonitor(c, pool, store)
 		with.observe = crew.monitor.observe

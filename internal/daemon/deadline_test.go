@@ -93,7 +93,7 @@ func TestCommands_NoQuestionWaitsForEver(t *testing.T) {
 		{"/* cursor.history */", "history of", askHistory},
 		{"/* grants.database */", "ask for the database's name: no answer in time", askGrants},
 		{"-- ping", "cannot connect: no answer in time", askDoctor},
-		{"/* doctor.connections */", "look up the limits on connections: no answer in time", askDoctor},
+		{"/* daemon.capacity */", "look up the limits on connections: no answer in time", askDoctor},
 		{"/* doctor.backend */", "a check did not end in time", askDoctor},
 	}
 	for i, err := range unanswered(t, questions) {

@@ -51,7 +51,7 @@ func examine(ctx context.Context, c Config, patience time.Duration) ([]Finding, 
 	if !d.connects(ctx) {
 		return d.findings, nil
 	}
-	for _, check := range []func(context.Context) error{d.cursorTables, d.connections, d.pooler} {
+	for _, check := range []func(context.Context) error{d.cursorTables, d.pooler, d.connections} {
 		d.check(ctx, "", check)
 	}
 	d.transport()
@@ -70,6 +70,7 @@ type doctor struct {
 	store     *cursor.Store
 	secrets   secret.Set
 	findings  []Finding
+	pooled    bool // a pooler stands between
 	tableless bool // the cursor tables are not there, or not for this role
 }
 

@@ -94,42 +94,30 @@ func (d *doctor) missing(ctx context.Context, process string, needed []privilege
 	return nil
 }
 
-const connectionsSQL = `/* doctor.connections */
-SELECT
-	current_setting('max_connections')::int
-		- current_setting('superuser_reserved_connections')::int
-		- coalesce(current_setting('reserved_connections', true)::int, 0),
-	(SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()),
-	(SELECT rolconnlimit FROM pg_catalog.pg_roles WHERE rolname = current_user),
-	(SELECT datconnlimit FROM pg_catalog.pg_database WHERE datname = current_database()),
-	current_user::text,
-	current_database()::text`
-
 // connections checks that there are enough of them.
 func (d *doctor) connections(ctx context.Context) error {
-	var usable, used, roleLimit, databaseLimit int32
-	var role, database string
-	err := ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error {
-		return tx.QueryRow(ctx, connectionsSQL).Scan(&usable, &used, &roleLimit, &databaseLimit, &role, &database)
-	})
+	limits, err := d.config.capacity(ctx, d.pool)
 	if err != nil {
-		return fmt.Errorf("look up the limits on connections: %w", err)
+		return err
 	}
 	need, allowed := connsFor(len(d.config.Processes)), d.pool.Config().MaxConns
 	if allowed < need {
 		d.find("", Refuse, fmt.Sprintf("remove pool_max_conns, or raise it to %d", need),
 			"%d processes need %d connections, and pool_max_conns allows %d", len(d.config.Processes), need, allowed)
 	}
-	short := func(fix, what string, limit int32) {
-		d.find("", Warn, fix, "each worker opens up to %d connections, and %s %d", allowed, what, limit)
+	if d.pooled {
+		return nil // its own limits count, and it does not show them
 	}
-	switch {
-	case roleLimit >= 0 && roleLimit < allowed:
-		short(fmt.Sprintf("ALTER ROLE %s CONNECTION LIMIT %d, times the number of workers", quoted(role), allowed), "the role's limit is", roleLimit)
-	case databaseLimit >= 0 && databaseLimit < allowed:
-		short(fmt.Sprintf("ALTER DATABASE %s CONNECTION LIMIT %d, times the number of workers", quoted(database), allowed), "the database's limit is", databaseLimit)
-	case usable-used < allowed:
-		short("raise max_connections, or put a pooler in between", "the server has room for", max(0, usable-used))
+	opens := d.config.connections(d.pool)
+	for _, l := range limits {
+		switch {
+		case l.allowed < opens:
+			d.find("", Refuse, l.repair(opens), "each worker opens up to %d connections, and %s is %d", opens, l.name, l.allowed)
+			return nil
+		case l.lacks(opens) > 0:
+			d.find("", Warn, l.repair(opens), "each worker opens up to %d connections, and %s is %d, of which %d are in use", opens, l.name, l.allowed, l.used)
+			return nil
+		}
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ func (d *doctor) pooler(ctx context.Context) error {
 		if pooled, err := pooled(ctx, conn); err != nil || !pooled {
 			return err
 		}
+		d.pooled = true
 		err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, "SELECT 1")
 			return err

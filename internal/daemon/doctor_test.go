@@ -149,9 +149,10 @@ func TestDoctor_CountsConnections(t *testing.T) {
 	config := configure(t, with(t, pgtest.URL(t), "pool_max_conns", "3"), stdoutProcess)
 	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Refuse, "1 processes need 4 connections, and pool_max_conns allows 3", "raise it to 4"})
 
-	exec(t, pool, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I CONNECTION LIMIT 2', current_database()); END $$")
-	config.Database = pgtest.URL(t)
-	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Warn, "each worker opens up to 4 connections, and the database's limit is 2", "CONNECTION LIMIT 4"})
+	role, address := login(t, pool)
+	exec(t, pool, "ALTER ROLE "+role+" CONNECTION LIMIT 3")
+	config.Database = address
+	requireFinding(t, doctor(t, config), daemon.Finding{"", daemon.Refuse, "each worker opens up to 4 connections, and the CONNECTION LIMIT of role", "CONNECTION LIMIT 4"})
 }
 
 func TestDoctor_RefusesAReadOnlyServer(t *testing.T) {

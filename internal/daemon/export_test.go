@@ -103,6 +103,12 @@ func (c RunConfig) SilentFor(d time.Duration) RunConfig {
 	return c
 }
 
+// PatientFor waits for connections that others use for that long.
+func (c RunConfig) PatientFor(d time.Duration) RunConfig {
+	c.roomPatience = d
+	return c
+}
+
 // ListensOnLoopback reports whether an address is open to this machine alone.
 func ListensOnLoopback(t testing.TB, address string) bool {
 	t.Helper()

@@ -29,6 +29,7 @@ type RunConfig struct {
 	Listen       string
 	lookInterval time.Duration // of the monitor; 0 = lookInterval. Tests look more often
 	maxSilence   time.Duration // of a process that lives; 0 = its own. Tests wait for less
+	roomPatience time.Duration // with a server that is full; 0 = roomPatience. Tests have less
 	// Stdout belongs to the stdout sink. Required.
 	Stdout io.Writer
 	// Logger is required.
@@ -120,6 +121,9 @@ func (c *crew) run(signals *signals, listener net.Listener) error {
 
 // begin runs a process, unless the name is new and the cursor is not.
 func (c *crew) begin(name string, run func(context.Context) error) error {
+	if c.refused {
+		return nil // the error is there already
+	}
 	if err := c.renamed[name]; err != nil {
 		return err
 	}
@@ -135,7 +139,7 @@ func (c *crew) work(name string, process *processor.Process) error {
 		return c.keep(c.begin(name, process.Run))
 	}
 	err := c.begin(name, process.Drain)
-	if err == nil && c.ctx.Err() != nil {
+	if err == nil && c.ctx.Err() != nil && !c.refused {
 		err = ErrInterrupted
 	}
 	err = c.keep(Reachable(err))

@@ -7,4 +7,19 @@ var serverMutants = []mutant{
 		[]change{{"migrations/session.go", `			return lockTimeout(ctx, conn, queueTime)`, `			return lockTimeout(ctx, conn, c.waits.lock)`}},
 		migrationsPkg, "TestUp_BehindASlowCallKeepsNoOneFromTheCursors",
 	},
+	{
+		"a worker starts on a server that has not the connections for it",
+		[]change{{"internal/daemon/capacity.go", `		if l.allowed < need {`, `		if false {`},
+			{"internal/daemon/capacity.go", `		if l.lacks(need) > 0 {
+			return fmt`, `		if false {
+			return fmt`}},
+		daemonPkg, "TestRun_RefusesWhatTheServerCannotBear",
+	},
+	{
+		"a worker starts on a server whose connections others use",
+		[]change{{"internal/daemon/capacity.go", `		if l.lacks(need) > 0 {
+			return fmt`, `		if false {
+			return fmt`}},
+		daemonPkg, "TestRun_RefusesWhatTheServerCannotBearBesideOthers",
+	},
 }
