@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"io"
 	"net/http"
 	"testing"
 
@@ -48,16 +49,25 @@ func TestMetrics_ShowALeaseThatIsOpenAndWhoLeads(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 1)
-	answer := make(chan struct{})
-	config := configure(t, pgtest.URL(t), webhookTo(t, func(http.ResponseWriter, *http.Request) { <-answer }))
+	arrived, answer := make(chan struct{}, 1), make(chan struct{})
+	config := configure(t, pgtest.URL(t), webhookTo(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // or the end of the request goes unnoticed
+		arrived <- struct{}{}
+		select {
+		case <-answer:
+		case <-r.Context().Done():
+		}
+	}))
 	sink := config.Processes[0].Sink.(daemon.WebhookSink)
 	sink.Config.Timeout = patience
 	config.Processes[0].Sink = sink
 	m := monitor(t, config)
-	m.until("lease_open_seconds", func(open float64) bool { return open > 1 })
-	other := monitor(t, configure(t, pgtest.URL(t), stdoutProcess))
+	<-arrived
+	require.Positive(t, m.series()["lease_open_seconds"])
 	m.until("leads", is(1))
-	other.until("leads", is(0))
+	other := monitor(t, configure(t, pgtest.URL(t), stdoutProcess))
+	other.until("epoch", is(1))
+	require.Zero(t, other.series()["leads"])
 	require.Zero(t, other.series()["lease_open_seconds"])
 	require.EqualValues(t, 5+patience.Seconds()+5, m.series()["lease_open_bound_seconds"])
 	close(answer)
