@@ -87,29 +87,44 @@ func (s *shift) begin(after cursor.Position, limit int) *pending {
 	return r
 }
 
-// drop waits for a read that is not needed any more. The lease is given back
-// already; a source is read by one reader at a time.
-func (r *pending) drop() { <-r.done }
+// drop waits for a read that is not needed any more, until it is overdue. The lease is given
+// back already; a source is read by one reader at a time.
+func (s *shift) drop(r *pending) {
+	if !s.doneInTime(r) {
+		r.cancel()
+	}
+	<-r.done
+}
 
-// await waits for a read while the lease is held, and no longer than it is worth:
-// when it is overdue the lease is let go, for a worker whose reads are answered.
-func (s *shift) await(r *pending) (Page, error) {
-	bound := s.config.Store.LeaseTimeout() / overdueFraction
-	timer := time.NewTimer(max(0, bound-time.Since(r.began)))
+// bound is how long a read is waited for, from its beginning.
+func (s *shift) bound() time.Duration { return s.config.Store.LeaseTimeout() / overdueFraction }
+
+// doneInTime waits for a read until it is overdue, and reports whether it is done.
+func (s *shift) doneInTime(r *pending) bool {
+	timer := time.NewTimer(max(0, s.bound()-time.Since(r.began)))
 	defer timer.Stop()
 	select {
 	case <-r.done:
-		return r.page, r.err
+		return true
 	case <-timer.C:
 	}
 	select {
 	case <-r.done: // at the same time
-		return r.page, r.err
+		return true
 	default:
+		return false
+	}
+}
+
+// await waits for a read while the lease is held, and no longer than it is worth:
+// when it is overdue the lease is let go, for a worker whose reads are answered.
+func (s *shift) await(r *pending) (Page, error) {
+	if s.doneInTime(r) {
+		return r.page, r.err
 	}
 	crowded := s.crowded() // while the lease counts
 	s.lease.Release()
 	r.cancel()
 	<-r.done
-	return Page{}, fmt.Errorf("read after position %q: %w (%v): the lease is let go, so that another worker can deliver%s", r.after, errOverdue, bound, crowded)
+	return Page{}, fmt.Errorf("read after position %q: %w (%v): the lease is let go, so that another worker can deliver%s", r.after, errOverdue, s.bound(), crowded)
 }

@@ -182,6 +182,42 @@ func TestDrain_AReadThatIsNotAnsweredDoesNotKeepTheLease(t *testing.T) {
 	}
 }
 
+// TestDrain_AReadThatIsNotAnsweredKeepsNoFailedRecordWaiting: it was read ahead, and is not
+// needed any more.
+func TestDrain_AReadThatIsNotAnsweredKeepsNoFailedRecordWaiting(t *testing.T) {
+	t.Parallel()
+	insert(t, database(t), 40)
+	pool, l := linkedPool(t)
+	ahead := having("/* source.read */", "$3") // a read after a position
+	found := l.Hold(link.Server, func(data []byte) bool { return ahead(data) && !having("EXPLAIN")(data) })
+	first := make(chan struct{})
+	var once sync.Once
+	refused := false
+	sink := &receiver{answer: func(context.Context, processor.Delivery) error {
+		<-found
+		if !refused {
+			refused = true
+			return errRefused
+		}
+		once.Do(func() { close(first) })
+		return nil
+	}}
+	p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
+		c.Store, c.Batch = leaseOf(t, pool, time.Second), 5
+		c.Retry.Initial, c.Retry.Max = 1500*time.Millisecond, 1500*time.Millisecond // waited out without the lease
+	})
+	p.AskWithin(time.Hour) // so that nothing else ends the read
+	done := make(chan error, 1)
+	go func() { done <- p.Drain(t.Context()) }()
+	select {
+	case <-first:
+	case <-time.After(time.Minute): // the source by itself gives a read up after 90 s
+		t.Error("the record that failed is not tried again")
+	}
+	l.Release()
+	require.NoError(t, <-done)
+}
+
 // The same before there is a lease: the round ends, and the next one asks anew.
 func TestDrain_ALookThatIsNotAnsweredIsGivenUp(t *testing.T) {
 	t.Parallel()

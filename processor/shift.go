@@ -212,7 +212,7 @@ func (s *shift) readAhead(records []Record, limit int) func(error) (Page, error)
 	return func(failed error) (Page, error) {
 		defer s.recycle(records)
 		if failed != nil {
-			read.drop()
+			s.drop(read)
 			return Page{}, failed
 		}
 		return s.await(read)

@@ -112,4 +112,12 @@ var deadlineMutants = []mutant{
 		[]change{{"internal/daemon/rounds.go", `	if time.Since(failedLook) > readyTime {`, `	if time.Since(failedLook) > 0 {`}},
 		daemonPkg, "TestRounds_AfterALookThatFailedOneMustHaveRead",
 	},
+	{
+		"a record that failed waits for a read that is not needed any more",
+		[]change{{"processor/deadline.go", `	if !s.doneInTime(r) {
+		r.cancel()
+	}
+`, ``}},
+		processorPkg, "TestDrain_AReadThatIsNotAnsweredKeepsNoFailedRecordWaiting",
+	},
 }
