@@ -168,9 +168,7 @@ var processorMutants = []mutant{
 	},
 	{
 		"a read that is not answered keeps the lease",
-		[]change{{"processor/deadline.go", `	bound := s.config.Store.LeaseTimeout() / overdueFraction
-`, `	bound := 10 * time.Minute
-`}},
+		[]change{{"processor/deadline.go", `{ return s.config.Store.LeaseTimeout() / overdueFraction }`, `{ return 10 * time.Minute }`}},
 		processorPkg, "TestDrain_AReadThatIsNotAnsweredDoesNotKeepTheLease",
 	},
 	{
