@@ -236,6 +236,16 @@ var sinkMutants = []mutant{
 		natsPkg, "TestDuplicate_OfAnotherRowIsNone",
 	},
 	{
+		"a sql target takes a promotion for a seek",
+		[]change{{"sinks/sql/applied.go", `if a.isOfEarlierHistory(next) && !a.chained(next) {`, `if false {`}},
+		sqlPkg, "TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas",
+	},
+	{
+		"a sql target takes any record for the last one that it applied",
+		[]change{{"sinks/sql/applied.go", `if last.Position != a.position || a.dedupKey != last.DedupKey() || last.CreatedAt.IsZero() {`, `if last.Position != a.position {`}},
+		sqlPkg, "TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas",
+	},
+	{
 		"a fence in a stream of NATS is taken from another cursor",
 		[]change{{"sinks/nats/claim.go", `	return origin != "" && d.Origin != "" && `, `	return false && `}},
 		natsPkg, "TestFence_BelongsToOneCursor",

@@ -168,6 +168,9 @@ func (r *Remote) judge(ctx context.Context, a applied, ds []processor.Delivery) 
 // unless each of it is noted, the notes are without a gap only from here on.
 func (r *Remote) judgeJump(ctx context.Context, a applied, t turn) (turn, error) {
 	next := t.rest[0]
+	if a.isOfEarlierHistory(next) && !a.chained(next) {
+		return r.judgeHistory(a, t)
+	}
 	explained, noted, err := r.passedOver(ctx, a, next)
 	if err != nil {
 		return t, r.notBegun(ctx, err)
@@ -178,6 +181,31 @@ func (r *Remote) judgeJump(ctx context.Context, a applied, t turn) (turn, error)
 	if !noted {
 		t.since = next.Sequence - 1
 	}
+	return t, nil
+}
+
+// isOfEarlierHistory reports that the source has lost commits since the last record was applied,
+// or may have: see cursor.Histories. No seek moves the numbers as far.
+func (a applied) isOfEarlierHistory(d processor.Delivery) bool {
+	return d.Sequence-a.sequence > cursor.HistoryGap/2
+}
+
+// judgeHistory: the source was promoted or restored, and does not go on where the target stands.
+// Records that were applied when the advance behind them was lost come again, if their rows are
+// still there: that is proven if the last one of just as many is the last one applied, by a dedup
+// key that holds its time of creation. Else nothing is known of what follows.
+func (r *Remote) judgeHistory(a applied, t turn) (turn, error) {
+	next := t.rest[0]
+	ahead := a.sequence + cursor.HistoryGap - (next.Sequence - 1)
+	if ahead < 1 || ahead > int64(len(t.rest)) {
+		return t, r.failed(r.ofEarlierHistory(a, next))
+	}
+	last := t.rest[ahead-1]
+	if last.Position != a.position || a.dedupKey != last.DedupKey() || last.CreatedAt.IsZero() {
+		return t, r.failed(r.ofEarlierHistory(a, next))
+	}
+	t.done += int(ahead)
+	t.rest = t.rest[ahead:]
 	return t, nil
 }
 

@@ -60,7 +60,7 @@ func (r *Remote) Close() error {
 // DeliverBatch applies records in order and returns how many of them, from the
 // first on, the target has committed, now or at an earlier attempt. They are one
 // transaction unless one fails: then what stands before it is committed without
-// it. ErrFenced, ErrMissing and ErrForeign say why nothing may be applied.
+// it. ErrFenced, ErrMissing, ErrHistory and ErrForeign say why nothing may be applied.
 func (r *Remote) DeliverBatch(ctx context.Context, ds []processor.Delivery) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,6 +21,8 @@ var (
 	ErrFenced = errors.New("the target has records of a later epoch")
 	// ErrMissing: records before this one are not in the target.
 	ErrMissing = errors.New("records are missing in the target")
+	// ErrHistory: the source may have lost records that are in the target.
+	ErrHistory = errors.New("the target may have records that the source has lost")
 	// ErrForeign: the target has another record under this one's number.
 	ErrForeign = errors.New("the target has another record of this number")
 	// ErrOrigin: the target has records of another cursor under the name of the process.
@@ -78,6 +80,14 @@ func (r *Remote) missing(a applied, d processor.Delivery) error {
 		ErrMissing, d.Process, a.sequence, d.Sequence, visible.Shell(d.Process), visible.Quoted(string(a.position)),
 		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence, applied) SELECT %s, generate_series(%d, %d), NULL ON CONFLICT DO NOTHING",
 			quote(d.Process), a.sequence+1, d.Sequence-1)))
+}
+
+func (r *Remote) ofEarlierHistory(a applied, d processor.Delivery) error {
+	return fmt.Errorf("%w: a standby was promoted or the database was restored, and process %q goes on behind position %s. The target stands at %s, and what it has between the two may be rows that are gone. "+
+		"Compare it with the table. If they agree up to there: `ordered-dispatcher seek %s --to-position %s -c FILE --reason …`. "+
+		"Else take out of the target what is not in the table, and what follows the position from which records shall come again, and with that position instead of the first one here: %s", ErrHistory, d.Process, visible.Cut(string(d.After)), visible.Cut(string(a.position)),
+		visible.Shell(d.Process), visible.Quoted(string(a.position)),
+		r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET position = %s, dedup_key = NULL WHERE process_name = %s", quote(string(d.After)), quote(d.Process))))
 }
 
 func (r *Remote) foreign(a applied, d processor.Delivery) error {

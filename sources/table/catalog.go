@@ -28,6 +28,7 @@ type catalog struct {
 	published bool   // by a subscription of this database: rows with stamps made elsewhere
 	database  string // as SQL takes it
 	server    string // encoding of the database
+	versions  bool   // our role may read xmin: see Late
 	client    string // encoding in which our role's sessions get it
 	root      string // the topmost table that this one is a partition of, or itself
 
@@ -119,7 +120,8 @@ SELECT
 	NOT pg_has_role('pg_read_all_stats', 'MEMBER'),
 	EXISTS (SELECT 1 FROM pg_subscription_rel WHERE srrelid IN (SELECT oid FROM tree)),
 	coalesce(pg_partition_root(c.oid), c.oid)::regclass::text,
-	quote_ident(current_database()), current_setting('server_encoding'), current_setting('client_encoding'),` + ownersSQL + `
+	quote_ident(current_database()), current_setting('server_encoding'), current_setting('client_encoding'),
+	coalesce(has_column_privilege(c.oid, (SELECT attnum FROM pg_attribute WHERE attrelid = c.oid AND attname = 'xmin'), 'SELECT'), true),` + ownersSQL + `
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = $1`
@@ -215,7 +217,7 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	cat.oid = *oid
 	err := tx.QueryRow(ctx, fmt.Sprintf(tableSQL, cat.oid), pgx.QueryExecModeExec, cat.oid).Scan(
 		&cat.schema, &cat.table, &cat.relkind,
-		&cat.standby, &cat.hidesRows, &cat.role, &cat.seesAll, &cat.tracks, &cat.inherits, &cat.published, &cat.root, &cat.database, &cat.server, &cat.client, &cat.super, &cat.owner)
+		&cat.standby, &cat.hidesRows, &cat.role, &cat.seesAll, &cat.tracks, &cat.inherits, &cat.published, &cat.root, &cat.database, &cat.server, &cat.client, &cat.versions, &cat.super, &cat.owner)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil, errNoTable // dropped since
 	}

@@ -41,7 +41,7 @@ func (s *Source) Needs(ctx context.Context) (Needs, error) {
 		if needs.Needs, err = privilege.Of(ctx, tx, l.readSQL(s.config, false)); err != nil {
 			return err
 		}
-		if l.ordersByTime() {
+		if l.ordersByTime() && !s.config.KeysOnly {
 			needs.Privileges = append(needs.Privileges, privilege.Privilege{On: privilege.Table, Name: l.sql(), Right: "SELECT", Columns: []string{"xmin"}})
 			needs.Privileges = privilege.Merge(needs.Privileges)
 		}

@@ -1,0 +1,101 @@
+package sql_test
+
+import (
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sql"
+)
+
+// inHistory are the deliveries of records first to first+n-1 after a promotion that left the cursor
+// behind record first-1.
+func inHistory(first, n int) []processor.Delivery {
+	all := inEpoch(1_000_004, sinktest.Deliveries(first, n))
+	for i := range all {
+		all[i].Sequence += cursor.HistoryGap
+		all[i].History = "1f0c77a2"
+		all[i].CreatedAt = time.Time{}
+	}
+	return all
+}
+
+// stamped gives records a time of creation.
+func stamped(all []processor.Delivery) []processor.Delivery {
+	for i := range all {
+		all[i].CreatedAt = time.UnixMicro(int64(1_700_000_000_000_000 + i)).UTC()
+	}
+	return all
+}
+
+// TestRemote_GoesOnAfterAPromotionThatLostNothing: also where the target has applied a record whose
+// advance was lost.
+func TestRemote_GoesOnAfterAPromotionThatLostNothing(t *testing.T) {
+	t.Parallel()
+	for name, ahead := range map[string]int{"in step": 0, "one ahead": 1, "three ahead": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRemote(t)
+			s := r.sink(t, nil)
+			before, after := stamped(sinktest.Deliveries(1, 5)), inHistory(6-ahead, 2+ahead)
+			for i := range after {
+				after[i].CreatedAt = time.UnixMicro(int64(1_700_000_000_000_000 + 5 - ahead + i)).UTC()
+			}
+			mustDeliver(t, s, before)
+			mustDeliver(t, s, after)
+			require.Equal(t, "1 2 3 4 5 6 7", r.ids(t), "each once")
+		})
+	}
+}
+
+// TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas: rows of the new primary are neither
+// taken for those that were applied, nor are those applied twice.
+func TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	s := r.sink(t, nil)
+	mustDeliver(t, s, stamped(sinktest.Deliveries(1, 5)))
+	for name, ds := range map[string][]processor.Delivery{
+		"ids without a time prove nothing": inHistory(5, 2),
+		"fewer than were applied":          inHistory(3, 1),
+		"another record stands there":      stamped(inHistory(5, 2)), // at its position, and of another time
+		"behind a gap":                     inHistory(8, 1),
+	} {
+		n, err := deliverAll(t, s, ds)
+		require.ErrorIs(t, err, sql.ErrHistory, name)
+		require.False(t, processor.IsPermanent(err), name)
+		require.ErrorContains(t, err, "seek sms --to-position 'int:00000000000000000005'")
+		require.Zero(t, n, name)
+	}
+	require.Equal(t, "1 2 3 4 5", r.ids(t))
+
+	sought := inHistory(6, 2) // as the error says, where both agree
+	for i := range sought {
+		sought[i].Sequence += cursor.SeekGap
+		sought[i].Epoch++
+	}
+	mustDeliver(t, s, sought)
+	require.Equal(t, "1 2 3 4 5 6 7", r.ids(t))
+}
+
+// TestRemote_AppliesAgainWhatWasTakenOutOfTheTarget: the other way out of the refusal.
+func TestRemote_AppliesAgainWhatWasTakenOutOfTheTarget(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	s := r.sink(t, nil)
+	mustDeliver(t, s, sinktest.Deliveries(1, 5))
+	again := inHistory(4, 3)
+	_, err := deliverAll(t, s, again)
+	require.ErrorIs(t, err, sql.ErrHistory)
+	r.exec(t, `DELETE FROM public.received WHERE id::int > 3`)
+	statement := regexp.MustCompile(`UPDATE .* WHERE process_name = '[^']*'`).FindString(err.Error())
+	require.NotEmpty(t, statement)
+	r.exec(t, statement)
+	mustDeliver(t, s, again)
+	require.Equal(t, "1 2 3 4 5 6", r.ids(t))
+}
