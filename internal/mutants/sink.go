@@ -236,6 +236,11 @@ var sinkMutants = []mutant{
 		natsPkg, "TestDuplicate_OfAnotherRowIsNone",
 	},
 	{
+		"an answer to half a request is lost with the connection",
+		[]change{{"sinks/webhook/early.go", `err != nil && c.wrote.Load() && (`, `false && (`}},
+		webhookPkg, "TestDeliver_AnAnswerBeforeTheEndOfTheRequestCounts",
+	},
+	{
 		"a sql target takes a promotion for a seek",
 		[]change{{"sinks/sql/applied.go", `if a.isOfEarlierHistory(next) && !a.chained(next) {`, `if false {`}},
 		sqlPkg, "TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas",
