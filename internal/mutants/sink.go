@@ -237,7 +237,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"an answer to half a request is lost with the connection",
-		[]change{{"sinks/webhook/early.go", `err != nil && c.wrote.Load() && (`, `false && (`}},
+		[]change{{"sinks/webhook/connection.go", `c.dialEarly()`, ``}},
 		webhookPkg, "TestDeliver_AnAnswerBeforeTheEndOfTheRequestCounts",
 	},
 	{

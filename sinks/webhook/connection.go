@@ -21,13 +21,16 @@ type connection struct {
 
 	turn   chan struct{}    // holds one while somebody uses what follows
 	conn   *http.ClientConn // nil: to be opened
+	wire   *early           // what conn writes to; nil before the first
 	opened time.Time
 	used   time.Time   // when the last turn was given back
 	idle   *time.Timer // runs rest, idleTimeout after that
 }
 
 func newConnection(t *http.Transport, u *url.URL) *connection {
-	return &connection{transport: t, scheme: u.Scheme, address: address(u), turn: make(chan struct{}, 1)}
+	c := &connection{transport: t, scheme: u.Scheme, address: address(u), turn: make(chan struct{}, 1)}
+	c.dialEarly()
+	return c
 }
 
 // address is what to dial for a URL.
@@ -85,6 +88,7 @@ func (c *connection) send(req *http.Request, body *bytes.Reader) (*http.Response
 		if err != nil {
 			return nil, &noAnswer{err: err}
 		}
+		c.wire.begin()
 		resp, err := c.conn.RoundTrip(req)
 		if err == nil {
 			return resp, nil

@@ -14,7 +14,14 @@ import (
 // which has the answer, or the reason why there is none.
 type early struct {
 	net.Conn
-	wrote atomic.Bool // something, since the last read
+	wrote atomic.Bool // something of this request
+}
+
+// begin is called before each request. nil does nothing.
+func (c *early) begin() {
+	if c != nil {
+		c.wrote.Store(false)
+	}
 }
 
 // Write is that of net.Conn, and counts as done when the receiver has closed in the middle.
@@ -23,26 +30,21 @@ func (c *early) Write(p []byte) (int, error) {
 	if err != nil && c.wrote.Load() && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) {
 		return len(p), nil
 	}
-	c.wrote.Store(err == nil)
-	return n, err
-}
-
-// Read is that of net.Conn.
-func (c *early) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n > 0 {
-		c.wrote.Store(false)
+	if err == nil {
+		c.wrote.Store(true)
 	}
 	return n, err
 }
 
-// dialEarly makes such connections.
-func dialEarly(d *net.Dialer) func(ctx context.Context, network, address string) (net.Conn, error) {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := d.DialContext(ctx, network, address)
+// dialEarly has the transport make such connections, of which c keeps the last.
+func (c *connection) dialEarly() {
+	dial := c.transport.DialContext
+	c.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		return &early{Conn: conn}, nil
+		c.wire = &early{Conn: conn}
+		return c.wire, nil
 	}
 }

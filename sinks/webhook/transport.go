@@ -27,7 +27,7 @@ func newTransport(c Config) *http.Transport {
 	protocols.SetHTTP1(true)
 	return &http.Transport{
 		Proxy:                  nil,
-		DialContext:            dialEarly(dialer),
+		DialContext:            dialer.DialContext,
 		TLSClientConfig:        clientTLS(c.TLS),
 		TLSHandshakeTimeout:    min(connectTimeout, c.Timeout),
 		MaxResponseHeaderBytes: maxAnswerHeader,
