@@ -46,6 +46,9 @@ type looker struct {
 	fell   atomic.Pointer[found] // the last one that failed
 	absent bool                  // a process had no row yet at the last look
 	said   said
+
+	inspected   inspected
+	saidSources said
 }
 
 // watched is a process and its table.
@@ -89,12 +92,13 @@ func (l *looker) failed() time.Time {
 func (l *looker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		l.look(ctx)
+		l.inspect(ctx)
 		pause(ctx, l.interval())
 	}
 }
 
 func (l *looker) interval() time.Duration {
-	if l.fault() != nil || l.absent {
+	if l.fault() != nil || l.absent || l.inspected.fault(func(string) bool { return false }) != nil {
 		return min(awayInterval, l.every)
 	}
 	return l.every

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -33,6 +34,7 @@ func newMonitor(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) *monitor {
 	every := cmp.Or(c.lookInterval, lookInterval)
 	m.looker = &looker{
 		config: c.Config, pool: pool, store: store, watched: m.watched, metrics: m.metrics, log: c.Logger, every: every, said: said{},
+		inspected: inspected{}, saidSources: said{},
 	}
 	m.counter = &counter{store: store, watched: m.watched, metrics: m.metrics, log: c.Logger, every: every, said: said{}, trails: map[string]trail{}, saidLetters: said{}}
 	return m
@@ -54,6 +56,7 @@ func (m *monitor) watch(p Process, process *processor.Process, read *table.Sourc
 	m.watched[p.Name] = watched{p, read, count}
 	m.metrics.LeaseBound(p.Name, process.MaxLease())
 	m.rounds[p.Name] = &lastRound{}
+	m.looker.inspected[p.Name] = &atomic.Bool{}
 	m.pulses[p.Name] = newPulse(p.Name, cmp.Or(m.maxSilence, process.MaxSilence()))
 	return nil
 }
@@ -82,7 +85,10 @@ func (m *monitor) fault() error {
 	if err := m.looker.fault(); err != nil {
 		return err
 	}
-	return m.rounds.fault(m.looker.failed())
+	if err := m.rounds.fault(m.looker.failed()); err != nil {
+		return err
+	}
+	return m.looker.inspected.fault(func(process string) bool { return m.pulses[process].over.Load() })
 }
 
 var errStopping = errors.New("stopping")

@@ -422,14 +422,38 @@ func TestMonitor_NeedsNoMoreThanTheGrants(t *testing.T) {
 			return counted && letters
 		}, patience, 50*time.Millisecond, process)
 	}
-	status, text := m.get("/readyz")
-	require.Equal(t, http.StatusOK, status, text)
+	require.Eventually(t, func() bool {
+		status, _ := m.get("/readyz")
+		return status == http.StatusOK
+	}, patience, 50*time.Millisecond)
 	exec(t, pool, fmt.Sprintf(`REVOKE INSERT ON od.cursor_event FROM "%s"`, role))
 	require.Eventually(t, func() bool {
 		status, text := m.get("/readyz")
 		return status == http.StatusServiceUnavailable && strings.Contains(text, "cannot be written")
 	}, patience, 50*time.Millisecond)
 	require.Contains(t, m.log.String(), "a grant is missing")
+}
+
+// A process that is paused reads nothing, so only an inspection finds out that it could not.
+func TestReadyz_WaitsForEachSourceToBeInspected(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	exec(t, pool, "INSERT INTO od.cursor (process_name, position, state) VALUES ('b', '', 'paused')")
+	m := monitor(t, configure(t, pgtest.URL(t), stdoutProcess+"  b: {source: {table: public.missing}, sink: {stdout: {}}, poll: 20ms}\n"))
+	until := func(want int, contains string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			status, text := m.get("/readyz")
+			return status == want && strings.Contains(text, contains)
+		}, patience, 20*time.Millisecond, contains)
+	}
+	until(http.StatusServiceUnavailable, `process "b": its source could not be inspected yet`)
+	exec(t, pool, "CREATE TABLE public.missing (LIKE public.bookings INCLUDING ALL)")
+	until(http.StatusOK, "ok\n")
+	exec(t, pool, "DROP TABLE public.missing")
+	m.until("records_delivered_total", is(0))
+	status, text := m.get("/readyz")
+	require.Equal(t, http.StatusOK, status, text, "once is enough")
 }
 
 func TestServe_AnswersUntilTheLastDelivery(t *testing.T) {

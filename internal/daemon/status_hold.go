@@ -172,8 +172,12 @@ func heldBy(w table.Writer) string {
 	if w.Ours {
 		return fmt.Sprintf("records are held back by %s; next: %s", visible.Line(describe(w)), endOf(w))
 	}
-	return fmt.Sprintf("records are held back by %s: its open transaction may still insert before them; next: end it, or: %s",
-		visible.Line(describe(w)), cursor.Locker{PID: w.PID, GID: w.GID}.Fix())
+	although := ""
+	if w.Command == "DELETE" || w.Command == "UPDATE" {
+		although = fmt.Sprintf(" (a transaction with %s has the lock of one that inserts)", w.Command)
+	}
+	return fmt.Sprintf("records are held back by %s: its open transaction may still insert before them%s; next: wait until it ends, or end it: %s",
+		visible.Line(describe(w)), although, cursor.Locker{PID: w.PID, GID: w.GID}.Fix())
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

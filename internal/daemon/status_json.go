@@ -59,6 +59,7 @@ type writerJSON struct {
 	Application string     `json:"application"`
 	User        string     `json:"user"`
 	Since       *time.Time `json:"since"`
+	Command     string     `json:"command"` // "" where it is not known
 }
 
 // PrintStatusJSON writes one line: {"processes": […]}.
@@ -94,7 +95,7 @@ func (s Status) json() statusJSON {
 		j.Hold = &holdJSON{s.Hold.Kind, s.Hold.Text}
 	}
 	for _, writer := range s.Holding {
-		j.HeldBackBy = append(j.HeldBackBy, writerJSON{writer.PID, writer.GID, writer.Application, writer.User, known(writer.Since)})
+		j.HeldBackBy = append(j.HeldBackBy, writerJSON{writer.PID, writer.GID, writer.Application, writer.User, known(writer.Since), writer.Command})
 	}
 	return j
 }

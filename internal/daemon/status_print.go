@@ -105,12 +105,24 @@ func describe(w table.Writer) string {
 		who = "a session of the dispatcher, of another role than its worker: " + who
 	}
 	if w.State != "" {
-		who += ", " + w.State + ","
+		who += ", " + w.State + command(w) + ","
 	}
 	if w.Since.IsZero() {
 		return strings.TrimSuffix(who, ",")
 	}
 	return fmt.Sprintf("%s since %s", who, w.Since.UTC().Format(time.RFC3339))
+}
+
+// command says what a session does, or did last.
+func command(w table.Writer) string {
+	switch {
+	case w.Command == "":
+		return ""
+	case w.State == "active":
+		return " in " + w.Command
+	default:
+		return " after " + w.Command
+	}
 }
 
 // dash is a cell of a table.

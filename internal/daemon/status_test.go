@@ -77,6 +77,39 @@ func TestStatus_FromNewToCaughtUpToBehind(t *testing.T) {
 	require.Positive(t, *all[0].Lag.Age)
 }
 
+// A DELETE inserts nothing, but its transaction may: PostgreSQL has one lock for all that write.
+func TestStatus_NamesALongDelete(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	insert(t, pool, 1)
+	require.NoError(t, drain(t, config))
+	gate, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = gate.Exec(t.Context(), "SELECT pg_advisory_lock(1)")
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := pool.Exec(context.Background(), "delete from public.bookings where (select pg_advisory_xact_lock_shared(1)) is not null")
+		ended <- err
+	}()
+	require.Eventually(t, func() bool {
+		var waits bool
+		err := pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory' AND NOT granted AND a.datname = current_database())").Scan(&waits)
+		return err == nil && waits
+	}, patience, 5*time.Millisecond)
+	insert(t, pool, 1)
+
+	all, text, document := status(t, config, "")
+	require.Equal(t, "DELETE", all[0].Holding[0].Command)
+	require.Regexp(t, `a: records are held back by pid \d+ \(application .*\), active in DELETE, since 2.*: its open transaction may still insert before them \(a transaction with DELETE has the lock`, text)
+	require.Equal(t, "DELETE", document["held_back_by"].([]any)[0].(map[string]any)["command"])
+	_, err = gate.Exec(t.Context(), "SELECT pg_advisory_unlock_all()")
+	require.NoError(t, err)
+	require.NoError(t, gate.Rollback(t.Context()))
+	require.NoError(t, <-ended)
+}
+
 func TestStatus_NamesWhoHoldsRecordsBack(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
@@ -95,8 +128,8 @@ func TestStatus_NamesWhoHoldsRecordsBack(t *testing.T) {
 	all, text, document := status(t, config, "")
 	require.Len(t, all[0].Holding, 1)
 	require.EqualValues(t, pid, all[0].Holding[0].PID)
-	require.Regexp(t, `a: records are held back by pid \d+ \(application "nightly import", user "\w+"\), idle in transaction, since 2.*: its open transaction may still insert before them; `+
-		`next: end it, or: SELECT pg_terminate_backend\(\d+\)`, text)
+	require.Regexp(t, `a: records are held back by pid \d+ \(application "nightly import", user "\w+"\), idle in transaction after INSERT, since 2.*: its open transaction may still insert before them; `+
+		`next: wait until it ends, or end it: SELECT pg_terminate_backend\(\d+\)`, text)
 	held := document["held_back_by"].([]any)[0].(map[string]any)
 	require.EqualValues(t, pid, held["pid"])
 	require.Equal(t, "nightly import", held["application"])

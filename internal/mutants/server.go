@@ -22,4 +22,14 @@ var serverMutants = []mutant{
 			return fmt`}},
 		daemonPkg, "TestRun_RefusesWhatTheServerCannotBearBesideOthers",
 	},
+	{
+		"a worker is ready before its sources were inspected",
+		[]change{{"internal/daemon/inspected.go", `		if !done.Load() && !ended(process) &&`, `		if false && !done.Load() && !ended(process) &&`}},
+		daemonPkg, "TestReadyz_WaitsForEachSourceToBeInspected",
+	},
+	{
+		"status does not say what holds records back",
+		[]change{{"internal/daemon/status_print.go", `w.State + command(w) + ","`, `w.State + ","`}},
+		daemonPkg, "TestStatus_NamesALongDelete",
+	},
 }

@@ -43,6 +43,9 @@ type Writer struct {
 	// State of the session, as pg_stat_activity has it: "active", "idle in
 	// transaction" …; "" for a prepared transaction, and when the role may not see it.
 	State string
+	// Command is what kind of statement it runs, or ran last: "DELETE", "INSERT" …, as its text
+	// begins. "" when that is not known.
+	Command string
 	// Ours: a session of a dispatcher, by its name, that writes nothing but a cursor.
 	// Only the fence of a worker of another role waits for it.
 	Ours bool
@@ -109,6 +112,10 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 	return lag, nil
 }
 
+// commandSQL is the first word of a session's statement, if it is one of those that write or may. No more of
+// the text is asked for: it may hold what records do.
+const commandSQL = `coalesce(upper(substring(a.query FROM '(?i)^\s*(INSERT|UPDATE|DELETE|MERGE|COPY|TRUNCATE|SELECT|WITH|CALL|DO|EXECUTE|FETCH|LOCK|SAVEPOINT)\M')), '')`
+
 // holdersSQL names the sessions behind the transactions that statement 2 of the
 // fence finds. xact_start is hidden from roles without pg_read_all_stats.
 const holdersSQL = `
@@ -119,6 +126,7 @@ SELECT DISTINCT
 	coalesce(a.usename::text, p.owner::text, ''),
 	coalesce(a.xact_start, p.prepared),
 	coalesce(a.state, ''),
+	` + commandSQL + `,
 	false
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
@@ -138,11 +146,11 @@ LIMIT 100`
 // startedSQL is the same where the fence waits for sessions. One that is idle is
 // not named: it holds the fence for an instant, if at all.
 const startedSQL = `/* source.holders */
-SELECT pid, '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), coalesce(` + ours + `, false)
-FROM pg_stat_activity
+SELECT pid, '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(` + ours + `, false)
+FROM pg_stat_activity a
 WHERE pid <> pg_backend_pid() AND NOT ` + harmless + ` AND (xact_start IS NOT NULL OR state <> 'idle')
 UNION ALL
-SELECT 0, gid, '', owner::text, prepared, '', false
+SELECT 0, gid, '', owner::text, prepared, '', '', false
 FROM pg_prepared_xacts
 WHERE database = current_database()
 ORDER BY 5 NULLS LAST, 1
@@ -169,7 +177,7 @@ func (s *Source) Writers(ctx context.Context) ([]Writer, error) {
 		}
 		writers, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (w Writer, err error) {
 			var since *time.Time
-			err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State, &w.Ours)
+			err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Ours)
 			if since != nil {
 				w.Since = *since
 			}
