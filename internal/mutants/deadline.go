@@ -104,7 +104,7 @@ var deadlineMutants = []mutant{
 	},
 	{
 		"a worker is ready while no process can read",
-		[]change{{"internal/daemon/monitor.go", `	return m.rounds.fault(m.looker.failed())`, `	return nil`}},
+		[]change{{"internal/daemon/monitor.go", `	if err := m.rounds.fault(m.looker.failed()); err != nil {`, `	if err := error(nil); err != nil {`}},
 		daemonPkg, "TestReadyz_WaitsForAProcessThatCanRead",
 	},
 	{
