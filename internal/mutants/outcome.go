@@ -45,4 +45,9 @@ var outcomeMutants = []mutant{
 		[]change{{"sinks/kafka/sink.go", `processor.Unreached(processor.RetryAfter(&known{err}, fenceDelay))`, `processor.RetryAfter(&known{err}, fenceDelay)`}},
 		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides",
 	},
+	{
+		"a broker of RabbitMQ that is silent is waited for as long as the client likes",
+		[]change{{"sinks/rabbitmq/link.go", `			stop = context.AfterFunc(ctx, l.cut) // the`, `			// the`}},
+		rabbitmqPkg, "TestConnect_EndsWithItsContextAndWithTimeout",
+	},
 }

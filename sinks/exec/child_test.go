@@ -54,6 +54,9 @@ func behave(how string, n int, l line) {
 	case how == "journal" && exists("refuse") && l.Type == "refused":
 		say(l, `"error": "not that type", "permanent": true`)
 		return
+	case how == "journal" && exists("lose"):
+		journal(l)
+		os.Exit(0)
 	case how == "dies" && n == 2:
 		fmt.Fprintln(os.Stderr, "cannot go on with", string(l.Payload), "and", os.Getenv("TOKEN"))
 		os.Exit(3)

@@ -86,6 +86,9 @@ func (b *bench) received(t testing.TB) []sinktest.Message {
 	return all
 }
 
+// lose has the child end with its next line, which it has kept.
+func (b *bench) lose(t testing.TB) (back func()) { return b.put(t, "lose") }
+
 // away ends the child, and leaves nothing to start.
 func (b *bench) away(t testing.TB, s *exec.Sink) (back func()) {
 	t.Helper()
@@ -117,7 +120,12 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 					Deny: func(t testing.TB) (processor.BatchSink, func()) {
 						return b.sink(t, "journal", func(c *exec.Config) { c.Command = []string{"/none/such"} }), func() {}
 					},
-					Away:     func(t testing.TB) func() { return b.away(t, s) },
+					Away: func(t testing.TB) func() { return b.away(t, s) },
+					Lose: b.lose,
+					Another: func(t testing.TB, _ string) processor.BatchSink {
+						return b.sink(t, "journal", func(c *exec.Config) { c.Window = window; c.MaxBytes = 1 << 20 })
+					},
+					Empty:    func(t testing.TB) { require.NoError(t, os.Remove(filepath.Join(b.dir, "journal"))) },
 					Silence:  func(t testing.TB) { b.put(t, "silence") },
 					TooLarge: 1<<20 + 1,
 					Order:    window == 1,

@@ -25,6 +25,7 @@ import (
 type bench struct {
 	broker *broker.Kafka
 	link   *link.Link
+	client *kgo.Client // past the link
 	admin  *kadm.Client
 	topic  string
 }
@@ -43,7 +44,7 @@ func benchOf(t testing.TB, broker *broker.Kafka, partitions int32, settings map[
 	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addr()))
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	b := &bench{broker: broker, link: l, admin: kadm.NewClient(client), topic: topicOf(t)}
+	b := &bench{broker: broker, link: l, client: client, admin: kadm.NewClient(client), topic: topicOf(t)}
 	b.create(t, b.topic, partitions, settings)
 	return b
 }
@@ -72,13 +73,18 @@ func (b *bench) create(t testing.TB, topic string, partitions int32, settings ma
 
 func (b *bench) alter(t testing.TB, name, value string) {
 	t.Helper()
-	answers, err := b.admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}}, b.topic)
+	b.alterTopic(t, b.topic, name, value)
+}
+
+func (b *bench) alterTopic(t testing.TB, topic, name, value string) {
+	t.Helper()
+	answers, err := b.admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}}, topic)
 	require.NoError(t, err)
 	for _, answer := range answers {
 		require.NoError(t, answer.Err)
 	}
 	require.Eventually(t, func() bool { // the broker hears of it from its controller
-		configs, err := b.admin.DescribeTopicConfigs(t.Context(), b.topic)
+		configs, err := b.admin.DescribeTopicConfigs(t.Context(), topic)
 		if err != nil || len(configs) != 1 {
 			return false
 		}

@@ -2,11 +2,16 @@ package kafka_test
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -25,14 +30,22 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 			t.Parallel()
 			sinktest.Run(t, func(t *testing.T) sinktest.Subject {
 				b := newBench(t, 1, nil)
-				s := b.sink(t, func(c *kafka.Config) {
-					c.Timeout = 5 * time.Second
-					if change != nil {
-						change(c)
-					}
-				})
+				sink := func(t testing.TB, process string) processor.BatchSink {
+					return keyless(b.sink(t, func(c *kafka.Config) {
+						c.Timeout = 5 * time.Second
+						if change != nil {
+							change(c)
+						}
+						if c.TransactionalID != "" {
+							c.TransactionalID += process
+						}
+					}))
+				}
 				return sinktest.Subject{
-					Sink:     keyless(s),
+					Sink:     sink(t, "sms"),
+					Another:  sink,
+					Empty:    b.empty,
+					Lose:     sinktest.Lose(b.link, decides(name)),
 					Received: b.received,
 					Refuse:   b.refuse,
 					Deny: func(t testing.TB) (processor.BatchSink, func()) {
@@ -51,10 +64,47 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 	}
 }
 
+// decides matches the request after which the records may count.
+func decides(name string) func([]byte) bool {
+	key := kmsg.Produce
+	if name == "transaction" {
+		key = kmsg.EndTxn
+	}
+	return func(written []byte) bool {
+		return len(written) > 6 && binary.BigEndian.Uint16(written[4:]) == uint16(key)
+	}
+}
+
+// empty deletes what the topic has.
+func (b *bench) empty(t testing.TB) {
+	ends, err := b.admin.ListEndOffsets(t.Context(), b.topic)
+	require.NoError(t, err)
+	answers, err := b.admin.DeleteRecords(t.Context(), ends.Offsets())
+	require.NoError(t, err)
+	require.NoError(t, answers.Error())
+}
+
 // refuse lets the topic take only records with a key.
 func (b *bench) refuse(t testing.TB, _ string) (restore func()) {
-	b.alter(t, "cleanup.policy", "compact")
-	return func() { b.alter(t, "cleanup.policy", "delete") }
+	b.compact(t, "compact")
+	return func() { b.compact(t, "delete") }
+}
+
+// compact sets the policy of the topic. Its log hears of it later than who asks for the
+// setting, and in order: so a second topic shows when it has.
+func (b *bench) compact(t testing.TB, policy string) {
+	second := b.topic + ".second"
+	topics, err := b.admin.ListTopics(t.Context(), second)
+	require.NoError(t, err)
+	if !topics.Has(second) {
+		b.create(t, second, 1, nil)
+	}
+	b.alter(t, "cleanup.policy", policy)
+	b.alterTopic(t, second, "cleanup.policy", policy)
+	require.Eventually(t, func() bool {
+		err := b.client.ProduceSync(t.Context(), &kgo.Record{Topic: second, Value: []byte("no key")}).FirstErr()
+		return errors.Is(err, kerr.InvalidRecord) == (policy == "compact")
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // keyless takes the key from records of the type "refused".

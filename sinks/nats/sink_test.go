@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -17,7 +18,7 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 		t.Run(fmt.Sprintf("window %d", n), func(t *testing.T) {
 			t.Parallel()
 			sinktest.Run(t, func(t *testing.T) sinktest.Subject {
-				b := newBench(t, nil)
+				b := newBench(t, func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "ordered-fence.post") })
 				return sinktest.Subject{
 					Sink:     b.sink(t, window(n)),
 					Received: b.received,
@@ -28,6 +29,8 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 					Away:     b.away,
 					Silence:  func(testing.TB) { b.link.Stall() },
 					Lose:     sinktest.Lose(b.link, sinktest.Payload),
+					Another:  func(t testing.TB, _ string) processor.BatchSink { return b.sink(t, window(n)) },
+					Empty:    func(t testing.TB) { require.NoError(t, b.stream.Purge(t.Context())) },
 					TooLarge: 1 << 20, // max_payload
 					Order:    true,
 				}

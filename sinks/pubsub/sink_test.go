@@ -40,7 +40,12 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 					Deny: func(testing.TB) (processor.BatchSink, func()) {
 						return nil, b.answers(func(*pb.PublishRequest) error { return status.Error(codes.PermissionDenied, "no") })
 					},
-					Away:     b.away,
+					Away: b.away,
+					Lose: sinktest.Lose(b.link, sinktest.Payload),
+					Another: func(t testing.TB, _ string) processor.BatchSink {
+						return b.sink(t, func(c *pubsub.Config) { c.Window = window })
+					},
+					Empty:    func(testing.TB) { b.fake.ClearMessages() },
 					Silence:  func(testing.TB) { b.link.Stall() },
 					TooLarge: 10_000_000,
 					Order:    true,

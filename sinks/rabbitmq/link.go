@@ -53,6 +53,8 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 }
 
 func (l *link) dial(ctx context.Context, c Config) error {
+	stop := func() bool { return true }
+	defer func() { stop() }()
 	connection, err := amqp.DialConfig(c.URL, amqp.Config{
 		Heartbeat:       heartbeat,
 		FrameSize:       maxFrame,
@@ -63,9 +65,9 @@ func (l *link) dial(ctx context.Context, c Config) error {
 			if err != nil {
 				return nil, err
 			}
-			deadline, _ := ctx.Deadline()
 			l.socket = &socket{Conn: conn, opaque: overTLS(c)}
-			return l.socket, conn.SetDeadline(deadline) // until the handshake is over
+			stop = context.AfterFunc(ctx, l.cut) // the client has deadlines of its own for the handshake, and knows no context
+			return l.socket, nil
 		},
 	})
 	if err != nil && l.socket != nil {

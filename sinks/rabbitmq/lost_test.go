@@ -1,6 +1,9 @@
 package rabbitmq_test
 
 import (
+	"context"
+	"io"
+	"net"
 	"testing"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -64,4 +68,32 @@ func TestDeliverBatch_ALostConnectionIsUnknown(t *testing.T) {
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "the broker may have the record")
 	require.True(t, outcome.IsUnknown(err), err)
+}
+
+// The broker takes the connection, and is silent until it ends it after twice the patience.
+func TestConnect_EndsWithItsContextAndWithTimeout(t *testing.T) {
+	t.Parallel()
+	const patience = 8 * time.Second
+	for name, timeout := range map[string]time.Duration{"context": time.Hour, "timeout": 100 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			address := tcptest.Serve(t, func(conn net.Conn) {
+				if name == "context" {
+					cancel()
+				}
+				_ = conn.SetReadDeadline(time.Now().Add(2 * patience))
+				_, _ = io.Copy(io.Discard, conn)
+			})
+			s, err := rabbitmq.New(rabbitmq.Config{URL: "amqp://u:p@" + address + "/", RoutingKey: "q", Timeout: timeout})
+			require.NoError(t, err)
+			began := time.Now()
+			n, err := s.DeliverBatch(ctx, sinktest.Deliveries(1, 1))
+			require.Zero(t, n)
+			require.ErrorContains(t, err, "nothing was sent: context")
+			require.False(t, outcome.IsUnknown(err), err)
+			require.Less(t, time.Since(began), patience)
+		})
+	}
 }

@@ -79,6 +79,17 @@ func (b *bench) sink(t testing.TB, change func(*rabbitmq.Config)) *rabbitmq.Sink
 	return s
 }
 
+// empty purges the queue. A stream cannot be.
+func (b *bench) empty(queue amqp.Table) func(testing.TB) {
+	if queue["x-queue-type"] == "stream" {
+		return nil
+	}
+	return func(t testing.TB) {
+		_, err := b.admin.QueuePurge(b.name, false)
+		require.NoError(t, err)
+	}
+}
+
 // away takes the broker off the network.
 func (b *bench) away(testing.TB) (back func()) { return b.link.Away() }
 

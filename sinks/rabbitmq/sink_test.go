@@ -39,9 +39,13 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 								c.URL = strings.Replace(c.URL, broker.RabbitMQPassword, "wrong-password", 1)
 							}), func() {}
 						},
-						Away:     b.away,
-						Silence:  func(testing.TB) { b.link.Stall() },
-						Lose:     sinktest.Lose(b.link, sinktest.Payload),
+						Away:    b.away,
+						Silence: func(testing.TB) { b.link.Stall() },
+						Lose:    sinktest.Lose(b.link, sinktest.Payload),
+						Another: func(t testing.TB, _ string) processor.BatchSink {
+							return b.sink(t, func(c *rabbitmq.Config) { c.Window = window })
+						},
+						Empty:    b.empty(queue),
 						TooLarge: 1_000_001, // max_message_size of the tests' brokers
 						Order:    window == 1,
 					}

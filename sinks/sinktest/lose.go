@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // Lose is Subject.Lose over a link: the connection ends when match accepts what the sink
@@ -26,3 +30,24 @@ func Lose(l *link.Link, match func(written []byte) bool) func(testing.TB) (back 
 
 // Payload matches what a sink writes as soon as it has the payload of one of Deliveries.
 func Payload(written []byte) bool { return bytes.Contains(written, []byte(`"n": 1e400`)) }
+
+// lost: the receiver has the record, and its answer never comes.
+func lost(t *testing.T, s Subject) {
+	if s.Lose == nil {
+		t.Log("there is no connection to be lost")
+		return
+	}
+	eventually(t, s, Deliveries(1, 1))
+	back := s.Lose(t)
+	n, err := deliver(t, s, Deliveries(2, 1))
+	require.Zero(t, n)
+	require.Error(t, err)
+	require.True(t, s.Notes || outcome.IsUnknown(err), "the receiver may have it: %v", err)
+	require.False(t, processor.IsUnreached(err) || processor.IsRefused(err) || processor.IsPermanent(err), err)
+	back()
+	eventually(t, s, Deliveries(2, 3))
+	requireOrder(t, s.messages(Deliveries(1, 4)), s.Received(t))
+	if s.Notes {
+		require.Len(t, s.Received(t), 4, "its notes say what it has")
+	}
+}

@@ -33,7 +33,7 @@ type Subject struct {
 	// function is called. nil: the receiver cannot be told to.
 	Refuse func(t testing.TB, typ string) (restore func())
 	// Away takes the receiver off the network until the returned function is
-	// called: connections break, new ones are refused.
+	// called: connections break, new ones are refused. nil: there is no connection.
 	Away func(t testing.TB) (back func())
 	// Deny makes the receiver refuse us, whatever the record: our login, our rights or
 	// our address, until the returned function is called. It may return another sink,
@@ -41,6 +41,15 @@ type Subject struct {
 	Deny func(t testing.TB) (denied processor.BatchSink, restore func())
 	// Silence lets the receiver answer nothing any more, with connections open.
 	Silence func(t testing.TB)
+	// Another makes one more sink to the receiver, as another process has, or another
+	// worker of the same one. Processes are told apart as the configuration asks for.
+	Another func(t testing.TB, process string) processor.BatchSink
+	// Empty takes all that it has out of the receiver. nil: that cannot be done.
+	Empty func(t testing.TB)
+	// Notes says that the receiver writes down what it has taken, and the sink asks it: no
+	// outcome is open for longer than an attempt, and a record counts as taken although
+	// the receiver was emptied.
+	Notes bool
 	// Lose has the receiver take the next record, in whole or in part, and ends the
 	// connection before its answer. The receiver stays away until the returned function
 	// is called. nil: there is no connection.
@@ -79,7 +88,12 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 		"InOrderAndUnchanged":                  inOrder,
 		"AcknowledgesThePrefixOfAFailure":      prefix,
 		"SameDedupKeyAtEveryAttempt":           dedupKey,
+		"TwoProcessesShareAReceiver":           twoProcesses,
+		"AReceiverThatWasEmptiedTakesAll":      emptied,
+		"IDsThatComeAgainAreOtherRecords":      idsAgain,
+		"AWindowThatWasRefusedComesOnce":       windowRefused,
 		"EndsWithItsContext":                   endsWithContext,
+		"EndsWithItsContextWhileConnecting":    endsWhileConnecting,
 		"ReceiverAwayAtStart":                  awayAtStart,
 		"ReceiverAwayInMidRun":                 awayInMidRun,
 		"ALostConnectionIsUnknown":             lost,
@@ -234,6 +248,10 @@ func endsWithContext(t *testing.T, s Subject) {
 }
 
 func awayAtStart(t *testing.T, s Subject) {
+	if s.Away == nil {
+		t.Log("there is no connection")
+		return
+	}
 	back := s.Away(t)
 	n, err := deliver(t, s, Deliveries(1, 2))
 	require.Zero(t, n)
@@ -247,6 +265,10 @@ func awayAtStart(t *testing.T, s Subject) {
 }
 
 func awayInMidRun(t *testing.T, s Subject) {
+	if s.Away == nil {
+		t.Log("there is no connection")
+		return
+	}
 	eventually(t, s, Deliveries(1, 5))
 	back := s.Away(t)
 	n, err := deliver(t, s, Deliveries(6, 5))
@@ -256,24 +278,6 @@ func awayInMidRun(t *testing.T, s Subject) {
 	back()
 	eventually(t, s, Deliveries(6, 5))
 	requireOrder(t, s.messages(Deliveries(1, 10)), s.Received(t))
-}
-
-// lost: the receiver has the record, and its answer never comes.
-func lost(t *testing.T, s Subject) {
-	if s.Lose == nil {
-		t.Log("there is no connection to be lost")
-		return
-	}
-	eventually(t, s, Deliveries(1, 1))
-	back := s.Lose(t)
-	n, err := deliver(t, s, Deliveries(2, 1))
-	require.Zero(t, n)
-	require.Error(t, err)
-	require.True(t, outcome.IsUnknown(err), "the receiver may have it: %v", err)
-	require.False(t, processor.IsUnreached(err) || processor.IsRefused(err) || processor.IsPermanent(err), err)
-	back()
-	eventually(t, s, Deliveries(2, 3))
-	requireOrder(t, s.messages(Deliveries(1, 4)), s.Received(t))
 }
 
 func tooLarge(t *testing.T, s Subject) {
@@ -382,6 +386,10 @@ func empty(t *testing.T, s Subject) {
 }
 
 func errorsHidePayload(t *testing.T, s Subject) {
+	if s.Away == nil {
+		t.Log("nothing fails but the write itself")
+		return
+	}
 	s.Away(t)
 	d := delivery(1)
 	d.Payload = []byte(`{"card": "4111-CANARY"}`)

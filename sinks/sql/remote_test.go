@@ -92,7 +92,7 @@ func (r *remote) noted(t testing.TB) string {
 // refuse has records of a type fail for good.
 func (r *remote) refuse(t testing.TB, typ string) (restore func()) {
 	t.Helper()
-	r.exec(t, fmt.Sprintf("ALTER TABLE public.received ADD CONSTRAINT refused CHECK (type <> '%s')", typ))
+	r.exec(t, fmt.Sprintf("ALTER TABLE public.received ADD CONSTRAINT refused CHECK (type <> '%s') NOT VALID", typ))
 	return func() { r.exec(t, "ALTER TABLE public.received DROP CONSTRAINT refused") }
 }
 
@@ -136,6 +136,10 @@ func TestRemote_KeepsThePromisesOfAllSinks(t *testing.T) {
 				return r.sink(t, func(c *sql.RemoteConfig) { c.URL = u.String() }), func() {}
 			},
 			Away:     r.away,
+			Lose:     sinktest.Lose(r.link, sinktest.Payload),
+			Another:  func(t testing.TB, _ string) processor.BatchSink { return r.sink(t, nil) },
+			Empty:    func(t testing.TB) { r.exec(t, "TRUNCATE public.received") },
+			Notes:    true,
 			Silence:  func(testing.TB) { r.link.Stall() },
 			TooLarge: 1_000_001,
 			Order:    true,

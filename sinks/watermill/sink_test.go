@@ -115,9 +115,13 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 			Refuse: func(_ testing.TB, typ string) func() {
 				return b.set(func() { b.refused = typ }, func() { b.refused = "" })
 			},
-			Vague:    true,
-			Away:     func(testing.TB) func() { return b.set(func() { b.away = true }, func() { b.away = false }) },
-			Silence:  func(testing.TB) { b.set(func() { b.silent = true }, nil) },
+			Vague:   true,
+			Away:    func(testing.TB) func() { return b.set(func() { b.away = true }, func() { b.away = false }) },
+			Silence: func(testing.TB) { b.set(func() { b.silent = true }, nil) },
+			Another: func(t testing.TB, _ string) processor.BatchSink {
+				return sinktest.One(newSink(t, watermill.Config{Publisher: b, Topic: "bookings"}))
+			},
+			Empty:    func(testing.TB) { b.set(func() { b.messages = nil }, nil) },
 			TooLarge: 1_000_001,
 			Order:    true,
 		}

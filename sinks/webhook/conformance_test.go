@@ -29,6 +29,7 @@ type inbox struct {
 	denied  bool
 	refused string // the type of records that it does not take
 	silent  bool
+	mute    bool // takes the next record, and ends without an answer
 }
 
 // newInbox listens at a port that the system does not hand out. A port that it did could go to another test while the
@@ -78,6 +79,9 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	default:
 		b.all = append(b.all, sinktest.Message{DedupKey: key, Payload: string(body)})
+		if b.mute {
+			panic(http.ErrAbortHandler) // ends the connection
+		}
 	}
 }
 
@@ -93,6 +97,11 @@ func (b *inbox) refuse(_ testing.TB, typ string) (restore func()) {
 }
 
 func (b *inbox) silence(testing.TB) { b.set(func() { b.silent = true }) }
+
+func (b *inbox) lose(testing.TB) (back func()) {
+	b.set(func() { b.mute = true })
+	return func() { b.set(func() { b.mute = false }) }
+}
 
 func (b *inbox) away(t testing.TB) (back func()) {
 	require.NoError(t, b.server.Close())
@@ -117,10 +126,16 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 				b := newInbox(t)
 				c := c
 				c.URL, c.Timeout = "http://"+b.addr+c.URL, 20*time.Second
-				sink, err := webhook.New(c)
-				require.NoError(t, err)
+				another := func(t testing.TB, _ string) processor.BatchSink {
+					sink, err := webhook.New(c)
+					require.NoError(t, err)
+					return sinktest.One(sink)
+				}
 				return sinktest.Subject{
-					Sink:     sinktest.One(sink),
+					Sink:     another(t, "sms"),
+					Another:  another,
+					Empty:    func(testing.TB) { b.set(func() { b.all = nil }) },
+					Lose:     b.lose,
 					Received: b.received,
 					Refuse:   b.refuse,
 					Deny: func(testing.TB) (processor.BatchSink, func()) {

@@ -1,0 +1,124 @@
+package sinktest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// of makes deliveries those of a process and an epoch, numbered from a sequence on.
+func of(process string, epoch cursor.Epoch, first int64, ds []processor.Delivery) []processor.Delivery {
+	for i := range ds {
+		ds[i].Process, ds[i].Epoch, ds[i].Sequence = process, epoch, first+int64(i)
+		if process != "sms" { // each cursor has an origin of its own
+			ds[i].Origin = "of " + process
+		}
+	}
+	return ds
+}
+
+// by is the subject with another sink.
+func (s Subject) by(sink processor.BatchSink) Subject {
+	s.Sink = sink
+	return s
+}
+
+// twoProcesses deliver the same rows to one receiver: it has each row from both.
+func twoProcesses(t *testing.T, s Subject) {
+	other := s.by(s.Another(t, "post"))
+	for first := range 3 {
+		eventually(t, s, Deliveries(2*first+1, 2))
+		eventually(t, other, of("post", 3, int64(2*first+1), Deliveries(2*first+1, 2)))
+	}
+	times := map[Message]int{}
+	for _, m := range s.Received(t) {
+		times[m]++
+	}
+	for _, m := range s.messages(Deliveries(1, 6)) {
+		require.Equal(t, 2, times[m], "%s, once from each process", m.DedupKey)
+	}
+}
+
+// emptied: what an operator sends again by a seek arrives, and so does what the next worker
+// sends again, since the last one died before its cursor advanced.
+func emptied(t *testing.T, s Subject) {
+	if s.Empty == nil {
+		t.Log("the receiver cannot be emptied")
+		return
+	}
+	eventually(t, s, Deliveries(1, 5))
+	s.Empty(t)
+	eventually(t, s, of("sms", 3, 6, Deliveries(1, 5)))
+	require.Equal(t, s.messages(Deliveries(1, 5)), s.Received(t), "after a seek")
+	if s.Notes {
+		t.Log("the receiver's notes say that it has them")
+		return
+	}
+	s.Empty(t)
+	eventually(t, s.by(s.Another(t, "sms")), of("sms", 4, 6, Deliveries(1, 5)))
+	require.Equal(t, s.messages(Deliveries(1, 5)), s.Received(t), "by another worker")
+}
+
+// idsAgain: a server that was promoted gives ids a second time. With order id the dedup key
+// may be the same, too. The number is not, nor is the row.
+func idsAgain(t *testing.T, s Subject) {
+	eventually(t, s, Deliveries(1, 3))
+	again := of("sms", 4, 4, Deliveries(1, 3))
+	for i := range again {
+		again[i].Payload = fmt.Appendf(nil, `{"another": %d}`, i)
+	}
+	eventually(t, s, again)
+	require.Equal(t, append(s.messages(Deliveries(1, 3)), s.messages(again)...), s.Received(t))
+}
+
+// windowRefused: all records that are on their way are refused. Sent again, each arrives
+// once: no word on the first attempt is taken for one on the second.
+func windowRefused(t *testing.T, s Subject) {
+	if s.Refuse == nil {
+		t.Log("the receiver refuses no single record")
+		return
+	}
+	const rounds, each = 3, 10
+	var want []processor.Delivery
+	for round := range rounds {
+		ds := Deliveries(each*round+1, each)
+		for i := range ds {
+			ds[i].Type = "refused"
+		}
+		want = append(want, ds...)
+		restore := s.Refuse(t, "refused")
+		n, err := deliver(t, s, ds)
+		require.Error(t, err)
+		require.Zero(t, n)
+		restore()
+		eventually(t, s, ds)
+	}
+	require.Equal(t, s.messages(want), s.Received(t))
+}
+
+// promptly is when a call has ended that was to end at once, on a busy machine, too.
+const promptly = 8 * time.Second
+
+// endsWhileConnecting: a worker that is to stop does not wait for a receiver that takes
+// connections and is silent.
+func endsWhileConnecting(t *testing.T, s Subject) {
+	sink := s.Another(t, "sms")
+	s.Silence(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	canceled := make(chan time.Time, 1)
+	time.AfterFunc(100*time.Millisecond, func() {
+		canceled <- time.Now()
+		cancel()
+	})
+	n, err := sink.DeliverBatch(ctx, Deliveries(1, 3))
+	require.Zero(t, n)
+	require.Error(t, err)
+	require.False(t, processor.IsPermanent(err), err)
+	require.Less(t, time.Since(<-canceled), promptly)
+}
