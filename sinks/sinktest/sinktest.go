@@ -42,7 +42,8 @@ type Subject struct {
 	// Silence lets the receiver answer nothing any more, with connections open.
 	Silence func(t testing.TB)
 	// Another makes one more sink to the receiver, as another process has, or another
-	// worker of the same one. Processes are told apart as the configuration asks for.
+	// worker of the same one. Processes are told apart as the configuration asks for. nil:
+	// the receiver belongs to the one sink.
 	Another func(t testing.TB, process string) processor.BatchSink
 	// Empty takes all that it has out of the receiver. nil: that cannot be done.
 	Empty func(t testing.TB)
