@@ -36,3 +36,6 @@ const WatchInterval = watchInterval
 
 // Quiet is quiet.
 var Quiet = quiet
+
+// Sibling is what differs between two histories that begin in one row.
+func Sibling(now time.Time) int64 { return sibling(now) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // identity tells databases apart: a restored dump and a blue-green copy have another
@@ -82,16 +83,26 @@ func (r lockedRow) promoted() bool {
 // its backup is restored. None of these numbers must be used a second time.
 const (
 	lostEpochs = 1_000_000 // changes of worker, and operators' decisions
-	// HistoryGap is by how much the sequence moves on where a new history begins.
+	// HistoryGap: where a new history begins, the sequence moves on by a multiple of it, up to
+	// 65,536 times. The remainder goes on counting records.
 	HistoryGap = 1_000_000_000
+
+	siblings      = 1 << 16
+	siblingEpochs = 100 // more than begin in a second
 )
+
+// sibling differs between two histories that begin in one row, at different seconds of 18 hours: a
+// backup may be restored twice, and a second standby be promoted that never received the note of
+// the first promotion.
+func sibling(now time.Time) int64 { return 1 + now.Unix()%siblings }
 
 // begun is the row with numbers past all that may have been used, and with a new history
 // from its position on.
 func (r Row) begun() (Row, error) {
 	var err error
-	r.Epoch += lostEpochs
-	r.Sequence += HistoryGap
+	k := sibling(time.Now())
+	r.Epoch += lostEpochs + Epoch(k)*siblingEpochs
+	r.Sequence += k * HistoryGap
 	r.Histories, err = r.Histories.begin(r.Position)
 	return r, err
 }

@@ -180,8 +180,10 @@ const SeekGap = 10_000
 func (s *Store) Seek(ctx context.Context, process string, to Position, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "seek", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
 		if displaced(row) {
-			row.Position = to
+			was := row.Position
+			row.Position = min(was, to) // the records between the two may be others, too
 			row, err := row.begun()
+			row.Position = to
 			return set(row), err
 		}
 		row.Position = to
@@ -193,7 +195,7 @@ func (s *Store) Seek(ctx context.Context, process string, to Position, d Decisio
 
 // Restored says that the database was restored from a backup or a snapshot: what the process sent
 // since is not known here. It goes on from where it stands, with numbers past all that may have
-// been used (by HistoryGap), and a new history begins. A process that halted over that
+// been used (by a multiple of HistoryGap), and a new history begins. A process that halted over that
 // (ClassRestored, ClassClock) runs again; one that is paused or halted over something else stays so.
 func (s *Store) Restored(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "restored", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
@@ -387,7 +389,8 @@ func gaveUp(err error) bool {
 }
 
 // decideSQL writes what was decided; the lock is held already. A failure is only
-// ever taken away ($6 = false). Where a history begins ($7), the position belongs to
+// ever taken away ($6 = false). The horizon stays while a promotion is not noted: what it is for is
+// still to be looked for. Where a history begins ($7), the position belongs to
 // the server on which it was decided.
 var decideSQL = `/* cursor.decide */
 WITH changed AS (
@@ -409,7 +412,7 @@ WITH changed AS (
 		timeline = CASE WHEN $7 THEN ` + timelineSQL + ` ELSE timeline END,
 		database_oid = CASE WHEN $7 THEN ` + databaseSQL + ` ELSE database_oid END,
 		histories = $9::jsonb,
-		horizon = CASE WHEN position = $2 AND NOT $7 THEN horizon ELSE pg_snapshot_xmax(pg_current_snapshot()) END
+		horizon = CASE WHEN $7 OR position <> $2 AND timeline = ` + timelineSQL + ` THEN pg_snapshot_xmax(pg_current_snapshot()) ELSE horizon END
 	WHERE process_name = $1 AND epoch = $8
 	RETURNING ` + took(`position = $2 AND sequence = $3 AND epoch = $4 AND state = $5 AND histories = $9::jsonb AND ($6 OR failed_attempts = 0)`, `''`) + `
 )` + oneRow

@@ -73,7 +73,7 @@ WITH changed AS (
 
 // Promote takes note of a promotion, so that Acquire gives a lease again: what was committed on
 // the earlier primary may be lost. So the epoch and the sequence move on past all that may have
-// been used (by HistoryGap), and a new history begins at the position. It leaves an audit row.
+// been used (by a multiple of HistoryGap), and a new history begins at the position. It leaves an audit row.
 //
 // server is the run of the server on which the source has looked; if the row is on another one,
 // the error is ErrElsewhere. If no promotion is to be noted any more, nothing is done.

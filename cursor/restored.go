@@ -31,8 +31,16 @@ type Seen struct {
 	Origin   string
 	Epoch    Epoch
 	Sequence int64
-	// At is the database's time of the row's last change, as far as the worker read it.
-	At time.Time
+	// At is the database's time of the row's last change, as far as the worker read it, and Read
+	// when it did so, with a monotonic reading.
+	At, Read time.Time
+}
+
+// Advanced returns what is known after an advance under a lease is durable, too.
+func (n Seen) Advanced(l *Lease) Seen {
+	n.Epoch, n.Sequence = max(n.Epoch, l.Epoch()), max(n.Sequence, l.Sequence())
+	n.At, n.Read = n.At.Add(time.Since(n.Read)), time.Now()
+	return n
 }
 
 // See returns what is known after a row was seen, too. A cursor of another origin is another one.
@@ -42,7 +50,7 @@ func (n Seen) See(row Row) Seen {
 	}
 	n.Epoch, n.Sequence = max(n.Epoch, row.Epoch), max(n.Sequence, row.Sequence)
 	if row.UpdatedAt.After(n.At) {
-		n.At = row.UpdatedAt
+		n.At, n.Read = row.UpdatedAt, time.Now()
 	}
 	return n
 }

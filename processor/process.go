@@ -251,6 +251,7 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 		return nil, s, err
 	}
 	p.server = lease.Server()
+	p.numbers.Epoch = max(p.numbers.Epoch, lease.Epoch())
 	p.inherit(row, lease)
 	p.began(row, lease.Epoch())
 	return &todo{lease, seen}, state{}, nil

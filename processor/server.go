@@ -21,8 +21,7 @@ func (p *Process) remember(ctx context.Context, row cursor.Row) (state, error) {
 
 // remember takes up the numbers of a durable advance.
 func (s *shift) remember() {
-	s.numbers.Epoch = max(s.numbers.Epoch, s.lease.Epoch())
-	s.numbers.Sequence = max(s.numbers.Sequence, s.lease.Sequence())
+	s.numbers = s.numbers.Advanced(s.lease)
 }
 
 // acquire takes the lease, once a promotion is noted.

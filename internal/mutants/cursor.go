@@ -191,13 +191,28 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"epochs that a promotion may have lost are used again",
-		[]change{{"cursor/identity.go", `r.Epoch += lostEpochs`, `r.Epoch++`}},
+		[]change{{"cursor/identity.go", `r.Epoch += lostEpochs + Epoch(k)*siblingEpochs`, `r.Epoch++`}},
 		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
 	},
 	{
 		"numbers that a promotion may have lost are used again",
-		[]change{{"cursor/identity.go", `r.Sequence += HistoryGap`, `r.Sequence += 0`}},
+		[]change{{"cursor/identity.go", `r.Sequence += k * HistoryGap`, `r.Sequence += 0`}},
 		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
+	},
+	{
+		"what an operator decides hides what a promoted server has stamped before",
+		[]change{{"cursor/operate.go", "position <> $2 AND timeline = ` + timelineSQL + ` THEN", "position <> $2 THEN"}},
+		cursorPkg, "TestSeek_BeforeAPromotionIsNotedKeepsTheHorizon",
+	},
+	{
+		"a seek forward after a restore begins the history behind what it passes over",
+		[]change{{"cursor/operate.go", `row.Position = min(was, to)`, `row.Position = max(was, to)`}},
+		cursorPkg, "TestSeek_ForwardBeginsTheHistoryWhereTheServerWentBack",
+	},
+	{
+		"two histories of one row have the same numbers",
+		[]change{{"cursor/identity.go", `return 1 + now.Unix()%siblings`, `return 1 + now.Unix()/siblings`}},
+		cursorPkg, "TestBegun_TwoHistoriesOfOneRowHaveOtherNumbers",
 	},
 	{
 		"every history begins at the beginning",

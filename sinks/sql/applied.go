@@ -196,7 +196,7 @@ func (a applied) isOfEarlierHistory(d processor.Delivery) bool {
 // key that holds its time of creation. Else nothing is known of what follows.
 func (r *Remote) judgeHistory(a applied, t turn) (turn, error) {
 	next := t.rest[0]
-	ahead := a.sequence + cursor.HistoryGap - (next.Sequence - 1)
+	ahead := ((a.sequence-(next.Sequence-1))%cursor.HistoryGap + cursor.HistoryGap) % cursor.HistoryGap
 	if ahead < 1 || ahead > int64(len(t.rest)) {
 		return t, r.failed(r.ofEarlierHistory(a, next))
 	}

@@ -196,7 +196,7 @@ func stormy() *scene {
 	s.now += time.Second
 	s.state(plain, "running", "retry")
 	s.move(plain, func(to *history.Standing) { to.Timeline = 1 })
-	s.move(plain, func(to *history.Standing) { to.Timeline, to.Epoch = 2, to.Epoch+1_000_000 })
+	s.move(plain, func(to *history.Standing) { to.Timeline, to.Epoch = 2, to.Epoch+1_000_100 })
 	s.rest(plain, "B", 3)
 	s.Writes = append(s.Writes,
 		history.Write{Step: history.Insert, Tx: "?", Table: "t", Key: "lost"}, history.Write{Step: history.Try, Tx: "?"}, history.Write{Step: history.Unknown, Tx: "?"})

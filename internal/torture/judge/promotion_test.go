@@ -35,20 +35,20 @@ func promotedBy(sequence, epoch int64) *scene {
 
 func TestJudge_APromotionMovesNumbersAndNothingElse(t *testing.T) {
 	t.Parallel()
-	require.Empty(t, judge.Judge(promotedBy(1_000_000_000, 1_000_000).Run).Violations)
+	require.Empty(t, judge.Judge(promotedBy(7_000_000_000, 1_000_700).Run).Violations)
 }
 
 var badPromotions = map[string]badHistory{
-	"a promotion that moves the epoch alone":     {"I7", func() *scene { return promotedBy(0, 1_000_000) }},
-	"a promotion that moves the sequence alone":  {"I7", func() *scene { return promotedBy(1_000_000_000, 0) }},
-	"a promotion that moves the sequence by two": {"I7", func() *scene { return promotedBy(2_000_000_000, 1_000_000) }},
+	"a promotion that moves the epoch alone":       {"I7", func() *scene { return promotedBy(0, 1_000_700) }},
+	"a promotion that moves the sequence alone":    {"I7", func() *scene { return promotedBy(1_000_000_000, 0) }},
+	"a promotion that moves the sequence by a few": {"I7", func() *scene { return promotedBy(7_000_000_001, 1_000_700) }},
 	"a leap that the audit does not show": {"I7", func() *scene {
-		s := promotedBy(1_000_000_000, 1_000_000)
+		s := promotedBy(1_000_000_000, 1_000_100)
 		s.Actions = nil
 		return s
 	}},
 	"a leap on the same timeline": {"I7", func() *scene {
-		s := promotedBy(1_000_000_000, 1_000_000)
+		s := promotedBy(1_000_000_000, 1_000_100)
 		for i := range s.Moves {
 			s.Moves[i].From.Timeline, s.Moves[i].To.Timeline = 0, 0
 		}
