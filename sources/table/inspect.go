@@ -183,6 +183,7 @@ func (e *examination) grants(l *layout) {
 			denied = append(denied, pgx.Identifier{name}.Sanitize())
 		}
 	}
+	all := len(denied) == len(e.cat.columns)
 	if e.config.Order == CreatedAt && !e.config.KeysOnly && !e.cat.versions {
 		denied = append(denied, `"xmin"`)
 	}
@@ -192,7 +193,7 @@ func (e *examination) grants(l *layout) {
 	slices.Sort(denied)
 	role := pgx.Identifier{e.cat.role}.Sanitize()
 	fix := fmt.Sprintf("GRANT SELECT (%s) ON %s TO %s", strings.Join(denied, ", "), l.sql(), role)
-	if len(denied) >= len(e.cat.columns) {
+	if all {
 		fix = fmt.Sprintf("GRANT SELECT ON %s TO %s", l.sql(), role)
 	}
 	e.refuse(fix, "role %s may not read %s of %s", e.cat.role, strings.Join(denied, ", "), l.name())

@@ -162,12 +162,12 @@ func TestInspect_MissingGrantsAreNamedWithTheGrant(t *testing.T) {
 	sound(t, byID)
 	require.Len(t, readAll(t, byID, "", 10), 1)
 
-	fixed(t, admin, narrow, `may not read "created_at", "note" of app.bookings`)
+	fixed(t, admin, narrow, `may not read "created_at", "note", "xmin" of app.bookings`)
 	sound(t, narrow)
-	exec(t, admin, fmt.Sprintf(`REVOKE SELECT (id, created_at, note) ON app.bookings FROM %s`, name))
-	f = found(t, byTime, `may not read "created_at", "id", "note" of app.bookings`)
+	exec(t, admin, fmt.Sprintf(`REVOKE SELECT (id, created_at, note, xmin) ON app.bookings FROM %s`, name))
+	f = found(t, byTime, `may not read "created_at", "id", "note", "xmin" of app.bookings`)
 	require.Equal(t, fmt.Sprintf(`GRANT SELECT ON "app"."bookings" TO %s`, quoted), f.Fix)
-	fixed(t, admin, byTime, `may not read "created_at", "id", "note"`)
+	fixed(t, admin, byTime, `may not read "created_at", "id", "note", "xmin"`)
 	sound(t, byTime)
 	require.Len(t, readAll(t, byTime, "", 10), 1)
 

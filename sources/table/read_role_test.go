@@ -13,7 +13,7 @@ func TestRead_NeedsNoMoreThanSelectOnItsColumns(t *testing.T) {
 	t.Parallel()
 	admin := database(t, bookingsSQL+`INSERT INTO app.bookings (note) VALUES ('a')`)
 	name, pool := user(t, admin)
-	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT (id, created_at) ON app.bookings TO %[1]s`, name))
+	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT (id, created_at, xmin) ON app.bookings TO %[1]s`, name))
 
 	s := bookings(t, pool, Config{Columns: Columns{Payload: "id"}})
 	require.Equal(t, []string{"1"}, ids(readAll(t, s, "", 10)))
