@@ -183,7 +183,9 @@ func TestRun_APromotedServerWhoseClockIsRightHaltsNothing(t *testing.T) {
 	p.link.Retarget(p.promoted)
 	sink := &receiver{}
 	p.run(t, sink, table.Config{Table: "dispatch.bookings"})
-	eventually(t, "the new ones are delivered", func() bool { return row(t, p.standby).Sequence%cursor.HistoryGap == 5 && row(t, p.standby).Sequence > cursor.HistoryGap })
+	eventually(t, "the new ones are delivered", func() bool {
+		return row(t, p.standby).Sequence%cursor.HistoryGap == 5 && row(t, p.standby).Sequence > cursor.HistoryGap
+	})
 	require.Equal(t, 2, sink.calls())
 }
 
