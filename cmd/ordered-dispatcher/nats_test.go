@@ -46,8 +46,9 @@ func TestDrain_IntoNATS(t *testing.T) {
 	require.NoError(t, err)
 	orders, err := admin.Stream(t.Context(), "ORDERS")
 	require.NoError(t, err)
+	first := orders.CachedInfo().State.FirstSeq
 	for i := range 20 {
-		m, err := orders.GetMsg(t.Context(), uint64(2+i)) // behind the claim
+		m, err := orders.GetMsg(t.Context(), first+1+uint64(i)) // after the claim
 		require.NoError(t, err)
 		require.Equal(t, strconv.Itoa(i+1), m.Header.Get("ordered-sequence"))
 	}

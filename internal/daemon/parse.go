@@ -97,6 +97,10 @@ func parseProcesses(n yamlfile.Node, schema string) []Process {
 		n, _ := m.Get(name)
 		processes = append(processes, parseProcess(n, name, schema))
 	}
+	faultShared(processes, func(name string) yamlfile.Node {
+		n, _ := m.Get(name)
+		return n
+	})
 	return processes
 }
 

@@ -3,6 +3,11 @@ package main
 // daemonMutants take away what protects the daemon.
 var daemonMutants = []mutant{
 	{
+		"two processes may have one fence or transactional id",
+		[]change{{"internal/daemon/exclusive.go", `if owner, taken := owners[what]; taken {`, `if owner, taken := owners[what]; taken && false {`}},
+		daemonPkg, "TestParse_RefusesTwoProcessesOnWhatBelongsToOne",
+	},
+	{
 		"errors show what a reference stands for",
 		[]change{{"internal/daemon/yamlfile/node.go", `	if n.refers() {`, `	if false {`}},
 		daemonPkg, "TestParse_ShowsNotWhatAReferenceStandsFor",
