@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,8 +30,8 @@ type cell struct {
 	program   string
 	dir       *throwaway.Dir // of the daemons
 
-	database  *database // the primary
-	servers   int       // that were it
+	database  *database    // the primary
+	servers   atomic.Int64 // that were it
 	books     *books
 	address   *link.Link // of the database, for producer and operator
 	links     []*link.Link
@@ -48,8 +49,9 @@ type cell struct {
 func newCell(ctx context.Context, c campaign, fail func(error)) (*cell, error) {
 	x := &cell{
 		clock: history.NewClock(), histories: filepath.Join(c.histories, history.CellDir), log: c.log,
-		random: rand.New(rand.NewPCG(c.seed, 2000)), books: newBooks(), servers: 1,
+		random: rand.New(rand.NewPCG(c.seed, 2000)), books: newBooks(),
 	}
+	x.servers.Add(1)
 	if err := x.open(ctx, c, fail); err != nil {
 		return nil, errors.Join(err, x.close())
 	}
@@ -93,6 +95,9 @@ func (c *cell) open(ctx context.Context, run campaign, fail func(error)) (err er
 	}
 	return nil
 }
+
+// server is the number of the primary.
+func (c *cell) server() int { return int(c.servers.Load()) }
 
 // equip writes the configuration of a daemon, or of the operator, whose database is behind a link.
 func (c *cell) equip(name string) (*link.Link, error) {
@@ -174,11 +179,11 @@ func (c *cell) inflict(ctx context.Context, fault cellFault) error {
 		return err
 	}
 	change := history.Change{Kind: fault.kind, From: c.clock.Now(), Patience: patience}
-	c.log.Info("cell", "fault", string(fault.kind), "server", c.servers)
+	c.log.Info("cell", "fault", string(fault.kind), "server", c.server())
 	if err := fault.strike(ctx, c, &change); err != nil {
 		return err
 	}
-	change.Server, change.To = c.servers, c.clock.Now()
+	change.Server, change.To = c.server(), c.clock.Now()
 	err := c.recover(ctx, &change)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -83,8 +83,8 @@ func (c *cell) promoteIt(ctx context.Context, standby *pglocal.Server) (old *pgl
 	if err := (&database{server: standby}).insist(ctx, promoteStandby); err != nil {
 		return nil, 0, err
 	}
-	number = c.servers
-	c.servers++
+	number = c.server()
+	c.servers.Add(1)
 	return c.database.replace(standby), number, nil
 }
 

@@ -31,7 +31,7 @@ func (c *cell) conclude(ctx context.Context) error {
 		}
 		c.receipts = append(c.receipts, some...)
 	}
-	if err := c.books.audit(ctx, c.database.primary(), c.servers); err != nil {
+	if err := c.books.audit(ctx, c.database.primary(), c.server()); err != nil {
 		return err
 	}
 	return errors.Join(

@@ -15,7 +15,7 @@ import (
 const haltInterval = 300 * time.Millisecond
 
 const haltsSQL = `/* torture.halts */
-SELECT process_name, coalesce(failed_error, '')
+SELECT process_name, coalesce(failed_class, ''), coalesce(failed_error, '')
 FROM dispatch.cursor
 WHERE state = 'halted'
 ORDER BY process_name
@@ -24,18 +24,16 @@ LIMIT 1000`
 // operate is an operator who does what a halted process asks for, until ctx ends.
 func (c *cell) operate(ctx context.Context) {
 	for pause(ctx, haltInterval) {
-		halts := map[string]string{}
-		_ = c.database.do(ctx, func(conn *pgx.Conn) error { // the database may be away
-			var process, reason string
+		var halts []halt
+		_ = c.database.do(ctx, func(conn *pgx.Conn) (err error) { // the database may be away
 			rows, _ := conn.Query(ctx, haltsSQL)
-			_, err := pgx.ForEachRow(rows, []any{&process, &reason}, func() error {
-				halts[process] = reason
-				return nil
-			})
+			halts, err = pgx.CollectRows(rows, pgx.RowToStructByPos[halt])
 			return err
 		})
-		for process, reason := range halts {
-			c.decide(ctx, process, reason)
+		for _, h := range halts {
+			if c.decide(ctx, h) == forAll {
+				break
+			}
 		}
 	}
 }
@@ -43,18 +41,34 @@ func (c *cell) operate(ctx context.Context) {
 // proposal is the seek that an error proposes where rows were stamped that sort before the cursor.
 var proposal = regexp.MustCompile("`ordered-dispatcher seek \\S+ --to(?:-position)? ('[^']*'|\\S+)")
 
-// decide sets a halted process going as its error asks for: from where rows would be missed, else from where it stands.
-func (c *cell) decide(ctx context.Context, process, reason string) {
-	args := []string{"retry", process}
-	if found := proposal.FindStringSubmatch(reason); found != nil {
-		args = []string{"seek", process, "--to-position", trimQuotes(found[1])}
+// halt is a process that is halted, and why.
+type halt struct{ process, class, reason string }
+
+// scope is for whom an operator has decided.
+type scope int
+
+const (
+	forOne scope = iota
+	forAll
+)
+
+// decide sets a halted process going as its error asks for: from where rows would be missed, else from where it stands. After a
+// restore it does so for all processes at once, or for each, in turn with the servers.
+func (c *cell) decide(ctx context.Context, h halt) (of scope) {
+	args := []string{"retry", h.process}
+	if found := proposal.FindStringSubmatch(h.reason); found != nil {
+		args = []string{"seek", h.process, "--to-position", trimQuotes(found[1])}
+	}
+	if h.class == "restored" && c.server()%2 == 0 {
+		args, of = []string{"restored", "--all"}, forAll
 	}
 	out, err := c.command(ctx, args...)
 	if err != nil {
 		c.log.Info("cell", "operator", args, "err", err, "out", out)
-		return
+		return of
 	}
-	c.log.Info("cell", "operator", args, "because", reason)
+	c.log.Info("cell", "operator", args, "because", h.reason)
+	return of
 }
 
 func trimQuotes(text string) string {

@@ -2,13 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
 )
 
 // restoreFiles takes a snapshot of the primary's files, lets rows be committed and delivered, and puts the files back: the same
-// cluster, on the same timeline. The daemons live on.
-func restoreFiles(ctx context.Context, c *cell, _ *history.Change) error {
+// cluster, on the same timeline. The daemons live on, and notice it; or somebody does what the handbook says, and ends them
+// first: new ones cannot notice it.
+func restoreFiles(ctx context.Context, c *cell, change *history.Change) error {
 	server := c.database.primary()
 	if err := server.Snapshot(ctx); err != nil {
 		return err
@@ -16,14 +19,36 @@ func restoreFiles(ctx context.Context, c *cell, _ *history.Change) error {
 	if err := c.awaitLost(ctx, int64(20+c.random.IntN(40))); err != nil {
 		return err
 	}
+	if c.random.IntN(2) == 0 {
+		change.Detail = "the daemons live on"
+		return c.putBack(ctx, server.PutBack)
+	}
+	change.Detail = "the daemons are ended, and begun anew"
+	for _, w := range c.workers {
+		if err := w.terminate(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.putBack(ctx, server.PutBack); err != nil {
+		return err
+	}
+	if out, err := c.command(ctx, "restored", "--all"); err != nil {
+		return fmt.Errorf("say that it was restored: %w\n%s", err, out)
+	}
+	var faults []error
+	for _, w := range c.workers {
+		faults = append(faults, w.start(ctx))
+	}
+	return errors.Join(faults...)
+}
+
+// putBack has the primary begin anew on other files, while it is off the network.
+func (c *cell) putBack(ctx context.Context, restore func(context.Context) error) error {
 	c.away()
-	if err := c.books.audit(ctx, server, c.servers); err != nil {
+	if err := errors.Join(c.books.audit(ctx, c.database.primary(), c.server()), restore(ctx)); err != nil {
 		return err
 	}
-	if err := server.PutBack(ctx); err != nil {
-		return err
-	}
-	c.servers++
+	c.servers.Add(1)
 	c.lead(c.database.addr())
 	return nil
 }
