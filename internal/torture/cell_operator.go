@@ -17,7 +17,7 @@ const haltInterval = 300 * time.Millisecond
 const haltsSQL = `/* torture.halts */
 SELECT process_name, coalesce(failed_class, ''), coalesce(failed_error, '')
 FROM dispatch.cursor
-WHERE state = 'halted'
+WHERE state = 'halted' OR failed_error LIKE '%the target may have records that the source has lost%'
 ORDER BY process_name
 LIMIT 1000`
 
@@ -55,6 +55,11 @@ const (
 // decide sets a halted process going as its error asks for: from where rows would be missed, else from where it stands. After a
 // restore it does so for all processes at once, or for each, in turn with the servers.
 func (c *cell) decide(ctx context.Context, h halt) (of scope) {
+	if found := correction.FindStringSubmatch(h.reason); found != nil {
+		err := c.correct(ctx, h.process, found[0], found[1])
+		c.log.Info("cell", "operator", "compares the target with the table", "process", h.process, "err", err)
+		return forOne
+	}
 	args := []string{"retry", h.process}
 	if found := proposal.FindStringSubmatch(h.reason); found != nil {
 		args = []string{"seek", h.process, "--to-position", trimQuotes(found[1])}

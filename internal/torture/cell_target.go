@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/jackc/pgx/v5"
 
@@ -24,7 +25,9 @@ CREATE TABLE public.ledger (
 	payload      text NOT NULL,
 	dedup_key    text NOT NULL,
 	sequence     bigint NOT NULL,
-	epoch        bigint NOT NULL
+	epoch        bigint NOT NULL,
+	position     text COLLATE "C" NOT NULL,
+	taken_out    boolean NOT NULL DEFAULT false -- by an operator, after a comparison with the source
 );`
 
 func openCellTarget(ctx context.Context, _ history.Clock) (cellReceiver, error) {
@@ -52,12 +55,12 @@ func (l ledger) processes() []cellProcess {
 	return []cellProcess{{name: "cell_bare_target", table: "bare", checkpoint: 3, once: true, sink: fmt.Sprintf(`      sql:
         url: %q
         statement: >-
-          INSERT INTO public.ledger (process_name, key, payload, dedup_key, sequence, epoch)
-          VALUES (@process, @key, @payload, @dedup_key, @sequence, @epoch)`, l.url())}}
+          INSERT INTO public.ledger (process_name, key, payload, dedup_key, sequence, epoch, position)
+          VALUES (@process, @key, @payload, @dedup_key, @sequence, @epoch, @position)`, l.url())}}
 }
 
 const ledgerRowsSQL = `/* torture.ledger */
-SELECT process_name, key, payload, dedup_key, sequence, epoch
+SELECT process_name, key, payload, dedup_key, sequence, epoch, taken_out
 FROM public.ledger
 ORDER BY n
 LIMIT 10000000`
@@ -67,7 +70,7 @@ func (l ledger) read(ctx context.Context) (all []history.Receipt, err error) {
 		var payload string
 		r := history.Receipt{Receiver: l.name()}
 		rows, _ := conn.Query(ctx, ledgerRowsSQL)
-		_, err := pgx.ForEachRow(rows, []any{&r.Process, &r.Key, &payload, &r.DedupKey, &r.Sequence, &r.Epoch}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&r.Process, &r.Key, &payload, &r.DedupKey, &r.Sequence, &r.Epoch, &r.TakenOut}, func() error {
 			r.Hash = digest([]byte(payload))
 			all = append(all, r)
 			return nil
@@ -78,3 +81,41 @@ func (l ledger) read(ctx context.Context) (all []history.Receipt, err error) {
 }
 
 func (l ledger) close(context.Context) error { return l.database.close() }
+
+// correction is what the error proposes of a target that has what the source may have lost: the SQL, and the position in it.
+var correction = regexp.MustCompile(`UPDATE "public"\.ordered_dispatcher_applied SET position = '([^']*)', dedup_key = NULL WHERE process_name = '[^']*'`)
+
+// correct does what that error asks for: it takes out of the target what is not in the table, and what follows the position
+// from which records shall come again, and notes that position there.
+func (c *cell) correct(ctx context.Context, process, update, position string) error {
+	var rows []string
+	err := c.database.do(ctx, func(conn *pgx.Conn) error {
+		found, _ := conn.Query(ctx, "SELECT key FROM app.bare ORDER BY id LIMIT 10000000")
+		keys, err := pgx.CollectRows(found, pgx.RowTo[string])
+		rows = keys
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range c.receivers {
+		if l, ok := r.(ledger); ok {
+			return l.takeOut(ctx, process, update, position, rows)
+		}
+	}
+	return nil
+}
+
+// takeOut is one transaction, which what a worker writes meanwhile waits for.
+func (l ledger) takeOut(ctx context.Context, process, update, position string, rows []string) error {
+	return l.do(ctx, func(conn *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, update); err != nil {
+				return err
+			}
+			_, err := tx.Exec(ctx, "UPDATE public.ledger SET taken_out = true WHERE process_name = $1 AND NOT taken_out AND (position > $2 OR key <> ALL ($3))",
+				process, position, rows)
+			return err
+		})
+	})
+}

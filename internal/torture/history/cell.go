@@ -31,6 +31,7 @@ type Receipt struct {
 	DedupKey string        `json:"dedup_key"`
 	Sequence int64         `json:"sequence"`
 	Epoch    int64         `json:"epoch"`
+	TakenOut bool          `json:"taken_out,omitempty"` // later, by an operator who compared the receiver with the table
 }
 
 // CellRow is a row of a table, and the servers in which it stood when each was replaced or all was over. Position is that of

@@ -131,8 +131,14 @@ func (v *Verdict) checkReigns(c *cell) {
 func (v *Verdict) checkCellLoss(c *cell, end history.CellEnd) {
 	first := map[string]int{}
 	for i, r := range c.receipts[end.Process] {
+		if r.TakenOut {
+			continue
+		}
 		if _, ok := first[r.Key]; !ok {
 			first[r.Key] = i
+		}
+		if row := c.rows[r.Key]; end.Once && row != nil && !slices.Contains(row.Servers, c.last) {
+			v.broken("I14", end.Process, "%s has row %s, of servers %v, which are no more, and no operator was asked to take it out", end.Receiver, row.Key, row.Servers)
 		}
 	}
 	latest, of := -1, ""

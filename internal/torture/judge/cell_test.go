@@ -33,6 +33,7 @@ func replaced() *scene {
 		s.receipt(rank, int64(rank), 1, key(rank))
 	}
 	s.receipt(4, 1004, 1001, "k4, of the new history")
+	s.Cell.Receipts[2].TakenOut = true
 	c.Ends = []history.CellEnd{{Process: hook, Table: "bare", Receiver: "webhook", Once: true, Cursor: history.Standing{Position: position(3), State: "running"}, Last: position(3)}}
 	return s
 }
@@ -71,6 +72,7 @@ func TestJudge_WhatAClockStampsThatIsBehindComesLate(t *testing.T) {
 	s := replaced()
 	s.Cell.Changes[0].Kind = history.ClockBehind
 	s.Cell.Writes = slices.Delete(s.Cell.Writes, 2, 3)
+	s.Cell.Receipts[2].TakenOut = false
 	s.Cell.Rows[2].Servers = []int{1, 2}
 	s.Cell.Rows[2].Position = position(4)
 	s.Cell.Ends[0].Cursor.Position, s.Cell.Ends[0].Last = position(4), position(4)
@@ -96,6 +98,16 @@ var badCells = map[string]badHistory{
 	"a row came behind one that stands behind it": {"I14", func() *scene {
 		s := replaced()
 		s.Cell.Receipts[0], s.Cell.Receipts[1] = s.Cell.Receipts[1], s.Cell.Receipts[0]
+		return s
+	}},
+	"a row of the last server was taken out, and came no more": {"I14", func() *scene {
+		s := replaced()
+		s.last().TakenOut = true
+		return s
+	}},
+	"a table keeps a row that is gone": {"I14", func() *scene {
+		s := replaced()
+		s.Cell.Receipts[2].TakenOut = false
 		return s
 	}},
 	"a committed row is in no server": {"I14", func() *scene {

@@ -32,7 +32,8 @@
 // Of a database whose servers are replaced (a cell):
 //
 //	I14  every row of the last server was received by every process, the first time in its turn; what producers committed is
-//	     in the last server, or is gone with one that was replaced by what loses commits
+//	     in the last server, or is gone with one that was replaced by what loses commits; a table that is written exactly once
+//	     has the rows of the last server, less what an operator was asked to take out
 //	I15  at a receiver, neither a sequence number nor a dedup key of a process stands for two records; in a table that is
 //	     written exactly once no number comes twice
 //	I16  no epoch is of two servers, and no record came under an epoch of a server that did not have it
