@@ -25,11 +25,14 @@ LIMIT 1000`
 func (c *cell) operate(ctx context.Context) {
 	for pause(ctx, haltInterval) {
 		var halts []halt
-		_ = c.database.do(ctx, func(conn *pgx.Conn) (err error) { // the database may be away
+		err := c.database.do(ctx, func(conn *pgx.Conn) (err error) { // the database may be away
 			rows, _ := conn.Query(ctx, haltsSQL)
 			halts, err = pgx.CollectRows(rows, pgx.RowToStructByPos[halt])
 			return err
 		})
+		if err != nil {
+			c.log.Debug("cell", "operator", "cannot look", "err", err)
+		}
 		for _, h := range halts {
 			if c.decide(ctx, h) == forAll {
 				break
@@ -42,7 +45,7 @@ func (c *cell) operate(ctx context.Context) {
 var proposal = regexp.MustCompile("`ordered-dispatcher seek \\S+ --to(?:-position)? ('[^']*'|\\S+)")
 
 // halt is a process that is halted, and why.
-type halt struct{ process, class, reason string }
+type halt struct{ Process, Class, Reason string }
 
 // scope is for whom an operator has decided.
 type scope int
@@ -55,16 +58,16 @@ const (
 // decide sets a halted process going as its error asks for: from where rows would be missed, else from where it stands. After a
 // restore it does so for all processes at once, or for each, in turn with the servers.
 func (c *cell) decide(ctx context.Context, h halt) (of scope) {
-	if found := correction.FindStringSubmatch(h.reason); found != nil {
-		err := c.correct(ctx, h.process, found[0], found[1])
-		c.log.Info("cell", "operator", "compares the target with the table", "process", h.process, "err", err)
+	if found := correction.FindStringSubmatch(h.Reason); found != nil {
+		err := c.correct(ctx, h.Process, found[0], found[1])
+		c.log.Info("cell", "operator", "compares the target with the table", "process", h.Process, "err", err)
 		return forOne
 	}
-	args := []string{"retry", h.process}
-	if found := proposal.FindStringSubmatch(h.reason); found != nil {
-		args = []string{"seek", h.process, "--to-position", trimQuotes(found[1])}
+	args := []string{"retry", h.Process}
+	if found := proposal.FindStringSubmatch(h.Reason); found != nil {
+		args = []string{"seek", h.Process, "--to-position", trimQuotes(found[1])}
 	}
-	if h.class == "restored" && c.server()%2 == 0 {
+	if h.Class == "restored" && c.server()%2 == 0 {
 		args, of = []string{"restored", "--all"}, forAll
 	}
 	out, err := c.command(ctx, args...)
@@ -72,7 +75,7 @@ func (c *cell) decide(ctx context.Context, h halt) (of scope) {
 		c.log.Info("cell", "operator", args, "err", err, "out", out)
 		return of
 	}
-	c.log.Info("cell", "operator", args, "because", h.reason)
+	c.log.Info("cell", "operator", args, "because", h.Reason)
 	return of
 }
 
