@@ -22,7 +22,7 @@ type campaign struct {
 	program   string // the built ordered-dispatcher
 	histories string // directory
 	log       *slog.Logger
-	faults    string // of the cell, by their names; "" = all that are on
+	faults    string // of the cell, by their names; "" = all
 }
 
 // run breaks the field for as long as it is told to, and leaves the histories of all actors behind. An error means that

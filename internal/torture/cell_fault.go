@@ -19,7 +19,6 @@ import (
 type cellFault struct {
 	name string // for -faults
 	kind history.Kind
-	off  bool // inflicted only if -faults names it
 	// strike changes them, and returns when the database can be used again. Afterwards the cell waits for the processes.
 	strike func(ctx context.Context, c *cell, change *history.Change) error
 }
@@ -27,21 +26,21 @@ type cellFault struct {
 // cellFaults are all there are. Append: the order decides what a seed does.
 func cellFaults() []cellFault {
 	return []cellFault{
-		{name: "lossy", kind: history.LossyPromotion, strike: promoteLossily, off: true},
-		{name: "restore", kind: history.RestoreFiles, strike: restoreFiles, off: true},
-		{name: "clock", kind: history.ClockBehind, strike: promoteBehind, off: true},
-		{name: "hang", kind: history.HangPrimary, strike: hangPrimary, off: true},
-		{name: "two", kind: history.TwoPrimaries, strike: keepOldPrimary, off: true},
+		{name: "lossy", kind: history.LossyPromotion, strike: promoteLossily},
+		{name: "restore", kind: history.RestoreFiles, strike: restoreFiles},
+		{name: "clock", kind: history.ClockBehind, strike: promoteBehind},
+		{name: "hang", kind: history.HangPrimary, strike: hangPrimary},
+		{name: "two", kind: history.TwoPrimaries, strike: keepOldPrimary},
 		{name: "empty", kind: history.EmptyReceiver, strike: emptyReceivers},
 	}
 }
 
-// chosenFaults are those that names has, with commas between; "" = those that are on.
+// chosenFaults are those that names has, with commas between; "" = all.
 func chosenFaults(names string) (chosen []cellFault, err error) {
 	all := map[string]bool{}
 	for _, f := range cellFaults() {
 		all[f.name] = true
-		if names == "" && !f.off || slices.Contains(strings.Split(names, ","), f.name) {
+		if names == "" || slices.Contains(strings.Split(names, ","), f.name) {
 			chosen = append(chosen, f)
 		}
 	}

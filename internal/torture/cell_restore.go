@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
 )
@@ -21,6 +22,7 @@ func restoreFiles(ctx context.Context, c *cell, change *history.Change) error {
 	}
 	if c.random.IntN(2) == 0 {
 		change.Detail = "the daemons live on"
+		c.letAllLook(ctx)
 		return c.putBack(ctx, server.PutBack)
 	}
 	change.Detail = "the daemons are ended, and begun anew"
@@ -40,6 +42,16 @@ func restoreFiles(ctx context.Context, c *cell, change *history.Change) error {
 		faults = append(faults, w.start(ctx))
 	}
 	return errors.Join(faults...)
+}
+
+// looks is within what time a daemon that stands by looks how a process stands, several times over.
+const looks = 5 * time.Second
+
+// letAllLook waits until each daemon has seen numbers that the snapshot has not: one that has not takes the old ones for
+// those of now, until another one notices.
+func (c *cell) letAllLook(ctx context.Context) {
+	for began := c.clock.Now(); c.metronome.since(began) < looks && pause(ctx, 50*time.Millisecond); {
+	}
 }
 
 // putBack has the primary begin anew on other files, while it is off the network.

@@ -82,7 +82,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&o.keep, "keep", false, "keep the histories even if every promise was kept")
 	flags.StringVar(&o.judge, "judge", "", "judge the histories that were kept in `DIR`, and run nothing")
 	flags.StringVar(&o.only, "only", "", "run the `PART` field or cell alone: the one whose database loses nothing, or the one whose servers are replaced")
-	flags.StringVar(&o.faults, "faults", "", "inflict these `NAMES` on the cell, with commas between; default: all that are on")
+	flags.StringVar(&o.faults, "faults", "", "inflict these `NAMES` on the cell, with commas between; default: all")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
