@@ -59,7 +59,7 @@ const (
 // restore it does so for all processes at once, or for each, in turn with the servers.
 func (c *cell) decide(ctx context.Context, h halt) (of scope) {
 	if found := correction.FindStringSubmatch(h.Reason); found != nil {
-		err := c.correct(ctx, h.Process, found[0], found[1])
+		err := c.correct(ctx, h.Process, h.Reason, found[0], found[1])
 		c.log.Info("cell", "operator", "compares the target with the table", "process", h.Process, "err", err)
 		return forOne
 	}

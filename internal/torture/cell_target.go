@@ -85,9 +85,16 @@ func (l ledger) close(context.Context) error { return l.database.close() }
 // correction is what the error proposes of a target that has what the source may have lost: the SQL, and the position in it.
 var correction = regexp.MustCompile(`UPDATE "public"\.ordered_dispatcher_applied SET position = '([^']*)', dedup_key = NULL WHERE process_name = '[^']*'`)
 
+// stands is where the target stood when it asked for that.
+var stands = regexp.MustCompile(`The target stands at (\S+), and what`)
+
 // correct does what that error asks for: it takes out of the target what is not in the table, and what follows the position
 // from which records shall come again, and notes that position there.
-func (c *cell) correct(ctx context.Context, process, update, position string) error {
+func (c *cell) correct(ctx context.Context, process, reason, update, position string) error {
+	stood := stands.FindStringSubmatch(reason)
+	if stood == nil {
+		return errors.New("the error does not say where the target stands")
+	}
 	var rows []string
 	err := c.database.do(ctx, func(conn *pgx.Conn) error {
 		found, _ := conn.Query(ctx, "SELECT key FROM app.bare ORDER BY id LIMIT 10000000")
@@ -100,16 +107,23 @@ func (c *cell) correct(ctx context.Context, process, update, position string) er
 	}
 	for _, r := range c.receivers {
 		if l, ok := r.(ledger); ok {
-			return l.takeOut(ctx, process, update, position, rows)
+			return l.takeOut(ctx, process, stood[1], update, position, rows)
 		}
 	}
 	return nil
 }
 
-// takeOut is one transaction, which what a worker writes meanwhile waits for.
-func (l ledger) takeOut(ctx context.Context, process, update, position string, rows []string) error {
+const standsSQL = `/* torture.stands */
+SELECT position FROM public.ordered_dispatcher_applied WHERE process_name = $1 FOR UPDATE`
+
+// takeOut is one transaction, which what a worker writes meanwhile waits for. A target that has gone on since is left alone.
+func (l ledger) takeOut(ctx context.Context, process, stood, update, position string, rows []string) error {
 	return l.do(ctx, func(conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			var now string
+			if err := tx.QueryRow(ctx, standsSQL, process).Scan(&now); err != nil || now != stood {
+				return err
+			}
 			if _, err := tx.Exec(ctx, update); err != nil {
 				return err
 			}
