@@ -211,6 +211,9 @@ func haltedAt(row Row) error {
 	if row.Failure == nil {
 		return ErrHalted
 	}
+	if row.Failure.OfServer() {
+		return fmt.Errorf("%w over its database, and delivers nothing: %s", ErrHalted, row.Failure.Error)
+	}
 	return fmt.Errorf("%w at record %s, and delivers nothing: %s", ErrHalted, visible.Cut(row.Failure.RecordID), row.Failure.Error)
 }
 

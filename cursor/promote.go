@@ -23,7 +23,7 @@ type PromotedError struct {
 }
 
 func (e *PromotedError) Error() string {
-	return fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s, and the cursor is not taken over yet", e.From, e.To)
+	return fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s, and the cursor is not taken over yet: a worker does that at its next look; then try again", e.From, e.To)
 }
 
 func (r lockedRow) promotion() *PromotedError {
@@ -76,8 +76,9 @@ WITH changed AS (
 // been used (by a multiple of HistoryGap), and a new history begins at the position. It leaves an audit row.
 //
 // server is the run of the server on which the source has looked; if the row is on another one,
-// the error is ErrElsewhere. If no promotion is to be noted any more, nothing is done.
-func (s *Store) Promote(ctx context.Context, process, server string) error {
+// the error is ErrElsewhere. What the worker has seen is lost, and not used again either. If no
+// promotion is to be noted any more, nothing is done.
+func (s *Store) Promote(ctx context.Context, process, server string, seen Seen) error {
 	return s.settle(ctx, "note the promotion for", process, server, func(conn *pgxpool.Conn, row lockedRow) error {
 		if !row.promoted() {
 			return nil
@@ -86,6 +87,7 @@ func (s *Store) Promote(ctx context.Context, process, server string) error {
 		if err != nil {
 			return err
 		}
+		next = seen.passed(next)
 		reason := fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s", row.stored.timeline, row.server.timeline)
 		results, err := flush(ctx, conn.Conn(), pin,
 			statement{sql: s.sql(promoteSQL), args: []string{
@@ -117,6 +119,9 @@ func (s *Store) settle(ctx context.Context, verb, process, server string, f func
 		row, err := s.lockNow(ctx, conn, process, terms{application: ApplicationLease})
 		if err != nil {
 			return err
+		}
+		if row.elsewhere() {
+			return s.stop(ctx, conn, row, ClassRestored, row.restoredElsewhere())
 		}
 		if err := s.Elsewhere(server, row.server.run); err != nil {
 			return err

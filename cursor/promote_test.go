@@ -50,11 +50,11 @@ func TestPromote_NoNumberAndNoHistoryIsThatOfBefore(t *testing.T) {
 	require.ErrorAs(t, s.Promoted(t.Context(), "sms"), &promoted)
 	require.Equal(t, before.Epoch(), look(t, s).Epoch, "nothing is changed before the source has looked")
 
-	require.ErrorIs(t, s.Promote(t.Context(), "sms", "another run"), cursor.ErrElsewhere)
-	require.NoError(t, s.Promote(t.Context(), "sms", before.Server()))
+	require.ErrorIs(t, s.Promote(t.Context(), "sms", "another run", cursor.Seen{}), cursor.ErrElsewhere)
+	require.NoError(t, s.Promote(t.Context(), "sms", before.Server(), cursor.Seen{}))
 	require.NoError(t, s.Promoted(t.Context(), "sms"))
 	require.Equal(t, "promoted", lastEvent(t, s.Pool()))
-	require.NoError(t, s.Promote(t.Context(), "sms", before.Server()), "there is nothing left to note")
+	require.NoError(t, s.Promote(t.Context(), "sms", before.Server(), cursor.Seen{}), "there is nothing left to note")
 	after := acquire(t, s)
 	require.Greater(t, after.Epoch(), before.Epoch()+1_000_000)
 	requireLeap(t, 3, after.Sequence())
@@ -71,7 +71,7 @@ func TestPromote_EachHistoryHasAMarkOfItsOwn(t *testing.T) {
 	marks := map[string]bool{}
 	for range 3 {
 		back(t, s, `timeline = timeline - 1, position = 'p3'`)
-		require.NoError(t, s.Promote(t.Context(), "sms", ""))
+		require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}))
 		lease = acquire(t, s)
 		marks[lease.History("p4")] = true
 		require.Empty(t, lease.History("p3"))
@@ -80,7 +80,7 @@ func TestPromote_EachHistoryHasAMarkOfItsOwn(t *testing.T) {
 	}
 	require.Len(t, marks, 3)
 	back(t, s, `timeline = timeline - 1`)
-	require.NoError(t, s.Promote(t.Context(), "sms", ""))
+	require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}))
 	after := acquire(t, s)
 	require.Equal(t, lease.History("p4"), after.History("p4"), "what was delivered in a history keeps its mark")
 	require.NotEqual(t, after.History("p4"), after.History("p6"))
@@ -209,7 +209,7 @@ func TestSeek_BeforeAPromotionIsNotedKeepsTheHorizon(t *testing.T) {
 	_, err := s.Seek(t.Context(), "sms", "p5", alice)
 	require.NoError(t, err)
 	require.Equal(t, before, horizon())
-	require.NoError(t, s.Promote(t.Context(), "sms", ""))
+	require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}))
 	_, err = s.Seek(t.Context(), "sms", "p6", alice)
 	require.NoError(t, err)
 	require.NotEqual(t, before, horizon(), "once it is noted, what was passed over is meant")
@@ -229,4 +229,53 @@ func TestSeek_ForwardBeginsTheHistoryWhereTheServerWentBack(t *testing.T) {
 	require.Empty(t, after.History("p1"))
 	require.Len(t, after.History("p2"), 8)
 	require.Equal(t, after.History("p2"), after.History("p8"))
+}
+
+// TestPromote_NothingThatAWorkerHasSeenComesAgain: the note of an earlier promotion was lost.
+func TestPromote_NothingThatAWorkerHasSeenComesAgain(t *testing.T) {
+	t.Parallel()
+	s, _ := standing(t)
+	row := look(t, s)
+	seen := cursor.Seen{Origin: row.Origin, Epoch: row.Epoch + 90_000_000, Sequence: row.Sequence + 100_000*cursor.HistoryGap}
+	back(t, s, `timeline = timeline - 1`)
+	require.NoError(t, s.Promote(t.Context(), "sms", "", seen))
+	after := look(t, s)
+	require.Greater(t, after.Epoch, seen.Epoch)
+	require.Greater(t, after.Sequence, seen.Sequence)
+	requireLeap(t, 3, after.Sequence)
+}
+
+// TestHaltRestored_WaitsForAWorkerThatDelivers: one that cannot know of the restore.
+func TestHaltRestored_WaitsForAWorkerThatDelivers(t *testing.T) {
+	t.Parallel()
+	s, _ := standing(t)
+	seen := cursor.Seen{}.See(look(t, s))
+	back(t, s, `position = 'p1', sequence = 1`)
+	busy := acquire(t, s)
+	halted := make(chan error, 1)
+	go func() { halted <- store(t, s.Pool(), "b").HaltRestored(t.Context(), "sms", seen) }()
+	require.Eventually(t, func() bool {
+		var n int
+		require.NoError(t, s.Pool().QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')
+			AND pid IN (SELECT pid FROM pg_stat_activity WHERE datname = current_database())`).Scan(&n))
+		return n > 0
+	}, time.Minute, time.Millisecond, "it waits for the row")
+	busy.Release()
+	require.ErrorIs(t, <-halted, cursor.ErrHalted)
+}
+
+// TestForget_KeepsTheHistories: the same name made anew has the keys of before.
+func TestForget_KeepsTheHistories(t *testing.T) {
+	t.Parallel()
+	s, _ := standing(t)
+	_, err := s.Restored(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	lease := acquire(t, s)
+	mark := lease.History("p4")
+	lease.Release()
+	_, err = s.Forget(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	_, err = s.Recreate(t.Context(), "sms", "")
+	require.NoError(t, err)
+	require.Equal(t, mark, acquire(t, s).History("p4"))
 }

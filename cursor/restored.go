@@ -2,6 +2,7 @@ package cursor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -60,28 +61,57 @@ func (n Seen) Before(row Row) bool {
 	return n.Origin == row.Origin && (row.Epoch < n.Epoch || row.Sequence < n.Sequence)
 }
 
-// behindAtMost is how far a standby may be behind, by the row, to be taken for promoted in a
-// failover. A row that is older is that of a backup, on whatever timeline.
+// passed moves the numbers of a row past what was seen of the same cursor.
+func (n Seen) passed(row Row) Row {
+	if n.Origin != row.Origin {
+		return row
+	}
+	row.Epoch = max(row.Epoch, n.Epoch+lostEpochs)
+	if n.Sequence >= row.Sequence {
+		row.Sequence += ((n.Sequence-row.Sequence)/HistoryGap + 1) * HistoryGap
+	}
+	return row
+}
+
+// behindAtMost is how far a standby may have been behind to be taken for promoted in a failover, by
+// the last commit that it has received. One that is older is a backup, on any timeline.
 const behindAtMost = time.Minute
 
 const recoveredSQL = `/* cursor.recovered */
-SELECT count(*) FROM pg_settings WHERE name IN ('recovery_target', 'recovery_target_lsn', 'recovery_target_name', 'recovery_target_time', 'recovery_target_xid') AND setting <> ''`
+SELECT count(*), (extract(epoch FROM pg_last_xact_replay_timestamp()) * 1000000)::bigint FROM pg_settings WHERE name IN ('recovery_target', 'recovery_target_lsn', 'recovery_target_name', 'recovery_target_time', 'recovery_target_xid') AND setting <> ''`
 
 // HaltRestored halts a process whose row is older than what a worker has seen of it: the snapshot
 // of a disk was put back, or a backup was restored up to some point in time. It returns ErrHalted
 // once that is durable. nil means that the row, under its lock, is not older; or that
 // a standby was promoted that had not received everything, which is for Promote.
 func (s *Store) HaltRestored(ctx context.Context, process string, seen Seen) error {
+	for {
+		err := s.haltRestored(ctx, process, seen)
+		if !errors.Is(err, ErrHeld) {
+			return err
+		}
+		if err := s.Await(ctx, process); err != nil { // another worker delivers what it must not: it stands aside
+			return err
+		}
+	}
+}
+
+func (s *Store) haltRestored(ctx context.Context, process string, seen Seen) error {
 	return s.settle(ctx, "halt", process, "", func(conn *pgxpool.Conn, row lockedRow) error {
 		if !seen.Before(row.Row) {
 			return nil
 		}
-		if row.promoted() && seen.At.Sub(row.UpdatedAt) < behindAtMost {
+		if row.promoted() {
 			results, err := flush(ctx, conn.Conn(), pin, statement{sql: recoveredSQL})
 			if err != nil {
 				return err
 			}
-			if string(results[1].Rows[0][0]) == "0" {
+			p := parser{values: results[1].Rows[0]}
+			has := row.UpdatedAt // of what the server has, at least
+			if replayed := p.time(1); replayed.After(has) {
+				has = replayed
+			}
+			if p.int(0) == 0 && p.err == nil && seen.At.Sub(has) < behindAtMost {
 				return nil
 			}
 		}

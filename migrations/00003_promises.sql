@@ -43,6 +43,7 @@ CREATE TABLE cursor_past (
     sequence     bigint NOT NULL,
     position     text COLLATE "C" NOT NULL,
     origin       uuid,
+    histories    jsonb,
     db_user      text NOT NULL DEFAULT session_user,
     at           timestamptz NOT NULL DEFAULT clock_timestamp()
 );
@@ -59,14 +60,15 @@ BEGIN
     IF TG_OP <> 'TRUNCATE' THEN
         name := OLD.process_name;
     END IF;
-    -- A cursor that is renamed takes its origin along.
-    INSERT INTO cursor_past AS past (process_name, epoch, sequence, position, origin)
-    SELECT c.process_name, c.epoch, c.sequence, c.position, CASE WHEN TG_OP <> 'UPDATE' THEN c.origin END FROM cursor c WHERE name IS NULL OR c.process_name = name
+    -- A cursor that is renamed takes its origin and its histories along.
+    INSERT INTO cursor_past AS past (process_name, epoch, sequence, position, origin, histories)
+    SELECT c.process_name, c.epoch, c.sequence, c.position, CASE WHEN TG_OP <> 'UPDATE' THEN c.origin END, CASE WHEN TG_OP <> 'UPDATE' THEN c.histories END FROM cursor c WHERE name IS NULL OR c.process_name = name
     ON CONFLICT (process_name) DO UPDATE SET
         epoch = greatest(past.epoch, excluded.epoch),
         sequence = greatest(past.sequence, excluded.sequence),
         position = excluded.position,
         origin = excluded.origin,
+        histories = excluded.histories,
         db_user = session_user,
         at = clock_timestamp();
     IF TG_OP = 'UPDATE' THEN
@@ -83,11 +85,12 @@ CREATE FUNCTION cursor_continue() RETURNS trigger LANGUAGE plpgsql SECURITY DEFI
 DECLARE
     last record;
 BEGIN
-    SELECT p.epoch, p.sequence, p.origin INTO last FROM cursor_past p WHERE p.process_name = NEW.process_name;
+    SELECT p.epoch, p.sequence, p.origin, p.histories INTO last FROM cursor_past p WHERE p.process_name = NEW.process_name;
     NEW.epoch := greatest(NEW.epoch, last.epoch + 1);
     NEW.sequence := greatest(NEW.sequence, last.sequence + 10000);
     IF TG_OP = 'INSERT' THEN
         NEW.origin := coalesce(last.origin, NEW.origin);
+        NEW.histories := coalesce(last.histories, NEW.histories);
     END IF;
     RETURN NEW;
 END

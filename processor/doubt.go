@@ -2,6 +2,7 @@ package processor
 
 import (
 	"context"
+	"math"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
@@ -36,7 +37,8 @@ func (d doubt) past(from, to cursor.Position, n int) doubt {
 func (p *Process) inherit(row cursor.Row, lease *cursor.Lease) {
 	untouched := row.Holder == "" && lease.Epoch() <= row.Epoch+1
 	if (p.epoch == 0 || lease.Epoch() != row.Epoch) && !untouched && p.config.Dispatch.outlives {
-		p.doubt = doubt{lease.Position(), p.config.Dispatch.chunk(p.config)}
+		lost := p.numbers.Sequence - row.Sequence // by a promotion; the receiver may have all of them
+		p.doubt = doubt{lease.Position(), max(p.config.Dispatch.chunk(p.config), int(min(lost, math.MaxInt32)))}
 	}
 }
 

@@ -41,6 +41,7 @@ type Process struct {
 
 	numbers cursor.Seen // the highest of the cursor
 	server  string      // the run of the server on which no promotion is to be noted
+	run     string      // that of the last look
 }
 
 // New returns the process that config describes. It touches nothing yet.
@@ -224,6 +225,9 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 	seen, err := p.peek(ctx, row)
 	if err != nil {
 		return p.behind(ctx, row, err)
+	}
+	if p.runsAnew(seen.Page) {
+		return nil, state{is: StateWaiting, wait: newRunDelay}, nil
 	}
 	switch {
 	case len(seen.Records) > 0:

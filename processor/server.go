@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -22,6 +23,21 @@ func (p *Process) remember(ctx context.Context, row cursor.Row) (state, error) {
 // remember takes up the numbers of a durable advance.
 func (s *shift) remember() {
 	s.numbers = s.numbers.Advanced(s.lease)
+}
+
+// newRunDelay is for how long a worker looks, and does not deliver, when the server runs anew: a
+// worker that has seen more of the cursor than the row has now, since a backup was put back, halts
+// the process in that time.
+const newRunDelay = time.Second
+
+// runsAnew reports that the server was not the same run at the last look.
+func (p *Process) runsAnew(page Page) bool {
+	was := p.run
+	if !p.together() || page.Server == "" || page.Server == was {
+		return false
+	}
+	p.run = page.Server
+	return was != ""
 }
 
 // acquire takes the lease, once a promotion is noted.
@@ -68,7 +84,7 @@ func (p *Process) notePromotion(ctx context.Context, server string) error {
 func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) error {
 	auditor, ok := p.config.Source.(Auditor)
 	if !ok || !p.together() {
-		return p.config.Store.Promote(ctx, p.config.Process, "")
+		return p.config.Store.Promote(ctx, p.config.Process, "", p.numbers)
 	}
 	late, err := auditor.Late(ctx, promoted.Position, promoted.Horizon)
 	if err != nil {
@@ -77,7 +93,7 @@ func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) e
 	if late.Reason != "" {
 		return p.halt(ctx, promoted.Position, late)
 	}
-	if err := p.config.Store.Promote(ctx, p.config.Process, late.Server); err != nil {
+	if err := p.config.Store.Promote(ctx, p.config.Process, late.Server, p.numbers); err != nil {
 		return err
 	}
 	p.log.Warn("a standby was promoted: what it had not received is lost. Records go out under larger numbers, and without created_at under other dedup keys",
@@ -98,6 +114,10 @@ func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo,
 // halt halts the process over the clock of its server.
 func (p *Process) halt(ctx context.Context, at cursor.Position, late Late) error {
 	name := visible.Shell(p.config.Process)
+	if late.From == "" {
+		return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, fmt.Sprintf("%s. Since when the clock is behind is not known here: once it has passed the cursor, look for the first row that was inserted since, "+
+			"and `ordered-dispatcher seek %s --to-time TIME -c FILE --reason …` with its stamp; if nothing is missing: `ordered-dispatcher retry %s`", late.Reason, name, name))
+	}
 	reason := fmt.Sprintf("%s. To miss none, once the clock has passed the cursor: `ordered-dispatcher seek %s --to-position %s -c FILE --reason …`, which sends again what follows that position; "+
 		"if nothing is missing: `ordered-dispatcher retry %s`", late.Reason, name, visible.Shell(string(late.From)), name)
 	return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, reason)

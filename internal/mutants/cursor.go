@@ -215,6 +215,16 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		cursorPkg, "TestBegun_TwoHistoriesOfOneRowHaveOtherNumbers",
 	},
 	{
+		"a promotion uses numbers that its worker has seen",
+		[]change{{"cursor/promote.go", `next = seen.passed(next)`, ``}},
+		cursorPkg, "TestPromote_NothingThatAWorkerHasSeenComesAgain",
+	},
+	{
+		"a cursor that is forgotten loses its histories",
+		[]change{{"migrations/00003_promises.sql", `NEW.histories := coalesce(last.histories, NEW.histories);`, ``}},
+		cursorPkg, "TestForget_KeepsTheHistories",
+	},
+	{
 		"every history begins at the beginning",
 		[]change{{"cursor/histories.go", `if p > all[i].After {`, `if p != "" {`}},
 		cursorPkg, "TestPromote_EachHistoryHasAMarkOfItsOwn",
@@ -231,7 +241,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a recovery to an earlier time is taken for a promotion",
-		[]change{{"cursor/restored.go", `seen.At.Sub(row.UpdatedAt) < behindAtMost`, `true`}},
+		[]change{{"cursor/restored.go", `seen.At.Sub(has) < behindAtMost`, `true`}},
 		cursorPkg, "TestHaltRestored_APromotionIsNone",
 	},
 	{

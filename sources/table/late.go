@@ -21,19 +21,21 @@ const lateWindow = 10 * time.Minute
 // clockMargin is for what happens between a sample and our taking note of it.
 const clockMargin = time.Second
 
-// clockSeen is when the server's clock was last seen past the position, by our own clock.
-type clockSeen struct{ seen time.Time }
+// clockSeen is when the clock of a server run was last seen past the position, by our own clock.
+type clockSeen struct {
+	server string
+	seen   time.Time
+}
 
-func (c *clockSeen) note() { c.seen = time.Now() }
+func (c *clockSeen) note(now sample) { c.server, c.seen = now.server, time.Now() }
 
-// earliest is the earliest stamp that the server may have made since its clock went back, in
-// microseconds: no more time has passed since then than since its clock was seen to be right.
-func (c clockSeen) earliest(now sample) int64 {
-	back := lateWindow
-	if !c.seen.IsZero() {
-		back = time.Since(c.seen) + clockMargin
+// from is a position before all that the server may have stamped since its clock went back: no
+// more time has passed since then than since its clock was seen to be right. "" if it never was.
+func (c clockSeen) from(k kind, now sample) (cursor.Position, error) {
+	if c.server != now.server {
+		return "", nil
 	}
-	return now.mark - back.Microseconds()
+	return k.before(now.mark - (time.Since(c.seen) + clockMargin).Microseconds())
 }
 
 // before is a position before every row that is stamped at a time or later.
@@ -45,7 +47,7 @@ func (k kind) before(at int64) (cursor.Position, error) {
 // before the cursor.
 var errUnsettled = errors.New("transactions that may have stamped rows before the cursor are still open")
 
-// lateSQL finds the first row, of those in a window at or before the position, whose transaction
+// lateSQL finds the first row, of those in a window before the position, whose transaction
 // is not below the horizon. A row that was delivered and then updated has such a transaction,
 // too: where the ids come from a sequence, a new row has a larger one than all that were there,
 // of which the position's own is one.
@@ -56,11 +58,11 @@ WITH recent AS (
 	SELECT
 		t.%[1]s AS id,
 		%[2]s AS at,
-		(%[3]s) <= ($1::%[4]s, $2::%[5]s) AS passed,
+		(%[3]s) < ($1::%[4]s, $2::%[5]s) AS passed,
 		%[6]s AS taken,
 		now.xid - mod(now.xid - t.xmin::text::bigint, 4294967296) AS xid
 	FROM %[7]s AS t, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid) now
-	WHERE t.%[8]s > $1::%[4]s - interval '%[9]d seconds' AND t.%[8]s < 'infinity'
+	WHERE t.%[8]s > $1::%[4]s - interval '%[9]d seconds' AND t.%[8]s <= $1::%[4]s
 )
 SELECT id::text, at, extract(epoch FROM pg_postmaster_start_time())::text
 FROM recent

@@ -274,12 +274,12 @@ func (s *Source) check(l *layout, now sample, after cursor.Position) error {
 	case err != nil:
 		return err
 	case f == nil:
-		s.clock.note()
+		s.clock.note(now)
 		return nil
 	case !l.ordersByTime():
 		return processor.Permanent(fmt.Errorf("%s", f))
 	}
-	from, err := l.kind.before(s.clock.earliest(now))
+	from, err := s.clock.from(l.kind, now)
 	if err != nil {
 		return err
 	}
