@@ -198,7 +198,7 @@ var processorMutants = []mutant{
 	},
 	{
 		"a worker has no doubt about what the one before it sent",
-		[]change{{"processor/doubt.go", `p.doubt = doubt{lease.Position(), p.config.Dispatch.chunk(p.config)}`, `p.doubt = doubt{}`}},
+		[]change{{"processor/doubt.go", `p.doubt = doubt{lease.Position(), max(p.config.Dispatch.chunk(p.config), int(min(lost, math.MaxInt32)))}`, `_ = min(lost, math.MaxInt32)`}},
 		processorPkg, "TestUnknown_StandsAtWhatAnotherWorkerMayHaveSent",
 	},
 	{
