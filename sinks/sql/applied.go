@@ -191,22 +191,37 @@ func (a applied) isOfEarlierHistory(d processor.Delivery) bool {
 }
 
 // judgeHistory: the source was promoted or restored, and does not go on where the target stands.
-// Records that were applied when the advance behind them was lost come again, if their rows are
-// still there: that is proven if the last one of just as many is the last one applied, by a dedup
-// key that holds its time of creation. Else nothing is known of what follows.
+// Records that were applied when the advances behind them were lost come again, if their rows are
+// still there, and may come one by one. They are taken for these as long as they stand before the
+// last one that was applied and there are no more of them; the last one has to be that very record,
+// by a dedup key that holds its time of creation. Else nothing is known of what follows.
 func (r *Remote) judgeHistory(a applied, t turn) (turn, error) {
-	next := t.rest[0]
-	ahead := ((a.sequence-(next.Sequence-1))%cursor.HistoryGap + cursor.HistoryGap) % cursor.HistoryGap
-	if ahead < 1 || ahead > int64(len(t.rest)) {
-		return t, r.failed(r.ofEarlierHistory(a, next))
+	for len(t.rest) > 0 {
+		d := t.rest[0]
+		if a.chained(d) {
+			t.since = d.Sequence - 1
+			return t, nil
+		}
+		if !a.comesAgain(d) {
+			return t, r.failed(r.ofEarlierHistory(a, d))
+		}
+		t.done++
+		t.rest = t.rest[1:]
 	}
-	last := t.rest[ahead-1]
-	if last.Position != a.position || a.dedupKey != last.DedupKey() || last.CreatedAt.IsZero() {
-		return t, r.failed(r.ofEarlierHistory(a, next))
-	}
-	t.done += int(ahead)
-	t.rest = t.rest[ahead:]
 	return t, nil
+}
+
+// comesAgain reports that a record of a new history is one of those that were applied in the last.
+func (a applied) comesAgain(d processor.Delivery) bool {
+	ahead := ((a.sequence-(d.Sequence-1))%cursor.HistoryGap + cursor.HistoryGap) % cursor.HistoryGap
+	switch {
+	case d.CreatedAt.IsZero() || ahead == 0 || ahead > cursor.HistoryGap/2:
+		return false
+	case ahead == 1:
+		return d.Position == a.position && d.DedupKey() == a.dedupKey
+	default:
+		return d.Position < a.position
+	}
 }
 
 // refusedSQL counts the records that failed in the target and were not applied

@@ -25,6 +25,12 @@ func inHistory(first, n int) []processor.Delivery {
 	return all
 }
 
+// later puts the last of some records at another position.
+func later(all []processor.Delivery, at cursor.Position) []processor.Delivery {
+	all[len(all)-1].Position = at
+	return all
+}
+
 // stamped gives records a time of creation.
 func stamped(all []processor.Delivery) []processor.Delivery {
 	for i := range all {
@@ -47,7 +53,8 @@ func TestRemote_GoesOnAfterAPromotionThatLostNothing(t *testing.T) {
 				after[i].CreatedAt = time.UnixMicro(int64(1_700_000_000_000_000 + 5 - ahead + i)).UTC()
 			}
 			mustDeliver(t, s, before)
-			mustDeliver(t, s, after)
+			mustDeliver(t, s, after[:1]) // as one that has failed before
+			mustDeliver(t, s, after[1:])
 			require.Equal(t, "1 2 3 4 5 6 7", r.ids(t), "each once")
 		})
 	}
@@ -65,6 +72,7 @@ func TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas(t *testing.T) 
 		"fewer than were applied":          inHistory(3, 1),
 		"another record stands there":      stamped(inHistory(5, 2)), // at its position, and of another time
 		"behind a gap":                     inHistory(8, 1),
+		"one that is new, too early":       later(stamped(inHistory(4, 2)), "int:00000000000000000009"),
 	} {
 		n, err := deliverAll(t, s, ds)
 		require.ErrorIs(t, err, sql.ErrHistory, name)
@@ -93,7 +101,7 @@ func TestRemote_AppliesAgainWhatWasTakenOutOfTheTarget(t *testing.T) {
 	_, err := deliverAll(t, s, again)
 	require.ErrorIs(t, err, sql.ErrHistory)
 	r.exec(t, `DELETE FROM public.received WHERE id::int > 3`)
-	statement := regexp.MustCompile(`UPDATE .* WHERE process_name = '[^']*'`).FindString(err.Error())
+	statement := regexp.MustCompile(`UPDATE .* WHERE process_name = '[^']*' AND position = '[^']*'`).FindString(err.Error())
 	require.NotEmpty(t, statement)
 	r.exec(t, statement)
 	mustDeliver(t, s, again)
