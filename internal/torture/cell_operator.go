@@ -67,6 +67,13 @@ func (c *cell) decide(ctx context.Context, h halt) (of scope) {
 	if found := proposal.FindStringSubmatch(h.Reason); found != nil {
 		args = []string{"seek", h.Process, "--to-position", trimQuotes(found[1])}
 	}
+	if h.Class == "clock" && len(args) == 2 {
+		if since, err := c.firstBehind(ctx, h.Process); err != nil {
+			return forOne // look again
+		} else if since != "" {
+			args = []string{"seek", h.Process, "--to-time", since}
+		}
+	}
 	if h.Class == "restored" && c.server()%2 == 0 {
 		args, of = []string{"restored", "--all"}, forAll
 	}
