@@ -222,7 +222,12 @@ func TestDeliverBatch_AChildThatTakesItsWordBackIsStartedAnew(t *testing.T) {
 			require.Equal(t, 1, n)
 			require.ErrorContains(t, err, "no stock", "the new child's second line")
 			require.Contains(t, said.String(), "a line that was not asked for")
-			require.Len(t, b.received(t), 4)
+			got := b.received(t)
+			require.GreaterOrEqual(t, len(got), 4)
+			require.LessOrEqual(t, len(got), 3+min(window, 2), "the one behind it may have been read, too, if it was on its way")
+			for i, record := range []string{"/1/", "/2/", "/2/", "/3/"} {
+				require.Contains(t, got[i].DedupKey, record)
+			}
 		})
 	}
 }
