@@ -251,6 +251,21 @@ var sinkMutants = []mutant{
 		sqlPkg, "TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas",
 	},
 	{
+		"a sql target takes a record that it refused for applied",
+		[]change{{"sinks/sql/again.go", `AND applied IS NOT TRUE`, `AND false`}},
+		sqlPkg, "TestRemote_TakesNoRecordForAppliedThatItRefused",
+	},
+	{
+		"a sql target takes a record for refused that a replay has applied since",
+		[]change{{"sinks/sql/again.go", `AND applied IS NOT TRUE`, `AND true`}},
+		sqlPkg, "TestRemote_ARecordThatAReplayAppliedComesAgain",
+	},
+	{
+		"a sql target takes rows whose ids came again for those that it applied",
+		[]change{{"sinks/sql/applied.go", `d.Position < a.position && a.isNoLater(d)`, `d.Position < a.position`}},
+		sqlPkg, "TestRemote_IdsThatComeAgainForOtherRowsAreNotTakenForApplied",
+	},
+	{
 		"a fence in a stream of NATS is taken from another cursor",
 		[]change{{"sinks/nats/claim.go", `	return origin != "" && d.Origin != "" && `, `	return false && `}},
 		natsPkg, "TestFence_BelongsToOneCursor",

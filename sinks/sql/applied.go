@@ -158,10 +158,13 @@ func (r *Remote) judge(ctx context.Context, a applied, ds []processor.Delivery) 
 		t.done++
 	}
 	t.rest = ds[t.done:]
-	if len(t.rest) == 0 || t.rest[0].Sequence == a.sequence+1 {
-		return t, nil
+	if len(t.rest) > 0 && t.rest[0].Sequence != a.sequence+1 {
+		var err error
+		if t, err = r.judgeJump(ctx, a, t); err != nil {
+			return t, err
+		}
 	}
-	return r.judgeJump(ctx, a, t)
+	return t, r.judgeDone(ctx, a, ds[:t.done])
 }
 
 // judgeJump: the numbers go on elsewhere. What lies between must not be missing, and
@@ -193,8 +196,9 @@ func (a applied) isOfEarlierHistory(d processor.Delivery) bool {
 // judgeHistory: the source was promoted or restored, and does not go on where the target stands.
 // Records that were applied when the advances behind them were lost come again, if their rows are
 // still there, and may come one by one. They are taken for these as long as they stand before the
-// last one that was applied and there are no more of them; the last one has to be that very record,
-// by a dedup key that holds its time of creation. Else nothing is known of what follows.
+// last one that was applied, are not later than it, and there are no more of them; the last one has
+// to be that very record, by a dedup key that holds its time of creation. Else nothing is known of
+// what follows. judgeDone looks for those among them that were never applied.
 func (r *Remote) judgeHistory(a applied, t turn) (turn, error) {
 	for len(t.rest) > 0 {
 		d := t.rest[0]
@@ -213,14 +217,14 @@ func (r *Remote) judgeHistory(a applied, t turn) (turn, error) {
 
 // comesAgain reports that a record of a new history is one of those that were applied in the last.
 func (a applied) comesAgain(d processor.Delivery) bool {
-	ahead := ((a.sequence-(d.Sequence-1))%cursor.HistoryGap + cursor.HistoryGap) % cursor.HistoryGap
+	ahead := a.ahead(d)
 	switch {
 	case d.CreatedAt.IsZero() || ahead == 0 || ahead > cursor.HistoryGap/2:
 		return false
 	case ahead == 1:
 		return d.Position == a.position && d.DedupKey() == a.dedupKey
 	default:
-		return d.Position < a.position
+		return d.Position < a.position && a.isNoLater(d)
 	}
 }
 

@@ -87,7 +87,7 @@ func (r *Remote) ofEarlierHistory(a applied, d processor.Delivery) error {
 		"Compare it with the table. If they agree up to there: `ordered-dispatcher seek %s --to-position %s -c FILE --reason …`. "+
 		"Else take out of the target what is not in the table, and what follows the position from which records shall come again, and with that position instead of the first one here: %s", ErrHistory, d.Process, visible.Cut(string(d.After)), visible.Cut(string(a.position)),
 		visible.Shell(d.Process), visible.Quoted(string(a.position)),
-		r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET position = %s, dedup_key = NULL WHERE process_name = %s AND position = %s", quote(string(d.After)), quote(d.Process), quote(string(a.position)))))
+		r.standAt(a, d))
 }
 
 func (r *Remote) foreign(a applied, d processor.Delivery) error {
