@@ -142,6 +142,12 @@ SELECT ` + took(`epoch OPERATOR(pg_catalog.=) $2
 FROM {schema}.cursor
 WHERE process_name OPERATOR(pg_catalog.=) $1`
 
+// rehearseSQL is the advance of a row whose newest version is not known.
+var rehearseSQL = `/* cursor.rehearse */
+WITH changed AS (` + advanceUpdate + `
+	RETURNING ` + took(advanceTaken, `''`) + `
+)` + oneRow
+
 // rehearsal is an advance by one record that is rolled back: whether the row takes it is to be
 // known before anything is sent. The debts of others end with their epoch, so two workers
 // that took over from one another in turn would each send a record whose advance something
@@ -151,7 +157,7 @@ func (s *Store) rehearsal(row Row) []statement {
 	epoch, to, sequence := strconv.FormatInt(int64(row.Epoch), 10), string(row.Position)+"~", strconv.FormatInt(row.Sequence+1, 10)
 	return []statement{
 		{sql: "SAVEPOINT rehearsal"},
-		{sql: s.advanceWithSQL, args: []string{row.Process, to, "1", epoch, sequence}},
+		{sql: s.sql(rehearseSQL), args: []string{row.Process, to, "1", epoch, sequence}},
 		{sql: "SET CONSTRAINTS ALL IMMEDIATE"},
 		{sql: s.sql(takenSQL), args: []string{row.Process, epoch, to, sequence}},
 		{sql: "ROLLBACK TO rehearsal"},

@@ -16,7 +16,7 @@ import (
 
 // statement is one SQL command with its parameters as text. The server infers
 // the parameters' types, and nothing is prepared: no session state is left
-// behind, whatever pooler stands between.
+// behind but the version of a row: see noteVersion. So any pooler may be between.
 type statement struct {
 	sql  string
 	args []string

@@ -35,6 +35,7 @@ type lockedRow struct {
 	stored, server identity
 	histories      histories
 	horizon        string
+	at             version
 }
 
 func parseLocked(server, values [][]byte) (lockedRow, error) {
@@ -46,10 +47,11 @@ func parseLocked(server, values [][]byte) (lockedRow, error) {
 	all, err := row.Histories.parse()
 	return lockedRow{
 		Row:       row,
-		stored:    identity{system: string(values[n-3]), timeline: string(values[n-2]), database: string(values[n-1])},
+		stored:    identity{system: string(values[n-4]), timeline: string(values[n-3]), database: string(values[n-2])},
 		server:    identity{string(server[0]), string(server[1]), string(server[2]), string(server[3])},
 		histories: all,
-		horizon:   string(values[n-4]),
+		horizon:   string(values[n-5]),
+		at:        version(values[n-1]),
 	}, err
 }
 

@@ -33,15 +33,17 @@ type Lease struct {
 	conn *pgxpool.Conn
 	tx   pgx.Tx // made at first need
 	row  Row
+	at   version // of the row, as it is locked
 
 	yielded  time.Time    // when it was last seen whether somebody waits for the row
+	planned  time.Time    // when the statements were last planned for the size of the table
 	began    time.Time    // when the lock was asked for, with a monotonic reading
 	answered atomic.Int64 // since began: when the last statement that was answered was sent
 }
 
 // newLease keeps the lease of a row whose lock was asked for at that time.
 func newLease(ctx context.Context, s *Store, conn *pgxpool.Conn, row lockedRow, t terms, asked time.Time) *Lease {
-	l := &Lease{store: s, terms: t, server: row.server.run, histories: row.histories, conn: conn, row: row.Row, began: asked, yielded: time.Now(), done: make(chan struct{})}
+	l := &Lease{store: s, terms: t, server: row.server.run, histories: row.histories, conn: conn, row: row.Row, at: row.at, began: asked, yielded: time.Now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	go l.keep()
 	return l
@@ -76,9 +78,8 @@ func (l *Lease) Server() string { return l.server }
 // acquired or last advanced; nil if there is none.
 func (l *Lease) Failure() *Failure { return l.row.Failure }
 
-// advanceUpdate finds the row by its primary key; the lock is held already. Its
-// conditions are the last guard against a worker that has lost the lease
-// without noticing.
+// advanceUpdate changes the row. The lock is held already. Its conditions are the last guard
+// against a worker that has lost the lease without noticing.
 const advanceUpdate = `
 	UPDATE {schema}.cursor
 	SET
@@ -95,8 +96,7 @@ const advanceUpdate = `
 		failed_class = NULL
 	WHERE process_name OPERATOR(pg_catalog.=) $1
 		AND epoch OPERATOR(pg_catalog.=) $4
-		AND position OPERATOR(pg_catalog.<) $2
-	RETURNING `
+		AND position OPERATOR(pg_catalog.<) $2`
 
 // advanceTaken is what the row has after an advance.
 const advanceTaken = `epoch OPERATOR(pg_catalog.=) $4
@@ -107,9 +107,11 @@ const advanceTaken = `epoch OPERATOR(pg_catalog.=) $4
 // more than the count of its rows: every checkpoint pays for what it does. Where there are
 // effects or other rows beside it, the advance raises: see oneRow.
 var (
-	advanceSQL     = `/* cursor.advance */` + advanceUpdate + took(advanceTaken, `''`)
+	advanceSQL = `/* cursor.advance */` + advanceUpdate + atVersion + `
+	RETURNING ` + took(advanceTaken, noteVersion)
 	advanceWithSQL = `/* cursor.advance_with */
-WITH changed AS (` + advanceUpdate + took(advanceTaken, `''`) + `
+WITH changed AS (` + advanceUpdate + atVersion + `
+	RETURNING ` + took(advanceTaken, noteVersion) + `
 )` + oneRow
 )
 
@@ -160,7 +162,7 @@ func (l *Lease) checkpoint(ctx context.Context, next Row, updates ...statement) 
 // advanced is the update of an advance that has effects or other rows beside it.
 func (l *Lease) advanced(to Position, n int64) statement {
 	return statement{sql: l.store.advanceWithSQL, args: []string{
-		l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch(), strconv.FormatInt(l.row.Sequence+n, 10)}}
+		l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch(), strconv.FormatInt(l.row.Sequence+n, 10), string(l.at)}}
 }
 
 // yieldInterval is how often a lease looks whether somebody waits for its row.
@@ -206,8 +208,8 @@ func (l *Lease) notAdvanced(to Position, err error) error {
 // another worker came between. It returns ErrUndone, and nothing else.
 func (l *Lease) relocked(ctx context.Context, next Row, results []*pgconn.Result, err error) error {
 	l.row = next
-	if err == nil && len(results[1].Rows) == 0 {
-		err = l.changed(ctx)
+	if err == nil {
+		err = l.resumed(ctx, results[1])
 	}
 	if err != nil {
 		err = l.lose(fmt.Errorf("after a checkpoint: %w", err))
@@ -219,16 +221,17 @@ func (l *Lease) relocked(ctx context.Context, next Row, results []*pgconn.Result
 	return nil
 }
 
-// changed says why the row is not as it was left.
-func (l *Lease) changed(ctx context.Context) error {
-	results, err := l.flush(ctx, l.store.lock(l.row.Process, l.terms))
-	if err != nil {
-		return err
+// resumed goes on with the version of the row that a relock found. If it found none, the row
+// is looked for by its name: others may have changed it, or only moved it.
+func (l *Lease) resumed(ctx context.Context, relocked *pgconn.Result) error {
+	if len(relocked.Rows) == 0 {
+		results, err := l.flush(ctx, l.store.lock(l.row.Process, l.terms))
+		if err != nil {
+			return err
+		}
+		return l.asLeft(results[0])
 	}
-	if err := l.asLeft(results[0]); err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrStoodAside, errChanged)
+	return l.moved(ctx, version(relocked.Rows[0][relockedVersion]))
 }
 
 var errChanged = errors.New("the row changed between two transactions")
@@ -245,12 +248,13 @@ func (l *Lease) asLeft(result *pgconn.Result) error {
 	if err == nil && row.Epoch == l.row.Epoch && row.Position < l.row.Position {
 		return ErrUndone
 	}
-	if err == nil && (row.Epoch != l.row.Epoch || row.Position != l.row.Position) {
+	if err == nil && (row.Epoch != l.row.Epoch || row.Position != l.row.Position || row.Sequence != l.row.Sequence) {
 		err = errChanged
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStoodAside, err)
 	}
+	l.at = row.at
 	return nil
 }
 

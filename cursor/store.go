@@ -191,7 +191,8 @@ LEFT JOIN (
 		horizon,
 		system_identifier,
 		timeline,
-		database_oid
+		database_oid,
+		ctid
 	FROM {schema}.cursor
 	WHERE process_name OPERATOR(pg_catalog.=) $1
 	FOR UPDATE SKIP LOCKED
@@ -226,14 +227,19 @@ func (s *Store) lock(process string, t terms) statement {
 // relockSQL is lockSQL for the worker that has just advanced the row: it finds
 // the row as it was left, or none. The whole row is read only then.
 const relockSQL = `/* cursor.relock */
-SELECT` + settingsSQL + `
+SELECT` + settingsSQL + `,
+	ctid
 FROM {schema}.cursor
-WHERE process_name OPERATOR(pg_catalog.=) $1
+WHERE ctid OPERATOR(pg_catalog.=) ` + notedVersion + `
+	AND process_name OPERATOR(pg_catalog.=) $1
 	AND epoch OPERATOR(pg_catalog.=) $5
 	AND position OPERATOR(pg_catalog.=) $6
 	AND sequence OPERATOR(pg_catalog.=) $7
 	AND state OPERATOR(pg_catalog.=) 'running'
 FOR UPDATE SKIP LOCKED`
+
+// relockedVersion is the column of relockSQL with the row's version.
+const relockedVersion = 4
 
 func (s *Store) relock(row Row, t terms) statement {
 	lock := s.lock(row.Process, t)

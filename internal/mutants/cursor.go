@@ -15,6 +15,28 @@ var cursorMutants = []mutant{
 		cursorPkg, "TestAdvance_RefusesToGoBackOrNowhere",
 	},
 	{
+		"an advance looks through all versions of the row",
+		[]change{{"cursor/version.go", `AND ctid OPERATOR(pg_catalog.=) $6`, `AND $6::pg_catalog.tid IS NOT NULL`}},
+		cursorPkg, "TestAdvance_LooksThroughNoVersionsThatAStrangersSnapshotKeeps",
+	},
+	{
+		"the lock behind an advance looks through all versions of the row",
+		[]change{{"cursor/store.go", `WHERE ctid OPERATOR(pg_catalog.=) ` + "` + notedVersion + `", `WHERE ` + "` + notedVersion + `" + ` IS NOT NULL`}},
+		cursorPkg, "TestAdvance_LooksThroughNoVersionsThatAStrangersSnapshotKeeps",
+	},
+	{
+		"a plan for one page is kept while the table grows",
+		[]change{{"cursor/version.go", `to.page() == from.page()`, `to.page() != from.page()`}},
+		cursorPkg, "TestAdvance_LooksThroughNoVersionsThatAStrangersSnapshotKeeps",
+	},
+	{
+		"a row that is not where its version was noted ends the lease",
+		[]change{{"cursor/lease.go", `return l.asLeft(results[0])
+	}`, `return errors.Join(ErrStoodAside, l.asLeft(results[0]))
+	}`}},
+		cursorPkg, "TestAdvance_GoesOnWhereTheVersionIsNotTheOneThatWasNoted",
+	},
+	{
 		"an advance of no row is taken for one, and what was done with it commits",
 		[]change{{"cursor/onerow.go", `OPERATOR(pg_catalog.=) 1 THEN 1`, `OPERATOR(pg_catalog.<) 2 THEN 1`}},
 		cursorPkg, "TestOneRow_WhatChangesNoRowCommitsNothing/advance",

@@ -62,6 +62,27 @@ func Ready(ctx context.Context, conn *pgx.Conn, begin []string, statements ...st
 	return nil
 }
 
+// Again prepares anew those of the statements that are prepared, so that the server plans them for the tables as they are
+// now. conn may be in a transaction.
+func Again(ctx context.Context, conn *pgx.Conn, statements ...string) error {
+	k, _ := conn.PgConn().CustomData()[dataKey].(*known)
+	for _, sql := range statements {
+		if k == nil || k.statements[sql] == nil {
+			continue
+		}
+		name := k.statements[sql].Name
+		if err := conn.PgConn().Deallocate(ctx, name); err != nil {
+			return err
+		}
+		sd, err := conn.PgConn().Prepare(ctx, name, sql, nil)
+		if err != nil {
+			return err
+		}
+		k.statements[sql] = sd
+	}
+	return nil
+}
+
 // rollBack ends the transaction that conn is in. Where there is none, a ROLLBACK would leave a warning in the server's log.
 func rollBack(ctx context.Context, conn *pgx.Conn) error {
 	if conn.PgConn().TxStatus() == 'I' {
