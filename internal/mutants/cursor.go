@@ -26,7 +26,7 @@ var cursorMutants = []mutant{
 	},
 	{
 		"a plan for one page is kept while the table grows",
-		[]change{{"cursor/version.go", `to.page() == from.page()`, `to.page() != from.page()`}},
+		[]change{{"cursor/version.go", `prepared.Again(ctx, l.conn.Conn(), s.relockSQL, s.advanceSQL, s.advanceWithSQL)`, `prepared.Again(ctx, l.conn.Conn(), s.lookSQL)`}},
 		cursorPkg, "TestAdvance_LooksThroughNoVersionsThatAStrangersSnapshotKeeps",
 	},
 	{
