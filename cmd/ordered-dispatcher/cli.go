@@ -25,6 +25,7 @@ type cli struct {
 	Doctor     doctorCommand     `cmd:"" help:"Check a file against its database: each finding with its fix. Exits with 1 if something is to refuse or to warn of."`
 	Grants     grantsCommand     `cmd:"" help:"Print the SQL that lets a role run the processes of a file, and nothing else."`
 	Status     statusCommand     `cmd:"" help:"Show how processes stand: state, position, lag, and what holds them back."`
+	Partitions partitionsCommand `cmd:"" help:"Show which partitions are safe to drop or to detach: every process has delivered what they hold. Exits with 1 if one that is named is not."`
 	Pause      pauseCommand      `cmd:"" help:"Stop a process at its next checkpoint. When this returns, nothing is being delivered."`
 	Resume     resumeCommand     `cmd:"" help:"Set a paused process running."`
 	Retry      retryCommand      `cmd:"" help:"Try the failing record again at once, with its attempts counted anew. Sets a halted process running."`

@@ -197,7 +197,8 @@ func endOf(w table.Writer) string {
 // position checks that the source understands where the cursor stands, or will.
 func (d *doctor) position(ctx context.Context, p Process, source *table.Source, rows []cursor.Row) error {
 	at := p.Start
-	if i := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name }); i >= 0 {
+	i := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name })
+	if i >= 0 {
 		at = rows[i].Position
 	} else if err := d.creation(ctx, p, source); err != nil {
 		return err
@@ -210,6 +211,11 @@ func (d *doctor) position(ctx context.Context, p Process, source *table.Source, 
 		d.find(p.Name, Refuse, "put the source or the start back to what it was, or name the process anew", "%v", err)
 		return nil
 	}
+	d.pass(p, findings)
+	if err != nil || i < 0 || at == "" {
+		return err // it has delivered nothing yet
+	}
+	findings, err = source.Detached(ctx, at)
 	d.pass(p, findings)
 	return err
 }

@@ -31,6 +31,11 @@ func (r *StatusReader) CountPauses() *int {
 	return &n
 }
 
+// PartitionsBetween is Partitions with something that happens between two looks for writers.
+func PartitionsBetween(ctx context.Context, c Config, happens func()) ([]Retention, error) {
+	return partitions(ctx, c, nil, func(context.Context, time.Duration) { happens() })
+}
+
 // HeldFor is how bad a transaction that holds delivery up is.
 func HeldFor(since, now time.Time) Severity { return heldFor(since, now) }
 

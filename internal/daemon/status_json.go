@@ -95,9 +95,13 @@ func (s Status) json() statusJSON {
 		j.Hold = &holdJSON{s.Hold.Kind, s.Hold.Text}
 	}
 	for _, writer := range s.Holding {
-		j.HeldBackBy = append(j.HeldBackBy, writerJSON{writer.PID, writer.GID, writer.Application, writer.User, known(writer.Since), writer.Command})
+		j.HeldBackBy = append(j.HeldBackBy, jsonOf(writer))
 	}
 	return j
+}
+
+func jsonOf(w table.Writer) writerJSON {
+	return writerJSON{w.PID, w.GID, w.Application, w.User, known(w.Since), w.Command}
 }
 
 // known is nil for a time that is not.

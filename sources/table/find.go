@@ -136,13 +136,9 @@ func (l *layout) between(c Config, after, upTo cursor.Position) (string, [][]byt
 	if err != nil {
 		return "", nil, err
 	}
-	var args [][]byte
-	if after != "" {
-		first, err := l.kind.parse(after)
-		if err != nil {
-			return "", nil, err
-		}
-		args = l.arguments(first)
+	args, err := l.startAfter(after)
+	if err != nil {
+		return "", nil, err
 	}
 	bound := l.tuple(len(args) + 1)
 	condition := fmt.Sprintf("%s\n\tAND (%s) <= (%s)", l.behind(c, after == ""), strings.Join(l.orderBy(c), ", "), bound)

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // Lag is what stands behind a position, delivered or not.
@@ -79,13 +78,9 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 	if l.at != "" {
 		age, at = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint - min(at)", l.finiteMicros()
 	}
-	var args [][]byte
-	if after != "" {
-		k, err := l.kind.parse(after)
-		if err != nil {
-			return Lag{}, processor.Permanent(err)
-		}
-		args = l.arguments(k)
+	args, err := l.startAfter(after)
+	if err != nil {
+		return Lag{}, err
 	}
 	sql := fmt.Sprintf(lagSQL, age, at, l.sql(), l.behind(s.config, after == ""), strings.Join(l.orderBy(s.config), ", "), MaxLagRecords)
 	lag := Lag{Aged: l.at != ""}
@@ -171,22 +166,27 @@ func (s *Source) Writers(ctx context.Context) ([]Writer, error) {
 	}
 	var writers []Writer
 	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, sql, pgx.QueryExecModeExec)
-		if err != nil {
-			return err
-		}
-		writers, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (w Writer, err error) {
-			var since *time.Time
-			err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Ours)
-			if since != nil {
-				w.Since = *since
-			}
-			return w, err
-		})
+		writers, err = collectWriters(ctx, tx, sql)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list the writers of %s: %w", l.name(), err)
 	}
 	return writers, nil
+}
+
+// collectWriters reads what holdersSQL or startedSQL finds.
+func collectWriters(ctx context.Context, tx pgx.Tx, sql string) ([]Writer, error) {
+	rows, err := tx.Query(ctx, sql, pgx.QueryExecModeExec)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w Writer, err error) {
+		var since *time.Time
+		err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Ours)
+		if since != nil {
+			w.Since = *since
+		}
+		return w, err
+	})
 }

@@ -1,0 +1,170 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Partition is a table below the source's table: a partition of it, a part of one, or a table
+// that inherits from it.
+type Partition struct {
+	oid    uint32
+	schema string
+	table  string
+	rows   string // the condition of the rows that are in it or below it
+	// Detaching: a DETACH … CONCURRENTLY was begun and did not end. The source's table is read
+	// without its rows.
+	Detaching bool
+}
+
+// Name of the partition, with its schema.
+func (p Partition) Name() string { return qualify(p.schema, p.table) }
+
+// Named reports whether a name means the partition: as in SQL, with or without a schema.
+func (p Partition) Named(name string) bool {
+	parts, err := parseName(name)
+	switch {
+	case err != nil:
+		return false
+	case len(parts) == 1:
+		return parts[0] == p.table
+	default:
+		return parts[0] == p.schema && parts[1] == p.table
+	}
+}
+
+// maxPartitions is how many partitions are looked at.
+const maxPartitions = 10_000
+
+// partitionsSQL lists what is below a table, by the indexes of pg_inherits. The constraint of a
+// partition is true of its rows, and of no other row of the table. It takes no right to
+// the partition, and leads the planner to that one alone. Rows of a table that inherits are told
+// by its number.
+const partitionsSQL = "/* source.partitions */" + treeSQL + `
+SELECT
+	c.oid, n.nspname::text, c.relname::text,
+	coalesce(pg_get_partition_constraintdef(c.oid), 't.tableoid = ' || c.oid || '::oid'),
+	EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid AND i.inhdetachpending)
+FROM tree
+JOIN pg_class c ON c.oid = tree.oid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.oid <> %[1]d::oid
+ORDER BY 2, 3
+LIMIT %[2]d`
+
+// Partitions lists what is below the source's table, in the order of the names.
+func (s *Source) Partitions(ctx context.Context) (all []Partition, err error) {
+	err = s.ask(ctx, "list the partitions of", func(l *layout, ask asker) error {
+		rows, err := ask(fmt.Sprintf(partitionsSQL, l.oid, maxPartitions))
+		if err == nil && len(rows) == maxPartitions {
+			err = fmt.Errorf("there are %d or more, and no more are looked at", maxPartitions)
+		}
+		for _, values := range rows {
+			oid, parseErr := strconv.ParseUint(string(values[0]), 10, 32)
+			if parseErr != nil {
+				return parseErr
+			}
+			all = append(all, Partition{
+				oid: uint32(oid), schema: string(values[1]), table: string(values[2]), rows: string(values[3]), Detaching: string(values[4]) == "t"})
+		}
+		return err
+	})
+	return all, err
+}
+
+// partitionLineageSQL names a partition and what is below it, as holdersSQL takes it. The tables above it
+// do not count: what is routed into the partition takes the partition's own lock as well.
+const partitionLineageSQL = `/* source.partition_writers */
+WITH RECURSIVE lineage (oid) AS (
+	SELECT %d::oid
+	UNION
+	SELECT i.inhrelid FROM pg_inherits i JOIN lineage ON i.inhparent = lineage.oid
+)`
+
+// PartitionWriters returns the open transactions that write to a partition, or did, oldest first, at
+// most 100. Their rows are not to be seen yet.
+func (s *Source) PartitionWriters(ctx context.Context, p Partition) (writers []Writer, err error) {
+	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		writers, err = collectWriters(ctx, tx, fmt.Sprintf(partitionLineageSQL, p.oid)+holdersSQL)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the writers of %s: %w", p.Name(), err)
+	}
+	return writers, nil
+}
+
+// MaxUndelivered bounds the count of Undelivered.
+const MaxUndelivered = 1000
+
+// First returns the first committed record after a position; nil if there is none.
+func (s *Source) First(ctx context.Context, after cursor.Position) (first *processor.Record, err error) {
+	err = s.ask(ctx, "find the first record of", func(l *layout, ask asker) error {
+		args, err := l.startAfter(after)
+		if err != nil {
+			return err
+		}
+		records, err := l.found(ask(fmt.Sprintf("/* source.first */ SELECT %s FROM %s AS t WHERE %s ORDER BY %s LIMIT 1",
+			l.keys(s.config), l.sql(), l.behind(s.config, after == ""), strings.Join(l.orderBy(s.config), ", ")), args...))
+		if len(records) > 0 {
+			first = &records[0]
+		}
+		return err
+	})
+	return first, err
+}
+
+// undeliveredSQL counts the records after a position in one partition, by index range.
+const undeliveredSQL = `/* source.undelivered */
+SELECT count(*)
+FROM (
+	SELECT
+	FROM %s AS t
+	WHERE %s
+	AND (
+%s
+)
+	LIMIT %d
+) undelivered`
+
+// Undelivered counts the committed records after a position in a partition, up to MaxUndelivered. It asks
+// the source's table, so that the role needs a right to the columns of the partition key only. The rows of a partition
+// that is Detaching are asked of the partition itself, which takes a right to it.
+func (s *Source) Undelivered(ctx context.Context, after cursor.Position, p Partition) (records int64, err error) {
+	err = s.ask(ctx, fmt.Sprintf("count what is undelivered in %s of", p.Name()), func(l *layout, ask asker) error {
+		args, err := l.startAfter(after)
+		if err != nil {
+			return err
+		}
+		from, rows := l.sql(), p.rows
+		if p.Detaching {
+			from, rows = pgx.Identifier{p.schema, p.table}.Sanitize(), "true"
+		}
+		counted, err := ask(fmt.Sprintf(undeliveredSQL, from, l.behind(s.config, after == ""), rows, MaxUndelivered), args...)
+		if err != nil {
+			return err
+		}
+		records, err = strconv.ParseInt(string(counted[0][0]), 10, 64)
+		return err
+	})
+	return records, err
+}
+
+// startAfter are the arguments of behind for a position.
+func (l *layout) startAfter(after cursor.Position) ([][]byte, error) {
+	if after == "" {
+		return nil, nil
+	}
+	k, err := l.kind.parse(after)
+	if err != nil {
+		return nil, processor.Permanent(err)
+	}
+	return l.arguments(k), nil
+}
