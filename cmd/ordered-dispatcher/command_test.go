@@ -53,6 +53,7 @@ func TestExitCodes(t *testing.T) {
 		{"status by file, no database there", "", []string{"status", "-c", named}, 1, "start the server, or correct host and port"},
 		{"grants without a role", nowhere, []string{"grants", "-c", goodFile}, 2, "--role=NAME"},
 		{"grants, no database there", nowhere, []string{"grants", "-c", goodFile, "--role=r"}, 1, "start the server, or correct host and port"},
+		{"partitions, no database there", nowhere, []string{"partitions", "-c", goodFile}, 1, "start the server, or correct host and port"},
 		{"doctor, no database there", nowhere, []string{"doctor", "-c", goodFile}, 1, "doctor found something"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -116,7 +116,7 @@ func hostileTextCommands(config string) [][]string {
 			[]string{"dead-letter", "discard", id, "--reason", hostileText, "--dry-run"}, []string{"dead-letter", "discard", id, "--reason", hostileText, "--actor", hostileText})
 	}
 	return append(all,
-		[]string{"check", "-c", config}, []string{"doctor", "-c", config}, []string{"grants", "-c", config, "--role", hostileText, "--operator", hostileName},
+		[]string{"check", "-c", config}, []string{"doctor", "-c", config}, []string{"partitions", "-c", config}, []string{"partitions", "-c", config, hostileText}, []string{"partitions", "-c", config, "--json"}, []string{"grants", "-c", config, "--role", hostileText, "--operator", hostileName},
 		[]string{"status"}, []string{"status", "--json"}, []string{"status", "-c", config}, []string{"status", "-c", config, "--json"},
 		[]string{"dead-letter", "list"}, []string{"dead-letter", "list", "--all", "--json"}, []string{"migrate", "status"},
 		[]string{"check", "-c", hostileText}, []string{"status", "no such " + hostileText}, []string{hostileText})

@@ -21,7 +21,7 @@ func TestCommands_ADatabaseThatRepeatsTheLoginDisclosesNothing(t *testing.T) {
 	database := "postgres://u:" + url.QueryEscape(secrettest.Canary) + "@" + address + "/d?sslmode=disable"
 	config := processes(t, map[string]string{"a": "stdout: {}"})
 	for _, command := range []string{
-		"run --drain", "status", "status --json", "doctor", "grants --role=w", "history a", "pause a", "skip a --reason=x", "dead-letter list",
+		"run --drain", "status", "status --json", "doctor", "partitions", "grants --role=w", "history a", "pause a", "skip a --reason=x", "dead-letter list",
 		"migrate up", "migrate status", "migrate down --yes", "demo --database=" + database,
 	} {
 		arguments := strings.Fields(command)

@@ -34,7 +34,7 @@ func TestCommands_TakeNoNoticeOfTheSettingsOfARole(t *testing.T) {
 	for _, args := range [][]string{
 		{"migrate", "status"}, {"migrate", "up"}, {"check", "-c", config}, {"status"}, {"status", "--json"}, {"history", "a"},
 		{"pause", "a", "--reason=tests"}, {"resume", "a"}, {"seek", "a", "-c", config, "--to-time=2020-01-01T00:00:00Z", "--reason=tests"},
-		{"run", "--drain", "-c", config}, {"status", "-c", config}, {"doctor", "-c", config},
+		{"run", "--drain", "-c", config}, {"status", "-c", config}, {"doctor", "-c", config}, {"partitions", "-c", config},
 	} {
 		must(t, address, args...)
 	}

@@ -323,6 +323,9 @@ func decide(t testing.TB, owner *pgxpool.Pool, config daemon.Config) error {
 			return err
 		}
 	}
+	if _, err := daemon.Partitions(t.Context(), config, nil); err != nil {
+		return err
+	}
 	first := config.Processes[0]
 	new := first
 	new.Name = rand.Text() // what became of a name is kept for ever

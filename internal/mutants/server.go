@@ -32,4 +32,39 @@ var serverMutants = []mutant{
 		[]change{{"internal/daemon/status_print.go", `w.State + command(w) + ","`, `w.State + ","`}},
 		daemonPkg, "TestStatus_NamesALongDelete",
 	},
+	{
+		"a partition that an open transaction writes to is safe to drop",
+		[]change{{"internal/daemon/retention.go", `return len(p.Undelivered)+len(p.Writers)+len(p.Problems) == 0`, `return len(p.Undelivered)+len(p.Problems) == 0`}},
+		daemonPkg, "TestPartitions_OfAnOpenTransactionAreNotSafe",
+	},
+	{
+		"records are counted before the transactions that write are looked for",
+		[]change{{"internal/daemon/retention.go", `	if err := r.writers(ctx); err != nil { // before`, `	for i := range r.tables {
+		r.tables[i].measure(ctx)
+	}
+	if err := r.writers(ctx); err != nil { // before`},
+			{"internal/daemon/retention.go", `		r.tables[i].measure(ctx)
+		r.tables[i].conceal(c)`, `		r.tables[i].conceal(c)`}},
+		daemonPkg, "TestPartitions_OfAnOpenTransactionAreNotSafe",
+	},
+	{
+		"cursors of another file hold no partition back",
+		[]change{{"internal/daemon/retention.go", `		if slices.Contains(r.config.Names(), row.Process) {`, `		if true {`}},
+		daemonPkg, "TestPartitions_CountProcessesOfAnotherFile",
+	},
+	{
+		"a partition that cannot be looked into is safe to drop",
+		[]change{{"internal/daemon/retention.go", `return len(p.Undelivered)+len(p.Writers)+len(p.Problems) == 0`, `return len(p.Undelivered)+len(p.Writers) == 0`}},
+		daemonPkg, "TestPartitions_SayWhatOurRoleMayNotSee",
+	},
+	{
+		"doctor does not look for partitions that were detached",
+		[]change{{"internal/daemon/doctor_process.go", `	if err != nil || i < 0 || at == "" {`, `	if true {`}},
+		daemonPkg, "TestDoctor_NamesAPartitionThatWasDetachedTooEarly",
+	},
+	{
+		"rows of a partition that is being detached count as gone",
+		[]change{{"sources/table/partition.go", `		if p.Detaching {`, `		if false {`}},
+		tablePkg, "TestUndelivered_OfAPartitionThatIsBeingDetached",
+	},
 }
