@@ -153,7 +153,7 @@ func (r *retention) add(name string, reader Reader) {
 	r.tables[at].Readers = append(r.tables[at].Readers, reader)
 }
 
-// reader is where a process of the file stands, or would start.
+// reader is a process of the file, with the position from which it goes on, or would start.
 func (p Process) reader(rows []cursor.Row) Reader {
 	reader := Reader{Process: p.Name, State: "not run yet", at: p.Start}
 	if at := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name }); at >= 0 {
@@ -199,7 +199,7 @@ func (r *retention) stranger(ctx context.Context, row cursor.Row) error {
 	return nil
 }
 
-// source is where records of these settings come from, but for source.where.
+// source is the source of these settings, without source.where.
 func (s settings) source() table.Config {
 	return table.Config{Table: s["source.table"], Order: table.Order(s["source.order"]), Columns: table.Columns{
 		ID: s["source.columns.id"], CreatedAt: s["source.columns.created_at"], Key: s["source.columns.key"],
