@@ -150,6 +150,7 @@ func TestParse_BadInput(t *testing.T) {
 		{"processes: {a: {source: {table: t, order: name}, sink: {stdout: {}}}}", `1:43: processes.a.source.order: "name" is not known here: write created_at or id`},
 		{"processes: {a: {source: {table: t, latency: 0s}, sink: {stdout: {}}}}", `1:45: processes.a.source.latency: "0s" is out of bounds: write a duration from 1µs to 1m0s`},
 		{"processes: {a: {source: {table: t}, sink: {webhook: {url: ftp://h}}}}", "1:44: processes.a.sink.webhook: configure webhook sink: url: is neither http:// nor https://"},
+		{"processes: {a: {source: {table: t}, sink: {sql: {statement: SELECT 1, rows: at_least 2}}}}", "1:77: processes.a.sink.sql.rows: \"at_least 2\" is not known here: write at_least 1"},
 		{"processes: {a: {source: {table: t}, sink: {sql: {statement: 'SELECT @idd'}}}}", "1:50: processes.a.sink.sql.statement: configure sql sink: line 1, column 8: there is no argument @idd"},
 		{"processes: {'': {source: {table: t}, sink: {stdout: {}}}}", `1:13: processes."": the name of a process is not empty, and neither begins nor ends with a space`},
 		{"processes: {" + strings.Repeat("é", 32) + ": {source: {table: t}, sink: {stdout: {}}}}", "1:13: processes.\"" + strings.Repeat("é", 32) + `": the name has 64 bytes: shorten it to 63`},

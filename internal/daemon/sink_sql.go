@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -19,21 +20,23 @@ const sqlKind = "sql"
 // SQLSink runs statements in the transaction that advances the cursor.
 type SQLSink struct {
 	oneAtATime
-	Statement string
-	secrets   []string // within the statement
+	Statement  string
+	RequireRow bool
+	secrets    []string // within the statement
 }
 
 // parseSQL returns a RemoteSQLSink where the file names another database.
 func parseSQL(n yamlfile.Node) Sink {
 	var s SQLSink
-	m := n.Mapping("statement", "url", "schema", "timeout", "quote_answers")
+	m := n.Mapping("statement", "rows", "url", "schema", "timeout", "quote_answers")
 	statement, ok := m.Need("statement", `statement: "INSERT INTO … VALUES (@id, @payload)"`)
 	if !ok {
 		return s
 	}
-	if len(m.Names()) > 1 {
+	if slices.ContainsFunc(m.Names(), func(name string) bool { return name != "statement" && name != "rows" }) {
 		return parseRemoteSQL(n, m)
 	}
+	m.Read("rows", func(n yamlfile.Node) { s.RequireRow = requireRow(n) })
 	s.Statement = statement.Text()
 	s.secrets = statement.References()
 	if n.Sound() {
@@ -44,8 +47,13 @@ func parseSQL(n yamlfile.Node) Sink {
 	return s
 }
 
+// requireRow reads `rows`: without it, any count of rows will do.
+func requireRow(n yamlfile.Node) bool { return n.OneOf(atLeastOne) == atLeastOne }
+
+const atLeastOne = "at_least 1"
+
 func (s SQLSink) sink() (*sql.Sink, error) {
-	return sql.New(sql.Config{Statement: s.Statement, Secrets: s.secrets})
+	return sql.New(sql.Config{Statement: s.Statement, RequireRow: s.RequireRow, Secrets: s.secrets})
 }
 
 // Kind is sql.

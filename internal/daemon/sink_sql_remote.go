@@ -32,6 +32,7 @@ func parseRemoteSQL(n yamlfile.Node, m yamlfile.Mapping) Sink {
 		c.URL = n.Secret()
 	}
 	m.Read("schema", func(n yamlfile.Node) { c.Schema = n.Text() })
+	m.Read("rows", func(n yamlfile.Node) { c.RequireRow = requireRow(n) })
 	m.Read("timeout", func(n yamlfile.Node) { c.Timeout = n.Duration(minCallTime, maxCallTime) })
 	m.Read("quote_answers", func(n yamlfile.Node) { c.HideAnswers = n.OneOf("true", "false") == "false" })
 	if n.Sound() {

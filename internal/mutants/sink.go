@@ -140,6 +140,16 @@ var sinkMutants = []mutant{
 		sqlPkg, "TestRemote_WhatIsWrongWithTheTargetIsNoVerdictOnTheRecord",
 	},
 	{
+		"a statement of the sql sink that touches no row counts as applied where one is required",
+		[]change{{"sinks/sql/sink.go", `s.requireRow && touchedNone(tag)`, `s.requireRow && tag.Insert() && touchedNone(tag)`}},
+		sqlPkg, "TestDeliverTx_AStatementThatTouchesNoRowFailsForGoodWhereOneIsRequired",
+	},
+	{
+		"what touches no row in another database is committed before its rows are counted",
+		[]change{{"sinks/sql/remote.go", `if r.sink.requireRow {`, `if r.sink.requireRow && len(t.rest) == 0 {`}},
+		sqlPkg, "TestRemote_AStatementThatTouchesNoRowFailsForGoodWhereOneIsRequired",
+	},
+	{
 		"a connection to another database that ended while it was idle is a failure",
 		[]change{{"sinks/sql/remote.go", `err == nil || !reused ||`, `err == nil || reused ||`}},
 		sqlPkg, "TestRemote_AConnectionThatEndedWhileItWasIdleIsNoFailure",

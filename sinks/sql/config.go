@@ -12,6 +12,11 @@ type Config struct {
 	// search_path of the cursor's connection, so qualify them with their schema.
 	// Required.
 	Statement string
+	// RequireRow has each command touch at least one row, or return one: a record for which
+	// one of them does not fails for good, with nothing applied. Commands that the server
+	// counts no rows of, such as CALL, pass. Without it any count will do, also that of an
+	// UPDATE that finds no row.
+	RequireRow bool
 	// Secrets are kept out of what is quoted of the server: those within Statement.
 	Secrets []string
 }

@@ -81,6 +81,9 @@
 //     view) and 54 (program limit, such as a value too large for its index). A
 //     function or trigger that wants to refuse a record for good raises one of them.
 //
+//   - With Config.RequireRow a record is Permanent, too, for which a statement touched no
+//     row. Without it an UPDATE that finds no row counts as applied.
+//
 //   - Everything else is tried again: what is wrong with the server, the network
 //     or the statement (classes 42 and 0A) is not the record's fault, and goes
 //     away without an operator touching the cursor. Check finds a wrong statement

@@ -15,11 +15,16 @@ import (
 
 // failure says which statement failed, and whether it always will.
 func (s *Sink) failure(applied int, d processor.Delivery, err error) error {
+	where := fmt.Sprintf("statement %d of %d", min(applied+1, len(s.statements)), len(s.statements))
+	if errors.Is(err, errNoRow) {
+		return processor.Permanent(fmt.Errorf("apply record %q: %s: %w, and the sink has `rows: at_least 1`; "+
+			"nothing was applied: correct the row, or what the statement looks for", visible.Cut(d.ID), where, err))
+	}
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
 		return fmt.Errorf("apply record %q: %w", visible.Cut(d.ID), err)
 	}
-	return s.said(d, fmt.Sprintf("statement %d of %d", min(applied+1, len(s.statements)), len(s.statements)), pgErr)
+	return s.said(d, where, pgErr)
 }
 
 // said is what the server says against a record.

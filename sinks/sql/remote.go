@@ -2,6 +2,7 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -36,7 +37,7 @@ func NewRemote(c RemoteConfig) (*Remote, error) {
 		return nil, fmt.Errorf("configure sql sink: %w", err)
 	}
 	address, _ := c.parse() // validated
-	sink, err := New(Config{Statement: c.Statement, Secrets: c.Secrets})
+	sink, err := New(Config{Statement: c.Statement, RequireRow: c.RequireRow, Secrets: c.Secrets})
 	if err != nil {
 		return nil, err
 	}
@@ -95,19 +96,13 @@ func (r *Remote) try(ctx context.Context, ds []processor.Delivery) (before int, 
 	if err != nil {
 		return 0, err
 	}
-	var batch pgconn.Batch
-	for _, d := range t.rest {
-		r.sink.queue(&batch, d)
-	}
 	effects := len(t.rest) * len(r.sink.statements)
-	batch.ExecParams(constraintsSQL, nil, nil, nil, nil)
-	r.queueDone(&batch, t, ds[0].Process)
-	done, err := r.commit(ctx, &batch)
+	done, err := r.apply(ctx, t, ds[0].Process)
 	if err == nil {
 		return 0, nil
 	}
 	switch {
-	case isServers(err) && done < effects:
+	case (isServers(err) || errors.Is(err, errNoRow)) && done < effects:
 		at := done / len(r.sink.statements)
 		return t.done + at, outcome.Refusal(r.failed(r.sink.failure(done%len(r.sink.statements), t.rest[at], err)))
 	case isServers(err) && done == effects && effects > 0:
@@ -120,6 +115,25 @@ func (r *Remote) try(ctx context.Context, ds []processor.Delivery) (before int, 
 		r.drop()
 		return 0, r.unknown(ctx, err)
 	}
+}
+
+// apply commits what the records do, and the note of it. It returns how many statements
+// succeeded.
+func (r *Remote) apply(ctx context.Context, t turn, process string) (done int, err error) {
+	var batch pgconn.Batch
+	for _, d := range t.rest {
+		r.sink.queue(&batch, d)
+	}
+	if r.sink.requireRow { // no COMMIT may be on its way before the rows are counted
+		if done, err = r.sink.run(ctx, r.conn.PgConn(), &batch); err != nil {
+			return done, err
+		}
+		batch = pgconn.Batch{}
+	}
+	batch.ExecParams(constraintsSQL, nil, nil, nil, nil)
+	r.queueDone(&batch, t, process)
+	committed, err := r.commit(ctx, &batch)
+	return done + committed, err
 }
 
 // enter is begin on a connection that is there, or on a new one. That the one of the

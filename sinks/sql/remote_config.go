@@ -24,6 +24,9 @@ type RemoteConfig struct {
 	// Statement is that of Config. Tables are looked up in the search_path of the
 	// target's role, so qualify them. Required.
 	Statement string
+	// RequireRow is that of Config. It costs one more round trip to the target for each
+	// transaction.
+	RequireRow bool
 	// Secrets are those within Statement. See Config.
 	Secrets []string
 	// Schema of the Remote's own tables in the target: see Remote.Tables. Default

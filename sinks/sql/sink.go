@@ -2,7 +2,9 @@ package sql
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -17,6 +19,7 @@ import (
 type Sink struct {
 	source     string
 	statements []statement
+	requireRow bool
 	patience   time.Duration // of Check and Needs: askTimeout, unless a test says otherwise
 	secrets    secret.Set
 }
@@ -33,7 +36,7 @@ func New(c Config) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sink{source: c.Statement, statements: statements, patience: askTimeout, secrets: secret.New(c.Secrets...)}, nil
+	return &Sink{source: c.Statement, statements: statements, requireRow: c.RequireRow, patience: askTimeout, secrets: secret.New(c.Secrets...)}, nil
 }
 
 // DeliverTx runs the statements in order, in one network flush. After an error
@@ -43,18 +46,36 @@ func (s *Sink) DeliverTx(ctx context.Context, tx pgx.Tx, d processor.Delivery) e
 	// once without asking the server for their types first.
 	var batch pgconn.Batch
 	s.queue(&batch, d)
-	results := tx.Conn().PgConn().ExecBatch(ctx, &batch)
-	applied := 0
-	for results.NextResult() {
-		if _, err := results.ResultReader().Close(); err == nil {
-			applied++
-		}
-	}
-	if err := results.Close(); err != nil {
+	if applied, err := s.run(ctx, tx.Conn().PgConn(), &batch); err != nil {
 		return s.failure(applied, d, err)
 	}
 	return nil
 }
+
+// errNoRow: a statement touched no row, though Config.RequireRow asks for one.
+var errNoRow = errors.New("it touched no row")
+
+// run sends a batch, in one network flush, and returns how many statements succeeded: those
+// before the first that failed, or that touched no row.
+func (s *Sink) run(ctx context.Context, conn *pgconn.PgConn, batch *pgconn.Batch) (applied int, err error) {
+	noRow := false
+	results := conn.ExecBatch(ctx, batch)
+	for results.NextResult() {
+		tag, err := results.ResultReader().Close()
+		noRow = noRow || err == nil && s.requireRow && touchedNone(tag)
+		if err == nil && !noRow {
+			applied++
+		}
+	}
+	err = results.Close()
+	if noRow {
+		return applied, errNoRow
+	}
+	return applied, err
+}
+
+// touchedNone reports a command that the server counts rows of, and counted none.
+func touchedNone(tag pgconn.CommandTag) bool { return strings.HasSuffix(tag.String(), " 0") }
 
 // queue adds the statements of a record to a batch.
 func (s *Sink) queue(batch *pgconn.Batch, d processor.Delivery) {
