@@ -3,6 +3,11 @@ package main
 // daemonMutants take away what protects the daemon.
 var daemonMutants = []mutant{
 	{
+		"two processes whose fences of NATS are one template are taken for two fences",
+		[]change{{"internal/daemon/exclusive.go", `if s.Config.Fence == "" {`, `if s.Config.Fence == "" || strings.Contains(s.Config.Fence, "{{") {`}},
+		daemonPkg, "TestParse_RefusesTwoProcessesOnWhatBelongsToOne",
+	},
+	{
 		"two processes may have one fence or transactional id",
 		[]change{{"internal/daemon/exclusive.go", `if owner, taken := owners[what]; taken {`, `if owner, taken := owners[what]; taken && false {`}},
 		daemonPkg, "TestParse_RefusesTwoProcessesOnWhatBelongsToOne",
