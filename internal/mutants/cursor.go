@@ -154,8 +154,9 @@ var cursorMutants = []mutant{
 	AND position OPERATOR(pg_catalog.=) $6
 	AND sequence OPERATOR(pg_catalog.=) $7
 	AND state OPERATOR(pg_catalog.=) 'running'`,
-			`AND $5::bigint + length($6::text) + $7::bigint IS NOT NULL`}},
-		cursorPkg, "TestAdvance_GoesOnWithNothingButTheRowItLeft/pause",
+			`AND $5::bigint + length($6::text) + $7::bigint IS NOT NULL`},
+			{"cursor/lease.go", `(row.Epoch != l.row.Epoch || row.Position != l.row.Position || row.Sequence != l.row.Sequence)`, `row.Process == ""`}},
+		cursorPkg, "TestAdvance_GoesOnWithNothingButTheRowItLeft/seek",
 	},
 	{
 		"a busy worker does not give way to a session that waits for the row",
