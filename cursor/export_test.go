@@ -37,8 +37,8 @@ const WatchInterval = watchInterval
 // Quiet is quiet.
 var Quiet = quiet
 
-// Sibling is what differs between two histories that begin in one row.
-func Sibling(now time.Time) int64 { return sibling(now) }
+// Begun is a row in which a history begins at now.
+func Begun(r Row, now time.Time) (Row, error) { return r.begun(now) }
 
 // Unplanned lets a lease plan its statements anew as soon as the row leaves its page.
 func Unplanned(l *Lease) { l.planned = time.Time{} }

@@ -81,30 +81,31 @@ func (r lockedRow) promoted() bool {
 	return r.stored.timeline != "" && r.stored.timeline != r.server.timeline
 }
 
-// Room for what an asynchronous standby may have lost when it is promoted, or a database when
-// its backup is restored. None of these numbers must be used a second time.
+// Where a new history begins, its numbers are past all that may have been used: by the commits
+// that a promoted standby had not received or a restored backup does not have, and by another
+// history that began in the same row. A backup may be restored twice, and a second standby be
+// promoted that never received the note of the first promotion. What is known of neither is bounded
+// by the clock: each history counts from a number made of the time at which it begins.
 const (
-	lostEpochs = 1_000_000 // changes of worker, and operators' decisions
-	// HistoryGap: where a new history begins, the sequence moves on by a multiple of it, up to
-	// 65,536 times. The remainder goes on counting records.
-	HistoryGap = 1_000_000_000
+	// HistoryGap is what the sequence moves by, or a multiple of it. The remainder goes on counting
+	// records. Below 2^53 until 2054.
+	HistoryGap   = 100_000_000
+	historyEvery = 10 * time.Second // more time than HistoryGap records take
 
-	siblings      = 1 << 16
-	siblingEpochs = 100 // more than begin in a second
+	// lostEpochs is what the epoch moves by at least; more changes of worker and decisions of
+	// operators than there are in a second.
+	lostEpochs = 1_000_000
 )
 
-// sibling differs between two histories that begin in one row, at different seconds of 18 hours: a
-// backup may be restored twice, and a second standby be promoted that never received the note of
-// the first promotion.
-func sibling(now time.Time) int64 { return 1 + now.Unix()%siblings }
+var firstHistory = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// begun is the row with numbers past all that may have been used, and with a new history
+// begun is the row with the numbers of a history that begins at now, and with that history
 // from its position on.
-func (r Row) begun() (Row, error) {
+func (r Row) begun(now time.Time) (Row, error) {
 	var err error
-	k := sibling(time.Now())
-	r.Epoch += lostEpochs + Epoch(k)*siblingEpochs
-	r.Sequence += k * HistoryGap
+	since := now.Sub(firstHistory)
+	r.Epoch = max(r.Epoch+lostEpochs, Epoch(since/time.Second)*lostEpochs)
+	r.Sequence = max(r.Sequence/HistoryGap+1, int64(since/historyEvery))*HistoryGap + r.Sequence%HistoryGap
 	r.Histories, err = r.Histories.begin(r.Position)
 	return r, err
 }

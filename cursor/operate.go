@@ -140,7 +140,7 @@ func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, 
 			return row, notFailing(row)
 		}
 		if displaced(row) {
-			row, err := row.begun()
+			row, err := row.begun(time.Now())
 			return set(row), err
 		}
 		row.Epoch++ // or a worker between two transactions would go on counting
@@ -182,7 +182,7 @@ func (s *Store) Seek(ctx context.Context, process string, to Position, d Decisio
 		if displaced(row) {
 			was := row.Position
 			row.Position = min(was, to) // the records between the two may be others, too
-			row, err := row.begun()
+			row, err := row.begun(time.Now())
 			row.Position = to
 			return set(row), err
 		}
@@ -199,7 +199,7 @@ func (s *Store) Seek(ctx context.Context, process string, to Position, d Decisio
 // (ClassRestored, ClassClock) runs again; one that is paused or halted over something else stays so.
 func (s *Store) Restored(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "restored", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
-		next, err := row.begun()
+		next, err := row.begun(time.Now())
 		if displaced(row) {
 			next = set(next)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -83,7 +84,7 @@ func (s *Store) Promote(ctx context.Context, process, server string, seen Seen) 
 		if !row.promoted() {
 			return nil
 		}
-		next, err := row.begun()
+		next, err := row.begun(time.Now())
 		if err != nil {
 			return err
 		}

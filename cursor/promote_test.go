@@ -181,18 +181,43 @@ func TestRestored_IsForProcessesInAnyState(t *testing.T) {
 	require.Len(t, after.History("p4"), 8)
 }
 
-// TestBegun_TwoHistoriesOfOneRowHaveOtherNumbers: a backup is restored twice, or a second standby
-// is promoted that never received the note of the first promotion.
-func TestBegun_TwoHistoriesOfOneRowHaveOtherNumbers(t *testing.T) {
+// TestBegun_ALaterHistoryOfOneRowHasLargerNumbers: a backup is restored twice, or a second standby
+// is promoted that never received the note of the first promotion. Receivers drop smaller numbers.
+func TestBegun_ALaterHistoryOfOneRowHasLargerNumbers(t *testing.T) {
 	t.Parallel()
-	first := time.Unix(1_763_870_400, 0)
-	seen := map[int64]bool{}
-	for after := range 18 * 3600 {
-		k := cursor.Sibling(first.Add(time.Duration(after) * time.Second))
-		require.False(t, seen[k], "%d s later", after)
-		require.Positive(t, k)
-		seen[k] = true
+	first := time.Date(2026, time.November, 23, 14, 0, 0, 0, time.UTC)
+	for _, row := range []cursor.Row{
+		{Epoch: 3, Sequence: 7},
+		{Epoch: 3, Sequence: 900_000_007},
+		{Epoch: 28_000_000_000_000, Sequence: 282_000_000_000_007}, // of an earlier history
+	} {
+		for _, apart := range []time.Duration{10 * time.Second, time.Minute, 18*time.Hour + 12*time.Minute + 20*time.Second, 30 * 24 * time.Hour, 365 * 24 * time.Hour} {
+			one, err := cursor.Begun(row, first)
+			require.NoError(t, err)
+			used := one // until then: a million records a second, and a thousand decisions
+			used.Sequence += int64(apart/time.Second) * 1_000_000
+			used.Epoch += cursor.Epoch(apart/time.Second) * 1_000
+			two, err := cursor.Begun(row, first.Add(apart))
+			require.NoError(t, err)
+			require.Greater(t, two.Sequence, used.Sequence, "%s later", apart)
+			require.Greater(t, two.Epoch, used.Epoch, "%s later", apart)
+			for _, begun := range []cursor.Row{one, two} {
+				requireLeap(t, row.Sequence, begun.Sequence)
+				require.Less(t, begun.Sequence, int64(1)<<53)
+				require.Less(t, begun.Epoch, cursor.Epoch(1)<<53)
+			}
+		}
 	}
+}
+
+// TestBegun_AClockThatIsWrongTakesNoNumbersBack: the row's own are passed all the same.
+func TestBegun_AClockThatIsWrongTakesNoNumbersBack(t *testing.T) {
+	t.Parallel()
+	row := cursor.Row{Epoch: 28_000_000_000_000, Sequence: 282_000_000_000_007}
+	begun, err := cursor.Begun(row, time.Unix(0, 0))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, begun.Epoch, row.Epoch+1_000_000)
+	requireLeap(t, row.Sequence, begun.Sequence)
 }
 
 // TestSeek_BeforeAPromotionIsNotedKeepsTheHorizon: what the new primary has stamped before the

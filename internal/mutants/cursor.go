@@ -214,12 +214,12 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"epochs that a promotion may have lost are used again",
-		[]change{{"cursor/identity.go", `r.Epoch += lostEpochs + Epoch(k)*siblingEpochs`, `r.Epoch++`}},
+		[]change{{"cursor/identity.go", `max(r.Epoch+lostEpochs, Epoch(since/time.Second)*lostEpochs)`, `max(r.Epoch+1, Epoch(since/time.Hour)*0)`}},
 		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
 	},
 	{
 		"numbers that a promotion may have lost are used again",
-		[]change{{"cursor/identity.go", `r.Sequence += k * HistoryGap`, `r.Sequence += 0`}},
+		[]change{{"cursor/identity.go", `max(r.Sequence/HistoryGap+1, int64(since/historyEvery))*HistoryGap`, `max(r.Sequence/HistoryGap, int64(since/historyEvery)*0)*HistoryGap`}},
 		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
 	},
 	{
@@ -233,9 +233,14 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		cursorPkg, "TestSeek_ForwardBeginsTheHistoryWhereTheServerWentBack",
 	},
 	{
-		"two histories of one row have the same numbers",
-		[]change{{"cursor/identity.go", `return 1 + now.Unix()%siblings`, `return 1 + now.Unix()/siblings`}},
-		cursorPkg, "TestBegun_TwoHistoriesOfOneRowHaveOtherNumbers",
+		"a later history of one row goes on below an earlier one",
+		[]change{{"cursor/identity.go", `int64(since/historyEvery))`, `int64(since/historyEvery)%65536)`}},
+		cursorPkg, "TestBegun_ALaterHistoryOfOneRowHasLargerNumbers",
+	},
+	{
+		"a later history of one row has the epochs of an earlier one",
+		[]change{{"cursor/identity.go", `Epoch(since/time.Second)*lostEpochs`, `Epoch(since/time.Second)%65536*lostEpochs`}},
+		cursorPkg, "TestBegun_ALaterHistoryOfOneRowHasLargerNumbers",
 	},
 	{
 		"a promotion uses numbers that its worker has seen",

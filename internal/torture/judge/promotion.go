@@ -9,7 +9,7 @@ import (
 // A promotion moves the sequence of a cursor on by a multiple of the one, and the epoch by more than the other. No process
 // counts so far by itself.
 const (
-	promotedSequence = 1_000_000_000
+	promotedSequence = 100_000_000
 	promotedEpoch    = 1_000_000
 )
 
@@ -32,7 +32,7 @@ func (v *Verdict) checkPromotions(run *history.Run) {
 		}
 		want := m.From
 		want.Sequence, want.Epoch, want.Timeline = m.To.Sequence, m.To.Epoch, m.To.Timeline
-		far := m.To.Sequence > m.From.Sequence && (m.To.Sequence-m.From.Sequence)%promotedSequence == 0 && m.To.Epoch-m.From.Epoch > promotedEpoch
+		far := m.To.Sequence > m.From.Sequence && (m.To.Sequence-m.From.Sequence)%promotedSequence == 0 && m.To.Epoch-m.From.Epoch >= promotedEpoch
 		if !noted[m.Process+"/"+m.Tx] || !far || m.To != want || m.To.Timeline == m.From.Timeline {
 			v.broken("I7", m.Process, "move %d leaps from %+v to %+v, and is no promotion that the audit shows", m.N, m.From, m.To)
 		}
