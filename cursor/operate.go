@@ -133,13 +133,15 @@ func (s *Store) Resume(ctx context.Context, process string, d Decision) (Change,
 // Retry has the failing record tried again at once, with its attempts and its
 // back-off counted anew, and sets a halted process running. A new epoch begins.
 // ErrNotFailing if no record is failing. A process that halted because its database was restored
-// or its clock was behind (ClassRestored, ClassClock) goes on from where it stands, as by Restored.
+// (ClassRestored) goes on from where it stands, as by Restored. One that halted because the clock
+// was behind (ClassClock) looks for all that was stamped before its position, and halts again if
+// there is any: see PromotedError.
 func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "retry", ofRecord: true, apply: func(row Row) (Row, error) {
 		if row.Failure == nil && row.State != Halted {
 			return row, notFailing(row)
 		}
-		if displaced(row) {
+		if displaced(row) && row.Failure.Class == ClassRestored {
 			row, err := row.begun(time.Now())
 			return set(row), err
 		}
@@ -394,7 +396,7 @@ func gaveUp(err error) bool {
 // decideSQL writes what was decided; the lock is held already. A failure is only
 // ever taken away ($6 = false). The horizon stays while a promotion is not noted: what it is for is
 // still to be looked for. Where a history begins ($7), the position belongs to
-// the server on which it was decided.
+// the server on which it was decided. $10: no history is settled before the source has looked.
 var decideSQL = `/* cursor.decide */
 WITH changed AS (
 	UPDATE {schema}.cursor
@@ -412,7 +414,7 @@ WITH changed AS (
 		failed_error = CASE WHEN $6 THEN failed_error END,
 		failed_class = CASE WHEN $6 THEN failed_class END,
 		system_identifier = CASE WHEN $7::boolean THEN ` + systemSQL + ` ELSE system_identifier END,
-		timeline = CASE WHEN $7 THEN ` + timelineSQL + ` ELSE timeline END,
+		timeline = CASE WHEN $7 THEN ` + timelineSQL + ` WHEN $10::boolean THEN ` + unsettledTimeline + ` ELSE timeline END,
 		database_oid = CASE WHEN $7 THEN ` + databaseSQL + ` ELSE database_oid END,
 		histories = $9::jsonb,
 		horizon = CASE WHEN $7 OR position <> $2 AND timeline = ` + timelineSQL + ` THEN pg_snapshot_xmax(pg_current_snapshot()) ELSE horizon END
@@ -439,7 +441,7 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 		statement{sql: s.sql(decideSQL), args: []string{
 			row.Process, string(row.Position), strconv.FormatInt(row.Sequence, 10), strconv.FormatInt(int64(row.Epoch), 10),
 			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(row.Histories != c.Before.Histories),
-			c.Before.Epoch.text(), string(row.Histories)}},
+			c.Before.Epoch.text(), string(row.Histories), strconv.FormatBool(c.looksAgain())}},
 		statement{sql: s.sql(decisionEventSQL), args: []string{
 			row.Process, d.Actor, a.name, d.Reason, string(c.Before.Position), string(row.Position), string(detail)}},
 		commit)
@@ -447,6 +449,13 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 		return errNotAsLocked
 	}
 	return uncertain(err)
+}
+
+// looksAgain reports that a process goes on which halted over its clock, and that nobody has
+// decided on what was stamped before its position.
+func (c Change) looksAgain() bool {
+	f := c.Before.Failure
+	return f != nil && f.Class == ClassClock && c.After.Failure == nil && c.After.Histories == c.Before.Histories
 }
 
 // detail is what the audit keeps of a change beside its positions.

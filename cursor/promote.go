@@ -10,9 +10,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PromotedError is why Acquire gives no lease: a standby was promoted since the last take-over.
-// Nothing was changed. Whether the new primary has stamped rows before the cursor, because
-// its clock is behind, is for the source to find out. Then Promote or HaltClock.
+// PromotedError is why Acquire gives no lease: a standby was promoted since the last take-over, or
+// a process is tried again that halted over its clock. Nothing was changed. Whether the server has
+// stamped rows before the cursor, because its clock is behind, is for the source to find out.
+// Then Promote or HaltClock.
 type PromotedError struct {
 	Process  string
 	Position Position
@@ -23,8 +24,26 @@ type PromotedError struct {
 	From, To string
 }
 
+// unsettledTimeline is that of a process which is tried again after it halted over its clock. No
+// server has it.
+const unsettledTimeline = "0"
+
+// Retried reports that the server's clock is known to have been behind, by any time.
+func (e *PromotedError) Retried() bool { return e.From == unsettledTimeline }
+
 func (e *PromotedError) Error() string {
+	if e.Retried() {
+		return "the process halted over the server's clock and was retried: a worker looks at its next round for rows that were stamped before the cursor; then try again"
+	}
 	return fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s, and the cursor is not taken over yet: a worker does that at its next look; then try again", e.From, e.To)
+}
+
+// event is what the audit says of it once it is settled.
+func (e *PromotedError) event() string {
+	if e.Retried() {
+		return "after a halt over the server's clock no row was found that it had stamped before the cursor"
+	}
+	return fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s", e.From, e.To)
 }
 
 func (r lockedRow) promotion() *PromotedError {
@@ -89,7 +108,7 @@ func (s *Store) Promote(ctx context.Context, process, server string, seen Seen) 
 			return err
 		}
 		next = seen.passed(next)
-		reason := fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s", row.stored.timeline, row.server.timeline)
+		reason := fmt.Sprintf("%s. The sequence was %d and goes on from %d, the epoch was %d and goes on from %d", row.promotion().event(), row.Sequence, next.Sequence, row.Epoch, next.Epoch)
 		results, err := flush(ctx, conn.Conn(), pin,
 			statement{sql: s.sql(promoteSQL), args: []string{
 				process, row.Epoch.text(), next.Epoch.text(), strconv.FormatInt(next.Sequence, 10), string(next.Histories), row.server.timeline}},

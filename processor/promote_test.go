@@ -231,6 +231,89 @@ func TestRun_AClockBehindTheCursorHaltsTheProcess(t *testing.T) {
 	eventually(t, "what was inserted meanwhile is delivered", func() bool { return len(sink.attemptsOf("2")) == 1 })
 }
 
+// TestRetry_AfterAHaltOverTheClockPassesOverNothing: the worker that halted does not know since when the clock
+// was behind, and rows are stamped while the process is halted, by any time before the cursor.
+func TestRetry_AfterAHaltOverTheClockPassesOverNothing(t *testing.T) {
+	t.Parallel()
+	for name, ids := range map[string]string{"ids of a sequence": `bigint GENERATED ALWAYS AS IDENTITY`, "other ids": `uuid DEFAULT gen_random_uuid()`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			exec(t, pool, `CREATE TABLE dispatch.orders (id `+ids+` PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp());
+				CREATE INDEX ON dispatch.orders (created_at, id)`)
+			insertAt := func(at string) {
+				exec(t, pool, `INSERT INTO dispatch.orders (created_at) VALUES (clock_timestamp() - interval '`+at+`')`)
+			}
+			config := func(c *processor.Config) {
+				s, err := table.New(pool, table.Config{Table: "dispatch.orders"})
+				require.NoError(t, err)
+				c.Source = s
+			}
+			sink := &receiver{}
+			_, err := store(t, pool).Create(t.Context(), "sms", "")
+			require.NoError(t, err)
+			insertAt("0")
+			stop := start(t, process(t, pool, processor.Each(sink), config))
+			eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+			require.NoError(t, stop())
+			moveCursor := func(ahead string) {
+				exec(t, pool, `UPDATE dispatch.cursor SET position = split_part(position, ':', 1) || ':' ||
+					to_char((clock_timestamp() + $1::interval) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '/' || split_part(position, '/', 2)`, ahead)
+			}
+			moveCursor("1 hour")
+			start(t, process(t, pool, processor.Each(sink), config))
+			eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
+			failure := row(t, pool).Failure
+			require.Equal(t, cursor.ClassClock, failure.Class)
+			require.Contains(t, failure.Error, "`ordered-dispatcher retry sms -c FILE`")
+			require.NotContains(t, failure.Error, "--to-position")
+
+			insertAt("2 hours")
+			insertAt("1 second")
+			moveCursor("0")
+			_, err = store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
+			require.NoError(t, err)
+			eventually(t, "the process halts again", func() bool {
+				r := row(t, pool)
+				return r.State == cursor.Halted && strings.Contains(r.Failure.Error, "--to-position")
+			})
+			require.Equal(t, 1, sink.calls())
+			at := cursor.Position(between(row(t, pool).Failure.Error, "--to-position ", " -c"))
+			_, err = store(t, pool).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
+			require.NoError(t, err)
+			eventually(t, "both are delivered", func() bool {
+				ids := map[string]bool{}
+				for _, d := range sink.deliveries() {
+					ids[d.ID] = true
+				}
+				return len(ids) == 3
+			})
+		})
+	}
+}
+
+// TestRetry_AfterAHaltOverTheClockGoesOnWhereNothingIsLate: it looked, and the audit says so.
+func TestRetry_AfterAHaltOverTheClockGoesOnWhereNothingIsLate(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	sink := &receiver{}
+	_, err := store(t, pool).Create(t.Context(), "sms", "")
+	require.NoError(t, err)
+	insert(t, pool, 1)
+	start(t, process(t, pool, processor.Each(sink), nil))
+	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+	at := row(t, pool).Position
+	exec(t, pool, `UPDATE dispatch.cursor SET position = $1`, fmt.Sprintf("at.int:%s/00000000000000000001", time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z")))
+	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
+	exec(t, pool, `UPDATE dispatch.cursor SET position = $1`, string(at))
+	_, err = store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	require.NoError(t, err)
+	insert(t, pool, 1)
+	eventually(t, "the next one is delivered", func() bool { return len(sink.attemptsOf("2")) == 1 })
+	require.Len(t, sink.attemptsOf("1"), 1)
+	require.Greater(t, row(t, pool).Sequence, int64(cursor.HistoryGap))
+}
+
 // moved is a source whose connections of a pool lead elsewhere than the others.
 type moved struct {
 	*table.Source

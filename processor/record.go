@@ -158,8 +158,10 @@ type Late struct {
 type Auditor interface {
 	// Late looks for rows at or before a position that were written by transactions from the
 	// horizon on: the new primary has stamped them with a clock that is behind. It is called on a
-	// position that the source has read behind. An error means that it is not known yet.
-	Late(ctx context.Context, at cursor.Position, horizon string) (Late, error)
+	// position that the source has read behind. It looks as far back as a clock can have been
+	// behind without being seen to be; everywhere, if it was seen. An error means that it is not
+	// known yet.
+	Late(ctx context.Context, at cursor.Position, horizon string, everywhere bool) (Late, error)
 }
 
 // Counter is an optional ability of a Source: to say how much it holds, for the

@@ -86,15 +86,19 @@ func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) e
 	if !ok || !p.together() {
 		return p.config.Store.Promote(ctx, p.config.Process, "", p.numbers)
 	}
-	late, err := auditor.Late(ctx, promoted.Position, promoted.Horizon)
+	late, err := auditor.Late(ctx, promoted.Position, promoted.Horizon, promoted.Retried())
 	if err != nil {
-		return fmt.Errorf("a standby was promoted (timeline %s, now %s); look for rows that it stamped before the cursor: %w", promoted.From, promoted.To, err)
+		return fmt.Errorf("look for rows that a new primary, or a clock that was set back, has stamped before the cursor: %w", err)
 	}
 	if late.Reason != "" {
-		return p.halt(ctx, promoted.Position, late)
+		return p.haltBefore(ctx, promoted.Position, late)
 	}
 	if err := p.config.Store.Promote(ctx, p.config.Process, late.Server, p.numbers); err != nil {
 		return err
+	}
+	if promoted.Retried() {
+		p.log.Info("no row was found that the server's clock had stamped before the cursor: the process goes on, under larger numbers", "position", visible.Cut(string(promoted.Position)))
+		return nil
 	}
 	p.log.Warn("a standby was promoted: what it had not received is lost. Records go out under larger numbers, and without created_at under other dedup keys",
 		"timeline", promoted.To, "before", promoted.From, "position", visible.Cut(string(promoted.Position)))
@@ -107,18 +111,27 @@ func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo,
 	if !errors.As(err, &clock) || !p.together() {
 		return nil, state{}, err
 	}
-	s, err := p.haltedBy(p.halt(ctx, row.Position, clock.Late))
+	s, err := p.haltedBy(p.haltUntil(ctx, row.Position, clock.Late))
 	return nil, s, err
 }
 
-// halt halts the process over the clock of its server.
-func (p *Process) halt(ctx context.Context, at cursor.Position, late Late) error {
-	name := visible.Shell(p.config.Process)
-	if late.From == "" {
-		return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, fmt.Sprintf("%s. Since when the clock is behind is not known here: once it has passed the cursor, look for the first row that was inserted since, "+
-			"and `ordered-dispatcher seek %s --to-time TIME -c FILE --reason …` with its stamp; if nothing is missing: `ordered-dispatcher retry %s`", late.Reason, name, name))
-	}
-	reason := fmt.Sprintf("%s. To miss none, once the clock has passed the cursor: `ordered-dispatcher seek %s --to-position %s -c FILE --reason …`, which sends again what follows that position; "+
-		"if nothing is missing: `ordered-dispatcher retry %s`", late.Reason, name, visible.Shell(string(late.From)), name)
+// haltBefore halts the process over rows that stand before its position.
+func (p *Process) haltBefore(ctx context.Context, at cursor.Position, late Late) error {
+	reason := fmt.Sprintf("%s. To miss none: `%s`, which sends again what follows that position; if none of them is to be sent: `%s`",
+		late.Reason, p.seekTo(late.From), p.seekTo(at))
 	return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, reason)
+}
+
+// haltUntil halts the process until the clock of its server is set right.
+func (p *Process) haltUntil(ctx context.Context, at cursor.Position, late Late) error {
+	reason := fmt.Sprintf("%s. Once the clock has passed the cursor, `ordered-dispatcher retry %s -c FILE`: it looks for what was stamped before the cursor meanwhile, and names the seek that delivers it",
+		late.Reason, visible.Shell(p.config.Process))
+	if late.From != "" {
+		reason += fmt.Sprintf(". If it is the cursor that is ahead: `%s`, which sends again what follows that position", p.seekTo(late.From))
+	}
+	return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, reason)
+}
+
+func (p *Process) seekTo(at cursor.Position) string {
+	return fmt.Sprintf("ordered-dispatcher seek %s --to-position %s -c FILE --reason …", visible.Shell(p.config.Process), visible.Shell(string(at)))
 }

@@ -98,6 +98,7 @@ var breaking = []verification{
 	{"promotion", "SERVERS_UNCHECKED", "I1_the_cursor_passes_only_what_was_received"},
 	{"promotion", "LATE_UNCHECKED CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
 	{"promotion", "LATE_CHECKED_AFTER CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
+	{"promotion", "RETRY_ACCEPTS CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
 	{"promotion", "RESTORE_UNSEEN RESTORE", "I15_a_number_is_of_one_record"},
 }
 
@@ -250,7 +251,7 @@ func TestReadme_TellsWhatEverySwitchBreaks(t *testing.T) {
 	require.NoError(t, err)
 	reliability, err := os.ReadFile("../reliability.md")
 	require.NoError(t, err)
-	for _, model := range []string{"lease", "keep", "fence", "start"} {
+	for _, model := range []string{"lease", "keep", "fence", "start", "promotion"} {
 		var tried []string
 		for _, v := range breaking {
 			if v.model == model {

@@ -15,7 +15,7 @@
  *               connections: one that looks and holds the lease, one that reads
  *   Change      promotion with what was not replicated lost; the address moves then, and the old
  *               primary goes on. Or, with RESTORE, a snapshot is put back
- *   Operator    Store.Restored, or a seek before the late row
+ *   Operator    Store.Restored, or a seek before the late row, or a retry, after which it is looked for again
  *
  * Abstractions. The row lock, crashes within a delivery and time-outs are lease.pml; here a lease
  * is held from Acquire to the advance, in one server's lock. A number that jumps does so by JUMP.
@@ -140,6 +140,11 @@ end:	do
 	:: atomic { halted[0] -> begin_history(0); halted[0] = 0 }
 	:: atomic { halted[1] -> /* the seek that the error names */
 		position[1] = lateAt - 1; begin_history(1); timeline[1] = server_timeline[1]; halted[1] = 0 }
+	:: atomic { halted[1] && timeline[1] != server_timeline[1] -> /* Store.Retry */
+#ifdef RETRY_ACCEPTS
+		begin_history(1); timeline[1] = server_timeline[1];
+#endif
+		halted[1] = 0 }
 	od
 }
 

@@ -243,6 +243,16 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		cursorPkg, "TestBegun_ALaterHistoryOfOneRowHasLargerNumbers",
 	},
 	{
+		"a retry after a halt over the clock goes on from where the cursor stands",
+		[]change{{"cursor/operate.go", `displaced(row) && row.Failure.Class == ClassRestored {`, `displaced(row) {`}},
+		processorPkg, "TestRetry_AfterAHaltOverTheClockPassesOverNothing",
+	},
+	{
+		"a retry after a halt over the clock looks back for ten minutes",
+		[]change{{"processor/server.go", `promoted.Horizon, promoted.Retried())`, `promoted.Horizon, false)`}},
+		processorPkg, "TestRetry_AfterAHaltOverTheClockPassesOverNothing",
+	},
+	{
 		"a promotion uses numbers that its worker has seen",
 		[]change{{"cursor/promote.go", `next = seen.passed(next)`, ``}},
 		cursorPkg, "TestPromote_NothingThatAWorkerHasSeenComesAgain",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -64,15 +65,8 @@ func (c *cell) decide(ctx context.Context, h halt) (of scope) {
 		return forOne
 	}
 	args := []string{"retry", h.Process}
-	if found := proposal.FindStringSubmatch(h.Reason); found != nil {
+	if found := proposal.FindStringSubmatch(h.Reason); found != nil && !strings.Contains(h.Reason, "`ordered-dispatcher retry ") {
 		args = []string{"seek", h.Process, "--to-position", trimQuotes(found[1])}
-	}
-	if h.Class == "clock" && len(args) == 2 {
-		if since, err := c.firstBehind(ctx, h.Process); err != nil {
-			return forOne // look again
-		} else if since != "" {
-			args = []string{"seek", h.Process, "--to-time", since}
-		}
 	}
 	if h.Class == "restored" && c.server()%2 == 0 {
 		args, of = []string{"restored", "--all"}, forAll

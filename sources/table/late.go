@@ -15,7 +15,7 @@ import (
 
 // lateWindow is how far before the cursor rows of a promoted server are looked for. A clock that
 // is further behind has not passed the cursor when the server is met for the first time, and so
-// is seen by itself.
+// is seen by itself. Then all that stands before the cursor is looked at.
 const lateWindow = 10 * time.Minute
 
 // clockMargin is for what happens between a sample and our taking note of it.
@@ -52,7 +52,7 @@ var errUnsettled = errors.New("transactions that may have stamped rows before th
 // too: where the ids come from a sequence, a new row has a larger one than all that were there,
 // of which the position's own is one.
 // xmin has 32 bits, and is read as the newest transaction of that number. The window bounds what is
-// read, by the index of the order.
+// read, by the index of the order, or by that of the ids.
 const lateSQL = `/* source.late */
 WITH recent AS (
 	SELECT
@@ -62,7 +62,7 @@ WITH recent AS (
 		%[6]s AS taken,
 		now.xid - mod(now.xid - t.xmin::text::bigint, 4294967296) AS xid
 	FROM %[7]s AS t, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid) now
-	WHERE t.%[8]s > $1::%[4]s - interval '%[9]d seconds' AND t.%[8]s <= $1::%[4]s
+	WHERE t.%[8]s <= $1::%[4]s%[9]s
 )
 SELECT id::text, at, extract(epoch FROM pg_postmaster_start_time())::text
 FROM recent
@@ -72,8 +72,15 @@ LIMIT 1`
 
 const newIDs = ` AND recent.id > (SELECT greatest(max(known.id), $2::bigint) FROM recent known WHERE known.xid < $3::text::bigint)`
 
-func (l *layout) lateSQL(c Config) string {
+func (l *layout) lateSQL(c Config, everywhere bool) string {
 	taken, more := "true", ""
+	window := fmt.Sprintf(" AND t.%s > $1::%s - interval '%d seconds'", quote(l.at), l.atType, int(lateWindow.Seconds()))
+	switch {
+	case everywhere && l.assigned:
+		window = fmt.Sprintf(" AND t.%s > $2::%s", quote(c.Columns.ID), l.idType)
+	case everywhere:
+		window = fmt.Sprintf(" AND t.%s > '-infinity'", quote(l.at))
+	}
 	if c.Where != "" {
 		taken = "coalesce((\n" + c.Where + "\n), false)"
 	}
@@ -82,11 +89,11 @@ func (l *layout) lateSQL(c Config) string {
 	}
 	order := l.orderBy(c)
 	return fmt.Sprintf(lateSQL, quote(c.Columns.ID), l.micros("t."+quote(l.at)), order[0]+", "+order[1], l.atType, l.idType, taken,
-		l.sql(), quote(l.at), int(lateWindow.Seconds()), more)
+		l.sql(), quote(l.at), window, more)
 }
 
 // Late implements processor.Auditor.
-func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string) (processor.Late, error) {
+func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, everywhere bool) (processor.Late, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	late := processor.Late{Server: s.fence.last.server}
@@ -101,7 +108,7 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string) (
 	if min(s.fence.last.mark, s.fence.lowestBound()) <= k.at {
 		return late, errUnsettled
 	}
-	row, server, err := s.firstLate(ctx, l, k, horizon)
+	row, server, err := s.firstLate(ctx, l, k, l.lateSQL(s.config, everywhere), horizon)
 	if err != nil || row == nil {
 		return late, err
 	}
@@ -109,18 +116,18 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string) (
 		s.pool.Reset()
 		return late, cursor.ErrElsewhere
 	}
-	late.Reason = fmt.Sprintf("the server's clock was behind the cursor when it was promoted: row %s of %s, and maybe others, was inserted since and is stamped %s, before what was delivered (%s)",
+	late.Reason = fmt.Sprintf("the server's clock was behind the cursor: row %s of %s, and maybe others, was inserted since and is stamped %s, before what was delivered (%s)",
 		visible.Cut(row.id), l.name(), time.UnixMicro(row.at).UTC().Format(atLayout), time.UnixMicro(k.at).UTC().Format(atLayout))
 	late.From, err = l.kind.before(row.at)
 	return late, err
 }
 
 // firstLate returns the first late row, nil if there is none, and the run of the server.
-func (s *Source) firstLate(ctx context.Context, l *layout, k key, horizon string) (row *key, server string, err error) {
+func (s *Source) firstLate(ctx context.Context, l *layout, k key, sql, horizon string) (row *key, server string, err error) {
 	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		arguments := l.arguments(k)
 		var found key
-		err := tx.QueryRow(ctx, l.lateSQL(s.config), pgx.QueryExecModeExec, string(arguments[0]), string(arguments[1]), horizon).Scan(&found.id, &found.at, &server)
+		err := tx.QueryRow(ctx, sql, pgx.QueryExecModeExec, string(arguments[0]), string(arguments[1]), horizon).Scan(&found.id, &found.at, &server)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
