@@ -189,6 +189,23 @@ func TestRun_APromotedServerWhoseClockIsRightHaltsNothing(t *testing.T) {
 	require.Equal(t, 2, sink.calls())
 }
 
+// TestInspectRows_OfAPromotedServerProposesNoOtherStamps: its clock may be behind, and the rows of the
+// future were delivered, under keys that hold their stamps.
+func TestInspectRows_OfAPromotedServerProposesNoOtherStamps(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, func(primary *pgxpool.Pool) {
+		insert(t, primary, 1)
+		exec(t, primary, `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() + interval '1 hour', 'delivered')`)
+	})
+	p.promote(t)
+	findings, err := source(t, p.standby).InspectRows(t.Context(), "")
+	require.NoError(t, err)
+	require.Len(t, findings, 1)
+	require.Contains(t, findings[0].Problem, "of the future")
+	require.Contains(t, findings[0].Fix, "it was a standby")
+	require.NotContains(t, findings[0].Fix, "UPDATE")
+}
+
 // TestRun_ReadsOneServerUnderTheLeaseOfAnotherDeliversNothing: an address has moved while old
 // connections stay, and the old primary still answers.
 func TestRun_ReadsOneServerUnderTheLeaseOfAnotherDeliversNothing(t *testing.T) {

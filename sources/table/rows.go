@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,12 +30,22 @@ func (s *Source) InspectRows(ctx context.Context, at cursor.Position) ([]Finding
 	}
 	e := rowExamination{examination: examination{config: s.config}, layout: l}
 	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		for _, check := range []func(context.Context, pgx.Tx) error{e.minusInfinity, e.future, e.outOfStep, e.place, e.oneStamp} {
+		behind, err := e.behind(ctx, tx, at)
+		if err != nil {
+			return err
+		}
+		checks := []func(context.Context, pgx.Tx) error{e.minusInfinity, e.outOfStep, e.place, e.oneStamp}
+		if behind == nil {
+			checks = slices.Insert(checks, 1, e.future)
+		} else {
+			e.findings = append(e.findings, *behind)
+		}
+		for _, check := range checks {
 			if err := check(ctx, tx); err != nil {
 				return err
 			}
 		}
-		return e.cursor(ctx, tx, at)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("inspect the rows of %s: %w", l.name(), lasting(err))
@@ -112,21 +123,30 @@ func (e *rowExamination) note(fix, format string, args ...any) {
 // ahead of the clock by so much is no matter of rounding.
 const clockTolerance = time.Second
 
-// future finds a row that the database's clock has not come to.
+// future finds a row that the database's clock has not come to. Where the clock is past the cursor,
+// as it has to be here, the row was not delivered. It may have been to another process, if this
+// server was promoted and its clock is behind.
 func (e *rowExamination) future(ctx context.Context, tx pgx.Tx) error {
 	if !e.ordersByTime() {
 		return nil
 	}
 	var newest string
 	var ahead *int64 // NULL for -infinity
-	err := tx.QueryRow(ctx, e.newestSQL(), pgx.QueryExecModeExec).Scan(&newest, &ahead)
+	var promoted bool
+	err := tx.QueryRow(ctx, e.newestSQL(), pgx.QueryExecModeExec).Scan(&newest, &ahead, &promoted)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && (ahead == nil || *ahead <= (clockTolerance+e.rounding).Microseconds()) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	e.warn(fmt.Sprintf("UPDATE %[1]s SET %[2]s = clock_timestamp() WHERE %[2]s > clock_timestamp() AND %[2]s < 'infinity'", e.sql(), quote(e.at)),
+	if promoted {
+		e.warn("compare the server's clock with others, and set it right: it was a standby. Do not change stamps of rows that were delivered",
+			"rows of %s have a %s of the future, the last one of %s: they wait until the clock of this server has passed it, which was promoted and may be behind",
+			e.name(), quote(e.at), newest)
+		return nil
+	}
+	e.warn(fmt.Sprintf("UPDATE %[1]s SET %[2]s = clock_timestamp() WHERE %[2]s > clock_timestamp() AND %[2]s < 'infinity'; -- if the server's clock is right, and no process has delivered them", e.sql(), quote(e.at)),
 		"rows of %s have a %s of the future, the last one of %s: they wait until the database's clock has passed it, so it was not the database that stamped them",
 		e.name(), quote(e.at), newest)
 	return nil
@@ -135,7 +155,7 @@ func (e *rowExamination) future(ctx context.Context, tx pgx.Tx) error {
 func (e *rowExamination) newestSQL() string {
 	at := "t." + quote(e.at)
 	return fmt.Sprintf(`/* source.newest */
-SELECT %[1]s::text, (%[2]s) - (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+SELECT %[1]s::text, (%[2]s) - (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, pg_last_xact_replay_timestamp() IS NOT NULL
 FROM %[3]s AS t
 WHERE %[1]s < 'infinity'
 ORDER BY %[4]s DESC
@@ -198,20 +218,16 @@ func (e *rowExamination) countedIDs(ctx context.Context, tx pgx.Tx) (bool, error
 	return len(sequences) == 1 && sequences[0].Cache == 1 && sequences[0].Increment == 1, err
 }
 
-// cursor holds a position against what is stamped from now on.
-func (e *rowExamination) cursor(ctx context.Context, tx pgx.Tx, at cursor.Position) error {
+// behind holds a position against what is stamped from now on: see overtaken.
+func (e *rowExamination) behind(ctx context.Context, tx pgx.Tx, at cursor.Position) (*Finding, error) {
 	if at == "" {
-		return nil
+		return nil, nil
 	}
 	var sample sample
 	if err := tx.QueryRow(ctx, e.markSQL(), pgx.QueryExecModeExec).Scan(&sample.mark, nil, nil, nil); err != nil {
-		return err
+		return nil, err
 	}
-	f, err := e.overtaken(sample, at)
-	if f != nil {
-		e.findings = append(e.findings, *f)
-	}
-	return err
+	return e.overtaken(sample, at)
 }
 
 // overtaken is the finding that what is stamped from now on sorts before what was
@@ -230,7 +246,7 @@ func (l *layout) overtaken(s sample, after cursor.Position) (*Finding, error) {
 		}
 		return &Finding{Refuse, fmt.Sprintf("the database's clock (%s) is behind the cursor (%s): what is inserted now sorts before what was delivered and would never be read",
 			time.UnixMicro(s.mark).UTC().Format(atLayout), time.UnixMicro(k.at).UTC().Format(atLayout)),
-			"set the clock right, or wait until it has passed the cursor and deliver by hand what was inserted in between"}, nil
+			"set the clock right, or wait until it has passed the cursor. Change no stamp of a row that was delivered. The process halts: `retry` looks then for what was inserted in between"}, nil
 	}
 	id, err := strconv.ParseInt(k.id, 10, 64)
 	if err != nil || s.mark >= id {

@@ -130,6 +130,9 @@ func TestInspectRows_CursorThatIsAheadIsNamed(t *testing.T) {
 	f := rowFinding(t, byTime, ahead)
 	require.Equal(t, Refuse, f.Severity)
 	require.Contains(t, f.Problem, "is behind the cursor (")
+	exec(t, pool, `INSERT INTO app.bookings (created_at) VALUES (clock_timestamp() + interval '30 minutes')`)
+	require.NotContains(t, rowFinding(t, byTime, ahead).Fix, "UPDATE", "what was delivered keeps its stamp")
+	exec(t, pool, `DELETE FROM app.bookings WHERE created_at > clock_timestamp()`)
 
 	at := last(readAll(t, byID, "", 10))
 	soundRows(t, byID, at)
