@@ -113,7 +113,11 @@ func (o *Operator) Retry(ctx context.Context, d cursor.Decision) (Outcome, error
 	}
 	f := change.Before.Failure
 	if f == nil || f.RecordID == "" {
-		return Outcome{Change: change, Text: fmt.Sprintf("%s runs on from %s", o.process, place(change.After.Position))}, nil
+		text := fmt.Sprintf("%s runs on from %s", o.process, place(change.After.Position))
+		if f != nil && f.Class == cursor.ClassClock {
+			text += "; its worker looks first for rows that were stamped before that position, and halts again if there are any"
+		}
+		return Outcome{Change: change, Text: text}, nil
 	}
 	text := fmt.Sprintf("record %s of %s is tried again at once, with its attempts counted anew%s", visible.Short(f.RecordID), o.process, o.afterwards(change))
 	return o.outcome(ctx, change, text, change.Before.Position, f.Position), nil
