@@ -148,9 +148,12 @@ func rowAt(t testing.TB, pool *pgxpool.Pool) string {
 // rewrite has the row stand where an older version of it stood: as after VACUUM FULL, what a zombie knows of its place is true again.
 func rewrite(t testing.TB, pool *pgxpool.Pool, at string) {
 	t.Helper()
-	exec(t, pool, `VACUUM FULL dispatch.cursor`)
 	for n := 0; rowAt(t, pool) != at; n++ {
-		require.Less(t, n, 100)
+		require.Less(t, n, 1000)
+		if n%10 == 0 { // it keeps what an older snapshot may see, such as that of autovacuum
+			exec(t, pool, `VACUUM FULL dispatch.cursor`)
+			continue
+		}
 		exec(t, pool, `UPDATE dispatch.cursor SET holder = holder`)
 	}
 }

@@ -226,7 +226,7 @@ func TestJudge_TakesNoUnfinishedSearchForSuccess(t *testing.T) {
 var conditional = regexp.MustCompile(`(?m)^#ifn?def (\w+)`)
 
 // modes are macros that take no protection away.
-var modes = []string{"LIVENESS", "PROMPT", "ORDER_ID"}
+var modes = []string{"LIVENESS", "PROMPT", "ORDER_ID", "RESTORE", "CLOCK_BEHIND"}
 
 // switches are the macros of a model that take a protection away: not its modes, and not its bounds, which have a default.
 func switches(t *testing.T, model string) []string {
