@@ -251,6 +251,16 @@ var sinkMutants = []mutant{
 		webhookPkg, "TestDeliver_AnAnswerBeforeTheEndOfTheRequestCounts",
 	},
 	{
+		"a worker whose stream is deleted goes on with its claim",
+		[]change{{"sinks/nats/errors.go", `s.link.claim = claim{} // the stream`, `// the stream`}},
+		natsPkg, "TestDeclare_AStreamThatIsDeletedUnderAWorkerIsMadeAnew",
+	},
+	{
+		"a stream that acknowledges nothing is fit",
+		[]change{{"sinks/nats/stream.go", `case c.NoAck:`, `case false:`}},
+		natsPkg, "TestConnect_ChecksTheStream/no_acknowledgements",
+	},
+	{
 		"a sql target takes a promotion for a seek",
 		[]change{{"sinks/sql/applied.go", `if a.isOfEarlierHistory(next) && !a.chained(next) {`, `if false {`}},
 		sqlPkg, "TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas",

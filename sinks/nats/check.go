@@ -50,6 +50,9 @@ func findings(c jetstream.StreamConfig) []Finding {
 	if c.Storage == jetstream.MemoryStorage {
 		all = append(all, Finding{true, fmt.Sprintf("stream %q is kept in memory: a restart of the server loses what was acknowledged", c.Name), "use storage file"})
 	}
+	if c.PersistMode == jetstream.AsyncPersistMode {
+		all = append(all, Finding{true, fmt.Sprintf("stream %q has persist_mode async: what was acknowledged is lost when the server is killed", c.Name), "use persist_mode default"})
+	}
 	if c.Storage == jetstream.FileStorage && c.Replicas < 2 {
 		all = append(all, Finding{Problem: fmt.Sprintf("stream %q has one replica, which is on disk only after the server's sync_interval (2m by default): "+
 			"a power cut loses what was acknowledged", c.Name), Fix: "set sync_interval: always in the server's jetstream section, or use 3 replicas"})

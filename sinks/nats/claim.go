@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -100,7 +101,7 @@ func superseded(d processor.Delivery, epoch int64, sequence uint64) error {
 		return nil
 	}
 	return fmt.Errorf("message %d of the stream is of epoch %d of process %q, and this worker has epoch %d: another one has taken over; "+
-		"if the database was restored from a backup, purge the fence's subject once no other worker runs", sequence, epoch, d.Process, d.Epoch)
+		"if the database was restored from a backup, stop the workers and say so: `ordered-dispatcher restored %s --reason …`, which moves the epoch on", sequence, epoch, d.Process, d.Epoch, visible.Shell(d.Process))
 }
 
 // write puts a claim behind the one at sequence before; the server refuses it if

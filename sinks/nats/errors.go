@@ -43,7 +43,7 @@ var fixes = map[jetstream.ErrorCode]string{
 	jetstream.JSErrCodeStreamNotFound:                  "make the stream (nats stream add), or give declare to have it made",
 	codeOtherStream:                                    "another stream takes this subject: correct stream or subject",
 	codeOverlap:                                        "another stream takes one of the subjects: correct declare.subjects or fence",
-	codeStoreFailed:                                    "the stream is full (discard new) or cannot store: raise max_msgs or max_bytes, let consumers acknowledge, or free the disk",
+	codeStoreFailed:                                    "the stream is full (discard new) or cannot store: raise max_msgs or max_bytes (with discard_new_per_subject, max_msgs_per_subject), let consumers acknowledge, or free the disk",
 	codeSealed:                                         "the stream is sealed and takes nothing any more: name another one",
 	codeStreamOffline:                                  "the stream is offline: start the servers that hold it",
 	codeDuplicateOnItsWay:                              "an earlier attempt is still being decided on: the server lets go of it after the duplicate window at the latest",
@@ -122,7 +122,8 @@ func (s *Sink) answered(d processor.Delivery, p sent, err error) error {
 		return s.refusal(d, processor.Unreached(coded(err)))
 	case 0:
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {
-			return s.refusal(d, processor.Unreached(fmt.Errorf("no stream takes subject %q (no responders): add it to the subjects of the stream, or correct subject; "+
+			s.link.claim = claim{} // the stream may be gone: the next attempt looks
+			return s.refusal(d, processor.Unreached(fmt.Errorf("no stream takes subject %q (no responders): the next attempt looks whether the stream is there and takes it; "+
 				"or JetStream is not running", p.subject)))
 		}
 		return s.unanswered(p, err)

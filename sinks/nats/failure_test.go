@@ -115,6 +115,10 @@ func TestConnect_ChecksTheStream(t *testing.T) {
 			stream: func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.*"} },
 			want:   []string{`does not take the fence's subject "ordered-fence.sms"`, `--subjects="bookings.*,ordered-fence.sms"`},
 		},
+		"no acknowledgements": {
+			stream: func(c *jetstream.StreamConfig) { c.NoAck = true },
+			want:   []string{"no_ack", "set no_ack to false"},
+		},
 		"retention by interest": {
 			stream: func(c *jetstream.StreamConfig) { c.Retention = jetstream.InterestPolicy },
 			want:   []string{"retention interest", "use limits"},

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
@@ -209,7 +210,12 @@ func TestFence_AnOlderEpochThanTheStreamsIsExplained(t *testing.T) {
 	n, err := deliver(t, restored, of(3, sinktest.Deliveries(1, 2)))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, `is of epoch 9 of process "sms", and this worker has epoch 3`)
-	require.ErrorContains(t, err, "restored from a backup, purge the fence's subject")
+	require.ErrorContains(t, err, "`ordered-dispatcher restored sms --reason …`")
+	again := of(1_000_009, sinktest.Deliveries(1, 2)) // as after that
+	for i := range again {
+		again[i].Sequence += cursor.HistoryGap
+	}
+	requireDelivered(t, b.sink(t, nil), again)
 }
 
 func TestFence_AClaimThatIsRemovedIsMadeAnew(t *testing.T) {

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
@@ -217,6 +220,11 @@ func TestCheck_TellsWhatWeakensAPromise(t *testing.T) {
 	require.Contains(t, findings[0].Problem, "knows a message's id for 2m0s")
 	require.Contains(t, findings[1].Problem, "sync_interval")
 	require.Contains(t, findings[1].Fix, "sync_interval: always")
+	require.False(t, findings[0].Weakens || findings[1].Weakens)
+	async := newBench(t, func(c *jetstream.StreamConfig) { c.PersistMode = jetstream.AsyncPersistMode })
+	findings, err = async.sink(t, nil).Check(t.Context(), "sms")
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(findings, func(f nats.Finding) bool { return f.Weakens && strings.Contains(f.Problem, "persist_mode async") }))
 	_, err = b.sink(t, nil).Check(t.Context(), "mail")
 	require.ErrorContains(t, err, `does not take the fence's subject "ordered-fence.mail"`)
 	require.Empty(t, b.read(t))

@@ -60,6 +60,8 @@ func unfit(c jetstream.StreamConfig, fence, subject string) error {
 	switch {
 	case c.Sealed:
 		return fmt.Errorf("%w: it is sealed and takes nothing any more: name another one", errUnfit)
+	case c.NoAck:
+		return fmt.Errorf("%w: it has no_ack, so the server says of no message whether the stream has it: set no_ack to false", errUnfit)
 	case c.Retention == jetstream.InterestPolicy:
 		return fmt.Errorf("%w: it has retention interest, under which a claim is deleted at once and fences nothing: use limits", errUnfit)
 	case !takes(c.Subjects, fence):

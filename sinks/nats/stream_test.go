@@ -64,6 +64,23 @@ func TestDeclare_AStreamThatIsGoneIsSaidBeforeItIsMadeAnew(t *testing.T) {
 	require.Equal(t, "3/4 4/4", b.log(t, "ordered-epoch"))
 }
 
+// TestDeclare_AStreamThatIsDeletedUnderAWorkerIsMadeAnew: nothing listens on its subjects then.
+func TestDeclare_AStreamThatIsDeletedUnderAWorkerIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
+	s := declaring(t, b.server, func(c *nats.Config) { c.User, c.Password = user, password })
+	deleted(t, s, b.admin)
+	for _, want := range []string{"no responders", `there is no stream "BOOKINGS"`} {
+		n, err := deliver(t, s, of(3, sinktest.Deliveries(3, 2)))
+		require.Zero(t, n)
+		require.ErrorContains(t, err, want)
+		require.False(t, processor.IsRefused(err))
+	}
+	requireDelivered(t, s, of(3, sinktest.Deliveries(3, 2)))
+	require.Equal(t, "3/3 4/3", b.log(t, "ordered-epoch"))
+}
+
 // The claim of a superseded worker has a sequence that the new stream comes to, too.
 func TestFence_HoldsForAWorkerOfAStreamThatWasDeleted(t *testing.T) {
 	t.Parallel()
