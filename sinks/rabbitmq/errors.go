@@ -45,6 +45,19 @@ func (s *Sink) failed(err error) error {
 	return outcome.Unknown(fmt.Errorf("publish to %s: the broker may have the record: %w%s", s, err, nextStep(err)))
 }
 
+// unconfirmed is a record on its way of which the broker said nothing in time.
+func (s *Sink) unconfirmed(p sent, err error) error {
+	reason := s.link.alarm.reason()
+	switch {
+	case reason == nil:
+		return s.failed(err)
+	case p.earlier: // its outcome is as open as it was, and this attempt did nothing to it
+		return processor.Unreached(outcome.Unknown(fmt.Errorf("publish to %s: nothing was sent: the message of an earlier attempt waits there: %w", s, reason)))
+	default:
+		return s.failed(fmt.Errorf("%w: %w", err, reason))
+	}
+}
+
 // tooLarge is the broker's word on the one record that is on its way.
 func (s *Sink) tooLarge(err error) error {
 	return processor.Permanent(fmt.Errorf("publish to %s: %w%s", s, err, nextStep(err)))

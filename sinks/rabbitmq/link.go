@@ -25,9 +25,9 @@ type link struct {
 	channel    *amqp.Channel
 	returns    chan amqp.Return
 	closed     chan *amqp.Error // of the channel: its one error
-	blocked    atomic.Pointer[string]
-	unblocked  chan struct{} // a word that the broker reads again
+	alarm      alarm
 	returned   map[string]amqp.Return
+	window     []sent // on their way; after a call only those that an alarm holds up
 }
 
 // open connects, asks for confirms, and declares or checks the exchange.
@@ -35,10 +35,10 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
 	l := &link{
-		returns:   make(chan amqp.Return, s.config.Window),
-		closed:    make(chan *amqp.Error, 1),
-		unblocked: make(chan struct{}, 1),
-		returned:  map[string]amqp.Return{},
+		returns:  make(chan amqp.Return, s.config.Window),
+		closed:   make(chan *amqp.Error, 1),
+		alarm:    alarm{over: make(chan struct{}, 1)},
+		returned: map[string]amqp.Return{},
 	}
 	if err := s.hungUp(l.dial(ctx, s.config), l); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func tlsConfig(c Config) *tls.Config {
 }
 
 func (l *link) prepare(c Config) (err error) {
-	go l.watch(l.connection.NotifyBlocked(make(chan amqp.Blocking, 1)))
+	go l.alarm.watch(l.connection.NotifyBlocked(make(chan amqp.Blocking, 1)))
 	if l.channel, err = l.connection.Channel(); err != nil {
 		return err
 	}
@@ -149,42 +149,6 @@ func (s *socket) Read(p []byte) (int, error) {
 // ended reports whether the broker closed the connection.
 func (l *link) ended() bool { return l.socket != nil && l.socket.ended.Load() }
 
-// watch keeps whether the broker blocks publishers, which it does under its alarms
-// of memory and disk. It ends with the connection.
-func (l *link) watch(changes <-chan amqp.Blocking) {
-	for change := range changes {
-		if change.Active {
-			l.blocked.Store(&change.Reason)
-			continue
-		}
-		l.blocked.Store(nil)
-		select {
-		case l.unblocked <- struct{}{}:
-		default:
-		}
-	}
-}
-
-// errBlocked says that nothing was sent.
-var errBlocked = errors.New("the broker takes no messages")
-
-// awaitUnblocked waits while the broker blocks publishers.
-func (l *link) awaitUnblocked(ctx context.Context) error {
-	for {
-		reason := l.blocked.Load()
-		if reason == nil {
-			return nil
-		}
-		select {
-		case <-l.unblocked:
-		case err := <-l.closed:
-			return closedBy(err)
-		case <-ctx.Done():
-			return fmt.Errorf("%w (%w); free memory or disk there", errBlocked, said(*reason))
-		}
-	}
-}
-
 // wasReturned reports whether the broker returned a confirmed message: returns
 // come before the confirm of their message, on the same goroutine.
 func (l *link) wasReturned(id string) (amqp.Return, bool) {
@@ -208,6 +172,22 @@ func (l *link) dead() bool { return l.channel.IsClosed() || l.connection.IsClose
 
 // cut ends the connection without asking the broker.
 func (l *link) cut() { _ = l.socket.Close() }
+
+// closePatience bounds the wait for a broker's answer to the end of a connection.
+const closePatience = 2 * time.Second
+
+// close ends the connection, and asks the broker if it listens.
+func (l *link) close() error {
+	if l.alarm.reason() != nil {
+		l.cut() // under an alarm it reads nothing
+	}
+	silent := time.AfterFunc(closePatience, l.cut) // the client has a deadline for this, which each heartbeat of the broker's puts off
+	err := l.connection.Close()
+	if !silent.Stop() {
+		return nil // it is closed all the same
+	}
+	return err
+}
 
 // ended is the end of ctx, if that is what ended a call.
 func ended(ctx context.Context, err error) error {

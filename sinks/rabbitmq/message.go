@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"time"
 	"unicode/utf8"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -16,6 +17,8 @@ import (
 // RabbitMQ's frames have 131,072 bytes unless it was told otherwise.
 const maxHeaderBytes = 100_000
 
+const attemptHeader = "ordered-attempt"
+
 // publishing is the message of a record. What the protocol cannot carry is a
 // Permanent error: it would close the connection at every attempt.
 func publishing(d processor.Delivery) (amqp.Publishing, error) {
@@ -23,7 +26,7 @@ func publishing(d processor.Delivery) (amqp.Publishing, error) {
 		"ordered-process":   d.Process,
 		"ordered-sequence":  d.Sequence,
 		"ordered-epoch":     int64(d.Epoch),
-		"ordered-attempt":   int32(d.Attempt),
+		attemptHeader:       int32(d.Attempt),
 		"ordered-position":  string(d.Position),
 		"ordered-dedup-key": d.DedupKey(),
 	}
@@ -57,7 +60,7 @@ func publishing(d processor.Delivery) (amqp.Publishing, error) {
 		p.Type = d.Type
 	}
 	if d.CreatedAt.Unix() > 0 {
-		p.Timestamp = d.CreatedAt
+		p.Timestamp = time.Unix(d.CreatedAt.Unix(), 0) // what AMQP carries of it
 	}
 	return p, nil
 }

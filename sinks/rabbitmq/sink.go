@@ -48,14 +48,15 @@ func (s *Sink) String() string { return s.config.String() }
 // GoString is String, so that no verb prints the password.
 func (s *Sink) GoString() string { return s.String() }
 
-// Close closes the connection. A later delivery opens another.
+// Close closes the connection, within two seconds also where the broker is silent. What an
+// alarm holds up may be published later. A later delivery opens another connection.
 func (s *Sink) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.link == nil {
 		return nil
 	}
-	err := s.link.connection.Close()
+	err := s.link.close()
 	s.link = nil
 	return err
 }
@@ -73,9 +74,13 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 		}
 		s.link = l
 	}
-	defer context.AfterFunc(ctx, s.link.cut)() // a write that the broker does not read knows no context
+	l := s.link
+	l.alarm.begin()
 	n, err := s.publishAll(ctx, ds)
-	if err != nil && !outcome.IsRefusal(err) {
+	switch {
+	case l.alarm.met():
+		l.hold()
+	case err != nil && !outcome.IsRefusal(err):
 		s.drop()
 	}
 	return n, s.guard.Error(err)
@@ -90,32 +95,34 @@ func (s *Sink) drop() {
 
 // sent is a publishing on its way.
 type sent struct {
-	id      string
+	key     string
+	message amqp.Publishing
 	confirm *amqp.DeferredConfirmation
+	earlier bool // an earlier call sent it: message has the digest of its body
 }
 
 // publishAll keeps the window full and takes the confirms in order.
 func (s *Sink) publishAll(ctx context.Context, ds []processor.Delivery) (acknowledged int, err error) {
-	var window []sent
+	next, err := s.resume(ctx, ds)
+	if err != nil {
+		return 0, err
+	}
+	l := s.link
 	var failure error // of the record that could not be published
-	for next := 0; acknowledged < len(ds); {
-		for failure == nil && next < len(ds) && len(window) < s.window() {
-			p, err := s.publish(ctx, ds[next])
-			if err != nil {
-				failure = err
-				break
+	for acknowledged < len(ds) {
+		for failure == nil && next < len(ds) && s.hasRoom() {
+			if failure = s.publish(ctx, ds[next]); failure == nil {
+				next++
 			}
-			window = append(window, p)
-			next++
 		}
-		if len(window) == 0 {
+		if len(l.window) == 0 {
 			return acknowledged, failure
 		}
-		if err := s.confirmed(ctx, window, ds[acknowledged]); err != nil {
-			s.alone = max(s.alone, len(window))
-			return acknowledged, s.settle(ctx, window[1:], err)
+		if err := s.confirmed(ctx, ds[acknowledged]); err != nil {
+			s.alone = max(s.alone, len(l.window))
+			return acknowledged, s.settle(ctx, err)
 		}
-		window = window[1:]
+		l.window = l.window[1:]
 		acknowledged++
 		s.alone = max(0, s.alone-1)
 	}
@@ -124,22 +131,40 @@ func (s *Sink) publishAll(ctx context.Context, ds []processor.Delivery) (acknowl
 
 // settle returns why a record failed, once the broker has had its word on all behind it:
 // what it returns of them later would be taken for its word on their next attempts.
-func (s *Sink) settle(ctx context.Context, rest []sent, failure error) error {
+func (s *Sink) settle(ctx context.Context, failure error) error {
 	if !outcome.IsRefusal(failure) {
-		return failure // the link goes, and with it what is on its way
+		return failure // the link goes, and with it what is on its way; or it waits for the end of an alarm
 	}
-	wait, cancel := context.WithTimeout(ctx, s.config.Timeout)
-	defer cancel()
-	for _, p := range rest {
-		select {
-		case <-p.confirm.Done():
-			s.link.wasReturned(p.id)
-		case <-wait.Done():
-			s.drop()
-			return failure
-		}
+	s.link.window = s.link.window[1:]
+	if err := s.drain(ctx); err != nil && !s.link.alarm.met() {
+		s.drop()
 	}
 	return failure
+}
+
+// drain waits for the broker's word on all that is on its way, which counts for nothing.
+func (s *Sink) drain(ctx context.Context) error {
+	l := s.link
+	wait, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	for len(l.window) > 0 {
+		p := l.window[0]
+		select {
+		case <-p.confirm.Done():
+			l.wasReturned(p.message.MessageId)
+			l.window = l.window[1:]
+		case <-wait.Done():
+			return context.Cause(wait)
+		}
+	}
+	return nil
+}
+
+// hasRoom reports whether one more record may be on its way. Under an alarm those that
+// are come first.
+func (s *Sink) hasRoom() bool {
+	n := len(s.link.window)
+	return n == 0 || n < s.window() && s.link.alarm.reason() == nil
 }
 
 // window is how many records may be on their way.
@@ -151,33 +176,48 @@ func (s *Sink) window() int {
 }
 
 // publish sends one record.
-func (s *Sink) publish(ctx context.Context, d processor.Delivery) (sent, error) {
-	message, err := publishing(d)
+func (s *Sink) publish(ctx context.Context, d processor.Delivery) error {
+	key, message, err := s.message(d)
 	if err != nil {
-		return sent{}, s.refusal(d, err)
+		return s.refusal(d, err)
 	}
-	key, err := s.key.Of(d)
-	if err != nil {
-		return sent{}, s.refusal(d, refused("its routing key: %w", err))
+	l := s.link
+	if len(l.window) == 0 {
+		if err := l.awaitAlarm(ctx, s.config.Timeout); err != nil {
+			return s.unsent(err)
+		}
 	}
-	if !isShort(key) {
-		return sent{}, s.refusal(d, refused("its routing key has %d bytes; AMQP takes %d, in UTF-8", len(key), shortString))
+	if ctx.Err() != nil {
+		return s.unsent(context.Cause(ctx))
 	}
-	if s.config.Exchange == "" && strings.HasPrefix(key, "amq.") {
-		return sent{}, s.refusal(d, refused("its routing key begins with amq., as the queues of the broker's own do, such as those of answers; "+
-			"correct routing_key, or skip the record"))
-	}
-	if err := s.link.awaitUnblocked(ctx); err != nil {
-		return sent{}, s.unsent(err)
-	}
+	defer context.AfterFunc(ctx, l.cut)() // a write that the broker does not read knows no context
 	const mandatory, immediate = true, false
-	s.link.socket.frames.sends(message.Body)
-	before := s.link.socket.written.Load()
-	confirm, err := s.link.channel.PublishWithDeferredConfirm(s.config.Exchange, key, mandatory, immediate, message)
+	l.socket.frames.sends(message.Body)
+	before := l.socket.written.Load()
+	confirm, err := l.channel.PublishWithDeferredConfirm(s.config.Exchange, key, mandatory, immediate, message)
 	if err != nil {
-		return sent{}, s.unpublished(before, ended(ctx, err))
+		return s.unpublished(before, ended(ctx, err))
 	}
-	return sent{message.MessageId, confirm}, nil
+	l.window = append(l.window, sent{key: key, message: message, confirm: confirm})
+	return nil
+}
+
+// message is what a record becomes, and its routing key.
+func (s *Sink) message(d processor.Delivery) (key string, message amqp.Publishing, err error) {
+	if message, err = publishing(d); err != nil {
+		return "", message, err
+	}
+	key, err = s.key.Of(d)
+	switch {
+	case err != nil:
+		err = refused("its routing key: %w", err)
+	case !isShort(key):
+		err = refused("its routing key has %d bytes; AMQP takes %d, in UTF-8", len(key), shortString)
+	case s.config.Exchange == "" && strings.HasPrefix(key, "amq."):
+		err = refused("its routing key begins with amq., as the queues of the broker's own do, such as those of answers; " +
+			"correct routing_key, or skip the record")
+	}
+	return key, message, err
 }
 
 // unpublished is a failure to write a record; before is what the link had written until then.
@@ -189,6 +229,21 @@ func (s *Sink) unpublished(before int64, err error) error {
 	return s.failed(err)
 }
 
+// confirmedWithin reports whether the broker has had its word on a publishing, or its connection ended.
+func (p sent) confirmedWithin(wait context.Context) bool {
+	select {
+	case <-p.confirm.Done():
+		return true
+	case <-wait.Done():
+	}
+	select {
+	case <-p.confirm.Done(): // both
+		return true
+	default:
+		return false
+	}
+}
+
 // aboutTokens explains a dot of a record's value.
 func aboutTokens(key string) string {
 	if !strings.Contains(key, "%2E") {
@@ -198,16 +253,14 @@ func aboutTokens(key string) string {
 }
 
 // confirmed waits for the broker's word on the first record of the window.
-func (s *Sink) confirmed(ctx context.Context, window []sent, d processor.Delivery) error {
-	p := window[0]
+func (s *Sink) confirmed(ctx context.Context, d processor.Delivery) error {
+	p := s.link.window[0]
 	wait, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("no confirm within %v: %w", s.config.Timeout, context.DeadlineExceeded))
 	defer cancel()
-	select {
-	case <-p.confirm.Done():
-	case <-wait.Done():
-		return s.failed(context.Cause(wait))
+	if !p.confirmedWithin(wait) {
+		return s.unconfirmed(p, context.Cause(wait))
 	}
-	if r, ok := s.link.wasReturned(p.id); ok {
+	if r, ok := s.link.wasReturned(p.message.MessageId); ok {
 		return s.refusal(d, s.unroutable(fmt.Errorf("the broker returned it: %d %w; bind a queue for routing key %q, or correct routing_key%s",
 			r.ReplyCode, said(r.ReplyText), r.RoutingKey, aboutTokens(r.RoutingKey))))
 	}
@@ -216,7 +269,7 @@ func (s *Sink) confirmed(ctx context.Context, window []sent, d processor.Deliver
 	}
 	if s.link.dead() { // then what was not confirmed counts as refused
 		err := ended(ctx, closedBy(<-s.link.closed))
-		if len(window) == 1 && isTooLarge(err) {
+		if len(s.link.window) == 1 && isTooLarge(err) {
 			return s.tooLarge(err)
 		}
 		return s.failed(err)

@@ -112,41 +112,6 @@ func TestDeliverBatch_AWindowMayShowAnotherOrderAfterARefusal(t *testing.T) {
 	require.Equal(t, "1 3 4 2 3 4", strings.Join(sequences, " "))
 }
 
-func TestDeliverBatch_WaitsWhileTheBrokerBlocksPublishers(t *testing.T) {
-	t.Parallel()
-	rabbit := brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{})
-	s, err := rabbitmq.New(rabbitmq.Config{URL: rabbit.URL(rabbit.Addr()), RoutingKey: "q"})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	connection, err := amqp.Dial(rabbit.URL(rabbit.Addr()))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = connection.Close() })
-	admin, err := connection.Channel()
-	require.NoError(t, err)
-	_, err = admin.QueueDeclare("q", true, false, false, false, nil)
-	require.NoError(t, err)
-	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
-
-	_, err = rabbit.Control(t.Context(), "set_vm_memory_high_watermark", "0.00001")
-	require.NoError(t, err)
-	// The broker blocks a connection when it publishes under the alarm: the outcome
-	// of that record is unknown, and known of those behind it.
-	deliver := func(patience time.Duration) (int, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		return s.DeliverBatch(ctx, sinktest.Deliveries(2, 1))
-	}
-	n, err := deliver(time.Second)
-	require.Error(t, err)
-	require.Zero(t, n)
-	_, err = rabbit.Control(t.Context(), "set_vm_memory_high_watermark", "0.9")
-	require.NoError(t, err)
-	n, err = deliver(time.Minute)
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
-}
-
 func TestDeliverBatch_ABrokerThatIsKilledLosesNothing(t *testing.T) {
 	t.Parallel()
 	rabbit := brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{})

@@ -3,6 +3,7 @@ package sinktest
 import (
 	"context"
 	"fmt"
+	"io"
 	"testing"
 	"time"
 
@@ -129,4 +130,33 @@ func endsWhileConnecting(t *testing.T, s Subject) {
 	require.Error(t, err)
 	require.False(t, processor.IsPermanent(err), err)
 	require.Less(t, time.Since(<-canceled), promptly)
+}
+
+// closeAtSilence: a worker that is to stop does not wait for a receiver that is silent, neither
+// with a connection that is idle nor after a call that had no answer.
+func closeAtSilence(t *testing.T, s Subject) {
+	closer, ok := s.Sink.(io.Closer)
+	if !ok {
+		t.Log("the sink has nothing to close")
+		return
+	}
+	eventually(t, s, Deliveries(1, 1))
+	s.Silence(t)
+	requireSoon(t, closer)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := s.Sink.DeliverBatch(ctx, Deliveries(2, 3))
+	require.Error(t, err)
+	requireSoon(t, closer)
+}
+
+func requireSoon(t *testing.T, closer io.Closer) {
+	t.Helper()
+	closed := make(chan error, 1)
+	go func() { closed <- closer.Close() }() // its error is of no account
+	select {
+	case <-closed:
+	case <-time.After(promptly):
+		t.Fatal("Close waits for the receiver")
+	}
 }

@@ -95,6 +95,7 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 		"AWindowThatWasRefusedComesOnce":       windowRefused,
 		"EndsWithItsContext":                   endsWithContext,
 		"EndsWithItsContextWhileConnecting":    endsWhileConnecting,
+		"CloseAtASilentReceiverEndsSoon":       closeAtSilence,
 		"ReceiverAwayAtStart":                  awayAtStart,
 		"ReceiverAwayInMidRun":                 awayInMidRun,
 		"ALostConnectionIsUnknown":             lost,

@@ -1,0 +1,131 @@
+package rabbitmq
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync/atomic"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// alarm is what the broker says of its memory and disk. While one of them is short, it
+// reads nothing from a connection that has published. It publishes what it was sent
+// when it reads again, even if the sender has hung up meanwhile. So what an alarm holds up
+// keeps its connection, and is not sent a second time.
+type alarm struct {
+	blocked atomic.Pointer[string] // the broker's reason; nil: it reads
+	over    chan struct{}          // a word that it reads again
+	changes atomic.Int64
+	before  int64 // changes when the call began
+}
+
+// watch follows the broker's words. It ends with the connection.
+func (a *alarm) watch(changes <-chan amqp.Blocking) {
+	for change := range changes {
+		a.changes.Add(1)
+		if change.Active {
+			a.blocked.Store(&change.Reason)
+			continue
+		}
+		a.blocked.Store(nil)
+		select {
+		case a.over <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// begin notes the begin of a call.
+func (a *alarm) begin() { a.before = a.changes.Load() }
+
+// met reports whether the alarm held up something of the call.
+func (a *alarm) met() bool { return a.blocked.Load() != nil || a.changes.Load() != a.before }
+
+// errBlocked: the broker has an alarm.
+var errBlocked = errors.New("the broker takes no messages")
+
+// reason is the alarm as an error, or nil.
+func (a *alarm) reason() error {
+	reason := a.blocked.Load()
+	if reason == nil {
+		return nil
+	}
+	return fmt.Errorf("%w (%w); free memory or disk there", errBlocked, said(*reason))
+}
+
+// awaitAlarm waits for the end of an alarm.
+func (l *link) awaitAlarm(ctx context.Context, patience time.Duration) error {
+	if l.alarm.reason() == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		reason := l.alarm.reason()
+		if reason == nil {
+			return nil
+		}
+		select {
+		case <-l.alarm.over:
+		case err := <-l.closed:
+			return closedBy(err)
+		case <-ctx.Done():
+			return reason
+		}
+	}
+}
+
+// hold keeps what is on its way for the next call. Its body belongs to this one.
+func (l *link) hold() {
+	for i, p := range l.window {
+		if !p.earlier {
+			l.window[i].message.Body, l.window[i].earlier = digest(p.message.Body), true
+		}
+	}
+}
+
+func digest(body []byte) []byte {
+	sum := sha256.Sum256(body)
+	return sum[:]
+}
+
+// resume takes up what an alarm held up in an earlier call, and returns how many of the
+// records it is. Where it is something else, it must have arrived before any of them is sent.
+func (s *Sink) resume(ctx context.Context, ds []processor.Delivery) (int, error) {
+	window := s.link.window
+	n := min(len(window), len(ds))
+	for i := range n {
+		if !s.isOf(window[i], ds[i]) {
+			return 0, s.awaitOthers(ctx)
+		}
+	}
+	return n, nil
+}
+
+// isOf reports whether a publishing is the record's, in all but the number of the attempt.
+func (s *Sink) isOf(p sent, d processor.Delivery) bool {
+	key, message, err := s.message(d)
+	if err != nil || key != p.key {
+		return false
+	}
+	message.Headers[attemptHeader], message.Body = p.message.Headers[attemptHeader], digest(message.Body)
+	return reflect.DeepEqual(message, p.message)
+}
+
+// awaitOthers waits for what is on its way, and is none of the records to be sent.
+func (s *Sink) awaitOthers(ctx context.Context) error {
+	err := s.drain(ctx)
+	if err == nil {
+		return nil
+	}
+	if reason := s.link.alarm.reason(); reason != nil {
+		err = reason
+	}
+	return s.unsent(err)
+}

@@ -1,0 +1,183 @@
+package rabbitmq_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+// alarmed is a broker of its own, with a queue, that can have an alarm.
+type alarmed struct {
+	*bench
+	sink *rabbitmq.Sink
+}
+
+func newAlarmed(t *testing.T, window int) alarmed {
+	t.Helper()
+	rabbit := brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{})
+	connection, err := amqp.Dial(rabbit.URL(rabbit.Addr()))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = connection.Close() })
+	admin, err := connection.Channel()
+	require.NoError(t, err)
+	_, err = admin.QueueDeclare("q", true, false, false, false, nil)
+	require.NoError(t, err)
+	s, err := rabbitmq.New(rabbitmq.Config{URL: rabbit.URL(rabbit.Addr()), RoutingKey: "q", Window: window, Timeout: time.Minute})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return alarmed{&bench{broker: rabbit, name: "q", kind: "queue"}, s}
+}
+
+// begin raises the alarm. Its connections hear of it a moment later, so it delivers records
+// until one of them meets it. It returns how many the queue has, and the error.
+func (a alarmed) begin(t *testing.T, each int) (arrived int, err error) {
+	t.Helper()
+	_, err = a.broker.Control(t.Context(), "set_vm_memory_high_watermark", "0.00001")
+	require.NoError(t, err)
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
+		n, err := a.deliver(t, 300*time.Millisecond, sinktest.Deliveries(arrived+1, each))
+		arrived += n
+		if err != nil {
+			return arrived, err
+		}
+	}
+	t.Fatal("no record met the alarm")
+	return 0, nil
+}
+
+func (a alarmed) end(t *testing.T) {
+	t.Helper()
+	_, err := a.broker.Control(t.Context(), "set_vm_memory_high_watermark", "0.9")
+	require.NoError(t, err)
+}
+
+func (a alarmed) deliver(t *testing.T, patience time.Duration, ds []processor.Delivery) (int, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	return a.sink.DeliverBatch(ctx, ds)
+}
+
+// requireWaiting: the call sent nothing, and says why.
+func requireWaiting(t *testing.T, n int, err error) {
+	t.Helper()
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "nothing was sent")
+	require.ErrorContains(t, err, "the broker takes no messages (low on memory); free memory or disk there")
+	require.True(t, processor.IsUnreached(err), err)
+}
+
+// requireOnce: the queue has so many records, each once.
+func (a alarmed) requireOnce(t *testing.T, records int) {
+	t.Helper()
+	var want, got []string
+	for _, d := range sinktest.Deliveries(1, records) {
+		want = append(want, d.DedupKey())
+	}
+	for _, m := range a.received(t) {
+		got = append(got, m.DedupKey)
+	}
+	require.Equal(t, strings.Join(want, " "), strings.Join(got, " "))
+}
+
+// The broker publishes what it has of a connection that hung up during the alarm: each
+// attempt over another one would add a copy.
+func TestDeliverBatch_WhatAnAlarmHoldsUpIsWaitedForAndNotSentAgain(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ window, each int }{"one record": {1, 1}, "a window": {20, 20}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAlarmed(t, c.window)
+			arrived, err := a.begin(t, c.each)
+			require.ErrorContains(t, err, "the broker may have the record")
+			require.ErrorContains(t, err, "the broker takes no messages (low on memory); free memory or disk there")
+			require.True(t, outcome.IsUnknown(err), err)
+			require.False(t, processor.IsUnreached(err), err)
+			ds := sinktest.Deliveries(arrived+1, c.each)
+			for range 3 {
+				ds[0].Attempt++
+				n, err := a.deliver(t, 100*time.Millisecond, ds)
+				requireWaiting(t, n, err)
+				require.True(t, outcome.IsUnknown(err), "its message is on its way: %v", err)
+			}
+			a.end(t)
+			n, err := a.deliver(t, time.Minute, ds)
+			require.NoError(t, err)
+			require.Equal(t, c.each, n)
+			a.requireOnce(t, arrived+c.each)
+		})
+	}
+}
+
+// What is held up is another worker's in all but the name, or an older version of the record.
+func TestDeliverBatch_WhatAnAlarmHoldsUpCountsForNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*processor.Delivery){
+		"a later epoch":      func(d *processor.Delivery) { d.Epoch++ },
+		"another payload":    func(d *processor.Delivery) { d.Payload = []byte(`{"changed": true}`) },
+		"the one behind it":  func(d *processor.Delivery) { *d = sinktest.Deliveries(int(d.Sequence)+1, 1)[0] },
+		"a record of a name": func(d *processor.Delivery) { d.Sequence++ },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAlarmed(t, 1)
+			arrived, err := a.begin(t, 1)
+			require.True(t, outcome.IsUnknown(err), err)
+			ds := sinktest.Deliveries(arrived+1, 1)
+			payload := ds[0].Payload
+			change(&ds[0])
+			n, err := a.deliver(t, 100*time.Millisecond, ds)
+			requireWaiting(t, n, err)
+			require.False(t, outcome.IsUnknown(err), err)
+			a.end(t)
+			n, err = a.deliver(t, time.Minute, ds)
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			all := a.received(t)
+			require.Len(t, all, arrived+2)
+			require.Equal(t, string(payload), all[arrived].Payload)
+			require.Equal(t, sinktest.Message{DedupKey: ds[0].DedupKey(), Payload: string(ds[0].Payload)}, all[arrived+1])
+		})
+	}
+}
+
+func TestDeliverBatch_ACallDuringAnAlarmSendsNothing(t *testing.T) {
+	t.Parallel()
+	a := newAlarmed(t, 1)
+	arrived, err := a.begin(t, 1)
+	require.True(t, outcome.IsUnknown(err), err)
+	behind := make(chan error, 1)
+	go func() {
+		_, err := a.sink.DeliverBatch(t.Context(), sinktest.Deliveries(arrived+1, 2)) // waits for the end
+		behind <- err
+	}()
+	a.end(t)
+	require.NoError(t, <-behind)
+	a.requireOnce(t, arrived+2)
+}
+
+// Under an alarm the broker does not even read that the connection is to be closed.
+func TestClose_DuringAnAlarmDoesNotWaitForTheBroker(t *testing.T) {
+	t.Parallel()
+	a := newAlarmed(t, 1)
+	_, err := a.begin(t, 1)
+	require.True(t, outcome.IsUnknown(err), err)
+	closed := make(chan error, 1)
+	go func() { closed <- a.sink.Close() }()
+	select {
+	case <-closed:
+	case <-time.After(30 * time.Second):
+		t.Fatal("Close waits")
+	}
+}
