@@ -2,6 +2,7 @@ package rabbitmq_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,26 +18,26 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
-// alarmed is a broker of its own, with a queue, that can have an alarm.
+// alarmed is a queue of a broker that no other test has, since it can have an alarm.
 type alarmed struct {
 	*bench
 	sink *rabbitmq.Sink
 }
 
-func newAlarmed(t *testing.T, window int) alarmed {
+func newAlarmed(t *testing.T, rabbit *broker.RabbitMQ, window int) alarmed {
 	t.Helper()
-	rabbit := brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{})
+	name := fmt.Sprint("q", benches.Add(1))
 	connection, err := amqp.Dial(rabbit.URL(rabbit.Addr()))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	admin, err := connection.Channel()
 	require.NoError(t, err)
-	_, err = admin.QueueDeclare("q", true, false, false, false, nil)
+	_, err = admin.QueueDeclare(name, true, false, false, false, nil)
 	require.NoError(t, err)
-	s, err := rabbitmq.New(rabbitmq.Config{URL: rabbit.URL(rabbit.Addr()), RoutingKey: "q", Window: window, Timeout: time.Minute})
+	s, err := rabbitmq.New(rabbitmq.Config{URL: rabbit.URL(rabbit.Addr()), RoutingKey: name, Window: window, Timeout: time.Minute})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	return alarmed{&bench{broker: rabbit, name: "q", kind: "queue"}, s}
+	return alarmed{&bench{broker: rabbit, name: name, kind: "queue"}, s}
 }
 
 // begin raises the alarm. Its connections hear of it a moment later, so it delivers records
@@ -95,10 +96,10 @@ func (a alarmed) requireOnce(t *testing.T, records int) {
 // attempt over another one would add a copy.
 func TestDeliverBatch_WhatAnAlarmHoldsUpIsWaitedForAndNotSentAgain(t *testing.T) {
 	t.Parallel()
+	rabbit := brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{})
 	for name, c := range map[string]struct{ window, each int }{"one record": {1, 1}, "a window": {20, 20}} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := newAlarmed(t, c.window)
+			a := newAlarmed(t, rabbit, c.window)
 			arrived, err := a.begin(t, c.each)
 			require.ErrorContains(t, err, "the broker may have the record")
 			require.ErrorContains(t, err, "the broker takes no messages (low on memory); free memory or disk there")
@@ -120,18 +121,18 @@ func TestDeliverBatch_WhatAnAlarmHoldsUpIsWaitedForAndNotSentAgain(t *testing.T)
 	}
 }
 
-// What is held up is another worker's in all but the name, or an older version of the record.
+// What is held up is of an earlier lease, or is not what the record has become.
 func TestDeliverBatch_WhatAnAlarmHoldsUpCountsForNothingElse(t *testing.T) {
 	t.Parallel()
+	rabbit := brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{})
 	for name, change := range map[string]func(*processor.Delivery){
-		"a later epoch":      func(d *processor.Delivery) { d.Epoch++ },
-		"another payload":    func(d *processor.Delivery) { d.Payload = []byte(`{"changed": true}`) },
-		"the one behind it":  func(d *processor.Delivery) { *d = sinktest.Deliveries(int(d.Sequence)+1, 1)[0] },
-		"a record of a name": func(d *processor.Delivery) { d.Sequence++ },
+		"a later epoch":     func(d *processor.Delivery) { d.Epoch++ },
+		"another number":    func(d *processor.Delivery) { d.Sequence++ },
+		"another payload":   func(d *processor.Delivery) { d.Payload = []byte(`{"changed": true}`) },
+		"the record behind": func(d *processor.Delivery) { *d = sinktest.Deliveries(int(d.Sequence)+1, 1)[0] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			a := newAlarmed(t, 1)
+			a := newAlarmed(t, rabbit, 1)
 			arrived, err := a.begin(t, 1)
 			require.True(t, outcome.IsUnknown(err), err)
 			ds := sinktest.Deliveries(arrived+1, 1)
@@ -154,7 +155,7 @@ func TestDeliverBatch_WhatAnAlarmHoldsUpCountsForNothingElse(t *testing.T) {
 
 func TestDeliverBatch_ACallDuringAnAlarmSendsNothing(t *testing.T) {
 	t.Parallel()
-	a := newAlarmed(t, 1)
+	a := newAlarmed(t, brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{}), 1)
 	arrived, err := a.begin(t, 1)
 	require.True(t, outcome.IsUnknown(err), err)
 	behind := make(chan error, 1)
@@ -170,7 +171,7 @@ func TestDeliverBatch_ACallDuringAnAlarmSendsNothing(t *testing.T) {
 // Under an alarm the broker does not even read that the connection is to be closed.
 func TestClose_DuringAnAlarmDoesNotWaitForTheBroker(t *testing.T) {
 	t.Parallel()
-	a := newAlarmed(t, 1)
+	a := newAlarmed(t, brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{}), 1)
 	_, err := a.begin(t, 1)
 	require.True(t, outcome.IsUnknown(err), err)
 	closed := make(chan error, 1)
