@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -38,11 +39,14 @@ func (c *closers) add(closer io.Closer) {
 	}
 }
 
-// close closes all. Nothing is lost by what fails: no call is under way.
+// close closes all, at once: each may wait some seconds for a receiver that is silent.
+// Nothing is lost by what fails: no call is under way.
 func (c *closers) close() {
+	var closing sync.WaitGroup
 	for _, closer := range *c {
-		_ = closer.Close()
+		closing.Go(func() { _ = closer.Close() })
 	}
+	closing.Wait()
 }
 
 // build makes a process out of its configuration. Nothing is touched yet.

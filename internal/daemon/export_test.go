@@ -211,3 +211,9 @@ func (r Rounds) Observe(e processor.Event) { r.observe(e) }
 
 // Fault says that no process can read.
 func (r Rounds) Fault(failedLook time.Time) error { return r.fault(failedLook) }
+
+// CloseAll closes sinks as a daemon does that ends.
+func CloseAll(all ...io.Closer) {
+	c := closers(all)
+	c.close()
+}

@@ -50,4 +50,31 @@ var outcomeMutants = []mutant{
 		[]change{{"sinks/rabbitmq/link.go", `			stop = context.AfterFunc(ctx, l.cut) // the`, `			// the`}},
 		rabbitmqPkg, "TestConnect_EndsWithItsContextAndWithTimeout",
 	},
+	{
+		"what an alarm of RabbitMQ holds up is sent again at each attempt",
+		[]change{{"sinks/rabbitmq/sink.go", `	case l.alarm.met():
+		l.hold()
+`, ``}},
+		rabbitmqPkg, "TestDeliverBatch_WhatAnAlarmHoldsUpIsWaitedForAndNotSentAgain",
+	},
+	{
+		"what an alarm of RabbitMQ holds up counts for any record",
+		[]change{{"sinks/rabbitmq/alarm.go", `	return reflect.DeepEqual(message, p.message)`, `	return reflect.DeepEqual(message, message)`}},
+		rabbitmqPkg, "TestDeliverBatch_WhatAnAlarmHoldsUpCountsForNothingElse",
+	},
+	{
+		"the wait for the end of an alarm of RabbitMQ is a failed attempt of the record",
+		[]change{{"sinks/rabbitmq/errors.go", `		return processor.Unreached(outcome.Unknown(fmt`, `		return (outcome.Unknown(fmt`}},
+		rabbitmqPkg, "TestDeliverBatch_WhatAnAlarmHoldsUpIsWaitedForAndNotSentAgain",
+	},
+	{
+		"Close waits for a broker of RabbitMQ that is silent",
+		[]change{{"sinks/rabbitmq/link.go", `time.AfterFunc(closePatience, l.cut)`, `time.AfterFunc(time.Hour, l.cut)`}},
+		rabbitmqPkg, "TestClose_DoesNotWaitForABrokerThatDoesNotRead",
+	},
+	{
+		"the sinks of a daemon that ends are closed one after the other",
+		[]change{{"internal/daemon/build.go", `closing.Go(func() { _ = closer.Close() })`, `_ = closer.Close()`}},
+		daemonPkg, "TestRun_TheSinksOfManyProcessesAreClosedAtOnce",
+	},
 }

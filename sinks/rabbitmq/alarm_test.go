@@ -12,6 +12,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
@@ -153,31 +154,35 @@ func TestDeliverBatch_WhatAnAlarmHoldsUpCountsForNothingElse(t *testing.T) {
 	}
 }
 
-func TestDeliverBatch_ACallDuringAnAlarmSendsNothing(t *testing.T) {
+func TestDeliverBatch_WaitsWhileTheBrokerBlocksPublishers(t *testing.T) {
 	t.Parallel()
 	a := newAlarmed(t, brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{}), 1)
 	arrived, err := a.begin(t, 1)
 	require.True(t, outcome.IsUnknown(err), err)
-	behind := make(chan error, 1)
+	delivered := make(chan error, 1)
 	go func() {
-		_, err := a.sink.DeliverBatch(t.Context(), sinktest.Deliveries(arrived+1, 2)) // waits for the end
-		behind <- err
+		_, err := a.sink.DeliverBatch(t.Context(), sinktest.Deliveries(arrived+1, 2))
+		delivered <- err
 	}()
 	a.end(t)
-	require.NoError(t, <-behind)
+	require.NoError(t, <-delivered)
 	a.requireOnce(t, arrived+2)
 }
 
-// Under an alarm the broker does not even read that the connection is to be closed.
-func TestClose_DuringAnAlarmDoesNotWaitForTheBroker(t *testing.T) {
+// Under an alarm the broker does not even read that the connection is to be closed, and its
+// heartbeats go on.
+func TestClose_DoesNotWaitForABrokerThatDoesNotRead(t *testing.T) {
 	t.Parallel()
-	a := newAlarmed(t, brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{}), 1)
-	_, err := a.begin(t, 1)
-	require.True(t, outcome.IsUnknown(err), err)
+	b := newBench(t, nil)
+	s := b.sink(t, nil)
+	_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	b.link.Hold(link.Client, func([]byte) bool { return true })
 	closed := make(chan error, 1)
-	go func() { closed <- a.sink.Close() }()
+	go func() { closed <- s.Close() }()
 	select {
-	case <-closed:
+	case err := <-closed:
+		require.NoError(t, err)
 	case <-time.After(30 * time.Second):
 		t.Fatal("Close waits")
 	}

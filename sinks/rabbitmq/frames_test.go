@@ -31,9 +31,25 @@ func returned(channel uint16, size uint64) []byte {
 	return append(method(channel, 60<<16|50, "\x01\x38\x01n\x00\x00"), frame(2, channel, append(header, 0, 0))...)
 }
 
-// converse takes the login, and answers a publishing with what is hostile, which is written
-// until the other end has had enough.
-func converse(conn net.Conn, hostile func(channel uint16) []byte) error {
+// speech is what a hostile broker says on a channel: first, and then endlessly, up to 64 MiB.
+type speech struct{ first, endlessly []byte }
+
+// say writes a speech until the other end has had enough. The first part is not kept waiting
+// until the rest is made: the client waits 15 s for a word.
+func (s speech) say(to io.Writer) error {
+	if _, err := to.Write(s.first); err != nil || len(s.endlessly) == 0 {
+		return err
+	}
+	for n := 0; n < 64<<20; n += len(s.endlessly) {
+		if _, err := to.Write(s.endlessly); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// converse takes the login, and answers a publishing with what is hostile.
+func converse(conn net.Conn, hostile func(channel uint16) speech) error {
 	answers := map[uint32]uint32{10<<16 | 40: 10<<16 | 41, 20<<16 | 10: 20<<16 | 11, 85<<16 | 10: 85<<16 | 11, 40<<16 | 10: 40<<16 | 11}
 	arguments := map[uint32]string{10<<16 | 40: "\x00", 20<<16 | 10: "\x00\x00\x00\x00"}
 	if _, err := io.ReadFull(conn, make([]byte, 8)); err != nil {
@@ -63,26 +79,28 @@ func converse(conn net.Conn, hostile func(channel uint16) []byte) error {
 		case answers[id] != 0:
 			out = method(channel, answers[id], arguments[id])
 		case id == 60<<16|40:
-			out = hostile(channel)
+			if err := hostile(channel).say(conn); err != nil {
+				return err
+			}
 		}
 	}
 }
 
 func TestDeliverBatch_ABrokerThatReturnsTooMuchIsNotHeardOut(t *testing.T) {
 	t.Parallel()
-	const mib = 1 << 20
+	const piece = 64 << 10
 	for name, c := range map[string]struct {
-		hostile func(channel uint16) []byte
+		hostile func(channel uint16) speech
 		fault   string
 	}{
-		"a body without an end": {func(channel uint16) []byte {
-			return append(returned(channel, 1<<50), bytes.Repeat(frame(3, channel, make([]byte, mib/16)), 64*16)...)
+		"a body without an end": {func(channel uint16) speech {
+			return speech{returned(channel, 1<<50), frame(3, channel, make([]byte, piece))}
 		}, "the broker returned a message that was not sent"},
-		"more messages than were sent": {func(channel uint16) []byte {
-			return bytes.Repeat(returned(channel, 0), 2)
+		"more messages than were sent": {func(channel uint16) speech {
+			return speech{bytes.Repeat(returned(channel, 0), 2), nil}
 		}, "the broker returned a message that was not sent"},
-		"a frame without an end": {func(channel uint16) []byte {
-			return append([]byte{3, 0, 1, 0x7f, 0xff, 0xff, 0xff}, make([]byte, 64*mib)...)
+		"a frame without an end": {func(uint16) speech {
+			return speech{[]byte{3, 0, 1, 0x7f, 0xff, 0xff, 0xff}, make([]byte, piece)}
 		}, "the broker sent a frame of more than 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -176,12 +176,11 @@ func (l *link) cut() { _ = l.socket.Close() }
 // closePatience bounds the wait for a broker's answer to the end of a connection.
 const closePatience = 2 * time.Second
 
-// close ends the connection, and asks the broker if it listens.
+// close ends the connection, and asks the broker first. One that is silent, or reads nothing
+// under an alarm, does not answer. The client has a deadline for that, too: each heartbeat of
+// the broker's puts it off.
 func (l *link) close() error {
-	if l.alarm.reason() != nil {
-		l.cut() // under an alarm it reads nothing
-	}
-	silent := time.AfterFunc(closePatience, l.cut) // the client has a deadline for this, which each heartbeat of the broker's puts off
+	silent := time.AfterFunc(closePatience, l.cut)
 	err := l.connection.Close()
 	if !silent.Stop() {
 		return nil // it is closed all the same
