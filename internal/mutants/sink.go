@@ -334,7 +334,12 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a return of RabbitMQ condemns the next attempt",
-		[]change{{"sinks/rabbitmq/sink.go", `s.settle(ctx, window[1:], err)`, `err`}},
+		[]change{{"sinks/rabbitmq/sink.go", `	s.link.window = s.link.window[1:]
+	if err := s.drain(ctx); err != nil && !s.link.alarm.met() {
+		s.drop()
+	}
+`, `	s.link.window = nil
+`}},
 		rabbitmqPkg, "TestDeliverBatch_AReturnIsOfOneAttempt",
 	},
 	{
