@@ -51,21 +51,26 @@ var outcomeMutants = []mutant{
 		rabbitmqPkg, "TestConnect_EndsWithItsContextAndWithTimeout",
 	},
 	{
-		"what an alarm of RabbitMQ holds up is sent again at each attempt",
+		"a message that an alarm of RabbitMQ holds up is sent again at each attempt",
 		[]change{{"sinks/rabbitmq/sink.go", `	case l.alarm.met():
 		l.hold()
 `, ``}},
-		rabbitmqPkg, "TestDeliverBatch_WhatAnAlarmHoldsUpIsWaitedForAndNotSentAgain",
+		rabbitmqPkg, "TestDeliverBatch_AMessageUnderAnAlarmIsWaitedForAndNotSentAgain",
 	},
 	{
-		"what an alarm of RabbitMQ holds up counts for any record",
+		"an alarm of RabbitMQ that ends during a call did not hold it up",
+		[]change{{"sinks/rabbitmq/alarm.go", ` || a.changes.Load() != a.before`, ``}},
+		rabbitmqPkg, "TestAlarm_OneThatEndsDuringACallHasMetIt",
+	},
+	{
+		"a message that an alarm of RabbitMQ holds up counts for any record",
 		[]change{{"sinks/rabbitmq/alarm.go", `	return reflect.DeepEqual(message, p.message)`, `	return reflect.DeepEqual(message, message)`}},
-		rabbitmqPkg, "TestDeliverBatch_WhatAnAlarmHoldsUpCountsForNothingElse",
+		rabbitmqPkg, "TestDeliverBatch_AMessageUnderAnAlarmCountsForNoOtherRecord",
 	},
 	{
 		"the wait for the end of an alarm of RabbitMQ is a failed attempt of the record",
 		[]change{{"sinks/rabbitmq/errors.go", `		return processor.Unreached(outcome.Unknown(fmt`, `		return (outcome.Unknown(fmt`}},
-		rabbitmqPkg, "TestDeliverBatch_WhatAnAlarmHoldsUpIsWaitedForAndNotSentAgain",
+		rabbitmqPkg, "TestDeliverBatch_AMessageUnderAnAlarmIsWaitedForAndNotSentAgain",
 	},
 	{
 		"Close waits for a broker of RabbitMQ that is silent",

@@ -14,10 +14,10 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// alarm is what the broker says of its memory and disk. While one of them is short, it
-// reads nothing from a connection that has published. It publishes what it was sent
-// when it reads again, even if the sender has hung up meanwhile. So what an alarm holds up
-// keeps its connection, and is not sent a second time.
+// alarm is the state of the broker's memory and disk. While one of them is short, the broker
+// reads nothing more from a connection that publishes. It publishes the messages that it finds
+// there when it reads again, even if the sender has hung up meanwhile. So the sink keeps the
+// connection, and does not send them a second time.
 type alarm struct {
 	blocked atomic.Pointer[string] // the broker's reason; nil: it reads
 	over    chan struct{}          // a word that it reads again
@@ -44,7 +44,7 @@ func (a *alarm) watch(changes <-chan amqp.Blocking) {
 // begin notes the begin of a call.
 func (a *alarm) begin() { a.before = a.changes.Load() }
 
-// met reports whether the alarm held up something of the call.
+// met reports whether there was an alarm during the call.
 func (a *alarm) met() bool { return a.blocked.Load() != nil || a.changes.Load() != a.before }
 
 // errBlocked: the broker has an alarm.
@@ -81,7 +81,7 @@ func (l *link) awaitAlarm(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// hold keeps what is on its way for the next call. Its body belongs to this one.
+// hold keeps the messages on their way for the next call. Their bodies belong to this one.
 func (l *link) hold() {
 	for i, p := range l.window {
 		if !p.earlier {
@@ -95,8 +95,8 @@ func digest(body []byte) []byte {
 	return sum[:]
 }
 
-// resume takes up what an alarm held up in an earlier call, and returns how many of the
-// records it is. Where it is something else, it must have arrived before any of them is sent.
+// resume returns how many of the records are on their way already, since an alarm held them up
+// in an earlier call. Messages of others are waited for before any of the records is sent.
 func (s *Sink) resume(ctx context.Context, ds []processor.Delivery) (int, error) {
 	window := s.link.window
 	n := min(len(window), len(ds))
@@ -118,7 +118,7 @@ func (s *Sink) isOf(p sent, d processor.Delivery) bool {
 	return reflect.DeepEqual(message, p.message)
 }
 
-// awaitOthers waits for what is on its way, and is none of the records to be sent.
+// awaitOthers waits for messages on their way that are not those of the records to be sent.
 func (s *Sink) awaitOthers(ctx context.Context) error {
 	err := s.drain(ctx)
 	if err == nil {

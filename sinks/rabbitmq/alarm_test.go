@@ -95,7 +95,7 @@ func (a alarmed) requireOnce(t *testing.T, records int) {
 
 // The broker publishes what it has of a connection that hung up during the alarm: each
 // attempt over another one would add a copy.
-func TestDeliverBatch_WhatAnAlarmHoldsUpIsWaitedForAndNotSentAgain(t *testing.T) {
+func TestDeliverBatch_AMessageUnderAnAlarmIsWaitedForAndNotSentAgain(t *testing.T) {
 	t.Parallel()
 	rabbit := brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{})
 	for name, c := range map[string]struct{ window, each int }{"one record": {1, 1}, "a window": {20, 20}} {
@@ -122,8 +122,27 @@ func TestDeliverBatch_WhatAnAlarmHoldsUpIsWaitedForAndNotSentAgain(t *testing.T)
 	}
 }
 
-// What is held up is of an earlier lease, or is not what the record has become.
-func TestDeliverBatch_WhatAnAlarmHoldsUpCountsForNothingElse(t *testing.T) {
+// The confirm comes after the word that the alarm is over. A call that ends in between keeps
+// its message, too.
+func TestAlarm_OneThatEndsDuringACallHasMetIt(t *testing.T) {
+	t.Parallel()
+	begins, ends := amqp.Blocking{Active: true, Reason: "low on disk"}, amqp.Blocking{}
+	for _, c := range []struct {
+		words         []amqp.Blocking
+		during, after bool
+	}{
+		{nil, false, false},
+		{[]amqp.Blocking{begins}, true, true},
+		{[]amqp.Blocking{begins, ends}, true, false},
+	} {
+		during, after := rabbitmq.Met(c.words...)
+		require.Equal(t, c.during, during, c.words)
+		require.Equal(t, c.after, after, c.words)
+	}
+}
+
+// The message on its way is of an earlier lease, of another record, or of an older version of this one.
+func TestDeliverBatch_AMessageUnderAnAlarmCountsForNoOtherRecord(t *testing.T) {
 	t.Parallel()
 	rabbit := brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{})
 	for name, change := range map[string]func(*processor.Delivery){

@@ -40,8 +40,8 @@
 //     it, and come again behind it: see docs/sinks/rabbitmq.md.
 //   - A channel on which something went wrong is never used again: no confirm of an
 //     attempt that was given up can count for another.
-//   - What an alarm of the broker holds up is not sent again over another connection:
-//     its own is kept, and its confirm counts for the very record alone.
+//   - A message that an alarm of the broker holds up is not sent again: its connection is
+//     kept, and its confirm counts for the same record, unchanged, under the same epoch.
 //   - A call ends soon after its context does, even in a write that the broker does
 //     not read.
 //   - No error, log or String shows user or password.
