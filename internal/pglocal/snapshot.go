@@ -25,14 +25,14 @@ func (s *Server) Snapshot(ctx context.Context) error {
 }
 
 // PutBack ends the server as a crash would, and starts it again on the files of its snapshot: the same cluster, on the same
-// timeline, without what was written since. The snapshot is used up.
+// timeline, without what was written since.
 func (s *Server) PutBack(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.postgres.Stop(ctx, syscall.SIGQUIT); err != nil {
 		return err
 	}
-	_, err := s.dir.Run(ctx, "sh", "-ec", `[ -d "$2" ]; rm -rf "$1"; mv "$2" "$1"`, "sh", s.DataDir(), s.dir.Path(snapshotDir))
+	_, err := s.dir.Run(ctx, "sh", "-ec", `[ -d "$2" ]; rm -rf "$1"; cp -Rp "$2" "$1"`, "sh", s.DataDir(), s.dir.Path(snapshotDir))
 	if err == nil {
 		err = s.start(ctx)
 	}

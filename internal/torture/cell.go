@@ -183,6 +183,11 @@ func (c *cell) inflict(ctx context.Context, fault cellFault) error {
 	if err := fault.strike(ctx, c, &change); err != nil {
 		return err
 	}
+	return c.outlast(ctx, change)
+}
+
+// outlast waits for the processes after a change, and notes it.
+func (c *cell) outlast(ctx context.Context, change history.Change) error {
 	change.Server, change.To = c.server(), c.clock.Now()
 	err := c.recover(ctx, &change)
 	c.mu.Lock()

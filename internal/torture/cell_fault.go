@@ -32,6 +32,7 @@ func cellFaults() []cellFault {
 		{name: "hang", kind: history.HangPrimary, strike: hangPrimary},
 		{name: "two", kind: history.TwoPrimaries, strike: keepOldPrimary},
 		{name: "empty", kind: history.EmptyReceiver, strike: emptyReceivers},
+		{name: "again", kind: history.RestoreAgain, strike: restoreAgain},
 	}
 }
 

@@ -20,6 +20,7 @@ func reportCell(w io.Writer, c judge.CellVerdict) {
 		{"records that receivers have", c.Receipts},
 		{"**sequence numbers with two meanings**", c.Numbers},
 		{"**dedup keys with two meanings**", c.Keys},
+		{"**records under epochs below one that had come, and no others**", c.Outdated},
 		{"**records of one server under an epoch of another**", c.Strangers},
 	} {
 		fmt.Fprintf(w, "| %s | %d |\n", line.name, line.count)

@@ -13,10 +13,35 @@ import (
 // cluster, on the same timeline. The daemons live on, and notice it; or somebody does what the handbook says, and ends them
 // first: new ones cannot notice it.
 func restoreFiles(ctx context.Context, c *cell, change *history.Change) error {
-	server := c.database.primary()
-	if err := server.Snapshot(ctx); err != nil {
+	if err := c.database.primary().Snapshot(ctx); err != nil {
 		return err
 	}
+	return putSnapshotBack(ctx, c, change)
+}
+
+// apart is more time than there is between two histories that begin in one row under the same numbers: cursor.HistoryGap.
+const apart = 11 * time.Second
+
+// restoreAgain puts a snapshot back twice. What begins in its row the second time must not go on below what began the first time.
+func restoreAgain(ctx context.Context, c *cell, change *history.Change) error {
+	once := *change
+	once.Kind = history.RestoreFiles
+	if err := restoreFiles(ctx, c, &once); err != nil {
+		return err
+	}
+	if err := c.outlast(ctx, once); err != nil {
+		return err
+	}
+	if !pause(ctx, apart) {
+		return context.Cause(ctx)
+	}
+	change.From = c.clock.Now()
+	return putSnapshotBack(ctx, c, change)
+}
+
+// putSnapshotBack restores the files of the last snapshot once more rows are committed and delivered.
+func putSnapshotBack(ctx context.Context, c *cell, change *history.Change) error {
+	server := c.database.primary()
 	if err := c.awaitLost(ctx, int64(20+c.random.IntN(40))); err != nil {
 		return err
 	}

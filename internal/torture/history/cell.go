@@ -98,16 +98,17 @@ const (
 	HangPrimary    Kind = "primary hangs, standby promoted"
 	TwoPrimaries   Kind = "standby promoted, the old primary goes on"
 	EmptyReceiver  Kind = "receiver emptied, an operator seeks back"
+	RestoreAgain   Kind = "the same snapshot put back once more"
 )
 
 // CellKinds are those of a cell, in the order of a report.
 func CellKinds() []Kind {
-	return []Kind{LossyPromotion, RestoreFiles, ClockBehind, HangPrimary, TwoPrimaries, EmptyReceiver}
+	return []Kind{LossyPromotion, RestoreFiles, ClockBehind, HangPrimary, TwoPrimaries, EmptyReceiver, RestoreAgain}
 }
 
 // loses reports whether commits may be gone once it is over.
 func (k Kind) loses() bool {
-	return k == LossyPromotion || k == RestoreFiles || k == TwoPrimaries || k == HangPrimary
+	return k == LossyPromotion || k == RestoreFiles || k == RestoreAgain || k == TwoPrimaries || k == HangPrimary
 }
 
 // Loses reports whether the change may have lost commits.

@@ -15,6 +15,7 @@ type CellVerdict struct {
 	Receipts  int
 	Records   int // that had to be delivered: the rows of the last server, for each process
 	Lost      int // of these
+	Outdated  int // of these, for a receiver that compares epochs
 	Gone      int // rows that were committed, and are in no server that counts any more
 	Numbers   int // that stand for two records at a receiver
 	Keys      int // dedup keys that do
@@ -129,11 +130,14 @@ func (v *Verdict) checkReigns(c *cell) {
 
 // checkCellLoss: every row of the last server was received, and the first time in its turn (I14).
 func (v *Verdict) checkCellLoss(c *cell, end history.CellEnd) {
-	first := map[string]int{}
+	first, current := map[string]int{}, map[string]bool{}
+	newest := int64(0)
 	for i, r := range c.receipts[end.Process] {
 		if r.TakenOut {
 			continue
 		}
+		newest = max(newest, r.Epoch)
+		current[r.Key] = current[r.Key] || r.Epoch == newest
 		if _, ok := first[r.Key]; !ok {
 			first[r.Key] = i
 		}
@@ -149,6 +153,10 @@ func (v *Verdict) checkCellLoss(c *cell, end history.CellEnd) {
 			v.Cell.Lost++
 			v.broken("I14", end.Process, "row %s (%s, in servers %v) was never received", row.Key, row.Position, row.Servers)
 			continue
+		}
+		if !current[row.Key] {
+			v.Cell.Outdated++
+			v.broken("I15", end.Process, "row %s came under no epoch but those below one that had come before: a receiver that compares epochs does not have it", row.Key)
 		}
 		// What was emptied is sent again behind what came meanwhile, and what a clock stamps that is behind stands before what came.
 		if end.Emptied || c.behind(row.Servers[0]) {

@@ -100,6 +100,14 @@ var badCells = map[string]badHistory{
 		s.Cell.Receipts[0], s.Cell.Receipts[1] = s.Cell.Receipts[1], s.Cell.Receipts[0]
 		return s
 	}},
+	"a new history goes on below the one before": {"I15", func() *scene {
+		s := replaced()
+		s.Cell.Reigns[0].Epoch = 2002
+		for i := range 3 {
+			s.Cell.Receipts[i].Epoch = 2002
+		}
+		return s
+	}},
 	"a row of the last server was taken out, and came no more": {"I14", func() *scene {
 		s := replaced()
 		s.last().TakenOut = true
