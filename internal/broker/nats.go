@@ -107,6 +107,17 @@ func (n *NATS) Log() string { return n.dir.Tail(natsLog, logLines) }
 // Kill ends it at once, as a crash would.
 func (n *NATS) Kill(ctx context.Context) error { return n.process.Stop(ctx, syscall.SIGKILL) }
 
+// Snapshot copies its files, after Kill.
+func (n *NATS) Snapshot(ctx context.Context) error { return n.copyStore(ctx, "store", "snapshot") }
+
+// PutBack replaces its files with those of the snapshot, after Kill.
+func (n *NATS) PutBack(ctx context.Context) error { return n.copyStore(ctx, "snapshot", "store") }
+
+func (n *NATS) copyStore(ctx context.Context, from, to string) error {
+	_, err := n.dir.Run(ctx, "sh", "-ec", `rm -rf "$2"; cp -Rp "$1" "$2"`, "sh", n.dir.Path(from), n.dir.Path(to))
+	return err
+}
+
 // Start starts it, again after Kill.
 func (n *NATS) Start(ctx context.Context) (err error) {
 	if n.process, err = n.dir.Start(natsLog, n.program, "-c", n.dir.Path("nats.conf")); err != nil {

@@ -251,6 +251,16 @@ var sinkMutants = []mutant{
 		webhookPkg, "TestDeliver_AnAnswerBeforeTheEndOfTheRequestCounts",
 	},
 	{
+		"a stream that was set back is written to without a word",
+		[]change{{"sinks/nats/sink.go", `; back != nil {`, `; back != nil && false {`}},
+		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaidOnce",
+	},
+	{
+		"what has landed is looked for in a thousand messages",
+		[]change{{"sinks/nats/claim.go", `uint64(max(maxTail, 2*c.Window))`, `uint64(1000)`}},
+		natsPkg, "TestTakeOver_FindsAWholeWindowBehindMessagesOfOthers",
+	},
+	{
 		"a worker whose stream is deleted goes on with its claim",
 		[]change{{"sinks/nats/errors.go", `s.link.claim = claim{} // the stream`, `// the stream`}},
 		natsPkg, "TestDeclare_AStreamThatIsDeletedUnderAWorkerIsMadeAnew",

@@ -17,12 +17,17 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// maxTail bounds how many messages before a claim are looked at. What landed
-// further back is sent again, which the server notices within its duplicate window.
-const maxTail = 1000
+// maxTail bounds how many messages before a claim are looked at, where two windows are not
+// more. What landed further back is sent again, which the server notices within its duplicate
+// window.
+const maxTail = 4000
 
-// readAhead bounds how many of them are asked for at once: each may have megabytes.
-const readAhead = 32
+// readAhead bounds how many of them are asked for at once, and readAheadBytes what these may
+// hold, by the largest one of the last answer: each may have megabytes.
+const (
+	readAhead      = 512
+	readAheadBytes = 4 << 20
+)
 
 // claim is the right to publish for a process under an epoch, as long as it is the
 // last message on the fence's subject. The zero value is none.
@@ -79,6 +84,9 @@ func (l *link) lastClaim(ctx context.Context, fence string, d processor.Delivery
 	switch process := m.Header.Get(headerProcess); {
 	case !ok || process == "":
 		return 0, fmt.Errorf("message %d on the fence's subject %q is no claim: let nothing else publish there, and purge it", m.Sequence, fence)
+	case m.Header.Get(jetstream.MsgIDHeader) != "":
+		return 0, fmt.Errorf("message %d on the fence's subject %q is a record of process %s: have no subject of a record be that of a fence, which is sure where the fence begins with %s; then purge it",
+			m.Sequence, fence, process, fencePrefix)
 	case process != escape(d.Process):
 		return 0, fmt.Errorf("the fence's subject %q is that of process %s: give each process one of its own", fence, process)
 	case isAnothers(m.Header.Get(headerOrigin), d):
@@ -129,19 +137,25 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 func (l *link) readTail(ctx context.Context, c Config, d processor.Delivery) error {
 	l.landed = map[string]bool{}
 	first := max(l.stream.CachedInfo().State.FirstSeq, 1)
-	lowest := max(first+maxTail, l.claim.sequence) - maxTail
-	for next, n := l.claim.sequence, uint64(1); next > lowest; n = min(2*n, readAhead) {
+	tail := uint64(max(maxTail, 2*c.Window))
+	lowest := max(first+tail, l.claim.sequence) - tail
+	for next, n := l.claim.sequence, uint64(1); next > lowest; {
 		n = min(n, next-lowest)
 		messages, err := l.read(ctx, c, next-n, n)
 		if err != nil {
 			return err
 		}
+		largest := 1
 		for _, m := range slices.Backward(messages) {
+			if m != nil {
+				largest = max(largest, len(m.Data))
+			}
 			if whole, err := l.inTail(m, d); whole || err != nil {
 				return err
 			}
 		}
 		next -= n
+		n = min(2*n, readAhead, max(1, readAheadBytes/uint64(largest)))
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func refusesUs(err error) bool {
 	case jetstream.JSErrCodeStreamNotFound, jetstream.JSErrCodeJetStreamNotEnabledForAccount, codeSealed:
 		return true
 	}
-	for _, word := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrPermissionViolation, errUnfit} {
+	for _, word := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrPermissionViolation, errUnfit, errSetBack} {
 		if errors.Is(err, word) {
 			return true
 		}

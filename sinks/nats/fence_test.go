@@ -241,6 +241,11 @@ func TestFence_BelongsToOneProcess(t *testing.T) {
 	_, err := deliver(t, b.sink(t, shared), other)
 	require.ErrorContains(t, err, `is that of process sms: give each process one of its own`)
 
+	_, err = b.admin.PublishMsg(t.Context(), &client.Msg{Subject: "fences.record", Header: client.Header{"ordered-process": {"mail"}, "ordered-epoch": {"1"}, "Nats-Msg-Id": {"1"}}})
+	require.NoError(t, err)
+	_, err = deliver(t, b.sink(t, func(c *nats.Config) { c.Fence = "fences.record" }), sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, `is a record of process mail: have no subject of a record be that of a fence`)
+
 	_, err = b.admin.Publish(t.Context(), "fences.none", nil)
 	require.NoError(t, err)
 	_, err = deliver(t, b.sink(t, func(c *nats.Config) { c.Fence = "fences.none" }), other)

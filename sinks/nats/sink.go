@@ -28,6 +28,8 @@ type Sink struct {
 	alone int
 	// gone: the stream to be declared was missing, which was said.
 	gone bool
+	// stood is what the stream has acknowledged last, over any connection.
+	stood stood
 }
 
 var _ processor.BatchSink = (*Sink)(nil)
@@ -129,6 +131,9 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 		config.Declare = nil
 	}
 	err = s.link.take(ctx, config, fence, subject, d)
+	if back := s.stood.goesOn(s.link); back != nil {
+		return back
+	}
 	if s.gone = errors.Is(err, jetstream.ErrStreamNotFound) && s.config.Declare != nil; s.gone {
 		return fmt.Errorf("there is no stream %q, and record %d is not the first one of process %q: if it was deleted, what was not read yet is lost there, "+
 			"and a seek back sends it again; the next attempt makes the stream", s.config.Stream, d.Sequence, d.Process)
@@ -255,6 +260,7 @@ func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) e
 	switch {
 	case err == nil && !ack.Duplicate:
 		s.link.last = ack.Sequence
+		s.stood.sequence = ack.Sequence
 		return nil
 	case err == nil:
 		return s.duplicate(ctx, p, d, ack.Sequence)

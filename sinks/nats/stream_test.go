@@ -2,6 +2,7 @@ package nats_test
 
 import (
 	"bytes"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,6 +39,21 @@ func TestTakeOver_OverAWideLinkReadsABusyStream(t *testing.T) {
 	requireDelivered(t, b.sink(t, over), of(4, sinktest.Deliveries(2, 3)))
 	require.Less(t, pieces.Load(), int32(450), "each message was waited for by itself")
 	require.Equal(t, "1/3 2/3 3/3 4/4", b.log(t, "ordered-epoch"))
+}
+
+// TestTakeOver_FindsAWholeWindowBehindMessagesOfOthers: a worker died with all of it on its way, and the server has forgotten the ids.
+func TestTakeOver_FindsAWholeWindowBehindMessagesOfOthers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 100 * time.Millisecond })
+	requireDelivered(t, b.sink(t, window(500)), of(3, sinktest.Deliveries(1, 1300)))
+	for range 1200 {
+		_, err := b.admin.PublishAsync("bookings.stranger", nil)
+		require.NoError(t, err)
+	}
+	<-b.admin.PublishAsyncComplete()
+	b.forget(t)
+	requireDelivered(t, b.sink(t, window(500)), of(4, sinktest.Deliveries(2, 1300)))
+	require.Equal(t, 1301, strings.Count(b.log(t, "ordered-epoch"), "/"))
 }
 
 // deleted has a stream that a sink declared and wrote to, and that someone then deletes.
