@@ -312,7 +312,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"what landed in a stream of NATS is read one message after the other",
-		[]change{{"sinks/nats/claim.go", `const readAhead = 32`, `const readAhead = 1`}},
+		[]change{{"sinks/nats/claim.go", `readAhead      = 512`, `readAhead      = 1`}},
 		natsPkg, "TestTakeOver_OverAWideLinkReadsABusyStream",
 	},
 	{
