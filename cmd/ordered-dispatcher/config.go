@@ -30,7 +30,7 @@ func withDatabase(config daemon.Config, sys system) (daemon.Config, error) {
 	if err := daemon.CheckURL(config.Database); err != nil {
 		return config, &daemon.UsageError{Err: fmt.Errorf("database: %w", err)}
 	}
-	sys.known.secrets = config.Secrets()
+	sys.known.secrets = config.Secrets
 	return config, nil
 }
 

@@ -21,7 +21,7 @@ func (c *demoCommand) Run(ctx context.Context, sys system) error {
 		if err := daemon.CheckURL(c.Database); err != nil {
 			return fmt.Errorf("--database: %w", err)
 		}
-		sys.known.secrets = daemon.Config{Database: c.Database}.Secrets()
+		sys.known.secrets = daemon.Config{Database: c.Database}.Secrets
 	}
 	return demo.Run(ctx, demo.Config{DatabaseURL: c.Database, Duration: c.Duration, Output: sys.stdout})
 }

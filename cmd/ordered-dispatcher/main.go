@@ -39,10 +39,10 @@ type system struct {
 }
 
 // known is what the command must not print: a server repeats the login.
-type known struct{ secrets secret.Set }
+type known struct{ secrets func() secret.Set }
 
 func execute(args []string, sys system) int {
-	sys.known = &known{}
+	sys.known = &known{secrets: func() secret.Set { return secret.Set{} }}
 	parser, err := kong.New(&cli{},
 		kong.Name("ordered-dispatcher"),
 		kong.Description(description),
@@ -61,7 +61,8 @@ func execute(args []string, sys system) int {
 	if err != nil {
 		return report(sys, &daemon.UsageError{Err: fmt.Errorf("%w; see ordered-dispatcher --help", err)})
 	}
-	err = sys.known.secrets.Error(command.Run())
+	err = command.Run()
+	err = sys.known.secrets().Error(err) // with those that were renewed meanwhile
 	if err != nil && command.Command() == "run" && !daemon.IsTerminal(sys.stderr) {
 		daemon.NewLogger(sys.stderr, slog.LevelError).Error("ended", "err", err) // the log stays one of JSON to its last line
 		return daemon.ExitCode(err)

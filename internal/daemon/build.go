@@ -28,6 +28,11 @@ type dependencies struct {
 	// closers are told of what is to be closed when the processes have ended; nil:
 	// nothing is delivered, so nothing is opened.
 	closers *closers
+	// renewInterval is how often files of secrets are looked at without a failure; 0: they are not followed.
+	renewInterval time.Duration
+	// refusedPatience is for how long a refusal of secrets from files is not final.
+	refusedPatience time.Duration
+	rotation        *rotation // of the process that is built; nil: it follows no files
 }
 
 // closers are sinks that hold something until they are closed.
@@ -55,6 +60,7 @@ func (p Process) build(d dependencies) (*processor.Process, *table.Source, error
 	if err != nil {
 		return nil, nil, err
 	}
+	d.rotation = p.rotation(d)
 	dispatch, timeout, err := p.Sink.dispatch(d)
 	if err != nil {
 		return nil, nil, fmt.Errorf("process %q: %w", p.Name, err)

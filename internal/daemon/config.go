@@ -22,6 +22,10 @@ type Config struct {
 	secretFiles []string
 	// trustedFiles say who is trusted.
 	trustedFiles []string
+	// databaseFiles are those that references in Database name, with what they held.
+	databaseFiles map[string]string
+	// renewal is nil if no reference names a file.
+	renewal *renewal
 }
 
 // Process is one entry below processes.
@@ -42,6 +46,9 @@ type Process struct {
 	DeadLetter    bool
 	DeadLetterRun int
 	HaltOnTimeout bool
+
+	// files are those that references of the process name, with what they held.
+	files map[string]string
 }
 
 // Names returns the names of the processes in the order of the file.

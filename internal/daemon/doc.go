@@ -10,6 +10,8 @@
 //     of it is noted in the audit of the cursor, so that two workers that differ
 //     are found out.
 //   - Status: how a process stands, how far behind it is, and who holds it back.
+//   - Renewal: the configuration's text, to be read anew with what the files of its
+//     references hold by now. Each process follows its own, as a rotation.
 //   - Monitor: metrics, /healthz and /readyz, for who listens at RunConfig.Listen.
 //   - Pulse: when something last happened in a process.
 //   - Look: one question to the database how the processes stand, for the monitor.
@@ -30,6 +32,8 @@
 //
 //   - A configuration that passes Parse is refused by no package it is handed to.
 //   - No secret stands in an error, a log, a status or a finding.
+//   - A sink is made anew between two calls, after the former one is closed. Where its
+//     records go changes with a restart alone.
 //   - A process that halts, and a database that is away, end nothing.
 //   - Who asks the monitor waits for no database: it answers what the last look
 //     found, and how old that is.

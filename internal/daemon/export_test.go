@@ -217,3 +217,15 @@ func CloseAll(all ...io.Closer) {
 	c := closers(all)
 	c.close()
 }
+
+// RenewEvery has sinks look at the files of their secrets so often without a failure.
+func (c RunConfig) RenewEvery(d time.Duration) RunConfig {
+	c.renewInterval = d
+	return c
+}
+
+// RefusedFor takes a refusal of secrets from files for the receiver's last word after that long.
+func (c RunConfig) RefusedFor(d time.Duration) RunConfig {
+	c.refusedPatience = d
+	return c
+}

@@ -46,6 +46,9 @@ func Parse(name string, text []byte, env yamlfile.Environment) (Config, error) {
 		return Config{}, err
 	}
 	config := parseFile(file.Root())
+	if file.Root().FileTexts() != nil {
+		config.renewal = &renewal{name: name, text: text, env: env}
+	}
 	config.secretFiles, config.trustedFiles = file.SecretFiles(), file.TrustedFiles()
 	if file.HoldsSecrets() {
 		config.secretFiles = append(config.secretFiles, name)
@@ -53,9 +56,12 @@ func Parse(name string, text []byte, env yamlfile.Environment) (Config, error) {
 	return config, file.Err()
 }
 
+// keysOfFile are those of its first level.
+var keysOfFile = []string{"database", "schema", "processes"}
+
 func parseFile(root yamlfile.Node) (c Config) {
-	m := root.Mapping("database", "schema", "processes")
-	m.Read("database", func(n yamlfile.Node) { c.Database = parseDatabase(n) })
+	m := root.Mapping(keysOfFile...)
+	m.Read("database", func(n yamlfile.Node) { c.Database, c.databaseFiles = parseDatabase(n), n.FileTexts() })
 	m.Read("schema", func(n yamlfile.Node) { c.Schema = parseSchema(n) })
 	if n, ok := m.Need("processes", "processes: {my_process: {source: {…}, sink: {…}}}"); ok {
 		c.Processes = parseProcesses(n, c.Schema)
@@ -129,7 +135,7 @@ func parseProcess(n yamlfile.Node, name, schema string) Process {
 	if p.Sink != nil && p.Sink.window() > max(p.Checkpoint, 1) {
 		n.Fault("a window of %d needs a checkpoint of at least as many: so many records may be sent again after a fault", p.Sink.window())
 	}
-	if n.Sound() {
+	if p.files = n.FileTexts(); n.Sound() {
 		checkProcess(n, p, schema)
 	}
 	return p

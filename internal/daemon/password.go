@@ -11,28 +11,37 @@ import (
 )
 
 // Secrets are those of the connection to the database: its password, also if PGPASSWORD, a service or a file of passwords
-// has it. A server, or another program in its place, may repeat it in an error.
-func (c Config) Secrets() secret.Set {
+// has it. A server, or another program in its place, may repeat it in an error. Those that came from files since, and
+// what they replaced, are among them.
+func (c Config) Secrets() secret.Set { return c.masks()() }
+
+// masks are Secrets at any time.
+func (c Config) masks() func() secret.Set {
 	parsed, err := pgx.ParseConfig(c.Database)
 	if err != nil {
-		return secret.Set{} // refused elsewhere
+		parsed = &pgx.ConnConfig{} // refused elsewhere
 	}
-	return secret.New(parsed.Password)
+	if c.renewal == nil {
+		first := secret.New(parsed.Password)
+		return func() secret.Set { return first }
+	}
+	c.renewal.learn(parsed.Password)
+	return c.renewal.secrets
 }
 
 // masked is a logger that leaves secrets out of messages and attributes.
-func masked(log *slog.Logger, secrets secret.Set) *slog.Logger {
+func masked(log *slog.Logger, secrets func() secret.Set) *slog.Logger {
 	return slog.New(maskedLog{log.Handler(), secrets})
 }
 
 type maskedLog struct {
 	slog.Handler
-	secrets secret.Set
+	secrets func() secret.Set
 }
 
 // Handle is called by slog.
 func (m maskedLog) Handle(ctx context.Context, r slog.Record) error {
-	clean := slog.NewRecord(r.Time, r.Level, m.secrets.Replace(r.Message), r.PC)
+	clean := slog.NewRecord(r.Time, r.Level, m.secrets().Replace(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		clean.AddAttrs(m.attr(a))
 		return true
@@ -64,10 +73,10 @@ func (m maskedLog) attr(a slog.Attr) slog.Attr {
 	case slog.KindGroup:
 		a.Value = slog.GroupValue(m.all(a.Value.Group())...)
 	case slog.KindString:
-		a.Value = slog.StringValue(m.secrets.Replace(a.Value.String()))
+		a.Value = slog.StringValue(m.secrets().Replace(a.Value.String()))
 	case slog.KindAny:
 		text := fmt.Sprint(a.Value.Any())
-		if clean := m.secrets.Replace(text); clean != text {
+		if clean := m.secrets().Replace(text); clean != text {
 			a.Value = slog.StringValue(clean)
 		}
 	}

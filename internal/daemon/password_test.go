@@ -22,7 +22,7 @@ func TestSecrets_HaveThePasswordWhereverItCameFrom(t *testing.T) {
 func TestMasked_NoAttributeHasASecret(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
-	secrets := daemon.Config{Database: "postgres://u:swordfish@h/d"}.Secrets()
+	secrets := daemon.Config{Database: "postgres://u:swordfish@h/d"}.Secrets
 	log := daemon.Masked(daemon.NewLogger(&b, slog.LevelInfo), secrets)
 	log.With("with", "a swordfish").WithGroup("g").Info("it said swordfish", "err", errors.New("no swordfish"), "n", 7,
 		slog.Group("inner", "text", "swordfish"), "list", []string{"swordfish"}, "kept", []string{"x"})

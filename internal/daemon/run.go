@@ -26,10 +26,12 @@ type RunConfig struct {
 	Grace time.Duration
 	// Listen is the address of metrics and health, as host:port; :port is open to
 	// this machine alone. "": nobody listens.
-	Listen       string
-	lookInterval time.Duration // of the monitor; 0 = lookInterval. Tests look more often
-	maxSilence   time.Duration // of a process that lives; 0 = its own. Tests wait for less
-	roomPatience time.Duration // with a server that is full; 0 = roomPatience. Tests have less
+	Listen          string
+	lookInterval    time.Duration // of the monitor; 0 = lookInterval. Tests look more often
+	maxSilence      time.Duration // of a process that lives; 0 = its own. Tests wait for less
+	roomPatience    time.Duration // with a server that is full; 0 = roomPatience. Tests have less
+	renewInterval   time.Duration // between two looks at files of secrets; 0 = renewInterval. Tests look more often, or never
+	refusedPatience time.Duration // with a receiver that refuses them; 0 = refusedPatience. Tests have less
 	// Stdout belongs to the stdout sink. Required.
 	Stdout io.Writer
 	// Logger is required.
@@ -44,7 +46,7 @@ type RunConfig struct {
 // are caught up or cannot go on. A database that is away does not end it, nor does
 // a process that halts; one that refuses the login ends a drain alone. The error joins those of all processes: see ExitCode.
 func Run(ctx context.Context, c RunConfig) error {
-	c.Logger = masked(c.Logger, c.Config.Secrets())
+	c.Logger = masked(c.Logger, c.Config.masks())
 	var listener net.Listener
 	if c.Listen != "" {
 		var err error
@@ -53,7 +55,7 @@ func Run(ctx context.Context, c RunConfig) error {
 		}
 		defer listener.Close()
 	}
-	pool, store, err := c.Config.openAs(ctx, c.Config.watching)
+	pool, store, err := c.Config.openAs(ctx, c.Logger, c.Config.watching)
 	if err != nil {
 		return err
 	}
@@ -74,17 +76,18 @@ func Run(ctx context.Context, c RunConfig) error {
 
 // open makes what all processes share. It connects to nothing yet.
 func (c Config) open(ctx context.Context) (*pgxpool.Pool, *cursor.Store, error) {
-	return c.openAs(ctx, func(application string) string { return application })
+	return c.openAs(ctx, nil, func(application string) string { return application })
 }
 
 // openAs is open with sessions whose application_name is changed.
-func (c Config) openAs(ctx context.Context, name func(application string) string) (*pgxpool.Pool, *cursor.Store, error) {
+func (c Config) openAs(ctx context.Context, log *slog.Logger, name func(application string) string) (*pgxpool.Pool, *cursor.Store, error) {
 	config, err := poolConfig(c.Database, len(c.Processes))
 	if err != nil {
 		return nil, nil, &UsageError{fmt.Errorf("database: %w", err)}
 	}
 	parameters := config.ConnConfig.RuntimeParams
 	parameters["application_name"] = name(parameters["application_name"])
+	c.renewLogin(config, log)
 	pool, err := openPool(ctx, config)
 	if err != nil {
 		return nil, nil, err

@@ -62,13 +62,12 @@ func (s ExecSink) window() int { return s.Config.Window }
 // dispatch leaves it to the sink to bound each answer: a call has as many records as
 // a checkpoint.
 func (s ExecSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
-	config := s.Config
-	config.Logger = d.logger
-	sink, err := exec.New(config)
-	if err == nil {
-		d.closers.add(sink)
-	}
-	return processor.Pipeline(sink), maxCallTime, err
+	dispatch, err := openPipeline(d, s, func(s ExecSink) (*exec.Sink, error) {
+		config := s.Config
+		config.Logger = d.logger
+		return exec.New(config)
+	})
+	return dispatch, maxCallTime, err
 }
 
 // examine looks for the user, the directory and the program, and starts nothing.

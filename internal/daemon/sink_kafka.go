@@ -56,11 +56,8 @@ func (s KafkaSink) settings() map[string]string {
 func (s KafkaSink) window() int { return s.Config.Window }
 
 func (s KafkaSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
-	sink, err := kafka.New(s.Config)
-	if err == nil {
-		d.closers.add(sink)
-	}
-	return processor.Pipeline(sink), s.callTimeout(), err
+	dispatch, err := openPipeline(d, s, func(s KafkaSink) (*kafka.Sink, error) { return kafka.New(s.Config) })
+	return dispatch, s.callTimeout(), err
 }
 
 // callTimeout leaves a window the time to end by its own time-out, which says more

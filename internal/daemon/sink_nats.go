@@ -69,11 +69,8 @@ func (s NATSSink) settings() map[string]string {
 func (s NATSSink) window() int { return s.Config.Window }
 
 func (s NATSSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
-	sink, err := nats.New(s.Config)
-	if err == nil {
-		d.closers.add(sink)
-	}
-	return processor.Pipeline(sink), 0, err
+	dispatch, err := openPipeline(d, s, func(s NATSSink) (*nats.Sink, error) { return nats.New(s.Config) })
+	return dispatch, 0, err
 }
 
 // examine looks at the stream.

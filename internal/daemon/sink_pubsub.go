@@ -47,11 +47,8 @@ func (s PubSubSink) settings() map[string]string {
 func (s PubSubSink) window() int { return s.Config.Window }
 
 func (s PubSubSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
-	sink, err := pubsub.New(s.Config)
-	if err == nil {
-		d.closers.add(sink)
-	}
-	return processor.Pipeline(sink), 0, err
+	dispatch, err := openPipeline(d, s, func(s PubSubSink) (*pubsub.Sink, error) { return pubsub.New(s.Config) })
+	return dispatch, 0, err
 }
 
 // receiverTime is for how long a check waits for a receiver: the checks behind it

@@ -44,9 +44,6 @@ func (s RabbitMQSink) settings() map[string]string {
 func (s RabbitMQSink) window() int { return s.Config.Window }
 
 func (s RabbitMQSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
-	sink, err := rabbitmq.New(s.Config)
-	if err == nil {
-		d.closers.add(sink)
-	}
-	return processor.Pipeline(sink), 0, err
+	dispatch, err := openPipeline(d, s, func(s RabbitMQSink) (*rabbitmq.Sink, error) { return rabbitmq.New(s.Config) })
+	return dispatch, 0, err
 }

@@ -64,8 +64,11 @@ func (SQLSink) settings() map[string]string { return nil }
 // confidential: the statement may hold a secret.
 func (s SQLSink) confidential() map[string]string { return map[string]string{"statement": s.Statement} }
 
-func (s SQLSink) dispatch(dependencies) (processor.Dispatch, time.Duration, error) {
+func (s SQLSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
 	sink, err := s.sink()
+	if err == nil && d.rotation != nil {
+		return processor.InTx(watchedTx{sink, d.rotation}), 0, nil
+	}
 	return processor.InTx(sink), 0, err
 }
 

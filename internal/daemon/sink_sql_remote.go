@@ -59,15 +59,12 @@ func (s RemoteSQLSink) confidential() map[string]string {
 // leaves the server the time to end a statement, which says more than the end of
 // the call.
 func (s RemoteSQLSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
-	sink, err := sql.NewRemote(s.Config)
-	if err == nil {
-		d.closers.add(sink)
-	}
+	dispatch, err := openPipeline(d, s, func(s RemoteSQLSink) (*sql.Remote, error) { return sql.NewRemote(s.Config) })
 	timeout := s.Config.Timeout
 	if timeout == 0 {
 		timeout = defaultRemoteTime
 	}
-	return processor.Pipeline(sink), min(timeout+callMargin, maxCallTime), err
+	return dispatch, min(timeout+callMargin, maxCallTime), err
 }
 
 const defaultRemoteTime = 30 * time.Second

@@ -81,9 +81,9 @@ func (s WebhookSink) settings() map[string]string {
 	return map[string]string{"url": strings.TrimPrefix(s.Config.String(), "webhook to ")}
 }
 
-func (s WebhookSink) dispatch(dependencies) (processor.Dispatch, time.Duration, error) {
-	sink, err := webhook.New(s.Config)
-	return processor.Each(sink), s.callTimeout(), err
+func (s WebhookSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
+	dispatch, err := openEach(d, s, func(s WebhookSink) (*webhook.Sink, error) { return webhook.New(s.Config) })
+	return dispatch, s.callTimeout(), err
 }
 
 const (

@@ -24,12 +24,12 @@ var credentialMutants = []mutant{
 	},
 	{
 		"a command prints the password that the database repeats",
-		[]change{{"cmd/ordered-dispatcher/main.go", "sys.known.secrets.Error(command.Run())", "command.Run()"}},
+		[]change{{"cmd/ordered-dispatcher/main.go", "err = sys.known.secrets().Error(err)", "_ = err"}},
 		commandPkg, "TestCommands_ADatabaseThatRepeatsTheLoginDisclosesNothing",
 	},
 	{
 		"a worker logs the password that the database repeats",
-		[]change{{"internal/daemon/run.go", "c.Logger = masked(c.Logger, c.Config.Secrets())", ""}},
+		[]change{{"internal/daemon/run.go", "c.Logger = masked(c.Logger, c.Config.masks())", ""}},
 		commandPkg, "TestCommands_ADatabaseThatRepeatsTheLoginDisclosesNothing",
 	},
 	{

@@ -26,8 +26,9 @@ type File struct {
 	references []string              // the paths of the values in which one was read
 	resolved   []resolved            // what they stood for
 	files      []string              // that they named, or that are secrets themselves
-	trusted    []string              // files that say who is trusted
-	literal    bool                  // a secret stands in the file itself
+	read       func(path string) (string, error)
+	trusted    []string // files that say who is trusted
+	literal    bool     // a secret stands in the file itself
 	faults     []Fault
 	expanded   int  // bytes that references stood for
 	merged     int  // keys and merge keys that were read
@@ -41,7 +42,7 @@ func Parse(name string, text []byte, env Environment) *File {
 	if !strings.HasSuffix(source, "\n") {
 		source += "\n" // without it the lexer leaves out a tag that ends the file
 	}
-	f := &File{name: name, lines: strings.Split(source, "\n"), env: env, anchors: map[string]ast.Node{}}
+	f := &File{name: name, lines: strings.Split(source, "\n"), env: env, read: ReadSecret, anchors: map[string]ast.Node{}}
 	if at := strings.IndexFunc(source, isMark); at >= 0 {
 		line := strings.Count(source[:at], "\n") + 1
 		f.faultAt(line, 1, "", "the line has a private-use character of Unicode: remove it")
@@ -204,6 +205,10 @@ func (f *File) syntaxFault(err error) {
 	}
 	f.faults = append(f.faults, fault)
 }
+
+// ReadFilesBy has the references of values that are read from now on look into files by read,
+// instead of ReadSecret.
+func (f *File) ReadFilesBy(read func(path string) (string, error)) { f.read = read }
 
 // Root is the whole file as one value.
 func (f *File) Root() Node { return Node{file: f, node: f.root} }

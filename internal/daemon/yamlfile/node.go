@@ -56,6 +56,23 @@ func (n Node) References() []string {
 	return texts
 }
 
+// FileTexts are the files that references named in the value or in one below it, and what
+// each held; nil if there is none.
+func (n Node) FileTexts() map[string]string {
+	var texts map[string]string
+	for _, r := range n.file.resolved {
+		path, ok := strings.CutPrefix(r.reference, filePrefix)
+		if !ok || !n.holds(r.path) {
+			continue
+		}
+		if texts == nil {
+			texts = map[string]string{}
+		}
+		texts[path] = r.text
+	}
+	return texts
+}
+
 // holds reports whether a path is that of the value or of one below it.
 func (n Node) holds(path string) bool {
 	return n.path == "" || path == n.path || strings.HasPrefix(path, n.path+".")

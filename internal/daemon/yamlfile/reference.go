@@ -80,7 +80,8 @@ func (f *File) resolve(at *token.Token, path, value string) string {
 	last := 0
 	for _, m := range markedReference.FindAllStringSubmatchIndex(value, -1) {
 		b.WriteString(unescape.Replace(value[last:m[0]]))
-		text, err := f.lookUp(unmarkInside.Replace(value[m[2]:m[3]]))
+		reference := unmarkInside.Replace(value[m[2]:m[3]])
+		text, err := f.lookUp(reference)
 		if err != nil {
 			f.fault(at, path, err.Error())
 		}
@@ -88,7 +89,7 @@ func (f *File) resolve(at *token.Token, path, value string) string {
 			f.once(at, path, fmt.Sprintf("the references of this file stand for more than %d bytes: name the right files, or shorten them", maxExpanded))
 			return ""
 		}
-		f.resolved = append(f.resolved, resolved{path, text})
+		f.resolved = append(f.resolved, resolved{path, reference, text})
 		b.WriteString(text)
 		last = m[1]
 	}
@@ -97,7 +98,10 @@ func (f *File) resolve(at *token.Token, path, value string) string {
 }
 
 // resolved is what a reference stood for in the value at a path.
-type resolved struct{ path, text string }
+type resolved struct{ path, reference, text string }
+
+// filePrefix begins a reference to a file.
+const filePrefix = "file:"
 
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -106,11 +110,11 @@ var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 const maxExpanded = 8 * bounded.MaxBytes
 
 func (f *File) lookUp(reference string) (string, error) {
-	if path, ok := strings.CutPrefix(reference, "file:"); ok {
+	if path, ok := strings.CutPrefix(reference, filePrefix); ok {
 		if !slices.Contains(f.files, path) {
 			f.files = append(f.files, path)
 		}
-		return readSecret(path)
+		return f.read(path)
 	}
 	if !namePattern.MatchString(reference) {
 		return "", fmt.Errorf("${%s} is no reference: write ${NAME} or ${file:/path}, or $${%s} for the text itself", reference, reference)
@@ -127,9 +131,9 @@ func (f *File) lookUp(reference string) (string, error) {
 	}
 }
 
-// readSecret reads a file without the line break at its end, which editors and
-// secret stores add.
-func readSecret(path string) (string, error) {
+// ReadSecret reads a file that a reference names, without the line break at its end, which
+// editors and secret stores add. Its error names the file.
+func ReadSecret(path string) (string, error) {
 	text, err := bounded.Read(path)
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {

@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// login is that of the connections of a pool. Each new one takes it from the files that references
+// in the connection string name.
+type login struct {
+	renewal *renewal
+	log     *slog.Logger
+
+	mu             sync.Mutex
+	files          map[string]string // with what they held when the login was read
+	user, password string
+	warned         bool // of an address that has changed
+}
+
+// renewLogin has each new connection of a pool log in with what the files hold by then.
+func (c Config) renewLogin(config *pgxpool.Config, log *slog.Logger) {
+	if c.renewal == nil || len(c.databaseFiles) == 0 {
+		return
+	}
+	l := &login{renewal: c.renewal, log: quietly(log), files: c.databaseFiles, user: config.ConnConfig.User, password: config.ConnConfig.Password}
+	config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error { return l.renew(conn) }
+}
+
+// renew gives a new connection its login. A connection with the former one could be refused for no
+// reason that its user would find: where a file cannot be read, none is made.
+func (l *login) renew(conn *pgx.ConnConfig) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	texts, err := readAgain(l.files)
+	if err == nil && !maps.Equal(texts, l.files) {
+		err = l.follow(texts, conn)
+	}
+	if err != nil {
+		return fmt.Errorf("read the login for the database anew: %w", err)
+	}
+	conn.User, conn.Password = l.user, l.password
+	return nil
+}
+
+// follow takes up another login. One that is for another server needs a restart.
+func (l *login) follow(texts map[string]string, conn *pgx.ConnConfig) error {
+	database, err := l.renewal.readDatabase(texts)
+	if err != nil {
+		return err
+	}
+	now, err := poolConfig(database, 0)
+	if err != nil {
+		return err
+	}
+	if leadsTo(now.ConnConfig) != leadsTo(conn) {
+		if !l.warned {
+			l.log.Warn("a file that database refers to has changed the address, which needs a restart: the former address and login stay in use")
+		}
+		l.warned = true
+		return nil
+	}
+	l.renewal.learn(append(replaced(l.files, texts), l.password, now.ConnConfig.Password)...)
+	l.files, l.user, l.password, l.warned = texts, now.ConnConfig.User, now.ConnConfig.Password, false
+	l.log.Info("a file of the database's login has changed: new connections use what it holds now")
+	return nil
+}
+
+// leadsTo is where a connection leads.
+func leadsTo(c *pgx.ConnConfig) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:%d", c.Host, c.Port)
+	for _, other := range c.Fallbacks {
+		fmt.Fprintf(&b, ",%s:%d", other.Host, other.Port)
+	}
+	return b.String() + "/" + c.Database
+}
