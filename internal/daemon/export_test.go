@@ -229,3 +229,17 @@ func (c RunConfig) RefusedFor(d time.Duration) RunConfig {
 	c.refusedPatience = d
 	return c
 }
+
+// Renewed is a sink for the one process of a configuration, a webhook, that looks at its files with each
+// call. made makes it, and makes it anew, with the token.
+func Renewed[T processor.BatchSink](c Config, made func(token string) T) func(context.Context) error {
+	p := c.Processes[0]
+	r := &renewed[WebhookSink, T]{
+		rotation: p.rotation(dependencies{config: c, renewInterval: time.Nanosecond}),
+		make:     func(s WebhookSink) (T, error) { return made(s.Config.Bearer), nil },
+		sink:     made(p.Sink.(WebhookSink).Config.Bearer),
+	}
+	return func(ctx context.Context) error {
+		return r.call(ctx, func(sink T) error { _, err := sink.DeliverBatch(ctx, nil); return err })
+	}
+}

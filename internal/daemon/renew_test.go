@@ -351,6 +351,41 @@ func TestRenew_TheOldSinkIsClosedBeforeTheNewOneSends(t *testing.T) {
 	require.NotContains(t, r.log.String(), "-word")
 }
 
+// held is a sink with something on its way between two calls, as one to RabbitMQ under an alarm.
+type held struct {
+	token   string
+	pending *bool
+	calls   *[]string
+}
+
+func (h held) Pending() bool { return *h.pending }
+
+func (h held) Close() error {
+	*h.calls = append(*h.calls, "close "+h.token)
+	return nil
+}
+
+func (h held) DeliverBatch(context.Context, []processor.Delivery) (int, error) {
+	*h.calls = append(*h.calls, h.token)
+	return 0, nil
+}
+
+// The broker publishes what it has of the old connection, and the new one would send it again.
+func TestRenew_ASinkIsKeptWhileSomethingIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	token := newSecretFile(t, "first-token")
+	config, err := daemon.Parse("f.yaml", []byte(of(fmt.Sprintf("{webhook: {url: 'http://h', bearer: '%s'}}", token))), environment(nil))
+	require.NoError(t, err)
+	var calls []string
+	pending := true
+	call := daemon.Renewed(config, func(token string) held { return held{token, &pending, &calls} })
+	token.hold(t, "second-token")
+	require.NoError(t, call(t.Context()))
+	pending = false
+	require.NoError(t, call(t.Context()))
+	require.Equal(t, []string{"first-token", "close first-token", "second-token"}, calls)
+}
+
 // rotatedLogin is a role of a server of the test's own, which asks for its password.
 type rotatedLogin struct {
 	server *pgxpool.Pool

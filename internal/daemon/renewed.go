@@ -19,9 +19,13 @@ import (
 // up to a minute and a half to come into its volume.
 const refusedPatience = 2 * time.Minute
 
+// pending is a sink that may have something on its way between two calls. It is not made anew
+// meanwhile.
+type pending interface{ Pending() bool }
+
 // renewed makes a sink anew when the files of its references hold something else: after a call
-// that failed, or before one if it has not looked for a while. Between calls nothing is on its way,
-// and the old sink is closed before the new one sends: two never send at once.
+// that failed, or before one if it has not looked for a while. Nothing is on its way then, and the
+// old sink is closed before the new one sends: two never send at once.
 type renewed[S Sink, T any] struct {
 	rotation *rotation
 	make     func(S) (T, error)
@@ -94,6 +98,9 @@ func (r *renewed[S, T]) patiently(err error) error {
 
 // renew makes the sink anew if its files have changed, and reports whether it did.
 func (r *renewed[S, T]) renew() bool {
+	if p, ok := any(r.sink).(pending); ok && p.Pending() {
+		return false
+	}
 	now, changed := r.rotation.look()
 	if !changed {
 		return false

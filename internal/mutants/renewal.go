@@ -43,6 +43,11 @@ var renewalMutants = []mutant{
 		daemonPkg, "TestRenew_TheOldSinkIsClosedBeforeTheNewOneSends",
 	},
 	{
+		"a sink is made anew while an alarm of RabbitMQ holds up its messages",
+		[]change{{"internal/daemon/renewed.go", "ok && p.Pending() {", "ok && p.Pending() && false {"}},
+		daemonPkg, "TestRenew_ASinkIsKeptWhileSomethingIsOnItsWay",
+	},
+	{
 		"a receiver that knows the new secret first halts the process",
 		[]change{{"internal/daemon/renewed.go", "time.Since(r.refused) >= r.patience", "time.Since(r.refused) >= 0"}},
 		daemonPkg, "TestRenew_ARefusalHaltsNoProcessWhoseFileComesLater",

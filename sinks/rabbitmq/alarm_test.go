@@ -106,6 +106,7 @@ func TestDeliverBatch_AMessageUnderAnAlarmIsWaitedForAndNotSentAgain(t *testing.
 			require.ErrorContains(t, err, "the broker takes no messages (low on memory); free memory or disk there")
 			require.True(t, outcome.IsUnknown(err), err)
 			require.False(t, processor.IsUnreached(err), err)
+			require.True(t, a.sink.Pending())
 			ds := sinktest.Deliveries(arrived+1, c.each)
 			for range 3 {
 				ds[0].Attempt++

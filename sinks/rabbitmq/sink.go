@@ -61,6 +61,14 @@ func (s *Sink) Close() error {
 	return err
 }
 
+// Pending reports whether messages are on their way that an alarm of the broker holds up: a
+// sink in the place of this one would send them a second time.
+func (s *Sink) Pending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.link != nil && !s.link.dead() && len(s.link.window) > 0
+}
+
 // DeliverBatch publishes records in order and returns how many of them, from the
 // first on, the broker has confirmed and not returned. An error that is a time-out
 // (outcome.IsUnknown) leaves the outcome of its record unknown.
