@@ -137,6 +137,9 @@ func applied(ctx context.Context, config Config) (map[int64]time.Time, error) {
 	if errors.As(err, &pgErr) && pgErr.Code == "42P01" {
 		return nil, nil // no version table: nothing is applied
 	}
+	if pgErr != nil && pgErr.Code == "42501" {
+		return nil, fmt.Errorf("read the version table: %s; ask as the role that migrates, or GRANT SELECT ON %s; a worker needs neither, and `doctor` says what is missing", pgErr.Message, table)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the version table: %w", err)
 	}
