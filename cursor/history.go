@@ -19,7 +19,7 @@ type Event struct {
 	// User is the role that was logged in; "" where the event is older than that column.
 	User string
 	// Action is what was done: create, place, configure, watch, halt, promoted, dead_letter,
-	// dead_letter_replayed, dead_letter_discarded, pause, resume, retry, skip, seek, restored,
+	// dead_letter_replayed, dead_letter_discarded, partition_gone, pause, resume, retry, skip, seek, restored,
 	// rename (noted for the new name), renamed (for the old one) or forget; newer
 	// versions may add others.
 	Action string
@@ -86,6 +86,12 @@ func (s *Store) Last(ctx context.Context, process, action string) (last Event, f
 		return Event{}, false, err
 	}
 	return events[0], true, nil
+}
+
+// Events returns the last events of an action in the history of a process, the newest first: at most
+// limit of them.
+func (s *Store) Events(ctx context.Context, process, action string, limit int) ([]Event, error) {
+	return s.events(ctx, process, action, limit)
 }
 
 func (s *Store) events(ctx context.Context, process, action string, limit int) ([]Event, error) {

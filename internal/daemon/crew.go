@@ -26,6 +26,7 @@ type crew struct {
 	processes []*processor.Process
 	closers   closers  // of their sinks
 	monitor   *monitor // nil: nobody listens
+	guard     *guard   // of the partitions
 	draining  bool
 	announced chan struct{}  // closed after the first attempt to note the configuration
 	left      sync.WaitGroup // of processes that drain
@@ -46,6 +47,10 @@ func newCrew(ctx context.Context, c RunConfig, pool *pgxpool.Pool, store *cursor
 	with := dependencies{config: c.Config, pool: pool, store: store, stdout: c.Stdout, logger: c.Logger, grace: c.Grace, closers: &crew.closers,
 		renewInterval: cmp.Or(c.renewInterval, renewInterval), refusedPatience: cmp.Or(c.refusedPatience, refusedPatience)}
 	crew.roomPatience = cmp.Or(c.roomPatience, roomPatience)
+	var err error
+	if crew.guard, err = newGuard(c, pool, store); err != nil {
+		return nil, err
+	}
 	if c.Listen != "" {
 		crew.monitor = newMonitor(c, pool, store)
 		with.observe = crew.monitor.observe

@@ -212,6 +212,9 @@ func (d *doctor) position(ctx context.Context, p Process, source *table.Source, 
 		return nil
 	}
 	d.pass(p, findings)
+	if err == nil && i >= 0 {
+		err = d.gone(ctx, p, source, rows[i])
+	}
 	if err != nil || i < 0 || at == "" {
 		return err // it has delivered nothing yet
 	}

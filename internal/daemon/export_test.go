@@ -96,7 +96,27 @@ func Build(p Process) error {
 	return err
 }
 
-// LookEvery has the monitor look more often.
+// Guard looks at the partitions when a test says so.
+type Guard struct{ *guard }
+
+// NewGuard is the guard of a worker.
+func NewGuard(t testing.TB, c Config) Guard {
+	t.Helper()
+	pool, store, err := c.open(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	g, err := newGuard(RunConfig{Config: c, Logger: slog.New(slog.DiscardHandler)}, pool, store)
+	require.NoError(t, err)
+	return Guard{g}
+}
+
+// Look looks once at the partitions of a process.
+func (g Guard) Look(t testing.TB, process string) {
+	t.Helper()
+	require.NoError(t, g.look(t.Context(), process))
+}
+
+// LookEvery has the monitor and the guard look more often.
 func (c RunConfig) LookEvery(d time.Duration) RunConfig {
 	c.lookInterval = d
 	return c

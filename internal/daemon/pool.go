@@ -22,7 +22,7 @@ const (
 	applicationName = "ordered-dispatcher"
 
 	// A process holds one connection for its lease and one for reading. Two more
-	// serve what metrics and health ask, one at a time each.
+	// serve what metrics, health and the guard of the partitions ask, one at a time each.
 	connsPerProcess = 2
 	spareConns      = 2
 )

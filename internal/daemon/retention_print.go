@@ -70,7 +70,7 @@ func (r Reader) has() string {
 func (p Part) why() string {
 	var why []string
 	for _, u := range p.Undelivered {
-		why = append(why, fmt.Sprintf("%s has not delivered %s of it", u.Process, u.count()))
+		why = append(why, fmt.Sprintf("%s has not delivered %s of it", u.Process, countOf(u.Records)))
 	}
 	for _, w := range p.Writers {
 		why = append(why, describe(w)+" writes to it")
@@ -81,14 +81,15 @@ func (p Part) why() string {
 	return strings.Join(append(why, p.Problems...), "; ")
 }
 
-func (u Undelivered) count() string {
+// countOf is a count of table.Source.Undelivered for people.
+func countOf(records int64) string {
 	switch {
-	case u.Records >= table.MaxUndelivered:
-		return fmt.Sprintf("%d records or more", u.Records)
-	case u.Records == 1:
+	case records >= table.MaxUndelivered:
+		return fmt.Sprintf("%d records or more", records)
+	case records == 1:
 		return "1 record"
 	default:
-		return fmt.Sprintf("%d records", u.Records)
+		return fmt.Sprintf("%d records", records)
 	}
 }
 

@@ -27,7 +27,7 @@ type RunConfig struct {
 	// Listen is the address of metrics and health, as host:port; :port is open to
 	// this machine alone. "": nobody listens.
 	Listen          string
-	lookInterval    time.Duration // of the monitor; 0 = lookInterval. Tests look more often
+	lookInterval    time.Duration // of the monitor and the guard; 0 = lookInterval and guardInterval. Tests look more often
 	maxSilence      time.Duration // of a process that lives; 0 = its own. Tests wait for less
 	roomPatience    time.Duration // with a server that is full; 0 = roomPatience. Tests have less
 	renewInterval   time.Duration // between two looks at files of secrets; 0 = renewInterval. Tests look more often, or never
@@ -110,6 +110,7 @@ func (c *crew) run(signals *signals, listener net.Listener) error {
 		group.Add(func() error { return c.work(name, process) }, func(error) { c.stop() })
 	}
 	group.Add(func() error { return c.announce() }, func(error) { c.stop() })
+	group.Add(func() error { return c.guardPartitions() }, func(error) { c.stop() })
 	if c.monitor != nil {
 		group.Add(func() error { return c.look() }, func(error) { c.stop() })
 		group.Add(func() error { return c.count() }, func(error) { c.stop() })

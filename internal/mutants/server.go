@@ -67,4 +67,63 @@ var serverMutants = []mutant{
 		[]change{{"sources/table/partition.go", `		if p.Detaching {`, `		if false {`}},
 		tablePkg, "TestUndelivered_OfAPartitionThatIsBeingDetached",
 	},
+	{
+		"a partition that goes with undelivered records leaves no trace",
+		[]change{{"internal/daemon/gone.go", `	if err := g.note(ctx, row, gone); err != nil {`, `	if err := g.note(ctx, row, nil); err != nil {`}},
+		daemonPkg, "TestGuard_NotesAPartitionThatGoesWithUndeliveredRecords",
+	},
+	{
+		"a part of a partition that goes is noted beside it",
+		[]change{{"internal/daemon/gone.go", `		if gone.hold(r) {`, `		if false {`}},
+		daemonPkg, "TestGuard_NotesAPartitionThatGoesWithUndeliveredRecords",
+	},
+	{
+		"each worker notes a partition that goes",
+		[]change{{"internal/daemon/gone.go", `interval '5 minutes'`, `interval '0 minutes'`}},
+		daemonPkg, "TestGuard_NotesAPartitionThatGoesWithUndeliveredRecords",
+	},
+	{
+		"a partition that goes after its records were delivered is noted",
+		[]change{{"internal/daemon/gone.go", `		if records > 0 {`, `		if true {`}},
+		daemonPkg, "TestGuard_NotesNoPartitionThatNoProcessNeeds",
+	},
+	{
+		"a partition that an operator has sought past is noted",
+		[]change{{"internal/daemon/gone.go", ` OR action = 'seek' AND to_position > $4)`, `)`}},
+		daemonPkg, "TestGuard_NotesNoPartitionThatNoProcessNeeds",
+	},
+	{
+		"partitions are not listed again after they were asked",
+		[]change{{"internal/daemon/gone.go", `	if all, err = source.Partitions(ctx); err != nil {
+		return err
+	}
+`, ``}},
+		daemonPkg, "TestGuard_NotesATableThatGoesDuringALook",
+	},
+	{
+		"a partition that is being detached counts as attached",
+		[]change{{"internal/daemon/gone.go", `		if !p.Detaching {`, `		if true {`}},
+		daemonPkg, "TestGuard_NotesADetachThatDidNotEnd",
+	},
+	{
+		"no worker looks at the partitions",
+		[]change{{"internal/daemon/run.go", `	group.Add(func() error { return c.guardPartitions() }, func(error) { c.stop() })
+`, ``}},
+		daemonPkg, "TestRun_APartitionThatIsDetachedWhileAWorkerLagsIsNamed",
+	},
+	{
+		"doctor does not name a partition that a worker has seen go",
+		[]change{{"internal/daemon/doctor_process.go", `	if err == nil && i >= 0 {`, `	if false {`}},
+		daemonPkg, "TestDoctor_NamesAPartitionThatIsGoneUntilItIsSettled",
+	},
+	{
+		"doctor names a partition that is gone after an operator has sought",
+		[]change{{"internal/daemon/doctor_gone.go", `		if e.ID < decided || now`, `		if now`}},
+		daemonPkg, "TestDoctor_NamesAPartitionThatIsGoneUntilItIsSettled",
+	},
+	{
+		"a default partition alone is told by tableoid",
+		[]change{{"sources/table/partition.go", `CASE WHEN c.relispartition THEN coalesce(pg_get_partition_constraintdef(c.oid), 'true') ELSE`, `CASE WHEN c.relispartition AND pg_get_partition_constraintdef(c.oid) IS NOT NULL THEN pg_get_partition_constraintdef(c.oid) ELSE`}},
+		tablePkg, "TestUndelivered_OfADefaultAloneTakesNoRightToSystemColumns",
+	},
 }

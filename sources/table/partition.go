@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -19,10 +20,19 @@ type Partition struct {
 	schema string
 	table  string
 	rows   string // the condition of the rows that are in it or below it
+	above  uint32 // the oid of the table that it is a part of
+	// Attach is the SQL that makes it a part of that table again.
+	Attach string
 	// Detaching: a DETACH … CONCURRENTLY was begun and did not end. The source's table is read
 	// without its rows.
 	Detaching bool
 }
+
+// OID of the partition. It keeps it when it is renamed or detached.
+func (p Partition) OID() uint32 { return p.oid }
+
+// Below reports whether the partition is a part of another one, without one in between.
+func (p Partition) Below(other Partition) bool { return p.above == other.oid }
 
 // Name of the partition, with its schema.
 func (p Partition) Name() string { return qualify(p.schema, p.table) }
@@ -45,16 +55,29 @@ const maxPartitions = 10_000
 
 // partitionsSQL lists what is below a table, by the indexes of pg_inherits. The constraint of a
 // partition is true of its rows, and of no other row of the table. It takes no right to
-// the partition, and leads the planner to that one alone. Rows of a table that inherits are told
-// by its number.
+// the partition, and leads the planner to that one alone. A default partition without others has none, and all rows. Rows of a
+// table that inherits are told by its number, which takes a right to tableoid.
 const partitionsSQL = "/* source.partitions */" + treeSQL + `
 SELECT
 	c.oid, n.nspname::text, c.relname::text,
-	coalesce(pg_get_partition_constraintdef(c.oid), 't.tableoid = ' || c.oid || '::oid'),
-	EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid AND i.inhdetachpending)
+	CASE WHEN c.relispartition THEN coalesce(pg_get_partition_constraintdef(c.oid), 'true') ELSE 't.tableoid = ' || c.oid || '::oid' END,
+	EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid AND i.inhdetachpending),
+	coalesce(above.oid, 0),
+	coalesce(
+		format('ALTER TABLE %%I.%%I ATTACH PARTITION %%I.%%I ', above.nspname, above.relname, n.nspname, c.relname) || pg_get_expr(c.relpartbound, c.oid),
+		format('ALTER TABLE %%I.%%I INHERIT %%I.%%I', n.nspname, c.relname, above.nspname, above.relname))
 FROM tree
 JOIN pg_class c ON c.oid = tree.oid
 JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN LATERAL (
+	SELECT p.oid, p.relname, m.nspname
+	FROM pg_inherits i
+	JOIN pg_class p ON p.oid = i.inhparent
+	JOIN pg_namespace m ON m.oid = p.relnamespace
+	WHERE i.inhrelid = c.oid AND i.inhparent IN (SELECT oid FROM tree)
+	ORDER BY i.inhseqno
+	LIMIT 1
+) above ON true
 WHERE c.oid <> %[1]d::oid
 ORDER BY 2, 3
 LIMIT %[2]d`
@@ -67,12 +90,14 @@ func (s *Source) Partitions(ctx context.Context) (all []Partition, err error) {
 			err = fmt.Errorf("there are %d or more, and no more are looked at", maxPartitions)
 		}
 		for _, values := range rows {
-			oid, parseErr := strconv.ParseUint(string(values[0]), 10, 32)
-			if parseErr != nil {
-				return parseErr
+			oid, oidErr := strconv.ParseUint(string(values[0]), 10, 32)
+			above, aboveErr := strconv.ParseUint(string(values[5]), 10, 32)
+			if err := errors.Join(oidErr, aboveErr); err != nil {
+				return err
 			}
 			all = append(all, Partition{
-				oid: uint32(oid), schema: string(values[1]), table: string(values[2]), rows: string(values[3]), Detaching: string(values[4]) == "t"})
+				oid: uint32(oid), schema: string(values[1]), table: string(values[2]), rows: string(values[3]), above: uint32(above),
+				Attach: string(values[6]), Detaching: string(values[4]) == "t"})
 		}
 		return err
 	})

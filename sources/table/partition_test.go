@@ -78,6 +78,10 @@ func TestUndelivered_OfEveryKindOfPartition(t *testing.T) {
 			CREATE TABLE app.bookings (id bigint NOT NULL, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (created_at, id)) PARTITION BY HASH (id);
 			CREATE TABLE app.h0 PARTITION OF app.bookings FOR VALUES WITH (MODULUS 1, REMAINDER 0);
 			INSERT INTO app.bookings SELECT generate_series(1, 5)`, map[string]int64{"app.h0": 5}},
+		"a default alone": {`CREATE SCHEMA app;
+			CREATE TABLE app.bookings (id bigint NOT NULL, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (created_at, id)) PARTITION BY RANGE (created_at);
+			CREATE TABLE app.rest PARTITION OF app.bookings DEFAULT;
+			INSERT INTO app.bookings SELECT generate_series(1, 5)`, map[string]int64{"app.rest": 5}},
 		"tables that inherit": {bookingsSQL + `
 			CREATE TABLE app."Special" (extra text) INHERITS (app.bookings); CREATE INDEX ON app."Special" (created_at, id);
 			INSERT INTO app.bookings DEFAULT VALUES; INSERT INTO app."Special" (id) VALUES (2), (3)`,
@@ -90,6 +94,14 @@ func TestUndelivered_OfEveryKindOfPartition(t *testing.T) {
 			require.Equal(t, c.want, undelivered(t, bookings(t, database(t, c.sql), Config{}), ""))
 		})
 	}
+}
+
+func TestUndelivered_OfADefaultAloneTakesNoRightToSystemColumns(t *testing.T) {
+	t.Parallel()
+	admin := database(t, monthsSQL+`DROP TABLE app.m1, app.m2; INSERT INTO app.bookings (id) VALUES (9)`)
+	name, pool := user(t, admin)
+	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT (id, created_at) ON app.bookings TO %[1]s`, name))
+	require.Equal(t, map[string]int64{"app.rest": 1}, undelivered(t, bookings(t, pool, Config{KeysOnly: true}), ""))
 }
 
 // TestUndelivered_ReadsOnePartition: a table has hundreds of them, and each is asked about.

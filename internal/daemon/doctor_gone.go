@@ -1,0 +1,123 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+const (
+	// goneFor is for how long a partition is named that is gone: then the audit alone has it.
+	goneFor = 30 * 24 * time.Hour
+	// maxGone bounds the events that are looked at.
+	maxGone = 1000
+)
+
+// gonePartition is a partition that went with records which may not have been delivered.
+type gonePartition struct {
+	goneDetail
+	at    time.Time
+	after cursor.Position // the earliest at which it held some
+}
+
+// gone names the partitions that a worker has seen go, until an operator seeks.
+func (d *doctor) gone(ctx context.Context, p Process, source *table.Source, row cursor.Row) error {
+	gone, err := d.undecided(ctx, p.Name)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	partitions, err := source.Partitions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, g := range gone {
+		i := slices.IndexFunc(partitions, func(p table.Partition) bool {
+			return (p.OID() == g.OID || p.Name() == g.Table) && !p.Detaching
+		})
+		if i < 0 {
+			d.lost(p.Name, g, row)
+			continue
+		}
+		if err := d.back(ctx, p.Name, g, source, partitions[i], row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undecided are the partitions that went since the last decision on where the process goes on, each once.
+func (d *doctor) undecided(ctx context.Context, process string) (gone []gonePartition, err error) {
+	events, err := d.store.Events(ctx, process, goneAction, maxGone)
+	if err != nil || len(events) == 0 {
+		return nil, err
+	}
+	var decided int64
+	for _, action := range []string{"seek", "forget"} {
+		last, _, err := d.store.Last(ctx, process, action)
+		if err != nil {
+			return nil, err
+		}
+		decided = max(decided, last.ID)
+	}
+	now, err := d.now(ctx)
+	for _, e := range events {
+		if e.ID < decided || now.Sub(e.At) > goneFor {
+			break
+		}
+		g := gonePartition{at: e.At, after: e.From}
+		if json.Unmarshal(e.Detail, &g.goneDetail) != nil {
+			continue
+		}
+		if i := slices.IndexFunc(gone, func(other gonePartition) bool { return other.OID == g.OID }); i >= 0 {
+			gone[i].after = min(gone[i].after, g.after)
+			continue
+		}
+		gone = append(gone, g)
+	}
+	return gone, err
+}
+
+func (d *doctor) lost(process string, g gonePartition, row cursor.Row) {
+	fix := fmt.Sprintf("%s; then %s, which sends again what follows that position", g.Attach, seekTo(process, g.after))
+	if g.Fate == fateDropped {
+		fix = fmt.Sprintf("put its records back from a backup, then %s, which sends again what follows that position", seekTo(process, g.after))
+	}
+	d.find(process, Warn, fmt.Sprintf("%s; or compare with what the receiver has, and say that it is settled: %s", fix, seekTo(process, row.Position)),
+		"%s was %s before %s. At the last look before that it held %s after %s, which may not have been delivered",
+		g.Table, g.Fate, g.at.UTC().Format(time.RFC3339), countOf(g.Records), place(g.after))
+}
+
+// back is about a partition that is attached again. Of records that the cursor has passed meanwhile, or since, it is not
+// known which.
+func (d *doctor) back(ctx context.Context, process string, g gonePartition, source *table.Source, p table.Partition, row cursor.Row) error {
+	if row.Position <= g.after {
+		return nil
+	}
+	held, err := source.Undelivered(ctx, g.after, p)
+	if err != nil {
+		return err
+	}
+	ahead, err := source.Undelivered(ctx, row.Position, p)
+	if err != nil || held == ahead && held < table.MaxUndelivered {
+		return err
+	}
+	d.find(process, Note, fmt.Sprintf("if the cursor passed them before, or the receiver lacks them: %s. If all is well: %s", seekTo(process, g.after), seekTo(process, row.Position)),
+		"%s was %s for a while, before %s, and is attached again. The cursor has passed records of it after %s: those that it passed before are not delivered",
+		g.Table, g.Fate, g.at.UTC().Format(time.RFC3339), place(g.after))
+	return nil
+}
+
+// seekTo is the command that moves a cursor to a position.
+func seekTo(process string, at cursor.Position) string {
+	to := "--to-start"
+	if at != "" {
+		to = "--to-position " + visible.Shell(string(at))
+	}
+	return fmt.Sprintf("ordered-dispatcher seek %s %s -c FILE --reason …", visible.Shell(process), to)
+}

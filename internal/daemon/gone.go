@@ -1,0 +1,241 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+const (
+	// guardInterval lies between two looks at the partitions; or guardFactor times what the last one took, so
+	// that asking about many partitions is a small part of the load.
+	guardInterval = time.Minute
+	guardFactor   = 20
+)
+
+// guard looks again and again which partitions hold records that are not delivered, of each process of the file, in any
+// state. When one of them is detached or dropped, the cursor passes the place where its records were, and nothing shows
+// that any more. So the guard notes it in the audit, for doctor and history.
+//
+// What it remembers ends with the worker. What was delivered between its last look and the DETACH is taken for
+// undelivered.
+type guard struct {
+	config Config
+	pool   *pgxpool.Pool
+	store  *cursor.Store
+	log    *slog.Logger
+	every  time.Duration
+
+	sources map[string]*table.Source // by process, and no reader's: a read waits for no look
+	kept    map[string]remains       // by process
+	said    said
+}
+
+// remains are the partitions that were last seen to hold records for a process, by oid.
+type remains map[uint32]remainder
+
+// remainder is what a partition held at the last look that found records in it.
+type remainder struct {
+	table.Partition
+	after   cursor.Position // of the cursor
+	records int64           // up to table.MaxUndelivered
+	seen    time.Time
+}
+
+func newGuard(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*guard, error) {
+	g := &guard{config: c.Config, pool: pool, store: store, log: c.Logger, every: cmp.Or(c.lookInterval, guardInterval),
+		sources: map[string]*table.Source{}, kept: map[string]remains{}, said: said{}}
+	for _, p := range c.Config.Processes {
+		source, err := c.Config.keys(p, pool)
+		if err != nil {
+			return nil, err
+		}
+		g.sources[p.Name] = source
+	}
+	return g, nil
+}
+
+// guardPartitions looks at the partitions until all shall end. A crew that is refused for want of connections asks nothing.
+func (c *crew) guardPartitions() error {
+	<-c.announced
+	if c.refused {
+		<-c.ctx.Done()
+		return nil
+	}
+	c.guard.run(c.ctx)
+	return nil
+}
+
+func (g *guard) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		began := time.Now()
+		for process := range g.sources {
+			err := g.look(ctx, process)
+			if ctx.Err() == nil && g.said.news(process, err) && err != nil {
+				g.log.Warn("the partitions cannot be looked at: one that goes with undelivered records would not be noticed", "process", process, "err", err)
+			}
+		}
+		pause(ctx, max(g.every, guardFactor*time.Since(began)))
+	}
+}
+
+// look asks the partitions of one process what they hold, and lists them once more after that: what was not there any
+// more may have been gone before it was asked.
+func (g *guard) look(ctx context.Context, process string) error {
+	row, err := g.store.Look(ctx, process)
+	if errors.Is(err, cursor.ErrUnknown) || err == nil && row.Position == cursor.Unplaced {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	source, before := g.sources[process], g.kept[process]
+	all, err := source.Partitions(ctx)
+	if err != nil || len(all)+len(before) == 0 {
+		return err
+	}
+	now, err := remaining(ctx, source, row.Position, all)
+	if err != nil || len(now)+len(before) == 0 {
+		return err
+	}
+	if all, err = source.Partitions(ctx); err != nil {
+		return err
+	}
+	gone := maps.Clone(before)
+	if gone == nil {
+		gone = remains{}
+	}
+	maps.Copy(gone, now)
+	for _, p := range all {
+		if !p.Detaching {
+			delete(gone, p.OID())
+		}
+	}
+	g.kept[process] = now
+	if len(now) != len(before) {
+		g.log.Debug("partitions hold records that are not delivered", "process", process, "partitions", len(now))
+	}
+	if err := g.note(ctx, row, gone); err != nil {
+		maps.Copy(now, gone) // to be noted at the next look
+		return err
+	}
+	maps.DeleteFunc(now, func(oid uint32, _ remainder) bool { _, is := gone[oid]; return is })
+	return nil
+}
+
+// remaining are the partitions with records after a position. A process that has caught up is not asked for each of them.
+func remaining(ctx context.Context, source *table.Source, at cursor.Position, all []table.Partition) (remains, error) {
+	found := remains{}
+	first, err := source.First(ctx, at)
+	if err != nil || first == nil {
+		return found, err
+	}
+	for _, p := range all {
+		if p.Detaching {
+			continue // its rows are not read any more
+		}
+		records, err := source.Undelivered(ctx, at, p)
+		if err != nil {
+			return nil, err
+		}
+		if records > 0 {
+			found[p.OID()] = remainder{p, at, records, time.Now()}
+		}
+	}
+	return found, nil
+}
+
+// note writes down which partitions are gone. One that went with a partition above it is not named beside that.
+func (g *guard) note(ctx context.Context, row cursor.Row, gone remains) error {
+	for _, r := range gone {
+		if gone.hold(r) {
+			continue
+		}
+		if err := g.noteOne(ctx, row, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold reports whether a partition is a part of one of these.
+func (all remains) hold(r remainder) bool {
+	for _, other := range all {
+		if r.Below(other.Partition) {
+			return true
+		}
+	}
+	return false
+}
+
+// Fates of a partition.
+const (
+	fateDetached = "detached"
+	fateDropped  = "dropped"
+)
+
+// goneAction is the action of the event.
+const goneAction = "partition_gone"
+
+// goneDetail is the event's detail.
+type goneDetail struct {
+	Table   string `json:"table"`
+	OID     uint32 `json:"oid"`
+	Fate    string `json:"fate"`
+	Records int64  `json:"records"`
+	Attach  string `json:"attach"`
+}
+
+const fateSQL = `/* daemon.partition_fate */ SELECT EXISTS (SELECT FROM pg_class WHERE oid = $1)`
+
+// goneSQL notes a partition once, of all workers that have seen it go ($7: its oid). It notes none that went after an operator
+// had sent the process past it, or had given its cursor up, since the last look ($8: seconds). It reads the index on
+// (process_name, id).
+const goneSQL = `/* daemon.partition_gone */
+INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
+SELECT $1, $2, '` + goneAction + `', $3, $4, $5, $6::jsonb
+WHERE NOT EXISTS (
+	SELECT 1
+	FROM {schema}.cursor_event
+	WHERE process_name = $1 AND (
+		action = '` + goneAction + `' AND detail->>'oid' = $7 AND at > clock_timestamp() - interval '5 minutes'
+		OR (action = 'forget' OR action = 'seek' AND to_position > $4) AND at > clock_timestamp() - $8 * interval '1 second'
+	)
+)`
+
+func (g *guard) noteOne(ctx context.Context, row cursor.Row, r remainder) error {
+	return ask(ctx, g.pool, func(ctx context.Context, tx pgx.Tx) error {
+		detail := goneDetail{Table: r.Name(), OID: r.OID(), Fate: fateDropped, Records: r.records, Attach: r.Attach}
+		var exists bool
+		if err := tx.QueryRow(ctx, fateSQL, binary, r.OID()).Scan(&exists); err != nil {
+			return err
+		}
+		if exists {
+			detail.Fate = fateDetached
+		}
+		text, err := json.Marshal(detail)
+		if err != nil {
+			return err
+		}
+		reason := fmt.Sprintf("%s was %s. It was last seen to hold %s after this position, which may not have been delivered", detail.Table, detail.Fate, countOf(r.records))
+		tag, err := tx.Exec(ctx, g.config.sql(goneSQL), row.Process, g.store.Worker(), visible.Line(reason), string(r.after), string(row.Position),
+			string(text), fmt.Sprint(r.OID()), time.Since(r.seen).Seconds())
+		if err == nil && tag.RowsAffected() > 0 {
+			g.log.Warn("a partition is gone with records that may not have been delivered; `ordered-dispatcher doctor` names the way back",
+				"process", row.Process, "table", detail.Table, "fate", detail.Fate, "records", r.records, "position", visible.Cut(string(r.after)))
+		}
+		return err
+	})
+}
