@@ -30,9 +30,7 @@ type dependencies struct {
 	closers *closers
 	// renewInterval is how often files of secrets are looked at without a failure; 0: they are not followed.
 	renewInterval time.Duration
-	// refusedPatience is for how long a refusal of secrets from files is not final.
-	refusedPatience time.Duration
-	rotation        *rotation // of the process that is built; nil: it follows no files
+	rotation      *rotation // of the process that is built; nil: it follows no files
 }
 
 // closers are sinks that hold something until they are closed.

@@ -45,7 +45,7 @@ type crew struct {
 func newCrew(ctx context.Context, c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*crew, error) {
 	crew := &crew{config: c.Config, pool: pool, store: store, log: c.Logger, draining: c.Drain, announced: make(chan struct{})}
 	with := dependencies{config: c.Config, pool: pool, store: store, stdout: c.Stdout, logger: c.Logger, grace: c.Grace, closers: &crew.closers,
-		renewInterval: cmp.Or(c.renewInterval, renewInterval), refusedPatience: cmp.Or(c.refusedPatience, refusedPatience)}
+		renewInterval: cmp.Or(c.renewInterval, renewInterval)}
 	crew.roomPatience = cmp.Or(c.roomPatience, roomPatience)
 	var err error
 	if crew.guard, err = newGuard(c, pool, store); err != nil {

@@ -244,12 +244,6 @@ func (c RunConfig) RenewEvery(d time.Duration) RunConfig {
 	return c
 }
 
-// RefusedFor takes a refusal of secrets from files for the receiver's last word after that long.
-func (c RunConfig) RefusedFor(d time.Duration) RunConfig {
-	c.refusedPatience = d
-	return c
-}
-
 // Renewed is a sink for the one process of a configuration, a webhook, that looks at its files with each
 // call. made makes it, and makes it anew, with the token.
 func Renewed[T processor.BatchSink](c Config, made func(token string) T) func(context.Context) error {

@@ -106,7 +106,7 @@ func arrow(from, to string) bool {
 		return false // nothing imports a command, and tests alone import theirs
 	}
 	if below(from, "internal/daemon") {
-		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/bounded", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/privilege", "internal/route", "internal/secret", "internal/visible", "internal/daemon")
+		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/bounded", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/privilege", "internal/route", "internal/secret", "internal/visible", "internal/daemon")
 	}
 	for origin, allowed := range arrows {
 		if below(from, strings.TrimSuffix(origin, "/")) {

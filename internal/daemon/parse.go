@@ -47,7 +47,7 @@ func Parse(name string, text []byte, env yamlfile.Environment) (Config, error) {
 	}
 	config := parseFile(file.Root())
 	if file.Root().FileTexts() != nil {
-		config.renewal = &renewal{name: name, text: text, env: env}
+		config.renewal = newRenewal(name, text, env, file.SecretFiles())
 	}
 	config.secretFiles, config.trustedFiles = file.SecretFiles(), file.TrustedFiles()
 	if file.HoldsSecrets() {

@@ -25,7 +25,7 @@ func (c Config) masks() func() secret.Set {
 		first := secret.New(parsed.Password)
 		return func() secret.Set { return first }
 	}
-	c.renewal.learn(parsed.Password)
+	c.renewal.learnFirst(parsed.Password)
 	return c.renewal.secrets
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/url"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,21 +22,37 @@ type renewal struct {
 	name string
 	text []byte
 	env  yamlfile.Environment
+	once map[string]bool // what was no file at the start, as a pipe: it is not read again
 
-	mu    sync.Mutex
-	known []string // secrets that came in use since, and those that they replaced
-	masks secret.Set
+	mu       sync.Mutex
+	password string   // of the database, in use; "" until it is known
+	former   []string // secrets that others have replaced
+	masks    secret.Set
 }
 
-// maxKnown bounds the secrets of earlier times that are still kept out of messages.
-const maxKnown = 16
+// newRenewal reads again what is a file by now. Nothing more comes out of a pipe, and its reader
+// would wait.
+func newRenewal(name string, text []byte, env yamlfile.Environment, paths []string) *renewal {
+	r := &renewal{name: name, text: text, env: env, once: map[string]bool{}}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		r.once[path] = err != nil || !info.Mode().IsRegular()
+	}
+	return r
+}
+
+// maxFormer bounds the secrets of earlier times that are still kept out of messages.
+const maxFormer = 16
 
 // readAgain returns what files hold by now. The text of one that cannot be read is the former
 // one; the error names it.
-func readAgain(former map[string]string) (map[string]string, error) {
+func (r *renewal) readAgain(former map[string]string) (map[string]string, error) {
 	texts := make(map[string]string, len(former))
 	var faults []error
 	for _, path := range slices.Sorted(maps.Keys(former)) {
+		if texts[path] = former[path]; r.once[path] || isPipe(path) {
+			continue
+		}
 		text, err := yamlfile.ReadSecret(path)
 		if err != nil {
 			text = former[path]
@@ -44,6 +61,13 @@ func readAgain(former map[string]string) (map[string]string, error) {
 		texts[path] = text
 	}
 	return texts, errors.Join(faults...)
+}
+
+// isPipe reports whether a path names something else than a file by now, which could keep its
+// reader waiting.
+func isPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular()
 }
 
 // readProcess reads a process anew, with other texts of its files.
@@ -72,18 +96,43 @@ func (r *renewal) read(texts map[string]string, part func(yamlfile.Mapping)) err
 	return file.Err()
 }
 
-// learn has messages leave out secrets that came in use, and those that they replaced: a receiver
-// may quote either.
-func (r *renewal) learn(secrets ...string) {
+// learn has messages leave out secrets that others have replaced: a receiver may quote them. A sink
+// itself leaves out those that it uses.
+func (r *renewal) learn(former ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, text := range secrets {
-		if text != "" && !slices.Contains(r.known, text) {
-			r.known = append(r.known, text)
+	r.remember(former)
+}
+
+// learnLogin has messages leave out the password of the database for as long as it is in use.
+func (r *renewal) learnLogin(password string, former ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	former = append(former, r.password)
+	r.password = password
+	r.remember(former)
+}
+
+// learnFirst is learnLogin for the password of the start, which may have been replaced by now.
+func (r *renewal) learnFirst(password string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.password == "" {
+		r.password = password
+	}
+	r.remember([]string{password})
+}
+
+// remember forgets the oldest of many. That in use is not among them.
+func (r *renewal) remember(former []string) {
+	for _, text := range former {
+		if text != "" && !slices.Contains(r.former, text) {
+			r.former = append(r.former, text)
 		}
 	}
-	r.known = slices.Clone(r.known[max(0, len(r.known)-maxKnown):])
-	r.masks = secret.New(r.known...)
+	r.former = slices.DeleteFunc(r.former, func(text string) bool { return text == r.password })
+	r.former = slices.Clone(r.former[max(0, len(r.former)-maxFormer):])
+	r.masks = secret.New(append([]string{r.password}, r.former...)...)
 }
 
 // secrets are those that were learnt.
@@ -140,7 +189,7 @@ func (r *rotation) due() bool { return time.Since(r.looked) >= r.interval }
 // before. What only a restart can change keeps its former value.
 func (r *rotation) look() (Process, bool) {
 	r.looked = time.Now()
-	texts, err := readAgain(r.process.files)
+	texts, err := r.readAgain(r.process.files)
 	if err != nil {
 		r.warn("a file of a secret cannot be read again: its former value stays in use", "err", err.Error())
 	}

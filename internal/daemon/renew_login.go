@@ -38,7 +38,7 @@ func (c Config) renewLogin(config *pgxpool.Config, log *slog.Logger) {
 func (l *login) renew(conn *pgx.ConnConfig) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	texts, err := readAgain(l.files)
+	texts, err := l.renewal.readAgain(l.files)
 	if err == nil && !maps.Equal(texts, l.files) {
 		err = l.follow(texts, conn)
 	}
@@ -66,7 +66,7 @@ func (l *login) follow(texts map[string]string, conn *pgx.ConnConfig) error {
 		l.warned = true
 		return nil
 	}
-	l.renewal.learn(append(replaced(l.files, texts), l.password, now.ConnConfig.Password)...)
+	l.renewal.learnLogin(now.ConnConfig.Password, append(replaced(l.files, texts), l.password)...)
 	l.files, l.user, l.password, l.warned = texts, now.ConnConfig.User, now.ConnConfig.Password, false
 	l.log.Info("a file of the database's login has changed: new connections use what it holds now")
 	return nil

@@ -20,6 +20,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
@@ -176,8 +177,8 @@ func TestRenew_AWebhookGoesOnWithTheTokenThatItsFileHoldsByNow(t *testing.T) {
 	require.NotContains(t, r.log.String(), "-token")
 }
 
-// The receiver knows the new token first, and the file a while later.
-func TestRenew_ARefusalHaltsNoProcessWhoseFileComesLater(t *testing.T) {
+// The receiver knows the new token first, and the file after an operator has looked.
+func TestRenew_ARefusalHaltsUntilTheFileIsThere(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 1)
@@ -187,29 +188,25 @@ func TestRenew_ARefusalHaltsNoProcessWhoseFileComesLater(t *testing.T) {
 
 	receiver.letIn("second-token")
 	insert(t, pool, 2)
-	eventually(t, func() bool { return len(receiver.notes()) > 3 })
-	r.says(t, "the process halts if this lasts for 2m0s")
+	halted(t, pool, "refused")
+	require.Equal(t, []string{"first-token 1/1", "first-token 2/1"}, receiver.notes(), "at once")
 	token.hold(t, "second-token")
+	store, err := cursor.NewStore(pool, cursor.Config{Schema: schema})
+	require.NoError(t, err)
+	_, err = store.Retry(t.Context(), "a", cursor.Decision{Actor: "me"})
+	require.NoError(t, err)
 	passed(t, pool, 3)
 	require.NotContains(t, r.log.String(), "-token")
 }
 
-func TestRenew_ARefusalThatLastsHaltsTheProcess(t *testing.T) {
-	t.Parallel()
-	pool := database(t)
-	insert(t, pool, 1)
-	receiver, token := newDoor(t, "second-token"), newSecretFile(t, "first-token")
-	config, err := daemon.Parse("f.yaml", []byte(of(receiver.sink(token))), environment(nil))
-	require.NoError(t, err)
-	config.Database = pgtest.URL(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	var halt *processor.HaltError
-	err = daemon.Run(ctx, daemon.RunConfig{Config: config, Drain: true, Grace: time.Second, Stdout: io.Discard, Logger: slog.New(slog.DiscardHandler)}.
-		RefusedFor(100*time.Millisecond))
-	require.ErrorAs(t, err, &halt)
-	require.EqualValues(t, "refused", halt.Failure.Class)
-	require.Greater(t, len(receiver.notes()), 1)
+// halted waits until the process has halted over an error of a class.
+func halted(t testing.TB, pool *pgxpool.Pool, class string) {
+	t.Helper()
+	eventually(t, func() bool {
+		var is string
+		err := pool.QueryRow(t.Context(), "SELECT coalesce(failed_class, '') FROM od.cursor WHERE process_name = 'a' AND state = 'halted'").Scan(&is)
+		return err == nil && is == class
+	}, class)
 }
 
 // What the receiver may have taken goes out as another attempt, as ever.
@@ -504,12 +501,10 @@ func TestRenew_ASQLTargetGoesOnWithTheLoginThatItsFileHoldsByNow(t *testing.T) {
 	password := newSecretFile(t, "first-password")
 	r := runDaemon(t, of(fmt.Sprintf("{sql: {statement: 'INSERT INTO public.model (id) VALUES (@id)', url: '%s'}}", l.with(t, password.String()))), lookEvery(seldom))
 	passed(t, pool, 1)
+	password.hold(t, "second-password")
 	l.rotate(t, "second-password")
 	exec(t, l.server, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'rotated'") // idle: its one connection
-	insert(t, pool, 1)
-	r.says(t, "28P01")
-	password.hold(t, "second-password")
-	insert(t, pool, 1)
+	insert(t, pool, 2)
 	passed(t, pool, 3)
 	var ids string
 	require.NoError(t, l.server.QueryRow(t.Context(), "SELECT string_agg(id::text, ' ' ORDER BY n) FROM public.model").Scan(&ids))
@@ -536,14 +531,12 @@ func TestRenew_RabbitMQGoesOnWithThePasswordThatItsFileHoldsByNow(t *testing.T) 
 	password := newSecretFile(t, "first-password")
 	r := runDaemon(t, of(fmt.Sprintf("{rabbitmq: {url: 'amqp://%s:%s@%s/', exchange: %s, type: fanout, routing_key: k}}", user, password, cable.Addr(), user)), lookEvery(seldom))
 	r.says(t, "bind a queue")
-	control("change_password", user, "second-password")
 	queue, ids := bound(t, rabbit.URL(rabbit.Addr()), user)
 	passed(t, pool, 1)
-	cable.Cut()
-	insert(t, pool, 1)
-	r.says(t, "the process halts if this lasts")
 	password.hold(t, "second-password")
-	insert(t, pool, 1)
+	control("change_password", user, "second-password")
+	cable.Cut()
+	insert(t, pool, 2)
 	passed(t, pool, 3)
 	require.Equal(t, []string{"1", "2", "3"}, ids(queue))
 	require.NotContains(t, r.log.String(), "-password")

@@ -3,21 +3,16 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sql"
 )
-
-// refusedPatience is for how long a receiver may refuse credentials from files before that is its
-// last word: it may know of a new one before the file does. A secret of Kubernetes takes
-// up to a minute and a half to come into its volume.
-const refusedPatience = 2 * time.Minute
 
 // pending is a sink that may have something on its way between two calls. It is not made anew
 // meanwhile.
@@ -29,11 +24,10 @@ type pending interface{ Pending() bool }
 type renewed[S Sink, T any] struct {
 	rotation *rotation
 	make     func(S) (T, error)
-	patience time.Duration
 
-	mu      sync.Mutex
-	sink    T
-	refused time.Time // the first refusal since a call that was none; zero: there is none
+	mu    sync.Mutex
+	sink  T
+	final bool // the last call ended with what the sink alone knows of
 }
 
 // call hands records to the sink. What a changed file may explain is sent again at once, with
@@ -41,28 +35,28 @@ type renewed[S Sink, T any] struct {
 func (r *renewed[S, T]) call(ctx context.Context, send func(T) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rotation.due() {
+	if !r.final && r.rotation.due() {
 		r.renew()
 	}
 	begin := time.Now()
 	err := send(r.sink)
-	if err == nil {
-		r.refused = time.Time{}
-		return nil
-	}
 	took := time.Since(begin)
-	if r.renew() && isNotTaken(err) {
+	r.final = outcome.IsFinal(err)
+	if err != nil && !r.final && r.renew() && isNotTaken(err) {
 		err = r.again(ctx, took, err, send)
+		r.final = outcome.IsFinal(err)
 	}
-	return r.rotation.secrets().Error(r.patiently(err))
+	return r.rotation.secrets().Error(err)
 }
 
-// again makes a call again that has failed, unless it could not end in time.
+// again makes a call again that has failed, unless it could not end in time, or the receiver asked
+// for a delay: Kafka keeps away a worker that another one has superseded.
 func (r *renewed[S, T]) again(ctx context.Context, took time.Duration, err error, send func(T) error) error {
-	if isTimeFor(ctx, took) {
+	delay := processor.RetryAfterDelay(err)
+	if delay == 0 && isTimeFor(ctx, took) {
 		return send(r.sink)
 	}
-	return later(err, "a file of a secret has changed meanwhile, and the next attempt uses it")
+	return processor.RetryAfter(later(err), delay)
 }
 
 // isNotTaken reports whether the receiver has not taken the record, and will not.
@@ -77,23 +71,8 @@ func isTimeFor(ctx context.Context, took time.Duration) bool {
 }
 
 // later is an error that is no verdict on the record, which is tried again.
-func later(err error, why string) error {
-	return processor.Unreached(errors.New(err.Error() + "; " + why))
-}
-
-// patiently has a refusal tried again for a while.
-func (r *renewed[S, T]) patiently(err error) error {
-	if !processor.IsRefused(err) {
-		r.refused = time.Time{}
-		return err
-	}
-	if r.refused.IsZero() {
-		r.refused = time.Now()
-	}
-	if time.Since(r.refused) >= r.patience {
-		return err
-	}
-	return later(err, fmt.Sprintf("its secrets are read from files, which may be renewed: the process halts if this lasts for %v", r.patience))
+func later(err error) error {
+	return processor.Unreached(errors.New(err.Error() + "; a file of a secret has changed meanwhile, and the next attempt uses it"))
 }
 
 // renew makes the sink anew if its files have changed, and reports whether it did.
@@ -142,7 +121,7 @@ func open[S Sink, T any](d dependencies, s S, make func(S) (T, error)) (sink T, 
 		}
 		return sink, nil, nil
 	}
-	r := &renewed[S, T]{rotation: d.rotation, make: make, patience: d.refusedPatience, sink: sink}
+	r := &renewed[S, T]{rotation: d.rotation, make: make, sink: sink}
 	d.closers.add(r)
 	return sink, r, nil
 }

@@ -26,12 +26,11 @@ type RunConfig struct {
 	Grace time.Duration
 	// Listen is the address of metrics and health, as host:port; :port is open to
 	// this machine alone. "": nobody listens.
-	Listen          string
-	lookInterval    time.Duration // of the monitor and the guard; 0 = lookInterval and guardInterval. Tests look more often
-	maxSilence      time.Duration // of a process that lives; 0 = its own. Tests wait for less
-	roomPatience    time.Duration // with a server that is full; 0 = roomPatience. Tests have less
-	renewInterval   time.Duration // between two looks at files of secrets; 0 = renewInterval. Tests look more often, or never
-	refusedPatience time.Duration // with a receiver that refuses them; 0 = refusedPatience. Tests have less
+	Listen        string
+	lookInterval  time.Duration // of the monitor and the guard; 0 = lookInterval and guardInterval. Tests look more often
+	maxSilence    time.Duration // of a process that lives; 0 = its own. Tests wait for less
+	roomPatience  time.Duration // with a server that is full; 0 = roomPatience. Tests have less
+	renewInterval time.Duration // between two looks at files of secrets; 0 = renewInterval. Tests look more often, or never
 	// Stdout belongs to the stdout sink. Required.
 	Stdout io.Writer
 	// Logger is required.

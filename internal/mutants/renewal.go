@@ -9,27 +9,27 @@ var renewalMutants = []mutant{
 	},
 	{
 		"a login that was replaced is printed",
-		[]change{{"internal/daemon/renew_login.go", "l.renewal.learn(append(replaced(l.files, texts), l.password, now.ConnConfig.Password)...)", "_ = replaced"}},
+		[]change{{"internal/daemon/renew_login.go", "l.renewal.learnLogin(now.ConnConfig.Password, append(replaced(l.files, texts), l.password)...)", "_ = replaced"}},
 		daemonPkg, "TestRenew_NewConnectionsToTheDatabaseUseThePasswordOfTheFile",
 	},
 	{
 		"a sink does not look at its files after a call that failed",
-		[]change{{"internal/daemon/renewed.go", "if r.renew() && isNotTaken(err) {", "if false && isNotTaken(err) {"}},
+		[]change{{"internal/daemon/renewed.go", "r.renew() && isNotTaken(err) {", "false && isNotTaken(err) {"}},
 		daemonPkg, "TestRenew_AWebhookGoesOnWithTheTokenThatItsFileHoldsByNow",
 	},
 	{
 		"a call that was refused over an old secret is an attempt of the record",
-		[]change{{"internal/daemon/renewed.go", "if isTimeFor(ctx, took) {", "if isTimeFor(ctx, time.Hour) {"}},
+		[]change{{"internal/daemon/renewed.go", "isTimeFor(ctx, took) {", "isTimeFor(ctx, time.Hour) {"}},
 		daemonPkg, "TestRenew_AWebhookGoesOnWithTheTokenThatItsFileHoldsByNow",
 	},
 	{
 		"what may have arrived is sent again as the same attempt",
-		[]change{{"internal/daemon/renewed.go", "if r.renew() && isNotTaken(err) {", "if r.renew() {"}},
+		[]change{{"internal/daemon/renewed.go", "r.renew() && isNotTaken(err) {", "r.renew() {"}},
 		daemonPkg, "TestRenew_WhatMayHaveArrivedIsNotSentAgainWithinTheCall",
 	},
 	{
 		"a sink whose calls succeed never looks at its files",
-		[]change{{"internal/daemon/renewed.go", "if r.rotation.due() {", "if r.rotation.due() && false {"}},
+		[]change{{"internal/daemon/renewed.go", "if !r.final && r.rotation.due() {", "if !r.final && r.rotation.due() && false {"}},
 		daemonPkg, "TestRenew_FilesAreLookedAtWithoutAFailureToo",
 	},
 	{
@@ -48,14 +48,44 @@ var renewalMutants = []mutant{
 		daemonPkg, "TestRenew_ASinkIsKeptWhileSomethingIsOnItsWay",
 	},
 	{
-		"a receiver that knows the new secret first halts the process",
-		[]change{{"internal/daemon/renewed.go", "time.Since(r.refused) >= r.patience", "time.Since(r.refused) >= 0"}},
-		daemonPkg, "TestRenew_ARefusalHaltsNoProcessWhoseFileComesLater",
+		"a sink that knows of a loss is made anew after the call",
+		[]change{{"internal/daemon/renewed.go", "err != nil && !r.final && r.renew()", "err != nil && r.renew()"}},
+		daemonPkg, "TestRenew_ASinkThatKnowsOfALossIsKept",
 	},
 	{
-		"a refusal of secrets from files never halts",
-		[]change{{"internal/daemon/renewed.go", "time.Since(r.refused) >= r.patience", "false"}},
-		daemonPkg, "TestRenew_ARefusalThatLastsHaltsTheProcess",
+		"a sink that knows of a loss is made anew before the next call",
+		[]change{{"internal/daemon/renewed.go", "if !r.final && r.rotation.due() {", "if r.rotation.due() {"}},
+		daemonPkg, "TestRenew_ASinkThatKnowsOfALossIsKept",
+	},
+	{
+		"other credentials make a stream of NATS whole that was set back",
+		[]change{{"sinks/nats/stood.go", "= outcome.Final(", "= outcome.Refusal("}},
+		natsPkg, "TestErrSetBack_IsChangedByNoCredentials",
+	},
+	{
+		"a worker that Kafka keeps away asks at once with a new sink",
+		[]change{{"internal/daemon/renewed.go", "if delay == 0 && isTimeFor(", "if isTimeFor("}},
+		daemonPkg, "TestRenew_AReceiverThatAskedForADelayIsNotCalledAgainAtOnce",
+	},
+	{
+		"a new secret makes an attempt forget the delay that the receiver asked for",
+		[]change{{"internal/daemon/renewed.go", "processor.RetryAfter(later(err), delay)", "later(err)"}},
+		daemonPkg, "TestRenew_AReceiverThatAskedForADelayIsNotCalledAgainAtOnce",
+	},
+	{
+		"a pipe that is gone is looked for again",
+		[]change{{"internal/daemon/renew.go", "r.once[path] || isPipe(path)", "isPipe(path)"}},
+		daemonPkg, "TestRenew_APipeThatIsGoneIsNoLoss",
+	},
+	{
+		"a file that became a pipe is waited for",
+		[]change{{"internal/daemon/renew.go", "r.once[path] || isPipe(path)", "r.once[path]"}},
+		daemonPkg, "TestRenew_AFileThatBecomesAPipeKeepsItsFormerValue",
+	},
+	{
+		"the password of the database is forgotten over those of sinks",
+		[]change{{"internal/daemon/renew.go", "secret.New(append([]string{r.password}, r.former...)...)", "secret.New(r.former...)"}},
+		daemonPkg, "TestRenew_ThePasswordOfTheDatabaseStaysOutOfMessages",
 	},
 	{
 		"a file sends records elsewhere without a restart",

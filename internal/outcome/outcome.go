@@ -40,6 +40,20 @@ func IsRefusal(err error) bool {
 	return errors.As(err, &r)
 }
 
+// Final is a refusal that other credentials would not change: a sink that is made anew with them
+// would not know of it.
+func Final(err error) error { return &final{err} }
+
+// IsFinal reports whether an error is, or wraps, one of Final.
+func IsFinal(err error) bool {
+	var f *final
+	return errors.As(err, &f)
+}
+
+type final struct{ error }
+
+func (e *final) Unwrap() error { return e.error }
+
 type refusal struct{ error }
 
 func (e *refusal) Unwrap() error { return e.error }

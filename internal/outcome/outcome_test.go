@@ -45,3 +45,14 @@ func TestRefusal_IsToldAndKeepsItsCause(t *testing.T) {
 	require.False(t, outcome.IsRefusal(errors.New("no")))
 	require.False(t, outcome.IsRefusal(nil))
 }
+
+func TestFinal_IsToldAndKeepsItsCause(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("set back")
+	err := processor.Refused(fmt.Errorf("send: %w", outcome.Final(cause)))
+	require.True(t, outcome.IsFinal(err))
+	require.ErrorIs(t, err, cause)
+	require.EqualError(t, err, "send: set back")
+	require.False(t, outcome.IsFinal(processor.Refused(cause)))
+	require.False(t, outcome.IsFinal(nil))
+}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
 // stood is the sequence of the last message that a stream has acknowledged to this sink; the zero
@@ -13,7 +15,7 @@ type stood struct {
 	sequence uint64
 }
 
-var errSetBack = errors.New("the stream was set back")
+var errSetBack = outcome.Final(errors.New("the stream was set back"))
 
 // goesOn holds the claim that a link has written, if it has, against it. It is proof of a loss if
 // that is no later in the same stream, and is said once.
