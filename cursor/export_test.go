@@ -42,3 +42,6 @@ func Begun(r Row, now time.Time) (Row, error) { return r.begun(now) }
 
 // Unplanned lets a lease plan its statements anew as soon as the row leaves its page.
 func Unplanned(l *Lease) { l.planned = time.Time{} }
+
+// StandAt has a lease take the row's newest version to be there.
+func StandAt(l *Lease, ctid string) { l.at = version(ctid) }
