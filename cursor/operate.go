@@ -174,14 +174,15 @@ const SeekGap = 10_000
 
 // Seek moves the cursor to a position, forward or back: what stands behind it is
 // delivered next, again or for the first time. It sets a halted process running.
-// The sequence goes on, with a gap of SeekGap, and a new epoch begins.
+// The sequence goes on, with a gap of SeekGap, and a new epoch begins. After a halt over the server
+// (ClassRestored, ClassClock) a new history begins, as by Restored.
 //
 // to must be a position of the process's source, which alone can tell; "" stands
 // before the first record. Records passed over are never delivered, records behind
 // it come again with the dedup keys they had.
 func (s *Store) Seek(ctx context.Context, process string, to Position, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "seek", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
-		if displaced(row) {
+		if displaced(row) || row.unsettled {
 			was := row.Position
 			row.Position = min(was, to) // the records between the two may be others, too
 			row, err := row.begun(time.Now())

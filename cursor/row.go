@@ -35,6 +35,10 @@ type Row struct {
 	Origin string
 	// Histories are where ids and numbers may have come again: see Histories.
 	Histories Histories
+
+	// unsettled: it was tried again after a halt over the clock, and the source has not looked yet
+	// for rows that were stamped before its position.
+	unsettled bool
 	// UpdatedAt is the database's time of the last change.
 	UpdatedAt time.Time
 }
@@ -121,7 +125,8 @@ const rowColumns = `
 	failed_error,
 	failed_class,
 	origin,
-	histories`
+	histories,
+	coalesce(timeline OPERATOR(pg_catalog.=) ` + unsettledTimeline + `, false)::int`
 
 // parseRow reads the text values of rowColumns.
 func parseRow(values [][]byte) (Row, error) {
@@ -136,6 +141,7 @@ func parseRow(values [][]byte) (Row, error) {
 		UpdatedAt: p.time(6),
 		Origin:    p.text(15),
 		Histories: Histories(p.text(16)),
+		unsettled: p.int(17) == 1,
 	}
 	if values[7] != nil {
 		row.Failure = &Failure{

@@ -213,6 +213,7 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 		return nil, state{}, err
 	}
 	if s, ok := p.resting(row); ok {
+		p.server = ""                  // an operator decides, maybe that notePromotion is to look again
 		p.numbers = p.numbers.See(row) // an operator may have to decide on what is older
 		return nil, s, nil
 	}
@@ -314,6 +315,9 @@ func (p *Process) warnOfTorn(err error) {
 // haltedBy is acquireState, and leaves it to the next look to say that the process is halted.
 func (p *Process) haltedBy(err error) (state, error) {
 	p.stopped = errors.Is(err, cursor.ErrHalted)
+	if p.stopped {
+		p.server = ""
+	}
 	return acquireState(err)
 }
 

@@ -2,11 +2,13 @@ package processor_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -273,11 +275,7 @@ func TestRetry_AfterAHaltOverTheClockPassesOverNothing(t *testing.T) {
 			stop := start(t, process(t, pool, processor.Each(sink), config))
 			eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
 			require.NoError(t, stop())
-			moveCursor := func(ahead string) {
-				exec(t, pool, `UPDATE dispatch.cursor SET position = split_part(position, ':', 1) || ':' ||
-					to_char((clock_timestamp() + $1::interval) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '/' || split_part(position, '/', 2)`, ahead)
-			}
-			moveCursor("1 hour")
+			moveCursor(t, pool, "1 hour")
 			start(t, process(t, pool, processor.Each(sink), config))
 			eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
 			failure := row(t, pool).Failure
@@ -287,7 +285,7 @@ func TestRetry_AfterAHaltOverTheClockPassesOverNothing(t *testing.T) {
 
 			insertAt("2 hours")
 			insertAt("1 second")
-			moveCursor("0")
+			moveCursor(t, pool, "0")
 			_, err = store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
 			require.NoError(t, err)
 			eventually(t, "the process halts again", func() bool {
@@ -307,6 +305,97 @@ func TestRetry_AfterAHaltOverTheClockPassesOverNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// moveCursor has the cursor stand at the database's time and so much more.
+func moveCursor(t *testing.T, pool *pgxpool.Pool, ahead string) {
+	t.Helper()
+	exec(t, pool, `UPDATE dispatch.cursor SET position = split_part(position, ':', 1) || ':' ||
+		to_char((clock_timestamp() + $1::interval) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '/' || split_part(position, '/', 2)`, ahead)
+}
+
+// haltedOverTheClock runs a process that has delivered a row and halted, as if the clock went back by an hour.
+func haltedOverTheClock(t *testing.T, change func(*processor.Config)) (*pgxpool.Pool, *receiver) {
+	t.Helper()
+	pool, sink := database(t), &receiver{}
+	_, err := store(t, pool).Create(t.Context(), "sms", "")
+	require.NoError(t, err)
+	insert(t, pool, 1)
+	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
+		if change != nil {
+			change(c)
+		}
+	}))
+	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+	moveCursor(t, pool, "1 hour")
+	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
+	return pool, sink
+}
+
+func retry(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	moveCursor(t, pool, "0") // the clock is right again
+	_, err := store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	require.NoError(t, err)
+}
+
+// TestRetry_AfterAHaltOverTheClockLooksAlthoughNothingFollows: the worker that halted is idle.
+func TestRetry_AfterAHaltOverTheClockLooksAlthoughNothingFollows(t *testing.T) {
+	t.Parallel()
+	pool, _ := haltedOverTheClock(t, nil)
+	exec(t, pool, `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 s', 'late')`)
+	retry(t, pool)
+	eventually(t, "the process halts again", func() bool {
+		r := row(t, pool)
+		return r.State == cursor.Halted && strings.Contains(r.Failure.Error, "row 2 of dispatch.bookings")
+	})
+}
+
+// TestRetry_AfterAHaltOverTheClockFindsRowsOfOlderTransactions: on the server that delivered, a transaction that
+// began before the last advance may have stamped a row before the position, too.
+func TestRetry_AfterAHaltOverTheClockFindsRowsOfOlderTransactions(t *testing.T) {
+	t.Parallel()
+	var tx pgx.Tx
+	pool, sink := haltedOverTheClock(t, func(c *processor.Config) {
+		pool := c.Source.(*table.Source).Pool()
+		exec(t, pool, `CREATE TABLE dispatch.others (id int)`)
+		var err error
+		tx, err = pool.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = tx.Exec(t.Context(), `INSERT INTO dispatch.others VALUES (1)`)
+		require.NoError(t, err)
+	})
+	_, err := tx.Exec(t.Context(), `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 s', 'late')`)
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(t.Context()))
+	retry(t, pool)
+	insert(t, pool, 1)
+	eventually(t, "it halts again, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("3")) == 1 })
+	require.Equal(t, cursor.Halted, row(t, pool).State)
+}
+
+// unanswered is a source whose look for late rows takes too long.
+type unanswered struct{ *table.Source }
+
+func (unanswered) Late(context.Context, cursor.Position, string, bool) (processor.Late, error) {
+	return processor.Late{}, errors.New("canceling statement due to statement timeout")
+}
+
+// TestSeek_AfterAHaltOverTheClockEndsALookThatCannotEnd: as the error says.
+func TestSeek_AfterAHaltOverTheClockEndsALookThatCannotEnd(t *testing.T) {
+	t.Parallel()
+	log := &logbook{}
+	pool, sink := haltedOverTheClock(t, func(c *processor.Config) {
+		c.Source, c.Logger = unanswered{c.Source.(*table.Source)}, log.logger()
+	})
+	retry(t, pool)
+	insert(t, pool, 1)
+	eventually(t, "it says what to do", func() bool { return log.has("to go on without looking: `ordered-dispatcher seek sms --to-position") })
+	before := row(t, pool)
+	_, err := store(t, pool).Seek(t.Context(), "sms", before.Position, cursor.Decision{Actor: "me", Reason: "as it says"})
+	require.NoError(t, err)
+	eventually(t, "the next one is delivered", func() bool { return len(sink.attemptsOf("2")) == 1 })
+	require.GreaterOrEqual(t, row(t, pool).Sequence, before.Sequence+cursor.HistoryGap, "a standby may have been promoted")
 }
 
 // TestRetry_AfterAHaltOverTheClockGoesOnWhereNothingIsLate: it looked, and the audit says so.

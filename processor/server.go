@@ -87,6 +87,9 @@ func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) e
 		return p.config.Store.Promote(ctx, p.config.Process, "", p.numbers)
 	}
 	late, err := auditor.Late(ctx, promoted.Position, promoted.Horizon, promoted.Retried())
+	if err != nil && promoted.Retried() {
+		err = fmt.Errorf("%w; to go on without looking: `%s`", err, p.seekTo(promoted.Position))
+	}
 	if err != nil {
 		return fmt.Errorf("look for rows that a new primary, or a clock that was set back, has stamped before the cursor: %w", err)
 	}
@@ -127,7 +130,7 @@ func (p *Process) haltUntil(ctx context.Context, at cursor.Position, late Late) 
 	reason := fmt.Sprintf("%s. Once the clock has passed the cursor, `ordered-dispatcher retry %s -c FILE`: it looks for what was stamped before the cursor meanwhile, and names the seek that delivers it",
 		late.Reason, visible.Shell(p.config.Process))
 	if late.From != "" {
-		reason += fmt.Sprintf(". If it is the cursor that is ahead: `%s`, which sends again what follows that position", p.seekTo(late.From))
+		reason = fmt.Sprintf("%s. Once the clock has passed the cursor: `%s`, which sends again what follows that position, and so all that was stamped meanwhile", late.Reason, p.seekTo(late.From))
 	}
 	return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, reason)
 }

@@ -248,6 +248,24 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		processorPkg, "TestRetry_AfterAHaltOverTheClockPassesOverNothing",
 	},
 	{
+		"a retry after a halt over the clock passes over rows of older transactions",
+		[]change{{"sources/table/late.go", "` AND $3::text <> ''`", `newTransactions`}},
+		processorPkg, "TestRetry_AfterAHaltOverTheClockFindsRowsOfOlderTransactions",
+	},
+	{
+		"an idle worker does not look after a retry",
+		[]change{{"processor/process.go", `p.server = "" // an operator`, `// an operator`}, {"processor/process.go", `	if p.stopped {
+		p.server = ""
+	}
+`, ``}},
+		processorPkg, "TestRetry_AfterAHaltOverTheClockLooksAlthoughNothingFollows",
+	},
+	{
+		"a seek leaves a look for late rows open",
+		[]change{{"cursor/operate.go", `displaced(row) || row.unsettled`, `displaced(row)`}},
+		processorPkg, "TestSeek_AfterAHaltOverTheClockEndsALookThatCannotEnd",
+	},
+	{
 		"a retry after a halt over the clock looks back for ten minutes",
 		[]change{{"processor/server.go", `promoted.Horizon, promoted.Retried())`, `promoted.Horizon, false)`}},
 		processorPkg, "TestRetry_AfterAHaltOverTheClockPassesOverNothing",

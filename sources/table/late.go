@@ -50,7 +50,9 @@ var errUnsettled = errors.New("transactions that may have stamped rows before th
 // lateSQL finds the first row, of those in a window before the position, whose transaction
 // is not below the horizon. A row that was delivered and then updated has such a transaction,
 // too: where the ids come from a sequence, a new row has a larger one than all that were there,
-// of which the position's own is one.
+// of which the position's own is one. Where the clock was behind on the server that delivered, the
+// horizon is no bound: a transaction below it may have stamped a row before the position after that
+// was read. There the ids alone say it.
 // xmin has 32 bits, and is read as the newest transaction of that number. The window bounds what is
 // read, by the index of the order, or by that of the ids.
 const lateSQL = `/* source.late */
@@ -66,26 +68,29 @@ WITH recent AS (
 )
 SELECT id::text, at, extract(epoch FROM pg_postmaster_start_time())::text
 FROM recent
-WHERE passed AND taken AND xid >= $3::text::bigint%[10]s
+WHERE passed AND taken%[10]s
 ORDER BY at, recent.id
 LIMIT 1`
 
-const newIDs = ` AND recent.id > (SELECT greatest(max(known.id), $2::bigint) FROM recent known WHERE known.xid < $3::text::bigint)`
+const (
+	newTransactions = ` AND xid >= $3::text::bigint`
+	newIDs          = ` AND recent.id > (SELECT greatest(max(known.id), $2::bigint) FROM recent known WHERE known.xid < $3::text::bigint)`
+)
 
 func (l *layout) lateSQL(c Config, everywhere bool) string {
-	taken, more := "true", ""
+	taken, more := "true", newTransactions
 	window := fmt.Sprintf(" AND t.%s > $1::%s - interval '%d seconds'", quote(l.at), l.atType, int(lateWindow.Seconds()))
 	switch {
 	case everywhere && l.assigned:
-		window = fmt.Sprintf(" AND t.%s > $2::%s", quote(c.Columns.ID), l.idType)
+		window, more = fmt.Sprintf(" AND t.%s > $2::%s", quote(c.Columns.ID), l.idType), ` AND $3::text <> ''`
 	case everywhere:
 		window = fmt.Sprintf(" AND t.%s > '-infinity'", quote(l.at))
 	}
 	if c.Where != "" {
 		taken = "coalesce((\n" + c.Where + "\n), false)"
 	}
-	if l.assigned {
-		more = newIDs
+	if l.assigned && !everywhere {
+		more += newIDs
 	}
 	order := l.orderBy(c)
 	return fmt.Sprintf(lateSQL, quote(c.Columns.ID), l.micros("t."+quote(l.at)), order[0]+", "+order[1], l.atType, l.idType, taken,
