@@ -213,7 +213,8 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 		return nil, state{}, err
 	}
 	if s, ok := p.resting(row); ok {
-		p.server = ""                  // an operator decides, maybe that notePromotion is to look again
+		// An operator decides, maybe that notePromotion is to look again.
+		p.server = ""
 		p.numbers = p.numbers.See(row) // an operator may have to decide on what is older
 		return nil, s, nil
 	}

@@ -254,7 +254,8 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"an idle worker does not look after a retry",
-		[]change{{"processor/process.go", `p.server = "" // an operator`, `// an operator`}, {"processor/process.go", `	if p.stopped {
+		[]change{{"processor/process.go", `look again.
+		p.server = ""`, `look again.`}, {"processor/process.go", `	if p.stopped {
 		p.server = ""
 	}
 `, ``}},

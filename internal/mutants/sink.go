@@ -252,8 +252,8 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a stream that was set back is written to without a word",
-		[]change{{"sinks/nats/sink.go", `; back != nil {`, `; back != nil && false {`}},
-		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaidOnce",
+		[]change{{"sinks/nats/stood.go", `if sequence <= s.sequence {`, `if sequence == 0 {`}},
+		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaid",
 	},
 	{
 		"what has landed is looked for in a thousand messages",
@@ -312,7 +312,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"what landed in a stream of NATS is read one message after the other",
-		[]change{{"sinks/nats/claim.go", `readAhead      = 512`, `readAhead      = 1`}},
+		[]change{{"sinks/nats/claim.go", `mostAhead  = 512`, `mostAhead  = 1`}},
 		natsPkg, "TestTakeOver_OverAWideLinkReadsABusyStream",
 	},
 	{

@@ -22,11 +22,14 @@ import (
 // window.
 const maxTail = 4000
 
-// readAhead bounds how many of them are asked for at once, and readAheadBytes what these may
-// hold, by the largest one of the last answer: each may have megabytes.
+// mostAhead bounds how many of them are asked for at once, and aheadBytes what these may hold, by
+// the average of the stream. Each may have megabytes, and the client drops what is more than 64 MiB:
+// if an attempt fails, fewer are asked for at the next one.
 const (
-	readAhead      = 512
-	readAheadBytes = 4 << 20
+	mostAhead  = 512
+	leastAhead = 32
+	aheadBytes = 4 << 20
+	tailBytes  = 256 << 20 // of all of them
 )
 
 // claim is the right to publish for a process under an epoch, as long as it is the
@@ -136,26 +139,29 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 // A record that an operator wants again has a larger sequence than all of it.
 func (l *link) readTail(ctx context.Context, c Config, d processor.Delivery) error {
 	l.landed = map[string]bool{}
-	first := max(l.stream.CachedInfo().State.FirstSeq, 1)
+	state := l.stream.CachedInfo().State
+	average := max(state.Bytes/max(state.Msgs, 1), 1)
+	ahead := min(l.ahead, max(aheadBytes/average, leastAhead))
+	first := max(state.FirstSeq, 1)
 	tail := uint64(max(maxTail, 2*c.Window))
 	lowest := max(first+tail, l.claim.sequence) - tail
-	for next, n := l.claim.sequence, uint64(1); next > lowest; {
+	size := 0
+	for next, n := l.claim.sequence, uint64(1); next > lowest && size < tailBytes; {
 		n = min(n, next-lowest)
 		messages, err := l.read(ctx, c, next-n, n)
 		if err != nil {
 			return err
 		}
-		largest := 1
 		for _, m := range slices.Backward(messages) {
 			if m != nil {
-				largest = max(largest, len(m.Data))
+				size += len(m.Data)
 			}
 			if whole, err := l.inTail(m, d); whole || err != nil {
 				return err
 			}
 		}
 		next -= n
-		n = min(2*n, readAhead, max(1, readAheadBytes/uint64(largest)))
+		n = min(2*n, ahead)
 	}
 	return nil
 }

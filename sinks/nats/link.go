@@ -30,6 +30,7 @@ type link struct {
 	broken error // why it was cut, if the server said so
 
 	claim claim
+	ahead uint64 // see Sink
 	// last is the sequence of the last message of ours in the stream.
 	last uint64
 	// subject is the last one that was found to be the stream's.
@@ -44,7 +45,7 @@ type link struct {
 func (s *Sink) open(ctx context.Context) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	l := &link{closed: make(chan struct{}), others: map[string]string{}}
+	l := &link{closed: make(chan struct{}), others: map[string]string{}, ahead: s.ahead}
 	login, err := s.config.login()
 	if err != nil {
 		return nil, err

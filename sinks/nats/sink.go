@@ -30,6 +30,8 @@ type Sink struct {
 	gone bool
 	// stood is what the stream has acknowledged last, over any connection.
 	stood stood
+	// ahead is how many messages of a tail are asked for at once.
+	ahead uint64
 }
 
 var _ processor.BatchSink = (*Sink)(nil)
@@ -42,7 +44,7 @@ func New(c Config) (*Sink, error) {
 	}
 	subject, _ := route.Tokens(c.Subject) // validated
 	fence, _ := route.Tokens(c.Fence)
-	return &Sink{config: c, subject: subject, fence: fence, guard: newGuard(c)}, nil
+	return &Sink{config: c, subject: subject, fence: fence, guard: newGuard(c), ahead: mostAhead}, nil
 }
 
 // String names the servers and the stream.
@@ -115,6 +117,9 @@ func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error
 
 // claim has the link's claim cover a record.
 func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
+	if lost := s.stood.undecided(d.Epoch); lost != nil {
+		return lost
+	}
 	if s.link.claim.covers(d) {
 		return nil
 	}
@@ -131,8 +136,13 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 		config.Declare = nil
 	}
 	err = s.link.take(ctx, config, fence, subject, d)
-	if back := s.stood.goesOn(s.link); back != nil {
-		return back
+	if claimed := s.link.claim.sequence; claimed != 0 {
+		if lost := s.stood.next(claimed, d.Epoch); lost != nil {
+			return lost
+		}
+	}
+	if err != nil {
+		s.ahead = max(leastAhead, s.ahead/4) // it may have been more than the client holds
 	}
 	if s.gone = errors.Is(err, jetstream.ErrStreamNotFound) && s.config.Declare != nil; s.gone {
 		return fmt.Errorf("there is no stream %q, and record %d is not the first one of process %q: if it was deleted, what was not read yet is lost there, "+
@@ -260,7 +270,9 @@ func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) e
 	switch {
 	case err == nil && !ack.Duplicate:
 		s.link.last = ack.Sequence
-		s.stood.sequence = ack.Sequence
+		if lost := s.stood.next(ack.Sequence, d.Epoch); lost != nil {
+			return s.failed(lost)
+		}
 		return nil
 	case err == nil:
 		return s.duplicate(ctx, p, d, ack.Sequence)

@@ -3,31 +3,38 @@ package nats
 import (
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
-// stood is the sequence of the last message that a stream has acknowledged to this sink; the zero
-// value is none. A stream that was made anew is another one.
+// stood is the sequence of the last message that the stream has acknowledged to this sink, over any
+// connection; 0 is none. Those of a stream only grow, also in a declared one that is made anew.
 type stood struct {
-	created  time.Time
 	sequence uint64
+	// lost is why records are missing in the stream; nil: nothing is known of it.
+	lost error
+	// epoch is that of the record at which it was found. Every decision of an operator begins another.
+	epoch cursor.Epoch
 }
 
 var errSetBack = outcome.Final(errors.New("the stream was set back"))
 
-// goesOn holds the claim that a link has written, if it has, against it. It is proof of a loss if
-// that is no later in the same stream, and is said once.
-func (s *stood) goesOn(l *link) error {
-	if l.claim.sequence == 0 {
-		return nil
+// next takes up the sequence of a message. One that is not above the last proves a loss, which is
+// said until an operator has decided.
+func (s *stood) next(sequence uint64, epoch cursor.Epoch) error {
+	if sequence <= s.sequence {
+		s.lost, s.epoch = fmt.Errorf("%w: it acknowledged message %d, and a later one is %d. An older copy of it was put back, it was made anew, or its server lost what it had acknowledged: records are missing there. "+
+			"Compare what it has with the table, and `seek` back to where they begin; `retry` goes on without them", errSetBack, s.sequence, sequence), epoch
 	}
-	before := *s
-	*s = stood{l.stream.CachedInfo().Created, l.claim.sequence}
-	if !before.created.Equal(s.created) || before.sequence < s.sequence {
-		return nil
+	s.sequence = sequence
+	return s.undecided(epoch)
+}
+
+// undecided returns the loss that no operator has decided on.
+func (s *stood) undecided(epoch cursor.Epoch) error {
+	if epoch > s.epoch {
+		s.lost = nil
 	}
-	return fmt.Errorf("%w: it acknowledged message %d, and the next one is %d. An older copy of its files was put back, or its server lost what it had acknowledged: records are missing there. "+
-		"Compare what it has with the table, and `seek` back to where they begin; `retry` goes on without them", errSetBack, before.sequence, s.sequence)
+	return s.lost
 }

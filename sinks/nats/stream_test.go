@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -39,6 +40,49 @@ func TestTakeOver_OverAWideLinkReadsABusyStream(t *testing.T) {
 	requireDelivered(t, b.sink(t, over), of(4, sinktest.Deliveries(2, 3)))
 	require.Less(t, pieces.Load(), int32(450), "each message was waited for by itself")
 	require.Equal(t, "1/3 2/3 3/3 4/4", b.log(t, "ordered-epoch"))
+}
+
+// TestDeliverBatch_AStreamThatIsRestoredUnderAWorkerIsSaid: its claim stands there, and the worker stays connected.
+func TestDeliverBatch_AStreamThatIsRestoredUnderAWorkerIsSaid(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	s := b.sink(t, nil)
+	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 2)))
+	claim, err := b.stream.GetLastMsgForSubject(t.Context(), fence)
+	require.NoError(t, err)
+	config := b.stream.CachedInfo().Config
+	requireDelivered(t, s, of(3, sinktest.Deliveries(3, 4)))
+	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
+	b.stream, err = b.admin.CreateStream(t.Context(), config) // as if its first message was all that the copy had
+	require.NoError(t, err)
+	again := &client.Msg{Subject: fence, Header: claim.Header}
+	again.Header.Del(jetstream.ExpectedLastSubjSeqHeader)
+	_, err = b.admin.PublishMsg(t.Context(), again)
+	require.NoError(t, err)
+	n, err := deliver(t, s, of(3, sinktest.Deliveries(7, 1)))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "the stream was set back")
+	require.True(t, processor.IsRefused(err))
+	requireDelivered(t, s, of(4, sinktest.Deliveries(7, 1)))
+	require.Equal(t, "7/3", b.log(t, "ordered-epoch"), "it had landed")
+}
+
+// TestTakeOver_ATailOfLargeMessagesIsReadInTheEnd: the client drops what it cannot hold.
+func TestTakeOver_ATailOfLargeMessagesIsReadInTheEnd(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(1, 1)))
+	for _, strangers := range []struct{ count, size int }{{150, 900 << 10}, {520, 1}} {
+		for range strangers.count {
+			_, err := b.admin.Publish(t.Context(), "bookings.stranger", make([]byte, strangers.size))
+			require.NoError(t, err)
+		}
+	}
+	s := b.sink(t, nil)
+	require.Eventually(t, func() bool {
+		n, _ := s.DeliverBatch(t.Context(), of(4, sinktest.Deliveries(2, 1)))
+		return n == 1
+	}, time.Minute, time.Millisecond)
 }
 
 // TestTakeOver_FindsAWholeWindowBehindMessagesOfOthers: a worker died with all of it on its way, and the server has forgotten the ids.
