@@ -18,7 +18,7 @@ type Event struct {
 	Actor string
 	// User is the role that was logged in; "" where the event is older than that column.
 	User string
-	// Action is what was done: create, place, configure, watch, halt, promoted, dead_letter,
+	// Action is what was done: create, place, configure, watch, halt, promoted, settled, dead_letter,
 	// dead_letter_replayed, dead_letter_discarded, partition_gone, pause, resume, retry, skip, seek, restored,
 	// rename (noted for the new name), renamed (for the old one) or forget; newer
 	// versions may add others.

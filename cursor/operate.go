@@ -199,7 +199,8 @@ func (s *Store) Seek(ctx context.Context, process string, to Position, d Decisio
 // Restored says that the database was restored from a backup or a snapshot: what the process sent
 // since is not known here. It goes on from where it stands, with numbers past all that may have
 // been used (by a multiple of HistoryGap), and a new history begins. A process that halted over that
-// (ClassRestored, ClassClock) runs again; one that is paused or halted over something else stays so.
+// (ClassRestored, ClassClock) runs again, and looks first as after Retry; one that is paused or halted
+// over something else stays so.
 func (s *Store) Restored(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "restored", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
 		next, err := row.begun(time.Now())
@@ -415,10 +416,10 @@ WITH changed AS (
 		failed_error = CASE WHEN $6 THEN failed_error END,
 		failed_class = CASE WHEN $6 THEN failed_class END,
 		system_identifier = CASE WHEN $7::boolean THEN ` + systemSQL + ` ELSE system_identifier END,
-		timeline = CASE WHEN $7 THEN ` + timelineSQL + ` WHEN $10::boolean THEN ` + unsettledTimeline + ` ELSE timeline END,
+		timeline = CASE WHEN $10::boolean THEN ` + unsettledSQL + ` WHEN $7 THEN ` + timelineSQL + ` ELSE timeline END,
 		database_oid = CASE WHEN $7 THEN ` + databaseSQL + ` ELSE database_oid END,
 		histories = $9::jsonb,
-		horizon = CASE WHEN $7 OR position <> $2 AND timeline = ` + timelineSQL + ` THEN pg_snapshot_xmax(pg_current_snapshot()) ELSE horizon END
+		horizon = CASE WHEN $10 THEN horizon WHEN $7 OR position <> $2 AND timeline = ` + timelineSQL + ` THEN pg_snapshot_xmax(pg_current_snapshot()) ELSE horizon END
 	WHERE process_name = $1 AND epoch = $8
 	RETURNING ` + took(`position = $2 AND sequence = $3 AND epoch = $4 AND state = $5 AND histories = $9::jsonb AND ($6 OR failed_attempts = 0)`, `''`) + `
 )` + oneRow
@@ -442,7 +443,7 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 		statement{sql: s.sql(decideSQL), args: []string{
 			row.Process, string(row.Position), strconv.FormatInt(row.Sequence, 10), strconv.FormatInt(int64(row.Epoch), 10),
 			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(row.Histories != c.Before.Histories),
-			c.Before.Epoch.text(), string(row.Histories), strconv.FormatBool(c.looksAgain())}},
+			c.Before.Epoch.text(), string(row.Histories), strconv.FormatBool(c.looksAgain(a))}},
 		statement{sql: s.sql(decisionEventSQL), args: []string{
 			row.Process, d.Actor, a.name, d.Reason, string(c.Before.Position), string(row.Position), string(detail)}},
 		commit)
@@ -452,11 +453,11 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 	return uncertain(err)
 }
 
-// looksAgain reports that a process goes on which halted over its clock, and that nobody has
-// decided on what was stamped before its position.
-func (c Change) looksAgain() bool {
+// looksAgain reports that a process goes on which halted over its clock, or is about to look, and
+// that no operator has decided on what was stamped before its position: that is for Seek.
+func (c Change) looksAgain(a action) bool {
 	f := c.Before.Failure
-	return f != nil && f.Class == ClassClock && c.After.Failure == nil && c.After.Histories == c.Before.Histories
+	return a.name != "seek" && (c.Before.unsettled || f != nil && f.Class == ClassClock && c.After.Failure == nil)
 }
 
 // detail is what the audit keeps of a change beside its positions.

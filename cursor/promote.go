@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,12 +25,21 @@ type PromotedError struct {
 	From, To string
 }
 
-// unsettledTimeline is that of a process which is tried again after it halted over its clock. No
-// server has it.
-const unsettledTimeline = "0"
+// unsettledSQL is the timeline of a process that is tried again after it halted over its clock. No
+// server has it: 0 if its position was made on this one, else the former one with a minus.
+const unsettledSQL = `CASE WHEN coalesce(timeline, ` + timelineSQL + `) = ` + timelineSQL + ` THEN 0 ELSE -abs(timeline) END`
 
 // Retried reports that the server's clock is known to have been behind, by any time.
-func (e *PromotedError) Retried() bool { return e.From == unsettledTimeline }
+func (e *PromotedError) Retried() bool { return e.From == "0" || strings.HasPrefix(e.From, "-") }
+
+// promotedAt is the error of a row. On the server that delivered, the horizon is none: a transaction
+// that is older than it may have stamped a row before the position after that was read.
+func promotedAt(e PromotedError) *PromotedError {
+	if e.From == "0" {
+		e.Horizon = ""
+	}
+	return &e
+}
 
 func (e *PromotedError) Error() string {
 	if e.Retried() {
@@ -47,7 +57,7 @@ func (e *PromotedError) event() string {
 }
 
 func (r lockedRow) promotion() *PromotedError {
-	return &PromotedError{Process: r.Process, Position: r.Position, Horizon: r.horizon, From: r.stored.timeline, To: r.server.timeline}
+	return promotedAt(PromotedError{Process: r.Process, Position: r.Position, Horizon: r.horizon, From: r.stored.timeline, To: r.server.timeline})
 }
 
 // ErrElsewhere: two connections of one pool reach two servers, or two runs of one. Nothing was
@@ -78,7 +88,7 @@ func (s *Store) Promoted(ctx context.Context, process string) error {
 		return s.explain("read", process, err)
 	}
 	for _, row := range results[0].Rows {
-		return &PromotedError{Process: process, Position: Position(row[0]), Horizon: string(row[1]), From: string(row[2]), To: string(row[3])}
+		return promotedAt(PromotedError{Process: process, Position: Position(row[0]), Horizon: string(row[1]), From: string(row[2]), To: string(row[3])})
 	}
 	return nil
 }
@@ -108,11 +118,14 @@ func (s *Store) Promote(ctx context.Context, process, server string, seen Seen) 
 			return err
 		}
 		next = seen.passed(next)
-		reason := fmt.Sprintf("%s. The sequence was %d and goes on from %d, the epoch was %d and goes on from %d", row.promotion().event(), row.Sequence, next.Sequence, row.Epoch, next.Epoch)
+		action, reason := "promoted", fmt.Sprintf("%s. The sequence was %d and goes on from %d, the epoch was %d and goes on from %d", row.promotion().event(), row.Sequence, next.Sequence, row.Epoch, next.Epoch)
+		if row.promotion().Retried() {
+			action = "settled"
+		}
 		results, err := flush(ctx, conn.Conn(), pin,
 			statement{sql: s.sql(promoteSQL), args: []string{
 				process, row.Epoch.text(), next.Epoch.text(), strconv.FormatInt(next.Sequence, 10), string(next.Histories), row.server.timeline}},
-			statement{sql: s.sql(eventSQL), args: []string{process, s.config.Worker, "promoted", reason, string(row.Position), string(row.Position), null, null, null}},
+			statement{sql: s.sql(eventSQL), args: []string{process, s.config.Worker, action, reason, string(row.Position), string(row.Position), null, null, null}},
 			commit)
 		if err == nil && !committed(results, 3) {
 			err = errNotAsLocked

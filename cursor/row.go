@@ -126,7 +126,7 @@ const rowColumns = `
 	failed_class,
 	origin,
 	histories,
-	coalesce(timeline OPERATOR(pg_catalog.=) ` + unsettledTimeline + `, false)::int`
+	coalesce(timeline OPERATOR(pg_catalog.<=) 0, false)::int`
 
 // parseRow reads the text values of rowColumns.
 func parseRow(values [][]byte) (Row, error) {

@@ -28,6 +28,8 @@ const lockNotAvailable = "55P03"
 // refusedSetting is how a pooler answers a search_path at the start of a session.
 const refusedSetting = "08P01"
 
+const statusVerb = "migrate status"
+
 func explain(verb string, err error) error {
 	if err == nil {
 		return nil
@@ -36,6 +38,9 @@ func explain(verb string, err error) error {
 	if errors.As(err, &pgErr) {
 		if pgErr.Code == refusedSetting {
 			return fmt.Errorf("%s: %w (%w)", verb, ErrPooler, pgErr)
+		}
+		if pgErr.Code == "42501" && verb == statusVerb {
+			return fmt.Errorf("%s: %w; ask as the role that migrates, or GRANT SELECT ON the table; a worker needs neither, and `doctor` says what is missing", verb, err)
 		}
 		if fix, ok := fixes[pgErr.Code]; ok {
 			return fmt.Errorf("%s: %w; %s", verb, err, fix)

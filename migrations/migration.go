@@ -89,11 +89,11 @@ func Status(ctx context.Context, config Config) ([]Migration, error) {
 	config = config.withDefaults()
 	known, err := list()
 	if err != nil {
-		return nil, explain("migrate status", err)
+		return nil, explain(statusVerb, err)
 	}
 	applied, err := applied(ctx, config)
 	if err != nil {
-		return nil, explain("migrate status", err)
+		return nil, explain(statusVerb, err)
 	}
 	for i, m := range known {
 		known[i].AppliedAt = applied[m.Version]
@@ -136,9 +136,6 @@ func applied(ctx context.Context, config Config) (map[int64]time.Time, error) {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "42P01" {
 		return nil, nil // no version table: nothing is applied
-	}
-	if pgErr != nil && pgErr.Code == "42501" {
-		return nil, fmt.Errorf("read the version table: %s; ask as the role that migrates, or GRANT SELECT ON %s; a worker needs neither, and `doctor` says what is missing", pgErr.Message, table)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the version table: %w", err)

@@ -86,7 +86,7 @@ SELECT
 	c.process_name,
 	c.system_identifier <> s.system_identifier OR coalesce(c.database_oid <> d.oid, false),
 	format('system identifier %s, now %s; oid %s, now %s', c.system_identifier, s.system_identifier, coalesce(c.database_oid::text, 'not noted'), d.oid),
-	coalesce(c.timeline, 0),
+	coalesce(c.timeline, 1),
 	t.timeline
 FROM {schema}.cursor c
 CROSS JOIN pg_control_system() s
@@ -106,6 +106,10 @@ func (d *doctor) identity(ctx context.Context) error {
 			d.find(process, Refuse, fmt.Sprintf("compare what receivers have with the table; a worker halts the process, "+
 				"and `ordered-dispatcher retry %s` lets it go on from where the cursor stands", visible.Shell(process)),
 				"the database is not the one its cursor belongs to (%s): it was restored or copied", which)
+			return
+		}
+		if before <= 0 {
+			d.find(process, Note, "", "it halted over the server's clock and was tried again: a worker looks at its next round for rows that were stamped before the cursor")
 			return
 		}
 		d.find(process, Note, "", "a standby was promoted since its last change of worker (timeline %d, now %d): if it had not received everything, "+

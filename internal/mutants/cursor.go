@@ -244,12 +244,12 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a retry after a halt over the clock goes on from where the cursor stands",
-		[]change{{"cursor/operate.go", `displaced(row) && row.Failure.Class == ClassRestored {`, `displaced(row) {`}},
+		[]change{{"cursor/operate.go", `return a.name != "seek" && (`, `return false && (`}},
 		processorPkg, "TestRetry_AfterAHaltOverTheClockPassesOverNothing",
 	},
 	{
 		"a retry after a halt over the clock passes over rows of older transactions",
-		[]change{{"sources/table/late.go", "` AND $3::text <> ''`", `newTransactions`}},
+		[]change{{"cursor/promote.go", `e.Horizon = ""`, `e.Horizon += ""`}},
 		processorPkg, "TestRetry_AfterAHaltOverTheClockFindsRowsOfOlderTransactions",
 	},
 	{
@@ -260,6 +260,11 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	}
 `, ``}},
 		processorPkg, "TestRetry_AfterAHaltOverTheClockLooksAlthoughNothingFollows",
+	},
+	{
+		"restored has a process go on that halted over its clock",
+		[]change{{"cursor/operate.go", `a.name != "seek" && (`, `a.name == "retry" && (`}},
+		processorPkg, "TestRestored_OfAProcessThatHaltedOverItsClockLooksFirst",
 	},
 	{
 		"a seek leaves a look for late rows open",

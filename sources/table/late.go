@@ -77,12 +77,15 @@ const (
 	newIDs          = ` AND recent.id > (SELECT greatest(max(known.id), $2::bigint) FROM recent known WHERE known.xid < $3::text::bigint)`
 )
 
-func (l *layout) lateSQL(c Config, everywhere bool) string {
+func (l *layout) lateSQL(c Config, horizon string, everywhere bool) string {
 	taken, more := "true", newTransactions
+	if horizon == "" {
+		more = ` AND $3::text = ''`
+	}
 	window := fmt.Sprintf(" AND t.%s > $1::%s - interval '%d seconds'", quote(l.at), l.atType, int(lateWindow.Seconds()))
 	switch {
 	case everywhere && l.assigned:
-		window, more = fmt.Sprintf(" AND t.%s > $2::%s", quote(c.Columns.ID), l.idType), ` AND $3::text <> ''`
+		window = fmt.Sprintf(" AND t.%s > $2::%s", quote(c.Columns.ID), l.idType)
 	case everywhere:
 		window = fmt.Sprintf(" AND t.%s > '-infinity'", quote(l.at))
 	}
@@ -103,8 +106,12 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 	defer s.mu.Unlock()
 	late := processor.Late{Server: s.fence.last.server}
 	l, err := s.current(ctx)
-	if err != nil || !l.ordersByTime() || at == "" || horizon == "" {
+	if err != nil || !l.ordersByTime() || at == "" || horizon == "" && !everywhere {
 		return late, err
+	}
+	if horizon == "" && !l.assigned {
+		late.Reason = fmt.Sprintf("the server's clock was behind the cursor, and which rows of %s it stamped meanwhile before what was delivered cannot be said, since no sequence assigns their ids", l.name())
+		return late, nil
 	}
 	k, err := l.kind.parse(at)
 	if err != nil {
@@ -113,7 +120,7 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 	if min(s.fence.last.mark, s.fence.lowestBound()) <= k.at {
 		return late, errUnsettled
 	}
-	row, server, err := s.firstLate(ctx, l, k, l.lateSQL(s.config, everywhere), horizon)
+	row, server, err := s.firstLate(ctx, l, k, l.lateSQL(s.config, horizon, everywhere), horizon)
 	if err != nil || row == nil {
 		return late, err
 	}
