@@ -89,8 +89,8 @@ func (r lockedRow) promoted() bool {
 const (
 	// HistoryGap is what the sequence moves by, or a multiple of it. The remainder goes on counting
 	// records. Below 2^53 until 2054.
-	HistoryGap   = 100_000_000
-	historyEvery = 10 * time.Second // more time than HistoryGap records take
+	HistoryGap   = 10_000_000
+	historyEvery = time.Second // more time than HistoryGap records take
 
 	// lostEpochs is what the epoch moves by at least; more changes of worker and decisions of
 	// operators than there are in a second.

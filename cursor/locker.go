@@ -30,6 +30,11 @@ type Locker struct {
 	// the session, waiting for its client; 0 if it does not, or the role may not see
 	// it. The server never ends that wait by itself.
 	Unfinished time.Duration
+	// Running is for how long the server has worked on a command of the session, or waited for
+	// something within it; 0 as above.
+	Running time.Duration
+	// Replicating: the session's COMMIT is done here and waits for a synchronous standby.
+	Replicating bool
 }
 
 // Worker reports whether it is a worker's lease, or an operator at work, by its
@@ -52,6 +57,9 @@ func (l Locker) String() string {
 	if !l.Since.IsZero() {
 		who += " since " + l.Since.UTC().Format(time.RFC3339)
 	}
+	if l.Replicating {
+		who += ", whose COMMIT waits for a synchronous standby"
+	}
 	if l.Torn() {
 		who += fmt.Sprintf(", which sent half of a command and then nothing for %v: its client is gone, or the network to it is dead", l.Unfinished.Round(time.Second))
 	}
@@ -66,19 +74,31 @@ const shortTear = 5 * time.Second
 // a network takes.
 func (l Locker) Torn() bool { return l.Unfinished >= shortTear }
 
-// Fix is what ends the transaction, as SQL.
+// KeepReplicating is what to do about a COMMIT that waits for a synchronous standby. Ended, it is
+// answered as if it had succeeded, while no standby has it.
+const KeepReplicating = "do not end the session: what it has committed would be lost in a failover. Bring a synchronous standby back, or take it out of synchronous_standby_names and reload"
+
+// Fix is what ends the transaction, as SQL; or why not to.
 func (l Locker) Fix() string {
+	if l.Replicating {
+		return KeepReplicating
+	}
 	if l.PID == 0 {
 		return "COMMIT PREPARED or ROLLBACK PREPARED " + visible.Literal(l.GID)
 	}
 	return fmt.Sprintf("SELECT pg_terminate_backend(%d)", l.PID)
 }
 
-// unfinishedSQL is since when the server has waited for the client in the middle of a
-// command, in microseconds.
-const unfinishedSQL = `CASE WHEN a.state = 'active' AND a.wait_event_type = 'Client'
+// doingSQL is since when the server has waited for the client in the middle of a command, and
+// since when it has worked on one, in microseconds; and whether that is a COMMIT which waits for a
+// standby.
+const doingSQL = `CASE WHEN a.state = 'active' AND a.wait_event_type = 'Client'
 		THEN (extract(epoch FROM clock_timestamp() - a.state_change) * 1000000)::bigint
-	END`
+	END,
+	CASE WHEN a.state = 'active' AND a.wait_event_type IS DISTINCT FROM 'Client'
+		THEN (extract(epoch FROM clock_timestamp() - a.state_change) * 1000000)::bigint
+	END,
+	coalesce(a.wait_event = 'SyncRep', false)::int`
 
 // lockersSQL finds who has locked which row: a row's xmax is the transaction that
 // locked it, and that one holds the lock of its own id while it is open. It reads
@@ -93,7 +113,7 @@ SELECT
 	coalesce(a.usename::text, p.owner::text, ''),
 	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
-	` + unfinishedSQL + `
+	` + doingSQL + `
 FROM {schema}.cursor c
 JOIN pg_locks l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = c.xmax
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
@@ -132,7 +152,7 @@ func parseLockers(result *pgconn.Result) ([]Locker, error) {
 		p := parser{values: values}
 		all = append(all, Locker{Process: p.text(0), PID: int(p.int(1)), GID: p.text(2),
 			Application: p.text(3), User: p.text(4), Since: p.time(5), Age: time.Duration(p.int(6)) * time.Microsecond,
-			Unfinished: time.Duration(p.int(7)) * time.Microsecond})
+			Unfinished: time.Duration(p.int(7)) * time.Microsecond, Running: time.Duration(p.int(8)) * time.Microsecond, Replicating: p.int(9) == 1})
 		if p.err != nil {
 			return nil, p.err
 		}
@@ -151,7 +171,7 @@ SELECT
 	coalesce(a.usename::text, p.owner::text, ''),
 	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
-	` + unfinishedSQL + `
+	` + doingSQL + `
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN (

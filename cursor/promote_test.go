@@ -41,7 +41,7 @@ func requireLeap(t *testing.T, from, to int64) {
 func TestPromote_NoNumberAndNoHistoryIsThatOfBefore(t *testing.T) {
 	t.Parallel()
 	s, before := standing(t)
-	back(t, s, `timeline = timeline - 1`)
+	back(t, s, `timeline = timeline + 7`)
 	_, err := s.Acquire(t.Context(), "sms")
 	var promoted *cursor.PromotedError
 	require.ErrorAs(t, err, &promoted)
@@ -70,7 +70,7 @@ func TestPromote_EachHistoryHasAMarkOfItsOwn(t *testing.T) {
 	s, lease := standing(t)
 	marks := map[string]bool{}
 	for range 3 {
-		back(t, s, `timeline = timeline - 1, position = 'p3'`)
+		back(t, s, `timeline = timeline + 7, position = 'p3'`)
 		require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}))
 		lease = acquire(t, s)
 		marks[lease.History("p4")] = true
@@ -79,7 +79,7 @@ func TestPromote_EachHistoryHasAMarkOfItsOwn(t *testing.T) {
 		lease.Release()
 	}
 	require.Len(t, marks, 3)
-	back(t, s, `timeline = timeline - 1`)
+	back(t, s, `timeline = timeline + 7`)
 	require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}))
 	after := acquire(t, s)
 	require.Equal(t, lease.History("p4"), after.History("p4"), "what was delivered in a history keeps its mark")
@@ -153,7 +153,7 @@ func TestHaltRestored_APromotionIsNone(t *testing.T) {
 	t.Parallel()
 	s, _ := standing(t)
 	seen := cursor.Seen{}.See(look(t, s))
-	back(t, s, `position = 'p1', sequence = 1, timeline = timeline - 1`)
+	back(t, s, `position = 'p1', sequence = 1, timeline = timeline + 7`)
 	require.NoError(t, s.HaltRestored(t.Context(), "sms", seen))
 	require.Equal(t, cursor.Running, look(t, s).State)
 	seen.At = time.Now().Add(time.Hour)
@@ -191,7 +191,7 @@ func TestBegun_ALaterHistoryOfOneRowHasLargerNumbers(t *testing.T) {
 		{Epoch: 3, Sequence: 900_000_007},
 		{Epoch: 28_000_000_000_000, Sequence: 282_000_000_000_007}, // of an earlier history
 	} {
-		for _, apart := range []time.Duration{10 * time.Second, time.Minute, 18*time.Hour + 12*time.Minute + 20*time.Second, 30 * 24 * time.Hour, 365 * 24 * time.Hour} {
+		for _, apart := range []time.Duration{time.Second, 10 * time.Second, time.Minute, 18*time.Hour + 12*time.Minute + 20*time.Second, 30 * 24 * time.Hour, 365 * 24 * time.Hour} {
 			one, err := cursor.Begun(row, first)
 			require.NoError(t, err)
 			used := one // until then: a million records a second, and a thousand decisions
@@ -230,7 +230,7 @@ func TestSeek_BeforeAPromotionIsNotedKeepsTheHorizon(t *testing.T) {
 		return h
 	}
 	before := horizon()
-	back(t, s, `timeline = timeline - 1`)
+	back(t, s, `timeline = timeline + 7`)
 	_, err := s.Seek(t.Context(), "sms", "p5", alice)
 	require.NoError(t, err)
 	require.Equal(t, before, horizon())
@@ -262,7 +262,7 @@ func TestPromote_NothingThatAWorkerHasSeenComesAgain(t *testing.T) {
 	s, _ := standing(t)
 	row := look(t, s)
 	seen := cursor.Seen{Origin: row.Origin, Epoch: row.Epoch + 90_000_000, Sequence: row.Sequence + 100_000*cursor.HistoryGap}
-	back(t, s, `timeline = timeline - 1`)
+	back(t, s, `timeline = timeline + 7`)
 	require.NoError(t, s.Promote(t.Context(), "sms", "", seen))
 	after := look(t, s)
 	require.Greater(t, after.Epoch, seen.Epoch)

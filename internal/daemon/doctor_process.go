@@ -192,6 +192,9 @@ func endOf(w table.Writer) string {
 	if w.Ours {
 		return "run all of the dispatcher as one role: the fence of a now() default leaves out sessions of the worker's own role alone"
 	}
+	if w.Replicating {
+		return cursor.KeepReplicating
+	}
 	if w.GID == "" {
 		return fmt.Sprintf("SELECT pg_terminate_backend(%d)", w.PID)
 	}

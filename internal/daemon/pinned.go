@@ -46,7 +46,13 @@ func (d *doctor) pins(ctx context.Context, p Process) error {
 		return err
 	}
 	for _, l := range lockers {
-		if l.Process == p.Name && longLease(l) {
+		switch {
+		case l.Process != p.Name || !longLease(l):
+		case l.Replicating:
+			d.find(p.Name, Warn, cursor.KeepReplicating, "%s: its worker delivers nothing more until then", visible.Line(l.String()))
+		case l.Running > longCall:
+			d.find(p.Name, Note, "see what it waits for in pg_stat_activity", "its worker waits for the database: a command of %s goes on for %s", visible.Line(l.String()), round(l.Running))
+		default:
 			d.find(p.Name, Note, "see what the receiver does, or lower the sink's `timeout`",
 				"a call of the receiver goes on since %s. %s (%s)", moment(l.Since), pinned(bound), visible.Line(l.String()))
 		}

@@ -76,6 +76,11 @@ func (s Status) hold() *Hold {
 		return &Hold{HoldNobody, s.untried()}
 	case s.Failure != nil:
 		return &Hold{HoldFailing, s.failing()}
+	case lease >= 0 && s.lockers[lease].Replicating:
+		return &Hold{HoldLocked, fmt.Sprintf("%s: nothing more is delivered until then; next: %s", visible.Line(s.lockers[lease].String()), cursor.KeepReplicating)}
+	case lease >= 0 && s.lockers[lease].Running > longCall:
+		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for the database, and not for the receiver: a command of %s goes on for %s; next: see what it waits for in pg_stat_activity",
+			visible.Line(s.Holder), visible.Line(s.lockers[lease].String()), round(s.lockers[lease].Running))}
 	case lease >= 0:
 		return &Hold{HoldSink, fmt.Sprintf("a call of the receiver goes on since %s, by worker %s; next: see what the receiver does; its time-out ends the call. %s",
 			moment(s.lockers[lease].Since), visible.Line(s.Holder), pinned(s.bound))}
@@ -171,6 +176,9 @@ func Attempts(n int) string {
 func heldBy(w table.Writer) string {
 	if w.Ours {
 		return fmt.Sprintf("records are held back by %s; next: %s", visible.Line(describe(w)), endOf(w))
+	}
+	if w.Replicating {
+		return fmt.Sprintf("records are held back by %s, whose COMMIT waits for a synchronous standby; next: %s", visible.Line(describe(w)), cursor.KeepReplicating)
 	}
 	although := ""
 	if w.Command == "DELETE" || w.Command == "UPDATE" {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
 )
@@ -37,4 +39,15 @@ func (c *cell) newStandby(ctx context.Context, behind time.Duration) (*pglocal.S
 		return c.database.primary().Standby(ctx)
 	}
 	return c.database.primary().StandbyBehind(ctx, behind)
+}
+
+const clockHasPassedSQL = `/* torture.clock_has_passed */
+SELECT clock_timestamp() > substr(split_part(position, '/', 1), 8)::timestamptz
+FROM dispatch.cursor
+WHERE process_name = $1 AND position LIKE 'at.int:%'`
+
+// clockHasPassed reports whether the database's clock has passed a cursor.
+func (c *cell) clockHasPassed(ctx context.Context, process string) (has bool) {
+	err := c.database.do(ctx, func(conn *pgx.Conn) error { return conn.QueryRow(ctx, clockHasPassedSQL, process).Scan(&has) })
+	return err == nil && has
 }

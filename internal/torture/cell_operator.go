@@ -71,6 +71,9 @@ func (c *cell) decide(ctx context.Context, h halt) (of scope) {
 	if h.Class == "restored" && c.server()%2 == 0 {
 		args, of = []string{"restored", "--all"}, forAll
 	}
+	if h.Class == "clock" && args[0] == "retry" && !c.clockHasPassed(ctx, h.Process) {
+		return forOne
+	}
 	out, err := c.command(ctx, args...)
 	if err != nil {
 		c.log.Info("cell", "operator", args, "err", err, "out", out)

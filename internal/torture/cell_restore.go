@@ -19,8 +19,9 @@ func restoreFiles(ctx context.Context, c *cell, change *history.Change) error {
 	return putSnapshotBack(ctx, c, change)
 }
 
-// apart is more time than there is between two histories that begin in one row under the same numbers: cursor.HistoryGap.
-const apart = 11 * time.Second
+// apart is more time than there may be between two histories of one row whose numbers are the same: see cursor.HistoryGap. By
+// then the numbers of those that began shortly one after the other are no longer ahead of the clock.
+const apart = 5 * time.Second
 
 // restoreAgain puts a snapshot back twice. What begins in its row the second time must not go on below what began the first time.
 func restoreAgain(ctx context.Context, c *cell, change *history.Change) error {

@@ -45,6 +45,8 @@ type Writer struct {
 	// Command is what kind of statement it runs, or ran last: "DELETE", "INSERT" …, as its text
 	// begins. "" when that is not known.
 	Command string
+	// Replicating: its COMMIT is done here and waits for a synchronous standby.
+	Replicating bool
 	// Ours: a session of a dispatcher, by its name, that writes nothing but a cursor.
 	// Only the fence of a worker of another role waits for it.
 	Ours bool
@@ -122,6 +124,7 @@ SELECT DISTINCT
 	coalesce(a.xact_start, p.prepared),
 	coalesce(a.state, ''),
 	` + commandSQL + `,
+	coalesce(a.wait_event = 'SyncRep', false),
 	false
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
@@ -141,11 +144,11 @@ LIMIT 100`
 // startedSQL is the same where the fence waits for sessions. One that is idle is
 // not named: it holds the fence for an instant, if at all.
 const startedSQL = `/* source.holders */
-SELECT pid, '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(` + ours + `, false)
+SELECT pid, '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(wait_event = 'SyncRep', false), coalesce(` + ours + `, false)
 FROM pg_stat_activity a
 WHERE pid <> pg_backend_pid() AND NOT ` + harmless + ` AND (xact_start IS NOT NULL OR state <> 'idle')
 UNION ALL
-SELECT 0, gid, '', owner::text, prepared, '', '', false
+SELECT 0, gid, '', owner::text, prepared, '', '', false, false
 FROM pg_prepared_xacts
 WHERE database = current_database()
 ORDER BY 5 NULLS LAST, 1
@@ -183,7 +186,7 @@ func collectWriters(ctx context.Context, tx pgx.Tx, sql string) ([]Writer, error
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w Writer, err error) {
 		var since *time.Time
-		err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Ours)
+		err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Replicating, &w.Ours)
 		if since != nil {
 			w.Since = *since
 		}

@@ -9,7 +9,7 @@ import (
 // A promotion moves the sequence of a cursor on by a multiple of the one, and the epoch by more than the other. No process
 // counts so far by itself.
 const (
-	promotedSequence = 100_000_000
+	promotedSequence = 10_000_000
 	promotedEpoch    = 1_000_000
 )
 
