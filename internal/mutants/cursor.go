@@ -267,6 +267,16 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		processorPkg, "TestRestored_OfAProcessThatHaltedOverItsClockLooksFirst",
 	},
 	{
+		"a session whose COMMIT waits for a standby is to be ended",
+		[]change{{"internal/daemon/status_hold.go", `	if w.Replicating {`, `	if w.Replicating && w.PID == 0 {`}},
+		daemonPkg, "TestStatus_ACommitThatWaitsForAStandbyIsNotToBeEnded",
+	},
+	{
+		"a slow database is taken for the receiver",
+		[]change{{"internal/daemon/status_hold.go", `s.lockers[lease].Running > longCall:`, `s.lockers[lease].Running < 0:`}},
+		daemonPkg, "TestStatus_ADatabaseThatIsSlowIsNotTheReceiver",
+	},
+	{
 		"a seek leaves a look for late rows open",
 		[]change{{"cursor/operate.go", `displaced(row) || row.unsettled`, `displaced(row)`}},
 		processorPkg, "TestSeek_AfterAHaltOverTheClockEndsALookThatCannotEnd",
