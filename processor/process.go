@@ -39,9 +39,10 @@ type Process struct {
 	notBefore time.Time     // the limit lets no record go until then
 	torn      time.Time     // when it was said last that a torn session cannot be ended
 
-	numbers cursor.Seen // the highest of the cursor
-	server  string      // the run of the server on which no promotion is to be noted
-	run     string      // that of the last look
+	numbers cursor.Seen  // the highest of the cursor
+	server  string       // the run of the server on which no promotion is to be noted
+	reign   cursor.Epoch // of the cursor at the last look
+	run     string       // that of the last look
 }
 
 // New returns the process that config describes. It touches nothing yet.
@@ -212,9 +213,10 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 	if err != nil {
 		return nil, state{}, err
 	}
+	if row.Epoch != p.reign {
+		p.reign, p.server = row.Epoch, "" // an operator may have decided that notePromotion is to look again
+	}
 	if s, ok := p.resting(row); ok {
-		// An operator decides, maybe that notePromotion is to look again.
-		p.server = ""
 		p.numbers = p.numbers.See(row) // an operator may have to decide on what is older
 		return nil, s, nil
 	}
@@ -316,9 +318,6 @@ func (p *Process) warnOfTorn(err error) {
 // haltedBy is acquireState, and leaves it to the next look to say that the process is halted.
 func (p *Process) haltedBy(err error) (state, error) {
 	p.stopped = errors.Is(err, cursor.ErrHalted)
-	if p.stopped {
-		p.server = ""
-	}
 	return acquireState(err)
 }
 

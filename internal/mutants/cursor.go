@@ -250,15 +250,11 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	{
 		"a retry after a halt over the clock passes over rows of older transactions",
 		[]change{{"cursor/promote.go", `e.Horizon = ""`, `e.Horizon += ""`}},
-		processorPkg, "TestRetry_AfterAHaltOverTheClockFindsRowsOfOlderTransactions",
+		processorPkg, "TestRetry_AfterAHaltOverTheClockOfTheServerThatDeliveredHaltsAgain",
 	},
 	{
 		"an idle worker does not look after a retry",
-		[]change{{"processor/process.go", `look again.
-		p.server = ""`, `look again.`}, {"processor/process.go", `	if p.stopped {
-		p.server = ""
-	}
-`, ``}},
+		[]change{{"processor/process.go", `p.reign, p.server = row.Epoch, ""`, `p.reign = row.Epoch`}},
 		processorPkg, "TestRetry_AfterAHaltOverTheClockLooksAlthoughNothingFollows",
 	},
 	{

@@ -251,6 +251,11 @@ var sinkMutants = []mutant{
 		webhookPkg, "TestDeliver_AnAnswerBeforeTheEndOfTheRequestCounts",
 	},
 	{
+		"a window that was on its way in a promotion is sent again",
+		[]change{{"sinks/nats/message.go", `strconv.FormatInt(d.Sequence%cursor.HistoryGap, 10)`, `strconv.FormatInt(max(d.Sequence, cursor.HistoryGap*0), 10)`}},
+		natsPkg, "TestTakeOver_AWindowThatWasOnItsWayInAPromotionIsFound",
+	},
+	{
 		"a stream that was set back is written to without a word",
 		[]change{{"sinks/nats/stood.go", `if sequence <= s.sequence {`, `if sequence == 0 {`}},
 		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaid",

@@ -4,7 +4,7 @@ package main
 var sourceMutants = []mutant{
 	{
 		"rows that were delivered and then changed by a promoted server are taken for late",
-		[]change{{"sources/table/late.go", "more += newIDs", `more += ""`}},
+		[]change{{"sources/table/late.go", "more = newIDs", `more = ""`}},
 		processorPkg, "TestRun_APromotedServerWhoseClockIsRightHaltsNothing",
 	},
 	{

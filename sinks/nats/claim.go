@@ -136,7 +136,8 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 }
 
 // readTail finds what landed of the record and those behind it under older claims.
-// A record that an operator wants again has a larger sequence than all of it.
+// A record that an operator wants again has a larger sequence than all of it, also without what
+// promotions have added.
 func (l *link) readTail(ctx context.Context, c Config, d processor.Delivery) error {
 	l.landed = map[string]bool{}
 	state := l.stream.CachedInfo().State
@@ -180,7 +181,7 @@ func (l *link) inTail(m *jetstream.RawStreamMsg, d processor.Delivery) (whole bo
 	if err := superseded(d, epoch, m.Sequence); err != nil {
 		return false, err
 	}
-	if sequence < d.Sequence {
+	if sequence%cursor.HistoryGap < d.Sequence%cursor.HistoryGap {
 		return m.Header.Get(headerReplay) == "", nil
 	}
 	id, _, _ := strings.Cut(m.Header.Get(jetstream.MsgIDHeader), afterID)

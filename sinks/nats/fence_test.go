@@ -218,6 +218,20 @@ func TestFence_AnOlderEpochThanTheStreamsIsExplained(t *testing.T) {
 	requireDelivered(t, b.sink(t, nil), again)
 }
 
+// TestTakeOver_AWindowThatWasOnItsWayInAPromotionIsFound: its records come again under larger numbers.
+func TestTakeOver_AWindowThatWasOnItsWayInAPromotionIsFound(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 100 * time.Millisecond })
+	requireDelivered(t, b.sink(t, window(5)), of(3, sinktest.Deliveries(1, 7)))
+	b.forget(t)
+	again := of(1_000_003, sinktest.Deliveries(3, 7))
+	for i := range again {
+		again[i].Sequence += 28 * cursor.HistoryGap
+	}
+	requireDelivered(t, b.sink(t, window(5)), again)
+	require.Equal(t, "1/3 2/3 3/3 4/3 5/3 6/3 7/3 280000008/1000003 280000009/1000003", b.log(t, "ordered-epoch"))
+}
+
 func TestFence_AClaimThatIsRemovedIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

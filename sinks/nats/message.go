@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -105,10 +106,11 @@ func validName(name string) bool {
 // messageID is the record's Nats-Msg-Id, by which the server knows a message that it has:
 // 32 hexadecimal digits, a digest of whose record it is, of its place and of its
 // payload. The dedup key alone would be that of other records, too: another process
-// reads the same table, another database has one of the same name, and ids come again.
+// reads the same table, another database has one of the same name, and ids come again. Of its
+// number, what a promotion leaves: a record that was on its way then comes again.
 func messageID(d processor.Delivery) string {
 	digest := sha256.New()
-	for _, part := range []string{cmp.Or(d.Origin, d.Process), strconv.FormatInt(d.Sequence, 10), string(d.Position), d.DedupKey()} {
+	for _, part := range []string{cmp.Or(d.Origin, d.Process), strconv.FormatInt(d.Sequence%cursor.HistoryGap, 10), string(d.Position), d.DedupKey()} {
 		fmt.Fprintf(digest, "%d:%s,", len(part), part)
 	}
 	digest.Write(d.Payload)

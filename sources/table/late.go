@@ -49,12 +49,10 @@ var errUnsettled = errors.New("transactions that may have stamped rows before th
 
 // lateSQL finds the first row, of those in a window before the position, whose transaction
 // is not below the horizon. A row that was delivered and then updated has such a transaction,
-// too: where the ids come from a sequence, a new row has a larger one than all that were there,
-// of which the position's own is one. Where the clock was behind on the server that delivered, the
-// horizon is no bound: a transaction below it may have stamped a row before the position after that
-// was read. There the ids alone say it.
+// too: where the ids come from a sequence, a new row has a larger one than all that were there.
+// The position itself may have an id that is no row's.
 // xmin has 32 bits, and is read as the newest transaction of that number. The window bounds what is
-// read, by the index of the order, or by that of the ids.
+// read, by the index of the order.
 const lateSQL = `/* source.late */
 WITH recent AS (
 	SELECT
@@ -68,32 +66,30 @@ WITH recent AS (
 )
 SELECT id::text, at, extract(epoch FROM pg_postmaster_start_time())::text
 FROM recent
-WHERE passed AND taken%[10]s
+WHERE passed AND taken AND xid >= $3::text::bigint%[10]s
 ORDER BY at, recent.id
 LIMIT 1`
 
-const (
-	newTransactions = ` AND xid >= $3::text::bigint`
-	newIDs          = ` AND recent.id > (SELECT greatest(max(known.id), $2::bigint) FROM recent known WHERE known.xid < $3::text::bigint)`
-)
+const newIDs = `
+	AND recent.id > (
+		SELECT coalesce(greatest(
+			max(known.id) FILTER (WHERE known.xid < $3::text::bigint),
+			max(known.id) FILTER (WHERE known.id = $2::bigint)
+		), -9223372036854775808)
+		FROM recent known
+	)`
 
-func (l *layout) lateSQL(c Config, horizon string, everywhere bool) string {
-	taken, more := "true", newTransactions
-	if horizon == "" {
-		more = ` AND $3::text = ''`
-	}
+func (l *layout) lateSQL(c Config, everywhere bool) string {
+	taken, more := "true", ""
 	window := fmt.Sprintf(" AND t.%s > $1::%s - interval '%d seconds'", quote(l.at), l.atType, int(lateWindow.Seconds()))
-	switch {
-	case everywhere && l.assigned:
-		window = fmt.Sprintf(" AND t.%s > $2::%s", quote(c.Columns.ID), l.idType)
-	case everywhere:
+	if everywhere {
 		window = fmt.Sprintf(" AND t.%s > '-infinity'", quote(l.at))
 	}
 	if c.Where != "" {
 		taken = "coalesce((\n" + c.Where + "\n), false)"
 	}
-	if l.assigned && !everywhere {
-		more += newIDs
+	if l.assigned {
+		more = newIDs
 	}
 	order := l.orderBy(c)
 	return fmt.Sprintf(lateSQL, quote(c.Columns.ID), l.micros("t."+quote(l.at)), order[0]+", "+order[1], l.atType, l.idType, taken,
@@ -109,8 +105,8 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 	if err != nil || !l.ordersByTime() || at == "" || horizon == "" && !everywhere {
 		return late, err
 	}
-	if horizon == "" && !l.assigned {
-		late.Reason = fmt.Sprintf("the server's clock was behind the cursor, and which rows of %s it stamped meanwhile before what was delivered cannot be said, since no sequence assigns their ids", l.name())
+	if horizon == "" {
+		late.Reason = fmt.Sprintf("the server's clock was behind the cursor, and which rows of %s it stamped meanwhile before what was delivered cannot be said: it is the server that had delivered", l.name())
 		return late, nil
 	}
 	k, err := l.kind.parse(at)
@@ -120,7 +116,7 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 	if min(s.fence.last.mark, s.fence.lowestBound()) <= k.at {
 		return late, errUnsettled
 	}
-	row, server, err := s.firstLate(ctx, l, k, l.lateSQL(s.config, horizon, everywhere), horizon)
+	row, server, err := s.firstLate(ctx, l, k, l.lateSQL(s.config, everywhere), horizon)
 	if err != nil || row == nil {
 		return late, err
 	}
