@@ -135,7 +135,7 @@ func (p *Process) haltUntil(ctx context.Context, at cursor.Position, late Late) 
 	reason := fmt.Sprintf("%s. Once the clock has passed the cursor, `ordered-dispatcher retry %s -c FILE`: it looks for what was stamped before the cursor meanwhile, and names the seek that delivers it",
 		late.Reason, visible.Shell(p.config.Process))
 	if late.From != "" {
-		reason = fmt.Sprintf("%s. Once the clock has passed the cursor: `%s`, which sends again what follows that position, and so all that was stamped meanwhile", late.Reason, p.seekTo(late.From))
+		reason = fmt.Sprintf("%s. Once the clock has passed the cursor: `%s`, which sends again what follows that position. If the clock was set back again since, look for rows that were stamped before that", late.Reason, p.seekTo(late.From))
 	}
 	return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, reason)
 }

@@ -105,16 +105,16 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 	if err != nil || !l.ordersByTime() || at == "" || horizon == "" && !everywhere {
 		return late, err
 	}
-	if horizon == "" {
-		late.Reason = fmt.Sprintf("the server's clock was behind the cursor, and which rows of %s it stamped meanwhile before what was delivered cannot be said: it is the server that had delivered", l.name())
-		return late, nil
-	}
 	k, err := l.kind.parse(at)
 	if err != nil {
 		return late, processor.Permanent(err)
 	}
 	if min(s.fence.last.mark, s.fence.lowestBound()) <= k.at {
 		return late, errUnsettled
+	}
+	if horizon == "" {
+		late.Reason = fmt.Sprintf("the server's clock was behind the cursor, and which rows of %s it stamped meanwhile before what was delivered cannot be said: it is the server that had delivered", l.name())
+		return late, nil
 	}
 	row, server, err := s.firstLate(ctx, l, k, l.lateSQL(s.config, everywhere), horizon)
 	if err != nil || row == nil {
