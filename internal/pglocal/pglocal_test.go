@@ -218,11 +218,12 @@ func TestPutBack_IsTheSameClusterWithoutWhatCameSince(t *testing.T) {
 	_, err = connect(t, server).Exec(t.Context(), "UPDATE public.t SET word = 'after'")
 	require.NoError(t, err)
 
-	require.NoError(t, server.PutBack(t.Context()))
-	conn = connect(t, server)
-	require.Equal(t, "before", query(t, conn, "SELECT word FROM public.t"))
-	require.Equal(t, before, query(t, conn, identity))
-	require.Error(t, server.PutBack(t.Context()), "the snapshot is used up")
+	for range 2 {
+		require.NoError(t, server.PutBack(t.Context()))
+		conn = connect(t, server)
+		require.Equal(t, "before", query(t, conn, "SELECT word FROM public.t"))
+		require.Equal(t, before, query(t, conn, identity))
+	}
 }
 
 func TestStandbyBehind_StampsByAClockThatIsBehind(t *testing.T) {
