@@ -282,8 +282,18 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a sql target takes any record for the last one that it applied",
-		[]change{{"sinks/sql/applied.go", `case d.CreatedAt.IsZero() || ahead == 0 || ahead > cursor.HistoryGap/2:`, `case ahead == 0:`}},
+		[]change{{"sinks/sql/applied.go", `case d.CreatedAt.IsZero() || gap >= 0:`, `case gap >= 0:`}},
 		sqlPkg, "TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas",
+	},
+	{
+		"a sql target halts behind a dead letter after a promotion",
+		[]change{{"sinks/sql/again.go", `if gap %= cursor.HistoryGap; gap > cursor.HistoryGap/2 {`, `if gap %= cursor.HistoryGap; gap > 0 {`}},
+		sqlPkg, "TestRemote_GoesOnAfterAPromotionBehindWhatWasPassedOver",
+	},
+	{
+		"a sql target goes on after a promotion behind more than it refused",
+		[]change{{"sinks/sql/applied.go", `noted = all == gap`, `noted = all > 0`}},
+		sqlPkg, "TestRemote_GoesOnAfterAPromotionBehindWhatWasPassedOver",
 	},
 	{
 		"a sql target takes a record that it refused for applied",

@@ -43,10 +43,7 @@ func (f *field) onLetter(ctx context.Context, fault plan.Fault, begin func(), ac
 	return nil // its worker did not live to put it aside, and the next one delivered it
 }
 
-const (
-	asidePatience = 5 * time.Second
-	replayTimeout = 5 * time.Second
-)
+const asidePatience = 5 * time.Second
 
 // openLetter is the newest one of a process; 0 if there is none.
 func (f *field) openLetter(ctx context.Context, process string) (id int64, err error) {
@@ -63,7 +60,7 @@ func (f *field) replayLetter(ctx context.Context, _ plan.Fault, id int64) {
 func (f *field) letterCommand(ctx context.Context, command string, of ...string) error {
 	args := append([]string{"dead-letter", command, "-c", f.dir.Path(f.desk.config()), "--actor", history.Operator, "--reason", "by the plan"}, of...)
 	if command == "replay" {
-		args = append(args, "--timeout", replayTimeout.String())
+		args = append(args, "--timeout", history.ReplayTimeout.String())
 	}
 	out, err := f.dir.Command(ctx, f.desk.program, args...).CombinedOutput()
 	if err != nil {

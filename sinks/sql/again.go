@@ -52,9 +52,17 @@ func (r *Remote) judgeDone(ctx context.Context, a applied, done []processor.Deli
 	return nil
 }
 
-// ahead is how many records were applied from one on that comes again in a new history.
-func (a applied) ahead(d processor.Delivery) int64 {
-	return ((a.sequence-(d.Sequence-1))%cursor.HistoryGap + cursor.HistoryGap) % cursor.HistoryGap
+// gap is how many numbers lie between the last record that was applied and another one. It is below 0
+// if that stands before it. In a new history the numbers go on with the same remainder.
+func (a applied) gap(d processor.Delivery) int64 {
+	gap := d.Sequence - 1 - a.sequence
+	if !a.isOfEarlierHistory(d) {
+		return gap
+	}
+	if gap %= cursor.HistoryGap; gap > cursor.HistoryGap/2 {
+		gap -= cursor.HistoryGap
+	}
+	return gap
 }
 
 // isNoLater reports that a record was made no later than the last one that was applied, whose dedup
@@ -67,10 +75,7 @@ func (a applied) isNoLater(d processor.Delivery) bool {
 
 // numberOf is the number that a record which comes again had when the target heard of it.
 func (a applied) numberOf(d processor.Delivery) int64 {
-	if a.isOfEarlierHistory(d) {
-		return a.sequence + 1 - a.ahead(d)
-	}
-	return d.Sequence
+	return a.sequence + 1 + a.gap(d)
 }
 
 func (r *Remote) refusedBefore(a applied, d processor.Delivery) error {

@@ -172,7 +172,7 @@ func (r *Remote) judge(ctx context.Context, a applied, ds []processor.Delivery) 
 func (r *Remote) judgeJump(ctx context.Context, a applied, t turn) (turn, error) {
 	next := t.rest[0]
 	if a.isOfEarlierHistory(next) && !a.chained(next) {
-		return r.judgeHistory(a, t)
+		return r.judgeHistory(ctx, a, t)
 	}
 	explained, noted, err := r.passedOver(ctx, a, next)
 	if err != nil {
@@ -197,31 +197,36 @@ func (a applied) isOfEarlierHistory(d processor.Delivery) bool {
 // Records that were applied when the advances behind them were lost come again, if their rows are
 // still there, and may come one by one. They are taken for these as long as they stand before the
 // last one that was applied, are not later than it, and there are no more of them; the last one has
-// to be that very record, by a dedup key that holds its time of creation. Else nothing is known of
-// what follows. judgeDone looks for those among them that were never applied.
-func (r *Remote) judgeHistory(a applied, t turn) (turn, error) {
-	for len(t.rest) > 0 {
-		d := t.rest[0]
-		if a.chained(d) {
-			t.since = d.Sequence - 1
-			return t, nil
-		}
-		if !a.comesAgain(d) {
-			return t, r.failed(r.ofEarlierHistory(a, d))
-		}
+// to be that very record, by a dedup key that holds its time of creation. judgeDone looks for those
+// among them that were never applied. Or the cursor stands further, by no more than was passed over.
+// Else nothing is known of what follows.
+func (r *Remote) judgeHistory(ctx context.Context, a applied, t turn) (turn, error) {
+	for len(t.rest) > 0 && !a.chained(t.rest[0]) && a.comesAgain(t.rest[0]) {
 		t.done++
 		t.rest = t.rest[1:]
 	}
+	if len(t.rest) == 0 {
+		return t, nil
+	}
+	next := t.rest[0]
+	explained, _, err := r.passedOver(ctx, a, next)
+	if err != nil {
+		return t, r.notBegun(ctx, err)
+	}
+	if !explained && !a.chained(next) {
+		return t, r.failed(r.ofEarlierHistory(a, next))
+	}
+	t.since = next.Sequence - 1
 	return t, nil
 }
 
 // comesAgain reports that a record of a new history is one of those that were applied in the last.
 func (a applied) comesAgain(d processor.Delivery) bool {
-	ahead := a.ahead(d)
+	gap := a.gap(d)
 	switch {
-	case d.CreatedAt.IsZero() || ahead == 0 || ahead > cursor.HistoryGap/2:
+	case d.CreatedAt.IsZero() || gap >= 0:
 		return false
-	case ahead == 1:
+	case gap == -1:
 		return d.Position == a.position && d.DedupKey() == a.dedupKey
 	default:
 		return d.Position < a.position && a.isNoLater(d)
@@ -259,8 +264,8 @@ func (r *Remote) refusedWithin(ctx context.Context, process string, from, to, up
 // or put aside (each is noted), or to the gap that a seek leaves, which begins an
 // epoch.
 func (r *Remote) passedOver(ctx context.Context, a applied, d processor.Delivery) (explained, noted bool, err error) {
-	gap := d.Sequence - 1 - a.sequence
-	if gap < 0 { // the source was restored
+	gap := a.gap(d)
+	if gap <= 0 { // the source was restored
 		return false, false, nil
 	}
 	left := gap % cursor.SeekGap

@@ -60,6 +60,53 @@ func TestRemote_GoesOnAfterAPromotionThatLostNothing(t *testing.T) {
 	}
 }
 
+// TestRemote_GoesOnAfterAPromotionBehindWhatWasPassedOver: it has not applied the last records before
+// the promotion, and knows why: it refused them, or an operator had sought further.
+func TestRemote_GoesOnAfterAPromotionBehindWhatWasPassedOver(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		refused int
+		next    []processor.Delivery
+		want    string
+	}{
+		"put aside":                {1, inHistory(7, 2), "1 2 3 4 5 7 8"},
+		"two put aside":            {2, inHistory(8, 1), "1 2 3 4 5 8"},
+		"sought":                   {0, sought(inHistory(9, 1), 3), "1 2 3 4 5 9"},
+		"sought behind a letter":   {1, sought(inHistory(9, 1), 2), "1 2 3 4 5 9"},
+		"more than was refused":    {1, inHistory(8, 1), ""},
+		"sought from further back": {1, sought(inHistory(9, 1), 4), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRemote(t)
+			s := r.sink(t, nil)
+			mustDeliver(t, s, stamped(sinktest.Deliveries(1, 5)))
+			restore := r.refuse(t, "refused")
+			for _, d := range sinktest.Deliveries(6, test.refused) {
+				d.Type = "refused"
+				_, err := deliverAll(t, s, []processor.Delivery{d})
+				require.True(t, processor.IsPermanent(err), err)
+			}
+			restore()
+			if test.want == "" {
+				_, err := deliverAll(t, s, test.next)
+				require.ErrorIs(t, err, sql.ErrHistory)
+				return
+			}
+			mustDeliver(t, s, test.next)
+			require.Equal(t, test.want, r.ids(t))
+		})
+	}
+}
+
+// sought has an operator seek over some records, before the promotion.
+func sought(all []processor.Delivery, over int64) []processor.Delivery {
+	for i := range all {
+		all[i].Sequence += cursor.SeekGap - over
+	}
+	return all
+}
+
 // TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas: rows of the new primary are neither
 // taken for those that were applied, nor are those applied twice.
 func TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas(t *testing.T) {
@@ -82,12 +129,7 @@ func TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas(t *testing.T) 
 	}
 	require.Equal(t, "1 2 3 4 5", r.ids(t))
 
-	sought := inHistory(6, 2) // as the error says, where both agree
-	for i := range sought {
-		sought[i].Sequence += cursor.SeekGap
-		sought[i].Epoch++
-	}
-	mustDeliver(t, s, sought)
+	mustDeliver(t, s, inEpoch(1_000_005, sought(inHistory(6, 2), 0))) // as the error says, where both agree
 	require.Equal(t, "1 2 3 4 5 6 7", r.ids(t))
 }
 

@@ -222,6 +222,9 @@ type Applied struct {
 // Operator is who acts for the torture.
 const Operator = "torture"
 
+// ReplayTimeout is how long a replay of an operator may take.
+const ReplayTimeout = 5 * time.Second
+
 // OperatorOf is an operator of one fault's own, who decides once.
 func OperatorOf(fault int) string { return fmt.Sprintf("%s, fault %d", Operator, fault) }
 

@@ -61,7 +61,8 @@ func (v *Verdict) checkLetters(f *feed) {
 }
 
 // checkReason: a record is put aside because it was refused for good, or was tried as often as it may be; not one that was
-// acknowledged, unless that was lost on its way; and one that was replayed was delivered.
+// acknowledged, unless that was lost on its way; and one that was replayed was delivered. A replay that was delivered waits
+// for a table that is locked until its time is up, and may be cut short until then: its letter stays open.
 func (v *Verdict) checkReason(f *feed, s *segment, l *letter) {
 	if f.Sink == history.Remote {
 		v.checkTarget(f, l)
@@ -77,7 +78,7 @@ func (v *Verdict) checkReason(f *feed, s *segment, l *letter) {
 			}
 		case a.acknowledged():
 			later++
-			if l.Resolution != "replayed" && f.excuse(a, a.T, a.Worker) == nil {
+			if l.Resolution != "replayed" && f.excuse(a, f.tempo.After(a.T, history.ReplayTimeout), a.Worker) == nil {
 				v.broken("I10", f.Name, "row %d (%s) was put aside at %v and not replayed, and attempt %d of it was acknowledged", l.rank, l.Key, l.at, a.ID)
 			}
 		case refused(a.status):

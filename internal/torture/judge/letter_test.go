@@ -81,6 +81,30 @@ func TestJudge_AFaultMayLoseTheAcknowledgementOfALetter(t *testing.T) {
 	require.Zero(t, lost(cut).Counts["I10"])
 }
 
+// A replay may be cut short behind its delivery, as long as it takes: then its letter stays open.
+func TestJudge_AFaultMayEndAReplayBehindItsDelivery(t *testing.T) {
+	t.Parallel()
+	open := func(after time.Duration) int {
+		s := replayed()
+		s.Letters[0].Resolution = ""
+		for _, m := range s.Moves {
+			if m.Process == tidy && m.To.Sequence == 2 && m.From.Sequence == 1 {
+				s.Letters[0].Tx = m.Tx
+			}
+		}
+		var sent time.Duration
+		for _, d := range s.Deliveries {
+			if d.Act == history.Receive && d.Process == tidy && d.Key == key(2) {
+				sent = d.T
+			}
+		}
+		s.Faults = []history.Fault{{ID: 1, Phase: history.Begin, T: sent + after, Kind: history.Crash}}
+		return judge.Judge(s.Run).Counts["I10"]
+	}
+	require.Zero(t, open(3*time.Second))
+	require.NotZero(t, open(history.ReplayTimeout+time.Second))
+}
+
 // A fault may keep attempts from arriving. Those at a broker that is away do not count.
 func TestJudge_ABrokerThatIsAwayPutsNoRecordAside(t *testing.T) {
 	t.Parallel()
