@@ -216,7 +216,7 @@ func (r *Remote) judgeHistory(ctx context.Context, a applied, t turn) (turn, err
 	if !explained && !a.chained(next) {
 		return t, r.failed(r.ofEarlierHistory(a, next))
 	}
-	t.since = next.Sequence - 1
+	t.since = t.rest[0].Sequence - 1
 	return t, nil
 }
 
