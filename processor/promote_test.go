@@ -275,8 +275,7 @@ func TestRetry_AfterAHaltOverTheClockPassesOverNothing(t *testing.T) {
 			stop := start(t, process(t, pool, processor.Each(sink), config))
 			eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
 			require.NoError(t, stop())
-			exec(t, pool, `UPDATE dispatch.cursor SET timeline = 7`) // a standby was promoted
-			moveCursor(t, pool, "1 hour")
+			promotedBehind(t, pool)
 			start(t, process(t, pool, processor.Each(sink), config))
 			eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
 			failure := row(t, pool).Failure
@@ -311,9 +310,17 @@ func TestRetry_AfterAHaltOverTheClockPassesOverNothing(t *testing.T) {
 // moveCursor has the cursor stand at the database's time and so much more.
 func moveCursor(t *testing.T, pool *pgxpool.Pool, ahead string) {
 	t.Helper()
-	exec(t, pool, `UPDATE dispatch.cursor SET position = split_part(position, ':', 1) || ':' ||
-		to_char((clock_timestamp() + $1::interval) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '/' || split_part(position, '/', 2)`, ahead)
+	exec(t, pool, `UPDATE dispatch.cursor SET `+positionSQL, ahead)
 }
+
+// promotedBehind has the cursor look as if a standby was promoted whose clock is behind by an hour.
+func promotedBehind(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	exec(t, pool, `UPDATE dispatch.cursor SET timeline = 7, `+positionSQL, "1 hour")
+}
+
+const positionSQL = `position = split_part(position, ':', 1) || ':' ||
+	to_char((clock_timestamp() + $1::interval) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || '/' || split_part(position, '/', 2)`
 
 // haltedOverTheClock runs a process that has delivered a row and halted, as if the clock went back by an hour.
 func haltedOverTheClock(t *testing.T, change func(*processor.Config)) (*pgxpool.Pool, *receiver) {
@@ -328,8 +335,7 @@ func haltedOverTheClock(t *testing.T, change func(*processor.Config)) (*pgxpool.
 		}
 	}))
 	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
-	exec(t, pool, `UPDATE dispatch.cursor SET timeline = 7`) // a standby was promoted
-	moveCursor(t, pool, "1 hour")
+	promotedBehind(t, pool)
 	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
 	return pool, sink
 }
@@ -429,8 +435,7 @@ func TestRetry_AfterAHaltOverTheClockGoesOnWhereNothingIsLate(t *testing.T) {
 	start(t, process(t, pool, processor.Each(sink), nil))
 	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
 	at := row(t, pool).Position
-	exec(t, pool, `UPDATE dispatch.cursor SET timeline = 7`) // a standby was promoted
-	moveCursor(t, pool, "1 hour")
+	promotedBehind(t, pool)
 	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
 	exec(t, pool, `UPDATE dispatch.cursor SET position = $1`, string(at))
 	_, err = store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
@@ -439,6 +444,42 @@ func TestRetry_AfterAHaltOverTheClockGoesOnWhereNothingIsLate(t *testing.T) {
 	eventually(t, "the next one is delivered", func() bool { return len(sink.attemptsOf("2")) == 1 })
 	require.Len(t, sink.attemptsOf("1"), 1)
 	require.Greater(t, row(t, pool).Sequence, int64(cursor.HistoryGap))
+}
+
+// TestRetry_AfterAHaltOverTheClockTrustsNoIDsThatDoNotGrow: a sequence that hands out blocks, counts down or starts
+// again gives new rows ids below those that were delivered, and so do several sequences.
+func TestRetry_AfterAHaltOverTheClockTrustsNoIDsThatDoNotGrow(t *testing.T) {
+	t.Parallel()
+	for name, ddl := range map[string]string{
+		"blocks":    `ALTER TABLE dispatch.orders ALTER id SET CACHE 50`,
+		"downwards": `ALTER TABLE dispatch.orders ALTER id SET INCREMENT BY -1`,
+		"cycle":     `ALTER TABLE dispatch.orders ALTER id SET CYCLE`,
+		"several":   `CREATE TABLE dispatch.more (id bigint GENERATED ALWAYS AS IDENTITY) INHERITS (dispatch.orders)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, sink := database(t), &receiver{}
+			exec(t, pool, `CREATE TABLE dispatch.orders (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp());
+				CREATE INDEX ON dispatch.orders (created_at, id); `+ddl)
+			_, err := store(t, pool).Create(t.Context(), "sms", "")
+			require.NoError(t, err)
+			exec(t, pool, `INSERT INTO dispatch.orders (id) OVERRIDING SYSTEM VALUE VALUES (51)`)
+			start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
+				s, err := table.New(pool, table.Config{Table: "dispatch.orders"})
+				require.NoError(t, err)
+				c.Source = s
+			}))
+			eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+			promotedBehind(t, pool)
+			eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
+			exec(t, pool, `INSERT INTO dispatch.orders (id, created_at) OVERRIDING SYSTEM VALUE VALUES (2, clock_timestamp() - interval '1 s')`)
+			retry(t, pool)
+			exec(t, pool, `INSERT INTO dispatch.orders (id) OVERRIDING SYSTEM VALUE VALUES (52)`)
+			eventually(t, "it halts again, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("52")) == 1 })
+			require.Equal(t, cursor.Halted, row(t, pool).State)
+			require.Contains(t, row(t, pool).Failure.Error, "row 2 of dispatch.orders")
+		})
+	}
 }
 
 // moved is a source whose connections of a pool lead elsewhere than the others.

@@ -8,6 +8,11 @@ var sourceMutants = []mutant{
 		processorPkg, "TestRun_APromotedServerWhoseClockIsRightHaltsNothing",
 	},
 	{
+		"after a promotion ids are trusted that do not grow",
+		[]change{{"sources/table/sequence.go", "seq.Cache == 1 && seq.Increment == 1 && !seq.Cycle", "seq.Increment == 1 && !seq.Cycle"}},
+		processorPkg, "TestRetry_AfterAHaltOverTheClockTrustsNoIDsThatDoNotGrow",
+	},
+	{
 		"names in a sentence of a fix end its line",
 		[]change{{"sources/table/inspect.go", `visible.Inline(fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", ")))`,
 			`strings.Clone(fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", "))) + visible.Inline("")`}},

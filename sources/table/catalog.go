@@ -260,10 +260,8 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	if cat.indexes, err = collect[index](ctx, tx, indexesSQL, cat.oid); err != nil {
 		return nil, nil, err
 	}
-	if c.Order != ID {
-		return cat, nil, nil
-	}
-	sequences, err := collect[sequence](ctx, tx, fmt.Sprintf(sequencesSQL, cat.oid), names[0])
+	id, _ := parseName(c.Columns.ID)
+	sequences, err := collect[sequence](ctx, tx, fmt.Sprintf(sequencesSQL, cat.oid), id[0])
 	return cat, sequences, err
 }
 

@@ -316,7 +316,7 @@ func (e *examination) id(l *layout) {
 		e.idOrder(l, c)
 	case kindAtInt:
 		l.idType = "bigint"
-		l.assigned = e.idAssigned()
+		l.counted = e.countedIDs()
 	}
 	if e.config.Order == ID {
 		l.kind = kindInt

@@ -49,7 +49,7 @@ var errUnsettled = errors.New("transactions that may have stamped rows before th
 
 // lateSQL finds the first row, of those in a window before the position, whose transaction
 // is not below the horizon. A row that was delivered and then updated has such a transaction,
-// too: where the ids come from a sequence, a new row has a larger one than all that were there.
+// too: where the ids come one by one from one sequence, a new row has a larger one than all that were there.
 // The position itself may have an id that is no row's.
 // xmin has 32 bits, and is read as the newest transaction of that number. The window bounds what is
 // read, by the index of the order.
@@ -88,7 +88,7 @@ func (l *layout) lateSQL(c Config, everywhere bool) string {
 	if c.Where != "" {
 		taken = "coalesce((\n" + c.Where + "\n), false)"
 	}
-	if l.assigned {
+	if l.counted {
 		more = newIDs
 	}
 	order := l.orderBy(c)

@@ -23,7 +23,7 @@ type layout struct {
 	sequenceName string        // as SQL takes it
 	bytea        bool          // the payload column holds bytes
 	asPrinted    bool          // the payload column needs no cast to text
-	assigned     bool          // a sequence assigns the ids; order CreatedAt
+	counted      bool          // ids come one by one from one sequence; order CreatedAt
 	shared       bool          // nothing proves that no two rows have one position
 	detail       detail        // what a read fetches of each row
 	partial      bool          // the order is given by an index of what Config.Where takes alone

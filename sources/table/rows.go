@@ -172,12 +172,8 @@ const (
 // outOfStep finds rows whose stamps contradict their ids by more than a moment:
 // one of the two was not made as the row was inserted.
 func (e *rowExamination) outOfStep(ctx context.Context, tx pgx.Tx) error {
-	if e.kind != kindAtInt || e.layout.stamp != stampAfterLock {
+	if !e.counted || e.layout.stamp != stampAfterLock {
 		return nil
-	}
-	counted, err := e.countedIDs(ctx, tx)
-	if err != nil || !counted {
-		return err
 	}
 	var count int
 	var id, before *int64
@@ -209,13 +205,6 @@ SELECT count(*), min(id), (array_agg(at::text ORDER BY id))[1], max(before)
 FROM compared
 WHERE id < before`, quote(e.config.Columns.ID), at, e.sql(), strings.Join(e.orderBy(e.config), " DESC, "), stepSample,
 		(stepTolerance + 2*e.rounding).Microseconds())
-}
-
-// countedIDs reports whether ids come one by one from one sequence.
-func (e *rowExamination) countedIDs(ctx context.Context, tx pgx.Tx) (bool, error) {
-	id, _ := parseName(e.config.Columns.ID)
-	sequences, err := collect[sequence](ctx, tx, fmt.Sprintf(sequencesSQL, e.oid), id[0])
-	return len(sequences) == 1 && sequences[0].Cache == 1 && sequences[0].Increment == 1, err
 }
 
 // behind holds a position against what is stamped from now on: see overtaken.

@@ -10,6 +10,16 @@ import (
 // plainNextval is the only default of an id that grows with its sequence.
 var plainNextval = regexp.MustCompile(`^nextval\('.*'::regclass\)$`)
 
+// countedIDs reports whether ids come one by one from one sequence, so that each row has a larger one
+// than all that were inserted before it began. Order CreatedAt.
+func (e *examination) countedIDs() bool {
+	if !e.idAssigned() || len(e.sequences) != 1 {
+		return false
+	}
+	seq := e.sequences[0]
+	return seq.Cache == 1 && seq.Increment == 1 && !seq.Cycle
+}
+
 // sequence checks what assigns the ids.
 func (e *examination) sequence(l *layout) {
 	const other = "order by created_at"
