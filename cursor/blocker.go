@@ -65,5 +65,5 @@ func (s *Store) nameExcluder(ctx context.Context, err error) error {
 	if lookErr != nil || len(all) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w: %s has locked a table of the cursors; end that transaction, or: %s", err, all[0], all[0].Fix())
+	return fmt.Errorf("%w: %s has locked a table of the cursors; %s", err, all[0], all[0].Advice())
 }

@@ -78,6 +78,10 @@ func (l Locker) Torn() bool { return l.Unfinished >= shortTear }
 // answered as if it had succeeded, while no standby has it.
 const KeepReplicating = "do not end the session: what it has committed would be lost in a failover. Bring a synchronous standby back, or take it out of synchronous_standby_names and reload"
 
+// WhileReplicating is what such a COMMIT of a worker means for delivery. It is given up after
+// commitTimeout, and the row is read: the advance is there, on this server alone.
+const WhileReplicating = "its worker waits for 30 s, looks whether it took place, and goes on; so one checkpoint goes out in 30 s, and in a failover what it delivered comes again"
+
 // Fix is what ends the transaction, as SQL; or why not to.
 func (l Locker) Fix() string {
 	if l.Replicating {
@@ -87,6 +91,18 @@ func (l Locker) Fix() string {
 		return "COMMIT PREPARED or ROLLBACK PREPARED " + visible.Literal(l.GID)
 	}
 	return fmt.Sprintf("SELECT pg_terminate_backend(%d)", l.PID)
+}
+
+// Advice is what to do about the transaction, as the end of a sentence.
+func (l Locker) Advice() string {
+	switch {
+	case l.Replicating:
+		return KeepReplicating
+	case l.Worker() && l.Torn():
+		return "a worker that stands by ends that session, or you do: " + l.Fix()
+	default:
+		return "end its transaction, or: " + l.Fix()
+	}
 }
 
 // doingSQL is since when the server has waited for the client in the middle of a command, and
@@ -213,7 +229,7 @@ func (s *Store) nameStrangers(ctx context.Context, table string, err error, othe
 	case len(strangers) == 0:
 		return fmt.Errorf("%w%s", err, otherwise)
 	}
-	return fmt.Errorf("%w: %s has locked rows of its table; end that transaction, or: %s", err, strangers[0], strangers[0].Fix())
+	return fmt.Errorf("%w: %s has locked rows of its table; %s", err, strangers[0], strangers[0].Advice())
 }
 
 // nameLockers adds to ErrLocked who it is.
@@ -225,12 +241,10 @@ func (s *Store) nameLockers(ctx context.Context, process string, err error) erro
 	for _, l := range lockers {
 		switch {
 		case l.Process != process:
-		case l.Worker() && l.Torn():
-			return fmt.Errorf("%w: %s; a worker that stands by ends that session, or you do: %s", err, l, l.Fix())
-		case l.Worker():
+		case l.Worker() && !l.Torn() && !l.Replicating:
 			return fmt.Errorf("%w: %s is delivering; wait longer, or for its call to end", err, l)
 		default:
-			return fmt.Errorf("%w: %s holds it; end its transaction, or: %s", err, l, l.Fix())
+			return fmt.Errorf("%w: it is held by %s; %s", err, l, l.Advice())
 		}
 	}
 	return s.nameStrangers(ctx, "cursor", err, "; it is free by now: try again")

@@ -132,7 +132,7 @@ func (s *Store) lockerOf(ctx context.Context, conn *pgxpool.Conn, process string
 type StrangerError struct{ Holder Locker }
 
 func (e *StrangerError) Error() string {
-	return fmt.Sprintf("the cursor's row is locked by %s, which is no worker; end it with: %s", e.Holder, e.Holder.Fix())
+	return fmt.Sprintf("the cursor's row is locked by %s, which is no worker; %s", e.Holder, e.Holder.Advice())
 }
 
 // Unwrap returns ErrHeld.

@@ -33,7 +33,7 @@ func (s *shift) blocker() string {
 	if err != nil || len(all) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("a lock that %s has; end that transaction, or: %s", visible.Line(all[0].String()), all[0].Fix())
+	text := fmt.Sprintf("a lock that %s has; %s", visible.Line(all[0].String()), all[0].Advice())
 	s.log.Warn("nothing more is delivered until a lock is free: what became of a record cannot be written down", "waits_for", text)
 	return text
 }

@@ -131,3 +131,31 @@ func TestAdvance_WhoseCommitIsUnknownIsLookedUp(t *testing.T) {
 		})
 	}
 }
+
+// TestAdvance_ACommitThatWaitsForAStandbyIsGivenUpAndFoundDone: after 30 s the row is read, and the
+// next record goes out. None is sent twice.
+func TestAdvance_ACommitThatWaitsForAStandbyIsGivenUpAndFoundDone(t *testing.T) {
+	t.Parallel()
+	pool := databaseOn(t, pgtest.Server(t, nil).URL())
+	sink := &receiver{}
+	start(t, process(t, pool, processor.Each(sink), nil))
+	insert(t, pool, 1)
+	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+	exec(t, pool, `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`)
+	exec(t, pool, `SELECT pg_reload_conf()`)
+	eventually(t, "a COMMIT of the worker waits", func() bool {
+		exec(t, pool, `BEGIN; SET LOCAL synchronous_commit = local; INSERT INTO dispatch.bookings (customer) VALUES ('x'); COMMIT`)
+		all, err := store(t, pool).Lockers(t.Context())
+		require.NoError(t, err)
+		return len(all) == 1 && all[0].Worker() && all[0].Replicating
+	})
+	waiting := sink.calls()
+	exec(t, pool, `BEGIN; SET LOCAL synchronous_commit = local; INSERT INTO dispatch.bookings (customer) VALUES ('x'); COMMIT`)
+	eventually(t, "the next record goes out", func() bool { return sink.calls() > waiting })
+	require.GreaterOrEqual(t, row(t, pool).Sequence, int64(waiting))
+	exec(t, pool, `ALTER SYSTEM RESET synchronous_standby_names`)
+	exec(t, pool, `SELECT pg_reload_conf()`)
+	last := len(stands(t, pool))
+	eventually(t, "all are delivered", func() bool { return row(t, pool).Sequence == int64(last) })
+	require.Equal(t, last, sink.calls(), "each once")
+}

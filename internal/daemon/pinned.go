@@ -49,7 +49,7 @@ func (d *doctor) pins(ctx context.Context, p Process) error {
 		switch {
 		case l.Process != p.Name || !longLease(l):
 		case l.Replicating:
-			d.find(p.Name, Warn, cursor.KeepReplicating, "%s: its worker delivers nothing more until then", visible.Line(l.String()))
+			d.find(p.Name, Warn, cursor.KeepReplicating, "%s: %s", visible.Line(l.String()), cursor.WhileReplicating)
 		case l.Running > longCall:
 			d.find(p.Name, Note, "see what it waits for in pg_stat_activity", "its worker waits for the database: a command of %s goes on for %s", visible.Line(l.String()), round(l.Running))
 		default:

@@ -1,9 +1,12 @@
 package daemon_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -23,16 +26,12 @@ func TestStatus_ACommitThatWaitsForAStandbyIsNotToBeEnded(t *testing.T) {
 	_, err = s.Create(t.Context(), "a", "")
 	require.NoError(t, err)
 	insert(t, pool, 1)
-	exec(t, pool, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
-	exec(t, pool, "SELECT pg_reload_conf()")
 	config := configure(t, server.URL(), stdoutProcess)
 	const keep = "do not end the session: what it has committed would be lost in a failover"
 
-	go func() { // until a session has heard of it
-		for err := error(nil); err == nil; {
-			_, err = pool.Exec(t.Context(), "INSERT INTO public.bookings DEFAULT VALUES")
-		}
-	}()
+	over := withoutAStandby(t, pool, func(ctx context.Context) {
+		_, _ = pool.Exec(ctx, "INSERT INTO public.bookings DEFAULT VALUES")
+	})
 	require.Eventually(t, func() bool {
 		all, _, _ := status(t, config, "a")
 		return len(all[0].Holding) == 1 && all[0].Holding[0].Replicating
@@ -42,16 +41,79 @@ func TestStatus_ACommitThatWaitsForAStandbyIsNotToBeEnded(t *testing.T) {
 	require.NotContains(t, text, "pg_terminate_backend")
 	requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "records of public.bookings are held back by pid", keep})
 
-	go func() { _, _ = s.Acquire(t.Context(), "a") }()
+	over()
+	over = withoutAStandby(t, pool, func(ctx context.Context) {
+		if l, err := s.Acquire(ctx, "a"); err == nil {
+			l.Release()
+		}
+	})
 	require.Eventually(t, func() bool {
 		all, text, _ = status(t, config, "a")
 		return all[0].Hold != nil && all[0].Hold.Kind == daemon.HoldLocked
 	}, patience, 100*time.Millisecond)
-	require.Regexp(t, `(?m)^a: pid \d+ .*, whose COMMIT waits for a synchronous standby: nothing more is delivered until then; next: `+keep, text)
+	require.Regexp(t, `(?m)^a: pid \d+ .*, whose COMMIT waits for a synchronous standby: its worker waits for 30 s, looks whether it took place, and goes on; .*; next: `+keep, text)
 	require.NotContains(t, text, "receiver")
-	requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Warn, "whose COMMIT waits for a synchronous standby: its worker delivers nothing more until then", keep})
-	exec(t, pool, "ALTER SYSTEM RESET synchronous_standby_names")
+	requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Warn, "whose COMMIT waits for a synchronous standby: its worker waits for 30 s, looks whether it took place, and goes on; ", keep})
+	over()
+}
+
+// withoutAStandby has commits wait for a standby that is not there, and calls f over and over until
+// over is called: a session hears of the setting before a command.
+func withoutAStandby(t *testing.T, pool *pgxpool.Pool, f func(context.Context)) (over func()) {
+	t.Helper()
+	exec(t, pool, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
 	exec(t, pool, "SELECT pg_reload_conf()")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			f(ctx)
+		}
+	}()
+	return func() {
+		exec(t, pool, "ALTER SYSTEM RESET synchronous_standby_names")
+		exec(t, pool, "SELECT pg_reload_conf()")
+		cancel()
+		<-done
+	}
+}
+
+// TestStatus_AStrangersCommitThatWaitsForAStandbyIsNotToBeEnded: the advice began with "end its transaction, or:".
+func TestStatus_AStrangersCommitThatWaitsForAStandbyIsNotToBeEnded(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Server(t, nil)
+	pool := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
+	migrate(t, pool, server.URL())
+	s, err := cursor.NewStore(pool, cursor.Config{Schema: schema})
+	require.NoError(t, err)
+	_, err = s.Create(t.Context(), "a", "")
+	require.NoError(t, err)
+	over := withoutAStandby(t, pool, func(ctx context.Context) {
+		_, _ = pool.Exec(ctx, "SELECT FROM od.cursor FOR UPDATE")
+	})
+	config := configure(t, server.URL(), stdoutProcess)
+	const keep = "do not end the session: what it has committed would be lost in a failover"
+	var text string
+	require.Eventually(t, func() bool {
+		all, err := s.Lockers(t.Context())
+		require.NoError(t, err)
+		return len(all) == 1 && all[0].Replicating
+	}, patience, 20*time.Millisecond)
+	_, text, _ = status(t, config, "a")
+	require.Regexp(t, `(?m)^a: the cursor's row is locked by pid \d+ .*, whose COMMIT waits for a synchronous standby: no worker can deliver; next: `+keep, text)
+	requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "whose COMMIT waits for a synchronous standby, and no worker can deliver until that ends", keep})
+
+	_, err = s.Pause(t.Context(), "a", cursor.Decision{Actor: "me", Timeout: 50 * time.Millisecond})
+	require.ErrorIs(t, err, cursor.ErrLocked)
+	require.ErrorContains(t, err, "whose COMMIT waits for a synchronous standby; "+keep)
+	var stranger *cursor.StrangerError
+	require.Eventually(t, func() bool {
+		_, err = s.Acquire(t.Context(), "a")
+		return errors.As(err, &stranger)
+	}, patience, 20*time.Millisecond)
+	require.ErrorContains(t, stranger, "which is no worker; "+keep)
+	over()
 }
 
 // TestStatus_ADatabaseThatIsSlowIsNotTheReceiver: a command of the worker's session goes on.

@@ -60,24 +60,24 @@ func (s Status) hold() *Hold {
 		return &Hold{HoldHalted, s.halted()}
 	case stranger >= 0:
 		l := s.lockers[stranger]
-		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: end its transaction, or: %s", visible.Line(l.String()), l.Fix())}
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: %s", visible.Line(l.String()), l.Advice())}
 	case s.deserted && len(s.strangers) > 0:
 		l := s.strangers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("records wait, and %s has locked rows of the cursor table: no worker can deliver; next: end its transaction, or: %s",
-			visible.Line(l.String()), l.Fix())}
+		return &Hold{HoldLocked, fmt.Sprintf("records wait, and %s has locked rows of the cursor table: no worker can deliver; next: %s",
+			visible.Line(l.String()), l.Advice())}
 	case torn >= 0:
 		l := s.lockers[torn]
-		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: a worker that stands by ends that session, or you do: %s", visible.Line(l.String()), l.Fix())}
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: %s", visible.Line(l.String()), l.Advice())}
 	case len(s.blockers) > 0:
 		l := s.blockers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for a lock that %s has: nothing is written down or delivered; next: end its transaction, or: %s",
-			visible.Line(s.Holder), visible.Line(l.String()), l.Fix())}
+		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for a lock that %s has: nothing is written down or delivered; next: %s",
+			visible.Line(s.Holder), visible.Line(l.String()), l.Advice())}
 	case s.Failure != nil && (s.deserted || s.absent && s.Failure.Wait == 0):
 		return &Hold{HoldNobody, s.untried()}
 	case s.Failure != nil:
 		return &Hold{HoldFailing, s.failing()}
 	case lease >= 0 && s.lockers[lease].Replicating:
-		return &Hold{HoldLocked, fmt.Sprintf("%s: nothing more is delivered until then; next: %s", visible.Line(s.lockers[lease].String()), cursor.KeepReplicating)}
+		return &Hold{HoldLocked, fmt.Sprintf("%s: %s; next: %s", visible.Line(s.lockers[lease].String()), cursor.WhileReplicating, cursor.KeepReplicating)}
 	case lease >= 0 && s.lockers[lease].Running > longCall:
 		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for the database, and not for the receiver: a command of %s goes on for %s; next: see what it waits for in pg_stat_activity",
 			visible.Line(s.Holder), visible.Line(s.lockers[lease].String()), round(s.lockers[lease].Running))}

@@ -268,6 +268,18 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		daemonPkg, "TestStatus_ACommitThatWaitsForAStandbyIsNotToBeEnded",
 	},
 	{
+		"the advice about a COMMIT that waits for a standby begins with ending it",
+		[]change{{"cursor/locker.go", `	case l.Replicating:
+		return KeepReplicating
+	case l.Worker()`, `	case l.Worker()`}},
+		daemonPkg, "TestStatus_AStrangersCommitThatWaitsForAStandbyIsNotToBeEnded",
+	},
+	{
+		"the doctor does not say what a worker's COMMIT that waits for a standby means",
+		[]change{{"internal/daemon/pinned.go", `visible.Line(l.String()), cursor.WhileReplicating)`, `visible.Line(l.String()), cursor.KeepReplicating)`}},
+		daemonPkg, "TestStatus_ACommitThatWaitsForAStandbyIsNotToBeEnded",
+	},
+	{
 		"a slow database is taken for the receiver",
 		[]change{{"internal/daemon/status_hold.go", `s.lockers[lease].Running > longCall:`, `s.lockers[lease].Running < 0:`}},
 		daemonPkg, "TestStatus_ADatabaseThatIsSlowIsNotTheReceiver",
