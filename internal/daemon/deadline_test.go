@@ -18,8 +18,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
-// longest is more than any question of a command waits for its answer.
-const longest = 30 * time.Second
+// longest is far more than all questions of a command wait for their answers: 10 s each.
+const longest = 2 * time.Minute
 
 // question is one that the database does not answer.
 type question struct {
