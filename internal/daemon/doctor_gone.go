@@ -37,9 +37,7 @@ func (d *doctor) gone(ctx context.Context, p Process, source *table.Source, row 
 		return err
 	}
 	for _, g := range gone {
-		i := slices.IndexFunc(partitions, func(p table.Partition) bool {
-			return (p.OID() == g.OID || p.Name() == g.Table) && !p.Detaching
-		})
+		i := g.among(partitions)
 		if i < 0 {
 			d.lost(p.Name, g, row)
 			continue
@@ -49,6 +47,15 @@ func (d *doctor) gone(ctx context.Context, p Process, source *table.Source, row 
 		}
 	}
 	return nil
+}
+
+// among finds the partition in a list: itself, or else one that has its name.
+func (g gonePartition) among(partitions []table.Partition) int {
+	i := slices.IndexFunc(partitions, func(p table.Partition) bool { return p.OID() == g.OID && !p.Detaching })
+	if i < 0 {
+		i = slices.IndexFunc(partitions, func(p table.Partition) bool { return p.Name() == g.Table && !p.Detaching })
+	}
+	return i
 }
 
 // undecided are the partitions that went since the last decision on where the process goes on, each once.
@@ -75,7 +82,7 @@ func (d *doctor) undecided(ctx context.Context, process string) (gone []gonePart
 			continue
 		}
 		if i := slices.IndexFunc(gone, func(other gonePartition) bool { return other.OID == g.OID }); i >= 0 {
-			gone[i].after = min(gone[i].after, g.after)
+			gone[i].after, gone[i].Records = min(gone[i].after, g.after), max(gone[i].Records, g.Records)
 			continue
 		}
 		gone = append(gone, g)
@@ -93,15 +100,27 @@ func (d *doctor) lost(process string, g gonePartition, row cursor.Row) {
 		g.Table, g.Fate, g.at.UTC().Format(time.RFC3339), countOf(g.Records), place(g.after))
 }
 
-// back is about a partition that is attached again. Of records that the cursor has passed meanwhile, or since, it is not
-// known which.
+// back is about a partition that is there again. The name alone brings no record back, nor does the table: it counts as back
+// with all records that it held. Of records that the cursor has passed meanwhile, or since, it is not known which.
 func (d *doctor) back(ctx context.Context, process string, g gonePartition, source *table.Source, p table.Partition, row cursor.Row) error {
-	if row.Position <= g.after {
-		return nil
-	}
 	held, err := source.Undelivered(ctx, g.after, p)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case held < g.Records:
+		d.find(process, Warn, fmt.Sprintf("put the others back from a backup, then %s, which sends again what follows that position; or, if they were delivered or are not wanted: %s",
+			seekTo(process, g.after), seekTo(process, row.Position)),
+			"%s was %s before %s, and is there again with %s of %s that it held after %s. The others may not have been delivered",
+			g.Table, g.Fate, g.at.UTC().Format(time.RFC3339), countOf(held), countOf(g.Records), place(g.after))
+		return nil
+	case p.OID() != g.OID:
+		d.find(process, Note, fmt.Sprintf("if they are others, put the former ones back from a backup. Then, or if the cursor has passed them: %s. If all is well: %s",
+			seekTo(process, g.after), seekTo(process, row.Position)),
+			"%s was %s before %s, and was made anew. It holds %s after %s, as many as before or more: if they are others, the former ones may not have been delivered",
+			g.Table, g.Fate, g.at.UTC().Format(time.RFC3339), countOf(held), place(g.after))
+		return nil
+	case row.Position <= g.after:
+		return nil
 	}
 	ahead, err := source.Undelivered(ctx, row.Position, p)
 	if err != nil || held == ahead && held < table.MaxUndelivered {

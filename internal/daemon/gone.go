@@ -51,8 +51,12 @@ type remainder struct {
 	table.Partition
 	after   cursor.Position // of the cursor
 	records int64           // up to table.MaxUndelivered
-	seen    time.Time
+	last    cursor.Position // of the source's table, by then; "" if it is not known
+	seen    time.Time       // before it was asked
 }
+
+// age of the look, in seconds.
+func (r remainder) age() float64 { return time.Since(r.seen).Seconds() }
 
 func newGuard(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*guard, error) {
 	g := &guard{config: c.Config, pool: pool, store: store, log: c.Logger, every: cmp.Or(c.lookInterval, guardInterval),
@@ -146,15 +150,24 @@ func remaining(ctx context.Context, source *table.Source, at cursor.Position, al
 		if p.Detaching {
 			continue // its rows are not read any more
 		}
+		seen := time.Now()
 		records, err := source.Undelivered(ctx, at, p)
 		if err != nil {
 			return nil, err
 		}
 		if records > 0 {
-			found[p.OID()] = remainder{p, at, records, time.Now()}
+			found[p.OID()] = remainder{Partition: p, after: at, records: records, seen: seen}
 		}
 	}
-	return found, nil
+	if len(found) == 0 {
+		return found, nil
+	}
+	last, err := lastOf(ctx, source)
+	for oid, r := range found {
+		r.last = last
+		found[oid] = r
+	}
+	return found, err
 }
 
 // note writes down which partitions are gone. One that went with a partition above it is not named beside that.
@@ -200,22 +213,28 @@ type goneDetail struct {
 
 const fateSQL = `/* daemon.partition_fate */ SELECT EXISTS (SELECT FROM pg_class WHERE oid = $1)`
 
-// goneSQL notes a partition once, of all workers that have seen it go ($7: its oid). It notes none that went after an operator
-// had sent the process past it, or had given its cursor up, since the last look ($8: seconds). It reads the index on
-// (process_name, id).
+// goneSQL notes a partition once, of all workers that have seen it go ($7: its oid). An event counts that came after this
+// worker has last seen it attached ($8: seconds), unless an operator has sought back after that: the partition was attached
+// again, and this is the second time. It reads the index on (process_name, id).
 const goneSQL = `/* daemon.partition_gone */
 INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
 SELECT $1, $2, '` + goneAction + `', $3, $4, $5, $6::jsonb
 WHERE NOT EXISTS (
 	SELECT 1
-	FROM {schema}.cursor_event
-	WHERE process_name = $1 AND (
-		action = '` + goneAction + `' AND detail->>'oid' = $7 AND at > clock_timestamp() - interval '5 minutes'
-		OR (action = 'forget' OR action = 'seek' AND to_position > $4) AND at > clock_timestamp() - $8 * interval '1 second'
+	FROM {schema}.cursor_event noted
+	WHERE process_name = $1 AND action = '` + goneAction + `' AND detail->>'oid' = $7 AND at > clock_timestamp() - $8 * interval '1 second'
+	AND NOT EXISTS (
+		SELECT 1
+		FROM {schema}.cursor_event back
+		WHERE back.process_name = $1 AND back.id > noted.id AND back.action = 'seek' AND back.to_position <= noted.from_position
 	)
 )`
 
 func (g *guard) noteOne(ctx context.Context, row cursor.Row, r remainder) error {
+	r, settled, err := g.settled(ctx, row.Process, r)
+	if err != nil || settled {
+		return err
+	}
 	return ask(ctx, g.pool, func(ctx context.Context, tx pgx.Tx) error {
 		detail := goneDetail{Table: r.Name(), OID: r.OID(), Fate: fateDropped, Records: r.records, Attach: r.Attach}
 		var exists bool
@@ -231,7 +250,7 @@ func (g *guard) noteOne(ctx context.Context, row cursor.Row, r remainder) error 
 		}
 		reason := fmt.Sprintf("%s was %s. It was last seen to hold %s after this position, which may not have been delivered", detail.Table, detail.Fate, countOf(r.records))
 		tag, err := tx.Exec(ctx, g.config.sql(goneSQL), row.Process, g.store.Worker(), visible.Line(reason), string(r.after), string(row.Position),
-			string(text), fmt.Sprint(r.OID()), time.Since(r.seen).Seconds())
+			string(text), fmt.Sprint(r.OID()), r.age())
 		if err == nil && tag.RowsAffected() > 0 {
 			g.log.Warn("a partition is gone with records that may not have been delivered; `ordered-dispatcher doctor` names the way back",
 				"process", row.Process, "table", detail.Table, "fate", detail.Fate, "records", r.records, "position", visible.Cut(string(r.after)))

@@ -1,0 +1,91 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// lastOf is the position of the last record of the source's table; "" if there is none, or if it was not found: records
+// may come from ahead of the clock.
+func lastOf(ctx context.Context, source *table.Source) (cursor.Position, error) {
+	end, err := source.End(ctx)
+	if err != nil {
+		return "", err
+	}
+	last, err := source.Back(ctx, end, 1)
+	if err != nil {
+		return "", err
+	}
+	beyond, err := source.First(ctx, last)
+	if err != nil || beyond != nil {
+		return "", err
+	}
+	return last, nil
+}
+
+// soughtSQL is the last decision since so many seconds on where a process goes on. It reads the index on (process_name, id).
+const soughtSQL = `/* daemon.partition_sought */
+SELECT
+	action,
+	coalesce(to_position, '')
+FROM {schema}.cursor_event
+WHERE process_name = $1 AND action IN ('seek', 'forget') AND at > clock_timestamp() - $2 * interval '1 second'
+ORDER BY id DESC
+LIMIT 1`
+
+// settled reports whether an operator has sent the process past the records of a partition since they were seen, or has
+// given its cursor up. Else it returns which of them are still to come. Where it is not known how far the
+// records went, they count: a warning too many is better than a loss that is not named.
+func (g *guard) settled(ctx context.Context, process string, r remainder) (left remainder, settled bool, err error) {
+	var action, position string
+	err = ask(ctx, g.pool, func(ctx context.Context, tx pgx.Tx) error {
+		return tx.QueryRow(ctx, g.config.sql(soughtSQL), process, r.age()).Scan(&action, &position)
+	})
+	to := cursor.Position(position)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return r, false, nil
+	case err != nil:
+		return r, false, err
+	case action == "forget":
+		return r, true, nil
+	case to <= r.after:
+		return r, false, nil
+	case r.last != "" && r.last <= to:
+		return r, true, nil
+	}
+	records, known := g.heldAfter(ctx, process, r, to)
+	r.after = to
+	if known {
+		r.records = records
+	}
+	return r, known && records == 0, nil
+}
+
+// namedSQL looks at whether a table still has its name.
+const namedSQL = `/* daemon.partition_named */ SELECT coalesce(to_regclass($2) = $1::oid, false)`
+
+// heldAfter asks a table that was detached what it holds after a position, if it still has its name and all records. That
+// takes a right to it, which the role may lack.
+func (g *guard) heldAfter(ctx context.Context, process string, r remainder, at cursor.Position) (records int64, known bool) {
+	var named bool
+	err := ask(ctx, g.pool, func(ctx context.Context, tx pgx.Tx) error {
+		return tx.QueryRow(ctx, namedSQL, binary, r.OID(), r.Name()).Scan(&named)
+	})
+	if err != nil || !named {
+		return 0, false
+	}
+	source, detached := g.sources[process], r.Partition
+	detached.Detaching = true // so that the table itself is asked
+	held, err := source.Undelivered(ctx, r.after, detached)
+	if err != nil || held < r.records {
+		return 0, false
+	}
+	records, err = source.Undelivered(ctx, at, detached)
+	return records, err == nil
+}
