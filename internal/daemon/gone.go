@@ -51,12 +51,9 @@ type remainder struct {
 	table.Partition
 	after   cursor.Position // of the cursor
 	records int64           // up to table.MaxUndelivered
-	last    cursor.Position // of the source's table, by then; "" if it is not known
-	seen    time.Time       // before it was asked
+	last    cursor.Position // where the records of the source's table ended; "" if that is not known
+	event   int64           // the last one in the audit before it was asked
 }
-
-// age of the look, in seconds.
-func (r remainder) age() float64 { return time.Since(r.seen).Seconds() }
 
 func newGuard(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*guard, error) {
 	g := &guard{config: c.Config, pool: pool, store: store, log: c.Logger, every: cmp.Or(c.lookInterval, guardInterval),
@@ -110,7 +107,7 @@ func (g *guard) look(ctx context.Context, process string) error {
 	if err != nil || len(all)+len(before) == 0 {
 		return err
 	}
-	now, err := remaining(ctx, source, row.Position, all)
+	now, err := g.remaining(ctx, process, row.Position, all)
 	if err != nil || len(now)+len(before) == 0 {
 		return err
 	}
@@ -140,34 +137,40 @@ func (g *guard) look(ctx context.Context, process string) error {
 }
 
 // remaining are the partitions with records after a position. A process that has caught up is not asked for each of them.
-func remaining(ctx context.Context, source *table.Source, at cursor.Position, all []table.Partition) (remains, error) {
-	found := remains{}
+func (g *guard) remaining(ctx context.Context, process string, at cursor.Position, all []table.Partition) (remains, error) {
+	source, found := g.sources[process], remains{}
 	first, err := source.First(ctx, at)
 	if err != nil || first == nil {
 		return found, err
+	}
+	event, err := g.lastEvent(ctx, process)
+	if err != nil {
+		return nil, err
 	}
 	for _, p := range all {
 		if p.Detaching {
 			continue // its rows are not read any more
 		}
-		seen := time.Now()
 		records, err := source.Undelivered(ctx, at, p)
 		if err != nil {
 			return nil, err
 		}
 		if records > 0 {
-			found[p.OID()] = remainder{Partition: p, after: at, records: records, seen: seen}
+			found[p.OID()] = remainder{Partition: p, after: at, records: records, event: event}
 		}
 	}
 	if len(found) == 0 {
 		return found, nil
 	}
-	last, err := lastOf(ctx, source)
+	last, err := g.lastOf(ctx, process)
+	if err != nil {
+		last = "" // a seek past the records may be noted then, and nothing else is lost
+	}
 	for oid, r := range found {
 		r.last = last
 		found[oid] = r
 	}
-	return found, err
+	return found, nil
 }
 
 // note writes down which partitions are gone. One that went with a partition above it is not named beside that.
@@ -214,7 +217,7 @@ type goneDetail struct {
 const fateSQL = `/* daemon.partition_fate */ SELECT EXISTS (SELECT FROM pg_class WHERE oid = $1)`
 
 // goneSQL notes a partition once, of all workers that have seen it go ($7: its oid). An event counts that came after this
-// worker has last seen it attached ($8: seconds), unless an operator has sought back after that: the partition was attached
+// worker has last seen it attached ($8: the event before that), unless an operator has sought back after that: the partition was attached
 // again, and this is the second time. It reads the index on (process_name, id).
 const goneSQL = `/* daemon.partition_gone */
 INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
@@ -222,7 +225,7 @@ SELECT $1, $2, '` + goneAction + `', $3, $4, $5, $6::jsonb
 WHERE NOT EXISTS (
 	SELECT 1
 	FROM {schema}.cursor_event noted
-	WHERE process_name = $1 AND action = '` + goneAction + `' AND detail->>'oid' = $7 AND at > clock_timestamp() - $8 * interval '1 second'
+	WHERE process_name = $1 AND action = '` + goneAction + `' AND detail->>'oid' = $7 AND id > $8
 	AND NOT EXISTS (
 		SELECT 1
 		FROM {schema}.cursor_event back
@@ -250,7 +253,7 @@ func (g *guard) noteOne(ctx context.Context, row cursor.Row, r remainder) error 
 		}
 		reason := fmt.Sprintf("%s was %s. It was last seen to hold %s after this position, which may not have been delivered", detail.Table, detail.Fate, countOf(r.records))
 		tag, err := tx.Exec(ctx, g.config.sql(goneSQL), row.Process, g.store.Worker(), visible.Line(reason), string(r.after), string(row.Position),
-			string(text), fmt.Sprint(r.OID()), r.age())
+			string(text), fmt.Sprint(r.OID()), r.event)
 		if err == nil && tag.RowsAffected() > 0 {
 			g.log.Warn("a partition is gone with records that may not have been delivered; `ordered-dispatcher doctor` names the way back",
 				"process", row.Process, "table", detail.Table, "fate", detail.Fate, "records", r.records, "position", visible.Cut(string(r.after)))

@@ -69,29 +69,44 @@ func TestDoctor_APartitionThatComesBackWithoutItsRecordsIsNamed(t *testing.T) {
 
 func TestGuard_OnlyASeekPastTheRecordsSettlesThem(t *testing.T) {
 	t.Parallel()
+	const byID = "  a: {source: {table: public.events, order: id}, sink: {stdout: {}}, poll: 20ms}\n"
+	const id = "int:0000000000000000000"
 	const drop = "DROP TABLE public.feb"
 	for name, c := range map[string]struct {
 		to   []string
 		sql  string
 		want []string
+		byID string // in the order of the ids, and SQL before the first look
 	}{
-		"before them, dropped":   {[]string{lateJanuary}, drop, []string{"a public.feb dropped 2 " + lateJanuary}},
-		"before them, detached":  {[]string{lateJanuary}, detachFeb, []string{"a public.feb detached 2 " + lateJanuary}},
-		"among them, dropped":    {[]string{midFebruary}, drop, []string{"a public.feb dropped 2 " + midFebruary}},
-		"among them, detached":   {[]string{midFebruary}, detachFeb, []string{"a public.feb detached 1 " + midFebruary}},
-		"back":                   {[]string{""}, drop, []string{"a public.feb dropped 2 " + midJanuary}},
-		"past them and back":     {[]string{february, midJanuary}, drop, []string{"a public.feb dropped 2 " + midJanuary}},
-		"past them, dropped":     {[]string{february}, drop, []string{}},
-		"past them, detached":    {[]string{february}, detachFeb, []string{}},
-		"before and then past":   {[]string{lateJanuary, february}, drop, []string{}},
-		"among them, and empty":  {[]string{midFebruary}, detachFeb + "TRUNCATE public.feb", []string{"a public.feb detached 2 " + midFebruary}},
-		"its name is another's":  {[]string{midFebruary}, detachFeb + "ALTER TABLE public.feb RENAME TO old; CREATE TABLE public.feb (LIKE public.old INCLUDING DEFAULTS); INSERT INTO public.feb (id, created_at) VALUES (7, '2026-01-11'), (8, '2026-01-12')", []string{"a public.feb detached 2 " + midFebruary}},
-		"past those of January":  {[]string{lateJanuary}, "ALTER TABLE public.events DETACH PARTITION public.jan", []string{}},
-		"past them, not the end": {[]string{february}, "INSERT INTO public.events (created_at) VALUES ('2026-05-05');" + drop, []string{}},
+		"before them, dropped":  {[]string{lateJanuary}, drop, []string{"a public.feb dropped 2 " + lateJanuary}, ""},
+		"before them, detached": {[]string{lateJanuary}, detachFeb, []string{"a public.feb detached 2 " + lateJanuary}, ""},
+		"among them, dropped":   {[]string{midFebruary}, drop, []string{"a public.feb dropped 2 " + midFebruary}, ""},
+		"among them, detached":  {[]string{midFebruary}, detachFeb, []string{"a public.feb detached 1 " + midFebruary}, ""},
+		"back":                  {[]string{""}, drop, []string{"a public.feb dropped 2 " + midJanuary}, ""},
+		"past them and back":    {[]string{february, midJanuary}, drop, []string{"a public.feb dropped 2 " + midJanuary}, ""},
+		"past them, dropped":    {[]string{february}, drop, []string{}, ""},
+		"past them, detached":   {[]string{february}, detachFeb, []string{}, ""},
+		"before and then past":  {[]string{lateJanuary, february}, drop, []string{}, ""},
+		"among them, and empty": {[]string{midFebruary}, detachFeb + "TRUNCATE public.feb", []string{"a public.feb detached 2 " + midFebruary}, ""},
+		"its name is another's": {[]string{midFebruary}, detachFeb + "ALTER TABLE public.feb RENAME TO old; CREATE TABLE public.feb (LIKE public.old INCLUDING DEFAULTS); INSERT INTO public.feb (id, created_at) VALUES (7, '2026-01-11'), (8, '2026-01-12')", []string{"a public.feb detached 2 " + midFebruary}, ""},
+		"past those of January": {[]string{lateJanuary}, "ALTER TABLE public.events DETACH PARTITION public.jan", []string{}, ""},
+		"by id, among them":     {[]string{id + "3"}, drop, []string{"a public.feb dropped 2 " + id + "3"}, "SELECT"},
+		"by id, past them":      {[]string{id + "4"}, drop, []string{}, "SELECT"},
+		"by id, one of no sequence": {[]string{id + "4"}, drop, []string{"a public.feb dropped 3 " + id + "4"},
+			"INSERT INTO public.events (id, created_at) VALUES (9, '2026-02-25')"},
+		"past them, not the end": {[]string{february}, "INSERT INTO public.events (created_at) VALUES ('2026-05-05');" + drop, []string{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool, config := lagging(t, monthsProcess)
+			process := monthsProcess
+			if c.byID != "" {
+				process = byID
+			}
+			pool, config := lagging(t, process)
+			if c.byID != "" {
+				exec(t, pool, c.byID)
+				place(t, pool, "a", id+"1", "running")
+			}
 			g := daemon.NewGuard(t, config)
 			g.Look(t, "a")
 			for _, to := range c.to {
@@ -139,6 +154,10 @@ func TestGuard_NotesASecondDetach(t *testing.T) {
 		"of a worker that has seen neither attached again": {func(t *testing.T, pool *pgxpool.Pool, config daemon.Config) {
 			exec(t, pool, attachFeb)
 			seek(t, config, midJanuary)
+		}, noLook, detachFeb, 2},
+		"of a worker that has seen neither, sought to the start": {func(t *testing.T, pool *pgxpool.Pool, config daemon.Config) {
+			exec(t, pool, attachFeb)
+			seek(t, config, "")
 		}, noLook, detachFeb, 2},
 		"none, and the first is settled": {func(t *testing.T, _ *pgxpool.Pool, config daemon.Config) { seek(t, config, midFebruary) },
 			noLook, "SELECT", 1},

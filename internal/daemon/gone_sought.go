@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -10,31 +12,49 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// lastOf is the position of the last record of the source's table; "" if there is none, or if it was not found: records
-// may come from ahead of the clock.
-func lastOf(ctx context.Context, source *table.Source) (cursor.Position, error) {
+// lastOf is where the records of the source's table end; "" if that is not known. In the order of the ids it takes the last
+// one that the table's sequence has made, if no record is beyond it.
+func (g *guard) lastOf(ctx context.Context, process string) (cursor.Position, error) {
+	source := g.sources[process]
+	i := slices.IndexFunc(g.config.Processes, func(p Process) bool { return p.Name == process })
+	if g.config.Processes[i].Source.Order != table.ID {
+		far, err := source.At(ctx, endOfTime)
+		if err != nil {
+			return "", err
+		}
+		return source.Back(ctx, far, 1)
+	}
 	end, err := source.End(ctx)
 	if err != nil {
 		return "", err
 	}
-	last, err := source.Back(ctx, end, 1)
-	if err != nil {
+	if beyond, err := source.First(ctx, end); err != nil || beyond != nil {
 		return "", err
 	}
-	beyond, err := source.First(ctx, last)
-	if err != nil || beyond != nil {
-		return "", err
-	}
-	return last, nil
+	return end, nil
 }
 
-// soughtSQL is the last decision since so many seconds on where a process goes on. It reads the index on (process_name, id).
+// endOfTime is after what records are stamped with.
+var endOfTime = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// lastEventSQL reads the index on (process_name, id).
+const lastEventSQL = `/* daemon.partition_event */ SELECT coalesce(max(id), 0) FROM {schema}.cursor_event WHERE process_name = $1`
+
+// lastEvent is the last event of a process. What comes later has a larger number: no clock is asked.
+func (g *guard) lastEvent(ctx context.Context, process string) (id int64, err error) {
+	err = ask(ctx, g.pool, func(ctx context.Context, tx pgx.Tx) error {
+		return tx.QueryRow(ctx, g.config.sql(lastEventSQL), binary, process).Scan(&id)
+	})
+	return id, err
+}
+
+// soughtSQL is the last decision after an event on where a process goes on. It reads the index on (process_name, id).
 const soughtSQL = `/* daemon.partition_sought */
 SELECT
 	action,
 	coalesce(to_position, '')
 FROM {schema}.cursor_event
-WHERE process_name = $1 AND action IN ('seek', 'forget') AND at > clock_timestamp() - $2 * interval '1 second'
+WHERE process_name = $1 AND action IN ('seek', 'forget') AND id > $2
 ORDER BY id DESC
 LIMIT 1`
 
@@ -44,7 +64,7 @@ LIMIT 1`
 func (g *guard) settled(ctx context.Context, process string, r remainder) (left remainder, settled bool, err error) {
 	var action, position string
 	err = ask(ctx, g.pool, func(ctx context.Context, tx pgx.Tx) error {
-		return tx.QueryRow(ctx, g.config.sql(soughtSQL), process, r.age()).Scan(&action, &position)
+		return tx.QueryRow(ctx, g.config.sql(soughtSQL), process, r.event).Scan(&action, &position)
 	})
 	to := cursor.Position(position)
 	switch {

@@ -79,7 +79,7 @@ var serverMutants = []mutant{
 	},
 	{
 		"each worker notes a partition that goes",
-		[]change{{"internal/daemon/gone.go", `interval '5 minutes'`, `interval '0 minutes'`}},
+		[]change{{"internal/daemon/gone.go", ` AND id > $8`, ` AND id > $8 AND false`}},
 		daemonPkg, "TestGuard_NotesAPartitionThatGoesWithUndeliveredRecords",
 	},
 	{
@@ -89,8 +89,33 @@ var serverMutants = []mutant{
 	},
 	{
 		"a partition that an operator has sought past is noted",
-		[]change{{"internal/daemon/gone.go", ` OR action = 'seek' AND to_position > $4)`, `)`}},
+		[]change{{"internal/daemon/gone_sought.go", `	return r, known && records == 0, nil`, `	return r, false, nil`}},
 		daemonPkg, "TestGuard_NotesNoPartitionThatNoProcessNeeds",
+	},
+	{
+		"a partition that is dropped after a seek past all records is noted",
+		[]change{{"internal/daemon/gone_sought.go", `	case r.last != "" && r.last <= to:`, `	case false:`}},
+		daemonPkg, "TestGuard_OnlyASeekPastTheRecordsSettlesThem",
+	},
+	{
+		"a seek that stays before a partition's records settles them",
+		[]change{{"internal/daemon/gone_sought.go", `	return r, known && records == 0, nil`, `	return r, true, nil`}},
+		daemonPkg, "TestGuard_OnlyASeekPastTheRecordsSettlesThem",
+	},
+	{
+		"another table that has a partition's name is asked about its records",
+		[]change{{"internal/daemon/gone_sought.go", `	if err != nil || !named {`, `	if err != nil {`}},
+		daemonPkg, "TestGuard_OnlyASeekPastTheRecordsSettlesThem",
+	},
+	{
+		"a second DETACH of a partition is not noted",
+		[]change{{"internal/daemon/gone.go", ` AND id > $8`, ` AND $8::bigint IS NOT NULL`}},
+		daemonPkg, "TestGuard_NotesASecondDetach",
+	},
+	{
+		"a second DETACH is not noted by a worker that did not see the partition attached again",
+		[]change{{"internal/daemon/gone.go", ` AND back.to_position <= noted.from_position`, ` AND false`}},
+		daemonPkg, "TestGuard_NotesASecondDetach",
 	},
 	{
 		"partitions are not listed again after they were asked",
@@ -120,6 +145,16 @@ var serverMutants = []mutant{
 		"doctor names a partition that is gone after an operator has sought",
 		[]change{{"internal/daemon/doctor_gone.go", `		if e.ID < decided || now`, `		if now`}},
 		daemonPkg, "TestDoctor_NamesAPartitionThatIsGoneUntilItIsSettled",
+	},
+	{
+		"a partition that was made anew without its records counts as back",
+		[]change{{"internal/daemon/doctor_gone.go", `	case held < g.Records:`, `	case false:`}},
+		daemonPkg, "TestDoctor_APartitionThatComesBackWithoutItsRecordsIsNamed",
+	},
+	{
+		"a partition that was made anew counts as back with as many records",
+		[]change{{"internal/daemon/doctor_gone.go", `	case p.OID() != g.OID:`, `	case false:`}},
+		daemonPkg, "TestDoctor_APartitionThatComesBackWithoutItsRecordsIsNamed",
 	},
 	{
 		"a default partition alone is told by tableoid",
