@@ -216,9 +216,9 @@ type goneDetail struct {
 
 const fateSQL = `/* daemon.partition_fate */ SELECT EXISTS (SELECT FROM pg_class WHERE oid = $1)`
 
-// goneSQL notes a partition once, of all workers that have seen it go ($7: its oid). An event counts that came after this
-// worker has last seen it attached ($8: the event before that), unless an operator has sought back after that: the partition was attached
-// again, and this is the second time. It reads the index on (process_name, id).
+// goneSQL notes a partition ($7: its oid) once, of all workers that have seen it go. Another worker's event is the same one
+// if it came after this worker last saw the partition attached ($8: the last event before that). If an operator has sought
+// back since, the partition was attached again, and went a second time. It reads the index on (process_name, id).
 const goneSQL = `/* daemon.partition_gone */
 INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
 SELECT $1, $2, '` + goneAction + `', $3, $4, $5, $6::jsonb

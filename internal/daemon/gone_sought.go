@@ -59,8 +59,8 @@ ORDER BY id DESC
 LIMIT 1`
 
 // settled reports whether an operator has sent the process past the records of a partition since they were seen, or has
-// given its cursor up. Else it returns which of them are still to come. Where it is not known how far the
-// records went, they count: a warning too many is better than a loss that is not named.
+// given its cursor up. Otherwise it returns the records that are still to come. Where the guard does not
+// know how far they reached, they count: a warning too many is better than a loss that is not named.
 func (g *guard) settled(ctx context.Context, process string, r remainder) (left remainder, settled bool, err error) {
 	var action, position string
 	err = ask(ctx, g.pool, func(ctx context.Context, tx pgx.Tx) error {
