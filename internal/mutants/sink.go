@@ -261,6 +261,11 @@ var sinkMutants = []mutant{
 		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaid",
 	},
 	{
+		"a tail that does not come in time is asked for in the same way again",
+		[]change{{"sinks/nats/claim.go", `max(n/4, 1)`, `max(n, 1)`}},
+		natsPkg, "TestTakeOver_ATailOfLargeMessagesIsReadOverASlowLink",
+	},
+	{
 		"what has landed is looked for in a thousand messages",
 		[]change{{"sinks/nats/claim.go", `uint64(max(maxTail, 2*c.Window))`, `uint64(1000)`}},
 		natsPkg, "TestTakeOver_FindsAWholeWindowBehindMessagesOfOthers",

@@ -23,13 +23,14 @@ import (
 const maxTail = 4000
 
 // mostAhead bounds how many of them are asked for at once, and aheadBytes what these may hold, by
-// the average of the stream. Each may have megabytes, and the client drops what is more than 64 MiB:
-// if an attempt fails, fewer are asked for at the next one.
+// the average of the stream, of which the tail may differ: so it bounds them to no fewer than
+// averageAhead. Each may have megabytes, and the client drops what is more than 64 MiB: if an
+// attempt fails, fewer are asked for at the next one.
 const (
-	mostAhead  = 512
-	leastAhead = 32
-	aheadBytes = 4 << 20
-	tailBytes  = 256 << 20 // of all of them
+	mostAhead    = 512
+	averageAhead = 32
+	aheadBytes   = 4 << 20
+	tailBytes    = 256 << 20 // of all of them
 )
 
 // claim is the right to publish for a process under an epoch, as long as it is the
@@ -142,7 +143,7 @@ func (l *link) readTail(ctx context.Context, c Config, d processor.Delivery) err
 	l.landed = map[string]bool{}
 	state := l.stream.CachedInfo().State
 	average := max(state.Bytes/max(state.Msgs, 1), 1)
-	ahead := min(l.ahead, max(aheadBytes/average, leastAhead))
+	ahead := min(l.ahead, max(aheadBytes/average, averageAhead))
 	first := max(state.FirstSeq, 1)
 	tail := uint64(max(maxTail, 2*c.Window))
 	lowest := max(first+tail, l.claim.sequence) - tail
@@ -151,6 +152,7 @@ func (l *link) readTail(ctx context.Context, c Config, d processor.Delivery) err
 		n = min(n, next-lowest)
 		messages, err := l.read(ctx, c, next-n, n)
 		if err != nil {
+			l.fewer(n)
 			return err
 		}
 		for _, m := range slices.Backward(messages) {
@@ -165,6 +167,14 @@ func (l *link) readTail(ctx context.Context, c Config, d processor.Delivery) err
 		n = min(2*n, ahead)
 	}
 	return nil
+}
+
+// fewer has the next attempt ask for fewer messages at once, since n did not come. To one that was
+// asked for alone it means nothing: the connection was lost.
+func (l *link) fewer(n uint64) {
+	if n > 1 {
+		l.ahead = max(n/4, 1)
+	}
 }
 
 // inTail notes a message, which may be missing, and reports whether all before it have

@@ -141,8 +141,9 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 			return lost
 		}
 	}
-	if err != nil {
-		s.ahead = max(leastAhead, s.ahead/4) // it may have been more than the client holds
+	s.ahead = s.link.ahead
+	if err == nil {
+		s.ahead = min(2*s.ahead, mostAhead)
 	}
 	if s.gone = errors.Is(err, jetstream.ErrStreamNotFound) && s.config.Declare != nil; s.gone {
 		return fmt.Errorf("there is no stream %q, and record %d is not the first one of process %q: if it was deleted, what was not read yet is lost there, "+

@@ -85,6 +85,28 @@ func TestTakeOver_ATailOfLargeMessagesIsReadInTheEnd(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 }
 
+// TestTakeOver_ATailOfLargeMessagesIsReadOverASlowLink: 8 of them take longer than the timeout.
+func TestTakeOver_ATailOfLargeMessagesIsReadOverASlowLink(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(1, 1)))
+	for range 40 {
+		_, err := b.admin.Publish(t.Context(), "bookings.stranger", make([]byte, 300<<10))
+		require.NoError(t, err)
+	}
+	l, over := b.over(t)
+	l.OnData(func(fromServer bool, data []byte) {
+		if fromServer {
+			time.Sleep(time.Duration(len(data)) * time.Second / (2 << 20)) // 2 MiB a second
+		}
+	})
+	s := b.sink(t, func(c *nats.Config) { over(c); c.Timeout = time.Second })
+	require.Eventually(t, func() bool {
+		n, _ := s.DeliverBatch(t.Context(), of(4, sinktest.Deliveries(2, 1)))
+		return n == 1
+	}, 2*time.Minute, time.Millisecond)
+}
+
 // TestTakeOver_FindsAWholeWindowBehindMessagesOfOthers: a worker died with all of it on its way, and the server has forgotten the ids.
 func TestTakeOver_FindsAWholeWindowBehindMessagesOfOthers(t *testing.T) {
 	t.Parallel()
