@@ -45,9 +45,11 @@ func Parse(name string, text []byte, env yamlfile.Environment) (Config, error) {
 	if err := file.Err(); err != nil {
 		return Config{}, err
 	}
+	renewal := &renewal{name: name, text: text, env: env, once: map[string]bool{}}
+	file.ReadFilesBy(renewal.readFirst)
 	config := parseFile(file.Root())
 	if file.Root().FileTexts() != nil {
-		config.renewal = newRenewal(name, text, env, file.SecretFiles())
+		config.renewal = renewal
 	}
 	config.secretFiles, config.trustedFiles = file.SecretFiles(), file.TrustedFiles()
 	if file.HoldsSecrets() {

@@ -30,15 +30,11 @@ type renewal struct {
 	masks    secret.Set
 }
 
-// newRenewal reads again what is a file by now. Nothing more comes out of a pipe, and its reader
-// would wait.
-func newRenewal(name string, text []byte, env yamlfile.Environment, paths []string) *renewal {
-	r := &renewal{name: name, text: text, env: env, once: map[string]bool{}}
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		r.once[path] = err != nil || !info.Mode().IsRegular()
-	}
-	return r
+// readFirst reads a file at the start, and notes whether it is one: nothing more comes out of a
+// pipe, and its reader would wait. It looks before it reads, since either may be gone afterwards.
+func (r *renewal) readFirst(path string) (string, error) {
+	r.once[path] = isPipe(path) || r.once[path]
+	return yamlfile.ReadSecret(path)
 }
 
 // maxFormer bounds the secrets of earlier times that are still kept out of messages.

@@ -153,6 +153,26 @@ func TestRenew_APipeThatIsGoneIsNoLoss(t *testing.T) {
 	require.NotContains(t, r.log.String(), "cannot be read")
 }
 
+// A secret store replaces a file by removing it first: it was taken for a pipe, and never read again.
+func TestRenew_AFileThatIsGoneForAMomentAtTheStartIsReadAgain(t *testing.T) {
+	t.Parallel()
+	token := newSecretFile(t, "first-token")
+	text := of(fmt.Sprintf("{webhook: {url: 'http://h', bearer: '%s'}}", token)) + "  b: {source: {table: public.bookings}, sink: {webhook: {url: 'http://${HOST}'}}}\n"
+	config, err := daemon.Parse("f.yaml", []byte(text), func(string) (string, bool) {
+		require.NoError(t, os.Remove(token.path)) // after it was read
+		return "host", true
+	})
+	require.NoError(t, err)
+	var calls []string
+	call := daemon.Renewed(config, func(token string) sinkFunc {
+		return func() error { calls = append(calls, token); return nil }
+	})
+	token.hold(t, "second-token")
+	require.NoError(t, call(t.Context()))
+	require.NoError(t, call(t.Context()))
+	require.Contains(t, calls, "second-token")
+}
+
 func TestRenew_AFileThatBecomesAPipeKeepsItsFormerValue(t *testing.T) {
 	t.Parallel()
 	pool := database(t)

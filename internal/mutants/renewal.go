@@ -3,6 +3,17 @@ package main
 // renewalMutants read secrets once, too often, or at the wrong moment.
 var renewalMutants = []mutant{
 	{
+		"a secret file that is gone for a moment at the start is not read again",
+		[]change{{"internal/daemon/parse.go", `config.renewal = renewal
+`, `config.renewal = renewal
+		for _, path := range file.SecretFiles() {
+			_, err := bounded.File(path)
+			renewal.once[path] = err != nil
+		}
+`}},
+		daemonPkg, "TestRenew_AFileThatIsGoneForAMomentAtTheStartIsReadAgain",
+	},
+	{
 		"new connections to the database log in as at the start",
 		[]change{{"internal/daemon/renew_login.go", "	config.BeforeConnect = func", "	_ = func"}},
 		daemonPkg, "TestRenew_NewConnectionsToTheDatabaseUseThePasswordOfTheFile",
