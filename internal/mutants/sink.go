@@ -332,7 +332,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"what landed in a stream of NATS is read one message after the other",
-		[]change{{"sinks/nats/claim.go", `mostAhead  = 512`, `mostAhead  = 1`}},
+		[]change{{"sinks/nats/claim.go", `mostAhead    = 512`, `mostAhead    = 1`}},
 		natsPkg, "TestTakeOver_OverAWideLinkReadsABusyStream",
 	},
 	{
