@@ -348,6 +348,11 @@ var sinkMutants = []mutant{
 		natsPkg, "TestFence_HoldsForAWorkerOfAStreamThatWasDeleted",
 	},
 	{
+		"a record is too large for what a server of NATS took when the connection was made",
+		[]change{{"sinks/nats/sink.go", `errors.Is(err, errTooLarge) && !anew {`, `false && !anew {`}},
+		natsPkg, "TestMaxPayload_IsAskedForAgainBeforeARecordIsTooLarge",
+	},
+	{
 		"the client of NATS bounds the window",
 		[]change{{"sinks/nats/link.go", `, jetstream.WithPublishAsyncMaxPending(s.config.Window)`, ``}},
 		natsPkg, "TestWindow_IsAsLargeAsItIsSet",

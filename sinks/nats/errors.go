@@ -57,6 +57,9 @@ var fixes = map[jetstream.ErrorCode]string{
 // message's, and goes out again.
 var errAgain = errors.New("it was not taken")
 
+// errTooLarge: by the client's word on what the server said when it connected.
+var errTooLarge = errors.New("it is too large for the server")
+
 // refusal is the server's or the protocol's word on one record; the link is whole.
 func (s *Sink) refusal(d processor.Delivery, err error) error {
 	return outcome.Refusal(fmt.Errorf("publish record %q to %s: %w", visible.Cut(d.ID), s, err))

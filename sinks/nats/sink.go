@@ -90,9 +90,11 @@ func sameEpoch(ds []processor.Delivery) []processor.Delivery {
 	return ds[:n]
 }
 
-// deliver publishes records of one epoch.
+// deliver publishes records of one epoch. Where it returns without an error before the last,
+// the rest is for a new connection.
 func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error) {
-	if s.link == nil || s.link.dead() {
+	anew := s.link == nil || s.link.dead()
+	if anew {
 		l, err := s.open(ctx)
 		if err != nil {
 			return 0, s.unsent(err)
@@ -111,6 +113,10 @@ func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error
 	done, err := s.publishAll(ctx, ds[n:])
 	if err != nil && !outcome.IsRefusal(err) {
 		s.drop()
+	}
+	if errors.Is(err, errTooLarge) && !anew {
+		s.drop() // a reload may have raised it, which the server says to a new connection alone
+		return n + done, nil
 	}
 	return n + done, err
 }
@@ -257,8 +263,8 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent)
 	p.PubAckFuture, err = l.js.PublishMsgAsync(m, jetstream.WithRetryAttempts(0))
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
-		return sent{}, s.refusal(d, refused("it has more than the %d bytes that the server takes, headers included: "+
-			"raise max_payload, or skip the record", l.connection.MaxPayload()))
+		return sent{}, s.refusal(d, refused("%w: more than the %d bytes that it takes, headers included: "+
+			"raise max_payload, or skip the record", errTooLarge, l.connection.MaxPayload()))
 	case err != nil:
 		return sent{}, s.unanswered(p, errors.Join(err, l.cause()))
 	}
