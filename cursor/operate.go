@@ -133,7 +133,8 @@ func (s *Store) Resume(ctx context.Context, process string, d Decision) (Change,
 // Retry has the failing record tried again at once, with its attempts and its
 // back-off counted anew, and sets a halted process running. A new epoch begins.
 // ErrNotFailing if no record is failing. A process that halted because its database was restored
-// (ClassRestored) goes on from where it stands, as by Restored. One that halted because the clock
+// (ClassRestored) goes on from where it stands, as by Restored; if the cluster is the same and its
+// timeline another, the source looks as after a promotion. One that halted because the clock
 // was behind (ClassClock) looks for all that was stamped before its position, and halts again if
 // there is any: see PromotedError.
 func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, error) {
@@ -398,7 +399,8 @@ func gaveUp(err error) bool {
 // decideSQL writes what was decided; the lock is held already. A failure is only
 // ever taken away ($6 = false). The horizon stays while a promotion is not noted: what it is for is
 // still to be looked for. Where a history begins ($7), the position belongs to
-// the server on which it was decided. $10: no history is settled before the source has looked.
+// the server on which it was decided. $10: no history is settled before the source has looked. $11: on
+// another timeline of one cluster that look is as after a promotion.
 var decideSQL = `/* cursor.decide */
 WITH changed AS (
 	UPDATE {schema}.cursor
@@ -416,13 +418,15 @@ WITH changed AS (
 		failed_error = CASE WHEN $6 THEN failed_error END,
 		failed_class = CASE WHEN $6 THEN failed_class END,
 		system_identifier = CASE WHEN $7::boolean THEN ` + systemSQL + ` ELSE system_identifier END,
-		timeline = CASE WHEN $10::boolean THEN ` + unsettledSQL + ` WHEN $7 THEN ` + timelineSQL + ` ELSE timeline END,
+		timeline = CASE WHEN $10::boolean THEN ` + unsettledSQL + ` WHEN ` + restoredHereSQL + ` THEN coalesce(timeline, ` + timelineSQL + `) WHEN $7 THEN ` + timelineSQL + ` ELSE timeline END,
 		database_oid = CASE WHEN $7 THEN ` + databaseSQL + ` ELSE database_oid END,
 		histories = $9::jsonb,
-		horizon = CASE WHEN $10 THEN horizon WHEN $7 OR position <> $2 AND timeline = ` + timelineSQL + ` THEN pg_snapshot_xmax(pg_current_snapshot()) ELSE horizon END
+		horizon = CASE WHEN $10 OR ` + restoredHereSQL + ` AND timeline <> ` + timelineSQL + ` THEN horizon WHEN $7 OR position <> $2 AND timeline = ` + timelineSQL + ` THEN pg_snapshot_xmax(pg_current_snapshot()) ELSE horizon END
 	WHERE process_name = $1 AND epoch = $8
 	RETURNING ` + took(`position = $2 AND sequence = $3 AND epoch = $4 AND state = $5 AND histories = $9::jsonb AND ($6 OR failed_attempts = 0)`, `''`) + `
 )` + oneRow
+
+const restoredHereSQL = `$11::boolean AND system_identifier = ` + systemSQL + ` AND database_oid = ` + databaseSQL
 
 // A trigger of others may drop what a worker notes, and never what an operator decides.
 const decisionEventSQL = `/* cursor.decision_event */
@@ -443,7 +447,7 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 		statement{sql: s.sql(decideSQL), args: []string{
 			row.Process, string(row.Position), strconv.FormatInt(row.Sequence, 10), strconv.FormatInt(int64(row.Epoch), 10),
 			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(row.Histories != c.Before.Histories),
-			c.Before.Epoch.text(), string(row.Histories), strconv.FormatBool(c.looksAgain(a))}},
+			c.Before.Epoch.text(), string(row.Histories), strconv.FormatBool(c.looksAgain(a)), strconv.FormatBool(c.looksFirst(a))}},
 		statement{sql: s.sql(decisionEventSQL), args: []string{
 			row.Process, d.Actor, a.name, d.Reason, string(c.Before.Position), string(row.Position), string(detail)}},
 		commit)
@@ -458,6 +462,14 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 func (c Change) looksAgain(a action) bool {
 	f := c.Before.Failure
 	return a.name != "seek" && (c.Before.unsettled || f != nil && f.Class == ClassClock && c.After.Failure == nil)
+}
+
+// looksFirst reports that a process goes on from where it stands which halted because its database was
+// restored. A standby that was far behind is taken for a backup: rows that it stamped before the
+// position, because its clock is behind, are to be looked for.
+func (c Change) looksFirst(a action) bool {
+	f := c.Before.Failure
+	return a.name != "seek" && f != nil && f.Class == ClassRestored && c.After.Failure == nil
 }
 
 // detail is what the audit keeps of a change beside its positions.

@@ -518,6 +518,32 @@ func TestRun_ARowThatGoesBackHaltsTheProcess(t *testing.T) {
 	require.Greater(t, sink.all()[3].Sequence, int64(cursor.HistoryGap))
 }
 
+// TestRetry_AfterAHaltAsRestoredLooksForWhatAnotherTimelineStamped: a standby that was far behind is promoted, and its clock
+// is behind, too. It is taken for a backup, and what it stamps before the cursor while the process is halted was lost.
+func TestRetry_AfterAHaltAsRestoredLooksForWhatAnotherTimelineStamped(t *testing.T) {
+	t.Parallel()
+	pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
+	start(t, process(t, pool, processor.Each(sink), nil))
+	insert(t, pool, 1)
+	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+	exec(t, pool, `DO $$ BEGIN
+		SET LOCAL session_replication_role = replica;
+		UPDATE dispatch.cursor SET sequence = 0, timeline = 7, updated_at = updated_at - interval '1 hour';
+	END $$`)
+	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
+	require.Equal(t, cursor.ClassRestored, row(t, pool).Failure.Class)
+	exec(t, pool, `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 s', 'late')`)
+	retry(t, pool)
+	insert(t, pool, 1)
+	eventually(t, "it halts again, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("3")) == 1 })
+	require.Equal(t, cursor.Halted, row(t, pool).State)
+	require.Contains(t, row(t, pool).Failure.Error, "row 2 of dispatch.bookings")
+	at := cursor.Position(between(row(t, pool).Failure.Error, "--to-position ", " -c"))
+	_, err := store(t, pool).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
+	require.NoError(t, err)
+	eventually(t, "it is delivered", func() bool { return len(sink.attemptsOf("2")) == 1 })
+}
+
 // between is the text between two others.
 func between(text, before, after string) string {
 	_, text, _ = strings.Cut(text, before)

@@ -258,6 +258,11 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		processorPkg, "TestRetry_AfterAHaltOverTheClockLooksAlthoughNothingFollows",
 	},
 	{
+		"a retry after a halt as restored notes another timeline without a look",
+		[]change{{"cursor/operate.go", `f.Class == ClassRestored && c.After.Failure == nil`, `f.Class == ClassClock && c.After.Failure == nil`}},
+		processorPkg, "TestRetry_AfterAHaltAsRestoredLooksForWhatAnotherTimelineStamped",
+	},
+	{
 		"restored has a process go on that halted over its clock",
 		[]change{{"cursor/operate.go", `a.name != "seek" && (`, `a.name == "retry" && (`}},
 		processorPkg, "TestRestored_OfAProcessThatHaltedOverItsClockLooksFirst",
