@@ -522,10 +522,10 @@ func TestRun_ARowThatGoesBackHaltsTheProcess(t *testing.T) {
 // is behind, too. It is taken for a backup, and what it stamps before the cursor while the process is halted was lost.
 func TestRetry_AfterAHaltAsRestoredLooksForWhatAnotherTimelineStamped(t *testing.T) {
 	t.Parallel()
-	pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
-	start(t, process(t, pool, processor.Each(sink), nil))
+	pool, sink, log := databaseOn(t, pgtest.URL(t)), &receiver{}, &logbook{}
 	insert(t, pool, 1)
-	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Logger = log.logger() }))
+	eventually(t, "one is delivered, and it has looked for a promotion", func() bool { return row(t, pool).Sequence == 1 && log.has("caught up") })
 	exec(t, pool, `DO $$ BEGIN
 		SET LOCAL session_replication_role = replica;
 		UPDATE dispatch.cursor SET sequence = 0, timeline = 7, updated_at = updated_at - interval '1 hour';
