@@ -67,10 +67,10 @@ func (s *Store) Needs(duties ...Duty) []privilege.Privilege {
 		case DutyCount:
 			needed = append(needed, s.may("SELECT", "dead_letter", "process_name", "resolution"))
 		case DutyCreate:
-			needed = append(needed, s.may("INSERT", "cursor", "process_name", "position", "system_identifier", "timeline", "database_oid"))
+			needed = append(needed, s.may("INSERT", "cursor", "process_name", "position", "system_identifier", "timeline", "database_oid", "epoch", "sequence", "histories"))
 		case DutyDecide:
 			needed = append(append(needed, s.auditNeeds()...),
-				s.may("INSERT", "cursor", "process_name", "position", "state", "system_identifier", "timeline", "database_oid"),
+				s.may("INSERT", "cursor", "process_name", "position", "state", "system_identifier", "timeline", "database_oid", "epoch", "sequence", "histories"),
 				s.may("UPDATE", "cursor", append([]string{"process_name"}, stateColumns...)...),
 				s.may("DELETE", "cursor"),
 				s.may("SELECT", "dead_letter", letterColumns...),

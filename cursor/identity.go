@@ -110,4 +110,37 @@ func (r Row) begun(now time.Time) (Row, error) {
 	return r, err
 }
 
+// mayBeLaterSQL: a cursor of the same name may have been lost, with the commits that a promoted
+// standby had not received, or as one that is younger than the backup that was restored. Nothing
+// is left of it, but the server or other cursors show that something of the kind has happened.
+const mayBeLaterSQL = timelineSQL + ` OPERATOR(pg_catalog.<>) 1 OR EXISTS (
+		SELECT 1
+		FROM {schema}.cursor
+		WHERE epoch >= ` + lostEpochsText + ` OR system_identifier <> ` + systemSQL + ` OR database_oid <> ` + databaseSQL + `
+	)`
+
+// lostEpochsText is lostEpochs as SQL.
+const lostEpochsText = "1000000"
+
+// bornSQL are the epoch, the sequence and the histories of a new cursor, given those of one that may
+// be a later one of its name.
+func bornSQL(epoch, sequence, histories string) string {
+	return fmt.Sprintf(`CASE WHEN later.maybe THEN %s::bigint ELSE 0 END,
+		CASE WHEN later.maybe THEN %s::bigint ELSE 0 END,
+		CASE WHEN later.maybe THEN %s::jsonb ELSE '[]' END
+	FROM (SELECT `+mayBeLaterSQL+` AS maybe) later`, epoch, sequence, histories)
+}
+
+// born are the arguments of bornSQL.
+func born(now time.Time) ([]string, error) {
+	row, err := Row{}.begun(now)
+	return []string{row.Epoch.text(), strconv.FormatInt(row.Sequence, 10), string(row.Histories)}, err
+}
+
+// IsFirst reports whether a number is the first that a cursor gives out: 1, or the first of a history
+// that began before anything was delivered. epoch is the one it is given out under.
+func IsFirst(sequence int64, epoch Epoch) bool {
+	return sequence-1 == int64(epoch/lostEpochs)*HistoryGap
+}
+
 func (e Epoch) text() string { return strconv.FormatInt(int64(e), 10) }

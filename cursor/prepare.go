@@ -3,6 +3,7 @@ package cursor
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Unplaced is the position of a cursor that was paused before its first run, and
@@ -11,7 +12,7 @@ import (
 const Unplaced Position = "unplaced"
 
 // prepareSQL is createSQL for an operator.
-const prepareSQL = `/* cursor.prepare */
+var prepareSQL = `/* cursor.prepare */
 WITH past AS (
 	SELECT action
 	FROM {schema}.cursor_event
@@ -19,8 +20,8 @@ WITH past AS (
 	ORDER BY id DESC
 	LIMIT 1
 ), created AS (
-	INSERT INTO {schema}.cursor (process_name, position, state, system_identifier, timeline, database_oid)
-	SELECT $1, $2, $3, ` + placeOfSQL + `
+	INSERT INTO {schema}.cursor (process_name, position, state, system_identifier, timeline, database_oid, epoch, sequence, histories)
+	SELECT $1, $2, $3, ` + placeOfSQL + `, ` + bornSQL("$7", "$8", "$9") + `
 	WHERE NOT EXISTS (SELECT 1 FROM past WHERE action <> 'forget')
 	ON CONFLICT (process_name) DO NOTHING
 	RETURNING process_name, position, state
@@ -52,7 +53,12 @@ func (s *Store) Prepare(ctx context.Context, process string, at Position, state 
 		return Change{Before: Row{Process: process}, After: row, Changed: true}, s.Past(ctx, process)
 	}
 	var created, stood bool
-	results, err := s.once(ctx, commitTimeout, begin, statement{sql: s.sql(prepareSQL), args: []string{process, string(at), string(state), d.Actor, d.Reason, by}})
+	numbers, err := born(time.Now())
+	if err != nil {
+		return Change{}, s.explain("make", process, err)
+	}
+	results, err := s.once(ctx, commitTimeout, begin,
+		statement{sql: s.sql(prepareSQL), args: append([]string{process, string(at), string(state), d.Actor, d.Reason, by}, numbers...)})
 	if err == nil {
 		created, stood = string(results[0].Rows[0][0]) == "t", string(results[0].Rows[0][1]) == "t"
 	}

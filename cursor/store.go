@@ -119,7 +119,10 @@ func (s *Store) ready(ctx context.Context, conn *pgxpool.Conn, statements ...str
 // createSQL makes the row and its audit event together or not at all; it makes
 // neither if the cursor stands, or if its name was used before and was not given up
 // ($3 = false).
-const createSQL = `/* cursor.create */
+//
+// A server that was promoted, or a database that was restored, may have lost a cursor of that name:
+// then its numbers begin past those that it may have used.
+var createSQL = `/* cursor.create */
 WITH past AS (
 	SELECT action
 	FROM {schema}.cursor_event
@@ -127,16 +130,18 @@ WITH past AS (
 	ORDER BY id DESC
 	LIMIT 1
 ), created AS (
-	INSERT INTO {schema}.cursor (process_name, position, system_identifier, timeline, database_oid)
-	SELECT $1, $2, ` + placeOfSQL + `
+	INSERT INTO {schema}.cursor (process_name, position, system_identifier, timeline, database_oid, epoch, sequence, histories)
+	SELECT $1, $2, ` + placeOfSQL + `, ` + bornSQL("$5", "$6", "$7") + `
 	WHERE $3::boolean OR NOT EXISTS (SELECT 1 FROM past WHERE action <> 'forget')
 	ON CONFLICT (process_name) DO NOTHING
-	RETURNING process_name, position
+	RETURNING process_name, position, histories <> '[]' AS later
 ), event AS (
-	INSERT INTO {schema}.cursor_event (process_name, actor, action, to_position)
-	SELECT process_name, $4, 'create', position FROM created
+	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, to_position)
+	SELECT process_name, $4, 'create', CASE WHEN later THEN '` + mayBeLater + `' ELSE '' END, position FROM created
 )
 SELECT EXISTS (SELECT 1 FROM created), EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)`
+
+const mayBeLater = "the server was promoted, or the database restored: an earlier cursor of this name may be lost, and the numbers begin past all that it may have used"
 
 // Create makes the cursor of a process at a position, and reports whether it
 // did: one that stands is left as it is. One that had existed and was deleted or
@@ -153,7 +158,11 @@ func (s *Store) Recreate(ctx context.Context, process string, at Position) (bool
 
 func (s *Store) create(ctx context.Context, process string, at Position, again string) (bool, error) {
 	var created, stood bool
-	results, err := s.once(ctx, commitTimeout, begin, statement{sql: s.sql(createSQL), args: []string{process, string(at), again, s.config.Worker}})
+	numbers, err := born(time.Now())
+	if err != nil {
+		return false, s.explain("create", process, err)
+	}
+	results, err := s.once(ctx, commitTimeout, begin, statement{sql: s.sql(createSQL), args: append([]string{process, string(at), again, s.config.Worker}, numbers...)})
 	if err == nil {
 		created, stood = string(results[0].Rows[0][0]) == "t", string(results[0].Rows[0][1]) == "t"
 	}

@@ -59,13 +59,16 @@ func (p *pair) promote(t *testing.T) {
 }
 
 // run starts a worker at the pair's address.
-func (p *pair) run(t *testing.T, sink processor.Sink, c table.Config) (stop func() error) {
+func (p *pair) run(t *testing.T, sink processor.Sink, c table.Config, changes ...func(*processor.Config)) (stop func() error) {
 	t.Helper()
 	pool := pgtest.Pool(t, p.address, pgtest.PoolConfig{})
 	return start(t, process(t, pool, processor.Each(sink), func(config *processor.Config) {
 		source, err := table.New(pool, c)
 		require.NoError(t, err)
 		config.Source = source
+		for _, change := range changes {
+			change(config)
+		}
 	}))
 }
 
@@ -95,6 +98,13 @@ func TestRun_AnAsynchronousPromotionUsesNoNumberAndNoKeyTwice(t *testing.T) {
 	p.link.Cut()
 	eventually(t, "what is there is delivered", func() bool { return len(stands(t, p.standby)) == 100 && anew(sink, stands(t, p.standby)) })
 
+	requireOneMeaning(t, sink)
+	require.Equal(t, "promoted", lastAction(t, p.standby))
+}
+
+// requireOneMeaning: no number and no key stands for two records.
+func requireOneMeaning(t *testing.T, sink *receiver) {
+	t.Helper()
 	meaning := map[string]string{}
 	for _, d := range sink.all() {
 		what := d.ID + " " + string(d.Payload)
@@ -105,7 +115,32 @@ func TestRun_AnAsynchronousPromotionUsesNoNumberAndNoKeyTwice(t *testing.T) {
 			meaning[name] = what
 		}
 	}
-	require.Equal(t, "promoted", lastAction(t, p.standby))
+}
+
+// TestRun_ACursorThatIsLostInAPromotionUsesNoNumberAndNoKeyTwice: the standby has not even received
+// that the cursor was made. The worker that ran says so, and the next one makes it anew.
+func TestRun_ACursorThatIsLostInAPromotionUsesNoNumberAndNoKeyTwice(t *testing.T) {
+	t.Parallel()
+	byID := table.Config{Table: "dispatch.bookings", Order: table.ID, Columns: table.Columns{ID: "id"}}
+	p := newPair(t, func(primary *pgxpool.Pool) {
+		exec(t, primary, `ALTER TABLE dispatch.bookings DROP COLUMN created_at`)
+		insert(t, primary, 1)
+	})
+	sink, log := &receiver{}, &logbook{}
+	stop := p.run(t, sink, byID, func(c *processor.Config) { c.Logger = log.logger() })
+	insert(t, p.primary, 99)
+	eventually(t, "what is going to be lost is delivered", func() bool { return sink.calls() == 100 })
+	p.promote(t)
+	exec(t, p.standby, `INSERT INTO dispatch.bookings (customer) SELECT 'another ' || i FROM generate_series(1, 99) i`)
+	p.link.Retarget(p.promoted)
+	p.link.Cut()
+	eventually(t, "the worker that ran says it", func() bool { return log.has("is lost with the commits that a promoted standby had not received") })
+	require.NoError(t, stop())
+	require.Equal(t, 100, sink.calls())
+
+	p.run(t, sink, byID)
+	eventually(t, "what is there is delivered", func() bool { return sink.calls() == 200 })
+	requireOneMeaning(t, sink)
 }
 
 // anew reports whether the last delivery of each record is that of a row of the new primary.

@@ -68,6 +68,10 @@ func (p *Process) look(ctx context.Context) (cursor.Row, error) {
 	}
 	row, err = p.config.Store.Look(ctx, p.config.Process)
 	p.seen = p.seen || err == nil
+	if err == nil && row.Sequence >= cursor.HistoryGap {
+		p.log.Warn("the server was promoted, or the database restored: if the process has delivered before, its cursor is lost. Compare what receivers have with the table, "+
+			"and `ordered-dispatcher seek` to where delivery shall go on", "position", visible.Cut(string(row.Position)), "sequence", row.Sequence)
+	}
 	return row, err
 }
 
@@ -76,8 +80,10 @@ func (p *Process) vanished(ctx context.Context, err error) error {
 	if past := p.config.Store.Past(ctx, p.config.Process); errors.Is(past, cursor.ErrRenamed) {
 		return fmt.Errorf("%w while this worker ran: stop it, and run the process under its new name", past)
 	}
-	return fmt.Errorf("%w: its row was deleted while the process ran, and nothing is delivered without it; "+
-		"put the row back, or give it up with `ordered-dispatcher process forget %s` and start the worker again", err, visible.Shell(p.config.Process))
+	return fmt.Errorf("%w: its row was deleted while the process ran, or is lost with the commits that a promoted standby had not received, or that a backup does not have. "+
+		"Nothing is delivered without it. If it was deleted, put it back, or give it up with `ordered-dispatcher process forget %s` and start the worker again. "+
+		"If it is lost: compare what receivers have with the table, then `%s` makes it anew behind what they have", err,
+		visible.Shell(p.config.Process), p.seekTo("POSITION"))
 }
 
 // create has the cursor made or placed where Config.Start says.

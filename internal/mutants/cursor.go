@@ -233,6 +233,16 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		cursorPkg, "TestSeek_ForwardBeginsTheHistoryWhereTheServerWentBack",
 	},
 	{
+		"a cursor that is lost in a promotion is made anew with its numbers",
+		[]change{{"cursor/identity.go", `timelineSQL + ` + "` OPERATOR(pg_catalog.<>) 1 OR EXISTS (", "`EXISTS ("}},
+		processorPkg, "TestRun_ACursorThatIsLostInAPromotionUsesNoNumberAndNoKeyTwice",
+	},
+	{
+		"a cursor that is younger than the backup is made anew with its numbers",
+		[]change{{"cursor/identity.go", `WHERE epoch >= `, `WHERE false AND epoch >= `}},
+		cursorPkg, "TestCreate_BeginsPastTheNumbersOfACursorThatMayBeLost",
+	},
+	{
 		"a later history of one row goes on below an earlier one",
 		[]change{{"cursor/identity.go", `int64(since/historyEvery))`, `int64(since/historyEvery)%65536)`}},
 		cursorPkg, "TestBegun_ALaterHistoryOfOneRowHasLargerNumbers",

@@ -281,6 +281,11 @@ var sinkMutants = []mutant{
 		natsPkg, "TestConnect_ChecksTheStream/no_acknowledgements",
 	},
 	{
+		"a sql target refuses the first record of a cursor whose numbers begin past others",
+		[]change{{"sinks/sql/applied.go", `cursor.IsFirst(first.Sequence, first.Epoch)`, `first.Sequence == 1`}},
+		sqlPkg, "TestRemote_BeginsWithTheFirstRecordOfACursor",
+	},
+	{
 		"a sql target takes a promotion for a seek",
 		[]change{{"sinks/sql/applied.go", `if a.isOfEarlierHistory(next) && !a.chained(next) {`, `if false {`}},
 		sqlPkg, "TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas",
@@ -337,7 +342,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a stream of NATS that was deleted is made anew without a word",
-		[]change{{"sinks/nats/sink.go", `	if d.Sequence > 1 && !s.gone {`, `	if false {`}},
+		[]change{{"sinks/nats/sink.go", `	if !cursor.IsFirst(d.Sequence, d.Epoch) && !s.gone {`, `	if false {`}},
 		natsPkg, "TestDeclare_AStreamThatIsGoneIsSaidBeforeItIsMadeAnew",
 	},
 	{

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -138,7 +139,7 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 		subject = "" // the record's own fault, found where it is published
 	}
 	config := s.config
-	if d.Sequence > 1 && !s.gone {
+	if !cursor.IsFirst(d.Sequence, d.Epoch) && !s.gone {
 		config.Declare = nil
 	}
 	err = s.link.take(ctx, config, fence, subject, d)

@@ -82,7 +82,7 @@ FOR UPDATE`
 
 	createSQL = `/* sql.create */
 INSERT INTO {schema}.ordered_dispatcher_applied (process_name, position, sequence, epoch, since)
-VALUES ($1, '', 0, 0, 0)
+VALUES ($1, $2, $3, 0, $3)
 ON CONFLICT DO NOTHING`
 )
 
@@ -103,9 +103,9 @@ func (r *Remote) lock(ctx context.Context, ds []processor.Delivery) (turn, error
 	var batch pgconn.Batch
 	batch.ExecParams(beginSQL, nil, nil, nil, nil)
 	queue(&batch, settingsSQL, strconv.FormatInt(r.config.Timeout.Milliseconds(), 10), idleTimeout)
-	begins := first.Sequence == 1 && !isReplay(first)
+	begins := cursor.IsFirst(first.Sequence, first.Epoch) && !isReplay(first)
 	if begins {
-		queue(&batch, r.sql(createSQL), first.Process)
+		queue(&batch, r.sql(createSQL), first.Process, string(first.After), number(first.Sequence-1))
 	}
 	queue(&batch, r.sql(lockSQL), first.Process)
 	values, err := r.ask(ctx, &batch, 6)

@@ -2,6 +2,7 @@ package sql_test
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,4 +149,28 @@ func TestRemote_AppliesAgainWhatWasTakenOutOfTheTarget(t *testing.T) {
 	r.exec(t, statement)
 	mustDeliver(t, s, again)
 	require.Equal(t, "1 2 3 4 5 6", r.ids(t))
+}
+
+// TestRemote_BeginsWithTheFirstRecordOfACursor: also where its numbers begin past those of one that
+// may be lost, and behind what was there at its start.
+func TestRemote_BeginsWithTheFirstRecordOfACursor(t *testing.T) {
+	t.Parallel()
+	for name, ds := range map[string][]processor.Delivery{
+		"the first one":           sinktest.Deliveries(1, 3),
+		"in a history of its own": inEpoch(28_000_001, numbered(28*cursor.HistoryGap+1, sinktest.Deliveries(1, 3))),
+		"from the end":            inEpoch(28_000_001, numbered(28*cursor.HistoryGap+1, sinktest.Deliveries(5, 3))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRemote(t)
+			s := r.sink(t, nil)
+			for range 2 {
+				mustDeliver(t, s, ds)
+			}
+			require.Len(t, strings.Fields(r.ids(t)), 3)
+		})
+	}
+	r := newRemote(t)
+	_, err := deliverAll(t, r.sink(t, nil), inEpoch(28_000_001, numbered(27*cursor.HistoryGap+1, sinktest.Deliveries(1, 1))))
+	require.ErrorIs(t, err, sql.ErrMissing, "a process that has delivered elsewhere before")
 }
