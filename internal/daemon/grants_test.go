@@ -176,7 +176,7 @@ GRANT SELECT ("process_name", "resolution") ON "od"."dead_letter" TO "dispatcher
 
 -- To make the cursor of a process at its first start: may be revoked when each has its own. Or the owner makes them:
 -- INSERT INTO "od"."cursor" (process_name, position) VALUES ('a process', ''); -- '' stands before the first record
-GRANT INSERT ("database_oid", "position", "process_name", "system_identifier", "timeline") ON "od"."cursor" TO "dispatcher";
+GRANT INSERT ("database_oid", "epoch", "histories", "position", "process_name", "sequence", "system_identifier", "timeline") ON "od"."cursor" TO "dispatcher";
 
 -- What the processes read and write.
 GRANT USAGE ON SCHEMA "public" TO "dispatcher"; -- a, b, c
