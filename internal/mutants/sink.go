@@ -291,6 +291,11 @@ var sinkMutants = []mutant{
 		sqlPkg, "TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas",
 	},
 	{
+		"a sql target that has lost more than a promoted source takes the source for the one that did",
+		[]change{{"sinks/sql/applied.go", `case a.isBehind(next):`, `case false:`}},
+		sqlPkg, "TestRemote_SaysWhatATargetLacksAfterAPromotion",
+	},
+	{
 		"a sql target takes any record for the last one that it applied",
 		[]change{{"sinks/sql/applied.go", `case d.CreatedAt.IsZero() || gap >= 0:`, `case gap >= 0:`}},
 		sqlPkg, "TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas",

@@ -65,6 +65,11 @@ func (a applied) gap(d processor.Delivery) int64 {
 	return gap
 }
 
+// isBehind reports that the cursor has passed more than the target has, by numbers and by positions.
+func (a applied) isBehind(d processor.Delivery) bool {
+	return a.gap(d) > 0 && d.After > a.position
+}
+
 // isNoLater reports that a record was made no later than the last one that was applied, whose dedup
 // key ends with its time of creation. With order id, rows of a new history may have ids before that
 // one's, but not times.

@@ -198,8 +198,8 @@ func (a applied) isOfEarlierHistory(d processor.Delivery) bool {
 // still there, and may come one by one. They are taken for these as long as they stand before the
 // last one that was applied, are not later than it, and there are no more of them; the last one has
 // to be that very record, by a dedup key that holds its time of creation. judgeDone looks for those
-// among them that were never applied. Or the cursor stands further, by no more than was passed over.
-// Else nothing is known of what follows.
+// among them that were never applied. Or the cursor stands further: by no more than was passed over,
+// or the target has lost more than the source. Else nothing is known of what follows.
 func (r *Remote) judgeHistory(ctx context.Context, a applied, t turn) (turn, error) {
 	for len(t.rest) > 0 && !a.chained(t.rest[0]) && a.comesAgain(t.rest[0]) {
 		t.done++
@@ -213,11 +213,15 @@ func (r *Remote) judgeHistory(ctx context.Context, a applied, t turn) (turn, err
 	if err != nil {
 		return t, r.notBegun(ctx, err)
 	}
-	if !explained && !a.chained(next) {
+	switch {
+	case explained, a.chained(next):
+		t.since = t.rest[0].Sequence - 1
+		return t, nil
+	case a.isBehind(next):
+		return t, r.failed(r.missing(a, next))
+	default:
 		return t, r.failed(r.ofEarlierHistory(a, next))
 	}
-	t.since = t.rest[0].Sequence - 1
-	return t, nil
 }
 
 // comesAgain reports that a record of a new history is one of those that were applied in the last.

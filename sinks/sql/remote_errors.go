@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -75,11 +76,15 @@ func (r *Remote) another(a applied, d processor.Delivery) error {
 }
 
 func (r *Remote) missing(a applied, d processor.Delivery) error {
-	return fmt.Errorf("%w: it has those of process %q up to number %d, and this is number %d: it was restored to an earlier state, or those between failed "+
+	this := fmt.Sprintf("this is number %d", d.Sequence)
+	if a.isOfEarlierHistory(d) {
+		this = fmt.Sprintf("%d numbers lie between these and this record, of which each seek has used %d. A promotion or a restore of the source has made it number %d", a.gap(d), cursor.SeekGap, d.Sequence)
+	}
+	return fmt.Errorf("%w: it has those of process %q up to number %d, and %s. The target was restored to an earlier state, or those between failed "+
 		"while it was away. To have them delivered: `ordered-dispatcher seek %s --to-position %s --reason …`. If they need not come: %s",
-		ErrMissing, d.Process, a.sequence, d.Sequence, visible.Shell(d.Process), visible.Quoted(string(a.position)),
+		ErrMissing, d.Process, a.sequence, this, visible.Shell(d.Process), visible.Quoted(string(a.position)),
 		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence, applied) SELECT %s, generate_series(%d, %d), NULL ON CONFLICT DO NOTHING",
-			quote(d.Process), a.sequence+1, d.Sequence-1)))
+			quote(d.Process), a.sequence+1, a.sequence+a.gap(d))))
 }
 
 func (r *Remote) ofEarlierHistory(a applied, d processor.Delivery) error {

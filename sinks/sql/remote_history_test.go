@@ -91,7 +91,7 @@ func TestRemote_GoesOnAfterAPromotionBehindWhatWasPassedOver(t *testing.T) {
 			restore()
 			if test.want == "" {
 				_, err := deliverAll(t, s, test.next)
-				require.ErrorIs(t, err, sql.ErrHistory)
+				require.ErrorIs(t, err, sql.ErrMissing)
 				return
 			}
 			mustDeliver(t, s, test.next)
@@ -119,7 +119,6 @@ func TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas(t *testing.T) 
 		"ids without a time prove nothing": inHistory(5, 2),
 		"fewer than were applied":          inHistory(3, 1),
 		"another record stands there":      stamped(inHistory(5, 2)), // at its position, and of another time
-		"behind a gap":                     inHistory(8, 1),
 		"one that is new, too early":       later(stamped(inHistory(4, 2)), "int:00000000000000000009"),
 	} {
 		n, err := deliverAll(t, s, ds)
@@ -173,4 +172,45 @@ func TestRemote_BeginsWithTheFirstRecordOfACursor(t *testing.T) {
 	r := newRemote(t)
 	_, err := deliverAll(t, r.sink(t, nil), inEpoch(28_000_001, numbered(27*cursor.HistoryGap+1, sinktest.Deliveries(1, 1))))
 	require.ErrorIs(t, err, sql.ErrMissing, "a process that has delivered elsewhere before")
+}
+
+// TestRemote_SaysWhatATargetLacksAfterAPromotion: the target has lost more than the source, so
+// nothing that it has can be gone there. Each way out is what the error says.
+func TestRemote_SaysWhatATargetLacksAfterAPromotion(t *testing.T) {
+	t.Parallel()
+	for name, goOn := range map[string]func(*testing.T, *remote, error) []processor.Delivery{
+		"they come": func(t *testing.T, _ *remote, err error) []processor.Delivery {
+			require.ErrorContains(t, err, "seek sms --to-position 'int:00000000000000000003'")
+			ds := inEpoch(1_000_005, inHistory(4, 5))
+			for i := range ds {
+				ds[i].Sequence = cursor.HistoryGap + 6 + cursor.SeekGap + 1 + int64(i)
+			}
+			return ds
+		},
+		"they need not come": func(t *testing.T, r *remote, err error) []processor.Delivery {
+			r.obey(t, err, "INSERT ")
+			require.Equal(t, "4 5 6", r.text(t, "SELECT string_agg(sequence::text, ' ' ORDER BY sequence) FROM public.ordered_dispatcher_refused"))
+			return inHistory(7, 2)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRemote(t)
+			s := r.sink(t, nil)
+			mustDeliver(t, s, stamped(sinktest.Deliveries(1, 3)))
+			for _, ds := range [][]processor.Delivery{inHistory(7, 2), inHistory(7, 1)} {
+				n, err := deliverAll(t, s, ds)
+				require.ErrorIs(t, err, sql.ErrMissing)
+				require.NotErrorIs(t, err, sql.ErrHistory)
+				require.True(t, processor.IsUnreached(err), err)
+				require.ErrorContains(t, err, "up to number 3, and 3 numbers lie between")
+				require.NotContains(t, err.Error(), "UPDATE", "it would pass over what is missing")
+				require.Zero(t, n)
+			}
+			_, err := deliverAll(t, s, inHistory(7, 2))
+			mustDeliver(t, s, goOn(t, r, err))
+			want := map[string]string{"they come": "1 2 3 4 5 6 7 8", "they need not come": "1 2 3 7 8"}
+			require.Equal(t, want[name], r.ids(t))
+		})
+	}
 }

@@ -155,6 +155,22 @@ func TestRemote_FollowsWhatAnOperatorDecides(t *testing.T) {
 // delivered until an operator seeks to where it stands.
 func TestRemote_ATargetThatWasRestoredGetsWhatItLacks(t *testing.T) {
 	t.Parallel()
+	for name, promote := range map[string]func(*testing.T, *source){
+		"alone": func(*testing.T, *source) {},
+		"and so was the source, to a later one": func(t *testing.T, s *source) {
+			_, err := s.store.Restored(t.Context(), "sms", decision)
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			restoreTarget(t, promote)
+		})
+	}
+}
+
+func restoreTarget(t *testing.T, promote func(*testing.T, *source)) {
+	t.Helper()
 	s := newSource(t)
 	for range 3 {
 		s.insert(t, "made", "made", "made")
@@ -165,6 +181,7 @@ func TestRemote_ATargetThatWasRestoredGetsWhatItLacks(t *testing.T) {
 	}
 	s.remote.exec(t, `DELETE FROM public.received WHERE id::int > 3; DELETE FROM public.ordered_dispatcher_applied;
 		INSERT INTO public.ordered_dispatcher_applied SELECT * FROM public.backup`)
+	promote(t, s)
 	s.insert(t, "made")
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
