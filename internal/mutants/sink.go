@@ -297,7 +297,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a sql target takes any record for the last one that it applied",
-		[]change{{"sinks/sql/applied.go", `case d.CreatedAt.IsZero() || gap >= 0:`, `case gap >= 0:`}},
+		[]change{{"sinks/sql/applied.go", `gap == -1 && a.dedupKey == d.DedupKey()`, `gap == -1`}},
 		sqlPkg, "TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas",
 	},
 	{
@@ -322,7 +322,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a sql target takes rows whose ids came again for those that it applied",
-		[]change{{"sinks/sql/applied.go", `d.Position < a.position && a.isNoLater(d)`, `d.Position < a.position`}},
+		[]change{{"sinks/sql/applied.go", `if a.recent.has(d, -gap) ||`, `if gap < -1 ||`}},
 		sqlPkg, "TestRemote_IdsThatComeAgainForOtherRowsAreNotTakenForApplied",
 	},
 	{

@@ -83,7 +83,7 @@ func (l ledger) read(ctx context.Context) (all []history.Receipt, err error) {
 func (l ledger) close(context.Context) error { return l.database.close() }
 
 // correction is what the error proposes of a target that has what the source may have lost: the SQL, and the position in it.
-var correction = regexp.MustCompile(`UPDATE "public"\.ordered_dispatcher_applied SET position = '([^']*)', dedup_key = NULL WHERE process_name = '[^']*'`)
+var correction = regexp.MustCompile(`UPDATE "public"\.ordered_dispatcher_applied SET position = '([^']*)', dedup_key = NULL, recent = NULL WHERE process_name = '[^']*'`)
 
 // stands is where the target stood when it asked for that.
 var stands = regexp.MustCompile(`The target stands at (\S+), and what`)

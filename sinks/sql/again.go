@@ -70,14 +70,6 @@ func (a applied) isBehind(d processor.Delivery) bool {
 	return a.gap(d) > 0 && d.After > a.position
 }
 
-// isNoLater reports that a record was made no later than the last one that was applied, whose dedup
-// key ends with its time of creation. With order id, rows of a new history may have ids before that
-// one's, but not times.
-func (a applied) isNoLater(d processor.Delivery) bool {
-	last, err := strconv.ParseInt(a.dedupKey[strings.LastIndexByte(a.dedupKey, '/')+1:], 10, 64)
-	return err == nil && d.CreatedAt.UnixMicro() <= last
-}
-
 // numberOf is the number that a record which comes again had when the target heard of it.
 func (a applied) numberOf(d processor.Delivery) int64 {
 	return a.sequence + 1 + a.gap(d)
@@ -92,6 +84,6 @@ func (r *Remote) refusedBefore(a applied, d processor.Delivery) error {
 
 // standAt is the SQL that has a record come next, if the target stands where it stood.
 func (r *Remote) standAt(a applied, d processor.Delivery) string {
-	return r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET position = %s, dedup_key = NULL WHERE process_name = %s AND position = %s",
+	return r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET position = %s, dedup_key = NULL, recent = NULL WHERE process_name = %s AND position = %s",
 		quote(string(d.After)), quote(d.Process), quote(string(a.position))))
 }

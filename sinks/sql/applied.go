@@ -23,6 +23,7 @@ type applied struct {
 	dedupKey string // of the record of that number; "" if not known
 	origin   string // of the cursor that delivered them; "" if not known
 	since    int64  // each number above it, up to sequence, was applied or is noted as refused
+	recent   recent // what was applied last
 }
 
 // turn is a transaction with the lock of a process's row.
@@ -75,7 +76,7 @@ SELECT
 	CASE WHEN pg_catalog.current_setting('synchronous_commit') OPERATOR(pg_catalog.=) 'off' THEN pg_catalog.set_config('synchronous_commit', 'on', true) END`
 
 	lockSQL = `/* sql.lock */
-SELECT position, sequence, epoch, coalesce(dedup_key, ''), since, coalesce(origin, '')
+SELECT position, sequence, epoch, coalesce(dedup_key, ''), since, coalesce(origin, ''), coalesce(recent, '')
 FROM {schema}.ordered_dispatcher_applied
 WHERE process_name OPERATOR(pg_catalog.=) $1
 FOR UPDATE`
@@ -108,7 +109,7 @@ func (r *Remote) lock(ctx context.Context, ds []processor.Delivery) (turn, error
 		queue(&batch, r.sql(createSQL), first.Process, string(first.After), number(first.Sequence-1))
 	}
 	queue(&batch, r.sql(lockSQL), first.Process)
-	values, err := r.ask(ctx, &batch, 6)
+	values, err := r.ask(ctx, &batch, 7)
 	if err != nil {
 		return turn{}, r.notBegun(ctx, err)
 	}
@@ -134,7 +135,8 @@ func parseApplied(values [][]byte) (a applied, err error) {
 		}
 	}
 	a.sequence, a.epoch, a.since = numbers[0], cursor.Epoch(numbers[1]), numbers[2]
-	return a, nil
+	a.recent, err = parseRecent(values[6])
+	return a, err
 }
 
 // judge tells what of the deliveries is new, or why none may be applied.
@@ -195,13 +197,19 @@ func (a applied) isOfEarlierHistory(d processor.Delivery) bool {
 
 // judgeHistory: the source was promoted or restored, and does not go on where the target stands.
 // Records that were applied when the advances behind them were lost come again, if their rows are
-// still there, and may come one by one. They are taken for these as long as they stand before the
-// last one that was applied, are not later than it, and there are no more of them; the last one has
-// to be that very record, by a dedup key that holds its time of creation. judgeDone looks for those
-// among them that were never applied. Or the cursor stands further: by no more than was passed over,
-// or the target has lost more than the source. Else nothing is known of what follows.
+// still there, and may come one by one. Each must be the very record that was applied under its
+// number, by a dedup key that holds its time of creation; or one that was refused then, of which
+// judgeDone finds whether it is there by now. Or the cursor stands further: by no more than was
+// passed over, or the target has lost more than the source. Else nothing is known of what follows.
 func (r *Remote) judgeHistory(ctx context.Context, a applied, t turn) (turn, error) {
-	for len(t.rest) > 0 && !a.chained(t.rest[0]) && a.comesAgain(t.rest[0]) {
+	for len(t.rest) > 0 && !a.chained(t.rest[0]) {
+		again, err := r.comesAgain(ctx, a, t.rest[0])
+		if err != nil {
+			return t, r.notBegun(ctx, err)
+		}
+		if !again {
+			break
+		}
 		t.done++
 		t.rest = t.rest[1:]
 	}
@@ -224,17 +232,18 @@ func (r *Remote) judgeHistory(ctx context.Context, a applied, t turn) (turn, err
 	}
 }
 
-// comesAgain reports that a record of a new history is one of those that were applied in the last.
-func (a applied) comesAgain(d processor.Delivery) bool {
+// comesAgain reports that a record of a new history is one of those that were applied in the last, or
+// refused.
+func (r *Remote) comesAgain(ctx context.Context, a applied, d processor.Delivery) (bool, error) {
 	gap := a.gap(d)
-	switch {
-	case d.CreatedAt.IsZero() || gap >= 0:
-		return false
-	case gap == -1:
-		return d.Position == a.position && d.DedupKey() == a.dedupKey
-	default:
-		return d.Position < a.position && a.isNoLater(d)
+	if d.CreatedAt.IsZero() || gap >= 0 {
+		return false, nil
 	}
+	if a.recent.has(d, -gap) || gap == -1 && a.dedupKey == d.DedupKey() {
+		return true, nil
+	}
+	l, err := r.letter(ctx, d.Process, a.numberOf(d))
+	return l.noted && l.dedupKey == d.DedupKey(), err
 }
 
 // refusedSQL counts the records that failed in the target and were not applied

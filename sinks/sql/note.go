@@ -29,6 +29,7 @@ SET
 	dedup_key = CASE WHEN $5::pg_catalog.text OPERATOR(pg_catalog.<>) '' THEN $5 END,
 	since = $6,
 	origin = CASE WHEN $7::pg_catalog.text OPERATOR(pg_catalog.<>) '' THEN $7 END,
+	recent = $8::pg_catalog.bytea,
 	updated_at = pg_catalog.clock_timestamp()
 WHERE process_name OPERATOR(pg_catalog.=) $1`
 )
@@ -86,9 +87,7 @@ func (r *Remote) queueDone(batch *pgconn.Batch, t turn, process string) {
 			left.to = math.MaxInt64
 		}
 		queue(batch, r.sql(clearSQL), process, number(left.from), number(left.to))
-		now := t.applied
-		now.position, now.sequence, now.dedupKey = last.Position, last.Sequence, last.DedupKey()
-		r.queueRow(batch, process, now, left)
+		r.queueRow(batch, process, t.with(t.rest), left)
 	}
 }
 
@@ -101,6 +100,7 @@ func (r *Remote) queueRefused(batch *pgconn.Batch, t turn, d processor.Delivery)
 		left = refusals{from: d.Sequence, to: d.Sequence, rows: 1}
 		queue(batch, r.sql(refuseSQL), d.Process, number(d.Sequence), d.DedupKey())
 		if !isReplay(d) && d.Sequence != now.sequence+1 {
+			now.recent = now.recent.past(now.gap(d))
 			now.position, now.sequence, now.dedupKey = d.After, d.Sequence-1, ""
 		}
 	}
@@ -111,7 +111,7 @@ func (r *Remote) queueRefused(batch *pgconn.Batch, t turn, d processor.Delivery)
 // target keeps that and what was noted before it.
 func (r *Remote) queueRow(batch *pgconn.Batch, process string, a applied, left refusals) {
 	row := []string{process, string(a.position), number(a.sequence), number(int64(a.epoch)), a.dedupKey, number(a.since), a.origin}
-	queue(batch, r.sql(doneSQL), row...)
+	queue(batch, r.sql(doneSQL), append(row[:len(row):len(row)], a.recent.text())...)
 	queue(batch, r.sql(keptSQL), append(row, number(left.from), number(left.to), number(left.rows))...)
 }
 

@@ -25,6 +25,7 @@ const tablesSQL = `CREATE TABLE {schema}.ordered_dispatcher_applied (
 	dedup_key pg_catalog.text,
 	since bigint NOT NULL,
 	origin pg_catalog.text,
+	recent pg_catalog.bytea,
 	updated_at pg_catalog.timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp()
 ) WITH (fillfactor = 50);
 CREATE TABLE {schema}.ordered_dispatcher_refused (
@@ -37,7 +38,7 @@ CREATE TABLE {schema}.ordered_dispatcher_refused (
 
 // alterSQL brings tables of an earlier version up to date. What they have proves
 // nothing of the numbers before.
-const alterSQL = `ALTER TABLE {schema}.ordered_dispatcher_applied ADD COLUMN IF NOT EXISTS since bigint, ADD COLUMN IF NOT EXISTS origin text; ` +
+const alterSQL = `ALTER TABLE {schema}.ordered_dispatcher_applied ADD COLUMN IF NOT EXISTS since bigint, ADD COLUMN IF NOT EXISTS origin text, ADD COLUMN IF NOT EXISTS recent bytea; ` +
 	`UPDATE {schema}.ordered_dispatcher_applied SET since = sequence WHERE since IS NULL; ` +
 	`ALTER TABLE {schema}.ordered_dispatcher_applied ALTER since SET NOT NULL; ` +
 	`ALTER TABLE {schema}.ordered_dispatcher_refused ADD COLUMN IF NOT EXISTS dedup_key text, ADD COLUMN IF NOT EXISTS applied boolean DEFAULT false; `
@@ -72,7 +73,7 @@ func (r *Remote) own() []privilege.Privilege {
 		{On: privilege.Schema, Name: schema, Right: "USAGE"},
 		on(applied, "SELECT"),
 		on(applied, "INSERT", "process_name", "position", "sequence", "epoch", "since"),
-		on(applied, "UPDATE", "position", "sequence", "epoch", "dedup_key", "since", "origin", "updated_at"),
+		on(applied, "UPDATE", "position", "sequence", "epoch", "dedup_key", "since", "origin", "recent", "updated_at"),
 		on(refused, "SELECT"),
 		on(refused, "INSERT"),
 		on(refused, "UPDATE", "dedup_key", "applied"),
@@ -105,10 +106,10 @@ SELECT
 		WHERE n.nspname = $1 AND c.relname = 'ordered_dispatcher_applied')
 	AND EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = $1 AND c.relname = 'ordered_dispatcher_refused'),
-	3 = (SELECT count(*) FROM pg_catalog.pg_attribute a
+	4 = (SELECT count(*) FROM pg_catalog.pg_attribute a
 		JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = $1 AND NOT a.attisdropped
-		AND (c.relname, a.attname) IN (('ordered_dispatcher_applied', 'since'), ('ordered_dispatcher_applied', 'origin'), ('ordered_dispatcher_refused', 'applied'))),
+		AND (c.relname, a.attname) IN (('ordered_dispatcher_applied', 'since'), ('ordered_dispatcher_applied', 'origin'), ('ordered_dispatcher_applied', 'recent'), ('ordered_dispatcher_refused', 'applied'))),
 	pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`
 
 // Check connects to the target and returns what is wrong with it: that it cannot be

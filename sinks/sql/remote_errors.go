@@ -71,7 +71,7 @@ func (r *Remote) another(a applied, d processor.Delivery) error {
 	}
 	return fmt.Errorf("%w. If the other one is gone and this record is not there yet, this has it come next: %s", err,
 		r.sql(fmt.Sprintf("DELETE FROM {schema}.ordered_dispatcher_refused WHERE process_name = %[1]s; UPDATE {schema}.ordered_dispatcher_applied "+
-			"SET origin = %[2]s, position = %[3]s, sequence = %[4]d, since = %[4]d, epoch = 0, dedup_key = NULL WHERE process_name = %[1]s",
+			"SET origin = %[2]s, position = %[3]s, sequence = %[4]d, since = %[4]d, epoch = 0, dedup_key = NULL, recent = NULL WHERE process_name = %[1]s",
 			quote(d.Process), quote(d.Origin), quote(string(d.After)), d.Sequence-1)))
 }
 

@@ -133,6 +133,67 @@ func TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas(t *testing.T) 
 	require.Equal(t, "1 2 3 4 5 6 7", r.ids(t))
 }
 
+// at gives records times of creation, a second apart.
+func at(second int64, all []processor.Delivery) []processor.Delivery {
+	for i := range all {
+		all[i].CreatedAt = time.Unix(1_700_000_000+second+int64(i), 0).UTC()
+	}
+	return all
+}
+
+// TestRemote_RefusesRowsThatAClockHasStampedBeforeWhatItHas: each record that comes again has to be the
+// very one that was applied, and not only the last of them: the clock of the new primary is behind, or
+// a transaction that was slow is lost, and a later one is not.
+func TestRemote_RefusesRowsThatAClockHasStampedBeforeWhatItHas(t *testing.T) {
+	t.Parallel()
+	last := at(54, inHistory(5, 1))
+	for name, again := range map[string][]processor.Delivery{
+		"rows of the same ids, stamped before": at(1, inHistory(4, 2)),
+		"another one, and the last one":        append(at(1, inHistory(4, 1)), last...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRemote(t)
+			s := r.sink(t, nil)
+			mustDeliver(t, s, at(50, sinktest.Deliveries(1, 5)))
+			for _, window := range []int{1, len(again)} {
+				n, err := deliverAll(t, s, again[:window])
+				require.ErrorIs(t, err, sql.ErrHistory)
+				require.Zero(t, n)
+				require.Equal(t, "1 2 3 4 5", r.ids(t))
+			}
+		})
+	}
+}
+
+// TestRemote_KnowsTheLast256RecordsThatComeAgain: of more nothing is known.
+func TestRemote_KnowsTheLast256RecordsThatComeAgain(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	s := r.sink(t, nil)
+	before := at(0, sinktest.Deliveries(1, 300))
+	mustDeliver(t, s, before[:10])
+	mustDeliver(t, s, before[10:])
+	_, err := deliverAll(t, s, at(43, inHistory(44, 1)))
+	require.ErrorIs(t, err, sql.ErrHistory, "257 back")
+	mustDeliver(t, s, at(44, inHistory(45, 100)))
+	mustDeliver(t, s, at(144, inHistory(145, 157)))
+	require.Len(t, strings.Fields(r.ids(t)), 301)
+}
+
+// TestRemote_KnowsTheLastRecordByNotesOfAnEarlierVersion: and no more.
+func TestRemote_KnowsTheLastRecordByNotesOfAnEarlierVersion(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	s := r.sink(t, nil)
+	mustDeliver(t, s, at(0, sinktest.Deliveries(1, 5)))
+	r.exec(t, "UPDATE public.ordered_dispatcher_applied SET recent = NULL")
+	_, err := deliverAll(t, s, at(3, inHistory(4, 3)))
+	require.ErrorIs(t, err, sql.ErrHistory)
+	mustDeliver(t, s, at(4, inHistory(5, 2)))
+	require.Equal(t, "1 2 3 4 5 6", r.ids(t))
+}
+
 // TestRemote_AppliesAgainWhatWasTakenOutOfTheTarget: the other way out of the refusal.
 func TestRemote_AppliesAgainWhatWasTakenOutOfTheTarget(t *testing.T) {
 	t.Parallel()

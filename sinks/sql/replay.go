@@ -33,7 +33,7 @@ WHERE process_name OPERATOR(pg_catalog.=) $1 AND sequence OPERATOR(pg_catalog.=)
 // known.
 func (r *Remote) judgeReplay(ctx context.Context, t turn, ds []processor.Delivery) (turn, error) {
 	d := ds[0]
-	l, err := r.letter(ctx, d)
+	l, err := r.letter(ctx, d.Process, d.Sequence)
 	switch {
 	case err != nil:
 		return t, r.notBegun(ctx, err)
@@ -56,9 +56,9 @@ func (a applied) proves(d processor.Delivery) bool {
 	return d.Sequence > a.since && !another
 }
 
-func (r *Remote) letter(ctx context.Context, d processor.Delivery) (letter, error) {
+func (r *Remote) letter(ctx context.Context, process string, sequence int64) (letter, error) {
 	var batch pgconn.Batch
-	queue(&batch, r.sql(letterSQL), d.Process, number(d.Sequence))
+	queue(&batch, r.sql(letterSQL), process, number(sequence))
 	row, err := r.ask(ctx, &batch, 2)
 	if err != nil || row == nil {
 		return letter{}, err
