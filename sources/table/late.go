@@ -13,10 +13,14 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// lateWindow is how far before the cursor rows of a promoted server are looked for. A clock that
-// is further behind has not passed the cursor when the server is met for the first time, and so
-// is seen by itself. Then all that stands before the cursor is looked at.
-const lateWindow = 10 * time.Minute
+// Where ids do not grow, rows of a promoted server are looked for within a day before the cursor.
+// A process that did not run meets the server after its clock was corrected, so nothing else bounds
+// how far behind it was. A table whose rows of a day cannot be read in time is looked at within
+// ten minutes, and the log says so: each failover would stop its processes otherwise.
+const (
+	lateWindow  = 24 * time.Hour
+	shortWindow = 10 * time.Minute
+)
 
 // clockMargin is for what happens between a sample and our taking note of it.
 const clockMargin = time.Second
@@ -47,12 +51,17 @@ func (k kind) before(at int64) (cursor.Position, error) {
 // before the cursor.
 var errUnsettled = errors.New("transactions that may have stamped rows before the cursor are still open")
 
-// lateSQL finds the first row, of those in a window before the position, whose transaction
-// is not below the horizon. A row that was delivered and then updated has such a transaction,
-// too: where the ids come one by one from one sequence, a new row has a larger one than all that were there.
-// The position itself may have an id that is no row's.
-// xmin has 32 bits, and is read as the newest transaction of that number. The window bounds what is
-// read, by the index of the order.
+// newestXID is the next transaction id, and writtenBy the transaction that wrote a row: xmin has 32
+// bits, and is read as the newest transaction of that number.
+const (
+	newestXID = `(SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid) now`
+	writtenBy = `now.xid - mod(now.xid - t.xmin::text::bigint, 4294967296)`
+)
+
+// lateSQL finds the first row, of those at or before the position that a condition takes, whose
+// transaction is not below the horizon. A row that was delivered and then updated has such a
+// transaction, too: where the ids come one by one from one sequence, a new row has a larger one than all that were there.
+// The position itself may have an id that is no row's. The condition bounds what is read, by an index.
 const lateSQL = `/* source.late */
 WITH recent AS (
 	SELECT
@@ -60,9 +69,10 @@ WITH recent AS (
 		%[2]s AS at,
 		(%[3]s) < ($1::%[4]s, $2::%[5]s) AS passed,
 		%[6]s AS taken,
-		now.xid - mod(now.xid - t.xmin::text::bigint, 4294967296) AS xid
-	FROM %[7]s AS t, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid) now
-	WHERE t.%[8]s <= $1::%[4]s%[9]s
+		t.%[8]s > $1::%[4]s - interval '%[11]d seconds' AS near,
+		` + writtenBy + ` AS xid
+	FROM %[7]s AS t, ` + newestXID + `
+	WHERE %[9]s
 )
 SELECT id::text, at, extract(epoch FROM pg_postmaster_start_time())::text
 FROM recent
@@ -70,21 +80,19 @@ WHERE passed AND taken AND xid >= $3::text::bigint%[10]s
 ORDER BY at, recent.id
 LIMIT 1`
 
+// newIDs leaves out rows that were delivered. Only those near the position can have a larger id than the
+// position's, unless an application gave them ids of its own, which say nothing.
 const newIDs = `
 	AND recent.id > (
 		SELECT coalesce(greatest(
-			max(known.id) FILTER (WHERE known.xid < $3::text::bigint),
+			max(known.id) FILTER (WHERE known.near AND known.xid < $3::text::bigint),
 			max(known.id) FILTER (WHERE known.id = $2::bigint)
 		), -9223372036854775808)
 		FROM recent known
 	)`
 
-func (l *layout) lateSQL(c Config, everywhere bool) string {
+func (l *layout) lateSQL(c Config, condition string) string {
 	taken, more := "true", ""
-	window := fmt.Sprintf(" AND t.%s > $1::%s - interval '%d seconds'", quote(l.at), l.atType, int(lateWindow.Seconds()))
-	if everywhere {
-		window = fmt.Sprintf(" AND t.%s > '-infinity'", quote(l.at))
-	}
 	if c.Where != "" {
 		taken = "coalesce((\n" + c.Where + "\n), false)"
 	}
@@ -93,7 +101,25 @@ func (l *layout) lateSQL(c Config, everywhere bool) string {
 	}
 	order := l.orderBy(c)
 	return fmt.Sprintf(lateSQL, quote(c.Columns.ID), l.micros("t."+quote(l.at)), order[0]+", "+order[1], l.atType, l.idType, taken,
-		l.sql(), quote(l.at), window, more)
+		l.sql(), quote(l.at), condition, more, int(shortWindow.Seconds()))
+}
+
+// floorSQL finds an id, counted ones only, that no row of a promoted server is at or below: that of
+// the position, if it is a row's; else the largest that a transaction below the horizon wrote. The
+// first is preferred, since an application may have given a row a large id of its own.
+const floorSQL = `/* source.late_floor */
+SELECT coalesce(
+	(SELECT t.%[1]s::bigint FROM %[2]s AS t WHERE t.%[3]s = $1::%[4]s AND t.%[1]s = $2::bigint LIMIT 1),
+	(SELECT t.%[1]s::bigint FROM %[2]s AS t, ` + newestXID + ` WHERE ` + writtenBy + ` < $3::text::bigint ORDER BY t.%[1]s DESC LIMIT 1),
+	-9223372036854775808)`
+
+func (l *layout) floorSQL(c Config) string {
+	return fmt.Sprintf(floorSQL, quote(c.Columns.ID), l.sql(), quote(l.at), l.atType)
+}
+
+// above leaves no other index than that of the ids.
+func (l *layout) above(c Config, floor int64) string {
+	return fmt.Sprintf("t.%s > '%d'::bigint AND (t.%s <= $1::%s) IS TRUE", quote(c.Columns.ID), floor, quote(l.at), l.atType)
 }
 
 // Late implements processor.Auditor.
@@ -116,7 +142,7 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 		late.Reason = fmt.Sprintf("the server's clock was behind the cursor, and which rows of %s it stamped meanwhile before what was delivered cannot be said: it is the server that had delivered", l.name())
 		return late, nil
 	}
-	row, server, err := s.firstLate(ctx, l, k, l.lateSQL(s.config, everywhere), horizon)
+	row, server, err := s.look(ctx, l, k, horizon, everywhere)
 	if err != nil || row == nil {
 		return late, err
 	}
@@ -130,12 +156,73 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 	return late, err
 }
 
-// firstLate returns the first late row, nil if there is none, and the run of the server.
-func (s *Source) firstLate(ctx context.Context, l *layout, k key, sql, horizon string) (row *key, server string, err error) {
+// look returns the first late row, nil if there is none, and the run of the server. Where ids grow, it
+// looks at those that were made since, and else at a time before the position. If the server does not
+// end that in time, a shorter look follows, unless the clock is known to have been behind.
+func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, everywhere bool) (row *key, server string, err error) {
+	if l.counted {
+		row, server, err = s.firstLate(ctx, l, k, horizon, s.aboveFloor)
+		if !slow(err) {
+			return row, server, err
+		}
+	}
+	windows := []time.Duration{lateWindow, shortWindow}
+	if everywhere {
+		windows = []time.Duration{0}
+	}
+	for _, window := range windows {
+		row, server, err = s.firstLate(ctx, l, k, horizon, stampedWithin(window))
+		if slow(err) {
+			continue
+		}
+		if err == nil && row == nil && !everywhere && (l.counted || window < lateWindow) {
+			s.config.Logger.Warn(fmt.Sprintf("of the rows of %s that a promoted server may have stamped before the cursor, only those of the last %s were looked for: to look further takes too long. "+
+				"If its clock was further behind, compare the table with the receiver", l.name(), window))
+		}
+		break
+	}
+	return row, server, err
+}
+
+// lateCondition is the condition of the rows that are looked at.
+type lateCondition func(ctx context.Context, tx pgx.Tx, l *layout, k key, horizon string) (string, error)
+
+// aboveFloor takes rows whose ids are above the floor.
+func (s *Source) aboveFloor(ctx context.Context, tx pgx.Tx, l *layout, k key, horizon string) (string, error) {
+	if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '10s'`); err != nil { // the look itself has the rest
+		return "", err
+	}
+	var floor int64
+	arguments := l.arguments(k)
+	err := tx.QueryRow(ctx, l.floorSQL(s.config), pgx.QueryExecModeExec, string(arguments[0]), string(arguments[1]), horizon).Scan(&floor)
+	if err != nil {
+		return "", err
+	}
+	_, err = tx.Exec(ctx, `SET LOCAL statement_timeout = '30s'`)
+	return l.above(s.config, floor), err
+}
+
+// stampedWithin takes rows that are stamped at most so long before the position; 0 is any time.
+func stampedWithin(window time.Duration) lateCondition {
+	return func(_ context.Context, _ pgx.Tx, l *layout, _ key, _ string) (string, error) {
+		from := "'-infinity'"
+		if window > 0 {
+			from = fmt.Sprintf("$1::%s - interval '%d seconds'", l.atType, int(window.Seconds()))
+		}
+		return fmt.Sprintf("t.%[1]s <= $1::%[2]s AND t.%[1]s > %[3]s", quote(l.at), l.atType, from), nil
+	}
+}
+
+// firstLate returns the first late row that a condition takes, nil if there is none, and the run of the server.
+func (s *Source) firstLate(ctx context.Context, l *layout, k key, horizon string, condition lateCondition) (row *key, server string, err error) {
 	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		looked, err := condition(ctx, tx, l, k, horizon)
+		if err != nil {
+			return err
+		}
 		arguments := l.arguments(k)
 		var found key
-		err := tx.QueryRow(ctx, sql, pgx.QueryExecModeExec, string(arguments[0]), string(arguments[1]), horizon).Scan(&found.id, &found.at, &server)
+		err = tx.QueryRow(ctx, l.lateSQL(s.config, looked), pgx.QueryExecModeExec, string(arguments[0]), string(arguments[1]), horizon).Scan(&found.id, &found.at, &server)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
