@@ -150,8 +150,12 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 		s.pool.Reset()
 		return late, cursor.ErrElsewhere
 	}
-	late.Reason = fmt.Sprintf("the server's clock was behind the cursor: row %s of %s, and maybe others, was inserted since and is stamped %s, before what was delivered (%s)",
-		visible.Cut(row.id), l.name(), time.UnixMicro(row.at).UTC().Format(atLayout), time.UnixMicro(k.at).UTC().Format(atLayout))
+	since := "inserted or changed"
+	if l.counted {
+		since = "inserted"
+	}
+	late.Reason = fmt.Sprintf("the server's clock was behind the cursor: row %s of %s, and maybe others, was %s since and is stamped %s, before what was delivered (%s)",
+		visible.Cut(row.id), l.name(), since, time.UnixMicro(row.at).UTC().Format(atLayout), time.UnixMicro(k.at).UTC().Format(atLayout))
 	late.From, err = l.kind.before(row.at)
 	return late, err
 }
@@ -176,8 +180,8 @@ func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, eve
 			continue
 		}
 		if err == nil && row == nil && !everywhere && (l.counted || window < lateWindow) {
-			s.config.Logger.Warn(fmt.Sprintf("of the rows of %s that a promoted server may have stamped before the cursor, only those of the last %s were looked for: to look further takes too long. "+
-				"If its clock was further behind, compare the table with the receiver", l.name(), window))
+			s.config.Logger.Warn(fmt.Sprintf("of the rows of %s that a promoted server may have stamped before the cursor, only those of the last %.0f minutes were looked for: to look further takes too long. "+
+				"If its clock was further behind, compare the table with the receiver", l.name(), window.Minutes()))
 		}
 		break
 	}

@@ -1,0 +1,112 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+)
+
+const lateRows = 100_000
+
+var lateTables = map[string]string{
+	"ids": `CREATE TABLE app.bookings (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), note text);
+		CREATE INDEX ON app.bookings (created_at, id);`,
+	"partitions": `CREATE TABLE app.bookings (id bigint GENERATED ALWAYS AS IDENTITY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), note text, PRIMARY KEY (id, created_at)) PARTITION BY RANGE (created_at);
+		CREATE TABLE app.p0 PARTITION OF app.bookings FOR VALUES FROM (MINVALUE) TO ('2026-01-01 12:00+00');
+		CREATE TABLE app.p1 PARTITION OF app.bookings FOR VALUES FROM ('2026-01-01 12:00+00') TO (MAXVALUE);
+		CREATE INDEX ON app.bookings (created_at, id);`,
+}
+
+// lookedAt is the plan of a statement of the look for late rows, as it is run.
+func lookedAt(t *testing.T, pool *pgxpool.Pool, sql, at, id, horizon string) (plan node) {
+	t.Helper()
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
+	exec(t, tx, settingsSQL)
+	exec(t, tx, "PREPARE looked AS "+sql)
+	var printed string
+	execute := fmt.Sprintf("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked(%s, %s, %s)", literal(at), literal(id), literal(horizon))
+	require.NoError(t, tx.QueryRow(t.Context(), execute, pgx.QueryExecModeSimpleProtocol).Scan(&printed))
+	exec(t, tx, "DEALLOCATE looked") // it outlives the transaction
+	var plans []struct{ Plan node }
+	require.NoError(t, json.Unmarshal([]byte(printed), &plans))
+	return plans[0].Plan
+}
+
+// TestPlan_LateRowsAreFoundByTheirIDs: the look reads what was inserted behind the position, and not what was delivered, with
+// and without statistics.
+func TestPlan_LateRowsAreFoundByTheirIDs(t *testing.T) {
+	t.Parallel()
+	for name, ddl := range lateTables {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, `CREATE SCHEMA app;`+ddl+fmt.Sprintf(
+				`INSERT INTO app.bookings (created_at, note) SELECT timestamptz '2026-01-01 00:00+00' + i * interval '0.8 s', repeat('x', 200) FROM generate_series(1, %d) i`, lateRows))
+			horizon := value[string](t, pool, `SELECT pg_snapshot_xmax(pg_current_snapshot())::text`)
+			exec(t, pool, `INSERT INTO app.bookings (created_at, note) SELECT timestamptz '2026-01-01 00:00+00' + i * interval '0.8 s', 'late' FROM generate_series(1, 10) i`)
+			s := bookings(t, pool, Config{})
+			l := s.mustLayout(t)
+			const lag = 100
+			at := value[string](t, pool, `SELECT created_at::text FROM app.bookings WHERE id = $1`, lateRows-lag)
+			for _, analyze := range []string{"", "ANALYZE app.bookings"} {
+				exec(t, pool, analyze)
+				for _, id := range []int{lateRows - lag, lateRows + 1000} { // of a row, and of none
+					plan := lookedAt(t, pool, l.floorSQL(s.config), at, fmt.Sprint(id), horizon)
+					require.Less(t, plan.Hit+plan.Read, 50, "blocks of the floor")
+				}
+				plan := lookedAt(t, pool, l.lateSQL(s.config, l.above(s.config, lateRows-lag)), at, fmt.Sprint(lateRows-lag), horizon)
+				require.EqualValues(t, 1, plan.Rows)
+				require.Less(t, plan.Hit+plan.Read, 50, "blocks of the look")
+				for _, n := range plan.all() {
+					require.NotEqual(t, "Seq Scan", n.Type)
+					if strings.HasPrefix(n.Type, "Index") {
+						require.Contains(t, n.Cond, "id > '")
+						require.NotContains(t, n.Cond, "created_at")
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestLate_ADayThatTakesTooLongIsFollowedByAShorterLook: and the log says so. After the clock was seen to be behind there is no
+// shorter one.
+func TestLate_ADayThatTakesTooLongIsFollowedByAShorterLook(t *testing.T) {
+	t.Parallel()
+	pool := database(t, `CREATE SCHEMA app;
+		CREATE TABLE app.bookings (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), created_at timestamptz NOT NULL DEFAULT clock_timestamp());
+		CREATE INDEX ON app.bookings (created_at, id);
+		CREATE FUNCTION app.costly(at timestamptz) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+			IF at < clock_timestamp() - interval '1 hour' THEN RAISE query_canceled; END IF; -- as by statement_timeout
+			RETURN true;
+		END $$;
+		INSERT INTO app.bookings (created_at) VALUES (clock_timestamp() - interval '2 hours'), (DEFAULT)`)
+	var log strings.Builder
+	s := bookings(t, pool, Config{Where: "app.costly(created_at)", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	at, err := s.At(t.Context(), time.Now())
+	require.NoError(t, err)
+	_, err = s.Read(t.Context(), at, 1)
+	require.NoError(t, err)
+
+	late, err := s.Late(t.Context(), at, "3", false)
+	require.NoError(t, err)
+	require.Contains(t, late.Reason, "was inserted or changed since")
+	require.NotContains(t, log.String(), "takes too long")
+
+	exec(t, pool, `DELETE FROM app.bookings WHERE created_at > clock_timestamp() - interval '1 hour'`)
+	late, err = s.Late(t.Context(), at, "3", false)
+	require.NoError(t, err)
+	require.Empty(t, late.Reason)
+	require.Contains(t, log.String(), "only those of the last 10 minutes were looked for")
+
+	_, err = s.Late(t.Context(), at, "3", true)
+	require.True(t, slow(err), err)
+}
