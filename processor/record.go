@@ -158,8 +158,8 @@ type Late struct {
 type Auditor interface {
 	// Late looks for rows at or before a position that were written by transactions from the
 	// horizon on: the new primary has stamped them with a clock that is behind. It is called on a
-	// position that the source has read behind. It looks as far back as a clock can have been
-	// behind without being seen to be; everywhere, if it was seen. Then "" as the horizon means that
+	// position that the source has read behind. It looks as far back as it can in
+	// the time that a promotion may take; everywhere, if the clock was seen to be behind. Then "" as the horizon means that
 	// transactions do not tell such rows from others: if nothing else does, there may be some. An
 	// error means that it is not known yet.
 	Late(ctx context.Context, at cursor.Position, horizon string, everywhere bool) (Late, error)

@@ -13,6 +13,37 @@ var sourceMutants = []mutant{
 		processorPkg, "TestRetry_AfterAHaltOverTheClockTrustsNoIDsThatDoNotGrow",
 	},
 	{
+		"after a promotion rows are looked for within ten minutes, as if every process ran",
+		[]change{{"sources/table/late.go", "lateWindow  = 24 * time.Hour", "lateWindow  = 10 * time.Minute"}},
+		processorPkg, "TestRun_AServerThatIsMetAfterItsClockWasCorrectedHaltsTheProcess",
+	},
+	{
+		"after a promotion ids that grow are looked for within a time",
+		[]change{{"sources/table/late.go", "	if l.counted {\n		row,", "	if false {\n		row,"}},
+		processorPkg, "TestRun_AServerThatIsMetAfterItsClockWasCorrectedHaltsTheProcess",
+	},
+	{
+		"after a promotion the id of a position is taken for that of a row",
+		[]change{{"sources/table/late.go", "(SELECT t.%[1]s::bigint FROM %[2]s AS t WHERE t.%[3]s = $1::%[4]s AND t.%[1]s = $2::bigint LIMIT 1)",
+			"(SELECT $2::bigint FROM %[2]s AS t WHERE t.%[3]s <= $1::%[4]s LIMIT 1)"}},
+		processorPkg, "TestRun_LateRowsAreFoundFromAPositionThatIsNoRows",
+	},
+	{
+		"after a promotion an id that an application chose hides new rows",
+		[]change{{"sources/table/late.go", "FILTER (WHERE known.near AND known.xid <", "FILTER (WHERE known.xid <"}},
+		processorPkg, "TestRun_AnIDOfItsOwnHidesNoLateRow",
+	},
+	{
+		"after a promotion ids that grow are looked for among all that was delivered",
+		[]change{{"sources/table/late.go", "(t.%s <= $1::%s) IS TRUE", "t.%s <= $1::%s"}},
+		tablePkg, "TestPlan_LateRowsAreFoundByTheirIDs",
+	},
+	{
+		"a look for late rows that takes too long is made again for ever",
+		[]change{{"sources/table/late.go", "		if slow(err) {\n			continue", "		if false {\n			continue"}},
+		tablePkg, "TestLate_ADayThatTakesTooLongIsFollowedByAShorterLook",
+	},
+	{
 		"names in a sentence of a fix end its line",
 		[]change{{"sources/table/inspect.go", `visible.Inline(fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", ")))`,
 			`strings.Clone(fmt.Sprintf("name it in source.columns.%s: %s has %s", role, l.name(), strings.Join(names, ", "))) + visible.Inline("")`}},
