@@ -14,11 +14,7 @@ import (
 // promoteBehind promotes a standby that has everything, and whose clock is behind by one to four seconds: what it stamps at
 // first sorts before what was delivered.
 func promoteBehind(ctx context.Context, c *cell, change *history.Change) error {
-	if !pglocal.HasCompiler() {
-		change.Detail = "without a C compiler the clock went right"
-	}
-	behind := time.Second + time.Duration(c.random.IntN(3000))*time.Millisecond
-	standby, err := c.newStandby(ctx, behind)
+	standby, err := c.standbyBehind(ctx, change)
 	if err != nil {
 		return err
 	}
@@ -34,8 +30,11 @@ func promoteBehind(ctx context.Context, c *cell, change *history.Change) error {
 	return c.retire(ctx, old, number)
 }
 
-func (c *cell) newStandby(ctx context.Context, behind time.Duration) (*pglocal.Server, error) {
+// standbyBehind makes a standby whose clock is behind by one to four seconds.
+func (c *cell) standbyBehind(ctx context.Context, change *history.Change) (*pglocal.Server, error) {
+	behind := time.Second + time.Duration(c.random.IntN(3000))*time.Millisecond
 	if !pglocal.HasCompiler() {
+		change.Detail = "without a C compiler the clock went right"
 		return c.database.primary().Standby(ctx)
 	}
 	return c.database.primary().StandbyBehind(ctx, behind)

@@ -33,6 +33,7 @@ func cellFaults() []cellFault {
 		{name: "two", kind: history.TwoPrimaries, strike: keepOldPrimary},
 		{name: "empty", kind: history.EmptyReceiver, strike: emptyReceivers},
 		{name: "again", kind: history.RestoreAgain, strike: restoreAgain},
+		{name: "late", kind: history.LossyBehind, strike: promoteLossilyBehind},
 	}
 }
 

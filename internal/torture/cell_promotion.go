@@ -19,6 +19,20 @@ func promoteLossily(ctx context.Context, c *cell, _ *history.Change) error {
 	if err != nil {
 		return err
 	}
+	return c.promoteSevered(ctx, standby)
+}
+
+// promoteLossilyBehind is promoteLossily of a standby whose clock is behind: rows that take the ids of lost ones are stamped
+// before what the receivers have of these.
+func promoteLossilyBehind(ctx context.Context, c *cell, change *history.Change) error {
+	standby, err := c.standbyBehind(ctx, change)
+	if err != nil {
+		return err
+	}
+	return c.promoteSevered(ctx, standby)
+}
+
+func (c *cell) promoteSevered(ctx context.Context, standby *pglocal.Server) error {
 	if err := errors.Join(c.awaitStandby(ctx), sever(ctx, standby), c.awaitLost(ctx, int64(100+c.random.IntN(60)))); err != nil {
 		return errors.Join(err, standby.Stop(context.WithoutCancel(ctx)))
 	}

@@ -95,6 +95,7 @@ const (
 	LossyPromotion Kind = "standby promoted, commits lost"
 	RestoreFiles   Kind = "snapshot of the files put back"
 	ClockBehind    Kind = "standby promoted, its clock behind"
+	LossyBehind    Kind = "standby promoted, commits lost, its clock behind"
 	HangPrimary    Kind = "primary hangs, standby promoted"
 	TwoPrimaries   Kind = "standby promoted, the old primary goes on"
 	EmptyReceiver  Kind = "receiver emptied, an operator seeks back"
@@ -103,12 +104,12 @@ const (
 
 // CellKinds are those of a cell, in the order of a report.
 func CellKinds() []Kind {
-	return []Kind{LossyPromotion, RestoreFiles, ClockBehind, HangPrimary, TwoPrimaries, EmptyReceiver, RestoreAgain}
+	return []Kind{LossyPromotion, RestoreFiles, ClockBehind, HangPrimary, TwoPrimaries, EmptyReceiver, RestoreAgain, LossyBehind}
 }
 
 // loses reports whether commits may be gone once it is over.
 func (k Kind) loses() bool {
-	return k == LossyPromotion || k == RestoreFiles || k == RestoreAgain || k == TwoPrimaries || k == HangPrimary
+	return k == LossyPromotion || k == LossyBehind || k == RestoreFiles || k == RestoreAgain || k == TwoPrimaries || k == HangPrimary
 }
 
 // Loses reports whether the change may have lost commits.
