@@ -222,15 +222,18 @@ func TestRun_AnIDOfItsOwnHidesNoLateRow(t *testing.T) {
 	m.finds(t)
 }
 
-// TestRun_RowsThatWereDeliveredAndChangedSinceAreNotLate: rows of a sequence's ids, however many are changed and however old they are.
+// TestRun_RowsThatWereDeliveredAndChangedSinceAreNotLate: however old they are, and also if their ids are above that of the
+// position, as of transactions that ran side by side.
 func TestRun_RowsThatWereDeliveredAndChangedSinceAreNotLate(t *testing.T) {
 	t.Parallel()
 	m := newMeeting(t, numbered, "")
-	exec(t, m.pool, `UPDATE dispatch.orders SET created_at = created_at - (4 - id) * interval '1 hour'`)
+	m.insert(t, "known 3")
+	exec(t, m.pool, `UPDATE dispatch.orders SET created_at = created_at - (ARRAY['3 hours', '0', '2 seconds', '1 second'])[id]::interval`)
 	m.start(t)
+	eventually(t, "four are delivered", func() bool { return row(t, m.pool).Sequence == 4 })
 	m.pausedWhile(t, func() {
 		exec(t, m.pool, `UPDATE dispatch.cursor SET timeline = timeline + 6`)
-		exec(t, m.pool, `UPDATE dispatch.orders SET note = 'changed'`)
+		exec(t, m.pool, `UPDATE dispatch.orders SET note = 'changed' WHERE id < 4`)
 		m.insert(t, "new")
 	})
 	eventually(t, "it halts, or goes on", func() bool { return row(t, m.pool).State == cursor.Halted || m.received("new") > 0 })

@@ -5,7 +5,7 @@ var sourceMutants = []mutant{
 	{
 		"rows that were delivered and then changed by a promoted server are taken for late",
 		[]change{{"sources/table/late.go", "more = newIDs", `more = ""`}},
-		processorPkg, "TestRun_APromotedServerWhoseClockIsRightHaltsNothing",
+		processorPkg, "TestRun_RowsThatWereDeliveredAndChangedSinceAreNotLate",
 	},
 	{
 		"after a promotion ids are trusted that do not grow",
