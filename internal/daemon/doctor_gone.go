@@ -26,34 +26,35 @@ type gonePartition struct {
 	after cursor.Position // the earliest at which it held some
 }
 
-// gone names the partitions that a worker has seen go, until an operator seeks.
+// gone names the partitions that a worker has seen go, and the table itself if it was replaced, until an operator seeks.
 func (d *doctor) gone(ctx context.Context, p Process, source *table.Source, row cursor.Row) error {
 	gone, err := d.undecided(ctx, p.Name)
 	if err != nil || len(gone) == 0 {
 		return err
 	}
-	partitions, err := source.Partitions(ctx)
+	tables, err := source.Tables(ctx)
 	if err != nil {
 		return err
 	}
 	for _, g := range gone {
-		i := g.among(partitions)
-		if i < 0 {
-			d.lost(p.Name, g, row)
-			continue
+		if i := g.among(tables); i >= 0 {
+			err = d.back(ctx, p.Name, g, source, tables[i], row)
+		} else {
+			err = d.lost(ctx, p.Name, g, row)
 		}
-		if err := d.back(ctx, p.Name, g, source, partitions[i], row); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// among finds the partition in a list: itself, or else one that has its name.
-func (g gonePartition) among(partitions []table.Partition) int {
-	i := slices.IndexFunc(partitions, func(p table.Partition) bool { return p.OID() == g.OID && !p.Detaching })
-	if i < 0 {
-		i = slices.IndexFunc(partitions, func(p table.Partition) bool { return p.Name() == g.Table && !p.Detaching })
+// among finds the partition in a list: itself, or else one that has its name. Another table always has the name of one that
+// was replaced.
+func (g gonePartition) among(tables []table.Partition) int {
+	i := slices.IndexFunc(tables, func(p table.Partition) bool { return p.OID() == g.OID && !p.Detaching })
+	if i < 0 && g.Attach != "" {
+		i = slices.IndexFunc(tables, func(p table.Partition) bool { return p.Name() == g.Table && !p.Detaching })
 	}
 	return i
 }
@@ -90,14 +91,23 @@ func (d *doctor) undecided(ctx context.Context, process string) (gone []gonePart
 	return gone, err
 }
 
-func (d *doctor) lost(process string, g gonePartition, row cursor.Row) {
-	fix := fmt.Sprintf("%s; then %s, which sends again what follows that position", g.Attach, seekTo(process, g.after))
-	if g.Fate == fateDropped {
-		fix = fmt.Sprintf("put its records back from a backup, then %s, which sends again what follows that position", seekTo(process, g.after))
+func (d *doctor) lost(ctx context.Context, process string, g gonePartition, row cursor.Row) error {
+	present, err := presentName(ctx, d.pool, g.OID)
+	if err != nil {
+		return err
 	}
-	d.find(process, Warn, fmt.Sprintf("%s; or compare with what the receiver has, and say that it is settled: %s", fix, seekTo(process, row.Position)),
-		"%s was %s before %s. At the last look before that it held %s after %s, which may not have been delivered",
-		g.Table, g.Fate, g.at.UTC().Format(time.RFC3339), countOf(g.Records), place(g.after))
+	fix := g.Attach
+	switch {
+	case present == "":
+		fix = "put its records back from a backup"
+	case g.Attach == "":
+		fix = fmt.Sprintf("insert the rows of %s after that position into %s, in their order, or give it its name back", present, g.Table)
+	}
+	d.find(process, Warn, fmt.Sprintf("%s; then %s, which sends again what follows that position; or compare with what the receiver has, and say that it is settled: %s",
+		fix, seekTo(process, g.after), seekTo(process, row.Position)),
+		"%s was %s before %s%s. At the last look before that it held %s after %s, which may not have been delivered",
+		g.Table, g.Fate, g.at.UTC().Format(time.RFC3339), g.now(present), countOf(g.Records), place(g.after))
+	return nil
 }
 
 // back is about a partition that is there again. The name alone brings no record back, nor does the table: it counts as back
@@ -127,7 +137,7 @@ func (d *doctor) back(ctx context.Context, process string, g gonePartition, sour
 		return err
 	}
 	d.find(process, Note, fmt.Sprintf("if the cursor passed them before, or the receiver lacks them: %s. If all is well: %s", seekTo(process, g.after), seekTo(process, row.Position)),
-		"%s was %s for a while, before %s, and is attached again. The cursor has passed records of it after %s: those that it passed before are not delivered",
+		"%s was %s for a while, before %s, and is there again. The cursor has passed records of it after %s: those that it passed before are not delivered",
 		g.Table, g.Fate, g.at.UTC().Format(time.RFC3339), place(g.after))
 	return nil
 }

@@ -113,7 +113,13 @@ func NewGuard(t testing.TB, c Config) Guard {
 // Look looks once at the partitions of a process.
 func (g Guard) Look(t testing.TB, process string) {
 	t.Helper()
-	require.NoError(t, g.look(t.Context(), process))
+	require.NoError(t, g.Ask(t, process))
+}
+
+// Ask looks once, and may fail.
+func (g Guard) Ask(t testing.TB, process string) error {
+	t.Helper()
+	return g.look(t.Context(), process)
 }
 
 // LookEvery has the monitor and the guard look more often.

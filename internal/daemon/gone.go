@@ -27,7 +27,8 @@ const (
 
 // guard looks again and again which partitions hold records that are not delivered, of each process of the file, in any
 // state. When one of them is detached or dropped, the cursor passes the place where its records were, and nothing shows
-// that any more. So the guard notes it in the audit, for doctor and history.
+// that any more. So the guard notes it in the audit, for doctor and history. A plain table counts as its own partition: it
+// goes when another table gets its name.
 //
 // What it remembers ends with the worker. What was delivered between its last look and the DETACH is taken for
 // undelivered.
@@ -103,7 +104,7 @@ func (g *guard) look(ctx context.Context, process string) error {
 		return err
 	}
 	source, before := g.sources[process], g.kept[process]
-	all, err := source.Partitions(ctx)
+	all, err := source.Tables(ctx)
 	if err != nil || len(all)+len(before) == 0 {
 		return err
 	}
@@ -111,7 +112,7 @@ func (g *guard) look(ctx context.Context, process string) error {
 	if err != nil || len(now)+len(before) == 0 {
 		return err
 	}
-	if all, err = source.Partitions(ctx); err != nil {
+	if all, err = source.Tables(ctx); err != nil {
 		return err
 	}
 	gone := maps.Clone(before)
@@ -196,10 +197,11 @@ func (all remains) hold(r remainder) bool {
 	return false
 }
 
-// Fates of a partition.
+// Fates of a partition, or of the table itself.
 const (
 	fateDetached = "detached"
 	fateDropped  = "dropped"
+	fateReplaced = "replaced" // the table itself: another one has its name
 )
 
 // goneAction is the action of the event.
@@ -211,10 +213,26 @@ type goneDetail struct {
 	OID     uint32 `json:"oid"`
 	Fate    string `json:"fate"`
 	Records int64  `json:"records"`
-	Attach  string `json:"attach"`
+	Attach  string `json:"attach"` // "" for the table itself
 }
 
-const fateSQL = `/* daemon.partition_fate */ SELECT EXISTS (SELECT FROM pg_class WHERE oid = $1)`
+const presentSQL = `/* daemon.partition_present */ SELECT coalesce((SELECT format('%s.%I', relnamespace::regnamespace, relname) FROM pg_class WHERE oid = $1), '')`
+
+// now says how a table that was replaced is called now.
+func (d goneDetail) now(present string) string {
+	if d.Fate != fateReplaced || present == "" {
+		return ""
+	}
+	return " and is " + present + " now"
+}
+
+// presentName is the name that a table has now; "" if it was dropped.
+func presentName(ctx context.Context, pool *pgxpool.Pool, oid uint32) (name string, err error) {
+	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
+		return tx.QueryRow(ctx, presentSQL, binary, oid).Scan(&name)
+	})
+	return name, err
+}
 
 // goneSQL notes a partition ($7: its oid) once, of all workers that have seen it go. Another worker's event is the same one
 // if it came after this worker last saw the partition attached ($8: the last event before that). If an operator has sought
@@ -238,24 +256,27 @@ func (g *guard) noteOne(ctx context.Context, row cursor.Row, r remainder) error 
 	if err != nil || settled {
 		return err
 	}
+	present, err := presentName(ctx, g.pool, r.OID())
+	if err != nil {
+		return err
+	}
+	detail := goneDetail{Table: r.Name(), OID: r.OID(), Fate: fateDetached, Records: r.records, Attach: r.Attach}
+	switch {
+	case present == "":
+		detail.Fate = fateDropped
+	case r.Attach == "":
+		detail.Fate = fateReplaced
+	}
+	text, err := json.Marshal(detail)
+	if err != nil {
+		return err
+	}
+	reason := fmt.Sprintf("%s was %s%s. It was last seen to hold %s after this position, which may not have been delivered", detail.Table, detail.Fate, detail.now(present), countOf(r.records))
 	return ask(ctx, g.pool, func(ctx context.Context, tx pgx.Tx) error {
-		detail := goneDetail{Table: r.Name(), OID: r.OID(), Fate: fateDropped, Records: r.records, Attach: r.Attach}
-		var exists bool
-		if err := tx.QueryRow(ctx, fateSQL, binary, r.OID()).Scan(&exists); err != nil {
-			return err
-		}
-		if exists {
-			detail.Fate = fateDetached
-		}
-		text, err := json.Marshal(detail)
-		if err != nil {
-			return err
-		}
-		reason := fmt.Sprintf("%s was %s. It was last seen to hold %s after this position, which may not have been delivered", detail.Table, detail.Fate, countOf(r.records))
 		tag, err := tx.Exec(ctx, g.config.sql(goneSQL), row.Process, g.store.Worker(), visible.Line(reason), string(r.after), string(row.Position),
 			string(text), fmt.Sprint(r.OID()), r.event)
 		if err == nil && tag.RowsAffected() > 0 {
-			g.log.Warn("a partition is gone with records that may not have been delivered; `ordered-dispatcher doctor` names the way back",
+			g.log.Warn("a partition, or the table itself, is gone with records that may not have been delivered; `ordered-dispatcher doctor` names the way back",
 				"process", row.Process, "table", detail.Table, "fate", detail.Fate, "records", r.records, "position", visible.Cut(string(r.after)))
 		}
 		return err

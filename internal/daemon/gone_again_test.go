@@ -35,10 +35,10 @@ func TestDoctor_APartitionThatComesBackWithoutItsRecordsIsNamed(t *testing.T) {
 		"another table has its name": {detachFeb, "ALTER TABLE public.feb RENAME TO old;" + makeFeb,
 			daemon.Warn, daemon.Warn, "0 records of 2 records"},
 		"attached again, emptied": {detachFeb, "TRUNCATE public.feb;" + attachFeb, daemon.Warn, daemon.Warn, "0 records of 2 records"},
-		"attached again":          {detachFeb, attachFeb, "", daemon.Note, "is attached again"},
+		"attached again":          {detachFeb, attachFeb, "", daemon.Note, "is there again"},
 		"attached again under another name, and its name is another's": {detachFeb,
 			`ALTER TABLE public.feb RENAME TO z; ALTER TABLE public.events ATTACH PARTITION public.z FOR VALUES FROM ('2026-02-01') TO ('2026-03-01');
-			CREATE TABLE public.feb PARTITION OF public.events FOR VALUES FROM ('2026-04-01') TO ('2026-05-01')`, "", daemon.Note, "is attached again"},
+			CREATE TABLE public.feb PARTITION OF public.events FOR VALUES FROM ('2026-04-01') TO ('2026-05-01')`, "", daemon.Note, "is there again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -52,7 +52,7 @@ func seek(t testing.TB, config daemon.Config, position string) {
 func about(t testing.TB, config daemon.Config) (gone []daemon.Finding) {
 	t.Helper()
 	for _, f := range doctor(t, config) {
-		if strings.Contains(f.Problem, "may not have been delivered") || strings.Contains(f.Problem, "is attached again") {
+		if strings.Contains(f.Problem, "may not have been delivered") || strings.Contains(f.Problem, "is there again") {
 			gone = append(gone, f)
 		}
 	}

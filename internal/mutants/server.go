@@ -119,7 +119,7 @@ var serverMutants = []mutant{
 	},
 	{
 		"partitions are not listed again after they were asked",
-		[]change{{"internal/daemon/gone.go", `	if all, err = source.Partitions(ctx); err != nil {
+		[]change{{"internal/daemon/gone.go", `	if all, err = source.Tables(ctx); err != nil {
 		return err
 	}
 `, ``}},
@@ -157,8 +157,28 @@ var serverMutants = []mutant{
 		daemonPkg, "TestDoctor_APartitionThatComesBackWithoutItsRecordsIsNamed",
 	},
 	{
+		"a table that is replaced with undelivered records leaves no trace",
+		[]change{{"internal/daemon/gone.go", `	all, err := source.Tables(ctx)`, `	all, err := source.Partitions(ctx)`}},
+		daemonPkg, "TestGuard_NotesATableThatIsReplacedWithUndeliveredRecords",
+	},
+	{
+		"what a table's name led to before is taken for what it leads to",
+		[]change{{"sources/table/partition.go", `partitionsSQL, root,`, `partitionsSQL, uint64(l.oid)+0*root,`}},
+		daemonPkg, "TestGuard_NotesATableThatIsReplacedDuringALook",
+	},
+	{
+		"a partitioned table that is replaced is noted, though its partitions moved to the new one",
+		[]change{{"sources/table/partition.go", `THEN 'false'`, `THEN 'true'`}},
+		daemonPkg, "TestGuard_APartitionedTableHasNoRecordsOfItsOwn",
+	},
+	{
+		"the table that has the name of the one that it replaced counts as that one",
+		[]change{{"internal/daemon/doctor_gone.go", `	if i < 0 && g.Attach != "" {`, `	if i < 0 {`}},
+		daemonPkg, "TestDoctor_NamesATableThatWasReplacedUntilItIsSettled",
+	},
+	{
 		"a default partition alone is told by tableoid",
-		[]change{{"sources/table/partition.go", `CASE WHEN c.relispartition THEN coalesce(pg_get_partition_constraintdef(c.oid), 'true') ELSE`, `CASE WHEN c.relispartition AND pg_get_partition_constraintdef(c.oid) IS NOT NULL THEN pg_get_partition_constraintdef(c.oid) ELSE`}},
+		[]change{{"sources/table/partition.go", `AND c.relispartition THEN coalesce(pg_get_partition_constraintdef(c.oid), 'true')`, `AND c.relispartition AND pg_get_partition_constraintdef(c.oid) IS NOT NULL THEN pg_get_partition_constraintdef(c.oid)`}},
 		tablePkg, "TestUndelivered_OfADefaultAloneTakesNoRightToSystemColumns",
 	},
 }

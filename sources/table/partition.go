@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,14 +15,14 @@ import (
 )
 
 // Partition is a table below the source's table: a partition of it, a part of one, or a table
-// that inherits from it.
+// that inherits from it. Tables lists the source's table itself, too.
 type Partition struct {
 	oid    uint32
 	schema string
 	table  string
 	rows   string // the condition of the rows that are in it or below it
 	above  uint32 // the oid of the table that it is a part of
-	// Attach is the SQL that makes it a part of that table again.
+	// Attach is the SQL that makes it a part of that table again; "" for the source's table itself.
 	Attach string
 	// Detaching: a DETACH … CONCURRENTLY was begun and did not end. The source's table is read
 	// without its rows.
@@ -53,19 +54,29 @@ func (p Partition) Named(name string) bool {
 // maxPartitions is how many partitions are looked at.
 const maxPartitions = 10_000
 
-// partitionsSQL lists what is below a table, by the indexes of pg_inherits. The constraint of a
+// namedSQL finds what the table's name leads to now: the layout may be older.
+const namedSQL = `/* source.named */ SELECT to_regclass($1)::oid`
+
+// partitionsSQL lists a table and what is below it, by the indexes of pg_inherits. The constraint of a
 // partition is true of its rows, and of no other row of the table. It takes no right to
 // the partition, and leads the planner to that one alone. A default partition without others has none, and all rows. Rows of a
-// table that inherits are told by its number, which takes a right to tableoid.
+// table that inherits, or that others inherit from, are told by its number, which takes a right to tableoid. A partitioned table
+// has no rows of its own.
 const partitionsSQL = "/* source.partitions */" + treeSQL + `
 SELECT
 	c.oid, n.nspname::text, c.relname::text,
-	CASE WHEN c.relispartition THEN coalesce(pg_get_partition_constraintdef(c.oid), 'true') ELSE 't.tableoid = ' || c.oid || '::oid' END,
-	EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid AND i.inhdetachpending),
+	CASE
+		WHEN above.oid IS NULL AND c.relkind = 'p' THEN 'false'
+		WHEN above.oid IS NULL AND NOT EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid) THEN 'true'
+		WHEN above.oid IS NOT NULL AND c.relispartition THEN coalesce(pg_get_partition_constraintdef(c.oid), 'true')
+		ELSE 't.tableoid = ' || c.oid || '::oid'
+	END,
+	above.oid IS NOT NULL AND EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid AND i.inhdetachpending),
 	coalesce(above.oid, 0),
-	coalesce(
+	CASE WHEN above.oid IS NULL THEN '' ELSE coalesce(
 		format('ALTER TABLE %%I.%%I ATTACH PARTITION %%I.%%I ', above.nspname, above.relname, n.nspname, c.relname) || pg_get_expr(c.relpartbound, c.oid),
 		format('ALTER TABLE %%I.%%I INHERIT %%I.%%I', n.nspname, c.relname, above.nspname, above.relname))
+	END
 FROM tree
 JOIN pg_class c ON c.oid = tree.oid
 JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -78,15 +89,31 @@ LEFT JOIN LATERAL (
 	ORDER BY i.inhseqno
 	LIMIT 1
 ) above ON true
-WHERE c.oid <> %[1]d::oid
 ORDER BY 2, 3
 LIMIT %[2]d`
 
 // Partitions lists what is below the source's table, in the order of the names.
-func (s *Source) Partitions(ctx context.Context) (all []Partition, err error) {
+func (s *Source) Partitions(ctx context.Context) ([]Partition, error) {
+	all, err := s.Tables(ctx)
+	return slices.DeleteFunc(all, func(p Partition) bool { return p.above == 0 }), err
+}
+
+// Tables lists what Partitions lists, and the source's table itself: what its name leads to now, by its oid.
+func (s *Source) Tables(ctx context.Context) (all []Partition, err error) {
 	err = s.ask(ctx, "list the partitions of", func(l *layout, ask asker) error {
-		rows, err := ask(fmt.Sprintf(partitionsSQL, l.oid, maxPartitions))
-		if err == nil && len(rows) == maxPartitions {
+		named, err := ask(namedSQL, []byte(l.sql()))
+		if err == nil && named[0][0] == nil {
+			err = errNoTable
+		}
+		if err != nil {
+			return err
+		}
+		root, err := strconv.ParseUint(string(named[0][0]), 10, 32)
+		if err != nil {
+			return err
+		}
+		rows, err := ask(fmt.Sprintf(partitionsSQL, root, maxPartitions+1))
+		if err == nil && len(rows) > maxPartitions {
 			err = fmt.Errorf("there are %d or more, and no more are looked at", maxPartitions)
 		}
 		for _, values := range rows {

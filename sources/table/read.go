@@ -106,7 +106,7 @@ func (s *Source) distrust(err error) {
 	if errors.As(err, &pgErr) && pgErr.Code == "25006" {
 		s.pool.Reset()
 	}
-	if errors.As(err, &pgErr) || errors.Is(err, errReplaced) || errors.Is(err, errUnseen) {
+	if errors.As(err, &pgErr) || errors.Is(err, errReplaced) || errors.Is(err, errNoTable) || errors.Is(err, errUnseen) {
 		s.layout = nil
 	}
 }
