@@ -21,8 +21,6 @@ const (
 	mostRecent = 256
 )
 
-var blank [digestSize]byte
-
 func digest(d processor.Delivery) []byte {
 	sum := sha256.Sum256([]byte(d.DedupKey()))
 	return sum[:digestSize]
@@ -33,13 +31,10 @@ func (r recent) past(gap int64) recent {
 	if gap < 0 || gap >= mostRecent {
 		return nil
 	}
-	return r.and(bytes.Repeat(blank[:], int(gap)))
+	return append(r[:len(r):len(r)], make(recent, gap*digestSize)...).last()
 }
 
-func (r recent) and(more []byte) recent {
-	all := append(bytes.Clone(r), more...)
-	return all[max(0, len(all)-mostRecent*digestSize):]
-}
+func (r recent) last() recent { return r[max(0, len(r)-mostRecent*digestSize):] }
 
 // has reports whether a record is the one that stands so many numbers back; 1 is the last one.
 func (r recent) has(d processor.Delivery, back int64) bool {
@@ -49,10 +44,15 @@ func (r recent) has(d processor.Delivery, back int64) bool {
 
 // with notes records that are applied now.
 func (a applied) with(ds []processor.Delivery) applied {
+	all := append(make(recent, 0, len(a.recent)+len(ds)*digestSize), a.recent...)
 	for _, d := range ds {
-		a.recent = a.recent.past(a.gap(d)).and(digest(d))
-		a.position, a.sequence, a.dedupKey = d.Position, d.Sequence, d.DedupKey()
+		if gap := a.gap(d); gap != 0 {
+			all = all.past(gap)
+		}
+		all = append(all, digest(d)...)
+		a.position, a.sequence = d.Position, d.Sequence
 	}
+	a.recent, a.dedupKey = all.last(), ds[len(ds)-1].DedupKey()
 	return a
 }
 
