@@ -124,6 +124,8 @@ func connectFix(err error) string {
 		return "let the role in, as the owner of the database: GRANT CONNECT ON DATABASE …, as `ordered-dispatcher grants` prints it"
 	case strings.HasPrefix(code, "53"):
 		return "free connections, or raise max_connections or the role's CONNECTION LIMIT"
+	case errors.Is(err, answer.ErrNone), pgconn.Timeout(err): // a pooler takes the connection, and has the client wait
+		return "start the server, or correct host and port in the connection string, or give a pooler in between more connections, if all that it has are in use"
 	default:
 		return "start the server, or correct host and port in the connection string"
 	}

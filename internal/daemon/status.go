@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
@@ -97,6 +99,9 @@ func (r *StatusReader) Close() { r.pool.Close() }
 // *UsageError.
 func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	rows, err := r.store.List(ctx)
+	if errors.Is(err, answer.ErrNone) {
+		return nil, fmt.Errorf("%w; look whether the server hangs, whether a migration has locked the table, or whether a pooler in between has all of its connections in use", err)
+	}
 	if err != nil {
 		return nil, Reachable(err)
 	}

@@ -3,6 +3,11 @@ package main
 // operatorMutants take away what protects those who operate a daemon.
 var operatorMutants = []mutant{
 	{
+		"a pooler whose connections are all in use is taken for a server that is not there",
+		[]change{{"internal/daemon/doctor.go", `case errors.Is(err, answer.ErrNone), pgconn.Timeout(err):`, `case false:`}},
+		daemonPkg, "TestConnect_NamesAPoolerWhoseConnectionsAreAllInUse",
+	},
+	{
 		"a new process on a table with records needs no start",
 		[]change{{"processor/start.go", `	if err != nil || records == 0 {`, `	if true {`}},
 		processorPkg, "TestRun_ANewCursorOnATableWithRecordsNeedsAStart",
