@@ -29,7 +29,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"redirects are followed",
-		[]change{{"sinks/webhook/connection.go", `c.conn.RoundTrip(req)`, `(&http.Client{Transport: c.transport}).Do(req)`}},
+		[]change{{"sinks/webhook/connection.go", `c.conn.RoundTrip(req.`, `(&http.Client{Transport: c.transport}).Do(req.`}},
 		webhookPkg, "TestDeliver_FollowsNoRedirect",
 	},
 	{
@@ -249,6 +249,16 @@ var sinkMutants = []mutant{
 		"an answer to half a request is lost with the connection",
 		[]change{{"sinks/webhook/connection.go", `c.dialEarly()`, ``}},
 		webhookPkg, "TestDeliver_AnAnswerBeforeTheEndOfTheRequestCounts",
+	},
+	{
+		"a 2xx to half a request counts",
+		[]change{{"sinks/webhook/early.go", `end.Err == nil && !c.cut.Load()`, `true`}},
+		webhookPkg, "TestDeliver_A2xxBeforeTheEndOfTheRequestIsUnknown",
+	},
+	{
+		"a 2xx to a request that net/http could not write to its end counts",
+		[]change{{"sinks/webhook/early.go", `end.Err == nil && !c.cut.Load()`, `!c.cut.Load()`}},
+		webhookPkg, "TestDeliver_A2xxBeforeTheEndOfTheRequestIsUnknown",
 	},
 	{
 		"a window that was on its way in a promotion is sent again",

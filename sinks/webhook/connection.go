@@ -82,14 +82,13 @@ func (c *connection) give() {
 // send sends a request, of which body is what it sends, once, and returns its answer
 // or why there is none. The caller has the turn. No redirects are followed, and no
 // cookies kept.
-func (c *connection) send(req *http.Request, body *bytes.Reader) (*http.Response, *noAnswer) {
+func (c *connection) send(ctx context.Context, req *http.Request, body *bytes.Reader) (*http.Response, *noAnswer) {
 	for {
-		reused, err := c.open(req.Context())
+		reused, err := c.open(ctx)
 		if err != nil {
 			return nil, &noAnswer{err: err}
 		}
-		c.wire.begin()
-		resp, err := c.conn.RoundTrip(req)
+		resp, err := c.conn.RoundTrip(req.WithContext(c.wire.begin(ctx)))
 		if err == nil {
 			return resp, nil
 		}
@@ -98,7 +97,7 @@ func (c *connection) send(req *http.Request, body *bytes.Reader) (*http.Response
 		}
 		c.drop()
 		// A connection that was found closed before anything was written is nobody's failure.
-		if sent := begun(body); sent || !reused || req.Context().Err() != nil {
+		if sent := begun(body); sent || !reused || ctx.Err() != nil {
 			return nil, &noAnswer{sent: sent, err: err}
 		}
 	}

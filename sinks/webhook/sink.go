@@ -89,7 +89,7 @@ func (s *Sink) exchange(ctx context.Context, req *http.Request, body *bytes.Read
 		return &noAnswer{cause: err, err: err}
 	}
 	defer s.receiver.give()
-	resp, none := s.receiver.send(req.WithContext(attempt), body)
+	resp, none := s.receiver.send(attempt, req, body)
 	if none != nil {
 		none.cause = context.Cause(attempt)
 		return none
@@ -98,5 +98,14 @@ func (s *Sink) exchange(ctx context.Context, req *http.Request, body *bytes.Read
 		defer resp.Body.Close()
 		defer time.AfterFunc(bodyTimeout, end).Stop()
 	}
-	return judge(resp)
+	if err := judge(resp); err != nil || body == nil {
+		return err
+	}
+	_ = resp.Body.Close()
+	deadline, _ := attempt.Deadline()
+	if !s.receiver.wire.wroteAll(time.Until(deadline)) {
+		s.receiver.drop()
+		return tooEarly(resp.StatusCode)
+	}
+	return nil
 }

@@ -15,11 +15,18 @@ import (
 // noAnswer is a request that ended without an answer.
 type noAnswer struct {
 	sent  bool  // there was a connection: something of it may have arrived
-	cause error // why its context ended; nil if it did not
+	cause error // why its context ended, or another word of ours; nil if there is none
 	err   error // of the transport
 }
 
 func (e *noAnswer) Error() string { return e.err.Error() }
+
+// tooEarly is a 2xx to a part of a request: the receiver, or a proxy in front of it, has said yes
+// to a record that it has not read.
+func tooEarly(status int) *noAnswer {
+	err := fmt.Errorf("it answered %d%s before it had the whole request: let it read a request to its end first", status, reason(status))
+	return &noAnswer{sent: true, cause: err, err: err}
+}
 
 // unanswered says why no answer came, and whether the receiver may have the
 // record nevertheless.
