@@ -251,6 +251,16 @@ var sinkMutants = []mutant{
 		webhookPkg, "TestDeliver_AnAnswerBeforeTheEndOfTheRequestCounts",
 	},
 	{
+		"a stream of NATS may move the subject of the fence",
+		[]change{{"sinks/nats/stream.go", `case moves(c.SubjectTransform, fence):`, `case false:`}},
+		natsPkg, "TestCheck_TellsWhatWeakensAPromise",
+	},
+	{
+		"an account of NATS may move the subject of the fence",
+		[]change{{"sinks/nats/claim.go", `err == nil && m.Subject == fence {`, `err == nil {`}},
+		natsPkg, "TestConnect_AFenceThatTheAccountMovesIsRefused",
+	},
+	{
 		"a 2xx to half a request counts",
 		[]change{{"sinks/webhook/early.go", `end.Err == nil && !c.cut.Load()`, `true`}},
 		webhookPkg, "TestDeliver_A2xxBeforeTheEndOfTheRequestIsUnknown",

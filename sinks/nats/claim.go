@@ -133,7 +133,21 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 	}
 	l.claim = claim{d.Process, d.Epoch, fence, ack.Sequence}
 	l.last = ack.Sequence
-	return nil
+	return l.landedOn(ctx, fence, ack.Sequence)
+}
+
+// landedOn refuses a stream to which the claim came under another subject, since the account maps
+// that of the fence: no record would be taken behind it. A newer claim may have replaced it.
+func (l *link) landedOn(ctx context.Context, fence string, at uint64) error {
+	m, err := l.stream.GetMsg(ctx, at)
+	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Subject == fence {
+		return nil
+	}
+	l.claim = claim{}
+	if err != nil {
+		return fmt.Errorf("read it again: %w", err)
+	}
+	return fmt.Errorf("%w: what is published to the fence's subject %q comes there as %q, and fences nothing: let the account's mappings leave that subject out", errUnfit, fence, m.Subject)
 }
 
 // readTail finds what landed of the record and those behind it under older claims.

@@ -123,6 +123,12 @@ func TestConnect_ChecksTheStream(t *testing.T) {
 			stream: func(c *jetstream.StreamConfig) { c.Retention = jetstream.InterestPolicy },
 			want:   []string{"retention interest", "use limits"},
 		},
+		"a fence that it moves": {
+			stream: func(c *jetstream.StreamConfig) {
+				c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: ">", Destination: "x.>"}
+			},
+			want: []string{`subject_transform from ">" to "x.>" moves the fence's subject "ordered-fence.sms"`, "let its source leave that out"},
+		},
 		"sealed": {
 			want: []string{"sealed"},
 		},
@@ -149,6 +155,34 @@ func TestConnect_ChecksTheStream(t *testing.T) {
 			require.False(t, outcome.IsUnknown(err))
 		})
 	}
+}
+
+// TestConnect_AFenceThatTheAccountMovesIsRefused: nothing of the stream shows it.
+func TestConnect_AFenceThatTheAccountMovesIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	require.NoError(t, b.server.GlobalAccount().AddMapping(fence, "bookings.moved"))
+	n, err := deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 2))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, `what is published to the fence's subject "ordered-fence.sms" comes there as "bookings.moved"`)
+	require.ErrorContains(t, err, "let the account's mappings leave that subject out")
+	require.True(t, processor.IsRefused(err), "%v", err)
+	require.False(t, outcome.IsUnknown(err))
+}
+
+// TestConnect_RecordsMayBeMoved: the fence is where it was.
+func TestConnect_RecordsMayBeMoved(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) {
+		c.SubjectTransform = &jetstream.SubjectTransformConfig{Source: "bookings.>", Destination: "kept.>"}
+	})
+	_, err := b.sink(t, nil).Check(t.Context(), "sms")
+	require.NoError(t, err)
+	requireDelivered(t, b.sink(t, nil), sinktest.Deliveries(1, 3))
+	requireDelivered(t, b.sink(t, nil), of(9, sinktest.Deliveries(3, 2)))
+	state, err := b.stream.Info(t.Context(), jetstream.WithSubjectFilter("kept.>"))
+	require.NoError(t, err)
+	require.Equal(t, uint64(4), state.State.Subjects["kept.made"])
 }
 
 // The subject is taken by another stream: the record must not land there.

@@ -228,6 +228,11 @@ func TestCheck_TellsWhatWeakensAPromise(t *testing.T) {
 	_, err = b.sink(t, nil).Check(t.Context(), "mail")
 	require.ErrorContains(t, err, `does not take the fence's subject "ordered-fence.mail"`)
 	require.Empty(t, b.read(t))
+	moving := newBench(t, func(c *jetstream.StreamConfig) {
+		c.SubjectTransform = &jetstream.SubjectTransformConfig{Destination: "x.>"}
+	})
+	_, err = moving.sink(t, nil).Check(t.Context(), "sms")
+	require.ErrorContains(t, err, `moves the fence's subject "ordered-fence.sms"`)
 }
 
 func TestDeliverBatch_SaysWhereNobodyListens(t *testing.T) {

@@ -2,6 +2,7 @@ package nats
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,12 +67,23 @@ func unfit(c jetstream.StreamConfig, fence, subject string) error {
 		return fmt.Errorf("%w: it has retention interest, under which a claim is deleted at once and fences nothing: use limits", errUnfit)
 	case !takes(c.Subjects, fence):
 		return fmt.Errorf("%w: it does not take the fence's subject %q: %s, or set fence to one that it takes and no one else writes to", errUnfit, fence, addSubject(c, fence))
+	case moves(c.SubjectTransform, fence):
+		return fmt.Errorf("%w: its subject_transform from %q to %q moves the fence's subject %q, which then fences nothing: let its source leave that out, such as the subjects of the records alone",
+			errUnfit, source(c.SubjectTransform), c.SubjectTransform.Destination, fence)
 	case subjectFault(subject) != nil:
 		return nil // the record's own fault, found where it is published; or there is no record yet
 	default:
 		return notTaken(c, subject)
 	}
 }
+
+// moves reports whether a stream keeps messages of a subject under another one.
+func moves(t *jetstream.SubjectTransformConfig, subject string) bool {
+	return t != nil && t.Destination != source(t) && takes([]string{source(t)}, subject)
+}
+
+// source is the filter of a transform: none is all subjects.
+func source(t *jetstream.SubjectTransformConfig) string { return cmp.Or(t.Source, ">") }
 
 // notTaken says that a subject is none of the stream's; nil if it is one.
 func notTaken(c jetstream.StreamConfig, subject string) error {
