@@ -261,6 +261,16 @@ var sinkMutants = []mutant{
 		natsPkg, "TestConnect_AFenceThatTheAccountMovesIsRefused",
 	},
 	{
+		"a topic of Kafka that was made anew is the record's fault",
+		[]change{{"sinks/kafka/errors.go", `kerr.InvalidTimestamp, kerr.UnknownTopicID}`, `kerr.InvalidTimestamp}`}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaid",
+	},
+	{
+		"a topic of Kafka that was made anew is said to be missing",
+		[]change{{"sinks/kafka/errors.go", `the topic was deleted and made anew: what was acknowledged before and not read there is gone; `, `make the topic; `}},
+		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides",
+	},
+	{
 		"a 2xx to half a request counts",
 		[]change{{"sinks/webhook/early.go", `end.Err == nil && !c.cut.Load()`, `true`}},
 		webhookPkg, "TestDeliver_A2xxBeforeTheEndOfTheRequestIsUnknown",

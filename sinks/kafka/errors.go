@@ -26,8 +26,8 @@ var refusals = []*kerr.Error{
 }
 
 // conditions are the broker's words on what all records have in common, and none can help:
-// the time of sending is ours.
-var conditions = []*kerr.Error{kerr.InvalidTimestamp}
+// the time of sending is ours, and a topic that was deleted and made anew had the right name.
+var conditions = []*kerr.Error{kerr.InvalidTimestamp, kerr.UnknownTopicID}
 
 func isRefusal(err error) bool {
 	var r *refusal
@@ -158,7 +158,7 @@ var fixes = []struct {
 	{kerr.RecordListTooLarge, "raise segment.bytes of the topic"},
 	{kerr.InvalidRecord, "a compacted topic takes no record without a key: give the source a key column"},
 	{kerr.UnknownTopicOrPartition, "make the topic, or correct topic"},
-	{kerr.UnknownTopicID, "make the topic, or correct topic"},
+	{kerr.UnknownTopicID, "the topic was deleted and made anew: what was acknowledged before and not read there is gone; `seek` back to have it sent again, or `retry` to go on"},
 	{kerr.TopicAuthorizationFailed, "grant the user Write and Describe on the topic"},
 	{kerr.ClusterAuthorizationFailed, "grant the user IdempotentWrite on the cluster"},
 	{kerr.TransactionalIDAuthorizationFailed, "grant the user Write and Describe on the transactional id"},

@@ -93,6 +93,7 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 		{kerr.RequestTimedOut, false, true, ""},
 		{kerr.UnknownServerError, false, true, ""},
 		{kerr.UnsupportedForMessageFormat, false, false, "raise message.format.version"},
+		{kerr.UnknownTopicID, false, false, "the topic was deleted and made anew"},
 	} {
 		t.Run(c.code.Message, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +105,7 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 			require.ErrorContains(t, err, `record "2"`)
 			require.ErrorContains(t, err, c.fix)
 			require.Equal(t, c.permanent, processor.IsPermanent(err), err)
-			require.Equal(t, strings.HasPrefix(c.fix, "grant the user") || c.code == kerr.UnsupportedForMessageFormat, processor.IsRefused(err), err)
+			require.Equal(t, strings.HasPrefix(c.fix, "grant the user") || c.code == kerr.UnsupportedForMessageFormat || c.code == kerr.UnknownTopicID, processor.IsRefused(err), err)
 			require.Equal(t, c.code == kerr.InvalidTimestamp || c.code == kerr.ProducerFenced, processor.IsUnreached(err), err)
 			require.Equal(t, c.unknown, outcome.IsUnknown(err), err)
 			if !c.unknown {

@@ -196,10 +196,10 @@ func (s *Sink) failed(d processor.Delivery, o outcome) error {
 		return processor.RetryAfter(err, fenceDelay)
 	case isFenced(err): // whoever did it, it was not the record
 		return processor.Unreached(processor.RetryAfter(&known{err}, fenceDelay))
-	case isOneOf(err, conditions):
-		return processor.Unreached(err)
 	case s.refusesUs(err):
 		return processor.Refused(err)
+	case isOneOf(err, conditions):
+		return processor.Unreached(err)
 	case isRefusal(err):
 		return processor.Permanent(err)
 	default:
