@@ -69,7 +69,7 @@ func TestDoctor_NamesMissingGrants(t *testing.T) {
 	require.Len(t, findings, 4)
 	follow(findings)
 	findings = doctor(t, config)
-	requireFinding(t, findings, daemon.Finding{"a", daemon.Refuse, `lacks INSERT ("database_oid", "position", `, `GRANT INSERT ("database_oid", "position", "process_name", "system_identifier", "timeline") ON "od"."cursor"`})
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Refuse, `lacks INSERT ("database_oid", "epoch", "histories", `, `GRANT INSERT ("database_oid", "epoch", "histories", "position", "process_name", "sequence", "system_identifier", "timeline") ON "od"."cursor"`})
 	require.Len(t, findings, 1)
 	follow(findings)
 	require.Empty(t, doctor(t, config))
