@@ -464,12 +464,13 @@ func (c Change) looksAgain(a action) bool {
 	return a.name != "seek" && (c.Before.unsettled || f != nil && f.Class == ClassClock && c.After.Failure == nil)
 }
 
-// looksFirst reports that a process goes on from where it stands which halted because its database was
-// restored. A standby that was far behind is taken for a backup: rows that it stamped before the
-// position, because its clock is behind, are to be looked for.
+// looksFirst reports that a process goes on from where it stands in a database that was restored, in
+// whichever state. A standby that was far behind is taken for a backup, and a recovery to a point in
+// time has a timeline of its own: rows that were stamped before the position, because the clock is
+// behind, are to be looked for.
 func (c Change) looksFirst(a action) bool {
 	f := c.Before.Failure
-	return a.name != "seek" && f != nil && f.Class == ClassRestored && c.After.Failure == nil
+	return a.name == "restored" || a.name != "seek" && f != nil && f.Class == ClassRestored && c.After.Failure == nil
 }
 
 // detail is what the audit keeps of a change beside its positions.

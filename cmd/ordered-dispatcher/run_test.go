@@ -265,6 +265,17 @@ func TestRun_WaitsForADatabaseThatIsDown(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "3"}, ids(t, p.stdout.String()))
 }
 
+// TestRun_AClosedStandardOutputIsRefused: Go leads it to the null device, where every record would count as delivered.
+func TestRun_AClosedStandardOutputIsRefused(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 3)
+	closed := exec.Command(pgtest.Require(t, "sh"), "-c", `exec "$0" "$@" >&-`, binary, "run", "--drain", "-c", processes(t, map[string]string{"a": "stdout: {}"}))
+	p := startCommand(t, address, "", closed)
+	require.NotZero(t, p.wait())
+	require.Contains(t, p.stderr.String(), "the standard output is closed")
+	require.Zero(t, sequenceOr0(t, pool, "a"))
+}
+
 func TestSIGTERM_EndsARunThatWaitsForItsDatabase(t *testing.T) {
 	t.Parallel()
 	p := start(t, nowhere, "run", "-c", processes(t, map[string]string{"a": "stdout: {}"}))

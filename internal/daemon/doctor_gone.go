@@ -101,7 +101,7 @@ func (d *doctor) lost(ctx context.Context, process string, g gonePartition, row 
 	case present == "":
 		fix = "put its records back from a backup"
 	case g.Attach == "":
-		fix = fmt.Sprintf("insert the rows of %s after that position into %s, in their order, or give it its name back", present, g.Table)
+		fix = fmt.Sprintf("insert the rows of %s after that position into %s, in their order, or stop the producers, give it its name back and insert there what the other one has received", present, g.Table)
 	}
 	d.find(process, Warn, fmt.Sprintf("%s; then %s, which sends again what follows that position; or compare with what the receiver has, and say that it is settled: %s",
 		fix, seekTo(process, g.after), seekTo(process, row.Position)),

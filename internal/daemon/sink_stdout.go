@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon/yamlfile"
@@ -27,6 +28,9 @@ func (StdoutSink) settings() map[string]string { return nil }
 
 func (StdoutSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
 	writer := d.stdout
+	if isClosed(writer) {
+		return processor.Dispatch{}, 0, errors.New("the standard output is closed, or leads to the null device: every record would be lost. Lead it to what reads the records")
+	}
 	if IsTerminal(writer) {
 		writer = visible.JSON(writer)
 	}

@@ -233,6 +233,11 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		cursorPkg, "TestSeek_ForwardBeginsTheHistoryWhereTheServerWentBack",
 	},
 	{
+		"restored has a paused process pass over what the server has stamped before its cursor",
+		[]change{{"cursor/operate.go", `return a.name == "restored" || a.name`, `return a.name`}},
+		processorPkg, "TestRestored_OfAPausedProcessLooksForWhatAnotherTimelineStamped",
+	},
+	{
 		"a cursor that is lost in a promotion is made anew with its numbers",
 		[]change{{"cursor/identity.go", `timelineSQL + ` + "` OPERATOR(pg_catalog.<>) 1 OR EXISTS (", "`EXISTS ("}},
 		processorPkg, "TestRun_ACursorThatIsLostInAPromotionUsesNoNumberAndNoKeyTwice",

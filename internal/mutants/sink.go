@@ -316,6 +316,11 @@ var sinkMutants = []mutant{
 		sqlPkg, "TestRemote_BeginsWithTheFirstRecordOfACursor",
 	},
 	{
+		"records go to a standard output that is closed",
+		[]change{{"internal/daemon/sink_stdout.go", `if isClosed(writer) {`, `if false && isClosed(writer) {`}},
+		commandPkg, "TestRun_AClosedStandardOutputIsRefused",
+	},
+	{
 		"a sql target takes a promotion for a seek",
 		[]change{{"sinks/sql/applied.go", `if a.isOfEarlierHistory(next) && !a.chained(next) {`, `if false {`}},
 		sqlPkg, "TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas",
