@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -11,7 +12,10 @@ import (
 // A row below max_record_bytes of which JSON makes six times as much takes no more
 // memory than another one, in the sinks and as a dead letter.
 func TestDrain_BesideARowOfEscapesMemoryIsBounded(t *testing.T) {
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusNoContent)
+	}))
 	t.Cleanup(receiver.Close)
 	for name, c := range map[string]struct {
 		column, sink, failure string // what the dead letter's error has; "" if there is none
