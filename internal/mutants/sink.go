@@ -321,6 +321,11 @@ var sinkMutants = []mutant{
 		commandPkg, "TestRun_AClosedStandardOutputIsRefused",
 	},
 	{
+		"the server's marker on the subject of a fence is taken for a stranger's message",
+		[]change{{"sinks/nats/claim.go", `m.Header.Get(jetstream.MarkerReasonHeader) != ""`, `false`}},
+		natsPkg, "TestFence_AClaimThatAgesOutIsMadeAnew",
+	},
+	{
 		"a sql target takes a promotion for a seek",
 		[]change{{"sinks/sql/applied.go", `if a.isOfEarlierHistory(next) && !a.chained(next) {`, `if false {`}},
 		sqlPkg, "TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas",

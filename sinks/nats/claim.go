@@ -84,6 +84,9 @@ func (l *link) lastClaim(ctx context.Context, fence string, d processor.Delivery
 	if err != nil {
 		return 0, fmt.Errorf("read the last claim: %w", err)
 	}
+	if m.Header.Get(jetstream.MarkerReasonHeader) != "" {
+		return m.Sequence, nil // the server's own, in the place of a claim that has aged out
+	}
 	epoch, ok := number(m.Header, headerEpoch)
 	switch process := m.Header.Get(headerProcess); {
 	case !ok || process == "":

@@ -245,6 +245,20 @@ func TestFence_AClaimThatIsRemovedIsMadeAnew(t *testing.T) {
 	require.Equal(t, "1 2 3 4", b.log(t))
 }
 
+// TestFence_AClaimThatAgesOutIsMadeAnew: the server may leave a marker in its place.
+func TestFence_AClaimThatAgesOutIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) {
+		c.MaxAge, c.AllowMsgTTL, c.SubjectDeleteMarkerTTL, c.AllowRollup = time.Second, true, time.Minute, true
+	})
+	requireDelivered(t, b.sink(t, nil), sinktest.Deliveries(1, 2))
+	require.Eventually(t, func() bool {
+		m, err := b.stream.GetLastMsgForSubject(t.Context(), fence)
+		return err == nil && m.Header.Get(jetstream.MarkerReasonHeader) == "MaxAge"
+	}, 30*time.Second, 10*time.Millisecond)
+	requireDelivered(t, b.sink(t, nil), sinktest.Deliveries(3, 2))
+}
+
 func TestFence_BelongsToOneProcess(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.>", "fences.>"} })
