@@ -23,7 +23,7 @@ var sourceMutants = []mutant{
 		processorPkg, "TestRun_AServerThatIsMetAfterItsClockWasCorrectedHaltsTheProcess",
 	},
 	{
-		"after a promotion the id of a position is taken for that of a row",
+		"after a promotion the id of a position is taken for the id of a row",
 		[]change{{"sources/table/late.go", "(SELECT t.%[1]s::bigint FROM %[2]s AS t WHERE t.%[3]s = $1::%[4]s AND t.%[1]s = $2::bigint LIMIT 1)",
 			"(SELECT $2::bigint FROM %[2]s AS t WHERE t.%[3]s <= $1::%[4]s LIMIT 1)"}},
 		processorPkg, "TestRun_LateRowsAreFoundFromAPositionThatIsNoRows",
