@@ -108,20 +108,7 @@ func TestGuard_NotesATableThatIsReplacedDuringALook(t *testing.T) {
 	pool, config := lagsInATable(t, stdoutProcess)
 	g := daemon.NewGuard(t, config)
 	g.Look(t, "a")
-	other := session(t, "BEGIN; "+swap)
-	looked := make(chan struct{})
-	go func() {
-		defer close(looked)
-		g.Look(t, "a")
-	}()
-	require.Eventually(t, func() bool {
-		var waits bool
-		err := pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '/* source.first */%')`).Scan(&waits)
-		return err == nil && waits
-	}, patience, time.Millisecond)
-	_, err := other.Exec(t.Context(), "COMMIT")
-	require.NoError(t, err)
-	<-looked
+	duringALook(t, pool, g, swap)
 	require.Equal(t, []string{"a public.bookings replaced 2 " + firstBooking}, noted(t, pool))
 }
 

@@ -147,7 +147,14 @@ func TestGuard_NotesATableThatGoesDuringALook(t *testing.T) {
 	place(t, pool, "a", "", "paused")
 	g := daemon.NewGuard(t, config)
 	g.Look(t, "a")
-	other := session(t, "BEGIN; LOCK TABLE public.bookings; ALTER TABLE public.special NO INHERIT public.bookings")
+	duringALook(t, pool, g, "LOCK TABLE public.bookings; ALTER TABLE public.special NO INHERIT public.bookings")
+	require.Equal(t, []string{"a public.special detached 1 "}, noted(t, pool))
+}
+
+// duringALook runs SQL that locks the table, and commits it when a look has listed the table and waits to ask it.
+func duringALook(t *testing.T, pool *pgxpool.Pool, g daemon.Guard, sql string) {
+	t.Helper()
+	other := session(t, "BEGIN; "+sql)
 	looked := make(chan struct{})
 	go func() {
 		defer close(looked)
@@ -161,7 +168,6 @@ func TestGuard_NotesATableThatGoesDuringALook(t *testing.T) {
 	_, err := other.Exec(t.Context(), "COMMIT")
 	require.NoError(t, err)
 	<-looked
-	require.Equal(t, []string{"a public.special detached 1 "}, noted(t, pool))
 }
 
 func TestGuard_NotesADetachThatDidNotEnd(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
@@ -18,13 +19,7 @@ import (
 // could have what the next primary does not.
 func TestStatus_ACommitThatWaitsForAStandbyIsNotToBeEnded(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Server(t, nil)
-	pool := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
-	migrate(t, pool, server.URL())
-	s, err := cursor.NewStore(pool, cursor.Config{Schema: schema})
-	require.NoError(t, err)
-	_, err = s.Create(t.Context(), "a", "")
-	require.NoError(t, err)
+	server, pool, s := ownServer(t)
 	insert(t, pool, 1)
 	config := configure(t, server.URL(), stdoutProcess)
 	const keep = "do not end the session: what it has committed would be lost in a failover"
@@ -57,11 +52,24 @@ func TestStatus_ACommitThatWaitsForAStandbyIsNotToBeEnded(t *testing.T) {
 	over()
 }
 
+// ownServer has the cursor of process a, and settings that may be changed.
+func ownServer(t *testing.T) (*pglocal.Server, *pgxpool.Pool, *cursor.Store) {
+	t.Helper()
+	server := pgtest.Server(t, nil)
+	pool := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
+	migrate(t, pool, server.URL())
+	s, err := cursor.NewStore(pool, cursor.Config{Schema: schema})
+	require.NoError(t, err)
+	_, err = s.Create(t.Context(), "a", "")
+	require.NoError(t, err)
+	return server, pool, s
+}
+
 // withoutAStandby has commits wait for a standby that is not there, and calls f over and over until
 // over is called: a session hears of the setting before a command.
 func withoutAStandby(t *testing.T, pool *pgxpool.Pool, f func(context.Context)) (over func()) {
 	t.Helper()
-	exec(t, pool, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+	exec(t, pool, "ALTER SYSTEM SET synchronous_standby_names = 'away'")
 	exec(t, pool, "SELECT pg_reload_conf()")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -82,13 +90,7 @@ func withoutAStandby(t *testing.T, pool *pgxpool.Pool, f func(context.Context)) 
 // TestStatus_AStrangersCommitThatWaitsForAStandbyIsNotToBeEnded: the advice began with "end its transaction, or:".
 func TestStatus_AStrangersCommitThatWaitsForAStandbyIsNotToBeEnded(t *testing.T) {
 	t.Parallel()
-	server := pgtest.Server(t, nil)
-	pool := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
-	migrate(t, pool, server.URL())
-	s, err := cursor.NewStore(pool, cursor.Config{Schema: schema})
-	require.NoError(t, err)
-	_, err = s.Create(t.Context(), "a", "")
-	require.NoError(t, err)
+	server, pool, s := ownServer(t)
 	over := withoutAStandby(t, pool, func(ctx context.Context) {
 		_, _ = pool.Exec(ctx, "SELECT FROM od.cursor FOR UPDATE")
 	})
@@ -104,7 +106,7 @@ func TestStatus_AStrangersCommitThatWaitsForAStandbyIsNotToBeEnded(t *testing.T)
 	require.Regexp(t, `(?m)^a: the cursor's row is locked by pid \d+ .*, whose COMMIT waits for a synchronous standby: no worker can deliver; next: `+keep, text)
 	requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "whose COMMIT waits for a synchronous standby, and no worker can deliver until that ends", keep})
 
-	_, err = s.Pause(t.Context(), "a", cursor.Decision{Actor: "me", Timeout: 50 * time.Millisecond})
+	_, err := s.Pause(t.Context(), "a", cursor.Decision{Actor: "me", Timeout: 50 * time.Millisecond})
 	require.ErrorIs(t, err, cursor.ErrLocked)
 	require.ErrorContains(t, err, "whose COMMIT waits for a synchronous standby; "+keep)
 	var stranger *cursor.StrangerError
