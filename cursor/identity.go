@@ -113,14 +113,11 @@ func (r Row) begun(now time.Time) (Row, error) {
 // mayBeLaterSQL: a cursor of the same name may have been lost, with the commits that a promoted
 // standby had not received, or as one that is younger than the backup that was restored. Nothing
 // is left of it, but the server or other cursors show that something of the kind has happened.
-const mayBeLaterSQL = timelineSQL + ` OPERATOR(pg_catalog.<>) 1 OR EXISTS (
+var mayBeLaterSQL = timelineSQL + ` OPERATOR(pg_catalog.<>) 1 OR EXISTS (
 		SELECT 1
 		FROM {schema}.cursor
-		WHERE epoch >= ` + lostEpochsText + ` OR system_identifier <> ` + systemSQL + ` OR database_oid <> ` + databaseSQL + `
+		WHERE epoch >= ` + Epoch(lostEpochs).text() + ` OR system_identifier <> ` + systemSQL + ` OR database_oid <> ` + databaseSQL + `
 	)`
-
-// lostEpochsText is lostEpochs as SQL.
-const lostEpochsText = "1000000"
 
 // bornSQL are the epoch, the sequence and the histories of a new cursor, given those of one that may
 // be a later one of its name.

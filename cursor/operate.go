@@ -465,7 +465,7 @@ func (c Change) looksAgain(a action) bool {
 }
 
 // looksFirst reports that a process goes on from where it stands in a database that was restored, in
-// whichever state. A standby that was far behind is taken for a backup, and a recovery to a point in
+// any state. A standby that was far behind is taken for a backup, and a recovery to a point in
 // time has a timeline of its own: rows that were stamped before the position, because the clock is
 // behind, are to be looked for.
 func (c Change) looksFirst(a action) bool {

@@ -222,7 +222,7 @@ func TestRun_AnIDOfItsOwnHidesNoLateRow(t *testing.T) {
 	m.finds(t)
 }
 
-// TestRun_RowsThatWereDeliveredAndChangedSinceAreNotLate: however old they are, and also if their ids are above that of the
+// TestRun_RowsThatWereDeliveredAndChangedSinceAreNotLate: however old they are, and also if their ids are above the one of the
 // position, as of transactions that ran side by side.
 func TestRun_RowsThatWereDeliveredAndChangedSinceAreNotLate(t *testing.T) {
 	t.Parallel()

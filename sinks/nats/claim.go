@@ -140,7 +140,7 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 }
 
 // landedOn refuses a stream to which the claim came under another subject, since the account maps
-// that of the fence: no record would be taken behind it. A newer claim may have replaced it.
+// the fence's own: no record would be taken behind it. A newer claim may have replaced it.
 func (l *link) landedOn(ctx context.Context, fence string, at uint64) error {
 	m, err := l.stream.GetMsg(ctx, at)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Subject == fence {

@@ -14,7 +14,7 @@ type stood struct {
 	sequence uint64
 	// lost is why records are missing in the stream; nil: nothing is known of it.
 	lost error
-	// epoch is that of the record at which it was found. Every decision of an operator begins a larger one, and so
+	// epoch is the one of the record at which it was found. Every decision of an operator begins a larger one, and so
 	// does a new cursor of that name after `forget`.
 	epoch cursor.Epoch
 }

@@ -104,8 +104,8 @@ func (l *layout) lateSQL(c Config, condition string) string {
 		l.sql(), quote(l.at), condition, more, int(shortWindow.Seconds()))
 }
 
-// floorSQL finds an id, counted ones only, that no row of a promoted server is at or below: that of
-// the position, if it is a row's; else the largest that a transaction below the horizon wrote. The
+// floorSQL finds an id, counted ones only, that no row of a promoted server is at or below: the id
+// of the position, if it is a row's; else the largest that a transaction below the horizon wrote. The
 // first is preferred, since an application may have given a row a large id of its own.
 const floorSQL = `/* source.late_floor */
 SELECT coalesce(
@@ -117,7 +117,7 @@ func (l *layout) floorSQL(c Config) string {
 	return fmt.Sprintf(floorSQL, quote(c.Columns.ID), l.sql(), quote(l.at), l.atType)
 }
 
-// above leaves no other index than that of the ids.
+// above leaves no index but the one of the ids.
 func (l *layout) above(c Config, floor int64) string {
 	return fmt.Sprintf("t.%s > '%d'::bigint AND (t.%s <= $1::%s) IS TRUE", quote(c.Columns.ID), floor, quote(l.at), l.atType)
 }
