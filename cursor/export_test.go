@@ -1,20 +1,28 @@
 package cursor
 
 import (
+	"context"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
-// Conn is the connection of a lease.
-func Conn(l *Lease) *pgx.Conn { return l.conn.Conn() }
+// Exec executes SQL in the session of a lease, which asks nothing meanwhile.
+func Exec(ctx context.Context, l *Lease, sql string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.conn.Exec(ctx, sql)
+	return err
+}
 
 // Age lets a lease look as if its server had not been heard from for that long.
 func Age(l *Lease, silence time.Duration) { l.answered.Add(-int64(silence)) }
 
 // Stopped lets a lease look as if its worker had been stopped just now, and
 // continued after that long.
-func Stopped(l *Lease, d time.Duration) { l.began = l.began.Add(-d) }
+func Stopped(l *Lease, d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.began = l.began.Add(-d)
+}
 
 // Unyielded lets a lease look at its next advance whether somebody waits.
 func Unyielded(l *Lease) { l.yielded = time.Time{} }

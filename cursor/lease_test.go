@@ -123,8 +123,7 @@ func TestAdvance_RefusesSupersededEpoch(t *testing.T) {
 			zombie, err := acquired(created(t, pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{MaxConns: 1}), "a"))
 			require.NoError(t, err)
 			t.Cleanup(zombie.Release)
-			_, err = cursor.Conn(zombie).Exec(t.Context(), "COMMIT; BEGIN") // lets go of the lock
-			require.NoError(t, err)
+			require.NoError(t, cursor.Exec(t.Context(), zombie, "COMMIT; BEGIN")) // lets go of the lock
 			lease := acquire(t, b)
 			require.Greater(t, lease.Epoch(), zombie.Epoch())
 			lease.Release()

@@ -201,14 +201,14 @@ func Warnings(t testing.TB, c Config) (problems []string) {
 }
 
 // AwaitSignal waits for a signal, as Run does while its processes go on but those
-// named, and returns what ends the wait for more.
-func AwaitSignal(t testing.TB, c RunConfig, ended ...string) (over func()) {
+// named, and returns what ends the wait for more. At the signal, stop is called.
+func AwaitSignal(t testing.TB, c RunConfig, stop func(), ended ...string) (over func()) {
 	t.Helper()
-	crew := &crew{going: c.Config.Names()}
+	crew := &crew{going: c.Config.Names(), stop: stop}
 	for _, name := range ended {
 		crew.ended(name)
 	}
-	s := newSignals(c, crew.unended)
+	s := newSignals(c, crew)
 	s.margin = time.Millisecond
 	require.NoError(t, s.wait())
 	return s.forget

@@ -70,7 +70,7 @@ func Run(ctx context.Context, c RunConfig) error {
 	for _, e := range append(c.Config.exposedFiles(), c.Config.exposures(pool.Config().ConnConfig)...) {
 		e.warn(c.Logger)
 	}
-	return crew.run(newSignals(c, crew.unended), listener)
+	return crew.run(newSignals(c, crew), listener)
 }
 
 // open makes what all processes share. It connects to nothing yet.

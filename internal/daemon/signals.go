@@ -19,23 +19,26 @@ type signals struct {
 	grace    time.Duration
 	margin   time.Duration   // beyond grace: then the program ends, also during a call
 	unended  func() []string // processes that have not ended
+	begin    func()          // lets no process begin another record
 
 	stopped  chan struct{} // the first one is no longer waited for
 	stopOnce sync.Once
 	over     chan struct{} // nor is the second
 }
 
-func newSignals(c RunConfig, unended func() []string) *signals {
+func newSignals(c RunConfig, crew *crew) *signals {
 	return &signals{
-		incoming: c.Signals, exit: c.Exit, log: c.Logger, grace: c.Grace, margin: stopMargin, unended: unended,
+		incoming: c.Signals, exit: c.Exit, log: c.Logger, grace: c.Grace, margin: stopMargin, unended: crew.unended, begin: crew.stop,
 		stopped: make(chan struct{}), over: make(chan struct{}),
 	}
 }
 
-// wait returns at the first signal, or after stop.
+// wait returns at the first signal, or after stop. It says that the program stops
+// when no process begins another record.
 func (s *signals) wait() error {
 	select {
 	case signal := <-s.incoming:
+		s.begin()
 		s.log.Info("stopping: what is being delivered may finish; signal again to stop at once", "signal", signal.String(), "grace", s.grace)
 		go s.second()
 	case <-s.stopped:

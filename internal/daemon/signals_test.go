@@ -23,7 +23,7 @@ func TestSignals_WhatDoesNotEndAfterTheGraceIsEndedByForce(t *testing.T) {
 		Config:  daemon.Config{Processes: []daemon.Process{{Name: "done"}, {Name: "hangs"}}},
 		Signals: signals, Grace: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Exit: func(c int) { code <- c },
-	}, "done")
+	}, func() {}, "done")
 	select {
 	case got := <-code:
 		require.Equal(t, daemon.ExitFailed, got)
@@ -33,4 +33,19 @@ func TestSignals_WhatDoesNotEndAfterTheGraceIsEndedByForce(t *testing.T) {
 	over()
 	require.Contains(t, log.String(), "stopping by force")
 	require.Contains(t, log.String(), "not_ended=[hangs]")
+}
+
+// What reads the word that the program stops may rely on it.
+func TestSignals_NothingIsBegunAfterTheWordThatItStops(t *testing.T) {
+	t.Parallel()
+	signals := make(chan os.Signal, 1)
+	signals <- syscall.SIGTERM
+	var log bytes.Buffer
+	before := "nothing"
+	over := daemon.AwaitSignal(t, daemon.RunConfig{
+		Signals: signals, Grace: time.Minute, Logger: slog.New(slog.NewTextHandler(&log, nil)), Exit: func(int) {},
+	}, func() { before = log.String() })
+	over()
+	require.Empty(t, before, "no process begins another record before it is said")
+	require.Contains(t, log.String(), "stopping")
 }
