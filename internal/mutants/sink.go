@@ -244,6 +244,37 @@ var sinkMutants = []mutant{
 		natsPkg, "TestFence_AClaimThatAgesOutIsMadeAnew",
 	},
 	{
+		"claims of NATS fill the subject of the fence, and the process tries again for ever",
+		[]change{{"sinks/nats/full.go", `return errFull(config, fence)
+	}
+	return said`, `return said
+	}
+	return said`}},
+		natsPkg, "TestFence_AFullSubjectOfTheFenceIsSaid",
+	},
+	{
+		"of a full stream of NATS it is said that the subject of the fence is full",
+		[]change{{"sinks/nats/full.go", `&& has >= uint64(c.MaxMsgsPerSubject)`, ``}},
+		natsPkg, "TestFence_AFullStreamIsNotAFullSubject",
+	},
+	{
+		"nothing is said of a subject of NATS that is full",
+		[]change{{"sinks/nats/full.go", `if err != nil || !isFull(config, has) {`, `if err != nil || true {`}},
+		natsPkg, "TestDeliverBatch_WaitsWhileTheSubjectOfARecordIsFull",
+	},
+	{
+		"doctor says nothing of claims that fill the subject of the fence",
+		[]change{{"sinks/nats/full.go", `	case !c.AllowRollup:
+		return true`, `	case !c.AllowRollup:
+		return false`}},
+		natsPkg, "TestCheck_TellsOfAFenceThatFillsUp",
+	},
+	{
+		"a server of NATS before 2.14 is taken to let a claim replace another in a full subject",
+		[]change{{"sinks/nats/full.go", `case atLeast(version, replaceMajor, replaceMinor):`, `case true:`}},
+		natsPkg, "TestCheck_KnowsWhichServersLetAClaimReplaceAnother",
+	},
+	{
 		"a fence in a stream of NATS is taken from another cursor",
 		[]change{{"sinks/nats/claim.go", `	return origin != "" && d.Origin != "" && `, `	return false && `}},
 		natsPkg, "TestFence_BelongsToOneCursor",

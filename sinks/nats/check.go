@@ -42,7 +42,11 @@ func (s *Sink) Check(ctx context.Context, process string) ([]Finding, error) {
 	if err != nil {
 		return nil, s.guard.Error(s.unsent(ended(ctx, err)))
 	}
-	return findings(l.stream.CachedInfo().Config), nil
+	full, err := l.filling(ctx, s.config, fence)
+	if err != nil {
+		return nil, s.guard.Error(s.unsent(ended(ctx, err)))
+	}
+	return append(findings(l.stream.CachedInfo().Config), full...), nil
 }
 
 func findings(c jetstream.StreamConfig) []Finding {

@@ -69,7 +69,11 @@ func (l *link) replace(ctx context.Context, c Config, fence, subject string, d p
 	if err != nil {
 		return ended(ctx, err)
 	}
-	if err := l.write(ctx, fence, before, d); err != nil {
+	err = l.write(ctx, fence, before, d)
+	if code(err) == codeStoreFailed {
+		err = l.noRoom(ctx, c, fence, err)
+	}
+	if err != nil {
 		return ended(ctx, fmt.Errorf("claim the stream: %w", err))
 	}
 	return nil

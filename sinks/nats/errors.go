@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -117,11 +118,13 @@ func (s *Sink) unanswered(p sent, err error) error {
 }
 
 // answered sorts what the server said of a record.
-func (s *Sink) answered(d processor.Delivery, p sent, err error) error {
+func (s *Sink) answered(ctx context.Context, d processor.Delivery, p sent, err error) error {
 	switch code(err) {
 	case jetstream.JSErrCodeStreamMessageExceedsMaximum, codeHeadersTooLarge:
 		return s.refusal(d, processor.Permanent(coded(err)))
-	case codeStoreFailed, codeStreamOffline, jetstream.JSErrCodeJetStreamNotEnabled: // it takes no record at all
+	case codeStoreFailed:
+		return s.refusal(d, processor.Unreached(s.link.notStored(ctx, s.config, p.subject, err)))
+	case codeStreamOffline, jetstream.JSErrCodeJetStreamNotEnabled: // it takes no record at all
 		return s.refusal(d, processor.Unreached(coded(err)))
 	case 0:
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {

@@ -289,7 +289,7 @@ func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) e
 	case isConflict(err):
 		s.link.claim = claim{}
 	}
-	return s.answered(d, p, err)
+	return s.answered(ctx, d, p, err)
 }
 
 // duplicate looks at the message that the server takes another one for. Only the record

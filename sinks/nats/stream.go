@@ -21,7 +21,7 @@ const needMajor, needMinor = 2, 11
 // find looks at the stream, or makes it, and refuses one that cannot hold the
 // fence or that does not take the subject.
 func (l *link) find(ctx context.Context, c Config, fence, subject string) (err error) {
-	if version := l.connection.ConnectedServerVersion(); !recent(version) {
+	if version := l.connection.ConnectedServerVersion(); !atLeast(version, needMajor, needMinor) {
 		return fmt.Errorf("the server is of version %s: the fence needs %d.%d or later", version, needMajor, needMinor)
 	}
 	l.stream, err = l.js.Stream(ctx, c.Stream)
@@ -134,11 +134,12 @@ func (l *link) holds(ctx context.Context, c Config, at uint64, id string, payloa
 	return m.Header.Get(jetstream.MsgIDHeader) == id && bytes.Equal(m.Data, payload), nil
 }
 
-// recent reports whether a server knows what the fence needs.
-func recent(version string) bool {
-	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	x, err := strconv.Atoi(major)
-	y, err2 := strconv.Atoi(minor)
-	return err != nil || err2 != nil || x > needMajor || x == needMajor && y >= needMinor
+// atLeast reports whether a server is of that version or a later one. One whose version is no
+// number passes.
+func atLeast(version string, major, minor int) bool {
+	first, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	second, _, _ := strings.Cut(rest, ".")
+	x, err := strconv.Atoi(first)
+	y, err2 := strconv.Atoi(second)
+	return err != nil || err2 != nil || x > major || x == major && y >= minor
 }

@@ -1,0 +1,87 @@
+package nats
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// The first server that takes a claim in the place of the one before it (a rollup) where the subject is full.
+const replaceMajor, replaceMinor = 2, 14
+
+// fixFence is the fix where claims fill the fence's subject. An older server needs both of its first two.
+const fixFence = "allow rollups (allow_rollup_hdrs: true), so that a claim replaces the one before it, or raise max_msgs_per_subject, " +
+	"or drop discard_new_per_subject; a server before 2.14 needs both rollups and a larger max_msgs_per_subject"
+
+// count returns how many messages of a subject the stream has, and what the stream is now.
+func (l *link) count(ctx context.Context, c Config, subject string) (uint64, jetstream.StreamConfig, error) {
+	ctx, cancel := l.within(ctx, c.Timeout)
+	defer cancel()
+	info, err := l.stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		return 0, jetstream.StreamConfig{}, fmt.Errorf("count the messages of a subject: %w", ended(ctx, err))
+	}
+	return info.State.Subjects[subject], info.Config, nil
+}
+
+// isFull reports whether a stream refuses messages of a subject of which it has so many. It may have
+// room for those of others.
+func isFull(c jetstream.StreamConfig, has uint64) bool {
+	return c.DiscardNewPerSubject && c.MaxMsgsPerSubject > 0 && has >= uint64(c.MaxMsgsPerSubject)
+}
+
+// noRoom is why the server stored no claim: the fence's subject is full, or else what the server said.
+func (l *link) noRoom(ctx context.Context, c Config, fence string, said error) error {
+	if has, config, err := l.count(ctx, c, fence); err == nil && isFull(config, has) {
+		return errFull(config, fence)
+	}
+	return said
+}
+
+func errFull(c jetstream.StreamConfig, fence string) error {
+	return fmt.Errorf("%w: the fence's subject %q is full, since the stream keeps at most %d of the messages of one subject and refuses more (discard_new_per_subject): no other claim can be written; %s",
+		errUnfit, fence, c.MaxMsgsPerSubject, fixFence)
+}
+
+// notStored is the server's word on a record that it did not store, with the fix. A subject that is full
+// gets room as its messages age out or are consumed: that the record waits is as with a full stream.
+func (l *link) notStored(ctx context.Context, c Config, subject string, said error) error {
+	has, config, err := l.count(ctx, c, subject)
+	if err != nil || !isFull(config, has) {
+		return coded(said)
+	}
+	return fmt.Errorf("error %d of the server: %w; subject %q is full, since the stream keeps at most %d of the messages of one subject and refuses more (discard_new_per_subject): "+
+		"raise max_msgs_per_subject, drop discard_new_per_subject, or remove messages of the subject (consume them from a work queue, or purge what was read)",
+		codeStoreFailed, said, subject, config.MaxMsgsPerSubject)
+}
+
+// filling is what Check finds of a fence's subject that claims fill: an error if it is full already.
+func (l *link) filling(ctx context.Context, c Config, fence string) ([]Finding, error) {
+	if !l.stream.CachedInfo().Config.DiscardNewPerSubject {
+		return nil, nil
+	}
+	has, config, err := l.count(ctx, c, fence)
+	if err != nil || !fillsUp(config, l.connection.ConnectedServerVersion(), has) {
+		return nil, err
+	}
+	if isFull(config, has) {
+		return nil, errFull(config, fence)
+	}
+	return []Finding{{true, fmt.Sprintf("stream %q keeps at most %d of the messages of one subject and refuses more (discard_new_per_subject): each connection adds a claim to the fence's subject %q, which has %d, "+
+		"and the process halts when it is full", config.Name, config.MaxMsgsPerSubject, fence, has), fixFence}}, nil
+}
+
+// fillsUp reports whether claims fill a subject that has so many messages.
+func fillsUp(c jetstream.StreamConfig, version string, has uint64) bool {
+	switch {
+	case !c.DiscardNewPerSubject:
+		return false
+	case !c.AllowRollup:
+		return true
+	case atLeast(version, replaceMajor, replaceMinor):
+		return false
+	default:
+		return c.MaxMsgsPerSubject == 1 || isFull(c, has)
+	}
+}
