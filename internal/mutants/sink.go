@@ -259,7 +259,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"nothing is said of a subject of NATS that is full",
-		[]change{{"sinks/nats/full.go", `if err != nil || !isFull(config, has) {`, `if err != nil || true {`}},
+		[]change{{"sinks/nats/full.go", `if err != nil || !isFull(config, has) {`, `if err != nil || !isFull(config, has) || has > 0 {`}},
 		natsPkg, "TestDeliverBatch_WaitsWhileTheSubjectOfARecordIsFull",
 	},
 	{
