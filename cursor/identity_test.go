@@ -52,7 +52,7 @@ func TestAcquire_HaltsInACopyWithinTheSameCluster(t *testing.T) {
 	before := look(t, s)
 	_, err = s.Retry(t.Context(), "sms", alice)
 	require.NoError(t, err)
-	after := acquire(t, s)
+	after := acquireLooked(t, s)
 	require.Greater(t, after.Epoch(), before.Epoch+999_999)
 	requireLeap(t, before.Sequence, after.Sequence())
 }
@@ -71,7 +71,7 @@ func TestAcquire_HaltsWhereAnOperatorMarksARestoredSnapshot(t *testing.T) {
 	require.ErrorIs(t, err, cursor.ErrHalted)
 	_, err = s.Retry(t.Context(), "sms", alice)
 	require.NoError(t, err)
-	after := acquire(t, s)
+	after := acquireLooked(t, s)
 	require.Greater(t, after.Epoch(), lease.Epoch()+999_999, "no epoch is used twice")
 	requireLeap(t, 1, after.Sequence())
 	require.Empty(t, after.History("p1"), "of what was delivered before")

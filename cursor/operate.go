@@ -133,8 +133,7 @@ func (s *Store) Resume(ctx context.Context, process string, d Decision) (Change,
 // Retry has the failing record tried again at once, with its attempts and its
 // back-off counted anew, and sets a halted process running. A new epoch begins.
 // ErrNotFailing if no record is failing. A process that halted because its database was restored
-// (ClassRestored) goes on from where it stands, as by Restored; if the cluster is the same and its
-// timeline another, the source looks as after a promotion. One that halted because the clock
+// (ClassRestored) goes on from where it stands, as by Restored. One that halted because the clock
 // was behind (ClassClock) looks for all that was stamped before its position, and halts again if
 // there is any: see PromotedError.
 func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, error) {
@@ -199,9 +198,9 @@ func (s *Store) Seek(ctx context.Context, process string, to Position, d Decisio
 
 // Restored says that the database was restored from a backup or a snapshot: what the process sent
 // since is not known here. It goes on from where it stands, with numbers past all that may have
-// been used (by a multiple of HistoryGap), and a new history begins. A process that halted over that
-// (ClassRestored, ClassClock) runs again, and looks first as after Retry; one that is paused or halted
-// over something else stays so.
+// been used (by a multiple of HistoryGap), and a new history begins. Its worker looks first, as after a
+// promotion, for rows that were stamped before the position: see PromotedError. A process that halted over the server
+// (ClassRestored, ClassClock) runs again; one that is paused or halted over something else stays so.
 func (s *Store) Restored(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "restored", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
 		next, err := row.begun(time.Now())
@@ -399,8 +398,9 @@ func gaveUp(err error) bool {
 // decideSQL writes what was decided; the lock is held already. A failure is only
 // ever taken away ($6 = false). The horizon stays while a promotion is not noted: what it is for is
 // still to be looked for. Where a history begins ($7), the position belongs to
-// the server on which it was decided. $10: no history is settled before the source has looked. $11: on
-// another timeline of one cluster that look is as after a promotion.
+// the server on which it was decided. No history is settled before the source has looked: after a halt over
+// the clock ($10), or in a database that was restored ($11). The horizon says which rows are new to what was
+// delivered: it was restored, too, unless the tables were loaded from a dump or copied. Then it is that of the decision.
 var decideSQL = `/* cursor.decide */
 WITH changed AS (
 	UPDATE {schema}.cursor
@@ -418,15 +418,24 @@ WITH changed AS (
 		failed_error = CASE WHEN $6 THEN failed_error END,
 		failed_class = CASE WHEN $6 THEN failed_class END,
 		system_identifier = CASE WHEN $7::boolean THEN ` + systemSQL + ` ELSE system_identifier END,
-		timeline = CASE WHEN $10::boolean THEN ` + unsettledSQL + ` WHEN ` + restoredHereSQL + ` THEN coalesce(timeline, ` + timelineSQL + `) WHEN $7 THEN ` + timelineSQL + ` ELSE timeline END,
+		timeline = CASE WHEN $10::boolean AND ` + horizonHoldsSQL + ` THEN ` + unsettledSQL + ` WHEN $10 OR $11::boolean THEN ` + restoredTimeline + ` WHEN $7 THEN ` + timelineSQL + ` ELSE timeline END,
 		database_oid = CASE WHEN $7 THEN ` + databaseSQL + ` ELSE database_oid END,
 		histories = $9::jsonb,
-		horizon = CASE WHEN $10 OR ` + restoredHereSQL + ` AND timeline <> ` + timelineSQL + ` THEN horizon WHEN $7 OR position <> $2 AND timeline = ` + timelineSQL + ` THEN pg_snapshot_xmax(pg_current_snapshot()) ELSE horizon END
+		horizon = CASE
+			WHEN $10 OR $11 THEN CASE WHEN ` + horizonHoldsSQL + ` THEN horizon ELSE pg_snapshot_xmax(pg_current_snapshot()) END
+			WHEN $7 OR position <> $2 AND timeline = ` + timelineSQL + ` THEN pg_snapshot_xmax(pg_current_snapshot())
+			ELSE horizon END
 	WHERE process_name = $1 AND epoch = $8
 	RETURNING ` + took(`position = $2 AND sequence = $3 AND epoch = $4 AND state = $5 AND histories = $9::jsonb AND ($6 OR failed_attempts = 0)`, `''`) + `
 )` + oneRow
 
-const restoredHereSQL = `$11::boolean AND system_identifier = ` + systemSQL + ` AND database_oid = ` + databaseSQL
+// horizonHoldsSQL reports that the horizon of a row is of the transactions of this database. It is not if the
+// row comes from another one, or if the tables are younger: they were loaded from a dump.
+const horizonHoldsSQL = `coalesce(system_identifier = ` + systemSQL + ` AND database_oid = ` + databaseSQL + ` AND horizon::text::bigint > (
+			SELECT now.xid - mod(now.xid - made.xmin::text::bigint, 4294967296)
+			FROM pg_constraint made, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid) now
+			WHERE made.conrelid = cursor.tableoid AND made.contype = 'p'
+		), false)`
 
 // A trigger of others may drop what a worker notes, and never what an operator decides.
 const decisionEventSQL = `/* cursor.decision_event */
@@ -465,9 +474,7 @@ func (c Change) looksAgain(a action) bool {
 }
 
 // looksFirst reports that a process goes on from where it stands in a database that was restored, in
-// any state. A standby that was far behind is taken for a backup, and a recovery to a point in
-// time has a timeline of its own: rows that were stamped before the position, because the clock is
-// behind, are to be looked for.
+// any state: rows that were stamped before the position, because the clock was behind, are to be looked for.
 func (c Change) looksFirst(a action) bool {
 	f := c.Before.Failure
 	return a.name == "restored" || a.name != "seek" && f != nil && f.Class == ClassRestored && c.After.Failure == nil

@@ -423,7 +423,10 @@ func TestHistory_IsNewestFirstAndBounded(t *testing.T) {
 // the other one, so none of them is used again.
 func TestRetryAndSeek_AdoptADatabaseThatWasRestored(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"retry", "seek"} {
+	for name, acquire := range map[string]func(*testing.T, *cursor.Store) *cursor.Lease{
+		"retry": acquireLooked,
+		"seek":  func(t *testing.T, s *cursor.Store) *cursor.Lease { return acquire(t, s) },
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := database(t)

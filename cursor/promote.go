@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -11,23 +12,32 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PromotedError is why Acquire gives no lease: a standby was promoted since the last take-over, or
-// a process is tried again that halted over its clock. Nothing was changed. Whether the server has
+// PromotedError is why Acquire gives no lease: a standby was promoted since the last take-over, the
+// database was restored, or a process is tried again that halted over its clock. Nothing was changed. Whether the server has
 // stamped rows before the cursor, because its clock is behind, is for the source to find out.
 // Then Promote or HaltClock.
 type PromotedError struct {
 	Process  string
 	Position Position
 	// Horizon is an id of transactions (xid8): those that wrote what was delivered are below it,
-	// those of the new primary are not. "" if it is not known.
+	// those of the new primary, or since the restore, are not. "" if it is not known.
 	Horizon string
-	// From and To are the timelines.
+	// From and To are the timelines. From is that of no server unless a standby was promoted.
 	From, To string
 }
 
 // unsettledSQL is the timeline of a process that is tried again after it halted over its clock. No
 // server has it: 0 if its position was made on this one, else the former one with a minus.
 const unsettledSQL = `CASE WHEN coalesce(timeline, ` + timelineSQL + `) = ` + timelineSQL + ` THEN 0 ELSE -abs(timeline) END`
+
+// RestoredTimeline is the timeline of a row whose database was restored: an operator has said so, and no worker
+// has looked yet. No server has it.
+const RestoredTimeline = math.MaxInt32
+
+var restoredTimeline = strconv.Itoa(RestoredTimeline)
+
+// Restored reports that an operator has said that the database was restored.
+func (e *PromotedError) Restored() bool { return e.From == restoredTimeline }
 
 // Retried reports that the server's clock is known to have been behind, by any time.
 func (e *PromotedError) Retried() bool { return e.From == "0" || strings.HasPrefix(e.From, "-") }
@@ -45,6 +55,9 @@ func (e *PromotedError) Error() string {
 	if e.Retried() {
 		return "the process halted over the server's clock and was retried: a worker looks at its next round for rows that were stamped before the cursor; then try again"
 	}
+	if e.Restored() {
+		return "the database was restored: a worker looks at its next round for rows that were stamped before the cursor; then try again"
+	}
 	return fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s, and the cursor is not taken over yet: a worker does that at its next look; then try again", e.From, e.To)
 }
 
@@ -52,6 +65,9 @@ func (e *PromotedError) Error() string {
 func (e *PromotedError) event() string {
 	if e.Retried() {
 		return "after a halt over the server's clock no row was found that it had stamped before the cursor"
+	}
+	if e.Restored() {
+		return "in the restored database no row was found that was stamped before the cursor since"
 	}
 	return fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s", e.From, e.To)
 }
@@ -119,7 +135,7 @@ func (s *Store) Promote(ctx context.Context, process, server string, seen Seen) 
 		}
 		next = seen.passed(next)
 		action, reason := "promoted", fmt.Sprintf("%s. The sequence was %d and goes on from %d, the epoch was %d and goes on from %d", row.promotion().event(), row.Sequence, next.Sequence, row.Epoch, next.Epoch)
-		if row.promotion().Retried() {
+		if p := row.promotion(); p.Retried() || p.Restored() {
 			action = "settled"
 		}
 		results, err := flush(ctx, conn.Conn(), pin,

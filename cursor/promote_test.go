@@ -141,7 +141,7 @@ func TestHaltRestored_HaltsWhereTheRowIsOlderThanWhatWasSeen(t *testing.T) {
 	_, err := s.Retry(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	require.False(t, seen.Before(look(t, s)), "it runs on past all that was seen")
-	after := acquire(t, s)
+	after := acquireLooked(t, s)
 	requireLeap(t, 1, after.Sequence())
 	require.Greater(t, after.Epoch(), lease.Epoch()+999_999)
 	require.Len(t, after.History("p2"), 8)
@@ -176,9 +176,22 @@ func TestRestored_IsForProcessesInAnyState(t *testing.T) {
 	require.Equal(t, "restored", lastEvent(t, s.Pool()))
 	_, err = s.Resume(t.Context(), "sms", alice)
 	require.NoError(t, err)
-	after := acquire(t, s)
+	after := acquireLooked(t, s)
 	require.GreaterOrEqual(t, after.Epoch(), lease.Epoch()+1_000_000)
 	require.Len(t, after.History("p4"), 8)
+}
+
+// acquireLooked acquires the lease of a process in a restored database, in which nothing late was found.
+func acquireLooked(t *testing.T, s *cursor.Store) *cursor.Lease {
+	t.Helper()
+	_, err := s.Acquire(t.Context(), "sms")
+	var promoted *cursor.PromotedError
+	require.ErrorAs(t, err, &promoted)
+	require.True(t, promoted.Restored())
+	require.NotEmpty(t, promoted.Horizon)
+	require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}))
+	require.Equal(t, "settled", lastEvent(t, s.Pool()))
+	return acquire(t, s)
 }
 
 // TestBegun_ALaterHistoryOfOneRowHasLargerNumbers: a backup is restored twice, or a second standby
@@ -295,7 +308,7 @@ func TestForget_KeepsTheHistories(t *testing.T) {
 	s, _ := standing(t)
 	_, err := s.Restored(t.Context(), "sms", alice)
 	require.NoError(t, err)
-	lease := acquire(t, s)
+	lease := acquireLooked(t, s)
 	mark := lease.History("p4")
 	lease.Release()
 	_, err = s.Forget(t.Context(), "sms", alice)

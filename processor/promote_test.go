@@ -585,32 +585,3 @@ func between(text, before, after string) string {
 	text, _, _ = strings.Cut(text, after)
 	return text
 }
-
-// TestRestored_OfAPausedProcessLooksForWhatAnotherTimelineStamped: a database is recovered up to a point in time, on a server
-// whose clock is behind until before the process is resumed.
-func TestRestored_OfAPausedProcessLooksForWhatAnotherTimelineStamped(t *testing.T) {
-	t.Parallel()
-	pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
-	stop := start(t, process(t, pool, processor.Each(sink), nil))
-	insert(t, pool, 1)
-	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
-	require.NoError(t, stop())
-	decision := cursor.Decision{Actor: "me", Reason: "restored to 04:00"}
-	s := store(t, pool)
-	_, err := s.Pause(t.Context(), "sms", decision)
-	require.NoError(t, err)
-	exec(t, pool, `DO $$ BEGIN
-		SET LOCAL session_replication_role = replica;
-		UPDATE dispatch.cursor SET timeline = 7;
-	END $$`)
-	_, err = s.Restored(t.Context(), "sms", decision)
-	require.NoError(t, err)
-	exec(t, pool, `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 h', 'late')`)
-	start(t, process(t, pool, processor.Each(sink), nil))
-	_, err = s.Resume(t.Context(), "sms", decision)
-	require.NoError(t, err)
-	insert(t, pool, 1)
-	eventually(t, "it halts, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("3")) == 1 })
-	require.Equal(t, cursor.Halted, row(t, pool).State)
-	require.Contains(t, row(t, pool).Failure.Error, "row 2 of dispatch.bookings")
-}

@@ -154,10 +154,10 @@ type Late struct {
 	Reason string
 }
 
-// Auditor is an optional ability of a Pooled source, for when a standby was promoted.
+// Auditor is an optional ability of a Pooled source, for when a standby was promoted, or the database restored.
 type Auditor interface {
 	// Late looks for rows at or before a position that were written by transactions from the
-	// horizon on: the new primary has stamped them with a clock that is behind. It is called on a
+	// horizon on: the server has stamped them with a clock that is behind. It is called on a
 	// position that the source has read behind. It looks as far back as it can in
 	// the time that a promotion may take; everywhere, if the clock was seen to be behind. Then "" as the horizon means that
 	// transactions do not tell such rows from others: if nothing else does, there may be some. An

@@ -99,7 +99,7 @@ func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) e
 	if err := p.config.Store.Promote(ctx, p.config.Process, late.Server, p.numbers); err != nil {
 		return err
 	}
-	if promoted.Retried() {
+	if promoted.Retried() || promoted.Restored() {
 		p.log.Info("no row was found that the server's clock had stamped before the cursor: the process goes on, under larger numbers", "position", visible.Cut(string(promoted.Position)))
 		return nil
 	}

@@ -47,6 +47,7 @@ var holding = []verification{
 	{model: "promotion", defines: "WORKERS=2 RECORDS=1"},
 	{model: "promotion", defines: "CLOCK_BEHIND RECORDS=3"},
 	{model: "promotion", defines: "RESTORE RECORDS=3"},
+	{model: "promotion", defines: "RESTORE CLOCK_BEHIND RECORDS=3"},
 }
 
 // The first macro is the switch.
@@ -99,6 +100,7 @@ var breaking = []verification{
 	{"promotion", "LATE_UNCHECKED CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
 	{"promotion", "LATE_CHECKED_AFTER CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
 	{"promotion", "RETRY_ACCEPTS CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
+	{"promotion", "RESTORED_ACCEPTS RESTORE CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
 	{"promotion", "RESTORE_UNSEEN RESTORE", "I15_a_number_is_of_one_record"},
 }
 

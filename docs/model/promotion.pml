@@ -9,13 +9,14 @@
  *   timeline    that of a server, and the one that the cursor's row names (cursor/identity.go)
  *   history     the part of a dedup key without created_at (cursor/histories.go)
  *   seen        the numbers that a live worker remembers (cursor.Seen, processor/server.go)
- *   late row    a row that the new primary stamped at or before the cursor's position, since its
- *               clock is behind (sources/table/late.go)
+ *   late row    a row that the new primary, or the restored server, stamped at or before the cursor's
+ *               position, since its clock is behind (sources/table/late.go)
  *   Worker      processor/process.go (find), server.go; cursor/acquire.go, promote.go. It has two
  *               connections: one that looks and holds the lease, one that reads
  *   Change      promotion with what was not replicated lost; the address moves then, and the old
  *               primary goes on. Or, with RESTORE, a snapshot is put back
- *   Operator    Store.Restored, or a seek before the late row, or a retry, after which it is looked for again
+ *   Operator    Store.Restored, after which the worker looks for late rows; or a seek before the late row, or a
+ *               retry, after which it is looked for again. No server has timeline 0
  *
  * Abstractions. The row lock, crashes within a delivery and time-outs are lease.pml; here a lease
  * is held from Acquire to the advance, in one server's lock. A number that jumps does so by JUMP.
@@ -32,6 +33,11 @@
 #define OTHER 8         /* a row of the second time has its id and this as its meaning */
 #define LATE 7          /* the meaning of the late row */
 #define NUMBERS 24
+#ifdef RESTORE
+#define CHANGED 0       /* the server whose clock may be behind */
+#else
+#define CHANGED 1
+#endif
 
 /* Protections. Each has a switch that takes it away. */
 
@@ -63,7 +69,12 @@
 #ifdef LATE_UNCHECKED           /* Process.promote */
 #define overtaken false
 #else
-#define overtaken (lateAt > 0 && !got[LATE] && lateAt <= position[lease])
+#define overtaken (lateAt > 0 && lease == CHANGED && !got[LATE] && lateAt <= position[lease])
+#endif
+#ifdef RESTORED_ACCEPTS         /* decideSQL */
+#define look_first skip
+#else
+#define look_first timeline[0] = 0
 #endif
 
 /* Claims. None of these is ever set. */
@@ -120,7 +131,11 @@ active proctype Change()
 	/* A restore ends the connections, and so the lease. Only a worker that has seen later numbers can notice it. */
 	atomic { sequence[0] > savedSequence && watched -> locked[0] = 0; started[0]++;
 		rows[0] = savedRows; position[0] = savedPosition; sequence[0] = savedSequence; epoch[0] = savedEpoch;
-		kept[0] = savedRows; again[0] = 1; changed = 1 }
+		kept[0] = savedRows; again[0] = 1; changed = 1;
+#ifdef CLOCK_BEHIND
+		lateAt = savedPosition
+#endif
+	}
 #else
 	do
 	:: atomic { replicate() }
@@ -137,14 +152,15 @@ active proctype Change()
 active proctype Operator()
 {
 end:	do
-	:: atomic { halted[0] -> begin_history(0); halted[0] = 0 }
-	:: atomic { halted[1] -> /* the seek that the error names */
-		position[1] = lateAt - 1; begin_history(1); timeline[1] = server_timeline[1]; halted[1] = 0 }
-	:: atomic { halted[1] && timeline[1] != server_timeline[1] -> /* Store.Retry */
+	:: atomic { halted[0] && timeline[0] == server_timeline[0] -> /* Store.Restored */
+		begin_history(0); look_first; halted[0] = 0 }
+	:: atomic { halted[CHANGED] && lateAt > 0 -> /* the seek that the error names */
+		position[CHANGED] = lateAt - 1; begin_history(CHANGED); timeline[CHANGED] = server_timeline[CHANGED]; halted[CHANGED] = 0 }
+	:: atomic { halted[CHANGED] && timeline[CHANGED] != server_timeline[CHANGED] -> /* Store.Retry */
 #ifdef RETRY_ACCEPTS
-		begin_history(1); timeline[1] = server_timeline[1];
+		begin_history(CHANGED); timeline[CHANGED] = server_timeline[CHANGED];
 #endif
-		halted[1] = 0 }
+		halted[CHANGED] = 0 }
 	od
 }
 
@@ -248,14 +264,14 @@ take:	atomic {
 	}
 	/* the delivery, then the advance */
 	atomic {
-		claim(I1_no_late_row_is_left_behind, lateAt == 0 || got[LATE] || lease == 0 || position[1] < lateAt);
+		claim(I1_no_late_row_is_left_behind, lateAt == 0 || got[LATE] || lease != CHANGED || locked[lease] != name || position[lease] < lateAt);
 		claim(I15_a_number_is_of_one_record, meaning_of[number] == 0 || meaning_of[number] == page);
 		claim(I15_a_key_is_of_one_record, meaning_of_key[name_of] == 0 || meaning_of_key[name_of] == page);
 		claim(I16_an_epoch_is_of_one_server, server_of[under] == 0 || server_of[under] == lease + 1);
 		meaning_of[number] = page; meaning_of_key[name_of] = page; server_of[under] = lease + 1;
 		got[page] = 1; number = 0; name_of = 0; under = 0;
 		if
-		:: lateAt > 0 && lease == 1 && at + 1 == lateAt -> got[LATE] = 1 /* beside it */
+		:: lateAt > 0 && lease == CHANGED && at + 1 == lateAt -> got[LATE] = 1 /* beside it */
 		:: else
 		fi
 	}

@@ -108,6 +108,10 @@ func (d *doctor) identity(ctx context.Context) error {
 				"the database is not the one its cursor belongs to (%s): it was restored or copied", which)
 			return
 		}
+		if before == cursor.RestoredTimeline {
+			d.find(process, Note, "", "it goes on after a restore: a worker looks at its next round for rows that were stamped before the cursor")
+			return
+		}
 		if before <= 0 {
 			d.find(process, Note, "", "it halted over the server's clock and was tried again: a worker looks at its next round for rows that were stamped before the cursor")
 			return

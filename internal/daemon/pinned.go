@@ -50,7 +50,7 @@ func (d *doctor) pins(ctx context.Context, p Process) error {
 		case l.Process != p.Name || !longLease(l):
 		case l.Replicating:
 			d.find(p.Name, Warn, cursor.KeepReplicating, "%s: %s", visible.Line(l.String()), cursor.WhileReplicating)
-		case l.Running > longCall:
+		case slowDatabase(l):
 			d.find(p.Name, Note, "see what it waits for in pg_stat_activity", "its worker waits for the database: a command of %s goes on for %s", visible.Line(l.String()), round(l.Running))
 		default:
 			d.find(p.Name, Note, "see what the receiver does, or lower the sink's `timeout`",

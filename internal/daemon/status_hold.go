@@ -78,7 +78,7 @@ func (s Status) hold() *Hold {
 		return &Hold{HoldFailing, s.failing()}
 	case lease >= 0 && s.lockers[lease].Replicating:
 		return &Hold{HoldLocked, fmt.Sprintf("%s: %s; next: %s", visible.Line(s.lockers[lease].String()), cursor.WhileReplicating, cursor.KeepReplicating)}
-	case lease >= 0 && s.lockers[lease].Running > longCall:
+	case lease >= 0 && slowDatabase(s.lockers[lease]):
 		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for the database, and not for the receiver: a command of %s goes on for %s; next: see what it waits for in pg_stat_activity",
 			visible.Line(s.Holder), visible.Line(s.lockers[lease].String()), round(s.lockers[lease].Running))}
 	case lease >= 0:
@@ -100,6 +100,9 @@ func (s Status) hold() *Hold {
 
 // longLease reports a worker that has had its lock for long without a checkpoint.
 func longLease(l cursor.Locker) bool { return l.Worker() && l.Age > longCall }
+
+// slowDatabase reports a worker of whose time the database takes the most, or much.
+func slowDatabase(l cursor.Locker) bool { return l.Running > min(l.Age/2, longCall) }
 
 // pausedBy says who paused the process, if the audit does.
 func (s Status) pausedBy() string {

@@ -225,7 +225,27 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	{
 		"restored has a paused process pass over what the server has stamped before its cursor",
 		[]change{{"cursor/operate.go", `return a.name == "restored" || a.name`, `return a.name`}},
-		processorPkg, "TestRestored_OfAPausedProcessLooksForWhatAnotherTimelineStamped",
+		processorPkg, "TestRestored_OfAPausedProcessLooksForWhatWasStampedSince/a_snapshot_is_put_back",
+	},
+	{
+		"what was inserted between a restore and `restored` is taken for delivered",
+		[]change{{"cursor/operate.go", "` + horizonHoldsSQL + ` THEN horizon ELSE", "false THEN horizon ELSE"}},
+		processorPkg, "TestRestored_LooksForWhatWasStampedBeforeItWasSaid",
+	},
+	{
+		"the transactions of another database say which rows of this one are new",
+		[]change{{"cursor/operate.go", "` + horizonHoldsSQL + ` THEN horizon ELSE", "horizon IS NOT NULL THEN horizon ELSE"}},
+		processorPkg, "TestRestored_OfAPausedProcessLooksForWhatWasStampedSince/a_copy_in_another_cluster",
+	},
+	{
+		"the transactions of before a dump was loaded say which rows are new",
+		[]change{{"cursor/operate.go", " AND horizon::text::bigint > (", " OR horizon::text::bigint > ("}},
+		processorPkg, "TestRestored_OfTablesThatWereLoadedHaltsOverNothingOfThem",
+	},
+	{
+		"an idle process does not look after a restore",
+		[]change{{"processor/process.go", `p.reign, p.server = row.Epoch, ""`, `p.reign = row.Epoch`}},
+		processorPkg, "TestRestored_OfAnIdleProcessLooksAlthoughNothingFollows",
 	},
 	{
 		"a retry after a halt over the clock goes on from where the cursor stands",
@@ -266,7 +286,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a slow database is taken for the receiver",
-		[]change{{"internal/daemon/status_hold.go", `s.lockers[lease].Running > longCall:`, `s.lockers[lease].Running < 0:`}},
+		[]change{{"internal/daemon/status_hold.go", `return l.Running > min(l.Age/2, longCall)`, `return l.Running < 0`}},
 		daemonPkg, "TestStatus_ADatabaseThatIsSlowIsNotTheReceiver",
 	},
 	{
