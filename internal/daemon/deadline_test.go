@@ -98,7 +98,7 @@ func TestCommands_NoQuestionWaitsForEver(t *testing.T) {
 	}
 	for i, err := range unanswered(t, questions) {
 		require.ErrorContains(t, err, questions[i].waited)
-		require.ErrorContains(t, err, "no answer from the database within 10s")
+		require.Regexp(t, "no answer from the database within 10s|the server is silent: no answer for 5s, and none to a new connection within 3s", err, "on a machine that is too busy to answer in 3 s")
 	}
 }
 
