@@ -64,5 +64,9 @@ func findings(c jetstream.StreamConfig) []Finding {
 	if c.Discard == jetstream.DiscardOld && (c.MaxMsgs > 0 || c.MaxBytes > 0) {
 		all = append(all, Finding{true, fmt.Sprintf("stream %q discards its oldest messages when it is full, read or not", c.Name), "use discard new, under which delivery waits"})
 	}
+	if c.MaxMsgsPerSubject > 0 && !c.DiscardNewPerSubject {
+		all = append(all, Finding{true, fmt.Sprintf("stream %q keeps at most %d of the messages of one subject and discards the older ones, read or not, also with discard new", c.Name, c.MaxMsgsPerSubject),
+			"unless consumers want the last state of each subject alone: set discard_new_per_subject, under which delivery waits, with rollups allowed"})
+	}
 	return all
 }

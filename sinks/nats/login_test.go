@@ -221,10 +221,14 @@ func TestCheck_TellsWhatWeakensAPromise(t *testing.T) {
 	require.Contains(t, findings[1].Problem, "sync_interval")
 	require.Contains(t, findings[1].Fix, "sync_interval: always")
 	require.False(t, findings[0].Weakens || findings[1].Weakens)
-	async := newBench(t, func(c *jetstream.StreamConfig) { c.PersistMode = jetstream.AsyncPersistMode })
-	findings, err = async.sink(t, nil).Check(t.Context(), "sms")
-	require.NoError(t, err)
-	require.True(t, slices.ContainsFunc(findings, func(f nats.Finding) bool { return f.Weakens && strings.Contains(f.Problem, "persist_mode async") }))
+	for weakens, setting := range map[string]func(*jetstream.StreamConfig){
+		"persist_mode async": func(c *jetstream.StreamConfig) { c.PersistMode = jetstream.AsyncPersistMode },
+		"keeps at most 3 of the messages of one subject and discards the older ones": func(c *jetstream.StreamConfig) { c.Discard, c.MaxMsgsPerSubject = jetstream.DiscardNew, 3 },
+	} {
+		findings, err = newBench(t, setting).sink(t, nil).Check(t.Context(), "sms")
+		require.NoError(t, err)
+		require.True(t, slices.ContainsFunc(findings, func(f nats.Finding) bool { return f.Weakens && strings.Contains(f.Problem, weakens) }), "%v", findings)
+	}
 	_, err = b.sink(t, nil).Check(t.Context(), "mail")
 	require.ErrorContains(t, err, `does not take the fence's subject "ordered-fence.mail"`)
 	require.Empty(t, b.read(t))
