@@ -28,6 +28,23 @@ func (s *Server) StandbyBehind(ctx context.Context, behind time.Duration) (*Serv
 	})
 }
 
+// PutBackBehind is PutBack on a machine whose wall clock is behind that of s by some more time. It needs what StandbyBehind needs.
+func (s *Server) PutBackBehind(ctx context.Context, behind time.Duration) error {
+	s.mu.Lock()
+	if s.clock != nil {
+		behind += s.clock.behind
+	}
+	c, err := s.newClock(ctx, behind)
+	if err == nil {
+		s.clock = c
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return s.PutBack(ctx)
+}
+
 // HasCompiler reports whether this machine has what StandbyBehind needs.
 func HasCompiler() bool {
 	_, err := exec.LookPath("cc")

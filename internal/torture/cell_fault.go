@@ -34,6 +34,7 @@ func cellFaults() []cellFault {
 		{name: "empty", kind: history.EmptyReceiver, strike: emptyReceivers},
 		{name: "again", kind: history.RestoreAgain, strike: restoreAgain},
 		{name: "late", kind: history.LossyBehind, strike: promoteLossilyBehind},
+		{name: "paused", kind: history.RestoreBehind, strike: restoreBehind},
 	}
 }
 
@@ -111,9 +112,14 @@ func (c *cell) awaitLost(ctx context.Context, rows int64) error {
 	if err := c.warmUp(ctx); err != nil {
 		return err
 	}
+	return c.awaitRows(ctx, before+rows)
+}
+
+// awaitRows waits until so many rows are committed.
+func (c *cell) awaitRows(ctx context.Context, rows int64) error {
 	for began := c.clock.Now(); c.metronome.since(began) < 30*time.Second && pause(ctx, 50*time.Millisecond); {
 		now, err := c.committed(ctx)
-		if err != nil || now >= before+rows {
+		if err != nil || now >= rows {
 			return err
 		}
 	}

@@ -51,13 +51,18 @@ func putSnapshotBack(ctx context.Context, c *cell, change *history.Change) error
 		c.letAllLook(ctx)
 		return c.putBack(ctx, server.PutBack)
 	}
+	return c.putBackByTheBook(ctx, change, server.PutBack)
+}
+
+// putBackByTheBook does what the handbook says.
+func (c *cell) putBackByTheBook(ctx context.Context, change *history.Change, restore func(context.Context) error) error {
 	change.Detail = "the daemons are ended, and begun anew"
 	for _, w := range c.workers {
 		if err := w.terminate(ctx); err != nil {
 			return err
 		}
 	}
-	if err := c.putBack(ctx, server.PutBack); err != nil {
+	if err := c.putBack(ctx, restore); err != nil {
 		return err
 	}
 	if out, err := c.command(ctx, "restored", "--all"); err != nil {

@@ -100,16 +100,17 @@ const (
 	TwoPrimaries   Kind = "standby promoted, the old primary goes on"
 	EmptyReceiver  Kind = "receiver emptied, an operator seeks back"
 	RestoreAgain   Kind = "the same snapshot put back once more"
+	RestoreBehind  Kind = "snapshot put back, the clock behind, a process paused"
 )
 
 // CellKinds are those of a cell, in the order of a report.
 func CellKinds() []Kind {
-	return []Kind{LossyPromotion, RestoreFiles, ClockBehind, HangPrimary, TwoPrimaries, EmptyReceiver, RestoreAgain, LossyBehind}
+	return []Kind{LossyPromotion, RestoreFiles, ClockBehind, HangPrimary, TwoPrimaries, EmptyReceiver, RestoreAgain, LossyBehind, RestoreBehind}
 }
 
 // loses reports whether commits may be gone once it is over.
 func (k Kind) loses() bool {
-	return k == LossyPromotion || k == LossyBehind || k == RestoreFiles || k == RestoreAgain || k == TwoPrimaries || k == HangPrimary
+	return k == LossyPromotion || k == LossyBehind || k == RestoreFiles || k == RestoreAgain || k == RestoreBehind || k == TwoPrimaries || k == HangPrimary
 }
 
 // Loses reports whether the change may have lost commits.
