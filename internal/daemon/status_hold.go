@@ -124,7 +124,7 @@ func (s Status) halted() string {
 	case f.OfServer():
 		return "halted: " + visible.Line(f.Error)
 	case f.Class == cursor.ClassRefused:
-		return fmt.Sprintf("halted: the receiver refuses us, not record %s, %s: %s; next: fix the credentials or the address, then `ordered-dispatcher retry %s`",
+		return fmt.Sprintf("halted: the receiver refuses us, not record %s, %s: %s; next: fix what it says (credentials, address, settings), then `ordered-dispatcher retry %s`",
 			visible.Short(f.RecordID), attempts(*f), visible.Line(f.Error), visible.Shell(s.Process))
 	}
 	word := ""

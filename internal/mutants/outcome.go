@@ -13,6 +13,12 @@ var outcomeMutants = []mutant{
 		natsPkg, "TestDeliverBatch_ALostConnectionIsUnknown",
 	},
 	{
+		"any replica of a NATS stream says what stands in it",
+		[]change{{"sinks/nats/stream.go", `	askLeader(l.stream)
+	return unfit(`, `	return unfit(`}},
+		natsPkg, "TestTakeOver_ReadsFromTheLeaderAlone",
+	},
+	{
 		"a no of Kafka to a commit that was asked for twice says that nothing is committed",
 		[]change{{"sinks/kafka/errors.go", ` && asked == 1 && `, ` && `}},
 		kafkaPkg, "TestDeliverBatch_ANoToACommitThatWasAskedForTwiceLeavesItOpen",

@@ -124,8 +124,12 @@ func (s sharedStream) empty(ctx context.Context) error {
 		if err := js.DeleteStream(ctx, sharedName); err != nil {
 			return err
 		}
-		pause(ctx, 300*time.Millisecond)
-		_, err = js.CreateStream(ctx, s.config(last+1_000_000))
+		for range 20 { // the server removes the files of the other one in the background, and may have no room for these meanwhile
+			pause(ctx, 300*time.Millisecond)
+			if _, err = js.CreateStream(ctx, s.config(last+1_000_000)); err == nil {
+				break
+			}
+		}
 		return err
 	})
 }

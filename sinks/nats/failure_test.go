@@ -129,6 +129,12 @@ func TestConnect_ChecksTheStream(t *testing.T) {
 			},
 			want: []string{`subject_transform from ">" to "x.>" moves the fence's subject "ordered-fence.sms"`, "let its source leave that out"},
 		},
+		"a mirror": {
+			stream: func(c *jetstream.StreamConfig) {
+				c.Mirror, c.Subjects = &jetstream.StreamSource{Name: "ORIGIN"}, nil
+			},
+			want: []string{`it is a mirror, and takes nothing but what stream "ORIGIN" has: name that one`},
+		},
 		"sealed": {
 			want: []string{"sealed"},
 		},

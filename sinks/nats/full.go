@@ -22,6 +22,7 @@ func (l *link) count(ctx context.Context, c Config, subject string) (uint64, jet
 	if err != nil {
 		return 0, jetstream.StreamConfig{}, fmt.Errorf("count the messages of a subject: %w", ended(ctx, err))
 	}
+	askLeader(l.stream)
 	return info.State.Subjects[subject], info.Config, nil
 }
 

@@ -31,8 +31,13 @@ func (l *link) find(ctx context.Context, c Config, fence, subject string) (err e
 	if err != nil {
 		return fmt.Errorf("look at the stream: %w", err)
 	}
+	askLeader(l.stream)
 	return unfit(l.stream.CachedInfo().Config, fence, subject)
 }
+
+// askLeader has messages be read from the stream's leader. Under allow_direct (mirror_direct) any replica or mirror answers
+// with what it has applied, and may lack what the leader has acknowledged: that would be sent a second time.
+func askLeader(s jetstream.Stream) { s.CachedInfo().Config.AllowDirect = false }
 
 // stream is what a stream is made with. Its sequences begin with the time in microseconds,
 // behind those of one that was deleted: a worker of that one, which still expects its
@@ -61,6 +66,8 @@ func unfit(c jetstream.StreamConfig, fence, subject string) error {
 	switch {
 	case c.Sealed:
 		return fmt.Errorf("%w: it is sealed and takes nothing any more: name another one", errUnfit)
+	case c.Mirror != nil:
+		return fmt.Errorf("%w: it is a mirror, and takes nothing but what stream %q has: name that one", errUnfit, c.Mirror.Name)
 	case c.NoAck:
 		return fmt.Errorf("%w: it has no_ack, so the server says of no message whether the stream has it: set no_ack to false", errUnfit)
 	case c.Retention == jetstream.InterestPolicy:
@@ -115,6 +122,7 @@ func (l *link) takesSubject(ctx context.Context, c Config, subject string) error
 	if err != nil {
 		return fmt.Errorf("look at the stream: nothing was sent: %w", outcome.Known(ended(ctx, err)))
 	}
+	askLeader(l.stream)
 	return notTaken(info.Config, subject)
 }
 

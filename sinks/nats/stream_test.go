@@ -42,6 +42,26 @@ func TestTakeOver_OverAWideLinkReadsABusyStream(t *testing.T) {
 	require.Equal(t, "1/3 2/3 3/3 4/4", b.log(t, "ordered-epoch"))
 }
 
+// TestTakeOver_ReadsFromTheLeaderAlone: with allow_direct a replica answers, or a mirror, which may lack what was acknowledged.
+func TestTakeOver_ReadsFromTheLeaderAlone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) { c.AllowDirect, c.Duplicates = true, 100*time.Millisecond })
+	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(1, 3)))
+	b.forget(t)
+	l, over := b.over(t)
+	var leaders, direct atomic.Int32
+	l.OnData(func(fromServer bool, data []byte) {
+		if !fromServer {
+			leaders.Add(int32(bytes.Count(data, []byte("$JS.API.STREAM.MSG.GET."))))
+			direct.Add(int32(bytes.Count(data, []byte("$JS.API.DIRECT."))))
+		}
+	})
+	requireDelivered(t, b.sink(t, over), of(4, sinktest.Deliveries(2, 3)))
+	require.NotZero(t, leaders.Load())
+	require.Zero(t, direct.Load())
+	require.Equal(t, "1/3 2/3 3/3 4/4", b.log(t, "ordered-epoch"))
+}
+
 // TestDeliverBatch_AStreamThatIsRestoredUnderAWorkerIsSaid: its claim stands there, and the worker stays connected.
 func TestDeliverBatch_AStreamThatIsRestoredUnderAWorkerIsSaid(t *testing.T) {
 	t.Parallel()
@@ -53,8 +73,10 @@ func TestDeliverBatch_AStreamThatIsRestoredUnderAWorkerIsSaid(t *testing.T) {
 	config := b.stream.CachedInfo().Config
 	requireDelivered(t, s, of(3, sinktest.Deliveries(3, 4)))
 	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
-	b.stream, err = b.admin.CreateStream(t.Context(), config) // as if its first message was all that the copy had
-	require.NoError(t, err)
+	require.Eventually(t, func() bool { // the server removes the files of the other one in the background, and may have no room for these meanwhile
+		b.stream, err = b.admin.CreateStream(t.Context(), config) // as if its first message was all that the copy had
+		return err == nil
+	}, time.Minute, 50*time.Millisecond)
 	again := &client.Msg{Subject: fence, Header: claim.Header}
 	again.Header.Del(jetstream.ExpectedLastSubjSeqHeader)
 	_, err = b.admin.PublishMsg(t.Context(), again)
