@@ -142,7 +142,7 @@ func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, 
 			return row, notFailing(row)
 		}
 		if displaced(row) && row.Failure.Class == ClassRestored {
-			row, err := row.begun(time.Now())
+			row, err := row.begunAnew(time.Now())
 			return set(row), err
 		}
 		row.Epoch++ // or a worker between two transactions would go on counting
@@ -203,7 +203,7 @@ func (s *Store) Seek(ctx context.Context, process string, to Position, d Decisio
 // (ClassRestored, ClassClock) runs again; one that is paused or halted over something else stays so.
 func (s *Store) Restored(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "restored", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
-		next, err := row.begun(time.Now())
+		next, err := row.begunAnew(time.Now())
 		if displaced(row) {
 			next = set(next)
 		}
@@ -400,7 +400,8 @@ func gaveUp(err error) bool {
 // still to be looked for. Where a history begins ($7), the position belongs to
 // the server on which it was decided. No history is settled before the source has looked: after a halt over
 // the clock ($10), or in a database that was restored ($11). The horizon says which rows are new to what was
-// delivered: it was restored, too, unless the tables were loaded from a dump or copied. Then it is that of the decision.
+// delivered: it was restored, too, unless the tables were loaded from a dump or copied. Then it is that of the decision,
+// and if a look was owed before, nothing can say any more what it would have found (timeline 0).
 var decideSQL = `/* cursor.decide */
 WITH changed AS (
 	UPDATE {schema}.cursor
@@ -418,7 +419,12 @@ WITH changed AS (
 		failed_error = CASE WHEN $6 THEN failed_error END,
 		failed_class = CASE WHEN $6 THEN failed_class END,
 		system_identifier = CASE WHEN $7::boolean THEN ` + systemSQL + ` ELSE system_identifier END,
-		timeline = CASE WHEN $10::boolean AND ` + horizonHoldsSQL + ` THEN ` + unsettledSQL + ` WHEN $10 OR $11::boolean THEN ` + restoredTimeline + ` WHEN $7 THEN ` + timelineSQL + ` ELSE timeline END,
+		timeline = CASE
+			WHEN ($10::boolean OR $11::boolean AND timeline = ` + restoredTimeline + `) AND NOT ` + horizonHoldsSQL + ` THEN 0
+			WHEN $10 THEN ` + unsettledSQL + `
+			WHEN $11 THEN ` + restoredTimeline + `
+			WHEN $7 THEN ` + timelineSQL + `
+			ELSE timeline END,
 		database_oid = CASE WHEN $7 THEN ` + databaseSQL + ` ELSE database_oid END,
 		histories = $9::jsonb,
 		horizon = CASE

@@ -19,6 +19,9 @@ import (
 type PromotedError struct {
 	Process  string
 	Position Position
+	// UpTo is where that ends: Position, or where the cursor stood when the database was said to be restored,
+	// if an operator has moved it on since.
+	UpTo Position
 	// Horizon is an id of transactions (xid8): those that wrote what was delivered are below it,
 	// those of the new primary, or since the restore, are not. "" if it is not known.
 	Horizon string
@@ -43,10 +46,14 @@ func (e *PromotedError) Restored() bool { return e.From == restoredTimeline }
 func (e *PromotedError) Retried() bool { return e.From == "0" || strings.HasPrefix(e.From, "-") }
 
 // promotedAt is the error of a row. On the server that delivered, the horizon is none: a transaction
-// that is older than it may have stamped a row before the position after that was read.
-func promotedAt(e PromotedError) *PromotedError {
+// that is older than it may have stamped a row before the position after that was read. Nor is it where the
+// tables were copied before the source had looked.
+func promotedAt(e PromotedError, all histories) *PromotedError {
 	if e.From == "0" {
 		e.Horizon = ""
+	}
+	if e.UpTo = e.Position; strings.TrimPrefix(e.From, "-") == restoredTimeline {
+		e.UpTo = all.behind(e.Position)
 	}
 	return &e
 }
@@ -73,7 +80,7 @@ func (e *PromotedError) event() string {
 }
 
 func (r lockedRow) promotion() *PromotedError {
-	return promotedAt(PromotedError{Process: r.Process, Position: r.Position, Horizon: r.horizon, From: r.stored.timeline, To: r.server.timeline})
+	return promotedAt(PromotedError{Process: r.Process, Position: r.Position, Horizon: r.horizon, From: r.stored.timeline, To: r.server.timeline}, r.histories)
 }
 
 // ErrElsewhere: two connections of one pool reach two servers, or two runs of one. Nothing was
@@ -91,7 +98,7 @@ func (s *Store) Elsewhere(one, other string) error {
 }
 
 const promotedSQL = `/* cursor.promoted */
-SELECT c.position, c.horizon, c.timeline, server.timeline
+SELECT c.position, c.horizon, c.timeline, server.timeline, c.histories
 FROM {schema}.cursor c,
 	(SELECT ` + timelineSQL + ` AS timeline) server
 WHERE c.process_name = $1 AND c.timeline <> server.timeline`
@@ -104,7 +111,11 @@ func (s *Store) Promoted(ctx context.Context, process string) error {
 		return s.explain("read", process, err)
 	}
 	for _, row := range results[0].Rows {
-		return promotedAt(PromotedError{Process: process, Position: Position(row[0]), Horizon: string(row[1]), From: string(row[2]), To: string(row[3])})
+		all, err := Histories(row[4]).parse()
+		if err != nil {
+			return s.explain("read", process, err)
+		}
+		return promotedAt(PromotedError{Process: process, Position: Position(row[0]), Horizon: string(row[1]), From: string(row[2]), To: string(row[3])}, all)
 	}
 	return nil
 }

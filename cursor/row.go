@@ -39,6 +39,8 @@ type Row struct {
 	// unsettled: it was tried again after a halt over the clock, and the source has not looked yet
 	// for rows that were stamped before its position.
 	unsettled bool
+	// restored: the database was said to be restored, and the source has not looked yet.
+	restored bool
 	// UpdatedAt is the database's time of the last change.
 	UpdatedAt time.Time
 }
@@ -126,7 +128,7 @@ const rowColumns = `
 	failed_class,
 	origin,
 	histories,
-	coalesce(timeline OPERATOR(pg_catalog.<=) 0, false)::int`
+	coalesce(timeline, 1)`
 
 // parseRow reads the text values of rowColumns.
 func parseRow(values [][]byte) (Row, error) {
@@ -141,7 +143,8 @@ func parseRow(values [][]byte) (Row, error) {
 		UpdatedAt: p.time(6),
 		Origin:    p.text(15),
 		Histories: Histories(p.text(16)),
-		unsettled: p.int(17) == 1,
+		unsettled: p.int(17) <= 0,
+		restored:  p.int(17) == RestoredTimeline,
 	}
 	if values[7] != nil {
 		row.Failure = &Failure{

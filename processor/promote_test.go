@@ -416,7 +416,7 @@ func TestRetry_AfterAHaltOverTheClockOfTheServerThatDeliveredHaltsAgain(t *testi
 	insert(t, pool, 1)
 	eventually(t, "it halts again, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("3")) == 1 })
 	require.Equal(t, cursor.Halted, row(t, pool).State)
-	require.Contains(t, row(t, pool).Failure.Error, "cannot be said: it is the server that had delivered. Look in the table for rows")
+	require.Contains(t, row(t, pool).Failure.Error, "cannot be said: it is the server that had delivered, or a copy of its tables. Look in the table for rows")
 }
 
 // TestRestored_OfAProcessThatHaltedOverItsClockLooksFirst: restored --all is for others, too.

@@ -1,7 +1,10 @@
 package processor_test
 
 import (
+	"fmt"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -10,6 +13,11 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
+
+// loaded makes tables look as if they were loaded from a dump.
+const loaded = `ALTER TABLE dispatch.cursor DROP CONSTRAINT cursor_pkey;
+	ALTER TABLE dispatch.cursor ADD CONSTRAINT cursor_pkey PRIMARY KEY (process_name);
+	UPDATE dispatch.bookings SET customer = customer || ' loaded'`
 
 // TestRestored_OfAPausedProcessLooksForWhatWasStampedSince: a database is restored on a server whose clock is behind until
 // before the process is resumed.
@@ -20,9 +28,7 @@ func TestRestored_OfAPausedProcessLooksForWhatWasStampedSince(t *testing.T) {
 		"a snapshot is put back":          `NULL`,
 		"a copy in another cluster":       `UPDATE dispatch.cursor SET system_identifier = 7, horizon = '999999999'`,
 		"a copy in another database":      `UPDATE dispatch.cursor SET database_oid = 7, horizon = '999999999'`,
-		"loaded from a dump": `ALTER TABLE dispatch.cursor DROP CONSTRAINT cursor_pkey;
-			ALTER TABLE dispatch.cursor ADD CONSTRAINT cursor_pkey PRIMARY KEY (process_name);
-			UPDATE dispatch.bookings SET customer = customer || ' loaded'`,
+		"loaded from a dump":              loaded,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,6 +53,63 @@ func TestRestored_LooksForWhatWasStampedBeforeItWasSaid(t *testing.T) {
 	eventually(t, "it halts, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("4")) == 1 })
 	require.Equal(t, cursor.Halted, row(t, pool).State)
 	require.Contains(t, row(t, pool).Failure.Error, "row 3 of dispatch.bookings")
+}
+
+// A process halts over rows that its clock has stamped before its cursor. Before anybody does what its error says, its tables are
+// copied: their transactions do not show the rows any more.
+func TestRestored_OfTablesThatWereCopiedForgetsNoLookThatIsOwed(t *testing.T) {
+	t.Parallel()
+	for name, copied := range map[string]string{
+		"to another cluster":    `UPDATE dispatch.cursor SET system_identifier = 7`,
+		"loaded from a dump":    loaded,
+		"and said to be before": `UPDATE dispatch.cursor SET system_identifier = 7, state = 'running', failed_class = NULL, failed_error = NULL, failed_position = NULL, timeline = ` + strconv.Itoa(cursor.RestoredTimeline),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
+			resume := restoredWhilePaused(t, pool, sink, `NULL`)
+			exec(t, pool, `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 h', 'late')`)
+			resume()
+			eventually(t, "it halts", func() bool { return row(t, pool).State == cursor.Halted })
+			exec(t, pool, `DO $$ BEGIN
+				SET LOCAL session_replication_role = replica;
+				`+copied+`;
+			END $$`)
+			_, err := store(t, pool).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "moved"})
+			require.NoError(t, err)
+			eventually(t, "it halts again, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("4")) == 1 })
+			require.Equal(t, cursor.Halted, row(t, pool).State)
+			require.Contains(t, row(t, pool).Failure.Error, "cannot be said: it is the server that had delivered, or a copy of its tables")
+		})
+	}
+}
+
+// What was not delivered at the time of the backup may be passed over once it is restored, where the receivers have it. That is
+// no row that a clock has stamped before the cursor.
+func TestSeek_AfterARestoreLooksUpToWhereTheCursorStood(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ late, want string }{
+		"nothing is late": {`NULL`, "running"},
+		"a row is":        {`INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 h', 'late')`, "halted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
+			resume := restoredWhilePaused(t, pool, sink, `INSERT INTO dispatch.bookings (customer) VALUES ('delivered after the backup'); `+c.late)
+			s := store(t, pool)
+			end := cursor.Position(fmt.Sprintf("at.int:%s/00000000000000000099", time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))
+			decision := cursor.Decision{Actor: "me", Reason: "they have it"}
+			_, err := s.Seek(t.Context(), "sms", end, decision)
+			require.NoError(t, err)
+			_, err = s.Restored(t.Context(), "sms", decision) // once more
+			require.NoError(t, err)
+			require.Equal(t, end, row(t, pool).Position)
+			resume()
+			eventually(t, "it goes on, or halts", func() bool { return row(t, pool).State == cursor.Halted || row(t, pool).Position > end })
+			require.EqualValues(t, c.want, row(t, pool).State)
+			require.Empty(t, sink.attemptsOf("3"))
+		})
+	}
 }
 
 // restoredWhilePaused has two rows delivered, puts a database back, and says so. What it returns has the process go on, with one
@@ -80,9 +143,7 @@ func TestRestored_OfTablesThatWereLoadedHaltsOverNothingOfThem(t *testing.T) {
 	t.Parallel()
 	pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
 	exec(t, pool, `ALTER TABLE dispatch.bookings ALTER id DROP IDENTITY; CREATE SEQUENCE dispatch.down INCREMENT -1; ALTER TABLE dispatch.bookings ALTER id SET DEFAULT nextval('dispatch.down')`)
-	resume := restoredWhilePaused(t, pool, sink, `ALTER TABLE dispatch.cursor DROP CONSTRAINT cursor_pkey;
-		ALTER TABLE dispatch.cursor ADD CONSTRAINT cursor_pkey PRIMARY KEY (process_name);
-		UPDATE dispatch.bookings SET customer = customer || ' loaded'`)
+	resume := restoredWhilePaused(t, pool, sink, loaded)
 	resume()
 	eventually(t, "it goes on, or halts", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("-3")) == 1 })
 	require.Equal(t, cursor.Running, row(t, pool).State)

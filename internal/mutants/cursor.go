@@ -243,6 +243,21 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		processorPkg, "TestRestored_OfTablesThatWereLoadedHaltsOverNothingOfThem",
 	},
 	{
+		"a copy of the tables ends a look that was owed",
+		[]change{{"cursor/operate.go", "AND NOT ` + horizonHoldsSQL + ` THEN 0", "AND NOT ` + horizonHoldsSQL + ` THEN ` + restoredTimeline + `"}},
+		processorPkg, "TestRestored_OfTablesThatWereCopiedForgetsNoLookThatIsOwed",
+	},
+	{
+		"what an operator passes over after a restore is taken for stamped by a clock that was behind",
+		[]change{{"processor/server.go", "auditor.Late(ctx, promoted.UpTo,", "auditor.Late(ctx, promoted.Position,"}},
+		processorPkg, "TestSeek_AfterARestoreLooksUpToWhereTheCursorStood/nothing_is_late",
+	},
+	{
+		"restored once more forgets where the cursor stood",
+		[]change{{"cursor/identity.go", "r.Position = all.behind(was)", "r.Position = was"}},
+		processorPkg, "TestSeek_AfterARestoreLooksUpToWhereTheCursorStood/nothing_is_late",
+	},
+	{
 		"an idle process does not look after a restore",
 		[]change{{"processor/process.go", `p.reign, p.server = row.Epoch, ""`, `p.reign = row.Epoch`}},
 		processorPkg, "TestRestored_OfAnIdleProcessLooksAlthoughNothingFollows",

@@ -139,7 +139,7 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 		return late, errUnsettled
 	}
 	if horizon == "" {
-		late.Reason = fmt.Sprintf("the server's clock was behind the cursor, and which rows of %s it stamped meanwhile before what was delivered cannot be said: it is the server that had delivered", l.name())
+		late.Reason = fmt.Sprintf("which rows of %s a clock that was behind has stamped before what was delivered cannot be said: it is the server that had delivered, or a copy of its tables", l.name())
 		return late, nil
 	}
 	row, server, err := s.look(ctx, l, k, horizon, everywhere)
