@@ -112,6 +112,25 @@ func TestSeek_AfterARestoreLooksUpToWhereTheCursorStood(t *testing.T) {
 	}
 }
 
+// A table that is rewritten between the last delivery and the look has one transaction for all rows. Where the position is no
+// row's any more, all of them look new: the error proposes no seek that would send them again.
+func TestRestored_OfATableThatWasRewrittenProposesNoSeekBack(t *testing.T) {
+	t.Parallel()
+	pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
+	resume := restoredWhilePaused(t, pool, sink, `DELETE FROM dispatch.bookings WHERE id = 2; ALTER TABLE dispatch.bookings ALTER customer TYPE varchar USING customer || ''`)
+	resume()
+	eventually(t, "it halts", func() bool { return row(t, pool).State == cursor.Halted })
+	reason := row(t, pool).Failure.Error
+	require.Contains(t, reason, "cannot be said: the table was rewritten or made since, as ALTER TABLE does. Look in the table for rows that were inserted while the clock was behind")
+	require.NotContains(t, reason, "row 1")
+	at := cursor.Position(between(reason, "--to-position ", " -c"))
+	require.Equal(t, row(t, pool).Position, at)
+	_, err := store(t, pool).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
+	require.NoError(t, err)
+	eventually(t, "it goes on", func() bool { return len(sink.attemptsOf("3")) == 1 })
+	require.Len(t, sink.attemptsOf("1"), 1)
+}
+
 // restoredWhilePaused has two rows delivered, puts a database back, and says so. What it returns has the process go on, with one
 // row more.
 func restoredWhilePaused(t *testing.T, pool *pgxpool.Pool, sink *receiver, restore string) (resume func()) {

@@ -122,7 +122,7 @@ func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo,
 func (p *Process) haltBefore(ctx context.Context, at cursor.Position, late Late) error {
 	if late.From == "" {
 		name := visible.Shell(p.config.Process)
-		return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, fmt.Sprintf("%s. Look in the table for rows that were inserted since the clock was set back, and `ordered-dispatcher seek %s --to-time TIME -c FILE --reason …` "+
+		return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, fmt.Sprintf("%s. Look in the table for rows that were inserted while the clock was behind, and `ordered-dispatcher seek %s --to-time TIME -c FILE --reason …` "+
 			"with the stamp of the first one; if there are none: `%s`", late.Reason, name, p.seekTo(at)))
 	}
 	reason := fmt.Sprintf("%s. To miss none: `%s`, which sends again what follows that position; if none of them is to be sent: `%s`",

@@ -258,6 +258,11 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		processorPkg, "TestSeek_AfterARestoreLooksUpToWhereTheCursorStood/nothing_is_late",
 	},
 	{
+		"the rows of a table that was rewritten are taken for new",
+		[]change{{"sources/table/late.go", "if row.rewritten {", "if row.rewritten && row.id == \"\" {"}},
+		processorPkg, "TestRestored_OfATableThatWasRewrittenProposesNoSeekBack",
+	},
+	{
 		"an idle process does not look after a restore",
 		[]change{{"processor/process.go", `p.reign, p.server = row.Epoch, ""`, `p.reign = row.Epoch`}},
 		processorPkg, "TestRestored_OfAnIdleProcessLooksAlthoughNothingFollows",

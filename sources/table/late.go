@@ -62,6 +62,7 @@ const (
 // transaction is not below the horizon. A row that was delivered and then updated has such a
 // transaction, too: where the ids come one by one from one sequence, a new row has a larger one than all that were there.
 // The position itself may have an id that is no row's. The condition bounds what is read, by an index.
+// A table that was rewritten, such as by ALTER TABLE, has one transaction for all of its rows, which wrote its definition, too.
 const lateSQL = `/* source.late */
 WITH recent AS (
 	SELECT
@@ -70,11 +71,18 @@ WITH recent AS (
 		(%[3]s) < ($1::%[4]s, $2::%[5]s) AS passed,
 		%[6]s AS taken,
 		t.%[8]s > $1::%[4]s - interval '%[11]d seconds' AS near,
+		t.tableoid AS leaf,
+		t.xmin AS writer,
 		` + writtenBy + ` AS xid
 	FROM %[7]s AS t, ` + newestXID + `
 	WHERE %[9]s
 )
-SELECT id::text, at, extract(epoch FROM pg_postmaster_start_time())::text
+SELECT
+	id::text,
+	at,
+	extract(epoch FROM pg_postmaster_start_time())::text,
+	EXISTS (SELECT FROM pg_class c WHERE c.oid = leaf AND c.xmin = writer)
+		OR EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = leaf AND a.xmin = writer)
 FROM recent
 WHERE passed AND taken AND xid >= $3::text::bigint%[10]s
 ORDER BY at, recent.id
@@ -150,6 +158,10 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 		s.pool.Reset()
 		return late, cursor.ErrElsewhere
 	}
+	if row.rewritten {
+		late.Reason = fmt.Sprintf("which rows of %s a clock that was behind has stamped before what was delivered cannot be said: the table was rewritten or made since, as ALTER TABLE does", l.name())
+		return late, nil
+	}
 	since := "inserted or changed"
 	if l.counted {
 		since = "inserted"
@@ -160,10 +172,16 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 	return late, err
 }
 
+// lateRow is a row that stands before a position, and may not have been delivered.
+type lateRow struct {
+	key
+	rewritten bool // with its table: it may have been delivered, and others of it may not
+}
+
 // look returns the first late row, nil if there is none, and the run of the server. Where ids grow, it
 // looks at those that were made since, and else at a time before the position. If the server does not
 // end that in time, a shorter look follows, unless the clock is known to have been behind.
-func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, everywhere bool) (row *key, server string, err error) {
+func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, everywhere bool) (row *lateRow, server string, err error) {
 	if l.counted {
 		row, server, err = s.firstLate(ctx, l, k, horizon, s.aboveFloor)
 		if !slow(err) {
@@ -218,15 +236,15 @@ func stampedWithin(window time.Duration) lateCondition {
 }
 
 // firstLate returns the first late row that a condition takes, nil if there is none, and the run of the server.
-func (s *Source) firstLate(ctx context.Context, l *layout, k key, horizon string, condition lateCondition) (row *key, server string, err error) {
+func (s *Source) firstLate(ctx context.Context, l *layout, k key, horizon string, condition lateCondition) (row *lateRow, server string, err error) {
 	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		looked, err := condition(ctx, tx, l, k, horizon)
 		if err != nil {
 			return err
 		}
 		arguments := l.arguments(k)
-		var found key
-		err = tx.QueryRow(ctx, l.lateSQL(s.config, looked), pgx.QueryExecModeExec, string(arguments[0]), string(arguments[1]), horizon).Scan(&found.id, &found.at, &server)
+		var found lateRow
+		err = tx.QueryRow(ctx, l.lateSQL(s.config, looked), pgx.QueryExecModeExec, string(arguments[0]), string(arguments[1]), horizon).Scan(&found.id, &found.at, &server, &found.rewritten)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
