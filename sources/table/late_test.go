@@ -67,7 +67,7 @@ func TestPlan_LateRowsAreFoundByTheirIDs(t *testing.T) {
 				require.Less(t, plan.Hit+plan.Read, 50, "blocks of the look")
 				for _, n := range plan.all() {
 					require.NotEqual(t, "Seq Scan", n.Type)
-					if strings.HasPrefix(n.Type, "Index") {
+					if strings.HasPrefix(n.Type, "Index") && !strings.Contains(n.Cond, "recent.leaf") { // a catalog's, for the row that was found
 						require.Contains(t, n.Cond, "id > '")
 						require.NotContains(t, n.Cond, "created_at")
 					}
@@ -87,8 +87,8 @@ func TestLate_ADayThatTakesTooLongIsFollowedByAShorterLook(t *testing.T) {
 		CREATE FUNCTION app.costly(at timestamptz) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
 			IF at < clock_timestamp() - interval '1 hour' THEN RAISE query_canceled; END IF; -- as by statement_timeout
 			RETURN true;
-		END $$;
-		INSERT INTO app.bookings (created_at) VALUES (clock_timestamp() - interval '2 hours'), (DEFAULT)`)
+		END $$;`)
+	exec(t, pool, `INSERT INTO app.bookings (created_at) VALUES (clock_timestamp() - interval '2 hours'), (DEFAULT)`)
 	var log strings.Builder
 	s := bookings(t, pool, Config{Where: "app.costly(created_at)", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	at, err := s.At(t.Context(), time.Now())
