@@ -182,7 +182,7 @@ const SeekGap = 10_000
 // it come again with the dedup keys they had.
 func (s *Store) Seek(ctx context.Context, process string, to Position, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "seek", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
-		if displaced(row) || row.unsettled {
+		if displaced(row) || row.unsettled || row.overtaken && to > row.Position {
 			was := row.Position
 			row.Position = min(was, to) // the records between the two may be others, too
 			row, err := row.begun(time.Now())
@@ -355,7 +355,8 @@ SELECT
 	CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END`
 
 	operateSQL = `/* cursor.operate */
-SELECT` + rowColumns + `
+SELECT` + rowColumns + `,
+	coalesce(timeline <> ` + timelineSQL + ` AND system_identifier = ` + systemSQL + ` AND database_oid = ` + databaseSQL + `, false)
 FROM {schema}.cursor
 WHERE process_name = $1
 FOR UPDATE`
@@ -382,7 +383,10 @@ func (s *Store) lockWaiting(ctx context.Context, conn *pgxpool.Conn, process str
 	if len(results[3].Rows) == 0 {
 		return Row{}, ErrUnknown
 	}
-	return parseRow(results[3].Rows[0])
+	values := results[3].Rows[0]
+	row, err := parseRow(values)
+	row.overtaken = !row.unsettled && !row.restored && string(values[len(values)-1]) == "t"
+	return row, err
 }
 
 func (s *Store) operateSettings(process string, timeout time.Duration) statement {
@@ -436,11 +440,12 @@ WITH changed AS (
 )` + oneRow
 
 // horizonHoldsSQL reports that the horizon of a row is of the transactions of this database. It is not if the
-// row comes from another one, or if the tables are younger: they were loaded from a dump.
-const horizonHoldsSQL = `coalesce(system_identifier = ` + systemSQL + ` AND database_oid = ` + databaseSQL + ` AND horizon::text::bigint > (
+// row comes from another one, or if the table is younger: it was loaded from a dump. Of all that a catalog says of a
+// table, nothing but its making writes the rows of its system columns (ctid is -1).
+const horizonHoldsSQL = `coalesce(system_identifier = ` + systemSQL + ` AND database_oid = ` + databaseSQL + ` AND horizon <= pg_snapshot_xmax(pg_current_snapshot()) AND horizon::text::bigint > (
 			SELECT now.xid - mod(now.xid - made.xmin::text::bigint, 4294967296)
-			FROM pg_constraint made, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid) now
-			WHERE made.conrelid = cursor.tableoid AND made.contype = 'p'
+			FROM pg_attribute made, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid) now
+			WHERE made.attrelid = cursor.tableoid AND made.attnum = -1
 		), false)`
 
 // A trigger of others may drop what a worker notes, and never what an operator decides.
@@ -480,10 +485,16 @@ func (c Change) looksAgain(a action) bool {
 }
 
 // looksFirst reports that a process goes on from where it stands in a database that was restored, in
-// any state: rows that were stamped before the position, because the clock was behind, are to be looked for.
+// any state: rows that were stamped before the position, because the clock was behind, are to be looked for. So they are
+// up to where the cursor stood if it is moved on before a promotion is noted.
 func (c Change) looksFirst(a action) bool {
 	f := c.Before.Failure
-	return a.name == "restored" || a.name != "seek" && f != nil && f.Class == ClassRestored && c.After.Failure == nil
+	switch {
+	case a.name == "seek":
+		return c.Before.overtaken && c.After.Position > c.Before.Position && !displaced(c.Before)
+	default:
+		return a.name == "restored" || f != nil && f.Class == ClassRestored && c.After.Failure == nil
+	}
 }
 
 // detail is what the audit keeps of a change beside its positions.

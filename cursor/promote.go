@@ -34,7 +34,7 @@ type PromotedError struct {
 const unsettledSQL = `CASE WHEN coalesce(timeline, ` + timelineSQL + `) = ` + timelineSQL + ` THEN 0 ELSE -abs(timeline) END`
 
 // RestoredTimeline is the timeline of a row whose database was restored: an operator has said so, and no worker
-// has looked yet. No server has it.
+// has looked yet. So it is where an operator has moved the cursor on before a promotion was noted. No server has it.
 const RestoredTimeline = math.MaxInt32
 
 var restoredTimeline = strconv.Itoa(RestoredTimeline)
@@ -63,7 +63,7 @@ func (e *PromotedError) Error() string {
 		return "the process halted over the server's clock and was retried: a worker looks at its next round for rows that were stamped before the cursor; then try again"
 	}
 	if e.Restored() {
-		return "the database was restored: a worker looks at its next round for rows that were stamped before the cursor; then try again"
+		return "the database was restored, or a standby promoted: a worker looks at its next round for rows that were stamped before the cursor; then try again"
 	}
 	return fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s, and the cursor is not taken over yet: a worker does that at its next look; then try again", e.From, e.To)
 }
@@ -74,7 +74,7 @@ func (e *PromotedError) event() string {
 		return "after a halt over the server's clock no row was found that it had stamped before the cursor"
 	}
 	if e.Restored() {
-		return "in the restored database no row was found that was stamped before the cursor since"
+		return "no row was found that was stamped before the cursor since the database was restored, or a standby promoted"
 	}
 	return fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s", e.From, e.To)
 }
@@ -110,14 +110,15 @@ func (s *Store) Promoted(ctx context.Context, process string) error {
 	if err != nil {
 		return s.explain("read", process, err)
 	}
-	for _, row := range results[0].Rows {
-		all, err := Histories(row[4]).parse()
-		if err != nil {
-			return s.explain("read", process, err)
-		}
-		return promotedAt(PromotedError{Process: process, Position: Position(row[0]), Horizon: string(row[1]), From: string(row[2]), To: string(row[3])}, all)
+	if len(results[0].Rows) == 0 {
+		return nil
 	}
-	return nil
+	row := results[0].Rows[0]
+	all, err := Histories(row[4]).parse()
+	if err != nil {
+		return s.explain("read", process, err)
+	}
+	return promotedAt(PromotedError{Process: process, Position: Position(row[0]), Horizon: string(row[1]), From: string(row[2]), To: string(row[3])}, all)
 }
 
 var promoteSQL = `/* cursor.promote */

@@ -41,6 +41,8 @@ type Row struct {
 	unsettled bool
 	// restored: the database was said to be restored, and the source has not looked yet.
 	restored bool
+	// overtaken: a standby was promoted since, which is not noted yet. Known of a row that an operator has locked.
+	overtaken bool
 	// UpdatedAt is the database's time of the last change.
 	UpdatedAt time.Time
 }

@@ -14,21 +14,20 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// loaded makes tables look as if they were loaded from a dump.
-const loaded = `ALTER TABLE dispatch.cursor DROP CONSTRAINT cursor_pkey;
-	ALTER TABLE dispatch.cursor ADD CONSTRAINT cursor_pkey PRIMARY KEY (process_name);
-	UPDATE dispatch.bookings SET customer = customer || ' loaded'`
+// loaded makes tables look as if they were loaded from a dump: the horizon is that of the transactions of before.
+const loaded = `UPDATE dispatch.cursor SET horizon = '3'`
 
 // TestRestored_OfAPausedProcessLooksForWhatWasStampedSince: a database is restored on a server whose clock is behind until
 // before the process is resumed.
 func TestRestored_OfAPausedProcessLooksForWhatWasStampedSince(t *testing.T) {
 	t.Parallel()
 	for name, restore := range map[string]string{
-		"recovered up to a point in time": `UPDATE dispatch.cursor SET timeline = 7`,
-		"a snapshot is put back":          `NULL`,
-		"a copy in another cluster":       `UPDATE dispatch.cursor SET system_identifier = 7, horizon = '999999999'`,
-		"a copy in another database":      `UPDATE dispatch.cursor SET database_oid = 7, horizon = '999999999'`,
-		"loaded from a dump":              loaded,
+		"recovered up to a point in time":  `UPDATE dispatch.cursor SET timeline = 7`,
+		"a snapshot is put back":           `NULL`,
+		"a copy in another cluster":        `UPDATE dispatch.cursor SET system_identifier = 7, horizon = '999999999'`,
+		"a copy in a cluster of its image": `UPDATE dispatch.cursor SET horizon = '999999999'`,
+		"a copy in another database":       `UPDATE dispatch.cursor SET database_oid = 7, horizon = '999999999'`,
+		"loaded from a dump":               loaded,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -71,10 +70,7 @@ func TestRestored_OfTablesThatWereCopiedForgetsNoLookThatIsOwed(t *testing.T) {
 			exec(t, pool, `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 h', 'late')`)
 			resume()
 			eventually(t, "it halts", func() bool { return row(t, pool).State == cursor.Halted })
-			exec(t, pool, `DO $$ BEGIN
-				SET LOCAL session_replication_role = replica;
-				`+copied+`;
-			END $$`)
+			replicate(t, pool, copied)
 			_, err := store(t, pool).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "moved"})
 			require.NoError(t, err)
 			eventually(t, "it halts again, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("4")) == 1 })
@@ -84,30 +80,72 @@ func TestRestored_OfTablesThatWereCopiedForgetsNoLookThatIsOwed(t *testing.T) {
 	}
 }
 
-// What was not delivered at the time of the backup may be passed over once it is restored, where the receivers have it. That is
-// no row that a clock has stamped before the cursor.
-func TestSeek_AfterARestoreLooksUpToWhereTheCursorStood(t *testing.T) {
+// What was not delivered at the time of the backup, or of a promotion, may be passed over by an operator before the worker looks,
+// where the receivers have it. That is no row that a clock has stamped before the cursor.
+func TestSeek_BeforeTheLookLooksUpToWhereTheCursorStood(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ late, want string }{
-		"nothing is late": {`NULL`, "running"},
-		"a row is":        {`INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 h', 'late')`, "halted"},
+	const late = `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 h', 'late')`
+	for name, change := range map[string]func(*testing.T, *pgxpool.Pool, *receiver, string) func(){
+		"after a restore": restoredWhilePaused,
+		"after a promotion": func(t *testing.T, pool *pgxpool.Pool, sink *receiver, change string) func() {
+			return changedWhilePaused(t, pool, sink, change+`; UPDATE dispatch.cursor SET timeline = 7`)
+		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		for what, c := range map[string]struct{ late, want string }{"nothing is late": {`NULL`, "running"}, "a row is": {late, "halted"}} {
+			t.Run(name+" "+what, func(t *testing.T) {
+				t.Parallel()
+				pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
+				resume := change(t, pool, sink, `INSERT INTO dispatch.bookings (customer) VALUES ('delivered'); `+c.late)
+				end := cursor.Position(fmt.Sprintf("at.int:%s/00000000000000000099", time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))
+				_, err := store(t, pool).Seek(t.Context(), "sms", end, cursor.Decision{Actor: "me", Reason: "they have it"})
+				require.NoError(t, err)
+				require.Equal(t, end, row(t, pool).Position)
+				resume()
+				eventually(t, "it goes on, or halts", func() bool { return row(t, pool).State == cursor.Halted || row(t, pool).Position > end })
+				require.EqualValues(t, c.want, row(t, pool).State)
+				require.Empty(t, sink.attemptsOf("3"))
+			})
+		}
+	}
+}
+
+// So it does if the database is said to be restored once more.
+func TestRestored_OnceMoreLooksUpToWhereTheCursorStood(t *testing.T) {
+	t.Parallel()
+	pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
+	resume := restoredWhilePaused(t, pool, sink, `INSERT INTO dispatch.bookings (customer) VALUES ('delivered')`)
+	end := cursor.Position(fmt.Sprintf("at.int:%s/00000000000000000099", time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))
+	decision := cursor.Decision{Actor: "me", Reason: "they have it"}
+	_, err := store(t, pool).Seek(t.Context(), "sms", end, decision)
+	require.NoError(t, err)
+	_, err = store(t, pool).Restored(t.Context(), "sms", decision)
+	require.NoError(t, err)
+	require.Equal(t, end, row(t, pool).Position)
+	resume()
+	eventually(t, "it goes on, or halts", func() bool { return row(t, pool).State == cursor.Halted || row(t, pool).Position > end })
+	require.Equal(t, cursor.Running, row(t, pool).State)
+}
+
+// Maintenance of the tables is no copy of them: after it the look finds what it found before.
+func TestRetry_AfterMaintenanceOfTheTablesPassesOverNothing(t *testing.T) {
+	t.Parallel()
+	for _, maintenance := range []string{
+		`REINDEX TABLE CONCURRENTLY dispatch.cursor`, `VACUUM (FULL, FREEZE) dispatch.cursor`, `ALTER INDEX dispatch.cursor_pkey RENAME TO key`,
+		`ALTER TABLE dispatch.cursor ADD remark text, ALTER epoch SET STATISTICS 100`, `GRANT SELECT ON dispatch.cursor TO PUBLIC`,
+	} {
+		t.Run(maintenance, func(t *testing.T) {
 			t.Parallel()
 			pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
-			resume := restoredWhilePaused(t, pool, sink, `INSERT INTO dispatch.bookings (customer) VALUES ('delivered after the backup'); `+c.late)
-			s := store(t, pool)
-			end := cursor.Position(fmt.Sprintf("at.int:%s/00000000000000000099", time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))
-			decision := cursor.Decision{Actor: "me", Reason: "they have it"}
-			_, err := s.Seek(t.Context(), "sms", end, decision)
-			require.NoError(t, err)
-			_, err = s.Restored(t.Context(), "sms", decision) // once more
-			require.NoError(t, err)
-			require.Equal(t, end, row(t, pool).Position)
+			resume := changedWhilePaused(t, pool, sink, `UPDATE dispatch.cursor SET timeline = 7`)
+			exec(t, pool, maintenance)
+			exec(t, pool, `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 h', 'late')`)
 			resume()
-			eventually(t, "it goes on, or halts", func() bool { return row(t, pool).State == cursor.Halted || row(t, pool).Position > end })
-			require.EqualValues(t, c.want, row(t, pool).State)
-			require.Empty(t, sink.attemptsOf("3"))
+			for range 2 {
+				eventually(t, "it halts, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("4")) == 1 })
+				require.Equal(t, cursor.Halted, row(t, pool).State)
+				require.Contains(t, row(t, pool).Failure.Error, "row 3 of dispatch.bookings")
+				retry(t, pool)
+			}
 		})
 	}
 }
@@ -131,30 +169,43 @@ func TestRestored_OfATableThatWasRewrittenProposesNoSeekBack(t *testing.T) {
 	require.Len(t, sink.attemptsOf("1"), 1)
 }
 
-// restoredWhilePaused has two rows delivered, puts a database back, and says so. What it returns has the process go on, with one
-// row more.
-func restoredWhilePaused(t *testing.T, pool *pgxpool.Pool, sink *receiver, restore string) (resume func()) {
+// changedWhilePaused has two rows delivered, and changes the database while the process is paused. What it returns has the process go
+// on, with one row more.
+func changedWhilePaused(t *testing.T, pool *pgxpool.Pool, sink *receiver, change string) (resume func()) {
 	t.Helper()
 	stop := start(t, process(t, pool, processor.Each(sink), nil))
 	insert(t, pool, 2)
 	eventually(t, "two are delivered", func() bool { return row(t, pool).Sequence == 2 })
 	require.NoError(t, stop())
-	decision := cursor.Decision{Actor: "me", Reason: "restored to 04:00"}
+	decision := cursor.Decision{Actor: "me", Reason: "maintenance"}
 	s := store(t, pool)
 	_, err := s.Pause(t.Context(), "sms", decision)
 	require.NoError(t, err)
-	exec(t, pool, `DO $$ BEGIN
-		SET LOCAL session_replication_role = replica;
-		`+restore+`;
-	END $$`)
-	_, err = s.Restored(t.Context(), "sms", decision)
-	require.NoError(t, err)
+	replicate(t, pool, change)
 	return func() {
 		start(t, process(t, pool, processor.Each(sink), nil))
 		_, err = s.Resume(t.Context(), "sms", decision)
 		require.NoError(t, err)
 		insert(t, pool, 1)
 	}
+}
+
+// restoredWhilePaused is changedWhilePaused by a restore that is said.
+func restoredWhilePaused(t *testing.T, pool *pgxpool.Pool, sink *receiver, restore string) (resume func()) {
+	t.Helper()
+	resume = changedWhilePaused(t, pool, sink, restore)
+	_, err := store(t, pool).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "restored to 04:00"})
+	require.NoError(t, err)
+	return resume
+}
+
+// replicate executes SQL without the triggers of the tables.
+func replicate(t *testing.T, pool *pgxpool.Pool, sql string) {
+	t.Helper()
+	exec(t, pool, `DO $$ BEGIN
+		SET LOCAL session_replication_role = replica;
+		`+sql+`;
+	END $$`)
 }
 
 // What was there when the tables were loaded is not new, whatever its transactions are.

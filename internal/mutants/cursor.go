@@ -239,7 +239,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"the transactions of before a dump was loaded say which rows are new",
-		[]change{{"cursor/operate.go", " AND horizon::text::bigint > (", " OR horizon::text::bigint > ("}},
+		[]change{{"cursor/operate.go", "AND horizon::text::bigint > (", "OR horizon::text::bigint > ("}},
 		processorPkg, "TestRestored_OfTablesThatWereLoadedHaltsOverNothingOfThem",
 	},
 	{
@@ -250,12 +250,22 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	{
 		"what an operator passes over after a restore is taken for stamped by a clock that was behind",
 		[]change{{"processor/server.go", "auditor.Late(ctx, promoted.UpTo,", "auditor.Late(ctx, promoted.Position,"}},
-		processorPkg, "TestSeek_AfterARestoreLooksUpToWhereTheCursorStood/nothing_is_late",
+		processorPkg, "TestSeek_BeforeTheLookLooksUpToWhereTheCursorStood/after_a_restore_nothing_is_late",
+	},
+	{
+		"what an operator passes over after a promotion is taken for stamped by a clock that was behind",
+		[]change{{"cursor/operate.go", "|| row.overtaken && to > row.Position {", "|| row.overtaken && to < \"\" {"}},
+		processorPkg, "TestSeek_BeforeTheLookLooksUpToWhereTheCursorStood/after_a_promotion_nothing_is_late",
+	},
+	{
+		"maintenance of the tables is taken for a copy of them",
+		[]change{{"cursor/operate.go", "FROM pg_attribute made,", "FROM pg_constraint made,"}, {"cursor/operate.go", "made.attrelid = cursor.tableoid AND made.attnum = -1", "made.conrelid = cursor.tableoid AND made.contype = 'p'"}},
+		processorPkg, "TestRetry_AfterMaintenanceOfTheTablesPassesOverNothing",
 	},
 	{
 		"restored once more forgets where the cursor stood",
 		[]change{{"cursor/identity.go", "r.Position = all.behind(was)", "r.Position = max(was, all.behind(was))"}},
-		processorPkg, "TestSeek_AfterARestoreLooksUpToWhereTheCursorStood/nothing_is_late",
+		processorPkg, "TestRestored_OnceMoreLooksUpToWhereTheCursorStood",
 	},
 	{
 		"the rows of a table that was rewritten are taken for new",
