@@ -178,7 +178,7 @@ func (d *diagnosis) tables(ctx context.Context) error {
 	switch len(absent) {
 	case 0:
 	case len(all):
-		d.find(Refuse, migrateUp+"; if another schema has them, as after ALTER SCHEMA … RENAME, name that one instead", "the cursor tables are missing in schema %q", d.store.config.Schema)
+		d.find(Refuse, migrateUp, "the cursor tables are missing in schema %q: if another one has them, as after ALTER SCHEMA … RENAME, name that one instead", d.store.config.Schema)
 		return nil
 	default:
 		d.find(Refuse, migrateUp, "of the cursor tables these are missing: %s", strings.Join(absent, ", "))
