@@ -224,7 +224,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"restored has a paused process pass over what the server has stamped before its cursor",
-		[]change{{"cursor/operate.go", `return a.name == "restored" || a.name`, `return a.name`}},
+		[]change{{"cursor/operate.go", `return a.name == "restored" || f != nil`, `return f != nil`}},
 		processorPkg, "TestRestored_OfAPausedProcessLooksForWhatWasStampedSince/a_snapshot_is_put_back",
 	},
 	{
