@@ -182,7 +182,7 @@ const SeekGap = 10_000
 // it come again with the dedup keys they had.
 func (s *Store) Seek(ctx context.Context, process string, to Position, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "seek", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
-		if displaced(row) || row.unsettled || row.overtaken && to > row.Position {
+		if displaced(row) || row.unsettled {
 			was := row.Position
 			row.Position = min(was, to) // the records between the two may be others, too
 			row, err := row.begun(time.Now())
@@ -355,8 +355,7 @@ SELECT
 	CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END`
 
 	operateSQL = `/* cursor.operate */
-SELECT` + rowColumns + `,
-	coalesce(timeline <> ` + timelineSQL + ` AND system_identifier = ` + systemSQL + ` AND database_oid = ` + databaseSQL + `, false)
+SELECT` + rowColumns + `
 FROM {schema}.cursor
 WHERE process_name = $1
 FOR UPDATE`
@@ -383,10 +382,7 @@ func (s *Store) lockWaiting(ctx context.Context, conn *pgxpool.Conn, process str
 	if len(results[3].Rows) == 0 {
 		return Row{}, ErrUnknown
 	}
-	values := results[3].Rows[0]
-	row, err := parseRow(values)
-	row.overtaken = !row.unsettled && !row.restored && string(values[len(values)-1]) == "t"
-	return row, err
+	return parseRow(results[3].Rows[0])
 }
 
 func (s *Store) operateSettings(process string, timeout time.Duration) statement {
@@ -424,9 +420,10 @@ WITH changed AS (
 		failed_class = CASE WHEN $6 THEN failed_class END,
 		system_identifier = CASE WHEN $7::boolean THEN ` + systemSQL + ` ELSE system_identifier END,
 		timeline = CASE
-			WHEN ($10::boolean OR $11::boolean AND timeline = ` + restoredTimeline + `) AND NOT ` + horizonHoldsSQL + ` THEN 0
+			WHEN ($10::boolean OR $11::boolean AND ` + isRestoredSQL + `) AND NOT ` + horizonHoldsSQL + ` THEN 0
 			WHEN $10 THEN ` + unsettledSQL + `
-			WHEN $11 THEN ` + restoredTimeline + `
+			WHEN $11 AND ` + isRestoredSQL + ` THEN timeline
+			WHEN $11 THEN ` + restoredSQL + `
 			WHEN $7 THEN ` + timelineSQL + `
 			ELSE timeline END,
 		database_oid = CASE WHEN $7 THEN ` + databaseSQL + ` ELSE database_oid END,
@@ -485,16 +482,10 @@ func (c Change) looksAgain(a action) bool {
 }
 
 // looksFirst reports that a process goes on from where it stands in a database that was restored, in
-// any state: rows that were stamped before the position, because the clock was behind, are to be looked for. So they are
-// up to where the cursor stood if it is moved on before a promotion is noted.
+// any state: rows that were stamped before the position, because the clock was behind, are to be looked for.
 func (c Change) looksFirst(a action) bool {
 	f := c.Before.Failure
-	switch {
-	case a.name == "seek":
-		return c.Before.overtaken && c.After.Position > c.Before.Position && !displaced(c.Before)
-	default:
-		return a.name == "restored" || f != nil && f.Class == ClassRestored && c.After.Failure == nil
-	}
+	return a.name == "restored" || a.name != "seek" && f != nil && f.Class == ClassRestored && c.After.Failure == nil
 }
 
 // detail is what the audit keeps of a change beside its positions.

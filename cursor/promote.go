@@ -20,7 +20,7 @@ type PromotedError struct {
 	Process  string
 	Position Position
 	// UpTo is where that ends: Position, or where the cursor stood when the database was said to be restored,
-	// if an operator has moved it on since.
+	// if an operator has moved it on since, and no standby was promoted.
 	UpTo Position
 	// Horizon is an id of transactions (xid8): those that wrote what was delivered are below it,
 	// those of the new primary, or since the restore, are not. "" if it is not known.
@@ -33,14 +33,23 @@ type PromotedError struct {
 // server has it: 0 if its position was made on this one, else the former one with a minus.
 const unsettledSQL = `CASE WHEN coalesce(timeline, ` + timelineSQL + `) = ` + timelineSQL + ` THEN 0 ELSE -abs(timeline) END`
 
-// RestoredTimeline is the timeline of a row whose database was restored: an operator has said so, and no worker
-// has looked yet. So it is where an operator has moved the cursor on before a promotion was noted. No server has it.
-const RestoredTimeline = math.MaxInt32
+// RestoredTimeline is the least timeline of a row whose database was restored: an operator has said so, and no worker
+// has looked yet. No server has it. It is as far below the largest number as that of the server was at that time.
+const RestoredTimeline = 1 << 30
 
-var restoredTimeline = strconv.Itoa(RestoredTimeline)
+var (
+	isRestoredSQL = "timeline >= " + strconv.Itoa(RestoredTimeline)
+	restoredSQL   = strconv.Itoa(math.MaxInt32) + " - " + timelineSQL
+)
 
 // Restored reports that an operator has said that the database was restored.
-func (e *PromotedError) Restored() bool { return e.From == restoredTimeline }
+func (e *PromotedError) Restored() bool { return number(e.From) >= RestoredTimeline }
+
+// number is a timeline as the server prints it.
+func number(timeline string) int {
+	n, _ := strconv.Atoi(timeline)
+	return n
+}
 
 // Retried reports that the server's clock is known to have been behind, by any time.
 func (e *PromotedError) Retried() bool { return e.From == "0" || strings.HasPrefix(e.From, "-") }
@@ -52,7 +61,8 @@ func promotedAt(e PromotedError, all histories) *PromotedError {
 	if e.From == "0" {
 		e.Horizon = ""
 	}
-	if e.UpTo = e.Position; strings.TrimPrefix(e.From, "-") == restoredTimeline {
+	e.UpTo = e.Position
+	if from := number(strings.TrimPrefix(e.From, "-")); from >= RestoredTimeline && math.MaxInt32-from == number(e.To) {
 		e.UpTo = all.behind(e.Position)
 	}
 	return &e
@@ -63,7 +73,7 @@ func (e *PromotedError) Error() string {
 		return "the process halted over the server's clock and was retried: a worker looks at its next round for rows that were stamped before the cursor; then try again"
 	}
 	if e.Restored() {
-		return "the database was restored, or a standby promoted: a worker looks at its next round for rows that were stamped before the cursor; then try again"
+		return "the database was restored: a worker looks at its next round for rows that were stamped before the cursor; then try again"
 	}
 	return fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s, and the cursor is not taken over yet: a worker does that at its next look; then try again", e.From, e.To)
 }
@@ -74,7 +84,7 @@ func (e *PromotedError) event() string {
 		return "after a halt over the server's clock no row was found that it had stamped before the cursor"
 	}
 	if e.Restored() {
-		return "no row was found that was stamped before the cursor since the database was restored, or a standby promoted"
+		return "no row was found that was stamped before the cursor since the database was restored"
 	}
 	return fmt.Sprintf("a standby was promoted: the server's timeline was %s and is %s", e.From, e.To)
 }

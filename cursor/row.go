@@ -41,8 +41,6 @@ type Row struct {
 	unsettled bool
 	// restored: the database was said to be restored, and the source has not looked yet.
 	restored bool
-	// overtaken: a standby was promoted since, which is not noted yet. Known of a row that an operator has locked.
-	overtaken bool
 	// UpdatedAt is the database's time of the last change.
 	UpdatedAt time.Time
 }
@@ -146,7 +144,7 @@ func parseRow(values [][]byte) (Row, error) {
 		Origin:    p.text(15),
 		Histories: Histories(p.text(16)),
 		unsettled: p.int(17) <= 0,
-		restored:  p.int(17) == RestoredTimeline,
+		restored:  p.int(17) >= RestoredTimeline,
 	}
 	if values[7] != nil {
 		row.Failure = &Failure{

@@ -224,7 +224,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"restored has a paused process pass over what the server has stamped before its cursor",
-		[]change{{"cursor/operate.go", `return a.name == "restored" || f != nil`, `return f != nil`}},
+		[]change{{"cursor/operate.go", `return a.name == "restored" || a.name`, `return a.name`}},
 		processorPkg, "TestRestored_OfAPausedProcessLooksForWhatWasStampedSince/a_snapshot_is_put_back",
 	},
 	{
@@ -244,23 +244,23 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a copy of the tables ends a look that was owed",
-		[]change{{"cursor/operate.go", "AND NOT ` + horizonHoldsSQL + ` THEN 0", "AND NOT ` + horizonHoldsSQL + ` THEN ` + restoredTimeline + `"}},
+		[]change{{"cursor/operate.go", "AND NOT ` + horizonHoldsSQL + ` THEN 0", "AND NOT ` + horizonHoldsSQL + ` THEN ` + restoredSQL + `"}},
 		processorPkg, "TestRestored_OfTablesThatWereCopiedForgetsNoLookThatIsOwed",
 	},
 	{
 		"what an operator passes over after a restore is taken for stamped by a clock that was behind",
 		[]change{{"processor/server.go", "auditor.Late(ctx, promoted.UpTo,", "auditor.Late(ctx, promoted.Position,"}},
-		processorPkg, "TestSeek_BeforeTheLookLooksUpToWhereTheCursorStood/after_a_restore_nothing_is_late",
-	},
-	{
-		"what an operator passes over after a promotion is taken for stamped by a clock that was behind",
-		[]change{{"cursor/operate.go", "|| row.overtaken && to > row.Position {", "|| row.overtaken && to < \"\" {"}},
-		processorPkg, "TestSeek_BeforeTheLookLooksUpToWhereTheCursorStood/after_a_promotion_nothing_is_late",
+		processorPkg, "TestSeek_AfterARestoreLooksUpToWhereTheCursorStood/nothing_is_late",
 	},
 	{
 		"maintenance of the tables is taken for a copy of them",
 		[]change{{"cursor/operate.go", "FROM pg_attribute made,", "FROM pg_constraint made,"}, {"cursor/operate.go", "made.attrelid = cursor.tableoid AND made.attnum = -1", "made.conrelid = cursor.tableoid AND made.contype = 'p'"}},
 		processorPkg, "TestRetry_AfterMaintenanceOfTheTablesPassesOverNothing",
+	},
+	{
+		"a standby that is promoted after a restore and a seek is taken for the server of both",
+		[]change{{"cursor/promote.go", " && math.MaxInt32-from == number(e.To) {", " && math.MaxInt32-from != 0 {"}},
+		processorPkg, "TestSeek_AfterARestoreLooksUpToThePositionIfAStandbyWasPromotedSince",
 	},
 	{
 		"restored once more forgets where the cursor stood",

@@ -63,15 +63,13 @@ const (
 // transaction, too: where the ids come one by one from one sequence, a new row has a larger one than all that were there.
 // The position itself may have an id that is no row's. The condition bounds what is read, by an index.
 // A table that was rewritten, such as by ALTER TABLE, has one transaction for all of its rows, which wrote its definition, too.
-const lateSQL = `/* source.late */
-WITH recent AS (
+const lateSQL = `, recent AS (
 	SELECT
 		t.%[1]s AS id,
 		%[2]s AS at,
 		(%[3]s) < ($1::%[4]s, $2::%[5]s) AS passed,
 		%[6]s AS taken,
 		t.%[8]s > $1::%[4]s - interval '%[11]d seconds' AS near,
-		t.tableoid AS leaf,
 		t.xmin AS writer,
 		` + writtenBy + ` AS xid
 	FROM %[7]s AS t, ` + newestXID + `
@@ -81,8 +79,8 @@ SELECT
 	id::text,
 	at,
 	extract(epoch FROM pg_postmaster_start_time())::text,
-	EXISTS (SELECT FROM pg_class c WHERE c.oid = leaf AND c.xmin = writer)
-		OR EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = leaf AND a.xmin = writer)
+	(SELECT bool_or((SELECT c.xmin FROM pg_class c WHERE c.oid = tree.oid) = writer
+		OR EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = tree.oid AND a.xmin = writer)) FROM tree)
 FROM recent
 WHERE passed AND taken AND xid >= $3::text::bigint%[10]s
 ORDER BY at, recent.id
@@ -108,7 +106,7 @@ func (l *layout) lateSQL(c Config, condition string) string {
 		more = newIDs
 	}
 	order := l.orderBy(c)
-	return fmt.Sprintf(lateSQL, quote(c.Columns.ID), l.micros("t."+quote(l.at)), order[0]+", "+order[1], l.atType, l.idType, taken,
+	return "/* source.late */" + fmt.Sprintf(treeSQL, l.oid) + fmt.Sprintf(lateSQL, quote(c.Columns.ID), l.micros("t."+quote(l.at)), order[0]+", "+order[1], l.atType, l.idType, taken,
 		l.sql(), quote(l.at), condition, more, int(shortWindow.Seconds()))
 }
 

@@ -67,7 +67,7 @@ func TestPlan_LateRowsAreFoundByTheirIDs(t *testing.T) {
 				require.Less(t, plan.Hit+plan.Read, 50, "blocks of the look")
 				for _, n := range plan.all() {
 					require.NotEqual(t, "Seq Scan", n.Type)
-					if strings.HasPrefix(n.Type, "Index") && !strings.Contains(n.Cond, "recent.leaf") { // a catalog's, for the row that was found
+					if strings.HasPrefix(n.Type, "Index") && !strings.HasPrefix(n.Table, "pg_") { // a catalog's is for the row that was found
 						require.Contains(t, n.Cond, "id > '")
 						require.NotContains(t, n.Cond, "created_at")
 					}

@@ -3,6 +3,7 @@ package table
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,6 +18,13 @@ func TestRead_NeedsNoMoreThanSelectOnItsColumns(t *testing.T) {
 
 	s := bookings(t, pool, Config{Columns: Columns{Payload: "id"}})
 	require.Equal(t, []string{"1"}, ids(readAll(t, s, "", 10)))
+	at, err := s.At(t.Context(), time.Now())
+	require.NoError(t, err)
+	_, err = s.Read(t.Context(), at, 1)
+	require.NoError(t, err)
+	late, err := s.Late(t.Context(), at, "3", true)
+	require.NoError(t, err)
+	require.NotEmpty(t, late.Reason)
 }
 
 // A role's search_path may put functions and operators of its own before those
