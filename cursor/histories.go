@@ -47,14 +47,6 @@ func (all histories) at(p Position) string {
 	return ""
 }
 
-// behind returns the position that the last history begins behind, if that is not after p; else p.
-func (all histories) behind(p Position) Position {
-	if len(all) == 0 {
-		return p
-	}
-	return min(p, all[len(all)-1].After)
-}
-
 // begin returns the histories with a new one behind a position. It takes the place of those that
 // began further on: their records are gone, or come again in this one.
 func (h Histories) begin(after Position) (Histories, error) {

@@ -110,22 +110,6 @@ func (r Row) begun(now time.Time) (Row, error) {
 	return r, err
 }
 
-// begunAnew is begun in a database that is said to be restored. If that was said before, and no worker has looked
-// since, an operator may have moved the cursor on: the history begins where it stood then.
-func (r Row) begunAnew(now time.Time) (Row, error) {
-	was := r.Position
-	if r.restored {
-		all, err := r.Histories.parse()
-		if err != nil {
-			return r, err
-		}
-		r.Position = all.behind(was)
-	}
-	r, err := r.begun(now)
-	r.Position = was
-	return r, err
-}
-
 // mayBeLaterSQL: a cursor of the same name may have been lost, with the commits that a promoted
 // standby had not received, or as one that is younger than the backup that was restored. Nothing
 // is left of it, but the server or other cursors show that something of the kind has happened.

@@ -142,7 +142,7 @@ func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, 
 			return row, notFailing(row)
 		}
 		if displaced(row) && row.Failure.Class == ClassRestored {
-			row, err := row.begunAnew(time.Now())
+			row, err := row.begun(time.Now())
 			return set(row), err
 		}
 		row.Epoch++ // or a worker between two transactions would go on counting
@@ -203,7 +203,7 @@ func (s *Store) Seek(ctx context.Context, process string, to Position, d Decisio
 // (ClassRestored, ClassClock) runs again; one that is paused or halted over something else stays so.
 func (s *Store) Restored(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "restored", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
-		next, err := row.begunAnew(time.Now())
+		next, err := row.begun(time.Now())
 		if displaced(row) {
 			next = set(next)
 		}
@@ -401,7 +401,8 @@ func gaveUp(err error) bool {
 // the server on which it was decided. No history is settled before the source has looked: after a halt over
 // the clock ($10), or in a database that was restored ($11). The horizon says which rows are new to what was
 // delivered: it was restored, too, unless the tables were loaded from a dump or copied. Then it is that of the decision,
-// and if a look was owed before, nothing can say any more what it would have found (timeline 0).
+// and if a look was owed before, nothing can say any more what it would have found (timeline 0). What an operator
+// passes over by a seek after a restore is what there is by then ($12).
 var decideSQL = `/* cursor.decide */
 WITH changed AS (
 	UPDATE {schema}.cursor
@@ -420,17 +421,16 @@ WITH changed AS (
 		failed_class = CASE WHEN $6 THEN failed_class END,
 		system_identifier = CASE WHEN $7::boolean THEN ` + systemSQL + ` ELSE system_identifier END,
 		timeline = CASE
-			WHEN ($10::boolean OR $11::boolean AND ` + isRestoredSQL + `) AND NOT ` + horizonHoldsSQL + ` THEN 0
+			WHEN ($10::boolean OR $11::boolean AND timeline = ` + restoredTimeline + `) AND NOT ` + horizonHoldsSQL + ` THEN 0
 			WHEN $10 THEN ` + unsettledSQL + `
-			WHEN $11 AND ` + isRestoredSQL + ` THEN timeline
-			WHEN $11 THEN ` + restoredSQL + `
+			WHEN $11 THEN ` + restoredTimeline + `
 			WHEN $7 THEN ` + timelineSQL + `
 			ELSE timeline END,
 		database_oid = CASE WHEN $7 THEN ` + databaseSQL + ` ELSE database_oid END,
 		histories = $9::jsonb,
 		horizon = CASE
 			WHEN $10 OR $11 THEN CASE WHEN ` + horizonHoldsSQL + ` THEN horizon ELSE pg_snapshot_xmax(pg_current_snapshot()) END
-			WHEN $7 OR position <> $2 AND timeline = ` + timelineSQL + ` THEN pg_snapshot_xmax(pg_current_snapshot())
+			WHEN $7 OR $12::boolean OR position <> $2 AND timeline = ` + timelineSQL + ` THEN pg_snapshot_xmax(pg_current_snapshot())
 			ELSE horizon END
 	WHERE process_name = $1 AND epoch = $8
 	RETURNING ` + took(`position = $2 AND sequence = $3 AND epoch = $4 AND state = $5 AND histories = $9::jsonb AND ($6 OR failed_attempts = 0)`, `''`) + `
@@ -464,7 +464,7 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 		statement{sql: s.sql(decideSQL), args: []string{
 			row.Process, string(row.Position), strconv.FormatInt(row.Sequence, 10), strconv.FormatInt(int64(row.Epoch), 10),
 			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(row.Histories != c.Before.Histories),
-			c.Before.Epoch.text(), string(row.Histories), strconv.FormatBool(c.looksAgain(a)), strconv.FormatBool(c.looksFirst(a))}},
+			c.Before.Epoch.text(), string(row.Histories), strconv.FormatBool(c.looksAgain(a)), strconv.FormatBool(c.looksFirst(a)), strconv.FormatBool(c.passesOver(a))}},
 		statement{sql: s.sql(decisionEventSQL), args: []string{
 			row.Process, d.Actor, a.name, d.Reason, string(c.Before.Position), string(row.Position), string(detail)}},
 		commit)
@@ -486,6 +486,11 @@ func (c Change) looksAgain(a action) bool {
 func (c Change) looksFirst(a action) bool {
 	f := c.Before.Failure
 	return a.name == "restored" || a.name != "seek" && f != nil && f.Class == ClassRestored && c.After.Failure == nil
+}
+
+// passesOver reports that a cursor is moved on in a database that was restored, before the source has looked.
+func (c Change) passesOver(a action) bool {
+	return a.name == "seek" && c.Before.restored && c.After.Position > c.Before.Position
 }
 
 // detail is what the audit keeps of a change beside its positions.

@@ -19,9 +19,6 @@ import (
 type PromotedError struct {
 	Process  string
 	Position Position
-	// UpTo is where that ends: Position, or where the cursor stood when the database was said to be restored,
-	// if an operator has moved it on since, and no standby was promoted.
-	UpTo Position
 	// Horizon is an id of transactions (xid8): those that wrote what was delivered are below it,
 	// those of the new primary, or since the restore, are not. "" if it is not known.
 	Horizon string
@@ -33,23 +30,14 @@ type PromotedError struct {
 // server has it: 0 if its position was made on this one, else the former one with a minus.
 const unsettledSQL = `CASE WHEN coalesce(timeline, ` + timelineSQL + `) = ` + timelineSQL + ` THEN 0 ELSE -abs(timeline) END`
 
-// RestoredTimeline is the least timeline of a row whose database was restored: an operator has said so, and no worker
-// has looked yet. No server has it. It is as far below the largest number as that of the server was at that time.
-const RestoredTimeline = 1 << 30
+// RestoredTimeline is the timeline of a row whose database was restored: an operator has said so, and no worker
+// has looked yet. No server has it.
+const RestoredTimeline = math.MaxInt32
 
-var (
-	isRestoredSQL = "timeline >= " + strconv.Itoa(RestoredTimeline)
-	restoredSQL   = strconv.Itoa(math.MaxInt32) + " - " + timelineSQL
-)
+var restoredTimeline = strconv.Itoa(RestoredTimeline)
 
 // Restored reports that an operator has said that the database was restored.
-func (e *PromotedError) Restored() bool { return number(e.From) >= RestoredTimeline }
-
-// number is a timeline as the server prints it.
-func number(timeline string) int {
-	n, _ := strconv.Atoi(timeline)
-	return n
-}
+func (e *PromotedError) Restored() bool { return e.From == restoredTimeline }
 
 // Retried reports that the server's clock is known to have been behind, by any time.
 func (e *PromotedError) Retried() bool { return e.From == "0" || strings.HasPrefix(e.From, "-") }
@@ -57,13 +45,9 @@ func (e *PromotedError) Retried() bool { return e.From == "0" || strings.HasPref
 // promotedAt is the error of a row. On the server that delivered, the horizon is none: a transaction
 // that is older than it may have stamped a row before the position after that was read. Nor is it where the
 // tables were copied before the source had looked.
-func promotedAt(e PromotedError, all histories) *PromotedError {
+func promotedAt(e PromotedError) *PromotedError {
 	if e.From == "0" {
 		e.Horizon = ""
-	}
-	e.UpTo = e.Position
-	if from := number(strings.TrimPrefix(e.From, "-")); from >= RestoredTimeline && math.MaxInt32-from == number(e.To) {
-		e.UpTo = all.behind(e.Position)
 	}
 	return &e
 }
@@ -90,7 +74,7 @@ func (e *PromotedError) event() string {
 }
 
 func (r lockedRow) promotion() *PromotedError {
-	return promotedAt(PromotedError{Process: r.Process, Position: r.Position, Horizon: r.horizon, From: r.stored.timeline, To: r.server.timeline}, r.histories)
+	return promotedAt(PromotedError{Process: r.Process, Position: r.Position, Horizon: r.horizon, From: r.stored.timeline, To: r.server.timeline})
 }
 
 // ErrElsewhere: two connections of one pool reach two servers, or two runs of one. Nothing was
@@ -108,7 +92,7 @@ func (s *Store) Elsewhere(one, other string) error {
 }
 
 const promotedSQL = `/* cursor.promoted */
-SELECT c.position, c.horizon, c.timeline, server.timeline, c.histories
+SELECT c.position, c.horizon, c.timeline, server.timeline
 FROM {schema}.cursor c,
 	(SELECT ` + timelineSQL + ` AS timeline) server
 WHERE c.process_name = $1 AND c.timeline <> server.timeline`
@@ -124,11 +108,7 @@ func (s *Store) Promoted(ctx context.Context, process string) error {
 		return nil
 	}
 	row := results[0].Rows[0]
-	all, err := Histories(row[4]).parse()
-	if err != nil {
-		return s.explain("read", process, err)
-	}
-	return promotedAt(PromotedError{Process: process, Position: Position(row[0]), Horizon: string(row[1]), From: string(row[2]), To: string(row[3])}, all)
+	return promotedAt(PromotedError{Process: process, Position: Position(row[0]), Horizon: string(row[1]), From: string(row[2]), To: string(row[3])})
 }
 
 var promoteSQL = `/* cursor.promote */

@@ -144,7 +144,7 @@ func parseRow(values [][]byte) (Row, error) {
 		Origin:    p.text(15),
 		Histories: Histories(p.text(16)),
 		unsettled: p.int(17) <= 0,
-		restored:  p.int(17) >= RestoredTimeline,
+		restored:  p.int(17) == RestoredTimeline,
 	}
 	if values[7] != nil {
 		row.Failure = &Failure{

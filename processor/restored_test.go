@@ -1,6 +1,8 @@
 package processor_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"testing"
@@ -82,59 +84,68 @@ func TestRestored_OfTablesThatWereCopiedForgetsNoLookThatIsOwed(t *testing.T) {
 
 // What was not delivered at the time of the backup may be passed over once it is restored, where the receivers have it. That is
 // no row that a clock has stamped before the cursor.
-func TestSeek_AfterARestoreLooksUpToWhereTheCursorStood(t *testing.T) {
+func TestSeek_AfterARestorePassesOverWhatThereIs(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ late, want string }{
-		"nothing is late": {`NULL`, "running"},
-		"a row is":        {`INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 h', 'late')`, "halted"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
-			resume := restoredWhilePaused(t, pool, sink, `INSERT INTO dispatch.bookings (customer) VALUES ('delivered after the backup'); `+c.late)
-			end := cursor.Position(fmt.Sprintf("at.int:%s/00000000000000000099", time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))
-			_, err := store(t, pool).Seek(t.Context(), "sms", end, cursor.Decision{Actor: "me", Reason: "they have it"})
-			require.NoError(t, err)
-			require.Equal(t, end, row(t, pool).Position)
-			resume()
-			eventually(t, "it goes on, or halts", func() bool { return row(t, pool).State == cursor.Halted || row(t, pool).Position > end })
-			require.EqualValues(t, c.want, row(t, pool).State)
-			require.Empty(t, sink.attemptsOf("3"))
-		})
-	}
+	pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
+	resume := restoredWhilePaused(t, pool, sink, `INSERT INTO dispatch.bookings (customer) VALUES ('delivered after the backup')`)
+	end := seekToNow(t, pool)
+	_, err := store(t, pool).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "once more"})
+	require.NoError(t, err)
+	resume()
+	eventually(t, "it goes on, or halts", func() bool { return row(t, pool).State == cursor.Halted || row(t, pool).Position > end })
+	require.Equal(t, cursor.Running, row(t, pool).State)
+	require.Empty(t, sink.attemptsOf("3"))
 }
 
-// A standby that is promoted after that may stamp rows between the two places.
-func TestSeek_AfterARestoreLooksUpToThePositionIfAStandbyWasPromotedSince(t *testing.T) {
+// A clock that is behind may stamp more rows before the place that was sought.
+func TestSeek_AfterARestoreLooksForWhatIsStampedThen(t *testing.T) {
 	t.Parallel()
 	pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
 	resume := restoredWhilePaused(t, pool, sink, `NULL`)
-	end := cursor.Position(fmt.Sprintf("at.int:%s/00000000000000000099", time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))
-	_, err := store(t, pool).Seek(t.Context(), "sms", end, cursor.Decision{Actor: "me", Reason: "they have it"})
-	require.NoError(t, err)
+	end := seekToNow(t, pool)
 	exec(t, pool, `INSERT INTO dispatch.bookings (created_at, customer) SELECT max(created_at) + interval '1 microsecond', 'late' FROM dispatch.bookings`)
-	replicate(t, pool, `UPDATE dispatch.cursor SET timeline = timeline + 1`) // its server was of a timeline before
 	resume()
 	eventually(t, "it halts, or goes on", func() bool { return row(t, pool).State == cursor.Halted || row(t, pool).Position > end })
 	require.Equal(t, cursor.Halted, row(t, pool).State)
 	require.Contains(t, row(t, pool).Failure.Error, "row 3 of dispatch.bookings")
 }
 
-// It looks as far if the database is said to be restored once more.
-func TestRestored_OnceMoreLooksUpToWhereTheCursorStood(t *testing.T) {
-	t.Parallel()
-	pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
-	resume := restoredWhilePaused(t, pool, sink, `INSERT INTO dispatch.bookings (customer) VALUES ('delivered')`)
-	end := cursor.Position(fmt.Sprintf("at.int:%s/00000000000000000099", time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))
-	decision := cursor.Decision{Actor: "me", Reason: "they have it"}
-	_, err := store(t, pool).Seek(t.Context(), "sms", end, decision)
-	require.NoError(t, err)
-	_, err = store(t, pool).Restored(t.Context(), "sms", decision)
+// seekToNow passes over all that is stamped by now.
+func seekToNow(t *testing.T, pool *pgxpool.Pool) (end cursor.Position) {
+	t.Helper()
+	end = cursor.Position(fmt.Sprintf("at.int:%s/00000000000000000099", time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))
+	_, err := store(t, pool).Seek(t.Context(), "sms", end, cursor.Decision{Actor: "me", Reason: "they have it"})
 	require.NoError(t, err)
 	require.Equal(t, end, row(t, pool).Position)
-	resume()
-	eventually(t, "it goes on, or halts", func() bool { return row(t, pool).State == cursor.Halted || row(t, pool).Position > end })
-	require.Equal(t, cursor.Running, row(t, pool).State)
+	return end
+}
+
+// A process is halted over a record in the backup. What is stamped before that record after the restore is not passed over with it.
+func TestSkip_AfterARestorePassesOverOneRecord(t *testing.T) {
+	t.Parallel()
+	pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{answer: func(_ context.Context, d processor.Delivery) error {
+		if d.ID == "3" {
+			return processor.Permanent(errors.New("422"))
+		}
+		return nil
+	}}
+	start(t, process(t, pool, processor.Each(sink), nil))
+	insert(t, pool, 3)
+	eventually(t, "it halts over a record", func() bool { return row(t, pool).State == cursor.Halted })
+	decision := cursor.Decision{Actor: "me", Reason: "restored to 04:00"}
+	s := store(t, pool)
+	_, err := s.Restored(t.Context(), "sms", decision)
+	require.NoError(t, err)
+	exec(t, pool, `INSERT INTO dispatch.bookings (created_at, customer) SELECT created_at + interval '1 microsecond', 'late' FROM dispatch.bookings WHERE id = 2`)
+	_, err = s.Skip(t.Context(), "sms", decision)
+	require.NoError(t, err)
+	insert(t, pool, 1)
+	eventually(t, "it halts over the clock, or goes on", func() bool {
+		f := row(t, pool).Failure
+		return f != nil && f.Class == cursor.ClassClock || len(sink.attemptsOf("5")) == 1
+	})
+	require.Equal(t, cursor.Halted, row(t, pool).State)
+	require.Contains(t, row(t, pool).Failure.Error, "row 4 of dispatch.bookings")
 }
 
 // Maintenance of the tables is no copy of them: after it the look finds what it found before.

@@ -86,7 +86,7 @@ func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) e
 	if !ok || !p.together() {
 		return p.config.Store.Promote(ctx, p.config.Process, "", p.numbers)
 	}
-	late, err := auditor.Late(ctx, promoted.UpTo, promoted.Horizon, promoted.Retried())
+	late, err := auditor.Late(ctx, promoted.Position, promoted.Horizon, promoted.Retried())
 	if err != nil && promoted.Retried() {
 		err = fmt.Errorf("%w; to go on without looking: `%s`", err, p.seekTo(promoted.Position))
 	}

@@ -108,7 +108,7 @@ func (d *doctor) identity(ctx context.Context) error {
 				"the database is not the one its cursor belongs to (%s): it was restored or copied", which)
 			return
 		}
-		if before >= cursor.RestoredTimeline {
+		if before == cursor.RestoredTimeline {
 			d.find(process, Note, "", "it goes on after a restore: a worker looks at its next round for rows that were stamped before the cursor")
 			return
 		}

@@ -248,29 +248,24 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		processorPkg, "TestRestored_OfTablesThatWereCopiedForgetsNoLookThatIsOwed",
 	},
 	{
-		"what an operator passes over after a restore is taken for stamped by a clock that was behind",
-		[]change{{"processor/server.go", "auditor.Late(ctx, promoted.UpTo,", "auditor.Late(ctx, promoted.Position,"}},
-		processorPkg, "TestSeek_AfterARestoreLooksUpToWhereTheCursorStood/nothing_is_late",
-	},
-	{
 		"maintenance of the tables is taken for a copy of them",
 		[]change{{"cursor/operate.go", "FROM pg_attribute made,", "FROM pg_constraint made,"}, {"cursor/operate.go", "made.attrelid = cursor.tableoid AND made.attnum = -1", "made.conrelid = cursor.tableoid AND made.contype = 'p'"}},
 		processorPkg, "TestRetry_AfterMaintenanceOfTheTablesPassesOverNothing",
 	},
 	{
-		"a standby that is promoted after a restore and a seek is taken for the server of both",
-		[]change{{"cursor/promote.go", " && math.MaxInt32-from == number(e.To) {", " {"}},
-		processorPkg, "TestSeek_AfterARestoreLooksUpToThePositionIfAStandbyWasPromotedSince",
-	},
-	{
-		"restored once more forgets where the cursor stood",
-		[]change{{"cursor/identity.go", "r.Position = all.behind(was)", "r.Position = max(was, all.behind(was))"}},
-		processorPkg, "TestRestored_OnceMoreLooksUpToWhereTheCursorStood",
-	},
-	{
 		"the rows of a table that was rewritten are taken for new",
 		[]change{{"sources/table/late.go", "if row.rewritten {", "if row.rewritten && row.id == \"\" {"}},
 		processorPkg, "TestRestored_OfATableThatWasRewrittenProposesNoSeekBack",
+	},
+	{
+		"what an operator passes over after a restore is taken for stamped by a clock that was behind",
+		[]change{{"cursor/operate.go", `a.name == "seek" && c.Before.restored && c.After`, `a.name == "sought" && c.Before.restored && c.After`}},
+		processorPkg, "TestSeek_AfterARestorePassesOverWhatThereIs",
+	},
+	{
+		"a skip after a restore passes over what is stamped before its record",
+		[]change{{"cursor/operate.go", `a.name == "seek" && c.Before.restored && c.After`, `c.Before.restored && c.After`}},
+		processorPkg, "TestSkip_AfterARestorePassesOverOneRecord",
 	},
 	{
 		"an idle process does not look after a restore",

@@ -125,7 +125,7 @@ func (c *cell) recover(ctx context.Context, change *history.Change) error {
 		}
 		var stuck []string
 		for _, p := range cellProcesses(c.receivers) {
-			if at := now[p.name]; at.Position < last[p.table] || at.State != "running" || at.Timeline <= 0 || at.Timeline >= cursor.RestoredTimeline { // it may halt again once it has looked
+			if at := now[p.name]; at.Position < last[p.table] || at.State != "running" || at.Timeline <= 0 || at.Timeline == cursor.RestoredTimeline { // it may halt again once it has looked
 				stuck = append(stuck, fmt.Sprintf("%s %s at %q, before %q", p.name, at.State, at.Position, last[p.table]))
 			}
 		}
