@@ -2,10 +2,8 @@ package cursor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -393,111 +391,4 @@ func (s *Store) operateSettings(process string, timeout time.Duration) statement
 func gaveUp(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && (pgErr.Code == "55P03" || pgErr.Code == "57014")
-}
-
-// decideSQL writes what was decided; the lock is held already. A failure is only
-// ever taken away ($6 = false). The horizon stays while a promotion is not noted: what it is for is
-// still to be looked for. Where a history begins ($7), the position belongs to
-// the server on which it was decided. No history is settled before the source has looked: after a halt over
-// the clock ($10), or in a database that was restored ($11). The horizon says which rows are new to what was
-// delivered: it was restored, too, unless the tables were loaded from a dump or copied. Then it is that of the decision,
-// and if a look was owed before, nothing can say any more what it would have found (timeline 0). What an operator
-// passes over by a seek after a restore is what there is by then ($12).
-var decideSQL = `/* cursor.decide */
-WITH changed AS (
-	UPDATE {schema}.cursor
-	SET
-		position = $2,
-		sequence = $3,
-		epoch = $4,
-		state = $5,
-		failed_position = CASE WHEN $6::boolean THEN failed_position END,
-		failed_record_id = CASE WHEN $6 THEN failed_record_id END,
-		failed_attempts = CASE WHEN $6 THEN failed_attempts ELSE 0 END,
-		first_failed_at = CASE WHEN $6 THEN first_failed_at END,
-		last_failed_at = CASE WHEN $6 THEN last_failed_at END,
-		next_attempt_at = CASE WHEN $6 THEN next_attempt_at END,
-		failed_error = CASE WHEN $6 THEN failed_error END,
-		failed_class = CASE WHEN $6 THEN failed_class END,
-		system_identifier = CASE WHEN $7::boolean THEN ` + systemSQL + ` ELSE system_identifier END,
-		timeline = CASE
-			WHEN ($10::boolean OR $11::boolean AND timeline = ` + restoredTimeline + `) AND NOT ` + horizonHoldsSQL + ` THEN 0
-			WHEN $10 THEN ` + unsettledSQL + `
-			WHEN $11 THEN ` + restoredTimeline + `
-			WHEN $7 THEN ` + timelineSQL + `
-			ELSE timeline END,
-		database_oid = CASE WHEN $7 THEN ` + databaseSQL + ` ELSE database_oid END,
-		histories = $9::jsonb,
-		horizon = CASE
-			WHEN $10 OR $11 THEN CASE WHEN ` + horizonHoldsSQL + ` THEN horizon ELSE pg_snapshot_xmax(pg_current_snapshot()) END
-			WHEN $7 OR $12::boolean OR position <> $2 AND timeline = ` + timelineSQL + ` THEN pg_snapshot_xmax(pg_current_snapshot())
-			ELSE horizon END
-	WHERE process_name = $1 AND epoch = $8
-	RETURNING ` + took(`position = $2 AND sequence = $3 AND epoch = $4 AND state = $5 AND histories = $9::jsonb AND ($6 OR failed_attempts = 0)`, `''`) + `
-)` + oneRow
-
-// horizonHoldsSQL reports that the horizon of a row is of the transactions of this database. It is not if the
-// row comes from another one, or if the table is younger: it was loaded from a dump. Of all that a catalog says of a
-// table, nothing but its making writes the rows of its system columns (ctid is -1).
-const horizonHoldsSQL = `coalesce(system_identifier = ` + systemSQL + ` AND database_oid = ` + databaseSQL + ` AND horizon <= pg_snapshot_xmax(pg_current_snapshot()) AND horizon::text::bigint > (
-			SELECT now.xid - mod(now.xid - made.xmin::text::bigint, 4294967296)
-			FROM pg_attribute made, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid) now
-			WHERE made.attrelid = cursor.tableoid AND made.attnum = -1
-		), false)`
-
-// A trigger of others may drop what a worker notes, and never what an operator decides.
-const decisionEventSQL = `/* cursor.decision_event */
-WITH changed AS (
-	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
-	VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)
-	RETURNING 1
-)` + unlessOne + `'` + noEvent + `, rows: '` + raise
-
-// write makes a change and its event durable.
-func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a action, d Decision) error {
-	detail, err := json.Marshal(c.detail())
-	if err != nil {
-		return err
-	}
-	row := c.After
-	results, err := flush(ctx, conn.Conn(),
-		statement{sql: s.sql(decideSQL), args: []string{
-			row.Process, string(row.Position), strconv.FormatInt(row.Sequence, 10), strconv.FormatInt(int64(row.Epoch), 10),
-			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(row.Histories != c.Before.Histories),
-			c.Before.Epoch.text(), string(row.Histories), strconv.FormatBool(c.looksAgain(a)), strconv.FormatBool(c.looksFirst(a)), strconv.FormatBool(c.passesOver(a))}},
-		statement{sql: s.sql(decisionEventSQL), args: []string{
-			row.Process, d.Actor, a.name, d.Reason, string(c.Before.Position), string(row.Position), string(detail)}},
-		commit)
-	if err == nil && !committed(results, 2) {
-		return errNotAsLocked
-	}
-	return uncertain(err)
-}
-
-// looksAgain reports that a process goes on which halted over its clock, or is about to look, and
-// that no operator has decided on what was stamped before its position: that is for Seek.
-func (c Change) looksAgain(a action) bool {
-	f := c.Before.Failure
-	return a.name != "seek" && (c.Before.unsettled || f != nil && f.Class == ClassClock && c.After.Failure == nil)
-}
-
-// looksFirst reports that a process goes on from where it stands in a database that was restored, in
-// any state: rows that were stamped before the position, because the clock was behind, are to be looked for.
-func (c Change) looksFirst(a action) bool {
-	f := c.Before.Failure
-	return a.name == "restored" || a.name != "seek" && f != nil && f.Class == ClassRestored && c.After.Failure == nil
-}
-
-// passesOver reports that a cursor is moved on in a database that was restored, before the source has looked.
-func (c Change) passesOver(a action) bool {
-	return a.name == "seek" && c.Before.restored && c.After.Position > c.Before.Position
-}
-
-// detail is what the audit keeps of a change beside its positions.
-func (c Change) detail() map[string]any {
-	detail := map[string]any{"from_state": c.Before.State, "to_state": c.After.State}
-	if f := c.Before.Failure; f != nil && c.After.Failure == nil {
-		detail["record_id"], detail["attempts"], detail["error"] = f.RecordID, f.Attempts, f.Error
-	}
-	return detail
 }

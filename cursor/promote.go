@@ -22,7 +22,7 @@ type PromotedError struct {
 	// Horizon is an id of transactions (xid8): those that wrote what was delivered are below it,
 	// those of the new primary, or since the restore, are not. "" if it is not known.
 	Horizon string
-	// From and To are the timelines. From is that of no server unless a standby was promoted.
+	// From and To are the timelines. Unless a standby was promoted, From is no server's.
 	From, To string
 }
 

@@ -60,8 +60,8 @@ var cursorMutants = []mutant{
 	},
 	{
 		"an operator's command goes through of which a trigger of others keeps no event",
-		[]change{{"cursor/operate.go", "WITH changed AS (\n\tINSERT INTO", "WITH kept AS (\n\tINSERT INTO"},
-			{"cursor/operate.go", "\tRETURNING 1\n)` + unlessOne", "\tRETURNING 1\n), changed AS (SELECT 1)` + unlessOne"}},
+		[]change{{"cursor/decide.go", "WITH changed AS (\n\tINSERT INTO", "WITH kept AS (\n\tINSERT INTO"},
+			{"cursor/decide.go", "\tRETURNING 1\n)` + unlessOne", "\tRETURNING 1\n), changed AS (SELECT 1)` + unlessOne"}},
 		cursorPkg, "TestDecision_WithoutAnEventChangesNothing/pause",
 	},
 	{
@@ -214,7 +214,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"what an operator decides hides what a promoted server has stamped before",
-		[]change{{"cursor/operate.go", "position <> $2 AND timeline = ` + timelineSQL + ` THEN", "position <> $2 THEN"}},
+		[]change{{"cursor/decide.go", "position <> $2 AND timeline = ` + timelineSQL + ` THEN", "position <> $2 THEN"}},
 		cursorPkg, "TestSeek_BeforeAPromotionIsNotedKeepsTheHorizon",
 	},
 	{
@@ -224,32 +224,32 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"restored has a paused process pass over what the server has stamped before its cursor",
-		[]change{{"cursor/operate.go", `return a.name == "restored" || a.name`, `return a.name`}},
+		[]change{{"cursor/decide.go", `return a.name == "restored" || a.name`, `return a.name`}},
 		processorPkg, "TestRestored_OfAPausedProcessLooksForWhatWasStampedSince/a_snapshot_is_put_back",
 	},
 	{
 		"what was inserted between a restore and `restored` is taken for delivered",
-		[]change{{"cursor/operate.go", "` + horizonHoldsSQL + ` THEN horizon ELSE", "false THEN horizon ELSE"}},
+		[]change{{"cursor/decide.go", "` + horizonHoldsSQL + ` THEN horizon ELSE", "false THEN horizon ELSE"}},
 		processorPkg, "TestRestored_LooksForWhatWasStampedBeforeItWasSaid",
 	},
 	{
 		"the transactions of another database say which rows of this one are new",
-		[]change{{"cursor/operate.go", "` + horizonHoldsSQL + ` THEN horizon ELSE", "horizon IS NOT NULL THEN horizon ELSE"}},
+		[]change{{"cursor/decide.go", "` + horizonHoldsSQL + ` THEN horizon ELSE", "horizon IS NOT NULL THEN horizon ELSE"}},
 		processorPkg, "TestRestored_OfAPausedProcessLooksForWhatWasStampedSince/a_copy_in_another_cluster",
 	},
 	{
 		"the transactions of before a dump was loaded say which rows are new",
-		[]change{{"cursor/operate.go", "AND horizon::text::bigint > (", "OR horizon::text::bigint > ("}},
+		[]change{{"cursor/decide.go", "AND horizon::text::bigint > (", "OR horizon::text::bigint > ("}},
 		processorPkg, "TestRestored_OfTablesThatWereLoadedHaltsOverNothingOfThem",
 	},
 	{
 		"a copy of the tables ends a look that was owed",
-		[]change{{"cursor/operate.go", "AND NOT ` + horizonHoldsSQL + ` THEN 0", "AND NOT ` + horizonHoldsSQL + ` THEN ` + restoredSQL + `"}},
+		[]change{{"cursor/decide.go", "AND NOT ` + horizonHoldsSQL + ` THEN 0", "AND NOT ` + horizonHoldsSQL + ` THEN ` + restoredSQL + `"}},
 		processorPkg, "TestRestored_OfTablesThatWereCopiedForgetsNoLookThatIsOwed",
 	},
 	{
 		"maintenance of the tables is taken for a copy of them",
-		[]change{{"cursor/operate.go", "FROM pg_attribute made,", "FROM pg_constraint made,"}, {"cursor/operate.go", "made.attrelid = cursor.tableoid AND made.attnum = -1", "made.conrelid = cursor.tableoid AND made.contype = 'p'"}},
+		[]change{{"cursor/decide.go", "FROM pg_attribute made,", "FROM pg_constraint made,"}, {"cursor/decide.go", "made.attrelid = cursor.tableoid AND made.attnum = -1", "made.conrelid = cursor.tableoid AND made.contype = 'p'"}},
 		processorPkg, "TestRetry_AfterMaintenanceOfTheTablesPassesOverNothing",
 	},
 	{
@@ -259,12 +259,12 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"what an operator passes over after a restore is taken for stamped by a clock that was behind",
-		[]change{{"cursor/operate.go", `a.name == "seek" && c.Before.restored && c.After`, `a.name == "sought" && c.Before.restored && c.After`}},
+		[]change{{"cursor/decide.go", `a.name == "seek" && c.Before.restored && c.After`, `a.name == "sought" && c.Before.restored && c.After`}},
 		processorPkg, "TestSeek_AfterARestorePassesOverWhatThereIs",
 	},
 	{
 		"a skip after a restore passes over what is stamped before its record",
-		[]change{{"cursor/operate.go", `a.name == "seek" && c.Before.restored && c.After`, `c.Before.restored && c.After`}},
+		[]change{{"cursor/decide.go", `a.name == "seek" && c.Before.restored && c.After`, `c.Before.restored && c.After`}},
 		processorPkg, "TestSkip_AfterARestorePassesOverOneRecord",
 	},
 	{
@@ -274,7 +274,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a retry after a halt over the clock goes on from where the cursor stands",
-		[]change{{"cursor/operate.go", `return a.name != "seek" && (`, `return false && (`}},
+		[]change{{"cursor/decide.go", `return a.name != "seek" && (`, `return false && (`}},
 		processorPkg, "TestRetry_AfterAHaltOverTheClockPassesOverNothing",
 	},
 	{
@@ -284,12 +284,12 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a retry after a halt as restored notes another timeline without a look",
-		[]change{{"cursor/operate.go", `f.Class == ClassRestored && c.After.Failure == nil`, `f.Class == ClassClock && c.After.Failure == nil`}},
+		[]change{{"cursor/decide.go", `f.Class == ClassRestored && c.After.Failure == nil`, `f.Class == ClassClock && c.After.Failure == nil`}},
 		processorPkg, "TestRetry_AfterAHaltAsRestoredLooksForWhatAnotherTimelineStamped",
 	},
 	{
 		"restored has a process go on that halted over its clock",
-		[]change{{"cursor/operate.go", `a.name != "seek" && (`, `a.name == "retry" && (`}},
+		[]change{{"cursor/decide.go", `a.name != "seek" && (`, `a.name == "retry" && (`}},
 		processorPkg, "TestRestored_OfAProcessThatHaltedOverItsClockLooksFirst",
 	},
 	{
