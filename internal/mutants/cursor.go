@@ -244,7 +244,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a copy of the tables ends a look that was owed",
-		[]change{{"cursor/decide.go", "AND NOT ` + horizonHoldsSQL + ` THEN 0", "AND NOT ` + horizonHoldsSQL + ` THEN ` + restoredSQL + `"}},
+		[]change{{"cursor/decide.go", "AND NOT ` + horizonHoldsSQL + ` THEN 0", "AND NOT ` + horizonHoldsSQL + ` THEN ` + restoredTimeline + `"}},
 		processorPkg, "TestRestored_OfTablesThatWereCopiedForgetsNoLookThatIsOwed",
 	},
 	{
