@@ -94,7 +94,7 @@ func (c Change) looksAgain(a action) bool {
 	return a.name != "seek" && (c.Before.unsettled || f != nil && f.Class == ClassClock && c.After.Failure == nil)
 }
 
-// looksFirst reports that a process goes on from where it stands in a database that was restored, in
+// looksFirst reports that a process continues at its position in a database that was restored, in
 // any state: rows that were stamped before the position, because the clock was behind, are to be looked for.
 func (c Change) looksFirst(a action) bool {
 	f := c.Before.Failure

@@ -116,12 +116,16 @@ func (s *Store) Pause(ctx context.Context, process string, d Decision) (Change, 
 	}})
 }
 
-// Resume sets a paused process running. One that runs already is left as it is;
+// Resume sets a paused process running. A new epoch begins, so that workers look anew at a table
+// that may have been changed meanwhile. One that runs already is left as it is;
 // one that is halted is refused (ErrHalted): its record wants Retry, Skip or Seek.
 func (s *Store) Resume(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "resume", apply: func(row Row) (Row, error) {
 		if row.State == Halted {
 			return row, haltedAt(row)
+		}
+		if row.State == Paused {
+			row.Epoch++
 		}
 		row.State = Running
 		return row, nil

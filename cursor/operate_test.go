@@ -141,7 +141,7 @@ func TestDecision_InEachState(t *testing.T) {
 					return
 				}
 				require.True(t, change.Changed)
-				require.Equal(t, name != "pause" && name != "resume", after.Epoch > before.Epoch, "what a worker knows of a record is over")
+				require.Equal(t, name != "pause", after.Epoch > before.Epoch, "what a worker knows is over")
 				event := history(t, s)[0]
 				require.Equal(t, []any{name, "alice", "deploy", cursor.Position("p4"), want.position},
 					[]any{event.Action, event.Actor, event.Reason, event.From, event.To})

@@ -126,7 +126,9 @@ WITH changed AS (
 // server is the run of the server on which the source has looked; if the row is on another one,
 // the error is ErrElsewhere. What the worker has seen is lost, and not used again either. If no
 // promotion is to be noted any more, nothing is done.
-func (s *Store) Promote(ctx context.Context, process, server string, seen Seen) error {
+//
+// note is what else the audit row is to say; "" is nothing.
+func (s *Store) Promote(ctx context.Context, process, server string, seen Seen, note string) error {
 	return s.settle(ctx, "note the promotion for", process, server, func(conn *pgxpool.Conn, row lockedRow) error {
 		if !row.promoted() {
 			return nil
@@ -139,6 +141,9 @@ func (s *Store) Promote(ctx context.Context, process, server string, seen Seen) 
 		action, reason := "promoted", fmt.Sprintf("%s. The sequence was %d and goes on from %d, the epoch was %d and goes on from %d", row.promotion().event(), row.Sequence, next.Sequence, row.Epoch, next.Epoch)
 		if p := row.promotion(); p.Retried() || p.Restored() {
 			action = "settled"
+		}
+		if note != "" {
+			reason += ". " + note
 		}
 		results, err := flush(ctx, conn.Conn(), pin,
 			statement{sql: s.sql(promoteSQL), args: []string{

@@ -50,11 +50,11 @@ func TestPromote_NoNumberAndNoHistoryIsThatOfBefore(t *testing.T) {
 	require.ErrorAs(t, s.Promoted(t.Context(), "sms"), &promoted)
 	require.Equal(t, before.Epoch(), look(t, s).Epoch, "nothing is changed before the source has looked")
 
-	require.ErrorIs(t, s.Promote(t.Context(), "sms", "another run", cursor.Seen{}), cursor.ErrElsewhere)
-	require.NoError(t, s.Promote(t.Context(), "sms", before.Server(), cursor.Seen{}))
+	require.ErrorIs(t, s.Promote(t.Context(), "sms", "another run", cursor.Seen{}, ""), cursor.ErrElsewhere)
+	require.NoError(t, s.Promote(t.Context(), "sms", before.Server(), cursor.Seen{}, ""))
 	require.NoError(t, s.Promoted(t.Context(), "sms"))
 	require.Equal(t, "promoted", lastEvent(t, s.Pool()))
-	require.NoError(t, s.Promote(t.Context(), "sms", before.Server(), cursor.Seen{}), "there is nothing left to note")
+	require.NoError(t, s.Promote(t.Context(), "sms", before.Server(), cursor.Seen{}, ""), "there is nothing left to note")
 	after := acquire(t, s)
 	require.Greater(t, after.Epoch(), before.Epoch()+1_000_000)
 	requireLeap(t, 3, after.Sequence())
@@ -71,7 +71,7 @@ func TestPromote_EachHistoryHasAMarkOfItsOwn(t *testing.T) {
 	marks := map[string]bool{}
 	for range 3 {
 		back(t, s, `timeline = timeline + 7, position = 'p3'`)
-		require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}))
+		require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}, ""))
 		lease = acquire(t, s)
 		marks[lease.History("p4")] = true
 		require.Empty(t, lease.History("p3"))
@@ -80,7 +80,7 @@ func TestPromote_EachHistoryHasAMarkOfItsOwn(t *testing.T) {
 	}
 	require.Len(t, marks, 3)
 	back(t, s, `timeline = timeline + 7`)
-	require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}))
+	require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}, ""))
 	after := acquire(t, s)
 	require.Equal(t, lease.History("p4"), after.History("p4"), "what was delivered in a history keeps its mark")
 	require.NotEqual(t, after.History("p4"), after.History("p6"))
@@ -189,7 +189,7 @@ func acquireLooked(t *testing.T, s *cursor.Store) *cursor.Lease {
 	require.ErrorAs(t, err, &promoted)
 	require.True(t, promoted.Restored())
 	require.NotEmpty(t, promoted.Horizon)
-	require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}))
+	require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}, ""))
 	require.Equal(t, "settled", lastEvent(t, s.Pool()))
 	return acquire(t, s)
 }
@@ -247,7 +247,7 @@ func TestSeek_BeforeAPromotionIsNotedKeepsTheHorizon(t *testing.T) {
 	_, err := s.Seek(t.Context(), "sms", "p5", alice)
 	require.NoError(t, err)
 	require.Equal(t, before, horizon())
-	require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}))
+	require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}, ""))
 	_, err = s.Seek(t.Context(), "sms", "p6", alice)
 	require.NoError(t, err)
 	require.NotEqual(t, before, horizon(), "once it is noted, what was passed over is meant")
@@ -276,7 +276,7 @@ func TestPromote_NothingThatAWorkerHasSeenComesAgain(t *testing.T) {
 	row := look(t, s)
 	seen := cursor.Seen{Origin: row.Origin, Epoch: row.Epoch + 90_000_000, Sequence: row.Sequence + 100_000*cursor.HistoryGap}
 	back(t, s, `timeline = timeline + 7`)
-	require.NoError(t, s.Promote(t.Context(), "sms", "", seen))
+	require.NoError(t, s.Promote(t.Context(), "sms", "", seen, ""))
 	after := look(t, s)
 	require.Greater(t, after.Epoch, seen.Epoch)
 	require.Greater(t, after.Sequence, seen.Sequence)

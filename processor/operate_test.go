@@ -133,7 +133,11 @@ func TestPause_OfABusyWorkerHoldsWhenItReturns(t *testing.T) {
 			made := stop()
 			caughtUp(t, pool)
 			require.False(t, log.has("lost the lease"), "it gave way, and lost nothing")
-			delivered(t, sink.deliveries(), made)
+			require.Len(t, sink.deliveries(), made)
+			for i, d := range sink.deliveries() {
+				require.Equal(t, strconv.Itoa(i+1), d.ID)
+				require.EqualValues(t, i+1, d.Sequence)
+			}
 			numbers(t, sink.deliveries())
 		})
 	}
@@ -331,8 +335,8 @@ func TestSeek_IsNotUndoneByAnAdvanceThatIsOwed(t *testing.T) {
 	}
 }
 
-// TestPause_KeepsAnAdvanceThatIsOwed: nothing is sent twice over it.
-func TestPause_KeepsAnAdvanceThatIsOwed(t *testing.T) {
+// TestResume_SendsAgainWhatWasOwed: the advance failed, which is a fault, and what a worker knows ends with the epoch.
+func TestResume_SendsAgainWhatWasOwed(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 3)
@@ -353,7 +357,8 @@ func TestPause_KeepsAnAdvanceThatIsOwed(t *testing.T) {
 	_, err = s.Resume(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	eventually(t, "the cursor passes all", func() bool { return row(t, pool).Sequence == 3 })
-	require.Equal(t, []string{"1/1", "2/1", "3/1"}, sink.attempts())
+	require.Equal(t, []string{"1/1", "1/1", "2/1", "3/1"}, sink.attempts())
+	numbers(t, sink.deliveries())
 }
 
 // TestDecisions_ByTwoWorkersAndAnOperatorAtOnce: whatever the order of things, no

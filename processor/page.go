@@ -10,6 +10,9 @@ import (
 
 // read reads a page and holds it to the contract of Source.
 func (p *Process) read(ctx context.Context, after cursor.Position, limit int) (Page, error) {
+	if err := p.clock.err(after); err != nil {
+		return Page{}, err
+	}
 	page, err := p.config.Source.Read(ctx, after, limit)
 	if err != nil {
 		return Page{}, err
@@ -17,6 +20,10 @@ func (p *Process) read(ctx context.Context, after cursor.Position, limit int) (P
 	if err := page.check(after); err != nil {
 		return Page{}, err
 	}
+	if n := len(page.Records); n > 0 {
+		after = page.Records[n-1].Position
+	}
+	p.clock.past(max(after, page.Passed))
 	return page, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -39,9 +40,11 @@ type Process struct {
 	notBefore time.Time     // the limit lets no record go until then
 	torn      time.Time     // when it was said last that a torn session cannot be ended
 
+	clock clockWatch
+
 	numbers cursor.Seen  // the highest of the cursor
 	server  string       // the run of the server on which no promotion is to be noted
-	reign   cursor.Epoch // of the cursor at the last look
+	reign   cursor.Epoch // of the cursor when it was seen last
 	run     string       // that of the last look
 }
 
@@ -136,6 +139,13 @@ func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error
 		return err
 	}
 	defer leave()
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { p.watchClock(watching) })
+	defer func() {
+		stop()
+		watch.Wait()
+	}()
 	pace := newPace(p.config.Poll)
 	report := newReporter(p.log)
 	for ctx.Err() == nil {
@@ -213,9 +223,7 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 	if err != nil {
 		return nil, state{}, err
 	}
-	if row.Epoch != p.reign {
-		p.reign, p.server = row.Epoch, "" // an operator may have decided that notePromotion is to look again
-	}
+	p.began(row.Epoch)
 	if s, ok := p.resting(row); ok {
 		p.numbers = p.numbers.See(row) // an operator may have to decide on what is older
 		return nil, s, nil
@@ -258,16 +266,28 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 		s, err := p.haltedBy(err)
 		return nil, s, err
 	}
-	p.server = lease.Server()
 	p.numbers.Epoch = max(p.numbers.Epoch, lease.Epoch())
 	p.inherit(row, lease)
-	p.began(row, lease.Epoch())
+	p.tookOver(row, lease.Epoch())
 	return &todo{lease, seen}, state{}, nil
 }
 
-// began tells a take-over from an operator's retry, skip or seek: both begin an
-// epoch, but only the former changes the holder.
-func (p *Process) began(row cursor.Row, epoch cursor.Epoch) {
+// began forgets what may no longer be true when the cursor's epoch has changed: an operator may have decided that
+// notePromotion is to look again, or may have paused the process to change the table.
+func (p *Process) began(epoch cursor.Epoch) {
+	if epoch == p.reign {
+		return
+	}
+	p.reign, p.server = epoch, ""
+	p.clock.begin()
+	if r, ok := p.config.Source.(Refresher); ok {
+		r.Refresh()
+	}
+}
+
+// tookOver logs a take-over, or else that an operator decided (resume, retry, skip, seek): both begin an
+// epoch, but only a take-over changes the holder.
+func (p *Process) tookOver(row cursor.Row, epoch cursor.Epoch) {
 	switch {
 	case epoch != row.Epoch:
 		p.observe(Event{Kind: EventTakeOver})
@@ -290,6 +310,9 @@ func (p *Process) resting(row cursor.Row) (state, bool) {
 		halt := &HaltError{Process: row.Process}
 		if row.Failure != nil {
 			halt.Failure = *row.Failure
+		}
+		if halt.Failure.Class == cursor.ClassClock {
+			p.clock.halted()
 		}
 		return state{is: StateHalted, halt: halt}, true
 	case row.Failure != nil && row.Failure.Wait > 0:
@@ -334,10 +357,11 @@ func acquireState(err error) (state, error) {
 	return state{}, err
 }
 
-// peeked is a page and the position it follows.
+// peeked is a page, the position it follows, and the epoch of the lease under which it may be delivered.
 type peeked struct {
 	Page
 	after cursor.Position
+	under cursor.Epoch
 }
 
 // peek looks for records behind the row's position. A worker that does not
@@ -353,7 +377,15 @@ func (p *Process) peek(ctx context.Context, row cursor.Row) (peeked, error) {
 		return peeked{}, fmt.Errorf("read behind position %q: %w", visible.Cut(string(row.Position)), err)
 	}
 	p.waiting = page.Waiting && len(page.Records) == 0 && page.Passed == ""
-	return peeked{page, row.Position}, nil
+	return peeked{page, row.Position, p.next(row)}, nil
+}
+
+// next is the epoch of the lease that this worker gets if no operator comes between: a take-over adds one.
+func (p *Process) next(row cursor.Row) cursor.Epoch {
+	if row.Holder == p.config.Store.Worker() {
+		return row.Epoch
+	}
+	return row.Epoch + 1
 }
 
 // anothers reports whether another worker delivered last.

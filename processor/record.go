@@ -46,7 +46,7 @@ type Delivery struct {
 	// was restored, it goes on past all numbers that may have been used. A record keeps its sequence over all
 	// attempts.
 	Sequence int64
-	// Epoch grows at every change of worker, and at an operator's retry, skip or
+	// Epoch grows at every change of worker, and at an operator's resume, retry, skip or
 	// seek, and never starts again. A receiver
 	// that has seen a larger one may refuse the delivery: its worker has been
 	// superseded.
@@ -144,6 +144,13 @@ func (e *ClockError) Error() string { return e.Err.Error() }
 
 func (e *ClockError) Unwrap() error { return e.Err }
 
+// Clocked is an optional ability of a Pooled source whose order is given by the server's clock.
+type Clocked interface {
+	// Clock holds the server's clock against a position that was read: the error is a *ClockError if it is not past it. It is
+	// called while nothing is read, at the same time as Read at most.
+	Clock(ctx context.Context, at cursor.Position) error
+}
+
 // Late says that rows sort before what was delivered, or may.
 type Late struct {
 	// Server is the run of the server on which they were looked for.
@@ -152,6 +159,8 @@ type Late struct {
 	From cursor.Position
 	// Reason is what was found, for people; "" if there are none.
 	Reason string
+	// Short says, for people, of which rows it was not found out; "" of none.
+	Short string
 }
 
 // Auditor is an optional ability of a Pooled source, for when a standby was promoted, or the database restored.
@@ -163,6 +172,13 @@ type Auditor interface {
 	// transactions do not tell such rows from others: if nothing else does, there may be some. An
 	// error means that it is not known yet.
 	Late(ctx context.Context, at cursor.Position, horizon string, everywhere bool) (Late, error)
+}
+
+// Refresher is an optional ability of a Source, which may keep for a while what it knows of its table.
+type Refresher interface {
+	// Refresh has the next Read find out anew how the table is made. It is called in each new epoch: a process is
+	// paused so that its table can be changed.
+	Refresh()
 }
 
 // Counter is an optional ability of a Source: to say how much it holds, for the

@@ -84,7 +84,7 @@ func (p *Process) notePromotion(ctx context.Context, server string) error {
 func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) error {
 	auditor, ok := p.config.Source.(Auditor)
 	if !ok || !p.together() {
-		return p.config.Store.Promote(ctx, p.config.Process, "", p.numbers)
+		return p.config.Store.Promote(ctx, p.config.Process, "", p.numbers, "")
 	}
 	late, err := auditor.Late(ctx, promoted.Position, promoted.Horizon, promoted.Retried())
 	if err != nil && promoted.Retried() {
@@ -96,7 +96,7 @@ func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) e
 	if late.Reason != "" {
 		return p.haltBefore(ctx, promoted.Position, late)
 	}
-	if err := p.config.Store.Promote(ctx, p.config.Process, late.Server, p.numbers); err != nil {
+	if err := p.config.Store.Promote(ctx, p.config.Process, late.Server, p.numbers, late.Short); err != nil {
 		return err
 	}
 	if promoted.Retried() || promoted.Restored() {
@@ -115,6 +115,9 @@ func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo,
 		return nil, state{}, err
 	}
 	s, err := p.haltedBy(p.haltUntil(ctx, row.Position, clock.Late))
+	if p.stopped {
+		p.clock.halted()
+	}
 	return nil, s, err
 }
 
@@ -132,7 +135,7 @@ func (p *Process) haltBefore(ctx context.Context, at cursor.Position, late Late)
 
 // haltUntil halts the process until the clock of its server is set right.
 func (p *Process) haltUntil(ctx context.Context, at cursor.Position, late Late) error {
-	reason := fmt.Sprintf("%s. Once the clock has passed the cursor, `ordered-dispatcher retry %s -c FILE`: it looks for what was stamped before the cursor meanwhile, and names the seek that delivers it",
+	reason := fmt.Sprintf("%s. Once the clock has passed the cursor, `ordered-dispatcher retry %s -c FILE`: it looks for what was stamped before the cursor meanwhile, and names the seek that delivers it, or says what to look for",
 		late.Reason, visible.Shell(p.config.Process))
 	if late.From != "" {
 		reason = fmt.Sprintf("%s. Once the clock has passed the cursor: `%s`, which sends again what follows that position. If the clock was set back again since, look for rows that were stamped before that", late.Reason, p.seekTo(late.From))

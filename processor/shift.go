@@ -125,6 +125,15 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 	if seen.after != lease.Position() {
 		return nil // someone else delivered in between: look again
 	}
+	if seen.under != lease.Epoch() { // an operator decided: the table may have been changed before the page was read
+		p.began(lease.Epoch())
+		s.recycle(seen.Records)
+		var err error
+		if seen.Page, err = s.await(s.begin(seen.after, p.config.Batch)); err != nil {
+			return s.outcome(err)
+		}
+	}
+	p.reign, p.server = lease.Epoch(), lease.Server()
 	if seen.Passed != "" {
 		return s.outcome(s.passOver(seen.Passed))
 	}

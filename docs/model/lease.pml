@@ -40,7 +40,7 @@
 #ifndef RESTARTS        /* SIGTERM and a new start under another name: no fault */
 #define RESTARTS 0
 #endif
-#ifndef OPERATIONS      /* seeks and pauses */
+#ifndef OPERATIONS      /* seeks and pauses; while paused, the table may be altered */
 #define OPERATIONS 0
 #endif
 #ifndef THEFTS          /* how often another worker comes between the two transactions of a */
@@ -85,6 +85,16 @@
 #else
 #define at_the_row(c) (c)
 #endif
+#ifdef RESUME_KEEPS_EPOCH               /* Store.Resume */
+#define resumed_epoch epoch
+#else
+#define resumed_epoch epoch + 1
+#endif
+#ifdef PAGE_OF_ANY_EPOCH                /* Process.work: a page from before the epoch is read anew (here also after a take-over) */
+#define reads_anew(c) false
+#else
+#define reads_anew(c) (c)
+#endif
 #ifdef DEBT_UNCHECKED                   /* shift.settle: owed.epoch, owed.from */
 #define still_owed(c) true
 #else
@@ -106,11 +116,13 @@ bit I7_the_position_only_grows;
 bit I7_advanced_under_the_epoch_of_the_row;
 bit I8_sent_under_the_lock;
 bit I10_a_paused_process_sends_nothing;
+bit I18_sent_as_the_table_is;
 
 /* The row. Worker 1 delivered last. */
 
 byte position, epoch = 1, holder = 1;
 bit paused;
+bit altered;            /* how the table stamps its rows */
 
 #define WORKERS 2
 #define SILENT 3        /* a session whose worker is gone, or cut off, and has given up */
@@ -186,10 +198,20 @@ proctype Worker(byte w)
 	byte n, to;             /* acknowledged of this chunk; where to advance to */
 	byte owedEpoch, owedFrom, owedTo;       /* Process.owed; to = 0: nil */
 	byte kept;              /* with READ_AHEAD_KEPT: where the page read ahead begins */
+	byte reign;             /* Process.reign */
+	bit knows;              /* how the source takes the table to be */
 	bit settling, uncommitted;
 
 end_idle: /* Process.pass: Look, peek; neither lock nor transaction id */
-	atomic { position < RECORDS && !paused -> seen = position }
+	atomic { position < RECORDS && !paused ->
+		seen = position;
+#if OPERATIONS
+		if /* Process.began, Source.Refresh */
+		:: reign != epoch -> reign = epoch; knows = altered
+		:: else
+		fi
+#endif
+	}
 
 	/* Store.lockRow */
 	atomic {
@@ -250,7 +272,13 @@ work:	/* Process.work */
 		if
 		:: at_the_row(seen == at) -> at = seen; seen = 0
 		:: else -> goto release
+		fi;
+#if OPERATIONS
+		if
+		:: reads_anew(reign != e) -> reign = e; knows = altered
+		:: else
 		fi
+#endif
 	}
 
 deliver: /* shift.deliver, Dispatch.deliver, shift.call */
@@ -261,6 +289,7 @@ deliver: /* shift.deliver, Dispatch.deliver, shift.call */
 		claim(I4_sent_only_when_the_one_before_was_acknowledged, acknowledged >= at + n || e < sought);
 		claim(I8_sent_under_the_lock, lock == w || does_not_know(w));
 		claim(I10_a_paused_process_sends_nothing, !paused || does_not_know(w));
+		claim(I18_sent_as_the_table_is, knows == altered || does_not_know(w));
 		claim(I6_an_epoch_has_one_worker, e != topSent || topSender == name);
 		claim(I6_epochs_grow, e >= topSent || lock != w);
 		if
@@ -366,7 +395,7 @@ crashed:
 #endif
 	}
 start:
-	atomic { name = name + WORKERS; forget(); owe_nothing(); kept = 0; goto end_idle }
+	atomic { name = name + WORKERS; forget(); owe_nothing(); kept = 0; reign = 0; knows = 0; goto end_idle }
 #ifdef LIVENESS
 end_dead:
 	false
@@ -454,7 +483,8 @@ end:
 		:: else
 		fi;
 		to = 0 }
-	:: atomic { paused && lock == 0 -> paused = 0 }
+	:: atomic { paused && !altered -> altered = 1 }
+	:: atomic { paused && lock == 0 -> paused = 0; epoch = resumed_epoch }
 	od
 }
 

@@ -66,6 +66,8 @@ var breaking = []verification{
 	{"lease", "TORN_SESSION_STAYS LIVENESS FAULTS=1", "I11_the_cursor_reaches_the_end"},
 	{"lease", "STATE_UNCHECKED FAULTS=0 OPERATIONS=1", "I10_a_paused_process_sends_nothing"},
 	{"lease", "SEEK_KEEPS_EPOCH FAULTS=1 OPERATIONS=1", "I4_sent_only_when_the_one_before_was_acknowledged"},
+	{"lease", "RESUME_KEEPS_EPOCH FAULTS=0 OPERATIONS=1", "I18_sent_as_the_table_is"},
+	{"lease", "PAGE_OF_ANY_EPOCH FAULTS=0 OPERATIONS=1", "I18_sent_as_the_table_is"},
 
 	{"keep", "GIVE_UP_LATE", "I8_calls_run_under_the_lock"},
 	{"keep", "NO_PINGS", "I8_calls_run_under_the_lock"},

@@ -87,7 +87,8 @@ SELECT
 	c.system_identifier <> s.system_identifier OR coalesce(c.database_oid <> d.oid, false),
 	format('system identifier %s, now %s; oid %s, now %s', c.system_identifier, s.system_identifier, coalesce(c.database_oid::text, 'not noted'), d.oid),
 	coalesce(c.timeline, 1),
-	t.timeline
+	t.timeline,
+	coalesce(c.state = 'halted' AND c.failed_class IN ('clock', 'restored'), false)
 FROM {schema}.cursor c
 CROSS JOIN pg_control_system() s
 CROSS JOIN (SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int AS timeline) t
@@ -99,14 +100,17 @@ LIMIT 10000`
 // identity finds positions that were brought here with a copy of the database.
 func (d *doctor) identity(ctx context.Context) error {
 	var process, which string
-	var elsewhere bool
+	var elsewhere, halted bool
 	var before, now int
-	return d.each(ctx, d.config.sql(identitySQL), []any{&process, &elsewhere, &which, &before, &now}, func() {
+	return d.each(ctx, d.config.sql(identitySQL), []any{&process, &elsewhere, &which, &before, &now, &halted}, func() {
 		if elsewhere {
 			d.find(process, Refuse, fmt.Sprintf("compare what receivers have with the table; a worker halts the process, "+
 				"and `ordered-dispatcher retry %s` lets it go on from where the cursor stands", visible.Shell(process)),
 				"the database is not the one its cursor belongs to (%s): it was restored or copied", which)
 			return
+		}
+		if halted {
+			return // its failure says more
 		}
 		if before == cursor.RestoredTimeline {
 			d.find(process, Note, "", "it goes on after a restore: a worker looks at its next round for rows that were stamped before the cursor")

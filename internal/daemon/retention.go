@@ -126,7 +126,10 @@ func (r *retention) readers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		reader := p.reader(rows)
+		reader, err := r.reader(ctx, p, rows)
+		if err != nil {
+			return err
+		}
 		reader.source = source
 		r.add(name, reader)
 	}
@@ -151,6 +154,26 @@ func (r *retention) add(name string, reader Reader) {
 		r.tables = append(r.tables, Retention{Table: name})
 	}
 	r.tables[at].Readers = append(r.tables[at].Readers, reader)
+}
+
+// reader is a process with what it has delivered, unless rows that were stamped before its cursor are to be looked for, or
+// were found: what stands behind the cursor is then not all that it has yet to deliver.
+func (r *retention) reader(ctx context.Context, p Process, rows []cursor.Row) (Reader, error) {
+	reader := p.reader(rows)
+	at := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name })
+	if at < 0 {
+		return reader, nil
+	}
+	if f := rows[at].Failure; f != nil && f.OfServer() {
+		reader.Problem = fmt.Sprintf("it is halted, as %s: rows before its cursor may be undelivered", f.Class)
+		return reader, nil
+	}
+	err := r.store.Promoted(ctx, p.Name)
+	var promoted *cursor.PromotedError
+	if errors.As(err, &promoted) {
+		reader.Problem, err = "rows before its cursor may be undelivered: "+promoted.Error(), nil
+	}
+	return reader, err
 }
 
 // reader is a process of the file, with the position from which it goes on, or would start.
@@ -192,7 +215,10 @@ func (r *retention) stranger(ctx context.Context, row cursor.Row) error {
 	if err != nil || !slices.ContainsFunc(r.tables, func(t Retention) bool { return t.Table == name }) {
 		return err
 	}
-	reader := p.reader([]cursor.Row{row})
+	reader, err := r.reader(ctx, p, []cursor.Row{row})
+	if err != nil {
+		return err
+	}
 	reader.State += ", not in the file"
 	reader.source = source
 	r.add(name, reader)
@@ -310,12 +336,14 @@ func (t *Retention) measure(ctx context.Context) {
 		if reader.idle {
 			continue
 		}
-		var err error
-		if reader.First, err = reader.source.First(ctx, reader.at); err != nil {
-			reader.Problem = err.Error()
+		if reader.Problem == "" {
+			var err error
+			if reader.First, err = reader.source.First(ctx, reader.at); err != nil {
+				reader.Problem = err.Error()
+			}
 		}
 		for j := range t.Partitions {
-			if reader.First != nil || err != nil || t.Partitions[j].Detaching {
+			if reader.First != nil || reader.Problem != "" || t.Partitions[j].Detaching {
 				t.Partitions[j].measure(ctx, *reader)
 			}
 		}

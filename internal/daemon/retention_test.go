@@ -228,3 +228,30 @@ func TestDoctor_SaysThatItMayNotLookIntoADetachedPartition(t *testing.T) {
 	config.Database = address
 	requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "since our role may not read them (1, the first is public.jan)", "run doctor as the owner"})
 }
+
+// Behind a cursor there is nothing, and before it there may be rows that a clock that was behind has stamped.
+func TestPartitions_AreNotSafeWhileRowsBeforeACursorMayBeUndelivered(t *testing.T) {
+	t.Parallel()
+	pool := months(t)
+	config := configure(t, pgtest.URL(t), monthsProcess)
+	require.NoError(t, drain(t, config))
+	require.Empty(t, partitions(t, config))
+	for because, change := range map[string]struct{ sql, says string }{
+		"a promotion":             {`UPDATE od.cursor SET timeline = timeline + 6`, "a standby was promoted"},
+		"a restore":               {`UPDATE od.cursor SET timeline = 2147483647`, "the database was restored"},
+		"a retry after the clock": {`UPDATE od.cursor SET timeline = 0`, "retried"},
+		"a halt over the clock":   {`UPDATE od.cursor SET state = 'halted', failed_position = position, failed_class = 'clock'`, "halted, as clock"},
+		"a halt as restored":      {`UPDATE od.cursor SET state = 'halted', failed_position = position, failed_class = 'restored'`, "halted, as restored"},
+	} {
+		var was string
+		require.NoError(t, pool.QueryRow(t.Context(), `SELECT to_jsonb(c)::text FROM od.cursor c`).Scan(&was))
+		exec(t, pool, change.sql)
+		why := partitions(t, config)
+		for _, name := range []string{"public.jan", "public.feb", "public.rest"} {
+			require.Contains(t, why[name], "rows before its cursor may be undelivered", because)
+			require.Contains(t, why[name], change.says)
+		}
+		exec(t, pool, `UPDATE od.cursor c SET (timeline, state, failed_position, failed_class) = (SELECT timeline, state, failed_position, failed_class FROM jsonb_populate_record(c, $1::jsonb))`, was)
+	}
+	require.Empty(t, partitions(t, config))
+}

@@ -269,7 +269,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"an idle process does not look after a restore",
-		[]change{{"processor/process.go", `p.reign, p.server = row.Epoch, ""`, `p.reign = row.Epoch`}},
+		[]change{{"processor/process.go", `p.reign, p.server = epoch, ""`, `p.reign = epoch`}},
 		processorPkg, "TestRestored_OfAnIdleProcessLooksAlthoughNothingFollows",
 	},
 	{
@@ -279,7 +279,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"an idle worker does not look after a retry",
-		[]change{{"processor/process.go", `p.reign, p.server = row.Epoch, ""`, `p.reign = row.Epoch`}},
+		[]change{{"processor/process.go", `p.reign, p.server = epoch, ""`, `p.reign = epoch`}},
 		processorPkg, "TestRetry_AfterAHaltOverTheClockLooksAlthoughNothingFollows",
 	},
 	{

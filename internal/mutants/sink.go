@@ -319,7 +319,7 @@ var sinkMutants = []mutant{
 	{
 		"a child's answer to an earlier attempt counts",
 		[]change{{"sinks/exec/answer.go", ` || *a.Attempt != d.Attempt {`, ` {`}},
-		execPkg, "TestDeliverBatch_AnAnswerThatIsNoneAcknowledgesNothing/other_attempt",
+		execPkg, "TestDeliverBatch_AnAnswerThatIsNoneAcknowledgesNothing/other_attempt,_window_1",
 	},
 	{
 		"a child that wrote a line too many is spoken to again",

@@ -9,7 +9,7 @@ var sourceMutants = []mutant{
 	},
 	{
 		"after a promotion ids are trusted that do not grow",
-		[]change{{"sources/table/sequence.go", "seq.Cache == 1 && seq.Increment == 1 && !seq.Cycle", "seq.Increment == 1 && !seq.Cycle"}},
+		[]change{{"sources/table/sequence.go", "seq.Cache != 1 || seq.Increment != 1 || seq.Cycle", "seq.Increment != 1 || seq.Cycle"}},
 		processorPkg, "TestRetry_AfterAHaltOverTheClockTrustsNoIDsThatDoNotGrow",
 	},
 	{
@@ -19,7 +19,7 @@ var sourceMutants = []mutant{
 	},
 	{
 		"after a promotion ids that grow are looked for within a time",
-		[]change{{"sources/table/late.go", "	if l.counted {\n		row,", "	if false {\n		row,"}},
+		[]change{{"sources/table/late.go", "	if l.counter != 0 {\n		row,", "	if false {\n		row,"}},
 		processorPkg, "TestRun_AServerThatIsMetAfterItsClockWasCorrectedHaltsTheProcess",
 	},
 	{
@@ -40,8 +40,53 @@ var sourceMutants = []mutant{
 	},
 	{
 		"a look for late rows that takes too long is made again for ever",
-		[]change{{"sources/table/late.go", "		if slow(err) {\n			continue", "		if false {\n			continue"}},
+		[]change{{"sources/table/late.go", "		if errors.Is(err, errSlow) {\n			continue", "		if false {\n			continue"}},
 		tablePkg, "TestLate_ADayThatTakesTooLongIsFollowedByAShorterLook",
+	},
+	{
+		"a look for late rows that somebody cancels is taken for one that takes too long",
+		[]change{{"sources/table/late.go", "if slow(err) && time.Since(began) >= timeout {", "if slow(err) && !began.IsZero() {"}},
+		tablePkg, "TestLate_ALookThatSomebodyCancelsIsNoShortOne",
+	},
+	{
+		"after a promotion the ids of a sequence that was changed are trusted",
+		[]change{{"sources/table/late.go", "	if anew {", "	if false {"}},
+		processorPkg, "TestRun_LateRowsAreFoundWhereIDsStartAgain",
+	},
+	{
+		"after a promotion the ids of a sequence that was set back are trusted",
+		[]change{{"sources/table/late.go", "last != nil && *last < floor", "last != nil && *last < floor && false"}},
+		processorPkg, "TestRun_LateRowsAreFoundWhereIDsStartAgain/set_back",
+	},
+	{
+		"after a promotion a late row that has the id of the position counts as the position's",
+		[]change{{"sources/table/late.go", "FILTER (WHERE known.stands)", "FILTER (WHERE known.id = $2::bigint)"}},
+		processorPkg, "TestRun_LateRowsAreFoundWhereIDsStartAgain/emptied,_and_set_back",
+	},
+	{
+		"a table is relied on in a new epoch as it was in the last one",
+		[]change{{"processor/process.go", "		r.Refresh()\n", "		_ = r\n"}},
+		processorPkg, "TestResume_ATableThatWasAlteredIsReadAsItIs",
+	},
+	{
+		"a resume begins no epoch",
+		[]change{{"cursor/operate.go", "		if row.State == Paused {\n			row.Epoch++", "		if row.State == \"\" {\n			row.Epoch++"}},
+		processorPkg, "TestResume_ATableThatWasAlteredIsReadAsItIs",
+	},
+	{
+		"what was read before an epoch is delivered in it",
+		[]change{{"processor/shift.go", "if seen.under != lease.Epoch() {", "if seen.under == 0 {"}},
+		processorPkg, "TestResume_WhatWasReadBeforeIsReadAnew",
+	},
+	{
+		"partitions are safe while a process has yet to look for rows before its cursor",
+		[]change{{"internal/daemon/retention.go", "	err := r.store.Promoted(ctx, p.Name)\n", "	var err error\n"}},
+		daemonPkg, "TestPartitions_AreNotSafeWhileRowsBeforeACursorMayBeUndelivered",
+	},
+	{
+		"a step of the clock between two reads leaves the fence as it is",
+		[]change{{"sources/table/read.go", "		s.fence = fence{}\n", "		_ = last\n"}},
+		tablePkg, "TestClock_IsHeldAgainstAPositionBetweenTwoReads",
 	},
 	{
 		"names in a sentence of a fix end its line",

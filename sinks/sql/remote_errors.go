@@ -36,7 +36,7 @@ var (
 
 func (r *Remote) fenced(a applied, d processor.Delivery) error {
 	return fmt.Errorf("%w (%d, and this is epoch %d): another worker has taken over, or the cursor is an older copy than this target; "+
-		"nothing was written. If the cursor was restored: `ordered-dispatcher seek %s --to-position %s --reason …` goes on behind what is there, and then %s",
+		"nothing was written. If the cursor was restored: `ordered-dispatcher seek %s --to-position %s -c FILE --reason …` goes on behind what is there, and then %s",
 		ErrFenced, a.epoch, d.Epoch, visible.Shell(d.Process), visible.Quoted(string(a.position)), r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET epoch = 0 WHERE process_name = %s", quote(d.Process))))
 }
 
@@ -81,7 +81,7 @@ func (r *Remote) missing(a applied, d processor.Delivery) error {
 		this = fmt.Sprintf("%d numbers lie between these and this record, of which each seek has used %d. A promotion or a restore of the source has made it number %d", a.gap(d), cursor.SeekGap, d.Sequence)
 	}
 	return fmt.Errorf("%w: it has those of process %q up to number %d, and %s. The target was restored to an earlier state, or those between failed "+
-		"while it was away. To have them delivered: `ordered-dispatcher seek %s --to-position %s --reason …`. If they need not come: %s",
+		"while it was away. To have them delivered: `ordered-dispatcher seek %s --to-position %s -c FILE --reason …`. If they need not come: %s",
 		ErrMissing, d.Process, a.sequence, this, visible.Shell(d.Process), visible.Quoted(string(a.position)),
 		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_refused (process_name, sequence, applied) SELECT %s, generate_series(%d, %d), NULL ON CONFLICT DO NOTHING",
 			quote(d.Process), a.sequence+1, a.sequence+a.gap(d))))
@@ -98,7 +98,7 @@ func (r *Remote) ofEarlierHistory(a applied, d processor.Delivery) error {
 func (r *Remote) foreign(a applied, d processor.Delivery) error {
 	return fmt.Errorf("%w: process %q has come to number %d at position %s there, and record %q of position %s is number %d here. Another source has a process "+
 		"of that name, or this one was restored, or rows were deleted before they were delivered. Give one of them another name, or go on behind what is there: "+
-		"`ordered-dispatcher seek %s --to-position %s --reason …`", ErrForeign, d.Process, a.sequence, visible.Cut(string(a.position)), visible.Cut(d.ID), visible.Cut(string(d.Position)), d.Sequence, visible.Shell(d.Process), visible.Quoted(string(a.position)))
+		"`ordered-dispatcher seek %s --to-position %s -c FILE --reason …`", ErrForeign, d.Process, a.sequence, visible.Cut(string(a.position)), visible.Cut(d.ID), visible.Cut(string(d.Position)), d.Sequence, visible.Shell(d.Process), visible.Quoted(string(a.position)))
 }
 
 // notKept halts the process: what drops the notes now drops those of the next attempt.

@@ -16,12 +16,17 @@ import (
 type waits struct {
 	read answer.Wait // the whole of a read, which may carry MaxBytes
 	ask  answer.Wait // everything else
+	// The look for late rows has these of the server: where it begins, and the rest.
+	floor, look time.Duration
 }
 
 func defaultWaits() waits {
 	return waits{
 		read: answer.Wait{Connection: 30 * time.Second, Answer: 90 * time.Second},
 		ask:  answer.Wait{Connection: 30 * time.Second, Answer: 45 * time.Second},
+
+		floor: 10 * time.Second,
+		look:  30 * time.Second,
 	}
 }
 

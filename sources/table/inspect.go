@@ -316,7 +316,7 @@ func (e *examination) id(l *layout) {
 		e.idOrder(l, c)
 	case kindAtInt:
 		l.idType = "bigint"
-		l.counted = e.countedIDs()
+		l.counter = e.countedBy()
 	}
 	if e.config.Order == ID {
 		l.kind = kindInt

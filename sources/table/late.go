@@ -68,6 +68,7 @@ const lateSQL = `, recent AS (
 		t.%[1]s AS id,
 		%[2]s AS at,
 		(%[3]s) < ($1::%[4]s, $2::%[5]s) AS passed,
+		(%[3]s) = ($1::%[4]s, $2::%[5]s) AS stands,
 		%[6]s AS taken,
 		t.%[8]s > $1::%[4]s - interval '%[11]d seconds' AS near,
 		t.xmin AS writer,
@@ -92,7 +93,7 @@ const newIDs = `
 	AND recent.id > (
 		SELECT coalesce(greatest(
 			max(known.id) FILTER (WHERE known.near AND known.xid < $3::text::bigint),
-			max(known.id) FILTER (WHERE known.id = $2::bigint)
+			max(known.id) FILTER (WHERE known.stands)
 		), -9223372036854775808)
 		FROM recent known
 	)`
@@ -102,7 +103,7 @@ func (l *layout) lateSQL(c Config, condition string) string {
 	if c.Where != "" {
 		taken = "coalesce((\n" + c.Where + "\n), false)"
 	}
-	if l.counted {
+	if l.counter != 0 {
 		more = newIDs
 	}
 	order := l.orderBy(c)
@@ -148,7 +149,7 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 		late.Reason = fmt.Sprintf("which rows of %s a clock that was behind has stamped before what was delivered cannot be said: it is the server that had delivered, or a copy of its tables", l.name())
 		return late, nil
 	}
-	row, server, err := s.look(ctx, l, k, horizon, everywhere)
+	row, server, err := s.look(ctx, l, k, horizon, everywhere, &late)
 	if err != nil || row == nil {
 		return late, err
 	}
@@ -161,7 +162,7 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 		return late, nil
 	}
 	since := "inserted or changed"
-	if l.counted {
+	if row.counted {
 		since = "inserted"
 	}
 	late.Reason = fmt.Sprintf("the server's clock was behind the cursor: row %s of %s, and maybe others, was %s since and is stamped %s, before what was delivered (%s)",
@@ -173,16 +174,47 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 // lateRow is a row that stands before a position, and may not have been delivered.
 type lateRow struct {
 	key
+	counted   bool // its id says that it was not delivered
 	rewritten bool // with its table: it may have been delivered, and others of it may not
 }
 
+// recountSQL reports whether, since the horizon, the sequence was made, altered or started again, or the column of the
+// ids was given another default; and where the sequence stands, NULL if that is not known.
+const recountSQL = `/* source.late_recount */
+SELECT
+	EXISTS (
+		SELECT
+		FROM (
+			SELECT c.xmin FROM pg_class c WHERE c.oid = %[1]d
+			UNION ALL
+			SELECT q.xmin FROM pg_sequence q WHERE q.seqrelid = %[1]d
+			UNION ALL
+			SELECT a.xmin FROM pg_attribute a WHERE a.attrelid = %[2]d AND a.attname = %[3]s
+			UNION ALL
+			SELECT d.xmin FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum WHERE d.adrelid = %[2]d AND a.attname = %[3]s
+		) AS t, ` + newestXID + `
+		WHERE ` + writtenBy + ` >= $1::text::bigint
+	),
+	CASE WHEN has_sequence_privilege(%[1]d, 'SELECT, USAGE') THEN pg_sequence_last_value(%[1]d) END`
+
+func (l *layout) recountSQL(c Config) string {
+	parts, _ := parseName(c.Columns.ID)
+	return fmt.Sprintf(recountSQL, l.counter, l.oid, literal(parts[0]))
+}
+
+// errRecounted: ids of new rows may be below those of rows that were delivered.
+var errRecounted = errors.New("the ids may have started again")
+
 // look returns the first late row, nil if there is none, and the run of the server. Where ids grow, it
 // looks at those that were made since, and else at a time before the position. If the server does not
-// end that in time, a shorter look follows, unless the clock is known to have been behind.
-func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, everywhere bool) (row *lateRow, server string, err error) {
-	if l.counted {
+// end that in time, a shorter look follows, unless the clock is known to have been behind. late says so.
+func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, everywhere bool, late *processor.Late) (row *lateRow, server string, err error) {
+	if l.counter != 0 {
 		row, server, err = s.firstLate(ctx, l, k, horizon, s.aboveFloor)
-		if !slow(err) {
+		switch {
+		case errors.Is(err, errRecounted):
+			l = l.uncounted()
+		case !errors.Is(err, errSlow):
 			return row, server, err
 		}
 	}
@@ -192,12 +224,13 @@ func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, eve
 	}
 	for _, window := range windows {
 		row, server, err = s.firstLate(ctx, l, k, horizon, stampedWithin(window))
-		if slow(err) {
+		if errors.Is(err, errSlow) {
 			continue
 		}
-		if err == nil && row == nil && !everywhere && (l.counted || window < lateWindow) {
-			s.config.Logger.Warn(fmt.Sprintf("of the rows of %s that a promoted server may have stamped before the cursor, only those of the last %.0f minutes were looked for: to look further takes too long. "+
-				"If its clock was further behind, compare the table with the receiver", l.name(), window.Minutes()))
+		if err == nil && row == nil && !everywhere && (l.counter != 0 || window < lateWindow) {
+			late.Short = fmt.Sprintf("of the rows of %s that the server may have stamped before the cursor, only those of the last %.0f minutes were looked for: to look further takes too long. "+
+				"If its clock was further behind, compare the table with the receiver", l.name(), window.Minutes())
+			s.config.Logger.Warn(late.Short)
 		}
 		break
 	}
@@ -207,18 +240,24 @@ func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, eve
 // lateCondition is the condition of the rows that are looked at.
 type lateCondition func(ctx context.Context, tx pgx.Tx, l *layout, k key, horizon string) (string, error)
 
-// aboveFloor takes rows whose ids are above the floor.
+// aboveFloor takes rows whose ids are above the floor, unless the ids may have started again.
 func (s *Source) aboveFloor(ctx context.Context, tx pgx.Tx, l *layout, k key, horizon string) (string, error) {
-	if _, err := tx.Exec(ctx, `SET LOCAL statement_timeout = '10s'`); err != nil { // the look itself has the rest
+	var anew bool
+	var last *int64
+	if err := tx.QueryRow(ctx, l.recountSQL(s.config), pgx.QueryExecModeExec, horizon).Scan(&anew, &last); err != nil {
 		return "", err
+	}
+	if anew {
+		return "", errRecounted
 	}
 	var floor int64
 	arguments := l.arguments(k)
-	err := tx.QueryRow(ctx, l.floorSQL(s.config), pgx.QueryExecModeExec, string(arguments[0]), string(arguments[1]), horizon).Scan(&floor)
-	if err != nil {
-		return "", err
+	err := endedBy(ctx, tx, s.waits.floor, func() error {
+		return tx.QueryRow(ctx, l.floorSQL(s.config), pgx.QueryExecModeExec, string(arguments[0]), string(arguments[1]), horizon).Scan(&floor)
+	})
+	if err == nil && last != nil && *last < floor {
+		return "", errRecounted
 	}
-	_, err = tx.Exec(ctx, `SET LOCAL statement_timeout = '30s'`)
 	return l.above(s.config, floor), err
 }
 
@@ -233,6 +272,23 @@ func stampedWithin(window time.Duration) lateCondition {
 	}
 }
 
+// errSlow: the server ended a statement over its time-out.
+var errSlow = errors.New("it takes too long")
+
+// endedBy bounds a statement by a time-out of the server. What the server says of one that took longer, it also
+// says of one that somebody cancelled.
+func endedBy(ctx context.Context, tx pgx.Tx, timeout time.Duration, run func() error) error {
+	if _, err := tx.Exec(ctx, fmt.Sprintf("SET LOCAL statement_timeout = %d", timeout.Milliseconds())); err != nil {
+		return err
+	}
+	began := time.Now()
+	err := run()
+	if slow(err) && time.Since(began) >= timeout {
+		return fmt.Errorf("%w: %w", errSlow, err)
+	}
+	return err
+}
+
 // firstLate returns the first late row that a condition takes, nil if there is none, and the run of the server.
 func (s *Source) firstLate(ctx context.Context, l *layout, k key, horizon string, condition lateCondition) (row *lateRow, server string, err error) {
 	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
@@ -242,10 +298,13 @@ func (s *Source) firstLate(ctx context.Context, l *layout, k key, horizon string
 		}
 		arguments := l.arguments(k)
 		var found lateRow
-		err = tx.QueryRow(ctx, l.lateSQL(s.config, looked), pgx.QueryExecModeExec, string(arguments[0]), string(arguments[1]), horizon).Scan(&found.id, &found.at, &server, &found.rewritten)
+		err = endedBy(ctx, tx, s.waits.look, func() error {
+			return tx.QueryRow(ctx, l.lateSQL(s.config, looked), pgx.QueryExecModeExec, string(arguments[0]), string(arguments[1]), horizon).Scan(&found.id, &found.at, &server, &found.rewritten)
+		})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
+		found.counted = l.counter != 0
 		row = &found
 		return err
 	})

@@ -11,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 const lateRows = 100_000
@@ -85,7 +87,7 @@ func TestLate_ADayThatTakesTooLongIsFollowedByAShorterLook(t *testing.T) {
 		CREATE TABLE app.bookings (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), created_at timestamptz NOT NULL DEFAULT clock_timestamp());
 		CREATE INDEX ON app.bookings (created_at, id);
 		CREATE FUNCTION app.costly(at timestamptz) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
-			IF at < clock_timestamp() - interval '1 hour' THEN RAISE query_canceled; END IF; -- as by statement_timeout
+			IF at < clock_timestamp() - interval '1 hour' THEN PERFORM pg_sleep(60); END IF;
 			RETURN true;
 		END $$;`)
 	exec(t, pool, `INSERT INTO app.bookings (created_at) VALUES (clock_timestamp() - interval '2 hours'), (DEFAULT)`)
@@ -96,6 +98,7 @@ func TestLate_ADayThatTakesTooLongIsFollowedByAShorterLook(t *testing.T) {
 	_, err = s.Read(t.Context(), at, 1)
 	require.NoError(t, err)
 
+	s.waits.look = 500 * time.Millisecond
 	late, err := s.Late(t.Context(), at, "3", false)
 	require.NoError(t, err)
 	require.Contains(t, late.Reason, "was inserted or changed since")
@@ -105,8 +108,37 @@ func TestLate_ADayThatTakesTooLongIsFollowedByAShorterLook(t *testing.T) {
 	late, err = s.Late(t.Context(), at, "3", false)
 	require.NoError(t, err)
 	require.Empty(t, late.Reason)
-	require.Contains(t, log.String(), "only those of the last 10 minutes were looked for")
+	require.Contains(t, late.Short, "only those of the last 10 minutes were looked for")
+	require.Contains(t, log.String(), late.Short)
 
 	_, err = s.Late(t.Context(), at, "3", true)
-	require.True(t, slow(err), err)
+	require.ErrorIs(t, err, errSlow)
+}
+
+// TestLate_ALookThatSomebodyCancelsIsNoShortOne: as one who ends what takes long. It is not known what it would have found.
+func TestLate_ALookThatSomebodyCancelsIsNoShortOne(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"uuid PRIMARY KEY DEFAULT gen_random_uuid()", "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, `CREATE SCHEMA app;
+				CREATE TABLE app.bookings (id `+id+`, created_at timestamptz NOT NULL DEFAULT clock_timestamp());
+				CREATE INDEX ON app.bookings (created_at, id);
+				CREATE FUNCTION app.costly(at timestamptz) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+					IF at < clock_timestamp() - interval '1 hour' THEN RAISE query_canceled; END IF;
+					RETURN true;
+				END $$;`)
+			exec(t, pool, `INSERT INTO app.bookings (created_at) VALUES (clock_timestamp() - interval '2 hours')`)
+			s := bookings(t, pool, Config{Where: "app.costly(created_at)"})
+			at, err := s.At(t.Context(), time.Now())
+			require.NoError(t, err)
+			_, err = s.Read(t.Context(), at, 1)
+			require.NoError(t, err)
+			late, err := s.Late(t.Context(), at, "3", false)
+			require.ErrorContains(t, err, "57014")
+			require.NotErrorIs(t, err, errSlow)
+			require.False(t, processor.IsPermanent(err), "it is tried again")
+			require.Empty(t, late.Short)
+		})
+	}
 }

@@ -23,7 +23,7 @@ type layout struct {
 	sequenceName string        // as SQL takes it
 	bytea        bool          // the payload column holds bytes
 	asPrinted    bool          // the payload column needs no cast to text
-	counted      bool          // ids come one by one from one sequence; order CreatedAt
+	counter      uint32        // oid of the sequence that the ids come from, one by one; 0: none; order CreatedAt
 	shared       bool          // nothing proves that no two rows have one position
 	detail       detail        // what a read fetches of each row
 	partial      bool          // the order is given by an index of what Config.Where takes alone
@@ -202,6 +202,13 @@ func (l *layout) sifts(c Config) bool { return c.Where != "" && !l.partial }
 func (l *layout) of(d detail) *layout {
 	changed := *l
 	changed.detail = d
+	return &changed
+}
+
+// uncounted returns the layout as one whose ids say nothing about the order of inserts.
+func (l *layout) uncounted() *layout {
+	changed := *l
+	changed.counter = 0
 	return &changed
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -284,6 +285,29 @@ func (s *Source) check(l *layout, now sample, after cursor.Position) error {
 		return err
 	}
 	return &processor.ClockError{Late: processor.Late{Server: now.server, From: from, Reason: f.Problem}, Err: processor.Permanent(fmt.Errorf("%s", f))}
+}
+
+// Clock holds the server's clock against a position (processor.Clocked). A clock that is behind the one of the last read, and
+// not behind the position, has the next read wait for every transaction that is open then.
+func (s *Source) Clock(ctx context.Context, at cursor.Position) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.layout
+	if l == nil || !l.ordersByTime() {
+		return nil // the next read finds out
+	}
+	var now sample
+	var standby, same bool
+	err := s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		return tx.QueryRow(ctx, l.markSQL(), pgx.QueryExecModeExec).Scan(&now.mark, &now.server, &standby, &same)
+	})
+	if err != nil || standby || !same {
+		return err
+	}
+	if last := s.fence.last; now.server == last.server && now.mark < last.mark {
+		s.fence = fence{}
+	}
+	return s.check(l, now, at)
 }
 
 // literal quotes a text for a statement without parameters.

@@ -190,3 +190,38 @@ func TestRead_TimestampInUTC(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, lag.Age, time.Minute)
 }
+
+// The clock is held against a position while nothing is read. A step that does not reach behind it has the next read wait for
+// transactions that may have stamped rows before the last read's mark.
+func TestClock_IsHeldAgainstAPositionBetweenTwoReads(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 2)`)
+	s := bookings(t, pool, Config{})
+	at := last(readAll(t, s, "", 10))
+	require.NoError(t, s.Clock(t.Context(), at))
+
+	k, err := kindAtInt.parse(at)
+	require.NoError(t, err)
+	var clock *processor.ClockError
+	ahead, err := kindAtInt.position(key{at: time.Now().Add(time.Hour).UnixMicro(), id: "7"})
+	require.NoError(t, err)
+	require.ErrorAs(t, s.Clock(t.Context(), ahead), &clock)
+	from, err := kindAtInt.parse(clock.From)
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now(), time.UnixMicro(from.at), 30*time.Second, "no earlier than when the clock was seen to be right")
+	require.Less(t, k.at-from.at, time.Minute.Microseconds())
+
+	before := time.Now().Add(time.Second)
+	s.fence.last.mark = before.UnixMicro()
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	exec(t, tx, `INSERT INTO app.bookings DEFAULT VALUES`)
+	require.NoError(t, s.Clock(t.Context(), at))
+	exec(t, pool, `INSERT INTO app.bookings DEFAULT VALUES`)
+	time.Sleep(time.Until(before) + 100*time.Millisecond) // the clock passes what it had been
+	page, err := s.Read(t.Context(), at, 10)
+	require.NoError(t, err)
+	require.Empty(t, page.Records, "the transaction may have stamped before the one that is committed")
+	require.NoError(t, tx.Commit(t.Context()))
+	require.Len(t, readAll(t, s, at, 10), 2)
+}

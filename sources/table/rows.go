@@ -172,7 +172,7 @@ const (
 // outOfStep finds rows whose stamps contradict their ids by more than a moment:
 // one of the two was not made as the row was inserted.
 func (e *rowExamination) outOfStep(ctx context.Context, tx pgx.Tx) error {
-	if !e.counted || e.layout.stamp != stampAfterLock {
+	if e.counter == 0 || e.layout.stamp != stampAfterLock {
 		return nil
 	}
 	var count int

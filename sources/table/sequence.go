@@ -10,14 +10,17 @@ import (
 // plainNextval is the only default of an id that grows with its sequence.
 var plainNextval = regexp.MustCompile(`^nextval\('.*'::regclass\)$`)
 
-// countedIDs reports whether ids come one by one from one sequence, so that each row has a larger one
-// than all that were inserted before it began. Order CreatedAt.
-func (e *examination) countedIDs() bool {
+// countedBy is the oid of the one sequence that ids come from, one by one, so that each row has a larger one
+// than all that were inserted before it began; 0 if there is none. Order CreatedAt.
+func (e *examination) countedBy() uint32 {
 	if !e.idAssigned() || len(e.sequences) != 1 {
-		return false
+		return 0
 	}
 	seq := e.sequences[0]
-	return seq.Cache == 1 && seq.Increment == 1 && !seq.Cycle
+	if seq.Cache != 1 || seq.Increment != 1 || seq.Cycle {
+		return 0
+	}
+	return seq.OID
 }
 
 // sequence checks what assigns the ids.

@@ -95,6 +95,13 @@ func (s *Source) Name(ctx context.Context) (string, error) {
 	return "", nil
 }
 
+// Refresh forgets what the catalog said of the table (processor.Refresher).
+func (s *Source) Refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.layout = nil
+}
+
 // current returns the layout, inspecting the table if it was not, or not lately.
 // The caller holds mu.
 func (s *Source) current(ctx context.Context) (*layout, error) {
