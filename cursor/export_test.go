@@ -49,3 +49,8 @@ func Unplanned(l *Lease) { l.planned = time.Time{} }
 
 // StandAt has a lease take the row's newest version to be there.
 func StandAt(l *Lease, ctid string) { l.at = version(ctid) }
+
+// ForgetGone is Forget after it has found no row.
+func ForgetGone(ctx context.Context, s *Store, process string, d Decision) (Change, error) {
+	return s.forgetGone(ctx, process, d.withDefaults(), ErrUnknown)
+}

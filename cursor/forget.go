@@ -16,7 +16,8 @@ WHERE process_name = $1`
 // Forget gives the cursor of a process up: its row is deleted, and the name is free
 // for a new cursor, which begins where its Config.Start says and sends again what is
 // behind that. The audit stays, and so do its dead letters. Where the row is gone
-// already, deleted by hand or renamed, it frees the name alone. d needs a reason.
+// already, deleted by hand or renamed, it frees the name alone; it returns ErrExists if the
+// row comes back in that moment. d needs a reason.
 //
 // A worker that runs has lost its lease, and makes no new cursor until it is started
 // again.
@@ -47,10 +48,12 @@ func (s *Store) forgotten(row Row, d Decision) statement {
 // forgetGone frees a name whose row is gone.
 func (s *Store) forgetGone(ctx context.Context, process string, d Decision, unknown error) (Change, error) {
 	past := s.Past(ctx, process)
-	if past == nil {
+	switch {
+	case past == nil:
 		return Change{}, unknown
-	}
-	if !errors.Is(past, ErrDeleted) && !errors.Is(past, ErrRenamed) {
+	case errors.Is(past, ErrExists):
+		return Change{}, s.explain("forget", process, exists(process)) // made or put back in this moment
+	case !errors.Is(past, ErrDeleted) && !errors.Is(past, ErrRenamed):
 		return Change{}, past
 	}
 	change := Change{Before: Row{Process: process}, After: Row{Process: process}, Changed: true}

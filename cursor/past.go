@@ -7,28 +7,40 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// pastSQL reads what happened last to a name, by the index on (process_name, id).
+// pastSQL reads what happened last to a name, by the index on (process_name, id), and
+// whether a cursor has it. It is one statement, so that a row which is made meanwhile is
+// not taken for one that was deleted: its event is seen with it, or neither is.
 const pastSQL = `/* cursor.past */
 SELECT
-	action,
-	coalesce(detail->>'new', '')
-FROM {schema}.cursor_event
-WHERE process_name = $1 AND action IN ('create', 'rename', 'renamed', 'forget')
-ORDER BY id DESC
-LIMIT 1`
+	EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1),
+	coalesce(past.action, ''),
+	coalesce(past.renamed, '')
+FROM (SELECT) one
+LEFT JOIN (
+	SELECT
+		action,
+		detail->>'new' AS renamed
+	FROM {schema}.cursor_event
+	WHERE process_name = $1 AND action IN ('create', 'rename', 'renamed', 'forget')
+	ORDER BY id DESC
+	LIMIT 1
+) past ON true`
 
-// Past reports what became of the cursor that had a name, where no cursor has it
-// now: ErrRenamed or ErrDeleted. nil: none had it, or Forget gave it up, so that
-// Create may use it.
+// Past reports what became of the cursor that had a name: ErrRenamed or ErrDeleted.
+// It returns ErrExists if a cursor has the name now, also where an earlier look found
+// none. nil: none had it, or Forget gave it up, so that Create may use it.
 func (s *Store) Past(ctx context.Context, process string) error {
+	var there bool
 	var action, to string
 	results, err := s.ask(ctx, statement{sql: s.sql(pastSQL), args: []string{process}})
-	if err == nil && len(results[0].Rows) > 0 {
+	if err == nil {
 		p := parser{values: results[0].Rows[0]}
-		action, to = p.text(0), p.text(1)
+		there, action, to = p.text(0) == "t", p.text(1), p.text(2)
 	}
 	switch {
 	case err != nil:
+	case there:
+		err = exists(process)
 	case action == "renamed":
 		err = fmt.Errorf("%w to %q", ErrRenamed, to)
 	case action != "" && action != "forget":

@@ -69,7 +69,7 @@ func (s *Store) Prepare(ctx context.Context, process string, at Position, state 
 		if err := s.Past(ctx, process); err != nil {
 			return Change{}, err
 		}
-		return Change{}, s.explain("make", process, exists(process)) // made in this moment
+		return Change{}, s.explain("make", process, exists(process)) // made and given up in this moment
 	case !created:
 		return Change{}, s.explain("make", process, exists(process))
 	}

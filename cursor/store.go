@@ -167,9 +167,9 @@ func (s *Store) create(ctx context.Context, process string, at Position, again s
 		created, stood = string(results[0].Rows[0][0]) == "t", string(results[0].Rows[0][1]) == "t"
 	}
 	if err == nil && !created && !stood {
-		// Made by another worker in this moment, or deleted: its row tells.
-		if _, err = s.Look(ctx, process); errors.Is(err, ErrUnknown) {
-			return false, s.Past(ctx, process)
+		// Deleted or renamed, or made by another worker in this moment.
+		if err := s.Past(ctx, process); !errors.Is(err, ErrExists) {
+			return false, err
 		}
 	}
 	if err != nil {

@@ -134,14 +134,20 @@ func (p *Process) start(ctx context.Context) (cursor.Position, error) {
 	}
 }
 
-// better is the better of two reasons not to begin: that the name was used before.
+// better is the better of two reasons not to begin: that the name was used before. There
+// is no reason if another worker or an operator has made the cursor by then.
 func (p *Process) better(ctx context.Context, err error) error {
-	if isNoStart(err) && !p.config.Recreate {
-		if past := p.config.Store.Past(ctx, p.config.Process); past != nil {
-			return past
-		}
+	if !isNoStart(err) {
+		return err
 	}
-	return err
+	switch past := p.config.Store.Past(ctx, p.config.Process); {
+	case errors.Is(past, cursor.ErrExists):
+		return nil
+	case past != nil && !p.config.Recreate:
+		return past
+	default:
+		return err
+	}
 }
 
 // mayBegin refuses to choose a start where it makes a difference.

@@ -91,3 +91,30 @@ func TestRun_ACursorThatWasPausedBeforeItsFirstRunStartsWhereTheConfigurationSay
 	require.NoError(t, process(t, pool, processor.Each(sink), nil).Drain(t.Context()), "it is not placed a second time")
 	require.Equal(t, []string{"4/1"}, sink.attempts())
 }
+
+// eventful is a source beside which something happens while its records are counted.
+type eventful struct {
+	processor.Source
+	happens func()
+}
+
+func (e eventful) Count(context.Context) (int64, bool, error) {
+	e.happens()
+	return 3, false, nil
+}
+
+// TestRun_ACursorThatIsMadeMeanwhileIsTakenUp: by a seek, or by a worker that has a start.
+func TestRun_ACursorThatIsMadeMeanwhileIsTakenUp(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	sink := &receiver{}
+	p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
+		c.Start, c.Source = "", eventful{c.Source, func() {
+			_, err := store(t, pool).Create(t.Context(), "sms", "")
+			require.NoError(t, err)
+		}}
+	})
+	require.NoError(t, p.Drain(t.Context()))
+	require.Equal(t, 3, sink.calls())
+}

@@ -243,18 +243,24 @@ func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) 
 	if err := d.missing(ctx, p.Name, d.store.Needs(cursor.DutyCreate)); err != nil {
 		return err
 	}
+	var noStart processor.NoStartError
+	if p.Start == "" {
+		records, more, err := source.Count(ctx)
+		if err != nil {
+			return err
+		}
+		noStart = processor.NoStartError{Process: p.Name, Records: records, More: more}
+	}
+	// Past is asked last: it sees a row that the first worker made after the rows were read.
 	switch past := d.store.Past(ctx, p.Name); {
+	case errors.Is(past, cursor.ErrExists):
+		return nil
 	case errors.Is(past, cursor.ErrDeleted), errors.Is(past, cursor.ErrRenamed):
 		d.find(p.Name, Refuse, "put the row back, or give the cursor up: ordered-dispatcher process forget "+visible.Shell(p.Name)+" --reason …", "%v", past)
 		return nil
-	case past != nil || p.Start != "":
+	case past != nil || noStart.Records == 0:
 		return past
 	}
-	records, more, err := source.Count(ctx)
-	if err != nil || records == 0 {
-		return err
-	}
-	noStart := &processor.NoStartError{Process: p.Name, Records: records, More: more}
 	d.find(p.Name, Refuse, fmt.Sprintf("add `start: beginning`, which sends %s, or `start: end`, which sends 0 of them; "+
 		"or, if the process had another name: ordered-dispatcher process rename OLD %s", noStart.Count(), visible.Shell(p.Name)),
 		"it has no cursor yet, and the file does not say where it starts")

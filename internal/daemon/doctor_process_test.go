@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,27 @@ func TestDoctor_DoesNotWaitForALock(t *testing.T) {
 			require.NoError(t, err)
 			f := requireFinding(t, findings, daemon.Finding{process, daemon.Refuse, "a check did not end in time", "pg_blocking_pids"})
 			require.NotEmpty(t, f.Problem)
+		})
+	}
+}
+
+// TestDoctor_DuringTheFirstRunTakesNoCursorForDeleted: the first worker makes the row after
+// the doctor has read all of them.
+func TestDoctor_DuringTheFirstRunTakesNoCursorForDeleted(t *testing.T) {
+	t.Parallel()
+	started := strings.Replace(stdoutProcess, "{source", "{start: beginning, source", 1)
+	for name, processes := range map[string]string{"with a start": started, "without one": stdoutProcess} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			insert(t, pool, 3)
+			require.NoError(t, drain(t, configure(t, pgtest.URL(t), started)))
+			config := configure(t, pgtest.URL(t), processes)
+			for _, f := range daemon.DoctorOfRows(t, config, nil) {
+				require.NotEqual(t, daemon.Refuse, f.Severity, "%+v", f)
+			}
+			exec(t, pool, "DELETE FROM od.cursor")
+			requireFinding(t, daemon.DoctorOfRows(t, config, nil), daemon.Finding{"a", daemon.Refuse, "the cursor's row was deleted", "process forget a"})
 		})
 	}
 }

@@ -21,6 +21,20 @@ func DoctorWithin(ctx context.Context, c Config, patience time.Duration) ([]Find
 	return examine(ctx, c, patience)
 }
 
+// DoctorOfRows is what the doctor finds of the processes if it had read these rows of
+// their cursors before.
+func DoctorOfRows(t testing.TB, c Config, rows []cursor.Row) []Finding {
+	t.Helper()
+	pool, store, err := c.open(t.Context())
+	require.NoError(t, err)
+	defer pool.Close()
+	d := &doctor{config: c, patience: checkTimeout, pool: pool, store: store}
+	for _, p := range c.Processes {
+		d.check(t.Context(), p.Name, func(ctx context.Context) error { return d.process(ctx, p, rows) })
+	}
+	return d.findings
+}
+
 // CountPauses counts how often the reader waits before it looks again.
 func (r *StatusReader) CountPauses() *int {
 	var n int

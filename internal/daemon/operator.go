@@ -283,6 +283,8 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(err, cursor.ErrUnknown):
 		return o.unknown(ctx, err)
+	case errors.Is(err, cursor.ErrExists):
+		return fmt.Errorf("%w: it was made in this moment; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))
 	case errors.Is(err, cursor.ErrHalted):
 		return fmt.Errorf("%w; fix the cause and `ordered-dispatcher retry %[2]s`, or pass over the record: `ordered-dispatcher skip %[2]s --reason …`", err, visible.Shell(o.process))
 	case errors.Is(err, cursor.ErrMoved):
@@ -309,8 +311,11 @@ func (o *Operator) unknown(ctx context.Context, err error) error {
 	if listErr != nil {
 		return err
 	}
-	if past := o.store.Past(ctx, o.process); errors.Is(past, cursor.ErrRenamed) {
+	switch past := o.store.Past(ctx, o.process); {
+	case errors.Is(past, cursor.ErrRenamed):
 		return usage("%w", past)
+	case errors.Is(past, cursor.ErrExists):
+		return o.explain(ctx, past)
 	}
 	if o.source != nil {
 		return fmt.Errorf("%s has not run yet, so no record of it fails or is held back; nothing was changed. `pause` and `seek` work before the first run", o.process)

@@ -13,6 +13,16 @@ var operatorMutants = []mutant{
 		processorPkg, "TestRun_ANewCursorOnATableWithRecordsNeedsAStart",
 	},
 	{
+		"a cursor that is made after a look is taken for one that was deleted",
+		[]change{{"cursor/past.go", `	case there:`, `	case there && action == "":`}},
+		daemonPkg, "TestDoctor_DuringTheFirstRunTakesNoCursorForDeleted",
+	},
+	{
+		"a process without a start refuses the cursor that another worker made meanwhile",
+		[]change{{"processor/start.go", `	case errors.Is(past, cursor.ErrExists):`, `	case false:`}},
+		processorPkg, "TestRun_ACursorThatIsMadeMeanwhileIsTakenUp",
+	},
+	{
 		"a process with a new name begins at its start",
 		[]change{{"internal/daemon/configured.go", `	c.refuseNewNames()
 `, ``}},
