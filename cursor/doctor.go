@@ -58,7 +58,7 @@ func (s *Store) Doctor(ctx context.Context, duties ...Duty) (Diagnosis, error) {
 	err := s.onConnection(ctx, func(conn *pgxpool.Conn) error {
 		d.conn = conn
 		return answer.Within(ctx, commitTimeout, func(ctx context.Context) error {
-			return errors.Join(d.server(ctx), d.tables(ctx), d.owners(ctx), d.triggers(ctx), d.rights(ctx, duties), d.sessions(ctx))
+			return errors.Join(d.server(ctx), d.tables(ctx), d.owners(ctx), d.triggers(ctx), d.unlogged(ctx), d.rights(ctx, duties), d.sessions(ctx))
 		})
 	})
 	if err != nil {

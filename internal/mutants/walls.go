@@ -242,6 +242,11 @@ var wallMutants = []mutant{
 		cursorPkg, "TestDoctor_WarnsOfWhatStrangersMayDoBesideTheCursor",
 	},
 	{
+		"doctor is silent about cursor tables that a crash empties",
+		[]change{{"cursor/doctor_unlogged.go", `c.relpersistence OPERATOR(pg_catalog.=) 'u'`, `c.relpersistence OPERATOR(pg_catalog.=) 't'`}},
+		cursorPkg, "TestDoctor_WarnsOfEachTableThatACrashEmpties",
+	},
+	{
 		"the right to replay does not let read the payload",
 		[]change{{"cursor/grants.go", `s.may("SELECT", "dead_letter", "headers", "payload")`, `s.may("SELECT", "dead_letter", "headers")`}},
 		commandPkg, "TestDeadLetter_ReplayTakesTheRightThatGrantsNamesInAComment",
