@@ -108,8 +108,9 @@ func TestRun_ACursorThatIsMadeMeanwhileIsTakenUp(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 3)
-	sink := &receiver{}
+	log, sink := &logbook{}, &receiver{}
 	p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
+		c.Logger = log.logger()
 		c.Start, c.Source = "", eventful{c.Source, func() {
 			_, err := store(t, pool).Create(t.Context(), "sms", "")
 			require.NoError(t, err)
@@ -117,4 +118,5 @@ func TestRun_ACursorThatIsMadeMeanwhileIsTakenUp(t *testing.T) {
 	})
 	require.NoError(t, p.Drain(t.Context()))
 	require.Equal(t, 3, sink.calls())
+	require.False(t, log.has("level=ERROR"), "not even for a moment")
 }
