@@ -31,7 +31,7 @@ func fake(t *testing.T) *kfake.Cluster {
 // sinkOf sends to it, ten at a time and as they are.
 func sinkOf(t testing.TB, cluster *kfake.Cluster, change func(*kafka.Config)) *kafka.Sink {
 	t.Helper()
-	config := kafka.Config{Brokers: cluster.ListenAddrs(), Topic: "t", Window: 10, Compression: "none", Timeout: 2 * time.Second}
+	config := kafka.Config{Brokers: cluster.ListenAddrs(), Topic: "t", Window: 10, Compression: "none", Timeout: 5 * time.Second}
 	if change != nil {
 		change(&config)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
-// soon is far above the time-outs of these tests, and below the ten seconds that the
+// soon is well above the time-outs of these tests, and below the ten seconds that the
 // client waits by itself.
 const soon = 8 * time.Second
 
@@ -74,7 +74,7 @@ func TestDeliverBatch_ASilentBrokerIsNotWaitedForLongerThanTimeout(t *testing.T)
 			t.Parallel()
 			b := newBench(t, 1, nil)
 			s := b.sink(t, func(c *kafka.Config) {
-				c.Timeout = 2 * time.Second
+				c.Timeout = 4 * time.Second // a busy machine delivers the first record in that, and soon is as far from it
 				if change != nil {
 					change(c)
 				}
@@ -85,7 +85,7 @@ func TestDeliverBatch_ASilentBrokerIsNotWaitedForLongerThanTimeout(t *testing.T)
 			for range 2 { // over the link, and over one that it tries to make
 				began := time.Now()
 				_, err = deliver(t, s, sinktest.Deliveries(2, 1))
-				require.ErrorContains(t, err, "no answer within 2s")
+				require.ErrorContains(t, err, "no answer within 4s")
 				require.Less(t, time.Since(began), soon)
 			}
 			began := time.Now()

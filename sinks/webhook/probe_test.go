@@ -70,7 +70,7 @@ func (l *ledger) requests() string {
 func newLedger(t *testing.T) (*ledger, *Sink) {
 	l := &ledger{has: map[string]bool{}}
 	server := serve(t, l.ServeHTTP)
-	return l, newSink(t, Config{URL: server.URL + "/in", Timeout: 2 * time.Second, Probe: "GET /records?key={{.DedupKey}}"})
+	return l, newSink(t, Config{URL: server.URL + "/in", Timeout: 5 * time.Second, Probe: "GET /records?key={{.DedupKey}}"})
 }
 
 func unsure() processor.Delivery {
