@@ -48,6 +48,7 @@ var holding = []verification{
 	{model: "promotion", defines: "CLOCK_BEHIND RECORDS=3"},
 	{model: "promotion", defines: "RESTORE RECORDS=3"},
 	{model: "promotion", defines: "RESTORE CLOCK_BEHIND RECORDS=3"},
+	{model: "promotion", defines: "STEP RECORDS=3"},
 }
 
 // The first macro is the switch.
@@ -103,6 +104,8 @@ var breaking = []verification{
 	{"promotion", "LATE_CHECKED_AFTER CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
 	{"promotion", "RETRY_ACCEPTS CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
 	{"promotion", "RESTORED_ACCEPTS RESTORE CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
+	{"promotion", "SEEK_SETTLES CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
+	{"promotion", "STEP_FORGOTTEN STEP", "I1_no_late_row_is_left_behind"},
 	{"promotion", "RESTORE_UNSEEN RESTORE", "I15_a_number_is_of_one_record"},
 }
 
@@ -230,7 +233,7 @@ func TestJudge_TakesNoUnfinishedSearchForSuccess(t *testing.T) {
 var conditional = regexp.MustCompile(`(?m)^#ifn?def (\w+)`)
 
 // modes are macros that take no protection away.
-var modes = []string{"LIVENESS", "PROMPT", "ORDER_ID", "RESTORE", "CLOCK_BEHIND"}
+var modes = []string{"LIVENESS", "PROMPT", "ORDER_ID", "RESTORE", "CLOCK_BEHIND", "STEP"}
 
 // switches are the macros of a model that take a protection away: not its modes, and not its bounds, which have a default.
 func switches(t *testing.T, model string) []string {

@@ -14,13 +14,16 @@
  *   Worker      processor/process.go (find), server.go; cursor/acquire.go, promote.go. It has two
  *               connections: one that looks and holds the lease, one that reads
  *   Change      promotion with what was not replicated lost; the address moves then, and the old
- *               primary goes on. Or, with RESTORE, a snapshot is put back
+ *               primary goes on. Or, with RESTORE, a snapshot is put back; or, with STEP, the clock of a
+ *               server that stays steps back, and is right again before anything is read
+ *   noticed     a worker has seen the clock behind the cursor (processor/clock.go)
  *   Operator    Store.Restored, after which the worker looks for late rows; or a seek before the late row, or a
- *               retry, after which it is looked for again. No server has timeline 0
+ *               retry or another seek, after which it is looked for again. No server has timeline 0
  *
  * Abstractions. The row lock, crashes within a delivery and time-outs are lease.pml; here a lease
  * is held from Acquire to the advance, in one server's lock. A number that jumps does so by JUMP.
- * One change for each run.
+ * One change for each run,
+ * and one seek elsewhere.
  */
 
 #ifndef RECORDS
@@ -32,8 +35,8 @@
 #define JUMP 8          /* HistoryGap, lostEpochs: more than is ever used between */
 #define OTHER 8         /* a row of the second time has its id and this as its meaning */
 #define LATE 7          /* the meaning of the late row */
-#define NUMBERS 24
-#ifdef RESTORE
+#define NUMBERS 56
+#if defined(RESTORE) || defined(STEP)
 #define CHANGED 0       /* the server whose clock may be behind */
 #else
 #define CHANGED 1
@@ -76,6 +79,11 @@
 #else
 #define look_first timeline[0] = 0
 #endif
+#ifdef STEP_FORGOTTEN           /* Process.noteStep */
+#define note_step noticed = 0
+#else
+#define note_step if :: noticed && lateAt <= position[0] -> halted[0] = 1 :: else fi; noticed = 0
+#endif
 
 /* Claims. None of these is ever set. */
 
@@ -93,7 +101,7 @@ byte timeline[2] = 1, server_timeline[2] = 1;
 bit begun[2], halted[2];
 byte locked[2], started[2]; /* by whom; how often the server was started */
 byte address, lateAt;
-bit changed, watched;
+bit changed, watched, noticed, sought;
 #ifdef RESTORE  /* a worker that starts after it cannot know */
 byte deaths = 1;
 #else
@@ -126,7 +134,9 @@ active proctype Change()
 	byte savedRows, savedPosition, savedSequence, savedEpoch;
 
 	skip; /* at any time */
-#ifdef RESTORE
+#ifdef STEP
+	atomic { position[0] > 0 -> lateAt = position[0]; noticed = 1; changed = 1 }
+#elif defined(RESTORE)
 	atomic { savedRows = rows[0]; savedPosition = position[0]; savedSequence = sequence[0]; savedEpoch = epoch[0] }
 	/* A restore ends the connections, and so the lease. Only a worker that has seen later numbers can notice it. */
 	atomic { sequence[0] > savedSequence && watched -> locked[0] = 0; started[0]++;
@@ -156,6 +166,12 @@ end:	do
 		begin_history(0); look_first; halted[0] = 0 }
 	:: atomic { halted[CHANGED] && lateAt > 0 -> /* the seek that the error names */
 		position[CHANGED] = lateAt - 1; begin_history(CHANGED); timeline[CHANGED] = server_timeline[CHANGED]; halted[CHANGED] = 0 }
+	:: atomic { halted[CHANGED] && timeline[CHANGED] != server_timeline[CHANGED] && !sought -> /* a seek elsewhere, here to where it is */
+		sought = 1; begin_history(CHANGED); halted[CHANGED] = 0;
+#ifdef SEEK_SETTLES
+		timeline[CHANGED] = server_timeline[CHANGED]
+#endif
+	}
 	:: atomic { halted[CHANGED] && timeline[CHANGED] != server_timeline[CHANGED] -> /* Store.Retry */
 #ifdef RETRY_ACCEPTS
 		begin_history(CHANGED); timeline[CHANGED] = server_timeline[CHANGED];
@@ -165,7 +181,7 @@ end:	do
 }
 
 /* dies: the worker ends, and another one comes in its place, which remembers nothing. */
-#define or_dies :: atomic { deaths == 0 -> deaths = 1; let_go(); seen = 0; page = 0; at = 0; ran = 0; name = name + WORKERS; goto start }
+#define or_dies :: atomic { deaths == 0 -> deaths = 1; note_step; let_go(); seen = 0; page = 0; at = 0; ran = 0; name = name + WORKERS; goto start }
 
 inline let_go() {
 	if
@@ -189,6 +205,7 @@ end:	/* Process.look, remember: an old connection stays, or is made anew */
 		:: read = address
 		:: skip
 		fi;
+		note_step;
 		if
 		:: halted[lease] -> goto end
 		:: !halted[lease] && older(sequence[lease] < seen) && timeline[lease] == server_timeline[lease] -> halted[lease] = 1; goto end
@@ -264,7 +281,7 @@ take:	atomic {
 	}
 	/* the delivery, then the advance */
 	atomic {
-		claim(I1_no_late_row_is_left_behind, lateAt == 0 || got[LATE] || lease != CHANGED || locked[lease] != name || position[lease] < lateAt);
+		claim(I1_no_late_row_is_left_behind, lateAt == 0 || got[LATE] || noticed || lease != CHANGED || locked[lease] != name || position[lease] < lateAt);
 		claim(I15_a_number_is_of_one_record, meaning_of[number] == 0 || meaning_of[number] == page);
 		claim(I15_a_key_is_of_one_record, meaning_of_key[name_of] == 0 || meaning_of_key[name_of] == page);
 		claim(I16_an_epoch_is_of_one_server, server_of[under] == 0 || server_of[under] == lease + 1);
