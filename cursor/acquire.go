@@ -84,12 +84,15 @@ func (s *Store) lockRow(ctx context.Context, conn *pgxpool.Conn, process string,
 		return lockedRow{}, err
 	}
 	row, err := s.lockNow(ctx, conn, process, t)
+	if err == nil {
+		err = workable(row.Row)
+	}
 	if err != nil {
 		return lockedRow{}, err
 	}
 	switch {
 	case row.elsewhere():
-		return lockedRow{}, s.stop(ctx, conn, row, ClassRestored, row.restoredElsewhere())
+		return lockedRow{}, s.stop(ctx, conn, row, ClassRestored, row.Position, row.restoredElsewhere())
 	case row.promoted():
 		return lockedRow{}, row.promotion()
 	case row.Holder != s.config.Worker || !row.known():
@@ -101,17 +104,13 @@ func (s *Store) lockRow(ctx context.Context, conn *pgxpool.Conn, process string,
 	return row, nil
 }
 
-// lockNow leaves conn in a transaction that holds the lock of a running process.
+// lockNow leaves conn in a transaction that holds the lock of a process, in any state.
 func (s *Store) lockNow(ctx context.Context, conn *pgxpool.Conn, process string, t terms) (lockedRow, error) {
 	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), begin, s.lock(process, t))
 	if err != nil {
 		return lockedRow{}, err
 	}
-	row, err := locked(results[1])
-	if err != nil {
-		return lockedRow{}, err
-	}
-	return row, workable(row.Row)
+	return locked(results[1])
 }
 
 func workable(row Row) error {

@@ -91,7 +91,18 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 // that no operator has decided on what was stamped before its position: that is for Seek.
 func (c Change) looksAgain(a action) bool {
 	f := c.Before.Failure
-	return a.name != "seek" && (c.Before.unsettled || f != nil && f.Class == ClassClock && c.After.Failure == nil)
+	behind := f != nil && f.Class == ClassClock && c.After.Failure == nil
+	return (behind || c.Before.unsettled) && !(a.name == "seek" && c.answers(behind))
+}
+
+// answers reports that a seek leaves nothing to look for: it is to where the process is already, which says so; to before all rows
+// that may have been stamped before the position; or it passes over those that the halt is about.
+func (c Change) answers(halted bool) bool {
+	from, to := Position(""), c.After.Position
+	if halted {
+		from = c.Before.Failure.Position
+	}
+	return to == c.Before.Position || to <= from || from != "" && to > c.Before.Position
 }
 
 // looksFirst reports that a process continues at its position in a database that was restored, in

@@ -100,6 +100,9 @@ type Change struct {
 	Changed bool
 	// Expect is what Decision.Expect has to be for this very change.
 	Expect Position
+	// Looks says that the source looks for rows that were stamped before the position, before it reads on: see
+	// PromotedError.
+	Looks bool
 }
 
 // Pause stops a process at its next checkpoint. When it returns, nothing is being
@@ -118,10 +121,11 @@ func (s *Store) Pause(ctx context.Context, process string, d Decision) (Change, 
 
 // Resume sets a paused process running. A new epoch begins, so that workers look anew at a table
 // that may have been changed meanwhile. One that runs already is left as it is;
-// one that is halted is refused (ErrHalted): its record wants Retry, Skip or Seek.
+// one that is halted is refused (ErrHalted): its record wants Retry, Skip or Seek. So is one whose server's clock
+// was seen to be behind while it was paused (ClassClock).
 func (s *Store) Resume(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "resume", apply: func(row Row) (Row, error) {
-		if row.State == Halted {
+		if row.State == Halted || displaced(row) {
 			return row, haltedAt(row)
 		}
 		if row.State == Paused {
@@ -177,7 +181,9 @@ const SeekGap = 10_000
 // Seek moves the cursor to a position, forward or back: what stands behind it is
 // delivered next, again or for the first time. It sets a halted process running.
 // The sequence goes on, with a gap of SeekGap, and a new epoch begins. After a halt over the server
-// (ClassRestored, ClassClock) a new history begins, as by Restored.
+// (ClassRestored, ClassClock) a new history begins, as by Restored. After one over the clock, the source looks again
+// for rows that were stamped before the position (see PromotedError), unless the seek answers the halt: it is to where the process halted; to Failure.Position or before it; or,
+// where that is not "", to behind where it halted.
 //
 // to must be a position of the process's source, which alone can tell; "" stands
 // before the first record. Records passed over are never delivered, records behind
@@ -253,7 +259,7 @@ type action struct {
 
 // expect is what an action is expected to find in a row.
 func (a action) expect(row Row) Position {
-	if a.ofRecord && row.Failure != nil {
+	if a.ofRecord && row.Failure != nil && !displaced(row) {
 		return row.Failure.Position
 	}
 	return row.Position
@@ -269,7 +275,7 @@ func (a action) unexpected(row Row, d Decision) error {
 		return fmt.Errorf("%w: the record at %q was expected to fail: %w", ErrMoved, *d.Expect, notFailing(row))
 	case *d.Expect == a.expect(row):
 		return nil
-	case a.ofRecord:
+	case a.ofRecord && !displaced(row):
 		return fmt.Errorf("%w: record %s at %q fails, and the one at %q was expected to", ErrMoved, visible.Cut(row.Failure.RecordID), visible.Cut(string(row.Failure.Position)), visible.Cut(string(*d.Expect)))
 	default:
 		return fmt.Errorf("%w: it stands at %q and was expected at %q", ErrMoved, visible.Cut(string(row.Position)), visible.Cut(string(*d.Expect)))
@@ -287,6 +293,7 @@ func (a action) plan(row Row, d Decision) (Change, error) {
 		return change, err
 	}
 	change.After = after
+	change.Looks = change.looksAgain(a) || change.looksFirst(a)
 	change.Changed = a.moves || after.State != row.State || (after.Failure == nil) != (row.Failure == nil)
 	return change, nil
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // PromotedError is why Acquire gives no lease: a standby was promoted since the last take-over, the
@@ -130,8 +132,8 @@ WITH changed AS (
 // note is what else the audit row is to say; "" is nothing.
 func (s *Store) Promote(ctx context.Context, process, server string, seen Seen, note string) error {
 	return s.settle(ctx, "note the promotion for", process, server, func(conn *pgxpool.Conn, row lockedRow) error {
-		if !row.promoted() {
-			return nil
+		if err := workable(row.Row); err != nil || !row.promoted() {
+			return err
 		}
 		next, err := row.begun(time.Now())
 		if err != nil {
@@ -157,19 +159,39 @@ func (s *Store) Promote(ctx context.Context, process, server string, seen Seen, 
 	})
 }
 
+// ClockHalt is why a process halts over its server's clock.
+type ClockHalt struct {
+	// Server is the run of the server that was looked at; "" is any.
+	Server string
+	// At is where the row stands.
+	At Position
+	// From is a position before all rows that the server may have stamped before At; "" if none is known.
+	From Position
+	// Reason is for people.
+	Reason string
+}
+
 // HaltClock halts a process whose server has stamped rows before the position, or would: the
 // clock is behind. Only if the row stands there and is on that run of the server (ErrElsewhere).
-// It returns ErrHalted once that is durable.
-func (s *Store) HaltClock(ctx context.Context, process, server string, at Position, reason string) error {
-	return s.settle(ctx, "halt", process, server, func(conn *pgxpool.Conn, row lockedRow) error {
-		if row.Position != at {
+// It returns ErrHalted once that is durable. A process that is paused stays so, and Resume refuses it then (ErrPaused is
+// returned). One that is halted over a record is halted over the clock instead: it meets that record again. One
+// that an operator has to decide on already, over From or what is before it, is left as it is.
+func (s *Store) HaltClock(ctx context.Context, process string, h ClockHalt) error {
+	return s.settle(ctx, "halt", process, h.Server, func(conn *pgxpool.Conn, row lockedRow) error {
+		f := row.Failure
+		switch {
+		case row.Position != h.At:
 			return nil // moved since: look again
+		case displaced(row.Row) && (f.Class == ClassRestored || f.Position <= h.From):
+			return workable(row.Row)
+		case f != nil && !displaced(row.Row):
+			h.Reason += fmt.Sprintf(". Before that, record %s failed: %s", visible.Cut(f.RecordID), f.Error)
 		}
-		return s.stop(ctx, conn, row, ClassClock, reason)
+		return s.stop(ctx, conn, row, ClassClock, h.From, h.Reason)
 	})
 }
 
-// settle calls f with the row of a running process locked, and lets it go.
+// settle calls f with the row of a process locked, and lets it go.
 func (s *Store) settle(ctx context.Context, verb, process, server string, f func(*pgxpool.Conn, lockedRow) error) error {
 	err := s.onConnection(ctx, func(conn *pgxpool.Conn) error {
 		row, err := s.lockNow(ctx, conn, process, terms{application: ApplicationLease})
@@ -177,7 +199,10 @@ func (s *Store) settle(ctx context.Context, verb, process, server string, f func
 			return err
 		}
 		if row.elsewhere() {
-			return s.stop(ctx, conn, row, ClassRestored, row.restoredElsewhere())
+			if err := workable(row.Row); err != nil {
+				return err
+			}
+			return s.stop(ctx, conn, row, ClassRestored, row.Position, row.restoredElsewhere())
 		}
 		if err := s.Elsewhere(server, row.server.run); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package cursor_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -102,14 +103,19 @@ func TestHorizon_IsAboveAllThatWasDelivered(t *testing.T) {
 	require.LessOrEqual(t, horizon, next)
 }
 
+// behind is a halt over rows behind "p1".
+func behind(server string, at cursor.Position) cursor.ClockHalt {
+	return cursor.ClockHalt{Server: server, At: at, From: "p1", Reason: "the clock is behind"}
+}
+
 // TestHaltClock_HaltsAtThatPositionAlone: a cursor that moved since is looked at again.
 func TestHaltClock_HaltsAtThatPositionAlone(t *testing.T) {
 	t.Parallel()
 	s, lease := standing(t)
-	require.NoError(t, s.HaltClock(t.Context(), "sms", lease.Server(), "p2", "the clock is behind"))
-	require.ErrorIs(t, s.HaltClock(t.Context(), "sms", "another run", "p3", "the clock is behind"), cursor.ErrElsewhere)
+	require.NoError(t, s.HaltClock(t.Context(), "sms", behind(lease.Server(), "p2")))
+	require.ErrorIs(t, s.HaltClock(t.Context(), "sms", behind("another run", "p3")), cursor.ErrElsewhere)
 	require.Equal(t, cursor.Running, look(t, s).State)
-	require.ErrorIs(t, s.HaltClock(t.Context(), "sms", lease.Server(), "p3", "the clock is behind"), cursor.ErrHalted)
+	require.ErrorIs(t, s.HaltClock(t.Context(), "sms", behind(lease.Server(), "p3")), cursor.ErrHalted)
 	row := look(t, s)
 	require.Equal(t, cursor.Halted, row.State)
 	require.Equal(t, cursor.ClassClock, row.Failure.Class)
@@ -122,6 +128,94 @@ func TestHaltClock_HaltsAtThatPositionAlone(t *testing.T) {
 	after := acquire(t, s)
 	requireLeap(t, 3, after.Sequence())
 	require.Len(t, after.History("p2"), 8, "the history begins where delivery goes on")
+}
+
+// TestHaltClock_OfAPausedProcessRefusesItsResume: what is stamped behind the cursor is to be decided on first.
+func TestHaltClock_OfAPausedProcessRefusesItsResume(t *testing.T) {
+	t.Parallel()
+	s, _ := standing(t)
+	_, err := s.Pause(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	require.ErrorIs(t, s.HaltClock(t.Context(), "sms", behind("", "p3")), cursor.ErrPaused)
+	require.Equal(t, "halt", lastEvent(t, s.Pool()))
+	require.Equal(t, cursor.Paused, look(t, s).State)
+	_, err = s.Resume(t.Context(), "sms", alice)
+	require.ErrorIs(t, err, cursor.ErrHalted)
+	require.ErrorContains(t, err, "the clock is behind")
+	_, err = s.Seek(t.Context(), "sms", "p1", alice)
+	require.NoError(t, err)
+	require.Equal(t, cursor.Paused, look(t, s).State)
+	_, err = s.Resume(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	acquire(t, s)
+}
+
+// TestHaltClock_OfAHaltedProcess: a record is met again, a restore is another halt, and of two places the first one counts.
+func TestHaltClock_OfAHaltedProcess(t *testing.T) {
+	t.Parallel()
+	s, _ := standing(t)
+	require.NoError(t, acquire(t, s).Halt(t.Context(), cursor.Failure{Position: "p4", RecordID: "44", Attempts: 3, Error: "no such customer"}))
+	halt := func(from cursor.Position) cursor.Failure {
+		h := behind("", "p3")
+		h.From = from
+		require.ErrorIs(t, s.HaltClock(t.Context(), "sms", h), cursor.ErrHalted)
+		return *look(t, s).Failure
+	}
+	f := halt("p2")
+	require.Equal(t, cursor.ClassClock, f.Class)
+	require.Equal(t, "the clock is behind. Before that, record 44 failed: no such customer", f.Error)
+	require.Equal(t, cursor.Position("p2"), halt("p21").Position)
+	require.Equal(t, cursor.Position("p1"), halt("p1").Position)
+
+	exec(t, s.Pool(), `UPDATE dispatch.cursor SET failed_class = 'restored'`)
+	require.Equal(t, cursor.ClassRestored, halt("p0").Class)
+}
+
+// TestSeek_AfterAHaltOverTheClock: what was stamped before the position is still to be looked for, unless the seek answers the halt.
+func TestSeek_AfterAHaltOverTheClock(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from, to cursor.Position
+		looks    bool
+	}{
+		{from: "p1", to: "p1"},
+		{from: "p1", to: "p0"},
+		{from: "p1", to: "p2", looks: true},
+		{from: "p1", to: "p3"},
+		{from: "p1", to: "p5"},
+		{from: "p3", to: "p2"}, // the operator has looked
+		{from: "", to: "p0", looks: true},
+		{from: "", to: "p3"}, // without a look
+		{from: "", to: "p5", looks: true},
+		{from: "", to: ""},
+	} {
+		for _, timeline := range []string{"timeline", "timeline + 7"} { // of this server, and of the one before it
+			t.Run(fmt.Sprintf("%q to %q of %s", c.from, c.to, timeline), func(t *testing.T) {
+				t.Parallel()
+				s, _ := standing(t)
+				exec(t, s.Pool(), `UPDATE dispatch.cursor SET timeline = `+timeline)
+				h := behind("", "p3")
+				h.From = c.from
+				require.ErrorIs(t, s.HaltClock(t.Context(), "sms", h), cursor.ErrHalted)
+				change, err := s.Seek(t.Context(), "sms", c.to, alice)
+				require.NoError(t, err)
+				require.Equal(t, c.looks, change.Looks)
+				require.Equal(t, cursor.Running, look(t, s).State)
+				if !c.looks {
+					acquire(t, s)
+					return
+				}
+				_, err = s.Acquire(t.Context(), "sms")
+				var promoted *cursor.PromotedError
+				require.ErrorAs(t, err, &promoted)
+				require.True(t, promoted.Retried())
+				require.Equal(t, timeline != "timeline", promoted.Horizon != "", "transactions say which rows are new, but on the server that delivered")
+				change, err = s.Seek(t.Context(), "sms", "p21", alice)
+				require.NoError(t, err)
+				require.True(t, change.Looks, "the look is owed until it is made")
+			})
+		}
+	}
 }
 
 // TestHaltRestored_HaltsWhereTheRowIsOlderThanWhatWasSeen: the snapshot of a disk has the

@@ -10,11 +10,16 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// stop halts a process over its server, and not over a record.
-func (s *Store) stop(ctx context.Context, conn *pgxpool.Conn, row lockedRow, class Class, reason string) error {
+// stop halts a process over its server, and not over a record. One that is paused stays so. from is where what
+// an operator has to decide on begins.
+func (s *Store) stop(ctx context.Context, conn *pgxpool.Conn, row lockedRow, class Class, from Position, reason string) error {
+	state := Halted
+	if row.State == Paused {
+		state = Paused
+	}
 	results, err := flush(ctx, conn.Conn(), pin,
 		statement{sql: s.sql(failSQL), args: []string{
-			row.Process, row.Epoch.text(), string(row.Position), "", "0", "0", "0", clean(reason), string(class), string(Halted)}},
+			row.Process, row.Epoch.text(), string(from), "", "0", "0", "0", clean(reason), string(class), string(state)}},
 		statement{sql: s.sql(eventSQL), args: []string{row.Process, s.config.Worker, "halt", clean(reason), string(row.Position), string(row.Position), null, null, string(class)}},
 		commit)
 	if err == nil && !committed(results, 3) {
@@ -23,7 +28,8 @@ func (s *Store) stop(ctx context.Context, conn *pgxpool.Conn, row lockedRow, cla
 	if err != nil {
 		return err
 	}
-	return ErrHalted
+	row.State = state
+	return workable(row.Row)
 }
 
 // Seen is what a worker knows of a cursor from the time it has run: its numbers never go back,
@@ -115,7 +121,7 @@ func (s *Store) haltRestored(ctx context.Context, process string, seen Seen) err
 				return nil
 			}
 		}
-		return s.stop(ctx, conn, row, ClassRestored, seen.lost(row))
+		return s.stop(ctx, conn, row, ClassRestored, row.Position, seen.lost(row))
 	})
 }
 

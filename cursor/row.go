@@ -45,6 +45,10 @@ type Row struct {
 	UpdatedAt time.Time
 }
 
+// Unsettled reports that the process was set running after a halt over its server's clock, and that its source has yet to look
+// for all that was stamped before the position: see PromotedError.Retried.
+func (r Row) Unsettled() bool { return r.unsettled }
+
 // Failure is a record that could not be delivered.
 type Failure struct {
 	Position Position
@@ -86,7 +90,8 @@ const (
 	ClassRestored Class = "restored"
 	// ClassClock: the server's clock was behind the cursor, as after the promotion of a
 	// standby, so rows were stamped that sort before what was delivered. No record is at
-	// fault: RecordID is "", and Position is the cursor's.
+	// fault: RecordID is "", and Position is before all these rows, "" if no such position is known. A Seek
+	// to there is an answer. A process that is paused may have such a failure, too.
 	ClassClock Class = "clock"
 	// ClassDatabase: the cursor's own database failed. Never the record's fault,
 	// and so never in a Failure.

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// clockWatch is what was read last, and when. While a page is delivered, or a process is paused, halted or waits for its
-// receiver, nothing is read: a clock that steps back and is put right in that time would go unnoticed, and what it has
-// stamped before the end of the page would never be read.
+// clockWatch holds the server's clock against a position while nothing is read: while a page is delivered, or a process is
+// paused, halted or waits for its receiver. If the clock stepped back and was put right in that time, what it has
+// stamped meanwhile would never be read.
 type clockWatch struct {
 	mu      sync.Mutex
-	at      cursor.Position
-	looked  time.Time   // at the clock, which was past the position
-	stepped *ClockError // until the process is halted over it
+	at      cursor.Position // that was read last, or from which is read next
+	looked  time.Time       // at the clock, which was past the position
+	stepped *ClockError     // until the row has it
 }
 
 // past notes that the clock was past a position.
@@ -24,6 +25,29 @@ func (w *clockWatch) past(at cursor.Position) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.at, w.looked = at, time.Now()
+}
+
+// look takes up what the row says.
+func (w *clockWatch) look(row cursor.Row) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if resting := row.State != cursor.Running; resting || w.at == "" {
+		w.at = watched(row)
+	}
+}
+
+// watched is the position before which no row may be stamped unnoticed: "" is none. Of a process that halted over
+// its clock, an operator is to decide on what follows the failure's position. Where the source has yet to look for such rows,
+// it finds them.
+func watched(row cursor.Row) cursor.Position {
+	switch f := row.Failure; {
+	case row.Position == cursor.Unplaced, row.Unsettled(), f != nil && f.Class == cursor.ClassRestored:
+		return ""
+	case f != nil && f.Class == cursor.ClassClock:
+		return f.Position
+	default:
+		return row.Position
+	}
 }
 
 // begin forgets the position: an operator may have decided on another one.
@@ -37,7 +61,7 @@ func (w *clockWatch) begin() {
 func (w *clockWatch) due(interval time.Duration) cursor.Position {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stepped != nil || time.Since(w.looked) < interval {
+	if time.Since(w.looked) < interval {
 		return ""
 	}
 	return w.at
@@ -52,13 +76,20 @@ func (w *clockWatch) answer(at cursor.Position, err error) {
 	case w.at != at: // it was read, or an operator decided, meanwhile
 	case err == nil:
 		w.looked = time.Now()
-	case errors.As(err, &clock) && clock.From != "": // else it is another server, which the next read finds out
+	case errors.As(err, &clock) && (w.stepped == nil || clock.From < w.stepped.From):
 		w.stepped = &ClockError{Late: clock.Late, Err: clock.Err}
 		w.stepped.Server = "" // it may have been started anew when the process halts
 	}
 }
 
-// err is the error of each read after a position, until the process is halted over it or goes on before it.
+// noticed reports that the clock was behind a position, and the row does not have it yet.
+func (w *clockWatch) noticed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stepped != nil
+}
+
+// err is the error of each read after a position, until the row has it or the process goes on before it.
 func (w *clockWatch) err(after cursor.Position) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,11 +100,55 @@ func (w *clockWatch) err(after cursor.Position) error {
 	return w.stepped
 }
 
-// halted forgets the step that the process was halted over, by this worker or another one.
-func (w *clockWatch) halted() {
+// settled forgets a step that the row has.
+func (w *clockWatch) settled() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.at, w.stepped = "", nil
+}
+
+// noteStep halts the process if the server's clock was seen to be behind, in any state but that of one which halted over a
+// restore: a worker that comes after this one would not know of it.
+func (p *Process) noteStep(ctx context.Context, row cursor.Row) (state, error) {
+	if !p.together() || p.numbers.Before(row) {
+		return state{}, nil
+	}
+	p.clock.look(row)
+	var step *ClockError
+	if at := watched(row); !errors.As(p.clock.err(at), &step) {
+		return state{}, nil
+	}
+	err := p.haltUntil(ctx, row.Position, step.Late)
+	switch {
+	case errors.Is(err, cursor.ErrPaused):
+		p.clock.settled()
+		p.log.Error("the server's clock stepped back while the process is paused: `resume` is refused until an operator decides", "position", visible.Cut(string(row.Position)), "err", step.Reason)
+		return state{is: StatePaused}, nil
+	case errors.Is(err, cursor.ErrHalted):
+		p.clock.settled()
+	}
+	return p.haltedBy(err)
+}
+
+// leaveTimeout is for how long a worker that ends tries to have the row keep what it has seen of the clock.
+const leaveTimeout = 3 * time.Second
+
+// leaveStep is noteStep for a worker that ends.
+func (p *Process) leaveStep(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	for p.clock.noticed() && ctx.Err() == nil {
+		row, err := p.config.Store.Look(ctx, p.config.Process)
+		if err == nil {
+			_, err = p.noteStep(ctx, row)
+		}
+		if err != nil && ctx.Err() != nil {
+			p.log.Error("the server's clock stepped back, and the cursor's row does not say so: compare the table with the receiver", "err", err)
+		}
+		if p.clock.noticed() {
+			wait(ctx, asideDelay)
+		}
+	}
 }
 
 // watchClock looks at the source's clock once a Config.Poll for as long as nothing is read, until ctx ends.

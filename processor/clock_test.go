@@ -19,15 +19,21 @@ import (
 type stepping struct {
 	*table.Source
 	to   atomic.Pointer[cursor.Position] // nil: it is right
+	anew bool                            // it is so since the server was started
 	seen atomic.Bool
 }
 
 func (s *stepping) Clock(ctx context.Context, at cursor.Position) error {
-	if to := s.to.Load(); to != nil && at > *to {
-		s.seen.Store(true)
-		return &processor.ClockError{Late: processor.Late{From: *to, Reason: "the clock stepped back"}, Err: errors.New("the clock stepped back")}
+	to := s.to.Load()
+	if to == nil || at <= *to {
+		return s.Source.Clock(ctx, at)
 	}
-	return s.Source.Clock(ctx, at)
+	s.seen.Store(true)
+	late := processor.Late{From: *to, Reason: "the clock stepped back"}
+	if s.anew {
+		late.From = ""
+	}
+	return &processor.ClockError{Late: late, Err: errors.New("the clock stepped back")}
 }
 
 // step sets the clock back to where the first record stands until somebody has seen it, inserts a record by it, and sets it right.
@@ -57,7 +63,7 @@ var unread = map[string]func(t *testing.T, pool *pgxpool.Pool, sink *receiver) (
 	"a record that fails": func(t *testing.T, _ *pgxpool.Pool, sink *receiver) func() {
 		var accepts atomic.Bool
 		sink.answer = func(_ context.Context, d processor.Delivery) error {
-			if d.ID == "2" && !accepts.Load() {
+			if d.ID == "3" && !accepts.Load() {
 				return processor.RetryAfter(errRefused, time.Second)
 			}
 			return nil
@@ -72,19 +78,9 @@ var unread = map[string]func(t *testing.T, pool *pgxpool.Pool, sink *receiver) (
 			}
 			return nil
 		}
-		return func() {
-			eventually(t, "it is halted", func() bool { return row(t, pool).State == cursor.Halted })
-			accepts.Store(true)
-			_, err := store(t, pool).Retry(t.Context(), "sms", alice)
-			require.NoError(t, err)
-		}
+		return func() { accepts.Store(true) }
 	},
-	"paused": func(t *testing.T, pool *pgxpool.Pool, _ *receiver) func() {
-		return func() {
-			_, err := store(t, pool).Resume(t.Context(), "sms", alice)
-			require.NoError(t, err)
-		}
-	},
+	"paused": func(*testing.T, *pgxpool.Pool, *receiver) func() { return func() {} },
 }
 
 // TestRun_AClockThatSteppedBackWhileNothingWasReadHaltsTheProcess: what it has stamped stands before what was read.
@@ -97,27 +93,93 @@ func TestRun_AClockThatSteppedBackWhileNothingWasReadHaltsTheProcess(t *testing.
 			insert(t, pool, 3)
 			sink, s := &receiver{}, &stepping{Source: source(t, pool)}
 			goOn := hold(t, pool, sink)
-			start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
-				quick(c)
-				c.Source, c.Poll = s, 20*time.Millisecond
-			}))
-			eventually(t, "the first one is delivered", func() bool { return row(t, pool).Sequence >= 1 })
-			if name == "paused" {
-				eventually(t, "all are delivered", func() bool { return row(t, pool).Sequence == 3 })
-				_, err := store(t, pool).Pause(t.Context(), "sms", alice)
-				require.NoError(t, err)
-			}
+			started(t, pool, sink, s, name)
 			s.step(t, pool, sink.all()[0].Position)
 			goOn()
-			eventually(t, "it halts over the clock", func() bool {
-				f := row(t, pool).Failure
-				return f != nil && f.Class == cursor.ClassClock && row(t, pool).State == cursor.Halted
-			})
+			haltsOverTheClock(t, pool)
 			at := cursor.Position(between(row(t, pool).Failure.Error, "--to-position ", " -c"))
-			_, err := store(t, pool).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
+			_, err := store(t, pool).Seek(t.Context(), "sms", at, alice)
 			require.NoError(t, err)
+			if name == "paused" {
+				_, err := store(t, pool).Resume(t.Context(), "sms", alice)
+				require.NoError(t, err)
+			}
 			eventually(t, "what was stamped meanwhile is delivered", func() bool { return len(sink.attemptsOf("4")) == 1 })
 			eventually(t, "the others follow", func() bool { return row(t, pool).State == cursor.Running && row(t, pool).Failure == nil })
 		})
 	}
+}
+
+// started runs a worker that looks at the clock of a source, and has delivered a record; of a process that is to be paused, all.
+func started(t *testing.T, pool *pgxpool.Pool, sink *receiver, s *stepping, name string) (stop func() error) {
+	t.Helper()
+	stop = start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
+		quick(c)
+		c.Source, c.Poll = s, 20*time.Millisecond
+	}))
+	eventually(t, "the first one is delivered", func() bool { return row(t, pool).Sequence >= 1 })
+	switch name {
+	case "paused":
+		eventually(t, "all are delivered", func() bool { return row(t, pool).Sequence == 3 })
+		_, err := store(t, pool).Pause(t.Context(), "sms", alice)
+		require.NoError(t, err)
+	case "halted over a record":
+		eventually(t, "it is halted", func() bool { return row(t, pool).State == cursor.Halted })
+	}
+	return stop
+}
+
+func haltsOverTheClock(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	eventually(t, "it halts over the clock", func() bool {
+		row := row(t, pool)
+		return row.Failure != nil && row.Failure.Class == cursor.ClassClock && row.State != cursor.Running
+	})
+}
+
+// TestRun_AStepOfTheClockOutlivesItsWorker: the row has it before anything is read again.
+func TestRun_AStepOfTheClockOutlivesItsWorker(t *testing.T) {
+	t.Parallel()
+	for name, hold := range unread {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			insert(t, pool, 3)
+			sink, s := &receiver{}, &stepping{Source: source(t, pool), anew: true}
+			hold(t, pool, sink)
+			stop := started(t, pool, sink, s, name)
+			s.step(t, pool, sink.all()[0].Position)
+			if err := stop(); !errors.Is(err, processor.ErrGrace) {
+				require.NoError(t, err)
+			}
+			require.Equal(t, cursor.ClassClock, row(t, pool).Failure.Class)
+			require.Empty(t, row(t, pool).Failure.Position, "where the rows begin is not known")
+			require.Contains(t, row(t, pool).Failure.Error, "the clock stepped back. Once the clock has passed the cursor, `ordered-dispatcher retry sms")
+		})
+	}
+}
+
+// TestRun_AWorkerThatHasReadNothingLooksAtTheClock: it came when the process was paused.
+func TestRun_AWorkerThatHasReadNothingLooksAtTheClock(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	sink, s := &receiver{}, &stepping{Source: source(t, pool)}
+	require.NoError(t, started(t, pool, sink, s, "paused")())
+	next := &stepping{Source: source(t, pool)}
+	stop := start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
+		quick(c)
+		c.Source, c.Poll = next, 20*time.Millisecond
+	}))
+	next.step(t, pool, sink.all()[0].Position)
+	haltsOverTheClock(t, pool)
+
+	further := cursor.Position("")
+	next.seen.Store(false)
+	next.to.Store(&further) // the clock steps back again, further
+	eventually(t, "the row has the lower place", func() bool { return row(t, pool).Failure.Position == "" })
+	next.to.Store(nil)
+	require.NoError(t, stop())
+	require.Equal(t, cursor.Paused, row(t, pool).State)
+	require.True(t, next.seen.Load())
 }

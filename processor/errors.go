@@ -22,7 +22,7 @@ type HaltError struct {
 
 func (e *HaltError) Error() string {
 	if e.Failure.OfServer() {
-		return fmt.Sprintf("process %q is halted at position %s: %s", e.Process, visible.Cut(string(e.Failure.Position)), e.Failure.Error)
+		return fmt.Sprintf("process %q is halted: %s", e.Process, e.Failure.Error)
 	}
 	if e.Failure.Class == cursor.ClassRefused {
 		return fmt.Sprintf("process %[1]q is halted: the receiver refuses us, not record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+

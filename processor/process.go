@@ -145,6 +145,7 @@ func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error
 	defer func() {
 		stop()
 		watch.Wait()
+		p.leaveStep(ctx)
 	}()
 	pace := newPace(p.config.Poll)
 	report := newReporter(p.log)
@@ -224,6 +225,9 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 		return nil, state{}, err
 	}
 	p.began(row.Epoch)
+	if s, err := p.noteStep(ctx, row); err != nil || s.is != "" {
+		return nil, s, err
+	}
 	if s, ok := p.resting(row); ok {
 		p.numbers = p.numbers.See(row) // an operator may have to decide on what is older
 		return nil, s, nil
@@ -310,9 +314,6 @@ func (p *Process) resting(row cursor.Row) (state, bool) {
 		halt := &HaltError{Process: row.Process}
 		if row.Failure != nil {
 			halt.Failure = *row.Failure
-		}
-		if halt.Failure.Class == cursor.ClassClock {
-			p.clock.halted()
 		}
 		return state{is: StateHalted, halt: halt}, true
 	case row.Failure != nil && row.Failure.Wait > 0:

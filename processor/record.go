@@ -146,8 +146,8 @@ func (e *ClockError) Unwrap() error { return e.Err }
 
 // Clocked is an optional ability of a Pooled source whose order is given by the server's clock.
 type Clocked interface {
-	// Clock holds the server's clock against a position that was read: the error is a *ClockError if it is not past it. It is
-	// called while nothing is read, at the same time as Read at most.
+	// Clock holds the server's clock against a position: the error is a *ClockError if it is not past it. It is
+	// called while nothing is read, also before the first Read, and at the same time as Read at most.
 	Clock(ctx context.Context, at cursor.Position) error
 }
 

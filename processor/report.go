@@ -63,7 +63,7 @@ func (r *reporter) pass(s state, err error) {
 
 func (r *reporter) halted(f cursor.Failure) {
 	if f.OfServer() {
-		r.trouble(slog.LevelError, "halted over its database, and not over a record: nothing is delivered until an operator decides", "position", visible.Cut(string(f.Position)), "err", f.Error)
+		r.trouble(slog.LevelError, "halted over its database, and not over a record: nothing is delivered until an operator decides", "err", f.Error)
 		return
 	}
 	what := "halted: nothing behind this record is delivered until an operator decides: `ordered-dispatcher retry`, or `skip`"

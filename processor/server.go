@@ -116,7 +116,7 @@ func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo,
 	}
 	s, err := p.haltedBy(p.haltUntil(ctx, row.Position, clock.Late))
 	if p.stopped {
-		p.clock.halted()
+		p.clock.settled()
 	}
 	return nil, s, err
 }
@@ -125,12 +125,13 @@ func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo,
 func (p *Process) haltBefore(ctx context.Context, at cursor.Position, late Late) error {
 	if late.From == "" {
 		name := visible.Shell(p.config.Process)
-		return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, fmt.Sprintf("%s. Look in the table for rows that were inserted while the clock was behind, and `ordered-dispatcher seek %s --to-time TIME -c FILE --reason …` "+
-			"with the stamp of the first one; if there are none: `%s`", late.Reason, name, p.seekTo(at)))
+		reason := fmt.Sprintf("%s. Look in the table for rows that were inserted while the clock was behind, and `ordered-dispatcher seek %s --to-time TIME -c FILE --reason …` "+
+			"with the stamp of the first one; if there are none: `%s`", late.Reason, name, p.seekTo(at))
+		return p.config.Store.HaltClock(ctx, p.config.Process, cursor.ClockHalt{Server: late.Server, At: at, From: at, Reason: reason})
 	}
 	reason := fmt.Sprintf("%s. To miss none: `%s`, which sends again what follows that position; if none of them is to be sent: `%s`",
 		late.Reason, p.seekTo(late.From), p.seekTo(at))
-	return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, reason)
+	return p.config.Store.HaltClock(ctx, p.config.Process, cursor.ClockHalt{Server: late.Server, At: at, From: late.From, Reason: reason})
 }
 
 // haltUntil halts the process until the clock of its server is set right.
@@ -140,7 +141,7 @@ func (p *Process) haltUntil(ctx context.Context, at cursor.Position, late Late) 
 	if late.From != "" {
 		reason = fmt.Sprintf("%s. Once the clock has passed the cursor: `%s`, which sends again what follows that position. If the clock was set back again since, look for rows that were stamped before that", late.Reason, p.seekTo(late.From))
 	}
-	return p.config.Store.HaltClock(ctx, p.config.Process, late.Server, at, reason)
+	return p.config.Store.HaltClock(ctx, p.config.Process, cursor.ClockHalt{Server: late.Server, At: at, From: late.From, Reason: reason})
 }
 
 func (p *Process) seekTo(at cursor.Position) string {

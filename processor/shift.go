@@ -49,7 +49,7 @@ func (p *Process) newShift(run context.Context, lease *cursor.Lease) *shift {
 }
 
 // ending reports that no further record shall be handed over.
-func (s *shift) ending() bool { return s.run.Err() != nil }
+func (s *shift) ending() bool { return s.run.Err() != nil || s.clock.noticed() }
 
 // call runs one sink call, under the lease, within Config.Timeout.
 func (s *shift) call(ds []Delivery, deliver func(ctx context.Context) (int, error)) (int, error) {

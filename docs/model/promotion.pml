@@ -121,6 +121,14 @@ inline replicate() {
 	epoch[1] = epoch[0]; timeline[1] = timeline[0]; holder[1] = holder[0]
 }
 
+inline late_before(p) {
+	lateAt = p;
+	if
+	:: p > 1 -> lateAt = p - 1
+	:: skip
+	fi
+}
+
 active proctype Producer()
 {
 end:	do
@@ -135,7 +143,7 @@ active proctype Change()
 
 	skip; /* at any time */
 #ifdef STEP
-	atomic { position[0] > 0 -> lateAt = position[0]; noticed = 1; changed = 1 }
+	atomic { position[0] > 0 -> late_before(position[0]); noticed = 1; changed = 1 }
 #elif defined(RESTORE)
 	atomic { savedRows = rows[0]; savedPosition = position[0]; savedSequence = sequence[0]; savedEpoch = epoch[0] }
 	/* A restore ends the connections, and so the lease. Only a worker that has seen later numbers can notice it. */
@@ -153,7 +161,7 @@ active proctype Change()
 	od;
 	atomic { server_timeline[1] = 2; again[1] = 1; kept[1] = rows[1]; changed = 1 }
 #ifdef CLOCK_BEHIND
-	atomic { position[1] > 0 -> lateAt = position[1] }
+	atomic { position[1] > 0 -> late_before(position[1]) }
 #endif
 	address = 1 /* the old primary goes on for those who still reach it */
 #endif
@@ -166,8 +174,8 @@ end:	do
 		begin_history(0); look_first; halted[0] = 0 }
 	:: atomic { halted[CHANGED] && lateAt > 0 -> /* the seek that the error names */
 		position[CHANGED] = lateAt - 1; begin_history(CHANGED); timeline[CHANGED] = server_timeline[CHANGED]; halted[CHANGED] = 0 }
-	:: atomic { halted[CHANGED] && timeline[CHANGED] != server_timeline[CHANGED] && !sought -> /* a seek elsewhere, here to where it is */
-		sought = 1; begin_history(CHANGED); halted[CHANGED] = 0;
+	:: atomic { halted[CHANGED] && timeline[CHANGED] != server_timeline[CHANGED] && position[CHANGED] > lateAt && !sought -> /* a seek elsewhere, back by a record */
+		sought = 1; position[CHANGED]--; begin_history(CHANGED); halted[CHANGED] = 0;
 #ifdef SEEK_SETTLES
 		timeline[CHANGED] = server_timeline[CHANGED]
 #endif

@@ -113,10 +113,7 @@ func (o *Operator) Retry(ctx context.Context, d cursor.Decision) (Outcome, error
 	}
 	f := change.Before.Failure
 	if f == nil || f.RecordID == "" {
-		text := fmt.Sprintf("%s runs on from %s", o.process, place(change.After.Position))
-		if f != nil && f.Class == cursor.ClassClock {
-			text += "; its worker looks first for rows that were stamped before that position, and halts again if there are any"
-		}
+		text := fmt.Sprintf("%s runs on from %s", o.process, place(change.After.Position)) + o.afterwards(change)
 		return Outcome{Change: change, Text: text}, nil
 	}
 	text := fmt.Sprintf("record %s of %s is tried again at once, with its attempts counted anew%s", visible.Short(f.RecordID), o.process, o.afterwards(change))
@@ -256,10 +253,14 @@ func (o Outcome) total() string {
 
 // afterwards is the state that a process is left in.
 func (o *Operator) afterwards(c cursor.Change) string {
-	if c.After.State == cursor.Paused {
-		return fmt.Sprintf("; the process stays paused until `ordered-dispatcher resume %s`", visible.Shell(o.process))
+	look := ""
+	if c.Looks {
+		look = "; its worker looks first for rows that were stamped before that position, and halts again if there are any"
 	}
-	return "; the process is running"
+	if c.After.State == cursor.Paused {
+		return fmt.Sprintf("%s; the process stays paused until `ordered-dispatcher resume %s`", look, visible.Shell(o.process))
+	}
+	return look + "; the process is running"
 }
 
 // History returns the last events of the process, the newest first. One that
@@ -285,6 +286,8 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 		return o.unknown(ctx, err)
 	case errors.Is(err, cursor.ErrExists):
 		return fmt.Errorf("%w: it was made in this moment; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))
+	case errors.Is(err, cursor.ErrHalted) && o.overServer(ctx):
+		return fmt.Errorf("%w; nothing was changed", err)
 	case errors.Is(err, cursor.ErrHalted):
 		return fmt.Errorf("%w; fix the cause and `ordered-dispatcher retry %[2]s`, or pass over the record: `ordered-dispatcher skip %[2]s --reason …`", err, visible.Shell(o.process))
 	case errors.Is(err, cursor.ErrMoved):
@@ -303,6 +306,12 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 func (o *Operator) paused(ctx context.Context) bool {
 	row, err := o.store.Look(ctx, o.process)
 	return err == nil && row.State == cursor.Paused
+}
+
+// overServer reports whether no record is at fault.
+func (o *Operator) overServer(ctx context.Context) bool {
+	row, err := o.store.Look(ctx, o.process)
+	return err == nil && row.Failure != nil && row.Failure.OfServer()
 }
 
 // unknown names the processes that there are.

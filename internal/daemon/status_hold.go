@@ -54,6 +54,8 @@ func (s Status) hold() *Hold {
 	switch {
 	case s.New:
 		return nil
+	case s.State == cursor.Paused && s.Failure != nil && s.Failure.OfServer():
+		return &Hold{HoldPaused, fmt.Sprintf("paused%s, and `resume` is refused: %s", s.pausedBy(), visible.Line(s.Failure.Error))}
 	case s.State == cursor.Paused:
 		return &Hold{HoldPaused, fmt.Sprintf("paused%s; next: `ordered-dispatcher resume %s`", s.pausedBy(), visible.Shell(s.Process))}
 	case s.State == cursor.Halted:

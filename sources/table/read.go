@@ -293,7 +293,13 @@ func (s *Source) Clock(ctx context.Context, at cursor.Position) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.layout
-	if l == nil || !l.ordersByTime() {
+	if l == nil {
+		var err error
+		if l, err = s.current(ctx); err != nil {
+			return err
+		}
+	}
+	if !l.ordersByTime() {
 		return nil // the next read finds out
 	}
 	var now sample
