@@ -165,7 +165,7 @@ func (r *retention) reader(ctx context.Context, p Process, rows []cursor.Row) (R
 		return reader, nil
 	}
 	if f := rows[at].Failure; f != nil && f.OfServer() {
-		reader.Problem = fmt.Sprintf("it is halted, as %s: rows before its cursor may be undelivered", f.Class)
+		reader.Problem = fmt.Sprintf("it is %s, with a failure of class %s: rows before its cursor may be undelivered", rows[at].State, f.Class)
 		return reader, nil
 	}
 	err := r.store.Promoted(ctx, p.Name)

@@ -240,8 +240,9 @@ func TestPartitions_AreNotSafeWhileRowsBeforeACursorMayBeUndelivered(t *testing.
 		"a promotion":             {`UPDATE od.cursor SET timeline = timeline + 6`, "a standby was promoted"},
 		"a restore":               {`UPDATE od.cursor SET timeline = 2147483647`, "the database was restored"},
 		"a retry after the clock": {`UPDATE od.cursor SET timeline = 0`, "retried"},
-		"a halt over the clock":   {`UPDATE od.cursor SET state = 'halted', failed_position = position, failed_class = 'clock'`, "halted, as clock"},
-		"a halt as restored":      {`UPDATE od.cursor SET state = 'halted', failed_position = position, failed_class = 'restored'`, "halted, as restored"},
+		"a halt over the clock":   {`UPDATE od.cursor SET state = 'halted', failed_position = position, failed_class = 'clock'`, "halted, with a failure of class clock"},
+		"the clock, in a pause":   {`UPDATE od.cursor SET state = 'paused', failed_position = position, failed_class = 'clock'`, "paused, with a failure of class clock"},
+		"a halt as restored":      {`UPDATE od.cursor SET state = 'halted', failed_position = position, failed_class = 'restored'`, "halted, with a failure of class restored"},
 	} {
 		var was string
 		require.NoError(t, pool.QueryRow(t.Context(), `SELECT to_jsonb(c)::text FROM od.cursor c`).Scan(&was))

@@ -44,6 +44,10 @@ func TestStatus_NamesWhatHoldsDeliveryUp(t *testing.T) {
 			require.NoError(t, lease(t, s).Halt(t.Context(), unknown))
 		}, daemon.HoldHalted, "halted at record 7, which the receiver may have: look there first, 3 attempts since 2\\S+Z: answered 503 .31m Service Unavailable; next: " +
 			"`ordered-dispatcher retry a`, or `ordered-dispatcher skip a --reason …`"},
+		"a clock that was behind in a pause": {func(t *testing.T, _ *pgxpool.Pool, s *cursor.Store) {
+			asBob(t, s.Pause)
+			require.ErrorIs(t, s.HaltClock(t.Context(), "a", cursor.ClockHalt{Reason: "the clock stepped back"}), cursor.ErrPaused)
+		}, daemon.HoldPaused, "paused by bob since 2\\S+Z.*, and `resume` is refused: the clock stepped back"},
 		"a restored database": {func(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) {
 			exec(t, pool, "UPDATE od.cursor SET system_identifier = 1")
 			_, err := s.Acquire(t.Context(), "a")

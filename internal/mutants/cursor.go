@@ -274,8 +274,28 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a retry after a halt over the clock goes on from where the cursor stands",
-		[]change{{"cursor/decide.go", `return a.name != "seek" && (`, `return false && (`}},
+		[]change{{"cursor/decide.go", `return (behind || c.Before.unsettled)`, `return false && (behind || c.Before.unsettled)`}},
 		processorPkg, "TestRetry_AfterAHaltOverTheClockPassesOverNothing",
+	},
+	{
+		"any seek after a halt over the clock ends the look",
+		[]change{{"cursor/decide.go", `!(a.name == "seek" && c.answers(behind))`, `!(a.name == "seek" && (c.answers(behind) || behind))`}},
+		cursorPkg, "TestSeek_AfterAHaltOverTheClock",
+	},
+	{
+		"a process that is paused resumes although its server's clock was behind",
+		[]change{{"cursor/operate.go", `row.State == Halted || displaced(row) {`, `row.State == Halted {`}},
+		cursorPkg, "TestHaltClock_OfAPausedProcessRefusesItsResume",
+	},
+	{
+		"of two places of a clock that stepped back the last one counts",
+		[]change{{"cursor/promote.go", `f.Position <= h.From)`, `h.From < "")`}},
+		cursorPkg, "TestHaltClock_OfAHaltedProcess",
+	},
+	{
+		"a worker that ends forgets a step of the clock",
+		[]change{{"processor/process.go", "p.leaveStep(ctx)\n", "\n"}},
+		processorPkg, "TestRun_AStepOfTheClockOutlivesItsWorker",
 	},
 	{
 		"an idle worker does not look after a retry",
@@ -289,7 +309,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"restored has a process go on that halted over its clock",
-		[]change{{"cursor/decide.go", `a.name != "seek" && (`, `a.name == "retry" && (`}},
+		[]change{{"cursor/decide.go", `return (behind || c.Before.unsettled)`, `return a.name == "retry" && (behind || c.Before.unsettled)`}},
 		processorPkg, "TestRestored_OfAProcessThatHaltedOverItsClockLooksFirst",
 	},
 	{
@@ -415,7 +435,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a skip expects a position of the cursor, whichever record fails",
-		[]change{{"cursor/operate.go", `if a.ofRecord && row.Failure != nil {`, `if a.ofRecord && row.Failure == nil {`}},
+		[]change{{"cursor/operate.go", `if a.ofRecord && row.Failure != nil && !displaced(row) {`, `if a.ofRecord && row.Failure == nil {`}},
 		cursorPkg, "TestSkip_IsRefusedWhenAnotherRecordFailsByThen",
 	},
 	{

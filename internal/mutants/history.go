@@ -59,7 +59,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a process halts over the clock where its cursor has moved since",
-		[]change{{"cursor/promote.go", `if row.Position != at {`, `if false {`}},
+		[]change{{"cursor/promote.go", `case row.Position != h.At:`, `case row.Position != h.At && row.Position == "":`}},
 		cursorPkg, "TestHaltClock_HaltsAtThatPositionAlone",
 	},
 	{
