@@ -23,6 +23,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // confined is a database in which nobody but its owner may do anything that
@@ -183,7 +185,8 @@ GRANT USAGE ON SCHEMA "public" TO "dispatcher"; -- a, b, c
 GRANT SELECT ON "public"."bookings" TO "dispatcher"; -- a
 GRANT SELECT ("body", "created_at", "id", "xmin") ON "public"."events" TO "dispatcher"; -- b, c
 GRANT INSERT ("body", "id") ON "public"."model" TO "dispatcher"; -- c
-GRANT SELECT ON SEQUENCE public.events_id_seq TO "dispatcher"; -- b
+GRANT SELECT ON SEQUENCE public.bookings_id_seq TO "dispatcher"; -- a
+GRANT SELECT ON SEQUENCE public.events_id_seq TO "dispatcher"; -- b, c
 
 -- To see when the transactions of all sessions began, which is the fence of an order column that defaults to now(): without it these
 -- processes are refused. For a superuser, or a role with ADMIN OPTION. Better is the default that doctor names, which needs no such right.
@@ -429,4 +432,41 @@ func count(t testing.TB, pool *pgxpool.Pool, sql string) (n int) {
 	t.Helper()
 	require.NoError(t, pool.QueryRow(t.Context(), sql).Scan(&n))
 	return n
+}
+
+// TestGrants_ShowAWorkerThatItsIDsStartedAgain: after a promotion rows are looked for by their ids, where these are known to
+// have grown since.
+func TestGrants_ShowAWorkerThatItsIDsStartedAgain(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	role, address := stranger(t, pool)
+	exec(t, pool, grants(t, config, role))
+	config.Database = address
+	require.Empty(t, doctor(t, config))
+	exec(t, pool, "INSERT INTO public.bookings SELECT FROM generate_series(1, 3)")
+	require.NoError(t, drain(t, config))
+
+	source, err := table.New(pgtest.Pool(t, address, pgtest.PoolConfig{}), config.Processes[0].Source)
+	require.NoError(t, err)
+	var at cursor.Position
+	var horizon string
+	require.NoError(t, pool.QueryRow(t.Context(), "SELECT position, horizon::text FROM od.cursor").Scan(&at, &horizon))
+	late := func() processor.Late {
+		_, err := source.Read(t.Context(), at, 1)
+		require.NoError(t, err)
+		late, err := source.Late(t.Context(), at, horizon, false)
+		require.NoError(t, err)
+		return late
+	}
+	exec(t, pool, "UPDATE public.bookings SET customer = 'changed' WHERE id = 1")
+	require.Empty(t, late().Reason, "its id says that it was delivered")
+	exec(t, pool, "DELETE FROM public.bookings WHERE id < 3; SELECT setval('public.bookings_id_seq', 1)")
+	exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 hour')")
+	require.Contains(t, late().Reason, "row 2 of public.bookings, and maybe others, was inserted or changed since")
+
+	exec(t, pool, fmt.Sprintf(`REVOKE SELECT ON SEQUENCE public.bookings_id_seq FROM "%s"`, role))
+	f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Warn, "may not read sequence public.bookings_id_seq", "GRANT SELECT ON SEQUENCE public.bookings_id_seq TO "})
+	exec(t, pool, f.Fix)
+	require.Empty(t, doctor(t, config))
 }

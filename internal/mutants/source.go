@@ -50,13 +50,28 @@ var sourceMutants = []mutant{
 	},
 	{
 		"after a promotion the ids of a sequence that was changed are trusted",
-		[]change{{"sources/table/late.go", "	if anew {", "	if false {"}},
+		[]change{{"sources/table/recount.go", "	if anew {", "	if false {"}},
 		processorPkg, "TestRun_LateRowsAreFoundWhereIDsStartAgain",
 	},
 	{
 		"after a promotion the ids of a sequence that was set back are trusted",
-		[]change{{"sources/table/late.go", "last != nil && *last < floor", "last != nil && *last < floor && false"}},
+		[]change{{"sources/table/late.go", "err == nil && *last < floor", "err == nil && *last < floor && false"}},
 		processorPkg, "TestRun_LateRowsAreFoundWhereIDsStartAgain/set_back",
+	},
+	{
+		"after a promotion the ids of a sequence that cannot be read are trusted",
+		[]change{{"sources/table/late.go", "		return \"\", errRecounted\n	}\n	var floor", "		last = &k.at\n	}\n	var floor"}},
+		tablePkg, "TestLate_TrustsNoIDsOfASequenceThatCannotBeRead",
+	},
+	{
+		"grants leaves the sequence of ids out where records are ordered by time",
+		[]change{{"sources/table/needs.go", "l.counter != 0 && !s.config.KeysOnly", "false"}},
+		daemonPkg, "TestGrants_ShowAWorkerThatItsIDsStartedAgain",
+	},
+	{
+		"a look for late rows after a halt over the clock that takes too long is made again for ever",
+		[]change{{"sources/table/late.go", "if everywhere && errors.Is(err, errSlow) {", "if everywhere && err == errSlow {"}},
+		tablePkg, "TestLate_ADayThatTakesTooLongIsFollowedByAShorterLook",
 	},
 	{
 		"after a promotion a late row that has the id of the position counts as the position's",

@@ -129,6 +129,8 @@ func (e *examination) run() *layout {
 	e.optional(l)
 	if e.config.Order == ID {
 		e.sequence(l)
+	} else {
+		e.readable(l)
 	}
 	e.nullable(l)
 	e.unique(l)

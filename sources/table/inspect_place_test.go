@@ -87,7 +87,7 @@ func TestInspect_RowSecurityIsRefused(t *testing.T) {
 		INSERT INTO app.bookings (note) VALUES ('mine'), ('yours');
 		CREATE POLICY mine ON app.bookings USING (note = 'mine');`)
 	name, pool := user(t, admin)
-	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT ON app.bookings TO %[1]s`, name))
+	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT ON app.bookings TO %[1]s; GRANT SELECT ON SEQUENCE app.bookings_id_seq TO %[1]s`, name))
 	s := bookings(t, pool, Config{})
 	sound(t, s)
 	records := readAll(t, s, "", 1)
@@ -107,7 +107,7 @@ func TestInspect_RowSecurityOfARoleThatTurnedItOffIsRefused(t *testing.T) {
 	t.Parallel()
 	admin := database(t, bookingsSQL+`ALTER TABLE app.bookings ENABLE ROW LEVEL SECURITY`)
 	name, _ := user(t, admin)
-	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT ON app.bookings TO %[1]s; ALTER ROLE %[1]s SET row_security = off`, name))
+	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT ON app.bookings TO %[1]s; GRANT SELECT ON SEQUENCE app.bookings_id_seq TO %[1]s; ALTER ROLE %[1]s SET row_security = off`, name))
 	found(t, bookings(t, login(t, admin, name, ""), Config{}), "row-level security hides rows of app.bookings")
 }
 

@@ -150,6 +150,10 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 		return late, nil
 	}
 	row, server, err := s.look(ctx, l, k, horizon, everywhere, &late)
+	if everywhere && errors.Is(err, errSlow) { // so would be the next look
+		late.Reason = fmt.Sprintf("which rows of %s a clock that was behind has stamped before what was delivered could not be found out in %v", l.name(), s.waits.look)
+		return late, nil
+	}
 	if err != nil || row == nil {
 		return late, err
 	}
@@ -178,36 +182,10 @@ type lateRow struct {
 	rewritten bool // with its table: it may have been delivered, and others of it may not
 }
 
-// recountSQL reports whether, since the horizon, the sequence was made, altered or started again, or the column of the
-// ids was given another default; and where the sequence stands, NULL if that is not known.
-const recountSQL = `/* source.late_recount */
-SELECT
-	EXISTS (
-		SELECT
-		FROM (
-			SELECT c.xmin FROM pg_class c WHERE c.oid = %[1]d
-			UNION ALL
-			SELECT q.xmin FROM pg_sequence q WHERE q.seqrelid = %[1]d
-			UNION ALL
-			SELECT a.xmin FROM pg_attribute a WHERE a.attrelid = %[2]d AND a.attname = %[3]s
-			UNION ALL
-			SELECT d.xmin FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum WHERE d.adrelid = %[2]d AND a.attname = %[3]s
-		) AS t, ` + newestXID + `
-		WHERE ` + writtenBy + ` >= $1::text::bigint
-	),
-	CASE WHEN has_sequence_privilege(%[1]d, 'SELECT, USAGE') THEN pg_sequence_last_value(%[1]d) END`
-
-func (l *layout) recountSQL(c Config) string {
-	parts, _ := parseName(c.Columns.ID)
-	return fmt.Sprintf(recountSQL, l.counter, l.oid, literal(parts[0]))
-}
-
-// errRecounted: ids of new rows may be below those of rows that were delivered.
-var errRecounted = errors.New("the ids may have started again")
-
 // look returns the first late row, nil if there is none, and the run of the server. Where ids grow, it
 // looks at those that were made since, and else at a time before the position. If the server does not
-// end that in time, a shorter look follows, unless the clock is known to have been behind. late says so.
+// end that in time, a shorter look follows, and late says so. After a clock that is known to have been behind there is none:
+// the error is errSlow.
 func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, everywhere bool, late *processor.Late) (row *lateRow, server string, err error) {
 	if l.counter != 0 {
 		row, server, err = s.firstLate(ctx, l, k, horizon, s.aboveFloor)
@@ -240,22 +218,22 @@ func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, eve
 // lateCondition is the condition of the rows that are looked at.
 type lateCondition func(ctx context.Context, tx pgx.Tx, l *layout, k key, horizon string) (string, error)
 
-// aboveFloor takes rows whose ids are above the floor, unless the ids may have started again.
+// aboveFloor takes rows whose ids are above the floor, unless the ids may have started again. That is not known if the
+// role may not read the sequence, nor while the sequence has made no id since it was set.
 func (s *Source) aboveFloor(ctx context.Context, tx pgx.Tx, l *layout, k key, horizon string) (string, error) {
-	var anew bool
-	var last *int64
-	if err := tx.QueryRow(ctx, l.recountSQL(s.config), pgx.QueryExecModeExec, horizon).Scan(&anew, &last); err != nil {
+	last, err := l.recount(ctx, tx, s.config, l.counter, horizon)
+	if err != nil {
 		return "", err
 	}
-	if anew {
+	if last == nil {
 		return "", errRecounted
 	}
 	var floor int64
 	arguments := l.arguments(k)
-	err := endedBy(ctx, tx, s.waits.floor, func() error {
+	err = endedBy(ctx, tx, s.waits.floor, func() error {
 		return tx.QueryRow(ctx, l.floorSQL(s.config), pgx.QueryExecModeExec, string(arguments[0]), string(arguments[1]), horizon).Scan(&floor)
 	})
-	if err == nil && last != nil && *last < floor {
+	if err == nil && *last < floor {
 		return "", errRecounted
 	}
 	return l.above(s.config, floor), err

@@ -45,8 +45,8 @@ func (s *Source) Needs(ctx context.Context) (Needs, error) {
 			needs.Privileges = append(needs.Privileges, privilege.Privilege{On: privilege.Table, Name: l.sql(), Right: "SELECT", Columns: []string{"xmin"}})
 			needs.Privileges = privilege.Merge(needs.Privileges)
 		}
-		if l.sequence != 0 {
-			needs.Privileges = append(needs.Privileges, privilege.Privilege{On: privilege.Sequence, Name: l.sequenceName, Right: "SELECT"})
+		if l.sequence != 0 || l.counter != 0 && !s.config.KeysOnly {
+			needs.Privileges = append(needs.Privileges, privilege.Privilege{On: privilege.Sequence, Name: sequences[0].Name, Right: "SELECT"})
 		}
 		return nil
 	})

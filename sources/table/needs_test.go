@@ -20,12 +20,13 @@ func TestNeeds_AreWhatTheReadIsCheckedFor(t *testing.T) {
 		config Config
 		needed []privilege.Privilege
 	}{
-		"the whole row":        {Config{}, []privilege.Privilege{usage, reads(`"app"."bookings"`)}},
-		"columns":              {Config{Columns: Columns{Payload: "note"}}, []privilege.Privilege{usage, reads(`"app"."bookings"`, "created_at", "id", "note", "xmin")}},
+		"the whole row":        {Config{}, []privilege.Privilege{usage, reads(`"app"."bookings"`), sequence}},
+		"columns":              {Config{Columns: Columns{Payload: "note"}}, []privilege.Privilege{usage, reads(`"app"."bookings"`, "created_at", "id", "note", "xmin"), sequence}},
 		"order id":             {Config{Order: ID, Columns: Columns{Payload: "note"}}, []privilege.Privilege{usage, reads(`"app"."bookings"`, "created_at", "id", "note"), sequence}},
-		"columns of the where": {Config{Columns: Columns{Payload: "id"}, Where: "note <> ''"}, []privilege.Privilege{usage, reads(`"app"."bookings"`, "created_at", "id", "note", "xmin")}},
+		"columns of the where": {Config{Columns: Columns{Payload: "id"}, Where: "note <> ''"}, []privilege.Privilege{usage, reads(`"app"."bookings"`, "created_at", "id", "note", "xmin"), sequence}},
 		"other tables in the where": {Config{Columns: Columns{Payload: "id"}, Where: "EXISTS (SELECT 1 FROM app.allowed a WHERE a.id = t.id)"},
-			[]privilege.Privilege{usage, reads(`"app"."allowed"`, "id"), reads(`"app"."bookings"`, "created_at", "id", "xmin")}},
+			[]privilege.Privilege{usage, reads(`"app"."allowed"`, "id"), reads(`"app"."bookings"`, "created_at", "id", "xmin"), sequence}},
+		"keys alone": {Config{KeysOnly: true}, []privilege.Privilege{usage, reads(`"app"."bookings"`, "created_at", "id")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -52,7 +52,7 @@ var pathCases = map[string]struct {
 	"the reader may create ahead": {"GRANT CREATE ON SCHEMA early TO READER", "early, app", "", ""},
 	"one who may be superuser":    {"GRANT CREATE ON SCHEMA early TO STRANGER; GRANT SUPER TO STRANGER", "early, app", "", ""},
 	"two tables of one owner": {
-		"CREATE TABLE early.bookings (LIKE app.bookings INCLUDING ALL); GRANT SELECT ON early.bookings TO READER", "early, app", "", "",
+		"CREATE TABLE early.bookings (LIKE app.bookings INCLUDING ALL); GRANT SELECT ON early.bookings TO READER; GRANT SELECT ON ALL SEQUENCES IN SCHEMA early TO READER", "early, app", "", "",
 	},
 }
 
@@ -65,7 +65,7 @@ func TestInspect_ANameWithoutSchemaIsRefusedWhereAnotherCouldTakeItsPlace(t *tes
 			admin := database(t, bookingsSQL+`CREATE SCHEMA early`)
 			stranger, _ := user(t, admin)
 			reader, _ := user(t, admin)
-			exec(t, admin, "GRANT USAGE ON SCHEMA early, app TO "+reader+"; GRANT SELECT ON ALL TABLES IN SCHEMA app TO "+reader)
+			exec(t, admin, "GRANT USAGE ON SCHEMA early, app TO "+reader+"; GRANT SELECT ON ALL TABLES IN SCHEMA app TO "+reader+"; GRANT SELECT ON ALL SEQUENCES IN SCHEMA app TO "+reader)
 			words := strings.NewReplacer("STRANGER", stranger, "READER", reader, "SUPER", value[string](t, admin, "SELECT current_user"),
 				"DATABASE DATABASE", "DATABASE "+value[string](t, admin, "SELECT quote_ident(current_database())"))
 			exec(t, admin, words.Replace(c.sql))
@@ -120,7 +120,7 @@ func TestInspect_WarnsOfASuperuserWhoReadsTheTableOfAnother(t *testing.T) {
 				_, err := admin.Exec(context.Background(), "DROP SCHEMA app CASCADE")
 				require.NoError(t, err)
 			})
-			exec(t, admin, "GRANT USAGE ON SCHEMA app TO "+owner+"; GRANT SELECT ON app.bookings TO "+owner+"; "+strings.ReplaceAll(sql, "OWNER TO OWNER", "OWNER TO "+owner))
+			exec(t, admin, "GRANT USAGE ON SCHEMA app TO "+owner+"; GRANT SELECT ON app.bookings TO "+owner+"; GRANT SELECT ON ALL SEQUENCES IN SCHEMA app TO "+owner+"; "+strings.ReplaceAll(sql, "OWNER TO OWNER", "OWNER TO "+owner))
 			findings := inspected(t, admin)
 			require.Len(t, findings, 1)
 			require.Equal(t, Warn, findings[0].Severity)

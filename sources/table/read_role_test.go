@@ -46,7 +46,7 @@ func TestRead_HostileSearchPathChangesNothing(t *testing.T) {
 		CREATE FUNCTION hostile.now() RETURNS timestamptz LANGUAGE sql RETURN pg_catalog.clock_timestamp();
 		INSERT INTO app.bookings DEFAULT VALUES;`)
 	name, _ := user(t, admin)
-	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app, hostile TO %[1]s; GRANT SELECT ON app.bookings TO %[1]s;
+	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app, hostile TO %[1]s; GRANT SELECT ON app.bookings TO %[1]s; GRANT SELECT ON SEQUENCE app.bookings_id_seq TO %[1]s;
 		ALTER ROLE %[1]s SET search_path = hostile, pg_catalog, app`, name))
 	pool := login(t, admin, name, "hostile, pg_catalog, app")
 

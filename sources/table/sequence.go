@@ -23,6 +23,16 @@ func (e *examination) countedBy() uint32 {
 	return seq.OID
 }
 
+// readable checks that Late may find out whether the ids have started again.
+func (e *examination) readable(l *layout) {
+	if l.counter == 0 || e.config.KeysOnly || e.sequences[0].Readable {
+		return
+	}
+	name := e.sequences[0].Name
+	e.warn(fmt.Sprintf("GRANT SELECT ON SEQUENCE %s TO %s", name, pgx.Identifier{e.cat.role}.Sanitize()),
+		"role %s may not read sequence %s: after a failover or a restore, rows that were stamped before the cursor are looked for by time, and not by their ids", e.cat.role, name)
+}
+
 // sequence checks what assigns the ids.
 func (e *examination) sequence(l *layout) {
 	const other = "order by created_at"

@@ -254,7 +254,7 @@ func readerPool(t testing.TB, admin *pgxpool.Pool, role string) *pgxpool.Pool {
 		return admin
 	}
 	name, pool := user(t, admin)
-	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT ON ALL TABLES IN SCHEMA app TO %[1]s`, name))
+	exec(t, admin, fmt.Sprintf(`GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT ON ALL TABLES IN SCHEMA app TO %[1]s; GRANT SELECT ON ALL SEQUENCES IN SCHEMA app TO %[1]s`, name))
 	if role == "stats" {
 		exec(t, admin, fmt.Sprintf(`GRANT pg_read_all_stats TO %s`, name))
 	}

@@ -1,0 +1,49 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// recountSQL reports whether, since the horizon, the sequence was made, altered or started again, or the column of the
+// ids was given another default; and the last id of the sequence, NULL if that is not known.
+const recountSQL = `/* source.recount */
+SELECT
+	EXISTS (
+		SELECT
+		FROM (
+			SELECT c.xmin FROM pg_class c WHERE c.oid = %[1]d
+			UNION ALL
+			SELECT q.xmin FROM pg_sequence q WHERE q.seqrelid = %[1]d
+			UNION ALL
+			SELECT a.xmin FROM pg_attribute a WHERE a.attrelid = %[2]d AND a.attname = %[3]s
+			UNION ALL
+			SELECT d.xmin FROM pg_attrdef d JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum WHERE d.adrelid = %[2]d AND a.attname = %[3]s
+		) AS t, ` + newestXID + `
+		WHERE ` + writtenBy + ` >= $1::text::bigint
+	),
+	CASE WHEN has_sequence_privilege(%[1]d, 'SELECT') THEN pg_sequence_last_value(%[1]d) END`
+
+func (l *layout) recountSQL(c Config, sequence uint32) string {
+	parts, _ := parseName(c.Columns.ID)
+	return fmt.Sprintf(recountSQL, sequence, l.oid, literal(parts[0]))
+}
+
+// errRecounted: ids of new rows may be below those of rows that were delivered.
+var errRecounted = errors.New("the ids may have started again")
+
+// recount returns the last id of a sequence, nil if that is not known. It returns errRecounted where the catalog shows that
+// the ids may have started again since the horizon.
+func (l *layout) recount(ctx context.Context, tx pgx.Tx, c Config, sequence uint32, horizon string) (last *int64, err error) {
+	var anew bool
+	if err := tx.QueryRow(ctx, l.recountSQL(c, sequence), pgx.QueryExecModeExec, horizon).Scan(&anew, &last); err != nil {
+		return nil, err
+	}
+	if anew {
+		return nil, errRecounted
+	}
+	return last, nil
+}
