@@ -10,7 +10,7 @@ import (
 
 // decideSQL writes what was decided; the lock is held already. A failure is only
 // ever taken away ($6 = false). The horizon stays while a promotion is not noted: what it is for is
-// still to be looked for. Where a history begins ($7), the position belongs to
+// still to be looked for. Where the numbers leap to those of a new history ($7), the position belongs to
 // the server on which it was decided. No history is settled before the source has looked: after a halt over
 // the clock ($10), or in a database that was restored ($11). The horizon says which rows are new to what was
 // delivered: it was restored, too, unless the tables were loaded from a dump or copied. Then the horizon of the decision counts,
@@ -76,7 +76,7 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 	results, err := flush(ctx, conn.Conn(),
 		statement{sql: s.sql(decideSQL), args: []string{
 			row.Process, string(row.Position), strconv.FormatInt(row.Sequence, 10), strconv.FormatInt(int64(row.Epoch), 10),
-			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(row.Histories != c.Before.Histories),
+			string(row.State), strconv.FormatBool(row.Failure != nil), strconv.FormatBool(c.settles()),
 			c.Before.Epoch.text(), string(row.Histories), strconv.FormatBool(c.looksAgain(a)), strconv.FormatBool(c.looksFirst(a)), strconv.FormatBool(c.passesOver(a))}},
 		statement{sql: s.sql(decisionEventSQL), args: []string{
 			row.Process, d.Actor, a.name, d.Reason, string(c.Before.Position), string(row.Position), string(detail)}},
@@ -116,6 +116,10 @@ func (c Change) looksFirst(a action) bool {
 func (c Change) passesOver(a action) bool {
 	return a.name == "seek" && c.Before.restored && c.After.Position > c.Before.Position
 }
+
+// settles reports that the numbers are past all that may have been used on another server. A history alone, as of
+// SeekAnew, settles nothing of the server.
+func (c Change) settles() bool { return c.After.Epoch >= c.Before.Epoch+lostEpochs }
 
 // detail is what the audit keeps of a change beside its positions.
 func (c Change) detail() map[string]any {

@@ -10,8 +10,9 @@ import (
 // Histories are the places behind which ids may have come again. A promoted standby may have
 // lost the last commits, and a database that was restored has lost what came after its backup:
 // the rows that are inserted then get ids that receivers have seen for other rows. So a new
-// history begins at the cursor's position. The dedup key of a record without a time of creation
-// holds the mark of its history.
+// history begins at the cursor's position. SeekAnew begins one, too, where the ids
+// of a table have started again. The dedup key of a record without a time of creation holds the
+// mark of its history.
 //
 // It is a JSON array as the row has it, sorted by position: [{"after": "…", "mark": "1f0c77a2"}].
 // "" is none.

@@ -187,9 +187,15 @@ const SeekGap = 10_000
 //
 // to must be a position of the process's source, which alone can tell; "" stands
 // before the first record. Records passed over are never delivered, records behind
-// it come again with the dedup keys they had.
+// it come again with the dedup keys they had. Where records have no time of creation and their ids
+// have started again, other rows had these keys: use SeekAnew there.
 func (s *Store) Seek(ctx context.Context, process string, to Position, d Decision) (Change, error) {
-	return s.operate(ctx, process, d, action{name: "seek", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
+	return s.operate(ctx, process, d, seekTo(to))
+}
+
+// seekTo is the action of Seek.
+func seekTo(to Position) action {
+	return action{name: "seek", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
 		if displaced(row) || row.unsettled {
 			was := row.Position
 			row.Position = min(was, to) // the records between the two may be others, too
@@ -201,7 +207,7 @@ func (s *Store) Seek(ctx context.Context, process string, to Position, d Decisio
 		row.Sequence += SeekGap
 		row.Epoch++
 		return set(row), nil
-	}})
+	}}
 }
 
 // Restored says that the database was restored from a backup or a snapshot: what the process sent

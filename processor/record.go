@@ -58,7 +58,8 @@ type Delivery struct {
 	Origin string
 	// History is the mark of the history that the record belongs to, "" in the first one. Another
 	// one begins where ids may come again: behind the cursor's position when a standby is promoted
-	// or a database is restored. See cursor.Histories.
+	// or a database is restored, and where an operator seeks after ids have started again. See
+	// cursor.Histories.
 	History string
 	// Attempt counts from 1.
 	Attempt int

@@ -161,8 +161,8 @@ func (o *Operator) alone(ctx context.Context, row cursor.Row) error {
 	return nil
 }
 
-// Seek is cursor.Store.Seek to what the source says of the target. A process that has
-// never run starts there. An operator without a source is a *UsageError.
+// Seek is cursor.Store.Seek to what the source says of the target, or SeekAnew where dedup keys may
+// repeat. A process that has never run starts there. An operator without a source is a *UsageError.
 func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (Outcome, error) {
 	if o.source == nil {
 		return Outcome{}, usage("positions are made by the source of a process: name the configuration with -c")
@@ -171,7 +171,7 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 	if err != nil {
 		return Outcome{}, err
 	}
-	change, err := o.store.Seek(ctx, o.process, to, d)
+	change, keys, err := o.move(ctx, to, d)
 	if o.beforeFirstRun(err) {
 		return o.seekNew(ctx, to, d)
 	}
@@ -184,14 +184,42 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 		return Outcome{Change: change, Text: fmt.Sprintf("%s starts at %s%s", o.process, place(to), o.afterwards(change))}, nil
 	case to < from:
 		outcome := o.outcome(ctx, change, "", to, from)
-		outcome.Text = fmt.Sprintf("%s goes back from %s to %s: %s sent again%s", o.process, place(from), place(to), outcome.count(), o.afterwards(change))
+		outcome.Text = fmt.Sprintf("%s goes back from %s to %s: %s sent again%s%s", o.process, place(from), place(to), outcome.count(), keys, o.afterwards(change))
 		return outcome, nil
 	case to > from:
 		outcome := o.outcome(ctx, change, "", from, to)
-		outcome.Text = fmt.Sprintf("%s goes on from %s to %s: %s passed over for good%s", o.process, place(from), place(to), outcome.count(), o.afterwards(change))
+		outcome.Text = fmt.Sprintf("%s goes on from %s to %s: %s passed over for good%s%s", o.process, place(from), place(to), outcome.count(), keys, o.afterwards(change))
 		return outcome, nil
 	}
-	return Outcome{Change: change, Text: fmt.Sprintf("%s stays at %s%s", o.process, place(to), o.afterwards(change))}, nil
+	return Outcome{Change: change, Text: fmt.Sprintf("%s stays at %s%s%s", o.process, place(to), keys, o.afterwards(change))}, nil
+}
+
+// otherKeys is said of a seek where ids have started again.
+const otherKeys = "; the ids may have started again, so what is delivered from there on has other dedup keys"
+
+// move carries a seek out, and says what becomes of dedup keys; "" if they stay.
+func (o *Operator) move(ctx context.Context, to cursor.Position, d cursor.Decision) (change cursor.Change, keys string, err error) {
+	row, err := o.store.Look(ctx, o.process)
+	if err != nil {
+		return cursor.Change{}, "", err
+	}
+	horizon, err := o.store.Horizon(ctx, o.process)
+	if err != nil {
+		return cursor.Change{}, "", err
+	}
+	repeat := false
+	if row.Position != cursor.Unplaced {
+		repeat, err = o.source.KeysMayRepeat(ctx, row.Position, horizon)
+	}
+	if err != nil {
+		return cursor.Change{}, "", err
+	}
+	if !repeat {
+		change, err = o.store.Seek(ctx, o.process, to, d)
+		return change, "", err
+	}
+	change, err = o.store.SeekAnew(ctx, o.process, to, d)
+	return change, otherKeys, err
 }
 
 // find asks the source for a target, and whether it can go on from there.

@@ -48,6 +48,26 @@ var historyMutants = []mutant{
 		cursorPkg, "TestPromote_EachHistoryHasAMarkOfItsOwn",
 	},
 	{
+		"a seek to where ids have started again keeps the dedup keys",
+		[]change{{"internal/daemon/operator.go", "	if !repeat {", "	if !repeat || true {"}},
+		daemonPkg, "TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats",
+	},
+	{
+		"a sequence below the cursor has a seek keep the dedup keys",
+		[]change{{"sources/table/recount.go", "repeat = behind != nil ||", "repeat = behind != nil && false ||"}},
+		daemonPkg, "TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats/set_back",
+	},
+	{
+		"a seek forward, where ids have started again, begins the history behind what it passes over",
+		[]change{{"cursor/anew.go", "begin(min(row.Position, to))", "begin(max(row.Position, to))"}},
+		cursorPkg, "TestSeekAnew_BeginsAHistoryBehindTheFirstOfBothPositions/forward",
+	},
+	{
+		"a history that a seek begins hides a promotion",
+		[]change{{"cursor/decide.go", "return c.After.Epoch >= c.Before.Epoch+lostEpochs", "return c.After.Histories != c.Before.Histories"}},
+		cursorPkg, "TestSeekAnew_LeavesAPromotionToBeNoted",
+	},
+	{
 		"a row of a backup is taken for that of now",
 		[]change{{"cursor/restored.go", `(row.Epoch < n.Epoch || row.Sequence < n.Sequence)`, `row.Epoch < n.Epoch`}},
 		cursorPkg, "TestHaltRestored_HaltsWhereTheRowIsOlderThanWhatWasSeen",

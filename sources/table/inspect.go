@@ -253,6 +253,11 @@ func (e *examination) otherOrder(l *layout) string {
 	return strings.Join(ways, "; or ")
 }
 
+func (e *examination) isNotNull(column string) bool {
+	parts, _ := parseName(column)
+	return e.cat.columns[parts[0]].NotNull
+}
+
 func (e *examination) notNull(l *layout, c column) {
 	if !c.NotNull {
 		e.refuse(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", l.sql(), pgx.Identifier{c.Name}.Sanitize()),
@@ -331,6 +336,7 @@ func (e *examination) id(l *layout) {
 const knownCreatedAt = "created_at"
 
 func (e *examination) createdAt(l *layout) {
+	defer func() { l.keyedByID = l.at == "" || !e.isNotNull(l.at) }()
 	if e.config.Columns.CreatedAt == "" {
 		c, ok := e.cat.columns[knownCreatedAt]
 		if ok && c.Type == "timestamp with time zone" && c.Readable {

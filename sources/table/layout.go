@@ -24,6 +24,7 @@ type layout struct {
 	bytea        bool          // the payload column holds bytes
 	asPrinted    bool          // the payload column needs no cast to text
 	counter      uint32        // oid of the sequence that the ids come from, one by one; 0: none; order CreatedAt
+	keyedByID    bool          // a record may have no created_at, so its dedup key is of its id alone
 	shared       bool          // nothing proves that no two rows have one position
 	detail       detail        // what a read fetches of each row
 	partial      bool          // the order is given by an index of what Config.Where takes alone

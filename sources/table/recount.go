@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
 // recountSQL reports whether, since the horizon, the sequence was made, altered or started again, or the column of the
@@ -46,4 +48,38 @@ func (l *layout) recount(ctx context.Context, tx pgx.Tx, c Config, sequence uint
 		return nil, errRecounted
 	}
 	return last, nil
+}
+
+// KeysMayRepeat reports whether records that are read from now on may have the dedup keys of other records, up to a position or
+// read before: the keys are of ids alone, and the catalog shows that the ids have started again since the horizon
+// (see cursor.Store.Horizon), or the sequence stands before the position. So it reports if that is not known. It does not notice a
+// sequence that setval set back and that has come past the position again.
+func (s *Source) KeysMayRepeat(ctx context.Context, at cursor.Position, horizon string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, err := s.current(ctx)
+	if err != nil || !l.keyedByID {
+		return false, err
+	}
+	if _, err := l.kind.parse(at); horizon == "" || at != "" && err != nil { // of another order
+		return true, nil
+	}
+	e := rowExamination{examination{config: s.config}, l}
+	var repeat bool
+	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		behind, err := e.behind(ctx, tx, at)
+		if err != nil {
+			return err
+		}
+		_, err = l.recount(ctx, tx, s.config, l.sequence, horizon)
+		repeat = behind != nil || errors.Is(err, errRecounted)
+		if repeat {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("find out whether the ids of %s have started again: %w", l.name(), lasting(err))
+	}
+	return repeat, nil
 }

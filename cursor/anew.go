@@ -1,0 +1,40 @@
+package cursor
+
+import "context"
+
+// SeekAnew is Seek for a source whose ids have started again (TRUNCATE … RESTART IDENTITY, setval), or may have: a new
+// history begins after the cursor's position or to, the one that comes first. Records without a time of creation come from
+// there on under dedup keys that no record had. So do those that were delivered before, and a receiver does not
+// know them again: where ids only grow, use Seek. The keys of records with a time of creation stay. Of a table,
+// table.Source.KeysMayRepeat finds out which of the two is needed.
+func (s *Store) SeekAnew(ctx context.Context, process string, to Position, d Decision) (Change, error) {
+	seek := seekTo(to)
+	sought := seek.apply
+	seek.apply = func(row Row) (Row, error) {
+		after, err := sought(row)
+		if err != nil || after.Histories != row.Histories { // one begins already
+			return after, err
+		}
+		after.Histories, err = row.Histories.begin(min(row.Position, to))
+		return after, err
+	}
+	return s.operate(ctx, process, d, seek)
+}
+
+const horizonSQL = `/* cursor.horizon */
+SELECT CASE WHEN ` + horizonHoldsSQL + ` THEN horizon::text ELSE '' END
+FROM {schema}.cursor
+WHERE process_name = $1`
+
+// Horizon returns an id of transactions (xid8): all that wrote what the process has delivered, or an operator has passed
+// over, are below it. "" if that is not known in this database. ErrUnknown if there is no cursor.
+func (s *Store) Horizon(ctx context.Context, process string) (string, error) {
+	results, err := s.ask(ctx, statement{sql: s.sql(horizonSQL), args: []string{process}})
+	if err == nil && len(results[0].Rows) == 0 {
+		err = ErrUnknown
+	}
+	if err != nil {
+		return "", s.explain("read the horizon of", process, err)
+	}
+	return string(results[0].Rows[0][0]), nil
+}
