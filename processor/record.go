@@ -171,7 +171,8 @@ type Auditor interface {
 	// position that the source has read behind. It looks as far back as it can in
 	// the time that a promotion may take; everywhere, if the clock was seen to be behind. Then "" as the horizon means that
 	// transactions do not tell such rows from others: if nothing else does, there may be some. An
-	// error means that it is not known yet.
+	// error means that it is not known yet, and Late is called again. A look that would never end in time
+	// returns a Reason, and no From.
 	Late(ctx context.Context, at cursor.Position, horizon string, everywhere bool) (Late, error)
 }
 
