@@ -395,28 +395,40 @@ func TestRetry_AfterAHaltOverTheClockLooksAlthoughNothingFollows(t *testing.T) {
 }
 
 // TestRetry_AfterAHaltOverTheClockOfTheServerThatDeliveredHaltsAgain: there a transaction that began before the last
-// advance may have stamped a row before the position, too, and nothing says which rows are late.
+// advance may have stamped a row before the position, too, and nothing says which rows are late. So it is after Restored.
 func TestRetry_AfterAHaltOverTheClockOfTheServerThatDeliveredHaltsAgain(t *testing.T) {
 	t.Parallel()
-	var tx pgx.Tx
-	pool, sink := haltedOverTheClock(t, func(c *processor.Config) {
-		pool := c.Source.(*table.Source).Pool()
-		exec(t, pool, `CREATE TABLE dispatch.others (id int)`)
-		var err error
-		tx, err = pool.Begin(t.Context())
-		require.NoError(t, err)
-		_, err = tx.Exec(t.Context(), `INSERT INTO dispatch.others VALUES (1)`)
-		require.NoError(t, err)
-	})
-	_, err := tx.Exec(t.Context(), `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 s', 'late')`)
-	require.NoError(t, err)
-	require.NoError(t, tx.Commit(t.Context()))
-	exec(t, pool, `UPDATE dispatch.cursor SET timeline = ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int`) // none was
-	retry(t, pool)
-	insert(t, pool, 1)
-	eventually(t, "it halts again, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("3")) == 1 })
-	require.Equal(t, cursor.Halted, row(t, pool).State)
-	require.Contains(t, row(t, pool).Failure.Error, "cannot be said: it is the server that had delivered, or a copy of its tables. Look in the table for rows")
+	for name, decide := range map[string]func(*testing.T, *pgxpool.Pool){
+		"retry": retry,
+		"restored": func(t *testing.T, pool *pgxpool.Pool) {
+			moveCursor(t, pool, "0")
+			_, err := store(t, pool).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "all were"})
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var tx pgx.Tx
+			pool, sink := haltedOverTheClock(t, func(c *processor.Config) {
+				pool := c.Source.(*table.Source).Pool()
+				exec(t, pool, `CREATE TABLE dispatch.others (id int)`)
+				var err error
+				tx, err = pool.Begin(t.Context())
+				require.NoError(t, err)
+				_, err = tx.Exec(t.Context(), `INSERT INTO dispatch.others VALUES (1)`)
+				require.NoError(t, err)
+			})
+			_, err := tx.Exec(t.Context(), `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 s', 'late')`)
+			require.NoError(t, err)
+			require.NoError(t, tx.Commit(t.Context()))
+			exec(t, pool, `UPDATE dispatch.cursor SET timeline = ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int`) // none was
+			decide(t, pool)
+			insert(t, pool, 1)
+			eventually(t, "it halts again, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("3")) == 1 })
+			require.Equal(t, cursor.Halted, row(t, pool).State)
+			require.Contains(t, row(t, pool).Failure.Error, "cannot be said: it is the server that had delivered, or a copy of its tables. Look in the table for rows")
+		})
+	}
 }
 
 // TestRestored_OfAProcessThatHaltedOverItsClockLooksFirst: restored --all is for others, too.

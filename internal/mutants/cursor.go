@@ -275,7 +275,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	{
 		"a retry after a halt over the clock goes on from where the cursor stands",
 		[]change{{"cursor/decide.go", `return (behind || c.Before.unsettled)`, `return false && (behind || c.Before.unsettled)`}},
-		processorPkg, "TestRetry_AfterAHaltOverTheClockPassesOverNothing",
+		processorPkg, "TestRetry_AfterAHaltOverTheClockOfTheServerThatDeliveredHaltsAgain",
 	},
 	{
 		"any seek after a halt over the clock ends the look",
@@ -310,7 +310,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	{
 		"restored has a process go on that halted over its clock",
 		[]change{{"cursor/decide.go", `return (behind || c.Before.unsettled)`, `return a.name == "retry" && (behind || c.Before.unsettled)`}},
-		processorPkg, "TestRestored_OfAProcessThatHaltedOverItsClockLooksFirst",
+		processorPkg, "TestRetry_AfterAHaltOverTheClockOfTheServerThatDeliveredHaltsAgain",
 	},
 	{
 		"a session whose COMMIT waits for a standby is to be ended",
