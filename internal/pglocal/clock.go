@@ -3,7 +3,10 @@ package pglocal
 import (
 	"context"
 	_ "embed"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"time"
 )
@@ -16,6 +19,7 @@ var clockC []byte
 // clock is a wall clock that is behind. nil is the machine's.
 type clock struct {
 	library string
+	file    string // the library reads from it by how much
 	behind  time.Duration
 }
 
@@ -45,6 +49,17 @@ func (s *Server) PutBackBehind(ctx context.Context, behind time.Duration) error 
 	return s.PutBack(ctx)
 }
 
+// SetBehind has the wall clock of s, which StandbyBehind or PutBackBehind gave it, step while it runs.
+func (s *Server) SetBehind(behind time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clock == nil {
+		return errors.New("the server has the machine's clock")
+	}
+	s.clock.behind = behind
+	return s.clock.write()
+}
+
 // HasCompiler reports whether this machine has what StandbyBehind needs.
 func HasCompiler() bool {
 	_, err := exec.LookPath("cc")
@@ -59,7 +74,18 @@ func (s *Server) newClock(ctx context.Context, behind time.Duration) (*clock, er
 	if _, err := s.dir.Run(ctx, "cc", "-shared", "-fPIC", "-O1", "-o", library, s.dir.Path("clock.c"), "-ldl"); err != nil {
 		return nil, fmt.Errorf("build a clock that is behind: %w", err)
 	}
-	return &clock{library, behind}, nil
+	c := &clock{library, s.dir.Path("clock.behind"), behind}
+	return c, c.write()
+}
+
+// write changes the file in place: programs that run have mapped it.
+func (c *clock) write() error {
+	file, err := os.OpenFile(c.file, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(binary.NativeEndian.AppendUint64(nil, uint64(c.behind.Microseconds())), 0)
+	return errors.Join(err, file.Close())
 }
 
 // command is how a program is run under the clock.
@@ -67,6 +93,6 @@ func (c *clock) command(program string, args ...string) (string, []string) {
 	if c == nil {
 		return program, args
 	}
-	set := []string{"LD_PRELOAD=" + c.library, fmt.Sprintf("CLOCK_BEHIND_US=%d", c.behind.Microseconds()), program}
+	set := []string{"LD_PRELOAD=" + c.library, "CLOCK_BEHIND=" + c.file, program}
 	return "env", append(set, args...)
 }

@@ -241,6 +241,11 @@ func TestStandbyBehind_StampsByAClockThatIsBehind(t *testing.T) {
 	var now time.Time
 	require.NoError(t, conn.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&now))
 	require.WithinDuration(t, time.Now().Add(-time.Hour), now, time.Minute)
+
+	require.NoError(t, standby.SetBehind(0))
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&now))
+	require.WithinDuration(t, time.Now(), now, time.Minute)
+	require.ErrorContains(t, primary.SetBehind(time.Hour), "the machine's clock")
 }
 
 func TestHang_AcceptsConnectionsAndAnswersNone(t *testing.T) {

@@ -35,6 +35,7 @@ func cellFaults() []cellFault {
 		{name: "again", kind: history.RestoreAgain, strike: restoreAgain},
 		{name: "late", kind: history.LossyBehind, strike: promoteLossilyBehind},
 		{name: "paused", kind: history.RestoreBehind, strike: restoreBehind},
+		{name: "step", kind: history.ClockStep, strike: stepClock},
 	}
 }
 

@@ -18,7 +18,7 @@ const haltInterval = 300 * time.Millisecond
 const haltsSQL = `/* torture.halts */
 SELECT process_name, coalesce(failed_class, ''), coalesce(failed_error, '')
 FROM dispatch.cursor
-WHERE state = 'halted' OR failed_error LIKE '%the target may have records that the source has lost%'
+WHERE state = 'halted' OR failed_class = 'clock' OR failed_error LIKE '%the target may have records that the source has lost%'
 ORDER BY process_name
 LIMIT 1000`
 
@@ -56,7 +56,7 @@ const (
 	forAll
 )
 
-// decide sets a halted process going as its error asks for: from where rows would be missed, else from where it stands. After a
+// decide answers for a process that is halted, or paused where the clock was behind, as its error asks for: from where rows would be missed, else from where it stands. After a
 // restore it does so for all processes at once, or for each, in turn with the servers.
 func (c *cell) decide(ctx context.Context, h halt) (of scope) {
 	if found := correction.FindStringSubmatch(h.Reason); found != nil {

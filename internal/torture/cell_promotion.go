@@ -25,7 +25,7 @@ func promoteLossily(ctx context.Context, c *cell, _ *history.Change) error {
 // promoteLossilyBehind is promoteLossily of a standby whose clock is behind: rows that take the ids of lost ones are stamped
 // before what the receivers have of these.
 func promoteLossilyBehind(ctx context.Context, c *cell, change *history.Change) error {
-	standby, err := c.standbyBehind(ctx, change)
+	standby, err := c.standbyBehind(ctx, change, c.someSeconds())
 	if err != nil {
 		return err
 	}

@@ -101,11 +101,12 @@ const (
 	EmptyReceiver  Kind = "receiver emptied, an operator seeks back"
 	RestoreAgain   Kind = "the same snapshot put back once more"
 	RestoreBehind  Kind = "snapshot put back, the clock behind, a process paused"
+	ClockStep      Kind = "the clock steps back for seconds, a process paused, the daemons replaced"
 )
 
 // CellKinds are those of a cell, in the order of a report.
 func CellKinds() []Kind {
-	return []Kind{LossyPromotion, RestoreFiles, ClockBehind, HangPrimary, TwoPrimaries, EmptyReceiver, RestoreAgain, LossyBehind, RestoreBehind}
+	return []Kind{LossyPromotion, RestoreFiles, ClockBehind, HangPrimary, TwoPrimaries, EmptyReceiver, RestoreAgain, LossyBehind, RestoreBehind, ClockStep}
 }
 
 // loses reports whether commits may be gone once it is over.

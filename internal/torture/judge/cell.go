@@ -114,7 +114,7 @@ func (c *cell) lossy(server int) bool {
 // behind reports whether the clock of the server was behind that of the one before it.
 func (c *cell) behind(server int) bool {
 	return slices.ContainsFunc(c.Changes, func(x history.Change) bool {
-		return x.Server == server && (x.Kind == history.ClockBehind || x.Kind == history.LossyBehind || x.Kind == history.RestoreBehind)
+		return x.Server == server && (x.Kind == history.ClockBehind || x.Kind == history.LossyBehind || x.Kind == history.RestoreBehind || x.Kind == history.ClockStep)
 	})
 }
 
