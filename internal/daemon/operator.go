@@ -113,7 +113,7 @@ func (o *Operator) Retry(ctx context.Context, d cursor.Decision) (Outcome, error
 	}
 	f := change.Before.Failure
 	if f == nil || f.RecordID == "" {
-		text := fmt.Sprintf("%s runs on from %s", o.process, place(change.After.Position)) + o.afterwards(change)
+		text := fmt.Sprintf("%s goes on from %s%s", o.process, place(change.After.Position), o.afterwards(change))
 		return Outcome{Change: change, Text: text}, nil
 	}
 	text := fmt.Sprintf("record %s of %s is tried again at once, with its attempts counted anew%s", visible.Short(f.RecordID), o.process, o.afterwards(change))

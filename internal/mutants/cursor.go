@@ -293,6 +293,16 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		cursorPkg, "TestHaltClock_OfAHaltedProcess",
 	},
 	{
+		"a page under way is delivered to its end although the clock stepped back",
+		[]change{{"processor/shift.go", `s.run.Err() != nil || s.clock.noticed()`, `s.run.Err() != nil`}},
+		processorPkg, "TestRun_AClockThatSteppedBackWhileNothingWasReadHaltsTheProcess",
+	},
+	{
+		"a worker that has read nothing does not look at the clock",
+		[]change{{"processor/clock.go", `resting || w.at == ""`, `resting && w.at == "x"`}},
+		processorPkg, "TestRun_AWorkerThatHasReadNothingLooksAtTheClock",
+	},
+	{
 		"a worker that ends forgets a step of the clock",
 		[]change{{"processor/process.go", "p.leaveStep(ctx)\n", "\n"}},
 		processorPkg, "TestRun_AStepOfTheClockOutlivesItsWorker",
