@@ -72,6 +72,12 @@ func stepClock(ctx context.Context, c *cell, change *history.Change) error {
 		}
 	}
 	change.Detail += process + " was paused"
+	return c.resume(ctx, process)
+}
+
+// resume sets a process running. It is refused while the process is halted over the clock, so it is tried until the operator has
+// decided.
+func (c *cell) resume(ctx context.Context, process string) (err error) {
 	var out string
 	for began := c.clock.Now(); c.metronome.since(began) < patience && pause(ctx, haltInterval); {
 		if out, err = c.command(ctx, "resume", process); err == nil {

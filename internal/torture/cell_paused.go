@@ -10,7 +10,8 @@ import (
 )
 
 // restoreBehind puts a snapshot back on a server whose clock is behind, while a process is paused, and resumes that one when the
-// clock has passed its cursor: what was stamped before it is there by then, and no read of the process met the clock.
+// clock has passed its cursor. What was stamped before the cursor is there by then. No read of the process met the clock, but a
+// worker that watches the clock may have halted it.
 func restoreBehind(ctx context.Context, c *cell, change *history.Change) error {
 	process := c.stampedProcess()
 	if out, err := c.command(ctx, "pause", process); err != nil {
@@ -40,10 +41,7 @@ func restoreBehind(ctx context.Context, c *cell, change *history.Change) error {
 	change.Detail += "; " + process + " was paused"
 	for began := c.clock.Now(); !c.clockHasPassed(ctx, process) && c.metronome.since(began) < patience && pause(ctx, 50*time.Millisecond); {
 	}
-	if out, err := c.command(ctx, "resume", process); err != nil {
-		return fmt.Errorf("resume %s: %w\n%s", process, err, out)
-	}
-	return nil
+	return c.resume(ctx, process)
 }
 
 // stampedProcess is one of those whose table is read by its stamps.
