@@ -232,7 +232,7 @@ func (d *diagnosis) sessions(ctx context.Context) error {
 			"statements of role %s end after %s (statement_timeout), which a look at the cursor may take on a busy server", s.Role, timeout)
 	}
 	if fix := s.commitFix(); fix != "" {
-		d.find(Warn, fix, "synchronous_commit is off for all of the database: a crash of the server loses commits whose records receivers may have by then")
+		d.find(Warn, fix, "synchronous_commit is off for all of the database: a crash of the server takes the last commits of applications back. Workers deliver no record before the disk has it")
 	}
 	if s.Encoding == "SQL_ASCII" {
 		d.find(Note, "", "the encoding of database %s is SQL_ASCII: its texts may hold any bytes, and receivers get them as they are", s.Database)

@@ -49,6 +49,7 @@ var holding = []verification{
 	{model: "promotion", defines: "RESTORE RECORDS=3"},
 	{model: "promotion", defines: "RESTORE CLOCK_BEHIND RECORDS=3"},
 	{model: "promotion", defines: "STEP RECORDS=3"},
+	{model: "promotion", defines: "CRASH RECORDS=3"},
 }
 
 // The first macro is the switch.
@@ -107,6 +108,7 @@ var breaking = []verification{
 	{"promotion", "SEEK_SETTLES CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
 	{"promotion", "STEP_FORGOTTEN STEP", "I1_no_late_row_is_left_behind"},
 	{"promotion", "RESTORE_UNSEEN RESTORE", "I15_a_number_is_of_one_record"},
+	{"promotion", "UNFLUSHED_SENT CRASH", "I15_a_number_is_of_one_record"},
 }
 
 func (v verification) String() string { return strings.TrimSpace(v.model + ".pml " + v.defines) }
@@ -233,7 +235,7 @@ func TestJudge_TakesNoUnfinishedSearchForSuccess(t *testing.T) {
 var conditional = regexp.MustCompile(`(?m)^#ifn?def (\w+)`)
 
 // modes are macros that take no protection away.
-var modes = []string{"LIVENESS", "PROMPT", "ORDER_ID", "RESTORE", "CLOCK_BEHIND", "STEP"}
+var modes = []string{"LIVENESS", "PROMPT", "ORDER_ID", "RESTORE", "CLOCK_BEHIND", "STEP", "CRASH"}
 
 // switches are the macros of a model that take a protection away: not its modes, and not its bounds, which have a default.
 func switches(t *testing.T, model string) []string {

@@ -15,7 +15,10 @@
  *               connections: one that looks and holds the lease, one that reads
  *   Change      promotion with what was not replicated lost; the address moves then, and the old
  *               primary goes on. Or, with RESTORE, a snapshot is put back; or, with STEP, the clock of a
- *               server that stays steps back, and is right again before anything is read
+ *               server that stays steps back, and is right again before anything is read; or, with CRASH,
+ *               the server loses what its disk does not have, and starts anew
+ *   flushed     the rows that the disk has, with CRASH: producers commit without waiting for it. A
+ *               commit of the worker's waits, and so does Source.harden
  *   noticed     a worker has seen the clock behind the cursor (processor/clock.go)
  *   Operator    Store.Restored, after which the worker looks for late rows; or a seek before the late row, or a
  *               retry or another seek, after which it is looked for again. No server has timeline 0
@@ -36,7 +39,7 @@
 #define OTHER 8         /* a row of the second time has its id and this as its meaning */
 #define LATE 7          /* the meaning of the late row */
 #define NUMBERS 56
-#if defined(RESTORE) || defined(STEP)
+#if defined(RESTORE) || defined(STEP) || defined(CRASH)
 #define CHANGED 0       /* the server whose clock may be behind */
 #else
 #define CHANGED 1
@@ -84,6 +87,16 @@
 #else
 #define note_step if :: noticed && lateAt <= position[0] -> halted[0] = 1 :: else fi; noticed = 0
 #endif
+#ifdef CRASH
+#define flush(s) flushed = rows[s]
+#else
+#define flush(s) skip
+#endif
+#ifdef UNFLUSHED_SENT           /* Source.harden */
+#define harden skip
+#else
+#define harden if :: page > 0 && ran != started[read] -> goto end :: else -> flush(read) fi
+#endif
 
 /* Claims. None of these is ever set. */
 
@@ -100,7 +113,7 @@ byte position[2], sequence[2], epoch[2], after[2], holder[2];
 byte timeline[2] = 1, server_timeline[2] = 1;
 bit begun[2], halted[2];
 byte locked[2], started[2]; /* by whom; how often the server was started */
-byte address, lateAt;
+byte address, lateAt, flushed;
 bit changed, watched, noticed, sought;
 #ifdef RESTORE  /* a worker that starts after it cannot know */
 byte deaths = 1;
@@ -137,6 +150,15 @@ end:	do
 	od
 }
 
+#ifdef CRASH
+active proctype Disk()
+{
+end:	do
+	:: atomic { flushed < rows[0] -> flush(0) }
+	od
+}
+#endif
+
 active proctype Change()
 {
 	byte savedRows, savedPosition, savedSequence, savedEpoch;
@@ -144,6 +166,8 @@ active proctype Change()
 	skip; /* at any time */
 #ifdef STEP
 	atomic { position[0] > 0 -> late_before(position[0]); noticed = 1; changed = 1 }
+#elif defined(CRASH)
+	atomic { rows[0] = flushed; kept[0] = flushed; again[0] = 1; locked[0] = 0; started[0]++; changed = 1 }
 #elif defined(RESTORE)
 	atomic { savedRows = rows[0]; savedPosition = position[0]; savedSequence = sequence[0]; savedEpoch = epoch[0] }
 	/* A restore ends the connections, and so the lease. Only a worker that has seen later numbers can notice it. */
@@ -233,6 +257,9 @@ end:	/* Process.look, remember: an old connection stays, or is made anew */
 		:: else -> page = 0 /* notePromotion looks although there is nothing to deliver */
 		fi
 	}
+#ifdef CRASH
+	atomic { harden }
+#endif
 	/* Store.Acquire: a promotion is noted before anything else */
 	atomic {
 		if
@@ -279,7 +306,7 @@ take:	atomic {
 		:: else -> locked[lease] = name
 		fi;
 		if
-		:: holder[lease] != name -> epoch[lease]++; holder[lease] = name
+		:: holder[lease] != name -> epoch[lease]++; holder[lease] = name; flush(lease)
 		:: else
 		fi;
 		if /* Process.work: Process.onServer, seen.after */
@@ -314,7 +341,7 @@ take:	atomic {
 		:: else
 		fi;
 		claim(I1_the_cursor_passes_only_what_was_received, got[meaning(lease, at + 1)]);
-		position[lease] = at + 1; sequence[lease]++;
+		position[lease] = at + 1; sequence[lease]++; flush(lease);
 		if
 		:: sequence[lease] > seen -> seen = sequence[lease]; watched = 1
 		:: else

@@ -29,6 +29,21 @@ var sourceMutants = []mutant{
 		processorPkg, "TestRun_LateRowsAreFoundFromAPositionThatIsNoRows",
 	},
 	{
+		"a record is returned before the disk has its commit",
+		[]change{{"sources/table/read.go", "	if r.durable || s.config.KeysOnly", "	if true || s.config.KeysOnly"}},
+		tablePkg, "TestRead_WhatIsReturnedOutlivesACrash",
+	},
+	{
+		"a position is passed before the disk has the commits up to it",
+		[]change{{"sources/table/read.go", `len(r.page.Records) == 0 && r.page.Passed == "" {`, `len(r.page.Records) == 0 {`}},
+		tablePkg, "TestRead_WhatIsPassedOutlivesACrash",
+	},
+	{
+		"a cursor begins at an end that a crash takes back",
+		[]change{{"sources/table/source.go", "	if err == nil && !r.durable {", "	if false {"}},
+		tablePkg, "TestEnd_OutlivesACrash",
+	},
+	{
 		"after a promotion an id that an application chose hides new rows",
 		[]change{{"sources/table/late.go", "FILTER (WHERE known.near AND known.xid <", "FILTER (WHERE known.xid <"}},
 		processorPkg, "TestRun_AnIDOfItsOwnHidesNoLateRow",
@@ -172,12 +187,12 @@ var sourceMutants = []mutant{
 		[]change{{"sources/table/read.go", `	for _, sql := range l.writerQueries() {
 		all = append(all, statement{SQL: sql})
 	}
-	return append(all, statement{SQL: query, Args: args, Formats: l.formats(c)}, statement{SQL: "COMMIT"})`,
+	return append(all, statement{SQL: query, Args: args, Formats: l.formats(c)}, statement{SQL: durableSQL}, statement{SQL: "COMMIT"})`,
 			`	all = append(all, statement{SQL: query, Args: args, Formats: l.formats(c)})
 	for _, sql := range l.writerQueries() {
 		all = append(all, statement{SQL: sql})
 	}
-	return append(all, statement{SQL: "COMMIT"})`},
+	return append(all, statement{SQL: durableSQL}, statement{SQL: "COMMIT"})`},
 			{"sources/table/reading.go", `	if err := r.takeWriters(results); err != nil {
 		return err
 	}

@@ -60,9 +60,23 @@ func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (pr
 		if len(r.page.Records) == 0 && s.stretch.rows >= passRows {
 			r.page.Passed = s.stretch.to
 		}
+		if err := s.keep(ctx, l, r); err != nil {
+			return processor.Page{}, err
+		}
 		r.page.Server = r.sample.server
 		return r.page, r.fault
 	}
+}
+
+// keep makes sure that a crash of the server takes back nothing that a page makes the cursor pass.
+func (s *Source) keep(ctx context.Context, l *layout, r *reading) error {
+	if r.durable || s.config.KeysOnly || len(r.page.Records) == 0 && r.page.Passed == "" {
+		return nil
+	}
+	if err := s.harden(ctx, r.sample.server); err != nil {
+		return fmt.Errorf("wait until the server's disk has the rows of %s: %w", l.name(), lasting(err))
+	}
+	return nil
 }
 
 // atMost is limit, or as many records as are known to fit into MaxBytes.
@@ -224,14 +238,14 @@ func (l *layout) query(c Config, after cursor.Position, rows int) (string, [][]b
 // statement is one of those that a read consists of.
 type statement = prepared.Statement
 
-// statements are the whole read: begin, settings, hold, mark, writers, rows,
+// statements are the whole read: begin, settings, hold, mark, writers, rows, whether they are on the disk,
 // commit. Their order is the fence (TestFence_EveryInterleaving).
 func (l *layout) statements(c Config, query string, args [][]byte) []statement {
 	all := []statement{{SQL: beginSQL}, {SQL: readSettingsSQL}, {SQL: l.holdSQL()}, {SQL: l.markSQL()}}
 	for _, sql := range l.writerQueries() {
 		all = append(all, statement{SQL: sql})
 	}
-	return append(all, statement{SQL: query, Args: args, Formats: l.formats(c)}, statement{SQL: "COMMIT"})
+	return append(all, statement{SQL: query, Args: args, Formats: l.formats(c)}, statement{SQL: durableSQL}, statement{SQL: "COMMIT"})
 }
 
 // formats of the columns of a read: text, but for a time, which is a number then,

@@ -36,6 +36,7 @@ type reading struct {
 
 	unanswered bool // not even the first row came
 	held       bool // a row was at the fence, and so are those after it
+	durable    bool // the disk has what was read
 
 	page  processor.Page
 	fault error // of the first row
@@ -99,7 +100,14 @@ func (r *reading) take(results *prepared.Results, fence *fence) error {
 		r.unanswered = true
 		return results.Close()
 	}
-	return r.takeRows(results.ResultReader())
+	if err := r.takeRows(results.ResultReader()); err != nil || r.cut {
+		return err
+	}
+	durable, err := nextRows(results)
+	if err == nil {
+		r.durable = string(durable[0][0]) == "t"
+	}
+	return err
 }
 
 // nextRows returns the rows of the next result, as text; NULL reads as nil.
