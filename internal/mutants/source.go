@@ -201,7 +201,9 @@ var sourceMutants = []mutant{
 		r.unanswered = true
 		return results.Close()
 	}
-	return r.takeRows(results.ResultReader())`, `	rows, err := nextRows(results)
+	if err := r.takeRows(results.ResultReader()); err != nil || r.cut {
+		return err
+	}`, `	rows, err := nextRows(results)
 	if err != nil {
 		return err
 	}
@@ -217,8 +219,7 @@ var sourceMutants = []mutant{
 		}
 		r.add(&row)
 		r.seen++
-	}
-	return nil`}},
+	}`}},
 		tablePkg, "TestFence_EveryInterleaving/clock_timestamp",
 	},
 	{

@@ -1,6 +1,7 @@
 package pglocal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +17,24 @@ func (s *Server) Freeze() error { return s.signalAll(syscall.SIGSTOP) }
 
 // Thaw lets a frozen server go on.
 func (s *Server) Thaw() error { return s.signalAll(syscall.SIGCONT) }
+
+// Kill ends every process of the server at once (SIGKILL), also of one that is frozen: it loses what its disk does not have. The
+// next Restart goes through crash recovery. The data stays.
+func (s *Server) Kill(ctx context.Context) error {
+	pids, err := children(s.Pid())
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = s.postgres.Stop(ctx, syscall.SIGKILL)
+	for _, pid := range pids {
+		if gone := syscall.Kill(pid, syscall.SIGKILL); gone != nil && !errors.Is(gone, syscall.ESRCH) {
+			err = errors.Join(err, fmt.Errorf("end a session of the local PostgreSQL: %w", gone))
+		}
+	}
+	return err
+}
 
 // signalAll signals the postmaster first: once it is stopped it has no more children.
 func (s *Server) signalAll(sig syscall.Signal) error {

@@ -39,6 +39,7 @@ type cell struct {
 	receivers []cellReceiver
 	notes     *history.Log // of the producer
 	keys      keys
+	lazy      atomic.Bool       // producers do not wait for the disk
 	receipts  []history.Receipt // of what was emptied
 
 	mu      sync.Mutex

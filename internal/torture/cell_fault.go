@@ -36,6 +36,7 @@ func cellFaults() []cellFault {
 		{name: "late", kind: history.LossyBehind, strike: promoteLossilyBehind},
 		{name: "paused", kind: history.RestoreBehind, strike: restoreBehind},
 		{name: "step", kind: history.ClockStep, strike: stepClock},
+		{name: "crash", kind: history.LazyCrash, strike: crashLazily},
 	}
 }
 

@@ -61,9 +61,13 @@ func (c *cell) insert(ctx context.Context, conn *pgx.Conn) bool {
 		sum := sha256.Sum256([]byte(payload))
 		w := history.Write{T: c.clock.Now(), Step: history.Insert, Tx: key, Table: s.name, Key: key, Hash: hex.EncodeToString(sum[:])}
 		c.notes.Note(w)
-		_, err := conn.Exec(ctx, s.insert(1), key, payload)
+		lazy := c.lazy.Load()
+		err := c.waitForDisk(ctx, conn, !lazy)
+		if err == nil {
+			_, err = conn.Exec(ctx, s.insert(1), key, payload)
+		}
 		w.Step = history.Committed
-		if err != nil {
+		if err != nil || lazy {
 			w.Step = history.Unknown
 		}
 		w.T = c.clock.Now()
@@ -73,4 +77,13 @@ func (c *cell) insert(ctx context.Context, conn *pgx.Conn) bool {
 		}
 	}
 	return true
+}
+
+const waitSQL = `/* torture.wait */
+SELECT set_config('synchronous_commit', CASE WHEN $1::boolean THEN 'on' ELSE 'off' END, false)`
+
+// waitForDisk sets whether the commits of a session wait until they outlive a crash.
+func (c *cell) waitForDisk(ctx context.Context, conn *pgx.Conn, wait bool) error {
+	_, err := conn.Exec(ctx, waitSQL, wait)
+	return err
 }

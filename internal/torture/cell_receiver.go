@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
@@ -91,6 +92,8 @@ type hook struct {
 
 	mu  sync.Mutex
 	all []history.Receipt
+	// next is called once, before a record is answered.
+	next atomic.Pointer[func()]
 }
 
 func openCellHook(_ context.Context, clock history.Clock) (cellReceiver, error) {
@@ -130,6 +133,9 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer h.mu.Unlock()
 	r.T = h.clock.Now()
 	h.all = append(h.all, r)
+	if next := h.next.Swap(nil); next != nil {
+		(*next)()
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -102,11 +102,12 @@ const (
 	RestoreAgain   Kind = "the same snapshot put back once more"
 	RestoreBehind  Kind = "snapshot put back, the clock behind, a process paused"
 	ClockStep      Kind = "the clock steps back for seconds, a process paused, the daemons replaced"
+	LazyCrash      Kind = "server crashed, its disk without the last commits"
 )
 
 // CellKinds are those of a cell, in the order of a report.
 func CellKinds() []Kind {
-	return []Kind{LossyPromotion, RestoreFiles, ClockBehind, HangPrimary, TwoPrimaries, EmptyReceiver, RestoreAgain, LossyBehind, RestoreBehind, ClockStep}
+	return []Kind{LossyPromotion, RestoreFiles, ClockBehind, HangPrimary, TwoPrimaries, EmptyReceiver, RestoreAgain, LossyBehind, RestoreBehind, ClockStep, LazyCrash}
 }
 
 // loses reports whether commits may be gone once it is over.
