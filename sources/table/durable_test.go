@@ -48,6 +48,17 @@ func TestRead_WhatIsReturnedOutlivesACrash(t *testing.T) {
 	}
 }
 
+// It needs no right beyond those of a read.
+func TestRead_OfARoleThatMayOnlyReadOutlivesACrash(t *testing.T) {
+	t.Parallel()
+	server, pool, producer := lazy(t)
+	s := bookings(t, readerPool(t, pool, "another"), Config{})
+	producer.do("INSERT INTO app.bookings (note) VALUES ('delivered')")
+	require.Equal(t, []string{"delivered"}, notes(t, readSome(t, s, "", 1)))
+	crash(t, server, pool)
+	require.Equal(t, 1, value[int](t, pool, "SELECT count(*)::int FROM app.bookings"))
+}
+
 // The same of rows that a condition leaves out: the cursor passes them.
 func TestRead_WhatIsPassedOutlivesACrash(t *testing.T) {
 	t.Parallel()
