@@ -86,5 +86,3 @@ func TestDeliverBatch_ALostCommitIsNotBlamedOnTheLogin(t *testing.T) {
 	require.NotContains(t, err.Error(), "SASL")
 	require.NotContains(t, err.Error(), "at the first word")
 }
-
-var _ = kafka.DefaultTimeout

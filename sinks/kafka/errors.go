@@ -27,7 +27,7 @@ var refusals = []*kerr.Error{
 }
 
 // conditions are the broker's words on what all records have in common, and none can help:
-// the time of sending is ours, and a topic that was deleted and made anew had the right name.
+// the time of sending is ours, and a topic that was deleted had the right name.
 var conditions = []*kerr.Error{kerr.InvalidTimestamp, kerr.UnknownTopicID}
 
 // passing are the broker's words that it took nothing, and may take it later. The client has asked
