@@ -190,14 +190,18 @@ func hungUp(err error) error {
 // asked again is all that is known; a word of passing never follows that.
 func unanswered(err error, of requests) error {
 	var answer *kerr.Error
-	word := isRefusal(err) || errors.As(err, &answer)
-	final := of.again && (isRefusal(err) || isOneOf(err, denials))
+	word := isRefusal(err) || errors.As(err, &answer) || isPassing(err) // the client gives up a batch only where its last request was answered
+	final := isRefusal(err) || isOneOf(err, denials)
 	switch {
-	case of.lost, final, isOneOf(err, vague):
-	case word, isPassing(err): // the client gives up a batch only where its last request was answered
+	case !word, isOneOf(err, vague):
+		return &open{fmt.Errorf("the broker may have the record: %w", err)}
+	case of.lost:
+		return &open{fmt.Errorf("the broker may have the record: an answer was lost, and after that it said: %w", err)}
+	case of.again && final:
+		return &open{fmt.Errorf("the broker may have the record: it was sent again, and in the end it said: %w", err)}
+	default:
 		return err
 	}
-	return &open{fmt.Errorf("the broker may have the record: %w", err)}
 }
 
 // open is a failure whose outcome nobody knows.
