@@ -42,7 +42,7 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"Kafka's no to a record that a broker had no time for is a word on the first time",
-		[]change{{"sinks/kafka/errors.go", `	case of.again && final:`, `	case false:`}},
+		[]change{{"sinks/kafka/errors.go", `	case of.again && final:`, `	case of.again && final && false:`}},
 		kafkaPkg, "TestDeliverBatch_ANoThatFollowsATimeoutOfTheBrokerLeavesItOpen",
 	},
 	{
