@@ -184,5 +184,8 @@ func (k *Kafka) Signal(sig syscall.Signal) error { return k.process.Signal(sig) 
 // Close ends it and removes its files.
 func (k *Kafka) Close(ctx context.Context) error { return k.dir.Close(ctx) }
 
+// Data is the directory that it keeps its topics in.
+func (k *Kafka) Data() string { return k.dir.Path("logs") }
+
 // Log is the end of what it printed.
 func (k *Kafka) Log() string { return k.dir.Tail(kafkaLog, logLines) }

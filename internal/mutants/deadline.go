@@ -34,8 +34,8 @@ var deadlineMutants = []mutant{
 	},
 	{
 		"a topic that a broker of Kafka does not know yet is not waited for",
-		[]change{{"sinks/kafka/link.go", `		kgo.UnknownTopicRetries(int(min(topicPatience, c.Timeout/2) / metadataAge)),
-`, `		kgo.UnknownTopicRetries(min(4, int(topicPatience))),
+		[]change{{"sinks/kafka/link.go", `		kgo.UnknownTopicRetries(tries),
+`, `		kgo.UnknownTopicRetries(4),
 `}},
 		kafkaPkg, "TestDeliverBatch_ATopicThatABrokerDoesNotKnowYetIsWaitedFor",
 	},

@@ -25,16 +25,50 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"Kafka's word on the time of sending is one on the record",
-		[]change{{"sinks/kafka/sink.go", `	case isOneOf(err, conditions):
-		return processor.Unreached(err)`, `	case isOneOf(err, conditions):
+		[]change{{"sinks/kafka/sink.go", `	case isOneOf(err, conditions), isPassing(err):
+		return processor.Unreached(err)`, `	case isOneOf(err, conditions), isPassing(err):
 		return processor.Permanent(err)`}},
 		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides",
 	},
 	{
 		"a record that an unknown error of Kafka's is about counts as not delivered",
-		[]change{{"sinks/kafka/sink.go", `		err = unanswered(err)
-`, ``}},
+		[]change{{"sinks/kafka/errors.go", `	case !word, isOneOf(err, vague):`, `	case !word:`}},
 		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides",
+	},
+	{
+		"Kafka's no to a record that was sent again is a word on the first time",
+		[]change{{"sinks/kafka/errors.go", `	case of.lost:`, `	case false:`}},
+		kafkaPkg, "TestDeliverBatch_ANoToARecordThatWasSentAgainLeavesItOpen",
+	},
+	{
+		"Kafka's no to a record that a broker had no time for is a word on the first time",
+		[]change{{"sinks/kafka/errors.go", `	case of.again && final:`, `	case of.again && final && false:`}},
+		kafkaPkg, "TestDeliverBatch_ANoThatFollowsATimeoutOfTheBrokerLeavesItOpen",
+	},
+	{
+		"records that Kafka may have are sent again by halves",
+		[]change{{"sinks/kafka/sink.go", ` && rest > 1 && !isOpen(o.err):`, ` && rest > 1:`}},
+		kafkaPkg, "TestDeliverBatch_ANoToARecordThatWasSentAgainLeavesItOpen",
+	},
+	{
+		"what Kafka may have is refused or permanent by the word on the second time",
+		[]change{{"sinks/kafka/sink.go", `	case isOpen(err): // a no`, `	case false: // a no`}},
+		kafkaPkg, "TestDeliverBatch_ANoToARecordThatWasSentAgainLeavesItOpen",
+	},
+	{
+		"a word of Kafka that may pass is lost in a time-out",
+		[]change{{"sinks/kafka/link.go", `		kgo.RecordRetries(tries), // of`, `		// of`}},
+		kafkaPkg, "TestDeliverBatch_AWordThatMayPassIsNoAttempt",
+	},
+	{
+		"a word of Kafka that may pass is an attempt of the record",
+		[]change{{"sinks/kafka/sink.go", `	case isOneOf(err, conditions), isPassing(err):`, `	case isOneOf(err, conditions):`}},
+		kafkaPkg, "TestDeliverBatch_AWordThatMayPassIsNoAttempt",
+	},
+	{
+		"a partition of Kafka without a leader may have the record",
+		[]change{{"sinks/kafka/link.go", `		kgo.RecordRetries(tries), // of`, `		// of`}},
+		kafkaPkg, "TestDeliverBatch_WhereTheLeaderIsDeadNothingIsSent",
 	},
 	{
 		"a broker of Kafka that is silent is waited for as long as the client likes",

@@ -185,13 +185,39 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a topic of Kafka that was made anew is the record's fault",
-		[]change{{"sinks/kafka/errors.go", `kerr.InvalidTimestamp, kerr.UnknownTopicID}`, `kerr.InvalidTimestamp}`}},
+		[]change{{"sinks/kafka/sink.go", `	if isLoss(o.err) { // it`, `	if false { // it`}},
 		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaid",
 	},
 	{
 		"a topic of Kafka that was made anew is said to be missing",
-		[]change{{"sinks/kafka/errors.go", `the topic was deleted and made anew: what was acknowledged before and not read there is gone; `, `make the topic; `}},
-		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides",
+		[]change{{"sinks/kafka/errors.go", `the topic was deleted, and made anew if it is there: what was acknowledged and not read there is gone; `, `make the topic; `}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaid",
+	},
+	{
+		"a new link to Kafka takes up a topic that was made anew",
+		[]change{{"sinks/kafka/sink.go", `	if len(topics) == 0 {`, `	if true {`}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaid",
+	},
+	{
+		"an offset of Kafka that comes again is taken for a new one",
+		[]change{{"sinks/kafka/stood.go", `known && p.offset <= last {`, `known && p.offset < 0 {`}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaidByItsOffsets",
+	},
+	{
+		"a loss in Kafka is said once, and then forgotten",
+		[]change{{"sinks/kafka/stood.go", `	if epoch > s.epoch {`, `	if true {`}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaidByItsOffsets",
+	},
+	{
+		"a loss in Kafka is found again after it was decided on",
+		[]change{{"sinks/kafka/stood.go", `	delete(s.topics, topic)
+`, ``}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsGoneIsSaidOnce",
+	},
+	{
+		"a broker of Kafka that has lost numbers it had acknowledged is asked again",
+		[]change{{"sinks/kafka/stood.go", `kerr.UnknownTopicOrPartition, kerr.OutOfOrderSequenceNumber}`, `kerr.UnknownTopicOrPartition}`}},
+		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides/OUT_OF_ORDER_SEQUENCE_NUMBER",
 	},
 	{
 		"a 2xx to half a request counts",
@@ -392,22 +418,22 @@ var sinkMutants = []mutant{
 	},
 	{
 		"the first record of a batch that Kafka refuses is blamed for it",
-		[]change{{"sinks/kafka/sink.go", `case isRefusal(o.err) && rest > 1:`, `case false && rest > 1:`}},
+		[]change{{"sinks/kafka/sink.go", `case isRefusal(o.err) && rest > 1 &&`, `case false && rest > 1 &&`}},
 		kafkaPkg, "TestDeliverBatch_OfARefusedBatchTheRecordIsFound",
 	},
 	{
 		"a producer of Kafka that was fenced fences its successor",
-		[]change{{"sinks/kafka/sink.go", `s.fence.raise(ds[0].Epoch)`, `_ = s.fence`}},
+		[]change{{"sinks/kafka/sink.go", `s.fence.raise(epoch)`, `_ = s.fence`}},
 		kafkaPkg, "TestFence_NobodyAsksAgainUnderTheEpochThatWasFenced",
 	},
 	{
 		"a message to Kafka without an answer is taken for unsent",
-		[]change{{"sinks/kafka/sink.go", `	case s.link.written.records.Load() == before:`, `	case before >= 0:`}},
+		[]change{{"sinks/kafka/sink.go", `	case !of.any:`, `	case true:`}},
 		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides/REQUEST_TIMED_OUT",
 	},
 	{
 		"a commit in Kafka without an answer is taken for none",
-		[]change{{"sinks/kafka/errors.go", `return &open{fmt.Errorf("the commit may have happened: %w", err)}`, `return &uncommitted{fmt.Errorf("%w", err)}`}},
+		[]change{{"sinks/kafka/errors.go", `return &open{fmt.Errorf("the commit may have happened: %w", hungUp(err))}`, `return &uncommitted{hungUp(err)}`}},
 		kafkaPkg, "TestDeliverBatch_ACommitWithoutAnAnswerIsOfUnknownOutcome",
 	},
 	{

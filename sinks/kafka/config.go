@@ -32,8 +32,9 @@ type Config struct {
 	// TransactionalID makes a transaction of each window, and lets Kafka refuse
 	// whoever used it before. No two processes may share one. Default: none.
 	TransactionalID string
-	// Timeout bounds making a connection, and the wait for the acknowledgement of a
-	// window. Default 30 s, at least 1 ms, at most 1 h.
+	// Timeout bounds the wait for the acknowledgement of a window. Where a connection has
+	// to be made first, both together have this time. Default 30 s, at least 1 ms, at most
+	// 1 h.
 	Timeout time.Duration
 	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
 	HideAnswers bool

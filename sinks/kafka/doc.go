@@ -69,7 +69,11 @@
 //     Kafka until its worker has had to show that it holds the lease: see fence.
 //   - With a transactional id a link is of one epoch: a worker that has its lease anew
 //     asks for the id before it sends.
-//   - What was written may have arrived, unless the broker says no to it, once.
+//   - What was written may have arrived, unless the broker says no to it, once: a no
+//     that follows a lost answer leaves it open. A no that may pass is the error before
+//     the time runs out, and is no attempt of the record.
+//   - What was acknowledged is missed: another id of its topic, or an offset that comes
+//     again, halts the process until an operator decides, over all links: see stood.
 //   - No call waits longer than Config.Timeout, or than its context.
 //   - No error, log or String shows user or password.
 //

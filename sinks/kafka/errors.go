@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	outcomes "github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -26,8 +27,51 @@ var refusals = []*kerr.Error{
 }
 
 // conditions are the broker's words on what all records have in common, and none can help:
-// the time of sending is ours, and a topic that was deleted and made anew had the right name.
+// the time of sending is ours, and a topic that was deleted had the right name.
 var conditions = []*kerr.Error{kerr.InvalidTimestamp, kerr.UnknownTopicID}
+
+// passing are the broker's words that it took nothing, and may take it later. The client has asked
+// again for a while by then: see patience. Those that leave open whether it took something are not
+// among them, and the client never gives up after one: REQUEST_TIMED_OUT and
+// NOT_ENOUGH_REPLICAS_AFTER_APPEND.
+var passing = []*kerr.Error{
+	kerr.NotEnoughReplicas,
+	kerr.NotLeaderForPartition,
+	kerr.LeaderNotAvailable,
+	kerr.ReplicaNotAvailable,
+	kerr.BrokerNotAvailable,
+	kerr.FencedLeaderEpoch,
+	kerr.UnknownLeaderEpoch,
+	kerr.CoordinatorNotAvailable,
+	kerr.CoordinatorLoadInProgress,
+	kerr.NotCoordinator,
+	kerr.ConcurrentTransactions,
+	kerr.ThrottlingQuotaExceeded,
+}
+
+// vague are the broker's words that leave open whether it took something.
+var vague = []*kerr.Error{
+	kerr.UnknownServerError,
+	kerr.RequestTimedOut,
+	kerr.NotEnoughReplicasAfterAppend,
+	kerr.KafkaStorageError,
+	kerr.NetworkException,
+}
+
+// isPassing reports whether no record can help it: a word of passing, or that the client could not
+// reach the partition's leader.
+func isPassing(err error) bool {
+	return isOneOf(err, passing) || errors.Is(err, kgo.ErrRecordRetries) || isDial(err)
+}
+
+// isDial reports whether a connection could not be made.
+func isDial(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) && network.Op == "dial"
+}
+
+// isLoss reports whether acknowledged records are missing: see stood.
+func isLoss(err error) bool { return outcomes.IsFinal(err) }
 
 func isRefusal(err error) bool {
 	var r *refusal
@@ -86,6 +130,11 @@ func (e *unsent) Unwrap() error { return e.error }
 // Timeout is false: the outcome is known.
 func (e *unsent) Timeout() bool { return false }
 
+// unconnected is a failure to make a link.
+type unconnected struct{ error }
+
+func (e *unconnected) Unwrap() error { return e.error }
+
 // unreached marks what is no word on a record. That there is no such topic may be one:
 // see refusesUs.
 func unreached(err error) error {
@@ -121,17 +170,38 @@ func unconfirmed(err error, asked int64) error {
 	if errors.As(err, &answer) && asked == 1 && !answer.Retriable && answer != kerr.UnknownServerError {
 		return &uncommitted{err}
 	}
-	return &open{fmt.Errorf("the commit may have happened: %w", err)}
+	return &open{fmt.Errorf("the commit may have happened: %w", hungUp(err))}
+}
+
+// hungUp is err without the client's guess at a connection that ends before its first answer: that
+// TLS or a login may be missing. This one has worked.
+func hungUp(err error) error {
+	var eof *kgo.ErrFirstReadEOF
+	if errors.As(err, &eof) {
+		return errors.New("the broker closed the connection before it answered")
+	}
+	return err
 }
 
 // unanswered is what became of records that were sent. Without a word of the broker on
-// them, or with one that is none, it may have them.
-func unanswered(err error) error {
+// them, or with one that is none, it may have them. So it may if an answer was lost: the
+// client asks again by itself, and a no to that says nothing of the first time. The same
+// holds for a no to a request that was sent again after REQUEST_TIMED_OUT, and who was
+// asked again is all that is known; a word of passing never follows that.
+func unanswered(err error, of requests) error {
 	var answer *kerr.Error
-	if isRefusal(err) || errors.As(err, &answer) && answer != kerr.UnknownServerError {
+	word := isRefusal(err) || errors.As(err, &answer) || isPassing(err) // the client gives up a batch only where its last request was answered
+	final := isRefusal(err) || isOneOf(err, denials)
+	switch {
+	case !word, isOneOf(err, vague):
+		return &open{fmt.Errorf("the broker may have the record: %w", err)}
+	case of.lost:
+		return &open{fmt.Errorf("the broker may have the record: an answer was lost, and after that it said: %w", err)}
+	case of.again && final:
+		return &open{fmt.Errorf("the broker may have the record: it was sent again, and in the end it said: %w", err)}
+	default:
 		return err
 	}
-	return &open{fmt.Errorf("the broker may have the record: %w", err)}
 }
 
 // open is a failure whose outcome nobody knows.
@@ -158,7 +228,7 @@ var fixes = []struct {
 	{kerr.RecordListTooLarge, "raise segment.bytes of the topic"},
 	{kerr.InvalidRecord, "a compacted topic takes no record without a key: give the source a key column"},
 	{kerr.UnknownTopicOrPartition, "make the topic, or correct topic"},
-	{kerr.UnknownTopicID, "the topic was deleted and made anew: what was acknowledged before and not read there is gone; `seek` back to have it sent again, or `retry` to go on"},
+	{kerr.UnknownTopicID, anewFix},
 	{kerr.TopicAuthorizationFailed, "grant the user Write and Describe on the topic"},
 	{kerr.ClusterAuthorizationFailed, "grant the user IdempotentWrite on the cluster"},
 	{kerr.TransactionalIDAuthorizationFailed, "grant the user Write and Describe on the transactional id"},
@@ -167,11 +237,17 @@ var fixes = []struct {
 	{kerr.UnsupportedSaslMechanism, "correct mechanism of sasl, or allow it at the broker (sasl.enabled.mechanisms)"},
 	{kerr.InvalidTransactionTimeout, "lower timeout, or raise transaction.max.timeout.ms at the broker"},
 	{kerr.NotEnoughReplicas, "bring replicas back until there are min.insync.replicas of them"},
+	{kerr.NotLeaderForPartition, leaderFix},
+	{kerr.LeaderNotAvailable, leaderFix},
 	{kerr.OutOfOrderSequenceNumber, "the broker has lost what it had acknowledged: compare the topic with the source"},
 	{kerr.UnknownProducerID, "the broker has lost what it had acknowledged: compare the topic with the source"},
 	{kerr.ProducerFenced, fencedFix},
 	{kerr.InvalidProducerEpoch, fencedFix},
 }
+
+const leaderFix = "bring back the broker that leads the partition, or wait for the election of another one"
+
+const anewFix = "the topic was deleted, and made anew if it is there: what was acknowledged and not read there is gone; make it if it is missing, and `seek` back to have it sent again, or `retry` to go on"
 
 const fencedFix = "another producer has taken its transactional_id: a newer worker of the process, or another process, which needs one of its own"
 
@@ -182,13 +258,16 @@ func fix(err error) string {
 			return "; " + c.text
 		}
 	}
-	var network *net.OpError
-	if errors.As(err, &network) && network.Op == "dial" {
+	if isDial(err) {
 		return "; start the broker there, or correct the address: it is one of brokers, or a name that the cluster gives (advertised.listeners)"
 	}
 	var eof *kgo.ErrFirstReadEOF
 	if errors.As(err, &eof) {
 		return "; the broker hung up at the first word: it may expect TLS or sasl, or plain TCP where tls is given"
+	}
+	var connecting *unconnected
+	if errors.Is(err, context.DeadlineExceeded) && errors.As(err, &connecting) {
+		return "; see whether the brokers are reached by the names that the cluster gives them (advertised.listeners), or raise timeout: it may be too short for the way to them and a login"
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "; see whether the brokers, by the names that the cluster gives them (advertised.listeners), are reached"

@@ -3,6 +3,7 @@ package kafka_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,13 +88,14 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 		{kerr.InvalidTimestamp, false, false, "correct the clock of this machine"},
 		{kerr.TopicAuthorizationFailed, false, false, "grant the user Write and Describe on the topic"},
 		{kerr.ClusterAuthorizationFailed, false, false, "grant the user IdempotentWrite"},
-		{kerr.OutOfOrderSequenceNumber, false, false, "compare the topic with the source"},
+		{kerr.OutOfOrderSequenceNumber, false, false, "compare the topic with the table, and `seek` back"},
 		{kerr.ProducerFenced, false, false, "another producer has taken its transactional_id"},
-		{kerr.NotEnoughReplicas, false, true, ""},
+		{kerr.UnknownProducerID, false, false, "compare the topic with the source"},
+		{kerr.NotEnoughReplicas, false, false, "bring replicas back"},
 		{kerr.RequestTimedOut, false, true, ""},
 		{kerr.UnknownServerError, false, true, ""},
 		{kerr.UnsupportedForMessageFormat, false, false, "raise message.format.version"},
-		{kerr.UnknownTopicID, false, false, "the topic was deleted and made anew"},
+		{kerr.UnknownTopicID, false, false, "the topic was deleted, and made anew if it is there"},
 	} {
 		t.Run(c.code.Message, func(t *testing.T) {
 			t.Parallel()
@@ -105,8 +107,10 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 			require.ErrorContains(t, err, `record "2"`)
 			require.ErrorContains(t, err, c.fix)
 			require.Equal(t, c.permanent, processor.IsPermanent(err), err)
-			require.Equal(t, strings.HasPrefix(c.fix, "grant the user") || c.code == kerr.UnsupportedForMessageFormat || c.code == kerr.UnknownTopicID, processor.IsRefused(err), err)
-			require.Equal(t, c.code == kerr.InvalidTimestamp || c.code == kerr.ProducerFenced, processor.IsUnreached(err), err)
+			refused := []*kerr.Error{kerr.UnsupportedForMessageFormat, kerr.UnknownTopicID, kerr.OutOfOrderSequenceNumber}
+			require.Equal(t, strings.HasPrefix(c.fix, "grant the user") || slices.Contains(refused, c.code), processor.IsRefused(err), err)
+			unreached := []*kerr.Error{kerr.InvalidTimestamp, kerr.ProducerFenced, kerr.NotEnoughReplicas}
+			require.Equal(t, slices.Contains(unreached, c.code), processor.IsUnreached(err), err)
 			require.Equal(t, c.unknown, outcome.IsUnknown(err), err)
 			if !c.unknown {
 				require.True(t, errors.Is(err, c.code), err)

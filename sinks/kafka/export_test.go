@@ -24,3 +24,8 @@ type handingOver func(*kgo.Record)
 
 // OnProduceRecordBuffered is called by the client.
 func (f handingOver) OnProduceRecordBuffered(r *kgo.Record) { f(r) }
+
+// Dial has s make its connections by f.
+func (s *Sink) Dial(f func(ctx context.Context, network, address string) (net.Conn, error)) {
+	s.more = append(s.more, kgo.Dialer(f))
+}

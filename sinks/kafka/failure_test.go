@@ -8,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
@@ -36,47 +34,6 @@ func TestDeliverBatch_ATopicThatDoesNotExistIsTriedAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, n)
 	require.Equal(t, "1 2 3", sequences(readTopic(t, b.broker.Addr(), b.topic+".made")))
-}
-
-// TestDeliverBatch_ATopicThatIsMadeAnewIsSaid: what consumers had not read of it is gone.
-func TestDeliverBatch_ATopicThatIsMadeAnewIsSaid(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(*kafka.Config){
-		"plain":                 nil,
-		"with transactions":     func(c *kafka.Config) { c.TransactionalID = c.Topic },
-		"by a part of a record": func(c *kafka.Config) { c.Topic += "{{if false}}{{.Type}}{{end}}" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, 1, nil)
-			s := b.sink(t, change)
-			_, err := deliver(t, s, sinktest.Deliveries(1, 3))
-			require.NoError(t, err)
-			deleted, err := b.admin.DeleteTopic(t.Context(), b.topic)
-			require.NoError(t, err)
-			require.NoError(t, deleted.Err)
-			var made kadm.CreateTopicResponse
-			require.EventuallyWithT(t, func(c *assert.CollectT) {
-				made, err = b.admin.CreateTopic(t.Context(), 1, 1, nil, b.topic)
-				require.NoError(c, err)
-				require.NoError(c, made.Err)
-			}, time.Minute, 10*time.Millisecond)
-			require.Eventually(t, func() bool { // the broker hears of it from its controller
-				topics, err := b.admin.ListTopics(t.Context(), b.topic)
-				return err == nil && topics[b.topic].ID == made.ID
-			}, time.Minute, 10*time.Millisecond)
-			n, err := deliver(t, s, sinktest.Deliveries(4, 1))
-			require.Zero(t, n)
-			require.ErrorContains(t, err, "the topic was deleted and made anew: what was acknowledged before and not read there is gone; `seek` back")
-			require.Equal(t, name != "by a part of a record", processor.IsRefused(err), err)
-			require.Equal(t, name == "by a part of a record", processor.IsUnreached(err), "it is not the record's fault: %v", err)
-			require.False(t, processor.IsPermanent(err))
-			n, err = deliver(t, s, sinktest.Deliveries(4, 2))
-			require.NoError(t, err)
-			require.Equal(t, 2, n)
-			require.Equal(t, "4 5", sequences(b.read(t)))
-		})
-	}
 }
 
 func TestDeliverBatch_ATopicThatKafkaCannotNameIsPermanent(t *testing.T) {

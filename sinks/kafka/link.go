@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -20,10 +19,11 @@ const (
 	// metadataAge is how soon a client asks again where a partition is.
 	metadataAge = 500 * time.Millisecond
 
-	// topicPatience is for how long, and for no more than half of Config.Timeout, a
-	// broker may say that a topic is not there: one that has just started does so
-	// until it knows the cluster's.
-	topicPatience = 10 * time.Second
+	// patience is for how long, and for no more than a third of Config.Timeout, the client
+	// asks again after a word that may pass: that a topic is not there, which a broker says
+	// that has just started, or that replicas are missing. Then that word is the error,
+	// where a time-out would only say that nobody knows.
+	patience = 10 * time.Second
 
 	// abortTimeout bounds the end of a transaction that does not count.
 	abortTimeout = time.Second
@@ -48,27 +48,14 @@ type link struct {
 	// topics are those that a record was acknowledged in: the client knows their
 	// partitions.
 	topics map[string]bool
-}
-
-// written counts the requests of which at least a part was written: those with records,
-// and those that end a transaction.
-type written struct{ records, ends atomic.Int64 }
-
-// OnBrokerWrite is called by the client behind each write.
-func (w *written) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, n int, _, _ time.Duration, _ error) {
-	switch {
-	case n == 0:
-	case key == kmsg.Produce.Int16():
-		w.records.Add(1)
-	case key == kmsg.EndTxn.Int16():
-		w.ends.Add(1)
-	}
+	// asked are those whose id was asked for.
+	asked map[string]bool
 }
 
 // open connects and gets a producer id. With a transactional id that fences
 // whoever had it, and aborts what was left open.
 func (s *Sink) open(ctx context.Context, epoch cursor.Epoch) (*link, error) {
-	l := &link{opened: time.Now(), epoch: epoch, transactional: s.config.TransactionalID != "", topics: map[string]bool{}}
+	l := &link{opened: time.Now(), epoch: epoch, transactional: s.config.TransactionalID != "", topics: map[string]bool{}, asked: map[string]bool{}}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	l.end = end
 	var err error
@@ -93,6 +80,7 @@ func (s *Sink) open(ctx context.Context, epoch cursor.Epoch) (*link, error) {
 // options are those of the package comment's section on order, and the configuration's.
 func (s *Sink) options() []kgo.Opt {
 	c := s.config
+	tries := int(min(patience, c.Timeout/3) / metadataAge)
 	options := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID("ordered-dispatcher"),
@@ -105,7 +93,8 @@ func (s *Sink) options() []kgo.Opt {
 		kgo.ProducerBatchCompression(codec(c.Compression)),
 		kgo.RecordPartitioner(newPartitioner()),
 		kgo.MetadataMinAge(metadataAge),
-		kgo.UnknownTopicRetries(int(min(topicPatience, c.Timeout/2) / metadataAge)),
+		kgo.UnknownTopicRetries(tries),
+		kgo.RecordRetries(tries), // of a batch whose last request was answered; the client never gives up another one
 		kgo.DisableClientMetrics(),
 		kgo.BrokerMaxReadBytes(maxAnswer), kgo.FetchMaxBytes(maxAnswer / 4), kgo.FetchMaxPartitionBytes(maxAnswer / 4), // the client compares them
 	}
@@ -134,6 +123,28 @@ func codec(name string) kgo.CompressionCodec {
 	default:
 		return kgo.NoCompression()
 	}
+}
+
+// ids asks for the ids of topics. One that the broker does not know is missing.
+func (l *link) ids(ctx context.Context, topics []string) (map[string]topicID, error) {
+	request := kmsg.NewPtrMetadataRequest()
+	request.AllowAutoTopicCreation = false
+	for _, topic := range topics {
+		one := kmsg.NewMetadataRequestTopic()
+		one.Topic = &topic
+		request.Topics = append(request.Topics, one)
+	}
+	response, err := request.RequestWith(ctx, l.client)
+	if err != nil {
+		return nil, ended(ctx, err)
+	}
+	all := map[string]topicID{}
+	for _, topic := range response.Topics {
+		if topic.ErrorCode == 0 && topic.Topic != nil {
+			all[*topic.Topic] = topic.TopicID
+		}
+	}
+	return all, nil
 }
 
 // knows reports whether records of a topic can be on their way together. Of a

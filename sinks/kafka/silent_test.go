@@ -42,6 +42,7 @@ func TestConnect_ASilentBrokerIsNotWaitedForLongerThanTimeout(t *testing.T) {
 			began := time.Now()
 			_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 			require.ErrorContains(t, err, "nothing was sent: no answer within 200ms")
+			require.ErrorContains(t, err, "or raise timeout")
 			require.False(t, outcome.IsUnknown(err), err)
 			require.True(t, processor.IsUnreached(err), err)
 			require.NoError(t, s.Close())

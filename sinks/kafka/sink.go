@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -26,6 +27,7 @@ type Sink struct {
 	mu    sync.Mutex
 	link  *link // nil: to be opened
 	fence fence
+	stood stood
 }
 
 var _ processor.BatchSink = (*Sink)(nil)
@@ -96,12 +98,12 @@ type outcome struct {
 // smaller is how many records to send next, if fewer than before can tell more; 0
 // if not. What stands before a failed record can be sent without it, where the
 // whole transaction had to fail with it. And a broker refuses batches: which
-// record it means shows where that is alone.
+// record it means shows where that is alone. What may have arrived is not sent again.
 func (o outcome) smaller() int {
 	switch rest := o.sent - o.acknowledged; {
 	case o.failed > o.acknowledged:
 		return o.failed - o.acknowledged
-	case isRefusal(o.err) && rest > 1:
+	case isRefusal(o.err) && rest > 1 && !isOpen(o.err):
 		return rest / 2
 	default:
 		return 0
@@ -110,35 +112,87 @@ func (o outcome) smaller() int {
 
 // send sends as many records as may be on their way together.
 func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
+	epoch := ds[0].Epoch
+	if lost := s.stood.undecided(epoch); lost != nil {
+		return outcome{sent: 1, err: lost}
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("no answer within %v: %w", s.config.Timeout, context.DeadlineExceeded))
 	defer cancel()
-	if err := s.connect(ctx, ds[0].Epoch); err != nil {
-		return outcome{err: processor.Unreached(&unsent{err})}
+	if err := s.connect(ctx, epoch); err != nil {
+		return outcome{err: processor.Unreached(&unsent{&unconnected{err}})}
 	}
 	records, err := s.take(ds)
 	if len(records) == 0 {
 		return outcome{sent: 1, err: err}
 	}
 	defer context.AfterFunc(ctx, s.link.end)() // a broker that is silent ends no call
-	before := s.link.written.records.Load()
-	n, failed, err := s.link.produce(ctx, records)
-	if err == nil {
+	if err := s.identify(ctx, records, epoch); err != nil {
+		s.drop()
+		return outcome{sent: len(records), err: err}
+	}
+	before := s.link.written.tally()
+	p := s.link.produce(ctx, records)
+	o := s.judge(p, s.link.written.since(before, len(records)), epoch)
+	if o.err == nil {
 		for _, r := range records {
 			s.link.topics[r.Topic] = true
 		}
-		return outcome{sent: len(records), acknowledged: n}
+		return o
 	}
-	switch {
-	case s.link.written.records.Load() == before:
-		err = unreached(&unsent{uncommittedCause(err)})
-	case !s.link.transactional:
-		err = unanswered(err)
-	}
-	if isFenced(err) {
-		s.fence.raise(ds[0].Epoch)
+	if isFenced(o.err) {
+		s.fence.raise(epoch)
 	}
 	s.drop()
-	return outcome{len(records), n, failed, err}
+	return o
+}
+
+// judge says what became of a window: by the error of the client, by what is known of the
+// requests, and by what the topics had acknowledged before.
+func (s *Sink) judge(p produced, of requests, epoch cursor.Epoch) outcome {
+	o := outcome{len(p.places), p.acknowledged, p.failed, p.err}
+	switch {
+	case o.err == nil:
+	case !of.any:
+		o.err = unreached(&unsent{uncommittedCause(o.err)})
+	case !s.link.transactional:
+		o.err = unanswered(o.err, of)
+	}
+	for i, place := range p.places {
+		if lost := s.stood.next(place, epoch); lost != nil && i < o.acknowledged {
+			o.acknowledged, o.failed, o.err = i, i, lost
+		}
+	}
+	if o.err != nil && o.failed < len(p.places) {
+		if lost := s.stood.refused(p.places[o.failed], o.err, s.link, epoch); lost != nil {
+			o.failed, o.err = o.acknowledged, lost
+		}
+	}
+	return o
+}
+
+// identify asks for the ids of the topics that the link has sent nothing to, and compares them with
+// those that earlier links have sent to. What the broker does not know yet is asked for again.
+func (s *Sink) identify(ctx context.Context, records []*kgo.Record, epoch cursor.Epoch) error {
+	var topics []string
+	for _, r := range records {
+		if !s.link.asked[r.Topic] && !slices.Contains(topics, r.Topic) {
+			topics = append(topics, r.Topic)
+		}
+	}
+	if len(topics) == 0 {
+		return nil
+	}
+	ids, err := s.link.ids(ctx, topics)
+	if err != nil {
+		return processor.Unreached(&unsent{err})
+	}
+	for topic, id := range ids {
+		s.link.asked[topic] = true
+		if lost := s.stood.is(topic, id, epoch); lost != nil {
+			return lost
+		}
+	}
+	return nil
 }
 
 // connect makes sure of a link for a worker of that epoch.
@@ -187,6 +241,9 @@ const maxWindowBytes = 128 << 20
 
 // failed is the error of a record.
 func (s *Sink) failed(d processor.Delivery, o outcome) error {
+	if isLoss(o.err) { // it names the next step itself
+		return processor.Refused(fmt.Errorf("send record %q to %s: %w", visible.Cut(d.ID), s, o.err))
+	}
 	err := fmt.Errorf("send record %q to %s: %w%s", visible.Cut(d.ID), s, o.err, fix(o.err))
 	var held *fencedError
 	switch {
@@ -196,9 +253,11 @@ func (s *Sink) failed(d processor.Delivery, o outcome) error {
 		return processor.RetryAfter(err, fenceDelay)
 	case isFenced(err): // whoever did it, it was not the record
 		return processor.Unreached(processor.RetryAfter(&known{err}, fenceDelay))
+	case isOpen(err): // a no that follows a lost answer is no word on the first time
+		return err
 	case s.refusesUs(err):
 		return processor.Refused(err)
-	case isOneOf(err, conditions):
+	case isOneOf(err, conditions), isPassing(err):
 		return processor.Unreached(err)
 	case isRefusal(err):
 		return processor.Permanent(err)

@@ -2,8 +2,11 @@ package kafka
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -14,19 +17,20 @@ type answers struct {
 	mu      sync.Mutex
 	errs    []error
 	there   []bool
+	places  []place
 	missing int
 }
 
 func newAnswers(n int) *answers {
-	return &answers{done: make(chan struct{}), errs: make([]error, n), there: make([]bool, n), missing: n}
+	return &answers{done: make(chan struct{}), errs: make([]error, n), there: make([]bool, n), places: make([]place, n), missing: n}
 }
 
 // of returns what the client calls with the answer of the record at i.
 func (a *answers) of(i int) func(*kgo.Record, error) {
-	return func(_ *kgo.Record, err error) {
+	return func(r *kgo.Record, err error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.errs[i], a.there[i] = err, true
+		a.errs[i], a.there[i], a.places[i] = err, true, place{r.Topic, r.Partition, r.Offset}
 		if a.missing--; a.missing == 0 {
 			close(a.done)
 		}
@@ -47,37 +51,68 @@ func (a *answers) prefix() (n int, whole bool, err error) {
 	return len(a.errs), whole, nil
 }
 
-// produce sends a window and waits for its answers. It returns how many records
-// from the first on are acknowledged, and which one failed: with a transaction,
-// one behind them.
-func (l *link) produce(ctx context.Context, records []*kgo.Record) (n, failed int, err error) {
+// acknowledged are the places of the records that are, wherever they are in the window. The others
+// have an offset below 0.
+func (a *answers) acknowledged() []place {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := slices.Clone(a.places)
+	for i := range all {
+		if !a.there[i] || a.errs[i] != nil {
+			all[i].offset = -1
+		}
+	}
+	return all
+}
+
+// produced is what became of a window at the client.
+type produced struct {
+	acknowledged int // records, from the first on
+	failed       int // the one that err is about: with a transaction, one behind them
+	places       []place
+	err          error
+}
+
+// produce sends a window and waits for its answers.
+func (l *link) produce(ctx context.Context, records []*kgo.Record) produced {
 	if !l.transactional {
-		n, _, err = l.flush(ctx, records)
-		return n, n, err
+		p, _ := l.flush(ctx, records)
+		return p
 	}
 	if err := l.client.BeginTransaction(); err != nil {
-		return 0, 0, err
+		return produced{err: err}
 	}
-	failed, whole, err := l.flush(ctx, records)
-	if err == nil {
-		err = context.Cause(ctx) // a worker that was given up commits nothing
+	p, whole := l.flush(ctx, records)
+	if p.err == nil {
+		p.err = context.Cause(ctx) // a worker that was given up commits nothing
 	}
-	if err != nil {
+	if p.err != nil {
 		if whole && ctx.Err() == nil {
 			l.abort(ctx)
 		}
-		return 0, failed, &uncommitted{err}
+		return p.without(&uncommitted{p.err})
 	}
 	before := l.written.ends.Load()
 	if err := l.client.EndTransaction(ctx, kgo.TryCommit); err != nil {
-		return 0, 0, unconfirmed(ended(ctx, err), l.written.ends.Load()-before)
+		p.failed = 0
+		return p.without(unconfirmed(ended(ctx, err), l.written.ends.Load()-before))
 	}
-	return len(records), 0, nil
+	return p
+}
+
+// without is a window of a transaction that is not known to be committed: what was acknowledged
+// does not count.
+func (p produced) without(err error) produced {
+	for i := range p.places {
+		p.places[i].offset = -1
+	}
+	p.acknowledged, p.err = 0, err
+	return p
 }
 
 // flush hands all records to the client before the first is sent: see the package
 // comment.
-func (l *link) flush(ctx context.Context, records []*kgo.Record) (n int, whole bool, err error) {
+func (l *link) flush(ctx context.Context, records []*kgo.Record) (p produced, whole bool) {
 	a := newAnswers(len(records))
 	for i, r := range records {
 		l.client.Produce(ctx, r, a.of(i))
@@ -87,11 +122,12 @@ func (l *link) flush(ctx context.Context, records []*kgo.Record) (n int, whole b
 	case <-a.done:
 	case <-ctx.Done():
 	}
-	n, whole, err = a.prefix()
-	if n < len(records) && ctx.Err() != nil {
+	n, whole, err := a.prefix()
+	var word *kerr.Error
+	if n < len(records) && ctx.Err() != nil && !errors.As(err, &word) {
 		err = context.Cause(ctx) // and not what the client makes of it
 	}
-	return n, whole, err
+	return produced{n, n, a.acknowledged(), err}, whole
 }
 
 // ended is the end of ctx, if that is what ended a call.

@@ -1,0 +1,88 @@
+package kafka_test
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+// loseAnswer hangs up at the next request with records.
+func loseAnswer(cluster *kfake.Cluster) {
+	cluster.ControlKey(kmsg.Produce.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) { return nil, io.EOF, true })
+}
+
+func answerOnce(cluster *kfake.Cluster, code *kerr.Error) {
+	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: code})
+}
+
+// The broker takes records and hangs up. The client sends them again by itself, and the broker,
+// whose settings have changed since, says no to that.
+func TestDeliverBatch_ANoToARecordThatWasSentAgainLeavesItOpen(t *testing.T) {
+	t.Parallel()
+	for _, code := range []*kerr.Error{kerr.MessageTooLarge, kerr.InvalidRecord, kerr.TopicAuthorizationFailed, kerr.NotEnoughReplicas, kerr.InvalidTimestamp} {
+		for name, records := range map[string]int{"one": 1, "several": 4} {
+			t.Run(code.Message+" "+name, func(t *testing.T) {
+				t.Parallel()
+				cluster := fake(t)
+				s := sinkOf(t, cluster, nil)
+				_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+				require.NoError(t, err)
+				refused := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: code, Count: -1})
+				loseAnswer(cluster)
+				n, err := deliver(t, s, sinktest.Deliveries(2, records))
+				require.Zero(t, n)
+				require.ErrorIs(t, err, code)
+				require.ErrorContains(t, err, "the broker may have the record")
+				require.True(t, outcome.IsUnknown(err), err)
+				require.False(t, processor.IsPermanent(err), err)
+				require.False(t, processor.IsRefused(err), err)
+				require.False(t, processor.IsUnreached(err), err)
+				n, err = deliver(t, s, sinktest.Deliveries(2, records))
+				require.Zero(t, n)
+				require.False(t, outcome.IsUnknown(err), "asked once: %v", err)
+				refused.Remove()
+			})
+		}
+	}
+}
+
+// The broker took the record and did not hear of the replicas in time: it may have it.
+func TestDeliverBatch_ANoThatFollowsATimeoutOfTheBrokerLeavesItOpen(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	s := sinkOf(t, cluster, nil)
+	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	answerOnce(cluster, kerr.RequestTimedOut)
+	answerOnce(cluster, kerr.MessageTooLarge)
+	_, err = deliver(t, s, sinktest.Deliveries(2, 1))
+	require.ErrorIs(t, err, kerr.MessageTooLarge)
+	require.True(t, outcome.IsUnknown(err), err)
+}
+
+// A commit whose answer was lost went over a connection that had worked.
+func TestDeliverBatch_ALostCommitIsNotBlamedOnTheLogin(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	cluster.ControlKey(kmsg.EndTxn.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		return nil, io.EOF, true
+	})
+	s := sinkOf(t, cluster, func(c *kafka.Config) { transactional(c); c.Timeout = 20 * time.Second })
+	n, err := deliver(t, s, sinktest.Deliveries(1, 2))
+	require.Zero(t, n)
+	require.True(t, outcome.IsUnknown(err), err)
+	require.ErrorContains(t, err, "the commit may have happened: the broker closed the connection before it answered")
+	require.NotContains(t, err.Error(), "SASL")
+	require.NotContains(t, err.Error(), "at the first word")
+}

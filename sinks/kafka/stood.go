@@ -1,0 +1,133 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	outcomes "github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+)
+
+// stood is what the topics have acknowledged to this sink, over all links. A client forgets it with
+// its link, and the next one takes up a topic that was made anew without a word.
+type stood struct {
+	topics map[string]*acknowledged
+	// lost is why acknowledged records are missing; nil: nothing is known of it.
+	lost error
+	// epoch is the one of the record at which it was found. Every decision of an operator begins a
+	// larger one.
+	epoch cursor.Epoch
+}
+
+// topicID is zero where the broker does not give one: before Kafka 2.8.
+type topicID [16]byte
+
+// acknowledged is what one topic has acknowledged.
+type acknowledged struct {
+	id topicID
+	// offsets are the last ones, by partition. With transactions only those of a commit count.
+	offsets map[int32]int64
+}
+
+// place is where a record stands.
+type place struct {
+	topic     string
+	partition int32
+	offset    int64 // below 0: the broker did not say
+}
+
+// losses are the broker's words after which acknowledged records of a topic are missing.
+//
+// UNKNOWN_PRODUCER_ID is none of them. Brokers before Kafka 2.4 also say it where retention has
+// deleted all records of the producer, and kgo only sees that if others wrote since. The offsets
+// prove a loss there.
+var losses = []*kerr.Error{kerr.UnknownTopicID, kerr.UnknownTopicOrPartition, kerr.OutOfOrderSequenceNumber}
+
+// undecided returns the loss that no operator has decided on.
+func (s *stood) undecided(epoch cursor.Epoch) error {
+	if epoch > s.epoch {
+		s.lost = nil
+	}
+	return s.lost
+}
+
+// is takes up the id of a topic. Another one than before proves a loss if records were acknowledged
+// under that.
+func (s *stood) is(topic string, id topicID, epoch cursor.Epoch) error {
+	was := s.of(topic)
+	if id != was.id && id != (topicID{}) && was.id != (topicID{}) && len(was.offsets) > 0 {
+		s.lose(topic, epoch, fmt.Errorf("topic %q has another id than the one in which records were acknowledged: %s", topic, anewFix))
+	}
+	if id != (topicID{}) {
+		s.of(topic).id = id
+	}
+	return s.undecided(epoch)
+}
+
+// next takes up where a record was acknowledged. An offset that is not above the last one of the
+// partition proves a loss. The client's own second request for a batch proves none: the broker
+// answers it with the offset of that batch, which is above the one before it.
+func (s *stood) next(p place, epoch cursor.Epoch) error {
+	if p.offset < 0 {
+		return nil
+	}
+	last, known := s.of(p.topic).offsets[p.partition]
+	if known && p.offset <= last {
+		s.lose(p.topic, epoch, fmt.Errorf("partition %d of topic %q has acknowledged offset %d, and a later record has %d: an older copy of the broker's data was put back, "+
+			"the topic was made anew, or an unclean election lost what was acknowledged. Records are missing there: compare the topic with the table, and `seek` back to where they begin; "+
+			"`retry` goes on without them", p.partition, p.topic, last, p.offset))
+	}
+	s.of(p.topic).offsets[p.partition] = p.offset
+	return s.undecided(epoch)
+}
+
+// refused takes up the broker's word on a record. It returns the loss that the word proves, or nil.
+//
+// OUT_OF_ORDER_SEQUENCE_NUMBER proves one where this link had acknowledgements in the partition: a
+// link never lives as long as a broker keeps its numbers (see maxAge), and kgo hides the word where
+// it only follows from an earlier batch that failed.
+func (s *stood) refused(p place, err error, l *link, epoch cursor.Epoch) error {
+	was := s.topics[p.topic]
+	if was == nil || len(was.offsets) == 0 || !isOneOf(err, losses) {
+		return nil
+	}
+	_, known := was.offsets[p.partition]
+	switch {
+	case !errors.Is(err, kerr.OutOfOrderSequenceNumber):
+	case !known || !l.topics[p.topic]:
+		return nil
+	}
+	s.lose(p.topic, epoch, fmt.Errorf("%w: %s", err, lossOf(p.topic, err)))
+	return s.undecided(epoch)
+}
+
+// lossOf is what a word of losses means, and the next step.
+func lossOf(topic string, err error) string {
+	switch {
+	case errors.Is(err, kerr.UnknownTopicID):
+		return anewFix
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		return fmt.Sprintf("topic %q has acknowledged records and is not there any more. If it was deleted, what was acknowledged and not read there is gone: "+
+			"make it, and `seek` back to have it sent again, or `retry` to go on. A broker that does not know it yet needs a `retry` alone", topic)
+	default:
+		return fmt.Sprintf("the broker has lost what it had acknowledged in topic %q: compare the topic with the table, and `seek` back to where records are missing, or `retry` to go on", topic)
+	}
+}
+
+// lose takes up a loss, and forgets the topic: the same loss is not found twice.
+func (s *stood) lose(topic string, epoch cursor.Epoch, why error) {
+	delete(s.topics, topic)
+	s.lost, s.epoch = outcomes.Final(why), epoch
+}
+
+func (s *stood) of(topic string) *acknowledged {
+	if s.topics == nil {
+		s.topics = map[string]*acknowledged{}
+	}
+	if s.topics[topic] == nil {
+		s.topics[topic] = &acknowledged{offsets: map[int32]int64{}}
+	}
+	return s.topics[topic]
+}
