@@ -235,6 +235,11 @@ var sinkMutants = []mutant{
 		natsPkg, "TestTakeOver_AWindowThatWasOnItsWayInAPromotionIsFound",
 	},
 	{
+		"a stream that was made anew is written to without a word",
+		[]change{{"sinks/nats/stood.go", "!s.made.IsZero() && !made.Equal(s.made) {", "false {"}},
+		natsPkg, "TestDeliverBatch_AStreamThatIsMadeAnewByHandIsSaid",
+	},
+	{
 		"a stream that was set back is written to without a word",
 		[]change{{"sinks/nats/stood.go", `if sequence <= s.sequence {`, `if sequence == 0 {`}},
 		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaid",
@@ -252,7 +257,7 @@ var sinkMutants = []mutant{
 	{
 		"a worker whose stream is deleted goes on with its claim",
 		[]change{{"sinks/nats/errors.go", `s.link.claim = claim{} // the stream`, `// the stream`}},
-		natsPkg, "TestDeclare_AStreamThatIsDeletedUnderAWorkerIsMadeAnew",
+		natsPkg, "TestDeclare_AStreamThatIsDeletedUnderAWorkerIsMadeAnewWhenAnOperatorHasDecided",
 	},
 	{
 		"a stream that acknowledges nothing is fit",

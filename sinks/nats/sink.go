@@ -122,6 +122,18 @@ func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error
 	return n + done, err
 }
 
+// recognise holds the stream of the link against the one that has acknowledged before.
+func (s *Sink) recognise(missing bool, epoch cursor.Epoch) error {
+	switch {
+	case missing:
+		return s.stood.missing(epoch)
+	case s.link.stream != nil:
+		return s.stood.found(s.link.stream.CachedInfo().Created, epoch)
+	default:
+		return nil // it could not be looked at
+	}
+}
+
 // claim has the link's claim cover a record.
 func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 	if lost := s.stood.undecided(d.Epoch); lost != nil {
@@ -143,6 +155,11 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 		config.Declare = nil
 	}
 	err = s.link.take(ctx, config, fence, subject, d)
+	missing := errors.Is(err, jetstream.ErrStreamNotFound)
+	s.gone = missing && s.config.Declare != nil
+	if lost := s.recognise(missing, d.Epoch); lost != nil {
+		return lost
+	}
 	if claimed := s.link.claim.sequence; claimed != 0 {
 		if lost := s.stood.next(claimed, d.Epoch); lost != nil {
 			return lost
@@ -152,7 +169,7 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 	if err == nil {
 		s.ahead = min(2*s.ahead, mostAhead)
 	}
-	if s.gone = errors.Is(err, jetstream.ErrStreamNotFound) && s.config.Declare != nil; s.gone {
+	if s.gone {
 		return fmt.Errorf("there is no stream %q, and record %d is not the first one of process %q: if it was deleted, what was not read yet is lost there, "+
 			"and a seek back sends it again; the next attempt makes the stream", s.config.Stream, d.Sequence, d.Process)
 	}

@@ -3,15 +3,18 @@ package nats
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
-// stood is the sequence of the last message that the stream has acknowledged to this sink, over any
-// connection; 0 is none. Those of a stream only grow, also in a declared one that is made anew.
+// stood is what the stream has acknowledged to this sink, over any connection.
 type stood struct {
+	// sequence is that of the last message; 0 is none. Those of a stream only grow.
 	sequence uint64
+	// made is when the stream was made that has it; zero is not known.
+	made time.Time
 	// lost is why records are missing in the stream; nil: nothing is known of it.
 	lost error
 	// epoch is the one of the record at which it was found. Every decision of an operator begins a larger one, and so
@@ -25,11 +28,35 @@ var errSetBack = outcome.Final(errors.New("the stream was set back"))
 // said until an operator has decided.
 func (s *stood) next(sequence uint64, epoch cursor.Epoch) error {
 	if sequence <= s.sequence {
-		s.lost, s.epoch = fmt.Errorf("%w: it acknowledged message %d, and a later one is %d. An older copy of it was put back, it was made anew, or its server lost what it had acknowledged: records are missing there. "+
-			"Compare what it has with the table, and `seek` back to where they begin; `retry` goes on without them", errSetBack, s.sequence, sequence), epoch
+		s.lose(epoch, "%w: it acknowledged message %d, and a later one is %d. An older copy of it was put back, it was made anew, or its server lost what it had acknowledged: records are missing there. "+
+			"Compare what it has with the table, and `seek` back to where they begin; `retry` goes on without them", errSetBack, s.sequence, sequence)
 	}
 	s.sequence = sequence
 	return s.undecided(epoch)
+}
+
+// found takes up the stream that a connection has found, by when it was made. Another one than before proves a loss.
+func (s *stood) found(made time.Time, epoch cursor.Epoch) error {
+	if s.sequence != 0 && !s.made.IsZero() && !made.Equal(s.made) {
+		s.lose(epoch, "%w: it was deleted and made anew at %s: what it had acknowledged before and nobody had read is gone. "+
+			"`seek` back to where receivers are, to have it sent again; `retry` goes on without it", errSetBack, made.UTC().Format(time.RFC3339))
+	}
+	s.made = made
+	return s.undecided(epoch)
+}
+
+// missing takes up that there is no stream. It proves a loss if one has acknowledged messages.
+func (s *stood) missing(epoch cursor.Epoch) error {
+	if s.sequence != 0 {
+		s.lose(epoch, "%w: there is none any more: what it had acknowledged and nobody had read is gone. Make it, unless declare makes it at the next attempt, and "+
+			"`seek` back to where receivers are, to have it sent again; `retry` goes on without it", errSetBack)
+	}
+	return s.undecided(epoch)
+}
+
+// lose takes up a loss, and forgets what was acknowledged: the same loss is not found twice.
+func (s *stood) lose(epoch cursor.Epoch, format string, args ...any) {
+	*s = stood{lost: fmt.Errorf(format, args...), epoch: epoch}
 }
 
 // undecided returns the loss that no operator has decided on.

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
@@ -168,21 +169,84 @@ func TestDeclare_AStreamThatIsGoneIsSaidBeforeItIsMadeAnew(t *testing.T) {
 	require.Equal(t, "3/4 4/4", b.log(t, "ordered-epoch"))
 }
 
-// TestDeclare_AStreamThatIsDeletedUnderAWorkerIsMadeAnew: nothing listens on its subjects then.
-func TestDeclare_AStreamThatIsDeletedUnderAWorkerIsMadeAnew(t *testing.T) {
+// Nothing listens on the subjects of a stream that was deleted.
+func TestDeclare_AStreamThatIsDeletedUnderAWorkerIsMadeAnewWhenAnOperatorHasDecided(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
 	s := declaring(t, b.server, func(c *nats.Config) { c.User, c.Password = user, password })
 	deleted(t, s, b.admin)
-	for _, want := range []string{"no responders", `there is no stream "BOOKINGS"`} {
-		n, err := deliver(t, s, of(3, sinktest.Deliveries(3, 2)))
-		require.Zero(t, n)
-		require.ErrorContains(t, err, want)
-		require.False(t, processor.IsRefused(err))
+	_, err := deliver(t, s, of(3, sinktest.Deliveries(3, 2)))
+	require.ErrorContains(t, err, "no responders")
+	for range 2 {
+		requireLost(t, s, of(3, sinktest.Deliveries(3, 2)), "there is none any more")
 	}
-	requireDelivered(t, s, of(3, sinktest.Deliveries(3, 2)))
-	require.Equal(t, "3/3 4/3", b.log(t, "ordered-epoch"))
+	requireDelivered(t, s, of(4, sinktest.Deliveries(3, 2)))
+	require.Equal(t, "3/4 4/4", b.log(t, "ordered-epoch"))
+	requireDelivered(t, s, of(5, sinktest.Deliveries(5, 1)))
+}
+
+// requireLost delivers to a stream in which acknowledged records are missing.
+func requireLost(t *testing.T, s *nats.Sink, ds []processor.Delivery, want string) {
+	t.Helper()
+	n, err := deliver(t, s, ds)
+	require.Zero(t, n)
+	require.ErrorContains(t, err, want)
+	require.True(t, processor.IsRefused(err), err)
+}
+
+// The process that comes first makes the stream anew; the numbers of the new stream are above those of the old one.
+func TestDeliverBatch_AStreamThatAnotherProcessMadeAnewIsSaid(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
+	shared := func(c *nats.Config) {
+		c.User, c.Password, c.Declare.Subjects = user, password, []string{"bookings.>", "ordered-fence.>"}
+	}
+	second := declaring(t, b.server, shared)
+	others := func(epoch cursor.Epoch, from, n int) []processor.Delivery {
+		ds := of(epoch, sinktest.Deliveries(from, n))
+		for i := range ds {
+			ds[i].Process = "another"
+		}
+		return ds
+	}
+	requireDelivered(t, second, others(3, 1, 2))
+	deleted(t, declaring(t, b.server, shared), b.admin)
+	first := declaring(t, b.server, shared)
+	_, err := deliver(t, first, of(4, sinktest.Deliveries(3, 1)))
+	require.ErrorContains(t, err, "there is no stream")
+	requireDelivered(t, first, of(4, sinktest.Deliveries(3, 1)))
+
+	require.Eventually(t, func() bool { // its claim is not there any more
+		_, err := deliver(t, second, others(3, 3, 1))
+		return processor.IsRefused(err)
+	}, 30*time.Second, 10*time.Millisecond)
+	requireLost(t, second, others(3, 3, 1), "it was deleted and made anew at 2")
+	requireDelivered(t, second, others(4, 3, 2))
+	require.NoError(t, second.Close())
+	requireDelivered(t, second, others(5, 5, 1))
+}
+
+func TestDeliverBatch_AStreamThatIsMadeAnewByHandIsSaid(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	s := b.sink(t, nil)
+	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 2)))
+	old, err := b.admin.Stream(t.Context(), stream)
+	require.NoError(t, err)
+	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
+	config := old.CachedInfo().Config
+	config.FirstSeq = 9_000_000_000_000_000
+	_, err = b.admin.CreateStream(t.Context(), config)
+	require.NoError(t, err)
+
+	require.Eventually(t, func() bool {
+		_, err := deliver(t, s, of(3, sinktest.Deliveries(3, 1)))
+		return processor.IsRefused(err)
+	}, 30*time.Second, 10*time.Millisecond)
+	requireLost(t, s, of(3, sinktest.Deliveries(3, 1)), "it was deleted and made anew at 2")
+	requireDelivered(t, s, of(4, sinktest.Deliveries(3, 2)))
 }
 
 // The claim of a superseded worker has a sequence that the new stream comes to, too.
