@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Freeze stops every process of the server (SIGSTOP), as a disk that hangs does: the kernel still accepts connections,
@@ -33,7 +34,35 @@ func (s *Server) Kill(ctx context.Context) error {
 			err = errors.Join(err, fmt.Errorf("end a session of the local PostgreSQL: %w", gone))
 		}
 	}
-	return err
+	return errors.Join(err, awaitEnd(ctx, pids))
+}
+
+// awaitEnd waits until processes have ended, reaped or not: the next server does not start while one has the memory of this one.
+func awaitEnd(ctx context.Context, pids []int) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for _, pid := range pids {
+		for runs(pid) {
+			select {
+			case <-poll.C:
+			case <-ctx.Done():
+				return fmt.Errorf("wait for the end of process %d of the local PostgreSQL: %w", pid, context.Cause(ctx))
+			}
+		}
+	}
+	return nil
+}
+
+// runs reports whether a process has not ended.
+func runs(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	return len(fields) > 0 && fields[0] != "Z" && fields[0] != "X"
 }
 
 // signalAll signals the postmaster first: once it is stopped it has no more children.

@@ -322,3 +322,17 @@ func TestStart_AsOrdinaryUser(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, out, "--- PASS: TestStopImmediate_CrashRecoveryKeepsCommittedRows")
 }
+
+func TestKill_OfAFrozenServerLosesWhatIsNotOnItsDisk(t *testing.T) {
+	t.Parallel()
+	server := start(t, Config{Settings: map[string]string{"wal_writer_delay": "10s", "autovacuum": "off"}})
+	conn := connect(t, server)
+	for _, sql := range []string{"CREATE TABLE public.t (word text)", "SET synchronous_commit = off", "INSERT INTO public.t VALUES ('committed')"} {
+		_, err := conn.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	require.NoError(t, server.Freeze())
+	require.NoError(t, server.Kill(t.Context()))
+	require.NoError(t, server.Restart(t.Context()))
+	require.Equal(t, "0", query(t, connect(t, server), "SELECT count(*)::text FROM public.t"))
+}
