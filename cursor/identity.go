@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
 // identity tells databases apart: a restored dump and a blue-green copy have another
@@ -13,7 +15,7 @@ import (
 // HaltRestored.
 type identity struct {
 	system, timeline, database string
-	run                        string // of the server: since when its postmaster runs
+	run                        string // of the server: prepared.RunSQL
 }
 
 // identitySQL reads the identity of the server. The timeline is taken from the
@@ -25,7 +27,7 @@ const (
 	databaseSQL = `(SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())`
 	placeOfSQL  = systemSQL + `, ` + timelineSQL + `, ` + databaseSQL
 	identitySQL = placeOfSQL + `,
-	extract(epoch FROM pg_catalog.pg_postmaster_start_time())`
+	` + prepared.RunSQL
 )
 
 // lockedRow is a row whose lock is held, with the server it says it belongs to

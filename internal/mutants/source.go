@@ -29,6 +29,11 @@ var sourceMutants = []mutant{
 		processorPkg, "TestRun_LateRowsAreFoundFromAPositionThatIsNoRows",
 	},
 	{
+		"a server that recovers under its postmaster is taken for the same run",
+		[]change{{"internal/prepared/run.go", "extract(epoch FROM pg_catalog.pg_stat_get_bgwriter_stat_reset_time())", "0"}},
+		tablePkg, "TestRead_ASessionThatIsKilledEndsTheBoundsOfWriters",
+	},
+	{
 		"a record is returned before the disk has its commit",
 		[]change{{"sources/table/read.go", "	if r.durable || s.config.KeysOnly", "	if true || s.config.KeysOnly"}},
 		tablePkg, "TestRead_WhatIsReturnedOutlivesACrash",

@@ -113,6 +113,7 @@ func (o outcome) smaller() int {
 // send sends as many records as may be on their way together.
 func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 	epoch := ds[0].Epoch
+	s.stood.begin(epoch)
 	if lost := s.stood.undecided(epoch); lost != nil {
 		return outcome{sent: 1, err: lost}
 	}

@@ -19,6 +19,16 @@ type stood struct {
 	// epoch is the one of the record at which it was found. Every decision of an operator begins a
 	// larger one.
 	epoch cursor.Epoch
+	// acked is the epoch of the last record that was acknowledged.
+	acked cursor.Epoch
+}
+
+// begin forgets what was acknowledged if another worker had the lease since: it has met the topics as
+// they are now, and an operator may have decided. Two decisions on this worker alone look the same.
+func (s *stood) begin(epoch cursor.Epoch) {
+	if epoch > s.acked+1 {
+		s.topics = nil
+	}
 }
 
 // topicID is zero where the broker does not give one: before Kafka 2.8.
@@ -80,6 +90,7 @@ func (s *stood) next(p place, epoch cursor.Epoch) error {
 			"`retry` goes on without them", p.partition, p.topic, last, p.offset))
 	}
 	s.of(p.topic).offsets[p.partition] = p.offset
+	s.acked = epoch
 	return s.undecided(epoch)
 }
 

@@ -123,15 +123,23 @@ func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error
 }
 
 // recognise holds the stream of the link against the one that has acknowledged before.
-func (s *Sink) recognise(missing bool, epoch cursor.Epoch) error {
-	switch {
-	case missing:
-		return s.stood.missing(epoch)
-	case s.link.stream != nil:
-		return s.stood.found(s.link.stream.CachedInfo().Created, epoch)
-	default:
+func (s *Sink) recognise(ctx context.Context, missing bool, d processor.Delivery) error {
+	s.stood.begin(d.Epoch)
+	if missing {
+		return s.stood.missing(d.Epoch)
+	}
+	if s.link.stream == nil {
 		return nil // it could not be looked at
 	}
+	made := s.link.stream.CachedInfo().Created
+	another := false
+	if s.stood.differs(made) { // servers before 2.15 change that of a stream that is edited, at a restart
+		var err error
+		if another, err = s.link.lacks(ctx, s.config, s.stood.sequence, d); err != nil {
+			return err
+		}
+	}
+	return s.stood.found(made, another, d.Epoch)
 }
 
 // claim has the link's claim cover a record.
@@ -157,7 +165,7 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 	err = s.link.take(ctx, config, fence, subject, d)
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
 	s.gone = missing && s.config.Declare != nil
-	if lost := s.recognise(missing, d.Epoch); lost != nil {
+	if lost := s.recognise(ctx, missing, d); lost != nil {
 		return lost
 	}
 	if claimed := s.link.claim.sequence; claimed != 0 {

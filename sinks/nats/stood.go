@@ -13,6 +13,8 @@ import (
 type stood struct {
 	// sequence is that of the last message; 0 is none. Those of a stream only grow.
 	sequence uint64
+	// acked is the epoch of that message.
+	acked cursor.Epoch
 	// made is when the stream was made that has it; zero is not known.
 	made time.Time
 	// lost is why records are missing in the stream; nil: nothing is known of it.
@@ -31,13 +33,26 @@ func (s *stood) next(sequence uint64, epoch cursor.Epoch) error {
 		s.lose(epoch, "%w: it acknowledged message %d, and a later one is %d. An older copy of it was put back, it was made anew, or its server lost what it had acknowledged: records are missing there. "+
 			"Compare what it has with the table, and `seek` back to where they begin; `retry` goes on without them", errSetBack, s.sequence, sequence)
 	}
-	s.sequence = sequence
+	s.sequence, s.acked = sequence, epoch
 	return s.undecided(epoch)
 }
 
-// found takes up the stream that a connection has found, by when it was made. Another one than before proves a loss.
-func (s *stood) found(made time.Time, epoch cursor.Epoch) error {
-	if s.sequence != 0 && !s.made.IsZero() && !made.Equal(s.made) {
+// begin forgets what was acknowledged if another worker had the lease since: it has met the stream as it is now, and an operator
+// may have decided. Two decisions on this worker alone look the same.
+func (s *stood) begin(epoch cursor.Epoch) {
+	if epoch > s.acked+1 {
+		s.sequence = 0
+	}
+}
+
+// differs reports whether a stream seems to be another one than that which acknowledged messages, by when it was made.
+func (s *stood) differs(made time.Time) bool {
+	return s.sequence != 0 && !s.made.IsZero() && !made.Equal(s.made)
+}
+
+// found takes up the stream that a connection has found. Another one than before proves a loss.
+func (s *stood) found(made time.Time, another bool, epoch cursor.Epoch) error {
+	if another {
 		s.lose(epoch, "%w: it was deleted and made anew at %s: what it had acknowledged before and nobody had read is gone. "+
 			"`seek` back to where receivers are, to have it sent again; `retry` goes on without it", errSetBack, made.UTC().Format(time.RFC3339))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // The first server that compares the last sequence of another subject.
@@ -140,6 +141,22 @@ func (l *link) holds(ctx context.Context, c Config, at uint64, id string, payloa
 		return false, ended(ctx, err)
 	}
 	return m.Header.Get(jetstream.MsgIDHeader) == id && bytes.Equal(m.Data, payload), nil
+}
+
+// lacks reports whether a stream is without a message of ours that was acknowledged at a place. Where there is none any more, a
+// newer claim may have replaced it, or it was read from a work queue, or has aged out: then the places that the stream knows decide.
+func (l *link) lacks(ctx context.Context, c Config, at uint64, d processor.Delivery) (bool, error) {
+	ctx, cancel := l.within(ctx, c.Timeout)
+	defer cancel()
+	m, err := l.stream.GetMsg(ctx, at)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		state := l.stream.CachedInfo().State
+		return at < state.FirstSeq || at > state.LastSeq, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read message %d again: %w", at, ended(ctx, err))
+	}
+	return m.Header.Get(headerProcess) != escape(d.Process) || isAnothers(m.Header.Get(headerOrigin), d), nil
 }
 
 // atLeast reports whether a server is of that version or a later one. One whose version is no

@@ -21,7 +21,7 @@ const durableSQL = `/* source.durable */ SELECT pg_current_wal_insert_lsn() <= p
 const hardenSQL = `/* source.harden */
 SELECT
 	pg_catalog.set_config('synchronous_commit', 'local', true),
-	extract(epoch FROM pg_catalog.pg_postmaster_start_time()),
+	` + prepared.RunSQL + `,
 	pg_catalog.pg_logical_emit_message(true, 'ordered-dispatcher', '')`
 
 var errAnotherRun = errors.New("the server was started anew, or it is another one: read again")

@@ -1,7 +1,9 @@
 package table
 
 import (
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -28,6 +30,20 @@ func crash(t *testing.T, server *pglocal.Server, pool *pgxpool.Pool) {
 	require.NoError(t, server.StopImmediate(t.Context()))
 	require.NoError(t, server.Restart(t.Context()))
 	pool.Reset()
+}
+
+// crashAlone has the server recover as after a crash, with its postmaster still there: one of its sessions was killed. It skips
+// servers before 15, where nothing tells the two runs apart.
+func crashAlone(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	if value[int](t, pool, "SELECT current_setting('server_version_num')::int") < 150000 {
+		t.Skip("PostgreSQL 14 does not say that it has recovered")
+	}
+	victim := newSession(t, pool)
+	require.NoError(t, syscall.Kill(int(victim.PgConn().PID()), syscall.SIGKILL))
+	require.Eventually(t, func() bool { return victim.Ping(t.Context()) != nil }, patience, time.Millisecond)
+	pool.Reset()
+	await(t, "the server to have recovered", func() bool { return pool.Ping(t.Context()) == nil })
 }
 
 // A row that a receiver has, and that a crash takes back, leaves its id to another row, which no read would return.
@@ -72,6 +88,62 @@ func TestRead_WhatIsPassedOutlivesACrash(t *testing.T) {
 	})
 	crash(t, server, pool)
 	require.NotZero(t, value[int](t, pool, "SELECT count(*) FROM app.bookings"))
+}
+
+// The rows that are left out are behind the reader, though the cursor has not passed them.
+func TestRead_ASessionThatIsKilledTakesBackWhatWasLeftOut(t *testing.T) {
+	t.Parallel()
+	_, pool, producer := lazy(t)
+	s := bookings(t, pool, Config{Order: ID, Where: "note <> 'left out'"})
+	require.Empty(t, read(t, s, "", 10).Records)
+	producer.do("INSERT INTO app.bookings (note) SELECT 'left out' FROM generate_series(1, 5)")
+	await(t, "the rows to be read", func() bool {
+		require.Empty(t, read(t, s, "", 10).Records)
+		return s.stretch.to != ""
+	})
+	crashAlone(t, pool)
+	exec(t, pool, "INSERT INTO app.bookings (note) SELECT 'taken' FROM generate_series(1, 6)")
+	require.Equal(t, []string{"1", "2", "3", "4", "5", "6"}, ids(readSome(t, s, "", 6)))
+}
+
+// A transaction that was open has taken ids, and the server has forgotten it: all producers wait for the disk.
+func TestRead_ASessionThatIsKilledEndsTheBoundsOfWriters(t *testing.T) {
+	t.Parallel()
+	_, pool, _ := lazy(t)
+	s := bookings(t, pool, Config{Order: ID})
+	open := newSession(t, pool)
+	open.do("BEGIN")
+	open.do("INSERT INTO app.bookings (note) SELECT 'taken back' FROM generate_series(1, 40)")
+	require.Empty(t, read(t, s, "", 100).Records)
+	crashAlone(t, pool)
+	early := newSession(t, pool)
+	early.do("BEGIN")
+	early.do("INSERT INTO app.bookings (note) VALUES ('early')")
+	exec(t, pool, "INSERT INTO app.bookings (note) SELECT 'late' FROM generate_series(1, 60)")
+	require.Empty(t, read(t, s, "", 100).Records, "id 1 may still come")
+	early.do("COMMIT")
+	require.Equal(t, "early", notes(t, readSome(t, s, "", 61))[0])
+}
+
+// The page was read before the crash, and goes out after it.
+func TestRead_APageOfBeforeACrashIsNotReturned(t *testing.T) {
+	t.Parallel()
+	_, pool, producer := lazy(t)
+	s := bookings(t, pool, Config{Order: ID})
+	producer.do("INSERT INTO app.bookings (note) VALUES ('taken back')")
+	var r *reading
+	await(t, "the row to be read", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		l, err := s.current(t.Context())
+		require.NoError(t, err)
+		r, err = s.readOnce(t.Context(), l, "", 10)
+		require.NoError(t, err)
+		return len(r.page.Records) > 0
+	})
+	require.False(t, r.durable)
+	crashAlone(t, pool)
+	require.ErrorIs(t, s.keep(t.Context(), s.layout, r), errAnotherRun)
 }
 
 func TestEnd_OutlivesACrash(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -79,7 +80,7 @@ const lateSQL = `, recent AS (
 SELECT
 	id::text,
 	at,
-	extract(epoch FROM pg_postmaster_start_time())::text,
+	` + prepared.RunSQL + `,
 	(SELECT bool_or((SELECT c.xmin FROM pg_class c WHERE c.oid = tree.oid) = writer
 		OR EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = tree.oid AND a.xmin = writer)) FROM tree)
 FROM recent

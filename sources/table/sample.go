@@ -3,6 +3,8 @@ package table
 import (
 	"fmt"
 	"math"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
 // applicationRead begins the application_name of reading transactions, which insert
@@ -69,7 +71,7 @@ func (l *layout) markSQL() string {
 	return fmt.Sprintf(`/* source.mark */
 SELECT
 	%s,
-	extract(epoch FROM pg_postmaster_start_time()),
+	`+prepared.RunSQL+`,
 	pg_is_in_recovery(),
 	to_regclass(%s)::oid = %d`, mark, literal(l.sql()), l.oid)
 }
