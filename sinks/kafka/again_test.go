@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -56,18 +57,24 @@ func TestDeliverBatch_ANoToARecordThatWasSentAgainLeavesItOpen(t *testing.T) {
 	}
 }
 
-// The broker took the record and did not hear of the replicas in time: it may have it.
+// The broker took the records and did not hear of the replicas in time: it may have them.
 func TestDeliverBatch_ANoThatFollowsATimeoutOfTheBrokerLeavesItOpen(t *testing.T) {
 	t.Parallel()
-	cluster := fake(t)
-	s := sinkOf(t, cluster, nil)
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
-	answerOnce(cluster, kerr.RequestTimedOut)
-	answerOnce(cluster, kerr.MessageTooLarge)
-	_, err = deliver(t, s, sinktest.Deliveries(2, 1))
-	require.ErrorIs(t, err, kerr.MessageTooLarge)
-	require.True(t, outcome.IsUnknown(err), err)
+	for _, records := range []int{1, 4} {
+		t.Run(fmt.Sprint(records), func(t *testing.T) {
+			t.Parallel()
+			cluster := fake(t)
+			s := sinkOf(t, cluster, nil)
+			_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+			require.NoError(t, err)
+			answerOnce(cluster, kerr.RequestTimedOut)
+			answerOnce(cluster, kerr.MessageTooLarge)
+			n, err := deliver(t, s, sinktest.Deliveries(2, records))
+			require.Zero(t, n)
+			require.ErrorIs(t, err, kerr.MessageTooLarge)
+			require.True(t, outcome.IsUnknown(err), err)
+		})
+	}
 }
 
 // A commit whose answer was lost went over a connection that had worked.

@@ -36,15 +36,26 @@ type tally struct{ records, lost int64 }
 
 func (w *written) tally() tally { return tally{w.records.Load(), w.lost.Load()} }
 
-// since is what became of the requests of a window of n records.
-func (w *written) since(before tally, n int) requests {
+// since is what became of the requests of a window of so many batches at most.
+func (w *written) since(before tally, batches int) requests {
 	now := w.tally()
-	return requests{now.records > before.records, now.lost > before.lost, now.records-before.records > int64(n)}
+	return requests{now.records > before.records, now.lost > before.lost, now.records-before.records > int64(batches)}
+}
+
+// batches is how many of them a window makes at most: one for each partition, and more where it is larger than one may be, each
+// of these at least half full.
+func batches(records []*kgo.Record, places []place, maxBytes int) int {
+	partitions, bytes := map[place]bool{}, 0
+	for i, p := range places {
+		partitions[place{topic: p.topic, partition: p.partition}] = true
+		bytes += size(records[i])
+	}
+	return min(len(partitions)+2*bytes/maxBytes, len(records))
 }
 
 // requests are those of a window.
 type requests struct {
 	any   bool // at least one was written, in part
 	lost  bool // the answer to one was lost
-	again bool // one was sent again: there are more than records
+	again bool // one was sent again: there are more than batches
 }

@@ -133,7 +133,7 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 	}
 	before := s.link.written.tally()
 	p := s.link.produce(ctx, records)
-	o := s.judge(p, s.link.written.since(before, len(records)), epoch)
+	o := s.judge(p, s.link.written.since(before, batches(records, p.places, s.config.MaxBytes)), epoch)
 	if o.err == nil {
 		for _, r := range records {
 			s.link.topics[r.Topic] = true
@@ -159,8 +159,9 @@ func (s *Sink) judge(p produced, of requests, epoch cursor.Epoch) outcome {
 		o.err = unanswered(o.err, of)
 	}
 	for i, place := range p.places {
-		if lost := s.stood.next(place, epoch); lost != nil && i < o.acknowledged {
-			o.acknowledged, o.failed, o.err = i, i, lost
+		if lost := s.stood.next(place, epoch); lost != nil && !isLoss(o.err) { // also behind a record that failed: nobody else says it
+			o.acknowledged = min(i, o.acknowledged)
+			o.failed, o.err = o.acknowledged, lost
 		}
 	}
 	if o.err != nil && o.failed < len(p.places) {
