@@ -19,8 +19,8 @@ func (s *Server) Freeze() error { return s.signalAll(syscall.SIGSTOP) }
 // Thaw lets a frozen server go on.
 func (s *Server) Thaw() error { return s.signalAll(syscall.SIGCONT) }
 
-// Kill ends every process of the server at once (SIGKILL), also of one that is frozen: it loses what its disk does not have. The
-// next Restart goes through crash recovery. The data stays.
+// Kill ends every process of the server at once (SIGKILL), also of one that is frozen: the server loses what its disk does not
+// have. The next Restart goes through crash recovery. The data stays.
 func (s *Server) Kill(ctx context.Context) error {
 	pids, err := children(s.Pid())
 	if err != nil {
@@ -28,16 +28,11 @@ func (s *Server) Kill(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = s.postgres.Stop(ctx, syscall.SIGKILL)
-	for _, pid := range pids {
-		if gone := syscall.Kill(pid, syscall.SIGKILL); gone != nil && !errors.Is(gone, syscall.ESRCH) {
-			err = errors.Join(err, fmt.Errorf("end a session of the local PostgreSQL: %w", gone))
-		}
-	}
-	return errors.Join(err, awaitEnd(ctx, pids))
+	return errors.Join(s.postgres.Stop(ctx, syscall.SIGKILL), signalEach(pids, syscall.SIGKILL), awaitEnd(ctx, pids))
 }
 
-// awaitEnd waits until processes have ended, reaped or not: the next server does not start while one has the memory of this one.
+// awaitEnd waits until processes have ended, reaped or not. The next server does not start while one of them has the shared
+// memory of this server.
 func awaitEnd(ctx context.Context, pids []int) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -57,12 +52,8 @@ func awaitEnd(ctx context.Context, pids []int) error {
 
 // runs reports whether a process has not ended.
 func runs(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	return len(fields) > 0 && fields[0] != "Z" && fields[0] != "X"
+	state, _, ok := look(pid)
+	return ok && state != "Z" && state != "X"
 }
 
 // signalAll signals the postmaster first: once it is stopped it has no more children.
@@ -72,9 +63,14 @@ func (s *Server) signalAll(sig syscall.Signal) error {
 		return fmt.Errorf("signal the local PostgreSQL: %w", err)
 	}
 	pids, err := children(postmaster)
+	return errors.Join(err, signalEach(pids, sig))
+}
+
+// signalEach signals the processes that have not ended.
+func signalEach(pids []int, sig syscall.Signal) (err error) {
 	for _, pid := range pids {
-		if gone := syscall.Kill(pid, sig); gone != nil && !errors.Is(gone, syscall.ESRCH) {
-			err = errors.Join(err, fmt.Errorf("signal a session of the local PostgreSQL: %w", gone))
+		if failed := syscall.Kill(pid, sig); failed != nil && !errors.Is(failed, syscall.ESRCH) {
+			err = errors.Join(err, fmt.Errorf("signal process %d of the local PostgreSQL: %w", pid, failed))
 		}
 	}
 	return err
@@ -82,26 +78,37 @@ func (s *Server) signalAll(sig syscall.Signal) error {
 
 // children are the processes whose parent is pid.
 func children(pid int) ([]int, error) {
-	files, err := filepath.Glob("/proc/[0-9]*/stat")
+	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil, err
 	}
+	if len(dirs) == 0 {
+		return nil, errors.New("find the processes of the local PostgreSQL: there is no /proc")
+	}
 	var found []int
-	for _, file := range files {
-		stat, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended
-		}
-		// pid (name) state parent …: the name may hold anything.
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if len(fields) < 2 || fields[1] != strconv.Itoa(pid) {
-			continue
-		}
-		child, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+	for _, dir := range dirs {
+		child, err := strconv.Atoi(filepath.Base(dir))
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, child)
+		if _, parent, ok := look(child); ok && parent == pid {
+			found = append(found, child)
+		}
 	}
 	return found, nil
+}
+
+// look returns the state of a process and its parent; ok is false if there is no such process any more.
+func look(pid int) (state string, parent int, ok bool) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", 0, false
+	}
+	// pid (name) state parent …: the name may hold anything.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	if len(fields) < 2 {
+		return "", 0, false
+	}
+	parent, err = strconv.Atoi(fields[1])
+	return fields[0], parent, err == nil
 }

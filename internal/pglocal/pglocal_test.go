@@ -248,14 +248,14 @@ func TestStandbyBehind_StampsByAClockThatIsBehind(t *testing.T) {
 	require.ErrorContains(t, primary.SetBehind(time.Hour), "the machine's clock")
 }
 
-func TestHang_AcceptsConnectionsAndAnswersNone(t *testing.T) {
+func TestFreeze_AcceptsConnectionsAndAnswersNone(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("this test needs Linux")
 	}
 	server := start(t, Config{})
 	conn := connect(t, server)
-	require.NoError(t, server.Hang())
+	require.NoError(t, server.Freeze())
 	dialled, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", server.Port()))
 	require.NoError(t, err)
 	require.NoError(t, dialled.Close())
@@ -266,7 +266,7 @@ func TestHang_AcceptsConnectionsAndAnswersNone(t *testing.T) {
 		require.Fail(t, "it answered", err)
 	case <-time.After(100 * time.Millisecond):
 	}
-	require.NoError(t, server.Wake())
+	require.NoError(t, server.Thaw())
 	require.NoError(t, <-answered)
 }
 
@@ -325,6 +325,9 @@ func TestStart_AsOrdinaryUser(t *testing.T) {
 
 func TestKill_OfAFrozenServerLosesWhatIsNotOnItsDisk(t *testing.T) {
 	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("this test needs Linux")
+	}
 	server := start(t, Config{Settings: map[string]string{"wal_writer_delay": "10s", "autovacuum": "off"}})
 	conn := connect(t, server)
 	for _, sql := range []string{"CREATE TABLE public.t (word text)", "SET synchronous_commit = off", "INSERT INTO public.t VALUES ('committed')"} {

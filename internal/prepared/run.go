@@ -1,8 +1,8 @@
 package prepared
 
-// RunSQL tells one run of a server from another, for any role: since when its postmaster runs, and since when its statistics count.
-// If a session dies, the postmaster stays and recovers as after a crash; that resets the statistics and not the time of the
-// postmaster's start. PostgreSQL 14 keeps them in a file that is slow to read: there the start alone counts.
+// RunSQL identifies the run of a server, for any role: when its postmaster started, and when its statistics were last reset.
+// If a session is killed, the server recovers as after a crash, and its postmaster stays. The recovery resets the statistics, so
+// the run is another one. PostgreSQL 14 keeps its statistics in a file that is slow to read: there the start alone counts.
 const RunSQL = `pg_catalog.concat(
 		extract(epoch FROM pg_catalog.pg_postmaster_start_time()), '/',
 		CASE WHEN pg_catalog.current_setting('server_version_num')::pg_catalog.int4 OPERATOR(pg_catalog.>=) 150000

@@ -66,6 +66,7 @@ func (c *cell) atNextRecord(ctx context.Context, strike func() error) error {
 	for _, r := range c.receivers {
 		if h, ok := r.(*hook); ok {
 			h.next.Store(&next)
+			defer h.next.Store(nil) // a strike that comes too late would freeze a server that is never thawed
 		}
 	}
 	select {

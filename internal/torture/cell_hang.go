@@ -22,16 +22,16 @@ func hangPrimary(ctx context.Context, c *cell, change *history.Change) error {
 	if err := c.awaitStandby(ctx); err != nil {
 		return errors.Join(err, standby.Stop(context.WithoutCancel(ctx)))
 	}
-	if err := c.database.primary().Hang(); err != nil {
+	if err := c.database.primary().Freeze(); err != nil {
 		return errors.Join(err, standby.Stop(context.WithoutCancel(ctx)))
 	}
 	pause(ctx, hangs)
 	old, number, err := c.promoteIt(ctx, standby)
 	if err != nil {
-		return errors.Join(err, c.database.primary().Wake())
+		return errors.Join(err, c.database.primary().Thaw())
 	}
 	c.lead(c.database.addr())
-	err = errors.Join(c.recover(ctx, change), old.Wake())
+	err = errors.Join(c.recover(ctx, change), old.Thaw())
 	pause(ctx, time.Second) // for what was on its way there
 	for _, l := range c.links {
 		l.Cut()

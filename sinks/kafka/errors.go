@@ -30,10 +30,11 @@ var refusals = []*kerr.Error{
 // the time of sending is ours, and a topic that was deleted had the right name.
 var conditions = []*kerr.Error{kerr.InvalidTimestamp, kerr.UnknownTopicID}
 
-// passing are the broker's words that it took nothing, and may take it later. The client has asked
-// again for a while by then: see patience. Those that leave open whether it took something are not
-// among them, and the client never gives up after one: REQUEST_TIMED_OUT and
-// NOT_ENOUGH_REPLICAS_AFTER_APPEND.
+// passing are the broker's words that it takes nothing now, and may take it later. The client has
+// asked again for a while by then: see patience. REQUEST_TIMED_OUT and
+// NOT_ENOUGH_REPLICAS_AFTER_APPEND are not among them: they leave open whether the broker took
+// something, and the client never gives up after one of them. A leader that stepped down after it had
+// taken a batch says NOT_LEADER, too, so that word is no proof that the broker has nothing.
 var passing = []*kerr.Error{
 	kerr.NotEnoughReplicas,
 	kerr.NotLeaderForPartition,
@@ -186,8 +187,9 @@ func hungUp(err error) error {
 // unanswered is what became of records that were sent. Without a word of the broker on
 // them, or with one that is none, it may have them. So it may if an answer was lost: the
 // client asks again by itself, and a no to that says nothing of the first time. The same
-// holds for a no to a request that was sent again after REQUEST_TIMED_OUT, and who was
-// asked again is all that is known; a word of passing never follows that.
+// holds for a no to a request that was sent again after REQUEST_TIMED_OUT; how often the broker was
+// asked is all that is known. A word of passing after a resend counts as it stands, although one
+// after NOT_LEADER or a storage error may hide that the broker has the batch.
 func unanswered(err error, of requests) error {
 	var answer *kerr.Error
 	word := isRefusal(err) || errors.As(err, &answer) || isPassing(err) // the client gives up a batch only where its last request was answered

@@ -22,7 +22,7 @@ const (
 	// patience is for how long, and for no more than a third of Config.Timeout, the client
 	// asks again after a word that may pass: that a topic is not there, which a broker says
 	// that has just started, or that replicas are missing. Then that word is the error,
-	// where a time-out would only say that nobody knows.
+	// where a time-out would leave the outcome unknown.
 	patience = 10 * time.Second
 
 	// abortTimeout bounds the end of a transaction that does not count.

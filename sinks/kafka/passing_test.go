@@ -19,7 +19,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
-// The broker took nothing, and whatever record comes meets the same. Its word is there before the
+// The broker took nothing, and every record would meet the same. Its word is there before the
 // time runs out.
 func TestDeliverBatch_AWordThatMayPassIsNoAttempt(t *testing.T) {
 	t.Parallel()

@@ -159,7 +159,7 @@ func (s *Sink) judge(p produced, of requests, epoch cursor.Epoch) outcome {
 		o.err = unanswered(o.err, of)
 	}
 	for i, place := range p.places {
-		if lost := s.stood.next(place, epoch); lost != nil && !isLoss(o.err) { // also behind a record that failed: nobody else says it
+		if lost := s.stood.next(place, epoch); lost != nil && !isLoss(o.err) { // also after a record that failed: no later call would say it
 			o.acknowledged = min(i, o.acknowledged)
 			o.failed, o.err = o.acknowledged, lost
 		}

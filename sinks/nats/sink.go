@@ -133,7 +133,7 @@ func (s *Sink) recognise(ctx context.Context, missing bool, d processor.Delivery
 	}
 	made := s.link.stream.CachedInfo().Created
 	another := false
-	if s.stood.differs(made) { // servers before 2.15 change that of a stream that is edited, at a restart
+	if s.stood.differs(made) { // a server before 2.15 may show another time after an edit and a restart
 		var err error
 		if another, err = s.link.lacks(ctx, s.config, s.stood.sequence, d); err != nil {
 			return err

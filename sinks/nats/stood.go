@@ -11,7 +11,7 @@ import (
 
 // stood is what the stream has acknowledged to this sink, over any connection.
 type stood struct {
-	// sequence is that of the last message; 0 is none. Those of a stream only grow.
+	// sequence is the number of the last message, 0 if there is none. The numbers of a stream only grow.
 	sequence uint64
 	// acked is the epoch of that message.
 	acked cursor.Epoch
@@ -53,8 +53,8 @@ func (s *stood) differs(made time.Time) bool {
 // found takes up the stream that a connection has found. Another one than before proves a loss.
 func (s *stood) found(made time.Time, another bool, epoch cursor.Epoch) error {
 	if another {
-		s.lose(epoch, "%w: it was deleted and made anew at %s: what it had acknowledged before and nobody had read is gone. "+
-			"`seek` back to where receivers are, to have it sent again; `retry` goes on without it", errSetBack, made.UTC().Format(time.RFC3339))
+		s.lose(epoch, "%w: it was deleted and made anew at %s: the messages that it had acknowledged and that no consumer had read are gone. "+
+			"`seek` back to where receivers are, to have them sent again; `retry` goes on without them", errSetBack, made.UTC().Format(time.RFC3339))
 	}
 	s.made = made
 	return s.undecided(epoch)
@@ -63,8 +63,8 @@ func (s *stood) found(made time.Time, another bool, epoch cursor.Epoch) error {
 // missing takes up that there is no stream. It proves a loss if one has acknowledged messages.
 func (s *stood) missing(epoch cursor.Epoch) error {
 	if s.sequence != 0 {
-		s.lose(epoch, "%w: there is none any more: what it had acknowledged and nobody had read is gone. Make it, unless declare makes it at the next attempt, and "+
-			"`seek` back to where receivers are, to have it sent again; `retry` goes on without it", errSetBack)
+		s.lose(epoch, "%w: there is none any more: the messages that it had acknowledged and that no consumer had read are gone. Make the stream, or let declare make it at the next attempt, and "+
+			"`seek` back to where receivers are, to have them sent again; `retry` goes on without them", errSetBack)
 	}
 	return s.undecided(epoch)
 }

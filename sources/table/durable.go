@@ -10,14 +10,14 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
-// durableSQL follows the rows. It reports whether the disk has all that they may hold. A transaction that commits with
-// synchronous_commit = off is visible before its commit is on the disk. A crash of the server takes it back, and gives its id
-// to another row.
+// durableSQL comes after the rows. It reports whether the disk has every commit that they may show. A transaction that commits with
+// synchronous_commit = off is visible before its commit is on the disk. A crash of the server takes the row back, and another row
+// gets its id.
 const durableSQL = `/* source.durable */ SELECT pg_current_wal_insert_lsn() <= pg_current_wal_flush_lsn()`
 
-// hardenSQL makes a commit that has to wait for the disk, and with it everything before it. It takes a transaction id. The message
-// is for nobody: only WAL that a transaction wrote makes its commit wait. The wait is for this server's disk alone, since a standby that is away
-// must not hold up what a producer did not hold up.
+// hardenSQL makes a commit that waits for the disk. When it returns, the disk has everything that was written before. It takes a
+// transaction id. No reader needs the message: a commit waits only if its transaction has written to the log. It waits for this
+// server's disk and for no standby: a standby that is away must not hold up rows that their producer did not hold up.
 const hardenSQL = `/* source.harden */
 SELECT
 	pg_catalog.set_config('synchronous_commit', 'local', true),

@@ -33,7 +33,7 @@ func crash(t *testing.T, server *pglocal.Server, pool *pgxpool.Pool) {
 }
 
 // crashAlone has the server recover as after a crash, with its postmaster still there: one of its sessions was killed. It skips
-// servers before 15, where nothing tells the two runs apart.
+// servers before 15, which do not show it.
 func crashAlone(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	if value[int](t, pool, "SELECT current_setting('server_version_num')::int") < 150000 {
