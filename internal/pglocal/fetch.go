@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	embedded "github.com/fergusstrange/embedded-postgres"
 
@@ -130,15 +131,30 @@ func fill(c Config, target string, release embedded.PostgresVersion) error {
 	return os.Rename(unpacked, target)
 }
 
-// unpack has the library download and unpack one release, and nothing more. The library has no call for that: its
+// unpack has the library download and unpack one release, on another port if the chosen one was taken in the meantime.
+func unpack(part, unpacked string, release embedded.PostgresVersion) (err error) {
+	for range portTries {
+		var port int
+		if port, err = throwaway.FreePort(); err != nil {
+			return err
+		}
+		if err = unpackOn(port, part, unpacked, release); !isPortTaken(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// isPortTaken reports whether another process had the port when the library looked. It has no type for that.
+func isPortTaken(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "process already listening on port")
+}
+
+// unpackOn has the library download and unpack, and nothing more. The library has no call for that: its
 // Start downloads, unpacks, and then runs the unpacked initdb. So it is given an encoding that no initdb accepts,
 // which ends Start right there; as root initdb refuses anyway. That initdb ran and refused is the one sign of a whole
 // unpacking, and the only cause of an exec.ExitError among Start's errors.
-func unpack(part, unpacked string, release embedded.PostgresVersion) error {
-	port, err := throwaway.FreePort()
-	if err != nil {
-		return err
-	}
+func unpackOn(port int, part, unpacked string, release embedded.PostgresVersion) error {
 	server := embedded.NewDatabase(embedded.DefaultConfig().
 		Version(release).
 		Port(uint32(port)). // Start wants a free one before it does anything
@@ -147,7 +163,7 @@ func unpack(part, unpacked string, release embedded.PostgresVersion) error {
 		BinariesPath(unpacked).
 		Encoding("none, unpack only").
 		Logger(io.Discard))
-	err = server.Start()
+	err := server.Start()
 	var refused *exec.ExitError
 	switch {
 	case errors.As(err, &refused):
