@@ -259,6 +259,8 @@ func (s *shift) classOf(err error) cursor.Class {
 		return cursor.ClassPermanent
 	case !s.config.Dispatch.outlives && isDatabase(err):
 		return cursor.ClassDatabase
+	case s.config.HaltOnTimeout && s.config.Dispatch.outlives && outcome.IsOutage(err):
+		return cursor.ClassUnknown
 	case IsUnreached(err): // a time-out may be its cause
 		return cursor.ClassUnreached
 	case s.config.Dispatch.outlives && outcome.IsUnknown(err):

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
 // doubt is about the first records behind a position: an earlier call may have
@@ -48,7 +49,7 @@ func (s *shift) doubtful(ds []Delivery, n int, failure error) {
 	if failure == nil || !s.config.Dispatch.outlives {
 		return
 	}
-	if context.Cause(s.sink) == nil && s.classOf(failure) != cursor.ClassUnknown {
+	if context.Cause(s.sink) == nil && s.classOf(failure) != cursor.ClassUnknown && !outcome.IsOutage(failure) {
 		return
 	}
 	called := n + 1

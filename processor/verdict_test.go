@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -225,6 +226,40 @@ func TestDeadLetter_AnOutageUsesUpNoAttempts(t *testing.T) {
 	require.NoError(t, process(t, pool, processor.Each(sink), config).Drain(t.Context()))
 	require.Empty(t, letters(t, pool))
 	require.Len(t, sink.attemptsOf("2"), 13)
+}
+
+// A receiver that takes nothing now may have the record from before it was so.
+func TestOutage_IsNoAttemptAndLeavesADoubt(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 1)
+	sink := &receiver{answer: func(_ context.Context, d processor.Delivery) error {
+		if d.Attempt > 4 {
+			return nil
+		}
+		return processor.Unreached(outcome.Outage(errors.New("too few replicas")))
+	}}
+	p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
+		deadLetters(c)
+		c.Retry.Attempts = 2
+	})
+	require.NoError(t, p.Drain(t.Context()))
+	require.Empty(t, letters(t, pool))
+	require.Equal(t, "1/1 1/2? 1/3? 1/4? 1/5?", sink.doubts())
+}
+
+func TestOutage_HaltsWhereAnUnknownOutcomeDoes(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 1)
+	sink := &receiver{answer: func(context.Context, processor.Delivery) error {
+		return processor.Unreached(outcome.Outage(errors.New("too few replicas")))
+	}}
+	p := process(t, pool, processor.Each(sink), func(c *processor.Config) { quick(c); c.HaltOnTimeout = true })
+	var halt *processor.HaltError
+	require.ErrorAs(t, p.Drain(t.Context()), &halt)
+	require.Equal(t, cursor.ClassUnknown, halt.Failure.Class)
+	require.Equal(t, []string{"1/1"}, sink.attempts())
 }
 
 func TestDeadLetter_AnswersCountBesideAnOutage(t *testing.T) {

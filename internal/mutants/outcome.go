@@ -66,9 +66,36 @@ var outcomeMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_AWordThatMayPassIsNoAttempt",
 	},
 	{
-		"a partition of Kafka without a leader may have the record",
+		"a dead leader of Kafka's is an attempt of the record",
 		[]change{{"sinks/kafka/link.go", `		kgo.RecordRetries(tries), // of`, `		// of`}},
-		kafkaPkg, "TestDeliverBatch_WhereTheLeaderIsDeadNothingIsSent",
+		kafkaPkg, "TestDeliverBatch_ADeadLeaderIsNoAttempt",
+	},
+	{
+		"a word of Kafka that may pass says that it has nothing",
+		[]change{{"sinks/kafka/errors.go", `	case isPassing(err):
+		return`, `	case false:
+		return`}},
+		kafkaPkg, "TestDeliverBatch_AWordThatMayPassAfterTheBrokerTookTheRecordLeavesItOpen",
+	},
+	{
+		"a record that Kafka may have in an outage is blamed for it",
+		[]change{{"sinks/kafka/sink.go", `	case isOpen(err) && isPassing(err):`, `	case false:`}},
+		kafkaPkg, "TestDeliverBatch_AWordThatMayPassAfterALostAnswerIsNoAttempt",
+	},
+	{
+		"the client of Kafka asks once where the timeout is short",
+		[]change{{"sinks/kafka/link.go", `max(2, int(`, `max(0, int(`}},
+		kafkaPkg, "TestDeliverBatch_OneWordThatMayPassIsWaitedForWithAShortTimeout",
+	},
+	{
+		"an outage in which the receiver may have the record does not halt where an unknown outcome does",
+		[]change{{"processor/deliver.go", `	case s.config.HaltOnTimeout && s.config`, `	case false && s.config`}},
+		processorPkg, "TestOutage_HaltsWhereAnUnknownOutcomeDoes",
+	},
+	{
+		"an outage in which the receiver may have the record leaves no doubt",
+		[]change{{"processor/doubt.go", ` && !outcome.IsOutage(failure)`, ` && (outcome.IsOutage(failure) || true)`}},
+		processorPkg, "TestOutage_IsNoAttemptAndLeavesADoubt",
 	},
 	{
 		"a broker of Kafka that is silent is waited for as long as the client likes",

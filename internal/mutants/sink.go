@@ -200,7 +200,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"an offset of Kafka that comes again is taken for a new one",
-		[]change{{"sinks/kafka/stood.go", `known && p.offset <= last {`, `known && p.offset < 0 {`}},
+		[]change{{"sinks/kafka/stood.go", `known && p.offset <= last`, `known && p.offset < 0`}},
 		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaidByItsOffsets",
 	},
 	{
@@ -213,6 +213,21 @@ var sinkMutants = []mutant{
 		[]change{{"sinks/kafka/stood.go", `	delete(s.topics, topic)
 `, ``}},
 		kafkaPkg, "TestDeliverBatch_ATopicThatIsGoneIsSaidOnce",
+	},
+	{
+		"topics of Kafka that are made anew at once are a halt each",
+		[]change{{"sinks/kafka/sink.go", `	if len(s.link.asked) == 0 {`, `	if false {`}},
+		kafkaPkg, "TestDeliverBatch_TopicsThatAreMadeAnewAtOnceAreOneHalt",
+	},
+	{
+		"a loss in Kafka is looked for in the first record of a window alone",
+		[]change{{"sinks/kafka/sink.go", `|| s.stood.refused(p, s.link, epoch)`, `|| i == 0 && s.stood.refused(p, s.link, epoch)`}},
+		kafkaPkg, "TestDeliverBatch_ALossIsSaidOfThePartitionThatHasIt",
+	},
+	{
+		"of a partition of Kafka several batches are on their way",
+		[]change{{"sinks/kafka/sink.go", `bytes > s.config.MaxBytes-batchOverhead`, `bytes > 1<<30`}},
+		kafkaPkg, "TestDeliverBatch_BehindABatchNothingOfItsPartitionIsOnItsWay",
 	},
 	{
 		"a broker of Kafka that has lost numbers it had acknowledged is asked again",

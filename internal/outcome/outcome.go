@@ -23,6 +23,20 @@ func IsUnknown(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
+// Outage is an error of a record that may have been delivered; if it was not, the receiver took no record at all. So it is
+// unknown, and with processor.Unreached around it no attempt of the record.
+func Outage(err error) error { return &outage{&unknown{err}} }
+
+// IsOutage reports whether an error is, or wraps, one of Outage.
+func IsOutage(err error) bool {
+	var o *outage
+	return errors.As(err, &o)
+}
+
+type outage struct{ error }
+
+func (e *outage) Unwrap() error { return e.error }
+
 type unknown struct{ error }
 
 func (e *unknown) Unwrap() error { return e.error }

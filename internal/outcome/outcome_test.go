@@ -56,3 +56,15 @@ func TestFinal_IsToldAndKeepsItsCause(t *testing.T) {
 	require.False(t, outcome.IsFinal(processor.Refused(cause)))
 	require.False(t, outcome.IsFinal(nil))
 }
+
+func TestOutage_IsUnknownAndNoWordOnTheRecord(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("too few replicas")
+	err := fmt.Errorf("send: %w", processor.Unreached(outcome.Outage(cause)))
+	require.True(t, outcome.IsOutage(err))
+	require.True(t, outcome.IsUnknown(err))
+	require.True(t, processor.IsUnreached(err))
+	require.ErrorIs(t, err, cause)
+	require.False(t, outcome.IsOutage(outcome.Unknown(cause)))
+	require.False(t, outcome.IsOutage(nil))
+}

@@ -30,7 +30,7 @@ func answerOnce(cluster *kfake.Cluster, code *kerr.Error) {
 // whose settings have changed since, says no to that.
 func TestDeliverBatch_ANoToARecordThatWasSentAgainLeavesItOpen(t *testing.T) {
 	t.Parallel()
-	for _, code := range []*kerr.Error{kerr.MessageTooLarge, kerr.InvalidRecord, kerr.TopicAuthorizationFailed, kerr.NotEnoughReplicas, kerr.InvalidTimestamp} {
+	for _, code := range []*kerr.Error{kerr.MessageTooLarge, kerr.InvalidRecord, kerr.TopicAuthorizationFailed, kerr.InvalidTimestamp} {
 		for name, records := range map[string]int{"one": 1, "several": 4} {
 			t.Run(code.Message+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -55,6 +55,51 @@ func TestDeliverBatch_ANoToARecordThatWasSentAgainLeavesItOpen(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The leader took the records, and then stepped down or lost its disk; the next one lacks replicas. Nobody knows whether they
+// are there, and it is no fault of theirs.
+func TestDeliverBatch_AWordThatMayPassAfterTheBrokerTookTheRecordLeavesItOpen(t *testing.T) {
+	t.Parallel()
+	for _, first := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.KafkaStorageError} {
+		t.Run(first.Message, func(t *testing.T) {
+			t.Parallel()
+			cluster := fake(t)
+			s := sinkOf(t, cluster, nil)
+			_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+			require.NoError(t, err)
+			answerOnce(cluster, first)
+			cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: kerr.NotEnoughReplicas, Count: -1})
+			n, err := deliver(t, s, sinktest.Deliveries(2, 1))
+			require.Zero(t, n)
+			require.ErrorIs(t, err, kerr.NotEnoughReplicas)
+			requireOutage(t, err)
+		})
+	}
+}
+
+// An answer was lost, and then the broker takes nothing.
+func TestDeliverBatch_AWordThatMayPassAfterALostAnswerIsNoAttempt(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	s := sinkOf(t, cluster, nil)
+	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: kerr.NotEnoughReplicas, Count: -1})
+	loseAnswer(cluster)
+	n, err := deliver(t, s, sinktest.Deliveries(2, 4))
+	require.Zero(t, n)
+	require.ErrorIs(t, err, kerr.NotEnoughReplicas)
+	requireOutage(t, err)
+}
+
+// requireOutage is a failure of unknown outcome that is no attempt of the record.
+func requireOutage(t testing.TB, err error) {
+	t.Helper()
+	require.ErrorContains(t, err, "the broker may have the record")
+	require.True(t, outcome.IsOutage(err), err)
+	require.True(t, outcome.IsUnknown(err), err)
+	require.True(t, processor.IsUnreached(err), err)
 }
 
 // The broker took the records and did not hear of the replicas in time: it may have them.

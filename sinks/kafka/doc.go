@@ -5,8 +5,8 @@
 //   - Sink: one cluster, reached over one client at a time.
 //   - Message: what a record becomes. Its value is the payload's bytes, its key the
 //     record's; headers carry identity, order and fencing token.
-//   - Window: how many records may be on their way at a time. All of them are in
-//     the client's hands before the first is sent.
+//   - Window: how many records may be on their way at a time, of at most MaxBytes: one
+//     batch of each partition. All of them are in the client's hands before the first is sent.
 //   - Batch: neighbours of a window that go to the same partition, as one unit.
 //     A broker takes it or refuses it whole.
 //   - Link: a client, with a producer id of its own. One on which anything went
@@ -48,9 +48,8 @@
 //     sent while others are still on their way into its buffer. So the first one
 //     of each topic is a window of its own.
 //   - Of a producer id that it does not know a broker takes any number. So does
-//     one that has forgotten it, a day after its last batch in the partition. The
-//     client has one batch on its way until the first is acknowledged; and a
-//     link is renewed after an hour.
+//     one that has forgotten it, a day after its last batch in the partition. Of a
+//     partition one batch is on its way; and a link is renewed after an hour.
 //   - After a loss at the broker the client would number anew and go on. It is
 //     told to stop (StopProducerOnDataLossDetected).
 //
@@ -71,7 +70,7 @@
 //     asks for the id before it sends.
 //   - What was written may have arrived, unless the broker says no to it, once: a no
 //     that follows a lost answer leaves it open. A no that may pass is the error before
-//     the time runs out, and is no attempt of the record.
+//     the time runs out, and no attempt of the record, although that may have arrived.
 //   - What was acknowledged is missed: another id of its topic, or an offset that comes
 //     again, halts the process until an operator decides, over all links: see stood.
 //   - No call waits longer than Config.Timeout, or than its context.

@@ -34,7 +34,7 @@ var conditions = []*kerr.Error{kerr.InvalidTimestamp, kerr.UnknownTopicID}
 // asked again for a while by then: see patience. REQUEST_TIMED_OUT and
 // NOT_ENOUGH_REPLICAS_AFTER_APPEND are not among them: they leave open whether the broker took
 // something, and the client never gives up after one of them. A leader that stepped down after it had
-// taken a batch says NOT_LEADER, too, so that word is no proof that the broker has nothing.
+// taken a batch says NOT_LEADER, too, and one whose disk failed may have it: see unanswered.
 var passing = []*kerr.Error{
 	kerr.NotEnoughReplicas,
 	kerr.NotLeaderForPartition,
@@ -48,6 +48,7 @@ var passing = []*kerr.Error{
 	kerr.NotCoordinator,
 	kerr.ConcurrentTransactions,
 	kerr.ThrottlingQuotaExceeded,
+	kerr.KafkaStorageError,
 }
 
 // vague are the broker's words that leave open whether it took something.
@@ -188,8 +189,8 @@ func hungUp(err error) error {
 // them, or with one that is none, it may have them. So it may if an answer was lost: the
 // client asks again by itself, and a no to that says nothing of the first time. The same
 // holds for a no to a request that was sent again after REQUEST_TIMED_OUT; how often the broker was
-// asked is all that is known. A word of passing after a resend counts as it stands, although one
-// after NOT_LEADER or a storage error may hide that the broker has the batch.
+// asked is all that is known. A word of passing follows others, or comes from
+// a leader that stepped down after it had taken the batch.
 func unanswered(err error, of requests) error {
 	var answer *kerr.Error
 	word := isRefusal(err) || errors.As(err, &answer) || isPassing(err) // the client gives up a batch only where its last request was answered
@@ -201,6 +202,8 @@ func unanswered(err error, of requests) error {
 		return &open{fmt.Errorf("the broker may have the record: an answer was lost, and after that it said: %w", err)}
 	case of.again && final:
 		return &open{fmt.Errorf("the broker may have the record: it was sent again, and in the end it said: %w", err)}
+	case isPassing(err):
+		return &open{fmt.Errorf("the broker may have the record: it may have taken it before it said: %w", err)}
 	default:
 		return err
 	}

@@ -91,7 +91,7 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 		{kerr.OutOfOrderSequenceNumber, false, false, "compare the topic with the table, and `seek` back"},
 		{kerr.ProducerFenced, false, false, "another producer has taken its transactional_id"},
 		{kerr.UnknownProducerID, false, false, "compare the topic with the source"},
-		{kerr.NotEnoughReplicas, false, false, "bring replicas back"},
+		{kerr.NotEnoughReplicas, false, true, "bring replicas back"},
 		{kerr.RequestTimedOut, false, true, ""},
 		{kerr.UnknownServerError, false, true, ""},
 		{kerr.UnsupportedForMessageFormat, false, false, "raise message.format.version"},

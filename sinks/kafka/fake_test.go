@@ -2,6 +2,7 @@ package kafka_test
 
 import (
 	"bytes"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -155,6 +156,34 @@ func TestDeliverBatch_TheBrokerHearsOfNoRecordBeforeTheClientHasTheWindow(t *tes
 	_, err = deliver(t, s, ds)
 	require.NoError(t, err)
 	require.False(t, early)
+}
+
+// A batch that fails behind another one's back, while the client writes it, is an empty request: Kafka 4 meets a null pointer in
+// it, and never answers it nor what follows on the connection.
+func TestDeliverBatch_BehindABatchNothingOfItsPartitionIsOnItsWay(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	produced := hear(cluster, kmsg.Produce)
+	s := sinkOf(t, cluster, func(c *kafka.Config) { inBatches(c); c.Window = 100 })
+	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	answerProduce(cluster, kerr.InvalidRecord, func(request *kmsg.ProduceRequest) bool {
+		return bytes.Contains(request.Topics[0].Partitions[0].Records, []byte("poison"))
+	})
+	ds := withPayloads(sinktest.Deliveries(2, 60))
+	for i := range ds { // the client does not make them smaller
+		ds[i].Payload = fmt.Appendf(nil, "%q", incompressible()[:compressible])
+	}
+	ds[3].Payload = []byte(`"poison"`)
+	n, err := deliver(t, s, ds)
+	require.Equal(t, 3, n)
+	require.True(t, processor.IsPermanent(err), err)
+	for _, request := range produced.all() {
+		for _, batch := range batches(t, request) {
+			require.Less(t, batch.NumRecords, int32(10))
+			require.False(t, bytes.Contains(batch.Records, []byte(ds[10].DedupKey())))
+		}
+	}
 }
 
 func TestDeliverBatch_OfARefusedBatchTheRecordIsFound(t *testing.T) {

@@ -80,7 +80,7 @@ func (s *Sink) open(ctx context.Context, epoch cursor.Epoch) (*link, error) {
 // options are those of the package comment's section on order, and the configuration's.
 func (s *Sink) options() []kgo.Opt {
 	c := s.config
-	tries := int(min(patience, c.Timeout/3) / metadataAge)
+	tries := max(2, int(min(patience, c.Timeout/3)/metadataAge)) // a leader that moved is found by the second
 	options := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID("ordered-dispatcher"),

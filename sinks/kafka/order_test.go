@@ -48,8 +48,7 @@ func withPayloads(ds []processor.Delivery) []processor.Delivery {
 	return ds
 }
 
-// The broker's own log decides: of 300 records on their way in some 60 batches, one
-// in the middle is refused.
+// The broker's own log decides: of 300 records in some 60 batches, one in the middle is refused.
 func TestDeliverBatch_NothingBehindARefusedRecordLands(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*kafka.Config){
@@ -60,7 +59,7 @@ func TestDeliverBatch_NothingBehindARefusedRecordLands(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, 1, limited)
 			s := b.sink(t, change)
-			n, err := deliver(t, s, withPayloads(sinktest.Deliveries(1, 3))) // the client has batches on their way by fives only now
+			n, err := deliver(t, s, withPayloads(sinktest.Deliveries(1, 3))) // the client has several batches on their way only now
 			require.NoError(t, err)
 			require.Equal(t, 3, n)
 			ds := withPayloads(sinktest.Deliveries(4, 300))

@@ -19,8 +19,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
-// The broker took nothing, and every record would meet the same. Its word is there before the
-// time runs out.
+// Every record would meet the same. The broker's word is there before the time runs out. It was asked more than once, and only
+// of a transaction it is sure that nothing came of that.
 func TestDeliverBatch_AWordThatMayPassIsNoAttempt(t *testing.T) {
 	t.Parallel()
 	fixes := map[*kerr.Error]string{
@@ -42,7 +42,8 @@ func TestDeliverBatch_AWordThatMayPassIsNoAttempt(t *testing.T) {
 				require.ErrorIs(t, err, code)
 				require.ErrorContains(t, err, fix)
 				require.True(t, processor.IsUnreached(err), err)
-				require.False(t, outcome.IsUnknown(err), err)
+				require.Equal(t, change == nil, outcome.IsOutage(err), err)
+				require.Equal(t, change == nil, outcome.IsUnknown(err), err)
 				refused.Remove()
 				n, err = deliver(t, s, sinktest.Deliveries(4, 3))
 				require.NoError(t, err)
@@ -52,8 +53,27 @@ func TestDeliverBatch_AWordThatMayPassIsNoAttempt(t *testing.T) {
 	}
 }
 
-// The client asks the broker that it reached for the partition, and that says no.
-func TestDeliverBatch_WhereTheLeaderIsDeadNothingIsSent(t *testing.T) {
+// A leader that moved is found at the second try, however short the time.
+func TestDeliverBatch_OneWordThatMayPassIsWaitedForWithAShortTimeout(t *testing.T) {
+	t.Parallel()
+	for _, code := range []*kerr.Error{kerr.NotLeaderForPartition, kerr.UnknownTopicOrPartition} {
+		t.Run(code.Message, func(t *testing.T) {
+			t.Parallel()
+			cluster := fake(t)
+			s := sinkOf(t, cluster, nil)
+			_, err := deliver(t, s, sinktest.Deliveries(1, 2))
+			require.NoError(t, err)
+			s = sinkOf(t, cluster, func(c *kafka.Config) { c.Timeout = 1400 * time.Millisecond })
+			answerOnce(cluster, code)
+			n, err := deliver(t, s, sinktest.Deliveries(3, 1))
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+		})
+	}
+}
+
+// A new client that is told of no leader asks the broker that it has reached. That says no, as a leader would that stepped down.
+func TestDeliverBatch_ADeadLeaderIsNoAttempt(t *testing.T) {
 	t.Parallel()
 	for name, named := range map[string]bool{"it is still named": true, "none is named": false} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +91,8 @@ func TestDeliverBatch_WhereTheLeaderIsDeadNothingIsSent(t *testing.T) {
 				n, err := deliver(t, s, sinktest.Deliveries(3, 2))
 				require.Zero(t, n)
 				require.True(t, processor.IsUnreached(err), err)
-				require.False(t, outcome.IsUnknown(err), err)
+				require.Equal(t, outcome.IsOutage(err), outcome.IsUnknown(err), err)
+				require.False(t, named && outcome.IsUnknown(err), err)
 			}
 		})
 	}

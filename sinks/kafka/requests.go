@@ -36,26 +36,24 @@ type tally struct{ records, lost int64 }
 
 func (w *written) tally() tally { return tally{w.records.Load(), w.lost.Load()} }
 
-// since is what became of the requests of a window of so many batches at most.
-func (w *written) since(before tally, batches int) requests {
+// since is what became of the requests of a window to so many partitions. It makes one batch for each: see the package comment.
+func (w *written) since(before tally, partitions int) requests {
 	now := w.tally()
-	return requests{now.records > before.records, now.lost > before.lost, now.records-before.records > int64(batches)}
+	return requests{now.records > before.records, now.lost > before.lost, now.records-before.records > int64(partitions)}
 }
 
-// batches is how many of them a window makes at most: one for each partition, and more where it is larger than one may be, each
-// of these at least half full.
-func batches(records []*kgo.Record, places []place, maxBytes int) int {
-	partitions, bytes := map[place]bool{}, 0
-	for i, p := range places {
-		partitions[place{topic: p.topic, partition: p.partition}] = true
-		bytes += size(records[i])
+// partitions counts those of a window.
+func partitions(places []place) int {
+	all := map[place]bool{}
+	for _, p := range places {
+		all[place{topic: p.topic, partition: p.partition}] = true
 	}
-	return min(len(partitions)+2*bytes/maxBytes, len(records))
+	return len(all)
 }
 
 // requests are those of a window.
 type requests struct {
 	any   bool // at least one was written, in part
 	lost  bool // the answer to one was lost
-	again bool // one was sent again: there are more than batches
+	again bool // one was sent again for sure: there are more than partitions
 }

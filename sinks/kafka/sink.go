@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	outcomes "github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -133,7 +135,7 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 	}
 	before := s.link.written.tally()
 	p := s.link.produce(ctx, records)
-	o := s.judge(p, s.link.written.since(before, batches(records, p.places, s.config.MaxBytes)), epoch)
+	o := s.judge(p, s.link.written.since(before, partitions(p.places)), epoch)
 	if o.err == nil {
 		for _, r := range records {
 			s.link.topics[r.Topic] = true
@@ -158,29 +160,29 @@ func (s *Sink) judge(p produced, of requests, epoch cursor.Epoch) outcome {
 	case !s.link.transactional:
 		o.err = unanswered(o.err, of)
 	}
-	for i, place := range p.places {
-		if lost := s.stood.next(place, epoch); lost != nil && !isLoss(o.err) { // also after a record that failed: no later call would say it
-			o.acknowledged = min(i, o.acknowledged)
-			o.failed, o.err = o.acknowledged, lost
-		}
-	}
-	if o.err != nil && o.failed < len(p.places) {
-		if lost := s.stood.refused(p.places[o.failed], o.err, s.link, epoch); lost != nil {
-			o.failed, o.err = o.acknowledged, lost
-		}
+	if first := s.compare(p.places, epoch); first < len(p.places) {
+		o.acknowledged = min(first, o.acknowledged)
+		o.failed, o.err = o.acknowledged, s.stood.lost
 	}
 	return o
+}
+
+// compare takes up what the broker said of each record of a window, wherever it failed: no later call would hear it. It returns
+// the first that shows that acknowledged records are missing, or how many there are.
+func (s *Sink) compare(places []place, epoch cursor.Epoch) (first int) {
+	first = len(places)
+	for i, p := range places {
+		if s.stood.next(p, epoch) || s.stood.refused(p, s.link, epoch) {
+			first = min(i, first)
+		}
+	}
+	return first
 }
 
 // identify asks for the ids of the topics that the link has sent nothing to, and compares them with
 // those that earlier links have sent to. What the broker does not know yet is asked for again.
 func (s *Sink) identify(ctx context.Context, records []*kgo.Record, epoch cursor.Epoch) error {
-	var topics []string
-	for _, r := range records {
-		if !s.link.asked[r.Topic] && !slices.Contains(topics, r.Topic) {
-			topics = append(topics, r.Topic)
-		}
-	}
+	topics := s.unasked(records)
 	if len(topics) == 0 {
 		return nil
 	}
@@ -190,11 +192,26 @@ func (s *Sink) identify(ctx context.Context, records []*kgo.Record, epoch cursor
 	}
 	for topic, id := range ids {
 		s.link.asked[topic] = true
-		if lost := s.stood.is(topic, id, epoch); lost != nil {
-			return lost
+		s.stood.is(topic, id, epoch)
+	}
+	return s.stood.undecided(epoch)
+}
+
+// unasked are the topics of records whose ids the link has not asked for. A new link asks for all that are known: one event
+// that made several anew is one halt.
+func (s *Sink) unasked(records []*kgo.Record) []string {
+	topics := map[string]bool{}
+	if len(s.link.asked) == 0 {
+		for topic := range s.stood.topics {
+			topics[topic] = true
 		}
 	}
-	return nil
+	for _, r := range records {
+		if !s.link.asked[r.Topic] {
+			topics[r.Topic] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(topics))
 }
 
 // connect makes sure of a link for a worker of that epoch.
@@ -227,7 +244,7 @@ func (s *Sink) take(ds []processor.Delivery) ([]*kgo.Record, error) {
 		}
 		n := size(r)
 		alone := n > s.config.MaxBytes/2 || !s.link.knows(r.Topic)
-		if bytes += n; i > 0 && (alone || bytes > maxWindowBytes) {
+		if bytes += n; i > 0 && (alone || bytes > s.config.MaxBytes-batchOverhead) {
 			break
 		}
 		records = append(records, r)
@@ -238,8 +255,8 @@ func (s *Sink) take(ds []processor.Delivery) ([]*kgo.Record, error) {
 	return records, nil
 }
 
-// maxWindowBytes bounds what the client holds of a window.
-const maxWindowBytes = 128 << 20
+// batchOverhead is more than what a batch takes beside its records.
+const batchOverhead = 128
 
 // failed is the error of a record.
 func (s *Sink) failed(d processor.Delivery, o outcome) error {
@@ -255,6 +272,8 @@ func (s *Sink) failed(d processor.Delivery, o outcome) error {
 		return processor.RetryAfter(err, fenceDelay)
 	case isFenced(err): // whoever did it, it was not the record
 		return processor.Unreached(processor.RetryAfter(&known{err}, fenceDelay))
+	case isOpen(err) && isPassing(err):
+		return processor.Unreached(outcomes.Outage(err))
 	case isOpen(err): // a no that follows a lost answer is no word on the first time
 		return err
 	case s.refusesUs(err):

@@ -46,6 +46,7 @@ type place struct {
 	topic     string
 	partition int32
 	offset    int64 // below 0: the broker did not say
+	err       error // of its record
 }
 
 // losses are the broker's words after which acknowledged records of a topic are missing.
@@ -65,7 +66,7 @@ func (s *stood) undecided(epoch cursor.Epoch) error {
 
 // is takes up the id of a topic. Another one than before proves a loss if records were acknowledged
 // under that.
-func (s *stood) is(topic string, id topicID, epoch cursor.Epoch) error {
+func (s *stood) is(topic string, id topicID, epoch cursor.Epoch) {
 	was := s.of(topic)
 	if id != was.id && id != (topicID{}) && was.id != (topicID{}) && len(was.offsets) > 0 {
 		s.lose(topic, epoch, fmt.Errorf("topic %q has another id than the one in which records were acknowledged: %s", topic, anewFix))
@@ -73,45 +74,43 @@ func (s *stood) is(topic string, id topicID, epoch cursor.Epoch) error {
 	if id != (topicID{}) {
 		s.of(topic).id = id
 	}
-	return s.undecided(epoch)
 }
 
-// next takes up where a record was acknowledged. An offset that is not above the last one of the
-// partition proves a loss. The client's own second request for a batch proves none: the broker
+// next takes up where a record was acknowledged, and reports a loss. An offset that is not above the last one of the
+// partition proves it. The client's own second request for a batch proves none: the broker
 // answers it with the offset of that batch, which is above the one before it.
-func (s *stood) next(p place, epoch cursor.Epoch) error {
+func (s *stood) next(p place, epoch cursor.Epoch) bool {
 	if p.offset < 0 {
-		return nil
+		return false
 	}
 	last, known := s.of(p.topic).offsets[p.partition]
-	if known && p.offset <= last {
+	lost := known && p.offset <= last
+	if lost {
 		s.lose(p.topic, epoch, fmt.Errorf("partition %d of topic %q has acknowledged offset %d, and a later record has %d: an older copy of the broker's data was put back, "+
 			"the topic was made anew, or an unclean election lost what was acknowledged. Records are missing there: compare the topic with the table, and `seek` back to where they begin; "+
 			"`retry` goes on without them", p.partition, p.topic, last, p.offset))
 	}
 	s.of(p.topic).offsets[p.partition] = p.offset
 	s.acked = epoch
-	return s.undecided(epoch)
+	return lost
 }
 
-// refused takes up the broker's word on a record. It returns the loss that the word proves, or nil.
+// refused takes up the broker's word on a record, and reports whether it proves a loss.
 //
 // OUT_OF_ORDER_SEQUENCE_NUMBER proves one where this link had acknowledgements in the partition: a
 // link never lives as long as a broker keeps its numbers (see maxAge), and kgo hides the word where
-// it only follows from an earlier batch that failed.
-func (s *stood) refused(p place, err error, l *link, epoch cursor.Epoch) error {
+// it only follows from an earlier batch that failed. A lost answer alone brings none: of each partition one
+// batch is on its way, and the broker knows that when it comes again.
+func (s *stood) refused(p place, l *link, epoch cursor.Epoch) bool {
 	was := s.topics[p.topic]
-	if was == nil || len(was.offsets) == 0 || !isOneOf(err, losses) {
-		return nil
+	if was == nil || len(was.offsets) == 0 || !isOneOf(p.err, losses) {
+		return false
 	}
-	_, known := was.offsets[p.partition]
-	switch {
-	case !errors.Is(err, kerr.OutOfOrderSequenceNumber):
-	case !known || !l.topics[p.topic]:
-		return nil
+	if _, known := was.offsets[p.partition]; errors.Is(p.err, kerr.OutOfOrderSequenceNumber) && (!known || !l.topics[p.topic]) {
+		return false
 	}
-	s.lose(p.topic, epoch, fmt.Errorf("%w: %s", err, lossOf(p.topic, err)))
-	return s.undecided(epoch)
+	s.lose(p.topic, epoch, fmt.Errorf("%w: %s", p.err, lossOf(p.topic, p.err)))
+	return true
 }
 
 // lossOf is what a word of losses means, and the next step.
@@ -127,9 +126,13 @@ func lossOf(topic string, err error) string {
 	}
 }
 
-// lose takes up a loss, and forgets the topic: the same loss is not found twice.
+// lose takes up a loss, and forgets the topic: the same loss is not found twice. One decision answers
+// every loss that is known, so the error names them all.
 func (s *stood) lose(topic string, epoch cursor.Epoch, why error) {
 	delete(s.topics, topic)
+	if before := s.undecided(epoch); before != nil {
+		why = fmt.Errorf("%w; and %w", before, why)
+	}
 	s.lost, s.epoch = outcomes.Final(why), epoch
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,6 +112,96 @@ func TestDeliverBatch_ATopicThatIsMadeAnewIsSaidByItsOffsets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// One decision answers all losses, so the operator has to hear of all.
+func TestDeliverBatch_EveryTopicThatIsMadeAnewIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, version := range map[string]*kversion.Versions{"by its offsets": kversion.V2_7_0(), "by its id": kversion.V3_9_0()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t.a", "t.b", "t.c"), kfake.MaxVersions(version))
+			require.NoError(t, err)
+			t.Cleanup(cluster.Close)
+			s := sinkOf(t, cluster, func(c *kafka.Config) { transactional(c); c.Topic = "t.{{.Type}}" })
+			three := func(sequence int) []processor.Delivery {
+				ds := sinktest.Deliveries(sequence, 3)
+				ds[0].Type, ds[1].Type, ds[2].Type = "a", "b", "c"
+				return ds
+			}
+			_, err = deliver(t, s, three(1))
+			require.NoError(t, err)
+			require.NoError(t, s.Close())
+			for _, topic := range []string{"t.a", "t.b", "t.c"} {
+				require.NoError(t, cluster.DeleteTopic(topic))
+				require.NoError(t, cluster.CreateTopic(topic, 1, nil))
+			}
+			n, err := deliver(t, s, three(4))
+			require.Zero(t, n)
+			require.True(t, processor.IsRefused(err), err)
+			require.ErrorContains(t, err, `topic "t.a"`)
+			require.ErrorContains(t, err, `topic "t.b"`)
+			require.ErrorContains(t, err, `topic "t.c"`)
+			n, err = deliver(t, s, underEpoch(decided, three(4)))
+			require.NoError(t, err)
+			require.Equal(t, 3, n)
+		})
+	}
+}
+
+// Without transactions each topic begins with a window of its own. A new link asks for all that are known.
+func TestDeliverBatch_TopicsThatAreMadeAnewAtOnceAreOneHalt(t *testing.T) {
+	t.Parallel()
+	topics := []string{"t.a", "t.b", "t.c", "t.d"}
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, topics...), kfake.MaxVersions(kversion.V3_9_0()))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}" })
+	all := func(sequence int) []processor.Delivery {
+		ds := sinktest.Deliveries(sequence, len(topics))
+		for i, topic := range topics {
+			ds[i].Type = strings.TrimPrefix(topic, "t.")
+		}
+		return ds
+	}
+	_, err = deliver(t, s, all(1))
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	for _, topic := range topics {
+		require.NoError(t, cluster.DeleteTopic(topic))
+		require.NoError(t, cluster.CreateTopic(topic, 1, nil))
+	}
+	n, err := deliver(t, s, all(5))
+	require.Zero(t, n)
+	require.True(t, processor.IsRefused(err), err)
+	for _, topic := range topics {
+		require.ErrorContains(t, err, topic)
+	}
+	n, err = deliver(t, s, underEpoch(decided, all(5)))
+	require.NoError(t, err)
+	require.Equal(t, len(topics), n)
+}
+
+// Of two partitions the second has lost what it had acknowledged, and the first lacks replicas.
+func TestDeliverBatch_ALossIsSaidOfThePartitionThatHasIt(t *testing.T) {
+	t.Parallel()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t.a", "t.b"))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}" })
+	two := func(sequence int) []processor.Delivery {
+		ds := sinktest.Deliveries(sequence, 2)
+		ds[0].Type, ds[1].Type = "a", "b"
+		return ds
+	}
+	_, err = deliver(t, s, two(1))
+	require.NoError(t, err)
+	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.a", Err: kerr.NotEnoughReplicas, Count: -1})
+	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.b", Err: kerr.OutOfOrderSequenceNumber, Count: -1})
+	n, err := deliver(t, s, two(3))
+	require.Zero(t, n)
+	require.True(t, processor.IsRefused(err), err)
+	require.ErrorContains(t, err, `what it had acknowledged in topic "t.b"`) // and in t.a, if the client gave up its batch before it was refused
 }
 
 func TestDeliverBatch_ABrokerThatLostWhatItAcknowledgedIsSaid(t *testing.T) {

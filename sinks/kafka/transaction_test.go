@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -76,16 +77,19 @@ func TestDeliverBatch_AReplayCostsTheWorkerNoAttempt(t *testing.T) {
 
 func TestDeliverBatch_WhatWasNotCommittedIsNotSeen(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, 1, limited)
+	b := newBench(t, 3, limited)
 	s := b.sink(t, func(c *kafka.Config) { inBatches(c); transactional(c) })
-	ds := withPayloads(sinktest.Deliveries(1, 40))
-	ds[30].Payload = incompressible()
+	ds := withPayloads(sinktest.Deliveries(1, 4))
+	for i := range ds {
+		ds[i].Key = fmt.Sprint(i)
+	}
+	ds[3].Payload = incompressible()
 	n, err := deliver(t, s, ds)
-	require.Equal(t, 30, n)
+	require.Equal(t, 3, n)
 	require.True(t, processor.IsPermanent(err), err)
-	require.Equal(t, upTo(30), sequences(b.read(t)))
+	require.Len(t, b.read(t), 3)
 	all := b.read(t, "-X", "isolation.level=read_uncommitted")
-	require.Greater(t, len(all), 30, "the broker has what was aborted")
+	require.Greater(t, len(all), 3, "the broker has what was aborted")
 }
 
 // Readers see nothing behind an open transaction before it ends, by itself after

@@ -30,7 +30,7 @@ func (a *answers) of(i int) func(*kgo.Record, error) {
 	return func(r *kgo.Record, err error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.errs[i], a.there[i], a.places[i] = err, true, place{r.Topic, r.Partition, r.Offset}
+		a.errs[i], a.there[i], a.places[i] = err, true, place{r.Topic, r.Partition, r.Offset, err}
 		if a.missing--; a.missing == 0 {
 			close(a.done)
 		}
@@ -51,9 +51,9 @@ func (a *answers) prefix() (n int, whole bool, err error) {
 	return len(a.errs), whole, nil
 }
 
-// acknowledged are the places of the records that are, wherever they are in the window. The others
+// all are the places of the records, acknowledged or not, wherever they are in the window. Those that are not
 // have an offset below 0.
-func (a *answers) acknowledged() []place {
+func (a *answers) all() []place {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	all := slices.Clone(a.places)
@@ -127,7 +127,7 @@ func (l *link) flush(ctx context.Context, records []*kgo.Record) (p produced, wh
 	if n < len(records) && ctx.Err() != nil && !errors.As(err, &word) {
 		err = context.Cause(ctx) // and not what the client makes of it
 	}
-	return produced{n, n, a.acknowledged(), err}, whole
+	return produced{n, n, a.all(), err}, whole
 }
 
 // ended is the end of ctx, if that is what ended a call.
