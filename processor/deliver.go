@@ -153,6 +153,7 @@ func (s *shift) recall() {
 // if it was put aside.
 func (s *shift) failed(d Delivery, failure error) (int, error) {
 	if cause := context.Cause(s.sink); cause != nil {
+		s.keepFinal(d, failure)
 		return 0, cause // the record has nothing to do with it
 	}
 	class := s.classOf(failure)
@@ -177,6 +178,7 @@ func (s *shift) failed(d Delivery, failure error) (int, error) {
 	switch {
 	case s.final(f):
 		v := s.judge(d, f)
+		v.final = outcome.IsFinal(failure)
 		passed, err := s.carryOut(v)
 		if err != nil && !errors.Is(err, errSetAside) {
 			log = log.With("cause", err)

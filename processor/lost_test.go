@@ -2,14 +2,17 @@ package processor_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -21,6 +24,36 @@ func loseLease(ctx context.Context, pool *pgxpool.Pool) error {
 		WHERE datname = current_database() AND starts_with(application_name, $1)`, cursor.ApplicationLease)
 	<-ctx.Done()
 	return err
+}
+
+// A sink says once that acknowledged records are missing. If that comes when the lease is lost, the halt is written under the
+// next one, although its epoch is larger.
+func TestLostLease_WhatASinkSaysOnceHaltsUnderTheNextOne(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 2)
+	var lost atomic.Bool
+	sink := &receiver{answer: func(ctx context.Context, d processor.Delivery) error {
+		if d.ID == "1" || !lost.CompareAndSwap(false, true) {
+			return nil
+		}
+		if err := loseLease(ctx, pool); err != nil {
+			return err
+		}
+		ctx = context.WithoutCancel(ctx)
+		_, err := store(t, pool).Pause(ctx, "sms", alice)
+		assert.NoError(t, err)
+		_, err = store(t, pool).Resume(ctx, "sms", alice)
+		assert.NoError(t, err)
+		return processor.Refused(outcome.Final(errors.New("the stream was set back")))
+	}}
+	start(t, process(t, pool, processor.Each(sink), quick))
+	eventually(t, "it halts", func() bool { return row(t, pool).State == cursor.Halted })
+	f := row(t, pool).Failure
+	require.Equal(t, cursor.ClassRefused, f.Class)
+	require.Equal(t, "the stream was set back", f.Error)
+	require.Equal(t, "2", f.RecordID)
+	require.Equal(t, []string{"1/1", "2/1"}, sink.attempts())
 }
 
 // TestLostLease_NoCallBeginsUnderIt: a call succeeds although its lease is gone

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
 // verdict is what is decided about a record that failed for good. Until it is
@@ -18,6 +20,7 @@ type verdict struct {
 	delivery Delivery
 	failure  cursor.Failure
 	aside    bool // a dead letter, and the process goes on; else it halts
+	final    bool // the sink says it once: it holds under a later epoch, too
 }
 
 // judge decides between a dead letter and a halt. A long run of dead letters is a
@@ -67,12 +70,23 @@ func (s *shift) carryOut(v verdict) (int, error) {
 	return 1, err
 }
 
+// keepFinal keeps a halt that came when the lease had ended: the sink does not say it again under a later epoch.
+func (s *shift) keepFinal(d Delivery, failure error) {
+	if !outcome.IsFinal(failure) {
+		return
+	}
+	now := time.Now()
+	s.verdict = &verdict{from: s.lease.Position(), delivery: d, final: true, failure: cursor.Failure{
+		Position: d.Position, RecordID: d.ID, Attempts: d.Attempt, First: now, Last: now, Error: failure.Error(), Class: cursor.ClassRefused,
+	}}
+}
+
 // conclude carries out the verdict of an earlier shift that could not be written.
-// It is void if another worker or an operator moved the cursor since.
+// It is void if another worker or an operator moved the cursor since, or had the lease and may have decided.
 func (s *shift) conclude() error {
 	v := s.verdict
 	s.verdict = nil
-	if v == nil || v.delivery.Epoch != s.lease.Epoch() || v.from != s.lease.Position() {
+	if v == nil || v.from != s.lease.Position() || v.delivery.Epoch != s.lease.Epoch() && !v.final {
 		return nil
 	}
 	_, err := s.carryOut(*v)

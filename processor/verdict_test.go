@@ -255,7 +255,7 @@ func TestOutage_HaltsWhereAnUnknownOutcomeDoes(t *testing.T) {
 	sink := &receiver{answer: func(context.Context, processor.Delivery) error {
 		return processor.Unreached(outcome.Outage(errors.New("too few replicas")))
 	}}
-	p := process(t, pool, processor.Each(sink), func(c *processor.Config) { quick(c); c.HaltOnTimeout = true })
+	p := process(t, pool, processor.Each(sink), func(c *processor.Config) { quick(c); c.HaltOnTimeout, c.Retry.Attempts = true, 3 })
 	var halt *processor.HaltError
 	require.ErrorAs(t, p.Drain(t.Context()), &halt)
 	require.Equal(t, cursor.ClassUnknown, halt.Failure.Class)

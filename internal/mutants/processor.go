@@ -158,8 +158,19 @@ var processorMutants = []mutant{
 	},
 	{
 		"a verdict that was not written undoes what an operator decided since",
-		[]change{{"processor/verdict.go", `v == nil || v.delivery.Epoch != s.lease.Epoch() || v.from`, `v == nil || v.from`}},
+		[]change{{"processor/verdict.go", ` || v.delivery.Epoch != s.lease.Epoch() && !v.final`, ``}},
 		processorPkg, "TestVerdict_ThatIsNotWrittenIsVoidAfterASeek",
+	},
+	{
+		"a loss that a sink says when the lease has ended is forgotten",
+		[]change{{"processor/deliver.go", `		s.keepFinal(d, failure)
+`, ``}},
+		processorPkg, "TestLostLease_WhatASinkSaysOnceHaltsUnderTheNextOne",
+	},
+	{
+		"a loss that could not be written is void under a later epoch",
+		[]change{{"processor/verdict.go", ` && !v.final {`, ` {`}},
+		processorPkg, "TestLostLease_WhatASinkSaysOnceHaltsUnderTheNextOne",
 	},
 	{
 		"a pool that is too small for its processes is taken",
