@@ -42,7 +42,7 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"Kafka's no to a record that a broker had no time for is a word on the first time",
-		[]change{{"sinks/kafka/errors.go", `	case of.again && final:`, `	case of.again && final && false:`}},
+		[]change{{"sinks/kafka/errors.go", `	case of.again:`, `	case false:`}},
 		kafkaPkg, "TestDeliverBatch_ANoThatFollowsATimeoutOfTheBrokerLeavesItOpen",
 	},
 	{
@@ -79,8 +79,18 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"a record that Kafka may have in an outage is blamed for it",
-		[]change{{"sinks/kafka/sink.go", `	case isOpen(err) && isPassing(err):`, `	case false:`}},
+		[]change{{"sinks/kafka/sink.go", `	case isOpen(err) && (isPassing(err) || isNoWord(err)):`, `	case false:`}},
 		kafkaPkg, "TestDeliverBatch_AWordThatMayPassAfterALostAnswerIsNoAttempt",
+	},
+	{
+		"Kafka's no is one on the first time if the records of another partition went with it",
+		[]change{{"sinks/kafka/requests.go", `r.again || n > 1`, `r.again || n > 1 && len(w.sent) == 1`}},
+		kafkaPkg, "TestDeliverBatch_ANoThatFollowsATimeoutIsOpenBesideOtherPartitions",
+	},
+	{
+		"a record that waits for replicas of Kafka is blamed for it",
+		[]change{{"sinks/kafka/errors.go", `errors.Is(err, context.DeadlineExceeded) && !of.cut`, `false && !of.cut`}},
+		kafkaPkg, "TestDeliverBatch_TooFewReplicasBehindAnAppendIsNoAttempt",
 	},
 	{
 		"the client of Kafka asks once where the timeout is short",

@@ -225,6 +225,14 @@ var sinkMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_ALossIsSaidOfThePartitionThatHasIt",
 	},
 	{
+		"what a topic acknowledged is forgotten after some decisions",
+		[]change{{"sinks/kafka/sink.go", `	if lost := s.stood.undecided(epoch); lost != nil {`, `	if epoch > 6 {
+		s.stood.topics = nil
+	}
+	if lost := s.stood.undecided(epoch); lost != nil {`}},
+		kafkaPkg, "TestDeliverBatch_ManyDecisionsForgetNoTopic",
+	},
+	{
 		"of a partition of Kafka several batches are on their way",
 		[]change{{"sinks/kafka/sink.go", `bytes > s.config.MaxBytes-batchOverhead`, `bytes > 1<<30`}},
 		kafkaPkg, "TestDeliverBatch_BehindABatchNothingOfItsPartitionIsOnItsWay",
@@ -250,9 +258,9 @@ var sinkMutants = []mutant{
 		natsPkg, "TestTakeOver_AWindowThatWasOnItsWayInAPromotionIsFound",
 	},
 	{
-		"a loss in a stream is said again by a worker of before",
-		[]change{{"sinks/nats/stood.go", "	if epoch > s.acked+1 {", "	if false {"}},
-		natsPkg, "TestDeliverBatch_ALossIsNotSaidByTheWorkerOfAnEarlierLease",
+		"a stream is forgotten while other workers have the lease",
+		[]change{{"sinks/nats/sink.go", "	if missing {\n		return s.stood.missing(d.Epoch)", "	if d.Epoch > 6 {\n		s.stood.sequence = 0\n	}\n	if missing {\n		return s.stood.missing(d.Epoch)"}},
+		natsPkg, "TestDeliverBatch_ALossIsSaidByEachWorkerThatRemembers",
 	},
 	{
 		"a stream that was made anew is written to without a word",

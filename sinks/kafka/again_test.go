@@ -122,6 +122,61 @@ func TestDeliverBatch_ANoThatFollowsATimeoutOfTheBrokerLeavesItOpen(t *testing.T
 	}
 }
 
+// A request carries the batches of several partitions, and the one that is sent again may go alone.
+func TestDeliverBatch_ANoThatFollowsATimeoutIsOpenBesideOtherPartitions(t *testing.T) {
+	t.Parallel()
+	for _, first := range []*kerr.Error{kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.NotLeaderForPartition} {
+		for _, final := range []*kerr.Error{kerr.MessageTooLarge, kerr.TopicAuthorizationFailed, kerr.InvalidTimestamp} {
+			t.Run(first.Message+" "+final.Message, func(t *testing.T) {
+				t.Parallel()
+				cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t.a", "t.b"))
+				require.NoError(t, err)
+				t.Cleanup(cluster.Close)
+				s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}" })
+				two := func(sequence int) []processor.Delivery {
+					ds := sinktest.Deliveries(sequence, 2)
+					ds[0].Type, ds[1].Type = "a", "b"
+					return ds
+				}
+				_, err = deliver(t, s, two(1))
+				require.NoError(t, err)
+				for _, code := range []*kerr.Error{first, final} {
+					cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.a", Err: code})
+				}
+				n, err := deliver(t, s, two(3))
+				require.Zero(t, n)
+				require.ErrorIs(t, err, final)
+				require.ErrorContains(t, err, "the broker may have the record: it was sent again")
+				require.True(t, outcome.IsUnknown(err), err)
+				require.False(t, processor.IsPermanent(err) || processor.IsRefused(err) || processor.IsUnreached(err), err)
+			})
+		}
+	}
+}
+
+// After the first word the client never gives up, and the broker's later ones are lost in the end of the time.
+func TestDeliverBatch_TooFewReplicasBehindAnAppendIsNoAttempt(t *testing.T) {
+	t.Parallel()
+	for _, first := range []*kerr.Error{kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend} {
+		for name, change := range map[string]func(*kafka.Config){"plain": nil, "with transactions": transactional} {
+			t.Run(first.Message+" "+name, func(t *testing.T) {
+				t.Parallel()
+				cluster := fake(t)
+				s := sinkOf(t, cluster, change)
+				_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+				require.NoError(t, err)
+				answerOnce(cluster, first)
+				cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: kerr.NotEnoughReplicas, Count: -1})
+				_, err = deliver(t, s, sinktest.Deliveries(2, 1))
+				require.ErrorContains(t, err, "see whether the partition has its in-sync replicas")
+				require.True(t, processor.IsUnreached(err), err)
+				require.Equal(t, change == nil, outcome.IsOutage(err), err)
+				require.Equal(t, change == nil, outcome.IsUnknown(err), err)
+			})
+		}
+	}
+}
+
 // A commit whose answer was lost went over a connection that had worked.
 func TestDeliverBatch_ALostCommitIsNotBlamedOnTheLogin(t *testing.T) {
 	t.Parallel()

@@ -185,28 +185,47 @@ func hungUp(err error) error {
 	return err
 }
 
+// isUnfinished reports whether time ran out although no broker hung up. What was reached is silent, or has said words that leave
+// open whether it took something, and no record can help that.
+func isUnfinished(err error, of requests) bool {
+	return errors.Is(err, context.DeadlineExceeded) && !of.cut
+}
+
 // unanswered is what became of records that were sent. Without a word of the broker on
 // them, or with one that is none, it may have them. So it may if an answer was lost: the
 // client asks again by itself, and a no to that says nothing of the first time. The same
-// holds for a no to a request that was sent again after REQUEST_TIMED_OUT; how often the broker was
-// asked is all that is known. A word of passing follows others, or comes from
+// holds for a no to records that were sent again after another word, such as REQUEST_TIMED_OUT: the client does not
+// say which that was. A word of passing follows others, or comes from
 // a leader that stepped down after it had taken the batch.
 func unanswered(err error, of requests) error {
 	var answer *kerr.Error
 	word := isRefusal(err) || errors.As(err, &answer) || isPassing(err) // the client gives up a batch only where its last request was answered
-	final := isRefusal(err) || isOneOf(err, denials)
 	switch {
+	case !word && isUnfinished(err, of) && of.again:
+		return &open{&noWord{fmt.Errorf("the broker may have the record: it was asked more than once, and its answers left that open: %w", err)}}
+	case !word && isUnfinished(err, of):
+		return &open{&noWord{fmt.Errorf("the broker may have the record: %w", err)}}
 	case !word, isOneOf(err, vague):
 		return &open{fmt.Errorf("the broker may have the record: %w", err)}
 	case of.lost:
 		return &open{fmt.Errorf("the broker may have the record: an answer was lost, and after that it said: %w", err)}
-	case of.again && final:
-		return &open{fmt.Errorf("the broker may have the record: it was sent again, and in the end it said: %w", err)}
 	case isPassing(err):
 		return &open{fmt.Errorf("the broker may have the record: it may have taken it before it said: %w", err)}
+	case of.again:
+		return &open{fmt.Errorf("the broker may have the record: it was sent again, and in the end it said: %w", err)}
 	default:
 		return err
 	}
+}
+
+// noWord is a time-out of a broker that was reached, and has not hung up.
+type noWord struct{ error }
+
+func (e *noWord) Unwrap() error { return e.error }
+
+func isNoWord(err error) bool {
+	_, ok := errors.AsType[*noWord](err)
+	return ok
 }
 
 // open is a failure whose outcome nobody knows.
@@ -273,6 +292,9 @@ func fix(err error) string {
 	var connecting *unconnected
 	if errors.Is(err, context.DeadlineExceeded) && errors.As(err, &connecting) {
 		return "; see whether the brokers are reached by the names that the cluster gives them (advertised.listeners), or raise timeout: it may be too short for the way to them and a login"
+	}
+	if errors.Is(err, context.DeadlineExceeded) && isNoWord(err) {
+		return "; see whether the partition has its in-sync replicas (min.insync.replicas), and whether its leader answers"
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "; see whether the brokers, by the names that the cluster gives them (advertised.listeners), are reached"

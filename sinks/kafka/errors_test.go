@@ -92,7 +92,7 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 		{kerr.ProducerFenced, false, false, "another producer has taken its transactional_id"},
 		{kerr.UnknownProducerID, false, false, "compare the topic with the source"},
 		{kerr.NotEnoughReplicas, false, true, "bring replicas back"},
-		{kerr.RequestTimedOut, false, true, ""},
+		{kerr.RequestTimedOut, false, true, "see whether the partition has its in-sync replicas"},
 		{kerr.UnknownServerError, false, true, ""},
 		{kerr.UnsupportedForMessageFormat, false, false, "raise message.format.version"},
 		{kerr.UnknownTopicID, false, false, "the topic was deleted, and made anew if it is there"},
@@ -109,7 +109,7 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 			require.Equal(t, c.permanent, processor.IsPermanent(err), err)
 			refused := []*kerr.Error{kerr.UnsupportedForMessageFormat, kerr.UnknownTopicID, kerr.OutOfOrderSequenceNumber}
 			require.Equal(t, strings.HasPrefix(c.fix, "grant the user") || slices.Contains(refused, c.code), processor.IsRefused(err), err)
-			unreached := []*kerr.Error{kerr.InvalidTimestamp, kerr.ProducerFenced, kerr.NotEnoughReplicas}
+			unreached := []*kerr.Error{kerr.InvalidTimestamp, kerr.ProducerFenced, kerr.NotEnoughReplicas, kerr.RequestTimedOut}
 			require.Equal(t, slices.Contains(unreached, c.code), processor.IsUnreached(err), err)
 			require.Equal(t, c.unknown, outcome.IsUnknown(err), err)
 			if !c.unknown {

@@ -10,9 +10,9 @@ import (
 // Redirect sends all connections of s to one address, whatever the cluster calls
 // its brokers.
 func (s *Sink) Redirect(address string) {
-	s.more = append(s.more, kgo.Dialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
+	s.dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, address)
-	}))
+	}
 }
 
 // OnHandingOver calls f before each record that the client gets.
@@ -27,5 +27,5 @@ func (f handingOver) OnProduceRecordBuffered(r *kgo.Record) { f(r) }
 
 // Dial has s make its connections by f.
 func (s *Sink) Dial(f func(ctx context.Context, network, address string) (net.Conn, error)) {
-	s.more = append(s.more, kgo.Dialer(f))
+	s.dial = f
 }

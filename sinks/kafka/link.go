@@ -59,7 +59,7 @@ func (s *Sink) open(ctx context.Context, epoch cursor.Epoch) (*link, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	l.end = end
 	var err error
-	if l.client, err = kgo.NewClient(append(s.options(), kgo.WithContext(life), kgo.WithHooks(&l.written))...); err != nil {
+	if l.client, err = kgo.NewClient(append(s.options(), kgo.Dialer(s.dialer(&l.written)), kgo.WithContext(life), kgo.WithHooks(&l.written))...); err != nil {
 		end()
 		return nil, err
 	}
@@ -97,9 +97,6 @@ func (s *Sink) options() []kgo.Opt {
 		kgo.RecordRetries(tries), // of a batch whose last request was answered; the client never gives up another one
 		kgo.DisableClientMetrics(),
 		kgo.BrokerMaxReadBytes(maxAnswer), kgo.FetchMaxBytes(maxAnswer / 4), kgo.FetchMaxPartitionBytes(maxAnswer / 4), // the client compares them
-	}
-	if c.TLS != nil {
-		options = append(options, kgo.DialTLSConfig(c.TLS.Clone()))
 	}
 	if c.SASL.Mechanism != "" {
 		options = append(options, kgo.SASL(c.SASL.mechanism()))

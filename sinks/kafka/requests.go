@@ -1,6 +1,12 @@
 package kafka
 
 import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -8,52 +14,167 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// written counts the requests of which at least a part was written: those with records, and those
-// that end a transaction. Of those with records it also counts the ones whose answer was lost: the
-// client sends them again by itself, and a no to that says nothing of the first time.
-type written struct{ records, lost, ends atomic.Int64 }
+// written is what a link has put on the wire: the requests with records, and those that end a transaction. The client sends
+// both again by itself, and a no to the second time says nothing of the first; it does not say how often it asked.
+type written struct {
+	lost atomic.Int64 // requests with records whose answer was lost
+	cut  atomic.Int64 // those of lost whose connection was ended by the other side
+	ends atomic.Int64 // ends of transactions
+
+	mu sync.Mutex
+	// sent is how often records went to each partition in this window.
+	sent map[partitionSent]int
+	// unread says that a request could not be read here.
+	unread bool
+}
+
+// partitionSent is a partition as a request names it: by the topic's name before Kafka 4, by its id from then on.
+type partitionSent struct {
+	topic     string
+	id        topicID
+	partition int32
+}
 
 // OnBrokerWrite is called by the client behind each write.
 func (w *written) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, n int, _, _ time.Duration, _ error) {
-	switch {
-	case n == 0:
-	case key == kmsg.Produce.Int16():
-		w.records.Add(1)
-	case key == kmsg.EndTxn.Int16():
+	if n > 0 && key == kmsg.EndTxn.Int16() {
 		w.ends.Add(1)
 	}
 }
 
 // OnBrokerE2E is called by the client at the end of each request: with its answer, or without.
 func (w *written) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
-	if key == kmsg.Produce.Int16() && e.BytesWritten > 0 && e.Err() != nil {
-		w.lost.Add(1)
+	err := e.Err()
+	if key != kmsg.Produce.Int16() || e.BytesWritten == 0 || err == nil {
+		return
+	}
+	w.lost.Add(1)
+	var silent interface{ Timeout() bool }
+	ours := errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed) || errors.Is(err, net.ErrClosed)
+	if !ours && !(errors.As(err, &silent) && silent.Timeout()) {
+		w.cut.Add(1)
 	}
 }
 
-// tally is a state of written.
-type tally struct{ records, lost int64 }
-
-func (w *written) tally() tally { return tally{w.records.Load(), w.lost.Load()} }
-
-// since is what became of the requests of a window to so many partitions. It makes one batch for each: see the package comment.
-func (w *written) since(before tally, partitions int) requests {
-	now := w.tally()
-	return requests{now.records > before.records, now.lost > before.lost, now.records-before.records > int64(partitions)}
+// begin forgets what earlier windows sent.
+func (w *written) begin() {
+	w.lost.Store(0)
+	w.cut.Store(0)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sent, w.unread = map[partitionSent]int{}, false
 }
 
-// partitions counts those of a window.
-func partitions(places []place) int {
-	all := map[place]bool{}
-	for _, p := range places {
-		all[place{topic: p.topic, partition: p.partition}] = true
+// requests is what became of the requests of the window.
+func (w *written) requests() requests {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r := requests{any: len(w.sent) > 0 || w.unread, lost: w.lost.Load() > 0, cut: w.cut.Load() > 0, again: w.unread}
+	for _, n := range w.sent {
+		r.again = r.again || n > 1
 	}
-	return len(all)
+	return r
 }
 
 // requests are those of a window.
 type requests struct {
 	any   bool // at least one was written, in part
 	lost  bool // the answer to one was lost
-	again bool // one was sent again for sure: there are more than partitions
+	cut   bool // because the other side ended the connection
+	again bool // records went to a partition more than once
+}
+
+// note takes up a request that was written, at least in part.
+func (w *written) note(request []byte) {
+	produce, ok := readProduce(request)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !ok {
+		w.unread = true
+		return
+	}
+	if produce == nil {
+		return
+	}
+	for _, topic := range produce.Topics {
+		for _, p := range topic.Partitions {
+			w.sent[partitionSent{topic.Topic, topic.TopicID, p.Partition}]++
+		}
+	}
+}
+
+// readProduce reads a request with records as the client writes it, whole; nil is another one, not ok is neither.
+func readProduce(request []byte) (produce *kmsg.ProduceRequest, ok bool) {
+	const header = 4 + 2 + 2 + 4 + 2 // length, key, version, number of the request, length of the client's name
+	if len(request) < header {
+		return nil, false
+	}
+	if binary.BigEndian.Uint16(request[4:]) != uint16(kmsg.Produce.Int16()) {
+		return nil, true
+	}
+	produce = kmsg.NewPtrProduceRequest()
+	produce.SetVersion(int16(binary.BigEndian.Uint16(request[6:])))
+	body := request[header:]
+	if name := int(int16(binary.BigEndian.Uint16(request[12:]))); name > 0 {
+		body = body[min(name, len(body)):]
+	}
+	if produce.IsFlexible() {
+		body = body[min(1, len(body)):] // no tags
+	}
+	return produce, produce.ReadFrom(body) == nil
+}
+
+// dialTimeout bounds one connection to one address.
+const dialTimeout = 10 * time.Second
+
+// dialer makes the connections of a link, and sees what the client writes to them: the client writes a request at once.
+func (s *Sink) dialer(w *written) func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := s.dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err == nil && s.config.TLS != nil {
+			conn, err = secured(ctx, conn, s.config.TLS, address)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &watched{conn, w}, nil
+	}
+}
+
+// secured is conn with TLS for the host of an address.
+func secured(ctx context.Context, conn net.Conn, config *tls.Config, address string) (net.Conn, error) {
+	config = config.Clone()
+	if config.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		config.ServerName = host
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	client := tls.Client(conn, config)
+	if err := client.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return client, nil
+}
+
+// watched is a connection whose requests are noted.
+type watched struct {
+	net.Conn
+	written *written
+}
+
+func (c *watched) Write(request []byte) (int, error) {
+	n, err := c.Conn.Write(request)
+	if n > 0 {
+		c.written.note(request)
+	}
+	return n, err
 }

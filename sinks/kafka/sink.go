@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"sync"
 
@@ -24,7 +25,8 @@ type Sink struct {
 	config Config
 	topic  *route.Template
 	guard  secret.Guard
-	more   []kgo.Opt // of tests
+	more   []kgo.Opt                                                            // of tests
+	dial   func(ctx context.Context, network, address string) (net.Conn, error) // of tests
 
 	mu    sync.Mutex
 	link  *link // nil: to be opened
@@ -115,7 +117,6 @@ func (o outcome) smaller() int {
 // send sends as many records as may be on their way together.
 func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 	epoch := ds[0].Epoch
-	s.stood.begin(epoch)
 	if lost := s.stood.undecided(epoch); lost != nil {
 		return outcome{sent: 1, err: lost}
 	}
@@ -133,9 +134,9 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 		s.drop()
 		return outcome{sent: len(records), err: err}
 	}
-	before := s.link.written.tally()
+	s.link.written.begin()
 	p := s.link.produce(ctx, records)
-	o := s.judge(p, s.link.written.since(before, partitions(p.places)), epoch)
+	o := s.judge(p, s.link.written.requests(), epoch)
 	if o.err == nil {
 		for _, r := range records {
 			s.link.topics[r.Topic] = true
@@ -159,6 +160,8 @@ func (s *Sink) judge(p produced, of requests, epoch cursor.Epoch) outcome {
 		o.err = unreached(&unsent{uncommittedCause(o.err)})
 	case !s.link.transactional:
 		o.err = unanswered(o.err, of)
+	case isUnfinished(o.err, of) && !isOpen(o.err):
+		o.err = processor.Unreached(&noWord{o.err})
 	}
 	if first := s.compare(p.places, epoch); first < len(p.places) {
 		o.acknowledged = min(first, o.acknowledged)
@@ -272,7 +275,7 @@ func (s *Sink) failed(d processor.Delivery, o outcome) error {
 		return processor.RetryAfter(err, fenceDelay)
 	case isFenced(err): // whoever did it, it was not the record
 		return processor.Unreached(processor.RetryAfter(&known{err}, fenceDelay))
-	case isOpen(err) && isPassing(err):
+	case isOpen(err) && (isPassing(err) || isNoWord(err)):
 		return processor.Unreached(outcomes.Outage(err))
 	case isOpen(err): // a no that follows a lost answer is no word on the first time
 		return err

@@ -11,7 +11,8 @@ import (
 )
 
 // stood is what the topics have acknowledged to this sink, over all links. A client forgets it with
-// its link, and the next one takes up a topic that was made anew without a word.
+// its link, and the next one takes up a topic that was made anew without a word. It is kept while others have the lease: if one
+// of them has said the same loss, it is said again, since nobody knows that here, and silence would be worse.
 type stood struct {
 	topics map[string]*acknowledged
 	// lost is why acknowledged records are missing; nil: nothing is known of it.
@@ -19,16 +20,6 @@ type stood struct {
 	// epoch is the one of the record at which it was found. Every decision of an operator begins a
 	// larger one.
 	epoch cursor.Epoch
-	// acked is the epoch of the last record that was acknowledged.
-	acked cursor.Epoch
-}
-
-// begin forgets what was acknowledged if another worker had the lease since: it has met the topics as
-// they are now, and an operator may have decided. Two decisions on this worker alone look the same.
-func (s *stood) begin(epoch cursor.Epoch) {
-	if epoch > s.acked+1 {
-		s.topics = nil
-	}
 }
 
 // topicID is zero where the broker does not give one: before Kafka 2.8.
@@ -91,7 +82,6 @@ func (s *stood) next(p place, epoch cursor.Epoch) bool {
 			"`retry` goes on without them", p.partition, p.topic, last, p.offset))
 	}
 	s.of(p.topic).offsets[p.partition] = p.offset
-	s.acked = epoch
 	return lost
 }
 

@@ -182,6 +182,25 @@ func TestDeliverBatch_TopicsThatAreMadeAnewAtOnceAreOneHalt(t *testing.T) {
 	require.Equal(t, len(topics), n)
 }
 
+// Each decision of an operator raises the epoch, and so does a take-over: what was acknowledged is kept over any number of them.
+func TestDeliverBatch_ManyDecisionsForgetNoTopic(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	s := sinkOf(t, cluster, nil)
+	_, err := deliver(t, s, sinktest.Deliveries(1, 3))
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.NoError(t, cluster.DeleteTopic("t"))
+	require.NoError(t, cluster.CreateTopic("t", 1, nil))
+	n, err := deliver(t, s, underEpoch(9, sinktest.Deliveries(4, 1)))
+	require.Zero(t, n)
+	require.True(t, processor.IsRefused(err), err)
+	require.ErrorContains(t, err, "another id")
+	n, err = deliver(t, s, underEpoch(10, sinktest.Deliveries(4, 1)))
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+}
+
 // Of two partitions the second has lost what it had acknowledged, and the first lacks replicas.
 func TestDeliverBatch_ALossIsSaidOfThePartitionThatHasIt(t *testing.T) {
 	t.Parallel()

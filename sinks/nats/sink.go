@@ -124,7 +124,6 @@ func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error
 
 // recognise holds the stream of the link against the one that has acknowledged before.
 func (s *Sink) recognise(ctx context.Context, missing bool, d processor.Delivery) error {
-	s.stood.begin(d.Epoch)
 	if missing {
 		return s.stood.missing(d.Epoch)
 	}

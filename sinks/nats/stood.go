@@ -9,12 +9,11 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
-// stood is what the stream has acknowledged to this sink, over any connection.
+// stood is what the stream has acknowledged to this sink, over any connection. It is kept while other workers have the lease: if
+// one of them has said the same loss, it is said again, since nobody knows that here, and silence would be worse.
 type stood struct {
 	// sequence is the number of the last message, 0 if there is none. The numbers of a stream only grow.
 	sequence uint64
-	// acked is the epoch of that message.
-	acked cursor.Epoch
 	// made is when the stream was made that has it; zero is not known.
 	made time.Time
 	// lost is why records are missing in the stream; nil: nothing is known of it.
@@ -33,16 +32,8 @@ func (s *stood) next(sequence uint64, epoch cursor.Epoch) error {
 		s.lose(epoch, "%w: it acknowledged message %d, and a later one is %d. An older copy of it was put back, it was made anew, or its server lost what it had acknowledged: records are missing there. "+
 			"Compare what it has with the table, and `seek` back to where they begin; `retry` goes on without them", errSetBack, s.sequence, sequence)
 	}
-	s.sequence, s.acked = sequence, epoch
+	s.sequence = sequence
 	return s.undecided(epoch)
-}
-
-// begin forgets what was acknowledged if another worker had the lease since: it has met the stream as it is now, and an operator
-// may have decided. Two decisions on this worker alone look the same.
-func (s *stood) begin(epoch cursor.Epoch) {
-	if epoch > s.acked+1 {
-		s.sequence = 0
-	}
 }
 
 // differs reports whether a stream seems to be another one than that which acknowledged messages, by when it was made.

@@ -1,0 +1,48 @@
+package kafka
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// The client's own formatter writes what is read.
+func TestReadProduce_ReadsWhatTheClientWrites(t *testing.T) {
+	t.Parallel()
+	for version := int16(3); version <= kmsg.NewPtrProduceRequest().MaxVersion(); version++ {
+		request := kmsg.NewPtrProduceRequest()
+		request.SetVersion(version)
+		topic := kmsg.NewProduceRequestTopic()
+		topic.Topic, topic.TopicID = "t", topicID{7}
+		partition := kmsg.NewProduceRequestTopicPartition()
+		partition.Partition, partition.Records = 3, []byte("records")
+		topic.Partitions = append(topic.Partitions, partition)
+		request.Topics = append(request.Topics, topic)
+		for _, client := range []string{"ordered-dispatcher", ""} {
+			written := kmsg.NewRequestFormatter(kmsg.FormatterClientID(client)).AppendRequest(nil, request, 5)
+			read, ok := readProduce(written)
+			require.True(t, ok, version)
+			require.Equal(t, int32(3), read.Topics[0].Partitions[0].Partition)
+			require.Equal(t, version >= 13, read.Topics[0].TopicID == topicID{7})
+			require.Equal(t, version < 13, read.Topics[0].Topic == "t")
+		}
+	}
+	metadata := kmsg.NewPtrMetadataRequest()
+	read, ok := readProduce(kmsg.NewRequestFormatter().AppendRequest(nil, metadata, 5))
+	require.True(t, ok)
+	require.Nil(t, read)
+}
+
+// What cannot be read may have been anything.
+func TestWritten_WhatCannotBeReadMayHaveBeenSentAgain(t *testing.T) {
+	t.Parallel()
+	var w written
+	w.begin()
+	require.Equal(t, requests{}, w.requests())
+	w.note([]byte{0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 5, 0xff, 0xff, 9})
+	require.Equal(t, requests{any: true, again: true}, w.requests())
+	w.begin()
+	w.note([]byte("short"))
+	require.True(t, w.requests().again)
+}
