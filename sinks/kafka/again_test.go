@@ -43,7 +43,7 @@ func TestDeliverBatch_ANoToARecordThatWasSentAgainLeavesItOpen(t *testing.T) {
 				n, err := deliver(t, s, sinktest.Deliveries(2, records))
 				require.Zero(t, n)
 				require.ErrorIs(t, err, code)
-				require.ErrorContains(t, err, "the broker may have the record")
+				require.ErrorContains(t, err, "the broker may have the record: an answer was lost, and after that it said")
 				require.True(t, outcome.IsUnknown(err), err)
 				require.False(t, processor.IsPermanent(err), err)
 				require.False(t, processor.IsRefused(err), err)
