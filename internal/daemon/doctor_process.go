@@ -48,13 +48,23 @@ func (d *doctor) lockers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	stuck, err := stuckOperators(ctx, d.store, lockers, pause)
+	if err != nil {
+		return err
+	}
 	now, err := d.now(ctx)
+	if err != nil {
+		return err
+	}
 	for _, l := range lockers {
-		if (!l.Worker() || l.Torn()) && err == nil {
+		if !l.Worker() || l.Torn() {
 			d.find(l.Process, heldFor(l.Since, now), l.Fix(), "its row is locked by %s, and no worker can deliver until that ends", l)
 		}
 	}
-	return err
+	for _, l := range stuck {
+		d.find(l.Process, heldFor(l.Since, now), l.Fix(), "its row is locked by an operator's session, %s, and no worker can deliver until that ends", l)
+	}
+	return nil
 }
 
 const nowSQL = `/* doctor.now */ SELECT pg_catalog.clock_timestamp()`
@@ -189,7 +199,11 @@ func (d *doctor) held(ctx context.Context, p Process, source *table.Source) erro
 		return err
 	}
 	for _, w := range holding(writers, seen[p.Name].roles) {
-		d.find(p.Name, heldFor(w.Since, now), endOf(w), "records of %s are held back by %s", p.Source.Table, describe(w))
+		problem := describe(w)
+		if w.HiddenFrom != "" {
+			problem += ", " + cursor.MayReplicate
+		}
+		d.find(p.Name, heldFor(w.Since, now), endOf(w), "records of %s are held back by %s", p.Source.Table, problem)
 	}
 	return nil
 }
@@ -202,6 +216,9 @@ func endOf(w table.Writer) string {
 	}
 	if w.Replicating {
 		return cursor.KeepReplicating
+	}
+	if w.HiddenFrom != "" {
+		return cursor.KeepHidden(w.HiddenFrom)
 	}
 	if w.GID == "" {
 		return fmt.Sprintf("SELECT pg_terminate_backend(%d)", w.PID)

@@ -35,7 +35,8 @@ type Status struct {
 	Problem string
 
 	lockers   []cursor.Locker // of its row
-	blockers  []cursor.Locker // what the worker that has its row waits for
+	operator  *cursor.Locker  // an operator's session that has its row for long
+	blockers  []cursor.Locker // what the one that has its row waits for
 	paused    *cursor.Event   // the last pause; nil if it is not known
 	deserted  bool            // records wait, and no worker is there
 	strangers []cursor.Locker // who may have locked its row then
@@ -114,6 +115,10 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, Reachable(err)
 	}
+	stuck, err := stuckOperators(ctx, r.store, lockers, r.pause)
+	if err != nil {
+		return nil, Reachable(err)
+	}
 	seen, err := r.config.Config.presence(ctx, r.pool)
 	if err != nil {
 		return nil, Reachable(err)
@@ -127,7 +132,7 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 			n := letters[all[i].Process]
 			all[i].DeadLetters = &n
 		}
-		r.explain(ctx, &all[i], lockers)
+		r.explain(ctx, &all[i], lockers, stuck)
 		all[i].absent = seen.absent(all[i].Process) && !all[i].New && len(all[i].lockers) == 0
 		all[i].roles = seen[all[i].Process].roles
 		if p, ok := r.process(all[i].Process); ok {

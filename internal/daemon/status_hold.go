@@ -72,8 +72,10 @@ func (s Status) hold() *Hold {
 		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: %s", visible.Line(l.String()), l.Advice())}
 	case len(s.blockers) > 0:
 		l := s.blockers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for a lock that %s has: nothing is written down or delivered; next: %s",
-			visible.Line(s.Holder), visible.Line(l.String()), l.Advice())}
+		return &Hold{HoldLocked, fmt.Sprintf("%s waits for a lock that %s has: nothing is written down or delivered; next: %s",
+			s.waiter(), visible.Line(l.String()), l.Advice())}
+	case s.operator != nil:
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: %s", operating(*s.operator), s.operator.Advice())}
 	case s.Failure != nil && (s.deserted || s.absent && s.Failure.Wait == 0):
 		return &Hold{HoldNobody, s.untried()}
 	case s.Failure != nil:
@@ -101,7 +103,44 @@ func (s Status) hold() *Hold {
 }
 
 // longLease reports a worker that has had its lock for long without a checkpoint.
-func longLease(l cursor.Locker) bool { return l.Worker() && l.Age > longCall }
+func longLease(l cursor.Locker) bool { return l.Worker() && !l.Operator() && l.Age > longCall }
+
+// waiter is who has the row and waits for a lock.
+func (s Status) waiter() string {
+	if s.operator != nil {
+		return operating(*s.operator)
+	}
+	return "its worker " + visible.Line(s.Holder)
+}
+
+// operating names an operator's session.
+func operating(l cursor.Locker) string { return "an operator's session, " + visible.Line(l.String()) }
+
+// stuckOperators are the operators' sessions that have a lock for longer than a decision takes. When
+// one began may be hidden: then a second look tells, and only where its COMMIT may wait for a standby.
+func stuckOperators(ctx context.Context, store *cursor.Store, lockers []cursor.Locker, pause func(context.Context, time.Duration)) ([]cursor.Locker, error) {
+	var stuck, hidden []cursor.Locker
+	for _, l := range lockers {
+		switch {
+		case !l.Operator() || l.Torn():
+		case l.Age > longCall:
+			stuck = append(stuck, l)
+		case l.HiddenFrom != "":
+			hidden = append(hidden, l)
+		}
+	}
+	if len(hidden) == 0 {
+		return stuck, nil
+	}
+	pause(ctx, stays)
+	now, err := store.Lockers(ctx)
+	for _, l := range now {
+		if slices.ContainsFunc(hidden, func(was cursor.Locker) bool { return was.PID == l.PID && was.Transaction == l.Transaction }) {
+			stuck = append(stuck, l)
+		}
+	}
+	return stuck, err
+}
 
 // slowDatabase reports a worker of whose time the database takes the most, or much.
 func slowDatabase(l cursor.Locker) bool { return l.Running > min(l.Age/2, longCall) }
@@ -185,6 +224,9 @@ func heldBy(w table.Writer) string {
 	if w.Replicating {
 		return fmt.Sprintf("records are held back by %s, whose COMMIT waits for a synchronous standby; next: %s", visible.Line(describe(w)), cursor.KeepReplicating)
 	}
+	if w.HiddenFrom != "" {
+		return fmt.Sprintf("records are held back by %s, %s; next: %s", visible.Line(describe(w)), cursor.MayReplicate, endOf(w))
+	}
 	although := ""
 	if w.Command == "DELETE" || w.Command == "UPDATE" {
 		although = fmt.Sprintf(" (a transaction with %s has the lock of one that inserts)", w.Command)
@@ -196,13 +238,16 @@ func heldBy(w table.Writer) string {
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // explain finds what hold needs beside the row.
-func (r *StatusReader) explain(ctx context.Context, s *Status, lockers []cursor.Locker) {
+func (r *StatusReader) explain(ctx context.Context, s *Status, lockers, stuck []cursor.Locker) {
 	for _, l := range lockers {
 		if l.Process == s.Process {
 			s.lockers = append(s.lockers, l)
 		}
 	}
-	if slices.ContainsFunc(s.lockers, longLease) {
+	if at := slices.IndexFunc(stuck, func(l cursor.Locker) bool { return l.Process == s.Process }); at >= 0 {
+		s.operator = &stuck[at]
+	}
+	if s.operator != nil || slices.ContainsFunc(s.lockers, longLease) {
 		s.bound = r.bound(s.Process)
 		blockers, err := r.store.Blockers(ctx, s.Process)
 		if err != nil {

@@ -329,10 +329,27 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"the advice about a COMMIT that waits for a standby begins with ending it",
-		[]change{{"cursor/locker.go", `	case l.Replicating:
-		return KeepReplicating
+		[]change{{"cursor/locker.go", `	case l.Replicating || l.HiddenFrom != "":
+		return l.Fix()
 	case l.Worker()`, `	case l.Worker()`}},
 		daemonPkg, "TestStatus_AStrangersCommitThatWaitsForAStandbyIsNotToBeEnded",
+	},
+	{
+		"a session that the role cannot see is taken for one that waits for no standby",
+		[]change{{"sources/table/lag.go", `CASE WHEN a.pid IS NOT NULL AND`, `CASE WHEN a.pid IS NULL AND`}},
+		daemonPkg, "TestStatus_ACommitThatTheRoleCannotSeeIsNotToBeEnded",
+	},
+	{
+		"a locker that the role cannot see is taken for one that waits for no standby",
+		[]change{{"cursor/locker.go", `CASE WHEN a.pid IS NOT NULL AND`, `CASE WHEN a.pid IS NULL AND`}},
+		daemonPkg, "TestStatus_ALockersCommitThatTheRoleCannotSeeIsNotToBeEnded",
+	},
+	{
+		"an operator's session that the role cannot see is left out",
+		[]change{{"internal/daemon/status_hold.go", `		case l.HiddenFrom != "":
+			hidden`, `		case l.HiddenFrom != "" && l.PID == 0:
+			hidden`}},
+		daemonPkg, "TestStatus_AnOperatorsCommitThatWaitsForAStandbyIsSaid",
 	},
 	{
 		"the doctor does not say what a worker's COMMIT that waits for a standby means",

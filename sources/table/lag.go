@@ -47,6 +47,9 @@ type Writer struct {
 	Command string
 	// Replicating: its COMMIT is done here and waits for a synchronous standby.
 	Replicating bool
+	// HiddenFrom is the role that asks, if the server has synchronous standbys and hides from
+	// that role what the session waits for: it may be as Replicating says. Else "".
+	HiddenFrom string
 	// Ours: a session of a dispatcher, by its name, that writes nothing but a cursor.
 	// Only the fence of a worker of another role waits for it.
 	Ours bool
@@ -114,7 +117,8 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 const commandSQL = `coalesce(upper(substring(a.query FROM '(?i)^\s*(INSERT|UPDATE|DELETE|MERGE|COPY|TRUNCATE|SELECT|WITH|CALL|DO|EXECUTE|FETCH|LOCK|SAVEPOINT)\M')), '')`
 
 // holdersSQL names the sessions behind the transactions that statement 2 of the
-// fence finds. xact_start is hidden from roles without pg_read_all_stats.
+// fence finds. xact_start, and what a session waits for, are hidden from roles without
+// pg_read_all_stats: a session without a backend_type is one that the role may not see.
 const holdersSQL = `
 SELECT DISTINCT
 	coalesce(l.pid, 0),
@@ -125,6 +129,7 @@ SELECT DISTINCT
 	coalesce(a.state, ''),
 	` + commandSQL + `,
 	coalesce(a.wait_event = 'SyncRep', false),
+	CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL AND current_setting('synchronous_standby_names') <> '' THEN current_user::text ELSE '' END,
 	false
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
@@ -142,13 +147,14 @@ ORDER BY 5 NULLS LAST, 1
 LIMIT 100`
 
 // startedSQL is the same where the fence waits for sessions. One that is idle is
-// not named: it holds the fence for an instant, if at all.
+// not named: it holds the fence for an instant, if at all. Nor is one that the role may not see:
+// such a role is not let read.
 const startedSQL = `/* source.holders */
-SELECT pid, '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(wait_event = 'SyncRep', false), coalesce(` + ours + `, false)
+SELECT pid, '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(wait_event = 'SyncRep', false), '', coalesce(` + ours + `, false)
 FROM pg_stat_activity a
 WHERE pid <> pg_backend_pid() AND NOT ` + harmless + ` AND (xact_start IS NOT NULL OR state <> 'idle')
 UNION ALL
-SELECT 0, gid, '', owner::text, prepared, '', '', false, false
+SELECT 0, gid, '', owner::text, prepared, '', '', false, '', false
 FROM pg_prepared_xacts
 WHERE database = current_database()
 ORDER BY 5 NULLS LAST, 1
@@ -186,7 +192,7 @@ func collectWriters(ctx context.Context, tx pgx.Tx, sql string) ([]Writer, error
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w Writer, err error) {
 		var since *time.Time
-		err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Replicating, &w.Ours)
+		err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Replicating, &w.HiddenFrom, &w.Ours)
 		if since != nil {
 			w.Since = *since
 		}
