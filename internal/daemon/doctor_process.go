@@ -168,7 +168,7 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 	if err := d.position(ctx, p, source, rows); err != nil {
 		return err
 	}
-	if err := d.held(ctx, p, source); err != nil {
+	if err := d.held(ctx, p, source, rows); err != nil {
 		return err
 	}
 	if err := d.pins(ctx, p); err != nil {
@@ -185,7 +185,7 @@ func (d *doctor) pass(p Process, findings []table.Finding) {
 }
 
 // held finds the transactions that hold records back.
-func (d *doctor) held(ctx context.Context, p Process, source *table.Source) error {
+func (d *doctor) held(ctx context.Context, p Process, source *table.Source, rows []cursor.Row) error {
 	writers, err := staying(ctx, source)
 	if err != nil || len(writers) == 0 {
 		return err
@@ -198,14 +198,32 @@ func (d *doctor) held(ctx context.Context, p Process, source *table.Source) erro
 	if err != nil {
 		return err
 	}
+	begun, err := d.begun(ctx, p, source, rows)
+	if err != nil {
+		return err
+	}
 	for _, w := range holding(writers, seen[p.Name].roles) {
 		problem := describe(w)
 		if w.HiddenFrom != "" {
 			problem += ", " + cursor.MayReplicate
 		}
-		d.find(p.Name, heldFor(w.Since, now), endOf(w), "records of %s are held back by %s", p.Source.Table, problem)
+		fix := endOf(w)
+		if !w.Ours && !w.Replicating && beganAfter(w, begun) {
+			fix = endOfLater(w, now)
+		}
+		d.find(p.Name, heldFor(w.Since, now), fix, "records of %s are held back by %s", p.Source.Table, problem)
 	}
 	return nil
+}
+
+// begun is table.Lag.Begun of what waits for a process; zero if nothing does.
+func (d *doctor) begun(ctx context.Context, p Process, source *table.Source, rows []cursor.Row) (time.Time, error) {
+	at := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name })
+	if at < 0 || rows[at].Position == cursor.Unplaced {
+		return time.Time{}, nil
+	}
+	lag, err := source.Lag(ctx, rows[at].Position)
+	return lag.Begun, err
 }
 
 // endOf is the SQL that ends a transaction. A session of the dispatcher is not ended:

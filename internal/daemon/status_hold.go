@@ -91,10 +91,10 @@ func (s Status) hold() *Hold {
 	case s.Lag != nil && s.Lag.Ahead > longAhead:
 		return &Hold{HoldFuture, fmt.Sprintf("the next record is stamped %s, which is %s ahead of the database's clock: it waits until then; "+
 			"next: if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints", moment(s.Lag.Stamp), round(s.Lag.Ahead))}
-	case len(s.Holding) > 0:
-		return &Hold{HoldWriter, heldBy(s.Holding[0])}
-	case s.absent:
+	case s.absent: // before a writer, which holds up what a worker reads
 		return &Hold{HoldNobody, "no worker runs it: " + s.lastWorker()}
+	case len(s.Holding) > 0 && !s.moving:
+		return &Hold{HoldWriter, s.heldBy(s.Holding[0])}
 	case s.deserted:
 		return &Hold{HoldNobody, s.nobody()}
 	default:
@@ -217,7 +217,7 @@ func Attempts(n int) string {
 }
 
 // heldBy names a transaction, why it matters, and how to end it.
-func heldBy(w table.Writer) string {
+func (s Status) heldBy(w table.Writer) string {
 	if w.Ours {
 		return fmt.Sprintf("records are held back by %s; next: %s", visible.Line(describe(w)), endOf(w))
 	}
@@ -227,12 +227,34 @@ func heldBy(w table.Writer) string {
 	if w.HiddenFrom != "" {
 		return fmt.Sprintf("records are held back by %s, %s; next: %s", visible.Line(describe(w)), cursor.MayReplicate, endOf(w))
 	}
+	if s.absent {
+		return fmt.Sprintf("a worker that starts now may have to wait for %s; next: %s", visible.Line(describe(w)), waitForIt)
+	}
+	if s.moving {
+		return fmt.Sprintf("newer records may be held back by %s: its open transaction may still insert before them; next: %s", visible.Line(describe(w)), waitForIt)
+	}
+	if beganAfter(w, s.Lag.begun) {
+		return fmt.Sprintf("records may be held back by %s: its open transaction began after the first of them was stamped, so it inserts nothing before that one, but a worker may wait for it; next: %s",
+			visible.Line(describe(w)), endOfLater(w, s.Lag.begun.Add(*s.Lag.Age)))
+	}
 	although := ""
 	if w.Command == "DELETE" || w.Command == "UPDATE" {
 		although = fmt.Sprintf(" (a transaction with %s has the lock of one that inserts)", w.Command)
 	}
 	return fmt.Sprintf("records are held back by %s: its open transaction may still insert before them%s; next: wait until it ends, or end it: %s",
 		visible.Line(describe(w)), although, cursor.Locker{PID: w.PID, GID: w.GID}.Fix())
+}
+
+// waitForIt is what to do about a transaction that is not known to hold up what is first.
+const waitForIt = "wait until it ends"
+
+// endOfLater is what to do about a transaction that began after what waits was stamped. A worker's fence waits for it
+// only if it has seen nothing since then: it has just begun to read. If that lasts, the transaction is in the way all the same.
+func endOfLater(w table.Writer, now time.Time) string {
+	if now.Sub(w.Since) >= longHeld {
+		return waitForIt + ", or end it: " + endOf(w)
+	}
+	return waitForIt
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -335,6 +335,26 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		daemonPkg, "TestStatus_AStrangersCommitThatWaitsForAStandbyIsNotToBeEnded",
 	},
 	{
+		"a short transaction is taken for the one before it of its session where times are hidden",
+		[]change{{"internal/daemon/status.go", ` && b.Transaction == w.Transaction`, ``}},
+		daemonPkg, "TestStatus_LeavesOutTransactionsThatComeAndGoWhereTheirTimesAreHidden",
+	},
+	{
+		"a writer is said before that there is no worker",
+		[]change{{"internal/daemon/status_hold.go", `	case s.absent: // before`, `	case s.absent && len(s.Holding) == 0: // before`}},
+		daemonPkg, "TestStatus_SaysThatThereIsNoWorkerBeforeItNamesAWriter",
+	},
+	{
+		"a writer that began after what waits is to be ended",
+		[]change{{"internal/daemon/status_hold.go", `	if beganAfter(w, s.Lag.begun) {`, `	if beganAfter(w, s.Lag.begun) && w.PID == 0 {`}},
+		daemonPkg, "TestStatus_AWriterThatBeganAfterWhatWaitsIsNotToBeEnded",
+	},
+	{
+		"a writer is the hold while a worker delivers",
+		[]change{{"internal/daemon/status_hold.go", `len(s.Holding) > 0 && !s.moving`, `len(s.Holding) > 0`}},
+		daemonPkg, "TestStatus_AWriterIsNoHoldWhileAWorkerDelivers",
+	},
+	{
 		"a session that the role cannot see is taken for one that waits for no standby",
 		[]change{{"sources/table/lag.go", `CASE WHEN a.pid IS NOT NULL AND`, `CASE WHEN a.pid IS NULL AND`}},
 		daemonPkg, "TestStatus_ACommitThatTheRoleCannotSeeIsNotToBeEnded",

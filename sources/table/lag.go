@@ -24,6 +24,9 @@ type Lag struct {
 	// it waits for; zero if it is not, or if the order is not by time. Stamp is its time.
 	Ahead time.Duration
 	Stamp time.Time
+	// Begun: a transaction that began later inserts nothing before the oldest of them. Zero where
+	// the order, or what stamps it, does not tell.
+	Begun time.Time
 	// Aged: the source reads a created_at column.
 	Aged bool
 }
@@ -34,6 +37,9 @@ type Writer struct {
 	PID int
 	// GID of a prepared transaction, else "".
 	GID string
+	// Transaction is its virtual id, which every role may see: it tells one from the next of its
+	// session. "" where the fence waits for sessions, of which Since is seen.
+	Transaction string
 	// Application is the session's application_name, User its role.
 	Application, User string
 	// Since is when the transaction began, or was prepared; zero when the role
@@ -98,9 +104,13 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 			return err
 		}
 		age, _ := strconv.ParseInt(string(result.Rows[0][1]), 10, 64) // NULL without records
-		if at, _ := strconv.ParseInt(string(result.Rows[0][2]), 10, 64); age < 0 && l.ordersByTime() {
+		at, _ := strconv.ParseInt(string(result.Rows[0][2]), 10, 64)
+		if age < 0 && l.ordersByTime() {
 			lag.Ahead = time.Duration(min(-age, maxAge.Microseconds())) * time.Microsecond
 			lag.Stamp = time.UnixMicro(at).UTC()
+		}
+		if lag.Records > 0 && l.ordersByTime() && l.stamp != stampElsewhere {
+			lag.Begun = time.UnixMicro(at).Add(l.slack(s.config)).UTC() // within the latency, stamps may be older than they should
 		}
 		lag.Age = time.Duration(min(max(0, age), maxAge.Microseconds())) * time.Microsecond
 		return nil
@@ -123,6 +133,7 @@ const holdersSQL = `
 SELECT DISTINCT
 	coalesce(l.pid, 0),
 	coalesce(p.gid, ''),
+	l.virtualtransaction,
 	coalesce(a.application_name, ''),
 	coalesce(a.usename::text, p.owner::text, ''),
 	coalesce(a.xact_start, p.prepared),
@@ -143,21 +154,21 @@ WHERE l.granted
 	AND l.mode = 'RowExclusiveLock'
 	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 	AND l.relation IN (SELECT oid FROM lineage)
-ORDER BY 5 NULLS LAST, 1
+ORDER BY 6 NULLS LAST, 1
 LIMIT 100`
 
 // startedSQL is the same where the fence waits for sessions. One that is idle is
 // not named: it holds the fence for an instant, if at all. Nor is one that the role may not see:
 // such a role is not let read.
 const startedSQL = `/* source.holders */
-SELECT pid, '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(wait_event = 'SyncRep', false), '', coalesce(` + ours + `, false)
+SELECT pid, '', '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(wait_event = 'SyncRep', false), '', coalesce(` + ours + `, false)
 FROM pg_stat_activity a
 WHERE pid <> pg_backend_pid() AND NOT ` + harmless + ` AND (xact_start IS NOT NULL OR state <> 'idle')
 UNION ALL
-SELECT 0, gid, '', owner::text, prepared, '', '', false, '', false
+SELECT 0, gid, '', '', owner::text, prepared, '', '', false, '', false
 FROM pg_prepared_xacts
 WHERE database = current_database()
-ORDER BY 5 NULLS LAST, 1
+ORDER BY 6 NULLS LAST, 1
 LIMIT 100`
 
 // Writers returns the transactions that the fence waits for at this moment,
@@ -192,7 +203,7 @@ func collectWriters(ctx context.Context, tx pgx.Tx, sql string) ([]Writer, error
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w Writer, err error) {
 		var since *time.Time
-		err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Replicating, &w.HiddenFrom, &w.Ours)
+		err = row.Scan(&w.PID, &w.GID, &w.Transaction, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Replicating, &w.HiddenFrom, &w.Ours)
 		if since != nil {
 			w.Since = *since
 		}
