@@ -207,11 +207,12 @@ func (d *doctor) held(ctx context.Context, p Process, source *table.Source, rows
 		if w.HiddenFrom != "" {
 			problem += ", " + cursor.MayReplicate
 		}
-		fix := endOf(w)
 		if !w.Ours && !w.Replicating && beganAfter(w, begun) {
-			fix = endOfLater(w, now)
+			d.find(p.Name, heldFor(w.Since, now), endOfLater(w, now),
+				"records of %s may be held back by %s: it began after the first of them was stamped, but a worker may wait for it", p.Source.Table, problem)
+			continue
 		}
-		d.find(p.Name, heldFor(w.Since, now), fix, "records of %s are held back by %s", p.Source.Table, problem)
+		d.find(p.Name, heldFor(w.Since, now), endOf(w), "records of %s are held back by %s", p.Source.Table, problem)
 	}
 	return nil
 }

@@ -319,7 +319,7 @@ func tableLocked(err error) string {
 	if !errors.As(err, &pgErr) || pgErr.Code != "55P03" {
 		return ""
 	}
-	return "; a transaction has locked the table; next: end it; SELECT pid, query, pg_blocking_pids(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' names it"
+	return "; a transaction has locked the table; next: end it, unless its wait_event is SyncRep, a COMMIT that waits for a synchronous standby; SELECT pid, query, pg_blocking_pids(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' names it"
 }
 
 // stay forgets the writers that are no longer there, and those that began after what a worker delivers now.

@@ -104,12 +104,12 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 			return err
 		}
 		age, _ := strconv.ParseInt(string(result.Rows[0][1]), 10, 64) // NULL without records
-		at, _ := strconv.ParseInt(string(result.Rows[0][2]), 10, 64)
+		at, atErr := strconv.ParseInt(string(result.Rows[0][2]), 10, 64) // NULL without a finite one
 		if age < 0 && l.ordersByTime() {
 			lag.Ahead = time.Duration(min(-age, maxAge.Microseconds())) * time.Microsecond
 			lag.Stamp = time.UnixMicro(at).UTC()
 		}
-		if lag.Records > 0 && l.ordersByTime() && l.stamp != stampElsewhere {
+		if atErr == nil && l.ordersByTime() && l.stamp != stampElsewhere {
 			lag.Begun = time.UnixMicro(at).Add(l.slack(s.config)).UTC() // within the latency, stamps may be older than they should
 		}
 		lag.Age = time.Duration(min(max(0, age), maxAge.Microseconds())) * time.Microsecond
