@@ -103,7 +103,7 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 		if lag.Records, err = strconv.ParseInt(string(result.Rows[0][0]), 10, 64); err != nil {
 			return err
 		}
-		age, _ := strconv.ParseInt(string(result.Rows[0][1]), 10, 64) // NULL without records
+		age, _ := strconv.ParseInt(string(result.Rows[0][1]), 10, 64)    // NULL without records
 		at, atErr := strconv.ParseInt(string(result.Rows[0][2]), 10, 64) // NULL without a finite one
 		if age < 0 && l.ordersByTime() {
 			lag.Ahead = time.Duration(min(-age, maxAge.Microseconds())) * time.Microsecond
