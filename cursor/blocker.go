@@ -21,7 +21,8 @@ SELECT
 	coalesce(a.usename::text, p.owner::text, ''),
 	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
-	` + doingSQL + `
+	` + doingSQL + `,
+	''
 FROM unnest(pg_blocking_pids($1::int)) b (pid)
 LEFT JOIN pg_stat_activity a ON a.pid = b.pid
 LEFT JOIN LATERAL (

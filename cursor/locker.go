@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -35,6 +36,12 @@ type Locker struct {
 	Running time.Duration
 	// Replicating: the session's COMMIT is done here and waits for a synchronous standby.
 	Replicating bool
+	// HiddenFrom is the role that asks, if the server has synchronous standbys and hides from
+	// that role what the session waits for: it may be as Replicating says. Else "".
+	HiddenFrom string
+	// Transaction is the virtual id of the transaction, which every role may see: it tells one
+	// from the next of its session. "" from Blockers.
+	Transaction string
 }
 
 // Worker reports whether it is a worker's lease, or an operator at work, by its
@@ -48,6 +55,9 @@ func (l Locker) Worker() bool {
 	return false
 }
 
+// Operator reports whether it is an operator at work, by its application name.
+func (l Locker) Operator() bool { return strings.HasPrefix(l.Application, ApplicationOperator) }
+
 // String names the transaction and how to find it.
 func (l Locker) String() string {
 	who := fmt.Sprintf("pid %d (application %q, user %q)", l.PID, l.Application, l.User)
@@ -59,6 +69,9 @@ func (l Locker) String() string {
 	}
 	if l.Replicating {
 		who += ", whose COMMIT waits for a synchronous standby"
+	}
+	if l.HiddenFrom != "" {
+		who += ", " + MayReplicate
 	}
 	if l.Torn() {
 		who += fmt.Sprintf(", which sent half of a command and then nothing for %v: its client is gone, or the network to it is dead", l.Unfinished.Round(time.Second))
@@ -78,6 +91,16 @@ func (l Locker) Torn() bool { return l.Unfinished >= shortTear }
 // answered as if it had succeeded, while no standby has it.
 const KeepReplicating = "do not end the session: what it has committed would be lost in a failover. Bring a synchronous standby back, or take it out of synchronous_standby_names and reload"
 
+// MayReplicate says of a session that it may be such a COMMIT, for all that its role may see.
+const MayReplicate = "which may be a COMMIT that waits for a synchronous standby"
+
+// KeepHidden is what to do about a session of which a role may not see whether it is such a COMMIT.
+func KeepHidden(role string) string {
+	role = pgx.Identifier{role}.Sanitize()
+	return fmt.Sprintf("do not end the session unless you know that it is not a COMMIT that waits for a synchronous standby: what such a COMMIT has committed "+
+		"would be lost in a failover. Role %s cannot see it. To see it: GRANT pg_read_all_stats TO %s", visible.Line(role), visible.SQL(role))
+}
+
 // WhileReplicating is what such a COMMIT of a worker means for delivery. It is given up after
 // commitTimeout, and the row is read: the advance is there, on this server alone.
 const WhileReplicating = "its worker waits for 30 s, looks whether it took place, and goes on; so one checkpoint goes out in 30 s, and in a failover what it delivered comes again"
@@ -86,6 +109,9 @@ const WhileReplicating = "its worker waits for 30 s, looks whether it took place
 func (l Locker) Fix() string {
 	if l.Replicating {
 		return KeepReplicating
+	}
+	if l.HiddenFrom != "" {
+		return KeepHidden(l.HiddenFrom)
 	}
 	if l.PID == 0 {
 		return "COMMIT PREPARED or ROLLBACK PREPARED " + visible.Literal(l.GID)
@@ -96,8 +122,8 @@ func (l Locker) Fix() string {
 // Advice is what to do about the transaction, as the end of a sentence.
 func (l Locker) Advice() string {
 	switch {
-	case l.Replicating:
-		return KeepReplicating
+	case l.Replicating || l.HiddenFrom != "":
+		return l.Fix()
 	case l.Worker() && l.Torn():
 		return "a worker that stands by ends that session, or you do: " + l.Fix()
 	default:
@@ -106,15 +132,17 @@ func (l Locker) Advice() string {
 }
 
 // doingSQL is since when the server has waited for the client in the middle of a command, and
-// since when it has worked on one, in microseconds; and whether that is a COMMIT which waits for a
-// standby.
+// since when it has worked on one, in microseconds; whether that is a COMMIT which waits for a
+// standby; and whom that is hidden from. A session without a backend_type is one that the role may
+// not see: wait_event is NULL then, as of a session that waits for nothing.
 const doingSQL = `CASE WHEN a.state = 'active' AND a.wait_event_type = 'Client'
 		THEN (extract(epoch FROM clock_timestamp() - a.state_change) * 1000000)::bigint
 	END,
 	CASE WHEN a.state = 'active' AND a.wait_event_type IS DISTINCT FROM 'Client'
 		THEN (extract(epoch FROM clock_timestamp() - a.state_change) * 1000000)::bigint
 	END,
-	coalesce(a.wait_event = 'SyncRep', false)::int`
+	coalesce(a.wait_event = 'SyncRep', false)::int,
+	CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL AND current_setting('synchronous_standby_names') <> '' THEN current_user::text ELSE '' END`
 
 // lockersSQL finds who has locked which row: a row's xmax is the transaction that
 // locked it, and that one holds the lock of its own id while it is open. It reads
@@ -129,7 +157,8 @@ SELECT
 	coalesce(a.usename::text, p.owner::text, ''),
 	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
-	` + doingSQL + `
+	` + doingSQL + `,
+	l.virtualtransaction
 FROM {schema}.cursor c
 JOIN pg_locks l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = c.xmax
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
@@ -168,7 +197,8 @@ func parseLockers(result *pgconn.Result) ([]Locker, error) {
 		p := parser{values: values}
 		all = append(all, Locker{Process: p.text(0), PID: int(p.int(1)), GID: p.text(2),
 			Application: p.text(3), User: p.text(4), Since: p.time(5), Age: time.Duration(p.int(6)) * time.Microsecond,
-			Unfinished: time.Duration(p.int(7)) * time.Microsecond, Running: time.Duration(p.int(8)) * time.Microsecond, Replicating: p.int(9) == 1})
+			Unfinished: time.Duration(p.int(7)) * time.Microsecond, Running: time.Duration(p.int(8)) * time.Microsecond, Replicating: p.int(9) == 1,
+			HiddenFrom: p.text(10), Transaction: p.text(11)})
 		if p.err != nil {
 			return nil, p.err
 		}
@@ -187,7 +217,8 @@ SELECT
 	coalesce(a.usename::text, p.owner::text, ''),
 	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
-	` + doingSQL + `
+	` + doingSQL + `,
+	l.virtualtransaction
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN (
@@ -241,10 +272,12 @@ func (s *Store) nameLockers(ctx context.Context, process string, err error) erro
 	for _, l := range lockers {
 		switch {
 		case l.Process != process:
-		case l.Worker() && !l.Torn() && !l.Replicating:
-			return fmt.Errorf("%w: %s is delivering; wait longer, or for its call to end", err, l)
-		default:
+		case !l.Worker() || l.Torn() || l.Replicating || l.HiddenFrom != "":
 			return fmt.Errorf("%w: it is held by %s; %s", err, l, l.Advice())
+		case l.Operator():
+			return fmt.Errorf("%w: %s is an operator at work; wait longer", err, l)
+		default:
+			return fmt.Errorf("%w: %s is delivering; wait longer, or for its call to end", err, l)
 		}
 	}
 	return s.nameStrangers(ctx, "cursor", err, "; it is free by now: try again")

@@ -36,7 +36,9 @@ func Grants(ctx context.Context, w io.Writer, c GrantsConfig) error {
 	}
 	defer pool.Close()
 	g := &grants{GrantsConfig: c, pool: pool, store: store, granted: map[string]bool{}}
-	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error { return tx.QueryRow(ctx, databaseSQL).Scan(&g.database) })
+	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
+		return tx.QueryRow(ctx, databaseSQL).Scan(&g.database, &g.standbys)
+	})
 	if err != nil {
 		return Reachable(fmt.Errorf("ask for the database's name: %w", err))
 	}
@@ -74,6 +76,7 @@ type grants struct {
 	pool     *pgxpool.Pool
 	store    *cursor.Store
 	database string
+	standbys bool // the server has synchronous ones
 	text     strings.Builder
 	needed   []need          // by the role that runs the processes
 	looked   []need          // by operators, for whom keys are enough
@@ -89,7 +92,10 @@ type need struct {
 	privilege.Privilege
 }
 
-const databaseSQL = `/* grants.database */ SELECT pg_catalog.current_database()::pg_catalog.text`
+const databaseSQL = `/* grants.database */
+SELECT
+	pg_catalog.current_database()::pg_catalog.text,
+	pg_catalog.current_setting('synchronous_standby_names') OPERATOR(pg_catalog.<>) ''`
 
 // workers is what the role needs that runs the processes.
 func (g *grants) workers() {
@@ -136,9 +142,15 @@ func (c Config) shownToOperators() string {
 }
 
 // seesAll grants what the fence of a column needs that defaults to the start of a
-// transaction.
+// transaction. Where nothing but the advice of status needs it, it is named and not granted: it
+// shows the statements of all sessions.
 func (g *grants) seesAll(role string) {
 	if len(g.stats) == 0 {
+		if g.standbys {
+			g.comment("synchronous_standby_names is set. Without the following right, status, doctor and the log cannot see whether a session of another role is a\n"+
+				"COMMIT that waits for a standby, and then say so. It shows the statements of all sessions, so decide whether to grant it:\n"+
+				"GRANT pg_read_all_stats TO %s;", visible.SQL(quoted(role)))
+		}
 		return
 	}
 	g.comment("To see when the transactions of all sessions began, which is the fence of an order column that defaults to now(): without it these\n" +

@@ -3,6 +3,8 @@ package daemon_test
 import (
 	"context"
 	"errors"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -141,4 +143,141 @@ func TestStatus_ADatabaseThatIsSlowIsNotTheReceiver(t *testing.T) {
 		return all[0].Hold != nil && all[0].Hold.Kind != daemon.HoldNobody
 	}, patience, 100*time.Millisecond)
 	require.Regexp(t, `(?m)^a: its worker .* waits for the database, and not for the receiver: a command of pid \d+ .* goes on for`, text)
+}
+
+// grantee is the configuration of a role that has what `grants` prints, and no more.
+func grantee(t *testing.T, pool *pgxpool.Pool, config daemon.Config) daemon.Config {
+	t.Helper()
+	exec(t, pool, `CREATE ROLE dispatcher LOGIN PASSWORD 'secret'`)
+	exec(t, pool, grants(t, config, "dispatcher"))
+	address, err := url.Parse(config.Database)
+	require.NoError(t, err)
+	address.User = url.UserPassword("dispatcher", "secret")
+	config.Database = address.String()
+	return config
+}
+
+// keepHidden is the advice to a role that cannot see what a session waits for.
+const keepHidden = "do not end the session unless you know that it is not a COMMIT that waits for a synchronous standby: what such a COMMIT has committed " +
+	`would be lost in a failover. Role "dispatcher" cannot see it. To see it: GRANT pg_read_all_stats TO "dispatcher"`
+
+// requireNoEnd: nothing that a person is told to do ends a session.
+func requireNoEnd(t *testing.T, text string, findings []daemon.Finding) {
+	t.Helper()
+	require.NotContains(t, text, "pg_terminate_backend")
+	for _, f := range findings {
+		require.NotContains(t, f.Fix, "pg_terminate_backend")
+	}
+}
+
+// TestStatus_ACommitThatTheRoleCannotSeeIsNotToBeEnded: PostgreSQL hides what sessions of other roles wait for. The role of
+// `grants` was told to end a COMMIT that waits for a standby.
+func TestStatus_ACommitThatTheRoleCannotSeeIsNotToBeEnded(t *testing.T) {
+	t.Parallel()
+	server, pool, _ := ownServer(t)
+	insert(t, pool, 1)
+	config := grantee(t, pool, configure(t, server.URL(), stdoutProcess))
+	producer := func(ctx context.Context) { _, _ = pool.Exec(ctx, "INSERT INTO public.bookings DEFAULT VALUES") }
+
+	over := withoutAStandby(t, pool, producer)
+	waiting(t, pool)
+	all, text, _ := status(t, config, "a")
+	require.Len(t, all[0].Holding, 1)
+	require.Contains(t, text, "which may be a COMMIT that waits for a synchronous standby; next: "+keepHidden)
+	findings := doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "records of public.bookings are held back by pid", keepHidden})
+	requireNoEnd(t, text, findings)
+
+	exec(t, pool, `BEGIN; SET LOCAL synchronous_commit = local; GRANT pg_read_all_stats TO dispatcher; COMMIT`)
+	_, text, _ = status(t, config, "a")
+	require.Contains(t, text, "whose COMMIT waits for a synchronous standby; next: "+cursor.KeepReplicating)
+	over()
+}
+
+// waiting returns when a COMMIT waits for a standby.
+func waiting(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var n int
+		err := pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'").Scan(&n)
+		return err == nil && n > 0
+	}, patience, 20*time.Millisecond)
+}
+
+// TestStatus_ALockersCommitThatTheRoleCannotSeeIsNotToBeEnded: the same of the lock of the cursor's row. The worker's log and
+// the errors of operators say it in the same words.
+func TestStatus_ALockersCommitThatTheRoleCannotSeeIsNotToBeEnded(t *testing.T) {
+	t.Parallel()
+	server, pool, _ := ownServer(t)
+	config := grantee(t, pool, configure(t, server.URL(), stdoutProcess))
+	over := withoutAStandby(t, pool, func(ctx context.Context) { _, _ = pool.Exec(ctx, "SELECT FROM od.cursor FOR UPDATE") })
+	waiting(t, pool)
+
+	_, text, _ := status(t, config, "a")
+	require.Regexp(t, `(?m)^a: the cursor's row is locked by pid \d+ .*, which may be a COMMIT that waits for a synchronous standby: no worker can deliver; next: `+keepHidden, text)
+	findings := doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "which may be a COMMIT that waits for a synchronous standby, and no worker can deliver until that ends", keepHidden})
+	requireNoEnd(t, text, findings)
+
+	s, err := cursor.NewStore(pgtest.Pool(t, config.Database, pgtest.PoolConfig{}), cursor.Config{Schema: schema})
+	require.NoError(t, err)
+	_, err = s.Pause(t.Context(), "a", cursor.Decision{Actor: "me", Timeout: 50 * time.Millisecond})
+	require.ErrorIs(t, err, cursor.ErrLocked)
+	require.ErrorContains(t, err, "which may be a COMMIT that waits for a synchronous standby; "+keepHidden)
+	var stranger *cursor.StrangerError
+	require.Eventually(t, func() bool {
+		_, err = s.Acquire(t.Context(), "a")
+		return errors.As(err, &stranger)
+	}, patience, 20*time.Millisecond)
+	require.ErrorContains(t, stranger, "which is no worker; "+keepHidden)
+	over()
+}
+
+// TestStatus_AnOperatorsCommitThatWaitsForAStandbyIsSaid: status said nothing of it to the role of `grants`, and took it for
+// the worker's where it was seen.
+func TestStatus_AnOperatorsCommitThatWaitsForAStandbyIsSaid(t *testing.T) {
+	t.Parallel()
+	server, pool, s := ownServer(t)
+	whole := configure(t, server.URL(), stdoutProcess)
+	config := grantee(t, pool, whole)
+	over := withoutAStandby(t, pool, func(ctx context.Context) {
+		_, _ = s.Pause(ctx, "a", cursor.Decision{Actor: "me"})
+		_, _ = s.Resume(ctx, "a", cursor.Decision{Actor: "me"})
+	})
+	waiting(t, pool)
+
+	all, text, _ := status(t, config, "a")
+	require.NotNil(t, all[0].Hold)
+	require.Equal(t, daemon.HoldLocked, all[0].Hold.Kind)
+	require.Regexp(t, `(?m)^a: the cursor's row is locked by an operator's session, pid \d+ .*, which may be a COMMIT that waits for a synchronous standby: no worker can deliver; next: `+keepHidden, text)
+	findings := doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "its row is locked by an operator's session, pid", keepHidden})
+	requireNoEnd(t, text, findings)
+
+	require.Eventually(t, func() bool {
+		all, text, _ = status(t, whole, "a")
+		return all[0].Hold != nil && all[0].Hold.Kind == daemon.HoldLocked
+	}, patience, 100*time.Millisecond)
+	require.Regexp(t, `(?m)^a: the cursor's row is locked by an operator's session, pid \d+ .*, whose COMMIT waits for a synchronous standby: no worker can deliver; next: `+cursor.KeepReplicating, text)
+	require.NotContains(t, text, "its worker")
+	findings = doctor(t, whole)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "its row is locked by an operator's session, pid", cursor.KeepReplicating})
+	requireNoEnd(t, text, findings)
+	over()
+}
+
+// TestGrants_NameTheRightThatShowsWhatACommitWaitsFor: it shows the statements of all sessions, too, so it is not granted
+// without a decision.
+func TestGrants_NameTheRightThatShowsWhatACommitWaitsFor(t *testing.T) {
+	t.Parallel()
+	server, pool, _ := ownServer(t)
+	config := configure(t, server.URL(), stdoutProcess)
+	require.NotContains(t, grants(t, config, "dispatcher"), "pg_read_all_stats")
+	exec(t, pool, "ALTER ROLE postgres SET synchronous_commit = local") // grants writes, and rolls back
+	over := withoutAStandby(t, pool, func(context.Context) { time.Sleep(time.Millisecond) })
+	require.Eventually(t, func() bool {
+		return strings.Contains(grants(t, config, "dispatcher"), "pg_read_all_stats")
+	}, patience, 20*time.Millisecond)
+	require.Contains(t, grants(t, config, "dispatcher"), `-- GRANT pg_read_all_stats TO "dispatcher";`)
+	over()
 }

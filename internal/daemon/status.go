@@ -35,11 +35,13 @@ type Status struct {
 	Problem string
 
 	lockers   []cursor.Locker // of its row
-	blockers  []cursor.Locker // what the worker that has its row waits for
+	operator  *cursor.Locker  // an operator's session that has its row for long
+	blockers  []cursor.Locker // what the one that has its row waits for
 	paused    *cursor.Event   // the last pause; nil if it is not known
 	deserted  bool            // records wait, and no worker is there
 	strangers []cursor.Locker // who may have locked its row then
 	absent    bool            // no worker runs it
+	moving    bool            // a worker delivers what is first
 	unread    bool            // the source cannot be read
 	roles     []string        // of its workers
 	bound     time.Duration   // on a transaction of its lease; 0 = not known
@@ -55,6 +57,8 @@ type Lag struct {
 	// for; Stamp is its time then.
 	Ahead time.Duration
 	Stamp time.Time
+
+	begun time.Time // a transaction that began later inserts nothing before the oldest; zero = not known
 }
 
 // StatusConfig says whose status is asked for.
@@ -114,6 +118,10 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, Reachable(err)
 	}
+	stuck, err := stuckOperators(ctx, r.store, lockers, r.pause)
+	if err != nil {
+		return nil, Reachable(err)
+	}
 	seen, err := r.config.Config.presence(ctx, r.pool)
 	if err != nil {
 		return nil, Reachable(err)
@@ -127,7 +135,7 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 			n := letters[all[i].Process]
 			all[i].DeadLetters = &n
 		}
-		r.explain(ctx, &all[i], lockers)
+		r.explain(ctx, &all[i], lockers, stuck)
 		all[i].absent = seen.absent(all[i].Process) && !all[i].New && len(all[i].lockers) == 0
 		all[i].roles = seen[all[i].Process].roles
 		if p, ok := r.process(all[i].Process); ok {
@@ -182,6 +190,9 @@ func (r *StatusReader) lookAgain(ctx context.Context, all []Status) error {
 		return nil
 	}
 	r.pause(ctx, wait)
+	if err := r.move(ctx, all); err != nil {
+		return err
+	}
 	for i := range all {
 		s := &all[i]
 		if len(s.Holding) > 0 {
@@ -192,6 +203,29 @@ func (r *StatusReader) lookAgain(ctx context.Context, all []Status) error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// move finds, of processes with writers, those that deliver what is first: its worker has it, or had, so no writer holds
+// it back.
+func (r *StatusReader) move(ctx context.Context, all []Status) error {
+	if !slices.ContainsFunc(all, func(s Status) bool { return len(s.Holding) > 0 }) {
+		return nil
+	}
+	rows, err := r.store.List(ctx)
+	if err != nil {
+		return err
+	}
+	lockers, err := r.store.Lockers(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		s := &all[i]
+		leads := func(l cursor.Locker) bool { return l.Process == s.Process && l.Worker() && !l.Operator() }
+		s.moving = slices.ContainsFunc(s.lockers, leads) || slices.ContainsFunc(lockers, leads) ||
+			slices.ContainsFunc(rows, func(row cursor.Row) bool { return row.Process == s.Process && row.Position != s.Position })
 	}
 	return nil
 }
@@ -266,7 +300,7 @@ func (s *Status) measure(ctx context.Context, source *table.Source) {
 		s.Problem, s.unread = err.Error()+tableLocked(err), true
 		return
 	}
-	s.Lag = &Lag{Records: lag.Records, Ahead: lag.Ahead, Stamp: lag.Stamp}
+	s.Lag = &Lag{Records: lag.Records, Ahead: lag.Ahead, Stamp: lag.Stamp, begun: lag.Begun}
 	if lag.Aged {
 		s.Lag.Age = &lag.Age
 	}
@@ -285,17 +319,20 @@ func tableLocked(err error) string {
 	if !errors.As(err, &pgErr) || pgErr.Code != "55P03" {
 		return ""
 	}
-	return "; a transaction has locked the table; next: end it; SELECT pid, query, pg_blocking_pids(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' names it"
+	return "; a transaction has locked the table; next: end it, unless its wait_event is SyncRep, a COMMIT that waits for a synchronous standby; SELECT pid, query, pg_blocking_pids(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' names it"
 }
 
-// stay forgets the writers that are no longer there.
+// stay forgets the writers that are no longer there, and those that began after what a worker delivers now.
 func (s *Status) stay(ctx context.Context, source *table.Source) {
 	now, err := source.Writers(ctx)
 	if err != nil {
 		s.Problem = err.Error()
 	}
-	s.Holding = stayed(s.Holding, now)
+	s.Holding = slices.DeleteFunc(stayed(s.Holding, now), func(w table.Writer) bool { return s.moving && beganAfter(w, s.Lag.begun) })
 }
+
+// beganAfter reports a writer that is known to insert nothing before what waits.
+func beganAfter(w table.Writer, begun time.Time) bool { return !begun.IsZero() && w.Since.After(begun) }
 
 // holding leaves out the dispatcher's own sessions, which the fence of a worker of
 // their role does not wait for; roles are those of the workers.
@@ -316,12 +353,12 @@ func staying(ctx context.Context, source *table.Source) ([]table.Writer, error) 
 	return stayed(before, now), err
 }
 
-// stayed are those of now that were there before. Their time of beginning tells a
-// long transaction from the next short one of its session.
+// stayed are those of now that were there before. A long transaction is told from the next short one
+// of its session by its virtual id, or by when it began, which may be hidden.
 func stayed(before, now []table.Writer) []table.Writer {
 	return slices.DeleteFunc(now, func(w table.Writer) bool {
 		return !slices.ContainsFunc(before, func(b table.Writer) bool {
-			return b.PID == w.PID && b.GID == w.GID && b.Since.Equal(w.Since)
+			return b.PID == w.PID && b.GID == w.GID && b.Transaction == w.Transaction && b.Since.Equal(w.Since)
 		})
 	})
 }

@@ -72,8 +72,10 @@ func (s Status) hold() *Hold {
 		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: %s", visible.Line(l.String()), l.Advice())}
 	case len(s.blockers) > 0:
 		l := s.blockers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for a lock that %s has: nothing is written down or delivered; next: %s",
-			visible.Line(s.Holder), visible.Line(l.String()), l.Advice())}
+		return &Hold{HoldLocked, fmt.Sprintf("%s waits for a lock that %s has: nothing is written down or delivered; next: %s",
+			s.waiter(), visible.Line(l.String()), l.Advice())}
+	case s.operator != nil:
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: %s", operating(*s.operator), s.operator.Advice())}
 	case s.Failure != nil && (s.deserted || s.absent && s.Failure.Wait == 0):
 		return &Hold{HoldNobody, s.untried()}
 	case s.Failure != nil:
@@ -89,10 +91,10 @@ func (s Status) hold() *Hold {
 	case s.Lag != nil && s.Lag.Ahead > longAhead:
 		return &Hold{HoldFuture, fmt.Sprintf("the next record is stamped %s, which is %s ahead of the database's clock: it waits until then; "+
 			"next: if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints", moment(s.Lag.Stamp), round(s.Lag.Ahead))}
-	case len(s.Holding) > 0:
-		return &Hold{HoldWriter, heldBy(s.Holding[0])}
-	case s.absent:
+	case s.absent: // before a writer, which holds up what a worker reads
 		return &Hold{HoldNobody, "no worker runs it: " + s.lastWorker()}
+	case len(s.Holding) > 0 && !s.moving:
+		return &Hold{HoldWriter, s.heldBy(s.Holding[0])}
 	case s.deserted:
 		return &Hold{HoldNobody, s.nobody()}
 	default:
@@ -101,7 +103,44 @@ func (s Status) hold() *Hold {
 }
 
 // longLease reports a worker that has had its lock for long without a checkpoint.
-func longLease(l cursor.Locker) bool { return l.Worker() && l.Age > longCall }
+func longLease(l cursor.Locker) bool { return l.Worker() && !l.Operator() && l.Age > longCall }
+
+// waiter is who has the row and waits for a lock.
+func (s Status) waiter() string {
+	if s.operator != nil {
+		return operating(*s.operator)
+	}
+	return "its worker " + visible.Line(s.Holder)
+}
+
+// operating names an operator's session.
+func operating(l cursor.Locker) string { return "an operator's session, " + visible.Line(l.String()) }
+
+// stuckOperators are the operators' sessions that have a lock for longer than a decision takes. When
+// one began may be hidden: then a second look tells, and only where its COMMIT may wait for a standby.
+func stuckOperators(ctx context.Context, store *cursor.Store, lockers []cursor.Locker, pause func(context.Context, time.Duration)) ([]cursor.Locker, error) {
+	var stuck, hidden []cursor.Locker
+	for _, l := range lockers {
+		switch {
+		case !l.Operator() || l.Torn():
+		case l.Age > longCall:
+			stuck = append(stuck, l)
+		case l.HiddenFrom != "":
+			hidden = append(hidden, l)
+		}
+	}
+	if len(hidden) == 0 {
+		return stuck, nil
+	}
+	pause(ctx, stays)
+	now, err := store.Lockers(ctx)
+	for _, l := range now {
+		if slices.ContainsFunc(hidden, func(was cursor.Locker) bool { return was.PID == l.PID && was.Transaction == l.Transaction }) {
+			stuck = append(stuck, l)
+		}
+	}
+	return stuck, err
+}
 
 // slowDatabase reports a worker of whose time the database takes the most, or much.
 func slowDatabase(l cursor.Locker) bool { return l.Running > min(l.Age/2, longCall) }
@@ -178,12 +217,25 @@ func Attempts(n int) string {
 }
 
 // heldBy names a transaction, why it matters, and how to end it.
-func heldBy(w table.Writer) string {
+func (s Status) heldBy(w table.Writer) string {
 	if w.Ours {
 		return fmt.Sprintf("records are held back by %s; next: %s", visible.Line(describe(w)), endOf(w))
 	}
 	if w.Replicating {
 		return fmt.Sprintf("records are held back by %s, whose COMMIT waits for a synchronous standby; next: %s", visible.Line(describe(w)), cursor.KeepReplicating)
+	}
+	if w.HiddenFrom != "" {
+		return fmt.Sprintf("records are held back by %s, %s; next: %s", visible.Line(describe(w)), cursor.MayReplicate, endOf(w))
+	}
+	if s.absent {
+		return fmt.Sprintf("a worker that starts now may have to wait for %s; next: %s", visible.Line(describe(w)), waitForIt)
+	}
+	if s.moving {
+		return fmt.Sprintf("newer records may be held back by %s: its open transaction may still insert before them; next: %s", visible.Line(describe(w)), waitForIt)
+	}
+	if beganAfter(w, s.Lag.begun) {
+		return fmt.Sprintf("records may be held back by %s: its open transaction began after the first of them was stamped, so it inserts nothing before that one, but a worker may wait for it; next: %s",
+			visible.Line(describe(w)), endOfLater(w, s.Lag.begun.Add(*s.Lag.Age)))
 	}
 	although := ""
 	if w.Command == "DELETE" || w.Command == "UPDATE" {
@@ -193,16 +245,31 @@ func heldBy(w table.Writer) string {
 		visible.Line(describe(w)), although, cursor.Locker{PID: w.PID, GID: w.GID}.Fix())
 }
 
+// waitForIt is what to do about a transaction that is not known to hold up what is first.
+const waitForIt = "wait until it ends"
+
+// endOfLater is what to do about a transaction that began after what waits was stamped. A worker's fence waits for it
+// only if it has seen nothing since then: it has just begun to read. If that lasts, the transaction is in the way all the same.
+func endOfLater(w table.Writer, now time.Time) string {
+	if now.Sub(w.Since) >= longHeld {
+		return waitForIt + ", or end it: " + endOf(w)
+	}
+	return waitForIt
+}
+
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // explain finds what hold needs beside the row.
-func (r *StatusReader) explain(ctx context.Context, s *Status, lockers []cursor.Locker) {
+func (r *StatusReader) explain(ctx context.Context, s *Status, lockers, stuck []cursor.Locker) {
 	for _, l := range lockers {
 		if l.Process == s.Process {
 			s.lockers = append(s.lockers, l)
 		}
 	}
-	if slices.ContainsFunc(s.lockers, longLease) {
+	if at := slices.IndexFunc(stuck, func(l cursor.Locker) bool { return l.Process == s.Process }); at >= 0 {
+		s.operator = &stuck[at]
+	}
+	if s.operator != nil || slices.ContainsFunc(s.lockers, longLease) {
 		s.bound = r.bound(s.Process)
 		blockers, err := r.store.Blockers(ctx, s.Process)
 		if err != nil {

@@ -49,6 +49,16 @@ func left(t testing.TB, pool *pgxpool.Pool) {
 	}, time.Minute, 5*time.Millisecond)
 }
 
+// watched has a worker, and returns when status sees it.
+func watched(t testing.TB, config daemon.Config) {
+	t.Helper()
+	working(t, config)
+	require.Eventually(t, func() bool {
+		_, _, document := status(t, config, "")
+		return document["state"] == "running"
+	}, patience, 10*time.Millisecond)
+}
+
 func TestStatus_FromNewToCaughtUpToBehind(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
@@ -84,6 +94,7 @@ func TestStatus_NamesALongDelete(t *testing.T) {
 	config := configure(t, pgtest.URL(t), stdoutProcess)
 	insert(t, pool, 1)
 	require.NoError(t, drain(t, config))
+	watched(t, config)
 	gate, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	_, err = gate.Exec(t.Context(), "SELECT pg_advisory_lock(1)")
@@ -115,6 +126,7 @@ func TestStatus_NamesWhoHoldsRecordsBack(t *testing.T) {
 	pool := database(t)
 	config := configure(t, pgtest.URL(t), stdoutProcess)
 	require.NoError(t, drain(t, config))
+	watched(t, config)
 
 	holder := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{ApplicationName: "nightly import"})
 	tx, err := holder.Begin(t.Context())
@@ -148,6 +160,7 @@ func TestStatus_WaitsOnceForAllProcesses(t *testing.T) {
 	}
 	config := configure(t, pgtest.URL(t), many.String())
 	require.NoError(t, drain(t, config))
+	watched(t, config)
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Rollback(context.Background())) }()

@@ -24,6 +24,9 @@ type Lag struct {
 	// it waits for; zero if it is not, or if the order is not by time. Stamp is its time.
 	Ahead time.Duration
 	Stamp time.Time
+	// Begun: a transaction that began later inserts nothing before the oldest of them. Zero where
+	// the order, or what stamps it, does not tell.
+	Begun time.Time
 	// Aged: the source reads a created_at column.
 	Aged bool
 }
@@ -34,6 +37,9 @@ type Writer struct {
 	PID int
 	// GID of a prepared transaction, else "".
 	GID string
+	// Transaction is its virtual id, which every role may see: it tells one from the next of its
+	// session. "" where the fence waits for sessions, of which Since is seen.
+	Transaction string
 	// Application is the session's application_name, User its role.
 	Application, User string
 	// Since is when the transaction began, or was prepared; zero when the role
@@ -47,6 +53,9 @@ type Writer struct {
 	Command string
 	// Replicating: its COMMIT is done here and waits for a synchronous standby.
 	Replicating bool
+	// HiddenFrom is the role that asks, if the server has synchronous standbys and hides from
+	// that role what the session waits for: it may be as Replicating says. Else "".
+	HiddenFrom string
 	// Ours: a session of a dispatcher, by its name, that writes nothing but a cursor.
 	// Only the fence of a worker of another role waits for it.
 	Ours bool
@@ -94,10 +103,14 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 		if lag.Records, err = strconv.ParseInt(string(result.Rows[0][0]), 10, 64); err != nil {
 			return err
 		}
-		age, _ := strconv.ParseInt(string(result.Rows[0][1]), 10, 64) // NULL without records
-		if at, _ := strconv.ParseInt(string(result.Rows[0][2]), 10, 64); age < 0 && l.ordersByTime() {
+		age, _ := strconv.ParseInt(string(result.Rows[0][1]), 10, 64)    // NULL without records
+		at, atErr := strconv.ParseInt(string(result.Rows[0][2]), 10, 64) // NULL without a finite one
+		if age < 0 && l.ordersByTime() {
 			lag.Ahead = time.Duration(min(-age, maxAge.Microseconds())) * time.Microsecond
 			lag.Stamp = time.UnixMicro(at).UTC()
+		}
+		if atErr == nil && l.ordersByTime() && l.stamp != stampElsewhere {
+			lag.Begun = time.UnixMicro(at).Add(l.slack(s.config)).UTC() // within the latency, stamps may be older than they should
 		}
 		lag.Age = time.Duration(min(max(0, age), maxAge.Microseconds())) * time.Microsecond
 		return nil
@@ -114,17 +127,20 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 const commandSQL = `coalesce(upper(substring(a.query FROM '(?i)^\s*(INSERT|UPDATE|DELETE|MERGE|COPY|TRUNCATE|SELECT|WITH|CALL|DO|EXECUTE|FETCH|LOCK|SAVEPOINT)\M')), '')`
 
 // holdersSQL names the sessions behind the transactions that statement 2 of the
-// fence finds. xact_start is hidden from roles without pg_read_all_stats.
+// fence finds. xact_start, and what a session waits for, are hidden from roles without
+// pg_read_all_stats: a session without a backend_type is one that the role may not see.
 const holdersSQL = `
 SELECT DISTINCT
 	coalesce(l.pid, 0),
 	coalesce(p.gid, ''),
+	l.virtualtransaction,
 	coalesce(a.application_name, ''),
 	coalesce(a.usename::text, p.owner::text, ''),
 	coalesce(a.xact_start, p.prepared),
 	coalesce(a.state, ''),
 	` + commandSQL + `,
 	coalesce(a.wait_event = 'SyncRep', false),
+	CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL AND current_setting('synchronous_standby_names') <> '' THEN current_user::text ELSE '' END,
 	false
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
@@ -138,20 +154,21 @@ WHERE l.granted
 	AND l.mode = 'RowExclusiveLock'
 	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 	AND l.relation IN (SELECT oid FROM lineage)
-ORDER BY 5 NULLS LAST, 1
+ORDER BY 6 NULLS LAST, 1
 LIMIT 100`
 
 // startedSQL is the same where the fence waits for sessions. One that is idle is
-// not named: it holds the fence for an instant, if at all.
+// not named: it holds the fence for an instant, if at all. Nor is one that the role may not see:
+// such a role is not let read.
 const startedSQL = `/* source.holders */
-SELECT pid, '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(wait_event = 'SyncRep', false), coalesce(` + ours + `, false)
+SELECT pid, '', '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(wait_event = 'SyncRep', false), '', coalesce(` + ours + `, false)
 FROM pg_stat_activity a
 WHERE pid <> pg_backend_pid() AND NOT ` + harmless + ` AND (xact_start IS NOT NULL OR state <> 'idle')
 UNION ALL
-SELECT 0, gid, '', owner::text, prepared, '', '', false, false
+SELECT 0, gid, '', '', owner::text, prepared, '', '', false, '', false
 FROM pg_prepared_xacts
 WHERE database = current_database()
-ORDER BY 5 NULLS LAST, 1
+ORDER BY 6 NULLS LAST, 1
 LIMIT 100`
 
 // Writers returns the transactions that the fence waits for at this moment,
@@ -186,7 +203,7 @@ func collectWriters(ctx context.Context, tx pgx.Tx, sql string) ([]Writer, error
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w Writer, err error) {
 		var since *time.Time
-		err = row.Scan(&w.PID, &w.GID, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Replicating, &w.Ours)
+		err = row.Scan(&w.PID, &w.GID, &w.Transaction, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Replicating, &w.HiddenFrom, &w.Ours)
 		if since != nil {
 			w.Since = *since
 		}

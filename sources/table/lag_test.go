@@ -82,6 +82,40 @@ func TestLag_HoldsAnyTime(t *testing.T) {
 	require.Greater(t, lag.Age, 290*365*24*time.Hour)
 }
 
+// Where the order is not by time, or the stamp is an application's, a transaction that began later may insert before what waits.
+func TestLag_KnowsWhatBeganTooLateToInsertBeforeIt(t *testing.T) {
+	t.Parallel()
+	const at = `2020-01-01 00:00:00+00`
+	for name, c := range map[string]struct {
+		sql    string
+		config Config
+		want   time.Duration // after the stamp; 0 = not known
+	}{
+		"clock_timestamp": {bookingsSQL, Config{Latency: time.Minute}, time.Minute},
+		"now":             {nowTable, Config{}, defaultTxLatency},
+		"rounded":         {bookingsSQL + `ALTER TABLE app.bookings ALTER created_at TYPE timestamptz(0);`, Config{Latency: time.Minute}, time.Minute + time.Second},
+		"id":              {bookingsSQL, Config{Order: ID}, 0},
+		"no default":      {bookingsSQL + `ALTER TABLE app.bookings ALTER created_at DROP DEFAULT;`, Config{}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t, c.sql)
+			s := bookings(t, pool, c.config)
+			lag, err := s.Lag(t.Context(), "")
+			require.NoError(t, err)
+			require.Zero(t, lag.Begun, "nothing waits")
+			exec(t, pool, `INSERT INTO app.bookings (created_at) VALUES ($1)`, at)
+			lag, err = s.Lag(t.Context(), "")
+			require.NoError(t, err)
+			if c.want == 0 {
+				require.Zero(t, lag.Begun)
+				return
+			}
+			require.Equal(t, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).Add(c.want), lag.Begun)
+		})
+	}
+}
+
 func TestWriters_NamesTheSessionsThatHoldTheFence(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{"clock_timestamp": bookingsSQL, "now": nowTable} {
@@ -100,8 +134,8 @@ func TestWriters_NamesTheSessionsThatHoldTheFence(t *testing.T) {
 			writers, err = s.Writers(t.Context())
 			require.NoError(t, err)
 			require.Len(t, writers, 2)
-			require.Equal(t, Writer{GID: gid, User: "postgres", Since: writers[0].Since}, writers[0])
-			require.Equal(t, Writer{PID: int(w.pid), Application: "the importer", User: "postgres", Since: writers[1].Since, State: "idle in transaction"}, writers[1])
+			require.Equal(t, Writer{GID: gid, Transaction: writers[0].Transaction, User: "postgres", Since: writers[0].Since}, writers[0])
+			require.Equal(t, Writer{PID: int(w.pid), Transaction: writers[1].Transaction, Application: "the importer", User: "postgres", Since: writers[1].Since, State: "idle in transaction"}, writers[1])
 			for _, w := range writers {
 				require.WithinDuration(t, value[time.Time](t, pool, `SELECT clock_timestamp()`), w.Since, time.Minute)
 			}
@@ -129,7 +163,7 @@ func TestWriters_OfPartitionsAndOfTheTablesAboveAreNamed(t *testing.T) {
 	require.Len(t, writers, 1)
 }
 
-// When the transaction began is hidden from other roles.
+// When the transaction began is hidden from other roles. Its virtual id tells it from the next one of its session.
 func TestWriters_OfOtherRolesAreNamedAsFarAsTheyMayBe(t *testing.T) {
 	t.Parallel()
 	pool := database(t, bookingsSQL)
@@ -138,7 +172,13 @@ func TestWriters_OfOtherRolesAreNamedAsFarAsTheyMayBe(t *testing.T) {
 	w.do(`BEGIN; INSERT INTO app.bookings DEFAULT VALUES`)
 	writers, err := s.Writers(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []Writer{{PID: int(w.pid), User: "postgres", Application: t.Name()}}, writers)
+	require.NotEmpty(t, writers)
+	require.Equal(t, []Writer{{PID: int(w.pid), Transaction: writers[0].Transaction, User: "postgres", Application: t.Name()}}, writers)
+	w.do(`COMMIT; BEGIN; INSERT INTO app.bookings DEFAULT VALUES`)
+	next, err := s.Writers(t.Context())
+	require.NoError(t, err)
+	require.Len(t, next, 1)
+	require.NotEqual(t, writers[0].Transaction, next[0].Transaction)
 }
 
 func namedPool(t testing.TB, admin *pgxpool.Pool, application string) *pgxpool.Pool {
