@@ -36,6 +36,9 @@ func (s *shift) deliver(records []Record) error {
 		if n > 0 {
 			last := ds[n-1]
 			if err := s.advance(advance{to: last.Position, n: int64(n), created: last.CreatedAt}); err != nil {
+				if failure != nil {
+					s.keepFinal(ds[n], failure)
+				}
 				return err
 			}
 			records = records[n:]

@@ -56,6 +56,34 @@ func TestLostLease_WhatASinkSaysOnceHaltsUnderTheNextOne(t *testing.T) {
 	require.Equal(t, []string{"1/1", "2/1"}, sink.attempts())
 }
 
+// The sink has the first record of a call, and says once of the second that acknowledged ones are missing. The advance behind the
+// first fails with the lease.
+func TestLostLease_ALossBehindRecordsWhoseAdvanceFailsHalts(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	var lost atomic.Bool
+	sink := processor.BatchSinkFunc(func(ctx context.Context, ds []processor.Delivery) (int, error) {
+		if len(ds) < 2 || !lost.CompareAndSwap(false, true) {
+			return len(ds), nil
+		}
+		if err := loseLease(ctx, pool); err != nil {
+			return 0, err
+		}
+		ctx = context.WithoutCancel(ctx)
+		_, err := store(t, pool).Pause(ctx, "sms", alice)
+		assert.NoError(t, err)
+		_, err = store(t, pool).Resume(ctx, "sms", alice)
+		assert.NoError(t, err)
+		return 1, processor.Refused(outcome.Final(errors.New("the stream was set back")))
+	})
+	start(t, process(t, pool, processor.Batch(sink), func(c *processor.Config) { quick(c); c.Checkpoint = 3 }))
+	eventually(t, "it halts, or is done", func() bool { r := row(t, pool); return r.State == cursor.Halted || r.Sequence == 3 })
+	require.True(t, lost.Load())
+	require.Equal(t, cursor.Halted, row(t, pool).State)
+	require.Equal(t, "2", row(t, pool).Failure.RecordID)
+}
+
 // TestLostLease_NoCallBeginsUnderIt: a call succeeds although its lease is gone
 // meanwhile. Neither the next record of its chunk nor what was read ahead is
 // handed over before there is another lease.

@@ -86,11 +86,21 @@ func (s *shift) keepFinal(d Delivery, failure error) {
 func (s *shift) conclude() error {
 	v := s.verdict
 	s.verdict = nil
-	if v == nil || v.from != s.lease.Position() || v.delivery.Epoch != s.lease.Epoch() && !v.final {
+	if v == nil || !v.holds(s.lease) {
 		return nil
 	}
 	_, err := s.carryOut(*v)
 	return err
+}
+
+// holds reports whether a verdict is the lease's to carry out. What a sink says once is, under any epoch, as long as the cursor
+// stands before the record: an advance over those before it may have been made good since.
+func (v verdict) holds(lease *cursor.Lease) bool {
+	position := lease.Position()
+	if v.final {
+		return position >= v.from && position < v.delivery.Position
+	}
+	return position == v.from && v.delivery.Epoch == lease.Epoch()
 }
 
 // halt durably stops the process at the record that failed.

@@ -84,8 +84,40 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"Kafka's no is one on the first time if the records of another partition went with it",
-		[]change{{"sinks/kafka/requests.go", `r.again || n > 1`, `r.again || n > 1 && len(w.sent) == 1`}},
+		[]change{{"sinks/kafka/requests.go", `r.again = r.again || n > 1
+`, `r.again = r.again || n > 1 && len(w.sent) == 1
+`}},
 		kafkaPkg, "TestDeliverBatch_ANoThatFollowsATimeoutIsOpenBesideOtherPartitions",
+	},
+	{
+		"what is being written to Kafka was not sent",
+		[]change{{"sinks/kafka/requests.go", `	count(w.sent, produce, 1)
+	sent := w.sent
+`, `	sent := w.sent
+`}, {"sinks/kafka/requests.go", `	if n == 0 {
+		back()
+	}
+`, `	if n != 0 {
+		back()
+	}
+`}, {"sinks/kafka/requests.go", `count(sent, produce, -1)`, `count(sent, produce, 1)`}},
+		kafkaPkg, "TestDeliverBatch_WhatIsBeingWrittenMayBeThere",
+	},
+	{
+		"a record that was judged is written to Kafka",
+		[]change{{"sinks/kafka/requests.go", `	if w.over {`, `	if false {`}},
+		kafkaPkg, "TestWritten_NothingIsWrittenBehindTheEndOfAWindow",
+	},
+	{
+		"Kafka's no is one on the first time if a broker of another version says it",
+		[]change{{"sinks/kafka/requests.go", `	r.again = r.again || named && numbered`, `	r.again = r.again || false && named && numbered`}},
+		kafkaPkg, "TestDeliverBatch_ANoOfABrokerOfAnotherVersionLeavesItOpen",
+	},
+	{
+		"a commit of Kafka that is not answered is an attempt of the record",
+		[]change{{"sinks/kafka/sink.go", `		o.err = &noWord{o.err}
+`, ``}},
+		kafkaPkg, "TestDeliverBatch_ACommitThatIsNotAnsweredIsNoAttempt",
 	},
 	{
 		"a record that waits for replicas of Kafka is blamed for it",

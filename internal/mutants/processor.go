@@ -158,7 +158,7 @@ var processorMutants = []mutant{
 	},
 	{
 		"a verdict that was not written undoes what an operator decided since",
-		[]change{{"processor/verdict.go", ` || v.delivery.Epoch != s.lease.Epoch() && !v.final`, ``}},
+		[]change{{"processor/verdict.go", ` && v.delivery.Epoch == lease.Epoch()`, ``}},
 		processorPkg, "TestVerdict_ThatIsNotWrittenIsVoidAfterASeek",
 	},
 	{
@@ -169,8 +169,14 @@ var processorMutants = []mutant{
 	},
 	{
 		"a loss that could not be written is void under a later epoch",
-		[]change{{"processor/verdict.go", ` && !v.final {`, ` {`}},
+		[]change{{"processor/verdict.go", `	if v.final {`, `	if false {`}},
 		processorPkg, "TestLostLease_WhatASinkSaysOnceHaltsUnderTheNextOne",
+	},
+	{
+		"a loss behind records whose advance fails is forgotten",
+		[]change{{"processor/deliver.go", `					s.keepFinal(ds[n], failure)
+`, ``}},
+		processorPkg, "TestLostLease_ALossBehindRecordsWhoseAdvanceFailsHalts",
 	},
 	{
 		"a pool that is too small for its processes is taken",

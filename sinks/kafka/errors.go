@@ -27,8 +27,9 @@ var refusals = []*kerr.Error{
 }
 
 // conditions are the broker's words on what all records have in common, and none can help:
-// the time of sending is ours, and a topic that was deleted had the right name.
-var conditions = []*kerr.Error{kerr.InvalidTimestamp, kerr.UnknownTopicID}
+// the time of sending is ours, a topic that was deleted had the right name, and the next link gets a producer id in place of one
+// that the coordinator has forgotten.
+var conditions = []*kerr.Error{kerr.InvalidTimestamp, kerr.UnknownTopicID, kerr.InvalidProducerIDMapping}
 
 // passing are the broker's words that it takes nothing now, and may take it later. The client has
 // asked again for a while by then: see patience. REQUEST_TIMED_OUT and
@@ -172,7 +173,11 @@ func unconfirmed(err error, asked int64) error {
 	if errors.As(err, &answer) && asked == 1 && !answer.Retriable && answer != kerr.UnknownServerError {
 		return &uncommitted{err}
 	}
-	return &open{fmt.Errorf("the commit may have happened: %w", hungUp(err))}
+	err = fmt.Errorf("the commit may have happened: %w", hungUp(err))
+	if answer != nil && answer.Retriable {
+		err = &noWord{err}
+	}
+	return &open{err}
 }
 
 // hungUp is err without the client's guess at a connection that ends before its first answer: that
@@ -218,7 +223,7 @@ func unanswered(err error, of requests) error {
 	}
 }
 
-// noWord is a time-out of a broker that was reached, and has not hung up.
+// noWord is a time-out of a broker that was reached and has not hung up, or its word on a commit that may pass.
 type noWord struct{ error }
 
 func (e *noWord) Unwrap() error { return e.error }

@@ -56,7 +56,7 @@ func answerProduce(cluster *kfake.Cluster, code *kerr.Error, asked func(*kmsg.Pr
 			answer.Topic, answer.TopicID = topic.Topic, topic.TopicID
 			for _, p := range topic.Partitions {
 				partition := kmsg.NewProduceResponseTopicPartition()
-				partition.Partition, partition.ErrorCode = p.Partition, code.Code
+				partition.Partition, partition.ErrorCode, partition.BaseOffset = p.Partition, code.Code, -1
 				answer.Partitions = append(answer.Partitions, partition)
 			}
 			response.Topics = append(response.Topics, answer)

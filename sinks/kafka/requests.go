@@ -18,7 +18,7 @@ import (
 // both again by itself, and a no to the second time says nothing of the first; it does not say how often it asked.
 type written struct {
 	lost atomic.Int64 // requests with records whose answer was lost
-	cut  atomic.Int64 // those of lost whose connection was ended by the other side
+	cut  atomic.Int64 // those, and ends of transactions, whose connection was ended by the other side
 	ends atomic.Int64 // ends of transactions
 
 	mu sync.Mutex
@@ -26,6 +26,8 @@ type written struct {
 	sent map[partitionSent]int
 	// unread says that a request could not be read here.
 	unread bool
+	// over says that the window has been judged: no record of it is written any more.
+	over bool
 }
 
 // partitionSent is a partition as a request names it: by the topic's name before Kafka 4, by its id from then on.
@@ -45,10 +47,13 @@ func (w *written) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, n int, _, _ tim
 // OnBrokerE2E is called by the client at the end of each request: with its answer, or without.
 func (w *written) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 	err := e.Err()
-	if key != kmsg.Produce.Int16() || e.BytesWritten == 0 || err == nil {
+	produce := key == kmsg.Produce.Int16()
+	if !produce && key != kmsg.EndTxn.Int16() || e.BytesWritten == 0 || err == nil {
 		return
 	}
-	w.lost.Add(1)
+	if produce {
+		w.lost.Add(1)
+	}
 	var silent interface{ Timeout() bool }
 	ours := errors.Is(err, context.Canceled) || errors.Is(err, kgo.ErrClientClosed) || errors.Is(err, net.ErrClosed)
 	if !ours && !(errors.As(err, &silent) && silent.Timeout()) {
@@ -62,17 +67,24 @@ func (w *written) begin() {
 	w.cut.Store(0)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sent, w.unread = map[partitionSent]int{}, false
+	w.sent, w.unread, w.over = map[partitionSent]int{}, false, false
 }
 
-// requests is what became of the requests of the window.
-func (w *written) requests() requests {
+// end is what became of the requests of the window, to which none is added.
+func (w *written) end() requests {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := requests{any: len(w.sent) > 0 || w.unread, lost: w.lost.Load() > 0, cut: w.cut.Load() > 0, again: w.unread}
-	for _, n := range w.sent {
+	w.over = true
+	r := requests{lost: w.lost.Load() > 0, cut: w.cut.Load() > 0, any: w.unread, again: w.unread}
+	named, numbered := false, false
+	for p, n := range w.sent {
+		r.any = r.any || n > 0
 		r.again = r.again || n > 1
+		if n > 0 {
+			named, numbered = named || p.topic != "", numbered || p.topic == ""
+		}
 	}
+	r.again = r.again || named && numbered // brokers of two versions have the same partition, perhaps
 	return r
 }
 
@@ -84,21 +96,34 @@ type requests struct {
 	again bool // records went to a partition more than once
 }
 
-// note takes up a request that was written, at least in part.
-func (w *written) note(request []byte) {
-	produce, ok := readProduce(request)
+// note takes up a request that is about to be written, and returns what takes it back if nothing of it was; not ok is a request
+// that must not be written any more.
+func (w *written) note(request []byte) (back func(), ok bool) {
+	produce, read := readProduce(request)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !ok {
+	if !read {
 		w.unread = true
-		return
 	}
-	if produce == nil {
-		return
+	if !read || produce == nil {
+		return func() {}, true
 	}
+	if w.over {
+		return nil, false
+	}
+	count(w.sent, produce, 1)
+	sent := w.sent
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		count(sent, produce, -1)
+	}, true
+}
+
+func count(sent map[partitionSent]int, produce *kmsg.ProduceRequest, n int) {
 	for _, topic := range produce.Topics {
 		for _, p := range topic.Partitions {
-			w.sent[partitionSent{topic.Topic, topic.TopicID, p.Partition}]++
+			sent[partitionSent{topic.Topic, topic.TopicID, p.Partition}] += n
 		}
 	}
 }
@@ -172,9 +197,13 @@ type watched struct {
 }
 
 func (c *watched) Write(request []byte) (int, error) {
+	back, ok := c.written.note(request) // before: a call may end, and ask what was sent, while it is written
+	if !ok {
+		return 0, net.ErrClosed
+	}
 	n, err := c.Conn.Write(request)
-	if n > 0 {
-		c.written.note(request)
+	if n == 0 {
+		back()
 	}
 	return n, err
 }

@@ -39,10 +39,36 @@ func TestWritten_WhatCannotBeReadMayHaveBeenSentAgain(t *testing.T) {
 	t.Parallel()
 	var w written
 	w.begin()
-	require.Equal(t, requests{}, w.requests())
-	w.note([]byte{0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 5, 0xff, 0xff, 9})
-	require.Equal(t, requests{any: true, again: true}, w.requests())
+	require.Equal(t, requests{}, w.end())
+	_, _ = w.note([]byte{0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 5, 0xff, 0xff, 9})
+	require.Equal(t, requests{any: true, again: true}, w.end())
 	w.begin()
-	w.note([]byte("short"))
-	require.True(t, w.requests().again)
+	_, _ = w.note([]byte("short"))
+	require.True(t, w.end().again)
+}
+
+// What has been judged is not written any more, or "nothing was sent" would not be true.
+func TestWritten_NothingIsWrittenBehindTheEndOfAWindow(t *testing.T) {
+	t.Parallel()
+	request := kmsg.NewPtrProduceRequest()
+	request.SetVersion(13)
+	topic := kmsg.NewProduceRequestTopic()
+	topic.Partitions = append(topic.Partitions, kmsg.NewProduceRequestTopicPartition())
+	request.Topics = append(request.Topics, topic)
+	produce := kmsg.NewRequestFormatter().AppendRequest(nil, request, 5)
+	metadata := kmsg.NewRequestFormatter().AppendRequest(nil, kmsg.NewPtrMetadataRequest(), 6)
+	var w written
+	w.begin()
+	back, ok := w.note(produce)
+	require.True(t, ok)
+	back()
+	require.Equal(t, requests{}, w.end())
+	_, ok = w.note(produce)
+	require.False(t, ok)
+	_, ok = w.note(metadata)
+	require.True(t, ok)
+	w.begin()
+	_, ok = w.note(produce)
+	require.True(t, ok)
+	require.Equal(t, requests{any: true}, w.end())
 }

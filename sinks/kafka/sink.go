@@ -136,7 +136,7 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 	}
 	s.link.written.begin()
 	p := s.link.produce(ctx, records)
-	o := s.judge(p, s.link.written.requests(), epoch)
+	o := s.judge(p, s.link.written.end(), epoch)
 	if o.err == nil {
 		for _, r := range records {
 			s.link.topics[r.Topic] = true
@@ -160,7 +160,9 @@ func (s *Sink) judge(p produced, of requests, epoch cursor.Epoch) outcome {
 		o.err = unreached(&unsent{uncommittedCause(o.err)})
 	case !s.link.transactional:
 		o.err = unanswered(o.err, of)
-	case isUnfinished(o.err, of) && !isOpen(o.err):
+	case isUnfinished(o.err, of) && isOpen(o.err): // the commit
+		o.err = &noWord{o.err}
+	case isUnfinished(o.err, of):
 		o.err = processor.Unreached(&noWord{o.err})
 	}
 	if first := s.compare(p.places, epoch); first < len(p.places) {
