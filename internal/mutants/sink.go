@@ -466,7 +466,9 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a commit in Kafka without an answer is taken for none",
-		[]change{{"sinks/kafka/errors.go", `return &open{fmt.Errorf("the commit may have happened: %w", hungUp(err))}`, `return &uncommitted{hungUp(err)}`}},
+		[]change{{"sinks/kafka/errors.go", `	return &open{err}
+}`, `	return &uncommitted{err}
+}`}},
 		kafkaPkg, "TestDeliverBatch_ACommitWithoutAnAnswerIsOfUnknownOutcome",
 	},
 	{
