@@ -61,7 +61,7 @@ func (r *renewed[S, T]) again(ctx context.Context, took time.Duration, err error
 
 // isNotTaken reports whether the receiver has not taken the record, and will not.
 func isNotTaken(err error) bool {
-	return processor.IsRefused(err) || processor.IsUnreached(err) || processor.IsPermanent(err)
+	return !outcome.IsOutage(err) && (processor.IsRefused(err) || processor.IsUnreached(err) || processor.IsPermanent(err))
 }
 
 // isTimeFor reports whether ctx lasts for as long again as a call took.

@@ -105,7 +105,7 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"a record that was judged is written to Kafka",
-		[]change{{"sinks/kafka/requests.go", `	if w.over {`, `	if false {`}},
+		[]change{{"sinks/kafka/requests.go", `	case w.over:`, `	case false:`}},
 		kafkaPkg, "TestWritten_NothingIsWrittenBehindTheEndOfAWindow",
 	},
 	{
@@ -118,6 +118,26 @@ var outcomeMutants = []mutant{
 		[]change{{"sinks/kafka/sink.go", `		o.err = &noWord{o.err}
 `, ``}},
 		kafkaPkg, "TestDeliverBatch_ACommitThatIsNotAnsweredIsNoAttempt",
+	},
+	{
+		"a no of Kafka counts although another part of the window was not answered",
+		[]change{{"sinks/kafka/errors.go", `	case of.silent:`, `	case false:`}},
+		kafkaPkg, "TestDeliverBatch_APartitionThatIsSilentBesideARefusalLeavesTheWindowOpen",
+	},
+	{
+		"a commit of Kafka that was never asked for may have happened",
+		[]change{{"sinks/kafka/errors.go", `	if asked == 0 {`, `	if false {`}},
+		kafkaPkg, "TestDeliverBatch_ACommitThatWasNeverAskedForIsKnown",
+	},
+	{
+		"where answers are hidden, our own words beside a code of Kafka's are, too",
+		[]change{{"sinks/kafka/guard.go", `		return &said{code}`, `		return err`}},
+		kafkaPkg, "TestDeliverBatch_HiddenAnswersHideNoNextStep",
+	},
+	{
+		"what may have arrived in an outage is sent again at once with a secret that has changed",
+		[]change{{"internal/daemon/renewed.go", `return !outcome.IsOutage(err) && (`, `return (`}},
+		daemonPkg, "TestRenewed_WhatMayHaveArrivedInAnOutageIsAnotherAttempt",
 	},
 	{
 		"a record that waits for replicas of Kafka is blamed for it",

@@ -29,7 +29,8 @@ var refusals = []*kerr.Error{
 // conditions are the broker's words on what all records have in common, and none can help:
 // the time of sending is ours, a topic that was deleted had the right name, and the next link gets a producer id in place of one
 // that the coordinator has forgotten.
-var conditions = []*kerr.Error{kerr.InvalidTimestamp, kerr.UnknownTopicID, kerr.InvalidProducerIDMapping}
+var conditions = []*kerr.Error{kerr.InvalidTimestamp, kerr.UnknownTopicID, kerr.InvalidProducerIDMapping,
+	kerr.TransactionAbortable, kerr.InvalidTxnState, kerr.TransactionCoordinatorFenced}
 
 // passing are the broker's words that it takes nothing now, and may take it later. The client has
 // asked again for a while by then: see patience. REQUEST_TIMED_OUT and
@@ -50,6 +51,7 @@ var passing = []*kerr.Error{
 	kerr.ConcurrentTransactions,
 	kerr.ThrottlingQuotaExceeded,
 	kerr.KafkaStorageError,
+	kerr.NetworkException,
 }
 
 // vague are the broker's words that leave open whether it took something.
@@ -168,7 +170,10 @@ func uncommittedCause(err error) error {
 // unconfirmed is what became of a commit that failed: an answer of Kafka that is no is a
 // no if it was asked once. The client asks again by itself after a lost connection, and a
 // no to that says nothing of the first time. Anything else leaves it open.
-func unconfirmed(err error, asked int64) error {
+func unconfirmed(err error, asked int) error {
+	if asked == 0 {
+		return &uncommitted{err}
+	}
 	var answer *kerr.Error
 	if errors.As(err, &answer) && asked == 1 && !answer.Retriable && answer != kerr.UnknownServerError {
 		return &uncommitted{err}
@@ -196,6 +201,13 @@ func isUnfinished(err error, of requests) bool {
 	return errors.Is(err, context.DeadlineExceeded) && !of.cut
 }
 
+// isWord reports whether an error is the broker's word on a record, or the client's own: the client gives up a batch
+// only where its last request was answered.
+func isWord(err error) bool {
+	var answer *kerr.Error
+	return isRefusal(err) || errors.As(err, &answer) || isPassing(err)
+}
+
 // unanswered is what became of records that were sent. Without a word of the broker on
 // them, or with one that is none, it may have them. So it may if an answer was lost: the
 // client asks again by itself, and a no to that says nothing of the first time. The same
@@ -203,8 +215,7 @@ func isUnfinished(err error, of requests) bool {
 // say which that was. A word of passing follows others, or comes from
 // a leader that stepped down after it had taken the batch.
 func unanswered(err error, of requests) error {
-	var answer *kerr.Error
-	word := isRefusal(err) || errors.As(err, &answer) || isPassing(err) // the client gives up a batch only where its last request was answered
+	word := isWord(err)
 	switch {
 	case !word && isUnfinished(err, of) && of.again:
 		return &open{&noWord{fmt.Errorf("the broker may have the record: it was asked more than once, and its answers left that open: %w", err)}}
@@ -212,6 +223,8 @@ func unanswered(err error, of requests) error {
 		return &open{&noWord{fmt.Errorf("the broker may have the record: %w", err)}}
 	case !word, isOneOf(err, vague):
 		return &open{fmt.Errorf("the broker may have the record: %w", err)}
+	case of.silent:
+		return &open{fmt.Errorf("the broker may have records of this window: it has not answered for a part of them, and for this one it said: %w", err)}
 	case of.lost:
 		return &open{fmt.Errorf("the broker may have the record: an answer was lost, and after that it said: %w", err)}
 	case isPassing(err):

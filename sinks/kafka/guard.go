@@ -17,6 +17,19 @@ func newGuard(c Config) secret.Guard {
 	return g
 }
 
+// said is a bare code of Kafka's. What we say around it is not taken for the broker's words then.
+type said struct{ error }
+
+func (s *said) Unwrap() error { return s.error }
+
+// heard marks what the client says. It may be the bare code.
+func heard(err error) error {
+	if code, ok := err.(*kerr.Error); ok && code != nil {
+		return &said{code}
+	}
+	return err
+}
+
 // words are what the client adds to a code of Kafka's: the broker's words on it.
 func words(err error) (all []string) {
 	for ; err != nil; err = errors.Unwrap(err) {

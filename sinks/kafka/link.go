@@ -72,7 +72,7 @@ func (s *Sink) open(ctx context.Context, epoch cursor.Epoch) (*link, error) {
 	}
 	if err != nil {
 		l.close()
-		return nil, err
+		return nil, heard(err)
 	}
 	return l, nil
 }
@@ -133,7 +133,7 @@ func (l *link) ids(ctx context.Context, topics []string) (map[string]topicID, er
 	}
 	response, err := request.RequestWith(ctx, l.client)
 	if err != nil {
-		return nil, ended(ctx, err)
+		return nil, ended(ctx, heard(err))
 	}
 	all := map[string]topicID{}
 	for _, topic := range response.Topics {

@@ -19,11 +19,12 @@ import (
 type written struct {
 	lost atomic.Int64 // requests with records whose answer was lost
 	cut  atomic.Int64 // those, and ends of transactions, whose connection was ended by the other side
-	ends atomic.Int64 // ends of transactions
 
 	mu sync.Mutex
 	// sent is how often records went to each partition in this window.
 	sent map[partitionSent]int
+	// ends is how often the end of its transaction was asked for.
+	ends int
 	// unread says that a request could not be read here.
 	unread bool
 	// over says that the window has been judged: no record of it is written any more.
@@ -35,13 +36,6 @@ type partitionSent struct {
 	topic     string
 	id        topicID
 	partition int32
-}
-
-// OnBrokerWrite is called by the client behind each write.
-func (w *written) OnBrokerWrite(_ kgo.BrokerMetadata, key int16, n int, _, _ time.Duration, _ error) {
-	if n > 0 && key == kmsg.EndTxn.Int16() {
-		w.ends.Add(1)
-	}
 }
 
 // OnBrokerE2E is called by the client at the end of each request: with its answer, or without.
@@ -67,7 +61,7 @@ func (w *written) begin() {
 	w.cut.Store(0)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sent, w.unread, w.over = map[partitionSent]int{}, false, false
+	w.sent, w.ends, w.unread, w.over = map[partitionSent]int{}, 0, false, false
 }
 
 // end is what became of the requests of the window, to which none is added.
@@ -75,7 +69,7 @@ func (w *written) end() requests {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over = true
-	r := requests{lost: w.lost.Load() > 0, cut: w.cut.Load() > 0, any: w.unread, again: w.unread}
+	r := requests{lost: w.lost.Load() > 0, cut: w.cut.Load() > 0, ends: w.ends, any: w.unread, again: w.unread}
 	named, numbered := false, false
 	for p, n := range w.sent {
 		r.any = r.any || n > 0
@@ -94,22 +88,33 @@ type requests struct {
 	lost  bool // the answer to one was lost
 	cut   bool // because the other side ended the connection
 	again bool // records went to a partition more than once
+	ends  int  // how often the end of its transaction was asked for
+
+	silent bool // of a part of the window the broker has said nothing
 }
 
 // note takes up a request that is about to be written, and returns what takes it back if nothing of it was; not ok is a request
 // that must not be written any more.
 func (w *written) note(request []byte) (back func(), ok bool) {
 	produce, read := readProduce(request)
+	end := read && isOf(request, kmsg.EndTxn)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !read {
+	switch {
+	case !read:
 		w.unread = true
-	}
-	if !read || produce == nil {
 		return func() {}, true
-	}
-	if w.over {
+	case produce == nil && !end:
+		return func() {}, true
+	case w.over:
 		return nil, false
+	case end:
+		w.ends++
+		return func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.ends--
+		}, true
 	}
 	count(w.sent, produce, 1)
 	sent := w.sent
@@ -134,7 +139,7 @@ func readProduce(request []byte) (produce *kmsg.ProduceRequest, ok bool) {
 	if len(request) < header {
 		return nil, false
 	}
-	if binary.BigEndian.Uint16(request[4:]) != uint16(kmsg.Produce.Int16()) {
+	if !isOf(request, kmsg.Produce) {
 		return nil, true
 	}
 	produce = kmsg.NewPtrProduceRequest()
@@ -147,6 +152,11 @@ func readProduce(request []byte) (produce *kmsg.ProduceRequest, ok bool) {
 		body = body[min(1, len(body)):] // no tags
 	}
 	return produce, produce.ReadFrom(body) == nil
+}
+
+// isOf reports whether a request that is long enough is one of a kind.
+func isOf(request []byte, kind kmsg.Key) bool {
+	return binary.BigEndian.Uint16(request[4:]) == uint16(kind.Int16())
 }
 
 // dialTimeout bounds one connection to one address.

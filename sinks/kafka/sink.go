@@ -129,14 +129,21 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 	if len(records) == 0 {
 		return outcome{sent: 1, err: err}
 	}
-	defer context.AfterFunc(ctx, s.link.end)() // a broker that is silent ends no call
+	stop := context.AfterFunc(ctx, s.link.end) // a broker that is silent ends no call
+	defer func() {
+		if !stop() {
+			s.drop() // its client has ended
+		}
+	}()
 	if err := s.identify(ctx, records, epoch); err != nil {
 		s.drop()
 		return outcome{sent: len(records), err: err}
 	}
 	s.link.written.begin()
 	p := s.link.produce(ctx, records)
-	o := s.judge(p, s.link.written.end(), epoch)
+	of := s.link.written.end()
+	of.silent = p.silent
+	o := s.judge(p, of, epoch)
 	if o.err == nil {
 		for _, r := range records {
 			s.link.topics[r.Topic] = true

@@ -30,6 +30,7 @@ func (a *answers) of(i int) func(*kgo.Record, error) {
 	return func(r *kgo.Record, err error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
+		err = heard(err)
 		a.errs[i], a.there[i], a.places[i] = err, true, place{r.Topic, r.Partition, r.Offset, err}
 		if a.missing--; a.missing == 0 {
 			close(a.done)
@@ -49,6 +50,13 @@ func (a *answers) prefix() (n int, whole bool, err error) {
 		}
 	}
 	return len(a.errs), whole, nil
+}
+
+// silent reports whether an answer is missing, or is no word of the broker's.
+func (a *answers) silent() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.missing > 0 || slices.ContainsFunc(a.errs, func(err error) bool { return err != nil && !isWord(err) })
 }
 
 // all are the places of the records, acknowledged or not, wherever they are in the window. Those that are not
@@ -71,6 +79,7 @@ type produced struct {
 	failed       int // the one that err is about: with a transaction, one behind them
 	places       []place
 	err          error
+	silent       bool // of a part of the window the broker has said nothing
 }
 
 // produce sends a window and waits for its answers.
@@ -80,7 +89,7 @@ func (l *link) produce(ctx context.Context, records []*kgo.Record) produced {
 		return p
 	}
 	if err := l.client.BeginTransaction(); err != nil {
-		return produced{err: err}
+		return produced{err: heard(err)}
 	}
 	p, whole := l.flush(ctx, records)
 	if p.err == nil {
@@ -92,10 +101,9 @@ func (l *link) produce(ctx context.Context, records []*kgo.Record) produced {
 		}
 		return p.without(&uncommitted{p.err})
 	}
-	before := l.written.ends.Load()
 	if err := l.client.EndTransaction(ctx, kgo.TryCommit); err != nil {
 		p.failed = 0
-		return p.without(unconfirmed(ended(ctx, err), l.written.ends.Load()-before))
+		return p.without(unconfirmed(ended(ctx, heard(err)), l.written.end().ends))
 	}
 	return p
 }
@@ -127,7 +135,7 @@ func (l *link) flush(ctx context.Context, records []*kgo.Record) (p produced, wh
 	if n < len(records) && ctx.Err() != nil && !errors.As(err, &word) {
 		err = context.Cause(ctx) // and not what the client makes of it
 	}
-	return produced{n, n, a.all(), err}, whole
+	return produced{n, n, a.all(), err, a.silent()}, whole
 }
 
 // ended is the end of ctx, if that is what ended a call.
