@@ -78,8 +78,16 @@ func (m *meeting) pausedWhile(t *testing.T, f func()) {
 	_, err := store(t, m.pool).Pause(t.Context(), "sms", cursor.Decision{Actor: "me"})
 	require.NoError(t, err)
 	f()
-	_, err = store(t, m.pool).Resume(t.Context(), "sms", cursor.Decision{Actor: "me"})
-	require.NoError(t, err)
+	m.resume(t)
+}
+
+// resume is refused if the process has noticed already, as it does while it is paused.
+func (m *meeting) resume(t *testing.T) {
+	t.Helper()
+	_, err := store(t, m.pool).Resume(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	if err != nil {
+		require.ErrorContains(t, err, "the server's clock was behind the cursor")
+	}
 }
 
 // refuse has the sink fail the orders of a note, until the returned function is called, and the process halt over one.
@@ -121,10 +129,15 @@ func (m *meeting) finds(t *testing.T) {
 		return f != nil && f.Class == cursor.ClassClock || m.received("new") > 0
 	})
 	r := row(t, m.pool)
-	require.Equal(t, cursor.Halted, r.State, "the late rows are passed over")
+	require.NotNil(t, r.Failure, "the late rows are passed over")
+	require.Equal(t, cursor.ClassClock, r.Failure.Class, "the late rows are passed over")
+	require.NotEqual(t, cursor.Running, r.State)
 	at := cursor.Position(between(r.Failure.Error, "--to-position ", " -c"))
 	_, err := store(t, m.pool).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
 	require.NoError(t, err)
+	if r.State == cursor.Paused {
+		m.resume(t)
+	}
 	eventually(t, "all are delivered", func() bool { return m.received("late") == lateOrders && m.received("new") > 0 })
 }
 

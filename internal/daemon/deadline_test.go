@@ -94,10 +94,10 @@ func TestCommands_NoQuestionWaitsForEver(t *testing.T) {
 		{"/* grants.database */", "ask for the database's name: no answer in time", askGrants},
 		{"-- ping", "cannot connect: no answer in time", askDoctor},
 		{"/* daemon.capacity */", "look up the limits on connections: no answer in time", askDoctor},
-		{"/* doctor.backend */", "a check did not end in time", askDoctor},
+		{"/* doctor.backend */", "a check did not end in time|ask for the session's process", askDoctor},
 	}
 	for i, err := range unanswered(t, questions) {
-		require.ErrorContains(t, err, questions[i].waited)
+		require.Regexp(t, questions[i].waited, err)
 		require.Regexp(t, "no answer from the database within 10s|the server is silent: no answer for 5s, and none to a new connection within 3s", err, "on a machine that is too busy to answer in 3 s")
 	}
 }
