@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
@@ -133,7 +132,7 @@ func TestStatus_AWriterIsNoHoldWhileAWorkerDelivers(t *testing.T) {
 
 	// It began before the first record, as far as the time says.
 	exec(t, pool, "UPDATE public.bookings SET created_at = clock_timestamp() + interval '100 milliseconds'")
-	time.Sleep(100 * time.Millisecond)
+	exec(t, pool, "SELECT pg_sleep_until(max(created_at)) FROM public.bookings")
 	all, text, _ = status(t, config, "")
 	require.Len(t, all[0].Holding, 1)
 	require.Nil(t, all[0].Hold)

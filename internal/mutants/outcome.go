@@ -94,7 +94,7 @@ var outcomeMutants = []mutant{
 		[]change{{"sinks/kafka/requests.go", `	count(w.sent, produce, 1)
 	sent := w.sent
 `, `	sent := w.sent
-`}, {"sinks/kafka/requests.go", `	if n == 0 {
+`}, {"sinks/kafka/dial.go", `	if n == 0 {
 		back()
 	}
 `, `	if n != 0 {

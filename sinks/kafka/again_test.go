@@ -133,17 +133,12 @@ func TestDeliverBatch_ANoThatFollowsATimeoutIsOpenBesideOtherPartitions(t *testi
 				require.NoError(t, err)
 				t.Cleanup(cluster.Close)
 				s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}" })
-				two := func(sequence int) []processor.Delivery {
-					ds := sinktest.Deliveries(sequence, 2)
-					ds[0].Type, ds[1].Type = "a", "b"
-					return ds
-				}
-				_, err = deliver(t, s, two(1))
+				_, err = deliver(t, s, typed(1, "a", "b"))
 				require.NoError(t, err)
 				for _, code := range []*kerr.Error{first, final} {
 					cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.a", Err: code})
 				}
-				n, err := deliver(t, s, two(3))
+				n, err := deliver(t, s, typed(3, "a", "b"))
 				require.Zero(t, n)
 				require.ErrorIs(t, err, final)
 				require.ErrorContains(t, err, "the broker may have the record: it was sent again")

@@ -29,6 +29,15 @@ func fake(t *testing.T) *kfake.Cluster {
 	return cluster
 }
 
+// typed are records of these types, one of each in this order.
+func typed(sequence int, types ...string) []processor.Delivery {
+	ds := sinktest.Deliveries(sequence, len(types))
+	for i := range ds {
+		ds[i].Type = types[i]
+	}
+	return ds
+}
+
 // sinkOf sends to it, ten at a time and as they are.
 func sinkOf(t testing.TB, cluster *kfake.Cluster, change func(*kafka.Config)) *kafka.Sink {
 	t.Helper()

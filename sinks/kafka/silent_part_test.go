@@ -45,34 +45,37 @@ func (c *muteConn) Close() error {
 	return c.Conn.Close()
 }
 
-// the leader of t.b took records and is silent; that of t.a refuses its batch. The outcome of b is unknown.
+// newMute is a cluster of two, and a sink by type: the leader of t.b gives no answers on the connections that it has from mute on.
+func newMute(t *testing.T) (cluster *kfake.Cluster, s *kafka.Sink, mute func()) {
+	t.Helper()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(1, "t.a", "t.b"))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	require.NoError(t, cluster.MoveTopicPartition("t.a", 0, 0))
+	require.NoError(t, cluster.MoveTopicPartition("t.b", 0, 1))
+	var muted atomic.Bool
+	s = sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}"; c.Timeout = 3 * time.Second })
+	silent := cluster.ListenAddrs()[1]
+	s.Dial(func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err != nil || address != silent || muted.Load() {
+			return conn, err
+		}
+		return &muteConn{Conn: conn, muted: muted.Load, closed: make(chan struct{})}, nil
+	})
+	return cluster, s, func() { muted.Store(true) }
+}
+
+// The leader of t.b took records and is silent; that of t.a refuses its batch. The outcome of b is unknown.
 func TestDeliverBatch_APartitionThatIsSilentBesideARefusalLeavesTheWindowOpen(t *testing.T) {
 	t.Parallel()
 	for name, poison := range map[string]bool{"together only": false, "a poison record": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(1, "t.a", "t.b"))
+			cluster, s, mute := newMute(t)
+			_, err := deliver(t, s, typed(1, "a", "b"))
 			require.NoError(t, err)
-			t.Cleanup(cluster.Close)
-			require.NoError(t, cluster.MoveTopicPartition("t.a", 0, 0))
-			require.NoError(t, cluster.MoveTopicPartition("t.b", 0, 1))
-			var armed atomic.Bool
-			s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}"; c.Timeout = 3 * time.Second })
-			addrB := cluster.ListenAddrs()[1]
-			s.Dial(func(ctx context.Context, network, address string) (net.Conn, error) {
-				conn, err := new(net.Dialer).DialContext(ctx, network, address)
-				if err != nil || address != addrB {
-					return conn, err
-				}
-				born := armed.Load()
-				return &muteConn{Conn: conn, muted: func() bool { return !born && armed.Load() }, closed: make(chan struct{})}, nil
-			})
-			first := sinktest.Deliveries(1, 2)
-			first[0].Type, first[1].Type = "a", "b"
-			_, err = deliver(t, s, first)
-			require.NoError(t, err)
-			ds := sinktest.Deliveries(3, 4)
-			ds[0].Type, ds[1].Type, ds[2].Type, ds[3].Type = "a", "b", "a", "a"
+			ds := typed(3, "a", "b", "a", "a")
 			ds[0].Payload, ds[2].Payload, ds[3].Payload = []byte(`"mark-0"`), []byte(`"mark-2"`), []byte(`"mark-3"`)
 			answerProduce(cluster, kerr.RecordListTooLarge, func(request *kmsg.ProduceRequest) bool {
 				r := request.Topics[0].Partitions[0].Records
@@ -81,7 +84,7 @@ func TestDeliverBatch_APartitionThatIsSilentBesideARefusalLeavesTheWindowOpen(t 
 				}
 				return bytes.Contains(r, []byte("mark-0")) && bytes.Contains(r, []byte("mark-3"))
 			})
-			armed.Store(true)
+			mute()
 			_, err = deliver(t, s, ds)
 			client, cerr := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.ConsumeTopics("t.b"))
 			require.NoError(t, cerr)
@@ -102,34 +105,18 @@ func TestDeliverBatch_APartitionThatIsSilentBesideARefusalLeavesTheWindowOpen(t 
 	}
 }
 
-// t.a has a word that is no refusal, t.b is silent after it took its record: is it said that the outcome is unknown?
+// Topic t.a has a word that is no refusal, t.b is silent after it took its record: is it said that the outcome is unknown?
 func TestDeliverBatch_APartitionThatIsSilentBesideAWordLeavesTheWindowOpen(t *testing.T) {
 	t.Parallel()
 	for _, code := range []*kerr.Error{kerr.InvalidTimestamp, kerr.TopicAuthorizationFailed, kerr.CorruptMessage} {
 		t.Run(code.Message, func(t *testing.T) {
 			t.Parallel()
-			cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(1, "t.a", "t.b"))
+			cluster, s, mute := newMute(t)
+			_, err := deliver(t, s, typed(1, "a", "b"))
 			require.NoError(t, err)
-			t.Cleanup(cluster.Close)
-			require.NoError(t, cluster.MoveTopicPartition("t.a", 0, 0))
-			require.NoError(t, cluster.MoveTopicPartition("t.b", 0, 1))
-			var armed atomic.Bool
-			s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}"; c.Timeout = 3 * time.Second })
-			addrB := cluster.ListenAddrs()[1]
-			s.Dial(func(ctx context.Context, network, address string) (net.Conn, error) {
-				conn, err := new(net.Dialer).DialContext(ctx, network, address)
-				if err != nil || address != addrB {
-					return conn, err
-				}
-				return &muteConn{Conn: conn, muted: armed.Load, closed: make(chan struct{})}, nil
-			})
-			ds := sinktest.Deliveries(1, 4)
-			ds[0].Type, ds[1].Type, ds[2].Type, ds[3].Type = "a", "b", "a", "b"
-			_, err = deliver(t, s, ds[:2])
-			require.NoError(t, err)
-			armed.Store(true)
+			mute()
 			cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.a", Err: code, Count: -1})
-			n, err := deliver(t, s, ds[2:])
+			n, err := deliver(t, s, typed(3, "a", "b"))
 			require.Zero(t, n)
 			require.True(t, outcome.IsUnknown(err), "what is behind it may be there: %v", err)
 		})

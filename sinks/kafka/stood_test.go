@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -124,25 +123,20 @@ func TestDeliverBatch_EveryTopicThatIsMadeAnewIsSaid(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(cluster.Close)
 			s := sinkOf(t, cluster, func(c *kafka.Config) { transactional(c); c.Topic = "t.{{.Type}}" })
-			three := func(sequence int) []processor.Delivery {
-				ds := sinktest.Deliveries(sequence, 3)
-				ds[0].Type, ds[1].Type, ds[2].Type = "a", "b", "c"
-				return ds
-			}
-			_, err = deliver(t, s, three(1))
+			_, err = deliver(t, s, typed(1, "a", "b", "c"))
 			require.NoError(t, err)
 			require.NoError(t, s.Close())
 			for _, topic := range []string{"t.a", "t.b", "t.c"} {
 				require.NoError(t, cluster.DeleteTopic(topic))
 				require.NoError(t, cluster.CreateTopic(topic, 1, nil))
 			}
-			n, err := deliver(t, s, three(4))
+			n, err := deliver(t, s, typed(4, "a", "b", "c"))
 			require.Zero(t, n)
 			require.True(t, processor.IsRefused(err), err)
 			require.ErrorContains(t, err, `topic "t.a"`)
 			require.ErrorContains(t, err, `topic "t.b"`)
 			require.ErrorContains(t, err, `topic "t.c"`)
-			n, err = deliver(t, s, underEpoch(decided, three(4)))
+			n, err = deliver(t, s, underEpoch(decided, typed(4, "a", "b", "c")))
 			require.NoError(t, err)
 			require.Equal(t, 3, n)
 		})
@@ -157,27 +151,20 @@ func TestDeliverBatch_TopicsThatAreMadeAnewAtOnceAreOneHalt(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
 	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}" })
-	all := func(sequence int) []processor.Delivery {
-		ds := sinktest.Deliveries(sequence, len(topics))
-		for i, topic := range topics {
-			ds[i].Type = strings.TrimPrefix(topic, "t.")
-		}
-		return ds
-	}
-	_, err = deliver(t, s, all(1))
+	_, err = deliver(t, s, typed(1, "a", "b", "c", "d"))
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	for _, topic := range topics {
 		require.NoError(t, cluster.DeleteTopic(topic))
 		require.NoError(t, cluster.CreateTopic(topic, 1, nil))
 	}
-	n, err := deliver(t, s, all(5))
+	n, err := deliver(t, s, typed(5, "a", "b", "c", "d"))
 	require.Zero(t, n)
 	require.True(t, processor.IsRefused(err), err)
 	for _, topic := range topics {
 		require.ErrorContains(t, err, topic)
 	}
-	n, err = deliver(t, s, underEpoch(decided, all(5)))
+	n, err = deliver(t, s, underEpoch(decided, typed(5, "a", "b", "c", "d")))
 	require.NoError(t, err)
 	require.Equal(t, len(topics), n)
 }
@@ -208,16 +195,11 @@ func TestDeliverBatch_ALossIsSaidOfThePartitionThatHasIt(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
 	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}" })
-	two := func(sequence int) []processor.Delivery {
-		ds := sinktest.Deliveries(sequence, 2)
-		ds[0].Type, ds[1].Type = "a", "b"
-		return ds
-	}
-	_, err = deliver(t, s, two(1))
+	_, err = deliver(t, s, typed(1, "a", "b"))
 	require.NoError(t, err)
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.a", Err: kerr.NotEnoughReplicas, Count: -1})
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.b", Err: kerr.OutOfOrderSequenceNumber, Count: -1})
-	n, err := deliver(t, s, two(3))
+	n, err := deliver(t, s, typed(3, "a", "b"))
 	require.Zero(t, n)
 	require.True(t, processor.IsRefused(err), err)
 	require.ErrorContains(t, err, `what it had acknowledged in topic "t.b"`) // and in t.a, if the client gave up its batch before it was refused

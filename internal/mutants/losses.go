@@ -1,0 +1,64 @@
+package main
+
+// lossMutants let a receiver lose what it had acknowledged without a word.
+var lossMutants = []mutant{
+	{
+		"a topic of Kafka that was made anew is the record's fault",
+		[]change{{"sinks/kafka/sink.go", `	if isLoss(o.err) { // it`, `	if false { // it`}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaid",
+	},
+	{
+		"a topic of Kafka that was made anew is said to be missing",
+		[]change{{"sinks/kafka/errors.go", `the topic was deleted, and made anew if it is there: what was acknowledged and not read there is gone; `, `make the topic; `}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaid",
+	},
+	{
+		"a new link to Kafka takes up a topic that was made anew",
+		[]change{{"sinks/kafka/sink.go", `	if len(topics) == 0 {`, `	if true {`}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaid",
+	},
+	{
+		"an offset of Kafka that comes again is taken for a new one",
+		[]change{{"sinks/kafka/stood.go", `known && p.offset <= last`, `known && p.offset < 0`}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaidByItsOffsets",
+	},
+	{
+		"a loss in Kafka is said once, and then forgotten",
+		[]change{{"sinks/kafka/stood.go", `	if epoch > s.epoch {`, `	if true {`}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaidByItsOffsets",
+	},
+	{
+		"a loss in Kafka is found again after it was decided on",
+		[]change{{"sinks/kafka/stood.go", `	delete(s.topics, topic)
+`, ``}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsGoneIsSaidOnce",
+	},
+	{
+		"topics of Kafka that are made anew at once are a halt each",
+		[]change{{"sinks/kafka/sink.go", `	if len(s.link.asked) == 0 {`, `	if false {`}},
+		kafkaPkg, "TestDeliverBatch_TopicsThatAreMadeAnewAtOnceAreOneHalt",
+	},
+	{
+		"a loss in Kafka is looked for in the first record of a window alone",
+		[]change{{"sinks/kafka/sink.go", `|| s.stood.refused(p, s.link, epoch)`, `|| i == 0 && s.stood.refused(p, s.link, epoch)`}},
+		kafkaPkg, "TestDeliverBatch_ALossIsSaidOfThePartitionThatHasIt",
+	},
+	{
+		"what a topic acknowledged is forgotten after some decisions",
+		[]change{{"sinks/kafka/sink.go", `	if lost := s.stood.undecided(epoch); lost != nil {`, `	if epoch > 6 {
+		s.stood.topics = nil
+	}
+	if lost := s.stood.undecided(epoch); lost != nil {`}},
+		kafkaPkg, "TestDeliverBatch_ManyDecisionsForgetNoTopic",
+	},
+	{
+		"of a partition of Kafka several batches are on their way",
+		[]change{{"sinks/kafka/sink.go", `bytes > s.config.MaxBytes-batchOverhead`, `bytes > 1<<30`}},
+		kafkaPkg, "TestDeliverBatch_BehindABatchNothingOfItsPartitionIsOnItsWay",
+	},
+	{
+		"a broker of Kafka that has lost numbers it had acknowledged is asked again",
+		[]change{{"sinks/kafka/stood.go", `kerr.UnknownTopicOrPartition, kerr.OutOfOrderSequenceNumber}`, `kerr.UnknownTopicOrPartition}`}},
+		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides/OUT_OF_ORDER_SEQUENCE_NUMBER",
+	},
+}

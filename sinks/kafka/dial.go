@@ -1,0 +1,67 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"time"
+)
+
+// dialTimeout bounds one connection to one address.
+const dialTimeout = 10 * time.Second
+
+// dialer makes the connections of a link, and sees what the client writes to them: the client writes a request at once.
+func (s *Sink) dialer(w *written) func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := s.dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err == nil && s.config.TLS != nil {
+			conn, err = secured(ctx, conn, s.config.TLS, address)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return &watched{conn, w}, nil
+	}
+}
+
+// secured is conn with TLS for the host of an address.
+func secured(ctx context.Context, conn net.Conn, config *tls.Config, address string) (net.Conn, error) {
+	config = config.Clone()
+	if config.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		config.ServerName = host
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	client := tls.Client(conn, config)
+	if err := client.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return client, nil
+}
+
+// watched is a connection whose requests are noted.
+type watched struct {
+	net.Conn
+	written *written
+}
+
+func (c *watched) Write(request []byte) (int, error) {
+	back, ok := c.written.note(request) // before: a call may end, and ask what was sent, while it is written
+	if !ok {
+		return 0, net.ErrClosed
+	}
+	n, err := c.Conn.Write(request)
+	if n == 0 {
+		back()
+	}
+	return n, err
+}
