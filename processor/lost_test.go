@@ -84,6 +84,38 @@ func TestLostLease_ALossBehindRecordsWhoseAdvanceFailsHalts(t *testing.T) {
 	require.Equal(t, "2", row(t, pool).Failure.RecordID)
 }
 
+// The answer to the COMMIT of a halt may be lost, or another worker may halt the process for the same reason. The worker that still
+// has to say it sees that it is said, and does not halt the process once more behind the operator's decision.
+func TestLostLease_WhatASinkSaysOnceIsNotSaidAgainWhenItStandsInTheRow(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 2)
+	var lost atomic.Bool
+	sink := &receiver{answer: func(ctx context.Context, d processor.Delivery) error {
+		if d.ID == "1" || !lost.CompareAndSwap(false, true) {
+			return nil
+		}
+		if err := loseLease(ctx, pool); err != nil {
+			return err
+		}
+		ctx = context.WithoutCancel(ctx)
+		other, err := store(t, pool).Acquire(ctx, "sms")
+		if assert.NoError(t, err) {
+			assert.NoError(t, other.Halt(ctx, cursor.Failure{Position: d.Position, RecordID: d.ID, Attempts: 1, Error: "set back", Class: cursor.ClassRefused}))
+			other.Release()
+		}
+		return processor.Refused(outcome.Final(errors.New("the stream was set back")))
+	}}
+	log := &logbook{}
+	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { quick(c); c.Logger = log.logger() }))
+	eventually(t, "the worker sees the halt", func() bool { return log.has("halted: ") })
+	_, err := store(t, pool).Retry(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	eventually(t, "it goes on, or halts again", func() bool { r := row(t, pool); return r.State == cursor.Halted || r.Sequence == 2 })
+	require.EqualValues(t, 2, row(t, pool).Sequence)
+	require.Equal(t, []string{"1/1", "2/1", "2/1"}, sink.attempts())
+}
+
 // TestLostLease_NoCallBeginsUnderIt: a call succeeds although its lease is gone
 // meanwhile. Neither the next record of its chunk nor what was read ahead is
 // handed over before there is another lease.

@@ -229,6 +229,7 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 		return nil, s, err
 	}
 	if s, ok := p.resting(row); ok {
+		p.verdict = p.verdict.unless(s.halt)
 		p.numbers = p.numbers.See(row) // an operator may have to decide on what is older
 		return nil, s, nil
 	}

@@ -103,6 +103,15 @@ func (v verdict) holds(lease *cursor.Lease) bool {
 	return position == v.from && v.delivery.Epoch == lease.Epoch()
 }
 
+// unless is the verdict, or nil if the process is halted at its record: the answer to the COMMIT of the halt may have been lost,
+// or another worker may have been told the same. Once an operator has decided, it is not said again.
+func (v *verdict) unless(halt *HaltError) *verdict {
+	if v != nil && halt != nil && halt.Failure.Position == v.delivery.Position {
+		return nil
+	}
+	return v
+}
+
 // halt durably stops the process at the record that failed.
 func (s *shift) halt(v verdict) error {
 	if err := s.write(func(ctx context.Context) error { return s.lease.Halt(ctx, v.failure) }); err != nil {

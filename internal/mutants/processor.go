@@ -173,6 +173,12 @@ var processorMutants = []mutant{
 		processorPkg, "TestLostLease_WhatASinkSaysOnceHaltsUnderTheNextOne",
 	},
 	{
+		"a loss that stands in the row halts the process once more behind the decision",
+		[]change{{"processor/process.go", `		p.verdict = p.verdict.unless(s.halt)
+`, ``}},
+		processorPkg, "TestLostLease_WhatASinkSaysOnceIsNotSaidAgainWhenItStandsInTheRow",
+	},
+	{
 		"a loss behind records whose advance fails is forgotten",
 		[]change{{"processor/deliver.go", `					s.keepFinal(ds[n], failure)
 `, ``}},
