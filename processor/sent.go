@@ -97,6 +97,9 @@ func (s *shift) handedOver(position cursor.Position, ds []Delivery, n int, failu
 	if failure != nil && s.config.Dispatch.batch {
 		called = len(ds)
 	}
+	if called == 0 {
+		return // the process began to end before the first call
+	}
 	if s.sent.behind != position || called >= len(s.sent.positions) {
 		s.sent.note(position, ds[:called])
 	}
