@@ -109,7 +109,7 @@ func TestConnect_ChecksTheStream(t *testing.T) {
 		},
 		"another subject": {
 			sink: func(c *nats.Config) { c.Subject = "orders.made" },
-			want: []string{`does not take subject "orders.made"`, `nats stream edit BOOKINGS --subjects="bookings.>,ordered-fence.sms,orders.made"`},
+			want: []string{`does not take subject "orders.made"`, `nats stream edit BOOKINGS --subjects='bookings.>,ordered-fence.sms,orders.made'`},
 		},
 		"no fence": {
 			stream: func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.*"} },
