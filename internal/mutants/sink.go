@@ -352,7 +352,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a record is published to a subject of another stream",
-		[]change{{"sinks/nats/stream.go", `	return notTaken(info.Config, subject)
+		[]change{{"sinks/nats/stream.go", `	return notTaken(info.Config, c.Stream, subject)
 }`, `	_ = info
 	return nil
 }`}},
