@@ -113,7 +113,7 @@ func TestConnect_ChecksTheStream(t *testing.T) {
 		},
 		"no fence": {
 			stream: func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.*"} },
-			want:   []string{`does not take the fence's subject "ordered-fence.sms"`, `--subjects="bookings.*,ordered-fence.sms"`},
+			want:   []string{`does not take the fence's subject "ordered-fence.sms"`, `--subjects='bookings.*,ordered-fence.sms'`},
 		},
 		"no acknowledgements": {
 			stream: func(c *jetstream.StreamConfig) { c.NoAck = true },
