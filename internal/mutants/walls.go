@@ -238,7 +238,7 @@ var wallMutants = []mutant{
 	},
 	{
 		"words of a receiver break the lines of the log",
-		[]change{{"internal/secret/guard.go", "visible.Line(g.Secrets.Replace(err.Error()))", "g.Secrets.Replace(err.Error())"}},
+		[]change{{"internal/secret/guard.go", "visible.Line(g.Secrets.Replace(err.Error()))", "visible.Text(g.Secrets.Replace(err.Error()))"}},
 		pubsubPkg, "TestGuard_AnAnswerBreaksNoLine",
 	},
 	{
