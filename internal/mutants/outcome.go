@@ -211,4 +211,34 @@ var outcomeMutants = []mutant{
 		[]change{{"internal/daemon/build.go", `closing.Go(func() { _ = closer.Close() })`, `_ = closer.Close()`}},
 		daemonPkg, "TestRun_TheSinksOfManyProcessesAreClosedAtOnce",
 	},
+	{
+		"a key of Pub/Sub without an answer counts as another key's word",
+		[]change{{"sinks/pubsub/sink.go", "case open && !first.unknown:", "case false:"}},
+		pubsubPkg, "TestDeliverBatch_AKeyWithoutAnAnswerBesideAWordLeavesTheWindowOpen",
+	},
+	{
+		"a record without a confirm of RabbitMQ counts as the one before it",
+		[]change{{"sinks/rabbitmq/sink.go", "return s.besideAnOpenOne(failure)", "return failure"}},
+		rabbitmqPkg, "TestDeliverBatch_ARecordWithoutAConfirmBesideARefusalLeavesTheWindowOpen",
+	},
+	{
+		"a record whose confirm the end of the connection took counts as refused by RabbitMQ",
+		[]change{{"sinks/rabbitmq/sink.go", "if !p.confirm.Acked() && l.dead() {", "if false {"}},
+		rabbitmqPkg, "TestDeliverBatch_ARecordWithoutAConfirmBesideARefusalLeavesTheWindowOpen",
+	},
+	{
+		"a message that NATS does not answer counts as the one before it",
+		[]change{{"sinks/nats/sink.go", "return besideAnOpenOne(failure)", "return failure"}},
+		natsPkg, "TestRefuseRest_AMessageWithoutAnAnswerLeavesTheWindowOpen",
+	},
+	{
+		"a port that expects TLS condemns each record",
+		[]change{{"sinks/webhook/answer.go", "case plain && wantsTLS(body):", "case false:"}},
+		webhookPkg, "TestDeliver_APortThatExpectsTLSIsNoVerdictOnTheRecord",
+	},
+	{
+		"a record that a receiver repeats passes for a port that expects TLS",
+		[]change{{"sinks/webhook/answer.go", "strings.HasPrefix(text,", "strings.Contains(text,"}},
+		webhookPkg, "TestDeliver_APortThatExpectsTLSIsNoVerdictOnTheRecord",
+	},
 }

@@ -329,11 +329,10 @@ var sinkMutants = []mutant{
 	{
 		"a return of RabbitMQ condemns the next attempt",
 		[]change{{"sinks/rabbitmq/sink.go", `	s.link.window = s.link.window[1:]
-	if err := s.drain(ctx); err != nil && !s.link.alarm.met() {
-		s.drop()
-	}
-`, `	s.link.window = nil
-`}},
+	err := s.drain(ctx)
+	if err == nil ||`, `	s.link.window = nil
+	err := error(nil)
+	if err == nil ||`}},
 		rabbitmqPkg, "TestDeliverBatch_AReturnIsOfOneAttempt",
 	},
 	{
@@ -353,7 +352,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a record is published to a subject of another stream",
-		[]change{{"sinks/nats/stream.go", `	return notTaken(info.Config, subject)
+		[]change{{"sinks/nats/stream.go", `	return notTaken(info.Config, c.Stream, subject)
 }`, `	_ = info
 	return nil
 }`}},

@@ -214,12 +214,70 @@ var wallMutants = []mutant{
 	{
 		"words that a client prints in quotes are not hidden",
 		[]change{{"internal/secret/secret.go", "strconv.Quote(word)", `strconv.Quote("\x00")`}},
-		rabbitmqPkg, "TestGuard_ABrokerThatRepeatsTheLoginDisclosesNothing",
+		secretPkg, "TestWithout_FindsWordsThatAreQuotedOrTrimmed",
 	},
 	{
 		"words that a client trims are not hidden",
 		[]change{{"internal/secret/secret.go", "strings.TrimSpace(word); word", "word; word"}},
-		pubsubPkg, "TestGuard_ATokenServiceThatRepeatsTheCredentialsDisclosesNone",
+		secretPkg, "TestWithout_FindsWordsThatAreQuotedOrTrimmed",
+	},
+	{
+		"a text is quoted that may have hidden words in other letters",
+		[]change{{"internal/secret/guard.go", "			return Hidden\n", "			return text\n"}},
+		secretPkg, "TestGuard_HidesAllOfATextThatMayHaveTheWordsInOtherLetters",
+	},
+	{
+		"of several answers in an error one is hidden",
+		[]change{{"internal/secret/guard.go", "		return e.Unwrap()\n", "		return e.Unwrap()[:1]\n"}},
+		sqlPkg, "TestRemote_HiddenAnswersAreThoseOfEveryHost",
+	},
+	{
+		"what packages of Go quote of an answer is not hidden",
+		[]change{{"internal/secret/guard.go", "return saidOnTheWay(err)", `return "", false`}},
+		sqlPkg, "TestRemote_HiddenAnswersHaveNothingOfALogin",
+	},
+	{
+		"words of a receiver break the lines of the log",
+		[]change{{"internal/secret/guard.go", "visible.Line(g.Secrets.Replace(err.Error()))", "visible.Text(g.Secrets.Replace(err.Error()))"}},
+		pubsubPkg, "TestGuard_AnAnswerBreaksNoLine",
+	},
+	{
+		"the text of a time-out that is none is not looked through for a receiver's words",
+		[]change{{"internal/secret/guard.go", "		return []error{e.Quoted()}", "		return nil"}},
+		sqlPkg, "TestRemote_HiddenAnswersHaveNothingOfARefusalThatCouldNotBeNoted",
+	},
+	{
+		"the details of an answer of Pub/Sub are quoted where quote_answers is false",
+		[]change{{"sinks/pubsub/guard.go", `	case interface{ GRPCStatus() *status.Status }:
+`, `	case interface{ GRPCStatus() *status.Status; Is(error) bool }:
+`}},
+		pubsubPkg, "TestGuard_OnDemandNoDetailOfAnAnswerIsQuoted",
+	},
+	{
+		"what Pub/Sub says in the words of the client passes for the client's",
+		[]change{{"sinks/pubsub/link.go", "if x.sent.Load() || x.heard.Load() {", "if false {"}},
+		pubsubPkg, "TestGuard_AnAnswerThatReadsLikeAFailedConnectionIsHidden",
+	},
+	{
+		"that a connection to Pub/Sub fails is hidden as if the service had said it",
+		[]change{{"sinks/pubsub/link.go", "	return unheard(err)\n", "	return err\n"}},
+		pubsubPkg, "TestGuard_HiddenAnswersHideNothingOfAConnectionThatFails",
+	},
+	{
+		"the routing key of a message that comes back is what the broker says",
+		[]change{{"sinks/rabbitmq/sink.go", "p.key, aboutTokens(p.key))))", "r.RoutingKey, aboutTokens(p.key))))"}},
+		rabbitmqPkg, "TestDeliverBatch_AReturnNamesOurRoutingKeyInOneLine",
+	},
+	{
+		"what a NATS server says of itself and of its stream is quoted where quote_answers is false",
+		[]change{{"sinks/nats/guard.go", "		return e.hidden, true\n", `		return e.hidden, false
+`}},
+		natsPkg, "TestGuard_HiddenAnswersHaveNothingOfTheServersOwn",
+	},
+	{
+		"the subjects of a server stand in a command that is to be pasted",
+		[]change{{"sinks/nats/stream.go", "visible.Quoted(all)", "all"}},
+		natsPkg, "TestDeliverBatch_NoWordOfAServerIsAWordOfACommand",
 	},
 	{
 		"a password that a broker of Kafka repeats is quoted",

@@ -8,10 +8,21 @@ import "errors"
 // time-out may be its cause.
 func Known(err error) error {
 	if IsUnknown(err) {
-		return errors.New(err.Error())
+		return Text(err)
 	}
 	return err
 }
+
+// Text is an error with the text of another one, and with nothing that it says of the
+// record besides. A secret.Guard finds in it what the receiver said.
+func Text(err error) error { return &text{err} }
+
+type text struct{ of error }
+
+func (t *text) Error() string { return t.of.Error() }
+
+// Quoted is the error that has the text.
+func (t *text) Quoted() error { return t.of }
 
 // Unknown is an error of a record that may have been delivered: a time-out, whatever
 // its cause.

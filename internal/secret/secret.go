@@ -159,9 +159,9 @@ func (s Set) Without(err error, words func(error) []string) error {
 	for _, word := range words(err) {
 		// Libraries trim and quote what they print, and that must not save the words.
 		if word = strings.TrimSpace(word); word != "" {
-			text = strings.ReplaceAll(text, word, "[…]")
+			text = strings.ReplaceAll(text, word, Hidden)
 			quoted := strconv.Quote(word)
-			text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], "[…]")
+			text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], Hidden)
 		}
 	}
 	if text == err.Error() {
@@ -178,19 +178,3 @@ type maskedError struct {
 func (e *maskedError) Error() string { return e.text }
 
 func (e *maskedError) Unwrap() error { return e.cause }
-
-// Guard is what errors of a sink go through on their way out.
-type Guard struct {
-	Secrets Set
-	// Words finds what of an error is the receiver's words. nil: they may be quoted.
-	Words func(error) []string
-}
-
-// Error is an error without secrets, and without the receiver's words if those are
-// not to be quoted. Error(nil) is nil.
-func (g Guard) Error(err error) error {
-	if g.Words != nil {
-		return g.Secrets.Without(err, g.Words)
-	}
-	return g.Secrets.Error(err)
-}

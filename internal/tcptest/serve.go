@@ -37,3 +37,15 @@ func Serve(t testing.TB, handle func(net.Conn)) (address string) {
 	})
 	return listener.Addr().String()
 }
+
+// Closed is an address at which nobody listens: it is bound, so that nobody else comes to.
+func Closed(t testing.TB) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	near, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = near.Close() })
+	require.NoError(t, listener.Close())
+	return near.LocalAddr().String()
+}

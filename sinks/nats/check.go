@@ -46,26 +46,26 @@ func (s *Sink) Check(ctx context.Context, process string) ([]Finding, error) {
 	if err != nil {
 		return nil, s.guard.Error(s.unsent(ended(ctx, err)))
 	}
-	return append(findings(l.stream.CachedInfo().Config), full...), nil
+	return append(findings(s.config.Stream, l.stream.CachedInfo().Config), full...), nil
 }
 
-func findings(c jetstream.StreamConfig) []Finding {
-	all := []Finding{{Problem: fmt.Sprintf("stream %q knows a message's id for %v: what comes again later is a second message", c.Name, c.Duplicates)}}
+func findings(name string, c jetstream.StreamConfig) []Finding {
+	all := []Finding{{Problem: fmt.Sprintf("stream %q knows a message's id for %v: what comes again later is a second message", name, c.Duplicates)}}
 	if c.Storage == jetstream.MemoryStorage {
-		all = append(all, Finding{true, fmt.Sprintf("stream %q is kept in memory: a restart of the server loses what was acknowledged", c.Name), "use storage file"})
+		all = append(all, Finding{true, fmt.Sprintf("stream %q is kept in memory: a restart of the server loses what was acknowledged", name), "use storage file"})
 	}
 	if c.PersistMode == jetstream.AsyncPersistMode {
-		all = append(all, Finding{true, fmt.Sprintf("stream %q has persist_mode async: what was acknowledged is lost when the server is killed", c.Name), "use persist_mode default"})
+		all = append(all, Finding{true, fmt.Sprintf("stream %q has persist_mode async: what was acknowledged is lost when the server is killed", name), "use persist_mode default"})
 	}
 	if c.Storage == jetstream.FileStorage && c.Replicas < 2 {
 		all = append(all, Finding{Problem: fmt.Sprintf("stream %q has one replica, which is on disk only after the server's sync_interval (2m by default): "+
-			"a power cut loses what was acknowledged", c.Name), Fix: "set sync_interval: always in the server's jetstream section, or use 3 replicas"})
+			"a power cut loses what was acknowledged", name), Fix: "set sync_interval: always in the server's jetstream section, or use 3 replicas"})
 	}
 	if c.Discard == jetstream.DiscardOld && (c.MaxMsgs > 0 || c.MaxBytes > 0) {
-		all = append(all, Finding{true, fmt.Sprintf("stream %q discards its oldest messages when it is full, read or not", c.Name), "use discard new, under which delivery waits"})
+		all = append(all, Finding{true, fmt.Sprintf("stream %q discards its oldest messages when it is full, read or not", name), "use discard new, under which delivery waits"})
 	}
 	if c.MaxMsgsPerSubject > 0 && !c.DiscardNewPerSubject {
-		all = append(all, Finding{true, fmt.Sprintf("stream %q keeps at most %d of the messages of one subject and discards the older ones, read or not, also with discard new", c.Name, c.MaxMsgsPerSubject),
+		all = append(all, Finding{true, fmt.Sprintf("stream %q keeps at most %d of the messages of one subject and discards the older ones, read or not, also with discard new", name, c.MaxMsgsPerSubject),
 			"unless consumers want the last state of each subject alone: set discard_new_per_subject, under which delivery waits, with rollups allowed"})
 	}
 	return all

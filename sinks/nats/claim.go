@@ -65,7 +65,7 @@ func (l *link) replace(ctx context.Context, c Config, fence, subject string, d p
 	if err := l.find(ctx, c, fence, subject); err != nil {
 		return ended(ctx, err)
 	}
-	before, err := l.lastClaim(ctx, fence, d)
+	before, err := l.lastClaim(ctx, c.Stream, fence, d)
 	if err != nil {
 		return ended(ctx, err)
 	}
@@ -79,8 +79,8 @@ func (l *link) replace(ctx context.Context, c Config, fence, subject string, d p
 	return nil
 }
 
-// lastClaim returns the sequence of the last claim, 0 if there is none.
-func (l *link) lastClaim(ctx context.Context, fence string, d processor.Delivery) (uint64, error) {
+// lastClaim returns the sequence of the last claim in the stream of that name, 0 if there is none.
+func (l *link) lastClaim(ctx context.Context, name, fence string, d processor.Delivery) (uint64, error) {
 	m, err := l.stream.GetLastMsgForSubject(ctx, fence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return 0, nil
@@ -96,13 +96,15 @@ func (l *link) lastClaim(ctx context.Context, fence string, d processor.Delivery
 	case !ok || process == "":
 		return 0, fmt.Errorf("message %d on the fence's subject %q is no claim: let nothing else publish there, and purge it", m.Sequence, fence)
 	case m.Header.Get(jetstream.MsgIDHeader) != "":
-		return 0, fmt.Errorf("message %d on the fence's subject %q is a record of process %s: have no subject of a record be that of a fence, which is sure where the fence begins with %s; then purge it",
-			m.Sequence, fence, process, fencePrefix)
+		const fix = ": have no subject of a record be that of a fence, which is sure where the fence begins with " + fencePrefix + "; then purge it"
+		return 0, &of{fmt.Errorf("message %d on the fence's subject %q is a record of process %s"+fix, m.Sequence, fence, process),
+			fmt.Sprintf("message %d on the fence's subject %q is a record"+fix, m.Sequence, fence)}
 	case process != escape(d.Process):
-		return 0, fmt.Errorf("the fence's subject %q is that of process %s: give each process one of its own", fence, process)
+		return 0, &of{fmt.Errorf("the fence's subject %q is that of process %s: give each process one of its own", fence, process),
+			fmt.Sprintf("the fence's subject %q is that of another process: give each process one of its own", fence)}
 	case isAnothers(m.Header.Get(headerOrigin), d):
 		return 0, fmt.Errorf("the fence's subject %q is that of another cursor, whose process is called %s, too: set another fence here, or rename the process; "+
-			"if the other cursor is gone and no worker of it runs, nats stream purge %s --subject %q", fence, process, l.stream.CachedInfo().Config.Name, fence)
+			"if the other cursor is gone and no worker of it runs, nats stream purge %s --subject %s", fence, process, visible.Shell(name), visible.Shell(fence))
 	default:
 		return m.Sequence, superseded(d, epoch, m.Sequence)
 	}
@@ -154,7 +156,9 @@ func (l *link) landedOn(ctx context.Context, fence string, at uint64) error {
 	if err != nil {
 		return fmt.Errorf("read it again: %w", err)
 	}
-	return fmt.Errorf("%w: what is published to the fence's subject %q comes there as %q, and fences nothing: let the account's mappings leave that subject out", errUnfit, fence, m.Subject)
+	const fix = "and fences nothing: let the account's mappings leave that subject out"
+	return &of{fmt.Errorf("%w: what is published to the fence's subject %q comes there as %q, "+fix, errUnfit, fence, m.Subject),
+		fmt.Sprintf("%v: what is published to the fence's subject %q comes there as another one, "+fix, errUnfit, fence)}
 }
 
 // readTail finds what landed of the record and those behind it under older claims.

@@ -107,6 +107,16 @@ func (s *Sink) failed(err error) error {
 	return outcome.Unknown(fmt.Errorf("publish to %s: the server may have the record: %w%s", s, err, nextStep(err)))
 }
 
+// besideAnOpenOne is the failure of a record after which others were sent that have no answer:
+// whatever the server said of this one, it may have those.
+func besideAnOpenOne(failure error) error {
+	err := fmt.Errorf("%w; the server may have records that were sent after this one: it has not answered for them", outcome.Text(failure))
+	if processor.IsUnreached(failure) {
+		return processor.Unreached(outcome.Outage(err))
+	}
+	return outcome.Unknown(err)
+}
+
 // unanswered is the end of a message that the server did not answer. The client writes when
 // it has time to: what it had not begun to write never will be.
 func (s *Sink) unanswered(p sent, err error) error {

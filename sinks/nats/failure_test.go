@@ -109,11 +109,11 @@ func TestConnect_ChecksTheStream(t *testing.T) {
 		},
 		"another subject": {
 			sink: func(c *nats.Config) { c.Subject = "orders.made" },
-			want: []string{`does not take subject "orders.made"`, `nats stream edit BOOKINGS --subjects="bookings.>,ordered-fence.sms,orders.made"`},
+			want: []string{`does not take subject "orders.made"`, `nats stream edit BOOKINGS --subjects='bookings.>,ordered-fence.sms,orders.made'`},
 		},
 		"no fence": {
 			stream: func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.*"} },
-			want:   []string{`does not take the fence's subject "ordered-fence.sms"`, `--subjects="bookings.*,ordered-fence.sms"`},
+			want:   []string{`does not take the fence's subject "ordered-fence.sms"`, `--subjects='bookings.*,ordered-fence.sms'`},
 		},
 		"no acknowledgements": {
 			stream: func(c *jetstream.StreamConfig) { c.NoAck = true },

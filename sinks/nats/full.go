@@ -70,7 +70,7 @@ func (l *link) filling(ctx context.Context, c Config, fence string) ([]Finding, 
 		return nil, errFull(config, fence)
 	}
 	return []Finding{{true, fmt.Sprintf("stream %q keeps at most %d of the messages of one subject and refuses more (discard_new_per_subject): each connection adds a claim to the fence's subject %q, which has %d, "+
-		"and the process halts when it is full", config.Name, config.MaxMsgsPerSubject, fence, has), fixFence}}, nil
+		"and the process halts when it is full", c.Stream, config.MaxMsgsPerSubject, fence, has), fixFence}}, nil
 }
 
 // fillsUp reports whether claims fill a subject that has so many messages.

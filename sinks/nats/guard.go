@@ -2,6 +2,7 @@ package nats
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -43,7 +44,7 @@ func heard(err error) error {
 // connections have from a file, which may be renewed.
 type guard struct {
 	known []string
-	words func(error) []string
+	hide  bool
 
 	mu            sync.Mutex
 	login, former []string
@@ -58,7 +59,7 @@ func (g *guard) learn(login []string) {
 		return
 	}
 	g.login, g.former = login, g.login
-	g.now = secret.Guard{Secrets: secret.New(slices.Concat(g.known, g.login, g.former)...), Words: g.words}
+	g.now = secret.Guard{Secrets: secret.New(slices.Concat(g.known, g.login, g.former)...), Said: words, Hide: g.hide}
 }
 
 // Error masks an error as secret.Guard does.
@@ -82,22 +83,31 @@ func newGuard(c Config) *guard {
 		}
 		known = append(known, password)
 	}
-	g := &guard{known: known, now: secret.Guard{Secrets: secret.New(known...)}}
-	if c.HideAnswers {
-		g.words, g.now.Words = words, words
-	}
-	return g
+	return &guard{known: known, hide: c.HideAnswers, now: secret.Guard{Secrets: secret.New(known...), Said: words, Hide: c.HideAnswers}}
 }
 
-// words are the server's in an error.
-func words(err error) (all []string) {
-	var api jetstream.JetStreamError
-	if errors.As(err, &api) && api.APIError() != nil {
-		all = append(all, api.APIError().Description)
+// words finds the server's words in an error.
+func words(err error) (hidden string, ok bool) {
+	switch e := err.(type) { // each error of a chain is asked by itself
+	case *said:
+		return secret.Hidden, true
+	case *of:
+		return e.hidden, true
+	case jetstream.JetStreamError:
+		api := e.APIError()
+		if api == nil || api.Description == "" {
+			return "", false
+		}
+		return fmt.Sprintf("nats: API error: code=%d err_code=%d description=%s", api.Code, api.ErrorCode, secret.Hidden), true
+	default:
+		return "", false
 	}
-	var link *said
-	if errors.As(err, &link) {
-		all = append(all, link.Error())
-	}
-	return all
 }
+
+// of is an error about what the server says of itself or of the stream, and the same error without its words.
+type of struct {
+	error
+	hidden string
+}
+
+func (o *of) Unwrap() error { return o.error }

@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 func TestGuard_HidesSecretsAndOnDemandAllThatTheServerSays(t *testing.T) {
@@ -18,4 +22,27 @@ func TestGuard_HidesSecretsAndOnDemandAllThatTheServerSays(t *testing.T) {
 	require.NotContains(t, newGuard(c).Error(err).Error(), "no ")
 	require.ErrorIs(t, newGuard(c).Error(err), jetstream.ErrStreamNotFound)
 	require.EqualError(t, newGuard(c).Error(fmt.Errorf("lost: %w", &said{errors.New("words")})), "lost: […]")
+}
+
+// unacknowledged is a message that the server does not answer.
+type unacknowledged struct{ jetstream.PubAckFuture }
+
+func (unacknowledged) Ok() <-chan *jetstream.PubAck { return nil }
+
+func (unacknowledged) Err() <-chan error { return nil }
+
+// The server refuses the first message of a window and is silent about the next one, which it may have.
+func TestRefuseRest_AMessageWithoutAnAnswerLeavesTheWindowOpen(t *testing.T) {
+	t.Parallel()
+	s := &Sink{config: Config{URL: "nats://x", Timeout: 10 * time.Millisecond}, link: &link{closed: make(chan struct{})}}
+	word := errors.New("word")
+	for name, failure := range map[string]error{"permanent": processor.Permanent(word), "refused": processor.Refused(word), "unreached": processor.Unreached(word)} {
+		err := s.refuseRest(t.Context(), []sent{{PubAckFuture: unacknowledged{}}}, outcome.Refusal(failure))
+		require.True(t, outcome.IsUnknown(err), "%s: %v", name, err)
+		require.False(t, outcome.IsRefusal(err), "the link is to be dropped")
+		require.False(t, processor.IsPermanent(err) || processor.IsRefused(err), err)
+		require.Equal(t, name == "unreached", processor.IsUnreached(err) && outcome.IsOutage(err), err)
+		require.EqualError(t, err, "word; the server may have records that were sent after this one: it has not answered for them")
+		require.Equal(t, failure, s.refuseRest(t.Context(), nil, failure))
+	}
 }

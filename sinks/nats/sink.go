@@ -375,7 +375,7 @@ func (s *Sink) refuseRest(ctx context.Context, rest []sent, failure error) error
 		return failure
 	}
 	if err := s.settle(ctx, rest); err != nil {
-		s.drop()
+		return besideAnOpenOne(failure)
 	}
 	return failure
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -23,7 +24,8 @@ const needMajor, needMinor = 2, 11
 // fence or that does not take the subject.
 func (l *link) find(ctx context.Context, c Config, fence, subject string) (err error) {
 	if version := l.connection.ConnectedServerVersion(); !atLeast(version, needMajor, needMinor) {
-		return fmt.Errorf("the server is of version %s: the fence needs %d.%d or later", version, needMajor, needMinor)
+		return &of{fmt.Errorf("the server is of version %s: the fence needs %d.%d or later", version, needMajor, needMinor),
+			fmt.Sprintf("the server is too old: the fence needs %d.%d or later", needMajor, needMinor)}
 	}
 	l.stream, err = l.js.Stream(ctx, c.Stream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) && c.Declare != nil {
@@ -33,7 +35,7 @@ func (l *link) find(ctx context.Context, c Config, fence, subject string) (err e
 		return fmt.Errorf("look at the stream: %w", err)
 	}
 	askLeader(l.stream)
-	return unfit(l.stream.CachedInfo().Config, fence, subject)
+	return unfit(l.stream.CachedInfo().Config, c.Stream, fence, subject)
 }
 
 // askLeader has messages be read from the stream's leader. Under allow_direct (mirror_direct) any replica or mirror answers
@@ -62,26 +64,28 @@ func (d Declare) stream(name, fence string, now time.Time) jetstream.StreamConfi
 	return c
 }
 
-// unfit says why records cannot go into a stream, and the fix.
-func unfit(c jetstream.StreamConfig, fence, subject string) error {
+// unfit says why records cannot go into the stream of that name, and the fix.
+func unfit(c jetstream.StreamConfig, name, fence, subject string) error {
 	switch {
 	case c.Sealed:
 		return fmt.Errorf("%w: it is sealed and takes nothing any more: name another one", errUnfit)
 	case c.Mirror != nil:
-		return fmt.Errorf("%w: it is a mirror, and takes nothing but what stream %q has: name that one", errUnfit, c.Mirror.Name)
+		return &of{fmt.Errorf("%w: it is a mirror, and takes nothing but what stream %q has: name that one", errUnfit, c.Mirror.Name),
+			fmt.Sprintf("%v: it is a mirror, and takes nothing but what another stream has: name that one", errUnfit)}
 	case c.NoAck:
 		return fmt.Errorf("%w: it has no_ack, so the server says of no message whether the stream has it: set no_ack to false", errUnfit)
 	case c.Retention == jetstream.InterestPolicy:
 		return fmt.Errorf("%w: it has retention interest, under which a claim is deleted at once and fences nothing: use limits", errUnfit)
 	case !takes(c.Subjects, fence):
-		return fmt.Errorf("%w: it does not take the fence's subject %q: %s, or set fence to one that it takes and no one else writes to", errUnfit, fence, addSubject(c, fence))
+		return fmt.Errorf("%w: it does not take the fence's subject %q: %w, or set fence to one that it takes and no one else writes to", errUnfit, fence, addSubject(c, name, fence))
 	case moves(c.SubjectTransform, fence):
-		return fmt.Errorf("%w: its subject_transform from %q to %q moves the fence's subject %q, which then fences nothing: let its source leave that out, such as the subjects of the records alone",
-			errUnfit, source(c.SubjectTransform), c.SubjectTransform.Destination, fence)
+		const moved = "moves the fence's subject %q, which then fences nothing: let its source leave that out, such as the subjects of the records alone"
+		return &of{fmt.Errorf("%w: its subject_transform from %q to %q "+moved, errUnfit, source(c.SubjectTransform), c.SubjectTransform.Destination, fence),
+			fmt.Sprintf("%v: its subject_transform "+moved, errUnfit, fence)}
 	case subjectFault(subject) != nil:
 		return nil // the record's own fault, found where it is published; or there is no record yet
 	default:
-		return notTaken(c, subject)
+		return notTaken(c, name, subject)
 	}
 }
 
@@ -94,16 +98,19 @@ func moves(t *jetstream.SubjectTransformConfig, subject string) bool {
 func source(t *jetstream.SubjectTransformConfig) string { return cmp.Or(t.Source, ">") }
 
 // notTaken says that a subject is none of the stream's; nil if it is one.
-func notTaken(c jetstream.StreamConfig, subject string) error {
+func notTaken(c jetstream.StreamConfig, name, subject string) error {
 	if takes(c.Subjects, subject) {
 		return nil
 	}
-	return fmt.Errorf("the stream does not take subject %q: nothing is published there; %s, or correct subject", subject, addSubject(c, subject))
+	return fmt.Errorf("the stream does not take subject %q: nothing is published there; %w, or correct subject", subject, addSubject(c, name, subject))
 }
 
-// addSubject is the command that has a stream take one more subject.
-func addSubject(c jetstream.StreamConfig, missing string) string {
-	return fmt.Sprintf("nats stream edit %s --subjects=%q", c.Name, strings.Join(append(c.Subjects[:len(c.Subjects):len(c.Subjects)], missing), ","))
+// addSubject is the command that has a stream take one more subject. A shell takes each text of
+// the server's in it for one word.
+func addSubject(c jetstream.StreamConfig, name, missing string) error {
+	command := "nats stream edit " + visible.Shell(name) + " --subjects="
+	all := strings.Join(append(c.Subjects[:len(c.Subjects):len(c.Subjects)], missing), ",")
+	return &of{errors.New(command + visible.Quoted(all)), command + "… (those that it has, and " + visible.Quoted(missing) + ")"}
 }
 
 // takesSubject returns an error unless a subject is one of the stream's own: what is
@@ -124,7 +131,7 @@ func (l *link) takesSubject(ctx context.Context, c Config, subject string) error
 		return fmt.Errorf("look at the stream: nothing was sent: %w", outcome.Known(ended(ctx, err)))
 	}
 	askLeader(l.stream)
-	return notTaken(info.Config, subject)
+	return notTaken(info.Config, c.Stream, subject)
 }
 
 // holds reports whether a message of the stream is the one of that id and payload. One that

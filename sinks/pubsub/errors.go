@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -42,9 +43,14 @@ func isDenial(code codes.Code) bool {
 	return code == codes.NotFound || code == codes.PermissionDenied || code == codes.Unauthenticated
 }
 
-func isAnswered(err error) bool {
-	f, ok := errors.AsType[*failure](err)
-	return ok && f.answered
+// besideAnOpenOne is the failure of a request while another one of the window has no answer that is known: whatever the
+// server said of this one, it may have records of the other.
+func besideAnOpenOne(f *failure) *failure {
+	err := fmt.Errorf("Pub/Sub may have records of this window: for some there is no answer, and for this one: %w", outcome.Text(f))
+	if processor.IsUnreached(f) {
+		err = processor.Unreached(outcome.Outage(err))
+	}
+	return &failure{error: err, unknown: true}
 }
 
 // failed sorts what a request ended with by the code of gRPC.
@@ -94,6 +100,8 @@ func nextStep(err error) string {
 		return "; correct the credentials"
 	case codes.ResourceExhausted:
 		return "; a quota is used up, or an ordering key takes more than 1 MB/s"
+	case codes.Unavailable:
+		return "; see whether the service is up and reached from here: its address is endpoint, or emulator, or else Google's own"
 	case codes.FailedPrecondition:
 		return "; the topic's message storage policy may not allow this region (set endpoint to one that it allows)"
 	default:

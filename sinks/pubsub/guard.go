@@ -3,8 +3,9 @@ package pubsub
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"os"
+	"regexp"
 
 	"google.golang.org/grpc/status"
 
@@ -19,13 +20,10 @@ const defaultCredentials = "GOOGLE_APPLICATION_CREDENTIALS"
 // them for a token, and the answer may repeat them. A file that cannot be read has no
 // secret that was sent.
 func newGuard(c Config) secret.Guard {
-	var g secret.Guard
+	g := secret.Guard{Said: said, Hide: c.HideAnswers}
 	if path := cmp.Or(c.Credentials, os.Getenv(defaultCredentials)); path != "" && c.Emulator == "" {
 		text, _ := bounded.File(path)
 		g.Secrets = secret.New(secretsOf(text)...)
-	}
-	if c.HideAnswers {
-		g.Words = words
 	}
 	return g
 }
@@ -49,11 +47,40 @@ func secretsOf(text []byte) (all []string) {
 	return all
 }
 
-// words are the service's in an error.
-func words(err error) []string {
-	var answer interface{ GRPCStatus() *status.Status }
-	if !errors.As(err, &answer) {
-		return nil
+// said finds the service's words in an error: the message of a status, and its details.
+func said(err error) (hidden string, ok bool) {
+	switch e := err.(type) { // each error of a chain is asked by itself
+	case *undialled:
+		return e.text, true
+	case interface{ GRPCStatus() *status.Status }:
+		return fmt.Sprintf("rpc error: code = %v desc = %s", e.GRPCStatus().Code(), secret.Hidden), true
+	default:
+		return "", false
 	}
-	return []string{answer.GRPCStatus().Message()}
+}
+
+// dialled is what the client says of a connection that it could not make. In what it says of
+// others there may be words of whoever answered: a certificate's, a proxy's.
+var dialled = regexp.MustCompile(`connection error: desc = "transport: Error while dialing: (dial (?:tcp|unix)[^"]*)"$`)
+
+// undialled is the client's error of a connection that could not be made, with the reason alone.
+type undialled struct {
+	error
+	text string
+}
+
+func (u *undialled) Error() string { return u.text }
+
+func (u *undialled) Unwrap() error { return u.error }
+
+// unheard is the error of a request that nobody has answered: then a failed dial is the client's own word.
+func unheard(err error) error {
+	answer, ok := status.FromError(err)
+	if !ok {
+		return err
+	}
+	if found := dialled.FindStringSubmatch(answer.Message()); found != nil {
+		return &undialled{err, found[1]}
+	}
+	return err
 }

@@ -115,14 +115,33 @@ type noticeSent struct{}
 
 type sentKey struct{}
 
+// exchange is what is known of a request and its answer.
+type exchange struct {
+	sent  atomic.Bool // the request has left
+	heard atomic.Bool // something has come back, even if it came before that
+}
+
+// explained is the error of the exchange. That of one in which nothing left and nothing came
+// back is the client's own.
+func (x *exchange) explained(err error) error {
+	if x.sent.Load() || x.heard.Load() {
+		return err
+	}
+	return unheard(err)
+}
+
 func (noticeSent) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
 func (noticeSent) HandleRPC(ctx context.Context, event stats.RPCStats) {
-	if _, out := event.(*stats.OutPayload); !out {
+	x, ok := ctx.Value(sentKey{}).(*exchange)
+	if !ok {
 		return
 	}
-	if sent, ok := ctx.Value(sentKey{}).(*atomic.Bool); ok {
-		sent.Store(true)
+	switch event.(type) {
+	case *stats.OutPayload:
+		x.sent.Store(true)
+	case *stats.InHeader, *stats.InTrailer:
+		x.heard.Store(true)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	vkit "cloud.google.com/go/pubsub/v2/apiv1"
@@ -85,11 +84,11 @@ func (s *Sink) connect(ctx context.Context) error {
 	if s.client != nil && time.Since(s.looked) < s.every {
 		return nil
 	}
-	var asked atomic.Bool // else a code is the client's own, as for a token that it could not get
-	if err := s.look(context.WithValue(ctx, sentKey{}, &asked)); err != nil {
+	var x exchange
+	if err := s.look(context.WithValue(ctx, sentKey{}, &x)); err != nil {
 		_ = s.close()
-		f := failed(ctx, err, false)
-		f.denied = asked.Load() && isDenial(status.Code(err))
+		f := failed(ctx, x.explained(err), false)
+		f.denied = x.sent.Load() && isDenial(status.Code(err)) // else a code is the client's own, as for a token that it could not get
 		return f
 	}
 	s.looked = time.Now()
@@ -147,20 +146,32 @@ func (s *Sink) publishWindow(ctx context.Context, ds []processor.Delivery) (int,
 	}
 	s.publishChain(ctx, chains[0])
 	others.Wait()
+	var first *failure
+	open := false // the server may have records of the window
 	for _, c := range chains {
 		if c.err == nil {
 			continue
 		}
-		if !isAnswered(c.err) {
+		if !c.err.answered {
 			// What the client still has of a request goes with its connection, and it
 			// would wait before it makes another.
 			_ = s.close()
 		}
+		open = open || c.err.unknown
 		if i := c.indexes[c.acknowledged]; i < n {
-			n, err = i, c.err
+			n, first = i, c.err
 		}
 	}
-	return n, err
+	switch {
+	case first == nil:
+		return n, err
+	case open && !first.unknown:
+		return n, besideAnOpenOne(first)
+	case first.refused:
+		return n, processor.Permanent(first)
+	default:
+		return n, first
+	}
 }
 
 // chain are the messages of a window that share an ordering key.
@@ -168,7 +179,7 @@ type chain struct {
 	messages     []*pb.PubsubMessage
 	indexes      []int // of the messages' records in the window
 	acknowledged int
-	err          error // of the first message that is not acknowledged
+	err          *failure // of the first message that is not acknowledged
 }
 
 // chains sorts a window by ordering key, up to the first record that cannot be a
@@ -203,8 +214,6 @@ func (s *Sink) publishChain(ctx context.Context, c *chain) {
 			c.acknowledged += len(request)
 		case f.refused && len(request) > 1:
 			most = 1 // none of them landed, and it takes one at a time to find the one meant
-		case f.refused:
-			c.err = processor.Permanent(f)
 		default:
 			c.err = f
 		}
@@ -226,11 +235,11 @@ func (s *Sink) fitting(ms []*pb.PubsubMessage, most int) int {
 func (s *Sink) publish(ctx context.Context, ms []*pb.PubsubMessage) *failure {
 	ctx, cancel := s.bounded(ctx, "no answer")
 	defer cancel()
-	var sent atomic.Bool
-	answer, err := s.client.Publish(context.WithValue(ctx, sentKey{}, &sent), &pb.PublishRequest{Topic: s.topic, Messages: ms})
+	var x exchange
+	answer, err := s.client.Publish(context.WithValue(ctx, sentKey{}, &x), &pb.PublishRequest{Topic: s.topic, Messages: ms})
 	switch {
 	case err != nil:
-		return failed(ctx, err, sent.Load())
+		return failed(ctx, x.explained(err), x.sent.Load())
 	case len(answer.GetMessageIds()) != len(ms):
 		return &failure{error: fmt.Errorf("Pub/Sub acknowledged %d of %d messages", len(answer.GetMessageIds()), len(ms)), unknown: true}
 	default:

@@ -3,8 +3,6 @@ package rabbitmq
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
-	"fmt"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -47,16 +45,13 @@ func (a *alarm) begin() { a.before = a.changes.Load() }
 // met reports whether there was an alarm during the call.
 func (a *alarm) met() bool { return a.blocked.Load() != nil || a.changes.Load() != a.before }
 
-// errBlocked: the broker has an alarm.
-var errBlocked = errors.New("the broker takes no messages")
-
 // reason is the alarm as an error, or nil.
 func (a *alarm) reason() error {
 	reason := a.blocked.Load()
 	if reason == nil {
 		return nil
 	}
-	return fmt.Errorf("%w (%w); free memory or disk there", errBlocked, said(*reason))
+	return &blocked{*reason}
 }
 
 // awaitAlarm waits for the end of an alarm.

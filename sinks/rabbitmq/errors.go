@@ -17,6 +17,9 @@ import (
 // reject-publish does when it is full.
 var errNack = errors.New("the broker refused it (nack): a queue is full, or failed")
 
+// errEnded: nobody says why.
+var errEnded = errors.New("the connection was closed")
+
 // refusal is the broker's or the protocol's word on one record; the link is whole.
 func (s *Sink) refusal(d processor.Delivery, err error) error {
 	return outcome.Refusal(fmt.Errorf("publish record %q to %s: %w", visible.Cut(d.ID), s, err))
@@ -43,6 +46,16 @@ func (s *Sink) failed(err error) error {
 		return s.ours(err, fmt.Errorf("publish to %s: %w%s", s, err, nextStep(err)))
 	}
 	return outcome.Unknown(fmt.Errorf("publish to %s: the broker may have the record: %w%s", s, err, nextStep(err)))
+}
+
+// besideAnOpenOne is the failure of a record after which others were sent that have no answer:
+// whatever the broker said of this one, it may have those.
+func (s *Sink) besideAnOpenOne(failure error) error {
+	err := fmt.Errorf("%w; the broker may have records that were sent after this one: it has not answered for them", outcome.Text(failure))
+	if processor.IsUnreached(failure) {
+		return processor.Unreached(outcome.Outage(err))
+	}
+	return outcome.Unknown(err)
 }
 
 // unconfirmed is a record on its way of which the broker said nothing in time.
@@ -120,7 +133,7 @@ func (s *Sink) hungUp(err error, l *link) error {
 // closedBy is why a channel was closed.
 func closedBy(err *amqp.Error) error {
 	if err == nil {
-		return errors.New("the connection was closed")
+		return errEnded
 	}
 	return err
 }

@@ -1,18 +1,35 @@
 package rabbitmq
 
 import (
-	"errors"
+	"fmt"
 	"net/url"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// said is a text of the broker's in an error of ours.
-type said string
+// blocked is an alarm of the broker's, with its reason.
+type blocked struct{ reason string }
 
-func (s said) Error() string { return string(s) }
+func (b *blocked) Error() string { return b.because(b.reason) }
+
+func (b *blocked) because(reason string) string {
+	return fmt.Sprintf("the broker takes no messages (%s); free memory or disk there", visible.Line(reason))
+}
+
+// returned is a message that the broker sent back, for what it said.
+type returned struct {
+	code uint16
+	text string
+}
+
+func (r *returned) Error() string { return r.because(r.text) }
+
+func (r *returned) because(text string) string {
+	return fmt.Sprintf("the broker returned it: %d %s", r.code, visible.Line(text))
+}
 
 func newGuard(c Config) secret.Guard {
 	var known []string
@@ -23,22 +40,19 @@ func newGuard(c Config) secret.Guard {
 		password, _ := u.User.Password()
 		known = append(known, password)
 	}
-	g := secret.Guard{Secrets: secret.New(known...)}
-	if c.HideAnswers {
-		g.Words = words
-	}
-	return g
+	return secret.Guard{Secrets: secret.New(known...), Said: said, Hide: c.HideAnswers}
 }
 
-// words are the broker's in an error.
-func words(err error) (all []string) {
-	var answer *amqp.Error
-	if errors.As(err, &answer) && answer.Server {
-		all = append(all, answer.Reason)
+// said finds the broker's words in an error.
+func said(err error) (hidden string, ok bool) {
+	switch e := err.(type) { // each error of a chain is asked by itself
+	case *amqp.Error:
+		return fmt.Sprintf(`Exception (%d) Reason: "%s"`, e.Code, secret.Hidden), e.Server
+	case *blocked:
+		return e.because(secret.Hidden), true
+	case *returned:
+		return e.because(secret.Hidden), true
+	default:
+		return "", false
 	}
-	var text said
-	if errors.As(err, &text) {
-		all = append(all, string(text))
-	}
-	return all
 }

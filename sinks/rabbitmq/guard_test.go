@@ -15,5 +15,8 @@ func TestGuard_HidesThePasswordAndOnDemandAllThatTheBrokerSays(t *testing.T) {
 	require.EqualError(t, newGuard(c).Error(err), `publish: Exception (403) Reason: "no [secret], [secret] nor [secret]"; correct it`)
 	c.HideAnswers = true
 	require.EqualError(t, newGuard(c).Error(err), `publish: Exception (403) Reason: "[…]"; correct it`)
-	require.EqualError(t, newGuard(c).Error(fmt.Errorf("returned: %w", said("NO_ROUTE"))), "returned: […]")
+	require.EqualError(t, newGuard(c).Error(fmt.Errorf("publish: %w; bind a queue", &returned{312, "NO_ROUTE"})), "publish: the broker returned it: 312 […]; bind a queue")
+	for _, reason := range []string{"the broker", "low", "disk", "e"} {
+		require.EqualError(t, newGuard(c).Error(fmt.Errorf("publish to the exchange: %w", &blocked{reason})), "publish to the exchange: the broker takes no messages ([…]); free memory or disk there")
+	}
 }

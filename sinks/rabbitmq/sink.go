@@ -144,10 +144,12 @@ func (s *Sink) settle(ctx context.Context, failure error) error {
 		return failure // the link goes, and with it what is on its way; or it waits for the end of an alarm
 	}
 	s.link.window = s.link.window[1:]
-	if err := s.drain(ctx); err != nil && !s.link.alarm.met() {
-		s.drop()
+	err := s.drain(ctx)
+	if err == nil || s.link.alarm.met() {
+		return failure
 	}
-	return failure
+	s.drop()
+	return s.besideAnOpenOne(failure)
 }
 
 // drain waits for the broker's word on all that is on its way, which counts for nothing.
@@ -159,6 +161,9 @@ func (s *Sink) drain(ctx context.Context) error {
 		p := l.window[0]
 		select {
 		case <-p.confirm.Done():
+			if !p.confirm.Acked() && l.dead() { // then what was not confirmed counts as refused
+				return errEnded
+			}
 			l.wasReturned(p.message.MessageId)
 			l.window = l.window[1:]
 		case <-wait.Done():
@@ -269,8 +274,8 @@ func (s *Sink) confirmed(ctx context.Context, d processor.Delivery) error {
 		return s.unconfirmed(p, context.Cause(wait))
 	}
 	if r, ok := s.link.wasReturned(p.message.MessageId); ok {
-		return s.refusal(d, s.unroutable(fmt.Errorf("the broker returned it: %d %w; bind a queue for routing key %q, or correct routing_key%s",
-			r.ReplyCode, said(r.ReplyText), r.RoutingKey, aboutTokens(r.RoutingKey))))
+		return s.refusal(d, s.unroutable(fmt.Errorf("%w; bind a queue for routing key %q, or correct routing_key%s",
+			&returned{r.ReplyCode, r.ReplyText}, p.key, aboutTokens(p.key))))
 	}
 	if p.confirm.Acked() {
 		return nil

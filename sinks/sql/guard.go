@@ -1,7 +1,7 @@
 package sql
 
 import (
-	"errors"
+	"regexp"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -11,22 +11,35 @@ import (
 )
 
 func newGuard(c RemoteConfig, address *pgx.ConnConfig) secret.Guard {
-	g := secret.Guard{Secrets: secret.New(append(slices.Clone(c.Secrets), address.Password)...)}
-	if c.HideAnswers {
-		g.Words = words
-	}
-	return g
+	return secret.Guard{Secrets: secret.New(append(slices.Clone(c.Secrets), address.Password)...), Said: said, Hide: c.HideAnswers}
 }
 
-// words are the server's in an error.
-func words(err error) (all []string) {
-	var said *serverError
-	if errors.As(err, &said) {
-		all = append(all, clean(said.message))
+// said finds the server's words in an error.
+func said(err error) (hidden string, ok bool) {
+	switch e := err.(type) { // each error of a chain is asked by itself
+	case *serverError:
+		return worded(e.PgError), true
+	case *pgconn.PgError:
+		return worded(e), true
+	case *tagError:
+		return "it answered COMMIT with something else", true
+	default:
+		return "", false
 	}
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) {
-		all = append(all, pgErr.Message, pgErr.Detail, pgErr.Hint)
+}
+
+// sqlState is what PostgreSQL has for a code.
+var sqlState = regexp.MustCompile(`^[0-9A-Z]{5}$`)
+
+// worded is the server's error by what has no words of its own.
+func worded(e *pgconn.PgError) string {
+	severity, code := "ERROR", "?????"
+	switch e.SeverityUnlocalized {
+	case "FATAL", "PANIC":
+		severity = e.SeverityUnlocalized
 	}
-	return all
+	if sqlState.MatchString(e.Code) {
+		code = e.Code
+	}
+	return severity + ": " + secret.Hidden + " (SQLSTATE " + code + ")"
 }

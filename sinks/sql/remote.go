@@ -178,7 +178,7 @@ func (r *Remote) refused(ctx context.Context, d processor.Delivery, failure erro
 		err = r.unencodable(err)
 	}
 	if err != nil {
-		return fmt.Errorf("%s; and the target could not note that: %w", failure, err)
+		return fmt.Errorf("%w; and the target could not note that: %w", outcome.Text(failure), err)
 	}
 	return failure
 }

@@ -3,7 +3,6 @@ package sql
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -109,10 +108,15 @@ func (r *Remote) commit(ctx context.Context, batch *pgconn.Batch) (done int, err
 		return done, err
 	}
 	if last.String() != "COMMIT" {
-		return done, fmt.Errorf("it answered COMMIT with %s", last)
+		return done, &tagError{last}
 	}
 	return done, nil
 }
+
+// tagError is a COMMIT that the server did not do.
+type tagError struct{ tag pgconn.CommandTag }
+
+func (e *tagError) Error() string { return "it answered COMMIT with " + e.tag.String() }
 
 // isServers reports whether the server itself said why, and still talks.
 func isServers(err error) bool {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
@@ -25,7 +26,14 @@ func (s *Sink) judge(d processor.Delivery, resp *http.Response) error {
 		discard(resp)
 		return nil
 	}
-	err := fmt.Errorf("post to %s: answered %d%s%s", s.origin, resp.StatusCode, reason(resp.StatusCode), s.excerpt(d, resp))
+	body := s.body(resp)
+	err := fmt.Errorf("post to %s: answered %d%s%s", s.origin, resp.StatusCode, reason(resp.StatusCode), s.excerpt(d, body))
+	switch plain := s.isPlain(resp); {
+	case plain && wantsTLS(body):
+		return processor.Refused(fmt.Errorf("%w; the port expects TLS: set url to https://", err))
+	case plain:
+		return processor.Permanent(fmt.Errorf("%w; if the port expects TLS, set url to https://", err))
+	}
 	switch {
 	case s.to.isRefusal(resp.StatusCode):
 		return processor.Refused(fmt.Errorf("%w%s", err, nextStep(resp.StatusCode)))
@@ -88,6 +96,8 @@ func reason(status int) string {
 // nextStep is what to correct, as the end of a message.
 func nextStep(status int) string {
 	switch {
+	case status < 200:
+		return "; this sink speaks HTTP/1.1 alone: set url to an endpoint that takes POST"
 	case status < 400:
 		return "; redirects are not followed: set url to where the receiver is"
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -103,15 +113,36 @@ func nextStep(status int) string {
 	}
 }
 
+// isPlain reports whether an answer may be that of a port which expects TLS, to a request without it.
+func (s *Sink) isPlain(resp *http.Response) bool {
+	return s.to.base.Scheme == "http" && resp.StatusCode == http.StatusBadRequest
+}
+
+// wantsTLS reports whether a body is the one that net/http or nginx has for a request without
+// TLS. It is theirs from its beginning on, so that no record which a receiver repeats passes for it.
+func wantsTLS(body []byte) bool {
+	text := strings.TrimSpace(string(body))
+	return text == "Client sent an HTTP request to an HTTPS server." ||
+		strings.HasPrefix(text, "<html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title>")
+}
+
+// body is what is to be read of an answer.
+func (s *Sink) body(resp *http.Response) []byte {
+	if resp.StatusCode < 200 {
+		return nil // 101: what follows is another protocol, and may never come
+	}
+	if s.hides && !s.isPlain(resp) {
+		return nil
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody)) // what came counts, however it ended
+	return body
+}
+
 // excerpt returns what the operator may see of the answer's body.
-func (s *Sink) excerpt(d processor.Delivery, resp *http.Response) string {
+func (s *Sink) excerpt(d processor.Delivery, body []byte) string {
 	if s.hides {
 		return ""
 	}
-	if resp.StatusCode < 200 {
-		return "" // 101: what follows is another protocol, and may never come
-	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody)) // what came counts, however it ended
 	if text := s.quote(d, string(body), maxExcerpt); text != "" {
 		return ": " + text
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -89,7 +90,32 @@ func TestDeliver_SwitchingProtocolsIsRefusedAndDoesNotHang(t *testing.T) {
 	})
 	err := newSink(t, Config{URL: server.url(), Timeout: time.Hour}).Deliver(t.Context(), delivery())
 	require.ErrorContains(t, err, "answered 101")
+	require.ErrorContains(t, err, "this sink speaks HTTP/1.1 alone")
+	require.NotContains(t, err.Error(), "redirect")
 	require.True(t, processor.IsRefused(err))
+}
+
+// A port that expects TLS answers 400 to every record: that is our url, and no verdict on a record.
+func TestDeliver_APortThatExpectsTLSIsNoVerdictOnTheRecord(t *testing.T) {
+	t.Parallel()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(secure.Close)
+	const nginx = "<html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title></head>\r\n<body>"
+	for name, url := range map[string]string{"Go": "http://" + secure.Listener.Addr().String(), "nginx": answer(t, 400, nil, nginx).URL} {
+		for _, hide := range []bool{true, false} {
+			err := newSink(t, Config{URL: url, HideAnswers: hide}).Deliver(t.Context(), delivery())
+			require.True(t, processor.IsRefused(err), "%s: %v", name, err)
+			require.False(t, processor.IsPermanent(err) && !processor.IsRefused(err), err)
+			require.ErrorContains(t, err, "the port expects TLS: set url to https://")
+		}
+	}
+	echo := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, "no: ", nginx, "Client sent an HTTP request to an HTTPS server.")
+	})
+	err := newSink(t, Config{URL: echo.URL}).Deliver(t.Context(), delivery())
+	require.True(t, processor.IsPermanent(err) && !processor.IsRefused(err), "a record that is repeated decides nothing: %v", err)
+	require.ErrorContains(t, err, "if the port expects TLS, set url to https://")
 }
 
 func TestDeliver_HonoursRetryAfterOfTransientAnswersOnly(t *testing.T) {

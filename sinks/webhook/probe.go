@@ -69,9 +69,9 @@ func (s *Sink) answered(d processor.Delivery, resp *http.Response) (found bool, 
 		return false, nil
 	default:
 		if s.probe.isRefusal(status) {
-			return false, processor.Refused(fmt.Errorf("answered %d%s%s%s", status, reason(status), s.excerpt(d, resp), nextStep(status)))
+			return false, processor.Refused(fmt.Errorf("answered %d%s%s%s", status, reason(status), s.excerpt(d, s.body(resp)), nextStep(status)))
 		}
-		err = fmt.Errorf("answered %d%s%s; it is asked again, since only 2xx says yes, and 404 and 410 no", status, reason(status), s.excerpt(d, resp))
+		err = fmt.Errorf("answered %d%s%s; it is asked again, since only 2xx says yes, and 404 and 410 no", status, reason(status), s.excerpt(d, s.body(resp)))
 		return false, processor.RetryAfter(err, retryAfter(resp.Header, time.Now()))
 	}
 }

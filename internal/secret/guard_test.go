@@ -1,0 +1,94 @@
+package secret_test
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+)
+
+// answer is an error with the words of a receiver.
+type answer struct{ words string }
+
+func (a *answer) Error() string { return "code 7: " + a.words }
+
+func guard(hide bool) secret.Guard {
+	return secret.Guard{Secrets: secret.New("swordfish-9"), Hide: hide, Said: func(err error) (string, bool) {
+		_, ok := err.(*answer)
+		return "code 7: […]", ok
+	}}
+}
+
+func TestGuard_HidesWordsWhereTheyAreSaidAndNowhereElse(t *testing.T) {
+	t.Parallel()
+	for _, words := range []string{"record", "1", "e", "code 7", ""} {
+		said := &answer{words}
+		err := guard(true).Error(fmt.Errorf("record 1: %w; correct it", said))
+		require.EqualError(t, err, "record 1: code 7: […]; correct it")
+		require.ErrorIs(t, err, said)
+		require.EqualError(t, guard(true).Error(fmt.Errorf("again: %w", err)), "again: record 1: code 7: […]; correct it")
+	}
+}
+
+func TestGuard_HidesEachOfSeveralAnswers(t *testing.T) {
+	t.Parallel()
+	one, two := &answer{"one is one"}, &answer{"one"}
+	for _, err := range []error{
+		errors.Join(one, two), errors.Join(two, one), errors.Join(one, errors.New("ours"), one), fmt.Errorf("a: %w (%w)", one, fmt.Errorf("b: %w", two)),
+		outcome.Text(one), outcome.Known(outcome.Unknown(errors.Join(two, one))), fmt.Errorf("%[2]w, %[1]w", one, two),
+	} {
+		hidden := guard(true).Error(err).Error()
+		require.NotContains(t, hidden, "one", err)
+		require.Contains(t, hidden, secret.Hidden)
+	}
+}
+
+// other has the words of its cause in other letters.
+type other struct{ error }
+
+func (o other) Error() string { return strconv.Quote(o.error.Error()) }
+
+func (o other) Unwrap() error { return o.error }
+
+func TestGuard_HidesAllOfATextThatMayHaveTheWordsInOtherLetters(t *testing.T) {
+	t.Parallel()
+	require.EqualError(t, guard(true).Error(fmt.Errorf("send: %w; correct it", other{&answer{"é\"x\""}})), "send: […]; correct it")
+}
+
+func TestGuard_HidesWhatPackagesOfGoQuote(t *testing.T) {
+	t.Parallel()
+	_, number := strconv.Atoi("WORDS")
+	object, text := json.Unmarshal([]byte(`WORDS`), new(any)), json.Unmarshal([]byte(`{"WORDS": "WORDS"}`), &struct{ WORDS int }{})
+	certificate := &x509.Certificate{DNSNames: []string{"WORDS.example"}}
+	for _, err := range []error{number, object, text, certificate.VerifyHostname("ours.example")} {
+		require.Error(t, err)
+		hidden := guard(true).Error(fmt.Errorf("log in: %w", err)).Error()
+		require.NotContains(t, hidden, "WORDS")
+		require.NotContains(t, hidden, "'W'")
+		require.Contains(t, hidden, "log in: ")
+	}
+}
+
+func TestGuard_WhatIsQuotedIsAPartOfALineWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	err := guard(false).Error(fmt.Errorf("send: %w; correct it", &answer{"no\nlevel=ERROR\u2028 swordfish-9"}))
+	require.EqualError(t, err, "send: code 7: no level=ERROR [secret]; correct it")
+	require.NoError(t, guard(false).Error(nil))
+	plain := errors.New("ours")
+	require.Equal(t, plain, guard(true).Error(plain))
+}
+
+// Kafka's client quotes and trims what a broker says.
+func TestWithout_FindsWordsThatAreQuotedOrTrimmed(t *testing.T) {
+	t.Parallel()
+	words := func(error) []string { return []string{" no \"such\" user\n"} }
+	require.EqualError(t, secret.Set{}.Without(fmt.Errorf("log in: %w", errors.New(`no "such" user`)), words), "log in: […]")
+	require.EqualError(t, secret.Set{}.Without(fmt.Errorf("log in: %q", `no "such" user`), words), `log in: "[…]"`)
+}

@@ -1,0 +1,118 @@
+package nats_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+// talker is a server of that version which answers each request with what answer says.
+func talker(t *testing.T, version string, answer func() string) (address string) {
+	t.Helper()
+	return tcptest.Serve(t, func(conn net.Conn) {
+		fmt.Fprintf(conn, `INFO {"server_id":"s","version":%q,"max_payload":1000000,"headers":true,"jetstream":true}`+"\r\n", version)
+		var subscription string
+		for lines := bufio.NewScanner(conn); lines.Scan(); {
+			words := append(strings.Fields(lines.Text()), "")
+			switch words[0] {
+			case "PING":
+				fmt.Fprint(conn, "PONG\r\n")
+			case "SUB":
+				subscription = words[len(words)-2]
+			case "PUB":
+				text := answer()
+				if strings.HasPrefix(text, "-ERR") {
+					fmt.Fprint(conn, text+"\r\n")
+					continue
+				}
+				fmt.Fprintf(conn, "MSG %s %s %d\r\n%s\r\n", words[2], subscription, len(text), text)
+			}
+		}
+	})
+}
+
+// streamInfo is the answer of a server about its stream.
+func streamInfo(t *testing.T, config map[string]any) string {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"type": "io.nats.jetstream.api.v1.stream_info_response", "config": config, "state": map[string]any{}})
+	require.NoError(t, err)
+	return string(text)
+}
+
+func talkedTo(t *testing.T, address string, change func(*nats.Config)) *nats.Sink {
+	t.Helper()
+	c := nats.Config{URL: "nats://" + address, Stream: "our$orders", Subject: "bookings.{{.Type}}", Timeout: 5 * time.Second}
+	change(&c)
+	s, err := nats.New(c)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func hide(c *nats.Config) { c.HideAnswers = true }
+
+// A stream's name, its subjects and the version of a server are words of the server's, too.
+func TestGuard_HiddenAnswersHaveNothingOfTheServersOwn(t *testing.T) {
+	t.Parallel()
+	const marker = sinktest.Marker
+	for name, c := range map[string]struct {
+		version, answer string
+		ours            []string
+	}{
+		"its version":    {"1.0.0-" + marker, "", []string{"the server is too old: the fence needs 2.11 or later"}},
+		"other subjects": {"2.12.0", streamInfo(t, map[string]any{"name": marker, "subjects": []string{marker + ".>"}}), []string{"does not take the fence's subject", "nats stream edit 'our$orders' --subjects=…", "or set fence to one"}},
+		"a mirror":       {"2.12.0", streamInfo(t, map[string]any{"name": marker, "mirror": map[string]any{"name": marker}}), []string{"it is a mirror"}},
+		"a transform": {"2.12.0", streamInfo(t, map[string]any{"name": marker, "subjects": []string{">"}, "subject_transform": map[string]any{"src": ">", "dest": marker + ".>"}}),
+			[]string{"its subject_transform moves the fence's subject", "let its source leave that out"}},
+		"no JSON":    {"2.12.0", `{"type": WORDS}`, []string{"look at the stream: the answer is not the JSON that was expected"}},
+		"other JSON": {"2.12.0", `{"config": {"max_msgs": "` + marker + `"}}`, []string{"the answer is not the JSON that was expected"}},
+		"an error":   {"2.12.0", `{"error": {"code": 503, "err_code": 10008, "description": "` + marker + `"}}`, []string{"err_code=10008 description=[…]; the cluster has no leader for JetStream"}},
+		"a denial":   {"2.12.0", `-ERR 'Permissions Violation for Publish to "` + marker + `"'`, []string{"nothing was sent"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := talker(t, c.version, func() string { return c.answer })
+			s := talkedTo(t, address, hide)
+			sinktest.Hides(t, s, append(c.ours, "publish to ", address)...)
+			_, err := s.Check(t.Context(), "sms")
+			sinktest.RequireHidden(t, err, c.ours...)
+		})
+	}
+}
+
+// A word of the server's that is one of ours, too, is hidden where the server said it.
+func TestGuard_HiddenAnswersHideNoWordOfOurs(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"server", "s", "1", "nothing was sent"} {
+		address := talker(t, "2.12.0", func() string {
+			return `{"error": {"code": 503, "err_code": 10008, "description": "` + word + `"}}`
+		})
+		s := talkedTo(t, address, hide)
+		_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+		require.EqualError(t, err, "publish to "+s.String()+": nothing was sent: look at the stream: nats: API error: code=503 err_code=10008 description=[…]; the cluster has no leader for JetStream: start its servers")
+	}
+}
+
+// The command is to be pasted: what a server calls its stream and its subjects is in it as a text.
+func TestDeliverBatch_NoWordOfAServerIsAWordOfACommand(t *testing.T) {
+	t.Parallel()
+	address := talker(t, "2.12.0", func() string {
+		return streamInfo(t, map[string]any{"name": "x; id", "subjects": []string{"a", "$(id)'`id`\n.>"}})
+	})
+	s := talkedTo(t, address, func(*nats.Config) {})
+	_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.True(t, processor.IsRefused(err), err)
+	require.ErrorContains(t, err, `nats stream edit 'our$orders' --subjects='a,$(id)'\''`+"`id`"+`\u000a.>,ordered-fence.sms', or set fence`)
+	require.NotContains(t, err.Error(), "x; id")
+}
