@@ -78,6 +78,10 @@ func TestStatus_NamesWhatHoldsDeliveryUp(t *testing.T) {
 			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
 			open(t, "psql", "DO $$ BEGIN PERFORM FROM od.cursor FOR UPDATE; BEGIN UPDATE od.cursor SET holder = 'x'; EXCEPTION WHEN OTHERS THEN END; END $$")
 		}, daemon.HoldNobody, "records wait, and no worker .* If it runs, pid \\d+ .application \"psql\".* may have locked the row"},
+		"an innocent session": {func(t *testing.T, pool *pgxpool.Pool, _ *cursor.Store) { // as VACUUM and CREATE INDEX CONCURRENTLY
+			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
+			open(t, "psql", "LOCK TABLE od.cursor IN SHARE UPDATE EXCLUSIVE MODE")
+		}, daemon.HoldNobody, "records wait, and no worker holds the cursor's row: .*; next: see that `ordered-dispatcher run` runs, and what its log says$"},
 		"a stranger who has locked the table": {func(t *testing.T, pool *pgxpool.Pool, _ *cursor.Store) {
 			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
 			open(t, "psql", "LOCK TABLE od.cursor IN EXCLUSIVE MODE")
