@@ -22,7 +22,9 @@ SELECT
 	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	` + doingSQL + `,
-	''
+	'',
+	0,
+	0
 FROM unnest(pg_blocking_pids($1::int)) b (pid)
 LEFT JOIN pg_stat_activity a ON a.pid = b.pid
 LEFT JOIN LATERAL (
@@ -61,10 +63,45 @@ func (s *Store) nameExcluder(ctx context.Context, err error) error {
 	if !errors.Is(err, ErrNoAnswer) || ctx.Err() != nil {
 		return err
 	}
-	all, lookErr := s.lockers(ctx, statement{sql: s.sql(strangersSQL), args: []string{"{cursor,cursor_event,dead_letter}", "AccessExclusiveLock"}})
-	all = slices.DeleteFunc(all, Locker.Worker)
+	all, lookErr := s.Excluders(ctx, 0)
 	if lookErr != nil || len(all) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w: %s has locked a table of the cursors; %s", err, all[0], all[0].Advice())
+	return &ExcludedError{Holder: all[0], Err: err}
+}
+
+// ExcludedError is an ErrNoAnswer of which it is known why: a transaction keeps all readers from a
+// table of the cursors.
+type ExcludedError struct {
+	Holder Locker
+	Err    error
+}
+
+// Error says who it is, and what to do.
+func (e *ExcludedError) Error() string {
+	return fmt.Sprintf("%v: %s has locked a table of the cursors; %s", e.Err, e.Holder, e.Holder.Advice())
+}
+
+// Unwrap returns the error that came of it.
+func (e *ExcludedError) Unwrap() error { return e.Err }
+
+// excludersSQL finds who keeps all readers from a table, which may have partitions, or from one of ours.
+const excludersSQL = tableLockersSQL + `
+	WITH RECURSIVE tree AS (
+		SELECT $1::oid AS oid
+		UNION
+		SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid
+	)
+	SELECT oid FROM tree
+	UNION ALL
+	SELECT ('{schema}.' || name)::regclass FROM unnest(ARRAY['cursor', 'cursor_event', 'dead_letter']) name
+)
+ORDER BY 6 NULLS LAST, 2
+LIMIT 100`
+
+// Excluders returns the transactions that keep all readers from a table, by its oid, or from one of
+// its partitions, or from a table of the cursors; oldest first. 0 is no table.
+func (s *Store) Excluders(ctx context.Context, table uint32) ([]Locker, error) {
+	all, err := s.lockers(ctx, statement{sql: s.sql(excludersSQL), args: []string{strconv.FormatUint(uint64(table), 10), "{" + allLocking + "}"}})
+	return slices.DeleteFunc(all, Locker.Worker), err
 }

@@ -39,6 +39,17 @@ type Locker struct {
 	// HiddenFrom is the role that asks, if the server has synchronous standbys and hides from
 	// that role what the session waits for: it may be as Replicating says. Else "".
 	HiddenFrom string
+	// TimesHiddenFrom is the role that asks, if the server hides from that role since when the
+	// transaction goes on: Since, Age, Unfinished and Running are zero then. Else "".
+	TimesHiddenFrom string
+	// MayBeCommitted: it is a prepared transaction, and the server has synchronous standbys. Its
+	// COMMIT PREPARED may be done and wait for one.
+	MayBeCommitted bool
+	// Unchanged is for how long nothing has been written to the cursor's row. Zero but from Lockers.
+	Unchanged time.Duration
+	// Certain: its lock of a whole table lets no other session lock a row there. Of another one
+	// of Strangers it is not known which rows it has locked.
+	Certain bool
 	// Transaction is the virtual id of the transaction, which every role may see: it tells one
 	// from the next of its session. "" from Blockers.
 	Transaction string
@@ -96,16 +107,27 @@ const MayReplicate = "which may be a COMMIT that waits for a synchronous standby
 
 // KeepHidden is what to do about a session of which a role may not see whether it is such a COMMIT.
 func KeepHidden(role string) string {
-	role = pgx.Identifier{role}.Sanitize()
 	return fmt.Sprintf("do not end the session unless you know that it is not a COMMIT that waits for a synchronous standby: what such a COMMIT has committed "+
-		"would be lost in a failover. Role %s cannot see it. To see it: GRANT pg_read_all_stats TO %s", visible.Line(role), visible.SQL(role))
+		"would be lost in a failover. Role %s cannot see it. To see it: %s", visible.Line(pgx.Identifier{role}.Sanitize()), GrantStats(role))
+}
+
+// GrantStats is what lets a role see what the server hides of the sessions of other roles.
+func GrantStats(role string) string {
+	return "GRANT pg_read_all_stats TO " + visible.SQL(pgx.Identifier{role}.Sanitize())
 }
 
 // WhileReplicating is what such a COMMIT of a worker means for delivery. It is given up after
 // commitTimeout, and the row is read: the advance is there, on this server alone.
 const WhileReplicating = "its worker waits for 30 s, looks whether it took place, and goes on; so one checkpoint goes out in 30 s, and in a failover what it delivered comes again"
 
-// Fix is what ends the transaction, as SQL; or why not to.
+// lookFirst is what to do about a prepared transaction where commits wait for synchronous standbys: while its
+// COMMIT PREPARED waits, it looks like one that nobody has decided about.
+const lookFirst = "look first, as a superuser or with pg_read_all_stats, whether its COMMIT PREPARED waits for a synchronous standby: " +
+	"SELECT pid, query FROM pg_stat_activity WHERE wait_event = 'SyncRep'. If it does, it is committed: " + KeepReplicating + ". If it does not: "
+
+// Fix is what ends the transaction, as SQL; or why not to. Where its beginning is known, the SQL ends no other
+// transaction of the session, which a pooler may have given to another client by then, and no COMMIT that has come to wait
+// for a standby.
 func (l Locker) Fix() string {
 	if l.Replicating {
 		return KeepReplicating
@@ -113,16 +135,31 @@ func (l Locker) Fix() string {
 	if l.HiddenFrom != "" {
 		return KeepHidden(l.HiddenFrom)
 	}
+	if l.PID == 0 && l.MayBeCommitted {
+		return lookFirst + "COMMIT PREPARED or ROLLBACK PREPARED " + visible.Literal(l.GID)
+	}
 	if l.PID == 0 {
 		return "COMMIT PREPARED or ROLLBACK PREPARED " + visible.Literal(l.GID)
 	}
-	return fmt.Sprintf("SELECT pg_terminate_backend(%d)", l.PID)
+	if l.Since.IsZero() {
+		return fmt.Sprintf("SELECT pg_terminate_backend(%d)", l.PID)
+	}
+	return fmt.Sprintf("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND xact_start = '%s' AND wait_event IS DISTINCT FROM 'SyncRep'",
+		l.PID, l.Since.UTC().Format("2006-01-02T15:04:05.999999Z"))
+}
+
+// Locks is what one of Strangers has locked, as far as that is known.
+func (l Locker) Locks() string {
+	if l.Certain {
+		return "has locked the table"
+	}
+	return "may have locked the row: it has locked rows of the table, or written to it"
 }
 
 // Advice is what to do about the transaction, as the end of a sentence.
 func (l Locker) Advice() string {
 	switch {
-	case l.Replicating || l.HiddenFrom != "":
+	case l.Replicating || l.HiddenFrom != "" || l.MayBeCommitted:
 		return l.Fix()
 	case l.Worker() && l.Torn():
 		return "a worker that stands by ends that session, or you do: " + l.Fix()
@@ -142,7 +179,9 @@ const doingSQL = `CASE WHEN a.state = 'active' AND a.wait_event_type = 'Client'
 		THEN (extract(epoch FROM clock_timestamp() - a.state_change) * 1000000)::bigint
 	END,
 	coalesce(a.wait_event = 'SyncRep', false)::int,
-	CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL AND current_setting('synchronous_standby_names') <> '' THEN current_user::text ELSE '' END`
+	CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL AND current_setting('synchronous_standby_names') <> '' THEN current_user::text ELSE '' END,
+	CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL THEN current_user::text ELSE '' END,
+	(p.gid IS NOT NULL AND current_setting('synchronous_standby_names') <> '')::int`
 
 // lockersSQL finds who has locked which row: a row's xmax is the transaction that
 // locked it, and that one holds the lock of its own id while it is open. It reads
@@ -158,7 +197,9 @@ SELECT
 	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	` + doingSQL + `,
-	l.virtualtransaction
+	l.virtualtransaction,
+	(extract(epoch FROM clock_timestamp() - c.updated_at) * 1000000)::bigint,
+	0
 FROM {schema}.cursor c
 JOIN pg_locks l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = c.xmax
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
@@ -198,7 +239,8 @@ func parseLockers(result *pgconn.Result) ([]Locker, error) {
 		all = append(all, Locker{Process: p.text(0), PID: int(p.int(1)), GID: p.text(2),
 			Application: p.text(3), User: p.text(4), Since: p.time(5), Age: time.Duration(p.int(6)) * time.Microsecond,
 			Unfinished: time.Duration(p.int(7)) * time.Microsecond, Running: time.Duration(p.int(8)) * time.Microsecond, Replicating: p.int(9) == 1,
-			HiddenFrom: p.text(10), Transaction: p.text(11)})
+			HiddenFrom: p.text(10), TimesHiddenFrom: p.text(11), MayBeCommitted: p.int(12) == 1, Transaction: p.text(13),
+			Unchanged: time.Duration(p.int(14)) * time.Microsecond, Certain: p.int(15) == 1})
 		if p.err != nil {
 			return nil, p.err
 		}
@@ -206,9 +248,9 @@ func parseLockers(result *pgconn.Result) ([]Locker, error) {
 	return all, nil
 }
 
-// strangersSQL finds sessions that are no worker's and no operator's, and have a lock
-// of a table of ours such as one needs who locks its rows.
-const strangersSQL = `/* cursor.strangers */
+// tableLockersSQL finds who has a lock of one of tables, in one of some modes. A query for the oids of
+// the tables follows.
+const tableLockersSQL = `/* cursor.table_lockers */
 SELECT
 	'',
 	coalesce(l.pid, 0),
@@ -218,7 +260,9 @@ SELECT
 	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	` + doingSQL + `,
-	l.virtualtransaction
+	l.virtualtransaction,
+	0,
+	(l.mode IN ('ExclusiveLock', 'AccessExclusiveLock'))::int
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN (
@@ -227,40 +271,50 @@ LEFT JOIN (
 ) ON l.pid IS NULL AND x.pid IS NULL AND x.virtualtransaction = l.virtualtransaction
 WHERE l.granted
 	AND l.locktype = 'relation'
-	AND l.mode <> 'AccessShareLock'
-	AND l.mode ~ $2
+	AND l.mode = ANY ($2::text[])
 	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-	AND l.relation IN (SELECT ('{schema}.' || name)::regclass FROM unnest($1::text[]) name)
-ORDER BY 6 NULLS LAST, 2
+	AND l.relation IN (`
+
+// strangersSQL finds them of a table of ours. Those that lock the whole table come first.
+const strangersSQL = tableLockersSQL + `SELECT ('{schema}.' || $1)::regclass)
+ORDER BY 16 DESC, 6 NULLS LAST, 2
 LIMIT 100`
+
+// Modes of the locks of a table that a lock of one of its rows waits for, or that one takes who has
+// locked a row. VACUUM, ANALYZE and CREATE INDEX CONCURRENTLY have others, which are in nobody's way.
+const (
+	rowLocking = "RowShareLock,RowExclusiveLock,ExclusiveLock,AccessExclusiveLock"
+	rowWriting = rowLocking + ",ShareLock,ShareRowExclusiveLock" // what an UPDATE waits for as well
+	allLocking = "AccessExclusiveLock"
+)
 
 // Strangers returns the transactions beside workers and operators that may have
 // locked rows of the cursor table, oldest first: those that Lockers does not find,
 // as several that share a row (FOR SHARE) or one that locked it within a savepoint.
 func (s *Store) Strangers(ctx context.Context) ([]Locker, error) {
-	return s.strangers(ctx, "cursor")
+	return s.strangers(ctx, "cursor", rowLocking)
 }
 
-func (s *Store) strangers(ctx context.Context, table string) ([]Locker, error) {
-	all, err := s.lockers(ctx, statement{sql: s.sql(strangersSQL), args: []string{"{" + table + "}", ""}})
+func (s *Store) strangers(ctx context.Context, table, modes string) ([]Locker, error) {
+	all, err := s.lockers(ctx, statement{sql: s.sql(strangersSQL), args: []string{table, "{" + modes + "}"}})
 	return slices.DeleteFunc(all, Locker.Worker), err
 }
 
 // nameLetterLockers adds to ErrLocked who else may have locked a dead letter.
 func (s *Store) nameLetterLockers(ctx context.Context, err error) error {
-	return s.nameStrangers(ctx, "dead_letter", err, ": a worker or an operator is at it; wait longer")
+	return s.nameStrangers(ctx, "dead_letter", rowWriting, err, ": a worker or an operator is at it; wait longer")
 }
 
 // nameStrangers adds to ErrLocked which stranger it may be, or what else is so.
-func (s *Store) nameStrangers(ctx context.Context, table string, err error, otherwise string) error {
-	strangers, lookErr := s.strangers(ctx, table)
+func (s *Store) nameStrangers(ctx context.Context, table, modes string, err error, otherwise string) error {
+	strangers, lookErr := s.strangers(ctx, table, modes)
 	switch {
 	case lookErr != nil:
 		return fmt.Errorf("%w; who it is could not be found: %w", err, lookErr)
 	case len(strangers) == 0:
 		return fmt.Errorf("%w%s", err, otherwise)
 	}
-	return fmt.Errorf("%w: %s has locked rows of its table; %s", err, strangers[0], strangers[0].Advice())
+	return fmt.Errorf("%w: %s %s; %s", err, strangers[0], strangers[0].Locks(), strangers[0].Advice())
 }
 
 // nameLockers adds to ErrLocked who it is.
@@ -280,5 +334,5 @@ func (s *Store) nameLockers(ctx context.Context, process string, err error) erro
 			return fmt.Errorf("%w: %s is delivering; wait longer, or for its call to end", err, l)
 		}
 	}
-	return s.nameStrangers(ctx, "cursor", err, "; it is free by now: try again")
+	return s.nameStrangers(ctx, "cursor", rowLocking, err, "; it is free by now: try again")
 }

@@ -347,7 +347,7 @@ func TestDecision_NamesWhoHoldsTheRow(t *testing.T) {
 			t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 			_, err = tx.Exec(t.Context(), `SELECT FROM dispatch.cursor FOR UPDATE`)
 			require.NoError(t, err)
-		}, `pid \d+ \(application "psql", user "\w+"\) since 2.*; end its transaction, or: SELECT pg_terminate_backend\(\d+\)`},
+		}, `pid \d+ \(application "psql", user "\w+"\) since 2.*; end its transaction, or: SELECT pg_terminate_backend\(pid\) FROM pg_stat_activity WHERE pid = \d+ AND xact_start = `},
 		"a prepared transaction": {func(t *testing.T, pool *pgxpool.Pool) {
 			gid := "it''s " + pool.Config().ConnConfig.Database // one name for all of the server
 			exec(t, pool, `BEGIN; UPDATE dispatch.cursor SET holder = 'x'; PREPARE TRANSACTION '`+gid+`'`)

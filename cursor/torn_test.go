@@ -79,7 +79,7 @@ func TestDecision_NamesASessionThatNeverFinishesItsCommand(t *testing.T) {
 	d.Timeout = 6 * time.Second
 	_, err := store(t, pgtest.Database(t), "c").Pause(t.Context(), "sms", d)
 	require.ErrorIs(t, err, cursor.ErrLocked)
-	require.Regexp(t, `pid \d+ .* which sent half of a command and then nothing for \ds: .*; a worker that stands by ends that session, or you do: SELECT pg_terminate_backend\(\d+\)`, err.Error())
+	require.Regexp(t, `pid \d+ .* which sent half of a command and then nothing for \ds: .*; a worker that stands by ends that session, or you do: SELECT pg_terminate_backend\(pid\) FROM pg_stat_activity WHERE pid = \d+ AND xact_start = `, err.Error())
 }
 
 // TestAcquire_NamesAStrangerThatHasTheRow: no other worker delivers, so it is no news of the
@@ -98,7 +98,7 @@ func TestAcquire_NamesAStrangerThatHasTheRow(t *testing.T) {
 		var stranger *cursor.StrangerError
 		require.ErrorAs(t, err, &stranger)
 		require.Equal(t, int(tx.Conn().PgConn().PID()), stranger.Holder.PID)
-		require.ErrorContains(t, err, fmt.Sprintf("SELECT pg_terminate_backend(%d)", stranger.Holder.PID))
+		require.ErrorContains(t, err, fmt.Sprintf("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND xact_start = ", stranger.Holder.PID))
 	}
 	require.NoError(t, tx.Rollback(t.Context()))
 	lease := acquire(t, s)

@@ -14,12 +14,13 @@ var ErrPooler = errors.New("a connection pooler stands between, and migrations n
 
 // SQLSTATEs that an operator can fix, and how.
 var fixes = map[string]string{
-	"42501":          "let a role that may create objects migrate: GRANT CREATE ON SCHEMA (or ON DATABASE, if the schema is missing)",
-	"42P07":          "a table of that name exists, but not by these migrations: choose another schema, or move the table away",
-	"42P06":          "another session has made the schema at this moment: run it again",
-	lockNotAvailable: "another migration, or a worker, holds what is needed: end it, or pause its process (ordered-dispatcher pause), then run it again",
-	"25006":          "the server is read-only: connect to the primary (target_session_attrs=read-write)",
-	"2BP01":          "something else was built on the tables: drop that first",
+	"42501": "let a role that may create objects migrate: GRANT CREATE ON SCHEMA (or ON DATABASE, if the schema is missing)",
+	"42P07": "a table of that name exists, but not by these migrations: choose another schema, or move the table away",
+	"42P06": "another session has made the schema at this moment: run it again",
+	lockNotAvailable: "another migration, or a worker, holds what is needed: pause its process (ordered-dispatcher pause), or end the session, then run it again. " +
+		"Do not end a session whose COMMIT waits for a synchronous standby (its wait_event is SyncRep): what it has committed would be lost in a failover",
+	"25006": "the server is read-only: connect to the primary (target_session_attrs=read-write)",
+	"2BP01": "something else was built on the tables: drop that first",
 }
 
 // lockNotAvailable ends a wait for a lock that took longer than lock_timeout.

@@ -69,6 +69,12 @@ SELECT DISTINCT
 			l.pid,
 			coalesce(pg_catalog.quote_literal(a.application_name), 'unknown'),
 			coalesce(a.usename::pg_catalog.text, 'unknown'))
+	END OPERATOR(pg_catalog.||) CASE
+		WHEN a.wait_event OPERATOR(pg_catalog.=) 'SyncRep' THEN ', whose COMMIT waits for a synchronous standby'
+		WHEN pg_catalog.current_setting('synchronous_standby_names') OPERATOR(pg_catalog.=) '' THEN ''
+		WHEN l.pid IS NULL THEN ', whose COMMIT PREPARED may wait for a synchronous standby'
+		WHEN a.backend_type IS NULL THEN ', which may be a COMMIT that waits for a synchronous standby'
+		ELSE ''
 	END
 FROM pg_catalog.pg_locks l
 JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) l.relation

@@ -76,6 +76,42 @@ func TestUp_NamesTheSessionThatHasTheTables(t *testing.T) {
 	require.Contains(t, waited[0], session)
 }
 
+// TestUp_SaysThatASessionWaitsForAStandby: it was to be ended, and what it has committed would be lost in a failover.
+func TestUp_SaysThatASessionWaitsForAStandby(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Server(t, nil)
+	pool := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
+	config := migrations.Config{ConnString: server.URL()}
+	_, err := migrations.Up(t.Context(), config)
+	require.NoError(t, err)
+	_, err = migrations.Down(t.Context(), config)
+	require.NoError(t, err)
+	for _, sql := range []string{"ALTER SYSTEM SET synchronous_standby_names = 'away'", "SELECT pg_reload_conf()"} {
+		_, err = pool.Exec(t.Context(), sql)
+		require.NoError(t, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			_, _ = pool.Exec(ctx, "ALTER TABLE public.cursor ALTER holder SET DEFAULT ''")
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	require.Eventually(t, func() bool {
+		var waits bool
+		err := pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep')").Scan(&waits)
+		return err == nil && waits
+	}, longest, 2*time.Millisecond)
+	err = up(config.LockWithin(300 * time.Millisecond))
+	require.ErrorContains(t, err, ", whose COMMIT waits for a synchronous standby")
+	require.ErrorContains(t, err, "Do not end a session whose COMMIT waits for a synchronous standby")
+}
+
 func TestUp_EndsWithItsContextWhileTheTablesAreInUse(t *testing.T) {
 	t.Parallel()
 	slowCall(t)

@@ -60,7 +60,7 @@ func TestLog_NamesAStrangerThatHasTheRow(t *testing.T) {
 	insert(t, pool, 1)
 	eventually(t, "the log names the session", func() bool {
 		return log.has(`level=WARN msg="nothing is delivered: the cursor's row is locked, and not by a worker"`) &&
-			log.has(fmt.Sprintf("pg_terminate_backend(%d)", tx.Conn().PgConn().PID()))
+			log.has(fmt.Sprintf("pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND xact_start = ", tx.Conn().PgConn().PID()))
 	})
 	require.False(t, log.has("standing by"))
 	require.NoError(t, tx.Rollback(t.Context()))

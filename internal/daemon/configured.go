@@ -197,8 +197,27 @@ func (c *crew) announce() error {
 		left, err = c.announceAll(left)
 		return retry.RetryableError(err)
 	})
-	<-c.ctx.Done()
-	return nil
+	for {
+		select {
+		case user := <-c.config.renewal.newUsers():
+			c.announceAs(user)
+		case <-c.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// announceAs has status know the workers by their new user, once a connection has it.
+func (c *crew) announceAs(user string) {
+	backoff := retry.WithCappedDuration(maxAnnounceDelay, retry.NewExponential(firstAnnounceDelay))
+	_ = retry.Do(c.ctx, backoff, func(context.Context) error {
+		for _, p := range c.config.Processes {
+			if err := c.config.noteWatched(c.ctx, c.pool, p, c.store.Worker(), user); err != nil {
+				return retry.RetryableError(err)
+			}
+		}
+		return nil
+	})
 }
 
 const (
@@ -212,7 +231,7 @@ func (c *crew) announceAll(processes []Process) ([]Process, error) {
 	for i, p := range processes {
 		last, err := c.config.noteConfigured(c.ctx, c.pool, p, c.store.Worker())
 		if err == nil {
-			err = c.config.noteWatched(c.ctx, c.pool, p, c.store.Worker())
+			err = c.config.noteWatched(c.ctx, c.pool, p, c.store.Worker(), "")
 		}
 		if err != nil {
 			return processes[i:], err

@@ -70,6 +70,7 @@ type doctor struct {
 	store     *cursor.Store
 	secrets   secret.Set
 	findings  []Finding
+	long      holders
 	pooled    bool // a pooler stands between
 	tableless bool // the cursor tables are not there, or not for this role
 }
@@ -82,17 +83,15 @@ func (d *doctor) find(process string, severity Severity, fix, problem string, ar
 func (d *doctor) check(ctx context.Context, process string, check func(context.Context) error) bool {
 	err := answer.Within(ctx, d.patience, check)
 	if err != nil {
-		d.failed(process, err)
+		d.failed(ctx, process, err)
 	}
 	return err == nil
 }
 
 // failed is a check that could not be made.
-func (d *doctor) failed(process string, err error) {
-	var pgErr *pgconn.PgError
-	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &pgErr) && pgErr.Code == "55P03" {
-		d.find(process, Refuse, "end what they wait for: SELECT pid, pg_blocking_pids(pid), query FROM pg_stat_activity WHERE cardinality(pg_blocking_pids(pid)) > 0",
-			"a check did not end in time, and workers will wait as well: %v", err)
+func (d *doctor) failed(ctx context.Context, process string, err error) {
+	if errors.Is(err, context.DeadlineExceeded) || waitedForLock(err) {
+		d.locked(ctx, process, err)
 		return
 	}
 	d.find(process, Refuse, "see the server's message, then run doctor again", "%v", err)

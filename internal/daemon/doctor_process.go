@@ -48,8 +48,7 @@ func (d *doctor) lockers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stuck, err := stuckOperators(ctx, d.store, lockers, pause)
-	if err != nil {
+	if d.long, err = longHolders(ctx, d.store, lockers, pause); err != nil {
 		return err
 	}
 	now, err := d.now(ctx)
@@ -61,8 +60,12 @@ func (d *doctor) lockers(ctx context.Context) error {
 			d.find(l.Process, heldFor(l.Since, now), l.Fix(), "its row is locked by %s, and no worker can deliver until that ends", l)
 		}
 	}
-	for _, l := range stuck {
-		d.find(l.Process, heldFor(l.Since, now), l.Fix(), "its row is locked by an operator's session, %s, and no worker can deliver until that ends", l)
+	for _, l := range d.long.operators {
+		fix := l.Fix()
+		if l.TimesHiddenFrom != "" {
+			fix = adviceOn(l)
+		}
+		d.find(l.Process, heldFor(l.Since, now), fix, "its row is locked by an operator's session, %s, and no worker can deliver until that ends", l)
 	}
 	return nil
 }
@@ -168,10 +171,14 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 	if err := d.position(ctx, p, source, rows); err != nil {
 		return err
 	}
-	if err := d.held(ctx, p, source, rows); err != nil {
+	s, err := d.standing(ctx, p, source, rows)
+	if err != nil {
 		return err
 	}
-	if err := d.pins(ctx, p); err != nil {
+	if err := d.held(ctx, p, source, s); err != nil {
+		return err
+	}
+	if err := d.pins(ctx, p, s); err != nil {
 		return err
 	}
 	return d.settings(ctx, p)
@@ -182,67 +189,6 @@ func (d *doctor) pass(p Process, findings []table.Finding) {
 	for _, f := range findings {
 		d.find(p.Name, Severity(f.Severity), f.Fix, "%s", f.Problem)
 	}
-}
-
-// held finds the transactions that hold records back.
-func (d *doctor) held(ctx context.Context, p Process, source *table.Source, rows []cursor.Row) error {
-	writers, err := staying(ctx, source)
-	if err != nil || len(writers) == 0 {
-		return err
-	}
-	seen, err := d.config.presence(ctx, d.pool)
-	if err != nil {
-		return err
-	}
-	now, err := d.now(ctx)
-	if err != nil {
-		return err
-	}
-	begun, err := d.begun(ctx, p, source, rows)
-	if err != nil {
-		return err
-	}
-	for _, w := range holding(writers, seen[p.Name].roles) {
-		problem := describe(w)
-		if w.HiddenFrom != "" {
-			problem += ", " + cursor.MayReplicate
-		}
-		if !w.Ours && !w.Replicating && beganAfter(w, begun) {
-			d.find(p.Name, heldFor(w.Since, now), endOfLater(w, now),
-				"records of %s may be held back by %s: it began after the first of them was stamped, but a worker may wait for it", p.Source.Table, problem)
-			continue
-		}
-		d.find(p.Name, heldFor(w.Since, now), endOf(w), "records of %s are held back by %s", p.Source.Table, problem)
-	}
-	return nil
-}
-
-// begun is table.Lag.Begun of what waits for a process; zero if nothing does.
-func (d *doctor) begun(ctx context.Context, p Process, source *table.Source, rows []cursor.Row) (time.Time, error) {
-	at := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name })
-	if at < 0 || rows[at].Position == cursor.Unplaced {
-		return time.Time{}, nil
-	}
-	lag, err := source.Lag(ctx, rows[at].Position)
-	return lag.Begun, err
-}
-
-// endOf is the SQL that ends a transaction. A session of the dispatcher is not ended:
-// it delivers.
-func endOf(w table.Writer) string {
-	if w.Ours {
-		return "run all of the dispatcher as one role: the fence of a now() default leaves out sessions of the worker's own role alone"
-	}
-	if w.Replicating {
-		return cursor.KeepReplicating
-	}
-	if w.HiddenFrom != "" {
-		return cursor.KeepHidden(w.HiddenFrom)
-	}
-	if w.GID == "" {
-		return fmt.Sprintf("SELECT pg_terminate_backend(%d)", w.PID)
-	}
-	return fmt.Sprintf("ROLLBACK PREPARED %s; -- or COMMIT PREPARED, as its coordinator says", visible.Literal(w.GID))
 }
 
 // position checks that the source understands where the cursor stands, or will.

@@ -51,6 +51,8 @@ func TestDoctor_NamesWhoHoldsTheFence(t *testing.T) {
 			pool, config := drained(t, stdoutProcess)
 			exec(t, pool, c.before)
 			session(t, c.sql)
+			insert(t, pool, 1) // which waits for it
+			exec(t, pool, "DELETE FROM od.cursor_event WHERE action = 'watch'")
 			f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "records of public.bookings are held back by ", c.fix})
 			require.Contains(t, f.Problem, c.names)
 			exec(t, pool, f.Fix)
@@ -59,6 +61,49 @@ func TestDoctor_NamesWhoHoldsTheFence(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDoctor_EndsNoWriterForWhichNothingWaits: a producer was to be ended, from 10 s on with a warning, although the worker was idle and no
+// record waited, or there was no worker.
+func TestDoctor_EndsNoWriterForWhichNothingWaits(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	left(t, pool)
+	session(t, "BEGIN; INSERT INTO public.bookings DEFAULT VALUES")
+	exec(t, pool, "SELECT pg_sleep_until(max(xact_start) + interval '10.1 seconds') FROM pg_stat_activity WHERE application_name = 'importer' AND datname = current_database()")
+	findings := doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "a worker that starts now may have to wait for pid", "wait until it ends"})
+	require.False(t, daemon.Wrong(findings), "%+v", findings)
+	requireNoEnd(t, "", findings)
+
+	insert(t, pool, 1)
+	findings = doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "a worker that starts now may have to wait for pid", "wait until it ends"})
+	requireNoEnd(t, "", findings)
+
+	exec(t, pool, "DELETE FROM od.cursor_event WHERE action = 'watch'; DELETE FROM public.bookings") // a program with the library
+	findings = doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "newer records of public.bookings may be held back by pid", "wait until it ends"})
+	require.False(t, daemon.Wrong(findings), "%+v", findings)
+	requireNoEnd(t, "", findings)
+}
+
+// TestDoctor_AWriterOfWhichTheTimeIsHiddenIsNotToBeEnded: whether it began before what waits was stamped is not seen.
+func TestDoctor_AWriterOfWhichTheTimeIsHiddenIsNotToBeEnded(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	waitingRecord(t, pool)
+	open(t, "importer", "INSERT INTO public.bookings DEFAULT VALUES")
+	role, address := stranger(t, pool)
+	exec(t, pool, grants(t, config, role))
+	config.Database = address
+	_, text, _ := status(t, config, "")
+	require.Regexp(t, `(?m)^a: records may be held back by pid \d+ .application "importer", .*, if its transaction was open before they were stamped; next: wait until it ends; since when it is open is hidden from role "`+role+
+		`"; to see it: GRANT pg_read_all_stats TO "`+role+`"$`, text)
+	findings := doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "records of public.bookings may be held back by", "wait until it ends; since when"})
+	requireNoEnd(t, text, findings)
 }
 
 func TestDoctor_WarnsOnlyOfWhatIsKnownToHoldForLong(t *testing.T) {
@@ -119,8 +164,8 @@ func TestDoctor_DoesNotWaitForALock(t *testing.T) {
 			session(t, "BEGIN; LOCK TABLE "+table)
 			findings, err := daemon.DoctorWithin(t.Context(), config, time.Second)
 			require.NoError(t, err)
-			f := requireFinding(t, findings, daemon.Finding{process, daemon.Refuse, "a check did not end in time", "pg_blocking_pids"})
-			require.NotEmpty(t, f.Problem)
+			f := requireFinding(t, findings, daemon.Finding{process, daemon.Refuse, "a check did not end in time", "SELECT pg_terminate_backend("})
+			require.Contains(t, f.Problem, `application "importer"`)
 		})
 	}
 }

@@ -45,7 +45,7 @@ func Parse(name string, text []byte, env yamlfile.Environment) (Config, error) {
 	if err := file.Err(); err != nil {
 		return Config{}, err
 	}
-	renewal := &renewal{name: name, text: text, env: env, once: map[string]bool{}}
+	renewal := &renewal{name: name, text: text, env: env, once: map[string]bool{}, users: make(chan string, 1)}
 	file.ReadFilesBy(renewal.readFirst)
 	config := parseFile(file.Root())
 	if file.Root().FileTexts() != nil {

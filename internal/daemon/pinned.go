@@ -35,11 +35,15 @@ func pinned(bound time.Duration) string {
 const longBound = 5 * time.Minute
 
 // pins finds what holds vacuum back: a lease that has been open for long, or may be.
-func (d *doctor) pins(ctx context.Context, p Process) error {
+func (d *doctor) pins(ctx context.Context, p Process, s Status) error {
 	bound := d.config.leaseBound(p, d.pool, d.store)
 	if bound > longBound {
 		d.find(p.Name, Note, "lower the sink's `timeout` or `checkpoint`, if the tables of this database are updated much",
 			"a transaction of its lease may be open for %s, by `timeout` and `checkpoint`: so long vacuum removes no newer dead row of this database, and CREATE INDEX CONCURRENTLY may wait", round(bound))
+	}
+	if s.veiled != nil && s.lasts() {
+		problem, next := s.hidden()
+		d.find(p.Name, Note, next, "%s", problem)
 	}
 	lockers, err := d.store.Lockers(ctx)
 	if err != nil {

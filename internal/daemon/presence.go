@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,9 +54,15 @@ WHERE NOT EXISTS (
 		AND db_user OPERATOR(pg_catalog.=) session_user::pg_catalog.text
 )`
 
-// noteWatched has status know which processes this worker runs.
-func (c Config) noteWatched(ctx context.Context, pool *pgxpool.Pool, p Process, worker string) error {
+// errFormerUser: a connection that has the login of before. It was closed.
+var errFormerUser = errors.New("the connection has the former user")
+
+// noteWatched has status know which processes this worker runs, by a connection of a user; "" is any.
+func (c Config) noteWatched(ctx context.Context, pool *pgxpool.Pool, p Process, worker, user string) error {
 	err := onConn(ctx, pool, func(ctx context.Context, conn *pgxpool.Conn) error {
+		if user != "" && conn.Conn().Config().User != user {
+			return errors.Join(errFormerUser, conn.Conn().Close(ctx))
+		}
 		set := c.set()
 		pooled, err := pooled(ctx, conn)
 		if err != nil {

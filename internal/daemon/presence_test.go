@@ -73,6 +73,23 @@ func TestStatus_SaysRunningWhileAWorkerWatchesAndNoWorkerAtOnce(t *testing.T) {
 	require.Contains(t, now, "next: see that `ordered-dispatcher run` runs")
 }
 
+// TestStatus_AfterAPromotionSaysThatWorkersMayBeAtTheOldPrimary: while two primaries ran, status on the new one said that no worker
+// runs, and to start one.
+func TestStatus_AfterAPromotionSaysThatWorkersMayBeAtTheOldPrimary(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	left(t, pool)
+	exec(t, pool, "UPDATE od.cursor SET timeline = timeline + 1") // as that of another server
+	role, address := role(t, pool)
+	exec(t, pool, "GRANT USAGE ON SCHEMA od, public TO "+role+"; GRANT SELECT ON ALL TABLES IN SCHEMA od, public TO "+role)
+	config.Database = address
+	_, text, _ := status(t, config, "")
+	require.Regexp(t, `(?m)^a: no worker of it has a session on this server: its last worker was .*A standby was promoted since then .timeline 2, now 1., and workers may still deliver from the old primary; next: fence the old primary first, then see that`, text)
+	exec(t, pool, "UPDATE od.cursor SET timeline = 0") // a mark, and no timeline
+	_, text, _ = status(t, config, "")
+	require.Contains(t, text, "a: no worker runs it: ")
+}
+
 // TestStatus_AWorkerWhoseReadWaitsIsThere: its one session is in the middle of a read,
 // which waits for a lock of the table.
 func TestStatus_AWorkerWhoseReadWaitsIsThere(t *testing.T) {
@@ -99,7 +116,7 @@ func TestStatus_AWorkerWhoseReadWaitsIsThere(t *testing.T) {
 	}, patience, 10*time.Millisecond)
 	all, text, _ := status(t, config, "")
 	require.NotContains(t, text, "no worker")
-	require.Contains(t, text, "a transaction has locked the table; next: end it")
+	require.Contains(t, text, " has locked the table; next: end its transaction, or: SELECT pg_terminate_backend(")
 	require.Len(t, all, 1)
 }
 

@@ -28,6 +28,28 @@ type renewal struct {
 	password string   // of the database, in use; "" until it is known
 	former   []string // secrets that others have replaced
 	masks    secret.Set
+
+	users chan string // the user of the database, each time that it is another one; the last one only
+}
+
+// newUsers brings the user of the database whenever it is another one. Nothing comes where no login is followed.
+func (r *renewal) newUsers() <-chan string {
+	if r == nil {
+		return nil
+	}
+	return r.users
+}
+
+// noteUser says that new connections log in as another user. One that nobody has taken up is forgotten.
+func (r *renewal) noteUser(user string) {
+	select {
+	case <-r.users:
+	default:
+	}
+	select {
+	case r.users <- user:
+	default: // another pool's login was first
+	}
 }
 
 // readFirst reads a file at the start, and notes whether it is one: nothing more comes out of a

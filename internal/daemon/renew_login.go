@@ -67,6 +67,9 @@ func (l *login) follow(texts map[string]string, conn *pgx.ConnConfig) error {
 		return nil
 	}
 	l.renewal.learnLogin(now.ConnConfig.Password, append(replaced(l.files, texts), l.password)...)
+	if now.ConnConfig.User != l.user {
+		l.renewal.noteUser(now.ConnConfig.User)
+	}
 	l.files, l.user, l.password, l.warned = texts, now.ConnConfig.User, now.ConnConfig.Password, false
 	l.log.Info("a file of the database's login has changed: new connections use what it holds now")
 	return nil

@@ -450,6 +450,33 @@ func TestRenew_NewConnectionsToTheDatabaseUseThePasswordOfTheFile(t *testing.T) 
 	}
 }
 
+// TestRenew_StatusSeesAWorkerWhoseLoginIsAnotherUserByNow: workers are known by their user, and status said that no worker
+// runs the process, for good.
+func TestRenew_StatusSeesAWorkerWhoseLoginIsAnotherUserByNow(t *testing.T) {
+	t.Parallel()
+	l := newLogin(t)
+	migrate(t, l.server, l.url)
+	exec(t, l.server, "CREATE ROLE rotated_b LOGIN SUPERUSER PASSWORD 'first-password'")
+	user := newSecretFile(t, "rotated")
+	l.name = user.String()
+	r := runDaemon(t, "database: '"+l.with(t, "first-password")+"'\n"+of("{stdout: {}}"), lookEvery(seldom))
+	asked := configure(t, l.url, stdoutProcess)
+	eventually(t, func() bool { return count(t, l.server, "SELECT count(*) FROM od.cursor_event WHERE action = 'watch'") == 1 })
+	insert(t, l.server, 1)
+	passed(t, l.server, 1)
+	user.hold(t, "rotated_b")
+	l.endUntil(t, r, "a file of the database's login has changed")
+	insert(t, l.server, 1)
+	passed(t, l.server, 2)
+	eventually(t, func() bool {
+		return count(t, l.server, "SELECT count(DISTINCT db_user) FROM od.cursor_event WHERE action = 'watch'") == 2
+	})
+	for range 3 {
+		_, text, document := status(t, asked, "")
+		require.Equal(t, "running", document["state"], text)
+	}
+}
+
 func TestRenew_ALoginThatCannotBeReadIsNamed(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)

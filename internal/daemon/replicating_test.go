@@ -266,6 +266,28 @@ func TestStatus_AnOperatorsCommitThatWaitsForAStandbyIsSaid(t *testing.T) {
 	over()
 }
 
+// TestStatus_APreparedTransactionMayBeCommitted: while its COMMIT PREPARED waits for a standby it looks like a forgotten one, and was to
+// be rolled back.
+func TestStatus_APreparedTransactionMayBeCommitted(t *testing.T) {
+	t.Parallel()
+	server, pool, _ := ownServer(t)
+	exec(t, pool, "BEGIN; INSERT INTO public.bookings DEFAULT VALUES; PREPARE TRANSACTION 'tpc'")
+	insert(t, pool, 1)
+	over := withoutAStandby(t, pool, func(ctx context.Context) {
+		_, _ = pool.Exec(ctx, "COMMIT PREPARED 'tpc'")
+		time.Sleep(time.Millisecond)
+	})
+	defer over()
+	waiting(t, pool)
+	config := configure(t, server.URL(), stdoutProcess)
+	const first = "look first, as a superuser or with pg_read_all_stats, whether its COMMIT PREPARED waits for a synchronous standby: " +
+		"SELECT pid, query FROM pg_stat_activity WHERE wait_event = 'SyncRep'. If it does, it is committed: do not end the session: "
+	_, text, _ := status(t, config, "a")
+	require.Contains(t, text, `a: records are held back by the prepared transaction "tpc"`)
+	require.Contains(t, text, "whose COMMIT PREPARED may be waiting for a synchronous standby; next: "+first)
+	requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "whose COMMIT PREPARED may be waiting for a synchronous standby", first})
+}
+
 // TestGrants_NameTheRightThatShowsWhatACommitWaitsFor: it shows the statements of all sessions, too, so it is not granted
 // without a decision.
 func TestGrants_NameTheRightThatShowsWhatACommitWaitsFor(t *testing.T) {

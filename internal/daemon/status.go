@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -36,11 +35,14 @@ type Status struct {
 
 	lockers   []cursor.Locker // of its row
 	operator  *cursor.Locker  // an operator's session that has its row for long
+	veiled    *cursor.Locker  // its worker's session that seems to have its row for long: since when is hidden
 	blockers  []cursor.Locker // what the one that has its row waits for
 	paused    *cursor.Event   // the last pause; nil if it is not known
 	deserted  bool            // records wait, and no worker is there
 	strangers []cursor.Locker // who may have locked its row then
 	absent    bool            // no worker runs it
+	live      bool            // a worker has a session
+	promoted  string          // since its last change of worker a standby was, by the timelines; "" if not
 	moving    bool            // a worker delivers what is first
 	unread    bool            // the source cannot be read
 	roles     []string        // of its workers
@@ -118,7 +120,7 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, Reachable(err)
 	}
-	stuck, err := stuckOperators(ctx, r.store, lockers, r.pause)
+	long, err := longHolders(ctx, r.store, lockers, r.pause)
 	if err != nil {
 		return nil, Reachable(err)
 	}
@@ -135,14 +137,17 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 			n := letters[all[i].Process]
 			all[i].DeadLetters = &n
 		}
-		r.explain(ctx, &all[i], lockers, stuck)
+		r.explain(ctx, &all[i], lockers, long)
 		all[i].absent = seen.absent(all[i].Process) && !all[i].New && len(all[i].lockers) == 0
-		all[i].roles = seen[all[i].Process].roles
+		all[i].live, all[i].roles = seen[all[i].Process].live, seen[all[i].Process].roles
 		if p, ok := r.process(all[i].Process); ok {
-			all[i].measure(ctx, r.sources[p.Name])
+			r.measure(ctx, &all[i], r.sources[p.Name])
 		}
 	}
 	if err := r.lookAgain(ctx, all); err != nil {
+		return nil, Reachable(err)
+	}
+	if err := r.lookForPromotion(ctx, all); err != nil {
 		return nil, Reachable(err)
 	}
 	for i := range all {
@@ -223,8 +228,7 @@ func (r *StatusReader) move(ctx context.Context, all []Status) error {
 	}
 	for i := range all {
 		s := &all[i]
-		leads := func(l cursor.Locker) bool { return l.Process == s.Process && l.Worker() && !l.Operator() }
-		s.moving = slices.ContainsFunc(s.lockers, leads) || slices.ContainsFunc(lockers, leads) ||
+		s.moving = slices.ContainsFunc(s.lockers, s.leads) || slices.ContainsFunc(lockers, s.leads) ||
 			slices.ContainsFunc(rows, func(row cursor.Row) bool { return row.Process == s.Process && row.Position != s.Position })
 	}
 	return nil
@@ -286,7 +290,7 @@ func choose(all []Status, process string) ([]Status, error) {
 const stays = 250 * time.Millisecond
 
 // measure finds what only the source knows.
-func (s *Status) measure(ctx context.Context, source *table.Source) {
+func (r *StatusReader) measure(ctx context.Context, s *Status, source *table.Source) {
 	if s.New {
 		s.Problem = "no worker has run it yet: start `ordered-dispatcher run`"
 		return
@@ -297,13 +301,10 @@ func (s *Status) measure(ctx context.Context, source *table.Source) {
 	}
 	lag, err := source.Lag(ctx, s.Position)
 	if err != nil {
-		s.Problem, s.unread = err.Error()+tableLocked(err), true
+		s.Problem, s.unread = err.Error()+r.tableLocked(ctx, source, err), true
 		return
 	}
-	s.Lag = &Lag{Records: lag.Records, Ahead: lag.Ahead, Stamp: lag.Stamp, begun: lag.Begun}
-	if lag.Aged {
-		s.Lag.Age = &lag.Age
-	}
+	s.Lag = lagOf(lag)
 	if lag.Records == 0 {
 		return
 	}
@@ -313,13 +314,13 @@ func (s *Status) measure(ctx context.Context, source *table.Source) {
 	s.Holding = holding(s.Holding, s.roles)
 }
 
-// tableLocked says how to find the session whose lock a look at the table waited for.
-func tableLocked(err error) string {
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) || pgErr.Code != "55P03" {
-		return ""
+// lagOf is what the source says of it.
+func lagOf(lag table.Lag) *Lag {
+	l := &Lag{Records: lag.Records, Ahead: lag.Ahead, Stamp: lag.Stamp, begun: lag.Begun}
+	if lag.Aged {
+		l.Age = &lag.Age
 	}
-	return "; a transaction has locked the table; next: end it, unless its wait_event is SyncRep, a COMMIT that waits for a synchronous standby; SELECT pid, query, pg_blocking_pids(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' names it"
+	return l
 }
 
 // stay forgets the writers that are no longer there, and those that began after what a worker delivers now.

@@ -9,7 +9,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // Hold is what holds delivery up, and what to do about it.
@@ -32,6 +31,7 @@ const (
 	HoldFuture  HoldKind = "future"    // the next record is stamped ahead of the database's clock
 	HoldWriter  HoldKind = "writer"    // a transaction may still insert before what waits
 	HoldNobody  HoldKind = "no_worker" // no worker runs the process
+	HoldHidden  HoldKind = "hidden"    // a worker has the cursor's row for long, and what it waits for is hidden from the role that asks
 )
 
 const (
@@ -63,10 +63,13 @@ func (s Status) hold() *Hold {
 	case stranger >= 0:
 		l := s.lockers[stranger]
 		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: %s", visible.Line(l.String()), l.Advice())}
-	case s.deserted && len(s.strangers) > 0:
+	case s.deserted && len(s.strangers) > 0 && s.strangers[0].Certain:
 		l := s.strangers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("records wait, and %s has locked rows of the cursor table: no worker can deliver; next: %s",
-			visible.Line(l.String()), l.Advice())}
+		return &Hold{HoldLocked, fmt.Sprintf("records wait, and %s has locked the cursor table: no worker can deliver; next: %s", visible.Line(l.String()), l.Advice())}
+	case s.deserted && len(s.strangers) > 0 && s.live:
+		l := s.strangers[0]
+		return &Hold{HoldLocked, fmt.Sprintf("records wait, and no worker holds the cursor's row, although one is there: %s %s; next: see what the worker's log says. If the row is locked: %s",
+			visible.Line(l.String()), l.Locks(), l.Advice())}
 	case torn >= 0:
 		l := s.lockers[torn]
 		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: %s", visible.Line(l.String()), l.Advice())}
@@ -75,7 +78,7 @@ func (s Status) hold() *Hold {
 		return &Hold{HoldLocked, fmt.Sprintf("%s waits for a lock that %s has: nothing is written down or delivered; next: %s",
 			s.waiter(), visible.Line(l.String()), l.Advice())}
 	case s.operator != nil:
-		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: %s", operating(*s.operator), s.operator.Advice())}
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: %s", operating(*s.operator), adviceOn(*s.operator))}
 	case s.Failure != nil && (s.deserted || s.absent && s.Failure.Wait == 0):
 		return &Hold{HoldNobody, s.untried()}
 	case s.Failure != nil:
@@ -88,13 +91,16 @@ func (s Status) hold() *Hold {
 	case lease >= 0:
 		return &Hold{HoldSink, fmt.Sprintf("a call of the receiver goes on since %s, by worker %s; next: see what the receiver does; its time-out ends the call. %s",
 			moment(s.lockers[lease].Since), visible.Line(s.Holder), pinned(s.bound))}
+	case s.veiled != nil && s.lasts():
+		problem, next := s.hidden()
+		return &Hold{HoldHidden, problem + "; next: " + next}
 	case s.Lag != nil && s.Lag.Ahead > longAhead:
 		return &Hold{HoldFuture, fmt.Sprintf("the next record is stamped %s, which is %s ahead of the database's clock: it waits until then; "+
 			"next: if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints", moment(s.Lag.Stamp), round(s.Lag.Ahead))}
 	case s.absent: // before a writer, which holds up what a worker reads
-		return &Hold{HoldNobody, "no worker runs it: " + s.lastWorker()}
+		return &Hold{HoldNobody, s.unwatched()}
 	case len(s.Holding) > 0 && !s.moving:
-		return &Hold{HoldWriter, s.heldBy(s.Holding[0])}
+		return &Hold{HoldWriter, s.heldBy("records", s.Holding[0]).String()}
 	case s.deserted:
 		return &Hold{HoldNobody, s.nobody()}
 	default:
@@ -115,32 +121,6 @@ func (s Status) waiter() string {
 
 // operating names an operator's session.
 func operating(l cursor.Locker) string { return "an operator's session, " + visible.Line(l.String()) }
-
-// stuckOperators are the operators' sessions that have a lock for longer than a decision takes. When
-// one began may be hidden: then a second look tells, and only where its COMMIT may wait for a standby.
-func stuckOperators(ctx context.Context, store *cursor.Store, lockers []cursor.Locker, pause func(context.Context, time.Duration)) ([]cursor.Locker, error) {
-	var stuck, hidden []cursor.Locker
-	for _, l := range lockers {
-		switch {
-		case !l.Operator() || l.Torn():
-		case l.Age > longCall:
-			stuck = append(stuck, l)
-		case l.HiddenFrom != "":
-			hidden = append(hidden, l)
-		}
-	}
-	if len(hidden) == 0 {
-		return stuck, nil
-	}
-	pause(ctx, stays)
-	now, err := store.Lockers(ctx)
-	for _, l := range now {
-		if slices.ContainsFunc(hidden, func(was cursor.Locker) bool { return was.PID == l.PID && was.Transaction == l.Transaction }) {
-			stuck = append(stuck, l)
-		}
-	}
-	return stuck, err
-}
 
 // slowDatabase reports a worker of whose time the database takes the most, or much.
 func slowDatabase(l cursor.Locker) bool { return l.Running > min(l.Age/2, longCall) }
@@ -189,6 +169,13 @@ func (s Status) failing() string {
 	return fmt.Sprintf("record %s fails, %s: %s; %s", visible.Short(s.Failure.RecordID), attempts(*s.Failure), visible.Line(s.Failure.Error), next)
 }
 
+func (s Status) unwatched() string {
+	if s.promoted != "" {
+		return "no worker of it has a session on this server: " + s.lastWorker()
+	}
+	return "no worker runs it: " + s.lastWorker()
+}
+
 func (s Status) nobody() string {
 	return fmt.Sprintf("records wait, and no worker holds the cursor's row: %s", s.lastWorker())
 }
@@ -203,7 +190,20 @@ func (s Status) lastWorker() string {
 	if s.Holder != "" {
 		last = "its last worker was " + visible.Line(s.Holder)
 	}
-	return fmt.Sprintf("%s, and nothing has moved since %s; next: see that `ordered-dispatcher run` runs, and what its log says", last, moment(s.UpdatedAt))
+	if s.promoted != "" {
+		return fmt.Sprintf("%s, and nothing has moved here since %s. A standby was promoted since then (%s), and workers may still deliver from the old primary; "+
+			"next: fence the old primary first, then see that `ordered-dispatcher run` runs with this server, and what its log says%s", last, moment(s.UpdatedAt), s.promoted, s.mayBeLocked())
+	}
+	return fmt.Sprintf("%s, and nothing has moved since %s; next: see that `ordered-dispatcher run` runs, and what its log says%s", last, moment(s.UpdatedAt), s.mayBeLocked())
+}
+
+// mayBeLocked names who may have locked the row of a process for which no worker is known to be there.
+func (s Status) mayBeLocked() string {
+	if len(s.strangers) == 0 {
+		return ""
+	}
+	l := s.strangers[0]
+	return fmt.Sprintf(". If it runs, %s %s; then %s", visible.Line(l.String()), l.Locks(), l.Advice())
 }
 
 func attempts(f cursor.Failure) string { return Attempts(f.Attempts) + " since " + moment(f.First) }
@@ -216,60 +216,17 @@ func Attempts(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// heldBy names a transaction, why it matters, and how to end it.
-func (s Status) heldBy(w table.Writer) string {
-	if w.Ours {
-		return fmt.Sprintf("records are held back by %s; next: %s", visible.Line(describe(w)), endOf(w))
-	}
-	if w.Replicating {
-		return fmt.Sprintf("records are held back by %s, whose COMMIT waits for a synchronous standby; next: %s", visible.Line(describe(w)), cursor.KeepReplicating)
-	}
-	if w.HiddenFrom != "" {
-		return fmt.Sprintf("records are held back by %s, %s; next: %s", visible.Line(describe(w)), cursor.MayReplicate, endOf(w))
-	}
-	if s.absent {
-		return fmt.Sprintf("a worker that starts now may have to wait for %s; next: %s", visible.Line(describe(w)), waitForIt)
-	}
-	if s.moving {
-		return fmt.Sprintf("newer records may be held back by %s: its open transaction may still insert before them; next: %s", visible.Line(describe(w)), waitForIt)
-	}
-	if beganAfter(w, s.Lag.begun) {
-		return fmt.Sprintf("records may be held back by %s: its open transaction began after the first of them was stamped, so it inserts nothing before that one, but a worker may wait for it; next: %s",
-			visible.Line(describe(w)), endOfLater(w, s.Lag.begun.Add(*s.Lag.Age)))
-	}
-	although := ""
-	if w.Command == "DELETE" || w.Command == "UPDATE" {
-		although = fmt.Sprintf(" (a transaction with %s has the lock of one that inserts)", w.Command)
-	}
-	return fmt.Sprintf("records are held back by %s: its open transaction may still insert before them%s; next: wait until it ends, or end it: %s",
-		visible.Line(describe(w)), although, cursor.Locker{PID: w.PID, GID: w.GID}.Fix())
-}
-
-// waitForIt is what to do about a transaction that is not known to hold up what is first.
-const waitForIt = "wait until it ends"
-
-// endOfLater is what to do about a transaction that began after what waits was stamped. A worker's fence waits for it
-// only if it has seen nothing since then: it has just begun to read. If that lasts, the transaction is in the way all the same.
-func endOfLater(w table.Writer, now time.Time) string {
-	if now.Sub(w.Since) >= longHeld {
-		return waitForIt + ", or end it: " + endOf(w)
-	}
-	return waitForIt
-}
-
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // explain finds what hold needs beside the row.
-func (r *StatusReader) explain(ctx context.Context, s *Status, lockers, stuck []cursor.Locker) {
+func (r *StatusReader) explain(ctx context.Context, s *Status, lockers []cursor.Locker, long holders) {
 	for _, l := range lockers {
 		if l.Process == s.Process {
 			s.lockers = append(s.lockers, l)
 		}
 	}
-	if at := slices.IndexFunc(stuck, func(l cursor.Locker) bool { return l.Process == s.Process }); at >= 0 {
-		s.operator = &stuck[at]
-	}
-	if s.operator != nil || slices.ContainsFunc(s.lockers, longLease) {
+	s.operator, s.veiled = of(s.Process, long.operators), of(s.Process, long.veiled)
+	if s.operator != nil || s.veiled != nil || slices.ContainsFunc(s.lockers, longLease) {
 		s.bound = r.bound(s.Process)
 		blockers, err := r.store.Blockers(ctx, s.Process)
 		if err != nil {

@@ -66,17 +66,27 @@ func TestStatus_NamesWhatHoldsDeliveryUp(t *testing.T) {
 			fail(t, s, failure)
 			open(t, "psql", "SELECT FROM od.cursor FOR UPDATE")
 		}, daemon.HoldLocked, "the cursor's row is locked by pid \\d+ .application \"psql\", user \"\\w+\". since 2\\S+Z: no worker can deliver; " +
-			"next: end its transaction, or: SELECT pg_terminate_backend.\\d+."},
+			"next: end its transaction, or: SELECT pg_terminate_backend.pid. FROM pg_stat_activity WHERE pid = \\d+ AND xact_start = "},
 		"strangers who share the row": {func(t *testing.T, pool *pgxpool.Pool, _ *cursor.Store) {
 			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
 			open(t, "psql", "SELECT FROM od.cursor FOR SHARE")
 			open(t, "psql", "SELECT FROM od.cursor FOR SHARE")
-		}, daemon.HoldLocked, "records wait, and pid \\d+ .application \"psql\", user \"\\w+\". since 2\\S+Z has locked rows of the cursor table: no worker can deliver; " +
-			"next: end its transaction, or: SELECT pg_terminate_backend.\\d+."},
+		}, daemon.HoldNobody, "records wait, and no worker holds the cursor's row: .*; next: see that `ordered-dispatcher run` runs, and what its log says. " +
+			"If it runs, pid \\d+ .application \"psql\", user \"\\w+\". since 2\\S+Z may have locked the row: it has locked rows of the table, or written to it; " +
+			"then end its transaction, or: SELECT pg_terminate_backend.pid. FROM pg_stat_activity WHERE pid = \\d+ AND xact_start = "},
 		"a stranger within a savepoint": {func(t *testing.T, pool *pgxpool.Pool, _ *cursor.Store) {
 			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
 			open(t, "psql", "DO $$ BEGIN PERFORM FROM od.cursor FOR UPDATE; BEGIN UPDATE od.cursor SET holder = 'x'; EXCEPTION WHEN OTHERS THEN END; END $$")
-		}, daemon.HoldLocked, "records wait, and pid \\d+ .application \"psql\".* has locked rows of the cursor table"},
+		}, daemon.HoldNobody, "records wait, and no worker .* If it runs, pid \\d+ .application \"psql\".* may have locked the row"},
+		"an innocent session": {func(t *testing.T, pool *pgxpool.Pool, _ *cursor.Store) { // as VACUUM and CREATE INDEX CONCURRENTLY
+			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
+			open(t, "psql", "LOCK TABLE od.cursor IN SHARE UPDATE EXCLUSIVE MODE")
+		}, daemon.HoldNobody, "records wait, and no worker holds the cursor's row: .*; next: see that `ordered-dispatcher run` runs, and what its log says$"},
+		"a stranger who has locked the table": {func(t *testing.T, pool *pgxpool.Pool, _ *cursor.Store) {
+			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() - interval '1 minute')")
+			open(t, "psql", "LOCK TABLE od.cursor IN EXCLUSIVE MODE")
+		}, daemon.HoldLocked, "records wait, and pid \\d+ .application \"psql\", user \"\\w+\". since 2\\S+Z has locked the cursor table: no worker can deliver; " +
+			"next: end its transaction, or: SELECT pg_terminate_backend"},
 		"the receiver": {func(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) {
 			lease(t, s)
 			exec(t, pool, "SELECT pg_sleep(5.1)")
@@ -89,12 +99,12 @@ func TestStatus_NamesWhatHoldsDeliveryUp(t *testing.T) {
 			}()
 			exec(t, pool, "SELECT pg_sleep(5.1)")
 		}, daemon.HoldLocked, "its worker .+ waits for a lock that pid \\d+ .application \"psql\", user \"\\w+\". since 2\\S+Z has: nothing is written down or delivered; " +
-			"next: end its transaction, or: SELECT pg_terminate_backend.\\d+."},
+			"next: end its transaction, or: SELECT pg_terminate_backend.pid. FROM pg_stat_activity WHERE pid = \\d+ AND xact_start = "},
 		"a network that died in the middle of a command": {func(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) {
 			tear(t, cursor.ApplicationLease+"a", "SELECT FROM od.cursor FOR UPDATE")
 			exec(t, pool, "SELECT pg_sleep(5.1)")
 		}, daemon.HoldLocked, "the cursor's row is locked by pid \\d+ .application \"ordered-dispatcher lease a\".*, which sent half of a command and then nothing for \\ds: .*; " +
-			"next: a worker that stands by ends that session, or you do: SELECT pg_terminate_backend.\\d+."},
+			"next: a worker that stands by ends that session, or you do: SELECT pg_terminate_backend.pid. FROM pg_stat_activity WHERE pid = \\d+ AND xact_start = "},
 		"a row of the future": {func(t *testing.T, pool *pgxpool.Pool, _ *cursor.Store) {
 			exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES (clock_timestamp() + interval '3 hours')")
 		}, daemon.HoldFuture, "the next record is stamped 2\\S+Z, which is (3h0m0s|2h59m\\d+s) ahead of the database's clock: it waits until then; next: if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints"},

@@ -83,7 +83,7 @@ func (s Status) notes() []string {
 	}
 	for i, writer := range s.Holding {
 		if i > 0 || kind != HoldWriter {
-			notes = append(notes, s.heldBy(writer))
+			notes = append(notes, s.heldBy("records", writer).String())
 		}
 	}
 	if note := s.lettersNote(); note != "" {

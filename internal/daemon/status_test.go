@@ -141,7 +141,7 @@ func TestStatus_NamesWhoHoldsRecordsBack(t *testing.T) {
 	require.Len(t, all[0].Holding, 1)
 	require.EqualValues(t, pid, all[0].Holding[0].PID)
 	require.Regexp(t, `a: records are held back by pid \d+ \(application "nightly import", user "\w+"\), idle in transaction after INSERT, since 2.*: its open transaction may still insert before them; `+
-		`next: wait until it ends, or end it: SELECT pg_terminate_backend\(\d+\)`, text)
+		`next: wait until it ends, or end it: SELECT pg_terminate_backend\(pid\) FROM pg_stat_activity WHERE pid = \d+ AND xact_start = `, text)
 	held := document["held_back_by"].([]any)[0].(map[string]any)
 	require.EqualValues(t, pid, held["pid"])
 	require.Equal(t, "nightly import", held["application"])

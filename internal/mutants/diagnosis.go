@@ -4,12 +4,12 @@ package main
 var diagnosisMutants = []mutant{
 	{
 		"a session whose COMMIT waits for a standby is to be ended",
-		[]change{{"internal/daemon/status_hold.go", `	if w.Replicating {`, `	if w.Replicating && w.PID == 0 {`}},
+		[]change{{"internal/daemon/held.go", `	case w.Replicating:`, `	case w.Replicating && w.PID == 0:`}},
 		daemonPkg, "TestStatus_ACommitThatWaitsForAStandbyIsNotToBeEnded",
 	},
 	{
 		"the advice about a COMMIT that waits for a standby begins with ending it",
-		[]change{{"cursor/locker.go", `	case l.Replicating || l.HiddenFrom != "":
+		[]change{{"cursor/locker.go", `	case l.Replicating || l.HiddenFrom != "" || l.MayBeCommitted:
 		return l.Fix()
 	case l.Worker()`, `	case l.Worker()`}},
 		daemonPkg, "TestStatus_AStrangersCommitThatWaitsForAStandbyIsNotToBeEnded",
@@ -26,7 +26,7 @@ var diagnosisMutants = []mutant{
 	},
 	{
 		"a writer that began after what waits is to be ended",
-		[]change{{"internal/daemon/status_hold.go", `	if beganAfter(w, s.Lag.begun) {`, `	if beganAfter(w, s.Lag.begun) && w.PID == 0 {`}},
+		[]change{{"internal/daemon/held.go", `	case beganAfter(w, s.Lag.begun):`, `	case beganAfter(w, s.Lag.begun) && w.PID == 0:`}},
 		daemonPkg, "TestStatus_AWriterThatBeganAfterWhatWaitsIsNotToBeEnded",
 	},
 	{
@@ -36,25 +36,99 @@ var diagnosisMutants = []mutant{
 	},
 	{
 		"a session that the role cannot see is taken for one that waits for no standby",
-		[]change{{"sources/table/lag.go", `CASE WHEN a.pid IS NOT NULL AND`, `CASE WHEN a.pid IS NULL AND`}},
+		[]change{{"sources/table/lag.go", `CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL AND`, `CASE WHEN a.pid IS NULL AND a.backend_type IS NULL AND`}},
 		daemonPkg, "TestStatus_ACommitThatTheRoleCannotSeeIsNotToBeEnded",
 	},
 	{
 		"a locker that the role cannot see is taken for one that waits for no standby",
-		[]change{{"cursor/locker.go", `CASE WHEN a.pid IS NOT NULL AND`, `CASE WHEN a.pid IS NULL AND`}},
+		[]change{{"cursor/locker.go", `CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL AND`, `CASE WHEN a.pid IS NULL AND a.backend_type IS NULL AND`}},
 		daemonPkg, "TestStatus_ALockersCommitThatTheRoleCannotSeeIsNotToBeEnded",
 	},
 	{
 		"an operator's session that the role cannot see is left out",
-		[]change{{"internal/daemon/status_hold.go", `		case l.HiddenFrom != "":
-			hidden`, `		case l.HiddenFrom != "" && l.PID == 0:
-			hidden`}},
+		[]change{{"internal/daemon/holders.go", `		case l.Operator():`, `		case l.Operator() && l.PID == 0:`}},
 		daemonPkg, "TestStatus_AnOperatorsCommitThatWaitsForAStandbyIsSaid",
 	},
 	{
 		"the doctor does not say what a worker's COMMIT that waits for a standby means",
 		[]change{{"internal/daemon/pinned.go", `visible.Line(l.String()), cursor.WhileReplicating)`, `visible.Line(l.String()), cursor.KeepReplicating)`}},
 		daemonPkg, "TestStatus_ACommitThatWaitsForAStandbyIsNotToBeEnded",
+	},
+	{
+		"the doctor does not look whose lock a check waited for",
+		[]change{{"internal/daemon/excluded.go", `	if err != nil || len(all) == 0 {
+		return nil
+	}
+	return &all[0]`, `	if err == nil || len(all) == 0 {
+		return nil
+	}
+	return &all[0]`}},
+		daemonPkg, "TestDoctor_AMigrationWhoseCommitWaitsForAStandbyIsNotToBeEnded",
+	},
+	{
+		"a migration that waits does not say that a session is a COMMIT which waits for a standby",
+		[]change{{"migrations/queue.go", `WHEN a.wait_event OPERATOR(pg_catalog.=) 'SyncRep'`, `WHEN a.wait_event OPERATOR(pg_catalog.=) 'none'`}},
+		"./migrations", "TestUp_SaysThatASessionWaitsForAStandby",
+	},
+	{
+		"a worker that hangs is not said to a role that does not see since when",
+		[]change{{"internal/daemon/holders.go", `(l.Operator() || l.Unchanged > longCall)`, `l.Operator()`}},
+		daemonPkg, "TestStatus_AHangThatTheRoleCannotSeeIsSaid",
+	},
+	{
+		"a call of a moment is said to be long to a role that does not see since when",
+		[]change{{"internal/daemon/holders.go", `*s.Lag.Age > longCall`, `*s.Lag.Age > 0`}, {"internal/daemon/holders.go", `l.Unchanged > longCall`, `l.Unchanged > 0`}},
+		daemonPkg, "TestStatus_AHangThatTheRoleCannotSeeIsSaid",
+	},
+	{
+		"what a worker waits for is not looked up for a role that does not see since when",
+		[]change{{"internal/daemon/status_hold.go", `s.operator != nil || s.veiled != nil ||`, `s.operator != nil ||`}},
+		daemonPkg, "TestStatus_AWorkerThatWaitsForALockIsSaidToARoleThatCannotSeeIt",
+	},
+	{
+		"an operator's session of which the time is hidden is to be ended",
+		[]change{{"internal/daemon/holders.go", `if l.TimesHiddenFrom == "" || l.HiddenFrom != "" {`, `if l.TimesHiddenFrom != "" || l.HiddenFrom != "" {`}},
+		daemonPkg, "TestStatus_AnOperatorsSessionOfWhichTheTimeIsHiddenIsNotToBeEnded",
+	},
+	{
+		"a session whose lock is in nobody's way is said to have locked rows",
+		[]change{{"cursor/locker.go", `rowLocking = "RowShareLock,`, `rowLocking = "ShareUpdateExclusiveLock,RowShareLock,`}},
+		daemonPkg, "TestStatus_NamesWhatHoldsDeliveryUp/an_innocent_session",
+	},
+	{
+		"a session that may have locked the row is said to have locked it",
+		[]change{{"cursor/locker.go", `(l.mode IN ('ExclusiveLock', 'AccessExclusiveLock'))::int`, `1`}},
+		daemonPkg, "TestStatus_NamesWhatHoldsDeliveryUp/strangers_who_share_the_row",
+	},
+	{
+		"a worker is known by the user of its start alone",
+		[]change{{"internal/daemon/renew_login.go", `if now.ConnConfig.User != l.user {`, `if now.ConnConfig.User == l.user {`}},
+		daemonPkg, "TestRenew_StatusSeesAWorkerWhoseLoginIsAnotherUserByNow",
+	},
+	{
+		"after a promotion status does not look whether workers may be at the old primary",
+		[]change{{"internal/daemon/promoted.go", `return s.absent || s.deserted`, `return s.deserted`}},
+		daemonPkg, "TestStatus_AfterAPromotionSaysThatWorkersMayBeAtTheOldPrimary",
+	},
+	{
+		"a producer is to be ended though no record waits",
+		[]change{{"internal/daemon/held.go", `case s.moving || s.Lag.Records == 0:`, `case s.moving:`}},
+		daemonPkg, "TestDoctor_EndsNoWriterForWhichNothingWaits",
+	},
+	{
+		"a writer of which the time is hidden is to be ended",
+		[]change{{"internal/daemon/held.go", `	case w.TimesHiddenFrom != "":`, `	case w.TimesHiddenFrom != "" && w.PID == 0:`}},
+		daemonPkg, "TestDoctor_AWriterOfWhichTheTimeIsHiddenIsNotToBeEnded",
+	},
+	{
+		"a prepared transaction that may be committed is to be rolled back",
+		[]change{{"internal/daemon/held.go", `	case w.MayBeCommitted:`, `	case w.MayBeCommitted && w.PID != 0:`}},
+		daemonPkg, "TestStatus_APreparedTransactionMayBeCommitted",
+	},
+	{
+		"the SQL that ends a transaction ends the next one of its session",
+		[]change{{"cursor/locker.go", `if l.Since.IsZero() {`, `if l.PID != 0 {`}},
+		cursorPkg, "TestFix_EndsNoOtherTransactionOfTheSession",
 	},
 	{
 		"a slow database is taken for the receiver",

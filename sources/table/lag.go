@@ -56,6 +56,12 @@ type Writer struct {
 	// HiddenFrom is the role that asks, if the server has synchronous standbys and hides from
 	// that role what the session waits for: it may be as Replicating says. Else "".
 	HiddenFrom string
+	// TimesHiddenFrom is the role that asks, if the server hides from that role since when the
+	// transaction goes on, so that Since is zero. Else "".
+	TimesHiddenFrom string
+	// MayBeCommitted: it is prepared, and the server has synchronous standbys. Its COMMIT PREPARED
+	// may be done and wait for one.
+	MayBeCommitted bool
 	// Ours: a session of a dispatcher, by its name, that writes nothing but a cursor.
 	// Only the fence of a worker of another role waits for it.
 	Ours bool
@@ -141,6 +147,8 @@ SELECT DISTINCT
 	` + commandSQL + `,
 	coalesce(a.wait_event = 'SyncRep', false),
 	CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL AND current_setting('synchronous_standby_names') <> '' THEN current_user::text ELSE '' END,
+	CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL THEN current_user::text ELSE '' END,
+	p.gid IS NOT NULL AND current_setting('synchronous_standby_names') <> '',
 	false
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
@@ -161,11 +169,11 @@ LIMIT 100`
 // not named: it holds the fence for an instant, if at all. Nor is one that the role may not see:
 // such a role is not let read.
 const startedSQL = `/* source.holders */
-SELECT pid, '', '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(wait_event = 'SyncRep', false), '', coalesce(` + ours + `, false)
+SELECT pid, '', '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(wait_event = 'SyncRep', false), '', '', false, coalesce(` + ours + `, false)
 FROM pg_stat_activity a
 WHERE pid <> pg_backend_pid() AND NOT ` + harmless + ` AND (xact_start IS NOT NULL OR state <> 'idle')
 UNION ALL
-SELECT 0, gid, '', '', owner::text, prepared, '', '', false, '', false
+SELECT 0, gid, '', '', owner::text, prepared, '', '', false, '', '', current_setting('synchronous_standby_names') <> '', false
 FROM pg_prepared_xacts
 WHERE database = current_database()
 ORDER BY 6 NULLS LAST, 1
@@ -203,7 +211,7 @@ func collectWriters(ctx context.Context, tx pgx.Tx, sql string) ([]Writer, error
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (w Writer, err error) {
 		var since *time.Time
-		err = row.Scan(&w.PID, &w.GID, &w.Transaction, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Replicating, &w.HiddenFrom, &w.Ours)
+		err = row.Scan(&w.PID, &w.GID, &w.Transaction, &w.Application, &w.User, &since, &w.State, &w.Command, &w.Replicating, &w.HiddenFrom, &w.TimesHiddenFrom, &w.MayBeCommitted, &w.Ours)
 		if since != nil {
 			w.Since = *since
 		}

@@ -57,6 +57,23 @@ const maxPartitions = 10_000
 // namedSQL finds what the table's name leads to now: the layout may be older.
 const namedSQL = `/* source.named */ SELECT to_regclass($1)::oid`
 
+// OID is what the table's name leads to, found without a lock of the table; 0 if that is nothing.
+func (s *Source) OID(ctx context.Context) (oid uint32, err error) {
+	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
+		result := tx.Conn().PgConn().ExecParams(ctx, namedSQL, [][]byte{[]byte(s.located().Table)}, nil, nil, nil).Read()
+		if result.Err != nil || result.Rows[0][0] == nil {
+			return result.Err
+		}
+		n, err := strconv.ParseUint(string(result.Rows[0][0]), 10, 32)
+		oid = uint32(n)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("find table %s: %w", s.config.Table, err)
+	}
+	return oid, nil
+}
+
 // partitionsSQL lists a table and what is below it, by the indexes of pg_inherits. The constraint of a
 // partition is true of its rows, and of no other row of the table. It takes no right to
 // the partition, and leads the planner to that one alone. A default partition without others has none, and all rows. Rows of a

@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// whoBlocks is what to do where it is not known whose lock a look waited for. A role without the
+// right sees no wait_event, and would take a COMMIT that waits for a standby for any other session.
+const whoBlocks = "ask as a superuser or with pg_read_all_stats, since wait_event is hidden from other roles, whose lock it waits for: " +
+	"SELECT pid, application_name, xact_start, wait_event, query FROM pg_stat_activity WHERE pid IN (SELECT unnest(pg_blocking_pids(pid)) FROM pg_stat_activity). " +
+	"End that session, unless its wait_event is SyncRep: what such a COMMIT has committed would be lost in a failover"
+
+// waitedForLock reports a statement whose wait for a lock was ended.
+func waitedForLock(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "55P03"
+}
+
+// excluder finds the transaction that keeps readers from the table of a source, which may be nil, or from
+// those of the cursors; nil if there is none, or if it is not found.
+func excluder(ctx context.Context, store *cursor.Store, source *table.Source) *cursor.Locker {
+	var oid uint32
+	if source != nil {
+		oid, _ = source.OID(ctx) // it is the second question: the first one's error is said
+	}
+	all, err := store.Excluders(ctx, oid)
+	if err != nil || len(all) == 0 {
+		return nil
+	}
+	return &all[0]
+}
+
+// tableLocked says whose lock a look at the table waited for, and what to do; "" if it waited for none.
+func (r *StatusReader) tableLocked(ctx context.Context, source *table.Source, err error) string {
+	if !waitedForLock(err) {
+		return ""
+	}
+	if l := excluder(ctx, r.store, source); l != nil {
+		return "; " + visible.Line(l.String()) + " has locked the table; next: " + l.Advice()
+	}
+	return "; a transaction had locked the table; next: " + whoBlocks
+}
+
+// locked finds that a check waited for a lock, and names whose.
+func (d *doctor) locked(ctx context.Context, process string, err error) {
+	const problem = "a check did not end in time, and workers will wait as well: %v"
+	var excluded *cursor.ExcludedError
+	if errors.As(err, &excluded) {
+		d.find(process, Refuse, excluded.Holder.Fix(), problem, err)
+		return
+	}
+	var source *table.Source
+	if i := slices.IndexFunc(d.config.Processes, func(p Process) bool { return p.Name == process }); i >= 0 {
+		source, _ = d.config.source(d.config.Processes[i], d.pool, nil) // that it cannot be made is found elsewhere
+	}
+	if l := excluder(ctx, d.store, source); l != nil {
+		d.find(process, Refuse, l.Fix(), problem+"; %s has locked a table", err, visible.Line(l.String()))
+		return
+	}
+	d.find(process, Refuse, whoBlocks, problem, err)
+}

@@ -1,0 +1,156 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// heldBack says of a transaction how it is in the way of records, and what to do about it.
+type heldBack struct {
+	problem, next string
+	fix           string // as SQL; "" = next
+	waited        bool   // records are waiting for it, as far as is known
+}
+
+// String is all of it, in one sentence.
+func (h heldBack) String() string { return h.problem + "; next: " + h.next }
+
+// waitForIt is what to do about a transaction that is not known to hold up what is first.
+const waitForIt = "wait until it ends"
+
+// heldBy says how a writer is in the way of records of a process. Nothing proposes to end one that may be a
+// COMMIT which waits for a standby, or that is not known to hold up what waits.
+func (s Status) heldBy(records string, w table.Writer) heldBack {
+	who := visible.Line(describe(w))
+	switch {
+	case w.Ours:
+		return heldBack{problem: fmt.Sprintf("%s are held back by %s", records, who), next: endOf(w), waited: true}
+	case w.Replicating:
+		return heldBack{problem: fmt.Sprintf("%s are held back by %s, whose COMMIT waits for a synchronous standby", records, who), next: cursor.KeepReplicating, waited: true}
+	case w.HiddenFrom != "":
+		return heldBack{problem: fmt.Sprintf("%s are held back by %s, %s", records, who, cursor.MayReplicate), next: endOf(w), waited: true}
+	case w.MayBeCommitted:
+		return heldBack{problem: fmt.Sprintf("%s are held back by %s, whose COMMIT PREPARED may be waiting for a synchronous standby", records, who), next: lockerOf(w).Fix(), waited: true}
+	case s.absent || s.State != cursor.Running || s.Lag == nil:
+		return heldBack{problem: "a worker that starts now may have to wait for " + who, next: waitForIt}
+	case s.moving || s.Lag.Records == 0:
+		return heldBack{problem: fmt.Sprintf("newer %s may be held back by %s: its open transaction may still insert before them", records, who), next: waitForIt}
+	case w.TimesHiddenFrom != "":
+		return heldBack{problem: fmt.Sprintf("%s may be held back by %s, if its transaction was open before they were stamped", records, who),
+			next: waitForIt + "; " + sinceWhen(w.TimesHiddenFrom), waited: true}
+	case beganAfter(w, s.Lag.begun):
+		return heldBack{problem: fmt.Sprintf("%s may be held back by %s: its open transaction began after the first of them was stamped, so it inserts nothing before that one, but a worker may wait for it", records, who),
+			next: endOfLater(w, s.Lag.begun.Add(*s.Lag.Age)), waited: true}
+	default:
+		return heldBack{problem: fmt.Sprintf("%s are held back by %s: its open transaction may still insert before them%s", records, who, although(w)),
+			next: waitForIt + ", or end it: " + lockerOf(w).Fix(), fix: endOf(w), waited: true}
+	}
+}
+
+// although explains how a writer that inserts nothing is in the way.
+func although(w table.Writer) string {
+	if w.Command != "DELETE" && w.Command != "UPDATE" {
+		return ""
+	}
+	return fmt.Sprintf(" (a transaction with %s has the lock of one that inserts)", w.Command)
+}
+
+// lockerOf is a writer as one who has a lock, by which it is ended.
+func lockerOf(w table.Writer) cursor.Locker {
+	l := cursor.Locker{PID: w.PID, GID: w.GID, Replicating: w.Replicating, HiddenFrom: w.HiddenFrom, MayBeCommitted: w.MayBeCommitted}
+	if w.Transaction != "" { // else Since is when its message came, too
+		l.Since = w.Since
+	}
+	return l
+}
+
+// endOf is the SQL that ends a transaction. A session of the dispatcher is not ended:
+// it delivers.
+func endOf(w table.Writer) string {
+	switch {
+	case w.Ours:
+		return "run all of the dispatcher as one role: the fence of a now() default leaves out sessions of the worker's own role alone"
+	case w.GID != "" && !w.MayBeCommitted:
+		return fmt.Sprintf("ROLLBACK PREPARED %s; -- or COMMIT PREPARED, as its coordinator says", visible.Literal(w.GID))
+	default:
+		return lockerOf(w).Fix()
+	}
+}
+
+// endOfLater is what to do about a transaction that began after what waits was stamped. A worker's fence waits for it
+// only if it has seen nothing since then: it has just begun to read. If that lasts, the transaction is in the way all the same.
+func endOfLater(w table.Writer, now time.Time) string {
+	if now.Sub(w.Since) >= longHeld {
+		return waitForIt + ", or end it: " + endOf(w)
+	}
+	return waitForIt
+}
+
+// held finds the transactions that hold records back.
+func (d *doctor) held(ctx context.Context, p Process, source *table.Source, s Status) error {
+	writers, err := staying(ctx, source)
+	if writers = holding(writers, s.roles); err != nil || len(writers) == 0 {
+		return err
+	}
+	now, err := d.now(ctx)
+	if err != nil {
+		return err
+	}
+	if s.moving, err = d.moved(ctx, s); err != nil {
+		return err
+	}
+	for _, w := range writers {
+		h, severity := s.heldBy("records of "+p.Source.Table, w), Note
+		if h.waited && s.Lag != nil && s.Lag.Records > 0 {
+			severity = heldFor(w.Since, now)
+		}
+		d.find(p.Name, severity, cmp.Or(h.fix, h.next), "%s", h.problem)
+	}
+	return nil
+}
+
+// moved reports whether a worker has a process's row, or has moved it since it was read.
+func (d *doctor) moved(ctx context.Context, s Status) (bool, error) {
+	if s.New {
+		return false, nil
+	}
+	row, err := d.store.Look(ctx, s.Process)
+	if err != nil {
+		return false, err
+	}
+	lockers, err := d.store.Lockers(ctx)
+	return row.Position != s.Position || slices.ContainsFunc(lockers, s.leads), err
+}
+
+// leads reports the session of a worker that has the row.
+func (s Status) leads(l cursor.Locker) bool {
+	return l.Process == s.Process && l.Worker() && !l.Operator()
+}
+
+// standing is what of a process's status bears on what holds its records back.
+func (d *doctor) standing(ctx context.Context, p Process, source *table.Source, rows []cursor.Row) (Status, error) {
+	seen, err := d.config.presence(ctx, d.pool)
+	if err != nil {
+		return Status{}, err
+	}
+	s := statuses(rows, []Process{p})[0]
+	s.live, s.roles, s.absent = seen[p.Name].live, seen[p.Name].roles, seen.absent(p.Name) && !s.New
+	s.veiled = of(p.Name, d.long.veiled)
+	if s.New || s.Position == cursor.Unplaced {
+		return s, nil
+	}
+	lag, err := source.Lag(ctx, s.Position)
+	if processor.IsPermanent(err) {
+		return s, nil // it was found of the position
+	}
+	s.Lag = lagOf(lag)
+	return s, err
+}

@@ -1,0 +1,92 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
+
+// holders are our own sessions that have the lock of a cursor's row for long.
+type holders struct {
+	// operators have a lock for longer than a decision takes.
+	operators []cursor.Locker
+	// veiled are workers' sessions. Since when they have the lock is hidden from the role that asks; it is the
+	// same transaction at two looks, and nothing has been written to the row for long.
+	veiled []cursor.Locker
+}
+
+// longHolders finds them. When a transaction began may be hidden from the role that asks: then a second
+// look tells.
+func longHolders(ctx context.Context, store *cursor.Store, lockers []cursor.Locker, pause func(context.Context, time.Duration)) (holders, error) {
+	var long holders
+	var hidden []cursor.Locker
+	for _, l := range lockers {
+		switch {
+		case !l.Worker() || l.Torn():
+		case l.Operator() && l.Age > longCall:
+			long.operators = append(long.operators, l)
+		case l.TimesHiddenFrom != "" && (l.Operator() || l.Unchanged > longCall):
+			hidden = append(hidden, l)
+		}
+	}
+	if len(hidden) == 0 {
+		return long, nil
+	}
+	pause(ctx, stays)
+	now, err := store.Lockers(ctx)
+	for _, l := range now {
+		switch {
+		case !slices.ContainsFunc(hidden, func(was cursor.Locker) bool { return was.PID == l.PID && was.Transaction == l.Transaction }):
+		case l.Operator():
+			long.operators = append(long.operators, l)
+		default:
+			long.veiled = append(long.veiled, l)
+		}
+	}
+	return long, err
+}
+
+// of is the first of some lockers that has the row of a process; nil if there is none.
+func of(process string, all []cursor.Locker) *cursor.Locker {
+	if at := slices.IndexFunc(all, func(l cursor.Locker) bool { return l.Process == process }); at >= 0 {
+		return &all[at]
+	}
+	return nil
+}
+
+// adviceOn is what to do about an operator's session. One of which it is hidden since when it goes on may be
+// a decision like others.
+func adviceOn(l cursor.Locker) string {
+	if l.TimesHiddenFrom == "" || l.HiddenFrom != "" {
+		return l.Advice()
+	}
+	return waitForIt + "; " + sinceWhen(l.TimesHiddenFrom)
+}
+
+// sinceWhen says that it is hidden from a role since when a transaction is open, and what shows it.
+func sinceWhen(role string) string {
+	return fmt.Sprintf("since when it is open is hidden from role %s; to see it: %s", visible.Line(pgx.Identifier{role}.Sanitize()), cursor.GrantStats(role))
+}
+
+// lasts reports that the first record that waits has waited for longer than a call lasts, as far as is known:
+// a worker that was idle has an old row, and may have begun a moment ago.
+func (s Status) lasts() bool {
+	return s.Lag == nil || s.Lag.Records > 0 && (s.Lag.Age == nil || *s.Lag.Age > longCall)
+}
+
+// hidden says that a worker has the row, what is not seen of that, and what to do.
+func (s Status) hidden() (problem, next string) {
+	l := *s.veiled
+	problem = fmt.Sprintf("its worker %s has the cursor's row, by %s, and nothing was written there since %s. Since when, and whether it waits for the receiver or for the database, is hidden from role %s",
+		visible.Line(s.Holder), visible.Line(l.String()), moment(s.UpdatedAt), visible.Line(pgx.Identifier{l.TimesHiddenFrom}.Sanitize()))
+	if l.HiddenFrom != "" {
+		return problem, l.Fix()
+	}
+	return problem, "ask again as a superuser, or after " + cursor.GrantStats(l.TimesHiddenFrom)
+}

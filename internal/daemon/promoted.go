@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// promotedSQL finds the processes that no worker has taken over since a standby was promoted. On a standby
+// there is none. The timeline is that of doctor.identity; one below 1 is a mark.
+const promotedSQL = `/* daemon.promoted */
+SELECT c.process_name, c.timeline, t.timeline
+FROM {schema}.cursor c
+CROSS JOIN (
+	SELECT CASE WHEN NOT pg_is_in_recovery()
+		THEN ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int
+	END AS timeline
+) t
+WHERE c.timeline > 0 AND c.timeline <> $1 AND c.timeline <> t.timeline
+ORDER BY c.process_name
+LIMIT 10000`
+
+// lookForPromotion finds whether a process without a worker may have one elsewhere: while the old primary is
+// not fenced, workers may still deliver there.
+func (r *StatusReader) lookForPromotion(ctx context.Context, all []Status) error {
+	if !slices.ContainsFunc(all, func(s Status) bool { return s.absent || s.deserted }) {
+		return nil
+	}
+	var process string
+	var before, now int
+	err := ask(ctx, r.pool, func(ctx context.Context, tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, r.config.Config.sql(promotedSQL), cursor.RestoredTimeline)
+		_, err := pgx.ForEachRow(rows, []any{&process, &before, &now}, func() error {
+			if at := slices.IndexFunc(all, func(s Status) bool { return s.Process == process }); at >= 0 {
+				all[at].promoted = fmt.Sprintf("timeline %d, now %d", before, now)
+			}
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("look whether a standby was promoted: %w", err)
+	}
+	return nil
+}
