@@ -53,7 +53,7 @@ var lossMutants = []mutant{
 	},
 	{
 		"of a partition of Kafka several batches are on their way",
-		[]change{{"sinks/kafka/sink.go", `bytes > s.config.MaxBytes-batchOverhead`, `bytes > 1<<30`}},
+		[]change{{"sinks/kafka/sizes.go", `bytes > s.config.MaxBytes-batchOverhead`, `bytes > 1<<30`}},
 		kafkaPkg, "TestDeliverBatch_BehindABatchNothingOfItsPartitionIsOnItsWay",
 	},
 	{

@@ -47,7 +47,7 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"records that Kafka may have are sent again by halves",
-		[]change{{"sinks/kafka/sink.go", ` && rest > 1 && !isOpen(o.err):`, ` && rest > 1:`}},
+		[]change{{"sinks/kafka/sink.go", `isRefusal(o.err) && !isOpen(o.err) {`, `isRefusal(o.err) {`}},
 		kafkaPkg, "TestDeliverBatch_ANoToARecordThatWasSentAgainLeavesItOpen",
 	},
 	{
@@ -123,6 +123,11 @@ var outcomeMutants = []mutant{
 		"a no of Kafka counts although another part of the window was not answered",
 		[]change{{"sinks/kafka/errors.go", `	case of.silent:`, `	case false:`}},
 		kafkaPkg, "TestDeliverBatch_APartitionThatIsSilentBesideARefusalLeavesTheWindowOpen",
+	},
+	{
+		"a no of Kafka counts although another part of the window may be there",
+		[]change{{"sinks/kafka/window.go", `(!isWord(err) || isOneOf(err, vague))`, `!isWord(err)`}},
+		kafkaPkg, "TestDeliverBatch_AVagueWordBesideARefusalLeavesTheWindowOpen",
 	},
 	{
 		"a commit of Kafka that was never asked for may have happened",

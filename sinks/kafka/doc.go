@@ -9,6 +9,8 @@
 //     batch of each partition. All of them are in the client's hands before the first is sent.
 //   - Batch: neighbours of a window that go to the same partition, as one unit.
 //     A broker takes it or refuses it whole.
+//   - Call: one DeliverBatch, and what it has seen acknowledged.
+//   - Sizes: how large the batches of a topic may be that has refused larger ones.
 //   - Link: a client, with a producer id of its own. One on which anything went
 //     wrong is closed and never used again.
 //   - Transaction: with a transactional id, a window; all of it counts, or nothing.
@@ -17,8 +19,8 @@
 //
 //	DeliverBatch ──► window ──► the client's buffer, whole ──► batches, in their partition's order
 //	                   ▲                                             │
-//	                   │ half of it, if the broker                   ├─ all acknowledged ──► next window
-//	                   └ refused a batch of several ◄────────────────┴─ else ──► n acknowledged, error of the next
+//	                   │ what is left, in smaller batches,           ├─ all acknowledged ──► next window
+//	                   └ if the broker refused one of several ◄──────┴─ else ──► n acknowledged, error of the next
 //
 // # Message
 //
@@ -60,6 +62,10 @@
 //     process go to the same partition.
 //   - What fails for good is found alone: of a batch that the broker refuses the
 //     first half is sent again, and its half.
+//   - Within a call nothing is sent again that it has seen acknowledged. Each partition goes
+//     on behind its own last record.
+//   - No record is sent over a new link with too little
+//     time for its answer: see late.
 //   - Without transactions, what has failed goes alone at its next attempt, being
 //     the first of its topic on a new link: nothing behind it is sent with it.
 //   - Within a call a record that may have landed is sent again with the same

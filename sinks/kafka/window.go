@@ -31,7 +31,7 @@ func (a *answers) of(i int) func(*kgo.Record, error) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		err = heard(err)
-		a.errs[i], a.there[i], a.places[i] = err, true, place{r.Topic, r.Partition, r.Offset, err}
+		a.errs[i], a.there[i], a.places[i] = err, true, place{r.Topic, r.Partition, r.Offset, err == nil, err}
 		if a.missing--; a.missing == 0 {
 			close(a.done)
 		}
@@ -52,11 +52,11 @@ func (a *answers) prefix() (n int, whole bool, err error) {
 	return len(a.errs), whole, nil
 }
 
-// silent reports whether an answer is missing, or is no word of the broker's.
+// silent reports whether an answer is missing, is no word of the broker's, or leaves open whether it took the record.
 func (a *answers) silent() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.missing > 0 || slices.ContainsFunc(a.errs, func(err error) bool { return err != nil && !isWord(err) })
+	return a.missing > 0 || slices.ContainsFunc(a.errs, func(err error) bool { return err != nil && (!isWord(err) || isOneOf(err, vague)) })
 }
 
 // all are the places of the records, acknowledged or not, wherever they are in the window. Those that are not
@@ -112,7 +112,7 @@ func (l *link) produce(ctx context.Context, records []*kgo.Record) produced {
 // does not count.
 func (p produced) without(err error) produced {
 	for i := range p.places {
-		p.places[i].offset = -1
+		p.places[i].offset, p.places[i].acknowledged = -1, false
 	}
 	p.acknowledged, p.err = 0, err
 	return p
