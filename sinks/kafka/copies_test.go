@@ -2,7 +2,6 @@ package kafka_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand"
 	"slices"
@@ -133,35 +132,18 @@ func marked(ds []processor.Delivery) []processor.Delivery {
 	return ds
 }
 
-// isEarly reports whether an error may come of the client's own: on a busy machine it may send the beginning of a window before it has
-// all of it. Then a partition has two batches, and a no to one of them leaves it open, or the client sends the other under a new
-// epoch.
-func isEarly(err error) bool {
-	return outcome.IsUnknown(err) || errors.Is(err, kerr.InvalidProducerEpoch)
-}
-
-// untilWhole repeats a test whose call ended so.
-func untilWhole(t *testing.T, try func() error) {
-	t.Helper()
-	for range 5 {
-		if !isEarly(try()) {
-			return
-		}
-	}
-	require.Fail(t, "each window was sent in parts")
-}
-
 func TestDeliverBatch_WhateverIsTooLargeEachPartitionKeepsItsOrderWithoutACopy(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			untilWhole(t, func() error { return tooLargeByChance(t, rand.New(rand.NewSource(seed))) })
+			tooLargeByChance(t, rand.New(rand.NewSource(seed)))
 		})
 	}
 }
 
-func tooLargeByChance(t *testing.T, chance *rand.Rand) error {
+func tooLargeByChance(t *testing.T, chance *rand.Rand) {
+	t.Helper()
 	cluster := several(t)
 	s := sinkOf(t, cluster, func(c *kafka.Config) {
 		c.Topic, c.Window, c.Timeout = "t.{{.Type}}", 10+chance.Intn(90), 20*time.Second
@@ -172,9 +154,6 @@ func tooLargeByChance(t *testing.T, chance *rand.Rand) error {
 		ds[i].Type, ds[i].Key = string("abc"[chance.Intn(3)]), fmt.Sprint(chance.Intn(9))
 	}
 	n, err := deliver(t, s, marked(ds))
-	if isEarly(err) {
-		return err
-	}
 	require.NoError(t, err)
 	require.Equal(t, 150, n)
 	seen := 0
@@ -184,32 +163,25 @@ func tooLargeByChance(t *testing.T, chance *rand.Rand) error {
 		seen += len(all)
 	}
 	require.Equal(t, 150, seen)
-	return nil
 }
 
 // The record that a broker means is found without a copy of what other partitions took meanwhile, and the next call has one.
 func TestDeliverBatch_TheSearchForARecordCopiesNothing(t *testing.T) {
 	t.Parallel()
-	untilWhole(t, func() error {
-		cluster := several(t)
-		s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic, c.Window = "t.{{.Type}}", 100 })
-		answerProduce(cluster, kerr.InvalidRecord, larger(t, 0, "poison"))
-		ds := turns(1, 60, "a", "b", "c")
-		ds[30].Payload = []byte(`"poison"`)
-		n, err := deliver(t, s, ds)
-		if isEarly(err) {
-			return err
-		}
-		require.Equal(t, 30, n, err)
-		require.True(t, processor.IsPermanent(err), err)
-		require.ErrorContains(t, err, `record "31"`)
-		for partition, all := range readFake(t, cluster, "t.a", "t.b", "t.c") {
-			require.Len(t, slices.Compact(slices.Clone(all)), len(all), "%s: %v", partition, all)
-			require.True(t, slices.IsSorted(all), "%s: %v", partition, all)
-			require.False(t, strings.HasPrefix(partition, "t.a") && all[len(all)-1] > 30, "behind the record: %v", all)
-		}
-		return nil
-	})
+	cluster := several(t)
+	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic, c.Window = "t.{{.Type}}", 100 })
+	answerProduce(cluster, kerr.InvalidRecord, larger(t, 0, "poison"))
+	ds := turns(1, 60, "a", "b", "c")
+	ds[30].Payload = []byte(`"poison"`)
+	n, err := deliver(t, s, ds)
+	require.Equal(t, 30, n, err)
+	require.True(t, processor.IsPermanent(err), err)
+	require.ErrorContains(t, err, `record "31"`)
+	for partition, all := range readFake(t, cluster, "t.a", "t.b", "t.c") {
+		require.Len(t, slices.Compact(slices.Clone(all)), len(all), "%s: %v", partition, all)
+		require.True(t, slices.IsSorted(all), "%s: %v", partition, all)
+		require.False(t, strings.HasPrefix(partition, "t.a") && all[len(all)-1] > 30, "behind the record: %v", all)
+	}
 }
 
 // A refusal costs a connection: a size that a topic takes is kept, over the links, for the calls that follow.
@@ -218,33 +190,27 @@ func TestDeliverBatch_ASizeThatATopicRefusesIsNotTriedAgain(t *testing.T) {
 	for name, change := range map[string]func(*kafka.Config){"plain": func(*kafka.Config) {}, "with transactions": transactional} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			untilWhole(t, func() error {
-				cluster := several(t)
-				s := sinkOf(t, cluster, func(c *kafka.Config) {
-					change(c)
-					c.Topic, c.Window, c.Timeout = "t.{{.Type}}", 100, 20*time.Second
-				})
-				var refused atomic.Int64
-				tooLarge := larger(t, 1, "mark-a")
-				answerProduce(cluster, kerr.MessageTooLarge, func(request *kmsg.ProduceRequest) bool {
-					if !tooLarge(request) {
-						return false
-					}
-					refused.Add(1)
-					return true
-				})
-				_, err := deliver(t, s, marked(turns(1, 100, "a", "b")))
-				if isEarly(err) {
-					return err
-				}
-				require.NoError(t, err)
-				require.LessOrEqual(t, refused.Load(), int64(7), "halves of 50")
-				require.Positive(t, refused.Swap(0))
-				_, err = deliver(t, s, marked(turns(101, 100, "a", "b")))
-				require.NoError(t, err)
-				require.Zero(t, refused.Load())
-				return nil
+			cluster := several(t)
+			s := sinkOf(t, cluster, func(c *kafka.Config) {
+				change(c)
+				c.Topic, c.Window, c.Timeout = "t.{{.Type}}", 100, 20*time.Second
 			})
+			var refused atomic.Int64
+			tooLarge := larger(t, 1, "mark-a")
+			answerProduce(cluster, kerr.MessageTooLarge, func(request *kmsg.ProduceRequest) bool {
+				if !tooLarge(request) {
+					return false
+				}
+				refused.Add(1)
+				return true
+			})
+			_, err := deliver(t, s, marked(turns(1, 100, "a", "b")))
+			require.NoError(t, err)
+			require.LessOrEqual(t, refused.Load(), int64(7), "halves of 50")
+			require.Positive(t, refused.Swap(0))
+			_, err = deliver(t, s, marked(turns(101, 100, "a", "b")))
+			require.NoError(t, err)
+			require.Zero(t, refused.Load())
 		})
 	}
 }
@@ -252,24 +218,18 @@ func TestDeliverBatch_ASizeThatATopicRefusesIsNotTriedAgain(t *testing.T) {
 // What was made small to find a record is large again without it.
 func TestDeliverBatch_TheSizesOfASearchAreForgotten(t *testing.T) {
 	t.Parallel()
-	untilWhole(t, func() error {
-		cluster := fake(t)
-		s := sinkOf(t, cluster, func(c *kafka.Config) { c.Window = 100 })
-		answerProduce(cluster, kerr.InvalidRecord, larger(t, 0, "poison"))
-		ds := sinktest.Deliveries(1, 60)
-		ds[40].Payload = []byte(`"poison"`)
-		n, err := deliver(t, s, ds)
-		if isEarly(err) {
-			return err
-		}
-		require.Equal(t, 40, n)
-		require.True(t, processor.IsPermanent(err), err)
-		produced := hear(cluster, kmsg.Produce)
-		_, err = deliver(t, s, sinktest.Deliveries(42, 60))
-		require.NoError(t, err)
-		require.LessOrEqual(t, len(produced.all()), 4, "the first record, and all others")
-		return nil
-	})
+	cluster := fake(t)
+	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Window = 100 })
+	answerProduce(cluster, kerr.InvalidRecord, larger(t, 0, "poison"))
+	ds := sinktest.Deliveries(1, 60)
+	ds[40].Payload = []byte(`"poison"`)
+	n, err := deliver(t, s, ds)
+	require.Equal(t, 40, n)
+	require.True(t, processor.IsPermanent(err), err)
+	produced := hear(cluster, kmsg.Produce)
+	_, err = deliver(t, s, sinktest.Deliveries(42, 60))
+	require.NoError(t, err)
+	require.Less(t, len(produced.all()), 10, "the first record, and all others, perhaps in two parts")
 }
 
 // The leader of t.b may have taken its record when it failed. That of t.a refuses its batch.

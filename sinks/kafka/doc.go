@@ -6,7 +6,8 @@
 //   - Message: what a record becomes. Its value is the payload's bytes, its key the
 //     record's; headers carry identity, order and fencing token.
 //   - Window: how many records may be on their way at a time, of at most MaxBytes: one
-//     batch of each partition. All of them are in the client's hands before the first is sent.
+//     batch of each partition. The client has them before it is told to send. It may begin
+//     earlier, in two parts: then the second waits for the answers to the first.
 //   - Batch: neighbours of a window that go to the same partition, as one unit.
 //     A broker takes it or refuses it whole.
 //   - Call: one DeliverBatch, and what it has seen acknowledged.
@@ -41,9 +42,11 @@
 // still holds for the partition. What is left open is closed here:
 //
 //   - A record handed to the client after it had failed the partition, and before
-//     we know, would be sent. So a window is handed over whole before anything of
-//     it is sent (ManualFlushing), and nothing behind it before all of it is
-//     answered.
+//     we know, would be sent. So a window is handed over whole before the client is
+//     told to send (ManualFlushing), and nothing after it before all of it is answered.
+//     The client looks once more after the last answer of a window, and may then find
+//     the beginning of the next one. So the second batch of a partition is not written
+//     before all that went out is acknowledged (written.await).
 //   - A record that is too large for the client is failed alone, and those behind
 //     it are sent. So a large one is a window of its own.
 //   - Records of a topic whose partitions the client does not know yet would be
