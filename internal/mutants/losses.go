@@ -52,8 +52,18 @@ var lossMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_ManyDecisionsForgetNoTopic",
 	},
 	{
+		"the second batch of a partition of Kafka does not wait for the first",
+		[]change{{"sinks/kafka/batches.go", `	for !w.over && !w.refused &&`, `	for w.over && !w.refused &&`}},
+		kafkaPkg, "TestWritten_ASecondBatchOfAPartitionWaitsForTheFirst",
+	},
+	{
+		"the second batch of a partition of Kafka lands before a first one that was refused",
+		[]change{{"sinks/kafka/batches.go", `return !w.over && (!w.refused || !w.isSecond(batches))`, `return !w.over`}},
+		kafkaPkg, "TestWritten_ASecondBatchIsNotWrittenBehindARefusal",
+	},
+	{
 		"of a partition of Kafka several batches are on their way",
-		[]change{{"sinks/kafka/sink.go", `bytes > s.config.MaxBytes-batchOverhead`, `bytes > 1<<30`}},
+		[]change{{"sinks/kafka/sizes.go", `bytes > s.config.MaxBytes-batchOverhead`, `bytes > 1<<30`}},
 		kafkaPkg, "TestDeliverBatch_BehindABatchNothingOfItsPartitionIsOnItsWay",
 	},
 	{

@@ -391,8 +391,62 @@ var sinkMutants = []mutant{
 	},
 	{
 		"the first record of a batch that Kafka refuses is blamed for it",
-		[]change{{"sinks/kafka/sink.go", `case isRefusal(o.err) && rest > 1 &&`, `case false && rest > 1 &&`}},
+		[]change{{"sinks/kafka/sink.go", `	if isRefusal(o.err) && !isOpen(o.err) {`, `	if false {`}},
 		kafkaPkg, "TestDeliverBatch_OfARefusedBatchTheRecordIsFound",
+	},
+	{
+		"what a call has seen Kafka acknowledge is sent again within it",
+		[]change{{"sinks/kafka/call.go", `		if !window[i].acknowledged {`, `		if !window[i].acknowledged || i > 0 && !window[i-1].acknowledged {`}},
+		kafkaPkg, "TestDeliverBatch_WhateverIsTooLargeEachPartitionKeepsItsOrderWithoutACopy",
+	},
+	{
+		"a size that Kafka refused is tried again",
+		[]change{{"sinks/kafka/sink.go", `		c.limit = o.next`, `		if c.limit = o.next; o.err == nil {
+			clear(s.sizes)
+		}`}},
+		kafkaPkg, "TestDeliverBatch_ASizeThatATopicRefusesIsNotTriedAgain",
+	},
+	{
+		"batches for Kafka stay as small as the search for a record made them",
+		[]change{{"sinks/kafka/sink.go", `			clear(s.sizes)
+`, ``}},
+		kafkaPkg, "TestDeliverBatch_TheSizesOfASearchAreForgotten",
+	},
+	{
+		"a record that Kafka refused together with others is blamed for it",
+		[]change{{"sinks/kafka/sizes.go", `	case refused > 1:`, `	case refused < 0:`}},
+		kafkaPkg, "TestDeliverBatch_WhateverIsTooLargeEachPartitionKeepsItsOrderWithoutACopy",
+	},
+	{
+		"records go to Kafka without time for their answer",
+		[]change{{"sinks/kafka/link.go", `left < took && left < enough`, `left < 0`}},
+		kafkaPkg, "TestDeliverBatch_ALinkThatTookMostOfTheTimeSendsInTheNextCall",
+	},
+	{
+		"a link to Kafka that took most of the time is made anew for the next call",
+		[]change{{"sinks/kafka/sink.go", `	return late(ctx, time.Since(s.link.opened))`, `	if err = late(ctx, time.Since(s.link.opened)); err != nil {
+		s.drop()
+	}
+	return err`}},
+		kafkaPkg, "TestDeliverBatch_ALinkThatTookMostOfTheTimeSendsInTheNextCall",
+	},
+	{
+		"a slow connection to Kafka costs a call although there is time",
+		[]change{{"sinks/kafka/link.go", `left < took && left < enough`, `left < took`}},
+		kafkaPkg, "TestLate_TenSecondsAreEnoughForTheFirstRecords",
+	},
+	{
+		"a time that ends before anything is sent to Kafka is blamed on the way alone",
+		[]change{{"sinks/kafka/sink.go", `		return processor.Unreached(&unsent{&unconnected{err}})
+`, `		return processor.Unreached(&unsent{err})
+`}},
+		kafkaPkg, "TestDeliverBatch_ATimeThatEndsBeforeAnythingIsSentSaysToRaiseIt",
+	},
+	{
+		"Kafka's word on a setting is one on the record",
+		[]change{{"sinks/kafka/errors.go", `	kerr.UnsupportedCompressionType,
+`, ``}},
+		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides/UNSUPPORTED_COMPRESSION_TYPE",
 	},
 	{
 		"a producer of Kafka that was fenced fences its successor",

@@ -285,6 +285,11 @@ var wallMutants = []mutant{
 		kafkaPkg, "TestGuard_ABrokerThatRepeatsTheLoginDisclosesNothing",
 	},
 	{
+		"where answers are hidden, what the client of Kafka quotes of a login is not",
+		[]change{{"sinks/kafka/guard.go", `		if _, ok := err.(*quoting); ok {`, `		if false {`}},
+		kafkaPkg, "TestGuard_ALoginThatFailsAtTheClientQuotesNoHiddenAnswer",
+	},
+	{
 		"the check of a target quotes its password",
 		[]change{{"sinks/sql/remote_check.go", "return r.guard.Error(r.unsent(err))", "return r.unsent(err)"}},
 		sqlPkg, "TestGuard_AServerThatRepeatsTheLoginDisclosesNothing",

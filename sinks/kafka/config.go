@@ -33,8 +33,8 @@ type Config struct {
 	// whoever used it before. No two processes may share one. Default: none.
 	TransactionalID string
 	// Timeout bounds the wait for the acknowledgement of a window. Where a connection has
-	// to be made first, both together have this time. Default 30 s, at least 1 ms, at most
-	// 1 h.
+	// to be made first, both together have this time: if less of it is left than the connection
+	// took, and less than 10 s, the next call sends. Default 30 s, at least 1 ms, at most 1 h.
 	Timeout time.Duration
 	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
 	HideAnswers bool

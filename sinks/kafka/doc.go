@@ -6,9 +6,12 @@
 //   - Message: what a record becomes. Its value is the payload's bytes, its key the
 //     record's; headers carry identity, order and fencing token.
 //   - Window: how many records may be on their way at a time, of at most MaxBytes: one
-//     batch of each partition. All of them are in the client's hands before the first is sent.
+//     batch of each partition. The client has them before it is told to send. It may begin
+//     earlier, in two parts: then the second waits for the answers to the first.
 //   - Batch: neighbours of a window that go to the same partition, as one unit.
 //     A broker takes it or refuses it whole.
+//   - Call: one DeliverBatch, and what it has seen acknowledged.
+//   - Sizes: how large the batches of a topic may be that has refused larger ones.
 //   - Link: a client, with a producer id of its own. One on which anything went
 //     wrong is closed and never used again.
 //   - Transaction: with a transactional id, a window; all of it counts, or nothing.
@@ -17,8 +20,8 @@
 //
 //	DeliverBatch ──► window ──► the client's buffer, whole ──► batches, in their partition's order
 //	                   ▲                                             │
-//	                   │ half of it, if the broker                   ├─ all acknowledged ──► next window
-//	                   └ refused a batch of several ◄────────────────┴─ else ──► n acknowledged, error of the next
+//	                   │ what is left, in smaller batches,           ├─ all acknowledged ──► next window
+//	                   └ if the broker refused one of several ◄──────┴─ else ──► n acknowledged, error of the next
 //
 // # Message
 //
@@ -39,9 +42,11 @@
 // still holds for the partition. What is left open is closed here:
 //
 //   - A record handed to the client after it had failed the partition, and before
-//     we know, would be sent. So a window is handed over whole before anything of
-//     it is sent (ManualFlushing), and nothing behind it before all of it is
-//     answered.
+//     we know, would be sent. So a window is handed over whole before the client is
+//     told to send (ManualFlushing), and nothing after it before all of it is answered.
+//     The client looks once more after the last answer of a window, and may then find
+//     the beginning of the next one. So the second batch of a partition is not written
+//     before all that went out is acknowledged (written.await).
 //   - A record that is too large for the client is failed alone, and those behind
 //     it are sent. So a large one is a window of its own.
 //   - Records of a topic whose partitions the client does not know yet would be
@@ -60,6 +65,10 @@
 //     process go to the same partition.
 //   - What fails for good is found alone: of a batch that the broker refuses the
 //     first half is sent again, and its half.
+//   - Within a call nothing is sent again that it has seen acknowledged. Each partition goes
+//     on behind its own last record.
+//   - No record is sent over a new link with too little
+//     time for its answer: see late.
 //   - Without transactions, what has failed goes alone at its next attempt, being
 //     the first of its topic on a new link: nothing behind it is sent with it.
 //   - Within a call a record that may have landed is sent again with the same

@@ -93,6 +93,12 @@ var denials = []*kerr.Error{
 	kerr.TransactionalIDAuthorizationFailed,
 	kerr.InvalidTransactionTimeout,
 	kerr.UnsupportedForMessageFormat,
+	kerr.UnsupportedCompressionType,
+	kerr.UnsupportedVersion,
+	kerr.InvalidRequiredAcks,
+	kerr.InvalidRequest,
+	kerr.SecurityDisabled,
+	kerr.PolicyViolation, // "request parameters": acks, compression, a transactional id. Of a record it is INVALID_RECORD
 }
 
 // refusesUs reports whether every record meets what the broker says. A topic that is
@@ -278,6 +284,12 @@ var fixes = []struct {
 	{kerr.IllegalSaslState, "this port takes no login: leave sasl out, or use the port that does"},
 	{kerr.UnsupportedSaslMechanism, "correct mechanism of sasl, or allow it at the broker (sasl.enabled.mechanisms)"},
 	{kerr.InvalidTransactionTimeout, "lower timeout, or raise transaction.max.timeout.ms at the broker"},
+	{kerr.UnsupportedCompressionType, "choose another compression: none is taken by every broker, and zstd since Kafka 2.1"},
+	{kerr.UnsupportedVersion, "the broker, or a proxy before it, is too old: replace it"},
+	{kerr.InvalidRequiredAcks, "the broker, or a proxy before it, does not take acks=all, without which records could be lost: use another one"},
+	{kerr.InvalidRequest, "see the log of the broker, or of a proxy before it: it does not take requests of this form"},
+	{kerr.SecurityDisabled, "this broker has no security: leave sasl out"},
+	{kerr.PolicyViolation, "see which policy the broker, or a proxy before it, has for producers: it may ask for another compression or transactional_id"},
 	{kerr.NotEnoughReplicas, "bring replicas back until there are min.insync.replicas of them"},
 	{kerr.NotLeaderForPartition, leaderFix},
 	{kerr.LeaderNotAvailable, leaderFix},
@@ -307,15 +319,19 @@ func fix(err error) string {
 	if errors.As(err, &eof) {
 		return "; the broker hung up at the first word: it may expect TLS or sasl, or plain TCP where tls is given"
 	}
+	var late *lateError
+	if errors.As(err, &late) {
+		return "; it is kept, and the next call sends. Raise timeout, so that it is enough for both"
+	}
 	var connecting *unconnected
 	if errors.Is(err, context.DeadlineExceeded) && errors.As(err, &connecting) {
 		return "; see whether the brokers are reached by the names that the cluster gives them (advertised.listeners), or raise timeout: it may be too short for the way to them and a login"
 	}
 	if errors.Is(err, context.DeadlineExceeded) && isNoWord(err) {
-		return "; see whether the partition has its in-sync replicas (min.insync.replicas), and whether its leader answers"
+		return "; see whether the partition has its in-sync replicas (min.insync.replicas), and whether its leader answers; raise timeout if it answers later"
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "; see whether the brokers, by the names that the cluster gives them (advertised.listeners), are reached"
+		return "; see whether the brokers, by the names that the cluster gives them (advertised.listeners), are reached, or raise timeout"
 	}
 	return ""
 }

@@ -104,6 +104,12 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 		{kerr.RequestTimedOut, false, true, "see whether the partition has its in-sync replicas"},
 		{kerr.UnknownServerError, false, true, ""},
 		{kerr.UnsupportedForMessageFormat, false, false, "raise message.format.version"},
+		{kerr.UnsupportedCompressionType, false, false, "choose another compression: none is taken by every broker"},
+		{kerr.UnsupportedVersion, false, false, "is too old: replace it"},
+		{kerr.InvalidRequiredAcks, false, false, "does not take acks=all"},
+		{kerr.InvalidRequest, false, false, "see the log of the broker"},
+		{kerr.SecurityDisabled, false, false, "leave sasl out"},
+		{kerr.PolicyViolation, false, false, "see which policy the broker"},
 		{kerr.UnknownTopicID, false, false, "the topic was deleted, and made anew if it is there"},
 	} {
 		t.Run(c.code.Message, func(t *testing.T) {
@@ -116,7 +122,8 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 			require.ErrorContains(t, err, `record "2"`)
 			require.ErrorContains(t, err, c.fix)
 			require.Equal(t, c.permanent, processor.IsPermanent(err), err)
-			refused := []*kerr.Error{kerr.UnsupportedForMessageFormat, kerr.UnknownTopicID, kerr.OutOfOrderSequenceNumber}
+			refused := []*kerr.Error{kerr.UnsupportedForMessageFormat, kerr.UnknownTopicID, kerr.OutOfOrderSequenceNumber, kerr.UnsupportedCompressionType,
+				kerr.UnsupportedVersion, kerr.InvalidRequiredAcks, kerr.InvalidRequest, kerr.SecurityDisabled, kerr.PolicyViolation}
 			require.Equal(t, strings.HasPrefix(c.fix, "grant the user") || slices.Contains(refused, c.code), processor.IsRefused(err), err)
 			unreached := []*kerr.Error{kerr.InvalidTimestamp, kerr.ProducerFenced, kerr.NotEnoughReplicas, kerr.RequestTimedOut}
 			require.Equal(t, slices.Contains(unreached, c.code), processor.IsUnreached(err), err)

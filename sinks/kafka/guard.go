@@ -30,9 +30,17 @@ func heard(err error) error {
 	return err
 }
 
-// words are what the client adds to a code of Kafka's: the broker's words on it.
+// quoting is an error of the client's with words of the broker's anywhere in it.
+type quoting struct{ error }
+
+func (q *quoting) Unwrap() error { return q.error }
+
+// words are what the client adds to a code of Kafka's, the broker's words on it, and what quotes them.
 func words(err error) (all []string) {
 	for ; err != nil; err = errors.Unwrap(err) {
+		if _, ok := err.(*quoting); ok {
+			return append(all, err.Error())
+		}
 		code, ok := errors.Unwrap(err).(*kerr.Error)
 		if !ok {
 			continue

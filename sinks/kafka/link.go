@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -30,6 +31,9 @@ const (
 
 	// transactionMargin is what Kafka gives a transaction beyond its window's time.
 	transactionMargin = 10 * time.Second
+
+	// enough is time for the first records of a link, however long it took to make it.
+	enough = 10 * time.Second
 
 	// maxAnswer bounds what a broker says at a time: a byte of it may claim an element
 	// that takes a hundred in memory. An honest answer has some 60 for each partition
@@ -75,6 +79,24 @@ func (s *Sink) open(ctx context.Context, epoch cursor.Epoch) (*link, error) {
 		return nil, heard(err)
 	}
 	return l, nil
+}
+
+// late returns an error if less of a call's time is left than it took to make a link, and less than enough. Records that
+// were sent now could be there without an answer in time, at each attempt once more. For the first ones the client connects
+// to their leader and asks as often as for a link, or less. The next call has the link, and all of the time.
+func late(ctx context.Context, took time.Duration) error {
+	end, limited := ctx.Deadline()
+	if left := time.Until(end); limited && left < took && left < enough {
+		return &lateError{took, took + left}
+	}
+	return nil
+}
+
+// lateError is a link that took too long for records in the same call. It is kept.
+type lateError struct{ took, of time.Duration }
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("the connection took %v of %v", e.took.Round(time.Millisecond), e.of.Round(time.Millisecond))
 }
 
 // options are those of the package comment's section on order, and the configuration's.

@@ -58,7 +58,11 @@ func (b *boundedSession) Challenge(message []byte) (bool, []byte, error) {
 			return false, nil, err
 		}
 	}
-	return b.session.Challenge(message)
+	done, answer, err := b.session.Challenge(message)
+	if err != nil {
+		return false, nil, fmt.Errorf("the login by SCRAM failed: %w", &quoting{err})
+	}
+	return done, answer, nil
 }
 
 // checkIterations reads a first message, r=nonce,s=salt,i=count, as the client does.

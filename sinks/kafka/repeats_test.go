@@ -1,6 +1,8 @@
 package kafka_test
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret/secrettest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -34,5 +37,40 @@ func TestGuard_ABrokerThatRepeatsTheLoginDisclosesNothing(t *testing.T) {
 		_, err := deliver(t, s, sinktest.Deliveries(1, 1))
 		require.ErrorContains(t, err, "SASL_AUTHENTICATION_FAILED")
 		secrettest.RequireMasked(t, err, hide)
+	}
+}
+
+// The client quotes what it does not like in the messages of a login.
+func TestGuard_ALoginThatFailsAtTheClientQuotesNoHiddenAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ first, final string }{
+		"nonce":      {first: "WORDS=x,s=eA==,i=4096"},
+		"salt":       {first: "r=NONCE,s=WORDS!!,i=4096"},
+		"iterations": {first: "r=NONCE,s=eA==,i=WORDS"},
+		"final":      {first: "r=NONCE,s=eA==,i=4096", final: "e=WORDS-other-users-exist"},
+	} {
+		for _, hide := range []bool{false, true} {
+			cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.EnableSASL())
+			require.NoError(t, err)
+			t.Cleanup(cluster.Close)
+			cluster.ControlKey(kmsg.SASLAuthenticate.Int16(), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+				cluster.KeepControl()
+				response := kreq.ResponseKind().(*kmsg.SASLAuthenticateResponse)
+				said := kreq.(*kmsg.SASLAuthenticateRequest).SASLAuthBytes
+				if _, nonce, first := bytes.Cut(said, []byte("n=u,r=")); first {
+					response.SASLAuthBytes = []byte(strings.ReplaceAll(c.first, "NONCE", string(nonce)+"x"))
+				} else {
+					response.SASLAuthBytes = []byte(c.final)
+				}
+				return response, nil, true
+			})
+			s := sinkOf(t, cluster, func(c *kafka.Config) {
+				c.HideAnswers, c.SASL = hide, kafka.SASL{Mechanism: "SCRAM-SHA-256", User: "u", Password: secrettest.Canary}
+			})
+			_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+			require.ErrorContains(t, err, "nothing was sent: the login by SCRAM failed", name)
+			require.Equal(t, !hide, strings.Contains(err.Error(), "WORDS"), "%s: %v", name, err)
+			require.True(t, processor.IsUnreached(err), "%s: %v", name, err)
+		}
 	}
 }

@@ -18,9 +18,15 @@ type written struct {
 	lost atomic.Int64 // requests with records whose answer was lost
 	cut  atomic.Int64 // those, and ends of transactions, whose connection was ended by the other side
 
-	mu sync.Mutex
-	// sent is how often records went to each partition in this window.
-	sent map[partitionSent]int
+	mu      sync.Mutex
+	changed *sync.Cond // of the fields below
+	// sent is how often each batch of this window went out; last is that of each partition.
+	sent map[batchSent]int
+	last map[partitionSent]batchSent
+	// records are those of the batches that went out, answered those of the window that have an answer, and refused that one
+	// of these is a no.
+	records, answered int
+	refused           bool
 	// ends is how often the end of its transaction was asked for.
 	ends int
 	// unread says that a request could not be read here.
@@ -59,7 +65,10 @@ func (w *written) begin() {
 	w.cut.Store(0)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sent, w.ends, w.unread, w.over = map[partitionSent]int{}, 0, false, false
+	w.changed = sync.NewCond(&w.mu)
+	w.sent, w.last = map[batchSent]int{}, map[partitionSent]batchSent{}
+	w.records, w.answered, w.refused = 0, 0, false
+	w.ends, w.unread, w.over = 0, false, false
 }
 
 // end is what became of the requests of the window, to which none is added.
@@ -67,6 +76,7 @@ func (w *written) end() requests {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over = true
+	w.changed.Broadcast()
 	r := requests{lost: w.lost.Load() > 0, cut: w.cut.Load() > 0, ends: w.ends, any: w.unread, again: w.unread}
 	named, numbered := false, false
 	for p, n := range w.sent {
@@ -85,14 +95,14 @@ type requests struct {
 	any   bool // at least one was written, in part
 	lost  bool // the answer to one was lost
 	cut   bool // because the other side ended the connection
-	again bool // records went to a partition more than once
+	again bool // a batch went to its partition more than once
 	ends  int  // how often the end of its transaction was asked for
 
 	silent bool // of a part of the window the broker has said nothing
 }
 
 // note takes up a request that is about to be written, and returns what takes it back if nothing of it was; not ok is a request
-// that must not be written any more.
+// that must not be written any more. It waits before a second batch of a partition: see await.
 func (w *written) note(request []byte) (back func(), ok bool) {
 	produce, read := readProduce(request)
 	end := read && isOf(request, kmsg.EndTxn)
@@ -114,21 +124,19 @@ func (w *written) note(request []byte) (back func(), ok bool) {
 			w.ends--
 		}, true
 	}
-	count(w.sent, produce, 1)
+	batches := batchesOf(produce)
+	if !w.await(batches) {
+		return nil, false
+	}
+	w.count(batches)
 	sent := w.sent
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		count(sent, produce, -1)
-	}, true
-}
-
-func count(sent map[partitionSent]int, produce *kmsg.ProduceRequest, n int) {
-	for _, topic := range produce.Topics {
-		for _, p := range topic.Partitions {
-			sent[partitionSent{topic.Topic, topic.TopicID, p.Partition}] += n
+		for b := range batches {
+			sent[b]--
 		}
-	}
+	}, true
 }
 
 // readProduce reads a request with records as the client writes it, whole; nil is another one, not ok is neither.

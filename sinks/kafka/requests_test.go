@@ -1,9 +1,12 @@
 package kafka
 
 import (
+	"encoding/binary"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -71,4 +74,73 @@ func TestWritten_NothingIsWrittenBehindTheEndOfAWindow(t *testing.T) {
 	_, ok = w.note(produce)
 	require.True(t, ok)
 	require.Equal(t, requests{any: true}, w.end())
+}
+
+// produceOf is a request of the client with one batch of a partition.
+func produceOf(sequence int32, records uint32) []byte {
+	batch := make([]byte, batchHead)
+	batch[magicAt] = 2
+	binary.BigEndian.PutUint32(batch[sequenceAt:], uint32(sequence))
+	binary.BigEndian.PutUint32(batch[countAt:], records)
+	request := kmsg.NewPtrProduceRequest()
+	request.SetVersion(13)
+	topic, partition := kmsg.NewProduceRequestTopic(), kmsg.NewProduceRequestTopicPartition()
+	partition.Records = batch
+	topic.Partitions = append(topic.Partitions, partition)
+	request.Topics = append(request.Topics, topic)
+	return kmsg.NewRequestFormatter().AppendRequest(nil, request, 5)
+}
+
+// The client may send the beginning of a window before it has all of it. What is left goes out when the beginning is acknowledged.
+func TestWritten_ASecondBatchOfAPartitionWaitsForTheFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var w written
+		w.begin()
+		_, ok := w.note(produceOf(0, 2))
+		require.True(t, ok)
+		_, ok = w.note(produceOf(0, 2))
+		require.True(t, ok, "the client asks again for the same one")
+		second := make(chan bool, 1)
+		go func() {
+			_, ok := w.note(produceOf(2, 3))
+			second <- ok
+		}()
+		w.answer(nil)
+		synctest.Wait()
+		require.Empty(t, second, "one of two records is answered")
+		w.answer(nil)
+		require.True(t, <-second)
+	})
+}
+
+// Where the beginning is refused it is sent again, and what is left would stand before it.
+func TestWritten_ASecondBatchIsNotWrittenBehindARefusal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var w written
+		w.begin()
+		_, ok := w.note(produceOf(0, 1))
+		require.True(t, ok)
+		second := make(chan bool, 1)
+		go func() {
+			_, ok := w.note(produceOf(1, 3))
+			second <- ok
+		}()
+		synctest.Wait()
+		w.answer(kerr.MessageTooLarge)
+		require.False(t, <-second)
+		require.Equal(t, requests{any: true}, w.end(), "the first was sent once, the second never")
+
+		w.begin()
+		_, ok = w.note(produceOf(0, 1))
+		require.True(t, ok)
+		go func() {
+			_, ok := w.note(produceOf(1, 3))
+			second <- ok
+		}()
+		synctest.Wait()
+		w.end()
+		require.False(t, <-second, "the window is over")
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -32,6 +33,7 @@ type Sink struct {
 	link  *link // nil: to be opened
 	fence fence
 	stood stood
+	sizes sizes
 }
 
 var _ processor.BatchSink = (*Sink)(nil)
@@ -43,7 +45,7 @@ func New(c Config) (*Sink, error) {
 		return nil, fmt.Errorf("configure kafka sink: %w", err)
 	}
 	topic, _ := route.New(c.Topic) // validated
-	return &Sink{config: c, topic: topic, guard: newGuard(c)}, nil
+	return &Sink{config: c, topic: topic, guard: newGuard(c), sizes: sizes{}}, nil
 }
 
 // String names the brokers and the topic.
@@ -73,61 +75,57 @@ func (s *Sink) drop() {
 func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	limit, suspects := s.config.Window, 0 // of the next records, those among which one fails
-	for n < len(ds) {
-		o := s.send(ctx, ds[n:min(len(ds), n+limit)])
-		n += o.acknowledged
-		suspects -= o.acknowledged
-		switch {
-		case o.err == nil && suspects <= 0:
-			limit = s.config.Window
-		case o.err == nil:
-		case o.smaller() > 0:
-			limit, suspects = o.smaller(), o.sent-o.acknowledged
-		default:
+	c := newCall(ds, s.config.Window)
+	for len(c.left) > 0 {
+		o := s.send(ctx, c)
+		c.settle(o.places)
+		if n = c.acknowledged(); o.next == 0 {
+			clear(s.sizes)
 			return n, s.guard.Error(s.failed(ds[n], o))
 		}
+		c.limit = o.next
 	}
-	return n, nil
+	return len(ds), nil
 }
 
 // outcome is what became of a window.
 type outcome struct {
-	sent         int // records, of those that could have been
-	acknowledged int
-	failed       int // the one that err is about
-	err          error
+	places []place // of the records that were sent
+	// next is how many may be sent next; 0: err is about the first that is left.
+	next int
+	err  error
 }
 
-// smaller is how many records to send next, if fewer than before can tell more; 0
-// if not. What stands before a failed record can be sent without it, where the
-// whole transaction had to fail with it. And a broker refuses batches: which
-// record it means shows where that is alone. What may have arrived is not sent again.
-func (o outcome) smaller() int {
-	switch rest := o.sent - o.acknowledged; {
-	case o.failed > o.acknowledged:
-		return o.failed - o.acknowledged
-	case isRefusal(o.err) && rest > 1 && !isOpen(o.err):
-		return rest / 2
-	default:
+// next is how many records may be sent after a window that failed. What stands before a failed record can be sent without it,
+// where the whole transaction had to fail with it. And a broker refuses batches: which record it means shows where that is
+// alone. What may have arrived is not sent again.
+func (s *Sink) next(records []*kgo.Record, p produced, o outcome) (n int) {
+	if isLoss(o.err) {
 		return 0
 	}
+	if isRefusal(o.err) && !isOpen(o.err) {
+		n = s.sizes.halve(records, o.places, p.failed, s.config.Window)
+	}
+	if before := p.failed - p.acknowledged; before > 0 {
+		return before
+	}
+	return n
 }
 
 // send sends as many records as may be on their way together.
-func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
-	epoch := ds[0].Epoch
+func (s *Sink) send(ctx context.Context, c *call) outcome {
+	epoch := c.ds[c.left[0]].Epoch
 	if lost := s.stood.undecided(epoch); lost != nil {
-		return outcome{sent: 1, err: lost}
+		return outcome{err: lost}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("no answer within %v: %w", s.config.Timeout, context.DeadlineExceeded))
 	defer cancel()
 	if err := s.connect(ctx, epoch); err != nil {
 		return outcome{err: processor.Unreached(&unsent{&unconnected{err}})}
 	}
-	records, err := s.take(ds)
+	records, err := s.take(c)
 	if len(records) == 0 {
-		return outcome{sent: 1, err: err}
+		return outcome{err: err}
 	}
 	stop := context.AfterFunc(ctx, s.link.end) // a broker that is silent ends no call
 	defer func() {
@@ -137,7 +135,7 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 	}()
 	if err := s.identify(ctx, records, epoch); err != nil {
 		s.drop()
-		return outcome{sent: len(records), err: err}
+		return outcome{err: err}
 	}
 	s.link.written.begin()
 	p := s.link.produce(ctx, records)
@@ -148,19 +146,21 @@ func (s *Sink) send(ctx context.Context, ds []processor.Delivery) outcome {
 		for _, r := range records {
 			s.link.topics[r.Topic] = true
 		}
+		o.next = s.config.Window
 		return o
 	}
 	if isFenced(o.err) {
 		s.fence.raise(epoch)
 	}
 	s.drop()
+	o.next = s.next(records, p, o)
 	return o
 }
 
 // judge says what became of a window: by the error of the client, by what is known of the
 // requests, and by what the topics had acknowledged before.
 func (s *Sink) judge(p produced, of requests, epoch cursor.Epoch) outcome {
-	o := outcome{len(p.places), p.acknowledged, p.failed, p.err}
+	o := outcome{places: p.places, err: p.err}
 	switch {
 	case o.err == nil:
 	case !of.any:
@@ -173,8 +173,10 @@ func (s *Sink) judge(p produced, of requests, epoch cursor.Epoch) outcome {
 		o.err = processor.Unreached(&noWord{o.err})
 	}
 	if first := s.compare(p.places, epoch); first < len(p.places) {
-		o.acknowledged = min(first, o.acknowledged)
-		o.failed, o.err = o.acknowledged, s.stood.lost
+		for i := range o.places[first:] {
+			o.places[first+i].acknowledged = false
+		}
+		o.err = s.stood.lost
 	}
 	return o
 }
@@ -200,7 +202,7 @@ func (s *Sink) identify(ctx context.Context, records []*kgo.Record, epoch cursor
 	}
 	ids, err := s.link.ids(ctx, topics)
 	if err != nil {
-		return processor.Unreached(&unsent{err})
+		return processor.Unreached(&unsent{&unconnected{err}})
 	}
 	for topic, id := range ids {
 		s.link.asked[topic] = true
@@ -228,6 +230,9 @@ func (s *Sink) unasked(records []*kgo.Record) []string {
 
 // connect makes sure of a link for a worker of that epoch.
 func (s *Sink) connect(ctx context.Context, epoch cursor.Epoch) (err error) {
+	if s.link != nil && s.link.old() {
+		clear(s.sizes) // the topic may take more by now
+	}
 	if s.link != nil && (s.link.old() || s.link.superseded(epoch)) {
 		s.drop()
 	}
@@ -237,38 +242,11 @@ func (s *Sink) connect(ctx context.Context, epoch cursor.Epoch) (err error) {
 	if err := s.fence.check(epoch); err != nil {
 		return err
 	}
-	s.link, err = s.open(ctx, epoch)
-	return err
-}
-
-// take makes messages of the records that may be on their way together: see the
-// package comment. The error is that of the first record, if it can be none.
-func (s *Sink) take(ds []processor.Delivery) ([]*kgo.Record, error) {
-	records := make([]*kgo.Record, 0, len(ds))
-	bytes := 0
-	for i := range ds {
-		r, err := s.message(&ds[i])
-		if err != nil && i == 0 {
-			return nil, err
-		}
-		if err != nil {
-			break
-		}
-		n := size(r)
-		alone := n > s.config.MaxBytes/2 || !s.link.knows(r.Topic)
-		if bytes += n; i > 0 && (alone || bytes > s.config.MaxBytes-batchOverhead) {
-			break
-		}
-		records = append(records, r)
-		if alone {
-			break
-		}
+	if s.link, err = s.open(ctx, epoch); err != nil {
+		return err
 	}
-	return records, nil
+	return late(ctx, time.Since(s.link.opened))
 }
-
-// batchOverhead is more than what a batch takes beside its records.
-const batchOverhead = 128
 
 // failed is the error of a record.
 func (s *Sink) failed(d processor.Delivery, o outcome) error {

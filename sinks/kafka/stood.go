@@ -37,7 +37,9 @@ type place struct {
 	topic     string
 	partition int32
 	offset    int64 // below 0: the broker did not say
-	err       error // of its record
+	// acknowledged says that all in-sync replicas have the record; of a transaction, that it is committed.
+	acknowledged bool
+	err          error // of its record
 }
 
 // losses are the broker's words after which acknowledged records of a topic are missing.

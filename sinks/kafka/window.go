@@ -12,7 +12,8 @@ import (
 
 // answers are those of a window's records.
 type answers struct {
-	done chan struct{} // closed when all are there
+	done  chan struct{} // closed when all are there
+	heard func(error)   // is told of each
 
 	mu      sync.Mutex
 	errs    []error
@@ -21,17 +22,18 @@ type answers struct {
 	missing int
 }
 
-func newAnswers(n int) *answers {
-	return &answers{done: make(chan struct{}), errs: make([]error, n), there: make([]bool, n), places: make([]place, n), missing: n}
+func newAnswers(n int, heard func(error)) *answers {
+	return &answers{heard: heard, done: make(chan struct{}), errs: make([]error, n), there: make([]bool, n), places: make([]place, n), missing: n}
 }
 
 // of returns what the client calls with the answer of the record at i.
 func (a *answers) of(i int) func(*kgo.Record, error) {
 	return func(r *kgo.Record, err error) {
+		err = heard(err)
+		a.heard(err)
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		err = heard(err)
-		a.errs[i], a.there[i], a.places[i] = err, true, place{r.Topic, r.Partition, r.Offset, err}
+		a.errs[i], a.there[i], a.places[i] = err, true, place{r.Topic, r.Partition, r.Offset, err == nil, err}
 		if a.missing--; a.missing == 0 {
 			close(a.done)
 		}
@@ -52,11 +54,11 @@ func (a *answers) prefix() (n int, whole bool, err error) {
 	return len(a.errs), whole, nil
 }
 
-// silent reports whether an answer is missing, or is no word of the broker's.
+// silent reports whether an answer is missing, is no word of the broker's, or leaves open whether it took the record.
 func (a *answers) silent() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.missing > 0 || slices.ContainsFunc(a.errs, func(err error) bool { return err != nil && !isWord(err) })
+	return a.missing > 0 || slices.ContainsFunc(a.errs, func(err error) bool { return err != nil && (!isWord(err) || isOneOf(err, vague)) })
 }
 
 // all are the places of the records, acknowledged or not, wherever they are in the window. Those that are not
@@ -112,7 +114,7 @@ func (l *link) produce(ctx context.Context, records []*kgo.Record) produced {
 // does not count.
 func (p produced) without(err error) produced {
 	for i := range p.places {
-		p.places[i].offset = -1
+		p.places[i].offset, p.places[i].acknowledged = -1, false
 	}
 	p.acknowledged, p.err = 0, err
 	return p
@@ -121,7 +123,7 @@ func (p produced) without(err error) produced {
 // flush hands all records to the client before the first is sent: see the package
 // comment.
 func (l *link) flush(ctx context.Context, records []*kgo.Record) (p produced, whole bool) {
-	a := newAnswers(len(records))
+	a := newAnswers(len(records), l.written.answer)
 	for i, r := range records {
 		l.client.Produce(ctx, r, a.of(i))
 	}
