@@ -461,7 +461,9 @@ func TestRenew_StatusSeesAWorkerWhoseLoginIsAnotherUserByNow(t *testing.T) {
 	l.name = user.String()
 	r := runDaemon(t, "database: '"+l.with(t, "first-password")+"'\n"+of("{stdout: {}}"), lookEvery(seldom))
 	asked := configure(t, l.url, stdoutProcess)
-	eventually(t, func() bool { return count(t, l.server, "SELECT count(*) FROM od.cursor_event WHERE action = 'watch'") == 1 })
+	eventually(t, func() bool {
+		return count(t, l.server, "SELECT count(*) FROM od.cursor_event WHERE action = 'watch'") == 1
+	})
 	insert(t, l.server, 1)
 	passed(t, l.server, 1)
 	user.hold(t, "rotated_b")
