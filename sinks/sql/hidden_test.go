@@ -44,10 +44,7 @@ func TestRemote_HiddenAnswersAreThoseOfEveryHost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := hiding(t, hosts...)
-			ours := []string{"nothing was sent", "failed to connect", "SQLSTATE 53300"}
-			for _, host := range hosts {
-				ours = append(ours, host)
-			}
+			ours := append([]string{"nothing was sent", "failed to connect", "SQLSTATE 53300"}, hosts...)
 			err := sinktest.Hides(t, s, ours...)
 			require.True(t, processor.IsUnreached(err), err)
 			require.False(t, outcome.IsUnknown(err), err)
