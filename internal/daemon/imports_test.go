@@ -36,7 +36,7 @@ var arrows = map[string][]string{
 	"internal/pglocal":   {"self"},
 	"internal/link":      {},
 	"internal/reserved":  {},
-	"internal/secret":    {},
+	"internal/secret":    {"internal/visible"},
 	"internal/visible":   {},
 	"internal/pgurl":     {"internal/bounded"},
 	"internal/pgwall":    {},
