@@ -22,7 +22,7 @@ SELECT
 	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	` + doingSQL + `,
-	'',
+	coalesce((SELECT min(v.virtualtransaction) FROM pg_locks v WHERE v.pid = b.pid), ''),
 	0,
 	0
 FROM unnest(pg_blocking_pids($1::int)) b (pid)

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/ending"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -51,7 +52,8 @@ type Locker struct {
 	// of Strangers it is not known which rows it has locked.
 	Certain bool
 	// Transaction is the virtual id of the transaction, which every role may see: it tells one
-	// from the next of its session. "" from Blockers.
+	// from the next of its session. "" of a session that is in the way by a message of its client, with all transactions
+	// of that: Since is when it came.
 	Transaction string
 }
 
@@ -125,9 +127,8 @@ const WhileReplicating = "its worker waits for 30 s, looks whether it took place
 const lookFirst = "look first, as a superuser or with pg_read_all_stats, whether its COMMIT PREPARED waits for a synchronous standby: " +
 	"SELECT pid, query FROM pg_stat_activity WHERE wait_event = 'SyncRep'. If it does, it is committed: " + KeepReplicating + ". If it does not: "
 
-// Fix is what ends the transaction, as SQL; or why not to. Where its beginning is known, the SQL ends no other
-// transaction of the session, which a pooler may have given to another client by then, and no COMMIT that has come to wait
-// for a standby.
+// Fix is what ends the transaction, as SQL; or why not to. The SQL ends no other transaction of the session, and no COMMIT
+// that has come to wait for a standby.
 func (l Locker) Fix() string {
 	if l.Replicating {
 		return KeepReplicating
@@ -141,11 +142,10 @@ func (l Locker) Fix() string {
 	if l.PID == 0 {
 		return "COMMIT PREPARED or ROLLBACK PREPARED " + visible.Literal(l.GID)
 	}
-	if l.Since.IsZero() {
-		return fmt.Sprintf("SELECT pg_terminate_backend(%d)", l.PID)
+	if sql := (ending.Transaction{PID: l.PID, Virtual: l.Transaction, Since: l.Since}).SQL(); sql != "" {
+		return sql
 	}
-	return fmt.Sprintf("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND xact_start = '%s' AND wait_event IS DISTINCT FROM 'SyncRep'",
-		l.PID, l.Since.UTC().Format("2006-01-02T15:04:05.999999Z"))
+	return "look again: its transaction cannot be told from the next one of its session"
 }
 
 // Locks is what one of Strangers has locked, as far as that is known.
