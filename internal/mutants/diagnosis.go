@@ -127,8 +127,23 @@ var diagnosisMutants = []mutant{
 	},
 	{
 		"the SQL that ends a transaction ends the next one of its session",
-		[]change{{"cursor/locker.go", `if l.Since.IsZero() {`, `if l.PID != 0 {`}},
+		[]change{{"internal/ending/sql.go", `which = "pid IN (SELECT pid FROM pg_locks WHERE virtualtransaction = " + visible.Literal(t.Virtual) + ")"`, `which = "true" + visible.Literal("")[:0]`}},
 		cursorPkg, "TestFix_EndsNoOtherTransactionOfTheSession",
+	},
+	{
+		"the SQL that ends what holds the fence of now() ends what its session does next",
+		[]change{{"internal/ending/sql.go", `"least(xact_start, query_start) = '" + t.Since.UTC().Format(asSQL) + "' AND state <> 'idle'"`, `"true"`}},
+		daemonPkg, "TestDoctor_EndsNoOtherTransactionThanThatWhichHoldsTheFenceOfNow",
+	},
+	{
+		"the SQL that ends a transaction ends its COMMIT that has come to wait for a standby",
+		[]change{{"internal/ending/sql.go", ` AND %s AND wait_event IS DISTINCT FROM 'SyncRep'"`, ` AND %s"`}},
+		"./internal/ending", "TestSQL_EndsNoOtherTransactionAndNoCommitThatWaitsForAStandby",
+	},
+	{
+		"a migration proposes to end a worker that delivers",
+		[]change{{"migrations/queue.go", "AND NOT pg_catalog.starts_with(a.application_name, 'ordered-dispatcher ')", "AND NOT pg_catalog.starts_with(a.application_name, 'none ')"}},
+		"./migrations", "TestUp_EndsNoOtherTransactionOfASession",
 	},
 	{
 		"a slow database is taken for the receiver",
