@@ -53,6 +53,19 @@ func TestDoctor_AMigrationWhoseCommitWaitsForAStandbyIsNotToBeEnded(t *testing.T
 	}
 }
 
+// TestStatus_NamesTheSessionThatHasLockedTheTable: one was named that had locked a table of the cursors before, which the look at the
+// source does not read.
+func TestStatus_NamesTheSessionThatHasLockedTheTable(t *testing.T) {
+	t.Parallel()
+	_, config := drained(t, stdoutProcess)
+	open(t, "bystander", "LOCK TABLE od.dead_letter IN ACCESS EXCLUSIVE MODE")
+	open(t, "in the way", "LOCK TABLE public.bookings IN ACCESS EXCLUSIVE MODE")
+	require.Regexp(t, `; pid \d+ .application "in the way".* has locked the table; next: `, looked(t, config))
+	findings := doctor(t, config)
+	f := requireFinding(t, findings, daemon.Finding{"a", daemon.Refuse, "a check did not end in time", "pg_terminate_backend"})
+	require.Regexp(t, `; pid \d+ .application "in the way".* has locked a table$`, f.Problem)
+}
+
 // looked is what status says, or its error.
 func looked(t *testing.T, config daemon.Config) string {
 	t.Helper()
