@@ -82,16 +82,16 @@ func (s *Store) Blockers(ctx context.Context, process string) ([]Locker, error) 
 // which transaction keeps readers from a table of these statements, if one does.
 func (s *Store) ask(ctx context.Context, statements ...statement) ([]*pgconn.Result, error) {
 	results, err := s.once(ctx, s.config.answerTimeout(), beginRead, statements...)
-	return results, s.nameExcluder(ctx, err, statements...)
+	return results, s.nameExcluder(ctx, err, s.tablesOf(statements)...)
 }
 
-// nameExcluder adds to ErrNoAnswer which transaction has locked a table of the statements so that no
+// nameExcluder adds to ErrNoAnswer which transaction has locked one of these tables of the cursors so that no
 // one reads it.
-func (s *Store) nameExcluder(ctx context.Context, err error, statements ...statement) error {
+func (s *Store) nameExcluder(ctx context.Context, err error, tables ...string) error {
 	if !errors.Is(err, ErrNoAnswer) || ctx.Err() != nil {
 		return err
 	}
-	all, lookErr := s.excluders(ctx, 0, s.tablesOf(statements))
+	all, lookErr := s.excluders(ctx, 0, tables)
 	if lookErr != nil || len(all) == 0 {
 		return err
 	}

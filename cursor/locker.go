@@ -230,9 +230,8 @@ LIMIT 10000`
 // Lockers returns who holds the lock of which row at this moment, by process.
 // Several sessions that share one lock are not found: see Strangers.
 func (s *Store) Lockers(ctx context.Context) ([]Locker, error) {
-	which := s.lockersOf(null)
-	all, err := s.lockers(ctx, which)
-	return all, s.nameExcluder(ctx, err, which)
+	all, err := s.lockers(ctx, s.lockersOf(null))
+	return all, s.nameExcluder(ctx, err, "cursor")
 }
 
 // lockersOf asks for the lockers of one process, or of all (null).

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -53,17 +54,27 @@ func TestDoctor_AMigrationWhoseCommitWaitsForAStandbyIsNotToBeEnded(t *testing.T
 	}
 }
 
-// TestStatus_NamesTheSessionThatHasLockedTheTable: one was named that had locked a table of the cursors before, which the look at the
-// source does not read.
-func TestStatus_NamesTheSessionThatHasLockedTheTable(t *testing.T) {
+// TestStatus_NamesWhoIsInLineToLockTheTable: a look at the source waits after it, and nothing was found that has locked the table.
+func TestStatus_NamesWhoIsInLineToLockTheTable(t *testing.T) {
 	t.Parallel()
-	_, config := drained(t, stdoutProcess)
-	open(t, "bystander", "LOCK TABLE od.dead_letter IN ACCESS EXCLUSIVE MODE")
-	open(t, "in the way", "LOCK TABLE public.bookings IN ACCESS EXCLUSIVE MODE")
-	require.Regexp(t, `; pid \d+ .application "in the way".* has locked the table; next: `, looked(t, config))
-	findings := doctor(t, config)
-	f := requireFinding(t, findings, daemon.Finding{"a", daemon.Refuse, "a check did not end in time", "pg_terminate_backend"})
-	require.Regexp(t, `; pid \d+ .application "in the way".* has locked a table$`, f.Problem)
+	pool, config := drained(t, stdoutProcess)
+	open(t, "reads", "SELECT FROM public.bookings")
+	conn := session(t, "SELECT 1")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(t.Context(), "LOCK TABLE public.bookings IN ACCESS EXCLUSIVE MODE")
+		ended <- err
+	}()
+	eventually(t, func() bool {
+		return count(t, pool, fmt.Sprintf("SELECT count(*) FROM pg_locks WHERE pid = %d AND NOT granted", conn.PgConn().PID())) == 1
+	})
+	const who = `; pid \d+ .application "importer".* waits for a lock of all of `
+	require.Regexp(t, who+`the table, and who reads that waits after it; next: end its transaction, or: SELECT pg_terminate_backend`, looked(t, config))
+	f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Refuse, "a check did not end in time", "SELECT pg_terminate_backend"})
+	require.Regexp(t, who+`a table, and who reads that waits after it$`, f.Problem)
+	exec(t, pool, f.Fix)
+	require.Error(t, <-ended)
+	require.Empty(t, looked(t, config))
 }
 
 // looked is what status says, or its error.
