@@ -102,8 +102,30 @@ var diagnosisMutants = []mutant{
 	},
 	{
 		"a worker is known by the user of its start alone",
-		[]change{{"internal/daemon/renew_login.go", `if now.ConnConfig.User != l.user {`, `if now.ConnConfig.User == l.user {`}},
+		[]change{{"internal/daemon/renew_login.go", `if user == l.user && user != l.noted {`, `if user == l.user && user == l.noted {`}},
 		daemonPkg, "TestRenew_StatusSeesAWorkerWhoseLoginIsAnotherUserByNow",
+	},
+	{
+		"a user that cannot log in is announced, and looked for without an end",
+		[]change{{"internal/daemon/configured.go", `case user = <-c.config.renewal.newUsers():`, `case user = <-chan string(nil):`},
+			{"internal/daemon/renew_login.go", `	l.files, l.user, l.password, l.warned = texts`, `	l.renewal.noteUser(now.ConnConfig.User)
+	l.files, l.user, l.password, l.warned = texts`}},
+		daemonPkg, "TestRenew_AUserThatCannotLogInIsGivenUp",
+	},
+	{
+		"a prepared transaction is in the way by any lock of a table",
+		[]change{{"cursor/blocker.go", `		AND h.mode = ANY (w.conflicting)`, `		AND w.conflicting IS NOT NULL`}},
+		cursorPkg, "TestBlockers_AreInTheWay",
+	},
+	{
+		"a table that a statement does not read is said to be in its way",
+		[]change{{"cursor/blocker.go", `s.nameExcluder(ctx, err, s.tablesOf(statements)...)`, `s.nameExcluder(ctx, err, append(s.tablesOf(statements), ownTables...)...)`}},
+		cursorPkg, "TestRead_NamesTheSessionThatIsInItsWay",
+	},
+	{
+		"who is first in line to lock a table is not looked for",
+		[]change{{"cursor/blocker.go", `"{" + allLocking + "}", "true"`, `"{" + allLocking + "}", "false"`}},
+		daemonPkg, "TestStatus_NamesWhoIsInLineToLockTheTable",
 	},
 	{
 		"after a promotion status does not look whether workers may be at the old primary",
