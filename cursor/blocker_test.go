@@ -2,6 +2,7 @@ package cursor_test
 
 import (
 	"context"
+	"crypto/rand"
 	"testing"
 	"time"
 
@@ -13,12 +14,17 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
-// prepares prepares a transaction.
+// prepares prepares a transaction, and rolls it back at the end.
 func prepares(t *testing.T, gid, sql string) {
 	t.Helper()
+	gid += " " + rand.Text() // it is the cluster's
 	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
 	require.NoError(t, err)
-	defer func() { _ = conn.Close(context.Background()) }()
+	t.Cleanup(func() {
+		_, err := conn.Exec(context.Background(), "ROLLBACK PREPARED '"+gid+"'")
+		require.NoError(t, err)
+		require.NoError(t, conn.Close(context.Background()))
+	})
 	_, err = conn.Exec(t.Context(), "BEGIN; "+sql+"; PREPARE TRANSACTION '"+gid+"'")
 	require.NoError(t, err)
 }
@@ -55,9 +61,9 @@ func TestBlockers_AreInTheWay(t *testing.T) {
 		want   string
 	}{
 		"a prepared transaction, and an older one with a harmless lock": {func(t *testing.T, _ *pgxpool.Pool) {
-			prepares(t, "harmless", "LOCK TABLE dispatch.dead_letter IN ROW EXCLUSIVE MODE")
+			prepares(t, "harmless", "LOCK TABLE dispatch.dead_letter IN ROW SHARE MODE")
 			prepares(t, "in the way", "LOCK TABLE dispatch.dead_letter IN SHARE MODE")
-		}, `^a lock that the prepared transaction "in the way" .* has$`},
+		}, `^a lock that the prepared transaction "in the way .* has$`},
 		"a prepared transaction that has locked a row": {func(t *testing.T, pool *pgxpool.Pool) {
 			_, err := pool.Exec(t.Context(), `CREATE TABLE dispatch.tally (n int);
 				INSERT INTO dispatch.tally VALUES (0);
@@ -65,7 +71,7 @@ func TestBlockers_AreInTheWay(t *testing.T) {
 				CREATE TRIGGER tally BEFORE INSERT ON dispatch.dead_letter FOR EACH ROW EXECUTE FUNCTION dispatch.tally()`)
 			require.NoError(t, err)
 			prepares(t, "in the way", "UPDATE dispatch.tally SET n = 7")
-		}, `^a lock that the prepared transaction "in the way" .* has$`},
+		}, `^a lock that the prepared transaction "in the way .* has$`},
 		"who is first in line": {func(t *testing.T, pool *pgxpool.Pool) {
 			lockedBy(t, "SELECT FROM dispatch.dead_letter")
 			asks(t, pool, "LOCK TABLE dispatch.dead_letter")
@@ -111,7 +117,7 @@ func TestRead_NamesTheSessionThatIsInItsWay(t *testing.T) {
 		"another table is locked for longer": {func(t *testing.T, _ *pgxpool.Pool) {
 			lockedBy(t, "LOCK TABLE dispatch.dead_letter")
 			prepares(t, "in the way", "LOCK TABLE dispatch.cursor")
-		}, `: the prepared transaction "in the way" .* has locked a table of the cursors; `},
+		}, `: the prepared transaction "in the way .* has locked a table of the cursors; `},
 		"an index": {func(t *testing.T, _ *pgxpool.Pool) { lockedBy(t, "REINDEX TABLE dispatch.cursor") },
 			`: pid \d+ .application "psql".* has locked a table of the cursors; `},
 		"who is first in line": {func(t *testing.T, pool *pgxpool.Pool) {
