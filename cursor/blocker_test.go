@@ -74,7 +74,7 @@ func TestBlockers_AreInTheWay(t *testing.T) {
 		}, `^a lock that the prepared transaction "in the way .* has$`},
 		"who is first in line": {func(t *testing.T, pool *pgxpool.Pool) {
 			lockedBy(t, "SELECT FROM dispatch.dead_letter")
-			asks(t, pool, "LOCK TABLE dispatch.dead_letter")
+			asks(t, pool, "BEGIN; LOCK TABLE dispatch.dead_letter")
 		}, `^a lock that pid \d+ .application "in line".* waits for, too, and comes first$`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestRead_NamesTheSessionThatIsInItsWay(t *testing.T) {
 			`: pid \d+ .application "psql".* has locked a table of the cursors; `},
 		"who is first in line": {func(t *testing.T, pool *pgxpool.Pool) {
 			lockedBy(t, "SELECT FROM dispatch.cursor")
-			asks(t, pool, "LOCK TABLE dispatch.cursor")
+			asks(t, pool, "BEGIN; LOCK TABLE dispatch.cursor")
 		}, `: pid \d+ .application "in line".* waits for a lock of all of a table of the cursors, and who reads that waits after it; `},
 	} {
 		t.Run(name, func(t *testing.T) {

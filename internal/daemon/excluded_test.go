@@ -62,7 +62,7 @@ func TestStatus_NamesWhoIsInLineToLockTheTable(t *testing.T) {
 	conn := session(t, "SELECT 1")
 	ended := make(chan error, 1)
 	go func() {
-		_, err := conn.Exec(t.Context(), "LOCK TABLE public.bookings IN ACCESS EXCLUSIVE MODE")
+		_, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE public.bookings IN ACCESS EXCLUSIVE MODE")
 		ended <- err
 	}()
 	eventually(t, func() bool {
