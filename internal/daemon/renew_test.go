@@ -492,7 +492,7 @@ func TestRenew_AUserThatCannotLogInIsGivenUp(t *testing.T) {
 	insert(t, l.server, 1)
 	passed(t, l.server, 1)
 	user.hold(t, "rotated_b")
-	l.endUntil(t, r, "rotated_b")
+	l.endUntil(t, r, "is not permitted to log in")
 	user.hold(t, "rotated_c")
 	insert(t, l.server, 1)
 	passed(t, l.server, 2)
