@@ -107,7 +107,7 @@ var diagnosisMutants = []mutant{
 	},
 	{
 		"a user that cannot log in is announced, and looked for without an end",
-		[]change{{"internal/daemon/configured.go", `case user = <-c.config.renewal.newUsers():`, `case user = <-chan string(nil):`},
+		[]change{{"internal/daemon/configured.go", `case user = <-c.config.renewal.newUsers():`, `case user = <-(chan string)(nil):`},
 			{"internal/daemon/renew_login.go", `	l.files, l.user, l.password, l.warned = texts`, `	l.renewal.noteUser(now.ConnConfig.User)
 	l.files, l.user, l.password, l.warned = texts`}},
 		daemonPkg, "TestRenew_AUserThatCannotLogInIsGivenUp",
