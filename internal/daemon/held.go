@@ -65,11 +65,8 @@ func although(w table.Writer) string {
 
 // lockerOf is a writer as one who has a lock, by which it is ended.
 func lockerOf(w table.Writer) cursor.Locker {
-	l := cursor.Locker{PID: w.PID, GID: w.GID, Replicating: w.Replicating, HiddenFrom: w.HiddenFrom, MayBeCommitted: w.MayBeCommitted}
-	if w.Transaction != "" { // else Since is when its message came, too
-		l.Since = w.Since
-	}
-	return l
+	return cursor.Locker{PID: w.PID, GID: w.GID, Transaction: w.Transaction, Since: w.Since,
+		Replicating: w.Replicating, HiddenFrom: w.HiddenFrom, MayBeCommitted: w.MayBeCommitted}
 }
 
 // endOf is the SQL that ends a transaction. A session of the dispatcher is not ended:

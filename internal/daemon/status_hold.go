@@ -75,8 +75,8 @@ func (s Status) hold() *Hold {
 		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: %s", visible.Line(l.String()), l.Advice())}
 	case len(s.blockers) > 0:
 		l := s.blockers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("%s waits for a lock that %s has: nothing is written down or delivered; next: %s",
-			s.waiter(), visible.Line(l.String()), l.Advice())}
+		return &Hold{HoldLocked, fmt.Sprintf("%s waits for %s: nothing is written down or delivered; next: %s",
+			s.waiter(), l.Lock(), l.Advice())}
 	case s.operator != nil:
 		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: %s", operating(*s.operator), adviceOn(*s.operator))}
 	case s.Failure != nil && (s.deserted || s.absent && s.Failure.Wait == 0):

@@ -102,8 +102,30 @@ var diagnosisMutants = []mutant{
 	},
 	{
 		"a worker is known by the user of its start alone",
-		[]change{{"internal/daemon/renew_login.go", `if now.ConnConfig.User != l.user {`, `if now.ConnConfig.User == l.user {`}},
+		[]change{{"internal/daemon/renew_login.go", `if user == l.user && user != l.noted {`, `if user == l.user && user == l.noted {`}},
 		daemonPkg, "TestRenew_StatusSeesAWorkerWhoseLoginIsAnotherUserByNow",
+	},
+	{
+		"a user that cannot log in is announced, and looked for without an end",
+		[]change{{"internal/daemon/configured.go", `case user = <-c.config.renewal.newUsers():`, `case user = <-(chan string)(nil):`},
+			{"internal/daemon/renew_login.go", `	l.files, l.user, l.password, l.warned = texts`, `	l.renewal.noteUser(now.ConnConfig.User)
+	l.files, l.user, l.password, l.warned = texts`}},
+		daemonPkg, "TestRenew_AUserThatCannotLogInIsGivenUp",
+	},
+	{
+		"a prepared transaction is in the way by any lock of a table",
+		[]change{{"cursor/blocker.go", `		AND h.mode = ANY (w.conflicting)`, `		AND w.conflicting IS NOT NULL`}},
+		cursorPkg, "TestBlockers_AreInTheWay",
+	},
+	{
+		"a table that a statement does not read is said to be in its way",
+		[]change{{"cursor/blocker.go", `s.nameExcluder(ctx, err, s.tablesOf(statements)...)`, `s.nameExcluder(ctx, err, append(s.tablesOf(statements), ownTables...)...)`}},
+		cursorPkg, "TestRead_NamesTheSessionThatIsInItsWay",
+	},
+	{
+		"who is first in line to lock a table is not looked for",
+		[]change{{"cursor/blocker.go", `"{" + allLocking + "}", "true"`, `"{" + allLocking + "}", "false"`}},
+		daemonPkg, "TestStatus_NamesWhoIsInLineToLockTheTable",
 	},
 	{
 		"after a promotion status does not look whether workers may be at the old primary",
@@ -127,8 +149,23 @@ var diagnosisMutants = []mutant{
 	},
 	{
 		"the SQL that ends a transaction ends the next one of its session",
-		[]change{{"cursor/locker.go", `if l.Since.IsZero() {`, `if l.PID != 0 {`}},
+		[]change{{"internal/ending/sql.go", `which = "pid IN (SELECT pid FROM pg_locks WHERE virtualtransaction = " + visible.Literal(t.Virtual) + ")"`, `which = "true" + visible.Literal("")[:0]`}},
 		cursorPkg, "TestFix_EndsNoOtherTransactionOfTheSession",
+	},
+	{
+		"the SQL that ends what holds the fence of now() ends what its session does next",
+		[]change{{"internal/ending/sql.go", `"least(xact_start, query_start) = '" + t.Since.UTC().Format(asSQL) + "' AND state <> 'idle'"`, `"true"`}},
+		daemonPkg, "TestDoctor_EndsNoOtherTransactionThanThatWhichHoldsTheFenceOfNow",
+	},
+	{
+		"the SQL that ends a transaction ends its COMMIT that has come to wait for a standby",
+		[]change{{"internal/ending/sql.go", ` AND %s AND wait_event IS DISTINCT FROM 'SyncRep'"`, ` AND %s"`}},
+		"./internal/ending", "TestSQL_EndsNoOtherTransactionAndNoCommitThatWaitsForAStandby",
+	},
+	{
+		"a migration proposes to end a worker that delivers",
+		[]change{{"migrations/queue.go", "AND NOT pg_catalog.starts_with(a.application_name, 'ordered-dispatcher ')", "AND NOT pg_catalog.starts_with(a.application_name, 'none ')"}},
+		"./migrations", "TestUp_EndsNoOtherTransactionOfASession",
 	},
 	{
 		"a slow database is taken for the receiver",
