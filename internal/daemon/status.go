@@ -27,6 +27,8 @@ type Status struct {
 	Holding []table.Writer
 	// Hold is what holds delivery up; nil if nothing does, as far as is known.
 	Hold *Hold
+	// Also is what else is so beside Hold, and bears on what to do.
+	Also []Hold
 	// DeadLetters are its open ones, counted up to cursor.MaxCountedLetters; nil if
 	// the role may not read them.
 	DeadLetters *int64

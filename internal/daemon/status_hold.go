@@ -23,15 +23,16 @@ type HoldKind string
 
 // The kinds of a Hold, the one that counts before others first.
 const (
-	HoldPaused  HoldKind = "paused"    // an operator said so
-	HoldHalted  HoldKind = "halted"    // a record failed for good
-	HoldLocked  HoldKind = "locked"    // a stranger has locked the cursor's row or a table that a worker waits for, or a worker whose network died
-	HoldFailing HoldKind = "failing"   // a record is tried again and again
-	HoldSink    HoldKind = "sink"      // the receiver takes its time
-	HoldFuture  HoldKind = "future"    // the next record is stamped ahead of the database's clock
-	HoldWriter  HoldKind = "writer"    // a transaction may still insert before what waits
-	HoldNobody  HoldKind = "no_worker" // no worker runs the process
-	HoldHidden  HoldKind = "hidden"    // a worker has the cursor's row for long, and what it waits for is hidden from the role that asks
+	HoldPaused   HoldKind = "paused"    // an operator said so
+	HoldHalted   HoldKind = "halted"    // a record failed for good
+	HoldLocked   HoldKind = "locked"    // a stranger has locked the cursor's row or a table that a worker waits for, or a worker whose network died
+	HoldFailing  HoldKind = "failing"   // a record is tried again and again
+	HoldSink     HoldKind = "sink"      // the receiver takes its time
+	HoldFuture   HoldKind = "future"    // the next record is stamped ahead of the database's clock
+	HoldWriter   HoldKind = "writer"    // a transaction may still insert before what waits
+	HoldNobody   HoldKind = "no_worker" // no worker runs the process
+	HoldHidden   HoldKind = "hidden"    // a worker has the cursor's row for long, and what it waits for is hidden from the role that asks
+	HoldPromoted HoldKind = "promoted"  // beside another one: workers may still deliver from the old primary
 )
 
 const (
