@@ -24,6 +24,7 @@ SELECT
 	` + doingSQL + `,
 	'',
 	0,
+	0,
 	0
 FROM unnest(pg_blocking_pids($1::int)) b (pid)
 LEFT JOIN pg_stat_activity a ON a.pid = b.pid

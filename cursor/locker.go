@@ -50,6 +50,9 @@ type Locker struct {
 	// Certain: its lock of a whole table lets no other session lock a row there. Of another one
 	// of Strangers it is not known which rows it has locked.
 	Certain bool
+	// Call is for how long the open call of a worker's sink had gone on when the worker last said so; 0 if it has
+	// said nothing since its last checkpoint, or the role may not see it. Zero but from Lockers.
+	Call time.Duration
 	// Transaction is the virtual id of the transaction, which every role may see: it tells one
 	// from the next of its session. "" from Blockers.
 	Transaction string
@@ -199,7 +202,12 @@ SELECT
 	` + doingSQL + `,
 	l.virtualtransaction,
 	(extract(epoch FROM clock_timestamp() - c.updated_at) * 1000000)::bigint,
-	0
+	0,
+	CASE
+		WHEN a.query LIKE '` + pingSaid + `%' THEN substring(a.query FROM '[0-9]{1,18}$')::bigint
+		WHEN starts_with(a.application_name, '` + ApplicationTx + `') AND a.state = 'idle in transaction'
+		THEN (extract(epoch FROM clock_timestamp() - a.state_change) * 1000000)::bigint
+	END
 FROM {schema}.cursor c
 JOIN pg_locks l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = c.xmax
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
@@ -240,7 +248,7 @@ func parseLockers(result *pgconn.Result) ([]Locker, error) {
 			Application: p.text(3), User: p.text(4), Since: p.time(5), Age: time.Duration(p.int(6)) * time.Microsecond,
 			Unfinished: time.Duration(p.int(7)) * time.Microsecond, Running: time.Duration(p.int(8)) * time.Microsecond, Replicating: p.int(9) == 1,
 			HiddenFrom: p.text(10), TimesHiddenFrom: p.text(11), MayBeCommitted: p.int(12) == 1, Transaction: p.text(13),
-			Unchanged: time.Duration(p.int(14)) * time.Microsecond, Certain: p.int(15) == 1})
+			Unchanged: time.Duration(p.int(14)) * time.Microsecond, Certain: p.int(15) == 1, Call: time.Duration(p.int(16)) * time.Microsecond})
 		if p.err != nil {
 			return nil, p.err
 		}
@@ -262,7 +270,8 @@ SELECT
 	` + doingSQL + `,
 	l.virtualtransaction,
 	0,
-	(l.mode IN ('ExclusiveLock', 'AccessExclusiveLock'))::int
+	(l.mode IN ('ExclusiveLock', 'AccessExclusiveLock'))::int,
+	0
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN (
