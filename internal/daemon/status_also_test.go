@@ -37,7 +37,7 @@ func TestStatus_SaysThatNoWorkerRunsBeforeABackOff(t *testing.T) {
 	require.NotContains(t, text, "the next attempt comes in")
 	require.Equal(t, "no worker", document["state"])
 
-	watched(t, config) // as soon as one runs, the attempt comes
+	working(t, config) // as soon as one runs, the attempt comes
 	require.Eventually(t, func() bool {
 		all, _, _ = status(t, config, "")
 		return all[0].Hold.Kind == daemon.HoldFailing
@@ -69,12 +69,14 @@ func TestStatus_SaysThatNoWorkerRunsBesideAStrangersLock(t *testing.T) {
 func TestStatus_SaysOfEachProcessThatWorkersMayBeAtTheOldPrimary(t *testing.T) {
 	t.Parallel()
 	primary, standby, onPrimary, onStandby := pair(t)
-	var processes string
-	for _, name := range []string{"a", "failing", "halted", "paused"} {
-		processes += fmt.Sprintf("  %s: {source: {table: public.bookings}, sink: {stdout: {}}, poll: 20ms}\n", name)
+	var others string
+	for _, name := range []string{"failing", "halted", "paused"} {
+		others += fmt.Sprintf("  %s: {source: {table: public.bookings}, sink: {stdout: {}}, poll: 20ms}\n", name)
 	}
+	processes := others + stdoutProcess
 	insert(t, onPrimary, 1)
 	require.NoError(t, drain(t, configure(t, primary.URL(), processes)))
+	exec(t, onPrimary, "DELETE FROM od.cursor_event WHERE process_name = 'a'") // as that of a program, of which no worker is seen
 	exec(t, onPrimary, `UPDATE od.cursor SET failed_position = position, failed_record_id = '1', failed_attempts = 1, first_failed_at = now(), last_failed_at = now(),
 		next_attempt_at = now() + interval '1 hour', failed_error = 'answered 503', failed_class = 'transient' WHERE process_name = 'failing'`)
 	exec(t, onPrimary, `UPDATE od.cursor SET state = process_name WHERE process_name IN ('halted', 'paused')`)
@@ -85,8 +87,12 @@ func TestStatus_SaysOfEachProcessThatWorkersMayBeAtTheOldPrimary(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 	exec(t, onStandby, "SELECT pg_promote(true, 60)")
 
+	working(t, configure(t, standby.URL(), others))
 	config := configure(t, standby.URL(), processes)
-	watched(t, config)
+	require.Eventually(t, func() bool {
+		_, _, document := status(t, config, "")
+		return document["state"] == "failing"
+	}, patience, 20*time.Millisecond)
 	tx, err := onStandby.Begin(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
@@ -118,6 +124,7 @@ func TestStatus_APreparedTransactionMayHaveBegunBeforeWhatWaits(t *testing.T) {
 	importer := session(t, "BEGIN; INSERT INTO public.bookings DEFAULT VALUES")
 	waitingRecord(t, pool)
 	exec(t, pool, "UPDATE public.bookings SET created_at = clock_timestamp()") // after the importer's
+	exec(t, pool, "SELECT pg_sleep(0.1)")                                      // more than the latency
 	_, err := importer.Exec(t.Context(), "PREPARE TRANSACTION '"+gid+"'")
 	require.NoError(t, err)
 	t.Cleanup(func() { _, _ = pool.Exec(context.Background(), "ROLLBACK PREPARED '"+gid+"'") })
@@ -140,20 +147,19 @@ func TestStatus_APreparedTransactionMayHaveBegunBeforeWhatWaits(t *testing.T) {
 	require.Regexp(t, `(?m)^a: newer records may be held back `+may+`$`, text)
 }
 
-// slow is a receiver that takes 300 ms for each record, and hangs from when it is told to.
-func slow(t *testing.T) (address string, hang func()) {
+// slow is a receiver that takes 300 ms for each record, and hangs from when it is told to until it is released.
+func slow(t *testing.T) (address string, hang, release func()) {
 	t.Helper()
 	var hangs atomic.Bool
-	release := make(chan struct{})
+	over := make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		if hangs.Load() {
-			<-release
+			<-over
 		}
 		time.Sleep(300 * time.Millisecond)
 	}))
 	t.Cleanup(receiver.Close)
-	t.Cleanup(func() { close(release) })
-	return receiver.URL, func() { hangs.Store(true) }
+	return receiver.URL, func() { hangs.Store(true) }, func() { close(over) }
 }
 
 // TestStatus_SeveralCallsOfOneLeaseAreNoLongCall: the time since the last checkpoint was taken for the length of one call, and a slow
@@ -161,11 +167,12 @@ func slow(t *testing.T) (address string, hang func()) {
 func TestStatus_SeveralCallsOfOneLeaseAreNoLongCall(t *testing.T) {
 	t.Parallel()
 	server, pool, _ := ownServer(t)
-	address, hang := slow(t)
+	address, hang, release := slow(t)
 	config := configure(t, server.URL(), "  a: {source: {table: public.bookings}, sink: {webhook: {url: '"+address+"', timeout: 50s}}, batch: 100, checkpoint: 100, start: beginning, poll: 20ms}\n")
 	asked := support(t, pool, config)
 	insert(t, pool, 300)
-	stop := working(t, config)
+	working(t, config)
+	t.Cleanup(release)
 	open := func(seconds float64) {
 		require.Eventually(t, func() bool {
 			var open bool
@@ -192,7 +199,6 @@ func TestStatus_SeveralCallsOfOneLeaseAreNoLongCall(t *testing.T) {
 	}, patience, 20*time.Millisecond)
 	require.Regexp(t, `(?m)^a: a call of the receiver goes on since 2\S+Z, by worker `, text)
 	requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "a call of the receiver goes on since", ""})
-	stop()
 }
 
 // TestStatus_LooksAtManyTablesAtOnce: each one that was locked cost five seconds, one after another.
