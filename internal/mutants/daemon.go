@@ -24,7 +24,7 @@ var daemonMutants = []mutant{
 	},
 	{
 		"status has no word on what a call keeps vacuum from",
-		[]change{{"internal/daemon/status_hold.go", `visible.Line(s.Holder), pinned(s.bound))}`, `visible.Line(s.Holder), pinned(0))}`}},
+		[]change{{"internal/daemon/status_hold.go", `visible.Line(s.Holder), pinned(s.bounds))}`, `visible.Line(s.Holder), pinned(0))}`}},
 		daemonPkg, "TestStatus_SaysWhatACallKeepsVacuumFrom",
 	},
 	{
