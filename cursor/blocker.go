@@ -59,7 +59,8 @@ SELECT
 	coalesce((SELECT min(v.virtualtransaction) FROM pg_locks v WHERE v.pid = b.pid), ''),
 	0,
 	0,
-	(b.pid <> 0 AND NOT EXISTS (SELECT 1 FROM held WHERE held.pid = b.pid))::int
+	(b.pid <> 0 AND NOT EXISTS (SELECT 1 FROM held WHERE held.pid = b.pid))::int,
+	0
 FROM blocking b
 LEFT JOIN pg_stat_activity a ON a.pid = b.pid
 LEFT JOIN pg_prepared_xacts p ON p.transaction = b.prepared

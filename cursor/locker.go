@@ -53,6 +53,9 @@ type Locker struct {
 	Certain bool
 	// Queued: it waits for the lock itself, which it was the first to ask for. Who asks later waits after it.
 	Queued bool
+	// Call is for how long the open call of a worker's sink had gone on when the worker last said so; 0 if it has
+	// said nothing since its last checkpoint, or the role may not see it. Zero but from Lockers.
+	Call time.Duration
 	// Transaction is the virtual id of the transaction, which every role may see: it tells one
 	// from the next of its session. "" of a session that is in the way by a message of its client, with all transactions
 	// of that: Since is when it came.
@@ -218,7 +221,12 @@ SELECT
 	l.virtualtransaction,
 	(extract(epoch FROM clock_timestamp() - c.updated_at) * 1000000)::bigint,
 	0,
-	0
+	0,
+	CASE
+		WHEN a.query LIKE '` + pingSaid + `%' THEN substring(a.query FROM '[0-9]{1,18}$')::bigint
+		WHEN starts_with(a.application_name, '` + ApplicationTx + `') AND a.state = 'idle in transaction'
+		THEN (extract(epoch FROM clock_timestamp() - a.state_change) * 1000000)::bigint
+	END
 FROM {schema}.cursor c
 JOIN pg_locks l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = c.xmax
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
@@ -259,7 +267,7 @@ func parseLockers(result *pgconn.Result) ([]Locker, error) {
 			Application: p.text(3), User: p.text(4), Since: p.time(5), Age: time.Duration(p.int(6)) * time.Microsecond,
 			Unfinished: time.Duration(p.int(7)) * time.Microsecond, Running: time.Duration(p.int(8)) * time.Microsecond, Replicating: p.int(9) == 1,
 			HiddenFrom: p.text(10), TimesHiddenFrom: p.text(11), MayBeCommitted: p.int(12) == 1, Transaction: p.text(13),
-			Unchanged: time.Duration(p.int(14)) * time.Microsecond, Certain: p.int(15) == 1, Queued: p.int(16) == 1})
+			Unchanged: time.Duration(p.int(14)) * time.Microsecond, Certain: p.int(15) == 1, Queued: p.int(16) == 1, Call: time.Duration(p.int(17)) * time.Microsecond})
 		if p.err != nil {
 			return nil, p.err
 		}
@@ -282,7 +290,8 @@ SELECT
 	l.virtualtransaction,
 	0,
 	(l.mode IN ('ExclusiveLock', 'AccessExclusiveLock'))::int,
-	(NOT l.granted)::int
+	(NOT l.granted)::int,
+	0
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN (

@@ -129,7 +129,7 @@ var diagnosisMutants = []mutant{
 	},
 	{
 		"after a promotion status does not look whether workers may be at the old primary",
-		[]change{{"internal/daemon/promoted.go", `return s.absent || s.deserted`, `return s.deserted`}},
+		[]change{{"internal/daemon/promoted.go", `WHERE c.timeline > 0 AND`, `WHERE c.timeline < 0 AND`}},
 		daemonPkg, "TestStatus_AfterAPromotionSaysThatWorkersMayBeAtTheOldPrimary",
 	},
 	{
@@ -171,5 +171,52 @@ var diagnosisMutants = []mutant{
 		"a slow database is taken for the receiver",
 		[]change{{"internal/daemon/status_hold.go", `return l.Running > min(l.Age/2, longCall)`, `return l.Running < 0`}},
 		daemonPkg, "TestStatus_ADatabaseThatIsSlowIsNotTheReceiver",
+	},
+	{
+		"a promotion is not said beside what holds a process up",
+		[]change{{"internal/daemon/status_also.go", `case s.promoted != "":`, `case s.promoted != "" && s.New:`}},
+		daemonPkg, "TestStatus_SaysOfEachProcessThatWorkersMayBeAtTheOldPrimary",
+	},
+	{
+		"a prepared transaction is taken to have begun when it was prepared",
+		[]change{{"internal/daemon/status.go", `return w.GID == "" && !begun.IsZero()`, `return !begun.IsZero()`}},
+		daemonPkg, "TestStatus_APreparedTransactionMayHaveBegunBeforeWhatWaits",
+	},
+	{
+		"the next attempt is said to come although no worker makes it",
+		[]change{{"internal/daemon/status_hold.go", `case s.Failure != nil && s.absent:`, `case s.Failure != nil && s.absent && s.Failure.Wait == 0:`}},
+		daemonPkg, "TestStatus_SaysThatNoWorkerRunsBeforeABackOff",
+	},
+	{
+		"a session that has locked the row counts as a worker",
+		[]change{{"internal/daemon/status.go", `!slices.ContainsFunc(all[i].lockers, all[i].leads)`, `len(all[i].lockers) == 0`}},
+		daemonPkg, "TestStatus_SaysThatNoWorkerRunsBesideAStrangersLock",
+	},
+	{
+		"the time since the last checkpoint is taken for one call of the receiver",
+		[]change{{"internal/daemon/pinned.go", `return max(min(l.Call, l.Age), l.Age/time.Duration(max(b.calls, 1)))`, `return l.Age`}},
+		daemonPkg, "TestStatus_SeveralCallsOfOneLeaseAreNoLongCall",
+	},
+	{
+		"many calls with one checkpoint are a hang to a role that does not see since when",
+		[]change{{"internal/daemon/holders.go", `longCall*time.Duration(max(s.bounds.calls, 1))`, `longCall`}},
+		daemonPkg, "TestStatus_SeveralCallsOfOneLeaseAreNoLongCall",
+	},
+	{
+		"what a worker says of its open call is not read",
+		[]change{{"internal/daemon/pinned.go", `max(min(l.Call, l.Age), `, `max(0, `}},
+		daemonPkg, "TestStatus_SeveralCallsOfOneLeaseAreNoLongCall",
+	},
+	{
+		"status looks at one table after another",
+		[]change{{"internal/daemon/status_also.go", `min(maxLooks, r.pool.Config().MaxConns)`, `min(1, r.pool.Config().MaxConns)`}},
+		daemonPkg, "TestStatus_LooksAtManyTablesAtOnce",
+	},
+	{
+		"status sleeps for a latency that records without a time do not have",
+		[]change{{"internal/daemon/status.go", `		return stays + min(p.Poll, maxDueWait)
+	case len(`, `		return stays + min(p.Poll, maxDueWait) + p.Source.Latency
+	case len(`}},
+		daemonPkg, "TestStatus_WaitsForNoLatencyWhereRecordsHaveNoTime",
 	},
 }
