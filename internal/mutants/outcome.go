@@ -91,10 +91,11 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"what is being written to Kafka was not sent",
-		[]change{{"sinks/kafka/requests.go", `	w.count(batches)
-	sent := w.sent
-`, `	sent := w.sent
-`}, {"sinks/kafka/dial.go", `	if n == 0 {
+		[]change{{"sinks/kafka/requests.go", `		w.sent[b]++
+	}
+	sent`, `		_ = b
+	}
+	sent`}, {"sinks/kafka/dial.go", `	if n == 0 {
 		back()
 	}
 `, `	if n != 0 {

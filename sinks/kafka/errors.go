@@ -114,6 +114,10 @@ var fencings = []*kerr.Error{kerr.ProducerFenced, kerr.InvalidProducerEpoch}
 
 func isFenced(err error) bool { return isOneOf(err, fencings) }
 
+// errForgotten is a transaction in which the client took a new epoch, since the broker knows its producer id no more: retention has deleted
+// all that it had sent to the partition. The coordinator has aborted what was sent under the old one.
+var errForgotten = processor.Unreached(errors.New("the broker has forgotten the producer in the middle of the transaction; the next attempt begins another one"))
+
 func isOneOf(err error, all []*kerr.Error) bool {
 	for _, e := range all {
 		if errors.Is(err, e) {
