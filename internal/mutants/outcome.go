@@ -137,7 +137,7 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"where answers are hidden, our own words beside a code of Kafka's are, too",
-		[]change{{"sinks/kafka/guard.go", `		return &said{code}`, `		return err`}},
+		[]change{{"sinks/kafka/guard.go", `		return &bare{code}`, `		return err`}},
 		kafkaPkg, "TestDeliverBatch_HiddenAnswersHideNoNextStep",
 	},
 	{
