@@ -55,7 +55,7 @@ func TestDeliverBatch_ARefusalInAWindowInTwoPartsEndsTheWindow(t *testing.T) {
 	for name, change := range plainAndTransactional {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cluster := several(t)
+			cluster := several(t, 1)
 			s := sinkOf(t, cluster, func(c *kafka.Config) {
 				change(c)
 				c.Topic, c.Window, c.Timeout = "t.{{.Type}}", 30, 20*time.Second
