@@ -54,7 +54,7 @@ var lossMutants = []mutant{
 	{
 		"a part of a window that Kafka's client begins early is written before it has the rest",
 		[]change{{"sinks/kafka/requests.go", `	for produce != nil && w.held && !w.over {`, `	for false && !w.over {`}},
-		kafkaPkg, "TestDeliverBatch_TheSearchForARecordCopiesNothing",
+		kafkaPkg, "TestWritten_NothingIsWrittenBeforeTheClientHasTheWindow",
 	},
 	{
 		"what is left of a window of Kafka is never written",
