@@ -68,6 +68,11 @@ var lossMutants = []mutant{
 		kafkaPkg, "TestWritten_APartitionWithoutRecordsIsNotWritten",
 	},
 	{
+		"Kafka gets a second batch of a partition where it does not know the producer",
+		[]change{{"sinks/kafka/requests.go", `if produce.TransactionID == nil && w.isUnordered(batches) {`, `if false && w.isUnordered(batches) {`}},
+		kafkaPkg, "TestWritten_ASecondBatchWhereTheProducerIsNotKnownEndsTheWindow",
+	},
+	{
 		"the rest of a transaction of Kafka is sent under a new epoch",
 		[]change{{"sinks/kafka/requests.go", `if produce.TransactionID != nil && w.isForgotten(batches) {`, `if false && w.isForgotten(batches) {`}},
 		kafkaPkg, "TestDeliverBatch_AProducerThatIsForgottenInATransactionBeginsAnotherOne",

@@ -29,6 +29,10 @@ type written struct {
 	sent map[batchSent]int
 	// producer is that of the window's first batch.
 	producer *producer
+	// first is the first batch of each partition in this window.
+	first map[partitionSent]batchSent
+	// known are the partitions in which earlier windows of the link were acknowledged: there the broker knows the producer.
+	known map[partitionSent]bool
 	// ends is how often the end of its transaction was asked for.
 	ends int
 	// unread says that a request could not be read here.
@@ -69,7 +73,13 @@ func (w *written) begin(cancel context.CancelCauseFunc) {
 	defer w.mu.Unlock()
 	w.released = sync.NewCond(&w.mu)
 	w.held, w.cancel = true, cancel
-	w.sent, w.producer = map[batchSent]int{}, nil
+	if w.known == nil {
+		w.known = map[partitionSent]bool{}
+	}
+	for b := range w.sent { // of a window that succeeded, or the link would be closed
+		w.known[b.partitionSent] = true
+	}
+	w.sent, w.first, w.producer = map[batchSent]int{}, map[partitionSent]batchSent{}, nil
 	w.ends, w.unread, w.over = 0, false, false
 }
 
@@ -144,6 +154,10 @@ func (w *written) note(request []byte) (back func(), ok bool) {
 		w.cancel(errForgotten)
 		return nil, false
 	}
+	if produce.TransactionID == nil && w.isUnordered(batches) {
+		w.cancel(errUnordered)
+		return nil, false
+	}
 	for _, b := range batches {
 		w.sent[b]++
 	}
@@ -164,6 +178,21 @@ func (w *written) isForgotten(batches []batchSent) bool {
 			w.producer = &b.producer
 		}
 		if b.producer != *w.producer {
+			return true
+		}
+	}
+	return false
+}
+
+// isUnordered reports whether a partition gets a second batch in this window although the broker does not know the producer there: if it
+// refused the first one, it would take the second, since it takes any number of a producer that it does not know.
+func (w *written) isUnordered(batches []batchSent) bool {
+	for _, b := range batches {
+		first, sent := w.first[b.partitionSent]
+		switch {
+		case !sent:
+			w.first[b.partitionSent] = b
+		case first.producer == b.producer && first != b && !w.known[b.partitionSent]:
 			return true
 		}
 	}

@@ -104,6 +104,10 @@ func TestWritten_NothingIsWrittenBeforeTheClientHasTheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w written
 		w.begin(nil)
+		w.release()
+		_, ok := w.note(produceOf(0, 9, nil)) // the broker knows the producer from now on
+		require.True(t, ok)
+		w.begin(nil)
 		noted := make(chan bool, 2)
 		for sequence := range int32(2) {
 			go func() {
@@ -113,7 +117,7 @@ func TestWritten_NothingIsWrittenBeforeTheClientHasTheWindow(t *testing.T) {
 		}
 		synctest.Wait()
 		require.Empty(t, noted)
-		_, ok := w.note(kmsg.NewRequestFormatter().AppendRequest(nil, kmsg.NewPtrMetadataRequest(), 6))
+		_, ok = w.note(kmsg.NewRequestFormatter().AppendRequest(nil, kmsg.NewPtrMetadataRequest(), 6))
 		require.True(t, ok)
 		w.release()
 		require.True(t, <-noted)
@@ -143,6 +147,38 @@ func TestWritten_APartitionWithoutRecordsIsNotWritten(t *testing.T) {
 		require.False(t, ok)
 	}
 	require.Equal(t, requests{}, w.end())
+}
+
+// A broker takes any number of a producer that it does not know. So where it refused the first batch of a partition, it would take the
+// second, and records would land before those that are sent again.
+func TestWritten_ASecondBatchWhereTheProducerIsNotKnownEndsTheWindow(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var w written
+	w.begin(cancel)
+	w.release()
+	for range 2 { // the same one may go again
+		_, ok := w.note(produceOf(3, 0, nil))
+		require.True(t, ok)
+	}
+	require.Equal(t, requests{any: true, again: true}, w.end())
+	w.begin(cancel)
+	w.release()
+	for sequence := range int32(2) {
+		_, ok := w.note(produceOf(3, 5+sequence, nil))
+		require.True(t, ok, "the broker knows the producer by now")
+	}
+	require.NoError(t, context.Cause(ctx))
+
+	var fresh written
+	fresh.begin(cancel)
+	fresh.release()
+	_, ok := fresh.note(produceOf(3, 0, nil))
+	require.True(t, ok)
+	_, ok = fresh.note(produceOf(3, 5, nil))
+	require.False(t, ok)
+	require.ErrorIs(t, context.Cause(ctx), errUnordered)
 }
 
 // Where the client has a new epoch, the coordinator has aborted what was sent under the old one: the rest would be committed without it.
