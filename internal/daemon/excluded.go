@@ -51,8 +51,7 @@ func (r *StatusReader) tableLocked(ctx context.Context, source *table.Source, er
 	return "; a transaction had locked the table; next: " + whoBlocks
 }
 
-// locked finds that a check waited for a lock, and names whose. A source's wait is ended by the server: other checks read the
-// tables of the cursors.
+// locked finds that a check waited for a lock, and names whose.
 func (d *doctor) locked(ctx context.Context, process string, err error) {
 	const problem = "a check did not end in time, and workers will wait as well: %v"
 	var excluded *cursor.ExcludedError
@@ -61,12 +60,12 @@ func (d *doctor) locked(ctx context.Context, process string, err error) {
 		return
 	}
 	var l *cursor.Locker
-	i := slices.IndexFunc(d.config.Processes, func(p Process) bool { return p.Name == process })
-	if waitedForLock(err) && i >= 0 {
+	if i := slices.IndexFunc(d.config.Processes, func(p Process) bool { return p.Name == process }); i >= 0 {
 		if source, err := d.config.source(d.config.Processes[i], d.pool, nil); err == nil { // else it is found elsewhere
 			l = excluder(ctx, d.store, source)
 		}
-	} else {
+	}
+	if l == nil { // a check of a process reads its row, too
 		l = first(d.store.Excluders(ctx, 0))
 	}
 	if l == nil {
