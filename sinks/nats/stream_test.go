@@ -105,7 +105,7 @@ func TestTakeOver_ATailOfLargeMessagesIsReadInTheEnd(t *testing.T) {
 	require.Eventually(t, func() bool {
 		n, _ := s.DeliverBatch(t.Context(), of(4, sinktest.Deliveries(2, 1)))
 		return n == 1
-	}, time.Minute, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 }
 
 // TestTakeOver_ATailOfLargeMessagesIsReadOverASlowLink: 8 of them take longer than the timeout.
@@ -127,7 +127,7 @@ func TestTakeOver_ATailOfLargeMessagesIsReadOverASlowLink(t *testing.T) {
 	require.Eventually(t, func() bool {
 		n, _ := s.DeliverBatch(t.Context(), of(4, sinktest.Deliveries(2, 1)))
 		return n == 1
-	}, 2*time.Minute, time.Millisecond)
+	}, 5*time.Minute, time.Millisecond)
 }
 
 // TestTakeOver_FindsAWholeWindowBehindMessagesOfOthers: a worker died with all of it on its way, and the server has forgotten the ids.
