@@ -1,0 +1,90 @@
+package main
+
+// historyMutants take away what a cursor does when its server changes.
+var historyMutants = []mutant{
+	{
+		"epochs that a promotion may have lost are used again",
+		[]change{{"cursor/identity.go", `max(r.Epoch+lostEpochs, Epoch(since/time.Second)*lostEpochs)`, `max(r.Epoch+1, Epoch(since/time.Hour)*0)`}},
+		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
+	},
+	{
+		"numbers that a promotion may have lost are used again",
+		[]change{{"cursor/identity.go", `max(r.Sequence/HistoryGap+1, int64(since/historyEvery))*HistoryGap`, `max(r.Sequence/HistoryGap, int64(since/historyEvery)*0)*HistoryGap`}},
+		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
+	},
+	{
+		"a cursor that is lost in a promotion is made anew with its numbers",
+		[]change{{"cursor/identity.go", `timelineSQL + ` + "` OPERATOR(pg_catalog.<>) 1 OR EXISTS (", "`EXISTS ("}},
+		processorPkg, "TestRun_ACursorThatIsLostInAPromotionUsesNoNumberAndNoKeyTwice",
+	},
+	{
+		"a cursor that is younger than the backup is made anew with its numbers",
+		[]change{{"cursor/identity.go", `WHERE epoch >= `, `WHERE false AND epoch >= `}},
+		cursorPkg, "TestCreate_BeginsPastTheNumbersOfACursorThatMayBeLost",
+	},
+	{
+		"a later history of one row goes on below an earlier one",
+		[]change{{"cursor/identity.go", `int64(since/historyEvery))`, `int64(since/historyEvery)%65536)`}},
+		cursorPkg, "TestBegun_ALaterHistoryOfOneRowHasLargerNumbers",
+	},
+	{
+		"a later history of one row has the epochs of an earlier one",
+		[]change{{"cursor/identity.go", `Epoch(since/time.Second)*lostEpochs`, `Epoch(since/time.Second)%65536*lostEpochs`}},
+		cursorPkg, "TestBegun_ALaterHistoryOfOneRowHasLargerNumbers",
+	},
+	{
+		"a retry after a halt over the clock passes over rows of older transactions",
+		[]change{{"cursor/promote.go", `e.Horizon = ""`, `e.Horizon += ""`}},
+		processorPkg, "TestRetry_AfterAHaltOverTheClockOfTheServerThatDeliveredHaltsAgain",
+	},
+	{
+		"a promotion uses numbers that its worker has seen",
+		[]change{{"cursor/promote.go", `next = seen.passed(next)`, ``}},
+		cursorPkg, "TestPromote_NothingThatAWorkerHasSeenComesAgain",
+	},
+	{
+		"every history begins at the beginning",
+		[]change{{"cursor/histories.go", `if p > all[i].After {`, `if p != "" {`}},
+		cursorPkg, "TestPromote_EachHistoryHasAMarkOfItsOwn",
+	},
+	{
+		"a seek to where ids have started again keeps the dedup keys",
+		[]change{{"command/internal/daemon/operator.go", "	if !repeat {", "	if !repeat || true {"}},
+		daemonPkg, "TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats",
+	},
+	{
+		"a sequence below the cursor has a seek keep the dedup keys",
+		[]change{{"sources/table/recount.go", "repeat = behind != nil ||", "repeat = behind != nil && false ||"}},
+		daemonPkg, "TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats/set_back",
+	},
+	{
+		"a seek forward, where ids have started again, begins the history behind what it passes over",
+		[]change{{"cursor/anew.go", "begin(min(row.Position, to))", "begin(max(row.Position, to))"}},
+		cursorPkg, "TestSeekAnew_BeginsAHistoryBehindTheFirstOfBothPositions/forward",
+	},
+	{
+		"a history that a seek begins hides a promotion",
+		[]change{{"cursor/decide.go", "return c.After.Epoch >= c.Before.Epoch+lostEpochs", "return c.After.Histories != c.Before.Histories"}},
+		cursorPkg, "TestSeekAnew_LeavesAPromotionToBeNoted",
+	},
+	{
+		"a row of a backup is taken for that of now",
+		[]change{{"cursor/restored.go", `(row.Epoch < n.Epoch || row.Sequence < n.Sequence)`, `row.Epoch < n.Epoch`}},
+		cursorPkg, "TestHaltRestored_HaltsWhereTheRowIsOlderThanWhatWasSeen",
+	},
+	{
+		"a recovery to an earlier time is taken for a promotion",
+		[]change{{"cursor/restored.go", `seen.At.Sub(has) < behindAtMost`, `true`}},
+		cursorPkg, "TestHaltRestored_APromotionIsNone",
+	},
+	{
+		"a process halts over the clock where its cursor has moved since",
+		[]change{{"cursor/promote.go", `case row.Position != h.At:`, `case row.Position != h.At && row.Position == "":`}},
+		cursorPkg, "TestHaltClock_HaltsAtThatPositionAlone",
+	},
+	{
+		"a copy of the database within its cluster is taken for the database",
+		[]change{{"cursor/identity.go", `r.stored.database != "" && r.stored.database`, `r.stored.database == "-" && r.stored.database`}},
+		cursorPkg, "TestAcquire_HaltsInACopyWithinTheSameCluster",
+	},
+}
