@@ -4,15 +4,49 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// blockersSQL finds the transactions that a session waits for at a lock. Of a prepared one
-// the server says no more than that it is one: it is found by the table.
+// blockersSQL finds the transactions that a session waits for at a lock: who has it in a mode that conflicts, or is first in
+// line for one. Of a prepared one the server says no more than that it is one: it is found by its lock. The lock of a row is
+// waited for as that of the transaction which has it.
 const blockersSQL = `/* cursor.blockers */
+WITH waited AS (
+	SELECT w.*, c.conflicting
+	FROM pg_locks w
+	JOIN (VALUES
+		('AccessShareLock', '{AccessExclusiveLock}'::text[]),
+		('RowShareLock', '{ExclusiveLock,AccessExclusiveLock}'),
+		('RowExclusiveLock', '{ShareLock,ShareRowExclusiveLock,ExclusiveLock,AccessExclusiveLock}'),
+		('ShareUpdateExclusiveLock', '{ShareUpdateExclusiveLock,ShareLock,ShareRowExclusiveLock,ExclusiveLock,AccessExclusiveLock}'),
+		('ShareLock', '{RowExclusiveLock,ShareUpdateExclusiveLock,ShareRowExclusiveLock,ExclusiveLock,AccessExclusiveLock}'),
+		('ShareRowExclusiveLock', '{RowExclusiveLock,ShareUpdateExclusiveLock,ShareLock,ShareRowExclusiveLock,ExclusiveLock,AccessExclusiveLock}'),
+		('ExclusiveLock', '{RowShareLock,RowExclusiveLock,ShareUpdateExclusiveLock,ShareLock,ShareRowExclusiveLock,ExclusiveLock,AccessExclusiveLock}'),
+		('AccessExclusiveLock', '{AccessShareLock,RowShareLock,RowExclusiveLock,ShareUpdateExclusiveLock,ShareLock,ShareRowExclusiveLock,ExclusiveLock,AccessExclusiveLock}')
+	) c (mode, conflicting) ON c.mode = w.mode
+	WHERE w.pid = $1::int AND NOT w.granted
+), held AS (
+	SELECT h.pid, h.virtualtransaction
+	FROM waited w
+	JOIN pg_locks h ON h.granted
+		AND h.mode = ANY (w.conflicting)
+		AND (h.locktype, h.database, h.relation, h.page, h.tuple, h.virtualxid, h.transactionid, h.classid, h.objid, h.objsubid)
+			IS NOT DISTINCT FROM (w.locktype, w.database, w.relation, w.page, w.tuple, w.virtualxid, w.transactionid, w.classid, w.objid, w.objsubid)
+), blocking AS (
+	SELECT DISTINCT b.pid, NULL::xid AS prepared
+	FROM unnest(pg_blocking_pids($1::int)) b (pid)
+	WHERE b.pid <> 0
+	UNION
+	SELECT 0, x.transactionid
+	FROM held
+	JOIN pg_locks x ON x.pid IS NULL AND x.locktype = 'transactionid' AND x.virtualtransaction = held.virtualtransaction
+	WHERE held.pid IS NULL
+)
 SELECT
 	'',
 	b.pid,
@@ -22,26 +56,21 @@ SELECT
 	(extract(epoch FROM coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	(extract(epoch FROM clock_timestamp() - coalesce(a.xact_start, p.prepared)) * 1000000)::bigint,
 	` + doingSQL + `,
-	'',
+	coalesce((SELECT min(v.virtualtransaction) FROM pg_locks v WHERE v.pid = b.pid), ''),
 	0,
+	0,
+	(b.pid <> 0 AND NOT EXISTS (SELECT 1 FROM held WHERE held.pid = b.pid))::int,
 	0
-FROM unnest(pg_blocking_pids($1::int)) b (pid)
+FROM blocking b
 LEFT JOIN pg_stat_activity a ON a.pid = b.pid
-LEFT JOIN LATERAL (
-	SELECT p.gid, p.owner, p.prepared
-	FROM pg_locks w
-	JOIN pg_locks h ON h.granted AND h.pid IS NULL AND h.locktype = 'relation' AND h.database = w.database AND h.relation = w.relation
-	JOIN pg_locks x ON x.pid IS NULL AND x.locktype = 'transactionid' AND x.virtualtransaction = h.virtualtransaction
-	JOIN pg_prepared_xacts p ON p.transaction = x.transactionid
-	WHERE b.pid = 0 AND w.pid = $1 AND NOT w.granted
-	LIMIT 1
-) p ON true
-ORDER BY 6 NULLS LAST, 2
+LEFT JOIN pg_prepared_xacts p ON p.transaction = b.prepared
+WHERE b.pid <> 0 OR p.gid IS NOT NULL
+ORDER BY 17, 6 NULLS LAST, 2
 LIMIT 100`
 
-// Blockers returns the transactions that the holder of a process's lease waits for at a
-// lock, oldest first: while it waits so, no call of the receiver goes on. None: it does not
-// wait, or there is no holder.
+// Blockers returns the transactions that the holder of a process's lease waits for at a lock: those
+// that have it before those that are first in line for it, each oldest first. While it waits so, no call of the receiver
+// goes on. None: it does not wait, or there is no holder.
 func (s *Store) Blockers(ctx context.Context, process string) ([]Locker, error) {
 	holders, err := s.lockers(ctx, s.lockersOf(process))
 	if err != nil || len(holders) == 0 || !holders[0].Worker() {
@@ -51,23 +80,34 @@ func (s *Store) Blockers(ctx context.Context, process string) ([]Locker, error) 
 }
 
 // ask is once for statements that only read. Where the database does not answer, it says
-// which transaction keeps readers from our tables, if one does.
+// which transaction keeps readers from a table of these statements, if one does.
 func (s *Store) ask(ctx context.Context, statements ...statement) ([]*pgconn.Result, error) {
 	results, err := s.once(ctx, s.config.answerTimeout(), beginRead, statements...)
-	return results, s.nameExcluder(ctx, err)
+	return results, s.nameExcluder(ctx, err, s.tablesOf(statements)...)
 }
 
-// nameExcluder adds to ErrNoAnswer which transaction has locked one of our tables so that no
+// nameExcluder adds to ErrNoAnswer which transaction has locked one of these tables of the cursors so that no
 // one reads it.
-func (s *Store) nameExcluder(ctx context.Context, err error) error {
+func (s *Store) nameExcluder(ctx context.Context, err error, tables ...string) error {
 	if !errors.Is(err, ErrNoAnswer) || ctx.Err() != nil {
 		return err
 	}
-	all, lookErr := s.Excluders(ctx, 0)
+	all, lookErr := s.excluders(ctx, 0, tables)
 	if lookErr != nil || len(all) == 0 {
 		return err
 	}
 	return &ExcludedError{Holder: all[0], Err: err}
+}
+
+// ownTables are those of the cursors that somebody reads.
+var ownTables = []string{"cursor", "cursor_event", "dead_letter"}
+
+// tablesOf are the tables of the cursors that statements name. One that is locked, and that they do not, is in no one's way.
+func (s *Store) tablesOf(statements []statement) []string {
+	return slices.DeleteFunc(slices.Clone(ownTables), func(name string) bool {
+		named := regexp.MustCompile(regexp.QuoteMeta(s.schema+"."+name) + `\b`)
+		return !slices.ContainsFunc(statements, func(one statement) bool { return named.MatchString(one.sql) })
+	})
 }
 
 // ExcludedError is an ErrNoAnswer of which it is known why: a transaction keeps all readers from a
@@ -79,29 +119,43 @@ type ExcludedError struct {
 
 // Error says who it is, and what to do.
 func (e *ExcludedError) Error() string {
-	return fmt.Sprintf("%v: %s has locked a table of the cursors; %s", e.Err, e.Holder, e.Holder.Advice())
+	return fmt.Sprintf("%v: %s %s; %s", e.Err, e.Holder, e.Holder.Has("a table of the cursors"), e.Holder.Advice())
 }
 
 // Unwrap returns the error that came of it.
 func (e *ExcludedError) Unwrap() error { return e.Err }
 
-// excludersSQL finds who keeps all readers from a table, which may have partitions, or from one of ours.
+// excludersSQL finds who keeps all readers from a table, which may have partitions, or from some of ours, or
+// is the first in line to do so. An index that is locked, as by REINDEX, keeps them from its table.
 const excludersSQL = tableLockersSQL + `
 	WITH RECURSIVE tree AS (
 		SELECT $1::oid AS oid
 		UNION
 		SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid
+	), read AS (
+		SELECT oid FROM tree
+		UNION
+		SELECT ('{schema}.' || name)::regclass FROM unnest($4::text[]) name
 	)
-	SELECT oid FROM tree
-	UNION ALL
-	SELECT ('{schema}.' || name)::regclass FROM unnest(ARRAY['cursor', 'cursor_event', 'dead_letter']) name
+	SELECT oid FROM read
+	UNION
+	SELECT i.indexrelid FROM pg_index i JOIN read ON i.indrelid = read.oid
 )
-ORDER BY 6 NULLS LAST, 2
+ORDER BY 17, 6 NULLS LAST, 2
 LIMIT 100`
 
 // Excluders returns the transactions that keep all readers from a table, by its oid, or from one of
-// its partitions, or from a table of the cursors; oldest first. 0 is no table.
+// its partitions; 0 means the tables of the cursors. Those that have the lock come before those that are in line for it, each
+// oldest first.
 func (s *Store) Excluders(ctx context.Context, table uint32) ([]Locker, error) {
-	all, err := s.lockers(ctx, statement{sql: s.sql(excludersSQL), args: []string{strconv.FormatUint(uint64(table), 10), "{" + allLocking + "}"}})
+	if table == 0 {
+		return s.excluders(ctx, 0, ownTables)
+	}
+	return s.excluders(ctx, table, nil)
+}
+
+func (s *Store) excluders(ctx context.Context, table uint32, own []string) ([]Locker, error) {
+	all, err := s.lockers(ctx, statement{sql: s.sql(excludersSQL),
+		args: []string{strconv.FormatUint(uint64(table), 10), "{" + allLocking + "}", "true", "{" + strings.Join(own, ",") + "}"}})
 	return slices.DeleteFunc(all, Locker.Worker), err
 }

@@ -118,8 +118,8 @@ func (c Change) passesOver(a action) bool {
 }
 
 // settles reports that the numbers are past all that may have been used on another server. A history alone, as of
-// SeekAnew, settles nothing of the server.
-func (c Change) settles() bool { return c.After.Epoch >= c.Before.Epoch+lostEpochs }
+// SeekAnew, settles nothing of the server, and no range of epochs alone: see plan.
+func (c Change) settles() bool { return c.After.Sequence >= c.Before.Sequence+HistoryGap }
 
 // detail is what the audit keeps of a change beside its positions.
 func (c Change) detail() map[string]any {

@@ -79,6 +79,9 @@ func (r lockedRow) restoredElsewhere() string {
 		r.stored.system, r.server.system, cmp.Or(r.stored.database, "not noted"), r.server.database)
 }
 
+// unnotedSQL is elsewhere or promoted, of a row of the table cursor.
+const unnotedSQL = `coalesce(system_identifier <> ` + systemSQL + ` OR database_oid <> ` + databaseSQL + ` OR timeline <> ` + timelineSQL + `, false)`
+
 func (r lockedRow) promoted() bool {
 	return r.stored.timeline != "" && r.stored.timeline != r.server.timeline
 }
@@ -91,7 +94,8 @@ func (r lockedRow) promoted() bool {
 const (
 	// HistoryGap is what the sequence moves by, or a multiple of it. The remainder goes on counting
 	// records. Below 2^53 until 2054.
-	HistoryGap   = 10_000_000
+	HistoryGap = 10_000_000
+
 	historyEvery = time.Second // more time than HistoryGap records take
 
 	// lostEpochs is what the epoch moves by at least; more changes of worker and decisions of
@@ -105,11 +109,15 @@ var firstHistory = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 // from its position on.
 func (r Row) begun(now time.Time) (Row, error) {
 	var err error
-	since := now.Sub(firstHistory)
-	r.Epoch = max(r.Epoch+lostEpochs, Epoch(since/time.Second)*lostEpochs)
-	r.Sequence = max(r.Sequence/HistoryGap+1, int64(since/historyEvery))*HistoryGap + r.Sequence%HistoryGap
+	r.Epoch = r.Epoch.leapt(now)
+	r.Sequence = max(r.Sequence/HistoryGap+1, int64(r.Epoch/lostEpochs))*HistoryGap + r.Sequence%HistoryGap
 	r.Histories, err = r.Histories.begin(r.Position)
 	return r, err
+}
+
+// leapt is the first epoch of a range that begins at now, past all that another server may have given out.
+func (e Epoch) leapt(now time.Time) Epoch {
+	return max(e+lostEpochs, Epoch(now.Sub(firstHistory)/historyEvery)*lostEpochs)
 }
 
 // mayBeLaterSQL: a cursor of the same name may have been lost, with the commits that a promoted

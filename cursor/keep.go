@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -57,6 +58,7 @@ func (l *Lease) Held() error {
 			return err
 		}
 	}
+	l.handed.Store(int64(time.Since(l.began)))
 	return context.Cause(l.ctx)
 }
 
@@ -83,6 +85,10 @@ func (l *Lease) silence() time.Duration {
 	return time.Since(l.began) - time.Duration(l.answered.Load())
 }
 
+// pingSaid begins a ping. It is a comment, which the server shows in pg_stat_activity: an operator
+// sees there for how long one call goes on, and not only since when there was no checkpoint.
+const pingSaid = "-- ping: handed over before us: "
+
 // ping asks the server for a sign of life. An answer proves that the session
 // and the transaction in it are alive, however long ago the last one was. The
 // caller holds mu.
@@ -94,7 +100,8 @@ func (l *Lease) ping() error {
 	ctx, cancel := context.WithTimeout(l.ctx, timeout)
 	defer cancel()
 	sent := time.Since(l.began)
-	if err := l.conn.Ping(ctx); err != nil {
+	said := pingSaid + strconv.FormatInt((sent-time.Duration(l.handed.Load())).Microseconds(), 10)
+	if _, err := l.conn.Conn().PgConn().Exec(ctx, said).ReadAll(); err != nil {
 		if ctx.Err() != nil && l.ctx.Err() == nil {
 			l.store.pool.Reset() // the server is silent: the other connections lead to it, too
 		}

@@ -39,6 +39,7 @@ type Lease struct {
 	planned  time.Time    // when the statements were last planned for the size of the table
 	began    time.Time    // when the lock was asked for, with a monotonic reading
 	answered atomic.Int64 // since began: when the last statement that was answered was sent
+	handed   atomic.Int64 // since began: when Held last let a record be sent
 }
 
 // newLease keeps the lease of a row whose lock was asked for at that time.

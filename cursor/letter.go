@@ -125,7 +125,7 @@ func (s *Store) OpenDeadLetters(ctx context.Context, process, containing string,
 	return s.listLetters(ctx, s.sql(openLettersSQL), process, containing, limit)
 }
 
-// reading runs f in a transaction of our search_path that only reads.
+// reading runs f in a transaction of our search_path that only reads dead letters.
 func (s *Store) reading(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
 	return s.nameExcluder(ctx, s.onConnection(ctx, func(conn *pgxpool.Conn) error {
 		return answer.Within(ctx, commitTimeout, func(ctx context.Context) error {
@@ -134,7 +134,7 @@ func (s *Store) reading(ctx context.Context, f func(context.Context, *pgx.Conn) 
 			}
 			return f(ctx, conn.Conn())
 		})
-	}))
+	}), "dead_letter")
 }
 
 // columns are where deadLetterColumns go.

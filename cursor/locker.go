@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/ending"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -50,8 +51,14 @@ type Locker struct {
 	// Certain: its lock of a whole table lets no other session lock a row there. Of another one
 	// of Strangers it is not known which rows it has locked.
 	Certain bool
+	// Queued: it waits for the lock itself, which it was the first to ask for. Who asks later waits after it.
+	Queued bool
+	// Call is for how long the open call of a worker's sink had gone on when the worker last said so; 0 if it has
+	// said nothing since its last checkpoint, or the role may not see it. Zero but from Lockers.
+	Call time.Duration
 	// Transaction is the virtual id of the transaction, which every role may see: it tells one
-	// from the next of its session. "" from Blockers.
+	// from the next of its session. "" of a session that is in the way by a message of its client, with all transactions
+	// of that: Since is when it came.
 	Transaction string
 }
 
@@ -125,9 +132,8 @@ const WhileReplicating = "its worker waits for 30 s, looks whether it took place
 const lookFirst = "look first, as a superuser or with pg_read_all_stats, whether its COMMIT PREPARED waits for a synchronous standby: " +
 	"SELECT pid, query FROM pg_stat_activity WHERE wait_event = 'SyncRep'. If it does, it is committed: " + KeepReplicating + ". If it does not: "
 
-// Fix is what ends the transaction, as SQL; or why not to. Where its beginning is known, the SQL ends no other
-// transaction of the session, which a pooler may have given to another client by then, and no COMMIT that has come to wait
-// for a standby.
+// Fix is what ends the transaction, as SQL; or why not to. The SQL ends no other transaction of the session, and no COMMIT
+// that has come to wait for a standby.
 func (l Locker) Fix() string {
 	if l.Replicating {
 		return KeepReplicating
@@ -141,11 +147,26 @@ func (l Locker) Fix() string {
 	if l.PID == 0 {
 		return "COMMIT PREPARED or ROLLBACK PREPARED " + visible.Literal(l.GID)
 	}
-	if l.Since.IsZero() {
-		return fmt.Sprintf("SELECT pg_terminate_backend(%d)", l.PID)
+	if sql := (ending.Transaction{PID: l.PID, Virtual: l.Transaction, Since: l.Since}).SQL(); sql != "" {
+		return sql
 	}
-	return fmt.Sprintf("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND xact_start = '%s' AND wait_event IS DISTINCT FROM 'SyncRep'",
-		l.PID, l.Since.UTC().Format("2006-01-02T15:04:05.999999Z"))
+	return "look again: its transaction cannot be told from the next one of its session"
+}
+
+// Has says that it has a lock of something, or is in line for it.
+func (l Locker) Has(what string) string {
+	if l.Queued {
+		return "waits for a lock of all of " + what + ", and who reads that waits after it"
+	}
+	return "has locked " + what
+}
+
+// Lock is the lock that another one waits for.
+func (l Locker) Lock() string {
+	if l.Queued {
+		return "a lock that " + visible.Line(l.String()) + " waits for, too, and comes first"
+	}
+	return "a lock that " + visible.Line(l.String()) + " has"
 }
 
 // Locks is what one of Strangers has locked, as far as that is known.
@@ -199,7 +220,13 @@ SELECT
 	` + doingSQL + `,
 	l.virtualtransaction,
 	(extract(epoch FROM clock_timestamp() - c.updated_at) * 1000000)::bigint,
-	0
+	0,
+	0,
+	CASE
+		WHEN a.query LIKE '` + pingSaid + `%' THEN substring(a.query FROM '[0-9]{1,18}$')::bigint
+		WHEN starts_with(a.application_name, '` + ApplicationTx + `') AND a.state = 'idle in transaction'
+		THEN (extract(epoch FROM clock_timestamp() - a.state_change) * 1000000)::bigint
+	END
 FROM {schema}.cursor c
 JOIN pg_locks l ON l.locktype = 'transactionid' AND l.granted AND l.transactionid = c.xmax
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
@@ -212,7 +239,7 @@ LIMIT 10000`
 // Several sessions that share one lock are not found: see Strangers.
 func (s *Store) Lockers(ctx context.Context) ([]Locker, error) {
 	all, err := s.lockers(ctx, s.lockersOf(null))
-	return all, s.nameExcluder(ctx, err)
+	return all, s.nameExcluder(ctx, err, "cursor")
 }
 
 // lockersOf asks for the lockers of one process, or of all (null).
@@ -240,7 +267,7 @@ func parseLockers(result *pgconn.Result) ([]Locker, error) {
 			Application: p.text(3), User: p.text(4), Since: p.time(5), Age: time.Duration(p.int(6)) * time.Microsecond,
 			Unfinished: time.Duration(p.int(7)) * time.Microsecond, Running: time.Duration(p.int(8)) * time.Microsecond, Replicating: p.int(9) == 1,
 			HiddenFrom: p.text(10), TimesHiddenFrom: p.text(11), MayBeCommitted: p.int(12) == 1, Transaction: p.text(13),
-			Unchanged: time.Duration(p.int(14)) * time.Microsecond, Certain: p.int(15) == 1})
+			Unchanged: time.Duration(p.int(14)) * time.Microsecond, Certain: p.int(15) == 1, Queued: p.int(16) == 1, Call: time.Duration(p.int(17)) * time.Microsecond})
 		if p.err != nil {
 			return nil, p.err
 		}
@@ -248,8 +275,8 @@ func parseLockers(result *pgconn.Result) ([]Locker, error) {
 	return all, nil
 }
 
-// tableLockersSQL finds who has a lock of one of tables, in one of some modes. A query for the oids of
-// the tables follows.
+// tableLockersSQL finds who has a lock of one of tables, in one of some modes ($2), or, if $3, waits for it. A query for
+// the oids of the tables follows.
 const tableLockersSQL = `/* cursor.table_lockers */
 SELECT
 	'',
@@ -262,14 +289,16 @@ SELECT
 	` + doingSQL + `,
 	l.virtualtransaction,
 	0,
-	(l.mode IN ('ExclusiveLock', 'AccessExclusiveLock'))::int
+	(l.mode IN ('ExclusiveLock', 'AccessExclusiveLock'))::int,
+	(NOT l.granted)::int,
+	0
 FROM pg_locks l
 LEFT JOIN pg_stat_activity a ON a.pid = l.pid
 LEFT JOIN (
 	pg_prepared_xacts p
 	JOIN pg_locks x ON x.locktype = 'transactionid' AND x.transactionid = p.transaction
 ) ON l.pid IS NULL AND x.pid IS NULL AND x.virtualtransaction = l.virtualtransaction
-WHERE l.granted
+WHERE (l.granted OR $3::boolean)
 	AND l.locktype = 'relation'
 	AND l.mode = ANY ($2::text[])
 	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -296,7 +325,7 @@ func (s *Store) Strangers(ctx context.Context) ([]Locker, error) {
 }
 
 func (s *Store) strangers(ctx context.Context, table, modes string) ([]Locker, error) {
-	all, err := s.lockers(ctx, statement{sql: s.sql(strangersSQL), args: []string{table, "{" + modes + "}"}})
+	all, err := s.lockers(ctx, statement{sql: s.sql(strangersSQL), args: []string{table, "{" + modes + "}", "false"}})
 	return slices.DeleteFunc(all, Locker.Worker), err
 }
 

@@ -298,6 +298,9 @@ func (a action) plan(row Row, d Decision) (Change, error) {
 	if err != nil {
 		return change, err
 	}
+	if row.unnoted && after.Epoch > row.Epoch { // the server that is lost may have given that epoch out, too
+		after.Epoch = max(after.Epoch, row.Epoch.leapt(time.Now()))
+	}
 	change.After = after
 	change.Looks = change.looksAgain(a) || change.looksFirst(a)
 	change.Changed = a.moves || after.State != row.State || (after.Failure == nil) != (row.Failure == nil)
@@ -370,7 +373,8 @@ SELECT
 	CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END`
 
 	operateSQL = `/* cursor.operate */
-SELECT` + rowColumns + `
+SELECT` + rowColumns + `,
+	` + unnotedSQL + `
 FROM {schema}.cursor
 WHERE process_name = $1
 FOR UPDATE`
@@ -397,7 +401,10 @@ func (s *Store) lockWaiting(ctx context.Context, conn *pgxpool.Conn, process str
 	if len(results[3].Rows) == 0 {
 		return Row{}, ErrUnknown
 	}
-	return parseRow(results[3].Rows[0])
+	values := results[3].Rows[0]
+	row, err := parseRow(values)
+	row.unnoted = string(values[len(values)-1]) == "t"
+	return row, err
 }
 
 func (s *Store) operateSettings(process string, timeout time.Duration) statement {

@@ -327,6 +327,18 @@ func TestBegun_AClockThatIsWrongTakesNoNumbersBack(t *testing.T) {
 	requireLeap(t, row.Sequence, begun.Sequence)
 }
 
+// TestBegun_TheSequenceIsThatOfTheEpoch: a decision has moved the epoch in the same second. Sinks know the first record of a
+// process by it.
+func TestBegun_TheSequenceIsThatOfTheEpoch(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, time.November, 23, 14, 0, 0, 0, time.UTC)
+	decided, err := cursor.Begun(cursor.Row{Epoch: 3}, now)
+	require.NoError(t, err)
+	begun, err := cursor.Begun(cursor.Row{Epoch: decided.Epoch + 1}, now)
+	require.NoError(t, err)
+	require.True(t, cursor.IsFirst(begun.Sequence+1, begun.Epoch))
+}
+
 // TestSeek_BeforeAPromotionIsNotedKeepsTheHorizon: what the new primary has stamped before the
 // cursor is still to be looked for.
 func TestSeek_BeforeAPromotionIsNotedKeepsTheHorizon(t *testing.T) {

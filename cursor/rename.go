@@ -22,7 +22,7 @@ var (
 // of the old name still has on the wire can be told from what the next one sends.
 var renameSQL = `/* cursor.rename */
 UPDATE {schema}.cursor
-SET process_name = $2, epoch = epoch + 1
+SET process_name = $2, epoch = $3
 WHERE process_name = $1
 RETURNING ` + took(`process_name = $2`, `epoch::text`) + `, sequence`
 
@@ -75,7 +75,7 @@ func exists(process string) error { return fmt.Errorf("%w: %q", ErrExists, proce
 func (s *Store) writeRename(ctx context.Context, conn *pgxpool.Conn, c Change, d Decision) (Row, error) {
 	from, to, at := c.Before.Process, c.After.Process, string(c.After.Position)
 	results, err := flush(ctx, conn.Conn(),
-		statement{sql: s.sql(renameSQL), args: []string{from, to}},
+		statement{sql: s.sql(renameSQL), args: []string{from, to, c.After.Epoch.text()}},
 		statement{sql: s.sql(renameLettersSQL), args: []string{from, to}},
 		statement{sql: "SET CONSTRAINTS ALL IMMEDIATE"},
 		statement{sql: s.sql(lettersLeftSQL), args: []string{from}})

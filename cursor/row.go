@@ -41,6 +41,9 @@ type Row struct {
 	unsettled bool
 	// restored: the database was said to be restored, and the source has not looked yet.
 	restored bool
+	// unnoted: it belongs to another server than the one it was read from, as after a promotion or a restore, and no worker
+	// has noted that yet. It is known of a row alone that is locked for an operator's decision.
+	unnoted bool
 	// UpdatedAt is the database's time of the last change.
 	UpdatedAt time.Time
 }

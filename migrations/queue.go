@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/ending"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -37,14 +38,14 @@ func (c Config) untilFree(ctx context.Context, db *sql.DB, try func() error) err
 		}
 		sessions := c.sessions(ctx, db)
 		for _, session := range sessions {
-			if c.Waiting != nil && !slices.Contains(named, session) {
-				c.Waiting(session)
+			if c.Waiting != nil && !slices.Contains(named, session.name) {
+				c.Waiting(session.name)
 			}
+			named = append(named, session.name)
 		}
-		named = append(named, sessions...)
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%w: the tables are in use, and were not free within %v; a table is, or was, held by %s: %w",
-				answer.ErrNone, c.waits.lock, strings.Join(sessions, ", "), err)
+				answer.ErrNone, c.waits.lock, held(sessions), err)
 		}
 		select {
 		case <-ctx.Done():
@@ -59,12 +60,13 @@ func waitedForLock(err error) bool {
 	return errors.As(err, &pgErr) && pgErr.Code == lockNotAvailable
 }
 
-// sessionsSQL names the sessions that have one of the tables, the oldest transactions first.
+// sessionsSQL names the sessions that have one of the tables, the oldest transactions first, and tells which of them an operator
+// may end: none of the dispatcher's own, which deliver, and none that may be a COMMIT that waits for a synchronous standby.
 const sessionsSQL = `/* migrations.sessions */
 SELECT DISTINCT
 	a.xact_start,
 	CASE
-		WHEN l.pid IS NULL THEN 'a prepared transaction'
+		WHEN l.pid IS NULL THEN coalesce('the prepared transaction ' OPERATOR(pg_catalog.||) pg_catalog.quote_literal(p.gid), 'a prepared transaction')
 		ELSE pg_catalog.format('pid %s (application %s, user %s)',
 			l.pid,
 			coalesce(pg_catalog.quote_literal(a.application_name), 'unknown'),
@@ -75,11 +77,21 @@ SELECT DISTINCT
 		WHEN l.pid IS NULL THEN ', whose COMMIT PREPARED may wait for a synchronous standby'
 		WHEN a.backend_type IS NULL THEN ', which may be a COMMIT that waits for a synchronous standby'
 		ELSE ''
-	END
+	END,
+	coalesce(l.pid, 0),
+	l.virtualtransaction,
+	a.pid IS NOT NULL
+		AND NOT pg_catalog.starts_with(a.application_name, 'ordered-dispatcher ')
+		AND a.wait_event IS DISTINCT FROM 'SyncRep'
+		AND (a.backend_type IS NOT NULL OR pg_catalog.current_setting('synchronous_standby_names') OPERATOR(pg_catalog.=) '')
 FROM pg_catalog.pg_locks l
 JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) l.relation
 JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
 LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid OPERATOR(pg_catalog.=) l.pid
+LEFT JOIN (
+	pg_catalog.pg_prepared_xacts p
+	JOIN pg_catalog.pg_locks x ON x.locktype OPERATOR(pg_catalog.=) 'transactionid' AND x.transactionid OPERATOR(pg_catalog.=) p.transaction
+) ON l.pid IS NULL AND x.pid IS NULL AND x.virtualtransaction OPERATOR(pg_catalog.=) l.virtualtransaction
 WHERE l.granted
 	AND l.pid IS DISTINCT FROM pg_catalog.pg_backend_pid()
 	AND l.database OPERATOR(pg_catalog.=) (SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
@@ -88,9 +100,15 @@ WHERE l.granted
 ORDER BY 1 NULLS FIRST, 2
 LIMIT 5`
 
+// session has one of the tables.
+type session struct {
+	name string
+	end  string // as SQL; "" where nothing proposes to end it
+}
+
 // sessions is never empty.
-func (c Config) sessions(ctx context.Context, db *sql.DB) []string {
-	var sessions []string
+func (c Config) sessions(ctx context.Context, db *sql.DB) []session {
+	var sessions []session
 	_ = answer.Within(ctx, c.waits.answer, func(ctx context.Context) error {
 		rows, err := db.QueryContext(ctx, sessionsSQL, c.Schema)
 		if err != nil {
@@ -99,16 +117,34 @@ func (c Config) sessions(ctx context.Context, db *sql.DB) []string {
 		defer rows.Close()
 		for rows.Next() {
 			var since sql.NullTime
-			var session string
-			if err := rows.Scan(&since, &session); err != nil {
+			var s session
+			var t ending.Transaction
+			var mayEnd bool
+			if err := rows.Scan(&since, &s.name, &t.PID, &t.Virtual, &mayEnd); err != nil {
 				return err
 			}
-			sessions = append(sessions, visible.Inline(session))
+			if t.Since = since.Time; mayEnd {
+				s.end = t.SQL()
+			}
+			s.name = visible.Inline(s.name)
+			sessions = append(sessions, s)
 		}
 		return rows.Err()
 	})
 	if len(sessions) == 0 {
-		return []string{"a session that is gone"}
+		return []session{{name: "a session that is gone"}}
 	}
 	return sessions
+}
+
+// held names sessions, with the SQL that ends each.
+func held(sessions []session) string {
+	var all []string
+	for _, s := range sessions {
+		if s.end != "" {
+			s.name += " (to end it: " + s.end + ")"
+		}
+		all = append(all, s.name)
+	}
+	return strings.Join(all, ", ")
 }

@@ -3,6 +3,7 @@ package migrations_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"testing"
 	"time"
 
@@ -76,6 +77,34 @@ func TestUp_NamesTheSessionThatHasTheTables(t *testing.T) {
 	require.Contains(t, waited[0], session)
 }
 
+// TestUp_EndsNoOtherTransactionOfASession: whoever ended the session by its pid ended what it did by then.
+func TestUp_EndsNoOtherTransactionOfASession(t *testing.T) {
+	t.Parallel()
+	pool, worker, _ := slowCall(t)
+	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	proposed := func() string {
+		_, err = conn.Exec(t.Context(), "BEGIN; SELECT FROM public.cursor")
+		require.NoError(t, err)
+		err = up(migrations.Config{ConnString: pgtest.URL(t)}.LockWithin(300 * time.Millisecond))
+		found := regexp.MustCompile(`\(to end it: (SELECT .*'SyncRep')\)`).FindAllStringSubmatch(err.Error(), -1)
+		require.Len(t, found, 1, "%v: and not that of the worker", err)
+		return found[0][1]
+	}
+	former := proposed()
+	_, err = conn.Exec(t.Context(), "ROLLBACK")
+	require.NoError(t, err)
+	now := proposed()
+	_, err = pool.Exec(t.Context(), former)
+	require.NoError(t, err)
+	require.NoError(t, conn.Ping(t.Context()))
+	_, err = pool.Exec(t.Context(), now)
+	require.NoError(t, err)
+	require.Error(t, conn.Ping(t.Context()))
+	require.NoError(t, worker.Conn().Ping(t.Context()))
+}
+
 // TestUp_SaysThatASessionWaitsForAStandby: it was to be ended, and what it has committed would be lost in a failover.
 func TestUp_SaysThatASessionWaitsForAStandby(t *testing.T) {
 	t.Parallel()
@@ -110,6 +139,7 @@ func TestUp_SaysThatASessionWaitsForAStandby(t *testing.T) {
 	err = up(config.LockWithin(300 * time.Millisecond))
 	require.ErrorContains(t, err, ", whose COMMIT waits for a synchronous standby")
 	require.ErrorContains(t, err, "Do not end a session whose COMMIT waits for a synchronous standby")
+	require.NotContains(t, err.Error(), "pg_terminate_backend")
 }
 
 func TestUp_EndsWithItsContextWhileTheTablesAreInUse(t *testing.T) {

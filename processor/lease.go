@@ -11,14 +11,20 @@ import (
 // read that is waited for. Meanwhile the server removes no row version of the database
 // that was deleted or updated since.
 func (p *Process) MaxLease() time.Duration {
-	d, calls, each := p.config.Dispatch, 1, p.config.Timeout
-	if !d.batch {
-		calls = d.chunk(p.config)
-	}
+	d, calls, each := p.config.Dispatch, p.CallsPerLease(), p.config.Timeout
 	if !d.outlives { // with the check of deferred constraints, in the same transaction
 		calls, each = calls+1, each+txMargin
 	}
 	return p.config.Store.LeaseTimeout()/overdueFraction + time.Duration(calls)*each
+}
+
+// CallsPerLease is how many sink calls a transaction of the lease may last for: those between
+// two checkpoints.
+func (p *Process) CallsPerLease() int {
+	if d := p.config.Dispatch; !d.batch {
+		return d.chunk(p.config)
+	}
+	return 1
 }
 
 // holding tells that the process has the lease, and returns what gives it back and tells

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // lockedAfter is how long the database may take to write something down before it is asked
@@ -33,7 +31,7 @@ func (s *shift) blocker() string {
 	if err != nil || len(all) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("a lock that %s has; %s", visible.Line(all[0].String()), all[0].Advice())
+	text := all[0].Lock() + "; " + all[0].Advice()
 	s.log.Warn("nothing more is delivered until a lock is free: what became of a record cannot be written down", "waits_for", text)
 	return text
 }

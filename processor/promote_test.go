@@ -485,10 +485,14 @@ func TestRetry_AfterAHaltOverTheClockGoesOnWhereNothingIsLate(t *testing.T) {
 	promotedBehind(t, pool)
 	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
 	exec(t, pool, `UPDATE dispatch.cursor SET position = $1`, string(at))
-	_, err = store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	lost := row(t, pool).Epoch + 999_999 // the primary that is no more may have given it out
+	change, err := store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
 	require.NoError(t, err)
+	require.Greater(t, change.After.Epoch, lost)
 	insert(t, pool, 1)
 	eventually(t, "the next one is delivered", func() bool { return len(sink.attemptsOf("2")) == 1 })
+	require.Greater(t, sink.attemptsOf("2")[0].Epoch, change.After.Epoch)
+	require.Greater(t, sink.attemptsOf("2")[0].Sequence, int64(cursor.HistoryGap))
 	require.Len(t, sink.attemptsOf("1"), 1)
 	require.Greater(t, row(t, pool).Sequence, int64(cursor.HistoryGap))
 }

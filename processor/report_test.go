@@ -140,7 +140,7 @@ func TestLog_WarnsOfASessionThatNeverFinishesItsCommand(t *testing.T) {
 	t.Parallel()
 	var log logbook
 	p := process(t, database(t), processor.Each(&receiver{}), func(c *processor.Config) { c.Logger = log.logger() })
-	torn := &cursor.TornError{Holder: cursor.Locker{PID: 7, Application: cursor.ApplicationLease + "sms", Unfinished: 35 * time.Second}}
+	torn := &cursor.TornError{Holder: cursor.Locker{PID: 7, Transaction: "3/4", Application: cursor.ApplicationLease + "sms", Unfinished: 35 * time.Second}}
 	for range 2 {
 		processor.WarnOfTorn(p, fmt.Errorf("lock: %w", torn))
 	}
@@ -149,5 +149,5 @@ func TestLog_WarnsOfASessionThatNeverFinishesItsCommand(t *testing.T) {
 	for range 2 {
 		processor.WarnOfTorn(p, torn)
 	}
-	require.Equal(t, 1, log.count("end it with SELECT pg_terminate_backend(7)"))
+	require.Equal(t, 1, log.count("end it with SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = 7 AND "))
 }

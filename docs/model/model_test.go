@@ -100,6 +100,7 @@ var breaking = []verification{
 	{"promotion", "SEQUENCE_KEPT", "I15_a_number_is_of_one_record"},
 	{"promotion", "KEY_WITHOUT_HISTORY", "I15_a_key_is_of_one_record"},
 	{"promotion", "EPOCH_KEPT", "I16_an_epoch_is_of_one_server"},
+	{"promotion", "DECISION_COUNTS_ON CLOCK_BEHIND", "I16_an_epoch_is_of_one_server"},
 	{"promotion", "SERVERS_UNCHECKED", "I1_the_cursor_passes_only_what_was_received"},
 	{"promotion", "LATE_UNCHECKED CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
 	{"promotion", "LATE_CHECKED_AFTER CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},

@@ -25,8 +25,7 @@
  *
  * Abstractions. The row lock, crashes within a delivery and time-outs are lease.pml; here a lease
  * is held from Acquire to the advance, in one server's lock. A number that jumps does so by JUMP.
- * One change for each run,
- * and one seek elsewhere.
+ * One change for each run, one seek elsewhere, and one retry.
  */
 
 #ifndef RECORDS
@@ -56,6 +55,11 @@
 #define leap 0
 #else
 #define leap JUMP
+#endif
+#ifdef DECISION_COUNTS_ON       /* action.plan */
+#define decided 1
+#else
+#define decided leap
 #endif
 #ifdef KEY_WITHOUT_HISTORY      /* Delivery.DedupKey */
 #define key(s, n) (n)
@@ -114,7 +118,7 @@ byte timeline[2] = 1, server_timeline[2] = 1;
 bit begun[2], halted[2];
 byte locked[2], started[2]; /* by whom; how often the server was started */
 byte address, lateAt, flushed;
-bit changed, watched, noticed, sought;
+bit changed, watched, noticed, sought, retried;
 #ifdef RESTORE  /* a worker that starts after it cannot know */
 byte deaths = 1;
 #else
@@ -122,12 +126,17 @@ byte deaths;
 #endif
 
 byte meaning_of[NUMBERS], meaning_of_key[NUMBERS];
-byte server_of[NUMBERS];        /* by epoch; 0 = none, else the server and 1 */
+byte server_of[NUMBERS];        /* by epoch, who gave it out; 0 = none, else the server and 1 */
 bit got[NUMBERS];
 
 #define meaning(s, n) ((again[s] && n > kept[s]) -> n + OTHER : n)
 
 inline begin_history(s) { epoch[s] = epoch[s] + leap; sequence[s] = sequence[s] + gap; begun[s] = 1; after[s] = position[s] }
+
+inline give_epoch(e, s) {
+	claim(I16_an_epoch_is_of_one_server, server_of[e] == 0 || server_of[e] == s + 1);
+	server_of[e] = s + 1
+}
 
 inline replicate() {
 	rows[1] = rows[0]; position[1] = position[0]; sequence[1] = sequence[0];
@@ -204,7 +213,8 @@ end:	do
 		timeline[CHANGED] = server_timeline[CHANGED]
 #endif
 	}
-	:: atomic { halted[CHANGED] && timeline[CHANGED] != server_timeline[CHANGED] -> /* Store.Retry */
+	:: atomic { halted[CHANGED] && timeline[CHANGED] != server_timeline[CHANGED] && !retried -> /* Store.Retry */
+		retried = 1; epoch[CHANGED] = epoch[CHANGED] + decided; give_epoch(epoch[CHANGED], CHANGED);
 #ifdef RETRY_ACCEPTS
 		begin_history(CHANGED); timeline[CHANGED] = server_timeline[CHANGED];
 #endif
@@ -306,7 +316,7 @@ take:	atomic {
 		:: else -> locked[lease] = name
 		fi;
 		if
-		:: holder[lease] != name -> epoch[lease]++; holder[lease] = name; flush(lease)
+		:: holder[lease] != name -> epoch[lease]++; give_epoch(epoch[lease], lease); holder[lease] = name; flush(lease)
 		:: else
 		fi;
 		if /* Process.work: Process.onServer, seen.after */
@@ -319,8 +329,8 @@ take:	atomic {
 		claim(I1_no_late_row_is_left_behind, lateAt == 0 || got[LATE] || noticed || lease != CHANGED || locked[lease] != name || position[lease] < lateAt);
 		claim(I15_a_number_is_of_one_record, meaning_of[number] == 0 || meaning_of[number] == page);
 		claim(I15_a_key_is_of_one_record, meaning_of_key[name_of] == 0 || meaning_of_key[name_of] == page);
-		claim(I16_an_epoch_is_of_one_server, server_of[under] == 0 || server_of[under] == lease + 1);
-		meaning_of[number] = page; meaning_of_key[name_of] = page; server_of[under] = lease + 1;
+		give_epoch(under, lease);
+		meaning_of[number] = page; meaning_of_key[name_of] = page;
 		got[page] = 1; number = 0; name_of = 0; under = 0;
 		if
 		:: lateAt > 0 && lease == CHANGED && at + 1 == lateAt -> got[LATE] = 1 /* beside it */

@@ -21,9 +21,6 @@ type Guard struct {
 	Said func(error) (hidden string, ok bool)
 	// Hide keeps out what Said finds. Otherwise it is quoted as a part of a line.
 	Hide bool
-	// Words finds what of an error is the receiver's words, which are hidden wherever
-	// they are found in the text. It is used instead of Said.
-	Words func(error) []string
 }
 
 // Error is an error without secrets, and without the receiver's words if those are
@@ -32,8 +29,6 @@ func (g Guard) Error(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case g.Words != nil:
-		return g.Secrets.Without(err, g.Words)
 	case g.Said == nil:
 		return g.Secrets.Error(err)
 	}

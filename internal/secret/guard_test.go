@@ -84,11 +84,3 @@ func TestGuard_WhatIsQuotedIsAPartOfALineWithoutSecrets(t *testing.T) {
 	plain := errors.New("ours")
 	require.Equal(t, plain, guard(true).Error(plain))
 }
-
-// Kafka's client quotes and trims what a broker says.
-func TestWithout_FindsWordsThatAreQuotedOrTrimmed(t *testing.T) {
-	t.Parallel()
-	words := func(error) []string { return []string{" no \"such\" user\n"} }
-	require.EqualError(t, secret.Set{}.Without(fmt.Errorf("log in: %w", errors.New(`no "such" user`)), words), "log in: […]")
-	require.EqualError(t, secret.Set{}.Without(fmt.Errorf("log in: %q", `no "such" user`), words), `log in: "[…]"`)
-}

@@ -13,7 +13,6 @@ package secret
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -148,26 +147,6 @@ func (s Set) Error(err error) error {
 		return &maskedError{masked, err}
 	}
 	return err
-}
-
-// Without is Error without the words of a receiver, which words finds in an error.
-func (s Set) Without(err error, words func(error) []string) error {
-	if err == nil {
-		return nil
-	}
-	text := err.Error()
-	for _, word := range words(err) {
-		// Libraries trim and quote what they print, and that must not save the words.
-		if word = strings.TrimSpace(word); word != "" {
-			text = strings.ReplaceAll(text, word, Hidden)
-			quoted := strconv.Quote(word)
-			text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], Hidden)
-		}
-	}
-	if text == err.Error() {
-		return s.Error(err)
-	}
-	return &maskedError{s.Replace(text), err}
 }
 
 type maskedError struct {

@@ -24,12 +24,12 @@ var daemonMutants = []mutant{
 	},
 	{
 		"status has no word on what a call keeps vacuum from",
-		[]change{{"command/internal/daemon/status_hold.go", `visible.Line(s.Holder), pinned(s.bound))}`, `visible.Line(s.Holder), pinned(0))}`}},
+		[]change{{"command/internal/daemon/status_hold.go", `visible.Line(s.Holder), pinned(s.bounds))}`, `visible.Line(s.Holder), pinned(leaseBounds{}))}`}},
 		daemonPkg, "TestStatus_SaysWhatACallKeepsVacuumFrom",
 	},
 	{
 		"the doctor has no word on a lease that may be open for long",
-		[]change{{"command/internal/daemon/pinned.go", `	if bound > longBound {`, `	if bound > 1000*longBound {`}},
+		[]change{{"command/internal/daemon/pinned.go", `	if bounds.open > longBound {`, `	if bounds.open > 1000*longBound {`}},
 		daemonPkg, "TestDoctor_NamesALeaseThatMayBeOpenForLong",
 	},
 	{
@@ -46,8 +46,8 @@ var daemonMutants = []mutant{
 	},
 	{
 		"a lease is bounded by one call, however many lie between two checkpoints",
-		[]change{{"processor/lease.go", `	if !d.batch {
-		calls = d.chunk(p.config)
+		[]change{{"processor/lease.go", `	if d := p.config.Dispatch; !d.batch {
+		return d.chunk(p.config)
 	}
 `, ``}},
 		processorPkg, "TestMaxLease_IsThatOfTheCallsBetweenTwoCheckpoints",

@@ -102,12 +102,34 @@ var diagnosisMutants = []mutant{
 	},
 	{
 		"a worker is known by the user of its start alone",
-		[]change{{"command/internal/daemon/renew_login.go", `if now.ConnConfig.User != l.user {`, `if now.ConnConfig.User == l.user {`}},
+		[]change{{"command/internal/daemon/renew_login.go", `if user == l.user && user != l.noted {`, `if user == l.user && user == l.noted {`}},
 		daemonPkg, "TestRenew_StatusSeesAWorkerWhoseLoginIsAnotherUserByNow",
 	},
 	{
+		"a user that cannot log in is announced, and looked for without an end",
+		[]change{{"command/internal/daemon/configured.go", `case user = <-c.config.renewal.newUsers():`, `case user = <-(chan string)(nil):`},
+			{"command/internal/daemon/renew_login.go", `	l.files, l.user, l.password, l.warned = texts`, `	l.renewal.noteUser(now.ConnConfig.User)
+	l.files, l.user, l.password, l.warned = texts`}},
+		daemonPkg, "TestRenew_AUserThatCannotLogInIsGivenUp",
+	},
+	{
+		"a prepared transaction is in the way by any lock of a table",
+		[]change{{"cursor/blocker.go", `		AND h.mode = ANY (w.conflicting)`, `		AND w.conflicting IS NOT NULL`}},
+		cursorPkg, "TestBlockers_AreInTheWay",
+	},
+	{
+		"a table that a statement does not read is said to be in its way",
+		[]change{{"cursor/blocker.go", `s.nameExcluder(ctx, err, s.tablesOf(statements)...)`, `s.nameExcluder(ctx, err, append(s.tablesOf(statements), ownTables...)...)`}},
+		cursorPkg, "TestRead_NamesTheSessionThatIsInItsWay",
+	},
+	{
+		"who is first in line to lock a table is not looked for",
+		[]change{{"cursor/blocker.go", `"{" + allLocking + "}", "true"`, `"{" + allLocking + "}", "false"`}},
+		daemonPkg, "TestStatus_NamesWhoIsInLineToLockTheTable",
+	},
+	{
 		"after a promotion status does not look whether workers may be at the old primary",
-		[]change{{"command/internal/daemon/promoted.go", `return s.absent || s.deserted`, `return s.deserted`}},
+		[]change{{"command/internal/daemon/promoted.go", `WHERE c.timeline > 0 AND`, `WHERE c.timeline < 0 AND`}},
 		daemonPkg, "TestStatus_AfterAPromotionSaysThatWorkersMayBeAtTheOldPrimary",
 	},
 	{
@@ -127,12 +149,74 @@ var diagnosisMutants = []mutant{
 	},
 	{
 		"the SQL that ends a transaction ends the next one of its session",
-		[]change{{"cursor/locker.go", `if l.Since.IsZero() {`, `if l.PID != 0 {`}},
+		[]change{{"internal/ending/sql.go", `which = "pid IN (SELECT pid FROM pg_locks WHERE virtualtransaction = " + visible.Literal(t.Virtual) + ")"`, `which = "true" + visible.Literal("")[:0]`}},
 		cursorPkg, "TestFix_EndsNoOtherTransactionOfTheSession",
+	},
+	{
+		"the SQL that ends what holds the fence of now() ends what its session does next",
+		[]change{{"internal/ending/sql.go", `"least(xact_start, query_start) = '" + t.Since.UTC().Format(asSQL) + "' AND state <> 'idle'"`, `"true"`}},
+		daemonPkg, "TestDoctor_EndsNoOtherTransactionThanThatWhichHoldsTheFenceOfNow",
+	},
+	{
+		"the SQL that ends a transaction ends its COMMIT that has come to wait for a standby",
+		[]change{{"internal/ending/sql.go", ` AND %s AND wait_event IS DISTINCT FROM 'SyncRep'"`, ` AND %s"`}},
+		"./internal/ending", "TestSQL_EndsNoOtherTransactionAndNoCommitThatWaitsForAStandby",
+	},
+	{
+		"a migration proposes to end a worker that delivers",
+		[]change{{"migrations/queue.go", "AND NOT pg_catalog.starts_with(a.application_name, 'ordered-dispatcher ')", "AND NOT pg_catalog.starts_with(a.application_name, 'none ')"}},
+		"./migrations", "TestUp_EndsNoOtherTransactionOfASession",
 	},
 	{
 		"a slow database is taken for the receiver",
 		[]change{{"command/internal/daemon/status_hold.go", `return l.Running > min(l.Age/2, longCall)`, `return l.Running < 0`}},
 		daemonPkg, "TestStatus_ADatabaseThatIsSlowIsNotTheReceiver",
+	},
+	{
+		"a promotion is not said beside what holds a process up",
+		[]change{{"command/internal/daemon/status_also.go", `case s.promoted != "":`, `case s.promoted != "" && s.New:`}},
+		daemonPkg, "TestStatus_SaysOfEachProcessThatWorkersMayBeAtTheOldPrimary",
+	},
+	{
+		"a prepared transaction is taken to have begun when it was prepared",
+		[]change{{"command/internal/daemon/status.go", `return w.GID == "" && !begun.IsZero()`, `return !begun.IsZero()`}},
+		daemonPkg, "TestStatus_APreparedTransactionMayHaveBegunBeforeWhatWaits",
+	},
+	{
+		"the next attempt is said to come although no worker makes it",
+		[]change{{"command/internal/daemon/status_hold.go", `case s.Failure != nil && s.absent:`, `case s.Failure != nil && s.absent && s.Failure.Wait == 0:`}},
+		daemonPkg, "TestStatus_SaysThatNoWorkerRunsBeforeABackOff",
+	},
+	{
+		"a session that has locked the row counts as a worker",
+		[]change{{"command/internal/daemon/status.go", `!slices.ContainsFunc(all[i].lockers, all[i].leads)`, `len(all[i].lockers) == 0`}},
+		daemonPkg, "TestStatus_SaysThatNoWorkerRunsBesideAStrangersLock",
+	},
+	{
+		"the time since the last checkpoint is taken for one call of the receiver",
+		[]change{{"command/internal/daemon/pinned.go", `return max(min(l.Call, l.Age), l.Age/time.Duration(max(b.calls, 1)))`, `return l.Age`}},
+		daemonPkg, "TestStatus_SeveralCallsOfOneLeaseAreNoLongCall",
+	},
+	{
+		"many calls with one checkpoint are a hang to a role that does not see since when",
+		[]change{{"command/internal/daemon/holders.go", `longCall*time.Duration(max(s.bounds.calls, 1))`, `longCall`}},
+		daemonPkg, "TestStatus_SeveralCallsOfOneLeaseAreNoLongCall",
+	},
+	{
+		"what a worker says of its open call is not read",
+		[]change{{"command/internal/daemon/pinned.go", `max(min(l.Call, l.Age), `, `max(0, `}},
+		daemonPkg, "TestStatus_SeveralCallsOfOneLeaseAreNoLongCall",
+	},
+	{
+		"status looks at one table after another",
+		[]change{{"command/internal/daemon/status_also.go", `min(maxLooks, r.pool.Config().MaxConns)`, `min(1, r.pool.Config().MaxConns)`}},
+		daemonPkg, "TestStatus_LooksAtManyTablesAtOnce",
+	},
+	{
+		"status sleeps for a latency that records without a time do not have",
+		[]change{{"command/internal/daemon/status.go", `		return stays + min(p.Poll, maxDueWait)
+	case len(`, `		return stays + min(p.Poll, maxDueWait) + p.Source.Latency
+	case len(`}},
+		daemonPkg, "TestStatus_WaitsForNoLatencyWhereRecordsHaveNoTime",
 	},
 }

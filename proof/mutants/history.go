@@ -4,12 +4,12 @@ package main
 var historyMutants = []mutant{
 	{
 		"epochs that a promotion may have lost are used again",
-		[]change{{"cursor/identity.go", `max(r.Epoch+lostEpochs, Epoch(since/time.Second)*lostEpochs)`, `max(r.Epoch+1, Epoch(since/time.Hour)*0)`}},
+		[]change{{"cursor/identity.go", `max(e+lostEpochs, Epoch(now.Sub(firstHistory)/historyEvery)*lostEpochs)`, `max(e+1, Epoch(now.Sub(firstHistory)/historyEvery)*0)`}},
 		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
 	},
 	{
 		"numbers that a promotion may have lost are used again",
-		[]change{{"cursor/identity.go", `max(r.Sequence/HistoryGap+1, int64(since/historyEvery))*HistoryGap`, `max(r.Sequence/HistoryGap, int64(since/historyEvery)*0)*HistoryGap`}},
+		[]change{{"cursor/identity.go", `max(r.Sequence/HistoryGap+1, int64(r.Epoch/lostEpochs))*HistoryGap`, `max(r.Sequence/HistoryGap, int64(r.Epoch/lostEpochs)*0)*HistoryGap`}},
 		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
 	},
 	{
@@ -24,12 +24,12 @@ var historyMutants = []mutant{
 	},
 	{
 		"a later history of one row goes on below an earlier one",
-		[]change{{"cursor/identity.go", `int64(since/historyEvery))`, `int64(since/historyEvery)%65536)`}},
+		[]change{{"cursor/identity.go", `int64(r.Epoch/lostEpochs))*`, `int64(r.Epoch/lostEpochs)%65536)*`}},
 		cursorPkg, "TestBegun_ALaterHistoryOfOneRowHasLargerNumbers",
 	},
 	{
 		"a later history of one row has the epochs of an earlier one",
-		[]change{{"cursor/identity.go", `Epoch(since/time.Second)*lostEpochs`, `Epoch(since/time.Second)%65536*lostEpochs`}},
+		[]change{{"cursor/identity.go", `historyEvery)*lostEpochs`, `historyEvery)%65536*lostEpochs`}},
 		cursorPkg, "TestBegun_ALaterHistoryOfOneRowHasLargerNumbers",
 	},
 	{
@@ -64,8 +64,28 @@ var historyMutants = []mutant{
 	},
 	{
 		"a history that a seek begins hides a promotion",
-		[]change{{"cursor/decide.go", "return c.After.Epoch >= c.Before.Epoch+lostEpochs", "return c.After.Histories != c.Before.Histories"}},
+		[]change{{"cursor/decide.go", "return c.After.Sequence >= c.Before.Sequence+HistoryGap", "return c.After.Histories != c.Before.Histories"}},
 		cursorPkg, "TestSeekAnew_LeavesAPromotionToBeNoted",
+	},
+	{
+		"a decision before a promotion is noted gives out an epoch of the lost server",
+		[]change{{"cursor/operate.go", `if row.unnoted && after`, `if false && after`}},
+		cursorPkg, "TestDecision_BeforeTheServerIsNotedGivesOutNoEpochOfTheLostOne",
+	},
+	{
+		"a decision before a restore is noted gives out an epoch of the other server",
+		[]change{{"cursor/identity.go", "system_identifier <> ` + systemSQL + ` OR database_oid <> ` + databaseSQL + ` OR timeline", "timeline"}},
+		cursorPkg, "TestDecision_BeforeTheServerIsNotedGivesOutNoEpochOfTheLostOne",
+	},
+	{
+		"a decision before a promotion is noted hides it",
+		[]change{{"cursor/decide.go", "return c.After.Sequence >= c.Before.Sequence+HistoryGap", "return c.After.Epoch >= c.Before.Epoch+lostEpochs"}},
+		cursorPkg, "TestDecision_BeforeTheServerIsNotedGivesOutNoEpochOfTheLostOne",
+	},
+	{
+		"the first number of a history is not known by its epoch after a decision",
+		[]change{{"cursor/identity.go", `int64(r.Epoch/lostEpochs))*`, `int64(now.Sub(firstHistory)/historyEvery))*`}},
+		cursorPkg, "TestBegun_TheSequenceIsThatOfTheEpoch",
 	},
 	{
 		"a row of a backup is taken for that of now",

@@ -52,14 +52,36 @@ var lossMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_ManyDecisionsForgetNoTopic",
 	},
 	{
-		"the second batch of a partition of Kafka does not wait for the first",
-		[]change{{"sinks/kafka/batches.go", `	for !w.over && !w.refused &&`, `	for w.over && !w.refused &&`}},
-		kafkaPkg, "TestWritten_ASecondBatchOfAPartitionWaitsForTheFirst",
+		"a part of a window that Kafka's client begins early is written before it has the rest",
+		[]change{{"sinks/kafka/requests.go", `	for produce != nil && w.held && !w.over {`, `	for false && !w.over {`}},
+		kafkaPkg, "TestWritten_NothingIsWrittenBeforeTheClientHasTheWindow",
 	},
 	{
-		"the second batch of a partition of Kafka lands before a first one that was refused",
-		[]change{{"sinks/kafka/batches.go", `return !w.over && (!w.refused || !w.isSecond(batches))`, `return !w.over`}},
-		kafkaPkg, "TestWritten_ASecondBatchIsNotWrittenBehindARefusal",
+		"what is left of a window of Kafka is never written",
+		[]change{{"sinks/kafka/window.go", `	l.written.release()
+`, ``}},
+		kafkaPkg, "TestDeliverBatch_AWindowInTwoPartsIsSentAgain",
+	},
+	{
+		"a request to Kafka without records for a partition is written",
+		[]change{{"sinks/kafka/requests.go", `	case !whole(produce):`, `	case false && !whole(produce):`}},
+		kafkaPkg, "TestWritten_APartitionWithoutRecordsIsNotWritten",
+	},
+	{
+		"Kafka gets a second batch of a partition where it does not know the producer",
+		[]change{{"sinks/kafka/requests.go", `if produce.TransactionID == nil && w.isUnordered(batches) {`, `if false && w.isUnordered(batches) {`}},
+		kafkaPkg, "TestWritten_ASecondBatchWhereTheProducerIsNotKnownEndsTheWindow",
+	},
+	{
+		"the rest of a transaction of Kafka is sent under a new epoch",
+		[]change{{"sinks/kafka/requests.go", `if produce.TransactionID != nil && w.isForgotten(batches) {`, `if false && w.isForgotten(batches) {`}},
+		kafkaPkg, "TestDeliverBatch_AProducerThatIsForgottenInATransactionBeginsAnotherOne",
+	},
+	{
+		"a producer of Kafka that was forgotten stalls its transaction",
+		[]change{{"sinks/kafka/requests.go", `		w.cancel(errForgotten)
+`, ``}},
+		kafkaPkg, "TestDeliverBatch_AProducerThatIsForgottenInATransactionBeginsAnotherOne",
 	},
 	{
 		"of a partition of Kafka several batches are on their way",

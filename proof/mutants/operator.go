@@ -30,7 +30,7 @@ var operatorMutants = []mutant{
 	},
 	{
 		"a renamed cursor keeps its epoch",
-		[]change{{"cursor/rename.go", `SET process_name = $2, epoch = epoch + 1`, `SET process_name = $2`}},
+		[]change{{"cursor/rename.go", `epoch = $3`, `epoch = $3::bigint - 1`}},
 		cursorPkg, "TestRename_GoesOnUnderTheNewName",
 	},
 	{

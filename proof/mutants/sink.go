@@ -375,8 +375,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"the client of Kafka sends before it has the whole window",
-		[]change{{"sinks/kafka/link.go", `		kgo.ManualFlushing(),
-`, ``}},
+		[]change{{"sinks/kafka/requests.go", `	w.held, w.cancel = true, cancel`, `	w.cancel = cancel`}},
 		kafkaPkg, "TestDeliverBatch_TheBrokerHearsOfNoRecordBeforeTheClientHasTheWindow",
 	},
 	{

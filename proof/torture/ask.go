@@ -49,7 +49,9 @@ func (f *field) askStatus(ctx context.Context) ([]history.Told, error) {
 	cmd := f.dir.Command(ctx, f.desk.program, "status", "-c", f.dir.Path(f.desk.config()), "--json")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
+	leased := f.database.leased(ctx)
 	out, err := cmd.Output()
+	delivering := leased()
 	if _, failed := err.(*exec.ExitError); err != nil && !failed {
 		return nil, fmt.Errorf("run status: %w", err)
 	}
@@ -61,7 +63,7 @@ func (f *field) askStatus(ctx context.Context) ([]history.Told, error) {
 	for _, p := range document.Processes {
 		if p.State != "new" {
 			t := p.told()
-			t.From, t.T = from, f.clock.Now()
+			t.From, t.T, t.Leased = from, f.clock.Now(), delivering[p.Process]
 			all = append(all, t)
 		}
 	}

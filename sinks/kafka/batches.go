@@ -9,73 +9,50 @@ import (
 // batchSent is a batch of records as a request has it. The client gives it a number once, and sends it again under that.
 type batchSent struct {
 	partitionSent
-	epoch    int16
+	producer producer
 	sequence int32
+}
+
+// producer is under whose numbers a batch is sent.
+type producer struct {
+	id    int64
+	epoch int16
 }
 
 // Where a batch has its numbers: see https://kafka.apache.org/documentation/#recordbatch.
 const (
 	magicAt    = 16
+	producerAt = 43
 	epochAt    = 51
 	sequenceAt = 53
-	countAt    = 57
 	batchHead  = 61
 )
 
-// batchesOf are the batches of a request, with how many records each has. One in the form of before Kafka 0.11 has no numbers.
-func batchesOf(produce *kmsg.ProduceRequest) map[batchSent]int {
-	all := map[batchSent]int{}
+// batchesOf are the batches of a request. One in the form of before Kafka 0.11 has no numbers.
+func batchesOf(produce *kmsg.ProduceRequest) (all []batchSent) {
 	for _, topic := range produce.Topics {
 		for _, p := range topic.Partitions {
 			b := batchSent{partitionSent: partitionSent{topic.Topic, topic.TopicID, p.Partition}}
-			n := 0
 			if len(p.Records) >= batchHead && p.Records[magicAt] >= 2 {
-				b.epoch = int16(binary.BigEndian.Uint16(p.Records[epochAt:]))
+				b.producer.id = int64(binary.BigEndian.Uint64(p.Records[producerAt:]))
+				b.producer.epoch = int16(binary.BigEndian.Uint16(p.Records[epochAt:]))
 				b.sequence = int32(binary.BigEndian.Uint32(p.Records[sequenceAt:]))
-				n = int(int32(binary.BigEndian.Uint32(p.Records[countAt:])))
 			}
-			all[b] = n
+			all = append(all, b)
 		}
 	}
 	return all
 }
 
-// answer takes up what became of one record of the window.
-func (w *written) answer(err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.answered++
-	w.refused = w.refused || err != nil
-	w.changed.Broadcast()
-}
-
-// isSecond reports whether a request has another batch of a partition than the one that went there last in this window. The client
-// makes two where it begins to send before it has the whole window: what is left of the window before may have it look.
-func (w *written) isSecond(batches map[batchSent]int) bool {
-	for b := range batches {
-		if last, sent := w.last[b.partitionSent]; sent && last != b {
-			return true
+// whole reports whether a request has records for each of its partitions. Where a batch fails while the client writes a later one of
+// its partition, that is written as none: Kafka 4.3 meets a null pointer in it, and answers nothing more on the connection.
+func whole(produce *kmsg.ProduceRequest) bool {
+	for _, topic := range produce.Topics {
+		for _, p := range topic.Partitions {
+			if len(p.Records) == 0 {
+				return false
+			}
 		}
 	}
-	return false
-}
-
-// await holds a request with a second batch back until all that was sent before it is answered, and reports whether it may be
-// written: not where something was refused. Else records would land behind those that are sent again.
-func (w *written) await(batches map[batchSent]int) bool {
-	for !w.over && !w.refused && w.answered < w.records && w.isSecond(batches) {
-		w.changed.Wait()
-	}
-	return !w.over && (!w.refused || !w.isSecond(batches))
-}
-
-// count takes up batches that are about to be written.
-func (w *written) count(batches map[batchSent]int) {
-	for b, n := range batches {
-		if _, known := w.sent[b]; !known {
-			w.records += n
-		}
-		w.sent[b]++
-		w.last[b.partitionSent] = b
-	}
+	return true
 }

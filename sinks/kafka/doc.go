@@ -6,8 +6,7 @@
 //   - Message: what a record becomes. Its value is the payload's bytes, its key the
 //     record's; headers carry identity, order and fencing token.
 //   - Window: how many records may be on their way at a time, of at most MaxBytes: one
-//     batch of each partition. The client has them before it is told to send. It may begin
-//     earlier, in two parts: then the second waits for the answers to the first.
+//     batch of each partition. The client has them before any is written.
 //   - Batch: neighbours of a window that go to the same partition, as one unit.
 //     A broker takes it or refuses it whole.
 //   - Call: one DeliverBatch, and what it has seen acknowledged.
@@ -45,8 +44,11 @@
 //     we know, would be sent. So a window is handed over whole before the client is
 //     told to send (ManualFlushing), and nothing after it before all of it is answered.
 //     The client looks once more after the last answer of a window, and may then find
-//     the beginning of the next one. So the second batch of a partition is not written
-//     before all that went out is acknowledged (written.await).
+//     the beginning of the next one, so that a partition has two batches. So nothing is
+//     written before the client has the whole window (written.release), and a refusal
+//     of the first batch fails both.
+//   - Of a batch that failed meanwhile the client writes an empty request, which
+//     silences a broker. It is not written (whole).
 //   - A record that is too large for the client is failed alone, and those behind
 //     it are sent. So a large one is a window of its own.
 //   - Records of a topic whose partitions the client does not know yet would be
@@ -54,7 +56,11 @@
 //     of each topic is a window of its own.
 //   - Of a producer id that it does not know a broker takes any number. So does
 //     one that has forgotten it, a day after its last batch in the partition. Of a
-//     partition one batch is on its way; and a link is renewed after an hour.
+//     partition one batch is on its way, or two where the client had an
+//     acknowledgement before: else the window ends (errUnordered). And a link is
+//     renewed after an hour.
+//   - In a transaction a new epoch of the client's leaves out what was sent before. It
+//     ends the window (errForgotten).
 //   - After a loss at the broker the client would number anew and go on. It is
 //     told to stop (StopProducerOnDataLossDetected).
 //

@@ -114,6 +114,14 @@ var fencings = []*kerr.Error{kerr.ProducerFenced, kerr.InvalidProducerEpoch}
 
 func isFenced(err error) bool { return isOneOf(err, fencings) }
 
+// errForgotten is a transaction in which the client took a new epoch, since the broker knows its producer id no more: retention has deleted
+// all that it had sent to the partition. The coordinator has aborted what was sent under the old one.
+var errForgotten = processor.Unreached(errors.New("the broker has forgotten the producer in the middle of the transaction; the next attempt begins another one"))
+
+// errUnordered is a window of which a partition would have got two batches, while the broker does not know the producer there. The first
+// is written, and may be taken.
+var errUnordered = errors.New("the client has split the window, and the broker would not refuse the second part if it refused the first")
+
 func isOneOf(err error, all []*kerr.Error) bool {
 	for _, e := range all {
 		if errors.Is(err, e) {
@@ -225,7 +233,7 @@ func unanswered(err error, of requests) error {
 	switch {
 	case !word && isUnfinished(err, of) && of.again:
 		return &open{&noWord{fmt.Errorf("the broker may have the record: it was asked more than once, and its answers left that open: %w", err)}}
-	case !word && isUnfinished(err, of):
+	case !word && (isUnfinished(err, of) || errors.Is(err, errUnordered)):
 		return &open{&noWord{fmt.Errorf("the broker may have the record: %w", err)}}
 	case !word, isOneOf(err, vague):
 		return &open{fmt.Errorf("the broker may have the record: %w", err)}

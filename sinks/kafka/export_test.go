@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"net"
 
@@ -28,4 +29,34 @@ func (f handingOver) OnProduceRecordBuffered(r *kgo.Record) { f(r) }
 // Dial has s make its connections by f.
 func (s *Sink) Dial(f func(ctx context.Context, network, address string) (net.Conn, error)) {
 	s.dial = f
+}
+
+// SendPart has the client begin to send each window that is larger when it has n records of it, as it may do by itself on a busy machine.
+func (s *Sink) SendPart(n int64) {
+	frozen := make(frozen, 1)
+	s.more = append(s.more, kgo.WithCompressor(frozen))
+	s.OnHandingOver(func(*kgo.Record) {
+		client := s.link.client
+		if client.BufferedProduceRecords() != n {
+			return
+		}
+		select {
+		case <-frozen: // of the window before
+		default:
+		}
+		go func() { _ = client.Flush(context.Background()) }()
+		<-frozen
+	})
+}
+
+// frozen is told when the client encodes a batch: what comes after that is another one.
+type frozen chan struct{}
+
+// Compress is called by the client.
+func (f frozen) Compress(_ *bytes.Buffer, batch []byte, _ ...kgo.CompressFlag) ([]byte, kgo.CompressionCodecType) {
+	select {
+	case f <- struct{}{}:
+	default:
+	}
+	return batch, kgo.CodecNone
 }

@@ -140,6 +140,7 @@ func TestDeliverBatch_TheBrokerHearsOfNoRecordBeforeTheClientHasTheWindow(t *tes
 	s := sinkOf(t, cluster, nil)
 	ds := sinktest.Deliveries(2, 10)
 	early := false
+	s.SendPart(4)
 	s.OnHandingOver(func(r *kgo.Record) {
 		if string(r.Headers[0].Value) != ds[9].DedupKey() {
 			return

@@ -10,22 +10,18 @@ import (
 )
 
 func newGuard(c Config) secret.Guard {
-	g := secret.Guard{Secrets: secret.New(c.SASL.Password)}
-	if c.HideAnswers {
-		g.Words = words
-	}
-	return g
+	return secret.Guard{Secrets: secret.New(c.SASL.Password), Said: said, Hide: c.HideAnswers}
 }
 
-// said is a bare code of Kafka's. What we say around it is not taken for the broker's words then.
-type said struct{ error }
+// bare is a code of Kafka's without words of the broker's. What we say around it is not taken for these.
+type bare struct{ error }
 
-func (s *said) Unwrap() error { return s.error }
+func (b *bare) Unwrap() error { return b.error }
 
 // heard marks what the client says. It may be the bare code.
 func heard(err error) error {
 	if code, ok := err.(*kerr.Error); ok && code != nil {
-		return &said{code}
+		return &bare{code}
 	}
 	return err
 }
@@ -35,19 +31,14 @@ type quoting struct{ error }
 
 func (q *quoting) Unwrap() error { return q.error }
 
-// words are what the client adds to a code of Kafka's, the broker's words on it, and what quotes them.
-func words(err error) (all []string) {
-	for ; err != nil; err = errors.Unwrap(err) {
-		if _, ok := err.(*quoting); ok {
-			return append(all, err.Error())
-		}
-		code, ok := errors.Unwrap(err).(*kerr.Error)
-		if !ok {
-			continue
-		}
-		for _, part := range strings.Split(err.Error(), code.Error()) {
-			all = append(all, strings.Trim(part, ": "))
-		}
+// said finds the broker's words in an error: the client adds them to the code.
+func said(err error) (hidden string, ok bool) {
+	if _, ok := err.(*quoting); ok {
+		return secret.Hidden, true
 	}
-	return all
+	code, ok := errors.Unwrap(err).(*kerr.Error)
+	if !ok || !strings.HasPrefix(err.Error(), code.Error()+": ") {
+		return "", false
+	}
+	return code.Error() + ": " + secret.Hidden, true
 }

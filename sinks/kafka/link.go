@@ -110,7 +110,7 @@ func (s *Sink) options() []kgo.Opt {
 		kgo.RequiredAcks(kgo.AllISRAcks()),
 		kgo.ManualFlushing(),
 		kgo.StopProducerOnDataLossDetected(),
-		kgo.MaxBufferedRecords(c.Window),
+		kgo.MaxBufferedRecords(c.Window), // the client must take a window without a wait: see written.held
 		kgo.ProducerBatchMaxBytes(int32(c.MaxBytes)),
 		kgo.ProducerBatchCompression(codec(c.Compression)),
 		kgo.RecordPartitioner(newPartitioner()),

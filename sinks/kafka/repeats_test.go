@@ -2,8 +2,16 @@ package kafka_test
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -11,6 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret/secrettest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -72,5 +81,31 @@ func TestGuard_ALoginThatFailsAtTheClientQuotesNoHiddenAnswer(t *testing.T) {
 			require.Equal(t, !hide, strings.Contains(err.Error(), "WORDS"), "%s: %v", name, err)
 			require.True(t, processor.IsUnreached(err), "%s: %v", name, err)
 		}
+	}
+}
+
+// Whoever answers at the address shows a certificate, and its names are in the client's error.
+func TestGuard_NamesOfACertificateAreNoPartOfAHiddenAnswer(t *testing.T) {
+	t.Parallel()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"words.example"}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	certificate, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	address := tcptest.Serve(t, func(conn net.Conn) {
+		_ = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}).Handshake()
+	})
+	roots := x509.NewCertPool()
+	roots.AddCert(certificate)
+	for _, hide := range []bool{false, true} {
+		s, err := kafka.New(kafka.Config{Brokers: []string{address}, Topic: "t", HideAnswers: hide, TLS: &tls.Config{RootCAs: roots, ServerName: "ours.example"}})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = s.Close() })
+		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+		require.ErrorContains(t, err, "nothing was sent")
+		require.ErrorContains(t, err, "ours.example")
+		require.Equal(t, !hide, strings.Contains(err.Error(), "words.example"), err)
 	}
 }

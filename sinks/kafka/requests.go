@@ -18,15 +18,21 @@ type written struct {
 	lost atomic.Int64 // requests with records whose answer was lost
 	cut  atomic.Int64 // those, and ends of transactions, whose connection was ended by the other side
 
-	mu      sync.Mutex
-	changed *sync.Cond // of the fields below
-	// sent is how often each batch of this window went out; last is that of each partition.
+	mu sync.Mutex
+	// released is told when held or over changes.
+	released *sync.Cond
+	// held says that the client does not have the whole window yet: nothing of it is written.
+	held bool
+	// cancel ends the window.
+	cancel context.CancelCauseFunc
+	// sent is how often each batch of this window went out.
 	sent map[batchSent]int
-	last map[partitionSent]batchSent
-	// records are those of the batches that went out, answered those of the window that have an answer, and refused that one
-	// of these is a no.
-	records, answered int
-	refused           bool
+	// producer is that of the window's first batch.
+	producer *producer
+	// first is the first batch of each partition in this window.
+	first map[partitionSent]batchSent
+	// known are the partitions in which earlier windows of the link were acknowledged: there the broker knows the producer.
+	known map[partitionSent]bool
 	// ends is how often the end of its transaction was asked for.
 	ends int
 	// unread says that a request could not be read here.
@@ -59,16 +65,30 @@ func (w *written) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) 
 	}
 }
 
-// begin forgets what earlier windows sent.
-func (w *written) begin() {
+// begin forgets what earlier windows sent, and holds the next one back until release.
+func (w *written) begin(cancel context.CancelCauseFunc) {
 	w.lost.Store(0)
 	w.cut.Store(0)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.changed = sync.NewCond(&w.mu)
-	w.sent, w.last = map[batchSent]int{}, map[partitionSent]batchSent{}
-	w.records, w.answered, w.refused = 0, 0, false
+	w.released = sync.NewCond(&w.mu)
+	w.held, w.cancel = true, cancel
+	if w.known == nil {
+		w.known = map[partitionSent]bool{}
+	}
+	for b := range w.sent { // of a window that succeeded, or the link would be closed
+		w.known[b.partitionSent] = true
+	}
+	w.sent, w.first, w.producer = map[batchSent]int{}, map[partitionSent]batchSent{}, nil
 	w.ends, w.unread, w.over = 0, false, false
+}
+
+// release lets the window go: the client has all of it.
+func (w *written) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held = false
+	w.released.Broadcast()
 }
 
 // end is what became of the requests of the window, to which none is added.
@@ -76,7 +96,7 @@ func (w *written) end() requests {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over = true
-	w.changed.Broadcast()
+	w.released.Broadcast()
 	r := requests{lost: w.lost.Load() > 0, cut: w.cut.Load() > 0, ends: w.ends, any: w.unread, again: w.unread}
 	named, numbered := false, false
 	for p, n := range w.sent {
@@ -102,12 +122,15 @@ type requests struct {
 }
 
 // note takes up a request that is about to be written, and returns what takes it back if nothing of it was; not ok is a request
-// that must not be written any more. It waits before a second batch of a partition: see await.
+// that must not be written any more. One with records waits until the client has the whole window.
 func (w *written) note(request []byte) (back func(), ok bool) {
 	produce, read := readProduce(request)
 	end := read && isOf(request, kmsg.EndTxn)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	for produce != nil && w.held && !w.over {
+		w.released.Wait()
+	}
 	switch {
 	case !read:
 		w.unread = true
@@ -123,20 +146,57 @@ func (w *written) note(request []byte) (back func(), ok bool) {
 			defer w.mu.Unlock()
 			w.ends--
 		}, true
-	}
-	batches := batchesOf(produce)
-	if !w.await(batches) {
+	case !whole(produce):
 		return nil, false
 	}
-	w.count(batches)
+	batches := batchesOf(produce)
+	if produce.TransactionID != nil && w.isForgotten(batches) {
+		w.cancel(errForgotten)
+		return nil, false
+	}
+	if produce.TransactionID == nil && w.isUnordered(batches) {
+		w.cancel(errUnordered)
+		return nil, false
+	}
+	for _, b := range batches {
+		w.sent[b]++
+	}
 	sent := w.sent
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		for b := range batches {
+		for _, b := range batches {
 			sent[b]--
 		}
 	}, true
+}
+
+// isForgotten reports whether batches are under another producer id or epoch than those before in the window.
+func (w *written) isForgotten(batches []batchSent) bool {
+	for _, b := range batches {
+		if w.producer == nil {
+			w.producer = &b.producer
+		}
+		if b.producer != *w.producer {
+			return true
+		}
+	}
+	return false
+}
+
+// isUnordered reports whether a partition gets a second batch in this window although the broker does not know the producer there: if it
+// refused the first one, it would take the second, since it takes any number of a producer that it does not know.
+func (w *written) isUnordered(batches []batchSent) bool {
+	for _, b := range batches {
+		first, sent := w.first[b.partitionSent]
+		switch {
+		case !sent:
+			w.first[b.partitionSent] = b
+		case first.producer == b.producer && first != b && !w.known[b.partitionSent]:
+			return true
+		}
+	}
+	return false
 }
 
 // readProduce reads a request with records as the client writes it, whole; nil is another one, not ok is neither.

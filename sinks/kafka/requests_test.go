@@ -1,12 +1,12 @@
 package kafka
 
 import (
+	"context"
 	"encoding/binary"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -41,27 +41,48 @@ func TestReadProduce_ReadsWhatTheClientWrites(t *testing.T) {
 func TestWritten_WhatCannotBeReadMayHaveBeenSentAgain(t *testing.T) {
 	t.Parallel()
 	var w written
-	w.begin()
+	w.begin(nil)
+	w.release()
 	require.Equal(t, requests{}, w.end())
 	_, _ = w.note([]byte{0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 5, 0xff, 0xff, 9})
 	require.Equal(t, requests{any: true, again: true}, w.end())
-	w.begin()
+	w.begin(nil)
 	_, _ = w.note([]byte("short"))
 	require.True(t, w.end().again)
+}
+
+// produceOf is a request of the client with one batch.
+func produceOf(epoch int16, sequence int32, transaction *string) []byte {
+	batch := make([]byte, batchHead)
+	batch[magicAt] = 2
+	binary.BigEndian.PutUint16(batch[epochAt:], uint16(epoch))
+	binary.BigEndian.PutUint32(batch[sequenceAt:], uint32(sequence))
+	return requestOf(transaction, batch)
+}
+
+// requestOf is a request of the client with these records for its partitions.
+func requestOf(transaction *string, records ...[]byte) []byte {
+	request := kmsg.NewPtrProduceRequest()
+	request.SetVersion(13)
+	request.TransactionID = transaction
+	topic := kmsg.NewProduceRequestTopic()
+	for i, r := range records {
+		partition := kmsg.NewProduceRequestTopicPartition()
+		partition.Partition, partition.Records = int32(i), r
+		topic.Partitions = append(topic.Partitions, partition)
+	}
+	request.Topics = append(request.Topics, topic)
+	return kmsg.NewRequestFormatter().AppendRequest(nil, request, 5)
 }
 
 // What has been judged is not written any more, or "nothing was sent" would not be true.
 func TestWritten_NothingIsWrittenBehindTheEndOfAWindow(t *testing.T) {
 	t.Parallel()
-	request := kmsg.NewPtrProduceRequest()
-	request.SetVersion(13)
-	topic := kmsg.NewProduceRequestTopic()
-	topic.Partitions = append(topic.Partitions, kmsg.NewProduceRequestTopicPartition())
-	request.Topics = append(request.Topics, topic)
-	produce := kmsg.NewRequestFormatter().AppendRequest(nil, request, 5)
+	produce := produceOf(0, 0, nil)
 	metadata := kmsg.NewRequestFormatter().AppendRequest(nil, kmsg.NewPtrMetadataRequest(), 6)
 	var w written
-	w.begin()
+	w.begin(nil)
+	w.release()
 	back, ok := w.note(produce)
 	require.True(t, ok)
 	back()
@@ -70,77 +91,120 @@ func TestWritten_NothingIsWrittenBehindTheEndOfAWindow(t *testing.T) {
 	require.False(t, ok)
 	_, ok = w.note(metadata)
 	require.True(t, ok)
-	w.begin()
+	w.begin(nil)
+	w.release()
 	_, ok = w.note(produce)
 	require.True(t, ok)
 	require.Equal(t, requests{any: true}, w.end())
 }
 
-// produceOf is a request of the client with one batch of a partition.
-func produceOf(sequence int32, records uint32) []byte {
-	batch := make([]byte, batchHead)
-	batch[magicAt] = 2
-	binary.BigEndian.PutUint32(batch[sequenceAt:], uint32(sequence))
-	binary.BigEndian.PutUint32(batch[countAt:], records)
-	request := kmsg.NewPtrProduceRequest()
-	request.SetVersion(13)
-	topic, partition := kmsg.NewProduceRequestTopic(), kmsg.NewProduceRequestTopicPartition()
-	partition.Records = batch
-	topic.Partitions = append(topic.Partitions, partition)
-	request.Topics = append(request.Topics, topic)
-	return kmsg.NewRequestFormatter().AppendRequest(nil, request, 5)
-}
-
-// The client may send the beginning of a window before it has all of it. What is left goes out when the beginning is acknowledged.
-func TestWritten_ASecondBatchOfAPartitionWaitsForTheFirst(t *testing.T) {
+// The client may begin to send a window before it has all of it. Other requests of its are not held.
+func TestWritten_NothingIsWrittenBeforeTheClientHasTheWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var w written
-		w.begin()
-		_, ok := w.note(produceOf(0, 2))
+		w.begin(nil)
+		w.release()
+		_, ok := w.note(produceOf(0, 9, nil)) // the broker knows the producer from now on
 		require.True(t, ok)
-		_, ok = w.note(produceOf(0, 2))
-		require.True(t, ok, "the client asks again for the same one")
-		second := make(chan bool, 1)
-		go func() {
-			_, ok := w.note(produceOf(2, 3))
-			second <- ok
-		}()
-		w.answer(nil)
+		w.begin(nil)
+		noted := make(chan bool, 2)
+		for sequence := range int32(2) {
+			go func() {
+				_, ok := w.note(produceOf(0, sequence, nil))
+				noted <- ok
+			}()
+		}
 		synctest.Wait()
-		require.Empty(t, second, "one of two records is answered")
-		w.answer(nil)
-		require.True(t, <-second)
+		require.Empty(t, noted)
+		_, ok = w.note(kmsg.NewRequestFormatter().AppendRequest(nil, kmsg.NewPtrMetadataRequest(), 6))
+		require.True(t, ok)
+		w.release()
+		require.True(t, <-noted)
+		require.True(t, <-noted)
+		require.Equal(t, requests{any: true}, w.end(), "each batch was sent once")
+
+		w.begin(nil)
+		go func() {
+			_, ok := w.note(produceOf(0, 2, nil))
+			noted <- ok
+		}()
+		synctest.Wait()
+		require.Empty(t, noted)
+		require.Equal(t, requests{}, w.end())
+		require.False(t, <-noted, "the window is over")
 	})
 }
 
-// Where the beginning is refused it is sent again, and what is left would stand before it.
-func TestWritten_ASecondBatchIsNotWrittenBehindARefusal(t *testing.T) {
+// Kafka 4.3 meets a null pointer in it, and answers nothing more on the connection.
+func TestWritten_APartitionWithoutRecordsIsNotWritten(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var w written
-		w.begin()
-		_, ok := w.note(produceOf(0, 1))
-		require.True(t, ok)
-		second := make(chan bool, 1)
-		go func() {
-			_, ok := w.note(produceOf(1, 3))
-			second <- ok
-		}()
-		synctest.Wait()
-		w.answer(kerr.MessageTooLarge)
-		require.False(t, <-second)
-		require.Equal(t, requests{any: true}, w.end(), "the first was sent once, the second never")
+	var w written
+	w.begin(nil)
+	w.release()
+	for _, request := range [][]byte{requestOf(nil, nil), requestOf(nil, make([]byte, batchHead), nil)} {
+		_, ok := w.note(request)
+		require.False(t, ok)
+	}
+	require.Equal(t, requests{}, w.end())
+}
 
-		w.begin()
-		_, ok = w.note(produceOf(0, 1))
+// A broker takes any number of a producer that it does not know. So where it refused the first batch of a partition, it would take the
+// second, and records would land before those that are sent again.
+func TestWritten_ASecondBatchWhereTheProducerIsNotKnownEndsTheWindow(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var w written
+	w.begin(cancel)
+	w.release()
+	for range 2 { // the same one may go again
+		_, ok := w.note(produceOf(3, 0, nil))
 		require.True(t, ok)
-		go func() {
-			_, ok := w.note(produceOf(1, 3))
-			second <- ok
-		}()
-		synctest.Wait()
-		w.end()
-		require.False(t, <-second, "the window is over")
-	})
+	}
+	require.Equal(t, requests{any: true, again: true}, w.end())
+	w.begin(cancel)
+	w.release()
+	for sequence := range int32(2) {
+		_, ok := w.note(produceOf(3, 5+sequence, nil))
+		require.True(t, ok, "the broker knows the producer by now")
+	}
+	require.NoError(t, context.Cause(ctx))
+
+	var fresh written
+	fresh.begin(cancel)
+	fresh.release()
+	_, ok := fresh.note(produceOf(3, 0, nil))
+	require.True(t, ok)
+	_, ok = fresh.note(produceOf(3, 5, nil))
+	require.False(t, ok)
+	require.ErrorIs(t, context.Cause(ctx), errUnordered)
+}
+
+// Where the client has a new epoch, the coordinator has aborted what was sent under the old one: the rest would be committed without it.
+func TestWritten_ANewEpochEndsTheWindowOfATransaction(t *testing.T) {
+	t.Parallel()
+	id := "x"
+	for _, transaction := range []*string{nil, &id} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var w written
+		for epoch := int16(3); epoch < 5; epoch++ { // a commit makes one, too
+			w.begin(cancel)
+			w.release()
+			_, ok := w.note(produceOf(epoch, 7, transaction))
+			require.True(t, ok)
+			require.Equal(t, requests{any: true}, w.end())
+		}
+		w.begin(cancel)
+		w.release()
+		_, ok := w.note(produceOf(5, 7, transaction))
+		require.True(t, ok)
+		_, ok = w.note(produceOf(6, 0, transaction))
+		require.Equal(t, transaction == nil, ok)
+		require.Equal(t, requests{any: true}, w.end())
+		if transaction != nil {
+			require.ErrorIs(t, context.Cause(ctx), errForgotten)
+		}
+		cancel(nil)
+	}
 }

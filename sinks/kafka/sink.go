@@ -137,7 +137,6 @@ func (s *Sink) send(ctx context.Context, c *call) outcome {
 		s.drop()
 		return outcome{err: err}
 	}
-	s.link.written.begin()
 	p := s.link.produce(ctx, records)
 	of := s.link.written.end()
 	of.silent = p.silent

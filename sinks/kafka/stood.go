@@ -92,7 +92,7 @@ func (s *stood) next(p place, epoch cursor.Epoch) bool {
 // OUT_OF_ORDER_SEQUENCE_NUMBER proves one where this link had acknowledgements in the partition: a
 // link never lives as long as a broker keeps its numbers (see maxAge), and kgo hides the word where
 // it only follows from an earlier batch that failed. A lost answer alone brings none: of each partition one
-// batch is on its way, and the broker knows that when it comes again.
+// batch is on its way, or two in their order, and the broker knows them when they come again.
 func (s *stood) refused(p place, l *link, epoch cursor.Epoch) bool {
 	was := s.topics[p.topic]
 	if was == nil || len(was.offsets) == 0 || !isOneOf(p.err, losses) {

@@ -12,8 +12,7 @@ import (
 
 // answers are those of a window's records.
 type answers struct {
-	done  chan struct{} // closed when all are there
-	heard func(error)   // is told of each
+	done chan struct{} // closed when all are there
 
 	mu      sync.Mutex
 	errs    []error
@@ -22,15 +21,14 @@ type answers struct {
 	missing int
 }
 
-func newAnswers(n int, heard func(error)) *answers {
-	return &answers{heard: heard, done: make(chan struct{}), errs: make([]error, n), there: make([]bool, n), places: make([]place, n), missing: n}
+func newAnswers(n int) *answers {
+	return &answers{done: make(chan struct{}), errs: make([]error, n), there: make([]bool, n), places: make([]place, n), missing: n}
 }
 
 // of returns what the client calls with the answer of the record at i.
 func (a *answers) of(i int) func(*kgo.Record, error) {
 	return func(r *kgo.Record, err error) {
 		err = heard(err)
-		a.heard(err)
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.errs[i], a.there[i], a.places[i] = err, true, place{r.Topic, r.Partition, r.Offset, err == nil, err}
@@ -86,14 +84,17 @@ type produced struct {
 
 // produce sends a window and waits for its answers.
 func (l *link) produce(ctx context.Context, records []*kgo.Record) produced {
+	window, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l.written.begin(cancel)
 	if !l.transactional {
-		p, _ := l.flush(ctx, records)
+		p, _ := l.flush(window, records)
 		return p
 	}
 	if err := l.client.BeginTransaction(); err != nil {
 		return produced{err: heard(err)}
 	}
-	p, whole := l.flush(ctx, records)
+	p, whole := l.flush(window, records)
 	if p.err == nil {
 		p.err = context.Cause(ctx) // a worker that was given up commits nothing
 	}
@@ -121,12 +122,13 @@ func (p produced) without(err error) produced {
 }
 
 // flush hands all records to the client before the first is sent: see the package
-// comment.
+// comment. The client takes them without a wait, as its buffer has room for a window.
 func (l *link) flush(ctx context.Context, records []*kgo.Record) (p produced, whole bool) {
-	a := newAnswers(len(records), l.written.answer)
+	a := newAnswers(len(records))
 	for i, r := range records {
 		l.client.Produce(ctx, r, a.of(i))
 	}
+	l.written.release()
 	_ = l.client.Flush(ctx) // its one error is the end of ctx
 	select {
 	case <-a.done:

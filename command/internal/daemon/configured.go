@@ -208,10 +208,15 @@ func (c *crew) announce() error {
 	}
 }
 
-// announceAs has status know the workers by their new user, once a connection has it.
+// announceAs has status know the workers by their new user. It gives up a user that another one has replaced, which may log in
+// no more.
 func (c *crew) announceAs(user string) {
 	backoff := retry.WithCappedDuration(maxAnnounceDelay, retry.NewExponential(firstAnnounceDelay))
 	_ = retry.Do(c.ctx, backoff, func(context.Context) error {
+		select {
+		case user = <-c.config.renewal.newUsers():
+		default:
+		}
 		for _, p := range c.config.Processes {
 			if err := c.config.noteWatched(c.ctx, c.pool, p, c.store.Worker(), user); err != nil {
 				return retry.RetryableError(err)

@@ -63,6 +63,26 @@ func TestDoctor_NamesWhoHoldsTheFence(t *testing.T) {
 	}
 }
 
+// TestDoctor_EndsNoOtherTransactionThanThatWhichHoldsTheFenceOfNow: the SQL had the pid of the session alone, which may be in a COMMIT
+// that waits for a standby by then.
+func TestDoctor_EndsNoOtherTransactionThanThatWhichHoldsTheFenceOfNow(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	exec(t, pool, "ALTER TABLE public.bookings ALTER COLUMN created_at SET DEFAULT now(); DELETE FROM od.cursor_event WHERE action = 'watch'")
+	conn := session(t, "BEGIN; SELECT 1")
+	insert(t, pool, 1) // which waits for it
+	held := daemon.Finding{"a", daemon.Note, "records of public.bookings are held back by ", "wait_event IS DISTINCT FROM 'SyncRep'"}
+	former := requireFinding(t, doctor(t, config), held)
+	_, err := conn.Exec(t.Context(), "ROLLBACK")
+	require.NoError(t, err)
+	exec(t, pool, former.Fix)
+	require.NoError(t, conn.Ping(t.Context()))
+	_, err = conn.Exec(t.Context(), "BEGIN; SELECT 1")
+	require.NoError(t, err)
+	exec(t, pool, former.Fix)
+	require.NoError(t, conn.Ping(t.Context()))
+}
+
 // TestDoctor_EndsNoWriterForWhichNothingWaits: a producer was to be ended, from 10 s on with a warning, although the worker was idle and no
 // record waited, or there was no worker.
 func TestDoctor_EndsNoWriterForWhichNothingWaits(t *testing.T) {

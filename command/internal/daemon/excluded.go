@@ -24,14 +24,16 @@ func waitedForLock(err error) bool {
 	return errors.As(err, &pgErr) && pgErr.Code == "55P03"
 }
 
-// excluder finds the transaction that keeps readers from the table of a source, which may be nil, or from
-// those of the cursors; nil if there is none, or if it is not found.
+// excluder finds the transaction that keeps readers from the table of a source; nil if there is none, or if it is not found.
 func excluder(ctx context.Context, store *cursor.Store, source *table.Source) *cursor.Locker {
-	var oid uint32
-	if source != nil {
-		oid, _ = source.OID(ctx) // it is the second question: the first one's error is said
+	oid, err := source.OID(ctx)
+	if err != nil || oid == 0 {
+		return nil // the first question's error is said
 	}
-	all, err := store.Excluders(ctx, oid)
+	return first(store.Excluders(ctx, oid))
+}
+
+func first(all []cursor.Locker, err error) *cursor.Locker {
 	if err != nil || len(all) == 0 {
 		return nil
 	}
@@ -44,7 +46,7 @@ func (r *StatusReader) tableLocked(ctx context.Context, source *table.Source, er
 		return ""
 	}
 	if l := excluder(ctx, r.store, source); l != nil {
-		return "; " + visible.Line(l.String()) + " has locked the table; next: " + l.Advice()
+		return "; " + visible.Line(l.String()) + " " + l.Has("the table") + "; next: " + l.Advice()
 	}
 	return "; a transaction had locked the table; next: " + whoBlocks
 }
@@ -57,13 +59,18 @@ func (d *doctor) locked(ctx context.Context, process string, err error) {
 		d.find(process, Refuse, excluded.Holder.Fix(), problem, err)
 		return
 	}
-	var source *table.Source
+	var l *cursor.Locker
 	if i := slices.IndexFunc(d.config.Processes, func(p Process) bool { return p.Name == process }); i >= 0 {
-		source, _ = d.config.source(d.config.Processes[i], d.pool, nil) // that it cannot be made is found elsewhere
+		if source, err := d.config.source(d.config.Processes[i], d.pool, nil); err == nil { // else it is found elsewhere
+			l = excluder(ctx, d.store, source)
+		}
 	}
-	if l := excluder(ctx, d.store, source); l != nil {
-		d.find(process, Refuse, l.Fix(), problem+"; %s has locked a table", err, visible.Line(l.String()))
+	if l == nil { // a check of a process reads its row, too
+		l = first(d.store.Excluders(ctx, 0))
+	}
+	if l == nil {
+		d.find(process, Refuse, whoBlocks, problem, err)
 		return
 	}
-	d.find(process, Refuse, whoBlocks, problem, err)
+	d.find(process, Refuse, l.Fix(), problem+"; %s %s", err, visible.Line(l.String()), l.Has("a table"))
 }

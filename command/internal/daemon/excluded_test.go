@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -51,6 +52,29 @@ func TestDoctor_AMigrationWhoseCommitWaitsForAStandbyIsNotToBeEnded(t *testing.T
 			}
 		})
 	}
+}
+
+// TestStatus_NamesWhoIsInLineToLockTheTable: a look at the source waits after it, and nothing was found that has locked the table.
+func TestStatus_NamesWhoIsInLineToLockTheTable(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	open(t, "reads", "SELECT FROM public.bookings")
+	conn := session(t, "SELECT 1")
+	ended := make(chan error, 1)
+	go func() {
+		_, err := conn.Exec(t.Context(), "BEGIN; LOCK TABLE public.bookings IN ACCESS EXCLUSIVE MODE")
+		ended <- err
+	}()
+	eventually(t, func() bool {
+		return count(t, pool, fmt.Sprintf("SELECT count(*) FROM pg_locks WHERE pid = %d AND NOT granted", conn.PgConn().PID())) == 1
+	})
+	const who = `; pid \d+ .application "importer".* waits for a lock of all of `
+	require.Regexp(t, who+`the table, and who reads that waits after it; next: end its transaction, or: SELECT pg_terminate_backend`, looked(t, config))
+	f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Refuse, "a check did not end in time", "SELECT pg_terminate_backend"})
+	require.Regexp(t, who+`a table, and who reads that waits after it$`, f.Problem)
+	exec(t, pool, f.Fix)
+	require.Error(t, <-ended)
+	require.Empty(t, looked(t, config))
 }
 
 // looked is what status says, or its error.

@@ -47,6 +47,13 @@ func (r *StatusReader) CountPauses() *int {
 	return &n
 }
 
+// KeepPauses keeps for how long the reader waits before it looks again, and does not wait.
+func (r *StatusReader) KeepPauses() *[]time.Duration {
+	var all []time.Duration
+	r.pause = func(_ context.Context, d time.Duration) { all = append(all, d) }
+	return &all
+}
+
 // PartitionsBetween is Partitions with something that happens between two looks for writers.
 func PartitionsBetween(ctx context.Context, c Config, happens func()) ([]Retention, error) {
 	return partitions(ctx, c, nil, func(context.Context, time.Duration) { happens() })

@@ -42,7 +42,7 @@ func (s Status) heldBy(records string, w table.Writer) heldBack {
 	case s.absent || s.State != cursor.Running || s.Lag == nil:
 		return heldBack{problem: "a worker that starts now may have to wait for " + who, next: waitForIt}
 	case s.moving || s.Lag.Records == 0:
-		return heldBack{problem: fmt.Sprintf("newer %s may be held back by %s: its open transaction may still insert before them", records, who), next: waitForIt}
+		return heldBack{problem: fmt.Sprintf("newer %s may be held back by %s: %s", records, who, inTheWay(w)), next: waitForIt}
 	case w.TimesHiddenFrom != "":
 		return heldBack{problem: fmt.Sprintf("%s may be held back by %s, if its transaction was open before they were stamped", records, who),
 			next: waitForIt + "; " + sinceWhen(w.TimesHiddenFrom), waited: true}
@@ -50,9 +50,17 @@ func (s Status) heldBy(records string, w table.Writer) heldBack {
 		return heldBack{problem: fmt.Sprintf("%s may be held back by %s: its open transaction began after the first of them was stamped, so it inserts nothing before that one, but a worker may wait for it", records, who),
 			next: endOfLater(w, s.Lag.begun.Add(*s.Lag.Age)), waited: true}
 	default:
-		return heldBack{problem: fmt.Sprintf("%s are held back by %s: its open transaction may still insert before them%s", records, who, although(w)),
+		return heldBack{problem: fmt.Sprintf("%s are held back by %s: %s%s", records, who, inTheWay(w), although(w)),
 			next: waitForIt + ", or end it: " + lockerOf(w).Fix(), fix: endOf(w), waited: true}
 	}
+}
+
+// inTheWay says how a transaction may be in the way of what waits.
+func inTheWay(w table.Writer) string {
+	if w.GID != "" {
+		return "when it began is not recorded, so it may have inserted before them"
+	}
+	return "its open transaction may still insert before them"
 }
 
 // although explains how a writer that inserts nothing is in the way.
@@ -65,11 +73,8 @@ func although(w table.Writer) string {
 
 // lockerOf is a writer as one who has a lock, by which it is ended.
 func lockerOf(w table.Writer) cursor.Locker {
-	l := cursor.Locker{PID: w.PID, GID: w.GID, Replicating: w.Replicating, HiddenFrom: w.HiddenFrom, MayBeCommitted: w.MayBeCommitted}
-	if w.Transaction != "" { // else Since is when its message came, too
-		l.Since = w.Since
-	}
-	return l
+	return cursor.Locker{PID: w.PID, GID: w.GID, Transaction: w.Transaction, Since: w.Since,
+		Replicating: w.Replicating, HiddenFrom: w.HiddenFrom, MayBeCommitted: w.MayBeCommitted}
 }
 
 // endOf is the SQL that ends a transaction. A session of the dispatcher is not ended:

@@ -75,8 +75,12 @@ func sinceWhen(role string) string {
 }
 
 // lasts reports that the first record that waits has waited for longer than a call lasts, as far as is known:
-// a worker that was idle has an old row, and may have begun a moment ago.
+// a worker that was idle has an old row, and may have begun a moment ago. One with many calls between two
+// checkpoints leaves the row as it is for as long as these take.
 func (s Status) lasts() bool {
+	if s.veiled.Unchanged <= longCall*time.Duration(max(s.bounds.calls, 1)) {
+		return false
+	}
 	return s.Lag == nil || s.Lag.Records > 0 && (s.Lag.Age == nil || *s.Lag.Age > longCall)
 }
 

@@ -12,21 +12,37 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// leaseBound is for how long a transaction of a process's lease may be open; 0 if its
-// sink cannot be made here.
-func (c Config) leaseBound(p Process, pool *pgxpool.Pool, store *cursor.Store) time.Duration {
-	process, _, err := p.build(dependencies{config: c, pool: pool, store: store, stdout: io.Discard})
-	if err != nil {
-		return 0
-	}
-	return process.MaxLease()
+// leaseBounds are those of a transaction of a process's lease; zero if its sink cannot be made here.
+type leaseBounds struct {
+	open  time.Duration // for how long it may be open
+	calls int           // how many calls of the receiver it may last for
 }
 
+func (c Config) leaseBounds(p Process, pool *pgxpool.Pool, store *cursor.Store) leaseBounds {
+	process, _, err := p.build(dependencies{config: c, pool: pool, store: store, stdout: io.Discard})
+	if err != nil {
+		return leaseBounds{}
+	}
+	return leaseBounds{process.MaxLease(), process.CallsPerLease()}
+}
+
+// call is for how long one call of the receiver has gone on for certain: as the worker said, or a part of the time
+// since the last checkpoint, which many short ones may have taken together.
+func (b leaseBounds) call(l cursor.Locker) time.Duration {
+	return max(min(l.Call, l.Age), l.Age/time.Duration(max(b.calls, 1)))
+}
+
+// longCall reports a worker of which one call goes on for long.
+func (b leaseBounds) longCall(l cursor.Locker) bool { return b.call(l) > longCall }
+
+// calledAt is when that call began.
+func (b leaseBounds) calledAt(l cursor.Locker) time.Time { return l.Since.Add(l.Age - b.call(l)) }
+
 // pinned says what an open transaction of a lease means to others.
-func pinned(bound time.Duration) string {
+func pinned(b leaseBounds) string {
 	limit := "the time-out of the sink, for each call between two checkpoints, ends it"
-	if bound > 0 {
-		limit = fmt.Sprintf("the sink's `timeout` and `checkpoint` bound it to %s", round(bound))
+	if b.open > 0 {
+		limit = fmt.Sprintf("the sink's `timeout` and `checkpoint` bound it to %s", round(b.open))
 	}
 	return "While its transaction is open, vacuum removes no newer dead row of this database, and CREATE INDEX CONCURRENTLY may wait for it: " + limit
 }
@@ -36,10 +52,11 @@ const longBound = 5 * time.Minute
 
 // pins finds what holds vacuum back: a lease that has been open for long, or may be.
 func (d *doctor) pins(ctx context.Context, p Process, s Status) error {
-	bound := d.config.leaseBound(p, d.pool, d.store)
-	if bound > longBound {
+	bounds := d.config.leaseBounds(p, d.pool, d.store)
+	s.bounds = bounds
+	if bounds.open > longBound {
 		d.find(p.Name, Note, "lower the sink's `timeout` or `checkpoint`, if the tables of this database are updated much",
-			"a transaction of its lease may be open for %s, by `timeout` and `checkpoint`: so long vacuum removes no newer dead row of this database, and CREATE INDEX CONCURRENTLY may wait", round(bound))
+			"a transaction of its lease may be open for %s, by `timeout` and `checkpoint`: so long vacuum removes no newer dead row of this database, and CREATE INDEX CONCURRENTLY may wait", round(bounds.open))
 	}
 	if s.veiled != nil && s.lasts() {
 		problem, next := s.hidden()
@@ -56,9 +73,9 @@ func (d *doctor) pins(ctx context.Context, p Process, s Status) error {
 			d.find(p.Name, Warn, cursor.KeepReplicating, "%s: %s", visible.Line(l.String()), cursor.WhileReplicating)
 		case slowDatabase(l):
 			d.find(p.Name, Note, "see what it waits for in pg_stat_activity", "its worker waits for the database: a command of %s goes on for %s", visible.Line(l.String()), round(l.Running))
-		default:
+		case bounds.longCall(l):
 			d.find(p.Name, Note, "see what the receiver does, or lower the sink's `timeout`",
-				"a call of the receiver goes on since %s. %s (%s)", moment(l.Since), pinned(bound), visible.Line(l.String()))
+				"a call of the receiver goes on since %s. %s (%s)", moment(bounds.calledAt(l)), pinned(bounds), visible.Line(l.String()))
 		}
 	}
 	return nil

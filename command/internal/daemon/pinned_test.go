@@ -31,8 +31,11 @@ func TestStatus_SaysWhatACallKeepsVacuumFrom(t *testing.T) {
 		"SELECT backend_xid::text FROM pg_stat_activity WHERE datname = current_database() AND starts_with(application_name, $1)", cursor.ApplicationLease).Scan(&xid))
 	require.NotNil(t, xid, "its transaction id is what vacuum stops at")
 	config := configure(t, pgtest.URL(t), "  a: {source: {table: public.bookings}, sink: {webhook: {url: 'http://127.0.0.1:1', timeout: 7s}}, checkpoint: 3}\n")
-	all, _, _ := status(t, config, "a")
-	require.NotNil(t, all[0].Hold)
+	var all []daemon.Status
+	require.Eventually(t, func() bool { // once the worker has said for how long its call goes on
+		all, _, _ = status(t, config, "a")
+		return all[0].Hold != nil
+	}, patience, 20*time.Millisecond)
 	require.Contains(t, all[0].Hold.Text, pinnedFor+"41s") // 5 s for a read, three calls of 7 s and 5 s
 	f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "a call of the receiver goes on since ", "see what the receiver does"})
 	require.Contains(t, f.Problem, pinnedFor+"41s")

@@ -24,12 +24,9 @@ WHERE c.timeline > 0 AND c.timeline <> $1 AND c.timeline <> t.timeline
 ORDER BY c.process_name
 LIMIT 10000`
 
-// lookForPromotion finds whether a process without a worker may have one elsewhere: while the old primary is
-// not fenced, workers may still deliver there.
+// lookForPromotion finds whether a process may have a worker elsewhere: while the old primary is not fenced, workers
+// may still deliver there.
 func (r *StatusReader) lookForPromotion(ctx context.Context, all []Status) error {
-	if !slices.ContainsFunc(all, func(s Status) bool { return s.absent || s.deserted }) {
-		return nil
-	}
 	var process string
 	var before, now int
 	err := ask(ctx, r.pool, func(ctx context.Context, tx pgx.Tx) error {

@@ -21,7 +21,8 @@ type login struct {
 	mu             sync.Mutex
 	files          map[string]string // with what they held when the login was read
 	user, password string
-	warned         bool // of an address that has changed
+	noted          string // the last user that has logged in
+	warned         bool   // of an address that has changed
 }
 
 // renewLogin has each new connection of a pool log in with what the files hold by then.
@@ -29,8 +30,12 @@ func (c Config) renewLogin(config *pgxpool.Config, log *slog.Logger) {
 	if c.renewal == nil || len(c.databaseFiles) == 0 {
 		return
 	}
-	l := &login{renewal: c.renewal, log: quietly(log), files: c.databaseFiles, user: config.ConnConfig.User, password: config.ConnConfig.Password}
+	l := &login{renewal: c.renewal, log: quietly(log), files: c.databaseFiles, user: config.ConnConfig.User, password: config.ConnConfig.Password, noted: config.ConnConfig.User}
 	config.BeforeConnect = func(_ context.Context, conn *pgx.ConnConfig) error { return l.renew(conn) }
+	config.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		l.note(conn.Config().User)
+		return nil
+	}
 }
 
 // renew gives a new connection its login. A connection with the former one could be refused for no
@@ -47,6 +52,17 @@ func (l *login) renew(conn *pgx.ConnConfig) error {
 	}
 	conn.User, conn.Password = l.user, l.password
 	return nil
+}
+
+// note has status know a user that has logged in. One that cannot is never announced: the look for its connection would close those
+// that work.
+func (l *login) note(user string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if user == l.user && user != l.noted {
+		l.noted = user
+		l.renewal.noteUser(user)
+	}
 }
 
 // follow takes up another login. One that is for another server needs a restart.
@@ -67,9 +83,6 @@ func (l *login) follow(texts map[string]string, conn *pgx.ConnConfig) error {
 		return nil
 	}
 	l.renewal.learnLogin(now.ConnConfig.Password, append(replaced(l.files, texts), l.password)...)
-	if now.ConnConfig.User != l.user {
-		l.renewal.noteUser(now.ConnConfig.User)
-	}
 	l.files, l.user, l.password, l.warned = texts, now.ConnConfig.User, now.ConnConfig.Password, false
 	l.log.Info("a file of the database's login has changed: new connections use what it holds now")
 	return nil

@@ -479,6 +479,29 @@ func TestRenew_StatusSeesAWorkerWhoseLoginIsAnotherUserByNow(t *testing.T) {
 	}
 }
 
+// TestRenew_AUserThatCannotLogInIsGivenUp: its connection was looked for without an end, connections that worked were closed for it,
+// and the user that came after it was never announced.
+func TestRenew_AUserThatCannotLogInIsGivenUp(t *testing.T) {
+	t.Parallel()
+	l := newLogin(t)
+	migrate(t, l.server, l.url)
+	exec(t, l.server, "CREATE ROLE rotated_b NOLOGIN SUPERUSER PASSWORD 'first-password'; CREATE ROLE rotated_c LOGIN SUPERUSER PASSWORD 'first-password'")
+	user := newSecretFile(t, "rotated")
+	l.name = user.String()
+	r := runDaemon(t, "database: '"+l.with(t, "first-password")+"'\n"+of("{stdout: {}}"), lookEvery(seldom))
+	insert(t, l.server, 1)
+	passed(t, l.server, 1)
+	user.hold(t, "rotated_b")
+	l.endUntil(t, r, "is not permitted to log in")
+	user.hold(t, "rotated_c")
+	insert(t, l.server, 1)
+	passed(t, l.server, 2)
+	eventually(t, func() bool {
+		return count(t, l.server, "SELECT count(*) FROM od.cursor_event WHERE action = 'watch' AND db_user = 'rotated_c'") == 1
+	})
+	require.Zero(t, count(t, l.server, "SELECT count(*) FROM od.cursor_event WHERE action = 'watch' AND db_user = 'rotated_b'"))
+}
+
 func TestRenew_ALoginThatCannotBeReadIsNamed(t *testing.T) {
 	t.Parallel()
 	l := newLogin(t)

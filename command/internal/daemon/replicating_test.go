@@ -273,12 +273,16 @@ func TestStatus_APreparedTransactionMayBeCommitted(t *testing.T) {
 	server, pool, _ := ownServer(t)
 	exec(t, pool, "BEGIN; INSERT INTO public.bookings DEFAULT VALUES; PREPARE TRANSACTION 'tpc'")
 	insert(t, pool, 1)
-	over := withoutAStandby(t, pool, func(ctx context.Context) {
-		_, _ = pool.Exec(ctx, "COMMIT PREPARED 'tpc'")
-		time.Sleep(time.Millisecond)
-	})
+	exec(t, pool, "CREATE TABLE public.other ()")
+	over := withoutAStandby(t, pool, func(ctx context.Context) { _, _ = pool.Exec(ctx, "INSERT INTO public.other DEFAULT VALUES") })
 	defer over()
-	waiting(t, pool)
+	waiting(t, pool) // from here on every COMMIT waits
+	go func() { _, _ = pool.Exec(t.Context(), "COMMIT PREPARED 'tpc'") }()
+	require.Eventually(t, func() bool {
+		var n int
+		err := pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'COMMIT PREPARED%'").Scan(&n)
+		return err == nil && n > 0
+	}, patience, 20*time.Millisecond)
 	config := configure(t, server.URL(), stdoutProcess)
 	const first = "look first, as a superuser or with pg_read_all_stats, whether its COMMIT PREPARED waits for a synchronous standby: " +
 		"SELECT pid, query FROM pg_stat_activity WHERE wait_event = 'SyncRep'. If it does, it is committed: do not end the session: "

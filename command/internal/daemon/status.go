@@ -27,6 +27,8 @@ type Status struct {
 	Holding []table.Writer
 	// Hold is what holds delivery up; nil if nothing does, as far as is known.
 	Hold *Hold
+	// Also is what else is so beside Hold, and bears on what to do.
+	Also []Hold
 	// DeadLetters are its open ones, counted up to cursor.MaxCountedLetters; nil if
 	// the role may not read them.
 	DeadLetters *int64
@@ -46,7 +48,7 @@ type Status struct {
 	moving    bool            // a worker delivers what is first
 	unread    bool            // the source cannot be read
 	roles     []string        // of its workers
-	bound     time.Duration   // on a transaction of its lease; 0 = not known
+	bounds    leaseBounds     // of a transaction of its lease
 }
 
 // Lag is what was committed and is not delivered yet.
@@ -138,12 +140,14 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 			all[i].DeadLetters = &n
 		}
 		r.explain(ctx, &all[i], lockers, long)
-		all[i].absent = seen.absent(all[i].Process) && !all[i].New && len(all[i].lockers) == 0
+		all[i].absent = seen.absent(all[i].Process) && !all[i].New && !slices.ContainsFunc(all[i].lockers, all[i].leads)
 		all[i].live, all[i].roles = seen[all[i].Process].live, seen[all[i].Process].roles
-		if p, ok := r.process(all[i].Process); ok {
-			r.measure(ctx, &all[i], r.sources[p.Name])
-		}
 	}
+	r.each(ctx, all, func(ctx context.Context, s *Status) {
+		if _, ok := r.process(s.Process); ok {
+			r.measure(ctx, s, r.sources[s.Process])
+		}
+	})
 	if err := r.lookAgain(ctx, all); err != nil {
 		return nil, Reachable(err)
 	}
@@ -152,6 +156,7 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	}
 	for i := range all {
 		all[i].Hold = all[i].hold()
+		all[i].Also = all[i].also()
 		all[i].Problem = r.secrets.Replace(all[i].Problem)
 	}
 	return all, nil
@@ -165,13 +170,13 @@ func names(all []Status) []string {
 	return names
 }
 
-// bound is that on a transaction of a process's lease; 0 if the sink cannot be made here.
-func (r *StatusReader) bound(name string) time.Duration {
+// bounds are those of a process's lease; zero if the sink cannot be made here.
+func (r *StatusReader) bounds(name string) leaseBounds {
 	p, ok := r.process(name)
 	if !ok {
-		return 0
+		return leaseBounds{}
 	}
-	return r.config.Config.leaseBound(p, r.pool, r.store)
+	return r.config.Config.leaseBounds(p, r.pool, r.store)
 }
 
 // process is a configured one.
@@ -198,12 +203,13 @@ func (r *StatusReader) lookAgain(ctx context.Context, all []Status) error {
 	if err := r.move(ctx, all); err != nil {
 		return err
 	}
-	for i := range all {
-		s := &all[i]
+	r.each(ctx, all, func(ctx context.Context, s *Status) {
 		if len(s.Holding) > 0 {
 			s.stay(ctx, r.sources[s.Process])
 		}
-		if r.doubt(*s) > 0 && len(s.Holding) == 0 {
+	})
+	for i := range all {
+		if s := &all[i]; r.doubt(*s) > 0 && len(s.Holding) == 0 {
 			if err := r.desert(ctx, s); err != nil {
 				return err
 			}
@@ -243,8 +249,8 @@ func (r *StatusReader) doubt(s Status) time.Duration {
 		return 0
 	case s.due() && p.Limit == (processor.Limit{}):
 		return stays + min(p.Poll, maxDueWait)
-	case s.perhapsOverdue(p):
-		return stays + min(p.Poll, maxDueWait) + p.Source.Latency
+	case s.perhapsOverdue(p): // without times there is no latency
+		return stays + min(p.Poll, maxDueWait)
 	case len(s.Holding) > 0 || s.overdue(p):
 		return stays
 	default:
@@ -332,8 +338,11 @@ func (s *Status) stay(ctx context.Context, source *table.Source) {
 	s.Holding = slices.DeleteFunc(stayed(s.Holding, now), func(w table.Writer) bool { return s.moving && beganAfter(w, s.Lag.begun) })
 }
 
-// beganAfter reports a writer that is known to insert nothing before what waits.
-func beganAfter(w table.Writer, begun time.Time) bool { return !begun.IsZero() && w.Since.After(begun) }
+// beganAfter reports a writer that is known to insert nothing before what waits. Of a prepared transaction
+// the server knows when it was prepared, and not when it began.
+func beganAfter(w table.Writer, begun time.Time) bool {
+	return w.GID == "" && !begun.IsZero() && w.Since.After(begun)
+}
 
 // holding leaves out the dispatcher's own sessions, which the fence of a worker of
 // their role does not wait for; roles are those of the workers.

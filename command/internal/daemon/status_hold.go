@@ -23,15 +23,16 @@ type HoldKind string
 
 // The kinds of a Hold, the one that counts before others first.
 const (
-	HoldPaused  HoldKind = "paused"    // an operator said so
-	HoldHalted  HoldKind = "halted"    // a record failed for good
-	HoldLocked  HoldKind = "locked"    // a stranger has locked the cursor's row or a table that a worker waits for, or a worker whose network died
-	HoldFailing HoldKind = "failing"   // a record is tried again and again
-	HoldSink    HoldKind = "sink"      // the receiver takes its time
-	HoldFuture  HoldKind = "future"    // the next record is stamped ahead of the database's clock
-	HoldWriter  HoldKind = "writer"    // a transaction may still insert before what waits
-	HoldNobody  HoldKind = "no_worker" // no worker runs the process
-	HoldHidden  HoldKind = "hidden"    // a worker has the cursor's row for long, and what it waits for is hidden from the role that asks
+	HoldPaused   HoldKind = "paused"    // an operator said so
+	HoldHalted   HoldKind = "halted"    // a record failed for good
+	HoldLocked   HoldKind = "locked"    // a stranger has locked the cursor's row or a table that a worker waits for, or a worker whose network died
+	HoldFailing  HoldKind = "failing"   // a record is tried again and again
+	HoldSink     HoldKind = "sink"      // the receiver takes its time
+	HoldFuture   HoldKind = "future"    // the next record is stamped ahead of the database's clock
+	HoldWriter   HoldKind = "writer"    // a transaction may still insert before what waits
+	HoldNobody   HoldKind = "no_worker" // no worker runs the process
+	HoldHidden   HoldKind = "hidden"    // a worker has the cursor's row for long, and what it waits for is hidden from the role that asks
+	HoldPromoted HoldKind = "promoted"  // beside another one: workers may still deliver from the old primary
 )
 
 const (
@@ -75,11 +76,13 @@ func (s Status) hold() *Hold {
 		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: %s", visible.Line(l.String()), l.Advice())}
 	case len(s.blockers) > 0:
 		l := s.blockers[0]
-		return &Hold{HoldLocked, fmt.Sprintf("%s waits for a lock that %s has: nothing is written down or delivered; next: %s",
-			s.waiter(), visible.Line(l.String()), l.Advice())}
+		return &Hold{HoldLocked, fmt.Sprintf("%s waits for %s: nothing is written down or delivered; next: %s",
+			s.waiter(), l.Lock(), l.Advice())}
 	case s.operator != nil:
 		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: %s", operating(*s.operator), adviceOn(*s.operator))}
-	case s.Failure != nil && (s.deserted || s.absent && s.Failure.Wait == 0):
+	case s.Failure != nil && s.absent: // before the next attempt, which no worker makes
+		return &Hold{HoldNobody, s.unwatched()}
+	case s.Failure != nil && s.deserted:
 		return &Hold{HoldNobody, s.untried()}
 	case s.Failure != nil:
 		return &Hold{HoldFailing, s.failing()}
@@ -88,9 +91,9 @@ func (s Status) hold() *Hold {
 	case lease >= 0 && slowDatabase(s.lockers[lease]):
 		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for the database, and not for the receiver: a command of %s goes on for %s; next: see what it waits for in pg_stat_activity",
 			visible.Line(s.Holder), visible.Line(s.lockers[lease].String()), round(s.lockers[lease].Running))}
-	case lease >= 0:
+	case lease >= 0 && s.bounds.longCall(s.lockers[lease]):
 		return &Hold{HoldSink, fmt.Sprintf("a call of the receiver goes on since %s, by worker %s; next: see what the receiver does; its time-out ends the call. %s",
-			moment(s.lockers[lease].Since), visible.Line(s.Holder), pinned(s.bound))}
+			moment(s.bounds.calledAt(s.lockers[lease])), visible.Line(s.Holder), pinned(s.bounds))}
 	case s.veiled != nil && s.lasts():
 		problem, next := s.hidden()
 		return &Hold{HoldHidden, problem + "; next: " + next}
@@ -227,7 +230,7 @@ func (r *StatusReader) explain(ctx context.Context, s *Status, lockers []cursor.
 	}
 	s.operator, s.veiled = of(s.Process, long.operators), of(s.Process, long.veiled)
 	if s.operator != nil || s.veiled != nil || slices.ContainsFunc(s.lockers, longLease) {
-		s.bound = r.bound(s.Process)
+		s.bounds = r.bounds(s.Process)
 		blockers, err := r.store.Blockers(ctx, s.Process)
 		if err != nil {
 			s.Problem = err.Error()

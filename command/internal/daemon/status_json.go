@@ -24,6 +24,7 @@ type statusJSON struct {
 	Failure    *failureJSON `json:"failure"`
 	HeldBackBy []writerJSON `json:"held_back_by"`
 	Hold       *holdJSON    `json:"hold"`
+	Also       []holdJSON   `json:"also"` // beside hold
 	Problem    string       `json:"problem"`
 	// DeadLetters is null where the role may not read them.
 	DeadLetters *int64 `json:"dead_letters"`
@@ -76,7 +77,7 @@ func PrintStatusJSON(w io.Writer, all []Status) error {
 func (s Status) json() statusJSON {
 	j := statusJSON{
 		Process: s.Process, State: s.state(), Position: string(s.Position), Sequence: s.Sequence, Epoch: int64(s.Epoch),
-		Holder: s.Holder, UpdatedAt: known(s.UpdatedAt), HeldBackBy: []writerJSON{}, Problem: s.Problem, DeadLetters: s.DeadLetters,
+		Holder: s.Holder, UpdatedAt: known(s.UpdatedAt), HeldBackBy: []writerJSON{}, Also: []holdJSON{}, Problem: s.Problem, DeadLetters: s.DeadLetters,
 	}
 	if s.Lag != nil {
 		j.Lag = &lagJSON{Records: s.Lag.Records, Capped: s.Lag.Records >= table.MaxLagRecords}
@@ -92,7 +93,11 @@ func (s Status) json() statusJSON {
 		}
 	}
 	if s.Hold != nil {
-		j.Hold = &holdJSON{s.Hold.Kind, s.Hold.Text}
+		hold := holdJSON(*s.Hold)
+		j.Hold = &hold
+	}
+	for _, also := range s.Also {
+		j.Also = append(j.Also, holdJSON(also))
 	}
 	for _, writer := range s.Holding {
 		j.HeldBackBy = append(j.HeldBackBy, jsonOf(writer))

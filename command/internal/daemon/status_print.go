@@ -78,6 +78,9 @@ func (s Status) notes() []string {
 		kind = s.Hold.Kind
 		notes = append(notes, s.Hold.Text)
 	}
+	for _, also := range s.Also {
+		notes = append(notes, also.Text)
+	}
 	if f := s.Failure; f != nil && kind != HoldHalted && kind != HoldFailing {
 		notes = append(notes, fmt.Sprintf("record %s fails, %s: %s", visible.Short(f.RecordID), attempts(*f), visible.Line(f.Error)))
 	}

@@ -164,7 +164,9 @@ type Told struct {
 	// Hold is what status says that delivery is held up by, and HeldBack by how many transactions.
 	Hold     string `json:"hold,omitempty"`
 	HeldBack int    `json:"held_back,omitempty"`
-	Problem  string `json:"problem,omitempty"` // why it does not know all of this
+	// Leased says that a worker had the row at some moment between the two, as the server itself answered.
+	Leased  bool   `json:"leased,omitempty"`
+	Problem string `json:"problem,omitempty"` // why it does not know all of this
 }
 
 // HoldKind is what is held.

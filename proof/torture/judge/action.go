@@ -60,7 +60,7 @@ func (v *Verdict) checkDecision(f *feed, m history.Move) {
 	default:
 		return
 	}
-	if int64(to-from) != passes || m.To.Sequence-m.From.Sequence != counts || m.To.Epoch != m.From.Epoch+1 {
+	if int64(to-from) != passes || m.To.Sequence-m.From.Sequence != counts || m.To.Epoch == m.From.Epoch {
 		v.broken("I10", f.Name, "move %d, an operator's, is from row %d, sequence %d, epoch %d to row %d, sequence %d, epoch %d",
 			m.N, from, m.From.Sequence, m.From.Epoch, to, m.To.Sequence, m.To.Epoch)
 	}

@@ -17,6 +17,9 @@ func (v *Verdict) checkCursor(f *feed, slack time.Duration) {
 	acknowledged := f.acknowledgements()
 	segments := f.segments
 	for i, m := range f.moves {
+		if m.To.Epoch == m.From.Epoch+1 && f.decidedBy(m) && !f.counted(m) {
+			v.broken("I16", f.Name, "move %d, an operator's, begins epoch %d, and the primary that was replaced may have begun that one", m.N, m.To.Epoch)
+		}
 		if i > 0 && m.From != f.moves[i-1].To {
 			v.broken("I7", f.Name, "move %d begins at %+v, and the move before it ended at %+v", m.N, m.From, f.moves[i-1].To)
 		}
@@ -25,7 +28,7 @@ func (v *Verdict) checkCursor(f *feed, slack time.Duration) {
 			if !f.decidedBy(m) {
 				v.TakeOvers++
 			}
-		case m.To.Epoch != m.From.Epoch:
+		case m.To.Epoch != m.From.Epoch && !(f.decidedBy(m) && f.counted(m)):
 			v.broken("I7", f.Name, "move %d changes the epoch from %d to %d", m.N, m.From.Epoch, m.To.Epoch)
 		}
 		if m.To.State == halted && m.From.State != halted {

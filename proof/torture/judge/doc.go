@@ -23,7 +23,8 @@
 //	I10  a process halts only over a record that was refused for good, and puts no other aside; while it is halted or paused
 //	     nothing of it is received; whoever stops it, sets it going or moves its cursor leaves an audit row in the same
 //	     transaction, and does what that says; who decides about one record passes over no other; status and metrics say so
-//	     in time, and never otherwise; status names what holds delivery up
+//	     in time, and never otherwise; status names what holds delivery up, and of writers none while a worker
+//	     delivers
 //	I11  soon after the last fault every process stands at the end of its table, within its connections and files
 //	I12  what status and metrics say was so at some moment between the question and the answer: position, number, epoch; of
 //	     status also the lag

@@ -39,6 +39,26 @@ func (v *Verdict) checkPromotions(run *history.Run) {
 	}
 }
 
+// counted reports whether the epoch of an operator's move is the next one or, of a row in which a promotion is not noted yet,
+// the first of a range that no other server has. During a promotion it may be either. The first server has timeline 1.
+func (f *feed) counted(m history.Move) bool {
+	var over, begun int64
+	for _, x := range f.faults {
+		if x.Kind == history.Promote && x.to <= m.T {
+			over++
+		}
+		if x.Kind == history.Promote && x.from <= m.Committed {
+			begun++
+		}
+	}
+	switch grown := m.To.Epoch - m.From.Epoch; {
+	case grown == 1:
+		return m.From.Timeline == 0 || m.From.Timeline > over
+	default:
+		return grown >= promotedEpoch && m.From.Timeline <= begun
+	}
+}
+
 func leapsOf(sequence int64) int64 { return sequence / promotedSequence }
 
 // levelled is a run as if promotions did not move sequences: so a record has one number, however many there were.

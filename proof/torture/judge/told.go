@@ -62,7 +62,7 @@ func (v *Verdict) checkTold(f *feed, slack time.Duration) {
 		seen := f.seen(t, slack)
 		v.checkAnswer(f, t, seen)
 		if t.Worker == "" {
-			v.checkHold(f, t)
+			v.checkHold(f, t, slack)
 		}
 	}
 	v.checkLags(f)
@@ -103,8 +103,9 @@ func teller(t history.Told) string {
 	return "worker " + t.Worker
 }
 
-// checkHold: status names what holds delivery up (I10).
-func (v *Verdict) checkHold(f *feed, t history.Told) {
+// checkHold: status names what holds delivery up (I10). A writer holds up nothing that a worker delivers, so while one does
+// none is named.
+func (v *Verdict) checkHold(f *feed, t history.Told, slack time.Duration) {
 	switch {
 	case still(t.At.State):
 		if t.Hold != t.At.State {
@@ -116,11 +117,20 @@ func (v *Verdict) checkHold(f *feed, t history.Told) {
 		}
 	case t.At.Failed != "" && t.Hold == "":
 		v.broken("I10", f.Name, "status says at %v that a record fails, and names nothing", t.T)
-	case t.Lag > 0 && t.Problem == "" && f.heldThroughout(t, history.HoldsTable) && (t.HeldBack == 0 || t.Hold == ""):
-		v.broken("I10", f.Name, "status names %q at %v and %d transactions, and one had been open since %v", t.Hold, t.T, t.HeldBack, t.From)
+	case t.Lag > 0 && t.Problem == "" && f.heldThroughout(t, history.HoldsTable) && (t.HeldBack == 0 || t.Hold == "") && !f.delivering(t, slack):
+		v.broken("I10", f.Name, "status names %q at %v and %d transactions, and one had been open since %v, and nothing was delivered", t.Hold, t.T, t.HeldBack, t.From)
 	default:
 		return
 	}
+}
+
+// delivering reports whether a worker was at work between a question and its answer: it had the row, during a call for
+// instance, or it moved the cursor.
+func (f *feed) delivering(t history.Told, slack time.Duration) bool {
+	return t.Leased || slices.ContainsFunc(f.moves, func(m history.Move) bool {
+		moved := m.To.Position != m.From.Position || m.To.Sequence != m.From.Sequence
+		return moved && t.From <= m.Committed+slack && m.T <= t.T+slack
+	})
 }
 
 // heldThroughout reports whether something was held from a question to its answer.

@@ -74,6 +74,23 @@ func TestJudge_GoodAnswers(t *testing.T) {
 	require.Equal(t, 2, v.Told)
 }
 
+// A writer holds up nothing that a worker delivers: status names none while a worker has the row, or the cursor moves.
+func TestJudge_NoWriterIsNamedWhileAWorkerDelivers(t *testing.T) {
+	t.Parallel()
+	s := held()
+	s.Told[0].Hold, s.Told[0].HeldBack, s.Told[0].Leased = "", 0, true
+	require.Empty(t, judge.Judge(s.Run).Violations)
+
+	s = stage().others(plain)
+	s.takeOver(plain)
+	began := s.now
+	answer := s.tell("", plain)
+	s.rest(plain, "A", 1)
+	answer.T = s.tick()
+	s.Holds = append(s.Holds, history.Hold{From: began, To: s.tick(), Kind: history.HoldsTable, Table: "t"})
+	require.Empty(t, judge.Judge(s.end().Run).Violations)
+}
+
 // What a change of the row takes to be seen is no lie, nor is what was true when the question was asked.
 func TestJudge_AnAnswerMayBeOfAnyMomentBehindItsQuestion(t *testing.T) {
 	t.Parallel()
@@ -173,6 +190,24 @@ var badAnswers = map[string]badHistory{
 	"status does not name a transaction that keeps rows back": {"I10", func() *scene {
 		s := held()
 		s.Told[0].HeldBack = 0
+		return s
+	}},
+	"status names no writer, and the cursor had moved before it was asked": {"I10", func() *scene {
+		s := stage().others(plain)
+		s.takeOver(plain)
+		s.deliver(plain, "A", 1)
+		s.advance(plain, 1)
+		s.now += 10 * time.Millisecond
+		began := s.now
+		s.tell("", plain)
+		s.Holds = append(s.Holds, history.Hold{From: began, To: s.tick(), Kind: history.HoldsTable, Table: "t"})
+		s.now += 10 * time.Millisecond
+		s.rest(plain, "A", 2)
+		return s.end()
+	}},
+	"status names a writer and not that it holds anything up, and nothing was delivered": {"I10", func() *scene {
+		s := held()
+		s.Told[0].Hold = ""
 		return s
 	}},
 	"status does not name a record that fails": {"I10", func() *scene {
