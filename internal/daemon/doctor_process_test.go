@@ -71,7 +71,7 @@ func TestDoctor_EndsNoOtherTransactionThanThatWhichHoldsTheFenceOfNow(t *testing
 	exec(t, pool, "ALTER TABLE public.bookings ALTER COLUMN created_at SET DEFAULT now(); DELETE FROM od.cursor_event WHERE action = 'watch'")
 	conn := session(t, "BEGIN; SELECT 1")
 	insert(t, pool, 1) // which waits for it
-	held := daemon.Finding{"a", daemon.Note, "records of public.bookings are held back by ", "wait_event IS DISTINCT FROM 'SyncRep'"}
+	held := daemon.Finding{"a", daemon.Note, "records of public.bookings are held back by ", "pg_terminate_backend"}
 	former := requireFinding(t, doctor(t, config), held)
 	_, err := conn.Exec(t.Context(), "ROLLBACK")
 	require.NoError(t, err)

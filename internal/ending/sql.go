@@ -22,8 +22,9 @@ type Transaction struct {
 const asSQL = "2006-01-02T15:04:05.999999Z"
 
 // SQL ends the transaction, and nothing that its session does later: by the time that somebody runs it, a pooler may have
-// given the session to another client. It ends no COMMIT that has come to wait for a synchronous standby either. It is ""
-// where the transaction cannot be told from the next one of its session.
+// given the session to another client. Nor does it end a COMMIT that waits for a synchronous standby, or that is written to the
+// log just before; between these two is a moment in which it may. It is "" where the transaction cannot be told from the next
+// one of its session.
 func (t Transaction) SQL() string {
 	var which string
 	switch {
@@ -36,5 +37,5 @@ func (t Transaction) SQL() string {
 	default:
 		which = "xact_start = '" + t.Since.UTC().Format(asSQL) + "'"
 	}
-	return fmt.Sprintf("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND %s AND wait_event IS DISTINCT FROM 'SyncRep'", t.PID, which)
+	return fmt.Sprintf("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND %s AND coalesce(lower(wait_event), '') NOT IN ('syncrep', 'walwrite', 'walsync')", t.PID, which)
 }

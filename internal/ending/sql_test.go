@@ -2,6 +2,8 @@ package ending_test
 
 import (
 	"context"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,4 +80,64 @@ func TestSQL_EndsNoOtherTransactionAndNoCommitThatWaitsForAStandby(t *testing.T)
 		})
 	}
 	require.Empty(t, ending.Transaction{PID: 7}.SQL())
+}
+
+// TestSQL_EndsNoCommitThatIsWritten: a moment later such a COMMIT waits for a standby, and the signal has that wait given up.
+func TestSQL_EndsNoCommitThatIsWritten(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Server(t, map[string]string{"fsync": "on", "synchronous_commit": "on", "commit_delay": "100000", "commit_siblings": "0"})
+	pool := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
+	_, err := pool.Exec(t.Context(), "CREATE TABLE public.t ()")
+	require.NoError(t, err)
+	writer, err := pool.Acquire(t.Context())
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	go func() { // waits for commit_delay, with the lock of the log, nearly all the time
+		defer close(ended)
+		_, _ = writer.Exec(t.Context(), "DO $$ BEGIN LOOP INSERT INTO public.t DEFAULT VALUES; COMMIT; END LOOP; END $$")
+	}()
+	pid := int(writer.Conn().PgConn().PID())
+	stop := func(sig syscall.Signal) { require.NoError(t, syscall.Kill(pid, sig)) }
+	t.Cleanup(func() {
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+		<-ended
+		writer.Release()
+	})
+	conn, err := pgx.Connect(t.Context(), server.URL())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	known := ending.Transaction{PID: int(conn.PgConn().PID())}
+	committed := make(chan error, 1)
+	waits := func() bool {
+		var event *string
+		require.NoError(t, pool.QueryRow(t.Context(), "SELECT wait_event FROM pg_stat_activity WHERE pid = $1", known.PID).Scan(&event))
+		return event != nil && strings.EqualFold(*event, "WALWrite")
+	}
+	stopped := func() bool { // reports whether the COMMIT waits for the log then
+		_, err := conn.Exec(t.Context(), "BEGIN; INSERT INTO public.t DEFAULT VALUES")
+		require.NoError(t, err)
+		require.NoError(t, pool.QueryRow(t.Context(), "SELECT xact_start FROM pg_stat_activity WHERE pid = $1", known.PID).Scan(&known.Since))
+		stop(syscall.SIGSTOP)
+		go func() {
+			_, err := conn.Exec(context.WithoutCancel(t.Context()), "COMMIT")
+			committed <- err
+		}()
+		for !waits() {
+			select {
+			case err := <-committed:
+				require.NoError(t, err)
+				stop(syscall.SIGCONT)
+				return false
+			default:
+			}
+		}
+		return true
+	}
+	for !stopped() {
+	}
+	_, err = pool.Exec(t.Context(), known.SQL())
+	require.NoError(t, err)
+	stop(syscall.SIGCONT)
+	require.NoError(t, <-committed)
+	require.NoError(t, conn.Ping(t.Context()))
 }

@@ -159,8 +159,13 @@ var diagnosisMutants = []mutant{
 	},
 	{
 		"the SQL that ends a transaction ends its COMMIT that has come to wait for a standby",
-		[]change{{"internal/ending/sql.go", ` AND %s AND wait_event IS DISTINCT FROM 'SyncRep'"`, ` AND %s"`}},
+		[]change{{"internal/ending/sql.go", `'syncrep', `, ``}},
 		"./internal/ending", "TestSQL_EndsNoOtherTransactionAndNoCommitThatWaitsForAStandby",
+	},
+	{
+		"the SQL that ends a transaction ends its COMMIT just before that waits for a standby",
+		[]change{{"internal/ending/sql.go", `, 'walwrite', 'walsync'`, ``}},
+		"./internal/ending", "TestSQL_EndsNoCommitThatIsWritten",
 	},
 	{
 		"a migration proposes to end a worker that delivers",
