@@ -118,9 +118,9 @@ func isFenced(err error) bool { return isOneOf(err, fencings) }
 // all that it had sent to the partition. The coordinator has aborted what was sent under the old one.
 var errForgotten = processor.Unreached(errors.New("the broker has forgotten the producer in the middle of the transaction; the next attempt begins another one"))
 
-// errRenumbered is a window in which the client took a new epoch, since the broker knows its producer id no more, after an answer was
-// missing: the broker may have the batch of that answer, and would take it once more under the new number.
-var errRenumbered = errors.New("an answer was lost or unclear, and the broker has forgotten the producer since: sent once more, the record could be there twice")
+// errRenumbered is a window in which the client took a new epoch after an answer was lost or unclear. The broker may have the batch of
+// that answer, and would take it once more under the new number.
+var errRenumbered = errors.New("an answer was lost or unclear, and the client has begun to number anew since: sent once more, the record could be there twice")
 
 // errUnread is a request with records that written cannot read, so that it could not keep the order of what it lets through.
 var errUnread = processor.Unreached(errors.New("the client has written its records in a form that this version cannot check, so they are not sent: " +

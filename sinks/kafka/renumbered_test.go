@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -141,6 +142,27 @@ func TestDeliverBatch_AWindowInTwoPartsToAPartitionThatIsNew(t *testing.T) {
 			require.Len(t, slices.Concat(all["t0"], all["t1"]), 11, all)
 		})
 	}
+}
+
+// The same at a real broker: in a partition where it does not know the producer it takes any number.
+func TestDeliverBatch_NothingBehindARefusedFirstPartLandsInAPartitionThatIsNew(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 2, limited)
+	first, second := keysOf(t)
+	_, err := deliver(t, b.sink(t, nil), withKey(1, 2, second))
+	require.NoError(t, err)
+	s := b.sink(t, inBatches)
+	s.SendPart(4)
+	_, err = deliver(t, s, withKey(3, 1, first))
+	require.NoError(t, err)
+	ds := withKey(4, 12, second)
+	ds[0].Payload = incompressible()
+	n, err := deliver(t, s, ds)
+	require.Zero(t, n)
+	require.True(t, processor.IsPermanent(err), err)
+	all := b.read(t)
+	slices.SortStableFunc(all, func(a, b message) int { return strings.Compare(a.Partition, b.Partition) })
+	require.Equal(t, "3 1 2", sequences(all), "partition 0, and 1")
 }
 
 // withKey are n records with a key.
