@@ -68,13 +68,28 @@ var lossMutants = []mutant{
 		kafkaPkg, "TestWritten_APartitionWithoutRecordsIsNotWritten",
 	},
 	{
-		"Kafka gets a second batch of a partition where it does not know the producer",
-		[]change{{"sinks/kafka/requests.go", `if produce.TransactionID == nil && w.isUnordered(batches) {`, `if false && w.isUnordered(batches) {`}},
-		kafkaPkg, "TestWritten_ASecondBatchWhereTheProducerIsNotKnownEndsTheWindow",
+		"a batch that Kafka may have is sent under a new number",
+		[]change{{"sinks/kafka/requests.go", `case renumbered && (w.lost.Load() > 0 || w.again()):`, `case false:`}},
+		kafkaPkg, "TestDeliverBatch_ABatchWithoutAnAnswerIsNotNumberedAnew",
+	},
+	{
+		"an answer of Kafka that is unclear does not count where its client takes a new number",
+		[]change{{"sinks/kafka/requests.go", `(w.lost.Load() > 0 || w.again())`, `w.lost.Load() > 0`}},
+		kafkaPkg, "TestWritten_ANewEpochAfterAMissingAnswerEndsTheWindow",
+	},
+	{
+		"records go to Kafka in a request that cannot be read",
+		[]change{{"sinks/kafka/requests.go", `	case !read:
+		w.cancel(errUnread)
+		return nil, false
+`, `	case !read:
+		return func() {}, true
+`}},
+		kafkaPkg, "TestWritten_ARequestWithRecordsThatCannotBeReadIsNotWritten",
 	},
 	{
 		"the rest of a transaction of Kafka is sent under a new epoch",
-		[]change{{"sinks/kafka/requests.go", `if produce.TransactionID != nil && w.isForgotten(batches) {`, `if false && w.isForgotten(batches) {`}},
+		[]change{{"sinks/kafka/requests.go", `case renumbered && produce.TransactionID != nil:`, `case false:`}},
 		kafkaPkg, "TestDeliverBatch_AProducerThatIsForgottenInATransactionBeginsAnotherOne",
 	},
 	{

@@ -84,8 +84,8 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"Kafka's no is one on the first time if the records of another partition went with it",
-		[]change{{"sinks/kafka/requests.go", `r.again = r.again || n > 1
-`, `r.again = r.again || n > 1 && len(w.sent) == 1
+		[]change{{"sinks/kafka/requests.go", `		again = again || n > 1
+`, `		again = again || n > 1 && len(w.sent) == 1
 `}},
 		kafkaPkg, "TestDeliverBatch_ANoThatFollowsATimeoutIsOpenBesideOtherPartitions",
 	},
@@ -111,7 +111,7 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"Kafka's no is one on the first time if a broker of another version says it",
-		[]change{{"sinks/kafka/requests.go", `	r.again = r.again || named && numbered`, `	r.again = r.again || false && named && numbered`}},
+		[]change{{"sinks/kafka/requests.go", `	return again || named && numbered`, `	return again || false && named && numbered`}},
 		kafkaPkg, "TestDeliverBatch_ANoOfABrokerOfAnotherVersionLeavesItOpen",
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -20,6 +21,9 @@ func (s *Sink) dialer(w *written) func(ctx context.Context, network, address str
 		conn, err := dial(ctx, network, address)
 		if err == nil && s.config.TLS != nil {
 			conn, err = secured(ctx, conn, s.config.TLS, address)
+		}
+		if err != nil && !slices.Contains(s.config.Brokers, address) {
+			err = &named{err}
 		}
 		if err != nil {
 			return nil, err

@@ -57,8 +57,11 @@
 //   - Of a producer id that it does not know a broker takes any number. So does
 //     one that has forgotten it, a day after its last batch in the partition. Of a
 //     partition one batch is on its way, or two where the client had an
-//     acknowledgement before: else the window ends (errUnordered). And a link is
-//     renewed after an hour.
+//     acknowledgement before, and a link is renewed after an hour.
+//   - After a lost or unclear answer the broker may have a batch. If the client takes
+//     a new epoch then, the broker would take the batch once more. It ends the
+//     window (errRenumbered).
+//   - A request with records that cannot be read is not written (errUnread).
 //   - In a transaction a new epoch of the client's leaves out what was sent before. It
 //     ends the window (errForgotten).
 //   - After a loss at the broker the client would number anew and go on. It is

@@ -118,9 +118,13 @@ func isFenced(err error) bool { return isOneOf(err, fencings) }
 // all that it had sent to the partition. The coordinator has aborted what was sent under the old one.
 var errForgotten = processor.Unreached(errors.New("the broker has forgotten the producer in the middle of the transaction; the next attempt begins another one"))
 
-// errUnordered is a window of which a partition would have got two batches, while the broker does not know the producer there. The first
-// is written, and may be taken.
-var errUnordered = errors.New("the client has split the window, and the broker would not refuse the second part if it refused the first")
+// errRenumbered is a window in which the client took a new epoch after an answer was lost or unclear. The broker may have the batch of
+// that answer, and would take it once more under the new number.
+var errRenumbered = errors.New("an answer was lost or unclear, and the client has begun to number anew since: sent once more, the record could be there twice")
+
+// errUnread is a request with records that written cannot read, so that it could not keep the order of what it lets through.
+var errUnread = processor.Unreached(errors.New("the client has written its records in a form that this version cannot check, so they are not sent: " +
+	"go back to the version before, and report it"))
 
 func isOneOf(err error, all []*kerr.Error) bool {
 	for _, e := range all {
@@ -233,7 +237,7 @@ func unanswered(err error, of requests) error {
 	switch {
 	case !word && isUnfinished(err, of) && of.again:
 		return &open{&noWord{fmt.Errorf("the broker may have the record: it was asked more than once, and its answers left that open: %w", err)}}
-	case !word && (isUnfinished(err, of) || errors.Is(err, errUnordered)):
+	case !word && (isUnfinished(err, of) || errors.Is(err, errRenumbered)):
 		return &open{&noWord{fmt.Errorf("the broker may have the record: %w", err)}}
 	case !word, isOneOf(err, vague):
 		return &open{fmt.Errorf("the broker may have the record: %w", err)}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -25,6 +26,23 @@ type handingOver func(*kgo.Record)
 
 // OnProduceRecordBuffered is called by the client.
 func (f handingOver) OnProduceRecordBuffered(r *kgo.Record) { f(r) }
+
+// OnFailure calls f when the client gives up the first record.
+func (s *Sink) OnFailure(f func()) {
+	s.more = append(s.more, kgo.WithHooks(&failure{f: f}))
+}
+
+type failure struct {
+	once sync.Once
+	f    func()
+}
+
+// OnProduceRecordUnbuffered is called by the client.
+func (f *failure) OnProduceRecordUnbuffered(_ *kgo.Record, err error) {
+	if err != nil {
+		f.once.Do(f.f)
+	}
+}
 
 // Dial has s make its connections by f.
 func (s *Sink) Dial(f func(ctx context.Context, network, address string) (net.Conn, error)) {

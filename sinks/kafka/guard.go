@@ -31,10 +31,18 @@ type quoting struct{ error }
 
 func (q *quoting) Unwrap() error { return q.error }
 
+// named is why a connection failed to an address that the cluster gives. It has that address, which is the cluster's word.
+type named struct{ error }
+
+func (n *named) Unwrap() error { return n.error }
+
 // said finds the broker's words in an error: the client adds them to the code.
 func said(err error) (hidden string, ok bool) {
 	if _, ok := err.(*quoting); ok {
 		return secret.Hidden, true
+	}
+	if _, ok := err.(*named); ok {
+		return "an address that the cluster gives is not reached: " + secret.Hidden, true
 	}
 	code, ok := errors.Unwrap(err).(*kerr.Error)
 	if !ok || !strings.HasPrefix(err.Error(), code.Error()+": ") {

@@ -2,6 +2,7 @@ package kafka_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -108,4 +109,36 @@ func TestGuard_NamesOfACertificateAreNoPartOfAHiddenAnswer(t *testing.T) {
 		require.ErrorContains(t, err, "ours.example")
 		require.Equal(t, !hide, strings.Contains(err.Error(), "words.example"), err)
 	}
+}
+
+// The cluster says where its brokers are, and that is in the errors of connections.
+func TestGuard_AnAddressThatTheClusterNamesIsNoPartOfAHiddenAnswer(t *testing.T) {
+	t.Parallel()
+	cluster := fake(t)
+	cluster.ControlKey(kmsg.Metadata.Int16(), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		response := request.ResponseKind().(*kmsg.MetadataResponse)
+		named := kmsg.NewMetadataResponseBroker()
+		named.Host, named.Port = "words.example", 9092
+		response.Brokers = append(response.Brokers, named)
+		return response, nil, true
+	})
+	for _, hide := range []bool{false, true} {
+		s := sinkOf(t, cluster, func(c *kafka.Config) { c.HideAnswers, c.Timeout = hide, 4*time.Second })
+		s.Dial(func(ctx context.Context, network, address string) (net.Conn, error) {
+			if strings.HasPrefix(address, "words.example:") {
+				return nil, &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: new(x509.Certificate), Host: "words.example"}}
+			}
+			return new(net.Dialer).DialContext(ctx, network, address)
+		})
+		_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+		require.ErrorContains(t, err, "nothing was sent: unable to initialize a producer ID due to request failures: unable to dial: ")
+		require.Equal(t, !hide, strings.Contains(err.Error(), "words.example"), err)
+		require.True(t, processor.IsUnreached(err), err)
+	}
+	closed, err := kafka.New(kafka.Config{Brokers: []string{"127.0.0.1:1"}, Topic: "t", HideAnswers: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = closed.Close() })
+	_, err = deliver(t, closed, sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, "connection refused", "it is one of brokers")
 }

@@ -29,14 +29,8 @@ type written struct {
 	sent map[batchSent]int
 	// producer is that of the window's first batch.
 	producer *producer
-	// first is the first batch of each partition in this window.
-	first map[partitionSent]batchSent
-	// known are the partitions in which earlier windows of the link were acknowledged: there the broker knows the producer.
-	known map[partitionSent]bool
 	// ends is how often the end of its transaction was asked for.
 	ends int
-	// unread says that a request could not be read here.
-	unread bool
 	// over says that the window has been judged: no record of it is written any more.
 	over bool
 }
@@ -73,14 +67,8 @@ func (w *written) begin(cancel context.CancelCauseFunc) {
 	defer w.mu.Unlock()
 	w.released = sync.NewCond(&w.mu)
 	w.held, w.cancel = true, cancel
-	if w.known == nil {
-		w.known = map[partitionSent]bool{}
-	}
-	for b := range w.sent { // of a window that succeeded, or the link would be closed
-		w.known[b.partitionSent] = true
-	}
-	w.sent, w.first, w.producer = map[batchSent]int{}, map[partitionSent]batchSent{}, nil
-	w.ends, w.unread, w.over = 0, false, false
+	w.sent, w.producer = map[batchSent]int{}, nil
+	w.ends, w.over = 0, false
 }
 
 // release lets the window go: the client has all of it.
@@ -97,17 +85,23 @@ func (w *written) end() requests {
 	defer w.mu.Unlock()
 	w.over = true
 	w.released.Broadcast()
-	r := requests{lost: w.lost.Load() > 0, cut: w.cut.Load() > 0, ends: w.ends, any: w.unread, again: w.unread}
-	named, numbered := false, false
-	for p, n := range w.sent {
+	r := requests{lost: w.lost.Load() > 0, cut: w.cut.Load() > 0, ends: w.ends, again: w.again()}
+	for _, n := range w.sent {
 		r.any = r.any || n > 0
-		r.again = r.again || n > 1
+	}
+	return r
+}
+
+// again reports whether a batch went to its partition more than once.
+func (w *written) again() bool {
+	again, named, numbered := false, false, false
+	for p, n := range w.sent {
+		again = again || n > 1
 		if n > 0 {
 			named, numbered = named || p.topic != "", numbered || p.topic == ""
 		}
 	}
-	r.again = r.again || named && numbered // brokers of two versions have the same partition, perhaps
-	return r
+	return again || named && numbered // brokers of two versions have the same partition, perhaps
 }
 
 // requests are those of a window.
@@ -125,7 +119,7 @@ type requests struct {
 // that must not be written any more. One with records waits until the client has the whole window.
 func (w *written) note(request []byte) (back func(), ok bool) {
 	produce, read := readProduce(request)
-	end := read && isOf(request, kmsg.EndTxn)
+	end := isOf(request, kmsg.EndTxn)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for produce != nil && w.held && !w.over {
@@ -133,8 +127,8 @@ func (w *written) note(request []byte) (back func(), ok bool) {
 	}
 	switch {
 	case !read:
-		w.unread = true
-		return func() {}, true
+		w.cancel(errUnread)
+		return nil, false
 	case produce == nil && !end:
 		return func() {}, true
 	case w.over:
@@ -150,12 +144,12 @@ func (w *written) note(request []byte) (back func(), ok bool) {
 		return nil, false
 	}
 	batches := batchesOf(produce)
-	if produce.TransactionID != nil && w.isForgotten(batches) {
+	switch renumbered := w.isRenumbered(batches); {
+	case renumbered && produce.TransactionID != nil:
 		w.cancel(errForgotten)
 		return nil, false
-	}
-	if produce.TransactionID == nil && w.isUnordered(batches) {
-		w.cancel(errUnordered)
+	case renumbered && (w.lost.Load() > 0 || w.again()):
+		w.cancel(errRenumbered)
 		return nil, false
 	}
 	for _, b := range batches {
@@ -171,8 +165,8 @@ func (w *written) note(request []byte) (back func(), ok bool) {
 	}, true
 }
 
-// isForgotten reports whether batches are under another producer id or epoch than those before in the window.
-func (w *written) isForgotten(batches []batchSent) bool {
+// isRenumbered reports whether batches are under another producer id or epoch than those before in the window.
+func (w *written) isRenumbered(batches []batchSent) bool {
 	for _, b := range batches {
 		if w.producer == nil {
 			w.producer = &b.producer
@@ -184,27 +178,8 @@ func (w *written) isForgotten(batches []batchSent) bool {
 	return false
 }
 
-// isUnordered reports whether a partition gets a second batch in this window although the broker does not know the producer there: if it
-// refused the first one, it would take the second, since it takes any number of a producer that it does not know.
-func (w *written) isUnordered(batches []batchSent) bool {
-	for _, b := range batches {
-		first, sent := w.first[b.partitionSent]
-		switch {
-		case !sent:
-			w.first[b.partitionSent] = b
-		case first.producer == b.producer && first != b && !w.known[b.partitionSent]:
-			return true
-		}
-	}
-	return false
-}
-
-// readProduce reads a request with records as the client writes it, whole; nil is another one, not ok is neither.
+// readProduce reads a request with records as the client writes it, whole; nil is another one. Not ok is one with records that cannot be read.
 func readProduce(request []byte) (produce *kmsg.ProduceRequest, ok bool) {
-	const header = 4 + 2 + 2 + 4 + 2 // length, key, version, number of the request, length of the client's name
-	if len(request) < header {
-		return nil, false
-	}
 	if !isOf(request, kmsg.Produce) {
 		return nil, true
 	}
@@ -220,7 +195,10 @@ func readProduce(request []byte) (produce *kmsg.ProduceRequest, ok bool) {
 	return produce, produce.ReadFrom(body) == nil
 }
 
-// isOf reports whether a request that is long enough is one of a kind.
+// isOf reports whether a request is one of a kind. The messages of a login may be shorter than any request.
 func isOf(request []byte, kind kmsg.Key) bool {
-	return binary.BigEndian.Uint16(request[4:]) == uint16(kind.Int16())
+	return len(request) >= header && binary.BigEndian.Uint16(request[4:]) == uint16(kind.Int16())
 }
+
+// header is the least that a request has before its body: length, key, version, number of the request, length of the client's name.
+const header = 4 + 2 + 2 + 4 + 2

@@ -37,18 +37,23 @@ func TestReadProduce_ReadsWhatTheClientWrites(t *testing.T) {
 	require.Nil(t, read)
 }
 
-// What cannot be read may have been anything.
-func TestWritten_WhatCannotBeReadMayHaveBeenSentAgain(t *testing.T) {
+// No order could be kept of what it has.
+func TestWritten_ARequestWithRecordsThatCannotBeReadIsNotWritten(t *testing.T) {
 	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
 	var w written
-	w.begin(nil)
+	w.begin(cancel)
 	w.release()
+	for _, login := range []string{"short", "\x00\x00\x00\x09\x00u\x00password", "\x00\x00\x00\x20n,,n=user,r=nonce"} {
+		_, ok := w.note([]byte(login))
+		require.True(t, ok, login)
+	}
+	require.NoError(t, context.Cause(ctx))
+	_, ok := w.note([]byte{0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 5, 0xff, 0xff, 9})
+	require.False(t, ok)
+	require.ErrorIs(t, context.Cause(ctx), errUnread)
 	require.Equal(t, requests{}, w.end())
-	_, _ = w.note([]byte{0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 5, 0xff, 0xff, 9})
-	require.Equal(t, requests{any: true, again: true}, w.end())
-	w.begin(nil)
-	_, _ = w.note([]byte("short"))
-	require.True(t, w.end().again)
 }
 
 // produceOf is a request of the client with one batch.
@@ -104,10 +109,6 @@ func TestWritten_NothingIsWrittenBeforeTheClientHasTheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w written
 		w.begin(nil)
-		w.release()
-		_, ok := w.note(produceOf(0, 9, nil)) // the broker knows the producer from now on
-		require.True(t, ok)
-		w.begin(nil)
 		noted := make(chan bool, 2)
 		for sequence := range int32(2) {
 			go func() {
@@ -117,7 +118,7 @@ func TestWritten_NothingIsWrittenBeforeTheClientHasTheWindow(t *testing.T) {
 		}
 		synctest.Wait()
 		require.Empty(t, noted)
-		_, ok = w.note(kmsg.NewRequestFormatter().AppendRequest(nil, kmsg.NewPtrMetadataRequest(), 6))
+		_, ok := w.note(kmsg.NewRequestFormatter().AppendRequest(nil, kmsg.NewPtrMetadataRequest(), 6))
 		require.True(t, ok)
 		w.release()
 		require.True(t, <-noted)
@@ -149,36 +150,32 @@ func TestWritten_APartitionWithoutRecordsIsNotWritten(t *testing.T) {
 	require.Equal(t, requests{}, w.end())
 }
 
-// A broker takes any number of a producer that it does not know. So where it refused the first batch of a partition, it would take the
-// second, and records would land before those that are sent again.
-func TestWritten_ASecondBatchWhereTheProducerIsNotKnownEndsTheWindow(t *testing.T) {
+// The broker may have the batch under its old number, and would take it once more under the new one.
+func TestWritten_ANewEpochAfterAMissingAnswerEndsTheWindow(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	var w written
-	w.begin(cancel)
-	w.release()
-	for range 2 { // the same one may go again
-		_, ok := w.note(produceOf(3, 0, nil))
-		require.True(t, ok)
+	for name, c := range map[string]struct {
+		times int
+		lost  int64
+		ends  bool
+	}{
+		"it was refused":    {times: 1},
+		"an answer is lost": {times: 1, lost: 1, ends: true},
+		"it went again":     {times: 2, ends: true},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		var w written
+		w.begin(cancel)
+		w.release()
+		for range c.times {
+			_, ok := w.note(produceOf(3, 7, nil))
+			require.True(t, ok, name)
+		}
+		w.lost.Store(c.lost)
+		_, ok := w.note(produceOf(4, 0, nil))
+		require.Equal(t, c.ends, !ok, name)
+		require.Equal(t, c.ends, context.Cause(ctx) == errRenumbered, name)
 	}
-	require.Equal(t, requests{any: true, again: true}, w.end())
-	w.begin(cancel)
-	w.release()
-	for sequence := range int32(2) {
-		_, ok := w.note(produceOf(3, 5+sequence, nil))
-		require.True(t, ok, "the broker knows the producer by now")
-	}
-	require.NoError(t, context.Cause(ctx))
-
-	var fresh written
-	fresh.begin(cancel)
-	fresh.release()
-	_, ok := fresh.note(produceOf(3, 0, nil))
-	require.True(t, ok)
-	_, ok = fresh.note(produceOf(3, 5, nil))
-	require.False(t, ok)
-	require.ErrorIs(t, context.Cause(ctx), errUnordered)
 }
 
 // Where the client has a new epoch, the coordinator has aborted what was sent under the old one: the rest would be committed without it.
