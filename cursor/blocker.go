@@ -14,9 +14,17 @@ import (
 
 // blockersSQL finds the transactions that a session waits for at a lock: who has it in a mode that conflicts, or is first in
 // line for one. Of a prepared one the server says no more than that it is one: it is found by its lock. The lock of a row is
-// waited for as that of the transaction which has it.
+// waited for as that of the transaction which has it; who waits first has the lock of the tuple meanwhile, for which the
+// others wait.
 const blockersSQL = `/* cursor.blockers */
-WITH waited AS (
+WITH RECURSIVE line AS (
+	SELECT $1::int AS pid
+	UNION
+	SELECT h.pid
+	FROM line
+	JOIN pg_locks w ON w.pid = line.pid AND w.locktype = 'tuple' AND NOT w.granted
+	JOIN pg_locks h ON h.locktype = 'tuple' AND h.granted AND (h.database, h.relation, h.page, h.tuple) = (w.database, w.relation, w.page, w.tuple)
+), waited AS (
 	SELECT w.*, c.conflicting
 	FROM pg_locks w
 	JOIN (VALUES
@@ -29,7 +37,7 @@ WITH waited AS (
 		('ExclusiveLock', '{RowShareLock,RowExclusiveLock,ShareUpdateExclusiveLock,ShareLock,ShareRowExclusiveLock,ExclusiveLock,AccessExclusiveLock}'),
 		('AccessExclusiveLock', '{AccessShareLock,RowShareLock,RowExclusiveLock,ShareUpdateExclusiveLock,ShareLock,ShareRowExclusiveLock,ExclusiveLock,AccessExclusiveLock}')
 	) c (mode, conflicting) ON c.mode = w.mode
-	WHERE w.pid = $1::int AND NOT w.granted
+	WHERE w.pid IN (SELECT pid FROM line) AND NOT w.granted
 ), held AS (
 	SELECT h.pid, h.virtualtransaction
 	FROM waited w
@@ -39,8 +47,8 @@ WITH waited AS (
 			IS NOT DISTINCT FROM (w.locktype, w.database, w.relation, w.page, w.tuple, w.virtualxid, w.transactionid, w.classid, w.objid, w.objsubid)
 ), blocking AS (
 	SELECT DISTINCT b.pid, NULL::xid AS prepared
-	FROM unnest(pg_blocking_pids($1::int)) b (pid)
-	WHERE b.pid <> 0
+	FROM line, unnest(pg_blocking_pids(line.pid)) b (pid)
+	WHERE b.pid <> 0 AND b.pid NOT IN (SELECT waited.pid FROM waited)
 	UNION
 	SELECT 0, x.transactionid
 	FROM held

@@ -52,6 +52,16 @@ func asks(t *testing.T, pool *pgxpool.Pool, sql string) {
 	}, time.Minute, time.Millisecond)
 }
 
+// tallies has each dead letter counted in one row.
+func tallies(t *testing.T, pool *pgxpool.Pool) {
+	t.Helper()
+	_, err := pool.Exec(t.Context(), `CREATE TABLE dispatch.tally (n int);
+		INSERT INTO dispatch.tally VALUES (0);
+		CREATE FUNCTION dispatch.tally() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE dispatch.tally SET n = n + 1; RETURN NEW; END $$;
+		CREATE TRIGGER tally BEFORE INSERT ON dispatch.dead_letter FOR EACH ROW EXECUTE FUNCTION dispatch.tally()`)
+	require.NoError(t, err)
+}
+
 // TestBlockers_AreInTheWay: of prepared transactions any one was named that had a lock of the same table, and none that had locked
 // a row. One that is only in line for the lock was said to have it.
 func TestBlockers_AreInTheWay(t *testing.T) {
@@ -65,17 +75,23 @@ func TestBlockers_AreInTheWay(t *testing.T) {
 			prepares(t, "in the way", "LOCK TABLE dispatch.dead_letter IN SHARE MODE")
 		}, `^a lock that the prepared transaction "in the way .* has$`},
 		"a prepared transaction that has locked a row": {func(t *testing.T, pool *pgxpool.Pool) {
-			_, err := pool.Exec(t.Context(), `CREATE TABLE dispatch.tally (n int);
-				INSERT INTO dispatch.tally VALUES (0);
-				CREATE FUNCTION dispatch.tally() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE dispatch.tally SET n = n + 1; RETURN NEW; END $$;
-				CREATE TRIGGER tally BEFORE INSERT ON dispatch.dead_letter FOR EACH ROW EXECUTE FUNCTION dispatch.tally()`)
-			require.NoError(t, err)
+			tallies(t, pool)
 			prepares(t, "in the way", "UPDATE dispatch.tally SET n = 7")
 		}, `^a lock that the prepared transaction "in the way .* has$`},
 		"who is first in line": {func(t *testing.T, pool *pgxpool.Pool) {
 			lockedBy(t, "SELECT FROM dispatch.dead_letter")
 			asks(t, pool, "BEGIN; LOCK TABLE dispatch.dead_letter")
 		}, `^a lock that pid \d+ .application "in line".* waits for, too, and comes first$`},
+		"who has the row that another one in line waits for": {func(t *testing.T, pool *pgxpool.Pool) {
+			tallies(t, pool)
+			lockedBy(t, "UPDATE dispatch.tally SET n = 7")
+			asks(t, pool, "UPDATE dispatch.tally SET n = 8")
+		}, `^a lock that pid \d+ .application "psql".* has$`},
+		"a prepared transaction that has the row that another one in line waits for": {func(t *testing.T, pool *pgxpool.Pool) {
+			tallies(t, pool)
+			prepares(t, "in the way", "UPDATE dispatch.tally SET n = 7")
+			asks(t, pool, "UPDATE dispatch.tally SET n = 8")
+		}, `^a lock that the prepared transaction "in the way .* has$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

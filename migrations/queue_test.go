@@ -88,7 +88,7 @@ func TestUp_EndsNoOtherTransactionOfASession(t *testing.T) {
 		_, err = conn.Exec(t.Context(), "BEGIN; SELECT FROM public.cursor")
 		require.NoError(t, err)
 		err = up(migrations.Config{ConnString: pgtest.URL(t)}.LockWithin(300 * time.Millisecond))
-		found := regexp.MustCompile(`\(to end it: (SELECT .*'SyncRep')\)`).FindAllStringSubmatch(err.Error(), -1)
+		found := regexp.MustCompile(`\(to end it: (SELECT .*'walsync'\))\)`).FindAllStringSubmatch(err.Error(), -1)
 		require.Len(t, found, 1, "%v: and not that of the worker", err)
 		return found[0][1]
 	}

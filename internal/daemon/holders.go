@@ -76,9 +76,9 @@ func sinceWhen(role string) string {
 
 // lasts reports that the first record that waits has waited for longer than a call lasts, as far as is known:
 // a worker that was idle has an old row, and may have begun a moment ago. One with many calls between two
-// checkpoints leaves the row as it is for as long as these take.
+// checkpoints leaves the row as it is for as long as these take. It is not waited for longer than longBound.
 func (s Status) lasts() bool {
-	if s.veiled.Unchanged <= longCall*time.Duration(max(s.bounds.calls, 1)) {
+	if s.veiled.Unchanged <= min(longCall*time.Duration(max(s.bounds.calls, 1)), longBound) {
 		return false
 	}
 	return s.Lag == nil || s.Lag.Records > 0 && (s.Lag.Age == nil || *s.Lag.Age > longCall)

@@ -88,6 +88,26 @@ func TestStatus_AHangThatTheRoleCannotSeeIsSaid(t *testing.T) {
 	require.Equal(t, daemon.HoldSink, all[0].Hold.Kind, "as it said")
 }
 
+// TestStatus_AHangBehindManyCallsIsSaidAfterMinutes: with 1000 calls for each checkpoint nothing was said for more than an hour to
+// a role that does not see times.
+func TestStatus_AHangBehindManyCallsIsSaidAfterMinutes(t *testing.T) {
+	t.Parallel()
+	server, pool, s := ownServer(t)
+	asked := support(t, pool, configure(t, server.URL(), "  a: {source: {table: public.bookings}, sink: {webhook: {url: 'http://127.0.0.1:1'}}, batch: 1000, checkpoint: 1000}\n"))
+	exec(t, pool, "ALTER TABLE od.cursor DISABLE TRIGGER set_updated_at; INSERT INTO public.bookings (created_at) VALUES (now() - interval '1 hour')")
+	for _, c := range []struct {
+		minutes int
+		hidden  bool
+	}{{4, false}, {6, true}} {
+		exec(t, pool, "UPDATE od.cursor SET updated_at = now() - make_interval(mins => $1)", c.minutes)
+		l, err := s.Acquire(t.Context(), "a")
+		require.NoError(t, err)
+		all, text, _ := status(t, asked, "")
+		l.Release()
+		require.Equal(t, c.hidden, all[0].Hold != nil && all[0].Hold.Kind == daemon.HoldHidden, "after %d minutes: %s", c.minutes, text)
+	}
+}
+
 // TestStatus_AWorkerThatWaitsForALockIsSaidToARoleThatCannotSeeIt: which session has a lock needs no right.
 func TestStatus_AWorkerThatWaitsForALockIsSaidToARoleThatCannotSeeIt(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 // hold is over.
 func (s Status) also() []Hold {
 	switch {
-	case s.Hold == nil || s.Hold.Kind == HoldNobody: // which says it
+	case s.Hold != nil && s.Hold.Kind == HoldNobody: // which says it
 		return nil
 	case s.absent:
 		return []Hold{{HoldNobody, s.unwatched()}}

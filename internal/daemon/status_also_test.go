@@ -93,13 +93,19 @@ func TestStatus_SaysOfEachProcessThatWorkersMayBeAtTheOldPrimary(t *testing.T) {
 		_, _, document := status(t, config, "")
 		return document["state"] == "failing"
 	}, patience, 20*time.Millisecond)
+	all, text, _ := status(t, config, "a")
+	require.Len(t, all, 1)
+	require.Nil(t, all[0].Hold, text)
+	require.Len(t, all[0].Also, 1, text)
+	require.Equal(t, daemon.HoldPromoted, all[0].Also[0].Kind)
+
 	tx, err := onStandby.Begin(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
 	_, err = tx.Exec(t.Context(), "INSERT INTO public.bookings DEFAULT VALUES")
 	require.NoError(t, err)
 	insert(t, onStandby, 1)
-	all, text, _ := status(t, config, "")
+	all, text, _ = status(t, config, "")
 	kinds := map[string]daemon.HoldKind{"a": daemon.HoldWriter, "failing": daemon.HoldFailing, "halted": daemon.HoldHalted, "paused": daemon.HoldPaused}
 	for _, s := range all {
 		require.Equal(t, kinds[s.Process], s.Hold.Kind, text)

@@ -113,6 +113,11 @@ var diagnosisMutants = []mutant{
 		daemonPkg, "TestRenew_AUserThatCannotLogInIsGivenUp",
 	},
 	{
+		"who waits in line for a row is in the way, and not who has it",
+		[]change{{"cursor/blocker.go", `w.locktype = 'tuple' AND NOT w.granted`, `w.locktype = 'none' AND NOT w.granted`}},
+		cursorPkg, "TestBlockers_AreInTheWay",
+	},
+	{
 		"a prepared transaction is in the way by any lock of a table",
 		[]change{{"cursor/blocker.go", `		AND h.mode = ANY (w.conflicting)`, `		AND w.conflicting IS NOT NULL`}},
 		cursorPkg, "TestBlockers_AreInTheWay",
@@ -181,6 +186,16 @@ var diagnosisMutants = []mutant{
 		"a promotion is not said beside what holds a process up",
 		[]change{{"internal/daemon/status_also.go", `case s.promoted != "":`, `case s.promoted != "" && s.New:`}},
 		daemonPkg, "TestStatus_SaysOfEachProcessThatWorkersMayBeAtTheOldPrimary",
+	},
+	{
+		"a promotion is not said where nothing holds the process up",
+		[]change{{"internal/daemon/status_also.go", `s.Hold != nil && s.Hold.Kind == HoldNobody`, `s.Hold == nil || s.Hold.Kind == HoldNobody`}},
+		daemonPkg, "TestStatus_SaysOfEachProcessThatWorkersMayBeAtTheOldPrimary",
+	},
+	{
+		"a hang behind many calls is not said for as long as they may take",
+		[]change{{"internal/daemon/holders.go", `, longBound)`, `, 1000*longBound)`}},
+		daemonPkg, "TestStatus_AHangBehindManyCallsIsSaidAfterMinutes",
 	},
 	{
 		"a prepared transaction is taken to have begun when it was prepared",
