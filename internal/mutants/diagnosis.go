@@ -77,7 +77,8 @@ var diagnosisMutants = []mutant{
 	},
 	{
 		"a call of a moment is said to be long to a role that does not see since when",
-		[]change{{"internal/daemon/holders.go", `*s.Lag.Age > longCall`, `*s.Lag.Age > 0`}, {"internal/daemon/holders.go", `l.Unchanged > longCall`, `l.Unchanged > 0`}},
+		[]change{{"internal/daemon/holders.go", `*s.Lag.Age > longCall`, `*s.Lag.Age > 0`}, {"internal/daemon/holders.go", `l.Unchanged > longCall`, `l.Unchanged > 0`},
+			{"internal/daemon/holders.go", `s.veiled.Unchanged <= min(`, `s.veiled.Unchanged < min(0, `}},
 		daemonPkg, "TestStatus_AHangThatTheRoleCannotSeeIsSaid",
 	},
 	{
