@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -117,12 +118,20 @@ var errLogin = errors.New("the broker hung up at the login, twice in a row")
 // errDeclare: the exchange is not what the configuration says.
 var errDeclare = errors.New("the exchange is of another type, or not durable")
 
+// silentClose is less than the three seconds that RabbitMQ waits before it hangs up on a login that it refuses. What ends a
+// connection sooner is the network.
+const silentClose = 2 * time.Second
+
 // hungUp counts the times that the broker ended a connection at the login, one after
-// the other, and says when they are a refusal.
-func (s *Sink) hungUp(err error, l *link) error {
-	if !errors.Is(err, amqp.ErrCredentials) || !l.ended() {
+// the other, and says when they are a refusal. The client takes any end for one.
+func (s *Sink) hungUp(err error, l *link, took time.Duration) error {
+	switch {
+	case !errors.Is(err, amqp.ErrCredentials) || !l.ended():
 		s.hangUps = 0
 		return err
+	case took < silentClose:
+		s.hangUps = 0
+		return fmt.Errorf("%w at the login", errEnded)
 	}
 	if s.hangUps++; s.hangUps < 2 {
 		return err

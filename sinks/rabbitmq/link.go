@@ -40,13 +40,14 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 		alarm:    alarm{over: make(chan struct{}, 1)},
 		returned: map[string]amqp.Return{},
 	}
-	if err := s.hungUp(l.dial(ctx, s.config), l); err != nil {
+	began := time.Now()
+	err := l.dial(ctx, s.config)
+	if err = s.hungUp(err, l, time.Since(began)); err != nil {
 		return nil, err
 	}
 	// What comes now would wait for the broker without an end.
 	defer context.AfterFunc(ctx, l.cut)()
-	err := l.prepare(s.config)
-	if err != nil {
+	if err = l.prepare(s.config); err != nil {
 		l.cut()
 	}
 	return l, ended(ctx, err)

@@ -3,6 +3,8 @@ package rabbitmq_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -176,6 +178,40 @@ func TestDeliverBatch_SaysWhatToCorrectOfARefusedLogin(t *testing.T) {
 		require.Equal(t, c.refused, processor.IsRefused(err), err)
 		_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 		require.True(t, processor.IsRefused(err), err)
+	}
+}
+
+// TestDeliverBatch_ALinkThatBreaksAtTheLoginIsNoRefusedLogin: the client says that the password is wrong.
+func TestDeliverBatch_ALinkThatBreaksAtTheLoginIsNoRefusedLogin(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	proxy, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = proxy.Close() })
+	go func() {
+		for {
+			conn, err := proxy.Accept()
+			if err != nil {
+				return
+			}
+			broker, err := net.Dial("tcp", b.broker.Addr())
+			if err != nil {
+				return
+			}
+			_, _ = io.CopyN(broker, conn, int64(len("AMQP0091")))
+			go func() { _, _ = io.Copy(conn, broker) }()
+			_, _ = conn.Read(make([]byte, 1)) // of the login
+			_, _ = conn.Close(), broker.Close()
+		}
+	}()
+	s, err := rabbitmq.New(rabbitmq.Config{URL: b.broker.URL(proxy.Addr().String()), Exchange: b.name})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	for range 3 {
+		_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+		require.ErrorContains(t, err, "the connection was closed at the login")
+		require.True(t, processor.IsUnreached(err), err)
+		require.False(t, processor.IsRefused(err), err)
 	}
 }
 
