@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
 // stop halts a process over its server, and not over a record. One that is paused stays so. from is where what
@@ -32,12 +35,42 @@ func (s *Store) stop(ctx context.Context, conn *pgxpool.Conn, row lockedRow, cla
 	return workable(row.Row)
 }
 
+// start is how a run of a server began.
+type start struct {
+	run   string // prepared.RunSQL
+	place string // the system identifier and the timeline; "" while it recovers
+	// log is where its last checkpoint is in the write-ahead log, in bytes from its beginning. A server makes one as it starts,
+	// where the log ends that its disk has.
+	log int64
+}
+
+// startSQL reads it, under any search_path.
+const startSQL = prepared.RunSQL + `,
+	CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN pg_catalog.concat(` + systemSQL + `, '/', ` + timelineSQL + `) END,
+	(SELECT pg_catalog.pg_wal_lsn_diff(checkpoint_lsn, '0/0')::bigint FROM pg_catalog.pg_control_checkpoint())`
+
+// began is when the postmaster started.
+func (s start) began() string {
+	began, _, _ := strings.Cut(s.run, "/")
+	return began
+}
+
+// lookColumns is how many columns Look reads.
+const lookColumns = 21
+
 // Seen is what a worker knows of a cursor from the time it has run: its numbers never go back,
-// unless the database did.
+// unless the database did. Nor does the log of its server.
 type Seen struct {
 	Origin   string
 	Epoch    Epoch
 	Sequence int64
+
+	server start // at the last look
+	log    int64 // of its run, as far as the disk was known to have it
+	// least is the history, as the sequence counts them, that the cursor has at least once an operator has decided on a
+	// server whose log went back. 0: it has not.
+	least int64
+
 	// At is the database's time of the row's last change, as far as the worker read it, and Read
 	// when it did so, with a monotonic reading.
 	At, Read time.Time
@@ -53,7 +86,7 @@ func (n Seen) Advanced(l *Lease) Seen {
 // See returns what is known after a row was seen, too. A cursor of another origin is another one.
 func (n Seen) See(row Row) Seen {
 	if n.Origin != row.Origin {
-		n = Seen{Origin: row.Origin}
+		n = Seen{Origin: row.Origin, server: n.server, log: n.log}
 	}
 	n.Epoch, n.Sequence = max(n.Epoch, row.Epoch), max(n.Sequence, row.Sequence)
 	if row.UpdatedAt.After(n.At) {
@@ -62,9 +95,39 @@ func (n Seen) See(row Row) Seen {
 	return n
 }
 
-// Before reports whether a row is older than what was seen.
+// Kept returns what is known after a source has read from a run of a server, too: its disk has the log up to there.
+func (n Seen) Kept(run string, log int64) Seen {
+	if run == n.server.run {
+		n.log = max(n.log, log)
+	}
+	return n
+}
+
+// On returns what is known after Look has found a row, too, on whatever server. A server that starts anew on the same timeline, and
+// lacks what its disk had, was restored: its numbers may have moved on since. How it started is known until its next
+// checkpoint, so this is for each look, also at a row that is not delivered from.
+func (n Seen) On(row Row) Seen {
+	was, now := n.server, row.start
+	if now.place == "" || now.run == was.run {
+		return n
+	}
+	n.server = now
+	if now.began() == was.began() { // its statistics were reset
+		return n
+	}
+	if n.Origin == row.Origin && now.place == was.place && now.log < n.log {
+		n.least = n.Sequence/HistoryGap + 1
+	}
+	n.log = 0
+	return n
+}
+
+// Lost reports whether a row is of a server whose log went back, and no operator has decided yet.
+func (n Seen) Lost(row Row) bool { return n.Origin == row.Origin && row.Sequence/HistoryGap < n.least }
+
+// Before reports whether a row is older than what was seen, or its server is.
 func (n Seen) Before(row Row) bool {
-	return n.Origin == row.Origin && (row.Epoch < n.Epoch || row.Sequence < n.Sequence)
+	return n.Origin == row.Origin && (row.Epoch < n.Epoch || row.Sequence < n.Sequence) || n.Lost(row)
 }
 
 // passed moves the numbers of a row past what was seen of the same cursor.
@@ -127,8 +190,12 @@ func (s *Store) haltRestored(ctx context.Context, process string, seen Seen) err
 
 // lost is why a process halts whose row went back.
 func (n Seen) lost(row lockedRow) string {
-	return fmt.Sprintf("the cursor went back: its sequence was %s and is %s, its epoch was %s and is %s (timeline %s, now %s). The database was restored from a backup or a snapshot: "+
-		"what was delivered since is not known here, and rows that were inserted since are gone. Compare what receivers have with the table, "+
-		"then seek to where delivery shall go on, or retry to go on from here",
+	back := fmt.Sprintf("the cursor went back: its sequence was %s and is %s, its epoch was %s and is %s (timeline %s, now %s)",
 		strconv.FormatInt(n.Sequence, 10), strconv.FormatInt(row.Sequence, 10), n.Epoch.text(), row.Epoch.text(), row.stored.timeline, row.server.timeline)
+	if n.Lost(row.Row) {
+		back = fmt.Sprintf("the database went back: when the server started, its write-ahead log lacked what its disk had had (timeline %s)", row.server.timeline)
+	}
+	return back + ". The database was restored from a backup or a snapshot: " +
+		"what was delivered since is not known here, and rows that were inserted since are gone. Compare what receivers have with the table, " +
+		"then seek to where delivery shall go on, or retry to go on from here"
 }

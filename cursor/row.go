@@ -44,6 +44,8 @@ type Row struct {
 	// unnoted: it belongs to another server than the one it was read from, as after a promotion or a restore, and no worker
 	// has noted that yet. It is known of a row alone that is locked for an operator's decision.
 	unnoted bool
+	// start is that of the server. It is known of a row alone that Look has read.
+	start start
 	// UpdatedAt is the database's time of the last change.
 	UpdatedAt time.Time
 }
@@ -153,6 +155,9 @@ func parseRow(values [][]byte) (Row, error) {
 		Histories: Histories(p.text(16)),
 		unsettled: p.int(17) <= 0,
 		restored:  p.int(17) == RestoredTimeline,
+	}
+	if len(values) == lookColumns {
+		row.start = start{run: p.text(18), place: p.text(19), log: p.int(20)}
 	}
 	if values[7] != nil {
 		row.Failure = &Failure{

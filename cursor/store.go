@@ -54,7 +54,8 @@ func (s *Store) sql(text string) string {
 }
 
 const lookSQL = `/* cursor.look */
-SELECT` + rowColumns + `
+SELECT` + rowColumns + `,
+	` + startSQL + `
 FROM {schema}.cursor
 WHERE process_name OPERATOR(pg_catalog.=) $1`
 

@@ -120,6 +120,7 @@ func (s *shift) doneInTime(r *pending) bool {
 // when it is overdue the lease is let go, for a worker whose reads are answered.
 func (s *shift) await(r *pending) (Page, error) {
 	if s.doneInTime(r) {
+		s.noteLog(r.page)
 		return r.page, r.err
 	}
 	crowded := s.crowded() // while the lease counts

@@ -228,7 +228,12 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 	if s, err := p.noteStep(ctx, row); err != nil || s.is != "" {
 		return nil, s, err
 	}
+	p.numbers = p.numbers.On(row)
 	if s, ok := p.resting(row); ok {
+		if p.numbers.Lost(row) && (row.Failure == nil || !row.Failure.OfServer()) {
+			s, err := p.haltedBy(p.config.Store.HaltRestored(ctx, p.config.Process, p.numbers))
+			return nil, s, err
+		}
 		p.verdict = p.verdict.unless(s.halt)
 		p.numbers = p.numbers.See(row) // an operator may have to decide on what is older
 		return nil, s, nil
@@ -378,6 +383,7 @@ func (p *Process) peek(ctx context.Context, row cursor.Row) (peeked, error) {
 	if err != nil {
 		return peeked{}, fmt.Errorf("read behind position %q: %w", visible.Cut(string(row.Position)), err)
 	}
+	p.noteLog(page)
 	p.waiting = page.Waiting && len(page.Records) == 0 && page.Passed == ""
 	return peeked{page, row.Position, p.next(row)}, nil
 }

@@ -117,6 +117,9 @@ type Page struct {
 	// store share a pool (see Pooled), records are delivered only under a lease of the same run.
 	// "" if it is not known.
 	Server string
+	// Log is where the write-ahead log of that run ended when the page was read, in bytes from its beginning; the disk has all
+	// before it. 0 if it is not known. See cursor.Seen.Kept.
+	Log int64
 }
 
 // Source yields records in order. Implementations are safe for use by one

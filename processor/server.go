@@ -20,6 +20,13 @@ func (p *Process) remember(ctx context.Context, row cursor.Row) (state, error) {
 	return p.haltedBy(p.config.Store.HaltRestored(ctx, p.config.Process, p.numbers))
 }
 
+// noteLog takes up how far the disk of the server has its log.
+func (p *Process) noteLog(page Page) {
+	if p.together() {
+		p.numbers = p.numbers.Kept(page.Server, page.Log)
+	}
+}
+
 // remember takes up the numbers of a durable advance.
 func (s *shift) remember() {
 	s.numbers = s.numbers.Advanced(s.lease)

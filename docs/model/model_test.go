@@ -109,6 +109,7 @@ var breaking = []verification{
 	{"promotion", "SEEK_SETTLES CLOCK_BEHIND", "I1_no_late_row_is_left_behind"},
 	{"promotion", "STEP_FORGOTTEN STEP", "I1_no_late_row_is_left_behind"},
 	{"promotion", "RESTORE_UNSEEN RESTORE", "I15_a_number_is_of_one_record"},
+	{"promotion", "LOG_UNSEEN RESTORE", "I15_a_number_is_of_one_record"},
 	{"promotion", "UNFLUSHED_SENT CRASH", "I15_a_number_is_of_one_record"},
 }
 

@@ -8,7 +8,9 @@
  *               inserted again with other meanings, under the same ids
  *   timeline    that of a server, and the one that the cursor's row names (cursor/identity.go)
  *   history     the part of a dedup key without created_at (cursor/histories.go)
- *   seen        the numbers that a live worker remembers (cursor.Seen, processor/server.go)
+ *   seen, had   the numbers that a live worker remembers, and how far the disk of the server had its log when it
+ *               was read last (cursor.Seen, processor/server.go); here also after an advance, since the next read
+ *               comes at once. What a server writes is counted: rows and numbers
  *   late row    a row that the new primary, or the restored server, stamped at or before the cursor's
  *               position, since its clock is behind (sources/table/late.go)
  *   Worker      processor/process.go (find), server.go; cursor/acquire.go, promote.go. It has two
@@ -76,6 +78,11 @@
 #else
 #define older(c) (c)
 #endif
+#ifdef LOG_UNSEEN               /* Seen.On */
+#define lacks false
+#else
+#define lacks (restored && started[lease] != known && startedAt < had)
+#endif
 #ifdef LATE_UNCHECKED           /* Process.promote */
 #define overtaken false
 #else
@@ -96,6 +103,7 @@
 #else
 #define flush(s) skip
 #endif
+#define log(s) (rows[s] + sequence[s])
 #ifdef UNFLUSHED_SENT           /* Source.harden */
 #define harden skip
 #else
@@ -117,8 +125,8 @@ byte position[2], sequence[2], epoch[2], after[2], holder[2];
 byte timeline[2] = 1, server_timeline[2] = 1;
 bit begun[2], halted[2];
 byte locked[2], started[2]; /* by whom; how often the server was started */
-byte address, lateAt, flushed;
-bit changed, watched, noticed, sought, retried;
+byte address, lateAt, flushed, startedAt, readTo;
+bit changed, restored, noticed, sought, retried;
 #ifdef RESTORE  /* a worker that starts after it cannot know */
 byte deaths = 1;
 #else
@@ -179,10 +187,13 @@ active proctype Change()
 	atomic { rows[0] = flushed; kept[0] = flushed; again[0] = 1; locked[0] = 0; started[0]++; changed = 1 }
 #elif defined(RESTORE)
 	atomic { savedRows = rows[0]; savedPosition = position[0]; savedSequence = sequence[0]; savedEpoch = epoch[0] }
-	/* A restore ends the connections, and so the lease. Only a worker that has seen later numbers can notice it. */
-	atomic { sequence[0] > savedSequence && watched -> locked[0] = 0; started[0]++;
+	/* A restore ends the connections, and so the lease. Only a worker that has read the server before can notice it. */
+#ifdef CLOCK_BEHIND
+	readTo > savedRows + savedSequence;
+#endif
+	atomic { locked[0] = 0; started[0]++;
 		rows[0] = savedRows; position[0] = savedPosition; sequence[0] = savedSequence; epoch[0] = savedEpoch;
-		kept[0] = savedRows; again[0] = 1; changed = 1;
+		kept[0] = savedRows; startedAt = log(0); restored = 1; again[0] = 1; changed = 1;
 #ifdef CLOCK_BEHIND
 		lateAt = savedPosition
 #endif
@@ -205,6 +216,10 @@ active proctype Operator()
 end:	do
 	:: atomic { halted[0] && timeline[0] == server_timeline[0] -> /* Store.Restored */
 		begin_history(0); look_first; halted[0] = 0 }
+#ifdef RESTORE
+	:: atomic { changed && !halted[0] && !sought -> /* a seek, before a worker has looked or after it: SeekGap */
+		sought = 1; sequence[0] = sequence[0] + 2; epoch[0]++; give_epoch(epoch[0], 0) }
+#endif
 	:: atomic { halted[CHANGED] && lateAt > 0 -> /* the seek that the error names */
 		position[CHANGED] = lateAt - 1; begin_history(CHANGED); timeline[CHANGED] = server_timeline[CHANGED]; halted[CHANGED] = 0 }
 	:: atomic { halted[CHANGED] && timeline[CHANGED] != server_timeline[CHANGED] && position[CHANGED] > lateAt && !sought -> /* a seek elsewhere, back by a record */
@@ -223,7 +238,7 @@ end:	do
 }
 
 /* dies: the worker ends, and another one comes in its place, which remembers nothing. */
-#define or_dies :: atomic { deaths == 0 -> deaths = 1; note_step; let_go(); seen = 0; page = 0; at = 0; ran = 0; name = name + WORKERS; goto start }
+#define or_dies :: atomic { deaths == 0 -> deaths = 1; note_step; let_go(); seen = 0; page = 0; at = 0; ran = 0; known = 0; had = 0; name = name + WORKERS; goto start }
 
 inline let_go() {
 	if
@@ -234,7 +249,7 @@ inline let_go() {
 
 active [WORKERS] proctype Worker()
 {
-	byte name = _pid, lease, read, at, page, ran, seen, number, name_of, under;
+	byte name = _pid, lease, read, at, page, ran, known, had, seen, number, name_of, under;
 
 start:	atomic { lease = address; read = address }
 end:	/* Process.look, remember: an old connection stays, or is made anew */
@@ -250,19 +265,30 @@ end:	/* Process.look, remember: an old connection stays, or is made anew */
 		note_step;
 		if
 		:: halted[lease] -> goto end
-		:: !halted[lease] && older(sequence[lease] < seen) && timeline[lease] == server_timeline[lease] -> halted[lease] = 1; goto end
+		:: !halted[lease] && older(sequence[lease] < seen || lacks) && timeline[lease] == server_timeline[lease] -> halted[lease] = 1; known = started[lease]; had = 0; goto end
 		:: else
 		fi;
 		if
-		:: sequence[lease] > seen -> seen = sequence[lease]; watched = 1
+		:: sequence[lease] > seen -> seen = sequence[lease]
+		:: else
+		fi;
+		if
+		:: started[lease] != known -> known = started[lease]; had = 0
 		:: else
 		fi;
 		at = position[lease]
 	}
 	/* Process.peek */
 	atomic {
+#ifdef RESTORE
 		if
-		:: rows[read] > at -> page = meaning(read, at + 1); ran = started[read]
+		:: started[read] != known -> goto end /* Process.runsAnew: it looks first */
+		:: else
+		fi;
+#endif
+		ran = started[read]; had = log(read); readTo = log(read);
+		if
+		:: rows[read] > at -> page = meaning(read, at + 1)
 		:: rows[read] <= at && timeline[lease] == server_timeline[lease] -> goto end
 		:: else -> page = 0 /* notePromotion looks although there is nothing to deliver */
 		fi
@@ -351,9 +377,9 @@ take:	atomic {
 		:: else
 		fi;
 		claim(I1_the_cursor_passes_only_what_was_received, got[meaning(lease, at + 1)]);
-		position[lease] = at + 1; sequence[lease]++; flush(lease);
+		position[lease] = at + 1; sequence[lease]++; flush(lease); had = log(lease);
 		if
-		:: sequence[lease] > seen -> seen = sequence[lease]; watched = 1
+		:: sequence[lease] > seen -> seen = sequence[lease]
 		:: else
 		fi;
 		goto end

@@ -3,6 +3,26 @@ package main
 // historyMutants take away what a cursor does when its server changes.
 var historyMutants = []mutant{
 	{
+		"a server that lacks what its disk had is taken for one that was started again",
+		[]change{{"cursor/restored.go", `now.log < n.log`, `now.log < 0`}},
+		processorPkg, "TestRestored_AnAttemptThatWasLostIsNotMadeOfAnotherRow",
+	},
+	{
+		"a seek before any worker looks hides that the log went back",
+		[]change{{"cursor/restored.go", `|| n.Lost(row)`, `|| false`}},
+		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
+	},
+	{
+		"a server whose statistics are reset is taken for one that was restored",
+		[]change{{"cursor/restored.go", `if now.began() == was.began() {`, `if false {`}},
+		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
+	},
+	{
+		"a paused process is not told that its database went back",
+		[]change{{"processor/process.go", `if p.numbers.Lost(row) && (`, `if p.numbers.Lost(row) && row.State == cursor.Running && (`}},
+		processorPkg, "TestRestored_APausedProcessIsToldOf",
+	},
+	{
 		"epochs that a promotion may have lost are used again",
 		[]change{{"cursor/identity.go", `max(e+lostEpochs, Epoch(now.Sub(firstHistory)/historyEvery)*lostEpochs)`, `max(e+1, Epoch(now.Sub(firstHistory)/historyEvery)*0)`}},
 		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",

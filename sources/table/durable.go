@@ -12,8 +12,9 @@ import (
 
 // durableSQL comes after the rows. It reports whether the disk has every commit that they may show. A transaction that commits with
 // synchronous_commit = off is visible before its commit is on the disk. A crash of the server takes the row back, and another row
-// gets its id.
-const durableSQL = `/* source.durable */ SELECT pg_current_wal_insert_lsn() <= pg_current_wal_flush_lsn()`
+// gets its id. It also says where the log ends that has them, in bytes.
+const durableSQL = `/* source.durable */
+SELECT log <= pg_current_wal_flush_lsn(), pg_wal_lsn_diff(log, '0/0')::bigint FROM (SELECT pg_current_wal_insert_lsn() AS log) now`
 
 // hardenSQL makes a commit that waits for the disk. When it returns, the disk has everything that was written before. It takes a
 // transaction id. No reader needs the message: a commit waits only if its transaction has written to the log. It waits for this

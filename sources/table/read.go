@@ -70,12 +70,16 @@ func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (pr
 
 // keep makes sure that a crash of the server takes back nothing that a page makes the cursor pass.
 func (s *Source) keep(ctx context.Context, l *layout, r *reading) error {
-	if r.durable || s.config.KeysOnly || len(r.page.Records) == 0 && r.page.Passed == "" {
+	switch {
+	case r.durable:
+	case s.config.KeysOnly || len(r.page.Records) == 0 && r.page.Passed == "":
 		return nil
+	default:
+		if err := s.harden(ctx, r.sample.server); err != nil {
+			return fmt.Errorf("wait until the server's disk has the rows of %s: %w", l.name(), lasting(err))
+		}
 	}
-	if err := s.harden(ctx, r.sample.server); err != nil {
-		return fmt.Errorf("wait until the server's disk has the rows of %s: %w", l.name(), lasting(err))
-	}
+	r.page.Log = r.log
 	return nil
 }
 

@@ -34,9 +34,10 @@ type reading struct {
 	cut    bool // there were more rows than maxBytes allowed
 	large  bool // the next row is too large to be fetched
 
-	unanswered bool // not even the first row came
-	held       bool // a row was at the fence, and so are those after it
-	durable    bool // the disk has what was read
+	unanswered bool  // not even the first row came
+	held       bool  // a row was at the fence, and so are those after it
+	durable    bool  // the disk has what was read
+	log        int64 // where the log ends that has what was read
 
 	page  processor.Page
 	fault error // of the first row
@@ -106,6 +107,7 @@ func (r *reading) take(results *prepared.Results, fence *fence) error {
 	durable, err := nextRows(results)
 	if err == nil {
 		r.durable = string(durable[0][0]) == "t"
+		r.log, err = strconv.ParseInt(string(durable[0][1]), 10, 64)
 	}
 	return err
 }

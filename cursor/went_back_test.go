@@ -1,0 +1,84 @@
+package cursor_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
+	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
+)
+
+// TestSeen_AServerWhoseLogWentBack: the numbers of the cursor have moved on since, by a decision that came before any worker looked.
+// A server that only starts again, or whose statistics are reset, has all that its disk had.
+func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Server(t, nil)
+	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: server.URL(), Schema: schema})
+	require.NoError(t, err)
+	on := func() (*cursor.Store, func(sql string)) {
+		pool := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
+		s, err := cursor.NewStore(pool, cursor.Config{Schema: schema, Worker: "a"})
+		require.NoError(t, err)
+		return s, func(sql string) {
+			_, err := pool.Exec(t.Context(), sql)
+			require.NoError(t, err)
+		}
+	}
+	look := func(s *cursor.Store) cursor.Row {
+		row, err := s.Look(t.Context(), "sms")
+		require.NoError(t, err)
+		return row
+	}
+	reading := func(seen cursor.Seen) cursor.Seen {
+		pool := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
+		_, err := pool.Exec(t.Context(), "SELECT txid_current()")
+		require.NoError(t, err)
+		var run string
+		var log int64
+		require.NoError(t, pool.QueryRow(t.Context(), "SELECT "+prepared.RunSQL+", pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint").Scan(&run, &log))
+		return seen.Kept(run, log)
+	}
+	s, _ := on()
+	_, err = s.Create(t.Context(), "sms", "")
+	require.NoError(t, err)
+	require.NoError(t, server.Snapshot(t.Context()))
+
+	s, exec := on()
+	var seen cursor.Seen
+	seen = seen.See(look(s)).On(look(s))
+	exec("CREATE TABLE public.since ()")
+	for name, happens := range map[string]func(){
+		"restart": func() {
+			require.NoError(t, server.StopFast(t.Context()))
+			require.NoError(t, server.Restart(t.Context()))
+		},
+		"crash": func() {
+			require.NoError(t, server.StopImmediate(t.Context()))
+			require.NoError(t, server.Restart(t.Context()))
+		},
+		"reset": func() { exec("SELECT pg_stat_reset_shared('bgwriter')") },
+	} {
+		seen = reading(seen)
+		happens()
+		s, exec = on()
+		seen = seen.On(look(s))
+		require.False(t, seen.Before(look(s)), name)
+	}
+	seen = reading(seen)
+	require.NoError(t, server.PutBack(t.Context()))
+	s, _ = on()
+	_, err = s.Seek(t.Context(), "sms", "b", cursor.Decision{Actor: "me", Reason: "before any worker looks"})
+	require.NoError(t, err)
+	row := look(s)
+	seen = seen.On(row)
+	require.True(t, seen.Before(row))
+	require.True(t, seen.On(row).See(row).Before(row), "it looks again")
+	require.ErrorIs(t, s.HaltRestored(t.Context(), "sms", seen), cursor.ErrHalted)
+	require.Equal(t, cursor.ClassRestored, look(s).Failure.Class)
+	_, err = s.Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	require.NoError(t, err)
+	require.False(t, seen.Before(look(s)), "an operator has decided")
+}

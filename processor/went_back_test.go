@@ -1,0 +1,75 @@
+package processor_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// TestRestored_AnAttemptThatWasLostIsNotMadeOfAnotherRow: the snapshot lacks a row that was sent and not acknowledged, so no number of
+// the cursor goes back. The row that gets its id went out under its number.
+func TestRestored_AnAttemptThatWasLostIsNotMadeOfAnotherRow(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Server(t, nil)
+	pool := databaseOn(t, server.URL())
+	insert(t, pool, 1)
+	sink := &receiver{answer: func(_ context.Context, d processor.Delivery) error {
+		if d.ID == "2" {
+			return errors.New("504")
+		}
+		return nil
+	}}
+	start(t, process(t, pool, processor.Each(sink), quick))
+	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+	require.NoError(t, server.Snapshot(t.Context()))
+	insert(t, pgtest.Pool(t, server.URL(), pgtest.PoolConfig{}), 1)
+	eventually(t, "the next one is sent", func() bool { return len(sink.attemptsOf("2")) > 1 })
+	require.NoError(t, server.PutBack(t.Context()))
+	after := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
+	eventually(t, "it halts", func() bool { return row(t, after).State == cursor.Halted })
+	require.Equal(t, cursor.ClassRestored, row(t, after).Failure.Class)
+	require.Contains(t, row(t, after).Failure.Error, "the database went back: when the server started, its write-ahead log lacked what its disk had had")
+}
+
+// TestRestored_APausedProcessIsToldOf: nothing was said of it until the process was resumed, and an operator who moved the cursor
+// before that hid it.
+func TestRestored_APausedProcessIsToldOf(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Server(t, nil)
+	pool := databaseOn(t, server.URL())
+	insert(t, pool, 1)
+	sink := &receiver{}
+	start(t, process(t, pool, processor.Each(sink), quick))
+	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+	_, err := store(t, pool).Pause(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "a snapshot"})
+	require.NoError(t, err)
+	require.NoError(t, server.Snapshot(t.Context()))
+	since := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
+	_, err = store(t, since).Resume(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	require.NoError(t, err)
+	insert(t, since, 1)
+	eventually(t, "the next one is delivered", func() bool { return row(t, since).Sequence == 2 })
+	require.NoError(t, server.PutBack(t.Context()))
+	after := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
+	eventually(t, "it is told of", func() bool { return row(t, after).Failure != nil })
+	require.Equal(t, cursor.ClassRestored, row(t, after).Failure.Class)
+	require.Equal(t, cursor.Paused, row(t, after).State)
+	_, err = store(t, after).Resume(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	require.ErrorIs(t, err, cursor.ErrHalted)
+
+	_, err = store(t, after).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "restored"})
+	require.NoError(t, err)
+	_, err = store(t, after).Resume(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	require.NoError(t, err)
+	insert(t, after, 1)
+	eventually(t, "it goes on", func() bool { return len(sink.attemptsOf("2")) == 2 })
+	sink.mu.Lock()
+	defer sink.mu.Unlock()
+	require.NotEqual(t, sink.got[1].Sequence, sink.got[2].Sequence)
+}
