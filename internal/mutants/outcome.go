@@ -177,8 +177,18 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"a producer that was fenced is a failed attempt of the record",
-		[]change{{"sinks/kafka/sink.go", `processor.Unreached(processor.RetryAfter(&known{err}, fenceDelay))`, `processor.RetryAfter(&known{err}, fenceDelay)`}},
+		[]change{{"sinks/kafka/sink.go", `		return processor.Unreached(&known{err})`, `		return &known{err}`}},
 		kafkaPkg, "TestDeliverBatch_TheBrokersCodeDecides",
+	},
+	{
+		"an old epoch of Kafka's client is a fence where there is no transactional id",
+		[]change{{"sinks/kafka/errors.go", `s.config.TransactionalID != "" && isOldEpoch(err)`, `isOldEpoch(err)`}},
+		kafkaPkg, "TestDeliverBatch_AnOldEpochWithoutATransactionalIDIsNoAttemptAndNoFence",
+	},
+	{
+		"a commit to Kafka that was fenced when asked for again is an attempt of the record",
+		[]change{{"sinks/kafka/sink.go", ` || isOldEpoch(err)):`, `):`}},
+		kafkaPkg, "TestDeliverBatch_ACommitThatWasFencedWhenAskedForAgainIsNoAttempt",
 	},
 	{
 		"a broker of RabbitMQ that is silent is waited for as long as the client likes",

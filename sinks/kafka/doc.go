@@ -58,9 +58,10 @@
 //     one that has forgotten it, a day after its last batch in the partition. Of a
 //     partition one batch is on its way, or two where the client had an
 //     acknowledgement before, and a link is renewed after an hour.
-//   - After a lost or unclear answer the broker may have a batch. If the client takes
-//     a new epoch then, the broker would take the batch once more. It ends the
-//     window (errRenumbered).
+//   - After a lost answer, or where a batch was sent again, the broker may have a batch
+//     that it would take once more under a new epoch of the client's. If the client then
+//     writes under one, that ends the window (errRenumbered). Before, a batch goes again
+//     under its own number, after an unclear answer too.
 //   - A request with records that cannot be read is not written (errUnread).
 //   - In a transaction a new epoch of the client's leaves out what was sent before. It
 //     ends the window (errForgotten).

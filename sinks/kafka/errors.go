@@ -107,19 +107,22 @@ func (s *Sink) refusesUs(err error) bool {
 	return isOneOf(err, denials) || s.topic.Fixed() && isOneOf(err, []*kerr.Error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicID})
 }
 
-// fencings say that the producer's epoch is not the last one: another producer has
-// taken the transactional id, or the coordinator has given up a transaction that
-// took too long.
-var fencings = []*kerr.Error{kerr.ProducerFenced, kerr.InvalidProducerEpoch}
+// isOldEpoch reports whether the producer's epoch is not the last one. Without a transactional id it is the client itself that has
+// taken another one, for a partition that refused its records.
+func isOldEpoch(err error) bool {
+	return isOneOf(err, []*kerr.Error{kerr.ProducerFenced, kerr.InvalidProducerEpoch})
+}
 
-func isFenced(err error) bool { return isOneOf(err, fencings) }
+// isFenced reports whether another producer has taken the transactional id, or the coordinator has given up a transaction that
+// took too long.
+func (s *Sink) isFenced(err error) bool { return s.config.TransactionalID != "" && isOldEpoch(err) }
 
 // errForgotten is a transaction in which the client took a new epoch, since the broker knows its producer id no more: retention has deleted
 // all that it had sent to the partition. The coordinator has aborted what was sent under the old one.
 var errForgotten = processor.Unreached(errors.New("the broker has forgotten the producer in the middle of the transaction; the next attempt begins another one"))
 
-// errRenumbered is a window in which the client took a new epoch after an answer was lost or unclear. The broker may have the batch of
-// that answer, and would take it once more under the new number.
+// errRenumbered is a window in which the client took a new epoch after an answer was lost, or after a batch was sent again. The broker may
+// have that batch, and would take it once more under the new number.
 var errRenumbered = errors.New("an answer was lost or unclear, and the client has begun to number anew since: sent once more, the record could be there twice")
 
 // errUnread is a request with records that written cannot read, so that it could not keep the order of what it lets through.
@@ -307,18 +310,20 @@ var fixes = []struct {
 	{kerr.LeaderNotAvailable, leaderFix},
 	{kerr.OutOfOrderSequenceNumber, "the broker has lost what it had acknowledged: compare the topic with the source"},
 	{kerr.UnknownProducerID, "the broker has lost what it had acknowledged: compare the topic with the source"},
-	{kerr.ProducerFenced, fencedFix},
-	{kerr.InvalidProducerEpoch, fencedFix},
 }
 
 const leaderFix = "bring back the broker that leads the partition, or wait for the election of another one"
 
 const anewFix = "the topic was deleted, and made anew if it is there: what was acknowledged and not read there is gone; make it if it is missing, and `seek` back to have it sent again, or `retry` to go on"
 
-const fencedFix = "another producer has taken its transactional_id: a newer worker of the process, or another process, which needs one of its own"
-
 // fix begins with a semicolon.
-func fix(err error) string {
+func (s *Sink) fix(err error) string {
+	switch {
+	case s.isFenced(err):
+		return "; another producer has taken its transactional_id: a newer worker of the process, or another process, which needs one of its own"
+	case isOldEpoch(err):
+		return "; the client has begun to number anew for another partition: nothing to do, the next attempt has a producer id of its own"
+	}
 	for _, c := range fixes {
 		if errors.Is(err, c.err) {
 			return "; " + c.text

@@ -98,7 +98,7 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 		{kerr.TopicAuthorizationFailed, false, false, "grant the user Write and Describe on the topic"},
 		{kerr.ClusterAuthorizationFailed, false, false, "grant the user IdempotentWrite"},
 		{kerr.OutOfOrderSequenceNumber, false, false, "compare the topic with the table, and `seek` back"},
-		{kerr.ProducerFenced, false, false, "another producer has taken its transactional_id"},
+		{kerr.ProducerFenced, false, false, "the next attempt has a producer id of its own"},
 		{kerr.UnknownProducerID, false, false, "compare the topic with the source"},
 		{kerr.NotEnoughReplicas, false, true, "bring replicas back"},
 		{kerr.RequestTimedOut, false, true, "see whether the partition has its in-sync replicas"},

@@ -148,7 +148,7 @@ func (s *Sink) send(ctx context.Context, c *call) outcome {
 		o.next = s.config.Window
 		return o
 	}
-	if isFenced(o.err) {
+	if s.isFenced(o.err) {
 		s.fence.raise(epoch)
 	}
 	s.drop()
@@ -252,19 +252,20 @@ func (s *Sink) failed(d processor.Delivery, o outcome) error {
 	if isLoss(o.err) { // it names the next step itself
 		return processor.Refused(fmt.Errorf("send record %q to %s: %w", visible.Cut(d.ID), s, o.err))
 	}
-	err := fmt.Errorf("send record %q to %s: %w%s", visible.Cut(d.ID), s, o.err, fix(o.err))
+	err := fmt.Errorf("send record %q to %s: %w%s", visible.Cut(d.ID), s, o.err, s.fix(o.err))
+	if s.isFenced(err) {
+		err = processor.RetryAfter(err, fenceDelay)
+	}
 	var held *fencedError
 	switch {
 	case errors.As(err, &held):
 		return processor.RetryAfter(err, held.wait)
-	case isFenced(err) && isOpen(err):
-		return processor.RetryAfter(err, fenceDelay)
-	case isFenced(err): // whoever did it, it was not the record
-		return processor.Unreached(processor.RetryAfter(&known{err}, fenceDelay))
-	case isOpen(err) && (isPassing(err) || isNoWord(err)):
+	case isOpen(err) && (isPassing(err) || isNoWord(err) || isOldEpoch(err)):
 		return processor.Unreached(outcomes.Outage(err))
 	case isOpen(err): // a no that follows a lost answer is no word on the first time
 		return err
+	case isOldEpoch(err): // whoever did it, it was not the record
+		return processor.Unreached(&known{err})
 	case s.refusesUs(err):
 		return processor.Refused(err)
 	case isOneOf(err, conditions), isPassing(err):
