@@ -118,7 +118,7 @@ func (s *Store) tablesOf(statements []statement) []string {
 	})
 }
 
-// ExcludedError is an ErrNoAnswer of which it is known why: a transaction keeps all readers from a
+// ExcludedError is an ErrNoAnswer, or an ErrLocked, of which it is known why: a transaction keeps all readers from a
 // table of the cursors.
 type ExcludedError struct {
 	Holder Locker

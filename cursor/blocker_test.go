@@ -154,3 +154,18 @@ func TestRead_NamesTheSessionThatIsInItsWay(t *testing.T) {
 		})
 	}
 }
+
+// TestDecision_NamesTheSessionThatHasLockedTheTable: it said that who it is could not be found, and then who it is.
+func TestDecision_NamesTheSessionThatHasLockedTheTable(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	created(t, pool, "a")
+	s, err := cursor.NewStore(pool, cursor.Config{Schema: schema, Worker: "b", Timeout: time.Second})
+	require.NoError(t, err)
+	lockedBy(t, "LOCK TABLE dispatch.cursor")
+	d := alice
+	d.Timeout = 300 * time.Millisecond
+	_, err = s.Pause(t.Context(), "sms", d)
+	require.ErrorIs(t, err, cursor.ErrLocked)
+	require.Regexp(t, `: the cursor's row is locked, and was not free within 300ms: pid \d+ .application "psql".* has locked a table of the cursors; end its transaction`, err.Error())
+}

@@ -2,6 +2,7 @@ package cursor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -349,6 +350,10 @@ func (s *Store) nameStrangers(ctx context.Context, table, modes string, err erro
 // nameLockers adds to ErrLocked who it is.
 func (s *Store) nameLockers(ctx context.Context, process string, err error) error {
 	lockers, lookErr := s.Lockers(ctx)
+	var excluded *ExcludedError
+	if errors.As(lookErr, &excluded) {
+		return &ExcludedError{Holder: excluded.Holder, Err: err}
+	}
 	if lookErr != nil {
 		return fmt.Errorf("%w; who it is could not be found: %w", err, lookErr)
 	}

@@ -161,7 +161,10 @@ func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, 
 // and a new epoch begins. ErrNotFailing if no record is failing.
 func (s *Store) Skip(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "skip", needsReason: true, moves: true, ofRecord: true, apply: func(row Row) (Row, error) {
-		if row.Failure == nil || displaced(row) {
+		if displaced(row) {
+			return row, fmt.Errorf("%w: the process is halted over its database, and delivers nothing: %s", ErrNotFailing, row.Failure.Error)
+		}
+		if row.Failure == nil {
 			return row, notFailing(row)
 		}
 		if row.Failure.Position <= row.Position {

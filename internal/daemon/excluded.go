@@ -69,7 +69,11 @@ func (d *doctor) locked(ctx context.Context, process string, err error) {
 		l = first(d.store.Excluders(ctx, 0))
 	}
 	if l == nil {
-		d.find(process, Refuse, whoBlocks, problem, err)
+		fix := whoBlocks
+		if !waitedForLock(err) {
+			fix = "look whether a pooler in between has all of its connections in use, or the server hangs. If neither: " + whoBlocks
+		}
+		d.find(process, Refuse, fix, problem, err)
 		return
 	}
 	d.find(process, Refuse, l.Fix(), problem+"; %s %s", err, visible.Line(l.String()), l.Has("a table"))

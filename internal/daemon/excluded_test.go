@@ -3,13 +3,18 @@ package daemon_test
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // TestDoctor_AMigrationWhoseCommitWaitsForAStandbyIsNotToBeEnded: it keeps all readers from its table, the doctor said to end what
@@ -88,4 +93,58 @@ func looked(t *testing.T, config daemon.Config) string {
 		return err.Error()
 	}
 	return all[0].Problem
+}
+
+// TestDoctor_ACheckThatFindsAPoolersConnectionsInUseSaysSo: it said to find whose lock the check waited for, and to end that session.
+func TestDoctor_ACheckThatFindsAPoolersConnectionsInUseSaysSo(t *testing.T) {
+	t.Parallel()
+	const patience = 5 * time.Second
+	pool, _ := drained(t, stdoutProcess)
+	address := pgtest.Bouncer{PoolSize: 1}.Start(t, pgtest.URL(t))
+	table, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	defer table.Rollback(context.Background())
+	_, err = table.Exec(t.Context(), "LOCK TABLE public.bookings")
+	require.NoError(t, err)
+	other, err := pgx.Connect(t.Context(), with(t, address, "default_query_exec_mode", "exec"))
+	require.NoError(t, err)
+	defer other.Close(context.Background())
+
+	config := configure(t, address, stdoutProcess)
+	var findings []daemon.Finding
+	ended := make(chan error, 2)
+	go func() {
+		var err error
+		findings, err = daemon.DoctorWithin(t.Context(), config, patience)
+		ended <- err
+	}()
+	eventually(t, func() bool {
+		return count(t, pool, "SELECT count(*) FROM pg_locks WHERE relation = 'public.bookings'::regclass AND NOT granted") == 1
+	})
+	go func() { // is next in line, and keeps the connection until the check has ended
+		_, err := other.Exec(t.Context(), "SELECT pg_sleep($1)", patience.Seconds())
+		ended <- err
+	}()
+	eventually(t, func() bool { return clientsInLine(t, address) })
+	require.NoError(t, table.Rollback(t.Context()))
+	require.NoError(t, <-ended)
+	require.NoError(t, <-ended)
+	f := requireFinding(t, findings, daemon.Finding{"a", daemon.Refuse, "a check did not end in time",
+		"look whether a pooler in between has all of its connections in use, or the server hangs. If neither: ask as a superuser"})
+	require.Contains(t, f.Fix, "pg_blocking_pids")
+}
+
+// clientsInLine reports whether a client of a PgBouncer waits for a connection.
+func clientsInLine(t *testing.T, address string) bool {
+	t.Helper()
+	u, err := url.Parse(address)
+	require.NoError(t, err)
+	u.Path = "/pgbouncer"
+	conn, err := pgconn.Connect(t.Context(), u.String())
+	require.NoError(t, err)
+	defer conn.Close(context.Background())
+	results, err := conn.Exec(t.Context(), "SHOW POOLS").ReadAll()
+	require.NoError(t, err)
+	at := slices.IndexFunc(results[0].FieldDescriptions, func(f pgconn.FieldDescription) bool { return f.Name == "cl_waiting" })
+	return slices.ContainsFunc(results[0].Rows, func(row [][]byte) bool { return string(row[at]) != "0" })
 }

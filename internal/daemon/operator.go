@@ -128,11 +128,13 @@ func (o *Operator) Skip(ctx context.Context, d cursor.Decision) (Outcome, error)
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	if d.Expect == nil && row.Failure != nil {
-		d.Expect = &row.Failure.Position
-	}
-	if err := o.alone(ctx, row); err != nil {
-		return Outcome{}, err
+	if row.Failure != nil && !row.Failure.OfServer() {
+		if d.Expect == nil {
+			d.Expect = &row.Failure.Position
+		}
+		if err := o.alone(ctx, row); err != nil {
+			return Outcome{}, err
+		}
 	}
 	change, err := o.store.Skip(ctx, o.process, d)
 	if err != nil {
@@ -146,7 +148,7 @@ func (o *Operator) Skip(ctx context.Context, d cursor.Decision) (Outcome, error)
 // alone refuses a failing record that is not the next one any more, as when
 // another source.where lets more through.
 func (o *Operator) alone(ctx context.Context, row cursor.Row) error {
-	if o.source == nil || row.Failure == nil {
+	if o.source == nil {
 		return nil
 	}
 	span, err := o.source.Between(ctx, row.Position, row.Failure.Position, 1)
@@ -314,7 +316,7 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 		return o.unknown(ctx, err)
 	case errors.Is(err, cursor.ErrExists):
 		return fmt.Errorf("%w: it was made in this moment; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))
-	case errors.Is(err, cursor.ErrHalted) && o.overServer(ctx):
+	case (errors.Is(err, cursor.ErrHalted) || errors.Is(err, cursor.ErrNotFailing)) && o.overServer(ctx): // its error has the way on
 		return fmt.Errorf("%w; nothing was changed", err)
 	case errors.Is(err, cursor.ErrHalted):
 		return fmt.Errorf("%w; fix the cause and `ordered-dispatcher retry %[2]s`, or pass over the record: `ordered-dispatcher skip %[2]s --reason …`", err, visible.Shell(o.process))

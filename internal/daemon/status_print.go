@@ -81,7 +81,7 @@ func (s Status) notes() []string {
 	for _, also := range s.Also {
 		notes = append(notes, also.Text)
 	}
-	if f := s.Failure; f != nil && kind != HoldHalted && kind != HoldFailing {
+	if f := s.Failure; f != nil && !f.OfServer() && kind != HoldHalted && kind != HoldFailing {
 		notes = append(notes, fmt.Sprintf("record %s fails, %s: %s", visible.Short(f.RecordID), attempts(*f), visible.Line(f.Error)))
 	}
 	for i, writer := range s.Holding {

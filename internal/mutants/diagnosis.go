@@ -199,6 +199,26 @@ var diagnosisMutants = []mutant{
 		daemonPkg, "TestStatus_AHangBehindManyCallsIsSaidAfterMinutes",
 	},
 	{
+		"a skip of a halt over the database is held against a record",
+		[]change{{"internal/daemon/operator.go", `row.Failure != nil && !row.Failure.OfServer() {`, `row.Failure != nil {`}},
+		daemonPkg, "TestSkip_OfAHaltOverTheDatabaseSaysWhatItIs",
+	},
+	{
+		"a halt over the database is said to be a record that fails",
+		[]change{{"internal/daemon/status_print.go", `f != nil && !f.OfServer() && kind`, `f != nil && kind`}},
+		daemonPkg, "TestSkip_OfAHaltOverTheDatabaseSaysWhatItIs/paused_as_clock",
+	},
+	{
+		"the doctor takes a pooler's connections that are in use for a lock",
+		[]change{{"internal/daemon/excluded.go", `		if !waitedForLock(err) {`, `		if waitedForLock(err) {`}},
+		daemonPkg, "TestDoctor_ACheckThatFindsAPoolersConnectionsInUseSaysSo",
+	},
+	{
+		"who has locked the cursor table is said not to be found",
+		[]change{{"cursor/locker.go", `if errors.As(lookErr, &excluded) {`, `if errors.As(err, &excluded) {`}},
+		cursorPkg, "TestDecision_NamesTheSessionThatHasLockedTheTable",
+	},
+	{
 		"a prepared transaction is taken to have begun when it was prepared",
 		[]change{{"internal/daemon/status.go", `return w.GID == "" && !begun.IsZero()`, `return !begun.IsZero()`}},
 		daemonPkg, "TestStatus_APreparedTransactionMayHaveBegunBeforeWhatWaits",
