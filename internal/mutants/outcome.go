@@ -79,7 +79,7 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"a record that Kafka may have in an outage is blamed for it",
-		[]change{{"sinks/kafka/sink.go", `	case isOpen(err) && (isPassing(err) || isNoWord(err)):`, `	case false:`}},
+		[]change{{"sinks/kafka/sink.go", `	case isOpen(err) && (isPassing(err) || isNoWord(err) || isOldEpoch(err)):`, `	case false:`}},
 		kafkaPkg, "TestDeliverBatch_AWordThatMayPassAfterALostAnswerIsNoAttempt",
 	},
 	{

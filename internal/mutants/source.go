@@ -40,7 +40,7 @@ var sourceMutants = []mutant{
 	},
 	{
 		"a position is passed before the disk has the commits up to it",
-		[]change{{"sources/table/read.go", `len(r.page.Records) == 0 && r.page.Passed == "" {`, `len(r.page.Records) == 0 {`}},
+		[]change{{"sources/table/read.go", `len(r.page.Records) == 0 && r.page.Passed == "":`, `len(r.page.Records) == 0:`}},
 		tablePkg, "TestRead_WhatIsPassedOutlivesACrash",
 	},
 	{
