@@ -39,8 +39,9 @@ func (s *Store) stop(ctx context.Context, conn *pgxpool.Conn, row lockedRow, cla
 type start struct {
 	run   string // prepared.RunSQL
 	place string // the system identifier and the timeline; "" while it recovers
-	// log is where its last checkpoint is in the write-ahead log, in bytes from its beginning. A server makes one as it starts,
-	// where the log ends that its disk has.
+	// log is where its last checkpoint is in the write-ahead log, in bytes from its beginning; the disk has all before it. When a
+	// server starts on the timeline that it was on, that is where its log ends: the one of its shutdown, or of its recovery.
+	// 0 where the control file does not say it.
 	log int64
 }
 
@@ -66,10 +67,9 @@ type Seen struct {
 	Sequence int64
 
 	server start // at the last look
-	log    int64 // of its run, as far as the disk was known to have it
-	// least is the history, as the sequence counts them, that the cursor has at least once an operator has decided on a
-	// server whose log went back. 0: it has not.
-	least int64
+	log    int64 // how far its disk was known to have the log
+	// least is the first epoch of the range that an operator begins who decides on a server whose log went back. 0: it has not.
+	least Epoch
 
 	// At is the database's time of the row's last change, as far as the worker read it, and Read
 	// when it did so, with a monotonic reading.
@@ -104,26 +104,27 @@ func (n Seen) Kept(run string, log int64) Seen {
 }
 
 // On returns what is known after Look has found a row, too, on whatever server. A server that starts anew on the same timeline, and
-// lacks what its disk had, was restored: its numbers may have moved on since. How it started is known until its next
-// checkpoint, so this is for each look, also at a row that is not delivered from.
+// lacks what its disk had, was restored: its numbers may have moved on since. Once its next checkpoint is past what it lacks
+// that is not seen any more, so this is for each look, also at a row that is not delivered from.
 func (n Seen) On(row Row) Seen {
 	was, now := n.server, row.start
-	if now.place == "" || now.run == was.run {
+	if now.place == "" {
 		return n
 	}
 	n.server = now
-	if now.began() == was.began() { // its statistics were reset
-		return n
+	switch {
+	case now.began() == was.began():
+	case now.place != was.place:
+		n.log = 0
+	case n.Origin == row.Origin && now.log > 0 && now.log < n.log:
+		n.least, n.log = n.Epoch-n.Epoch%lostEpochs+lostEpochs, 0
 	}
-	if n.Origin == row.Origin && now.place == was.place && now.log < n.log {
-		n.least = n.Sequence/HistoryGap + 1
-	}
-	n.log = 0
+	n.log = max(n.log, now.log)
 	return n
 }
 
 // Lost reports whether a row is of a server whose log went back, and no operator has decided yet.
-func (n Seen) Lost(row Row) bool { return n.Origin == row.Origin && row.Sequence/HistoryGap < n.least }
+func (n Seen) Lost(row Row) bool { return n.Origin == row.Origin && row.Epoch < n.least }
 
 // Before reports whether a row is older than what was seen, or its server is.
 func (n Seen) Before(row Row) bool {

@@ -49,25 +49,28 @@ func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
 	s, exec := on()
 	var seen cursor.Seen
 	seen = seen.See(look(s)).On(look(s))
+	idle := seen // reads nothing
 	exec("CREATE TABLE public.since ()")
-	for name, happens := range map[string]func(){
-		"restart": func() {
+	seen = reading(seen) // and never again: a process that is paused or halted reads nothing
+	for _, c := range []struct {
+		name    string
+		happens func()
+	}{
+		{"its statistics are reset", func() { exec("SELECT pg_stat_reset_shared('bgwriter')") }},
+		{"it starts again", func() {
 			require.NoError(t, server.StopFast(t.Context()))
 			require.NoError(t, server.Restart(t.Context()))
-		},
-		"crash": func() {
+		}},
+		{"it crashes", func() {
 			require.NoError(t, server.StopImmediate(t.Context()))
 			require.NoError(t, server.Restart(t.Context()))
-		},
-		"reset": func() { exec("SELECT pg_stat_reset_shared('bgwriter')") },
+		}},
 	} {
-		seen = reading(seen)
-		happens()
+		c.happens()
 		s, exec = on()
-		seen = seen.On(look(s))
-		require.False(t, seen.Before(look(s)), name)
+		seen, idle = seen.On(look(s)), idle.On(look(s))
+		require.False(t, seen.Before(look(s)), c.name)
 	}
-	seen = reading(seen)
 	require.NoError(t, server.PutBack(t.Context()))
 	s, _ = on()
 	_, err = s.Seek(t.Context(), "sms", "b", cursor.Decision{Actor: "me", Reason: "before any worker looks"})
@@ -75,6 +78,7 @@ func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
 	row := look(s)
 	seen = seen.On(row)
 	require.True(t, seen.Before(row))
+	require.True(t, idle.On(row).Lost(row))
 	require.True(t, seen.On(row).See(row).Before(row), "it looks again")
 	require.ErrorIs(t, s.HaltRestored(t.Context(), "sms", seen), cursor.ErrHalted)
 	require.Equal(t, cursor.ClassRestored, look(s).Failure.Class)

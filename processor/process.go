@@ -230,9 +230,13 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 	}
 	p.numbers = p.numbers.On(row)
 	if s, ok := p.resting(row); ok {
-		if p.numbers.Lost(row) && (row.Failure == nil || !row.Failure.OfServer()) {
-			s, err := p.haltedBy(p.config.Store.HaltRestored(ctx, p.config.Process, p.numbers))
-			return nil, s, err
+		if row.State == cursor.Paused && p.numbers.Lost(row) && (row.Failure == nil || !row.Failure.OfServer()) {
+			switch err := p.config.Store.HaltRestored(ctx, p.config.Process, p.numbers); {
+			case errors.Is(err, cursor.ErrPaused):
+				p.log.Error("the database was restored while the process is paused: `resume` is refused until an operator decides; `status` says why")
+			case err != nil:
+				return nil, s, err
+			}
 		}
 		p.verdict = p.verdict.unless(s.halt)
 		p.numbers = p.numbers.See(row) // an operator may have to decide on what is older

@@ -9,8 +9,8 @@
  *   timeline    that of a server, and the one that the cursor's row names (cursor/identity.go)
  *   history     the part of a dedup key without created_at (cursor/histories.go)
  *   seen, had   the numbers that a live worker remembers, and how far the disk of the server had its log when it
- *               was read last (cursor.Seen, processor/server.go); here also after an advance, since the next read
- *               comes at once. What a server writes is counted: rows and numbers
+ *               was read last (cursor.Seen, processor/server.go); here also after an advance: the worker
+ *               reads again soon, unless it is paused. What a server writes is counted: rows and numbers
  *   late row    a row that the new primary, or the restored server, stamped at or before the cursor's
  *               position, since its clock is behind (sources/table/late.go)
  *   Worker      processor/process.go (find), server.go; cursor/acquire.go, promote.go. It has two

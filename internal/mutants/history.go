@@ -13,13 +13,18 @@ var historyMutants = []mutant{
 		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
 	},
 	{
+		"a process that reads nothing does not know how far the log was",
+		[]change{{"cursor/restored.go", `n.log = max(n.log, now.log)`, `n.log = max(n.log, 0)`}},
+		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
+	},
+	{
 		"a server whose statistics are reset is taken for one that was restored",
-		[]change{{"cursor/restored.go", `if now.began() == was.began() {`, `if false {`}},
+		[]change{{"cursor/restored.go", `case now.began() == was.began():`, `case false:`}},
 		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
 	},
 	{
 		"a paused process is not told that its database went back",
-		[]change{{"processor/process.go", `if p.numbers.Lost(row) && (`, `if p.numbers.Lost(row) && row.State == cursor.Running && (`}},
+		[]change{{"processor/process.go", `if row.State == cursor.Paused && p.numbers.Lost(row)`, `if row.State == cursor.Running && p.numbers.Lost(row)`}},
 		processorPkg, "TestRestored_APausedProcessIsToldOf",
 	},
 	{

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -23,17 +24,25 @@ const hardenSQL = `/* source.harden */
 SELECT
 	pg_catalog.set_config('synchronous_commit', 'local', true),
 	` + prepared.RunSQL + `,
+	pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), '0/0')::bigint,
 	pg_catalog.pg_logical_emit_message(true, 'ordered-dispatcher', '')`
 
 var errAnotherRun = errors.New("the server was started anew, or it is another one: read again")
 
-// harden returns when a crash of that run of the server takes back nothing that was read from it before.
-func (s *Source) harden(ctx context.Context, run string) error {
-	return answer.OnConn(ctx, s.pool, s.waits.ask, func(ctx context.Context, conn *pgxpool.Conn) error {
+// harden returns when a crash of that run of the server takes back nothing that was read from it before, and how far its disk has
+// the log then.
+func (s *Source) harden(ctx context.Context, run string) (log int64, err error) {
+	err = answer.OnConn(ctx, s.pool, s.waits.ask, func(ctx context.Context, conn *pgxpool.Conn) error {
 		results, err := prepared.Exec(ctx, conn.Conn(), statement{SQL: beginSQL}, statement{SQL: settingsSQL}, statement{SQL: hardenSQL}, statement{SQL: "COMMIT"}).ReadAll()
-		if err == nil && string(results[2].Rows[0][1]) != run {
-			err = errAnotherRun
+		if err != nil {
+			return err
 		}
+		values := results[2].Rows[0]
+		if string(values[1]) != run {
+			return errAnotherRun
+		}
+		log, err = strconv.ParseInt(string(values[2]), 10, 64)
 		return err
 	})
+	return log, err
 }

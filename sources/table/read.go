@@ -75,7 +75,8 @@ func (s *Source) keep(ctx context.Context, l *layout, r *reading) error {
 	case s.config.KeysOnly || len(r.page.Records) == 0 && r.page.Passed == "":
 		return nil
 	default:
-		if err := s.harden(ctx, r.sample.server); err != nil {
+		var err error
+		if r.log, err = s.harden(ctx, r.sample.server); err != nil {
 			return fmt.Errorf("wait until the server's disk has the rows of %s: %w", l.name(), lasting(err))
 		}
 	}

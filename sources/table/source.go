@@ -166,7 +166,7 @@ func (s *Source) End(ctx context.Context) (cursor.Position, error) {
 	}
 	r, err := s.flush(ctx, l, "", 0)
 	if err == nil && !r.durable {
-		err = s.harden(ctx, r.sample.server)
+		_, err = s.harden(ctx, r.sample.server)
 	}
 	if err != nil {
 		return "", fmt.Errorf("find the end of %s: %w", l.name(), err)
