@@ -103,7 +103,7 @@ func (n Seen) Kept(run string, log int64) Seen {
 	return n
 }
 
-// On returns what is known after Look has found a row, too, on whatever server. A server that starts anew on the same timeline, and
+// On returns what is known after Observe has found a row, too, on whatever server. A server that starts anew on the same timeline, and
 // lacks what its disk had, was restored: its numbers may have moved on since. Once its next checkpoint is past what it lacks
 // that is not seen any more, so this is for each look, also at a row that is not delivered from.
 func (n Seen) On(row Row) Seen {

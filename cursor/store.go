@@ -62,6 +62,13 @@ WHERE process_name OPERATOR(pg_catalog.=) $1`
 // Look reads the row of a process with neither lock nor transaction id. It
 // returns ErrUnknown if there is none.
 func (s *Store) Look(ctx context.Context, process string) (Row, error) {
+	row, err := s.Observe(ctx, process)
+	row.start = start{}
+	return row, err
+}
+
+// Observe is Look for a worker: the row also knows how its server began, for Seen.On.
+func (s *Store) Observe(ctx context.Context, process string) (Row, error) {
 	rows, err := s.look(ctx, process)
 	if err != nil {
 		return Row{}, s.explain("read", process, err)

@@ -77,7 +77,7 @@ func TestReplay_WithoutAConnectionToLookSaysSo(t *testing.T) {
 // TestRead_NamesASessionThatLetsNoOneRead: a command said "no answer" and no more.
 func TestRead_NamesASessionThatLetsNoOneRead(t *testing.T) {
 	t.Parallel()
-	const who = `no answer .*: pid \d+ \(application "psql", user "\w+"\) since 2\S+Z has locked a table of the cursors; end its transaction, or: SELECT pg_terminate_backend\(pid\) FROM pg_stat_activity WHERE pid = \d+ AND xact_start = `
+	const who = `(no answer .*|not free within 100ms): pid \d+ \(application "psql", user "\w+"\) since 2\S+Z has locked a table of the cursors; end its transaction, or: SELECT pg_terminate_backend\(pid\) FROM pg_stat_activity WHERE pid = \d+ AND xact_start = `
 	pool := database(t)
 	created(t, pool, "a")
 	s, err := cursor.NewStore(pool, cursor.Config{Schema: schema, Worker: "b", Timeout: time.Second})

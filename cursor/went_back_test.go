@@ -28,7 +28,7 @@ func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
 		}
 	}
 	look := func(s *cursor.Store) cursor.Row {
-		row, err := s.Look(t.Context(), "sms")
+		row, err := s.Observe(t.Context(), "sms")
 		require.NoError(t, err)
 		return row
 	}

@@ -51,7 +51,7 @@ func isNoStart(err error) bool {
 // look reads the cursor's row, and makes it when the process runs for the first
 // time. A row that is gone later is not made again.
 func (p *Process) look(ctx context.Context) (cursor.Row, error) {
-	row, err := p.config.Store.Look(ctx, p.config.Process)
+	row, err := p.config.Store.Observe(ctx, p.config.Process)
 	switch {
 	case errors.Is(err, cursor.ErrUnknown) && p.seen:
 		return row, p.vanished(ctx, err)
@@ -66,7 +66,7 @@ func (p *Process) look(ctx context.Context) (cursor.Row, error) {
 	if err != nil {
 		return cursor.Row{}, err
 	}
-	row, err = p.config.Store.Look(ctx, p.config.Process)
+	row, err = p.config.Store.Observe(ctx, p.config.Process)
 	p.seen = p.seen || err == nil
 	if err == nil && row.Sequence >= cursor.HistoryGap {
 		p.log.Warn("the server was promoted, or the database restored: if the process has delivered before, its cursor is lost. Compare what receivers have with the table, "+
