@@ -13,9 +13,9 @@ import (
 )
 
 // blockersSQL finds the transactions that a session waits for at a lock: who has it in a mode that conflicts, or is first in
-// line for one. Of a prepared one the server says no more than that it is one: it is found by its lock. The lock of a row is
-// waited for as that of the transaction which has it; who waits first has the lock of the tuple meanwhile, for which the
-// others wait.
+// line for one. Of a prepared one the server says no more than that it is one: it is found by its lock. To wait for a row is
+// to wait for the transaction that has locked it. Only the first session does so: it locks the tuple meanwhile, and the others
+// wait for that lock. So the line is followed to its head.
 const blockersSQL = `/* cursor.blockers */
 WITH RECURSIVE line AS (
 	SELECT $1::int AS pid

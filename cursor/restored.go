@@ -56,7 +56,7 @@ func (s start) began() string {
 	return began
 }
 
-// lookColumns is how many columns Look reads.
+// lookColumns is how many columns Observe reads.
 const lookColumns = 21
 
 // Seen is what a worker knows of a cursor from the time it has run: its numbers never go back,
@@ -95,7 +95,7 @@ func (n Seen) See(row Row) Seen {
 	return n
 }
 
-// Kept returns what is known after a source has read from a run of a server, too: its disk has the log up to there.
+// Kept adds what a source says that has read from a run of the server: the disk has the log up to there.
 func (n Seen) Kept(run string, log int64) Seen {
 	if run == n.server.run {
 		n.log = max(n.log, log)
@@ -103,9 +103,9 @@ func (n Seen) Kept(run string, log int64) Seen {
 	return n
 }
 
-// On returns what is known after Observe has found a row, too, on whatever server. A server that starts anew on the same timeline, and
-// lacks what its disk had, was restored: its numbers may have moved on since. Once its next checkpoint is past what it lacks
-// that is not seen any more, so this is for each look, also at a row that is not delivered from.
+// On adds what Observe says of the server. If the server has started anew on the same timeline, and its log ends before what its
+// disk had, it was restored, even if the numbers of the row have moved on since. A later checkpoint of the restored server hides
+// that. So call On after each Observe, also while nothing is delivered.
 func (n Seen) On(row Row) Seen {
 	was, now := n.server, row.start
 	if now.place == "" {

@@ -44,7 +44,7 @@ type Row struct {
 	// unnoted: it belongs to another server than the one it was read from, as after a promotion or a restore, and no worker
 	// has noted that yet. It is known of a row alone that is locked for an operator's decision.
 	unnoted bool
-	// start is that of the server. It is known of a row alone that Observe has read.
+	// start is how the server began. Only Observe fills it in.
 	start start
 	// UpdatedAt is the database's time of the last change.
 	UpdatedAt time.Time

@@ -10,8 +10,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
 )
 
-// TestSkip_OfAHaltOverTheDatabaseSaysWhatItIs: it said that the process was not where it was expected to be, though nobody had
-// expected anything. Of one that is paused, status named a record that fails and has no id.
+// TestSkip_OfAHaltOverTheDatabaseSaysWhatItIs: it said "not at the expected position", though the operator had
+// named none. Of one that is paused, status named a record that fails and has no id.
 func TestSkip_OfAHaltOverTheDatabaseSaysWhatItIs(t *testing.T) {
 	t.Parallel()
 	clock := func(t *testing.T, s *cursor.Store, is error) string {

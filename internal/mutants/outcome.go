@@ -3,6 +3,11 @@ package main
 // outcomeMutants let a sink say more of what became of a record than it knows.
 var outcomeMutants = []mutant{
 	{
+		"a link that breaks at the login is a refused login",
+		[]change{{"sinks/rabbitmq/errors.go", `case took < silentClose:`, `case took < 0:`}},
+		rabbitmqPkg, "TestDeliverBatch_ALinkThatBreaksAtTheLoginIsNoRefusedLogin",
+	},
+	{
 		"a record that was on its way to RabbitMQ when the connection was lost counts as not delivered",
 		[]change{{"sinks/rabbitmq/errors.go", `	return outcome.Unknown(fmt.Errorf("publish to %s: the broker may have`, `	return outcome.Known(fmt.Errorf("publish to %s: the broker may have`}},
 		rabbitmqPkg, "TestDeliverBatch_ALostConnectionIsUnknown",

@@ -3,11 +3,6 @@ package main
 // sinkMutants take away what protects receivers.
 var sinkMutants = []mutant{
 	{
-		"a link that breaks at the login is a refused login",
-		[]change{{"sinks/rabbitmq/errors.go", `case took < silentClose:`, `case took < 0:`}},
-		rabbitmqPkg, "TestDeliverBatch_ALinkThatBreaksAtTheLoginIsNoRefusedLogin",
-	},
-	{
 		"a payload that is not UTF-8 is taken for JSON",
 		[]change{{"internal/jsonline/line.go", "!utf8.Valid(payload): // before", "!json.Valid(payload) && !utf8.Valid(payload): // before"}},
 		stdoutPkg, "TestDeliver_PayloadThatIsNotUTF8IsBase64",
