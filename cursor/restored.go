@@ -116,8 +116,11 @@ func (n Seen) On(row Row) Seen {
 	case now.began() == was.began():
 	case now.place != was.place:
 		n.log = 0
-	case n.Origin == row.Origin && now.log > 0 && now.log < n.log:
-		n.least, n.log = n.Epoch-n.Epoch%lostEpochs+lostEpochs, 0
+	case now.log > 0 && now.log < n.log:
+		n.log = 0
+		if n.Origin == row.Origin {
+			n.least = n.Epoch - n.Epoch%lostEpochs + lostEpochs
+		}
 	}
 	n.log = max(n.log, now.log)
 	return n

@@ -73,6 +73,11 @@ func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
 	}
 	require.NoError(t, server.PutBack(t.Context()))
 	s, _ = on()
+	_, err = s.Create(t.Context(), "mail", "") // in the place of one that was lost
+	require.NoError(t, err)
+	other, err := s.Observe(t.Context(), "mail")
+	require.NoError(t, err)
+	renamed := seen.On(other).See(other)
 	_, err = s.Seek(t.Context(), "sms", "b", cursor.Decision{Actor: "me", Reason: "before any worker looks"})
 	require.NoError(t, err)
 	row := look(s)
@@ -85,4 +90,11 @@ func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
 	_, err = s.Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
 	require.NoError(t, err)
 	require.False(t, seen.Before(look(s)), "an operator has decided")
+
+	require.NoError(t, server.StopFast(t.Context()))
+	require.NoError(t, server.Restart(t.Context()))
+	s, _ = on()
+	other, err = s.Observe(t.Context(), "mail")
+	require.NoError(t, err)
+	require.False(t, renamed.On(other).Before(other), "its server has all that the other cursor's had since")
 }

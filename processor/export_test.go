@@ -25,3 +25,6 @@ func WarnOfTorn(p *Process, err error) { p.warnOfTorn(err) }
 
 // PanicOf is the error of a sink that panicked with a text.
 func PanicOf(ds []Delivery, text string) error { return newPanicError(text, nil, ds) }
+
+// NewRunDelay is the least time for which others look when the server runs anew.
+const NewRunDelay = newRunDelay

@@ -19,6 +19,8 @@ const (
 	firstErrorDelay  = 100 * time.Millisecond
 	maxErrorDelay    = 5 * time.Second
 	errorDelayJitter = 20 // percent
+	// longestErrorDelay is maxErrorDelay with the jitter.
+	longestErrorDelay = maxErrorDelay + maxErrorDelay*errorDelayJitter/100
 )
 
 // pace says how long to wait between two passes. What comes is noticed after at

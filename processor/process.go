@@ -45,7 +45,7 @@ type Process struct {
 	numbers cursor.Seen  // the highest of the cursor
 	server  string       // the run of the server on which no promotion is to be noted
 	reign   cursor.Epoch // of the cursor when it was seen last
-	run     string       // that of the last look
+	run     serverRun    // that of the last look
 }
 
 // New returns the process that config describes. It touches nothing yet.
@@ -252,8 +252,8 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 	if err != nil {
 		return p.behind(ctx, row, err)
 	}
-	if p.runsAnew(seen.Page) {
-		return nil, state{is: StateWaiting, wait: newRunDelay}, nil
+	if wait := p.othersLook(seen.Page); wait > 0 {
+		return nil, state{is: StateWaiting, wait: wait}, nil
 	}
 	switch {
 	case len(seen.Records) > 0:

@@ -32,19 +32,32 @@ func (s *shift) remember() {
 	s.numbers = s.numbers.Advanced(s.lease)
 }
 
-// newRunDelay is for how long a worker looks, and does not deliver, when the server runs anew: a
-// worker that has seen more of the cursor than the row has now, since a backup was put back, halts
-// the process in that time.
+// serverRun is a run of the server, as a worker sees it.
+type serverRun struct {
+	server string
+	seen   time.Time // when it answered last
+	others time.Time // until then others look, and nothing is delivered
+}
+
+// newRunDelay is what a look of another worker may take when the server runs anew.
 const newRunDelay = time.Second
 
-// runsAnew reports that the server was not the same run at the last look.
-func (p *Process) runsAnew(page Page) bool {
-	was := p.run
-	if !p.together() || page.Server == "" || page.Server == was {
-		return false
+// othersLook is for how long a worker looks, and does not deliver, since the server runs anew: a
+// worker that has seen more of the cursor than the row has now, because a backup was put back, halts
+// the process in that time. Each looks once a poll, and after an outage it comes back later by no more
+// than the outage took.
+func (p *Process) othersLook(page Page) time.Duration {
+	if !p.together() || page.Server == "" {
+		return 0
 	}
-	p.run = page.Server
-	return was != ""
+	now, was := time.Now(), p.run
+	p.run = serverRun{server: page.Server, seen: now, others: was.others}
+	if was.server != "" && page.Server != was.server {
+		delay := newRunDelay + p.config.Poll + min(2*now.Sub(was.seen), longestErrorDelay)
+		p.run.others = now.Add(delay)
+		p.log.Info("the server runs anew: nothing is delivered until the other workers have looked, too", "for", delay.Round(time.Millisecond))
+	}
+	return p.run.others.Sub(now)
 }
 
 // acquire takes the lease, once a promotion is noted.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -72,4 +73,26 @@ func TestRestored_APausedProcessIsToldOf(t *testing.T) {
 	sink.mu.Lock()
 	defer sink.mu.Unlock()
 	require.NotEqual(t, sink.got[1].Sequence, sink.got[2].Sequence)
+}
+
+// TestRestored_AWorkerThatSawLessLetsTheOthersLookFirst: the one that was in the call when the server was restored knows of it. Another
+// one had not looked since the snapshot, waited for 20 ms of its second, and made the lost attempt of another row.
+func TestRestored_AWorkerThatSawLessLetsTheOthersLookFirst(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Server(t, nil)
+	pool := databaseOn(t, server.URL())
+	insert(t, pool, 1)
+	delivered := make(chan time.Time, 10)
+	start(t, process(t, pool, processor.Each(processor.SinkFunc(func(context.Context, processor.Delivery) error {
+		delivered <- time.Now()
+		return nil
+	})), quick))
+	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+	<-delivered
+
+	require.NoError(t, server.Kill(t.Context()))
+	anew := time.Now()
+	require.NoError(t, server.Restart(t.Context()))
+	insert(t, pgtest.Pool(t, server.URL(), pgtest.PoolConfig{}), 1)
+	require.Greater(t, (<-delivered).Sub(anew), processor.NewRunDelay)
 }

@@ -23,6 +23,16 @@ var historyMutants = []mutant{
 		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
 	},
 	{
+		"the log of a server that was restored is compared with that of a cursor that is gone",
+		[]change{{"cursor/restored.go", "		n.log = 0\n		if n.Origin == row.Origin {", "		if n.Origin == row.Origin {\n			n.log = 0"}},
+		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
+	},
+	{
+		"a worker that has seen less delivers before the others have looked",
+		[]change{{"processor/server.go", `p.run.others = now.Add(delay)`, `p.run.others = now`}},
+		processorPkg, "TestRestored_AWorkerThatSawLessLetsTheOthersLookFirst",
+	},
+	{
 		"a paused process is not told that its database went back",
 		[]change{{"processor/process.go", `if row.State == cursor.Paused && p.numbers.Lost(row)`, `if row.State == cursor.Running && p.numbers.Lost(row)`}},
 		processorPkg, "TestRestored_APausedProcessIsToldOf",
