@@ -19,6 +19,11 @@ const (
 // crashLazily ends the server several times while producers commit without waiting for its disk. What it lost had an id, which the
 // next row gets. One process alone delivers meanwhile: the advances of others would have the disk written.
 func crashLazily(ctx context.Context, c *cell, change *history.Change) error {
+	return c.alone(ctx, change, c.crashAtRecords)
+}
+
+// alone does something while one process delivers, and the others are paused.
+func (c *cell) alone(ctx context.Context, change *history.Change, do func(context.Context) error) error {
 	const alone = "cell_bare_hook"
 	change.Detail = alone + " alone"
 	for _, p := range cellProcesses(c.receivers) {
@@ -29,7 +34,7 @@ func crashLazily(ctx context.Context, c *cell, change *history.Change) error {
 			return fmt.Errorf("pause %s: %w\n%s", p.name, err, out)
 		}
 	}
-	if err := c.crashAtRecords(ctx); err != nil {
+	if err := do(ctx); err != nil {
 		return err
 	}
 	for _, p := range cellProcesses(c.receivers) {

@@ -37,6 +37,7 @@ func cellFaults() []cellFault {
 		{name: "paused", kind: history.RestoreBehind, strike: restoreBehind},
 		{name: "step", kind: history.ClockStep, strike: stepClock},
 		{name: "crash", kind: history.LazyCrash, strike: crashLazily},
+		{name: "moment", kind: history.RestoreMoment, strike: restoreMoment},
 	}
 }
 

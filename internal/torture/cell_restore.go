@@ -19,6 +19,18 @@ func restoreFiles(ctx context.Context, c *cell, change *history.Change) error {
 	return putSnapshotBack(ctx, c, change)
 }
 
+// restoreMoment puts a snapshot back that lacks no advance, but a record that a receiver has and has not answered: no number of the
+// cursor goes back. The daemons live on, and processes that are paused are told, too.
+func restoreMoment(ctx context.Context, c *cell, change *history.Change) error {
+	server := c.database.primary()
+	return c.alone(ctx, change, func(ctx context.Context) error {
+		if err := server.Snapshot(ctx); err != nil {
+			return err
+		}
+		return c.atNextRecord(ctx, func() error { return c.putBack(ctx, server.PutBack) })
+	})
+}
+
 // apart is more time than there may be between two histories of one row whose numbers are the same: see cursor.HistoryGap. By
 // then the numbers of those that began shortly one after the other are no longer ahead of the clock.
 const apart = 5 * time.Second

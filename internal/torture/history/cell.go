@@ -103,16 +103,17 @@ const (
 	RestoreBehind  Kind = "snapshot put back, the clock behind, a process paused"
 	ClockStep      Kind = "the clock steps back for seconds, a process paused, the daemons replaced"
 	LazyCrash      Kind = "server crashed, its disk without the last commits"
+	RestoreMoment  Kind = "snapshot put back that lacks a record in flight"
 )
 
 // CellKinds are those of a cell, in the order of a report.
 func CellKinds() []Kind {
-	return []Kind{LossyPromotion, RestoreFiles, ClockBehind, HangPrimary, TwoPrimaries, EmptyReceiver, RestoreAgain, LossyBehind, RestoreBehind, ClockStep, LazyCrash}
+	return []Kind{LossyPromotion, RestoreFiles, ClockBehind, HangPrimary, TwoPrimaries, EmptyReceiver, RestoreAgain, LossyBehind, RestoreBehind, ClockStep, LazyCrash, RestoreMoment}
 }
 
 // loses reports whether commits may be gone once it is over.
 func (k Kind) loses() bool {
-	return k == LossyPromotion || k == LossyBehind || k == RestoreFiles || k == RestoreAgain || k == RestoreBehind || k == TwoPrimaries || k == HangPrimary
+	return k == LossyPromotion || k == LossyBehind || k == RestoreFiles || k == RestoreAgain || k == RestoreBehind || k == RestoreMoment || k == TwoPrimaries || k == HangPrimary
 }
 
 // Loses reports whether the change may have lost commits.
