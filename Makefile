@@ -42,7 +42,7 @@ build: ## bin/ordered-dispatcher. Needs: Go
 
 .PHONY: demo
 demo: ## Producers, two workers, a crash and a verdict. Needs: Go; PostgreSQL, or the network once to fetch it
-	$(GO) run ./cmd/ordered-dispatcher demo
+	$(GO) run ./proof/demo
 
 .PHONY: test
 test: ## All tests on a throw-away server. Needs: Go; PostgreSQL, or the network once to fetch it
@@ -110,24 +110,24 @@ soak: ## Before a release: tests by chance, fuzz for FUZZTIME each, all mutants,
 
 .PHONY: alerts
 alerts: ## The alert rules and the dashboard, held against promtool and the metrics. Needs: Go; promtool (Debian: prometheus)
-	$(GO) test -count=1 -run TestDeploy -v ./internal/daemon/metrics
+	$(GO) test -count=1 -run TestDeploy -v ./command/internal/daemon/metrics
 
 .PHONY: mutants
 mutants: ## Each protection switched off, and the test that notices it; with ARGS=-ci those for CI. Needs: as test
-	$(GO) run ./internal/pgtest/withpg $(GO) run ./internal/mutants $(ARGS)
+	$(GO) run ./internal/pgtest/withpg $(GO) run ./proof/mutants $(ARGS)
 
 .PHONY: torture
 torture: ## Real daemons under faults by the seed SEED, for FOR; ends with a verdict. Needs: as test; rabbitmq-server
-	$(GO) run ./internal/torture -for $(FOR) $(if $(SEED),-seed $(SEED)) $(if $(RACE),-race)
+	$(GO) run ./proof/torture -for $(FOR) $(if $(SEED),-seed $(SEED)) $(if $(RACE),-race)
 
 .PHONY: torture-short
 torture-short: ## One fixed seed of torture, under 3 minutes. Needs: as test; rabbitmq-server
-	$(GO) run ./internal/torture -short
+	$(GO) run ./proof/torture -short
 
 .PHONY: services
 services: ## The receivers of docs/sinks on their usual ports, those that do not run yet. Needs: Go; see docs/sinks
-	$(GO) run ./internal/services
+	$(GO) run ./proof/services
 
 .PHONY: bench
 bench: ## The measurements that the documentation quotes. Needs: Go; PostgreSQL, or the network once to fetch it
-	$(GO) run ./internal/bench
+	$(GO) run ./proof/bench

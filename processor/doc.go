@@ -41,5 +41,5 @@
 // # Left out
 //
 // Where records come from, what receivers do with them, configuration files,
-// signals and logs' destination: see sources, sinks and internal/daemon.
+// signals and logs' destination: see sources, sinks and command/internal/daemon.
 package processor

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/torture/history"
+	"github.com/ordered-dispatcher/ordered-dispatcher/proof/torture/history"
 )
 
 // Each row of the page names tests that there are, or says why there is none.

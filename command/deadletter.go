@@ -1,0 +1,252 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
+
+type deadLetterCommand struct {
+	List    deadLetterList    `cmd:"" help:"List the open dead letters."`
+	Show    deadLetterShow    `cmd:"" help:"Show a dead letter, or its payload."`
+	Replay  deadLetterReplay  `cmd:"" help:"Deliver dead letters after all, out of their turn: in the order of their positions until one fails, each with its old sequence and dedup key, in a new epoch. The worker of the process stands aside meanwhile."`
+	Discard deadLetterDiscard `cmd:"" help:"Mark dead letters as never to be delivered. Their rows stay."`
+}
+
+// withDeadLetters opens them for a command.
+func withDeadLetters(ctx context.Context, config daemon.Config, do func(context.Context, *daemon.DeadLetters) error) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	letters, err := daemon.NewDeadLetters(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer letters.Close()
+	return do(ctx, letters)
+}
+
+type deadLetterList struct {
+	optionalFile
+	Process string `arg:"" optional:"" help:"Of this process alone."`
+	All     bool   `help:"Also those that were replayed or discarded."`
+	JSON    bool   `name:"json" help:"Print JSON on one line. Numbers of 64 bits are strings."`
+	Limit   int    `default:"100" placeholder:"N" help:"The first N."`
+}
+
+// Run is called by kong.
+func (c *deadLetterList) Run(ctx context.Context, sys system) error {
+	if c.Limit < 1 || c.Limit > daemon.MaxDeadLetters {
+		return &daemon.UsageError{Err: fmt.Errorf("--limit must be within 1 and %d", daemon.MaxDeadLetters)}
+	}
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
+		all, err := letters.List(ctx, c.Process, c.All, c.Limit)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return daemon.PrintDeadLettersJSON(sys.stdout, all)
+		}
+		if len(all) == 0 && !c.All {
+			_, err := fmt.Fprintln(sys.stdout, "no open dead letters; --all lists those that were replayed or discarded too")
+			return err
+		}
+		return daemon.PrintDeadLetters(sys.stdout, all)
+	})
+}
+
+type deadLetterShow struct {
+	optionalFile
+	ID      int64 `arg:"" help:"Number of the dead letter, as list shows it."`
+	Payload bool  `help:"Print its payload alone, byte for byte; on a terminal, control characters are escaped."`
+}
+
+// Run is called by kong.
+func (c *deadLetterShow) Run(ctx context.Context, sys system) error {
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
+		letter, err := letters.Show(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		if c.Payload && letter.Withheld {
+			return fmt.Errorf("this role may not read the payload of dead letter %d: `ordered-dispatcher grants --operator` names the right, SELECT (headers, payload)", c.ID)
+		}
+		if c.Payload {
+			payload := letter.Payload
+			if daemon.IsTerminal(sys.stdout) {
+				payload = []byte(visible.Text(string(payload)))
+			}
+			_, err := sys.stdout.Write(payload)
+			return err
+		}
+		return daemon.PrintDeadLetterJSON(sys.stdout, letter)
+	})
+}
+
+// resolution are the flags of what decides about dead letters.
+type resolution struct {
+	decider
+	ID      []int64 `arg:"" optional:"" help:"Numbers of dead letters of one process, as list shows them."`
+	Process string  `placeholder:"NAME" help:"Of this process."`
+	All     bool    `xor:"which" help:"All open dead letters of the process."`
+	Error   *string `xor:"which" placeholder:"TEXT" help:"Those of the process whose error contains this text."`
+	Expect  *string `placeholder:"POSITION" help:"Do nothing unless the one dead letter is the record at this position, as list shows it."`
+	DryRun  bool    `help:"Change nothing, and say what would be done."`
+}
+
+func (r resolution) decision(reason string) cursor.Decision {
+	return cursor.Decision{Actor: r.actor(), Reason: reason, Expect: position(r.Expect), DryRun: r.DryRun}
+}
+
+// selection is which dead letters are meant.
+func (r resolution) selection() (daemon.Selection, error) {
+	s := daemon.Selection{Process: r.Process, IDs: r.ID}
+	if r.Error != nil {
+		s.Error = *r.Error
+	}
+	fault := ""
+	switch filtered := r.All || r.Error != nil; {
+	case filtered && len(r.ID) > 0:
+		fault = "give numbers of dead letters, or --all, or --error TEXT"
+	case filtered && r.Process == "":
+		fault = "--all and --error need --process NAME"
+	case !filtered && len(r.ID) == 0:
+		fault = "say which dead letters: their numbers, or --process NAME with --all or --error TEXT"
+	case r.Error != nil && *r.Error == "":
+		fault = "--error is empty: --all means every open dead letter"
+	case r.Expect != nil && !r.one():
+		fault = "--expect needs the number of one dead letter"
+	}
+	if fault != "" {
+		return s, &daemon.UsageError{Err: errors.New(fault)}
+	}
+	return s, nil
+}
+
+func (r resolution) one() bool { return len(r.ID) == 1 }
+
+// outcome is what a command makes of dead letters, and what it says of each, of all,
+// and, rehearsed, of one and of several.
+type outcome struct {
+	cursor.Resolution
+	each, all, one, several string
+}
+
+// resolver decides about dead letters, in order. It calls done after each.
+type resolver func(letters []cursor.DeadLetter, done func(cursor.DeadLetter) error) error
+
+// resolve has the selected dead letters decided about by do, and says on w what
+// became of them, or would.
+func (r resolution) resolve(ctx context.Context, letters *daemon.DeadLetters, d cursor.Decision, o outcome, w io.Writer, do resolver) error {
+	s, err := r.selection()
+	if err != nil {
+		return err
+	}
+	selected, err := letters.Select(ctx, s, d, o.Resolution)
+	if err != nil {
+		return err
+	}
+	if len(selected) == 0 {
+		_, err := fmt.Fprintln(w, s.None())
+		return err
+	}
+	if r.DryRun && !r.one() {
+		if err := daemon.PrintSelection(w, selected, o.several); err != nil {
+			return err
+		}
+	}
+	err = do(selected, func(l cursor.DeadLetter) error { return r.say(w, l, o) })
+	if err == nil && len(selected) > 1 && !r.DryRun {
+		_, err = io.WriteString(w, visible.Inline(fmt.Sprintf("%s of %s %s", daemon.Letters(len(selected)), selected[0].Process, o.all))+"\n")
+	}
+	return err
+}
+
+// say says what became of a dead letter, or would.
+func (r resolution) say(w io.Writer, letter cursor.DeadLetter, o outcome) error {
+	text := visible.Inline(fmt.Sprintf("record %s of %s, dead letter %d, %s", visible.Cut(letter.RecordID), letter.Process, letter.ID, o.each)) + "\n"
+	switch {
+	case r.DryRun && !r.one(): // it was listed
+		return nil
+	case r.DryRun:
+		would := fmt.Sprintf("record %s of %s, put aside at position %s after %s, %s", visible.Cut(letter.RecordID), letter.Process, visible.Cut(string(letter.Position)),
+			daemon.Attempts(letter.Failure.Attempts), o.one)
+		text = fmt.Sprintf("dry run, nothing is changed. Without --dry-run: %s\nto do this if it is still open by then: --expect=%s instead of --dry-run\n",
+			visible.Inline(would), visible.Quoted(string(letter.Position)))
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+type deadLetterReplay struct {
+	file
+	resolution
+	anyReason
+	Timeout time.Duration `default:"1m" help:"How long to wait, for each dead letter, for the worker to stand aside and for the receiver."`
+}
+
+// Run is called by kong.
+func (c *deadLetterReplay) Run(ctx context.Context, sys system, logger *slog.Logger) error {
+	if err := waits(c.Timeout); err != nil {
+		return err
+	}
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	d := c.decision(c.Reason)
+	d.Timeout = c.Timeout
+	said := sys.stderr // stdout belongs to the stdout sink
+	if c.DryRun {
+		said = sys.stdout
+	}
+	delivered := outcome{cursor.Replayed, "is delivered", "are delivered", "is delivered once more", "would be delivered once more, in this order until one fails"}
+	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
+		return c.resolve(ctx, letters, d, delivered, said, func(selected []cursor.DeadLetter, done func(cursor.DeadLetter) error) error {
+			return letters.Replay(ctx, selected, d, daemon.Output{Stdout: sys.stdout, Logger: logger}, done)
+		})
+	})
+}
+
+type deadLetterDiscard struct {
+	optionalFile
+	resolution
+	needReason
+	Timeout time.Duration `default:"30s" help:"How long to wait, for each dead letter, for who is replaying it or else has locked it."`
+}
+
+// Run is called by kong.
+func (c *deadLetterDiscard) Run(ctx context.Context, sys system) error {
+	if err := c.given(); err != nil && !c.DryRun {
+		return err
+	}
+	if err := waits(c.Timeout); err != nil {
+		return err
+	}
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	d := c.decision(c.Reason)
+	d.Timeout = c.Timeout
+	discarded := outcome{cursor.Discarded, "is discarded: it is never delivered", "are discarded", "is never delivered", "would be discarded, and never be delivered"}
+	return withDeadLetters(ctx, config, func(ctx context.Context, letters *daemon.DeadLetters) error {
+		return c.resolve(ctx, letters, d, discarded, sys.stdout, func(selected []cursor.DeadLetter, done func(cursor.DeadLetter) error) error {
+			return letters.Discard(ctx, selected, d, done)
+		})
+	})
+}

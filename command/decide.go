@@ -1,0 +1,237 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// decision are the flags of all commands that change a cursor.
+type decision struct {
+	optionalFile
+	decider
+	Process string        `arg:"" help:"Name of the process."`
+	Expect  *string       `placeholder:"POSITION" help:"Do nothing unless the cursor is at this position, as status shows it; for retry and skip: unless the record at this position fails. --dry-run prints it."`
+	Timeout time.Duration `default:"30s" help:"How long to wait for the worker to reach a checkpoint, or for who else holds the row."`
+	DryRun  bool          `help:"Change nothing, wait for nobody, and say what would be done: which records would be sent again or passed over."`
+}
+
+// decider is who a decision is noted as.
+type decider struct {
+	Actor string `placeholder:"NAME" help:"Who decides, for the audit. Default: the user and host of this program."`
+}
+
+func (d decider) actor() string {
+	if d.Actor == "" {
+		return daemon.Actor()
+	}
+	return d.Actor
+}
+
+// anyReason and needReason are --reason where it may be left out, and where not.
+type anyReason struct {
+	Reason string `placeholder:"TEXT" help:"Why, for the audit."`
+}
+
+type needReason struct {
+	Reason string `placeholder:"TEXT" help:"Why, for the audit. Required without --dry-run."`
+}
+
+// verb is one of the things an operator decides.
+type verb func(*daemon.Operator, context.Context, cursor.Decision) (daemon.Outcome, error)
+
+func (c decision) run(ctx context.Context, sys system, reason string, do verb) error {
+	return c.carryOut(ctx, sys, reason, func(ctx context.Context, config daemon.Config, d cursor.Decision) (daemon.Outcome, error) {
+		operator, err := daemon.NewOperator(ctx, config, c.Process)
+		if err != nil {
+			return daemon.Outcome{}, err
+		}
+		defer operator.Close()
+		return do(operator, ctx, d)
+	})
+}
+
+// carryOut reads the flags and the file, does what was decided, and says what came
+// of it.
+func (c decision) carryOut(ctx context.Context, sys system, reason string, do func(context.Context, daemon.Config, cursor.Decision) (daemon.Outcome, error)) error {
+	d, err := c.decision(reason)
+	if err != nil {
+		return err
+	}
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	outcome, err := do(ctx, config, d)
+	if err != nil {
+		return err
+	}
+	if c.DryRun {
+		return daemon.PrintRehearsal(sys.stdout, outcome)
+	}
+	return daemon.PrintOutcome(sys.stdout, outcome)
+}
+
+func (c decision) decision(reason string) (cursor.Decision, error) {
+	return cursor.Decision{Actor: c.actor(), Reason: reason, Expect: position(c.Expect), Timeout: c.Timeout, DryRun: c.DryRun}, waits(c.Timeout)
+}
+
+// position is what a flag says; nil: nothing.
+func position(flag *string) *cursor.Position {
+	if flag == nil {
+		return nil
+	}
+	p := cursor.Position(*flag)
+	return &p
+}
+
+// waits checks --timeout.
+func waits(timeout time.Duration) error {
+	if timeout < time.Millisecond || timeout > time.Hour {
+		return &daemon.UsageError{Err: errors.New("--timeout must be within 1ms and 1h")}
+	}
+	return nil
+}
+
+func (r needReason) given() error {
+	if strings.TrimSpace(r.Reason) == "" {
+		return &daemon.UsageError{Err: errors.New("--reason is missing, or --reason is empty: say why, for the audit")}
+	}
+	return nil
+}
+
+type pauseCommand struct {
+	decision
+	anyReason
+}
+
+// Run is called by kong.
+func (c *pauseCommand) Run(ctx context.Context, sys system) error {
+	return c.run(ctx, sys, c.Reason, (*daemon.Operator).Pause)
+}
+
+type resumeCommand struct {
+	decision
+	anyReason
+}
+
+// Run is called by kong.
+func (c *resumeCommand) Run(ctx context.Context, sys system) error {
+	return c.run(ctx, sys, c.Reason, (*daemon.Operator).Resume)
+}
+
+type retryCommand struct {
+	decision
+	anyReason
+}
+
+// Run is called by kong.
+func (c *retryCommand) Run(ctx context.Context, sys system) error {
+	return c.run(ctx, sys, c.Reason, (*daemon.Operator).Retry)
+}
+
+type skipCommand struct {
+	decision
+	needReason
+}
+
+// Run is called by kong.
+func (c *skipCommand) Run(ctx context.Context, sys system) error {
+	if err := c.given(); err != nil && !c.DryRun {
+		return err
+	}
+	return c.run(ctx, sys, c.Reason, (*daemon.Operator).Skip)
+}
+
+// target says where to seek to: exactly one of them.
+type target struct {
+	ToID       *string `name:"to-id" xor:"target" required:"" placeholder:"ID" help:"The record of this id is delivered next."`
+	ToTime     *string `xor:"target" required:"" placeholder:"TIME" help:"The first record created at this time or later is delivered next: RFC 3339, as 2026-11-20T12:00:00Z."`
+	ToPosition *string `xor:"target" required:"" placeholder:"POSITION" help:"The record behind this position is delivered next."`
+	ToStart    bool    `aliases:"to-beginning" xor:"target" required:"" help:"Everything there is is delivered again."`
+	ToEnd      bool    `xor:"target" required:"" help:"Nothing there is is delivered, only what is stamped from now on."`
+}
+
+func (t target) target() (daemon.Target, error) {
+	switch {
+	case t.ToID != nil:
+		return daemon.ToRecord(*t.ToID), nil
+	case t.ToPosition != nil:
+		return daemon.ToPosition(cursor.Position(*t.ToPosition)), nil
+	case t.ToEnd:
+		return daemon.ToEnd, nil
+	case t.ToTime != nil:
+		at, err := time.Parse(time.RFC3339, strings.Replace(*t.ToTime, " ", "T", 1))
+		if err != nil {
+			return nil, &daemon.UsageError{Err: fmt.Errorf("--to-time %q is no time with a zone, as 2026-11-20T12:00:00Z or 2026-11-20T12:00:00.123456+01:00", *t.ToTime)}
+		}
+		return daemon.ToTime(at), nil
+	default:
+		return daemon.ToBeginning, nil
+	}
+}
+
+type seekCommand struct {
+	decision
+	needReason
+	target
+}
+
+// Run is called by kong.
+func (c *seekCommand) Run(ctx context.Context, sys system) error {
+	if c.Config == "" {
+		return &daemon.UsageError{Err: errors.New("positions are made by the source of a process: name the configuration with -c")}
+	}
+	to, err := c.target.target()
+	if err != nil {
+		return err
+	}
+	if err := c.given(); err != nil && !c.DryRun {
+		return err
+	}
+	return c.run(ctx, sys, c.Reason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {
+		return o.Seek(ctx, to, d)
+	})
+}
+
+type historyCommand struct {
+	optionalFile
+	Process string `arg:"" help:"Name of the process."`
+	JSON    bool   `name:"json" help:"Print JSON on one line. Numbers of 64 bits are strings."`
+	Limit   int    `default:"50" placeholder:"N" help:"The last N events, the newest first."`
+}
+
+// Run is called by kong.
+func (c *historyCommand) Run(ctx context.Context, sys system) error {
+	if c.Limit < 1 || c.Limit > cursor.MaxHistory {
+		return &daemon.UsageError{Err: fmt.Errorf("--limit must be within 1 and %d", cursor.MaxHistory)}
+	}
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	// A process that the file no longer has keeps its history.
+	config.Processes = nil
+	operator, err := daemon.NewOperator(ctx, config, c.Process)
+	if err != nil {
+		return err
+	}
+	defer operator.Close()
+	events, err := operator.History(ctx, c.Limit)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return daemon.PrintHistoryJSON(sys.stdout, events)
+	}
+	return daemon.PrintHistory(sys.stdout, events)
+}

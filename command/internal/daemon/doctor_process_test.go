@@ -1,0 +1,212 @@
+package daemon_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// drained is a database whose process a has delivered five records.
+func drained(t testing.TB, processes string) (*pgxpool.Pool, daemon.Config) {
+	t.Helper()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), processes)
+	insert(t, pool, 5)
+	require.NoError(t, drain(t, config))
+	return pool, config
+}
+
+// session is one connection named importer, and what it does is not undone.
+func session(t testing.TB, sql string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), with(t, pgtest.URL(t), "application_name", "importer"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	_, err = conn.Exec(t.Context(), sql)
+	require.NoError(t, err)
+	return conn
+}
+
+func TestDoctor_NamesWhoHoldsTheFence(t *testing.T) {
+	t.Parallel()
+	const setNow = "ALTER TABLE public.bookings ALTER COLUMN created_at SET DEFAULT now()"
+	const insertOne = "BEGIN; INSERT INTO public.bookings DEFAULT VALUES"
+	for name, c := range map[string]struct{ before, sql, names, fix string }{
+		"an open transaction":             {"", insertOne, `application "importer"`, "SELECT pg_terminate_backend("},
+		"one that only reads, with now()": {setNow, "BEGIN; SELECT 1", `, idle in transaction, since 2`, "SELECT pg_terminate_backend("},
+		"a prepared one":                  {"", insertOne + "; PREPARE TRANSACTION 'it''s forgotten'", `the prepared transaction "it's forgotten" (user "postgres") since 2`, "ROLLBACK PREPARED 'it''s forgotten';"},
+		"a prepared one of two lines":     {"", insertOne + "; PREPARE TRANSACTION E'x\n\\\\! id\n'", "the prepared transaction", `ROLLBACK PREPARED U&'x\+00000A\\! id\+00000A';`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, config := drained(t, stdoutProcess)
+			exec(t, pool, c.before)
+			session(t, c.sql)
+			insert(t, pool, 1) // which waits for it
+			exec(t, pool, "DELETE FROM od.cursor_event WHERE action = 'watch'")
+			f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "records of public.bookings are held back by ", c.fix})
+			require.Contains(t, f.Problem, c.names)
+			exec(t, pool, f.Fix)
+			for _, f := range doctor(t, config) {
+				require.NotContains(t, f.Problem, "held back")
+			}
+		})
+	}
+}
+
+// TestDoctor_EndsNoOtherTransactionThanThatWhichHoldsTheFenceOfNow: the SQL had the pid of the session alone, which may be in a COMMIT
+// that waits for a standby by then.
+func TestDoctor_EndsNoOtherTransactionThanThatWhichHoldsTheFenceOfNow(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	exec(t, pool, "ALTER TABLE public.bookings ALTER COLUMN created_at SET DEFAULT now(); DELETE FROM od.cursor_event WHERE action = 'watch'")
+	conn := session(t, "BEGIN; SELECT 1")
+	insert(t, pool, 1) // which waits for it
+	held := daemon.Finding{"a", daemon.Note, "records of public.bookings are held back by ", "pg_terminate_backend"}
+	former := requireFinding(t, doctor(t, config), held)
+	_, err := conn.Exec(t.Context(), "ROLLBACK")
+	require.NoError(t, err)
+	exec(t, pool, former.Fix)
+	require.NoError(t, conn.Ping(t.Context()))
+	_, err = conn.Exec(t.Context(), "BEGIN; SELECT 1")
+	require.NoError(t, err)
+	exec(t, pool, former.Fix)
+	require.NoError(t, conn.Ping(t.Context()))
+}
+
+// TestDoctor_EndsNoWriterForWhichNothingWaits: a producer was to be ended, from 10 s on with a warning, although the worker was idle and no
+// record waited, or there was no worker.
+func TestDoctor_EndsNoWriterForWhichNothingWaits(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	left(t, pool)
+	session(t, "BEGIN; INSERT INTO public.bookings DEFAULT VALUES")
+	exec(t, pool, "SELECT pg_sleep_until(max(xact_start) + interval '10.1 seconds') FROM pg_stat_activity WHERE application_name = 'importer' AND datname = current_database()")
+	findings := doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "a worker that starts now may have to wait for pid", "wait until it ends"})
+	require.False(t, daemon.Wrong(findings), "%+v", findings)
+	requireNoEnd(t, "", findings)
+
+	insert(t, pool, 1)
+	findings = doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "a worker that starts now may have to wait for pid", "wait until it ends"})
+	requireNoEnd(t, "", findings)
+
+	exec(t, pool, "DELETE FROM od.cursor_event WHERE action = 'watch'; DELETE FROM public.bookings") // a program with the library
+	findings = doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "newer records of public.bookings may be held back by pid", "wait until it ends"})
+	require.False(t, daemon.Wrong(findings), "%+v", findings)
+	requireNoEnd(t, "", findings)
+}
+
+// TestDoctor_AWriterOfWhichTheTimeIsHiddenIsNotToBeEnded: whether it began before what waits was stamped is not seen.
+func TestDoctor_AWriterOfWhichTheTimeIsHiddenIsNotToBeEnded(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	config := configure(t, pgtest.URL(t), stdoutProcess)
+	waitingRecord(t, pool)
+	open(t, "importer", "INSERT INTO public.bookings DEFAULT VALUES")
+	role, address := stranger(t, pool)
+	exec(t, pool, grants(t, config, role))
+	config.Database = address
+	_, text, _ := status(t, config, "")
+	require.Regexp(t, `(?m)^a: records may be held back by pid \d+ .application "importer", .*, if its transaction was open before they were stamped; next: wait until it ends; since when it is open is hidden from role "`+role+
+		`"; to see it: GRANT pg_read_all_stats TO "`+role+`"$`, text)
+	findings := doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "records of public.bookings may be held back by", "wait until it ends; since when"})
+	requireNoEnd(t, text, findings)
+}
+
+func TestDoctor_WarnsOnlyOfWhatIsKnownToHoldForLong(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	require.Equal(t, daemon.Note, daemon.HeldFor(now.Add(-time.Second), now))
+	require.Equal(t, daemon.Warn, daemon.HeldFor(now.Add(-time.Minute), now))
+	require.Equal(t, daemon.Note, daemon.HeldFor(time.Time{}, now), "when it began may not be seen")
+}
+
+func TestDoctor_NamesWhoHasLockedACursor(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	session(t, "BEGIN; SELECT 1 FROM od.cursor FOR UPDATE")
+	f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Note, "its row is locked by ", "SELECT pg_terminate_backend("})
+	require.Contains(t, f.Problem, `application "importer"`)
+	exec(t, pool, f.Fix)
+	require.Empty(t, doctor(t, config))
+}
+
+func TestDoctor_FindsACursorOfAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	exec(t, pool, "UPDATE od.cursor SET timeline = timeline + 1")
+	findings := doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Note, "a standby was promoted since its last change of worker", ""})
+	require.Len(t, findings, 1)
+
+	exec(t, pool, "UPDATE od.cursor SET system_identifier = system_identifier + 1")
+	findings = doctor(t, config)
+	requireFinding(t, findings, daemon.Finding{"a", daemon.Refuse, "it was restored or copied", "`ordered-dispatcher retry a`"})
+	require.Len(t, findings, 1)
+	insert(t, pool, 1)
+	require.ErrorAs(t, drain(t, config), new(*processor.HaltError), "as it says")
+}
+
+func TestDoctor_PassesOnWhatTheRowsSay(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess+"  b: {source: {table: public.bookings, order: id}, sink: {stdout: {}}, poll: 20ms}\n")
+	exec(t, pool, "INSERT INTO public.bookings (created_at) VALUES ('2199-01-01')")
+	f := requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Warn, `a "created_at" of the future`, "UPDATE"})
+	exec(t, pool, f.Fix)
+	require.Empty(t, doctor(t, config))
+
+	exec(t, pool, "TRUNCATE public.bookings RESTART IDENTITY")
+	f = requireFinding(t, doctor(t, config), daemon.Finding{"b", daemon.Refuse, "before the cursor at 5: it was reset", "SELECT setval('public.bookings_id_seq', 5)"})
+	exec(t, pool, f.Fix)
+	require.Empty(t, doctor(t, config))
+}
+
+// doctor is run when something is wrong: it must not wait with the others.
+func TestDoctor_DoesNotWaitForALock(t *testing.T) {
+	t.Parallel()
+	for table, process := range map[string]string{"od.cursor": "", "public.bookings": "a"} {
+		t.Run(table, func(t *testing.T) {
+			t.Parallel()
+			_, config := drained(t, stdoutProcess)
+			session(t, "BEGIN; LOCK TABLE "+table)
+			findings, err := daemon.DoctorWithin(t.Context(), config, time.Second)
+			require.NoError(t, err)
+			f := requireFinding(t, findings, daemon.Finding{process, daemon.Refuse, "a check did not end in time", "SELECT pg_terminate_backend("})
+			require.Contains(t, f.Problem, `application "importer"`)
+		})
+	}
+}
+
+// TestDoctor_DuringTheFirstRunTakesNoCursorForDeleted: the first worker makes the row after
+// the doctor has read all of them.
+func TestDoctor_DuringTheFirstRunTakesNoCursorForDeleted(t *testing.T) {
+	t.Parallel()
+	started := strings.Replace(stdoutProcess, "{source", "{start: beginning, source", 1)
+	for name, processes := range map[string]string{"with a start": started, "without one": stdoutProcess} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			insert(t, pool, 3)
+			require.NoError(t, drain(t, configure(t, pgtest.URL(t), started)))
+			config := configure(t, pgtest.URL(t), processes)
+			for _, f := range daemon.DoctorOfRows(t, config, nil) {
+				require.NotEqual(t, daemon.Refuse, f.Severity, "%+v", f)
+			}
+			exec(t, pool, "DELETE FROM od.cursor")
+			requireFinding(t, daemon.DoctorOfRows(t, config, nil), daemon.Finding{"a", daemon.Refuse, "the cursor's row was deleted", "process forget a"})
+		})
+	}
+}

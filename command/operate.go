@@ -1,0 +1,90 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
+
+type checkCommand struct{ file }
+
+// Run is called by kong.
+func (c *checkCommand) Run(sys system) error {
+	config, err := daemon.Load(c.Config, sys.stdin, sys.env)
+	if err != nil {
+		return err
+	}
+	for _, problem := range config.ExposedFiles() {
+		fmt.Fprintln(sys.stdout, "warning:", visible.Inline(problem))
+	}
+	fmt.Fprintf(sys.stdout, "%s: nothing wrong in the file (processes: %s); doctor holds it against the database\n",
+		visible.Inline(c.Config), visible.Inline(strings.Join(config.Names(), ", ")))
+	return nil
+}
+
+type doctorCommand struct{ file }
+
+// Run is called by kong.
+func (c *doctorCommand) Run(ctx context.Context, sys system) error {
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	findings, err := daemon.Doctor(ctx, config)
+	if err != nil {
+		return err
+	}
+	if err := daemon.PrintFindings(sys.stdout, findings); err != nil {
+		return err
+	}
+	return daemon.Verdict(findings)
+}
+
+type statusCommand struct {
+	optionalFile
+	Process string `arg:"" optional:"" help:"Show this process alone."`
+	JSON    bool   `name:"json" help:"Print JSON, one line each time. Numbers of 64 bits are strings."`
+	Watch   bool   `help:"Repeat every second, until interrupted."`
+}
+
+// Run is called by kong.
+func (c *statusCommand) Run(ctx context.Context, sys system) error {
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	reader, err := daemon.NewStatusReader(ctx, daemon.StatusConfig{Config: config, Process: c.Process})
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	if c.Watch {
+		return daemon.Watch(ctx, sys.stdout, reader, c.print())
+	}
+	all, err := reader.Read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.print()(sys.stdout, all); err != nil {
+		return err
+	}
+	if daemon.Halted(all) {
+		return daemon.ErrHalted
+	}
+	return nil
+}
+
+func (c *statusCommand) print() func(io.Writer, []daemon.Status) error {
+	if c.JSON {
+		return daemon.PrintStatusJSON
+	}
+	return daemon.PrintStatus
+}

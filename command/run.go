@@ -1,0 +1,53 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+)
+
+type runCommand struct {
+	file
+	Drain  bool          `help:"End when all is delivered: 0 if every process is caught up, 3 if one is halted, 1 for what does not pass by itself, such as a wrong password. A server or receiver that is away is waited for."`
+	Grace  time.Duration `default:"20s" help:"How long deliveries in flight may go on after SIGTERM, SIGINT or SIGHUP. A second signal ends the program at once."`
+	Listen string        `placeholder:"ADDR" help:"Serve /metrics, /healthz and /readyz at host:port. :port is open to this machine alone."`
+}
+
+// Run is called by kong.
+func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger) error {
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	if c.Grace <= 0 {
+		return &daemon.UsageError{Err: errors.New("--grace must be above 0s")}
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, stopping()...)
+	defer signal.Stop(signals)
+	return daemon.Run(ctx, daemon.RunConfig{
+		Config: config, Drain: c.Drain, Grace: c.Grace, Listen: c.Listen,
+		Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit,
+	})
+}
+
+// interruptible is a context that ends with the first signal.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, stopping()...)
+}
+
+// stopping are the signals that end a command. A terminal that closes sends SIGHUP;
+// under nohup it is ignored, and asking for it would end that.
+func stopping() []os.Signal {
+	signals := []os.Signal{syscall.SIGTERM, syscall.SIGINT}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}

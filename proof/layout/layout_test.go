@@ -1,0 +1,177 @@
+package layout
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/ordered-dispatcher/ordered-dispatcher"
+
+// arrows are the packages of this module that each directory may import: those
+// that follow it here. A trailing slash stands for all directories below.
+var arrows = map[string][]string{
+	"internal/answer":    {},
+	"internal/bounded":   {},
+	"internal/ending":    {"internal/visible"},
+	"internal/prepared":  {},
+	"internal/privilege": {"internal/prepared", "internal/visible"},
+	"internal/outcome":   {},
+	"cursor":             {"internal/answer", "internal/ending", "internal/prepared", "internal/privilege", "internal/visible"},
+	"processor":          {"cursor", "internal/outcome", "internal/visible"},
+	"sources/":           {"cursor", "processor", "internal/answer", "internal/prepared", "internal/privilege", "internal/visible", "self"},
+	"sinks/":             {"cursor", "processor", "internal/answer", "internal/bounded", "internal/jsonline", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "internal/visible", "self"},
+	"internal/route":     {"cursor", "processor"},
+	"internal/jsonline":  {"cursor", "processor"},
+	"outbox":             {},
+	"inbox":              {},
+	"migrations":         {"internal/answer", "internal/ending", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/visible"},
+	"internal/pglocal":   {"self"},
+	"internal/link":      {},
+	"internal/reserved":  {},
+	"internal/secret":    {"internal/visible"},
+	"internal/visible":   {},
+	"internal/pgurl":     {"internal/bounded"},
+	"internal/pgwall":    {},
+}
+
+// TestImports holds the arrows of the architecture:
+// cursor <- processor <- sources/*, sinks/* <- command/internal/daemon <- cmd.
+func TestImports(t *testing.T) {
+	t.Parallel()
+	for dir, imports := range shippedImports(t, filepath.Join("..", "..")) {
+		for _, path := range imports {
+			require.Empty(t, fault(dir, path))
+		}
+	}
+}
+
+func TestImports_FindsArrowsThatPointTheOtherWay(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][2]string{
+		{"cursor", module + "/processor"},
+		{"processor", module + "/sources/table"},
+		{"sources/table", module + "/sinks/sql"},
+		{"sinks/sql", module + "/sinks/webhook"},
+		{"sinks/sql", module + "/sources/table"},
+		{"sinks/sql/internal/x", module + "/command/internal/daemon"},
+		{"command/internal/daemon", module + "/internal/pgtest"},
+		{"command/internal/daemon", module + "/cmd/ordered-dispatcher"},
+		{"sources/table", "github.com/oklog/run"},
+		{"processor", "github.com/prometheus/client_golang/prometheus"},
+		{"cmd/ordered-dispatcher", "github.com/prometheus/client_golang/prometheus"},
+		{"command/internal/daemon", "go.opentelemetry.io/otel/sdk/trace"},
+		{"cursor", "github.com/stretchr/testify/require"},
+	} {
+		require.NotEmpty(t, fault(c[0], c[1]), c)
+	}
+	require.Empty(t, fault("sinks/sql/internal/x", module+"/sinks/sql"))
+}
+
+// fault says what is wrong with an import; "" if nothing is.
+func fault(dir, path string) string {
+	local, ours := strings.CutPrefix(path, module+"/")
+	switch {
+	case strings.Contains(path, "testify") || strings.HasPrefix(path, "pgregory.net/rapid"):
+		return dir + " is shipped and imports " + path
+	case wiring(path) && !below(dir, "cmd", "command/internal/daemon", "proof/demo", "proof/bench", "proof/torture", "proof/mutants", "proof/services"):
+		return dir + " imports " + path + ": that is for the outside of the program"
+	case strings.HasPrefix(path, "github.com/prometheus/") && !below(dir, "command/internal/daemon"):
+		return dir + " imports " + path + ": only the daemon has metrics"
+	case strings.HasPrefix(path, "go.opentelemetry.io/otel/sdk"):
+		return dir + " imports " + path + ": the program that uses the library chooses it"
+	case ours && !arrow(dir, local):
+		return dir + " imports " + local + ": the arrow points the other way"
+	default:
+		return ""
+	}
+}
+
+// wiring are packages that only the outside of the program knows.
+func wiring(path string) bool {
+	return slices.Contains([]string{
+		"github.com/oklog/run", "github.com/lmittmann/tint", "github.com/alecthomas/kong", "github.com/goccy/go-yaml", "flag", "os/signal",
+	}, path)
+}
+
+func arrow(from, to string) bool {
+	if below(to, "cmd", "internal/pgtest", "internal/brokertest", "internal/tcptest") {
+		return false // nothing imports a command, and tests alone import theirs
+	}
+	if below(from, "command/internal/daemon") {
+		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/bounded", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/privilege", "internal/route", "internal/secret", "internal/visible", "command/internal/daemon")
+	}
+	for origin, allowed := range arrows {
+		if below(from, strings.TrimSuffix(origin, "/")) {
+			self := slices.Contains(allowed, "self") && below(to, unit(from))
+			return self || slices.Contains(allowed, to)
+		}
+	}
+	return true
+}
+
+// unit is the source or sink that a directory belongs to.
+func unit(dir string) string {
+	parts := strings.SplitN(dir, "/", 3)
+	return strings.Join(parts[:min(2, len(parts))], "/")
+}
+
+func below(dir string, roots ...string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool { return dir == root || strings.HasPrefix(dir, root+"/") })
+}
+
+// shippedImports returns what each directory imports outside of its tests.
+// Helpers for tests are not shipped, though they are packages.
+func shippedImports(t *testing.T, root string) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		local, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			hidden := strings.HasPrefix(entry.Name(), ".") && local != "."
+			if hidden || entry.Name() == "testdata" || strings.HasSuffix(entry.Name(), "test") || ownModule(path) && local != "." {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		dir := filepath.ToSlash(filepath.Dir(local))
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			name, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			all[dir] = append(all[dir], name)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Contains(t, all, "cursor")
+	require.Contains(t, all, "cmd/ordered-dispatcher")
+	return all
+}
+
+func ownModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
+}

@@ -1,0 +1,145 @@
+package main
+
+// historyMutants take away what a cursor does when its server changes.
+var historyMutants = []mutant{
+	{
+		"a server that lacks what its disk had is taken for one that was started again",
+		[]change{{"cursor/restored.go", `now.log < n.log`, `now.log < 0`}},
+		processorPkg, "TestRestored_AnAttemptThatWasLostIsNotMadeOfAnotherRow",
+	},
+	{
+		"a seek before any worker looks hides that the log went back",
+		[]change{{"cursor/restored.go", `|| n.Lost(row)`, `|| false`}},
+		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
+	},
+	{
+		"a process that reads nothing does not know how far the log was",
+		[]change{{"cursor/restored.go", `n.log = max(n.log, now.log)`, `n.log = max(n.log, 0)`}},
+		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
+	},
+	{
+		"a server whose statistics are reset is taken for one that was restored",
+		[]change{{"cursor/restored.go", `case now.began() == was.began():`, `case false:`}},
+		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
+	},
+	{
+		"the log of a server that was restored is compared with that of a cursor that is gone",
+		[]change{{"cursor/restored.go", "		n.log = 0\n		if n.Origin == row.Origin {", "		if n.Origin == row.Origin {\n			n.log = 0"}},
+		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
+	},
+	{
+		"a worker that has seen less delivers before the others have looked",
+		[]change{{"processor/server.go", `p.run.others = now.Add(delay)`, `p.run.others = now`}},
+		processorPkg, "TestRestored_AWorkerThatSawLessLetsTheOthersLookFirst",
+	},
+	{
+		"a paused process is not told that its database went back",
+		[]change{{"processor/process.go", `if row.State == cursor.Paused && p.numbers.Lost(row)`, `if row.State == cursor.Running && p.numbers.Lost(row)`}},
+		processorPkg, "TestRestored_APausedProcessIsToldOf",
+	},
+	{
+		"epochs that a promotion may have lost are used again",
+		[]change{{"cursor/identity.go", `max(e+lostEpochs, Epoch(now.Sub(firstHistory)/historyEvery)*lostEpochs)`, `max(e+1, Epoch(now.Sub(firstHistory)/historyEvery)*0)`}},
+		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
+	},
+	{
+		"numbers that a promotion may have lost are used again",
+		[]change{{"cursor/identity.go", `max(r.Sequence/HistoryGap+1, int64(r.Epoch/lostEpochs))*HistoryGap`, `max(r.Sequence/HistoryGap, int64(r.Epoch/lostEpochs)*0)*HistoryGap`}},
+		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
+	},
+	{
+		"a cursor that is lost in a promotion is made anew with its numbers",
+		[]change{{"cursor/identity.go", `timelineSQL + ` + "` OPERATOR(pg_catalog.<>) 1 OR EXISTS (", "`EXISTS ("}},
+		processorPkg, "TestRun_ACursorThatIsLostInAPromotionUsesNoNumberAndNoKeyTwice",
+	},
+	{
+		"a cursor that is younger than the backup is made anew with its numbers",
+		[]change{{"cursor/identity.go", `WHERE epoch >= `, `WHERE false AND epoch >= `}},
+		cursorPkg, "TestCreate_BeginsPastTheNumbersOfACursorThatMayBeLost",
+	},
+	{
+		"a later history of one row goes on below an earlier one",
+		[]change{{"cursor/identity.go", `int64(r.Epoch/lostEpochs))*`, `int64(r.Epoch/lostEpochs)%65536)*`}},
+		cursorPkg, "TestBegun_ALaterHistoryOfOneRowHasLargerNumbers",
+	},
+	{
+		"a later history of one row has the epochs of an earlier one",
+		[]change{{"cursor/identity.go", `historyEvery)*lostEpochs`, `historyEvery)%65536*lostEpochs`}},
+		cursorPkg, "TestBegun_ALaterHistoryOfOneRowHasLargerNumbers",
+	},
+	{
+		"a retry after a halt over the clock passes over rows of older transactions",
+		[]change{{"cursor/promote.go", `e.Horizon = ""`, `e.Horizon += ""`}},
+		processorPkg, "TestRetry_AfterAHaltOverTheClockOfTheServerThatDeliveredHaltsAgain",
+	},
+	{
+		"a promotion uses numbers that its worker has seen",
+		[]change{{"cursor/promote.go", `next = seen.passed(next)`, ``}},
+		cursorPkg, "TestPromote_NothingThatAWorkerHasSeenComesAgain",
+	},
+	{
+		"every history begins at the beginning",
+		[]change{{"cursor/histories.go", `if p > all[i].After {`, `if p != "" {`}},
+		cursorPkg, "TestPromote_EachHistoryHasAMarkOfItsOwn",
+	},
+	{
+		"a seek to where ids have started again keeps the dedup keys",
+		[]change{{"command/internal/daemon/operator.go", "	if !repeat {", "	if !repeat || true {"}},
+		daemonPkg, "TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats",
+	},
+	{
+		"a sequence below the cursor has a seek keep the dedup keys",
+		[]change{{"sources/table/recount.go", "repeat = behind != nil ||", "repeat = behind != nil && false ||"}},
+		daemonPkg, "TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats/set_back",
+	},
+	{
+		"a seek forward, where ids have started again, begins the history behind what it passes over",
+		[]change{{"cursor/anew.go", "begin(min(row.Position, to))", "begin(max(row.Position, to))"}},
+		cursorPkg, "TestSeekAnew_BeginsAHistoryBehindTheFirstOfBothPositions/forward",
+	},
+	{
+		"a history that a seek begins hides a promotion",
+		[]change{{"cursor/decide.go", "return c.After.Sequence >= c.Before.Sequence+HistoryGap", "return c.After.Histories != c.Before.Histories"}},
+		cursorPkg, "TestSeekAnew_LeavesAPromotionToBeNoted",
+	},
+	{
+		"a decision before a promotion is noted gives out an epoch of the lost server",
+		[]change{{"cursor/operate.go", `if row.unnoted && after`, `if false && after`}},
+		cursorPkg, "TestDecision_BeforeTheServerIsNotedGivesOutNoEpochOfTheLostOne",
+	},
+	{
+		"a decision before a restore is noted gives out an epoch of the other server",
+		[]change{{"cursor/identity.go", "system_identifier <> ` + systemSQL + ` OR database_oid <> ` + databaseSQL + ` OR timeline", "timeline"}},
+		cursorPkg, "TestDecision_BeforeTheServerIsNotedGivesOutNoEpochOfTheLostOne",
+	},
+	{
+		"a decision before a promotion is noted hides it",
+		[]change{{"cursor/decide.go", "return c.After.Sequence >= c.Before.Sequence+HistoryGap", "return c.After.Epoch >= c.Before.Epoch+lostEpochs"}},
+		cursorPkg, "TestDecision_BeforeTheServerIsNotedGivesOutNoEpochOfTheLostOne",
+	},
+	{
+		"the first number of a history is not known by its epoch after a decision",
+		[]change{{"cursor/identity.go", `int64(r.Epoch/lostEpochs))*`, `int64(now.Sub(firstHistory)/historyEvery))*`}},
+		cursorPkg, "TestBegun_TheSequenceIsThatOfTheEpoch",
+	},
+	{
+		"a row of a backup is taken for that of now",
+		[]change{{"cursor/restored.go", `(row.Epoch < n.Epoch || row.Sequence < n.Sequence)`, `row.Epoch < n.Epoch`}},
+		cursorPkg, "TestHaltRestored_HaltsWhereTheRowIsOlderThanWhatWasSeen",
+	},
+	{
+		"a recovery to an earlier time is taken for a promotion",
+		[]change{{"cursor/restored.go", `seen.At.Sub(has) < behindAtMost`, `true`}},
+		cursorPkg, "TestHaltRestored_APromotionIsNone",
+	},
+	{
+		"a process halts over the clock where its cursor has moved since",
+		[]change{{"cursor/promote.go", `case row.Position != h.At:`, `case row.Position != h.At && row.Position == "":`}},
+		cursorPkg, "TestHaltClock_HaltsAtThatPositionAlone",
+	},
+	{
+		"a copy of the database within its cluster is taken for the database",
+		[]change{{"cursor/identity.go", `r.stored.database != "" && r.stored.database`, `r.stored.database == "-" && r.stored.database`}},
+		cursorPkg, "TestAcquire_HaltsInACopyWithinTheSameCluster",
+	},
+}
