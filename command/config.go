@@ -14,7 +14,7 @@ type file struct {
 
 // load reads the file, with a database: its own, or else DATABASE_URL.
 func (f file) load(sys system) (daemon.Config, error) {
-	config, err := daemon.Load(f.Config, sys.stdin, sys.env)
+	config, err := daemon.Load(f.Config, sys.stdin, sys.env, sys.kinds)
 	if err != nil {
 		return config, err
 	}
@@ -43,7 +43,7 @@ type optionalFile struct {
 
 func (f optionalFile) load(sys system) (config daemon.Config, err error) {
 	if f.Config != "" {
-		if config, err = daemon.Load(f.Config, sys.stdin, sys.env); err != nil {
+		if config, err = daemon.Load(f.Config, sys.stdin, sys.env, sys.kinds); err != nil {
 			return config, err
 		}
 	}

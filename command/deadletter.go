@@ -87,7 +87,7 @@ func (c *deadLetterShow) Run(ctx context.Context, sys system) error {
 		}
 		if c.Payload {
 			payload := letter.Payload
-			if daemon.IsTerminal(sys.stdout) {
+			if visible.IsTerminal(sys.stdout) {
 				payload = []byte(visible.Text(string(payload)))
 			}
 			_, err := sys.stdout.Write(payload)

@@ -14,19 +14,21 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
-// Main runs the program with the arguments of this process and ends the process with the exit code of the command.
+// Main runs the program with the arguments of this process and ends the process with the exit code of the command. A
+// configuration may have these kinds of sinks.
 // It never returns. It also changes how the operating system treats the process: no core dump shows a secret, and no
 // child inherits an open file.
-func Main() {
+func Main(kinds ...sinks.Spec) {
 	if err := daemon.Undumpable(); err != nil {
 		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err) // a sandbox may forbid it: no reason not to work
 	}
 	if err := daemon.CloseOnExec(); err != nil {
 		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err)
 	}
-	os.Exit(execute(os.Args[1:], system{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, exit: os.Exit}))
+	os.Exit(execute(os.Args[1:], system{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, exit: os.Exit, kinds: kinds}))
 }
 
 // system is what commands know of the world.
@@ -36,6 +38,7 @@ type system struct {
 	env            func(string) (string, bool)
 	exit           func(int)
 	known          *known
+	kinds          []sinks.Spec // the sinks that a configuration may have
 }
 
 // known is what the command must not print: a server repeats the login.
@@ -63,7 +66,7 @@ func execute(args []string, sys system) int {
 	}
 	err = command.Run()
 	err = sys.known.secrets().Error(err) // with those that were renewed meanwhile
-	if err != nil && command.Command() == "run" && !daemon.IsTerminal(sys.stderr) {
+	if err != nil && command.Command() == "run" && !visible.IsTerminal(sys.stderr) {
 		daemon.NewLogger(sys.stderr, slog.LevelError).Error("ended", "err", err) // the log stays one of JSON to its last line
 		return daemon.ExitCode(err)
 	}

@@ -14,7 +14,7 @@ type checkCommand struct{ file }
 
 // Run is called by kong.
 func (c *checkCommand) Run(sys system) error {
-	config, err := daemon.Load(c.Config, sys.stdin, sys.env)
+	config, err := daemon.Load(c.Config, sys.stdin, sys.env, sys.kinds)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,18 @@
 // it can do; package command holds the program.
 package main
 
-import "github.com/ordered-dispatcher/ordered-dispatcher/command"
+import (
+	"github.com/ordered-dispatcher/ordered-dispatcher/command"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/exec"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/pubsub"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sql"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/stdout"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
+)
 
-func main() { command.Main() }
+func main() {
+	command.Main(webhook.Spec(), rabbitmq.Spec(), nats.Spec(), kafka.Spec(), pubsub.Spec(), sql.Spec(), exec.Spec(), stdout.Spec())
+}

@@ -35,6 +35,12 @@ func Files(connection string) map[string]string {
 	return all
 }
 
+// FilesByUse are the Files whose text is a secret, and those whose text decides who is trusted.
+func FilesByUse(connection string) (secret, trusted []string) {
+	files := Files(connection)
+	return []string{files["sslkey"], files["passfile"]}, []string{files["sslcert"], files["sslrootcert"], files["servicefile"]}
+}
+
 // CheckFiles refuses a connection string that names what the driver would read, or wait
 // for, without an end. It quotes no value. What is not there is the driver's to judge.
 func CheckFiles(connection string) error {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 // main is the demo, and also the workers that the demo starts: the program that ships, as `run -c FILE`.
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "run" {
-		command.Main()
+		command.Main(webhook.Spec())
 	}
 	os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }

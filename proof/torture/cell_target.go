@@ -36,7 +36,7 @@ func openCellTarget(ctx context.Context, _ history.Clock) (cellReceiver, error) 
 		return nil, err
 	}
 	l := ledger{&database{server: server}}
-	sink, err := sql.NewRemote(sql.RemoteConfig{URL: l.url(), Statement: "SELECT 1"})
+	sink, err := sql.NewRemote(sql.Config{URL: l.url(), Statement: "SELECT 1"})
 	if err == nil {
 		err = l.do(ctx, func(conn *pgx.Conn) error {
 			_, err := conn.Exec(ctx, ledgerSQL+sink.Tables(), pgx.QueryExecModeSimpleProtocol)

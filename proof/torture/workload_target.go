@@ -68,7 +68,7 @@ func (d *database) createTarget(ctx context.Context) error {
 		fmt.Fprintf(&b, appliedSQL, p.Name)
 		fmt.Fprintf(&b, "CREATE TRIGGER refuse BEFORE INSERT ON app.applied_%[1]s FOR EACH ROW EXECUTE FUNCTION app.refuse('%[1]s');", p.Name)
 	}
-	sink, err := sql.NewRemote(sql.RemoteConfig{URL: targetURL(d.addr()), Statement: "SELECT 1"})
+	sink, err := sql.NewRemote(sql.Config{URL: targetURL(d.addr()), Statement: "SELECT 1"})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 )
 
 // Config describes a child. Zero values mean defaults.
@@ -16,35 +18,35 @@ type Config struct {
 	// Command is the program and its arguments. There is no shell. A name without a
 	// slash is looked for in the PATH of this process; one that begins with "." is
 	// taken from Dir. Required.
-	Command []string
+	Command []string `knob:"command" need:"command: [python3, /opt/sink.py]"`
 	// Dir is the child's working directory. Default: this process's.
-	Dir string
+	Dir string `knob:"dir"`
 	// User is whom the child runs as: the name or the uid of an account, with its
 	// groups, or uid:gid, without other groups. It needs a Unix system and a process
 	// of root's, with the capabilities CAP_SETUID, CAP_SETGID and CAP_KILL. It cannot
 	// be root. HOME, USER and LOGNAME are the account's where Env does not name them.
 	// Default: whom this process runs as.
-	User string
+	User string `knob:"user"`
 	// Env is the child's environment, beside PATH, HOME, LANG, LC_ALL, TZ and TMPDIR,
 	// which it has from this process where Env does not name them. It has nothing else.
 	// Values may be secrets.
-	Env map[string]string
+	Env map[string]string `knob:"env"`
 	// Secrets are kept out of what is quoted of the child, as the values of Env are:
 	// those among the arguments of Command.
-	Secrets []string
+	Secrets []string `references:"command"`
 	// Window is how many lines may wait for their answers at a time. Above 1 the child
 	// may have records that stand behind one it refuses. Default 1, at most 1,000.
-	Window int
+	Window int `knob:"window" default:"1" min:"1" max:"1_000"`
 	// HideAnswers keeps what the child says, to standard output and to standard error,
 	// out of errors and of the log. Values of Env and Secrets are kept out anyway.
-	HideAnswers bool
+	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// Timeout bounds the writing of one line and the wait for one answer; then the
 	// child's group is killed. Default 30 s, at least 1 ms, at most 1 h.
-	Timeout time.Duration
+	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// MaxBytes bounds a record's line, with its key, type, id, headers, and the escapes
 	// of JSON, which make up to six bytes of one. A record with a longer line fails for
 	// good before the line is made. Default 16 MiB, at least 1 KiB, at most 1 GiB.
-	MaxBytes int
+	MaxBytes int `knob:"max_bytes" default:"16_777_216" min:"1_024" max:"1_073_741_824"`
 	// Grace is how long the child has between SIGTERM and SIGKILL when the sink is
 	// closed. Default 5 s, at most 1 m.
 	Grace time.Duration
@@ -82,15 +84,7 @@ func (c Config) String() string {
 func (c Config) GoString() string { return c.String() }
 
 func (c Config) withDefaults() Config {
-	if c.Window == 0 {
-		c.Window = 1
-	}
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = defaultMaxBytes
-	}
+	knob.Fill(&c)
 	if c.Grace == 0 {
 		c.Grace = defaultGrace
 	}
@@ -110,13 +104,13 @@ func (c Config) Validate() error {
 }
 
 func (c Config) validate() error {
-	var faults []error
+	faults := []error{knob.Check(c)}
 	fault := func(bad bool, format string, args ...any) {
 		if bad {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	fault(len(c.Command) == 0 || c.Command[0] == "", "command is missing: write the program and its arguments as a list")
+	fault(len(c.Command) > 0 && c.Command[0] == "", "command names no program: write the program and its arguments as a list")
 	fault(slices.ContainsFunc(append(slices.Clone(c.Command), c.Dir), holdsNUL), "command and dir cannot hold a NUL byte")
 	if err := checkUser(c.User); err != nil {
 		faults = append(faults, err)
@@ -125,9 +119,6 @@ func (c Config) validate() error {
 		fault(name == "" || strings.ContainsAny(name, "=\x00"), "env: %q is no name of a variable", name)
 		fault(holdsNUL(c.Env[name]), "env: the value of %q holds a NUL byte", name)
 	}
-	fault(c.Window < 1 || c.Window > maxWindow, "window %d is not within 1 and %d", c.Window, maxWindow)
-	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
-	fault(c.MaxBytes < minMaxBytes || c.MaxBytes > maxMaxBytes, "max_bytes %d is not within %d and %d", c.MaxBytes, minMaxBytes, maxMaxBytes)
 	fault(c.Grace < 0 || c.Grace > maxGrace, "grace %v is not within 0 and %v", c.Grace, maxGrace)
 	return errors.Join(faults...)
 }

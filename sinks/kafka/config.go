@@ -5,50 +5,53 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 )
 
 // Config describes a cluster and a topic. Zero values mean defaults.
 type Config struct {
 	// Brokers to begin with, as host:port; the cluster names the others. Required.
-	Brokers []string
+	Brokers []string `knob:"brokers" need:"brokers: [\"host:9092\", \"host:9092\"]"`
 	// Topic is a template (see package route), such as {{lower .Type}}. What it
 	// makes must exist, and begins with _ only where the text of the template does:
 	// such topics belong to Kafka and its tools. Required.
-	Topic string
+	Topic string `knob:"topic" need:"topic: orders"`
 	// Window is how many records may be on their way at a time: see the package
 	// comment. Default 1, at most 10,000.
-	Window int
+	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
 	// MaxBytes bounds a batch, before compression, and so a record. It belongs at
 	// or below the topic's max.message.bytes. Default 1,000,000, at least 1,024, at
 	// most 64 MiB.
-	MaxBytes int
+	MaxBytes int `knob:"max_bytes" default:"1_000_000" min:"1_024" max:"67_108_864"`
 	// Compression is none, gzip, snappy, lz4 or zstd. Default snappy.
-	Compression string
+	Compression string `knob:"compression" default:"snappy" oneof:"none gzip snappy lz4 zstd"`
 	// TransactionalID makes a transaction of each window, and lets Kafka refuse
 	// whoever used it before. No two processes may share one. Default: none.
-	TransactionalID string
+	TransactionalID string `knob:"transactional_id"`
 	// Timeout bounds the wait for the acknowledgement of a window. Where a connection has
 	// to be made first, both together have this time: if less of it is left than the connection
 	// took, and less than 10 s, the next call sends. Default 30 s, at least 1 ms, at most 1 h.
-	Timeout time.Duration
+	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
-	HideAnswers bool
+	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// SASL is how to log in. Default: not at all.
-	SASL SASL
+	SASL SASL `knob:"sasl"`
 	// TLS of the connections. Default: none, plain TCP.
-	TLS *tls.Config
+	TLS *tls.Config `knob:"tls"`
 }
 
 // SASL is a user and how it shows its password.
 type SASL struct {
 	// Mechanism is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. "": no login.
-	Mechanism      string
-	User, Password string
+	Mechanism string `knob:"mechanism" oneof:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512"`
+	// User is the name of the login.
+	User string `knob:"user"`
+	// Password of the login.
+	Password string `knob:"password" secret:"true"`
 }
 
 const (
@@ -88,44 +91,27 @@ func (s SASL) String() string { return s.Mechanism }
 func (s SASL) GoString() string { return s.String() }
 
 func (c Config) withDefaults() Config {
-	if c.Window == 0 {
-		c.Window = 1
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = defaultBytes
-	}
-	if c.Compression == "" {
-		c.Compression = "snappy"
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
+	knob.Fill(&c)
 	return c
 }
 
 // validate returns every fault at once, and quotes no secret.
 func (c Config) validate() error {
-	var faults []error
+	faults := []error{knob.Check(c)}
 	fault := func(bad bool, format string, args ...any) {
 		if bad {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	fault(len(c.Brokers) == 0, "brokers are missing: write them as host:9092")
 	for _, broker := range c.Brokers {
 		host, port, err := net.SplitHostPort(broker)
 		fault(err != nil || host == "" || port == "", "broker %q is not host:port", broker)
 	}
-	fault(c.Topic == "", "topic is missing")
 	_, err := route.New(c.Topic)
 	fault(err != nil, "topic: %w", err)
 	fault(err == nil && c.Topic != "" && !strings.Contains(c.Topic, "{{") && !isTopic(c.Topic), "topic %q: %s", c.Topic, topicRule)
 	fault(strings.HasPrefix(c.Topic, "__"), "topic %q: topics that begin with __ are Kafka's own", c.Topic)
-	fault(c.Window < 1 || c.Window > MaxWindow, "window %d is not within 1 and %d", c.Window, MaxWindow)
-	fault(c.MaxBytes < minBytes || c.MaxBytes > MaxBytes, "max_bytes %d is not within %d and %d", c.MaxBytes, minBytes, MaxBytes)
-	fault(!slices.Contains(compressions, c.Compression), "compression %q is none of %s", c.Compression, strings.Join(compressions, ", "))
 	fault(len(c.TransactionalID) > maxID, "transactional_id has %d bytes, and Kafka takes %d", len(c.TransactionalID), maxID)
-	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
 	return errors.Join(append(faults, c.SASL.validate())...)
 }
 
@@ -133,8 +119,8 @@ func (s SASL) validate() error {
 	switch {
 	case s == SASL{}:
 		return nil
-	case !slices.Contains(mechanisms, s.Mechanism):
-		return fmt.Errorf("sasl: mechanism %q is none of %s", s.Mechanism, strings.Join(mechanisms, ", "))
+	case s.Mechanism == "":
+		return errors.New("sasl: the mechanism is missing: write PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
 	case s.User == "" || s.Password == "":
 		return errors.New("sasl: user and password are both needed")
 	default:

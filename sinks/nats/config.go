@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 )
 
@@ -17,52 +18,56 @@ type Config struct {
 	// URL of the servers: nats://host:4222 or tls://host:4222, several with commas
 	// between. Only these are dialled: the others that a server names never get the
 	// login. It may hold user and password. Required.
-	URL string
-	// User and Password, or Token, or Credentials, the path of a .creds file, or NKey,
-	// the path of a file with a seed: at most one of the four ways.
-	User, Password string
-	Token          string
-	Credentials    string
-	NKey           string
+	URL string `knob:"url" secret:"true" need:"url: \"nats://host:4222\""`
+	// User is the name of a login with a password. At most one of user, token, credentials and nkey can be given.
+	User string `knob:"user"`
+	// Password of the user.
+	Password string `knob:"password" secret:"true"`
+	// Token is a login of its own.
+	Token string `knob:"token" secret:"true"`
+	// Credentials is the path of a .creds file.
+	Credentials string `knob:"credentials"`
+	// NKey is the path of a file with a seed.
+	NKey string `knob:"nkey"`
 	// TLS demands it of every server. Default: for tls:// the system's roots, TLS 1.2
 	// or later.
-	TLS *tls.Config
+	TLS *tls.Config `knob:"tls"`
 
 	// Stream is the name of the stream. Required.
-	Stream string
+	Stream string `knob:"stream" need:"stream: ORDERS"`
 	// Subject is a template of tokens (see package route), such as
 	// orders.{{lower .Type}}: a value of a record is one token, with %XX for what is
 	// neither a letter nor a digit. What it makes has at most 1,024 bytes, no
 	// wildcards, is one of the stream's subjects and none of the server's own ($…,
 	// _INBOX). Required.
-	Subject string
+	Subject string `knob:"subject" need:"subject: \"orders.{{.ID}}\""`
 	// Fence is the template of the subject of the claims; only .Process means
 	// something there. The stream has to take it, and nobody else may write to it.
 	// Default ordered-fence.{{.Process}}.
-	Fence string
+	Fence string `knob:"fence" default:"ordered-fence.{{.Process}}"`
 	// Declare makes the stream if it does not exist. nil: it must exist.
-	Declare *Declare
+	Declare *Declare `knob:"declare"`
 
 	// Window is how many messages may wait for their acknowledgements at a time.
 	// Order holds for any; above 1 the stream should have no other publisher.
 	// Default 1, at most 10,000.
-	Window int
+	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
 	// HideAnswers keeps what the server says out of errors. Secrets are kept out anyway.
-	HideAnswers bool
+	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// Timeout bounds connecting, and the wait for one acknowledgement. Default
 	// 30 s, at least 1 ms, at most 1 h.
-	Timeout time.Duration
+	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 }
 
 // Declare is what a stream is made with: on disk, kept by limits, without any. One
 // that exists is never changed.
 type Declare struct {
 	// Subjects of the stream, besides the fence's. Required.
-	Subjects []string
+	Subjects []string `knob:"subjects" need:"subjects: \"orders.>\"" split:"true"`
 	// Replicas of the stream, 1 to 5. Default 1.
-	Replicas int
+	Replicas int `knob:"replicas" default:"1" min:"1" max:"5"`
 	// DuplicateWindow is how long the server knows a message's id. Default 2 min.
-	DuplicateWindow time.Duration
+	DuplicateWindow time.Duration `knob:"duplicate_window" default:"2m" min:"100ms" max:"720h"`
 }
 
 // The bounds of Config.Window and Declare.Replicas.
@@ -90,31 +95,17 @@ func (c Config) String() string { return fmt.Sprintf("stream %q of %s", c.Stream
 func (c Config) GoString() string { return c.String() }
 
 func (c Config) withDefaults() Config {
-	if c.Fence == "" {
-		c.Fence = defaultFence
-	}
-	if c.Window == 0 {
-		c.Window = 1
-	}
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
 	if c.Declare != nil {
-		d := *c.Declare
-		if d.Replicas == 0 {
-			d.Replicas = 1
-		}
-		if d.DuplicateWindow == 0 {
-			d.DuplicateWindow = defaultDuplicateWindow
-		}
+		d := *c.Declare // Fill must not write to that of the caller
 		c.Declare = &d
 	}
+	knob.Fill(&c)
 	return c
 }
 
 // validate returns every fault at once, and quotes nothing that may be secret.
 func (c Config) validate() error {
-	var faults []error
+	faults := []error{knob.Check(c)}
 	fault := func(bad bool, format string, args ...any) {
 		if bad {
 			faults = append(faults, fmt.Errorf(format, args...))
@@ -126,18 +117,13 @@ func (c Config) validate() error {
 	fault(!validStream(c.Stream), "stream %q is no name of a stream: it has no spaces and none of . * > / \\", c.Stream)
 	_, err := route.Tokens(c.Subject)
 	fault(err != nil, "subject: %w", err)
-	fault(c.Subject == "", "subject is missing: write it as orders.{{lower .Type}}")
 	fault(isInternal(c.Subject), "subject: %w", errInternal)
 	_, err = route.Tokens(c.Fence)
 	fault(err != nil, "fence: %w", err)
 	fault(isInternal(c.Fence), "fence: %w", errInternal)
 	fault(c.Fence == c.Subject, "fence is the subject of the records: it needs one that nothing else is written to")
-	fault(c.Window < 1 || c.Window > MaxWindow, "window %d is not within 1 and %d", c.Window, MaxWindow)
-	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
 	if d := c.Declare; d != nil {
-		fault(len(d.Subjects) == 0 || slices.Contains(d.Subjects, ""), "declare has no subjects, or an empty one: write those that the stream takes")
-		fault(d.Replicas < 1 || d.Replicas > MaxReplicas, "declare.replicas %d is not within 1 and %d", d.Replicas, MaxReplicas)
-		fault(d.DuplicateWindow < minDuplicateWindow, "declare.duplicate_window %v is less than %v", d.DuplicateWindow, minDuplicateWindow)
+		fault(slices.Contains(d.Subjects, ""), "declare.subjects has an empty one: write those that the stream takes")
 	}
 	return errors.Join(faults...)
 }

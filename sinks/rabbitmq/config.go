@@ -13,35 +13,36 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 )
 
 // Config describes an exchange. Zero values mean defaults.
 type Config struct {
 	// URL of the broker: amqp://user:password@host:5672/vhost, or amqps. Required.
-	URL string
+	URL string `knob:"url" secret:"true" need:"url: \"amqp://user:${PASSWORD}@host:5672/vhost\""`
 	// Exchange to publish to; "" is the default exchange, whose routing keys are
 	// the names of queues.
-	Exchange string
+	Exchange string `knob:"exchange"`
 	// Type of the exchange: direct, fanout, topic, headers, or that of a plugin as
 	// x-…. It is then declared, durable. "": it must exist.
-	Type string
+	Type string `knob:"type"`
 	// RoutingKey is a template of tokens (see package route), such as
 	// {{lower .Type}}: a value of a record is one word, with %XX for what is neither a
 	// letter nor a digit. What it makes has at most 255 bytes, and at the default
 	// exchange does not begin with amq., the broker's own.
-	RoutingKey string
+	RoutingKey string `knob:"routing_key"`
 	// Window is how many publishings may wait for their confirms at a time. Above
 	// 1 a queue may show another order after a refusal: see the package comment.
 	// Default 1, at most 10,000.
-	Window int
+	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
 	// Timeout bounds making a connection and the wait for one confirm. Default
 	// 30 s, at least 1 ms, at most 1 h.
-	Timeout time.Duration
+	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
-	HideAnswers bool
+	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// TLS of amqps. Default: the system's roots, TLS 1.2 or later.
-	TLS *tls.Config
+	TLS *tls.Config `knob:"tls"`
 }
 
 const (
@@ -63,25 +64,19 @@ func (c Config) String() string { return fmt.Sprintf("exchange %q of %s", c.Exch
 func (c Config) GoString() string { return c.String() }
 
 func (c Config) withDefaults() Config {
-	if c.Window == 0 {
-		c.Window = 1
-	}
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
+	knob.Fill(&c)
 	return c
 }
 
 // validate returns every fault at once, and quotes nothing of the URL.
 func (c Config) validate() error {
-	var faults []error
+	faults := []error{knob.Check(c)}
 	fault := func(bad bool, format string, args ...any) {
 		if bad {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
 	u, err := amqp.ParseURI(c.URL)
-	fault(c.URL == "", "url is missing: write it as amqp://user:password@host:5672/vhost")
 	fault(c.URL != "" && err != nil, "url cannot be parsed: write it as amqp://user:password@host:5672/vhost, percent-encode what is special in a password")
 	fault(err == nil && c.TLS != nil && u.Scheme != "amqps", "tls is given, and the url is not amqps://")
 	fault(len(c.Exchange) > shortString, "exchange has %d bytes, and AMQP keeps %d", len(c.Exchange), shortString)
@@ -91,8 +86,6 @@ func (c Config) validate() error {
 	_, err = route.Tokens(c.RoutingKey)
 	fault(err != nil, "routing_key: %w", err)
 	fault(c.Exchange == "" && c.RoutingKey == "", "exchange and routing_key are both empty: the default exchange takes the name of a queue as routing key")
-	fault(c.Window < 1 || c.Window > maxWindow, "window %d is not within 1 and %d", c.Window, maxWindow)
-	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
 	return errors.Join(faults...)
 }
 

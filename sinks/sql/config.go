@@ -3,26 +3,52 @@ package sql
 import (
 	"errors"
 	"strings"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 )
 
-// Config describes a sink.
+// Config is what a sink runs, and where. Zero values mean defaults.
 type Config struct {
 	// Statement is one or more SQL commands, separated by ";", with the arguments
 	// of the package comment. It is trusted as code. Tables are looked up in the
-	// search_path of the cursor's connection, so qualify them with their schema.
-	// Required.
-	Statement string
+	// search_path of the connection, so qualify them with their schema. Required.
+	Statement string `knob:"statement" need:"statement: \"INSERT INTO … VALUES (@id, @payload)\""`
 	// RequireRow has each command touch at least one row, or return one: a record for which
 	// one of them does not fails for good, with nothing applied. Commands that the server
 	// counts no rows of, such as CALL, pass. Without it any count will do, also that of an
-	// UPDATE that finds no row.
-	RequireRow bool
+	// UPDATE that finds no row. With URL it costs one more round trip for each transaction.
+	RequireRow bool `knob:"rows" true:"at_least 1"`
 	// Secrets are kept out of what is quoted of the server: those within Statement.
-	Secrets []string
+	Secrets []string `references:"statement"`
+
+	// URL of another database than that of the cursor, for NewRemote, or its key=value
+	// form, with TLS by its own parameters (sslmode, sslrootcert, sslcert, sslkey). Of
+	// several hosts the one that can be written to is taken, unless target_session_attrs
+	// says otherwise. It names the user. PGPASSWORD, its like and service files do not
+	// count; a password may be in the file ~/.pgpass, the same for all hosts. Default: the
+	// database of the cursor, and the fields below it mean nothing.
+	URL string `knob:"url" secret:"true"`
+	// Schema of the Remote's own tables in the target: see Remote.Tables.
+	Schema string `knob:"schema" default:"public"`
+	// Timeout bounds making a connection, and each statement, the wait for a lock
+	// included; the server ends it. One of several hosts has 3 s of it to take a
+	// connection, unless connect_timeout says otherwise.
+	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
+	// HideAnswers keeps what the server says out of errors. The password and Secrets
+	// are kept out anyway.
+	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 }
 
 // validate returns every fault at once.
 func (c Config) validate() error {
+	if err := c.checkStatement(); err != nil {
+		return &knob.Fault{Name: "statement", Err: err}
+	}
+	return nil
+}
+
+func (c Config) checkStatement() error {
 	switch {
 	case strings.TrimSpace(c.Statement) == "":
 		return errors.New("the statement is missing: write what is to be done with a record, such as INSERT INTO … VALUES (@id, @payload)")

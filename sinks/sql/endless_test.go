@@ -17,7 +17,7 @@ func TestRemote_ATargetThatSaysTooMuchIsNotHeardOut(t *testing.T) {
 	for where, at := range map[string]tcptest.Moment{"at once": tcptest.Greeting, "at the login": tcptest.Login, "in an answer": tcptest.Statement} {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
-			remote, err := sql.NewRemote(sql.RemoteConfig{
+			remote, err := sql.NewRemote(sql.Config{
 				URL:       "postgres://u@" + tcptest.Postgres(t, at, tcptest.Long(5<<20)) + "/d?sslmode=disable",
 				Statement: "SELECT 1", Timeout: time.Minute,
 			})

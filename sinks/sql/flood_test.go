@@ -37,7 +37,7 @@ func TestRemote_ATargetThatNeverEndsItsAnswerTakesNoMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			address, _ := tcptest.PostgresFlood(t, tcptest.Statement, message)
-			remote, err := sql.NewRemote(sql.RemoteConfig{
+			remote, err := sql.NewRemote(sql.Config{
 				URL: "postgres://u@" + address + "/d?sslmode=disable", Statement: "SELECT 1", Timeout: 2 * time.Second,
 			})
 			require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 )
 
-func newGuard(c RemoteConfig, address *pgx.ConnConfig) secret.Guard {
+func newGuard(c Config, address *pgx.ConnConfig) secret.Guard {
 	return secret.Guard{Secrets: secret.New(append(slices.Clone(c.Secrets), address.Password)...), Said: said, Hide: c.HideAnswers}
 }
 

@@ -26,7 +26,7 @@ func markedError(string) *pgproto3.ErrorResponse {
 // hiding is a sink that quotes none of its target, which has these hosts.
 func hiding(t *testing.T, hosts ...string) *sql.Remote {
 	t.Helper()
-	s, err := sql.NewRemote(sql.RemoteConfig{URL: "postgres://u:pw@" + strings.Join(hosts, ",") + "/d?sslmode=disable&connect_timeout=1", Statement: "SELECT 1", HideAnswers: true, Timeout: 5 * time.Second})
+	s, err := sql.NewRemote(sql.Config{URL: "postgres://u:pw@" + strings.Join(hosts, ",") + "/d?sslmode=disable&connect_timeout=1", Statement: "SELECT 1", HideAnswers: true, Timeout: 5 * time.Second})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
@@ -81,7 +81,7 @@ func TestRemote_HiddenAnswersHaveNothingOfALogin(t *testing.T) {
 func TestRemote_HiddenAnswersHaveNothingOfARefusalThatCouldNotBeNoted(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	s := r.sink(t, func(c *sql.RemoteConfig) {
+	s := r.sink(t, func(c *sql.Config) {
 		c.HideAnswers, c.Statement = true, "SELECT ('"+sinktest.Marker+"' || @id::text)::uuid"
 	})
 	sinktest.Hides(t, s, `apply record "1": statement 1 of 1: ERROR: […] (SQLSTATE 22P02); correct the row or the statement`)
@@ -96,7 +96,7 @@ func TestRemote_HiddenAnswersHideNoWordOfOurs(t *testing.T) {
 	r := newRemote(t)
 	for _, word := range []string{"record", "1", "e", "ERROR", "statement 1 of 1", "(SQLSTATE P0001)"} {
 		r.exec(t, "CREATE OR REPLACE FUNCTION public.f(text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '"+word+"'; END $$")
-		s := r.sink(t, func(c *sql.RemoteConfig) { c.HideAnswers, c.Statement = true, "SELECT public.f(@id::text)" })
+		s := r.sink(t, func(c *sql.Config) { c.HideAnswers, c.Statement = true, "SELECT public.f(@id::text)" })
 		_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 		require.EqualError(t, err, s.String()+`: apply record "1": statement 1 of 1: ERROR: […] (SQLSTATE P0001)`, word)
 	}
@@ -104,7 +104,7 @@ func TestRemote_HiddenAnswersHideNoWordOfOurs(t *testing.T) {
 
 func TestRemote_NoWordOfAServerBreaksALine(t *testing.T) {
 	t.Parallel()
-	s, err := sql.NewRemote(sql.RemoteConfig{URL: "postgres://u:pw@" + tcptest.Postgres(t, tcptest.Login, markedError) + "/d?sslmode=disable", Statement: "SELECT 1"})
+	s, err := sql.NewRemote(sql.Config{URL: "postgres://u:pw@" + tcptest.Postgres(t, tcptest.Login, markedError) + "/d?sslmode=disable", Statement: "SELECT 1"})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))

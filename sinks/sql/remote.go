@@ -19,7 +19,7 @@ import (
 // implements processor.BatchSink and is safe for concurrent use; calls take turns
 // on its one connection.
 type Remote struct {
-	config  RemoteConfig
+	config  Config
 	address *pgx.ConnConfig
 	sink    *Sink
 	guard   secret.Guard
@@ -31,9 +31,9 @@ type Remote struct {
 var _ processor.BatchSink = (*Remote)(nil)
 
 // NewRemote makes a sink. It connects with the first delivery, not before.
-func NewRemote(c RemoteConfig) (*Remote, error) {
+func NewRemote(c Config) (*Remote, error) {
 	c = c.withDefaults()
-	if err := c.validate(); err != nil {
+	if err := c.validateRemote(); err != nil {
 		return nil, fmt.Errorf("configure sql sink: %w", err)
 	}
 	address, _ := c.parse() // validated

@@ -10,44 +10,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgurl"
 )
 
-// RemoteConfig describes a Remote. Zero values mean defaults.
-type RemoteConfig struct {
-	// URL of the target, or its key=value form, with TLS by its own parameters
-	// (sslmode, sslrootcert, sslcert, sslkey). Of several hosts the one that can be
-	// written to is taken, unless target_session_attrs says otherwise. It names the
-	// user. PGPASSWORD, its like and service files do not count; a password may be in
-	// the file ~/.pgpass, the same for all hosts. Required.
-	URL string
-	// Statement is that of Config. Tables are looked up in the search_path of the
-	// target's role, so qualify them. Required.
-	Statement string
-	// RequireRow is that of Config. It costs one more round trip to the target for each
-	// transaction.
-	RequireRow bool
-	// Secrets are those within Statement. See Config.
-	Secrets []string
-	// Schema of the Remote's own tables in the target: see Remote.Tables. Default
-	// "public".
-	Schema string
-	// HideAnswers keeps what the server says out of errors. The password and Secrets
-	// are kept out anyway.
-	HideAnswers bool
-	// Timeout bounds making a connection, and each statement, the wait for a lock
-	// included; the server ends it. One of several hosts has 3 s of it to take a
-	// connection, unless connect_timeout says otherwise. Default 30 s, at least 1 ms,
-	// at most 1 h.
-	Timeout time.Duration
-}
-
 const (
-	defaultSchema  = "public"
-	defaultTimeout = 30 * time.Second
-	minTimeout     = time.Millisecond
-	maxTimeout     = time.Hour
-	maxName        = 63
+	maxName = 63
 
 	// maxMessage bounds a message of the target: an error, or a row of a statement with
 	// RETURNING, which is not read.
@@ -63,7 +31,7 @@ const (
 )
 
 // String names the target, and hides everything else.
-func (c RemoteConfig) String() string {
+func (c Config) String() string {
 	parsed, err := c.parse()
 	if err != nil {
 		return "an invalid url"
@@ -72,29 +40,24 @@ func (c RemoteConfig) String() string {
 }
 
 // GoString is String, for the verb %#v.
-func (c RemoteConfig) GoString() string { return c.String() }
+func (c Config) GoString() string { return c.String() }
 
 // target is the part of an address that is no secret.
 func target(c *pgx.ConnConfig) string {
 	return fmt.Sprintf("database %q of %s:%d", c.Database, c.Host, c.Port)
 }
 
-func (c RemoteConfig) withDefaults() RemoteConfig {
-	if c.Schema == "" {
-		c.Schema = defaultSchema
-	}
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
+func (c Config) withDefaults() Config {
+	knob.Fill(&c)
 	return c
 }
 
 var errURL = errors.New("url cannot be read: write it as postgres://user:password@host:5432/database, percent-encode what is special in the password, " +
 	"and see that the files of sslrootcert, sslcert and sslkey are there")
 
-// validate returns every fault at once, and quotes nothing of the URL.
-func (c RemoteConfig) validate() error {
-	var faults []error
+// validateRemote returns every fault at once, and quotes nothing of the URL.
+func (c Config) validateRemote() error {
+	faults := []error{knob.Check(c)}
 	fault := func(bad bool, format string, args ...any) {
 		if bad {
 			faults = append(faults, fmt.Errorf(format, args...))
@@ -104,12 +67,11 @@ func (c RemoteConfig) validate() error {
 	fault(c.URL == "", "url is missing: write it as postgres://user:password@host:5432/database")
 	fault(c.URL != "" && err != nil, "%w", err)
 	fault(len(c.Schema) > maxName, "schema has %d bytes, and PostgreSQL keeps %d of a name", len(c.Schema), maxName)
-	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
 	return errors.Join(errors.Join(faults...), Config{Statement: c.Statement}.validate())
 }
 
 // parse reads the URL, and nothing of the variables that are meant for another server.
-func (c RemoteConfig) parse() (*pgx.ConnConfig, error) {
+func (c Config) parse() (*pgx.ConnConfig, error) {
 	parsed, err := pgurl.ParseAlone(c.URL)
 	if errors.Is(err, pgurl.ErrUnreadable) {
 		return nil, errURL

@@ -56,7 +56,7 @@ func TestRemote_TextsArriveAsTheyAreInADatabaseOfAnotherEncoding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := encoded(t, c.server, c.client)
-			s := r.sink(t, func(rc *sql.RemoteConfig) {
+			s := r.sink(t, func(rc *sql.Config) {
 				address, err := url.Parse(rc.URL)
 				require.NoError(t, err)
 				address.RawQuery += "&" + c.url
@@ -91,7 +91,7 @@ func TestRemote_ACharacterThatTheTargetLacksFailsItsRecord(t *testing.T) {
 func TestRemote_ACharacterThatTheNotesCannotHoldHaltsTheProcess(t *testing.T) {
 	t.Parallel()
 	r := encoded(t, "LATIN1", "LATIN1")
-	s := r.sink(t, func(c *sql.RemoteConfig) { c.Statement = "INSERT INTO public.received (type) VALUES (@type)" })
+	s := r.sink(t, func(c *sql.Config) { c.Statement = "INSERT INTO public.received (type) VALUES (@type)" })
 	for name, change := range map[string]func(*processor.Delivery){
 		"its id":             func(d *processor.Delivery) { d.ID = "日" },
 		"its type and id":    func(d *processor.Delivery) { d.ID, d.Type = "日", "日" },

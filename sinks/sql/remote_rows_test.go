@@ -14,7 +14,7 @@ func TestRemote_AStatementThatTouchesNoRowFailsForGoodWhereOneIsRequired(t *test
 	t.Parallel()
 	r := newRemote(t)
 	r.exec(t, `CREATE TABLE public.account AS SELECT n AS id, 0 AS balance FROM generate_series(1, 9) n WHERE n <> 5`)
-	s := r.sink(t, func(c *sql.RemoteConfig) {
+	s := r.sink(t, func(c *sql.Config) {
 		c.Statement += `; UPDATE public.account SET balance = balance + 1 WHERE id = @id::int`
 		c.RequireRow = true
 	})
@@ -36,7 +36,7 @@ func TestRemote_AStatementThatTouchesNoRowFailsForGoodWhereOneIsRequired(t *test
 func TestRemote_AnUpdateThatFindsNoRowCountsAsAppliedUnlessOneIsRequired(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	s := r.sink(t, func(c *sql.RemoteConfig) { c.Statement = `UPDATE public.received SET type = 'x' WHERE id = @id` })
+	s := r.sink(t, func(c *sql.Config) { c.Statement = `UPDATE public.received SET type = 'x' WHERE id = @id` })
 	mustDeliver(t, s, sinktest.Deliveries(1, 3))
 	require.Equal(t, "3/3", r.noted(t))
 }

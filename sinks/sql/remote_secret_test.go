@@ -14,7 +14,7 @@ import (
 func TestRemote_KeepsSecretsOfTheStatement(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	s := r.sink(t, func(c *sql.RemoteConfig) {
+	s := r.sink(t, func(c *sql.Config) {
 		c.Statement, c.Secrets = "SELECT 'TOPSECRETkey'::uuid", []string{"TOPSECRETkey"}
 	})
 	_, err := s.Needs(t.Context())

@@ -50,9 +50,9 @@ func (r *remote) exec(t testing.TB, statements string) {
 	require.NoError(t, err)
 }
 
-func (r *remote) sink(t testing.TB, change func(*sql.RemoteConfig)) *sql.Remote {
+func (r *remote) sink(t testing.TB, change func(*sql.Config)) *sql.Remote {
 	t.Helper()
-	config := sql.RemoteConfig{URL: r.url, Statement: receivedSQL}
+	config := sql.Config{URL: r.url, Statement: receivedSQL}
 	if change != nil {
 		change(&config)
 	}
@@ -133,7 +133,7 @@ func TestRemote_KeepsThePromisesOfAllSinks(t *testing.T) {
 				u, err := url.Parse(r.address)
 				require.NoError(t, err)
 				u.Path = "/none"
-				return r.sink(t, func(c *sql.RemoteConfig) { c.URL = u.String() }), func() {}
+				return r.sink(t, func(c *sql.Config) { c.URL = u.String() }), func() {}
 			},
 			Away:     r.away,
 			Lose:     sinktest.Lose(r.link, sinktest.Payload),
@@ -193,7 +193,7 @@ func TestRemote_AZombieWithinItsTransactionIsPutOutOfIt(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return r.text(t, "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'") == "1"
 	}, time.Minute, 5*time.Millisecond)
-	other := r.sink(t, func(c *sql.RemoteConfig) { c.URL = r.address })
+	other := r.sink(t, func(c *sql.Config) { c.URL = r.address })
 	mustDeliver(t, other, inEpoch(4, sinktest.Deliveries(2, 2)))
 	r.link.OnData(nil)
 	r.link.Resume()
@@ -368,7 +368,7 @@ func TestRemote_RefusesAnotherRecordUnderANumberThatIsTaken(t *testing.T) {
 func TestRemote_TheServerEndsAStatementThatTakesTooLong(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	s := r.sink(t, func(c *sql.RemoteConfig) {
+	s := r.sink(t, func(c *sql.Config) {
 		c.Statement = receivedSQL + `; SELECT pg_sleep(60) WHERE @id = '2'`
 		c.Timeout = 5 * time.Second // record 1 is to have time on a busy machine
 	})
@@ -407,7 +407,7 @@ func TestRemote_NeedsIsAllThatItsRoleNeeds(t *testing.T) {
 	u, err := url.Parse(r.address)
 	require.NoError(t, err)
 	u.User = url.UserPassword(role, "secret-password")
-	s := r.sink(t, func(c *sql.RemoteConfig) { c.URL = u.String() })
+	s := r.sink(t, func(c *sql.Config) { c.URL = u.String() })
 	lacking, err := s.Lacking(t.Context())
 	require.NoError(t, err)
 	require.NotEmpty(t, lacking)
@@ -439,13 +439,13 @@ func TestRemote_CheckFindsWhatIsWrongWithTheTarget(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	require.NoError(t, r.sink(t, nil).Check(t.Context()))
-	elsewhere := r.sink(t, func(c *sql.RemoteConfig) { c.Schema = "Else where" })
+	elsewhere := r.sink(t, func(c *sql.Config) { c.Schema = "Else where" })
 	require.ErrorIs(t, elsewhere.Check(t.Context()), sql.ErrNoTables)
 	r.exec(t, `CREATE SCHEMA "Else where"; `+elsewhere.Tables())
 	require.NoError(t, elsewhere.Check(t.Context()))
 	mustDeliver(t, elsewhere, sinktest.Deliveries(1, 2))
 
-	wrong := r.sink(t, func(c *sql.RemoteConfig) { c.Statement = "INSERT INTO public.nowhere VALUES (@id)" })
+	wrong := r.sink(t, func(c *sql.Config) { c.Statement = "INSERT INTO public.nowhere VALUES (@id)" })
 	require.ErrorContains(t, wrong.Check(t.Context()), "42P01")
 	r.away(t)
 	require.ErrorContains(t, r.sink(t, nil).Check(t.Context()), "nothing was sent")
@@ -453,11 +453,11 @@ func TestRemote_CheckFindsWhatIsWrongWithTheTarget(t *testing.T) {
 
 func TestNewRemote_NamesEveryFaultAndNoSecret(t *testing.T) {
 	t.Parallel()
-	_, err := sql.NewRemote(sql.RemoteConfig{URL: "postgres://u:secret-pass word@h:x/d", Statement: "COPY", Schema: strings.Repeat("s", 64), Timeout: -1})
+	_, err := sql.NewRemote(sql.Config{URL: "postgres://u:secret-pass word@h:x/d", Statement: "COPY", Schema: strings.Repeat("s", 64), Timeout: -1})
 	for _, want := range []string{"url cannot be read", "COPY has no place", "schema has 64 bytes", "timeout"} {
 		require.ErrorContains(t, err, want)
 	}
 	require.NotContains(t, err.Error(), "secret-pass")
-	config := sql.RemoteConfig{URL: "postgres://u:secret-password@h/d", Statement: receivedSQL}
+	config := sql.Config{URL: "postgres://u:secret-password@h/d", Statement: receivedSQL}
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", config, config, config), "secret-password")
 }

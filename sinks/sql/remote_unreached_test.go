@@ -76,7 +76,7 @@ func numbered(first int64, ds []processor.Delivery) []processor.Delivery {
 func TestRemote_AWaitForTheNotesIsNoAttempt(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	s := r.sink(t, func(c *sql.RemoteConfig) { c.Timeout = 3 * time.Second })
+	s := r.sink(t, func(c *sql.Config) { c.Timeout = 3 * time.Second })
 	mustDeliver(t, r.sink(t, nil), sinktest.Deliveries(1, 1))
 	tx, err := r.pool.Begin(t.Context())
 	require.NoError(t, err)

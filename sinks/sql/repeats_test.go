@@ -25,7 +25,7 @@ func TestGuard_AServerThatRepeatsTheLoginDisclosesNothing(t *testing.T) {
 			t.Parallel()
 			address := tcptest.Postgres(t, at, repeating)
 			for _, hide := range []bool{false, true} {
-				remote, err := sql.NewRemote(sql.RemoteConfig{
+				remote, err := sql.NewRemote(sql.Config{
 					URL:       "postgres://u:" + url.QueryEscape(secrettest.Canary) + "@" + address + "/d?sslmode=disable",
 					Statement: "SELECT 1", HideAnswers: hide,
 				})

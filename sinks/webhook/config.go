@@ -4,8 +4,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 )
 
 // Format says what the request looks like besides its payload.
@@ -32,40 +33,42 @@ type Config struct {
 	// authentication. Path and query may be a template of package route, such as
 	// https://host/customers/{{.Key}}?type={{lower .Type}}: see the package comment.
 	// Required.
-	URL string
+	URL string `knob:"url" secret:"true" need:"url: \"https://host/path\""`
 	// Timeout bounds one request as a whole, from the name look-up to the end of
 	// the answer. Default 10 s, at least 1 ms, at most 1 h.
-	Timeout time.Duration
+	Timeout time.Duration `knob:"timeout" default:"10s" min:"1ms" max:"1h"`
 	// Secret signs every attempt by Standard Webhooks. It is "whsec_" and the
 	// base64 of the key, or else the key itself; a key has 24 to 64 bytes. While
 	// a receiver changes over, give both secrets, separated by a space: each
 	// attempt then carries a signature by each. Default: no signature.
-	Secret string
+	Secret string `knob:"secret" secret:"true"`
 	// Format of the request. Default Plain.
-	Format Format
+	Format Format `knob:"format" oneof:"cloudevents cloudevents_structured"`
 	// Headers are sent along with every attempt, for instance Authorization.
 	// Those that this package or the transport sets cannot be given.
-	Headers map[string]string
+	Headers map[string]string `knob:"headers"`
 	// Bearer is a token that is sent in Authorization.
-	Bearer string
+	Bearer string `knob:"bearer" secret:"true"`
 	// Basic is sent in Authorization.
-	Basic Basic
+	Basic Basic `knob:"basic"`
 	// TLS of https: own authorities, a certificate of the client, another server
 	// name. Default: the system's roots. TLS 1.2 or later, unless it says otherwise.
-	TLS *tls.Config
+	TLS *tls.Config `knob:"tls"`
 	// BlockPrivate refuses every address that is not public, by the address that is
 	// dialled. Addresses where clouds keep their credentials are refused anyway.
-	BlockPrivate bool
+	BlockPrivate bool `knob:"block_private"`
 	// HideAnswers keeps the receiver's words out of errors; only the status is named.
 	// Secrets, and the record that it echoes, are kept out anyway.
-	HideAnswers bool
+	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// Probe is how to ask the receiver for a record that it may have already
 	// (processor.Delivery.Unknown) before that is sent again: "GET " and a path and
 	// query at URL's host, a template as there, such as
 	// "GET /records?key={{.DedupKey}}". The answer 2xx says that it has the record,
 	// which then counts as delivered; 404 and 410 that it has not. Default: never
 	// ask, send again.
-	Probe string
+	Probe string `knob:"probe" secret:"true"`
+	// Secrets are the texts of references within URL and Probe: Exposures looks for them in the path.
+	Secrets []string `references:"url,probe"`
 }
 
 const (
@@ -82,16 +85,14 @@ func (c Config) String() string { return "webhook to " + origin(c.URL) }
 func (c Config) GoString() string { return c.String() }
 
 func (c Config) withDefaults() Config {
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
+	knob.Fill(&c)
 	return c
 }
 
 // validate returns every fault at once. No fault quotes a value that may be
 // a secret.
 func (c Config) validate() error {
-	var faults []error
+	faults := []error{knob.Check(c)}
 	fault := func(bad bool, format string, args ...any) {
 		if bad {
 			faults = append(faults, fmt.Errorf(format, args...))
@@ -99,8 +100,6 @@ func (c Config) validate() error {
 	}
 	to, err := parseTarget(c.URL)
 	fault(err != nil, "url: %w", err)
-	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
-	fault(!slices.Contains(formats, c.Format), "format %q is none of empty, %q and %q", c.Format, CloudEvents, CloudEventsStructured)
 	_, err = parseSecret(c.Secret)
 	fault(err != nil, "secret: %w", err)
 	faults = append(faults, headerFaults(c.Headers)...)

@@ -9,7 +9,12 @@ import (
 )
 
 // Basic is a user and a password, RFC 7617. The zero value is none.
-type Basic struct{ User, Password string }
+type Basic struct {
+	// User is the name of the login.
+	User string `knob:"user" need:"user: dispatcher"`
+	// Password of the user.
+	Password string `knob:"password" secret:"true" need:"password: ${PASSWORD}"`
+}
 
 func (b Basic) encoded() string {
 	return base64.StdEncoding.EncodeToString([]byte(b.User + ":" + b.Password))

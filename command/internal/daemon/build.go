@@ -59,7 +59,7 @@ func (p Process) build(d dependencies) (*processor.Process, *table.Source, error
 		return nil, nil, err
 	}
 	d.rotation = p.rotation(d)
-	dispatch, timeout, err := p.Sink.dispatch(d)
+	dispatch, timeout, err := p.Sink.open(d)
 	if err != nil {
 		return nil, nil, fmt.Errorf("process %q: %w", p.Name, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgurl"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
 // capacitySQL asks for the limits on connections, and for what others use of each. A superuser has no
@@ -91,11 +92,11 @@ func (c Config) connections(pool *pgxpool.Pool) int32 {
 	config := pool.Config()
 	n := config.MaxConns
 	for _, p := range c.Processes {
-		sink, is := p.Sink.(RemoteSQLSink)
-		if !is {
+		sink, is := p.Sink.Config.(sinks.Posted)
+		if !is || sink.DatabaseURL() == "" {
 			continue
 		}
-		target, err := pgurl.ParseAlone(sink.Config.URL)
+		target, err := pgurl.ParseAlone(sink.DatabaseURL())
 		if err == nil && target.Host == config.ConnConfig.Host && target.Port == config.ConnConfig.Port {
 			n++
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/sethvargo/go-retry"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -31,7 +32,7 @@ type settings map[string]string
 // the salt one could try likely secrets against the digests of many rows at once.
 func (p Process) settings(salt string) settings {
 	c := p.Source
-	s := settings{"source.table": c.Table, "source.order": string(c.Order), "source.where": c.Where, "sink": p.Sink.Kind()}
+	s := settings{"source.table": c.Table, "source.order": string(c.Order), "source.where": c.Where, "sink": p.Sink.Kind}
 	if c.Order == "" {
 		s["source.order"] = string(table.CreatedAt)
 	}
@@ -41,13 +42,13 @@ func (p Process) settings(salt string) settings {
 	} {
 		s["source.columns."+name] = column
 	}
-	for name, value := range p.Sink.settings() {
-		s["sink."+p.Sink.Kind()+"."+name] = value
+	for name, value := range p.Sink.Config.Settings() {
+		s["sink."+p.Sink.Kind+"."+name] = value
 	}
-	if sink, ok := p.Sink.(confider); ok {
+	if sink, ok := p.Sink.Config.(sinks.Confidential); ok {
 		s[saltKey] = salt
-		for name, value := range sink.confidential() {
-			s["sink."+p.Sink.Kind()+"."+name] = digest(salt, value)
+		for name, value := range sink.Confidential() {
+			s["sink."+p.Sink.Kind+"."+name] = digest(salt, value)
 		}
 	}
 	maps.DeleteFunc(s, func(_, value string) bool { return value == "" })

@@ -61,7 +61,7 @@ func insert(t testing.TB, pool *pgxpool.Pool, n int) {
 // unless they say otherwise.
 func configure(t testing.TB, address, processes string) daemon.Config {
 	t.Helper()
-	config, err := daemon.Parse("f.yaml", []byte("schema: "+schema+"\nprocesses:\n"+processes), environment(nil))
+	config, err := daemon.Parse("f.yaml", []byte("schema: "+schema+"\nprocesses:\n"+processes), environment(nil), kinds)
 	require.NoError(t, err)
 	config.Database = address
 	for i := range config.Processes {

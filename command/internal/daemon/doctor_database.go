@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/plaintext"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
@@ -144,16 +144,11 @@ func (d *doctor) transport() {
 // encrypted warns of a connection that may be in the clear over a network, and of one that may end at a stranger.
 func (d *doctor) encrypted(process string, c *pgx.ConnConfig) {
 	const fix = "set sslmode=verify-full and sslrootcert in the connection string"
-	if host := inTheClear(c); host != "" {
+	if host := plaintext.Postgres(c); host != "" {
 		d.find(process, Warn, fix, "the connection to %s may be unencrypted, so anyone on the way can read and change the records", host)
-	} else if host := unverified(c); host != "" {
+	} else if host := plaintext.Unverified(c); host != "" {
 		d.find(process, Warn, fix, "the certificate of %s is not checked (sslmode=require), so anyone on the way can take its place and the password", host)
 	}
-}
-
-func isLocal(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "" || host == "localhost" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || ip != nil && ip.IsLoopback()
 }
 
 func quoted(name string) string { return pgx.Identifier{name}.Sanitize() }

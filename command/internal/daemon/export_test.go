@@ -14,6 +14,8 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 )
 
 // DoctorWithin is Doctor with another patience for one check.
@@ -102,7 +104,7 @@ func ProcessorConfig(p Process, grace time.Duration) processor.Config {
 // CallTimeout is how long a call of the process's sink may take.
 func CallTimeout(t testing.TB, p Process) time.Duration {
 	t.Helper()
-	_, timeout, err := p.Sink.dispatch(dependencies{stdout: io.Discard})
+	_, timeout, err := p.Sink.open(dependencies{stdout: io.Discard})
 	require.NoError(t, err)
 	return timeout
 }
@@ -275,12 +277,26 @@ func (c RunConfig) RenewEvery(d time.Duration) RunConfig {
 // call. made makes it, and makes it anew, with the token.
 func Renewed[T processor.BatchSink](c Config, made func(token string) T) func(context.Context) error {
 	p := c.Processes[0]
-	r := &renewed[WebhookSink, T]{
+	p.Sink.Config = &madeConfig[T]{Bearer: p.Sink.Config.(*webhook.Config).Bearer, made: made}
+	c.renewal.kinds = []sinks.Spec{{Name: p.Sink.Kind, New: func() sinks.Config { return &madeConfig[T]{made: made} }}}
+	r := &renewed{
 		rotation: p.rotation(dependencies{config: c, renewInterval: time.Nanosecond}),
-		make:     func(s WebhookSink) (T, error) { return made(s.Config.Bearer), nil },
-		sink:     made(p.Sink.(WebhookSink).Config.Bearer),
+		sink:     sinks.Opened{Pipeline: made(p.Sink.Config.(*madeConfig[T]).Bearer)},
 	}
 	return func(ctx context.Context) error {
-		return r.call(ctx, func(sink T) error { _, err := sink.DeliverBatch(ctx, nil); return err })
+		return r.call(ctx, func(sink sinks.Opened) error { _, err := sink.Pipeline.DeliverBatch(ctx, nil); return err })
 	}
+}
+
+// madeConfig has the keys of a webhook that the tests use.
+type madeConfig[T processor.BatchSink] struct {
+	URL    string `knob:"url" secret:"true"`
+	Bearer string `knob:"bearer" secret:"true"`
+	made   func(token string) T
+}
+
+func (*madeConfig[T]) Validate() error             { return nil }
+func (*madeConfig[T]) Settings() map[string]string { return nil }
+func (c *madeConfig[T]) Open(sinks.Environment) (sinks.Opened, error) {
+	return sinks.Opened{Pipeline: c.made(c.Bearer)}, nil
 }

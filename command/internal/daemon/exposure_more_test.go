@@ -41,7 +41,7 @@ func TestRun_WarnsOfWhatTheSinkGivesAway(t *testing.T) {
 		"kafka: {brokers: ['k.example:9092'], topic: t, sasl: {mechanism: PLAIN, user: u, password: '${TOKEN}'}}": clear,
 	} {
 		env := environment(map[string]string{"TOKEN": "s3cret-s3cret", "HOOK": "hook.example", "HOOK_URL": "http://hook.example/x"})
-		config, err := daemon.Parse("f.yaml", []byte("processes:\n  a: {source: {table: t}, start: end, sink: {"+sink+"}}"), env)
+		config, err := daemon.Parse("f.yaml", []byte("processes:\n  a: {source: {table: t}, start: end, sink: {"+sink+"}}"), env, kinds)
 		require.NoError(t, err, sink)
 		config.Database = "postgres://u@localhost/d"
 		warnings := daemon.Warnings(t, config)
@@ -69,7 +69,7 @@ func TestRun_WarnsOfFilesThatOthersCanReadOrWrite(t *testing.T) {
 		0o620: "others than its owner can write the file",
 	} {
 		require.NoError(t, os.Chmod(path, mode))
-		loaded, err := daemon.Load(path, nil, environment(nil))
+		loaded, err := daemon.Load(path, nil, environment(nil), kinds)
 		require.NoError(t, err)
 		loaded.Database = pgtest.URL(t)
 		var log bytes.Buffer

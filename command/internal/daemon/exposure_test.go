@@ -92,7 +92,7 @@ func TestDoctor_WarnsOfFilesWithSecretsThatOthersCanRead(t *testing.T) {
 	} {
 		write(secret, literal, c.secretMode)
 		write(config, c.text, c.configMode)
-		loaded, err := daemon.Load(config, nil, environment(nil))
+		loaded, err := daemon.Load(config, nil, environment(nil), kinds)
 		require.NoError(t, err)
 		loaded.Database = pgtest.URL(t)
 		said := strings.Join(loaded.ExposedFiles(), "\n")
@@ -107,7 +107,7 @@ func TestDoctor_WarnsOfFilesWithSecretsThatOthersCanRead(t *testing.T) {
 func TestConnectionStrings_RefuseUnknownSettings(t *testing.T) {
 	t.Parallel()
 	const url = "postgres://u@localhost:1/d?passwrod=CANARY"
-	_, remote := sql.NewRemote(sql.RemoteConfig{URL: url, Statement: "SELECT 1"})
+	_, remote := sql.NewRemote(sql.Config{URL: url, Statement: "SELECT 1"})
 	_, migrate := migrations.Status(t.Context(), migrations.Config{ConnString: url})
 	_, pool := daemon.PoolError(url)
 	for _, err := range []error{remote, migrate, pool} {

@@ -34,7 +34,7 @@ func foreignFiles(t testing.TB) (config, secret, link string) {
 // exposed is what check and run say of a configuration and its files.
 func exposed(t testing.TB, path string) string {
 	t.Helper()
-	loaded, err := daemon.Load(path, nil, environment(nil))
+	loaded, err := daemon.Load(path, nil, environment(nil), kinds)
 	require.NoError(t, err)
 	return strings.Join(loaded.ExposedFiles(), "\n")
 }
@@ -52,7 +52,7 @@ func TestExposedFiles_NamesADirectoryWhereOthersCanReplaceAFile(t *testing.T) {
 	}
 	database(t)
 	require.NoError(t, os.Chmod(filepath.Dir(config), 0o777))
-	loaded, err := daemon.Load(config, nil, environment(nil))
+	loaded, err := daemon.Load(config, nil, environment(nil), kinds)
 	require.NoError(t, err)
 	loaded.Database = pgtest.URL(t)
 	require.True(t, slices.ContainsFunc(doctor(t, loaded), func(f daemon.Finding) bool { return strings.Contains(f.Problem, replaceable) }))

@@ -155,7 +155,7 @@ func (g *grants) seesAll(role string) {
 	}
 	g.comment("To see when the transactions of all sessions began, which is the fence of an order column that defaults to now(): without it these\n" +
 		"processes are refused. For a superuser, or a role with ADMIN OPTION. Better is the default that doctor names, which needs no such right.")
-	g.line("GRANT pg_read_all_stats TO %s; %s", visible.SQL(quoted(role)), commented(strings.Join(g.stats, ", ")))
+	g.line("GRANT pg_read_all_stats TO %s; %s", visible.SQL(quoted(role)), visible.Comment(strings.Join(g.stats, ", ")))
 }
 
 // process collects what one process needs.
@@ -174,16 +174,18 @@ func (g *grants) process(ctx context.Context, p Process) {
 		needs, err := keys.Needs(ctx)
 		g.looked = append(g.looked, g.needs(p, needs.Needs, err)...)
 	}
-	if sink, ok := p.Sink.(needy); ok {
-		needs, err := sink.needs(ctx, g.pool)
+	if sink, ok := p.Sink.Config.(needy); ok {
+		needs, err := sink.Needs(ctx, g.pool)
 		g.needed = append(g.needed, g.needs(p, needs, err)...)
 	}
-	if sink, ok := p.Sink.(needyElsewhere); ok {
-		text, err := sink.needsElsewhere(ctx)
+	if sink, ok := p.Sink.Config.(needyElsewhere); ok {
+		text, err := sink.NeedsElsewhere(ctx)
 		if err != nil {
 			g.unknown(p, err)
 		}
-		g.hint("%s", text)
+		if text != "" {
+			g.hint("%s", text)
+		}
 	}
 }
 
@@ -224,7 +226,7 @@ func (g *grants) objects(role string, needed []need) {
 	}
 	for _, on := range privilege.ByObject(all) {
 		if command := privilege.Grant(role, on...); g.once(command) {
-			g.line("%s; %s", command, commented(strings.Join(users(needed, on[0]), ", ")))
+			g.line("%s; %s", command, visible.Comment(strings.Join(users(needed, on[0]), ", ")))
 		}
 	}
 }
@@ -242,13 +244,7 @@ func users(needed []need, on privilege.Privilege) []string {
 
 // comment begins a section.
 func (g *grants) comment(format string, args ...any) {
-	g.line("\n%s", commented(fmt.Sprintf(format, args...)))
-}
-
-// commented makes a comment of a text. What stands in a configuration may hold
-// line breaks of any kind.
-func commented(text string) string {
-	return "-- " + strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "\n-- ")
+	g.line("\n%s", visible.Comment(fmt.Sprintf(format, args...)))
 }
 
 func (g *grants) line(format string, args ...any) { fmt.Fprintf(&g.text, format+"\n", args...) }

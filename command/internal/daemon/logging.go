@@ -5,7 +5,6 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 // NewLogger returns a logger for people on a terminal, and one of JSON lines for
 // everything else.
 func NewLogger(w io.Writer, level slog.Level) *slog.Logger {
-	if IsTerminal(w) {
+	if visible.IsTerminal(w) {
 		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, ReplaceAttr: shown}))
 	}
 	return slog.New(slog.NewJSONHandler(visible.JSON(w), &slog.HandlerOptions{Level: level, ReplaceAttr: readable}))
@@ -66,15 +65,4 @@ func shown(groups []string, a slog.Attr) slog.Attr {
 		a.Value = slog.StringValue(escapes.Replace(fmt.Sprintf("%+v", value)))
 	}
 	return a
-}
-
-// IsTerminal reports whether what is written to w is read by somebody there. The
-// null device is taken for one, which harms nobody.
-func IsTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

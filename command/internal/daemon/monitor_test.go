@@ -23,6 +23,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 )
 
 const patience = 2 * time.Minute
@@ -159,9 +160,7 @@ func TestMetrics_EqualWhatAReceiverCounted(t *testing.T) {
 			taken.Add(1)
 		}
 	}))
-	sink := config.Processes[0].Sink.(daemon.WebhookSink)
-	sink.Config.Timeout = 10 * time.Second // an answer that a busy machine gives later would count twice
-	config.Processes[0].Sink = sink
+	config.Processes[0].Sink.Config.(*webhook.Config).Timeout = 10 * time.Second // an answer that a busy machine gives later would count twice
 	m := monitor(t, config)
 	m.until("records_delivered_total", is(50))
 	got := m.series()
@@ -352,9 +351,7 @@ func TestHealthz_NamesAProcessInWhichNothingHappens(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	}))
-	sink := config.Processes[0].Sink.(daemon.WebhookSink)
-	sink.Config.Timeout = patience
-	config.Processes[0].Sink = sink
+	config.Processes[0].Sink.Config.(*webhook.Config).Timeout = patience
 	m := monitorAs(t, daemon.RunConfig{Config: config}.SilentFor(time.Second))
 	health := func(want int, contains string) {
 		t.Helper()

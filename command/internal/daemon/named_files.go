@@ -1,15 +1,10 @@
 package daemon
 
 import (
-	"cmp"
-	"os"
-	osexec "os/exec"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgurl"
-	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/exec"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
 // namedFiles are those that a configuration names.
@@ -36,45 +31,16 @@ func (f *namedFiles) addDatabase(connection string) {
 	if connection == "" {
 		return
 	}
-	files := pgurl.Files(connection)
-	f.addSecret(files["sslkey"], files["passfile"])
-	f.addTrusted(files["sslcert"], files["sslrootcert"], files["servicefile"])
+	secret, trusted := pgurl.FilesByUse(connection)
+	f.addSecret(secret...)
+	f.addTrusted(trusted...)
 }
 
 // addSink adds those of a sink that no reference and no tls names.
 func (f *namedFiles) addSink(sink Sink) {
-	switch sink := sink.(type) {
-	case ExecSink:
-		f.addTrusted(programs(sink.Config)...)
-	case RemoteSQLSink:
-		f.addDatabase(sink.Config.URL)
-	case NATSSink:
-		f.addSecret(sink.Config.LoginFile())
-	case PubSubSink:
-		f.addSecret(cmp.Or(sink.Config.Credentials, os.Getenv("GOOGLE_APPLICATION_CREDENTIALS")))
+	if filed, ok := sink.Config.(sinks.Filed); ok {
+		secret, trusted := filed.Files()
+		f.addSecret(secret...)
+		f.addTrusted(trusted...)
 	}
-}
-
-// programs are the program of a command and the first of its arguments that is a file: what it
-// interprets, if it is an interpreter.
-func programs(c exec.Config) (all []string) {
-	at := func(path string) string {
-		if filepath.IsAbs(path) {
-			return path
-		}
-		return filepath.Join(c.Dir, path)
-	}
-	program := c.Command[0]
-	if !strings.ContainsRune(program, filepath.Separator) {
-		program, _ = osexec.LookPath(program)
-	}
-	if program != "" {
-		all = append(all, at(program))
-	}
-	for _, argument := range c.Command[1:] {
-		if info, err := os.Stat(at(argument)); err == nil && info.Mode().IsRegular() {
-			return append(all, at(argument))
-		}
-	}
-	return all
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // Load reads a configuration file; "-" is standard input. Every error is a
-// *UsageError, and names all that is wrong with the file.
-func Load(path string, stdin io.Reader, env yamlfile.Environment) (Config, error) {
+// *UsageError, and names all that is wrong with the file. kinds are the sinks that the file may have.
+func Load(path string, stdin io.Reader, env yamlfile.Environment, kinds []sinks.Spec) (Config, error) {
 	name, text, err := path, []byte(nil), error(nil)
 	if path == "-" {
 		name = "stdin"
@@ -29,7 +30,7 @@ func Load(path string, stdin io.Reader, env yamlfile.Environment) (Config, error
 	if err != nil {
 		return Config{}, &UsageError{fmt.Errorf("read the configuration: %w; name a file that exists and that this user may read", err)}
 	}
-	config, err := Parse(name, text, env)
+	config, err := Parse(name, text, env, kinds)
 	if err != nil {
 		return Config{}, &UsageError{err}
 	}
@@ -40,14 +41,14 @@ func Load(path string, stdin io.Reader, env yamlfile.Environment) (Config, error
 }
 
 // Parse reads the text of the file called name.
-func Parse(name string, text []byte, env yamlfile.Environment) (Config, error) {
+func Parse(name string, text []byte, env yamlfile.Environment, kinds []sinks.Spec) (Config, error) {
 	file := yamlfile.Parse(name, text, env)
 	if err := file.Err(); err != nil {
 		return Config{}, err
 	}
-	renewal := &renewal{name: name, text: text, env: env, once: map[string]bool{}, users: make(chan string, 1)}
+	renewal := &renewal{name: name, text: text, env: env, kinds: kinds, once: map[string]bool{}, users: make(chan string, 1)}
 	file.ReadFilesBy(renewal.readFirst)
-	config := parseFile(file.Root())
+	config := parseFile(file.Root(), kinds)
 	if file.Root().FileTexts() != nil {
 		config.renewal = renewal
 	}
@@ -61,12 +62,12 @@ func Parse(name string, text []byte, env yamlfile.Environment) (Config, error) {
 // keysOfFile are those of its first level.
 var keysOfFile = []string{"database", "schema", "processes"}
 
-func parseFile(root yamlfile.Node) (c Config) {
+func parseFile(root yamlfile.Node, kinds []sinks.Spec) (c Config) {
 	m := root.Mapping(keysOfFile...)
 	m.Read("database", func(n yamlfile.Node) { c.Database, c.databaseFiles = parseDatabase(n), n.FileTexts() })
 	m.Read("schema", func(n yamlfile.Node) { c.Schema = parseSchema(n) })
 	if n, ok := m.Need("processes", "processes: {my_process: {source: {…}, sink: {…}}}"); ok {
-		c.Processes = parseProcesses(n, c.Schema)
+		c.Processes = parseProcesses(n, c.Schema, kinds)
 	}
 	return c
 }
@@ -95,7 +96,7 @@ func parseSchema(n yamlfile.Node) string {
 	return schema
 }
 
-func parseProcesses(n yamlfile.Node, schema string) []Process {
+func parseProcesses(n yamlfile.Node, schema string, kinds []sinks.Spec) []Process {
 	m := n.AnyMapping()
 	if len(m.Names()) == 0 {
 		n.Fault("there is no process: add one")
@@ -103,7 +104,7 @@ func parseProcesses(n yamlfile.Node, schema string) []Process {
 	var processes []Process
 	for _, name := range m.Names() {
 		n, _ := m.Get(name)
-		processes = append(processes, parseProcess(n, name, schema))
+		processes = append(processes, parseProcess(n, name, schema, kinds))
 	}
 	faultShared(processes, func(name string) yamlfile.Node {
 		n, _ := m.Get(name)
@@ -112,7 +113,7 @@ func parseProcesses(n yamlfile.Node, schema string) []Process {
 	return processes
 }
 
-func parseProcess(n yamlfile.Node, name, schema string) Process {
+func parseProcess(n yamlfile.Node, name, schema string, kinds []sinks.Spec) Process {
 	p := Process{Name: name, Retry: processor.Retry{Jitter: defaultJitter}}
 	if err := checkName(name); err != nil {
 		n.Fault("%v", err)
@@ -122,7 +123,7 @@ func parseProcess(n yamlfile.Node, name, schema string) Process {
 		p.Source = parseSource(n)
 	}
 	if n, ok := m.Need("sink", `sink: {webhook: {url: "https://…"}}`); ok {
-		p.Sink = parseSink(n)
+		p.Sink = readSink(n, kinds)
 	}
 	m.Read("start", func(n yamlfile.Node) { p.Start = parseStart(n) })
 	m.Read("batch", func(n yamlfile.Node) { p.Batch = n.Int(1, maxBatch) })
@@ -134,7 +135,7 @@ func parseProcess(n yamlfile.Node, name, schema string) Process {
 	m.Read("on_poison", func(n yamlfile.Node) { p.DeadLetter = n.OneOf("halt", "dead_letter") == "dead_letter" })
 	m.Read("dead_letter_run", func(n yamlfile.Node) { p.DeadLetterRun = parseLetterRun(n, p.DeadLetter) })
 	m.Read("on_timeout", func(n yamlfile.Node) { p.HaltOnTimeout = n.OneOf("retry", "halt") == "halt" })
-	if p.Sink != nil && p.Sink.window() > max(p.Checkpoint, 1) {
+	if p.Sink.Config != nil && p.Sink.window() > max(p.Checkpoint, 1) {
 		n.Fault("a window of %d needs a checkpoint of at least as many: so many records may be sent again after a fault", p.Sink.window())
 	}
 	if p.files = n.FileTexts(); n.Sound() {

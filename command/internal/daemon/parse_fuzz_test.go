@@ -28,7 +28,7 @@ func FuzzParse(f *testing.F) {
 			t.Skip("not by a reference")
 		}
 		env := func(name string) (string, bool) { return value + canary, !strings.HasPrefix(name, "NOPE") }
-		config, err := daemon.Parse("f.yaml", []byte(text), env)
+		config, err := daemon.Parse("f.yaml", []byte(text), env, kinds)
 		if err != nil {
 			require.NotContains(t, err.Error(), canary)
 			require.Regexp(t, `^f\.yaml:[1-9]\d*:[1-9]\d*: `, err.Error())

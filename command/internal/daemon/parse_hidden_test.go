@@ -36,7 +36,7 @@ func TestParse_AFaultShowsNoPartOfASecretHoweverItIsSpelled(t *testing.T) {
 		for ends, end := range map[string]string{"LF": "\n", "CRLF": "\r\n", "CR": "\r"} {
 			t.Run(name+", "+ends, func(t *testing.T) {
 				t.Parallel()
-				_, err := daemon.Parse("f.yaml", []byte(strings.ReplaceAll(text, "\n", end)), environment(nil))
+				_, err := daemon.Parse("f.yaml", []byte(strings.ReplaceAll(text, "\n", end)), environment(nil), kinds)
 				require.Error(t, err)
 				require.NotContains(t, err.Error(), "CANARY")
 				require.NotContains(t, err.Error(), "ARY\"")

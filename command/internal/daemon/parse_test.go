@@ -11,6 +11,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/stdout"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -50,7 +51,7 @@ var secrets = map[string]string{
 }
 
 func parse(text string) (daemon.Config, error) {
-	return daemon.Parse("dispatcher.yaml", []byte(text), environment(secrets))
+	return daemon.Parse("dispatcher.yaml", []byte(text), environment(secrets), kinds)
 }
 
 func TestParse_TheContract(t *testing.T) {
@@ -69,7 +70,7 @@ func TestParse_TheContract(t *testing.T) {
 				Where:   "status = 'confirmed'",
 				Latency: 5 * time.Millisecond,
 			},
-			Sink: daemon.WebhookSink{Config: webhook.Config{
+			Sink: daemon.Sink{Kind: "webhook", Config: &webhook.Config{
 				URL: "https://sms.example/send", Timeout: 10 * time.Second, Secret: secrets["SMS_SECRET"],
 			}},
 			Start:      processor.Beginning,
@@ -88,7 +89,7 @@ func TestParse_ShortestFile(t *testing.T) {
 	require.Empty(t, config.Database)
 	require.Equal(t, []string{"b", "a"}, config.Names(), "the order of the file")
 	require.Equal(t, daemon.Process{
-		Name: "b", Source: table.Config{Table: "t"}, Sink: daemon.StdoutSink{}, Retry: processor.Retry{Jitter: 20},
+		Name: "b", Source: table.Config{Table: "t"}, Sink: daemon.Sink{Kind: "stdout", Config: &stdout.Config{}}, Retry: processor.Retry{Jitter: 20},
 	}, config.Processes[0])
 }
 
@@ -151,7 +152,7 @@ func TestParse_BadInput(t *testing.T) {
 		{"processes: {a: {source: {table: t, latency: 0s}, sink: {stdout: {}}}}", `1:45: processes.a.source.latency: "0s" is out of bounds: write a duration from 1µs to 1m0s`},
 		{"processes: {a: {source: {table: t}, sink: {webhook: {url: ftp://h}}}}", "1:44: processes.a.sink.webhook: configure webhook sink: url: is neither http:// nor https://"},
 		{"processes: {a: {source: {table: t}, sink: {sql: {statement: SELECT 1, rows: at_least 2}}}}", "1:77: processes.a.sink.sql.rows: \"at_least 2\" is not known here: write at_least 1"},
-		{"processes: {a: {source: {table: t}, sink: {sql: {statement: 'SELECT @idd'}}}}", "1:50: processes.a.sink.sql.statement: configure sql sink: line 1, column 8: there is no argument @idd"},
+		{"processes: {a: {source: {table: t}, sink: {sql: {statement: 'SELECT @idd'}}}}", "1:50: processes.a.sink.sql.statement: line 1, column 8: there is no argument @idd"},
 		{"processes: {'': {source: {table: t}, sink: {stdout: {}}}}", `1:13: processes."": the name of a process is not empty, and neither begins nor ends with a space`},
 		{"processes: {" + strings.Repeat("é", 32) + ": {source: {table: t}, sink: {stdout: {}}}}", "1:13: processes.\"" + strings.Repeat("é", 32) + `": the name has 64 bytes: shorten it to 63`},
 		{`processes: {"a\nb": {source: {table: t}, sink: {stdout: {}}}}`, `1:13: processes."a\nb": the name has a character that cannot be printed: remove it`},
@@ -196,7 +197,7 @@ func TestParse_ShowsNotWhatAReferenceStandsFor(t *testing.T) {
 		"processes: {a: {source: {table: t}, sink: {sql: {statement: 'SELECT ${V}'}}}}",
 		"schema: '" + strings.Repeat("x", 60) + "${V}'\nprocesses: {a: {source: {table: t}, sink: {stdout: {}}}}",
 	} {
-		_, err := daemon.Parse("f.yaml", []byte(text), env)
+		_, err := daemon.Parse("f.yaml", []byte(text), env, kinds)
 		require.ErrorContains(t, err, "refused with what its references stand for, which is not shown here: write that out in their place to see why")
 		require.NotContains(t, err.Error(), "CANARY", text)
 	}
@@ -210,7 +211,7 @@ func TestParse_ShowsNoPieceOfAConnectionString(t *testing.T) {
 		"postgres://h/d?service=CANARY", "postgres://h/d?sslmode=verify-full&sslrootcert=%2FCANARY", "host=h sslcertmode=CANARY", "postgres://h/d?%0CANARY",
 	} {
 		env := environment(map[string]string{"DATABASE_URL": database})
-		_, err := daemon.Parse("f.yaml", []byte("database: ${DATABASE_URL}\n"+process()), env)
+		_, err := daemon.Parse("f.yaml", []byte("database: ${DATABASE_URL}\n"+process()), env, kinds)
 		require.ErrorContains(t, err, "f.yaml:1:1: database: the connection string cannot be read", database)
 		require.NotContains(t, err.Error(), "CANARY", database)
 	}

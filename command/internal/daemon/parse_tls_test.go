@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
 )
 
 // secured is a process with a sink that has the given TLS settings.
@@ -44,7 +44,7 @@ func TestParse_ARenewedCertificateIsShownAtTheNextHandshake(t *testing.T) {
 	ca, cert, key := brokertest.NewCertificates(t).Write(t)
 	config, err := parse(secured(fmt.Sprintf("{ca: %s, cert: %s, key: %s}", ca, cert, key)))
 	require.NoError(t, err)
-	show := config.Processes[0].Sink.(daemon.RabbitMQSink).Config.TLS.GetClientCertificate
+	show := config.Processes[0].Sink.Config.(*rabbitmq.Config).TLS.GetClientCertificate
 	first, err := show(nil)
 	require.NoError(t, err)
 	_, newCert, newKey := brokertest.NewCertificates(t).Write(t)

@@ -11,6 +11,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 )
 
 const pinnedFor = "vacuum removes no newer dead row of this database, and CREATE INDEX CONCURRENTLY may wait for it: the sink's `timeout` and `checkpoint` bound it to "
@@ -62,9 +63,8 @@ func TestMetrics_ShowALeaseThatIsOpenAndWhoLeads(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	}))
-	sink := config.Processes[0].Sink.(daemon.WebhookSink)
-	sink.Config.Timeout = patience
-	config.Processes[0].Sink = sink
+	sink := config.Processes[0].Sink.Config.(*webhook.Config)
+	sink.Timeout = patience
 	m := monitor(t, config)
 	<-arrived
 	require.Positive(t, m.series()["lease_open_seconds"])

@@ -14,15 +14,17 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon/yamlfile"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
 // renewal reads a configuration anew, with what the files of its references hold by now. The
 // text and the environment are those of the start: an edited configuration needs a restart.
 type renewal struct {
-	name string
-	text []byte
-	env  yamlfile.Environment
-	once map[string]bool // what was no file at the start, as a pipe: it is not read again
+	name  string
+	text  []byte
+	env   yamlfile.Environment
+	kinds []sinks.Spec
+	once  map[string]bool // what was no file at the start, as a pipe: it is not read again
 
 	mu       sync.Mutex
 	password string   // of the database, in use; "" until it is known
@@ -92,7 +94,7 @@ func isPipe(path string) bool {
 func (r *renewal) readProcess(name, schema string, texts map[string]string) (p Process, err error) {
 	err = r.read(texts, func(m yamlfile.Mapping) {
 		m.Read("processes", func(n yamlfile.Node) {
-			n.AnyMapping().Read(name, func(n yamlfile.Node) { p = parseProcess(n, name, schema) })
+			n.AnyMapping().Read(name, func(n yamlfile.Node) { p = parseProcess(n, name, schema, r.kinds) })
 		})
 	})
 	return p, err
@@ -263,7 +265,7 @@ func (p Process) fixedBy(now Process) (names []string) {
 		}
 	}
 	if p.Sink.window() != now.Sink.window() {
-		names = append(names, "sink."+p.Sink.Kind()+".window")
+		names = append(names, "sink."+p.Sink.Kind+".window")
 	}
 	if !reflect.DeepEqual(p.processorConfig(dependencies{}), now.processorConfig(dependencies{})) || !reflect.DeepEqual(p.Source, now.Source) {
 		names = append(names, "what the process does with the sink")

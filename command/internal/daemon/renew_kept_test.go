@@ -27,7 +27,7 @@ func (f sinkFunc) DeliverBatch(context.Context, []processor.Delivery) (int, erro
 // its calls.
 func answering(t testing.TB, file secretFile, answer func(token string) error) (call func() error, calls *[]string) {
 	t.Helper()
-	config, err := daemon.Parse("f.yaml", []byte(of(fmt.Sprintf("{webhook: {url: 'http://h', bearer: '%s'}}", file))), environment(nil))
+	config, err := daemon.Parse("f.yaml", []byte(of(fmt.Sprintf("{webhook: {url: 'http://h', bearer: '%s'}}", file))), environment(nil), kinds)
 	require.NoError(t, err)
 	calls = new([]string)
 	renewed := daemon.Renewed(config, func(token string) sinkFunc {
@@ -90,7 +90,7 @@ func TestRenew_ThePasswordOfTheDatabaseStaysOutOfMessages(t *testing.T) {
 	t.Parallel()
 	token := newSecretFile(t, "token-0")
 	config, err := daemon.Parse("f.yaml", []byte("database: postgres://u:database-password@h/d\n"+
-		of(fmt.Sprintf("{webhook: {url: 'http://h', bearer: '%s'}}", token))), environment(nil))
+		of(fmt.Sprintf("{webhook: {url: 'http://h', bearer: '%s'}}", token))), environment(nil), kinds)
 	require.NoError(t, err)
 	require.Equal(t, "[secret]", config.Secrets().Replace("database-password"))
 	call := daemon.Renewed(config, func(string) sinkFunc { return func() error { return nil } })
@@ -161,7 +161,7 @@ func TestRenew_AFileThatIsGoneForAMomentAtTheStartIsReadAgain(t *testing.T) {
 	config, err := daemon.Parse("f.yaml", []byte(text), func(string) (string, bool) {
 		require.NoError(t, os.Remove(token.path)) // after it was read
 		return "host", true
-	})
+	}, kinds)
 	require.NoError(t, err)
 	var calls []string
 	call := daemon.Renewed(config, func(token string) sinkFunc {

@@ -62,7 +62,7 @@ type running struct {
 // runDaemon runs what a file says, which names the database or not, until the test ends.
 func runDaemon(t testing.TB, text string, change func(daemon.RunConfig) daemon.RunConfig) *running {
 	t.Helper()
-	config, err := daemon.Parse("f.yaml", []byte(text), environment(nil))
+	config, err := daemon.Parse("f.yaml", []byte(text), environment(nil), kinds)
 	require.NoError(t, err)
 	if config.Database == "" {
 		config.Database = pgtest.URL(t)
@@ -371,7 +371,7 @@ func (h held) DeliverBatch(context.Context, []processor.Delivery) (int, error) {
 func TestRenew_ASinkIsKeptWhileSomethingIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	token := newSecretFile(t, "first-token")
-	config, err := daemon.Parse("f.yaml", []byte(of(fmt.Sprintf("{webhook: {url: 'http://h', bearer: '%s'}}", token))), environment(nil))
+	config, err := daemon.Parse("f.yaml", []byte(of(fmt.Sprintf("{webhook: {url: 'http://h', bearer: '%s'}}", token))), environment(nil), kinds)
 	require.NoError(t, err)
 	var calls []string
 	pending := true
@@ -535,7 +535,7 @@ func TestRenew_AnotherAddressOfTheDatabaseNeedsARestart(t *testing.T) {
 func remoteTables(t testing.TB) string {
 	t.Helper()
 	var text bytes.Buffer
-	config, err := daemon.Parse("f.yaml", []byte("schema: "+schema+"\nprocesses: {a: {source: {table: public.bookings}, sink: {sql: {statement: SELECT 1, url: '"+pgtest.URL(t)+"', schema: public}}}}"), environment(nil))
+	config, err := daemon.Parse("f.yaml", []byte("schema: "+schema+"\nprocesses: {a: {source: {table: public.bookings}, sink: {sql: {statement: SELECT 1, url: '"+pgtest.URL(t)+"', schema: public}}}}"), environment(nil), kinds)
 	require.NoError(t, err)
 	config.Database = pgtest.URL(t)
 	require.NoError(t, daemon.Grants(t.Context(), &text, daemon.GrantsConfig{Config: config, Role: "worker"}))

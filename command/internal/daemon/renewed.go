@@ -11,7 +11,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sql"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
 // pending is a sink that may have something on its way between two calls. It is not made anew
@@ -21,18 +21,18 @@ type pending interface{ Pending() bool }
 // renewed makes a sink anew when the files of its references hold something else: after a call
 // that failed, or before one if it has not looked for a while. Nothing is on its way then, and the
 // old sink is closed before the new one sends: two never send at once.
-type renewed[S Sink, T any] struct {
+type renewed struct {
 	rotation *rotation
-	make     func(S) (T, error)
+	env      sinks.Environment
 
 	mu    sync.Mutex
-	sink  T
+	sink  sinks.Opened
 	final bool // the last call ended with what the sink alone knows of
 }
 
 // call hands records to the sink. What a changed file may explain is sent again at once, with
 // the new sink, if the receiver has not taken it.
-func (r *renewed[S, T]) call(ctx context.Context, send func(T) error) error {
+func (r *renewed) call(ctx context.Context, send func(sinks.Opened) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.final && r.rotation.due() {
@@ -51,7 +51,7 @@ func (r *renewed[S, T]) call(ctx context.Context, send func(T) error) error {
 
 // again makes a call again that has failed, unless it could not end in time, or the receiver asked
 // for a delay: Kafka keeps away a worker that another one has superseded.
-func (r *renewed[S, T]) again(ctx context.Context, took time.Duration, err error, send func(T) error) error {
+func (r *renewed) again(ctx context.Context, took time.Duration, err error, send func(sinks.Opened) error) error {
 	delay := processor.RetryAfterDelay(err)
 	if delay == 0 && isTimeFor(ctx, took) {
 		return send(r.sink)
@@ -76,30 +76,30 @@ func later(err error) error {
 }
 
 // renew makes the sink anew if its files have changed, and reports whether it did.
-func (r *renewed[S, T]) renew() bool {
-	if p, ok := any(r.sink).(pending); ok && p.Pending() {
+func (r *renewed) renew() bool {
+	if p, ok := r.sink.Sink().(pending); ok && p.Pending() {
 		return false
 	}
 	now, changed := r.rotation.look()
 	if !changed {
 		return false
 	}
-	sink, err := r.make(now.Sink.(S))
+	sink, err := now.Sink.Config.Open(r.env)
 	if err != nil {
 		r.rotation.warn("a file of a secret has changed, and the sink cannot be made with it: its former value stays in use", "err", err.Error())
 		return false
 	}
-	closeSink(r.sink)
+	closeSink(r.sink.Sink())
 	r.sink = sink
 	r.rotation.follow(now)
 	return true
 }
 
 // Close closes the sink.
-func (r *renewed[S, T]) Close() error {
+func (r *renewed) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	closeSink(r.sink)
+	closeSink(r.sink.Sink())
 	return nil
 }
 
@@ -110,55 +110,65 @@ func closeSink(sink any) {
 	}
 }
 
-// open makes a sink, to be closed at the end. renewed is nil where no file is to be followed.
-func open[S Sink, T any](d dependencies, s S, make func(S) (T, error)) (sink T, _ *renewed[S, T], err error) {
-	if sink, err = make(s); err != nil {
-		return sink, nil, err
+// open makes the sink, to be closed at the end, under the guarantee it can keep, and says how long one call of it may take;
+// 0 means the processor's default. Where the process follows files of secrets, the sink is made anew when they change.
+func (s Sink) open(d dependencies) (dispatch processor.Dispatch, timeout time.Duration, err error) {
+	env := sinks.Environment{Stdout: d.stdout, Logger: quietly(d.logger)}
+	opened, err := s.Config.Open(env)
+	if err != nil {
+		return dispatch, 0, err
 	}
-	if d.rotation == nil {
-		if closer, ok := any(sink).(io.Closer); ok {
-			d.closers.add(closer)
+	if d.rotation != nil {
+		return d.follow(opened, env), opened.Timeout, nil
+	}
+	if closer, ok := opened.Sink().(io.Closer); ok {
+		d.closers.add(closer)
+	}
+	switch {
+	case opened.Each != nil:
+		dispatch = processor.Each(opened.Each)
+	case opened.Pipeline != nil:
+		dispatch = processor.Pipeline(opened.Pipeline)
+	default:
+		dispatch = processor.InTx(opened.InTx)
+	}
+	return dispatch, opened.Timeout, nil
+}
+
+// follow hands records to a sink that is made anew when the files of its process change.
+func (d dependencies) follow(opened sinks.Opened, env sinks.Environment) processor.Dispatch {
+	r := &renewed{rotation: d.rotation, env: env, sink: opened}
+	switch {
+	case opened.Each != nil:
+		d.closers.add(r)
+		return processor.Each(processor.SinkFunc(r.deliver))
+	case opened.Pipeline != nil:
+		d.closers.add(r)
+		return processor.Pipeline(processor.BatchSinkFunc(r.deliverBatch))
+	default:
+		return processor.InTx(watchedTx{opened.InTx, d.rotation})
+	}
+}
+
+func (r *renewed) deliver(ctx context.Context, d processor.Delivery) error {
+	return r.call(ctx, func(sink sinks.Opened) error { return sink.Each.Deliver(ctx, d) })
+}
+
+func (r *renewed) deliverBatch(ctx context.Context, ds []processor.Delivery) (n int, err error) {
+	err = r.call(ctx, func(sink sinks.Opened) error {
+		m, err := sink.Pipeline.DeliverBatch(ctx, ds[n:])
+		if n += m; n == len(ds) {
+			return nil
 		}
-		return sink, nil, nil
-	}
-	r := &renewed[S, T]{rotation: d.rotation, make: make, sink: sink}
-	d.closers.add(r)
-	return sink, r, nil
-}
-
-// openEach makes a sink that takes one record at a time.
-func openEach[S Sink, T processor.Sink](d dependencies, s S, make func(S) (T, error)) (processor.Dispatch, error) {
-	sink, renewed, err := open(d, s, make)
-	if err != nil || renewed == nil {
-		return processor.Each(sink), err
-	}
-	return processor.Each(processor.SinkFunc(func(ctx context.Context, d processor.Delivery) error {
-		return renewed.call(ctx, func(sink T) error { return sink.Deliver(ctx, d) })
-	})), nil
-}
-
-// openPipeline makes a sink that has several records on their way.
-func openPipeline[S Sink, T processor.BatchSink](d dependencies, s S, make func(S) (T, error)) (processor.Dispatch, error) {
-	sink, renewed, err := open(d, s, make)
-	if err != nil || renewed == nil {
-		return processor.Pipeline(sink), err
-	}
-	return processor.Pipeline(processor.BatchSinkFunc(func(ctx context.Context, ds []processor.Delivery) (n int, err error) {
-		err = renewed.call(ctx, func(sink T) error {
-			m, err := sink.DeliverBatch(ctx, ds[n:])
-			if n += m; n == len(ds) {
-				return nil
-			}
-			return err
-		})
-		return n, err
-	})), nil
+		return err
+	})
+	return n, err
 }
 
 // watchedTx is a sink in the cursor's own database, which has no credentials. Its statement may
 // refer to files: that one has changed is said.
 type watchedTx struct {
-	*sql.Sink
+	processor.TxSink
 	rotation *rotation
 }
 
@@ -167,5 +177,5 @@ func (w watchedTx) DeliverTx(ctx context.Context, tx pgx.Tx, d processor.Deliver
 	if w.rotation.due() {
 		w.rotation.look()
 	}
-	return w.Sink.DeliverTx(ctx, tx, d)
+	return w.TxSink.DeliverTx(ctx, tx, d)
 }

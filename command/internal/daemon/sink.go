@@ -2,112 +2,137 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
-	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon/yamlfile"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
-// Sink is where the records of a process go: one of the kinds, as the file
-// describes it.
-type Sink interface {
+// Sink is where the records of a process go.
+type Sink struct {
 	// Kind is its key below sink in the file.
-	Kind() string
-	// settings decide where the records go, by name. No secret is among them.
-	settings() map[string]string
-	// window is how many records may be on their way unacknowledged.
-	window() int
-	// dispatch makes the sink, under the guarantee it can keep, and says how long
-	// one call of it may take; 0 means the processor's default.
-	dispatch(d dependencies) (processor.Dispatch, time.Duration, error)
+	Kind string
+	// Config is what stands below that key; nil where the file has a fault.
+	Config sinks.Config
 }
 
-// confider is a Sink with settings that may hold a secret. The audit has a digest
-// of each.
-type confider interface {
-	Sink
-	confidential() map[string]string
-}
+// window is how many records may be on their way unacknowledged; 0 means one.
+func (s Sink) window() int { return knob.Int(s.Config, "window") }
 
-// examined is a Sink that can be held against its receiver.
-type examined interface {
-	// examine tells d what is wrong. Its error is that of a receiver which could
-	// not be asked.
-	examine(ctx context.Context, d *doctor, process string) error
-}
-
-// sink holds the sink of a process against its receiver, where it can be.
-func (d *doctor) sink(ctx context.Context, p Process) error {
-	if sink, ok := p.Sink.(examined); ok {
-		return sink.examine(ctx, d, p.Name)
+// readSink returns an empty Sink where the file has a fault.
+func readSink(n yamlfile.Node, kinds []sinks.Spec) (s Sink) {
+	known := make([]string, len(kinds))
+	for i, kind := range kinds {
+		known[i] = kind.Name
 	}
-	return nil
-}
-
-// needy is a Sink that needs privileges in the database of the cursor.
-type needy interface {
-	needs(ctx context.Context, pool *pgxpool.Pool) (privilege.Needs, error)
-}
-
-// needyElsewhere is a Sink that needs privileges in another database.
-type needyElsewhere interface {
-	// needsElsewhere is the SQL to be run there, with what was found out of it.
-	needsElsewhere(ctx context.Context) (string, error)
-}
-
-// sinkKinds are all kinds, in the order in which messages name them.
-var sinkKinds = []struct {
-	name  string
-	parse func(yamlfile.Node) Sink
-}{
-	{webhookKind, parseWebhook},
-	{rabbitmqKind, parseRabbitMQ},
-	{natsKind, parseNATS},
-	{kafkaKind, parseKafka},
-	{pubsubKind, parsePubSub},
-	{sqlKind, parseSQL},
-	{execKind, parseExec},
-	{stdoutKind, parseStdout},
-}
-
-// sinkNames are the keys below sink.
-func sinkNames() []string {
-	names := make([]string, len(sinkKinds))
-	for i, kind := range sinkKinds {
-		names[i] = kind.name
-	}
-	return names
-}
-
-// parseSink returns nil where the file has a fault.
-func parseSink(n yamlfile.Node) (s Sink) {
-	known := sinkNames()
 	if n.IsScalar() {
 		n.Fault(`here must be keys with values, as in sink: {stdout: {}} or sink: {webhook: {url: "https://…"}}: the keys here are %s`, strings.Join(known, ", "))
-		return nil
+		return s
 	}
 	m := n.Mapping(known...)
 	switch names := m.Names(); {
 	case !n.Sound():
-		return nil
+		return s
 	case len(names) == 0:
-		last := len(known) - 1
-		n.Fault("there is no sink: write %s or %s", strings.Join(known[:last], ", "), known[last])
+		n.Fault("there is no sink: write %s", knob.Either(known))
 	case len(names) > 1:
 		n.Fault("there are several sinks (%s): keep one", strings.Join(names, ", "))
 	}
-	for _, kind := range sinkKinds {
-		m.Read(kind.name, func(n yamlfile.Node) { s = kind.parse(n) })
+	for _, kind := range kinds {
+		m.Read(kind.Name, func(n yamlfile.Node) { s = Sink{kind.Name, readConfig(n, kind)} })
 	}
 	return s
 }
 
-// oneAtATime is the window of a sink that sends a record when the one before it
-// is acknowledged.
-type oneAtATime struct{}
+func readConfig(n yamlfile.Node, kind sinks.Spec) sinks.Config {
+	config := kind.New()
+	n.Decode(config)
+	if !n.Sound() {
+		return config
+	}
+	err := config.Validate()
+	var at *knob.Fault
+	switch {
+	case errors.As(err, &at):
+		n.At(at.Name).Refuse(at.Err)
+	case err != nil:
+		n.Fault("%v", err)
+	}
+	return config
+}
 
-func (oneAtATime) window() int { return 1 }
+// faultShared names processes that share what belongs to one.
+func faultShared(processes []Process, node func(name string) yamlfile.Node) {
+	owners := map[string]string{}
+	for _, p := range processes {
+		sink, ok := p.Sink.Config.(sinks.Exclusive)
+		if !ok {
+			continue
+		}
+		what, fix := sink.Owned(p.Name)
+		if what == "" {
+			continue
+		}
+		if owner, taken := owners[what]; taken {
+			node(p.Name).Fault("its sink has the %s, and so has that of process %q: %s", what, owner, fix)
+			continue
+		}
+		owners[what] = p.Name
+	}
+}
+
+// needy is a sink that needs privileges in the database of the cursor.
+type needy interface {
+	Needs(ctx context.Context, cursors *pgxpool.Pool) (privilege.Needs, error)
+}
+
+// needyElsewhere is a sink that needs privileges in another database.
+type needyElsewhere interface {
+	// NeedsElsewhere is the SQL to be run there, with what was found out of it; "" if there is none.
+	NeedsElsewhere(ctx context.Context) (string, error)
+}
+
+// sink holds the sink of a process against its receiver, where it can be.
+func (d *doctor) sink(ctx context.Context, p Process) error {
+	checked, ok := p.Sink.Config.(sinks.Checked)
+	if !ok {
+		return nil
+	}
+	found, err := checked.Check(ctx, p.Name, d.pool)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		d.find(p.Name, f.Severity, f.Fix, "%s", f.Problem)
+	}
+	refused := slices.ContainsFunc(found, func(f sinks.Finding) bool { return f.Severity == Refuse })
+	if sink, ok := p.Sink.Config.(needy); ok && !refused {
+		return d.sinkNeeds(ctx, p.Name, sink)
+	}
+	return nil
+}
+
+func (d *doctor) sinkNeeds(ctx context.Context, process string, sink needy) error {
+	needs, err := sink.Needs(ctx, d.pool)
+	if denied(err) { // no right to make temporary functions, which nothing but this needs
+		d.find(process, Note, "", "whether the role may run the sink's statement is not known: %v", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return d.missing(ctx, process, needs.Privileges)
+}
+
+// denied reports whether the server said that the role may not.
+func denied(err error) bool {
+	var pgErr *pgconn.PgError
+	return errors.As(err, &pgErr) && pgErr.Code == "42501"
+}

@@ -30,7 +30,7 @@ func Watch(ctx context.Context, w io.Writer, r *StatusReader, print func(io.Writ
 		if err != nil {
 			return err
 		}
-		if IsTerminal(w) {
+		if visible.IsTerminal(w) {
 			screen = clearScreen + screen
 		}
 		if _, err := io.WriteString(w, screen); err != nil {

@@ -366,3 +366,11 @@ func join(path, name string) string {
 	}
 	return path + "." + name
 }
+
+// At returns the value of a key below, or the value itself if the key is not there.
+func (n Node) At(name string) Node {
+	if below, ok := n.AnyMapping().Get(name); ok {
+		return below
+	}
+	return n
+}

@@ -1,4 +1,4 @@
-package daemon
+package yamlfile
 
 import (
 	"crypto/tls"
@@ -6,18 +6,17 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon/yamlfile"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 )
 
-// parseTLS reads whom a sink trusts and what it shows of itself: files in PEM, by
+// tls reads whom a sink trusts and what it shows of itself: files in PEM, by
 // their paths. The authorities are read once; the certificate and its key at every
 // handshake, so that renewed ones need no restart.
-func parseTLS(n yamlfile.Node) *tls.Config {
+func (n Node) tls() *tls.Config {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	m := n.Mapping("ca", "cert", "key", "server_name")
-	m.Read("ca", func(n yamlfile.Node) { c.RootCAs = parseAuthorities(n) })
-	m.Read("server_name", func(n yamlfile.Node) { c.ServerName = n.Text() })
+	m.Read("ca", func(n Node) { c.RootCAs = parseAuthorities(n) })
+	m.Read("server_name", func(n Node) { c.ServerName = n.Text() })
 	cert, hasCert := m.Get("cert")
 	key, hasKey := m.Get("key")
 	switch {
@@ -30,7 +29,7 @@ func parseTLS(n yamlfile.Node) *tls.Config {
 }
 
 // parseAuthorities returns those of a file, and nothing of the system's.
-func parseAuthorities(n yamlfile.Node) *x509.CertPool {
+func parseAuthorities(n Node) *x509.CertPool {
 	path := n.TrustedFile()
 	pem, err := bounded.Read(path)
 	if err != nil {
@@ -45,7 +44,7 @@ func parseAuthorities(n yamlfile.Node) *x509.CertPool {
 }
 
 // parseCertificate loads the two files once, to find what is wrong with them.
-func parseCertificate(cert, key yamlfile.Node) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+func parseCertificate(cert, key Node) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	certFile, keyFile := cert.TrustedFile(), key.SecretFile()
 	load := func() (*tls.Certificate, error) {
 		certPEM, err := bounded.File(certFile)

@@ -1,0 +1,123 @@
+package sinks
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Spec describes one kind of sink to a daemon.
+type Spec struct {
+	// Name is the key below `sink` in the configuration file.
+	Name string
+	// Page is the name of the page of documentation, below docs/sinks.
+	Page string
+	// New returns a pointer to an empty Config struct. The daemon sets the fields that have a knob tag.
+	New func() Config
+}
+
+// Config is the configuration of one sink.
+type Config interface {
+	// Validate returns every fault at once that can be seen without the receiver, and quotes no secret.
+	Validate() error
+	// Settings decide where the records go, by name. The audit keeps them, and a change of one needs a restart. No secret
+	// is among them.
+	Settings() map[string]string
+	// Open makes the sink. It connects to nothing yet.
+	Open(Environment) (Opened, error)
+}
+
+// Environment is what a sink may use of the daemon.
+type Environment struct {
+	// Stdout belongs to the sink that writes records to it.
+	Stdout io.Writer
+	// Logger takes what the receiver says besides its answers.
+	Logger *slog.Logger
+}
+
+// Opened is a sink under the guarantee that it can keep: exactly one of Each, Pipeline and InTx is set.
+type Opened struct {
+	Each     processor.Sink      // one record at a time
+	Pipeline processor.BatchSink // several records may be on their way
+	InTx     processor.TxSink    // in the transaction that advances the cursor
+	// Timeout bounds one call. Default: that of the processor.
+	Timeout time.Duration
+}
+
+// Sink returns the one that is set.
+func (o Opened) Sink() any {
+	switch {
+	case o.Each != nil:
+		return o.Each
+	case o.Pipeline != nil:
+		return o.Pipeline
+	default:
+		return o.InTx
+	}
+}
+
+// Finding is something that is wrong, or could be better.
+type Finding struct {
+	Severity cursor.Severity
+	Problem  string
+	// Fix is the next step; "" if there is none.
+	Fix string
+}
+
+// Checked is a Config that can be held against its receiver. An error is that of a receiver that could not be asked.
+type Checked interface {
+	Check(ctx context.Context, process string, cursors *pgxpool.Pool) ([]Finding, error)
+}
+
+// Confidential is a Config with settings that decide where records go and may hold a secret. The audit has a digest of
+// each.
+type Confidential interface {
+	Confidential() map[string]string
+}
+
+// Exclusive is a Config of which something at the receiver belongs to one process: two processes that share it would put
+// each other out by turns. Owned names it, and how a process gets its own; "" if there is nothing.
+type Exclusive interface {
+	Owned(process string) (what, fix string)
+}
+
+// Exposed is a Config whose secrets others may see, for example on the network. No Finding refuses the start.
+type Exposed interface {
+	Exposures() []Finding
+}
+
+// Filed is a Config that names files that no tag declares: those whose text is a secret, and those whose text decides what
+// is run or who is trusted.
+type Filed interface {
+	Files() (secret, trusted []string)
+}
+
+// Posted is a Config whose receiver is a PostgreSQL server, with one connection for each process.
+type Posted interface {
+	// DatabaseURL is its connection string; "" for the database of the cursor.
+	DatabaseURL() string
+}
+
+// Credentials is the Finding about credentials that go to a host without TLS; fix says what to use.
+func Credentials(host, fix string) []Finding {
+	if host == "" {
+		return nil
+	}
+	return []Finding{{cursor.Warn, "credentials are sent to " + host + " in the clear, and could be read on the way", "use " + fix}}
+}
+
+// CallTimeout is how long one call may take of a sink that ends by a timeout of its own: long enough for that end, which
+// says whether anything was sent.
+func CallTimeout(timeout time.Duration) time.Duration {
+	const margin = 5 * time.Second
+	return min(timeout+margin, MaxTimeout)
+}
+
+// MaxTimeout is the longest time that one call may take.
+const MaxTimeout = time.Hour
