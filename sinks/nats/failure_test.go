@@ -264,7 +264,7 @@ func TestNew_FindsAllFaults(t *testing.T) {
 	})
 	for _, want := range []string{
 		"url is missing or cannot be parsed", "exclude each other", "user and password go together", `stream "A.B" is no name`,
-		"subject: template", "fence: template", "window -1", "timeout 1ns", "declare has no subjects", "declare.replicas 9", "duplicate_window 1ns",
+		"subject: template", "fence: template", "got -1", "timeout must be between 1ms and 1h0m0s, got 1ns", "declare.subjects is missing", "declare.replicas must be between 1 and 5, got 9", "declare.duplicate_window must be",
 	} {
 		require.ErrorContains(t, err, want)
 	}

@@ -39,7 +39,7 @@ func TestNew_NamesAllFaultsAtOnce(t *testing.T) {
 	}{
 		"nothing": {pubsub.Config{}, []string{"topic is missing", "project is missing"}},
 		"a wrong name": {pubsub.Config{Topic: "topics/orders", Window: 1001, Timeout: time.Nanosecond, OrderingKey: "{{.Nothing}}"},
-			[]string{`topic "topics/orders" is neither an id nor projects/PROJECT/topics/TOPIC`, "window 1001", "timeout 1ns", "ordering_key: "}},
+			[]string{`topic "topics/orders" is neither an id nor projects/PROJECT/topics/TOPIC`, "window must be between 1 and 1000, got 1001", "timeout must be between", "ordering_key: "}},
 		"another project": {pubsub.Config{Project: "x", Topic: topic}, []string{`project "x" is not that of topic`}},
 		"emulator and more": {pubsub.Config{Topic: topic, Emulator: "localhost:8085", Endpoint: "here"},
 			[]string{`endpoint "here" is no host:port`, "emulator is given with endpoint"}},
