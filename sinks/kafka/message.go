@@ -2,15 +2,13 @@ package kafka
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
 const (
@@ -58,35 +56,15 @@ func textSize(d *processor.Delivery) int {
 
 // headers has its values in one array.
 func headers(d *processor.Delivery) []kgo.RecordHeader {
-	all := make([]kgo.RecordHeader, 0, 10+len(d.Headers))
+	all := make([]kgo.RecordHeader, 0, wire.Count+1+len(d.Headers))
 	values := make([]byte, 0, 256)
-	add := func(name string, more func([]byte) []byte) {
+	text := func(name, value string) {
 		from := len(values)
-		values = more(values)
+		values = append(values, value...)
 		all = append(all, kgo.RecordHeader{Key: name, Value: values[from:len(values):len(values)]})
 	}
-	text := func(name, value string) {
-		add(name, func(b []byte) []byte { return append(b, value...) })
-	}
-	number := func(name string, value int64) {
-		add(name, func(b []byte) []byte { return strconv.AppendInt(b, value, 10) })
-	}
 	text(dedupHeader, d.DedupKey())
-	text("content-type", "application/json")
-	text("ordered-process", d.Process)
-	number("ordered-sequence", d.Sequence)
-	number("ordered-epoch", int64(d.Epoch))
-	number("ordered-attempt", int64(d.Attempt))
-	text("ordered-position", string(d.Position))
-	if d.Key != "" {
-		text("ordered-key", d.Key)
-	}
-	if d.Type != "" {
-		text("ordered-type", d.Type)
-	}
-	if !d.CreatedAt.IsZero() {
-		add("ordered-created-at", func(b []byte) []byte { return d.CreatedAt.UTC().AppendFormat(b, time.RFC3339Nano) })
-	}
+	wire.Each(*d, text)
 	for name, value := range d.Headers {
 		if !isOurs(name) {
 			text(name, value)
@@ -97,7 +75,7 @@ func headers(d *processor.Delivery) []kgo.RecordHeader {
 
 // isOurs reports whether a header of a record would pass for one of ours.
 func isOurs(name string) bool {
-	return reserved.Ours(name) || strings.EqualFold(name, dedupHeader) || strings.EqualFold(name, "content-type")
+	return wire.Ours(name) || strings.EqualFold(name, dedupHeader) || strings.EqualFold(name, "content-type")
 }
 
 // size is about what a message takes in a batch.

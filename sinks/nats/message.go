@@ -13,15 +13,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
 // The headers that are read back.
 const (
-	headerProcess  = "ordered-process"
-	headerSequence = "ordered-sequence"
-	headerEpoch    = "ordered-epoch"
+	headerProcess  = wire.HeaderProcess
+	headerSequence = wire.HeaderSequence
+	headerEpoch    = wire.HeaderEpoch
 	headerOrigin   = "ordered-origin"
 	headerReplay   = "ordered-replay"
 )
@@ -49,27 +49,20 @@ func message(d processor.Delivery, subject, id string) (*nats.Msg, error) {
 	if size := headSize(d); size > maxHead {
 		return nil, refused("its key, type, id and headers have %d bytes, and headers of NATS may have %d: make the row smaller", size, maxHead)
 	}
-	header := make(nats.Header, 12+len(d.Headers))
+	header := make(nats.Header, wire.Count+3+len(d.Headers))
 	for name, value := range d.Headers {
 		switch {
 		case !validName(name):
 			return nil, refused("the name of a header is empty, or has a colon or what is no printable ASCII")
-		case reserved.Ours(name) || reserved.NATS(name):
+		case wire.Ours(name) || wire.NATS(name):
 			continue
 		}
 		header[name] = []string{escape(value)}
 	}
 	set(header, jetstream.MsgIDHeader, id)
-	set(header, "Content-Type", "application/json")
-	identify(header, d)
-	set(header, "ordered-dedup-key", escape(d.DedupKey()))
-	set(header, "ordered-attempt", strconv.Itoa(d.Attempt))
-	set(header, "ordered-position", escape(string(d.Position)))
-	if d.Key != "" {
-		set(header, "ordered-key", escape(d.Key))
-	}
-	if d.Type != "" {
-		set(header, "ordered-type", escape(d.Type))
+	wire.Each(d, func(name, value string) { set(header, name, escape(value)) })
+	if d.Origin != "" {
+		set(header, headerOrigin, escape(d.Origin))
 	}
 	if d.After == d.Position { // a dead letter's, out of its turn
 		set(header, headerReplay, "true")

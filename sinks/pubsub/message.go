@@ -4,14 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"unicode/utf8"
 
 	pb "cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
 // What Pub/Sub takes: https://cloud.google.com/pubsub/quotas#resource_limits.
@@ -50,9 +49,9 @@ func (s *Sink) message(d processor.Delivery) (*pb.PubsubMessage, error) {
 }
 
 func attributes(d processor.Delivery) (map[string]string, error) {
-	all := make(map[string]string, 8+len(d.Headers))
+	all := make(map[string]string, wire.Count+len(d.Headers))
 	for name, value := range d.Headers {
-		if reserved.Ours(name) || reserved.PubSub(name) {
+		if wire.Ours(name) || wire.PubSub(name) {
 			continue
 		}
 		if name == "" {
@@ -63,17 +62,8 @@ func attributes(d processor.Delivery) (map[string]string, error) {
 		}
 		all[name] = value
 	}
-	all["ordered-process"] = d.Process
-	all["ordered-sequence"] = strconv.FormatInt(d.Sequence, 10)
-	all["ordered-epoch"] = strconv.FormatInt(int64(d.Epoch), 10)
-	all["ordered-attempt"] = strconv.Itoa(d.Attempt)
-	all["ordered-position"] = string(d.Position)
-	all["ordered-dedup-key"] = dedupKey(d)
-	for name, value := range map[string]string{"ordered-key": d.Key, "ordered-type": d.Type} {
-		if value != "" {
-			all[name] = value
-		}
-	}
+	wire.Each(d, func(name, value string) { all[name] = value })
+	all[wire.HeaderDedupKey] = dedupKey(d)
 	for name, value := range all {
 		if err := checkText(fmt.Sprintf("attribute %q", name), value, maxAttributeValue); err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
 // alarm is the state of the broker's memory and disk. While one of them is short, the broker
@@ -109,7 +110,7 @@ func (s *Sink) isOf(p sent, d processor.Delivery) bool {
 	if err != nil || key != p.key {
 		return false
 	}
-	message.Headers[attemptHeader], message.Body = p.message.Headers[attemptHeader], digest(message.Body)
+	message.Headers[wire.HeaderAttempt], message.Body = p.message.Headers[wire.HeaderAttempt], digest(message.Body)
 	return reflect.DeepEqual(message, p.message)
 }
 

@@ -9,38 +9,26 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
 // maxHeaderBytes bounds the properties of a message, which travel in one frame:
 // RabbitMQ's frames have 131,072 bytes unless it was told otherwise.
 const maxHeaderBytes = 100_000
 
-const attemptHeader = "ordered-attempt"
-
 // publishing is the message of a record. What the protocol cannot carry is a
 // Permanent error: it would close the connection at every attempt.
 func publishing(d processor.Delivery) (amqp.Publishing, error) {
-	headers := amqp.Table{
-		"ordered-process":   d.Process,
-		"ordered-sequence":  d.Sequence,
-		"ordered-epoch":     int64(d.Epoch),
-		attemptHeader:       int32(d.Attempt),
-		"ordered-position":  string(d.Position),
-		"ordered-dedup-key": d.DedupKey(),
-	}
-	for name, value := range map[string]string{"ordered-key": d.Key, "ordered-type": d.Type} {
-		if value != "" {
-			headers[name] = value
-		}
-	}
+	headers := amqp.Table{}
+	wire.Each(d, func(name, value string) { headers[name] = value })
+	headers[wire.HeaderSequence], headers[wire.HeaderEpoch], headers[wire.HeaderAttempt] = d.Sequence, int64(d.Epoch), int32(d.Attempt)
 	size := len(d.Key) + 2*len(d.Type) + 2*len(d.DedupKey()) + len(d.Position) + len(d.Process)
 	for name, value := range d.Headers {
 		switch {
 		case name == "" || !isShort(name):
 			return amqp.Publishing{}, refused("a header's name has %d bytes; AMQP takes 1 to %d, in UTF-8", len(name), shortString)
-		case reserved.Ours(name) || reserved.AMQP(name):
+		case wire.Ours(name) || wire.AMQP(name):
 			continue
 		}
 		headers[name] = value

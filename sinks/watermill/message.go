@@ -3,14 +3,13 @@ package watermill
 import (
 	"bytes"
 	"context"
-	"strconv"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/uuid"
 	"go.opentelemetry.io/otel/propagation"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
 // namespace is that of the UUIDs made of dedup keys: it is itself made of a URL, in
@@ -29,21 +28,11 @@ func UUID(d processor.Delivery) string {
 func newMessage(ctx context.Context, d processor.Delivery) *message.Message {
 	m := message.NewMessageWithContext(ctx, UUID(d), bytes.Clone(d.Payload))
 	for name, value := range d.Headers {
-		if !reserved.Any(name) { // the Publisher may be of any kind
+		if !wire.Any(name) { // the Publisher may be of any kind
 			m.Metadata.Set(name, value)
 		}
 	}
-	m.Metadata.Set("ordered-process", d.Process)
-	m.Metadata.Set("ordered-sequence", strconv.FormatInt(d.Sequence, 10))
-	m.Metadata.Set("ordered-epoch", strconv.FormatInt(int64(d.Epoch), 10))
-	m.Metadata.Set("ordered-attempt", strconv.Itoa(d.Attempt))
-	m.Metadata.Set("ordered-position", string(d.Position))
-	m.Metadata.Set("ordered-dedup-key", d.DedupKey())
-	for name, value := range map[string]string{"ordered-key": d.Key, "ordered-type": d.Type} {
-		if value != "" {
-			m.Metadata.Set(name, value)
-		}
-	}
+	wire.Each(d, m.Metadata.Set)
 	// The span of the attempt, if there is one, or else the record's own trace.
 	propagation.TraceContext{}.Inject(ctx, propagation.MapCarrier(m.Metadata))
 	return m

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
 // newTemplate makes what all requests have in common.
@@ -70,7 +71,7 @@ func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request
 
 // capacity is how many headers header adds at most.
 func (s *Sink) capacity() int {
-	n := 8
+	n := wire.Count + 1
 	if len(s.keys) > 0 {
 		n += 3
 	}
@@ -95,13 +96,11 @@ func (s *Sink) header(d processor.Delivery, body []byte, now time.Time) http.Hea
 	}
 	id := identity(d)
 	set("Idempotency-Key", id)
-	setData("Ordered-Process", d.Process)
-	set("Ordered-Sequence", strconv.FormatInt(d.Sequence, 10))
-	set("Ordered-Epoch", strconv.FormatInt(int64(d.Epoch), 10))
-	set("Ordered-Attempt", strconv.Itoa(d.Attempt))
-	setData("Ordered-Position", string(d.Position))
-	setData("Ordered-Key", d.Key)
-	setData("Ordered-Type", d.Type)
+	wire.Each(d, func(name, value string) {
+		if name != wire.HeaderContentType { // that of the format
+			setData(http.CanonicalHeaderKey(name), value)
+		}
+	})
 	if len(s.keys) > 0 {
 		timestamp := strconv.FormatInt(now.Unix(), 10)
 		set("Webhook-Id", id)

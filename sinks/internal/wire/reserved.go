@@ -1,9 +1,9 @@
-// Package reserved has the names of headers that no record may set at a receiver:
+// Package wire has the contract between sinks and receivers, and the names of headers that no record may set at a receiver:
 // those of the dispatcher's own contract, and those that a broker takes for an
 // order. A sink leaves such a header of a record out, so that a hostile row neither
 // poses as the dispatcher nor leads its message elsewhere, and does not stop its
 // process either.
-package reserved
+package wire
 
 import (
 	"slices"
