@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 	"cursor":             {"internal/answer", "internal/ending", "internal/prepared", "internal/privilege", "internal/visible"},
 	"processor":          {"cursor", "internal/outcome", "internal/visible"},
 	"sources/":           {"cursor", "processor", "internal/answer", "internal/prepared", "internal/privilege", "internal/visible", "self"},
-	"sinks/":             {"cursor", "processor", "internal/answer", "internal/bounded", "internal/jsonline", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "internal/visible", "self"},
+	"sinks/":             {"cursor", "processor", "internal/answer", "internal/bounded", "internal/jsonline", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "internal/visible", "self"},
 	"internal/route":     {"cursor", "processor"},
 	"internal/jsonline":  {"cursor", "processor"},
 	"outbox":             {},
@@ -36,11 +36,13 @@ var arrows = map[string][]string{
 	"migrations":         {"internal/answer", "internal/ending", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/visible"},
 	"internal/pglocal":   {"self"},
 	"internal/link":      {},
+	"internal/knob":      {},
 	"internal/reserved":  {},
 	"internal/secret":    {"internal/visible"},
 	"internal/visible":   {},
 	"internal/pgurl":     {"internal/bounded"},
 	"internal/pgwall":    {},
+	"internal/plaintext": {},
 }
 
 // TestImports holds the arrows of the architecture:
@@ -82,7 +84,7 @@ func fault(dir, path string) string {
 	switch {
 	case strings.Contains(path, "testify") || strings.HasPrefix(path, "pgregory.net/rapid"):
 		return dir + " is shipped and imports " + path
-	case wiring(path) && !below(dir, "cmd", "command/internal/daemon", "proof/demo", "proof/bench", "proof/torture", "proof/mutants", "proof/services"):
+	case wiring(path) && !below(dir, "cmd", "command", "proof/demo", "proof/bench", "proof/torture", "proof/mutants", "proof/services"):
 		return dir + " imports " + path + ": that is for the outside of the program"
 	case strings.HasPrefix(path, "github.com/prometheus/") && !below(dir, "command/internal/daemon"):
 		return dir + " imports " + path + ": only the daemon has metrics"

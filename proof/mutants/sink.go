@@ -235,7 +235,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"records go to a standard output that is closed",
-		[]change{{"command/internal/daemon/sink_stdout.go", `if isClosed(writer) {`, `if false && isClosed(writer) {`}},
+		[]change{{"sinks/stdout/spec.go", `if isClosed(c.Writer) {`, `if false && isClosed(c.Writer) {`}},
 		commandPkg, "TestRun_AClosedStandardOutputIsRefused",
 	},
 	{

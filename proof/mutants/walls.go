@@ -118,12 +118,12 @@ var wallMutants = []mutant{
 	},
 	{
 		"secrets among the arguments of a child are quoted",
-		[]change{{"command/internal/daemon/sink_exec.go", "		c.Secrets = n.References()\n", ""}},
+		[]change{{"sinks/exec/config.go", `references:"command"`, `references:"dir"`}},
 		commandPkg, "TestRun_SaysNothingOfSecretsNorOfWhatRecordsHold",
 	},
 	{
 		"secrets within a statement are quoted",
-		[]change{{"command/internal/daemon/sink_sql.go", "	s.secrets = statement.References()\n", ""}},
+		[]change{{"sinks/sql/config.go", `references:"statement"`, `references:"url"`}},
 		commandPkg, "TestRun_SaysNothingOfSecretsNorOfWhatRecordsHold",
 	},
 	{

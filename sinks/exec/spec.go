@@ -67,6 +67,9 @@ func (c Config) Exposures() []sinks.Finding {
 
 // Files are the program and the first of its arguments that is a file: what it interprets, if it is an interpreter.
 func (c Config) Files() (secret, trusted []string) {
+	if len(c.Command) == 0 {
+		return nil, nil
+	}
 	at := func(path string) string {
 		if filepath.IsAbs(path) {
 			return path
