@@ -54,17 +54,17 @@ var boundMutants = []mutant{
 	},
 	{
 		"the target of the sql sink may be unencrypted without a word",
-		[]change{{"command/internal/daemon/exposure.go", "all = append(all, sink.exposures(p.Name)...)", "_ = sink"}},
+		[]change{{"command/internal/daemon/exposure.go", "all = append(all, exposure{p.Name, f.Problem, f.Fix})", "_ = f"}},
 		daemonPkg, "TestRun_WarnsOfWhatTheSinkGivesAway",
 	},
 	{
 		"a token in an http url goes in the clear without a word",
-		[]change{{"command/internal/daemon/exposure.go", " || sink.secretURL", ""}},
+		[]change{{"sinks/webhook/spec.go", " || c.secretInPath(c.URL)", ""}},
 		daemonPkg, "TestRun_WarnsOfWhatTheSinkGivesAway",
 	},
 	{
 		"a secret among a child's arguments is in the list of processes without a word",
-		[]change{{"command/internal/daemon/exposure.go", "len(sink.Config.Secrets) > 0", "false"}},
+		[]change{{"sinks/exec/spec.go", "if len(c.Secrets) == 0 {", "if len(c.Secrets) >= 0 {"}},
 		daemonPkg, "TestRun_WarnsOfWhatTheSinkGivesAway",
 	},
 	{

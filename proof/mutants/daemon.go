@@ -4,12 +4,12 @@ package main
 var daemonMutants = []mutant{
 	{
 		"two processes whose fences of NATS are one template are taken for two fences",
-		[]change{{"command/internal/daemon/exclusive.go", `if s.Config.Fence == "" {`, `if s.Config.Fence == "" || strings.Contains(s.Config.Fence, "{{") {`}},
+		[]change{{"sinks/nats/spec.go", `if c.Fence == "" {`, `if c.Fence == "" || c.Fence[len(c.Fence)-1] == '}' {`}},
 		daemonPkg, "TestParse_RefusesTwoProcessesOnWhatBelongsToOne",
 	},
 	{
 		"two processes may have one fence or transactional id",
-		[]change{{"command/internal/daemon/exclusive.go", `if owner, taken := owners[what]; taken {`, `if owner, taken := owners[what]; taken && false {`}},
+		[]change{{"command/internal/daemon/sink.go", `if owner, taken := owners[what]; taken {`, `if owner, taken := owners[what]; taken && false {`}},
 		daemonPkg, "TestParse_RefusesTwoProcessesOnWhatBelongsToOne",
 	},
 	{

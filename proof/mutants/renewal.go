@@ -50,7 +50,7 @@ var renewalMutants = []mutant{
 	},
 	{
 		"a sink sends beside the one that it replaces",
-		[]change{{"command/internal/daemon/renewed.go", "	closeSink(r.sink)\n	r.sink = sink\n", "	go closeSink(r.sink)\n	r.sink = sink\n"}},
+		[]change{{"command/internal/daemon/renewed.go", "	closeSink(r.sink.Sink())\n	r.sink = sink\n", "	go closeSink(r.sink.Sink())\n	r.sink = sink\n"}},
 		daemonPkg, "TestRenew_TheOldSinkIsClosedBeforeTheNewOneSends",
 	},
 	{

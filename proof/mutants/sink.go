@@ -337,7 +337,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"headers of a record give a NATS server orders",
-		[]change{{"sinks/nats/message.go", ` || reserved.NATS(name)`, ``}},
+		[]change{{"sinks/nats/message.go", ` || wire.NATS(name)`, ``}},
 		natsPkg, "TestDeliverBatch_MessageCarriesTheRecord",
 	},
 	{
@@ -360,7 +360,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"headers of a record route its message elsewhere",
-		[]change{{"sinks/rabbitmq/message.go", ` || reserved.AMQP(name)`, ``}},
+		[]change{{"sinks/rabbitmq/message.go", ` || wire.AMQP(name)`, ``}},
 		rabbitmqPkg, "TestDeliverBatch_NoHeaderOfARecordReroutesItsMessage",
 	},
 	{

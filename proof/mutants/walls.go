@@ -83,7 +83,7 @@ var wallMutants = []mutant{
 	},
 	{
 		"a database over a network may be unencrypted without a word",
-		[]change{{"command/internal/daemon/exposure.go", `if host := inTheClear(database); host != ""`, `if host := ""; host != ""`}},
+		[]change{{"command/internal/daemon/exposure.go", `if host := plaintext.Postgres(database); host != ""`, `if host := plaintext.Postgres(database); host == "-"`}},
 		daemonPkg, "TestRun_WarnsOfCredentialsInTheClear",
 	},
 	{
@@ -143,12 +143,12 @@ var wallMutants = []mutant{
 	},
 	{
 		"a private key that others can read is passed over in silence",
-		[]change{{"command/internal/daemon/named_files.go", `f.addSecret(files["sslkey"], files["passfile"])`, ""}},
+		[]change{{"command/internal/daemon/named_files.go", "	f.addSecret(secret...)\n	f.addTrusted(trusted...)\n}", "	f.addTrusted(trusted...)\n}"}},
 		daemonPkg, "TestExposedFiles_NamesAPrivateKeyThatOthersCanReadOrWrite",
 	},
 	{
 		"a program that others can write is passed over in silence",
-		[]change{{"command/internal/daemon/named_files.go", "f.addTrusted(programs(sink.Config)...)", "_ = programs"}},
+		[]change{{"command/internal/daemon/named_files.go", "f.addTrusted(trusted...)\n	}\n}", "}\n}"}},
 		daemonPkg, "TestExposedFiles_NamesAProgramThatOthersCanWrite",
 	},
 	{
