@@ -14,7 +14,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // The first server that compares the last sequence of another subject.
@@ -150,20 +149,22 @@ func (l *link) holds(ctx context.Context, c Config, at uint64, id string, payloa
 	return m.Header.Get(jetstream.MsgIDHeader) == id && bytes.Equal(m.Data, payload), nil
 }
 
-// lacks reports whether a stream is without a message of ours that was acknowledged at a place. Where there is none any more, a
-// newer claim may have replaced it, or it was read from a work queue, or has aged out: then the places that the stream knows decide.
-func (l *link) lacks(ctx context.Context, c Config, at uint64, d processor.Delivery) (bool, error) {
+// lacks reports whether a stream is without the last message of ours that was acknowledged. Where there is none any more, a
+// newer claim may have replaced it, or it was read from a work queue, or a limit or a purge has removed it: that is no loss,
+// unless the stream was made at another time and has never come to that number.
+func (l *link) lacks(ctx context.Context, c Config, last stood) (bool, error) {
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
-	m, err := l.stream.GetMsg(ctx, at)
+	m, err := l.stream.GetMsg(ctx, last.sequence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		state := l.stream.CachedInfo().State
-		return at < state.FirstSeq || at > state.LastSeq, nil
+		info := l.stream.CachedInfo()
+		// a server before 2.15 may show another time after an edit and a restart
+		return last.differs(info.Created) && (last.sequence < info.State.FirstSeq || last.sequence > info.State.LastSeq), nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read message %d again: %w", at, ended(ctx, err))
+		return false, fmt.Errorf("read message %d again: %w", last.sequence, ended(ctx, err))
 	}
-	return m.Header.Get(headerProcess) != escape(d.Process) || isAnothers(m.Header.Get(headerOrigin), d), nil
+	return identity(m.Header) != last.identity, nil
 }
 
 // atLeast reports whether a server is of that version or a later one. One whose version is no
