@@ -91,7 +91,7 @@ func (l *link) lastClaim(ctx context.Context, name, fence string, d processor.De
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read the last claim: %w", err)
+		return 0, fmt.Errorf("read the last claim: %w", undecoded(err))
 	}
 	if m.Header.Get(jetstream.MarkerReasonHeader) != "" {
 		return m.Sequence, nil // the server's own, in the place of a claim that has aged out
@@ -153,7 +153,7 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 // landedOn refuses a stream to which the claim came under another subject, since the account maps
 // the fence's own: no record would be taken behind it. A newer claim may have replaced it.
 func (l *link) landedOn(ctx context.Context, fence string, at uint64) error {
-	m, err := l.stream.GetMsg(ctx, at)
+	m, err := l.message(ctx, at)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Subject == fence {
 		return nil
 	}
@@ -238,7 +238,7 @@ func (l *link) read(ctx context.Context, c Config, first, n uint64) ([]*jetstrea
 	group, asking := errgroup.WithContext(ctx)
 	for i := range messages {
 		group.Go(func() (err error) {
-			messages[i], err = l.stream.GetMsg(asking, first+uint64(i))
+			messages[i], err = l.message(asking, first+uint64(i))
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				messages[i], err = nil, nil
 			}

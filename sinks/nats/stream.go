@@ -31,7 +31,7 @@ func (l *link) find(ctx context.Context, c Config, fence, subject string) (err e
 		l.stream, err = l.js.CreateStream(ctx, c.Declare.stream(c.Stream, fence, time.Now()))
 	}
 	if err != nil {
-		return fmt.Errorf("look at the stream: %w", err)
+		return fmt.Errorf("look at the stream: %w", undecoded(err))
 	}
 	askLeader(l.stream)
 	return unfit(l.stream.CachedInfo().Config, c.Stream, fence, subject)
@@ -125,12 +125,27 @@ func (l *link) takesSubject(ctx context.Context, c Config, subject string) error
 	}
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
-	info, err := l.stream.Info(ctx)
+	info, err := l.info(ctx)
 	if err != nil {
 		return fmt.Errorf("look at the stream: nothing was sent: %w", outcome.Known(ended(ctx, err)))
 	}
-	askLeader(l.stream)
 	return notTaken(info.Config, c.Stream, subject)
+}
+
+// info is what the stream is now.
+func (l *link) info(ctx context.Context, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	info, err := l.stream.Info(ctx, options...)
+	if err != nil {
+		return nil, undecoded(err)
+	}
+	askLeader(l.stream)
+	return info, nil
+}
+
+// message is one of the stream.
+func (l *link) message(ctx context.Context, at uint64) (*jetstream.RawStreamMsg, error) {
+	m, err := l.stream.GetMsg(ctx, at)
+	return m, undecoded(err)
 }
 
 // holds reports whether a message of the stream is the one of that id and payload. One that
@@ -139,7 +154,7 @@ func (l *link) takesSubject(ctx context.Context, c Config, subject string) error
 func (l *link) holds(ctx context.Context, c Config, at uint64, id string, payload []byte) (bool, error) {
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
-	m, err := l.stream.GetMsg(ctx, at)
+	m, err := l.message(ctx, at)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return l.stream.CachedInfo().Config.Retention == jetstream.WorkQueuePolicy, nil
 	}
@@ -155,7 +170,7 @@ func (l *link) holds(ctx context.Context, c Config, at uint64, id string, payloa
 func (l *link) lacks(ctx context.Context, c Config, last stood) (bool, error) {
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
-	m, err := l.stream.GetMsg(ctx, last.sequence)
+	m, err := l.message(ctx, last.sequence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		info := l.stream.CachedInfo()
 		// a server before 2.15 may show another time after an edit and a restart
