@@ -221,7 +221,7 @@ var sinkMutants = []mutant{
 	{
 		"another record of a process in the place of the one that a stream lost is taken for it",
 		[]change{{"sinks/nats/message.go", `{jetstream.MsgIDHeader, headerProcess, headerOrigin, headerSequence, headerEpoch}`, `{headerProcess, headerOrigin}`}},
-		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaidAfterOthersHavePublished/a_worker",
+		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaidAfterOthersHavePublished/another_worker",
 	},
 	{
 		"a message that a limit, a purge or a consumer has removed counts as lost",

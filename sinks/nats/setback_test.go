@@ -28,7 +28,7 @@ func TestDeliverBatch_AStreamThatIsSetBackIsSaidAfterOthersHavePublished(t *test
 				require.NoError(t, err)
 			}
 		},
-		"a worker that has published nothing there": func(t *testing.T, _ *broker.NATS, another func() *nats.Sink) {
+		"another worker": func(t *testing.T, _ *broker.NATS, another func() *nats.Sink) {
 			requireDelivered(t, another(), of(4, sinktest.Deliveries(31, 30)))
 		},
 	} {
