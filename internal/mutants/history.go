@@ -43,6 +43,11 @@ var historyMutants = []mutant{
 		cursorPkg, "TestUndone_IsOfOneTimeline",
 	},
 	{
+		"a function of the control file that was revoked is not looked for",
+		[]change{{"cursor/doctor.go", `privilege.Missing(ctx, d.conn, controlFile)`, `privilege.Missing(ctx, d.conn, nil)`}},
+		cursorPkg, "TestDoctor_NamesAFunctionThatASuperuserHasRevoked",
+	},
+	{
 		"a paused process is not told that its database went back",
 		[]change{{"processor/process.go", `if row.State == cursor.Paused && p.numbers.Lost(row)`, `if row.State == cursor.Running && p.numbers.Lost(row)`}},
 		processorPkg, "TestRestored_APausedProcessIsToldOf",
