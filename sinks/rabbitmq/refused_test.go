@@ -1,6 +1,7 @@
 package rabbitmq_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
@@ -109,6 +111,12 @@ func TestDeliverBatch_ARefusalOfAWindowLeavesItsRecordsOpen(t *testing.T) {
 	s := b.sink(t, func(c *rabbitmq.Config) { c.URL, c.Window = as.Replace(c.URL), 10 })
 	ds := sinktest.Deliveries(1, 10)
 	ds[3].Type = "forbidden"
+	b.link.Hold(link.Server, func(data []byte) bool { return bytes.Contains(data, []byte(ds[0].DedupKey())) })
+	b.link.OnData(func(_ bool, data []byte) {
+		if bytes.Contains(data, []byte(ds[9].DedupKey())) { // all are on their way
+			b.link.Release()
+		}
+	})
 	n, err := s.DeliverBatch(t.Context(), ds)
 	require.True(t, processor.IsRefused(err), err)
 	require.ErrorContains(t, err, "the broker may have the record, and may mean another one of the")
