@@ -68,7 +68,7 @@ type Seen struct {
 
 	place  string // where the epoch was seen; start has the form
 	server start  // at the last look
-	log    int64 // how far its disk was known to have the log
+	log    int64  // how far its disk was known to have the log
 	// least is the first epoch of the range that an operator begins who decides on a server whose log went back. 0: it has not.
 	least Epoch
 
