@@ -100,10 +100,23 @@ func (d *diagnosis) rights(ctx context.Context, duties []Duty) error {
 		d.find(Refuse, privilege.Grant(role, p), "role %s lacks %s on %s", role, p, p.Name)
 	}
 	d.Usable = len(lacking) == 0
+	if lacking, err = privilege.Missing(ctx, d.conn, controlFile); err != nil {
+		return err
+	}
+	for _, p := range lacking {
+		d.find(Refuse, privilege.Grant(role, p), "role %s lacks %s on %s, which every role has unless a superuser has revoked it: a superuser can grant it, and the owner cannot", role, p, p.Name)
+	}
+	d.Usable = d.Usable && len(lacking) == 0
 	if len(necessary) < len(duties) {
 		return d.counting(ctx, role)
 	}
 	return nil
+}
+
+// controlFile is what reads identitySQL and startSQL.
+var controlFile = []privilege.Privilege{
+	{On: privilege.Function, Name: "pg_catalog.pg_control_system()", Right: "EXECUTE"},
+	{On: privilege.Function, Name: "pg_catalog.pg_control_checkpoint()", Right: "EXECUTE"},
 }
 
 // counting checks that the role sees how many dead letters are open.

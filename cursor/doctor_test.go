@@ -32,6 +32,25 @@ func TestDoctor_NamesWhatIsMissingWithItsFix(t *testing.T) {
 	})
 }
 
+// TestDoctor_NamesAFunctionThatASuperuserHasRevoked: the doctor found nothing, and each look of a worker failed.
+func TestDoctor_NamesAFunctionThatASuperuserHasRevoked(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	s := granted(t, pool, "w", cursor.DutyDeliver)
+	exec(t, pool, "REVOKE EXECUTE ON FUNCTION pg_catalog.pg_control_checkpoint() FROM PUBLIC")
+	_, err := s.Observe(t.Context(), "sms")
+	require.ErrorContains(t, err, "`ordered-dispatcher doctor` names what else it lacks")
+	found, err := s.Doctor(t.Context(), cursor.DutyDeliver)
+	require.NoError(t, err)
+	require.False(t, found.Usable)
+	require.Len(t, found.Findings, 1)
+	require.Contains(t, found.Findings[0].Problem, "lacks EXECUTE on pg_catalog.pg_control_checkpoint()")
+	require.Contains(t, found.Findings[0].Fix, "GRANT EXECUTE ON FUNCTION pg_catalog.pg_control_checkpoint() TO ")
+	exec(t, pool, found.Findings[0].Fix)
+	_, err = s.Observe(t.Context(), "sms")
+	require.ErrorIs(t, err, cursor.ErrUnknown)
+}
+
 func TestDoctor_NamesTheRightsThatADutyLacks(t *testing.T) {
 	t.Parallel()
 	pool := database(t)

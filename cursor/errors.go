@@ -57,7 +57,7 @@ var fixes = map[string]string{
 	"42P01":  "create the tables with `ordered-dispatcher migrate up -c FILE`, or name the schema that has them with -c or --schema",
 	"3F000":  "create the schema, then the tables with `ordered-dispatcher migrate up -c FILE`, or name the schema that has them with -c or --schema",
 	"42703":  "the tables are of another version: run `ordered-dispatcher migrate up -c FILE`",
-	"42501":  "run, as the owner, what `ordered-dispatcher grants` prints for the role",
+	"42501":  "run, as the owner, what `ordered-dispatcher grants` prints for the role; `ordered-dispatcher doctor` names what else it lacks",
 	readOnly: "the server is read-only: connect to the primary (target_session_attrs=read-write)",
 }
 

@@ -57,6 +57,9 @@ func parseLocked(server, values [][]byte) (lockedRow, error) {
 	}, err
 }
 
+// place is the one of start.
+func (i identity) place() string { return i.system + "/" + i.timeline }
+
 // known reports whether the row names the server it is on.
 func (r lockedRow) known() bool {
 	stored := r.stored

@@ -66,8 +66,9 @@ type Seen struct {
 	Epoch    Epoch
 	Sequence int64
 
-	server start // at the last look
-	log    int64 // how far its disk was known to have the log
+	place  string // where the epoch was seen; start has the form
+	server start  // at the last look
+	log    int64  // how far its disk was known to have the log
 	// least is the first epoch of the range that an operator begins who decides on a server whose log went back. 0: it has not.
 	least Epoch
 
@@ -87,6 +88,9 @@ func (n Seen) Advanced(l *Lease) Seen {
 func (n Seen) See(row Row) Seen {
 	if n.Origin != row.Origin {
 		n = Seen{Origin: row.Origin, server: n.server, log: n.log}
+	}
+	if row.Epoch >= n.Epoch && row.start.place != "" {
+		n.place = row.start.place
 	}
 	n.Epoch, n.Sequence = max(n.Epoch, row.Epoch), max(n.Sequence, row.Sequence)
 	if row.UpdatedAt.After(n.At) {
@@ -134,6 +138,12 @@ func (n Seen) Before(row Row) bool {
 	return n.Origin == row.Origin && (row.Epoch < n.Epoch || row.Sequence < n.Sequence) || n.Lost(row)
 }
 
+// undone reports whether a row is older than what was seen on the same timeline of the same server. What an operator decides
+// moves the epoch on, so a row that was decided on since is not.
+func (n Seen) undone(row lockedRow) bool {
+	return n.Lost(row.Row) || row.Epoch < n.Epoch && n.place == row.server.place()
+}
+
 // passed moves the numbers of a row past what was seen of the same cursor.
 func (n Seen) passed(row Row) Row {
 	if n.Origin != row.Origin {
@@ -174,7 +184,7 @@ func (s *Store) haltRestored(ctx context.Context, process string, seen Seen) err
 		if !seen.Before(row.Row) {
 			return nil
 		}
-		if row.promoted() {
+		if row.promoted() && !seen.undone(row) {
 			results, err := flush(ctx, conn.Conn(), pin, statement{sql: recoveredSQL})
 			if err != nil {
 				return err

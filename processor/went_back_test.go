@@ -96,3 +96,39 @@ func TestRestored_AWorkerThatSawLessLetsTheOthersLookFirst(t *testing.T) {
 	insert(t, pgtest.Pool(t, server.URL(), pgtest.PoolConfig{}), 1)
 	require.Greater(t, (<-delivered).Sub(anew), processor.NewRunDelay)
 }
+
+// TestRestored_ASnapshotFromBeforeTheFirstLookHaltsTheProcess: an operator had said that the database was restored, and no worker had
+// looked by then. Put back, it was taken for a promotion: the process went on by itself, and so did one whose pause was lost.
+func TestRestored_ASnapshotFromBeforeTheFirstLookHaltsTheProcess(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Server(t, nil)
+	pool := databaseOn(t, server.URL())
+	insert(t, pool, 1)
+	sink := &receiver{}
+	stop := start(t, process(t, pool, processor.Each(sink), quick))
+	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+	require.NoError(t, stop())
+	decision := cursor.Decision{Actor: "me", Reason: "restored"}
+	_, err := store(t, pool).Restored(t.Context(), "sms", decision)
+	require.NoError(t, err)
+	require.NoError(t, server.Snapshot(t.Context()))
+
+	since := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
+	start(t, process(t, since, processor.Each(sink), quick))
+	insert(t, since, 1)
+	eventually(t, "the next one is delivered", func() bool { return len(sink.attemptsOf("2")) == 1 })
+	began := time.Now()
+	require.NoError(t, server.PutBack(t.Context()))
+	after := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
+	eventually(t, "it halts", func() bool { return row(t, after).State == cursor.Halted })
+	require.Equal(t, cursor.ClassRestored, row(t, after).Failure.Class)
+
+	eventually(t, "the clock is past the seconds of which both histories were made", func() bool { return time.Since(began) > 2*time.Second })
+	_, err = store(t, after).Retry(t.Context(), "sms", decision)
+	require.NoError(t, err)
+	insert(t, after, 1)
+	eventually(t, "it goes on", func() bool { return len(sink.attemptsOf("2")) == 2 })
+	sink.mu.Lock()
+	defer sink.mu.Unlock()
+	require.NotEqual(t, sink.got[1].Sequence, sink.got[2].Sequence)
+}

@@ -33,6 +33,11 @@ var deadlineMutants = []mutant{
 		rabbitmqPkg, "TestDeliverBatch_ALimitOnConnectionsPassesByItself",
 	},
 	{
+		"a limit on channels of RabbitMQ is a refusal of us",
+		[]change{{"sinks/rabbitmq/errors.go", `|of \(\d+\))$`, `)$`}},
+		rabbitmqPkg, "TestDeliverBatch_ALimitOnConnectionsPassesByItself",
+	},
+	{
 		"a topic that a broker of Kafka does not know yet is not waited for",
 		[]change{{"sinks/kafka/link.go", `		kgo.UnknownTopicRetries(tries),
 `, `		kgo.UnknownTopicRetries(4),

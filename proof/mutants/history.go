@@ -33,6 +33,21 @@ var historyMutants = []mutant{
 		processorPkg, "TestRestored_AWorkerThatSawLessLetsTheOthersLookFirst",
 	},
 	{
+		"a snapshot from before the first look after a restore is taken for a promotion",
+		[]change{{"cursor/restored.go", `row.promoted() && !seen.undone(row)`, `row.promoted()`}},
+		processorPkg, "TestRestored_ASnapshotFromBeforeTheFirstLookHaltsTheProcess",
+	},
+	{
+		"a promotion after which no lost advance was noted is taken for a restore",
+		[]change{{"cursor/restored.go", `row.Epoch < n.Epoch && n.place == row.server.place()`, `row.Epoch < n.Epoch`}},
+		cursorPkg, "TestUndone_IsOfOneTimeline",
+	},
+	{
+		"a function of the control file that was revoked is not looked for",
+		[]change{{"cursor/doctor.go", `privilege.Missing(ctx, d.conn, controlFile)`, `privilege.Missing(ctx, d.conn, nil)`}},
+		cursorPkg, "TestDoctor_NamesAFunctionThatASuperuserHasRevoked",
+	},
+	{
 		"a paused process is not told that its database went back",
 		[]change{{"processor/process.go", `if row.State == cursor.Paused && p.numbers.Lost(row)`, `if row.State == cursor.Running && p.numbers.Lost(row)`}},
 		processorPkg, "TestRestored_APausedProcessIsToldOf",

@@ -9,7 +9,7 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"a record that was on its way to RabbitMQ when the connection was lost counts as not delivered",
-		[]change{{"sinks/rabbitmq/errors.go", `	return outcome.Unknown(fmt.Errorf("publish to %s: the broker may have`, `	return outcome.Known(fmt.Errorf("publish to %s: the broker may have`}},
+		[]change{{"sinks/rabbitmq/errors.go", `	return outcome.Unknown(open)`, `	return outcome.Known(open)`}},
 		rabbitmqPkg, "TestDeliverBatch_ALostConnectionIsUnknown",
 	},
 	{
@@ -221,6 +221,36 @@ var outcomeMutants = []mutant{
 		"the wait for the end of an alarm of RabbitMQ is a failed attempt of the record",
 		[]change{{"sinks/rabbitmq/errors.go", `		return processor.Unreached(outcome.Unknown(fmt`, `		return (outcome.Unknown(fmt`}},
 		rabbitmqPkg, "TestDeliverBatch_AMessageUnderAnAlarmIsWaitedForAndNotSentAgain",
+	},
+	{
+		"a write that RabbitMQ does not read is bounded by the call alone",
+		[]change{{"sinks/rabbitmq/sink.go", `context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("not written`, `context.WithTimeoutCause(ctx, 3600*s.config.Timeout, fmt.Errorf("not written`}},
+		rabbitmqPkg, "TestDeliverBatch_AMessageThatAnAlarmCutsOffKeepsTimeout",
+	},
+	{
+		"a message that an alarm of RabbitMQ cuts off is an attempt of the record",
+		[]change{{"sinks/rabbitmq/sink.go", `	case l.alarm.reason() != nil:`, `	case false:`}},
+		rabbitmqPkg, "TestDeliverBatch_AMessageThatAnAlarmCutsOffKeepsTimeout",
+	},
+	{
+		"records of a link to RabbitMQ that is cut off are waited for",
+		[]change{{"sinks/rabbitmq/sink.go", ` && !s.link.broken {`, ` {`}},
+		rabbitmqPkg, "TestDeliverBatch_AWriteThatIsCutOffBesideARefusalLeavesTheWindowOpen",
+	},
+	{
+		"a refusal by RabbitMQ is of the first record of a window",
+		[]change{{"sinks/rabbitmq/sink.go", `alone := len(s.link.window) == 1; {`, `alone := len(s.link.window) > 0; {`}},
+		rabbitmqPkg, "TestDeliverBatch_ARefusalOfAWindowLeavesItsRecordsOpen",
+	},
+	{
+		"a refusal by RabbitMQ of one of several records leaves none open",
+		[]change{{"sinks/rabbitmq/errors.go", `processor.Refused(outcome.Outage(open))`, `processor.Refused(open)`}},
+		rabbitmqPkg, "TestDeliverBatch_ARefusalOfAWindowLeavesItsRecordsOpen",
+	},
+	{
+		"an exchange of RabbitMQ that is gone may have taken the record",
+		[]change{{"sinks/rabbitmq/sink.go", ` || code(err) == amqp.NotFound)`, `)`}},
+		rabbitmqPkg, "TestDeliverBatch_AnExchangeThatIsGone",
 	},
 	{
 		"Close waits for a broker of RabbitMQ that is silent",

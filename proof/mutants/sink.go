@@ -214,6 +214,21 @@ var sinkMutants = []mutant{
 		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaid",
 	},
 	{
+		"a stream that was set back, and to which others have published since, is written to without a word",
+		[]change{{"sinks/nats/sink.go", `if s.stood.sequence != 0 {`, `if s.stood.differs(s.link.stream.CachedInfo().Created) {`}},
+		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaidAfterOthersHavePublished/strangers",
+	},
+	{
+		"another record of a process in the place of the one that a stream lost is taken for it",
+		[]change{{"sinks/nats/message.go", `{jetstream.MsgIDHeader, headerProcess, headerOrigin, headerSequence, headerEpoch}`, `{headerProcess, headerOrigin}`}},
+		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaidAfterOthersHavePublished/another_worker",
+	},
+	{
+		"a message that a limit, a purge or a consumer has removed counts as lost",
+		[]change{{"sinks/nats/stream.go", `return last.differs(info.Created) && (`, `return (`}},
+		natsPkg, "TestConnect_AMessageThatIsGoneIsNoLoss",
+	},
+	{
 		"a tail that does not come in time is asked for in the same way again",
 		[]change{{"sinks/nats/claim.go", `max(n/4, 1)`, `max(n, 1)`}},
 		natsPkg, "TestTakeOver_ATailOfLargeMessagesIsReadOverASlowLink",

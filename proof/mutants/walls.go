@@ -260,6 +260,11 @@ var wallMutants = []mutant{
 		natsPkg, "TestGuard_HiddenAnswersHaveNothingOfTheServersOwn",
 	},
 	{
+		"an answer of a NATS server that cannot be decoded is quoted where quote_answers is false",
+		[]change{{"sinks/nats/guard.go", `return &of{err, "the answer is not`, `return &of{err, err.Error() + "`}},
+		natsPkg, "TestGuard_HiddenAnswersHaveNothingThatCannotBeDecoded",
+	},
+	{
 		"the subjects of a server stand in a command that is to be pasted",
 		[]change{{"sinks/nats/stream.go", "visible.Quoted(all)", "all"}},
 		natsPkg, "TestDeliverBatch_NoWordOfAServerIsAWordOfACommand",

@@ -40,6 +40,7 @@ type claim struct {
 	epoch    cursor.Epoch
 	fence    string
 	sequence uint64
+	identity string // of its message
 }
 
 // covers reports whether a record can be sent under the claim.
@@ -50,21 +51,25 @@ func (c claim) covers(d processor.Delivery) bool {
 // take makes the link's claim one that covers a record: it replaces the last one,
 // unless that is of a newer epoch. From then on nothing of older claims lands, so
 // the tail is final when it is read.
-func (l *link) take(ctx context.Context, c Config, fence, subject string, d processor.Delivery) error {
-	l.claim = claim{}
-	if err := l.replace(ctx, c, fence, subject, d); err != nil {
+func (l *link) take(ctx context.Context, c Config, fence string, d processor.Delivery) error {
+	if err := l.replace(ctx, c, fence, d); err != nil {
 		return err
 	}
 	return l.readTail(ctx, c, d)
 }
 
-// replace puts the link's claim behind the last one.
-func (l *link) replace(ctx context.Context, c Config, fence, subject string, d processor.Delivery) error {
+// look finds the stream for a new claim: the former one counts no more.
+func (l *link) look(ctx context.Context, c Config, fence, subject string) error {
+	l.claim = claim{}
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
-	if err := l.find(ctx, c, fence, subject); err != nil {
-		return ended(ctx, err)
-	}
+	return ended(ctx, l.find(ctx, c, fence, subject))
+}
+
+// replace puts the link's claim behind the last one.
+func (l *link) replace(ctx context.Context, c Config, fence string, d processor.Delivery) error {
+	ctx, cancel := l.within(ctx, c.Timeout)
+	defer cancel()
 	before, err := l.lastClaim(ctx, c.Stream, fence, d)
 	if err != nil {
 		return ended(ctx, err)
@@ -86,7 +91,7 @@ func (l *link) lastClaim(ctx context.Context, name, fence string, d processor.De
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read the last claim: %w", err)
+		return 0, fmt.Errorf("read the last claim: %w", undecoded(err))
 	}
 	if m.Header.Get(jetstream.MarkerReasonHeader) != "" {
 		return m.Sequence, nil // the server's own, in the place of a claim that has aged out
@@ -140,7 +145,7 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 	if err != nil {
 		return err
 	}
-	l.claim = claim{d.Process, d.Epoch, fence, ack.Sequence}
+	l.claim = claim{d.Process, d.Epoch, fence, ack.Sequence, identity(header)}
 	l.last = ack.Sequence
 	return l.landedOn(ctx, fence, ack.Sequence)
 }
@@ -148,7 +153,7 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 // landedOn refuses a stream to which the claim came under another subject, since the account maps
 // the fence's own: no record would be taken behind it. A newer claim may have replaced it.
 func (l *link) landedOn(ctx context.Context, fence string, at uint64) error {
-	m, err := l.stream.GetMsg(ctx, at)
+	m, err := l.message(ctx, at)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Subject == fence {
 		return nil
 	}
@@ -233,7 +238,7 @@ func (l *link) read(ctx context.Context, c Config, first, n uint64) ([]*jetstrea
 	group, asking := errgroup.WithContext(ctx)
 	for i := range messages {
 		group.Go(func() (err error) {
-			messages[i], err = l.stream.GetMsg(asking, first+uint64(i))
+			messages[i], err = l.message(asking, first+uint64(i))
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				messages[i], err = nil, nil
 			}

@@ -18,11 +18,10 @@ const fixFence = "allow rollups (allow_rollup_hdrs: true), so that a claim repla
 func (l *link) count(ctx context.Context, c Config, subject string) (uint64, jetstream.StreamConfig, error) {
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
-	info, err := l.stream.Info(ctx, jetstream.WithSubjectFilter(subject))
+	info, err := l.info(ctx, jetstream.WithSubjectFilter(subject))
 	if err != nil {
 		return 0, jetstream.StreamConfig{}, fmt.Errorf("count the messages of a subject: %w", ended(ctx, err))
 	}
-	askLeader(l.stream)
 	return info.State.Subjects[subject], info.Config, nil
 }
 

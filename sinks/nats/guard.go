@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,20 +25,30 @@ func (s *said) Unwrap() error { return s.error }
 var fixed = []error{
 	nats.ErrNoServers, nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrTimeout,
 	nats.ErrMaxConnectionsExceeded, nats.ErrMaxAccountConnectionsExceeded, nats.ErrStaleConnection, nats.ErrSecureConnWanted,
-	nats.ErrSecureConnRequired, nats.ErrNoInfoReceived, io.EOF,
+	nats.ErrSecureConnRequired, nats.ErrNoInfoReceived, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected, nats.ErrBadHeaderMsg,
+	io.EOF, context.Canceled, context.DeadlineExceeded,
 }
 
 // heard marks what the client made of the words of a server, unless it is known to
 // have none. A server may say anything in the place of what the protocol expects.
 func heard(err error) error {
-	if err == nil || slices.ContainsFunc(fixed, func(known error) bool { return err == known }) {
-		return err
-	}
-	var address *net.OpError
-	if errors.As(err, &address) {
+	if err == nil || hasNoWords(err) {
 		return err
 	}
 	return &said{err}
+}
+
+func hasNoWords(err error) bool {
+	var address *net.OpError
+	return slices.ContainsFunc(fixed, func(known error) bool { return err == known }) || errors.As(err, &address)
+}
+
+// undecoded marks an error of the client over an answer that it cannot decode. Its type may be any, and it may quote the answer.
+func undecoded(err error) error {
+	if _, ok := err.(jetstream.JetStreamError); ok || err == nil || hasNoWords(err) { // one that wraps such an error may have more words
+		return err
+	}
+	return &of{err, "the answer is not the JSON that was expected"}
 }
 
 // guard keeps out of errors what is secret: in the configuration, and in the login that

@@ -2,6 +2,8 @@ package nats_test
 
 import (
 	"bufio"
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -17,8 +19,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
-// talker is a server of that version which answers each request with what answer says.
-func talker(t *testing.T, version string, answer func() string) (address string) {
+// talker is a server of that version which answers each request with what answer says of its subject.
+func talker(t *testing.T, version string, answer func(subject string) string) (address string) {
 	t.Helper()
 	return tcptest.Serve(t, func(conn net.Conn) {
 		fmt.Fprintf(conn, `INFO {"server_id":"s","version":%q,"max_payload":1000000,"headers":true,"jetstream":true}`+"\r\n", version)
@@ -30,8 +32,8 @@ func talker(t *testing.T, version string, answer func() string) (address string)
 				fmt.Fprint(conn, "PONG\r\n")
 			case "SUB":
 				subscription = words[len(words)-2]
-			case "PUB":
-				text := answer()
+			case "PUB", "HPUB":
+				text := answer(words[1])
 				if strings.HasPrefix(text, "-ERR") {
 					fmt.Fprint(conn, text+"\r\n")
 					continue
@@ -77,12 +79,14 @@ func TestGuard_HiddenAnswersHaveNothingOfTheServersOwn(t *testing.T) {
 			[]string{"its subject_transform moves the fence's subject", "let its source leave that out"}},
 		"no JSON":    {"2.12.0", `{"type": WORDS}`, []string{"look at the stream: the answer is not the JSON that was expected"}},
 		"other JSON": {"2.12.0", `{"config": {"max_msgs": "` + marker + `"}}`, []string{"the answer is not the JSON that was expected"}},
+		"a time":     {"2.12.0", `{"config": {"name": "S"}, "created": "` + marker + `"}`, []string{"look at the stream: the answer is not the JSON that was expected"}},
+		"a storage":  {"2.12.0", `{"config": {"storage": "` + marker + `"}}`, []string{"look at the stream: the answer is not the JSON that was expected"}},
 		"an error":   {"2.12.0", `{"error": {"code": 503, "err_code": 10008, "description": "` + marker + `"}}`, []string{"err_code=10008 description=[…]; the cluster has no leader for JetStream"}},
 		"a denial":   {"2.12.0", `-ERR 'Permissions Violation for Publish to "` + marker + `"'`, []string{"nothing was sent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			address := talker(t, c.version, func() string { return c.answer })
+			address := talker(t, c.version, func(string) string { return c.answer })
 			s := talkedTo(t, address, hide)
 			sinktest.Hides(t, s, append(c.ours, "publish to ", address)...)
 			_, err := s.Check(t.Context(), "sms")
@@ -91,11 +95,43 @@ func TestGuard_HiddenAnswersHaveNothingOfTheServersOwn(t *testing.T) {
 	}
 }
 
+// What the client cannot decode has errors of many types, and each may quote it.
+func TestGuard_HiddenAnswersHaveNothingThatCannotBeDecoded(t *testing.T) {
+	t.Parallel()
+	const marker = sinktest.Marker
+	ours := streamInfo(t, map[string]any{"name": "our$orders", "subjects": []string{"bookings.>", fence}})
+	header := base64.StdEncoding.EncodeToString([]byte("NATS/1.0\r\n" + marker + "\r\n\r\n"))
+	for name, c := range map[string]struct {
+		info, message, ack string // "": as expected
+		want               string
+	}{
+		"the time of a claim":    {message: `{"message": {"time": "` + marker + `"}}`, want: "read the last claim: the answer is not the JSON that was expected"},
+		"the headers of a claim": {message: `{"message": {"hdrs": "` + header + `"}}`, want: "read the last claim: nats: message could not decode headers"},
+		"an acknowledgement":     {ack: `{"stream": "S", "seq": "` + marker + `"}`, want: "claim the stream: "},
+		"a retention":            {info: streamInfo(t, map[string]any{"retention": marker}), want: "look at the stream: the answer is not the JSON that was expected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := talker(t, "2.12.0", func(subject string) string {
+				switch {
+				case strings.HasPrefix(subject, "$JS.API.STREAM.INFO."):
+					return cmp.Or(c.info, ours)
+				case strings.HasPrefix(subject, "$JS.API.STREAM.MSG.GET."):
+					return cmp.Or(c.message, `{"error": {"code": 404, "err_code": 10037}}`)
+				default:
+					return cmp.Or(c.ack, `{"stream": "our$orders", "seq": 1}`)
+				}
+			})
+			sinktest.Hides(t, talkedTo(t, address, hide), c.want, "publish to ", address)
+		})
+	}
+}
+
 // A word of the server's that is one of ours, too, is hidden where the server said it.
 func TestGuard_HiddenAnswersHideNoWordOfOurs(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"server", "s", "1", "nothing was sent"} {
-		address := talker(t, "2.12.0", func() string {
+		address := talker(t, "2.12.0", func(string) string {
 			return `{"error": {"code": 503, "err_code": 10008, "description": "` + word + `"}}`
 		})
 		s := talkedTo(t, address, hide)
@@ -107,7 +143,7 @@ func TestGuard_HiddenAnswersHideNoWordOfOurs(t *testing.T) {
 // The command is to be pasted: what a server calls its stream and its subjects is in it as a text.
 func TestDeliverBatch_NoWordOfAServerIsAWordOfACommand(t *testing.T) {
 	t.Parallel()
-	address := talker(t, "2.12.0", func() string {
+	address := talker(t, "2.12.0", func(string) string {
 		return streamInfo(t, map[string]any{"name": "x; id", "subjects": []string{"a", "$(id)'`id`\n.>"}})
 	})
 	s := talkedTo(t, address, func(*nats.Config) {})

@@ -80,6 +80,15 @@ func identify(header nats.Header, d processor.Delivery) {
 	set(header, headerEpoch, strconv.FormatInt(int64(d.Epoch), 10))
 }
 
+// identity tells a message of ours from every other one in its stream.
+func identity(h nats.Header) string {
+	names := []string{jetstream.MsgIDHeader, headerProcess, headerOrigin, headerSequence, headerEpoch}
+	for i, name := range names {
+		names[i] = h.Get(name)
+	}
+	return strings.Join(names, " ")
+}
+
 func set(header nats.Header, name, value string) { header[name] = []string{value} }
 
 func setNumber(header nats.Header, name string, value uint64) {

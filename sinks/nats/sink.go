@@ -122,7 +122,8 @@ func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error
 	return n + done, err
 }
 
-// recognise holds the stream of the link against the one that has acknowledged before.
+// recognise holds the stream of the link against the one that has acknowledged before. An older copy of it has the same
+// time of its making, and what others have published since may have the numbers of what is lost.
 func (s *Sink) recognise(ctx context.Context, missing bool, d processor.Delivery) error {
 	if missing {
 		return s.stood.missing(d.Epoch)
@@ -130,15 +131,14 @@ func (s *Sink) recognise(ctx context.Context, missing bool, d processor.Delivery
 	if s.link.stream == nil {
 		return nil // it could not be looked at
 	}
-	made := s.link.stream.CachedInfo().Created
-	another := false
-	if s.stood.differs(made) { // a server before 2.15 may show another time after an edit and a restart
+	lacks := false
+	if s.stood.sequence != 0 {
 		var err error
-		if another, err = s.link.lacks(ctx, s.config, s.stood.sequence, d); err != nil {
+		if lacks, err = s.link.lacks(ctx, s.config, s.stood); err != nil {
 			return err
 		}
 	}
-	return s.stood.found(made, another, d.Epoch)
+	return s.stood.found(s.link.stream.CachedInfo().Created, lacks, d.Epoch)
 }
 
 // claim has the link's claim cover a record.
@@ -161,14 +161,17 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 	if !cursor.IsFirst(d.Sequence, d.Epoch) && !s.gone {
 		config.Declare = nil
 	}
-	err = s.link.take(ctx, config, fence, subject, d)
+	err = s.link.look(ctx, config, fence, subject)
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
 	s.gone = missing && s.config.Declare != nil
-	if lost := s.recognise(ctx, missing, d); lost != nil {
+	if lost := s.recognise(ctx, missing, d); lost != nil { // before the claim, which may take the number of what is lost
 		return lost
 	}
-	if claimed := s.link.claim.sequence; claimed != 0 {
-		if lost := s.stood.next(claimed, d.Epoch); lost != nil {
+	if err == nil {
+		err = s.link.take(ctx, s.config, fence, d)
+	}
+	if c := s.link.claim; c.sequence != 0 {
+		if lost := s.stood.next(c.sequence, c.identity, d.Epoch); lost != nil {
 			return lost
 		}
 	}
@@ -302,7 +305,7 @@ func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) e
 	switch {
 	case err == nil && !ack.Duplicate:
 		s.link.last = ack.Sequence
-		if lost := s.stood.next(ack.Sequence, d.Epoch); lost != nil {
+		if lost := s.stood.next(ack.Sequence, identity(p.Msg().Header), d.Epoch); lost != nil {
 			return s.failed(lost)
 		}
 		return nil

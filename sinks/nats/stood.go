@@ -14,6 +14,8 @@ import (
 type stood struct {
 	// sequence is the number of the last message, 0 if there is none. The numbers of a stream only grow.
 	sequence uint64
+	// identity is that of its message.
+	identity string
 	// made is when the stream was made that has it; zero is not known.
 	made time.Time
 	// lost is why records are missing in the stream; nil: nothing is known of it.
@@ -25,14 +27,14 @@ type stood struct {
 
 var errSetBack = outcome.Final(errors.New("the stream was set back"))
 
-// next takes up the sequence of a message. One that is not above the last proves a loss, which is
+// next takes up a message that was acknowledged. A number that is not above the last one proves a loss, which is
 // said until an operator has decided.
-func (s *stood) next(sequence uint64, epoch cursor.Epoch) error {
+func (s *stood) next(sequence uint64, identity string, epoch cursor.Epoch) error {
 	if sequence <= s.sequence {
 		s.lose(epoch, "%w: it acknowledged message %d, and a later one is %d. An older copy of it was put back, it was made anew, or its server lost what it had acknowledged: records are missing there. "+
 			"Compare what it has with the table, and `seek` back to where they begin; `retry` goes on without them", errSetBack, s.sequence, sequence)
 	}
-	s.sequence = sequence
+	s.sequence, s.identity = sequence, identity
 	return s.undecided(epoch)
 }
 
@@ -41,9 +43,13 @@ func (s *stood) differs(made time.Time) bool {
 	return s.sequence != 0 && !s.made.IsZero() && !made.Equal(s.made)
 }
 
-// found takes up the stream that a connection has found. Another one than before proves a loss.
-func (s *stood) found(made time.Time, another bool, epoch cursor.Epoch) error {
-	if another {
+// found takes up the stream that a connection has found. One that lacks the last message proves a loss.
+func (s *stood) found(made time.Time, lacks bool, epoch cursor.Epoch) error {
+	switch {
+	case lacks && !s.differs(made):
+		s.lose(epoch, "%w: it acknowledged message %d, and has another one there. An older copy of it was put back, or its server lost what it had acknowledged, and others have published since: records are missing there. "+
+			"Compare what it has with the table, and `seek` back to where they begin; `retry` goes on without them", errSetBack, s.sequence)
+	case lacks:
 		s.lose(epoch, "%w: it was deleted and made anew at %s: the messages that it had acknowledged and that no consumer had read are gone. "+
 			"`seek` back to where receivers are, to have them sent again; `retry` goes on without them", errSetBack, made.UTC().Format(time.RFC3339))
 	}

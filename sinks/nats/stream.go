@@ -14,7 +14,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // The first server that compares the last sequence of another subject.
@@ -32,7 +31,7 @@ func (l *link) find(ctx context.Context, c Config, fence, subject string) (err e
 		l.stream, err = l.js.CreateStream(ctx, c.Declare.stream(c.Stream, fence, time.Now()))
 	}
 	if err != nil {
-		return fmt.Errorf("look at the stream: %w", err)
+		return fmt.Errorf("look at the stream: %w", undecoded(err))
 	}
 	askLeader(l.stream)
 	return unfit(l.stream.CachedInfo().Config, c.Stream, fence, subject)
@@ -126,12 +125,27 @@ func (l *link) takesSubject(ctx context.Context, c Config, subject string) error
 	}
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
-	info, err := l.stream.Info(ctx)
+	info, err := l.info(ctx)
 	if err != nil {
 		return fmt.Errorf("look at the stream: nothing was sent: %w", outcome.Known(ended(ctx, err)))
 	}
-	askLeader(l.stream)
 	return notTaken(info.Config, c.Stream, subject)
+}
+
+// info is what the stream is now.
+func (l *link) info(ctx context.Context, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	info, err := l.stream.Info(ctx, options...)
+	if err != nil {
+		return nil, undecoded(err)
+	}
+	askLeader(l.stream)
+	return info, nil
+}
+
+// message is one of the stream.
+func (l *link) message(ctx context.Context, at uint64) (*jetstream.RawStreamMsg, error) {
+	m, err := l.stream.GetMsg(ctx, at)
+	return m, undecoded(err)
 }
 
 // holds reports whether a message of the stream is the one of that id and payload. One that
@@ -140,7 +154,7 @@ func (l *link) takesSubject(ctx context.Context, c Config, subject string) error
 func (l *link) holds(ctx context.Context, c Config, at uint64, id string, payload []byte) (bool, error) {
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
-	m, err := l.stream.GetMsg(ctx, at)
+	m, err := l.message(ctx, at)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return l.stream.CachedInfo().Config.Retention == jetstream.WorkQueuePolicy, nil
 	}
@@ -150,20 +164,22 @@ func (l *link) holds(ctx context.Context, c Config, at uint64, id string, payloa
 	return m.Header.Get(jetstream.MsgIDHeader) == id && bytes.Equal(m.Data, payload), nil
 }
 
-// lacks reports whether a stream is without a message of ours that was acknowledged at a place. Where there is none any more, a
-// newer claim may have replaced it, or it was read from a work queue, or has aged out: then the places that the stream knows decide.
-func (l *link) lacks(ctx context.Context, c Config, at uint64, d processor.Delivery) (bool, error) {
+// lacks reports whether a stream is without the last message of ours that was acknowledged. Where there is none any more, a
+// newer claim may have replaced it, or it was read from a work queue, or a limit or a purge has removed it: that is no loss,
+// unless the stream was made at another time and has never come to that number.
+func (l *link) lacks(ctx context.Context, c Config, last stood) (bool, error) {
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
-	m, err := l.stream.GetMsg(ctx, at)
+	m, err := l.message(ctx, last.sequence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		state := l.stream.CachedInfo().State
-		return at < state.FirstSeq || at > state.LastSeq, nil
+		info := l.stream.CachedInfo()
+		// a server before 2.15 may show another time after an edit and a restart
+		return last.differs(info.Created) && (last.sequence < info.State.FirstSeq || last.sequence > info.State.LastSeq), nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read message %d again: %w", at, ended(ctx, err))
+		return false, fmt.Errorf("read message %d again: %w", last.sequence, ended(ctx, err))
 	}
-	return m.Header.Get(headerProcess) != escape(d.Process) || isAnothers(m.Header.Get(headerOrigin), d), nil
+	return identity(m.Header) != last.identity, nil
 }
 
 // atLeast reports whether a server is of that version or a later one. One whose version is no

@@ -3,6 +3,7 @@ package rabbitmq
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -53,6 +54,14 @@ func (a *alarm) reason() error {
 		return nil
 	}
 	return &blocked{*reason}
+}
+
+// explained adds the alarm, if there is one, to an error.
+func (l *link) explained(err error) error {
+	if reason := l.alarm.reason(); reason != nil {
+		return fmt.Errorf("%w: %w", err, reason)
+	}
+	return err
 }
 
 // awaitAlarm waits for the end of an alarm.

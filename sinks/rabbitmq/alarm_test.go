@@ -1,6 +1,7 @@
 package rabbitmq_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -187,6 +188,40 @@ func TestDeliverBatch_WaitsWhileTheBrokerBlocksPublishers(t *testing.T) {
 	a.end(t)
 	require.NoError(t, <-delivered)
 	a.requireOnce(t, arrived+2)
+}
+
+// A message that is larger than the buffers of the network is cut off in its middle. The broker
+// does not publish half a message, so it arrives once.
+func TestDeliverBatch_AMessageThatAnAlarmCutsOffKeepsTimeout(t *testing.T) {
+	t.Parallel()
+	rabbit := brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{})
+	_, err := rabbit.Control(t.Context(), "eval", "application:set_env(rabbit, max_message_size, 134217728).")
+	require.NoError(t, err)
+	first, large := newAlarmed(t, rabbit, 1), newAlarmed(t, rabbit, 1)
+	_, err = first.begin(t, 1)
+	require.True(t, outcome.IsUnknown(err), err)
+	s, err := rabbitmq.New(rabbitmq.Config{URL: rabbit.URL(rabbit.Addr()), RoutingKey: large.name, Timeout: time.Second})
+	require.NoError(t, err)
+	defer func() { _ = s.Close() }()
+	ds := sinktest.Deliveries(1, 1)
+	ds[0].Payload = bytes.Repeat([]byte("1"), 32<<20)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for range 2 {
+		n, err := s.DeliverBatch(ctx, ds)
+		require.Zero(t, n)
+		require.NoError(t, ctx.Err(), "the call outlived timeout: %v", err)
+		require.ErrorContains(t, err, "the broker may have the record: not written within 1s: context deadline exceeded: "+
+			"the broker takes no messages (low on memory); free memory or disk there")
+		require.True(t, outcome.IsOutage(err), err)
+		require.True(t, processor.IsUnreached(err), "it is no attempt of the record: %v", err)
+		require.False(t, s.Pending(), "nothing is to be waited for")
+	}
+	first.end(t)
+	n, err := large.deliver(t, time.Minute, ds)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	large.requireOnce(t, 1)
 }
 
 // Under an alarm the broker does not even read that the connection is to be closed, and its

@@ -36,8 +36,8 @@ type Config struct {
 	// 1 a queue may show another order after a refusal: see the package comment.
 	// Default 1, at most 10,000.
 	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
-	// Timeout bounds making a connection and the wait for one confirm. Default
-	// 30 s, at least 1 ms, at most 1 h.
+	// Timeout bounds making a connection, writing one message, and the wait for one
+	// confirm. Default 30 s, at least 1 ms, at most 1 h.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`

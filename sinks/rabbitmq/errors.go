@@ -37,16 +37,27 @@ func (s *Sink) unroutable(err error) error {
 
 // unsent is a failure before anything was sent.
 func (s *Sink) unsent(err error) error {
-	return s.ours(err, processor.Unreached(fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err))))
+	return s.ours(err, processor.Unreached(fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), s.nextStep(err))))
+}
+
+// notTaken is the broker's refusal of the one record that is on its way, which says nothing about the record.
+func (s *Sink) notTaken(err error) error {
+	return s.ours(err, processor.Unreached(fmt.Errorf("publish to %s: %w%s", s, err, s.nextStep(err))))
 }
 
 // failed is a failure with a record on its way. A connection that ends leaves the outcome
-// as open as a time-out does.
+// as open as a time-out does. So does a refusal of one of several records: the broker does
+// not say which one it means, and has those before it.
 func (s *Sink) failed(err error) error {
-	if s.refusesUs(err) {
-		return s.ours(err, fmt.Errorf("publish to %s: %w%s", s, err, nextStep(err)))
+	doubt := "the broker may have the record"
+	if n := len(s.link.window); n > 1 && isOfOne(err) {
+		doubt += fmt.Sprintf(", and may mean another one of the %d that are on their way", n)
 	}
-	return outcome.Unknown(fmt.Errorf("publish to %s: the broker may have the record: %w%s", s, err, nextStep(err)))
+	open := fmt.Errorf("publish to %s: %s: %w%s", s, doubt, err, s.nextStep(err))
+	if s.refusesUs(err) {
+		return processor.Refused(outcome.Outage(open))
+	}
+	return outcome.Unknown(open)
 }
 
 // besideAnOpenOne is the failure of a record after which others were sent that have no answer:
@@ -61,20 +72,15 @@ func (s *Sink) besideAnOpenOne(failure error) error {
 
 // unconfirmed is a record on its way of which the broker said nothing in time.
 func (s *Sink) unconfirmed(p sent, err error) error {
-	reason := s.link.alarm.reason()
-	switch {
-	case reason == nil:
-		return s.failed(err)
-	case p.earlier: // its outcome is as open as it was, and this attempt did nothing to it
+	if reason := s.link.alarm.reason(); reason != nil && p.earlier { // its outcome is as open as it was, and this attempt did nothing to it
 		return processor.Unreached(outcome.Unknown(fmt.Errorf("publish to %s: nothing was sent: the message of an earlier attempt waits there: %w", s, reason)))
-	default:
-		return s.failed(fmt.Errorf("%w: %w", err, reason))
 	}
+	return s.failed(s.link.explained(err))
 }
 
 // tooLarge is the broker's word on the one record that is on its way.
 func (s *Sink) tooLarge(err error) error {
-	return processor.Permanent(fmt.Errorf("publish to %s: %w%s", s, err, nextStep(err)))
+	return processor.Permanent(fmt.Errorf("publish to %s: %w%s", s, err, s.nextStep(err)))
 }
 
 // ours marks an error as a refusal of us if the broker's word is one.
@@ -102,10 +108,10 @@ func (s *Sink) refusesUs(err error) bool {
 }
 
 // limitReached ends what RabbitMQ says of a limit on the connections of a user or a
-// virtual host. It has no code of its own for that.
-var limitReached = regexp.MustCompile(`limit \(\d+\) is reached$`)
+// virtual host, and on the channels of a user or a node. It has no code of its own for that.
+var limitReached = regexp.MustCompile(`limit (\(\d+\) is reached|of \(\d+\))$`)
 
-// limited reports whether there are too many connections, which passes by itself.
+// limited reports whether there are too many connections or channels, which passes by itself.
 func limited(err error) bool {
 	var amqpErr *amqp.Error
 	return errors.As(err, &amqpErr) && amqpErr.Code == amqp.NotAllowed && limitReached.MatchString(amqpErr.Reason)
@@ -157,6 +163,12 @@ func code(err error) int {
 	return 0
 }
 
+// isOfOne reports whether the broker closed the channel, as it does over one message.
+func isOfOne(err error) bool {
+	var amqpErr *amqp.Error
+	return errors.As(err, &amqpErr) && amqpErr.Server && amqpErr.Recover
+}
+
 // isTooLarge: RabbitMQ closes the channel with 406 for a message above its
 // max_message_size, and with 311 or 501 for one that fits no frame. What is
 // published here causes no other 406.
@@ -171,11 +183,11 @@ func isTooLarge(err error) bool {
 
 // nextStep is the fix for what the broker says. A login that it refuses is an
 // error of the client's own, without the mark of the server.
-func nextStep(err error) string {
+func (s *Sink) nextStep(err error) string {
 	var network *net.OpError
 	switch {
 	case limited(err):
-		return "; end connections of others, or raise the limit"
+		return "; end connections or channels of others, or raise the limit"
 	case errors.As(err, &network) && network.Op == "dial":
 		return "; start RabbitMQ there, or correct host and port in url"
 	case errors.Is(err, amqp.ErrCredentials):
@@ -187,6 +199,9 @@ func nextStep(err error) string {
 	case amqp.AccessRefused:
 		return "; correct user, password, or the user's rights on the vhost and the exchange"
 	case amqp.NotFound:
+		if s.config.Type != "" {
+			return "; the next attempt declares the exchange again"
+		}
 		return "; declare the exchange, or give its type to have it declared"
 	case amqp.NotAllowed:
 		return "; correct the vhost, or the user's right to it"

@@ -113,3 +113,29 @@ func TestDeliverBatch_ARecordWithoutAConfirmBesideARefusalLeavesTheWindowOpen(t 
 		})
 	}
 }
+
+// An alarm cuts off the third record of a window in its middle. The broker returns the first one, and of the second nobody knows.
+func TestDeliverBatch_AWriteThatIsCutOffBesideARefusalLeavesTheWindowOpen(t *testing.T) {
+	t.Parallel()
+	var published atomic.Int64
+	ds := sinktest.Deliveries(1, 3)
+	ds[2].Payload = bytes.Repeat([]byte("1"), 32<<20)
+	address := tcptest.Serve(t, func(conn net.Conn) {
+		_ = converse(conn, func(channel uint16) speech {
+			if published.Add(1) == 3 {
+				_, _ = conn.Write(append(method(0, 10<<16|60, shortText("low on memory")), returnedWith(channel, ds[0].DedupKey(), "NO_ROUTE", "k")...))
+				<-t.Context().Done() // it reads nothing more
+			}
+			return speech{}
+		})
+	})
+	s, err := rabbitmq.New(rabbitmq.Config{URL: "amqp://u:p@" + address, Exchange: "e", RoutingKey: "k", Timeout: 3 * time.Second, Window: 3})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	n, err := s.DeliverBatch(t.Context(), ds)
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "312 NO_ROUTE")
+	require.ErrorContains(t, err, "the broker may have records that were sent after this one")
+	require.True(t, outcome.IsOutage(err), err)
+	require.False(t, s.Pending(), "nothing is to be waited for")
+}

@@ -28,6 +28,7 @@ type link struct {
 	alarm      alarm
 	returned   map[string]amqp.Return
 	window     []sent // on their way; after a call only those that an alarm holds up
+	broken     bool   // by a write that was cut off
 }
 
 // open connects, asks for confirms, and declares or checks the exchange.

@@ -86,6 +86,8 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 	l.alarm.begin()
 	n, err := s.publishAll(ctx, ds)
 	switch {
+	case l.broken:
+		s.drop()
 	case l.alarm.met():
 		l.hold()
 	case err != nil && !outcome.IsRefusal(err):
@@ -145,7 +147,7 @@ func (s *Sink) settle(ctx context.Context, failure error) error {
 	}
 	s.link.window = s.link.window[1:]
 	err := s.drain(ctx)
-	if err == nil || s.link.alarm.met() {
+	if err == nil || s.link.alarm.met() && !s.link.broken {
 		return failure
 	}
 	s.drop()
@@ -203,13 +205,15 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery) error {
 	if ctx.Err() != nil {
 		return s.unsent(context.Cause(ctx))
 	}
-	defer context.AfterFunc(ctx, l.cut)() // a write that the broker does not read knows no context
+	write, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("not written within %v: %w", s.config.Timeout, context.DeadlineExceeded))
+	defer cancel()
+	defer context.AfterFunc(write, l.cut)() // a write that the broker does not read knows no context
 	const mandatory, immediate = true, false
 	l.socket.frames.sends(message.Body)
 	before := l.socket.written.Load()
 	confirm, err := l.channel.PublishWithDeferredConfirm(s.config.Exchange, key, mandatory, immediate, message)
 	if err != nil {
-		return s.unpublished(before, ended(ctx, err))
+		return s.unpublished(before, ended(write, err))
 	}
 	l.window = append(l.window, sent{key: key, message: message, confirm: confirm})
 	return nil
@@ -234,12 +238,19 @@ func (s *Sink) message(d processor.Delivery) (key string, message amqp.Publishin
 }
 
 // unpublished is a failure to write a record; before is what the link had written until then.
+// Under an alarm the broker reads no record, so what stays in the network is no attempt of it.
 func (s *Sink) unpublished(before int64, err error) error {
-	s.link.cut() // so that no more of it is written
-	if s.link.socket.written.Load() == before {
-		return s.unsent(err)
+	l := s.link
+	l.cut() // so that no more of it is written
+	l.broken = true
+	switch {
+	case l.socket.written.Load() == before:
+		return s.unsent(l.explained(err))
+	case l.alarm.reason() != nil:
+		return processor.Unreached(outcome.Outage(s.failed(l.explained(err))))
+	default:
+		return s.failed(err)
 	}
-	return s.failed(err)
 }
 
 // confirmedWithin reports whether the broker has had its word on a publishing, or its connection ended.
@@ -281,11 +292,15 @@ func (s *Sink) confirmed(ctx context.Context, d processor.Delivery) error {
 		return nil
 	}
 	if s.link.dead() { // then what was not confirmed counts as refused
-		err := ended(ctx, closedBy(<-s.link.closed))
-		if len(s.link.window) == 1 && isTooLarge(err) {
+		err := s.link.explained(ended(ctx, closedBy(<-s.link.closed)))
+		switch alone := len(s.link.window) == 1; {
+		case alone && isTooLarge(err):
 			return s.tooLarge(err)
+		case alone && (s.refusesUs(err) || code(err) == amqp.NotFound):
+			return s.notTaken(err)
+		default:
+			return s.failed(err)
 		}
-		return s.failed(err)
 	}
 	return s.refusal(d, processor.Unreached(errNack)) // of the queue, not of the record
 }

@@ -34,18 +34,21 @@ func TestDeliver_SendsTheBytesUnchangedWithTheContractsHeaders(t *testing.T) {
 	require.Equal(t, "/send?a=b", r.uri)
 	require.Equal(t, strings.TrimPrefix(url, "http://"), r.host)
 	require.Equal(t, http.Header{
-		"Authorization":    {"Bearer t"},
-		"Content-Length":   {strconv.Itoa(len(exact))},
-		"Content-Type":     {"application/json"},
-		"Idempotency-Key":  {deliveryKey},
-		"Ordered-Attempt":  {"2"},
-		"Ordered-Epoch":    {"3"},
-		"Ordered-Key":      {"customer-7"},
-		"Ordered-Position": {"c:2026-01-02T03:04:05.000006Z/42"},
-		"Ordered-Process":  {"booking_sms"},
-		"Ordered-Sequence": {"9007199254740993"},
-		"Ordered-Type":     {"booking.confirmed"},
-		"User-Agent":       {"ordered-dispatcher"},
+		"Authorization":      {"Bearer t"},
+		"Content-Length":     {strconv.Itoa(len(exact))},
+		"Content-Type":       {"application/json"},
+		"Idempotency-Key":    {deliveryKey},
+		"Ordered-Attempt":    {"2"},
+		"Ordered-Created-At": {"2026-01-02T03:04:05.000006Z"},
+		"Ordered-Dedup-Key":  {deliveryKey},
+		"Ordered-Epoch":      {"3"},
+		"Ordered-Key":        {"customer-7"},
+		"Ordered-Position":   {"c:2026-01-02T03:04:05.000006Z/42"},
+		"Ordered-Process":    {"booking_sms"},
+		"Ordered-Sequence":   {"9007199254740993"},
+		"Ordered-Type":       {"booking.confirmed"},
+		"Ordered-Version":    {"1"},
+		"User-Agent":         {"ordered-dispatcher"},
 	}, r.header)
 }
 
