@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	alerts    = "../../../deploy/prometheus/alerts.yaml"
-	dashboard = "../../../deploy/grafana/dashboard.json"
-	handbook  = "../../../docs/operations.md"
+	alerts    = "../../../../deploy/prometheus/alerts.yaml"
+	dashboard = "../../../../deploy/grafana/dashboard.json"
+	handbook  = "../../../../docs/operations.md"
 )
 
 // exported are the names of the series that a process has, and those of their
