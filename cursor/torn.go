@@ -106,12 +106,26 @@ func (s *Store) held(ctx context.Context, conn *pgxpool.Conn, process string, t 
 	case holder.Worker():
 		return s.looks.keep(process, ErrHeld)
 	}
-	// A worker has the row for a moment before it has its name.
-	again, err := s.lockerOf(ctx, conn, process)
-	if err != nil || again == nil || again.Worker() {
+	again, err := s.stillHeld(ctx, conn, process)
+	if err != nil || again == nil || again.Worker() || again.Transaction != holder.Transaction {
 		return errors.Join(ErrHeld, err)
 	}
 	return s.looks.keep(process, &StrangerError{*again})
+}
+
+// namelessTime is for how long a worker may have the row before it has its name: a moment, and longer on a busy machine.
+const namelessTime = 100 * time.Millisecond
+
+// stillHeld is lockerOf after that time.
+func (s *Store) stillHeld(ctx context.Context, conn *pgxpool.Conn, process string) (*Locker, error) {
+	timer := time.NewTimer(namelessTime)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-timer.C:
+		return s.lockerOf(ctx, conn, process)
+	}
 }
 
 // lockerOf returns who holds the row of a process, or nil if that is not known.

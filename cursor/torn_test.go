@@ -1,6 +1,7 @@
 package cursor_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -107,4 +108,43 @@ func TestAcquire_NamesAStrangerThatHasTheRow(t *testing.T) {
 	require.ErrorIs(t, err, cursor.ErrHeld)
 	require.NotErrorAs(t, err, new(*cursor.StrangerError))
 	lease.Release()
+}
+
+// TestAcquire_ASessionThatHasTheRowForAMomentIsNoStranger: workers that take the row one after the other have it before they have
+// their names, on a busy machine at two looks in a row. The log said to end the session.
+func TestAcquire_ASessionThatHasTheRowForAMomentIsNoStranger(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	created(t, pool, "a")
+	conn, err := pool.Acquire(t.Context())
+	require.NoError(t, err)
+	defer conn.Release()
+	done := make(chan error)
+	stop := make(chan struct{})
+	go func() {
+		for {
+			if _, err := conn.Exec(context.Background(), `BEGIN; SELECT FROM dispatch.cursor FOR UPDATE; SELECT pg_sleep(0.04); COMMIT`); err != nil {
+				done <- err
+				return
+			}
+			select {
+			case <-stop:
+				done <- nil
+				return
+			default:
+			}
+		}
+	}()
+	for held := 0; held < 5; {
+		lease, err := store(t, pool, fmt.Sprint("b", held)).Acquire(t.Context(), "sms")
+		if err == nil {
+			lease.Release()
+			continue
+		}
+		held++
+		require.ErrorIs(t, err, cursor.ErrHeld)
+		require.NotErrorAs(t, err, new(*cursor.StrangerError))
+	}
+	close(stop)
+	require.NoError(t, <-done)
 }

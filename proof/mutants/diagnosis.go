@@ -114,6 +114,16 @@ var diagnosisMutants = []mutant{
 		daemonPkg, "TestRenew_AUserThatCannotLogInIsGivenUp",
 	},
 	{
+		"the log says to end who has a row for a moment",
+		[]change{{"cursor/torn.go", ` || again.Transaction != holder.Transaction`, ``}},
+		cursorPkg, "TestAcquire_ASessionThatHasTheRowForAMomentIsNoStranger",
+	},
+	{
+		"status says to end who has a row for a moment",
+		[]change{{"command/internal/daemon/holders.go", ` && n.Transaction == l.Transaction`, ``}},
+		daemonPkg, "TestStatus_ASessionThatHasTheRowForAMomentIsNotToBeEnded",
+	},
+	{
 		"who waits in line for a row is in the way, and not who has it",
 		[]change{{"cursor/blocker.go", `w.locktype = 'tuple' AND NOT w.granted`, `w.locktype = 'none' AND NOT w.granted`}},
 		cursorPkg, "TestBlockers_AreInTheWay",

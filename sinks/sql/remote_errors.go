@@ -42,12 +42,13 @@ func (r *Remote) fenced(a applied, d processor.Delivery) error {
 
 // unknownProcess is a target without a row for a process that has delivered before.
 func (r *Remote) unknownProcess(d processor.Delivery) error {
-	err := fmt.Errorf("%w: it knows nothing of process %q, whose next record is number %d. If the target was restored or is the wrong one, correct that. "+
-		"If the process had another name there: %s (with that name)", ErrMissing, d.Process, d.Sequence, r.move(d))
+	err := fmt.Errorf("%w: it knows nothing of process %q, whose next record is number %d. If the target is the wrong one, correct that. "+
+		"If it was restored to before the first record: `ordered-dispatcher seek %s --to-start -c FILE --reason …`, and then what the next error says. "+
+		"If the process had another name there: %s (with that name)", ErrMissing, d.Process, d.Sequence, visible.Shell(d.Process), r.move(d))
 	if isReplay(d) {
 		return fmt.Errorf("%w. If it is to deliver there from now on, have a worker deliver its next record first: a replay does not say how far the process has come", err)
 	}
-	return fmt.Errorf("%w. If the process is to deliver there from now on: %s", err,
+	return fmt.Errorf("%w. If the target is to have what follows, and nothing of what the cursor has passed: %s", err,
 		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_applied (process_name, position, sequence, epoch, since) VALUES (%s, %s, %[3]d, 0, %[3]d)",
 			quote(d.Process), quote(string(d.After)), d.Sequence-1)))
 }

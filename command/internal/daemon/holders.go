@@ -52,6 +52,22 @@ func longHolders(ctx context.Context, store *cursor.Store, lockers []cursor.Lock
 	return long, err
 }
 
+// lasting leaves out strangers that have a row at one look, and not at a second one in the same transaction: a worker has the row
+// for a moment before it has its name.
+func lasting(ctx context.Context, store *cursor.Store, lockers []cursor.Locker, pause func(context.Context, time.Duration)) ([]cursor.Locker, error) {
+	stranger := func(l cursor.Locker) bool { return !l.Worker() }
+	if !slices.ContainsFunc(lockers, stranger) {
+		return lockers, nil
+	}
+	pause(ctx, stays)
+	now, err := store.Lockers(ctx)
+	return slices.DeleteFunc(lockers, func(l cursor.Locker) bool {
+		return stranger(l) && !slices.ContainsFunc(now, func(n cursor.Locker) bool {
+			return n.PID == l.PID && n.GID == l.GID && n.Transaction == l.Transaction
+		})
+	}), err
+}
+
 // of is the first of some lockers that has the row of a process; nil if there is none.
 func of(process string, all []cursor.Locker) *cursor.Locker {
 	if at := slices.IndexFunc(all, func(l cursor.Locker) bool { return l.Process == process }); at >= 0 {

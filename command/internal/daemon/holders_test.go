@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -173,4 +174,33 @@ func TestStatus_AnOperatorsSessionOfWhichTheTimeIsHiddenIsNotToBeEnded(t *testin
 	require.Regexp(t, `(?m)^a: the cursor's row is locked by an operator's session, pid \d+ .*: no worker can deliver; next: wait until it ends; `+
 		`since when it is open is hidden from role "support"; to see it: GRANT pg_read_all_stats TO "support"$`, text)
 	requireNoEnd(t, text, doctor(t, asked))
+}
+
+// TestStatus_ASessionThatHasTheRowForAMomentIsNotToBeEnded: a worker has it for a moment before it has its name, and status said to
+// end its session.
+func TestStatus_ASessionThatHasTheRowForAMomentIsNotToBeEnded(t *testing.T) {
+	t.Parallel()
+	server, pool, _ := ownServer(t)
+	file := configure(t, server.URL(), "  a: {source: {table: public.bookings}, sink: {webhook: {url: 'http://127.0.0.1:1'}}}\n")
+	done, stopped := make(chan error, 1), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-stopped:
+				done <- nil
+				return
+			default:
+			}
+			if _, err := pool.Exec(context.Background(), "BEGIN; SELECT FROM od.cursor FOR UPDATE; SELECT pg_sleep(0.04); COMMIT", pgx.QueryExecModeSimpleProtocol); err != nil {
+				done <- err
+				return
+			}
+		}
+	}()
+	for range 5 {
+		all, text, _ := status(t, file, "")
+		require.True(t, all[0].Hold == nil || all[0].Hold.Kind != daemon.HoldLocked, text)
+	}
+	close(stopped)
+	require.NoError(t, <-done)
 }

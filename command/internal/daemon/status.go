@@ -122,6 +122,9 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	if err != nil {
 		return nil, Reachable(err)
 	}
+	if lockers, err = lasting(ctx, r.store, lockers, r.pause); err != nil {
+		return nil, Reachable(err)
+	}
 	long, err := longHolders(ctx, r.store, lockers, r.pause)
 	if err != nil {
 		return nil, Reachable(err)
