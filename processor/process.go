@@ -45,7 +45,7 @@ type Process struct {
 	numbers cursor.Seen  // the highest of the cursor
 	server  string       // the run of the server on which no promotion is to be noted
 	reign   cursor.Epoch // of the cursor when it was seen last
-	run     serverRun    // that of the last look
+	run     serverRun    // of the server, as it was at the last look
 }
 
 // New returns the process that config describes. It touches nothing yet.

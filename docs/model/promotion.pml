@@ -282,7 +282,7 @@ end:	/* Process.look, remember: an old connection stays, or is made anew */
 	atomic {
 #ifdef RESTORE
 		if
-		:: started[read] != known -> goto end /* Process.runsAnew: it looks first */
+		:: started[read] != known -> goto end /* Process.othersLook: it looks first */
 		:: else
 		fi;
 #endif

@@ -80,7 +80,7 @@ func identify(header nats.Header, d processor.Delivery) {
 	set(header, headerEpoch, strconv.FormatInt(int64(d.Epoch), 10))
 }
 
-// identity tells a message of ours from every other one in its stream.
+// identity is what tells one of our messages from every other message in its stream.
 func identity(h nats.Header) string {
 	names := []string{jetstream.MsgIDHeader, headerProcess, headerOrigin, headerSequence, headerEpoch}
 	for i, name := range names {

@@ -14,7 +14,7 @@ import (
 type stood struct {
 	// sequence is the number of the last message, 0 if there is none. The numbers of a stream only grow.
 	sequence uint64
-	// identity is that of its message.
+	// identity tells the message of that number from every other one.
 	identity string
 	// made is when the stream was made that has it; zero is not known.
 	made time.Time

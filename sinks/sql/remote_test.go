@@ -328,6 +328,26 @@ func TestRemote_RefusesToGoOnWhereTheTargetLacksRecords(t *testing.T) {
 	require.Equal(t, "1 2 3 4 5 6", r.ids(t))
 }
 
+// TestRemote_RestoredToBeforeTheFirstRecordHasAllOfThemComeAgain: the SQL of the first error leaves them out. Behind a seek to the
+// start, that of the next one does not.
+func TestRemote_RestoredToBeforeTheFirstRecordHasAllOfThemComeAgain(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	s := r.sink(t, nil)
+	mustDeliver(t, s, sinktest.Deliveries(1, 3))
+	r.exec(t, `DELETE FROM public.received; DELETE FROM public.ordered_dispatcher_applied`)
+	_, err := deliverAll(t, s, sinktest.Deliveries(4, 2))
+	require.ErrorIs(t, err, sql.ErrMissing)
+	require.ErrorContains(t, err, "restored to before the first record: `ordered-dispatcher seek sms --to-start -c FILE --reason …`, and then what the next error says")
+
+	sought := inEpoch(5, numbered(3+cursor.SeekGap+1, sinktest.Deliveries(1, 5)))
+	_, err = deliverAll(t, s, sought)
+	require.ErrorIs(t, err, sql.ErrMissing)
+	r.obey(t, err, "INSERT ")
+	mustDeliver(t, s, sought)
+	require.Equal(t, "1 2 3 4 5", r.ids(t))
+}
+
 // The SQL in the error is what it says: these need not come.
 func TestRemote_GoesOnWhenToldThatWhatIsMissingNeedNotCome(t *testing.T) {
 	t.Parallel()
