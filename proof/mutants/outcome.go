@@ -136,6 +136,11 @@ var outcomeMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_AVagueWordBesideARefusalLeavesTheWindowOpen",
 	},
 	{
+		"what Kafka's client says when a call ends is its error",
+		[]change{{"sinks/kafka/window.go", `cmp.Or(context.Cause(window), context.Cause(ctx))`, `cmp.Or(context.Cause(window))`}},
+		kafkaPkg, "TestDeliverBatch_ACallThatHasEndedEndsAsSuchWhateverTheClientSays",
+	},
+	{
 		"a commit of Kafka that was never asked for may have happened",
 		[]change{{"sinks/kafka/errors.go", `	if asked == 0 {`, `	if false {`}},
 		kafkaPkg, "TestDeliverBatch_ACommitThatWasNeverAskedForIsKnown",

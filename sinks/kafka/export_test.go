@@ -49,6 +49,19 @@ func (s *Sink) Dial(f func(ctx context.Context, network, address string) (net.Co
 	s.dial = f
 }
 
+// EndBefore sends a record through a client that has ended with the call, before the window hears of that, and returns its error.
+func EndBefore(call, window context.Context, brokers ...string) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ManualFlushing())
+	if err != nil {
+		return err
+	}
+	l := &link{client: client, end: client.Close}
+	l.written.begin(func(error) {})
+	l.end()
+	p, _ := l.flush(call, window, []*kgo.Record{{Topic: "t"}})
+	return p.err
+}
+
 // SendPart has the client begin to send each window that is larger when it has n records of it, as it may do by itself on a busy machine.
 func (s *Sink) SendPart(n int64) {
 	frozen := make(frozen, 1)

@@ -2,6 +2,7 @@ package kafka_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
@@ -125,4 +127,18 @@ func TestDeliverBatch_ANoToACommitThatWasAskedForTwiceLeavesItOpen(t *testing.T)
 			require.Greater(t, processor.RetryAfterDelay(err), 5*time.Second)
 		})
 	}
+}
+
+// TestDeliverBatch_ACallThatHasEndedEndsAsSuchWhateverTheClientSays: the end of a call goes to the client
+// and to the window at once, and on a busy machine the client said first that it was closed.
+func TestDeliverBatch_ACallThatHasEndedEndsAsSuchWhateverTheClientSays(t *testing.T) {
+	t.Parallel()
+	address, _ := silent(t)
+	call, end := context.WithTimeoutCause(t.Context(), 0, fmt.Errorf("no answer within 0s: %w", context.DeadlineExceeded))
+	defer end()
+	require.EqualError(t, kafka.EndBefore(call, t.Context(), address), "no answer within 0s: context deadline exceeded")
+	require.ErrorIs(t, kafka.EndBefore(t.Context(), t.Context(), address), kgo.ErrClientClosed, "for another reason")
+	window, cancel := context.WithCancelCause(t.Context())
+	cancel(io.ErrShortWrite)
+	require.Equal(t, io.ErrShortWrite, kafka.EndBefore(call, window, address), "the window ended before its call, and had a reason")
 }

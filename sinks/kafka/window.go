@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -88,13 +89,13 @@ func (l *link) produce(ctx context.Context, records []*kgo.Record) produced {
 	defer cancel(nil)
 	l.written.begin(cancel)
 	if !l.transactional {
-		p, _ := l.flush(window, records)
+		p, _ := l.flush(ctx, window, records)
 		return p
 	}
 	if err := l.client.BeginTransaction(); err != nil {
 		return produced{err: heard(err)}
 	}
-	p, whole := l.flush(window, records)
+	p, whole := l.flush(ctx, window, records)
 	if p.err == nil {
 		p.err = context.Cause(ctx) // a worker that was given up commits nothing
 	}
@@ -122,22 +123,23 @@ func (p produced) without(err error) produced {
 }
 
 // flush hands all records to the client before the first is sent: see the package
-// comment. The client takes them without a wait, as its buffer has room for a window.
-func (l *link) flush(ctx context.Context, records []*kgo.Record) (p produced, whole bool) {
+// comment. The client takes them without a wait, as its buffer has room for a window. The
+// end of ctx, a call's, may reach the client before the window.
+func (l *link) flush(ctx, window context.Context, records []*kgo.Record) (p produced, whole bool) {
 	a := newAnswers(len(records))
 	for i, r := range records {
-		l.client.Produce(ctx, r, a.of(i))
+		l.client.Produce(window, r, a.of(i))
 	}
 	l.written.release()
-	_ = l.client.Flush(ctx) // its one error is the end of ctx
+	_ = l.client.Flush(window) // its one error is the end of window
 	select {
 	case <-a.done:
-	case <-ctx.Done():
+	case <-window.Done():
 	}
 	n, whole, err := a.prefix()
 	var word *kerr.Error
-	if n < len(records) && ctx.Err() != nil && !errors.As(err, &word) {
-		err = context.Cause(ctx) // and not what the client makes of it
+	if end := cmp.Or(context.Cause(window), context.Cause(ctx)); n < len(records) && end != nil && !errors.As(err, &word) {
+		err = end // and not what the client makes of it
 	}
 	return produced{n, n, a.all(), err, a.silent()}, whole
 }
