@@ -2,6 +2,7 @@ package processor_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -80,16 +81,26 @@ func oneByOne(r *receiver) processor.BatchSink {
 
 func TestDeadLetter_AnUnknownOutcomeHaltsAllTheSame(t *testing.T) {
 	t.Parallel()
-	pool := database(t)
-	insert(t, pool, 2)
-	p := process(t, pool, processor.Each(&receiver{answer: failing("1", 9, context.DeadlineExceeded)}), func(c *processor.Config) {
-		deadLetters(c)
-		c.HaltOnTimeout = true
-	})
-	var halt *processor.HaltError
-	require.ErrorAs(t, p.Drain(t.Context()), &halt)
-	require.Equal(t, cursor.ClassUnknown, halt.Failure.Class)
-	require.Empty(t, letters(t, pool))
+	for name, failure := range map[string]error{
+		"time-out": context.DeadlineExceeded,
+		"marked":   processor.Unknown(errors.New("the connection was lost")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			insert(t, pool, 2)
+			p := process(t, pool, processor.Each(&receiver{answer: failing("1", 9, failure)}), func(c *processor.Config) {
+				deadLetters(c)
+				c.HaltOnTimeout = true
+			})
+			require.True(t, processor.IsUnknown(failure))
+			var halt *processor.HaltError
+			require.ErrorAs(t, p.Drain(t.Context()), &halt)
+			require.Equal(t, cursor.ClassUnknown, halt.Failure.Class)
+			require.Empty(t, letters(t, pool))
+		})
+	}
+	require.NoError(t, processor.Unknown(nil))
 }
 
 // A busy worker stands aside, the dead letter is delivered under an epoch that is

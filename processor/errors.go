@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -65,6 +66,16 @@ func Unreached(err error) error {
 	return &unreachedError{err}
 }
 
+// Unknown marks a sink's error as one that leaves open whether the receiver has the record: the connection was lost, or no
+// answer came, after it had been sent. The record is tried again, or its process halts with Config.HaltOnTimeout. An error
+// whose Timeout method returns true, such as context.DeadlineExceeded, is unknown by itself. Unknown(nil) is nil.
+func Unknown(err error) error {
+	if err == nil {
+		return nil
+	}
+	return outcome.Unknown(err)
+}
+
 // RetryAfter marks a sink's error with the delay its receiver asked for. The
 // next attempt comes no sooner, for delays up to an hour. RetryAfter(nil, d)
 // is nil.
@@ -111,6 +122,9 @@ func IsUnreached(err error) bool {
 	var unreached *unreachedError
 	return errors.As(err, &unreached)
 }
+
+// IsUnknown reports whether err was marked with Unknown, or is a time-out.
+func IsUnknown(err error) bool { return outcome.IsUnknown(err) }
 
 // RetryAfterDelay returns the delay err was marked with, or zero.
 func RetryAfterDelay(err error) time.Duration {

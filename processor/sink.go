@@ -10,10 +10,16 @@ import (
 
 // Sink delivers one record at a time.
 type Sink interface {
-	// Deliver hands the record over. nil means the receiver has it for good. An
-	// error means the record will be handed over again, unless it is Permanent;
-	// one that speaks of us, and not of the record, is Refused.
-	// Its text goes to the log, the cursor's row and the audit: see Record.Redact.
+	// Deliver hands the record over. nil means that the receiver has it for good. After an error the record is handed over
+	// again, unless the error is marked:
+	//
+	//	Unreached   nothing was sent, or the receiver takes no record now    tried again, and no attempt of the record
+	//	Unknown     it was sent, and nobody knows whether it arrived         tried again, or a halt with HaltOnTimeout
+	//	Permanent   the receiver refuses this record for good                a halt, or a dead letter
+	//	Refused     the receiver refuses us, whichever record it is          a halt, until an operator retries
+	//	RetryAfter  the receiver asks for a delay                            tried again, no sooner than that
+	//
+	// The text of the error goes to the log, the cursor's row and the audit: see Record.Redact.
 	// It returns soon after ctx ends.
 	Deliver(ctx context.Context, d Delivery) error
 }
