@@ -28,16 +28,11 @@ var arrows = map[string][]string{
 	"cursor":             {"internal/answer", "internal/ending", "internal/prepared", "internal/privilege", "internal/visible"},
 	"processor":          {"cursor", "internal/outcome", "internal/visible"},
 	"sources/":           {"cursor", "processor", "internal/answer", "internal/prepared", "internal/privilege", "internal/visible", "self"},
-	"sinks/":             {"cursor", "processor", "internal/answer", "internal/bounded", "internal/jsonline", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/reserved", "internal/route", "internal/secret", "internal/visible", "sinks", "sinks/internal/wire", "self"},
-	"internal/route":     {"cursor", "processor"},
-	"internal/jsonline":  {"cursor", "processor"},
-	"outbox":             {},
-	"inbox":              {},
+	"sinks/":             {"cursor", "processor", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "sinks", "sinks/internal/jsonline", "sinks/internal/route", "sinks/internal/wire", "self"},
 	"migrations":         {"internal/answer", "internal/ending", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/visible"},
 	"internal/pglocal":   {"self"},
 	"internal/link":      {},
 	"internal/knob":      {},
-	"internal/reserved":  {},
 	"internal/secret":    {"internal/visible"},
 	"internal/visible":   {},
 	"internal/pgurl":     {"internal/bounded"},
@@ -109,7 +104,7 @@ func arrow(from, to string) bool {
 		return false // nothing imports a command, and tests alone import theirs
 	}
 	if below(from, "command/internal/daemon") {
-		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/route", "internal/secret", "internal/visible", "command/internal/daemon")
+		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
 	}
 	for origin, allowed := range arrows {
 		if below(from, strings.TrimSuffix(origin, "/")) {

@@ -4,7 +4,7 @@ package main
 var boundMutants = []mutant{
 	{
 		"a line with six bytes for each of a record is made before it is measured",
-		[]change{{"internal/jsonline/line.go", "size = lineLen(d); size > limit {", "size = lineLen(d); size < 0 {"}},
+		[]change{{"sinks/internal/jsonline/line.go", "size = lineLen(d); size > limit {", "size = lineLen(d); size < 0 {"}},
 		execPkg, "TestDeliverBatch_ALineAboveMaxBytesFailsForGoodBeforeItIsMade",
 	},
 	{

@@ -4,7 +4,7 @@ package main
 var sinkMutants = []mutant{
 	{
 		"a payload that is not UTF-8 is taken for JSON",
-		[]change{{"internal/jsonline/line.go", "!utf8.Valid(payload): // before", "!json.Valid(payload) && !utf8.Valid(payload): // before"}},
+		[]change{{"sinks/internal/jsonline/line.go", "!utf8.Valid(payload): // before", "!json.Valid(payload) && !utf8.Valid(payload): // before"}},
 		stdoutPkg, "TestDeliver_PayloadThatIsNotUTF8IsBase64",
 	},
 	{
@@ -54,7 +54,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a text that is not JSON breaks the line of a record",
-		[]change{{"internal/jsonline/line.go", "		return appendText(line, payload)\n", "		return append(line, payload...)\n"}},
+		[]change{{"sinks/internal/jsonline/line.go", "		return appendText(line, payload)\n", "		return append(line, payload...)\n"}},
 		stdoutPkg, "TestDeliver_PayloadThatIsNotJSONIsAString",
 	},
 	{
@@ -357,7 +357,7 @@ var sinkMutants = []mutant{
 	},
 	{
 		"a value of a record is several tokens of a subject",
-		[]change{{"internal/route/tokens.go", `return Token(fmt.Sprint(value)), nil`, `return fmt.Sprint(value), nil`}},
+		[]change{{"sinks/internal/route/tokens.go", `return Token(fmt.Sprint(value)), nil`, `return fmt.Sprint(value), nil`}},
 		natsPkg, "TestDeliverBatch_AValueOfARecordIsOneToken",
 	},
 	{

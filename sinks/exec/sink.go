@@ -7,9 +7,9 @@ import (
 	"os"
 	"sync"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/jsonline"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/jsonline"
 )
 
 // Sink hands records to a child process. It implements processor.BatchSink and is

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/route"
 )
 
 // Config describes a stream. Zero values mean defaults.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/jsonline"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/jsonline"
 )
 
 // Sink writes lines. It implements processor.Sink and is safe for concurrent
