@@ -107,6 +107,9 @@ func (n Seen) Kept(run string, log int64) Seen {
 	return n
 }
 
+// Server is the run of the server that Observe saw last: see Lease.Server. "" before the first time.
+func (n Seen) Server() string { return n.server.run }
+
 // On adds what Observe says of the server. If the server has started anew on the same timeline, and its log ends before what its
 // disk had, it was restored, even if the numbers of the row have moved on since. A later checkpoint of the restored server hides
 // that. So call On after each Observe, also while nothing is delivered.
@@ -209,7 +212,7 @@ func (n Seen) lost(row lockedRow) string {
 	if n.Lost(row.Row) {
 		back = fmt.Sprintf("the database went back: when the server started, its write-ahead log lacked what its disk had had (timeline %s)", row.server.timeline)
 	}
-	return back + ". The database was restored from a backup or a snapshot: " +
+	return back + ". The database was restored from a backup or a snapshot, or a second standby of a lost primary was promoted: " +
 		"what was delivered since is not known here, and rows that were inserted since are gone. Compare what receivers have with the table, " +
 		"then seek to where delivery shall go on, or retry to go on from here"
 }

@@ -186,6 +186,17 @@ func (s *Store) create(ctx context.Context, process string, at Position, again s
 	return created, nil
 }
 
+// MayBeLost reports whether a cursor that is not there may have been lost, with the commits that a promoted standby had not
+// received, or as one that is younger than the backup that was restored. Then the numbers of one that is made begin past those
+// that it may have used.
+func (s *Store) MayBeLost(ctx context.Context) (bool, error) {
+	results, err := s.ask(ctx, statement{sql: s.sql("/* cursor.may_be_lost */\nSELECT " + mayBeLaterSQL)})
+	if err != nil {
+		return false, s.withFix("look whether cursors may be lost", err)
+	}
+	return string(results[0].Rows[0][0]) == "t", nil
+}
+
 // lockSQL locks the row of a process until the transaction ends, by its primary
 // key, and never waits. One statement tells a locked row (known, but no row)
 // from one that does not exist. The settings end with the transaction:

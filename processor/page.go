@@ -15,7 +15,7 @@ func (p *Process) read(ctx context.Context, after cursor.Position, limit int) (P
 	}
 	page, err := p.config.Source.Read(ctx, after, limit)
 	if err != nil {
-		return Page{}, err
+		return Page{}, p.ofServer(err)
 	}
 	if err := page.check(after); err != nil {
 		return Page{}, err

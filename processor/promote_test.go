@@ -262,6 +262,28 @@ func TestRun_ReadsOneServerUnderTheLeaseOfAnotherDeliversNothing(t *testing.T) {
 	require.Zero(t, row(t, p.primary).Sequence)
 }
 
+// TestRun_TheSequenceOfAnotherServerIsNotSaidToBeReset: the cursor's row is that of a new primary, and the read went to the old one,
+// whose ids are behind. An operator who set the sequence as the error proposed had every insert fail.
+func TestRun_TheSequenceOfAnotherServerIsNotSaidToBeReset(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, func(primary *pgxpool.Pool) { insert(t, primary, 1) })
+	p.promote(t)
+	_, err := store(t, p.primary).Create(t.Context(), "sms", cursor.Position(fmt.Sprintf("int:%020d", 1000)))
+	require.NoError(t, err)
+	other, err := table.New(p.standby, table.Config{Table: "dispatch.bookings", Order: table.ID})
+	require.NoError(t, err)
+	log := &logbook{}
+	start(t, process(t, p.primary, processor.Each(&receiver{}), func(c *processor.Config) {
+		c.Source, c.Logger = moved{other, p.primary}, log.logger()
+	}))
+	eventually(t, "it says why", func() bool { return log.has("reach different servers") })
+	require.False(t, log.has("setval"))
+	same, err := table.New(p.primary, table.Config{Table: "dispatch.bookings", Order: table.ID})
+	require.NoError(t, err)
+	start(t, process(t, p.primary, processor.Each(&receiver{}), func(c *processor.Config) { c.Source, c.Logger = same, log.logger() }))
+	eventually(t, "of its own server it is said", func() bool { return log.has("setval") })
+}
+
 // TestRun_AClockBehindTheCursorHaltsTheProcess: what is inserted meanwhile would never be read,
 // also when the clock has passed the cursor.
 func TestRun_AClockBehindTheCursorHaltsTheProcess(t *testing.T) {

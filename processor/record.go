@@ -148,6 +148,17 @@ func (e *ClockError) Error() string { return e.Err.Error() }
 
 func (e *ClockError) Unwrap() error { return e.Err }
 
+// SequenceError is the error of a Read on a server whose sequence of ids stands before the position that was asked for: what
+// is inserted there now sorts before what was delivered. It is none of the process's if its cursor is on another server.
+type SequenceError struct {
+	Server string // the run of the server that was read
+	Err    error
+}
+
+func (e *SequenceError) Error() string { return e.Err.Error() }
+
+func (e *SequenceError) Unwrap() error { return e.Err }
+
 // Clocked is an optional ability of a Pooled source whose order is given by the server's clock.
 type Clocked interface {
 	// Clock holds the server's clock against a position: the error is a *ClockError if it is not past it. It is

@@ -82,6 +82,19 @@ func (p *Process) onServer(lease *cursor.Lease, page Page) error {
 	return p.config.Store.Elsewhere(lease.Server(), page.Server)
 }
 
+// ofServer takes a sequence of ids that stands before the cursor for another server's, if it is: an address may have moved.
+// The advice to set it would be wrong on both.
+func (p *Process) ofServer(err error) error {
+	var sequence *SequenceError
+	if !errors.As(err, &sequence) || !p.together() {
+		return err
+	}
+	if elsewhere := p.config.Store.Elsewhere(p.numbers.Server(), sequence.Server); elsewhere != nil {
+		return elsewhere
+	}
+	return err
+}
+
 // notePromotion is for a process that has nothing to deliver, and so takes no lease: what a new
 // primary has stamped before the cursor would go unnoticed until there is something.
 func (p *Process) notePromotion(ctx context.Context, server string) error {

@@ -82,8 +82,8 @@ func (p *Process) vanished(ctx context.Context, err error) error {
 	}
 	return fmt.Errorf("%w: its row was deleted while the process ran, or is lost with the commits that a promoted standby had not received, or that a backup does not have. "+
 		"Nothing is delivered without it. If it was deleted, put it back, or give it up with `ordered-dispatcher process forget %s` and start the worker again. "+
-		"If it is lost: compare what receivers have with the table, then `%s` makes it anew behind what they have", err,
-		visible.Shell(p.config.Process), p.seekTo("POSITION"))
+		"If it is lost: compare what receivers have with the table, then `ordered-dispatcher seek %[2]s --to-id ID -c FILE --reason …` makes it anew at the first row that they do not have", err,
+		visible.Shell(p.config.Process))
 }
 
 // create has the cursor made or placed where Config.Start says.

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,7 +93,12 @@ func TestDecide_BeforeTheFirstRun(t *testing.T) {
 	require.Equal(t, []string{"4", "5"}, ids(t, must(t, address, "run", "--drain", "-c", silent)))
 
 	other := named(t, "b", "")
-	must(t, address, "seek", "b", "-c", other, "--to-id=5", "--reason=x")
+	seek := []string{"seek", "b", "-c", other, "--to-id=5", "--reason=x"}
+	const leftOut = "4 records are passed over for good; `start` in the file no longer counts"
+	would := must(t, address, append(seek, "--dry-run")...)
+	require.Contains(t, would, leftOut)
+	require.Equal(t, 1+4, strings.Count(would, "at.int:"), "it lists them")
+	require.Contains(t, must(t, address, seek...), leftOut)
 	require.Equal(t, []string{"5"}, ids(t, must(t, address, "run", "--drain", "-c", other)))
 
 	end := named(t, "c", ", start: end")

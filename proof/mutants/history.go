@@ -28,6 +28,26 @@ var historyMutants = []mutant{
 		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
 	},
 	{
+		"the sequence of another server's ids is said to be reset",
+		[]change{{"processor/page.go", `return Page{}, p.ofServer(err)`, `return Page{}, err`}},
+		processorPkg, "TestRun_TheSequenceOfAnotherServerIsNotSaidToBeReset",
+	},
+	{
+		"a seek that makes a cursor lists nothing that it passes over",
+		[]change{{"internal/daemon/first_run.go", `if change.After.Position == "" {`, `if change.After.Position <= "~" {`}},
+		commandPkg, "TestDecide_BeforeTheFirstRun",
+	},
+	{
+		"status has a worker started for a cursor that may be lost",
+		[]change{{"internal/daemon/status.go", "\tcase lost:\n", "\tcase lost && false:\n"}},
+		daemonPkg, "TestStatus_OfACursorThatMayBeLostProposesNoWorker",
+	},
+	{
+		"an error of a sql target with several hosts names the first",
+		[]change{{"sinks/sql/remote_config.go", `!slices.Contains(hosts, host)`, `!slices.Contains(hosts, host) && false`}},
+		sqlPkg, "TestRemoteConfig_NamesEveryHost",
+	},
+	{
 		"a worker that has seen less delivers before the others have looked",
 		[]change{{"processor/server.go", `p.run.others = now.Add(delay)`, `p.run.others = now`}},
 		processorPkg, "TestRestored_AWorkerThatSawLessLetsTheOthersLookFirst",

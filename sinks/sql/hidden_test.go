@@ -2,6 +2,7 @@ package sql_test
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -50,6 +51,16 @@ func TestRemote_HiddenAnswersAreThoseOfEveryHost(t *testing.T) {
 			require.False(t, outcome.IsUnknown(err), err)
 			sinktest.RequireHidden(t, s.Check(t.Context()), ours...)
 		})
+	}
+}
+
+// TestRemoteConfig_NamesEveryHost: an error is that of the one that answered, and that may be any.
+func TestRemoteConfig_NamesEveryHost(t *testing.T) {
+	t.Parallel()
+	for hosts, want := range map[string]string{
+		"a:1": "a:1", "a:1,b:2": "a:1 or b:2", "a,b,a": "a:5432 or b:5432",
+	} {
+		require.Equal(t, fmt.Sprintf("database %q of %s", "ledger", want), sql.RemoteConfig{URL: "postgres://me:secret@" + hosts + "/ledger"}.String())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,9 +43,15 @@ func (c Config) String() string {
 // GoString is String, for the verb %#v.
 func (c Config) GoString() string { return c.String() }
 
-// target is the part of an address that is no secret.
+// target is the part of an address that is no secret. Of several hosts any may be the one that answered.
 func target(c *pgx.ConnConfig) string {
-	return fmt.Sprintf("database %q of %s:%d", c.Database, c.Host, c.Port)
+	hosts := []string{fmt.Sprintf("%s:%d", c.Host, c.Port)}
+	for _, f := range c.Fallbacks {
+		if host := fmt.Sprintf("%s:%d", f.Host, f.Port); !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return fmt.Sprintf("database %q of %s", c.Database, strings.Join(hosts, " or "))
 }
 
 func (c Config) withDefaults() Config {

@@ -297,7 +297,7 @@ func (s *Source) check(l *layout, now sample, after cursor.Position) error {
 		s.clock.note(now)
 		return nil
 	case !l.ordersByTime():
-		return processor.Permanent(fmt.Errorf("%s", f))
+		return &processor.SequenceError{Server: now.server, Err: processor.Permanent(fmt.Errorf("%s", f))}
 	}
 	from, err := s.clock.from(l.kind, now)
 	if err != nil {

@@ -59,7 +59,19 @@ func (o *Operator) seekNew(ctx context.Context, to cursor.Position, d cursor.Dec
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	return Outcome{Change: change, Text: fmt.Sprintf("%s has not run yet: its first worker starts at %s; `start` in the file no longer counts", o.process, place(to))}, nil
+	outcome := o.leftOut(ctx, change)
+	outcome.Text = fmt.Sprintf("%s has not run yet: its first worker starts at %s%s; `start` in the file no longer counts", o.process, place(to), outcome.Text)
+	return outcome, nil
+}
+
+// leftOut lists what stands in the table up to the place where a process starts.
+func (o *Operator) leftOut(ctx context.Context, change cursor.Change) Outcome {
+	if change.After.Position == "" {
+		return Outcome{Change: change}
+	}
+	outcome := o.outcome(ctx, change, "", "", change.After.Position)
+	outcome.Text = fmt.Sprintf(": %s passed over for good", outcome.count())
+	return outcome
 }
 
 // asUsage makes a process that does not know where to start a fault of the file, and

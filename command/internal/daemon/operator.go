@@ -183,7 +183,9 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 	from := change.Before.Position
 	switch {
 	case from == cursor.Unplaced:
-		return Outcome{Change: change, Text: fmt.Sprintf("%s starts at %s%s", o.process, place(to), o.afterwards(change))}, nil
+		outcome := o.leftOut(ctx, change)
+		outcome.Text = fmt.Sprintf("%s starts at %s%s%s", o.process, place(to), outcome.Text, o.afterwards(change))
+		return outcome, nil
 	case to < from:
 		outcome := o.outcome(ctx, change, "", to, from)
 		outcome.Text = fmt.Sprintf("%s goes back from %s to %s: %s sent again%s%s", o.process, place(from), place(to), outcome.count(), keys, o.afterwards(change))

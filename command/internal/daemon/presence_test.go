@@ -90,6 +90,19 @@ func TestStatus_AfterAPromotionSaysThatWorkersMayBeAtTheOldPrimary(t *testing.T)
 	require.Contains(t, text, "a: no worker runs it: ")
 }
 
+// TestStatus_OfACursorThatMayBeLostProposesNoWorker: one that is started begins where the file says, and passes over what came since,
+// or sends everything again. Whether the process has ever run, nothing shows.
+func TestStatus_OfACursorThatMayBeLostProposesNoWorker(t *testing.T) {
+	t.Parallel()
+	pool, config := database(t), configure(t, pgtest.URL(t), stdoutProcess)
+	_, text, _ := status(t, config, "")
+	require.Contains(t, text, "a: no worker has run it yet: start `ordered-dispatcher run`")
+	exec(t, pool, "INSERT INTO od.cursor (process_name, position, epoch) VALUES ('other', '', 28000000000001)") // as after a restore
+	_, text, _ = status(t, config, "")
+	require.Contains(t, text, "a: it has no cursor. A standby was promoted or the database restored, so if the process has delivered before, its cursor is lost: start no worker")
+	require.Contains(t, text, "ordered-dispatcher seek a -c FILE --to-id ID")
+}
+
 // TestStatus_AWorkerWhoseReadWaitsIsThere: its one session is in the middle of a read,
 // which waits for a lock of the table.
 func TestStatus_AWorkerWhoseReadWaitsIsThere(t *testing.T) {

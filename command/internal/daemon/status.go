@@ -12,6 +12,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -301,7 +302,7 @@ const stays = 250 * time.Millisecond
 // measure finds what only the source knows.
 func (r *StatusReader) measure(ctx context.Context, s *Status, source *table.Source) {
 	if s.New {
-		s.Problem = "no worker has run it yet: start `ordered-dispatcher run`"
+		r.unborn(ctx, s)
 		return
 	}
 	if s.Position == cursor.Unplaced {
@@ -321,6 +322,20 @@ func (r *StatusReader) measure(ctx context.Context, s *Status, source *table.Sou
 		s.Problem = err.Error()
 	}
 	s.Holding = holding(s.Holding, s.roles)
+}
+
+// unborn says what a process without a cursor needs.
+func (r *StatusReader) unborn(ctx context.Context, s *Status) {
+	lost, err := r.store.MayBeLost(ctx)
+	switch {
+	case err != nil:
+		s.Problem = err.Error()
+	case lost:
+		s.Problem = fmt.Sprintf("it has no cursor. A standby was promoted or the database restored, so if the process has delivered before, its cursor is lost: start no worker for it before you have compared "+
+			"what its receiver has with the table, and made the cursor there with `ordered-dispatcher seek %s -c FILE --to-id ID --reason …`. If it has never run: start `ordered-dispatcher run`", visible.Shell(s.Process))
+	default:
+		s.Problem = "no worker has run it yet: start `ordered-dispatcher run`"
+	}
 }
 
 // lagOf is what the source says of it.
