@@ -141,6 +141,23 @@ var outcomeMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_ACallThatHasEndedEndsAsSuchWhateverTheClientSays",
 	},
 	{
+		"a window of Kafka that shows a loss is committed",
+		[]change{{"sinks/kafka/window.go", `if older(p.places) {`, `if false && older(p.places) {`}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaidByItsOffsets",
+	},
+	{
+		"an attempt that meets an alarm of RabbitMQ counts",
+		[]change{{"sinks/rabbitmq/errors.go", ` || s.link.alarm.reason() != nil
+`, ` || s.link == nil
+`}},
+		rabbitmqPkg, "TestDeliverBatch_AMessageUnderAnAlarmIsWaitedForAndNotSentAgain",
+	},
+	{
+		"the end of all connections of RabbitMQ is an attempt of the record",
+		[]change{{"sinks/rabbitmq/errors.go", `return code(err) == amqp.ConnectionForced ||`, `return code(err) == -1 ||`}},
+		rabbitmqPkg, "TestDeliverBatch_ABrokerThatEndsAllConnectionsIsNoAttempt",
+	},
+	{
 		"a commit of Kafka that was never asked for may have happened",
 		[]change{{"sinks/kafka/errors.go", `	if asked == 0 {`, `	if false {`}},
 		kafkaPkg, "TestDeliverBatch_ACommitThatWasNeverAskedForIsKnown",
@@ -230,11 +247,6 @@ var outcomeMutants = []mutant{
 	{
 		"a write that RabbitMQ does not read is bounded by the call alone",
 		[]change{{"sinks/rabbitmq/sink.go", `context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("not written`, `context.WithTimeoutCause(ctx, 3600*s.config.Timeout, fmt.Errorf("not written`}},
-		rabbitmqPkg, "TestDeliverBatch_AMessageThatAnAlarmCutsOffKeepsTimeout",
-	},
-	{
-		"a message that an alarm of RabbitMQ cuts off is an attempt of the record",
-		[]change{{"sinks/rabbitmq/sink.go", `	case l.alarm.reason() != nil:`, `	case false:`}},
 		rabbitmqPkg, "TestDeliverBatch_AMessageThatAnAlarmCutsOffKeepsTimeout",
 	},
 	{

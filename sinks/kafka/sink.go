@@ -137,7 +137,7 @@ func (s *Sink) send(ctx context.Context, c *call) outcome {
 		s.drop()
 		return outcome{err: err}
 	}
-	p := s.link.produce(ctx, records)
+	p := s.link.produce(ctx, records, s.stood.older)
 	of := s.link.written.end()
 	of.silent = p.silent
 	o := s.judge(p, of, epoch)

@@ -3,6 +3,7 @@ package kafka
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
@@ -76,8 +77,7 @@ func (s *stood) next(p place, epoch cursor.Epoch) bool {
 	if p.offset < 0 {
 		return false
 	}
-	last, known := s.of(p.topic).offsets[p.partition]
-	lost := known && p.offset <= last
+	last, lost := s.again(p)
 	if lost {
 		s.lose(p.topic, epoch, fmt.Errorf("partition %d of topic %q has acknowledged offset %d, and a later record has %d: an older copy of the broker's data was put back, "+
 			"the topic was made anew, or an unclean election lost what was acknowledged. Records are missing there: compare the topic with the table, and `seek` back to where they begin; "+
@@ -85,6 +85,20 @@ func (s *stood) next(p place, epoch cursor.Epoch) bool {
 	}
 	s.of(p.topic).offsets[p.partition] = p.offset
 	return lost
+}
+
+// again reports whether the offset of a record is not above the last one of its partition.
+func (s *stood) again(p place) (last int64, again bool) {
+	last, known := s.of(p.topic).offsets[p.partition]
+	return last, known && p.offset <= last
+}
+
+// older reports whether a place proves a loss, as next does, and takes up none.
+func (s *stood) older(places []place) bool {
+	return slices.ContainsFunc(places, func(p place) bool {
+		_, again := s.again(p)
+		return p.offset >= 0 && again
+	})
 }
 
 // refused takes up the broker's word on a record, and reports whether it proves a loss.

@@ -83,8 +83,9 @@ type produced struct {
 	silent       bool // of a part of the window the broker has said nothing
 }
 
-// produce sends a window and waits for its answers.
-func (l *link) produce(ctx context.Context, records []*kgo.Record) produced {
+// produce sends a window and waits for its answers. older reports whether the places of its records prove that acknowledged records
+// are missing. Then a transaction is not committed, since its records would stand behind the gap. None of the places counts.
+func (l *link) produce(ctx context.Context, records []*kgo.Record, older func([]place) bool) produced {
 	window, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l.written.begin(cancel)
@@ -104,6 +105,14 @@ func (l *link) produce(ctx context.Context, records []*kgo.Record) produced {
 			l.abort(ctx)
 		}
 		return p.without(&uncommitted{p.err})
+	}
+	if older(p.places) {
+		l.abort(ctx)
+		for i := range p.places {
+			p.places[i].acknowledged = false
+		}
+		p.acknowledged = 0
+		return p
 	}
 	if err := l.client.EndTransaction(ctx, kgo.TryCommit); err != nil {
 		p.failed = 0

@@ -105,8 +105,8 @@ func TestDeliverBatch_AMessageUnderAnAlarmIsWaitedForAndNotSentAgain(t *testing.
 			arrived, err := a.begin(t, c.each)
 			require.ErrorContains(t, err, "the broker may have the record")
 			require.ErrorContains(t, err, "the broker takes no messages (low on memory); free memory or disk there")
-			require.True(t, outcome.IsUnknown(err), err)
-			require.False(t, processor.IsUnreached(err), err)
+			require.True(t, outcome.IsOutage(err), err)
+			require.True(t, processor.IsUnreached(err), "it is no attempt of the record: %v", err)
 			require.True(t, a.sink.Pending())
 			ds := sinktest.Deliveries(arrived+1, c.each)
 			for range 3 {
@@ -173,6 +173,52 @@ func TestDeliverBatch_AMessageUnderAnAlarmCountsForNoOtherRecord(t *testing.T) {
 			require.Equal(t, sinktest.Message{DedupKey: ds[0].DedupKey(), Payload: string(ds[0].Payload)}, all[arrived+1])
 		})
 	}
+}
+
+// TestDeliverBatch_AConnectionThatEndsUnderAnAlarmIsNoAttempt: the broker had not read the record, which was put aside and
+// overtaken.
+func TestDeliverBatch_AConnectionThatEndsUnderAnAlarmIsNoAttempt(t *testing.T) {
+	t.Parallel()
+	a := newAlarmed(t, brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{}), 1)
+	arrived, err := a.begin(t, 1)
+	require.True(t, a.sink.Pending(), err)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := a.deliver(t, 20*time.Second, sinktest.Deliveries(arrived+1, 1))
+		ended <- err
+	}()
+	_, err = a.broker.Control(t.Context(), "close_all_connections", "maintenance")
+	require.NoError(t, err)
+	err = <-ended
+	require.ErrorContains(t, err, "the broker may have the record")
+	require.True(t, processor.IsUnreached(err), err)
+	require.True(t, outcome.IsOutage(err), err)
+}
+
+// TestDeliverBatch_ABrokerThatEndsAllConnectionsIsNoAttempt: what it says then is of no record, though it may have the one
+// that is on its way.
+func TestDeliverBatch_ABrokerThatEndsAllConnectionsIsNoAttempt(t *testing.T) {
+	t.Parallel()
+	rabbit := brokertest.NewRabbitMQ(t, broker.RabbitMQConfig{})
+	way, err := link.Listen(rabbit.Addr())
+	require.NoError(t, err)
+	defer way.Close()
+	s, err := rabbitmq.New(rabbitmq.Config{URL: rabbit.URL(way.Addr()), RoutingKey: newAlarmed(t, rabbit, 1).name, Timeout: time.Minute})
+	require.NoError(t, err)
+	defer func() { _ = s.Close() }()
+	held := way.Hold(link.Client, sinktest.Payload)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+		ended <- err
+	}()
+	<-held
+	_, err = rabbit.Control(t.Context(), "close_all_connections", "maintenance")
+	require.NoError(t, err)
+	err = <-ended
+	require.ErrorContains(t, err, "CONNECTION_FORCED")
+	require.True(t, processor.IsUnreached(err), err)
+	require.True(t, outcome.IsOutage(err), err)
 }
 
 func TestDeliverBatch_WaitsWhileTheBrokerBlocksPublishers(t *testing.T) {

@@ -54,10 +54,20 @@ func (s *Sink) failed(err error) error {
 		doubt += fmt.Sprintf(", and may mean another one of the %d that are on their way", n)
 	}
 	open := fmt.Errorf("publish to %s: %s: %w%s", s, doubt, err, s.nextStep(err))
-	if s.refusesUs(err) {
+	switch {
+	case s.refusesUs(err):
 		return processor.Refused(outcome.Outage(open))
+	case s.noWord(err):
+		return processor.Unreached(outcome.Outage(open))
+	default:
+		return outcome.Unknown(open)
 	}
-	return outcome.Unknown(open)
+}
+
+// noWord reports whether a failure is none of a record's: the broker has an alarm, under which it reads nothing, or it ends all
+// connections.
+func (s *Sink) noWord(err error) bool {
+	return code(err) == amqp.ConnectionForced || s.link.alarm.reason() != nil
 }
 
 // besideAnOpenOne is the failure of a record after which others were sent that have no answer:

@@ -246,10 +246,8 @@ func (s *Sink) unpublished(before int64, err error) error {
 	switch {
 	case l.socket.written.Load() == before:
 		return s.unsent(l.explained(err))
-	case l.alarm.reason() != nil:
-		return processor.Unreached(outcome.Outage(s.failed(l.explained(err))))
 	default:
-		return s.failed(err)
+		return s.failed(l.explained(err))
 	}
 }
 

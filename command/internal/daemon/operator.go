@@ -140,7 +140,7 @@ func (o *Operator) Skip(ctx context.Context, d cursor.Decision) (Outcome, error)
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	text := fmt.Sprintf("record %s of %s, at %s, is passed over: it is never delivered%s",
+	text := fmt.Sprintf("record %s of %s, at %s, is passed over: it is not sent again%s",
 		visible.Cut(change.Before.Failure.RecordID), o.process, place(change.After.Position), o.afterwards(change))
 	return o.outcome(ctx, change, text, change.Before.Position, change.After.Position), nil
 }
