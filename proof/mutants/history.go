@@ -34,12 +34,12 @@ var historyMutants = []mutant{
 	},
 	{
 		"a seek that makes a cursor lists nothing that it passes over",
-		[]change{{"internal/daemon/first_run.go", `if change.After.Position == "" {`, `if change.After.Position <= "~" {`}},
+		[]change{{"command/internal/daemon/first_run.go", `if change.After.Position == "" {`, `if change.After.Position <= "~" {`}},
 		commandPkg, "TestDecide_BeforeTheFirstRun",
 	},
 	{
 		"status has a worker started for a cursor that may be lost",
-		[]change{{"internal/daemon/status.go", "\tcase lost:\n", "\tcase lost && false:\n"}},
+		[]change{{"command/internal/daemon/status.go", "\tcase lost:\n", "\tcase lost && false:\n"}},
 		daemonPkg, "TestStatus_OfACursorThatMayBeLostProposesNoWorker",
 	},
 	{
