@@ -37,8 +37,8 @@ func withDatabase(config daemon.Config, sys system) (daemon.Config, error) {
 
 // optionalFile are the flags of commands that need no more than a database.
 type optionalFile struct {
-	Config string `short:"c" placeholder:"FILE" help:"Configuration file; - is standard input. Without it, DATABASE_URL names the database."`
-	Schema string `placeholder:"NAME" help:"Schema of the cursor tables. Default: that of the file, or public."`
+	Config string `short:"c" placeholder:"FILE" help:"Configuration file; - is standard input. Without a file, DATABASE_URL names the database."`
+	Schema string `placeholder:"NAME" help:"Schema of the cursor tables. Default: the file's schema, or public."`
 }
 
 func (f optionalFile) load(sys system) (config daemon.Config, err error) {

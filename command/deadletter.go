@@ -16,8 +16,8 @@ import (
 type deadLetterCommand struct {
 	List    deadLetterList    `cmd:"" help:"List the open dead letters."`
 	Show    deadLetterShow    `cmd:"" help:"Show a dead letter, or its payload."`
-	Replay  deadLetterReplay  `cmd:"" help:"Deliver dead letters after all, out of their turn: in the order of their positions until one fails, each with its old sequence and dedup key, in a new epoch. The worker of the process stands aside meanwhile."`
-	Discard deadLetterDiscard `cmd:"" help:"Mark dead letters as never to be delivered. Their rows stay."`
+	Replay  deadLetterReplay  `cmd:"" help:"Deliver dead letters late, in the order of their positions, until one fails. Each keeps its sequence and dedup key, in a new epoch. The worker of the process waits meanwhile."`
+	Discard deadLetterDiscard `cmd:"" help:"Mark dead letters as never to be delivered. Their rows are kept."`
 }
 
 // withDeadLetters opens them for a command.
@@ -34,10 +34,10 @@ func withDeadLetters(ctx context.Context, config daemon.Config, do func(context.
 
 type deadLetterList struct {
 	optionalFile
-	Process string `arg:"" optional:"" help:"Of this process alone."`
-	All     bool   `help:"Also those that were replayed or discarded."`
-	JSON    bool   `name:"json" help:"Print JSON on one line. Numbers of 64 bits are strings."`
-	Limit   int    `default:"100" placeholder:"N" help:"The first N."`
+	Process string `arg:"" optional:"" help:"Only those of this process."`
+	All     bool   `help:"Include the ones that were replayed or discarded."`
+	JSON    bool   `name:"json" help:"Print JSON on one line. 64-bit numbers are strings."`
+	Limit   int    `default:"100" placeholder:"N" help:"List at most N."`
 }
 
 // Run is called by kong.
@@ -67,8 +67,8 @@ func (c *deadLetterList) Run(ctx context.Context, sys system) error {
 
 type deadLetterShow struct {
 	optionalFile
-	ID      int64 `arg:"" help:"Number of the dead letter, as list shows it."`
-	Payload bool  `help:"Print its payload alone, byte for byte; on a terminal, control characters are escaped."`
+	ID      int64 `arg:"" help:"Number of the dead letter, from list."`
+	Payload bool  `help:"Print only the payload, byte for byte. On a terminal, control characters are escaped."`
 }
 
 // Run is called by kong.
@@ -100,12 +100,12 @@ func (c *deadLetterShow) Run(ctx context.Context, sys system) error {
 // resolution are the flags of what decides about dead letters.
 type resolution struct {
 	decider
-	ID      []int64 `arg:"" optional:"" help:"Numbers of dead letters of one process, as list shows them."`
-	Process string  `placeholder:"NAME" help:"Of this process."`
+	ID      []int64 `arg:"" optional:"" help:"Numbers of dead letters of one process, from list."`
+	Process string  `placeholder:"NAME" help:"Dead letters of this process."`
 	All     bool    `xor:"which" help:"All open dead letters of the process."`
-	Error   *string `xor:"which" placeholder:"TEXT" help:"Those of the process whose error contains this text."`
-	Expect  *string `placeholder:"POSITION" help:"Do nothing unless the one dead letter is the record at this position, as list shows it."`
-	DryRun  bool    `help:"Change nothing, and say what would be done."`
+	Error   *string `xor:"which" placeholder:"TEXT" help:"Only dead letters whose error contains this text."`
+	Expect  *string `placeholder:"POSITION" help:"Do nothing unless the dead letter is the record at this position, from list."`
+	DryRun  bool    `help:"Change nothing. Show what would be done."`
 }
 
 func (r resolution) decision(reason string) cursor.Decision {
@@ -196,7 +196,7 @@ type deadLetterReplay struct {
 	file
 	resolution
 	anyReason
-	Timeout time.Duration `default:"1m" help:"How long to wait, for each dead letter, for the worker to stand aside and for the receiver."`
+	Timeout time.Duration `default:"1m" help:"How long to wait for the worker and the receiver, for each dead letter."`
 }
 
 // Run is called by kong.
@@ -226,7 +226,7 @@ type deadLetterDiscard struct {
 	optionalFile
 	resolution
 	needReason
-	Timeout time.Duration `default:"30s" help:"How long to wait, for each dead letter, for who is replaying it or else has locked it."`
+	Timeout time.Duration `default:"30s" help:"How long to wait for a lock on a dead letter, for each of them."`
 }
 
 // Run is called by kong.

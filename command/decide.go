@@ -16,14 +16,14 @@ type decision struct {
 	optionalFile
 	decider
 	Process string        `arg:"" help:"Name of the process."`
-	Expect  *string       `placeholder:"POSITION" help:"Do nothing unless the cursor is at this position, as status shows it; for retry and skip: unless the record at this position fails. --dry-run prints it."`
-	Timeout time.Duration `default:"30s" help:"How long to wait for the worker to reach a checkpoint, or for who else holds the row."`
-	DryRun  bool          `help:"Change nothing, wait for nobody, and say what would be done: which records would be sent again or passed over."`
+	Expect  *string       `placeholder:"POSITION" help:"Do nothing unless the cursor is at this position, from status. For retry and skip: unless the record at this position fails. --dry-run prints it."`
+	Timeout time.Duration `default:"30s" help:"How long to wait for the worker's next checkpoint, or for another session that has locked the row."`
+	DryRun  bool          `help:"Change nothing and do not wait. Show which records would be sent again or passed over."`
 }
 
 // decider is who a decision is noted as.
 type decider struct {
-	Actor string `placeholder:"NAME" help:"Who decides, for the audit. Default: the user and host of this program."`
+	Actor string `placeholder:"NAME" help:"Your name, for the history. Default: user and host."`
 }
 
 func (d decider) actor() string {
@@ -35,11 +35,11 @@ func (d decider) actor() string {
 
 // anyReason and needReason are --reason where it may be left out, and where not.
 type anyReason struct {
-	Reason string `placeholder:"TEXT" help:"Why, for the audit."`
+	Reason string `placeholder:"TEXT" help:"Reason, for the history."`
 }
 
 type needReason struct {
-	Reason string `placeholder:"TEXT" help:"Why, for the audit. Required without --dry-run."`
+	Reason string `placeholder:"TEXT" help:"Reason, for the history. Required without --dry-run."`
 }
 
 // verb is one of the things an operator decides.
@@ -152,11 +152,11 @@ func (c *skipCommand) Run(ctx context.Context, sys system) error {
 
 // target says where to seek to: exactly one of them.
 type target struct {
-	ToID       *string `name:"to-id" xor:"target" required:"" placeholder:"ID" help:"The record of this id is delivered next."`
-	ToTime     *string `xor:"target" required:"" placeholder:"TIME" help:"The first record created at this time or later is delivered next: RFC 3339, as 2026-11-20T12:00:00Z."`
-	ToPosition *string `xor:"target" required:"" placeholder:"POSITION" help:"The record behind this position is delivered next."`
-	ToStart    bool    `aliases:"to-beginning" xor:"target" required:"" help:"Everything there is is delivered again."`
-	ToEnd      bool    `xor:"target" required:"" help:"Nothing there is is delivered, only what is stamped from now on."`
+	ToID       *string `name:"to-id" xor:"target" required:"" placeholder:"ID" help:"Deliver the record with this id next."`
+	ToTime     *string `xor:"target" required:"" placeholder:"TIME" help:"Deliver the first record created at this time or later next. RFC 3339: 2026-11-20T12:00:00Z."`
+	ToPosition *string `xor:"target" required:"" placeholder:"POSITION" help:"Deliver the first record after this position next."`
+	ToStart    bool    `aliases:"to-beginning" xor:"target" required:"" help:"Deliver every record of the table again."`
+	ToEnd      bool    `xor:"target" required:"" help:"Deliver only records that are stamped from now on."`
 }
 
 func (t target) target() (daemon.Target, error) {
@@ -204,8 +204,8 @@ func (c *seekCommand) Run(ctx context.Context, sys system) error {
 type historyCommand struct {
 	optionalFile
 	Process string `arg:"" help:"Name of the process."`
-	JSON    bool   `name:"json" help:"Print JSON on one line. Numbers of 64 bits are strings."`
-	Limit   int    `default:"50" placeholder:"N" help:"The last N events, the newest first."`
+	JSON    bool   `name:"json" help:"Print JSON on one line. 64-bit numbers are strings."`
+	Limit   int    `default:"50" placeholder:"N" help:"Show the last N events, newest first."`
 }
 
 // Run is called by kong.

@@ -8,8 +8,8 @@ import (
 
 type grantsCommand struct {
 	file
-	Role     string `required:"" placeholder:"NAME" help:"Role that runs the processes, spelled as in the catalog; it need not exist yet."`
-	Operator string `placeholder:"NAME" help:"Role of people who decide (pause, skip, seek …), to be granted what that takes and no right to deliver."`
+	Role     string `required:"" placeholder:"NAME" help:"Role that runs the processes, spelled as in the catalog. It does not have to exist yet."`
+	Operator string `placeholder:"NAME" help:"Role of operators: it may pause, skip, seek and so on, and may not deliver."`
 }
 
 // Run is called by kong.

@@ -12,8 +12,8 @@ import (
 )
 
 type migrateCommand struct {
-	Up     migrateUp     `cmd:"" help:"Apply what is not applied yet. Several may do so at once."`
-	Down   migrateDown   `cmd:"" help:"Take the last migration back, and with the first one every cursor."`
+	Up     migrateUp     `cmd:"" help:"Apply the missing migrations. Several programs may do so at once."`
+	Down   migrateDown   `cmd:"" help:"Undo the last migration. Undoing the first one removes every cursor."`
 	Status migrateStatus `cmd:"" help:"Show which migrations are applied."`
 	Print  migratePrint  `cmd:"" help:"Print the SQL, for a migration tool of your own."`
 }
@@ -47,7 +47,7 @@ func (c *migrateUp) Run(ctx context.Context, sys system) error {
 
 type migrateDown struct {
 	optionalFile
-	Yes bool `help:"Required: what the tables hold is lost, and with it how far each process has come."`
+	Yes bool `help:"Required, because the data of the tables is lost, including the position of each process."`
 }
 
 // Run is called by kong.

@@ -48,8 +48,8 @@ func (c *doctorCommand) Run(ctx context.Context, sys system) error {
 
 type statusCommand struct {
 	optionalFile
-	Process string `arg:"" optional:"" help:"Show this process alone."`
-	JSON    bool   `name:"json" help:"Print JSON, one line each time. Numbers of 64 bits are strings."`
+	Process string `arg:"" optional:"" help:"Show only this process."`
+	JSON    bool   `name:"json" help:"Print JSON, one line each time. 64-bit numbers are strings."`
 	Watch   bool   `help:"Repeat every second, until interrupted."`
 }
 

@@ -8,8 +8,8 @@ import (
 
 type partitionsCommand struct {
 	file
-	Partition []string `arg:"" optional:"" help:"Show these alone, named as in SQL. All of them must be safe for an exit code of 0."`
-	JSON      bool     `name:"json" help:"Print JSON, one line. Numbers of 64 bits are strings."`
+	Partition []string `arg:"" optional:"" help:"Show only these, named as in SQL. The exit code is 0 if all of them are safe."`
+	JSON      bool     `name:"json" help:"Print JSON on one line. 64-bit numbers are strings."`
 }
 
 // Run is called by kong.

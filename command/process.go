@@ -8,8 +8,8 @@ import (
 )
 
 type processCommand struct {
-	Rename processRename `cmd:"" help:"Give the cursor of a process another name. It goes on where it was; history and dead letters follow."`
-	Forget processForget `cmd:"" help:"Give a cursor up. A process of its name starts anew, and sends again what lies behind its start."`
+	Rename processRename `cmd:"" help:"Give the cursor of a process another name. It goes on where it was, with its history and dead letters."`
+	Forget processForget `cmd:"" help:"Remove a cursor. A process of its name starts anew, and sends the records after its start again."`
 }
 
 type processRename struct {

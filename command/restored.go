@@ -13,10 +13,10 @@ type restoredCommand struct {
 	optionalFile
 	decider
 	needReason
-	Process []string      `arg:"" optional:"" help:"Names of processes. Or --all."`
+	Process []string      `arg:"" optional:"" help:"Names of processes, or --all."`
 	All     bool          `help:"All cursors of the schema."`
-	Timeout time.Duration `default:"30s" help:"How long to wait for each worker to reach a checkpoint, or for who else holds the row."`
-	DryRun  bool          `help:"Change nothing, wait for nobody, and say what would be done."`
+	Timeout time.Duration `default:"30s" help:"How long to wait for each worker's next checkpoint, or for another session that has locked the row."`
+	DryRun  bool          `help:"Change nothing and do not wait. Show what would be done."`
 }
 
 // Run is called by kong.
