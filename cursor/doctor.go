@@ -22,9 +22,9 @@ type Severity string
 // The severities, worst first.
 const (
 	// Refuse: the process cannot run.
-	Refuse Severity = "refuse"
+	Refuse Severity = "error"
 	// Warn: it runs, with a promise weakened or a limit near.
-	Warn Severity = "warn"
+	Warn Severity = "warning"
 	// Note: worth knowing; nothing is wrong.
 	Note Severity = "note"
 )

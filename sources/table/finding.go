@@ -11,9 +11,9 @@ type Severity string
 
 const (
 	// Refuse: the source cannot keep its promises and does not read.
-	Refuse Severity = "refuse"
+	Refuse Severity = "error"
 	// Warn: it reads, with a promise weakened.
-	Warn Severity = "warn"
+	Warn Severity = "warning"
 	// Note: it reads, and what others do with the table may go past it. Of InspectRows alone.
 	Note Severity = "note"
 )

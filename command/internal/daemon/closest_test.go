@@ -24,6 +24,6 @@ func TestVerdict_CountsWhatWasFound(t *testing.T) {
 	require.NoError(t, Verdict([]Finding{{Severity: Note}}))
 	err := Verdict([]Finding{{Severity: Refuse}, {Severity: Warn}, {Severity: Warn}, {Severity: Note}})
 	require.ErrorIs(t, err, ErrFindings)
-	require.EqualError(t, err, "doctor found something: 1 problem that stops it from running, 2 warnings. Do what follows each `fix:`, and run doctor again")
+	require.EqualError(t, err, "doctor found something: 1 error, 2 warnings. Do what follows each `fix:`, and run doctor again")
 	require.EqualError(t, Verdict([]Finding{{Severity: Warn}}), "doctor found something: 1 warning. Do what follows each `fix:`, and run doctor again")
 }

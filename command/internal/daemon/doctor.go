@@ -146,7 +146,7 @@ func PrintFindings(w io.Writer, findings []Finding) error {
 			fmt.Fprintf(&b, "    fix: %s\n", strings.ReplaceAll(f.Fix, "\n", "\n          "))
 		}
 	}
-	fmt.Fprintf(&b, "problems that stop it from running: %d, warnings: %d, notes: %d\n", counts[Refuse], counts[Warn], counts[Note])
+	fmt.Fprintf(&b, "%s, %s, %s\n", amount(counts[Refuse], "error"), amount(counts[Warn], "warning"), amount(counts[Note], "note"))
 	_, err := io.WriteString(w, visible.Text(b.String()))
 	return err
 }
@@ -157,25 +157,26 @@ func Verdict(findings []Finding) error {
 	if !Wrong(findings) {
 		return nil
 	}
+	counts := map[Severity]int{}
+	for _, f := range findings {
+		counts[f.Severity]++
+	}
 	var counted []string
-	for _, c := range []struct {
-		severity  Severity
-		one, many string
-	}{{Refuse, "problem that stops it from running", "problems that stop it from running"}, {Warn, "warning", "warnings"}} {
-		n := 0
-		for _, f := range findings {
-			if f.Severity == c.severity {
-				n++
-			}
-		}
-		switch {
-		case n == 1:
-			counted = append(counted, "1 "+c.one)
-		case n > 1:
-			counted = append(counted, fmt.Sprintf("%d %s", n, c.many))
-		}
+	if n := counts[Refuse]; n > 0 {
+		counted = append(counted, amount(n, "error"))
+	}
+	if n := counts[Warn]; n > 0 {
+		counted = append(counted, amount(n, "warning"))
 	}
 	return fmt.Errorf("%w: %s. Do what follows each `fix:`, and run doctor again", ErrFindings, strings.Join(counted, ", "))
+}
+
+// amount is a number of things for people.
+func amount(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // Wrong reports whether findings hold more than notes.

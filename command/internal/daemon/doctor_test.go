@@ -105,9 +105,9 @@ func TestDoctor_PassesOnWhatTheSourceFinds(t *testing.T) {
 
 	var text strings.Builder
 	require.NoError(t, daemon.PrintFindings(&text, findings))
-	require.Contains(t, text.String(), "a: warn: column created_at of public.bookings defaults to now()")
+	require.Contains(t, text.String(), "a: warning: column created_at of public.bookings defaults to now()")
 	require.Contains(t, text.String(), "\n    fix: name the table behind it in source.table\n")
-	require.Regexp(t, `(?m)^problems that stop it from running: \d+, warnings: \d+, notes: \d+$`, text.String())
+	require.Regexp(t, `(?m)^\d+ errors?, \d+ warnings?, \d+ notes?$`, text.String())
 }
 
 func TestDoctor_ChecksStatementsOfTheSQLSink(t *testing.T) {
