@@ -51,7 +51,7 @@
 //     nothing else. alone and inTx do it for what resembles them.
 //   - slots: further daemons, each with a role, a pool and the processes that it runs.
 //   - kinds and faults: what a nemesis or an operator does to a process, and how often. A kind also needs a constant and a
-//     place in history/kind.go, and a row of docs/failures.md that names it. To the judge it excuses nothing, unless causes
+//     place in history/kind.go, and an entry of docs/failures.md that names it. To the judge it excuses nothing, unless causes
 //     or answers in judge/cause.go say so: the common case is that neither does.
 //   - tracks: the faults of a victim that is no process, worker, table or broker.
 //

@@ -24,7 +24,7 @@ type workload struct {
 	// slots are further daemons.
 	slots []slot
 	// kinds are further ways to break something, an operator's mistakes among them. Each also has a constant and a place in
-	// package history, and a row in docs/failures.md that names it.
+	// package history, and an entry in docs/failures.md that names it.
 	kinds map[history.Kind]kind
 	// faults befall a process beside those of its sink, by the process's name.
 	faults map[string][]plan.Chance
