@@ -140,10 +140,10 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, []message{{"0", "0", "customer", string(d.Payload), []string{
-		"event_id=" + d.DedupKey(), "content-type=application/json",
+		"event_id=" + d.DedupKey(), "ordered-version=1",
 		"ordered-process=sms", "ordered-sequence=9007199254740993", "ordered-epoch=3", "ordered-attempt=1",
-		"ordered-position=" + string(d.Position), "ordered-key=customer", "ordered-type=Made",
-		"ordered-created-at=" + d.CreatedAt.Format(time.RFC3339Nano), "traceparent=00-1",
+		"ordered-position=" + string(d.Position), "ordered-dedup-key=" + d.DedupKey(), "ordered-key=customer", "ordered-type=Made",
+		"ordered-created-at=" + d.CreatedAt.Format(time.RFC3339Nano), "content-type=application/json", "traceparent=00-1",
 	}}}, b.read(t))
 }
 

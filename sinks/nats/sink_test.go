@@ -3,6 +3,7 @@ package nats_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -52,7 +53,8 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 	require.Equal(t, string(d.Payload), all[0].Body)
 	require.Regexp(t, "^[0-9a-f]{32}$", all[0].Headers["Nats-Msg-Id"])
 	require.Equal(t, map[string]string{
-		"Nats-Msg-Id": all[0].Headers["Nats-Msg-Id"], "ordered-dedup-key": d.DedupKey(), "Content-Type": "application/json",
+		"Nats-Msg-Id": all[0].Headers["Nats-Msg-Id"], "ordered-dedup-key": d.DedupKey(), "content-type": "application/json",
+		"ordered-version": "1", "ordered-created-at": d.CreatedAt.Format(time.RFC3339Nano),
 		"ordered-process": "sms", "ordered-origin": "here", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
 		"ordered-position": string(d.Position), "ordered-key": "%2050%25 é%0D%0A%FF", "ordered-type": "Made",
 		"traceparent":          "00-1",

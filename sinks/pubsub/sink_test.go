@@ -84,6 +84,7 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
 		"ordered-position": string(d.Position), "ordered-dedup-key": d.DedupKey(), "ordered-key": "customer", "ordered-type": "made",
+		"ordered-created-at": d.CreatedAt.Format(time.RFC3339Nano), "ordered-version": "1", "content-type": "application/json",
 		"traceparent": "00-1",
 	}, m.Attributes)
 }
@@ -420,7 +421,7 @@ func TestDeliverBatch_RefusesWhatPubSubCannotCarry(t *testing.T) {
 		"a header's name has 257 bytes, and Pub/Sub takes 256":    func(d *processor.Delivery) { d.Headers = map[string]string{strings.Repeat("h", 257): "x"} },
 		`attribute "h" has 1025 bytes, and Pub/Sub takes 1024`:    func(d *processor.Delivery) { d.Headers = map[string]string{"h": strings.Repeat("x", 1025)} },
 		`attribute "h" is not UTF-8`:                              func(d *processor.Delivery) { d.Headers = map[string]string{"h": "\xff"} },
-		"it has 101 attributes, and Pub/Sub takes 100":            func(d *processor.Delivery) { d.Headers = headers(93) },
+		"it has 101 attributes, and Pub/Sub takes 100":            func(d *processor.Delivery) { d.Headers = headers(90) },
 		"bytes, and Pub/Sub takes requests of 10000000":           func(d *processor.Delivery) { d.Payload = make([]byte, 10_000_000) },
 	} {
 		ds := sinktest.Deliveries(1, 3)
@@ -433,7 +434,7 @@ func TestDeliverBatch_RefusesWhatPubSubCannotCarry(t *testing.T) {
 	require.Equal(t, strings.TrimSpace(strings.Repeat("1 ", 8)), b.landed(), "nothing behind the refused")
 
 	d := sinktest.Deliveries(1, 1)
-	d[0].Headers = headers(92)
+	d[0].Headers = headers(89)
 	d[0].ID = strings.Repeat("i", 2000)
 	_, err := deliver(t, s, d)
 	require.NoError(t, err)

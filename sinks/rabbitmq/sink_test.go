@@ -70,6 +70,7 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 		Headers: map[string]string{
 			"ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
 			"ordered-position": string(d.Position), "ordered-dedup-key": d.DedupKey(), "ordered-key": "customer", "ordered-type": "Made",
+			"ordered-version": "1", "ordered-created-at": d.CreatedAt.Format(time.RFC3339Nano), "content-type": "application/json",
 			"traceparent": "00-1",
 		},
 	}}, b.read(t))
