@@ -146,7 +146,7 @@ func check(v reflect.Value, above string) (faults []error) {
 		field := v.FieldByIndex(k.Field.Index)
 		k.Name = above + k.Name
 		switch {
-		case k.Required() && field.IsZero():
+		case k.Required() && isEmpty(field):
 			faults = append(faults, fmt.Errorf("%s is missing: write it as in %s", k.Name, k.Example))
 		case isConfig(field.Type()) && field.IsZero(): // not given
 		case isConfig(field.Type()):
@@ -159,6 +159,9 @@ func check(v reflect.Value, above string) (faults []error) {
 	}
 	return faults
 }
+
+// isEmpty reports whether a value is none, or a list without an element.
+func isEmpty(v reflect.Value) bool { return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 }
 
 // fault returns what is wrong with a value, or nil.
 func (k Knob) fault(value reflect.Value) error {

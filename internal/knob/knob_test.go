@@ -74,3 +74,12 @@ func TestInt_ReadsTheSettingOfAName(t *testing.T) {
 	require.Equal(t, 5, knob.Int(&config{Window: 5}, "window"))
 	require.Zero(t, knob.Int(config{}, "nothing"))
 }
+
+func TestCheck_AListWithoutAnElementIsMissing(t *testing.T) {
+	t.Parallel()
+	type brokers struct {
+		Brokers []string `knob:"brokers" need:"brokers: [a:9092]"`
+	}
+	require.ErrorContains(t, knob.Check(brokers{Brokers: []string{}}), "brokers is missing")
+	require.NoError(t, knob.Check(brokers{Brokers: []string{"a:9092"}}))
+}

@@ -60,7 +60,7 @@ func TestRemoteConfig_NamesEveryHost(t *testing.T) {
 	for hosts, want := range map[string]string{
 		"a:1": "a:1", "a:1,b:2": "a:1 or b:2", "a,b,a": "a:5432 or b:5432",
 	} {
-		require.Equal(t, fmt.Sprintf("database %q of %s", "ledger", want), sql.RemoteConfig{URL: "postgres://me:secret@" + hosts + "/ledger"}.String())
+		require.Equal(t, fmt.Sprintf("database %q of %s", "ledger", want), sql.Config{URL: "postgres://me:secret@" + hosts + "/ledger"}.String())
 	}
 }
 
