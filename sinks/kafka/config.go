@@ -62,18 +62,8 @@ const (
 	// DefaultTimeout is that of Timeout.
 	DefaultTimeout = 30 * time.Second
 
-	defaultBytes = 1_000_000
-	minBytes     = 1 << 10
-	minTimeout   = time.Millisecond
-	maxTimeout   = time.Hour
-
 	// maxID is how many bytes Kafka's strings have.
 	maxID = 1<<15 - 1
-)
-
-var (
-	compressions = []string{"none", "gzip", "snappy", "lz4", "zstd"}
-	mechanisms   = []string{mechanismPlain, mechanismSHA256, mechanismSHA512}
 )
 
 // String names the brokers and the topic, and hides everything else.

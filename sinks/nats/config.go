@@ -82,10 +82,6 @@ const (
 	defaultTimeout = 30 * time.Second
 	minTimeout     = time.Millisecond
 	maxTimeout     = time.Hour
-
-	defaultDuplicateWindow = 2 * time.Minute
-	// minDuplicateWindow is the shortest one that the server takes.
-	minDuplicateWindow = 100 * time.Millisecond
 )
 
 // String names the servers and the stream, and hides everything else.

@@ -48,13 +48,6 @@ type Config struct {
 	Emulator string `knob:"emulator"`
 }
 
-const (
-	defaultTimeout = 30 * time.Second
-	minTimeout     = time.Millisecond
-	maxTimeout     = time.Hour
-	defaultKey     = "{{.Key}}"
-)
-
 // MaxWindow is the largest Config.Window: Pub/Sub takes so many messages in a request.
 const MaxWindow = 1000
 

@@ -45,15 +45,8 @@ type Config struct {
 	TLS *tls.Config `knob:"tls"`
 }
 
-const (
-	defaultTimeout = 30 * time.Second
-	minTimeout     = time.Millisecond
-	maxTimeout     = time.Hour
-	maxWindow      = 10_000
-
-	// shortString is how many bytes AMQP keeps of names and most properties.
-	shortString = 255
-)
+// shortString is how many bytes AMQP keeps of names and most properties.
+const shortString = 255
 
 var exchangeTypes = []string{"", amqp.ExchangeDirect, amqp.ExchangeFanout, amqp.ExchangeTopic, amqp.ExchangeHeaders}
 

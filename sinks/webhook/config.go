@@ -25,8 +25,6 @@ const (
 	CloudEventsStructured Format = "cloudevents_structured"
 )
 
-var formats = []Format{Plain, CloudEvents, CloudEventsStructured}
-
 // Config describes a webhook. Zero values mean defaults.
 type Config struct {
 	// URL to post to, http or https. A user and password in it are sent as basic
