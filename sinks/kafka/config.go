@@ -54,17 +54,8 @@ type SASL struct {
 	Password string `knob:"password" secret:"true"`
 }
 
-const (
-	// MaxWindow is the largest Window.
-	MaxWindow = 10_000
-	// MaxBytes is the largest MaxBytes.
-	MaxBytes = 64 << 20
-	// DefaultTimeout is that of Timeout.
-	DefaultTimeout = 30 * time.Second
-
-	// maxID is how many bytes Kafka's strings have.
-	maxID = 1<<15 - 1
-)
+// maxID is how many bytes Kafka's strings have.
+const maxID = 1<<15 - 1
 
 // String names the brokers and the topic, and hides everything else.
 func (c Config) String() string {

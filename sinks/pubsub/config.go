@@ -25,7 +25,7 @@ type Config struct {
 	OrderingKey string `knob:"ordering_key" default:"{{.Key}}"`
 	// Window is how many records may wait for an answer at a time. Above 1,
 	// records may land behind a refused one that has another ordering key: see
-	// the package comment. Default 1, at most MaxWindow.
+	// the package comment. Default 1, at most 1,000, the messages that Pub/Sub takes in a request.
 	Window int `knob:"window" default:"1" min:"1" max:"1_000"`
 	// Timeout bounds making a connection and each request. Default 30 s, at least
 	// 1 ms, at most 1 h.
@@ -47,9 +47,6 @@ type Config struct {
 	// Google Cloud obeys.
 	Emulator string `knob:"emulator"`
 }
-
-// MaxWindow is the largest Config.Window: Pub/Sub takes so many messages in a request.
-const MaxWindow = 1000
 
 var topicName = regexp.MustCompile(`^projects/([^/\s]+)/topics/([^/\s]+)$`)
 
