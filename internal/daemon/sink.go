@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -104,6 +105,15 @@ func parseSink(n yamlfile.Node) (s Sink) {
 		m.Read(kind.name, func(n yamlfile.Node) { s = kind.parse(n) })
 	}
 	return s
+}
+
+// defaultWindowTime is the time-out of the sinks that bound each answer of a window, and what a call of them has at least:
+// it may have many records.
+const defaultWindowTime = 30 * time.Second
+
+// windowTimeout is how long a call of such a sink may take. A record that is not answered ends it by the sink's own time-out.
+func windowTimeout(timeout time.Duration) time.Duration {
+	return min(max(cmp.Or(timeout, defaultWindowTime)+callMargin, defaultWindowTime), maxCallTime)
 }
 
 // oneAtATime is the window of a sink that sends a record when the one before it

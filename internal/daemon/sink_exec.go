@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"os"
 	osexec "os/exec"
@@ -59,15 +60,20 @@ func (s ExecSink) confidential() map[string]string {
 
 func (s ExecSink) window() int { return s.Config.Window }
 
-// dispatch leaves it to the sink to bound each answer: a call has as many records as
-// a checkpoint.
 func (s ExecSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
 	dispatch, err := openPipeline(d, s, func(s ExecSink) (*exec.Sink, error) {
 		config := s.Config
 		config.Logger = d.logger
 		return exec.New(config)
 	})
-	return dispatch, maxCallTime, err
+	return dispatch, s.callTimeout(d.checkpoint), err
+}
+
+// callTimeout is that of a call with the records of a checkpoint: the sink bounds the writing of each line, and
+// the wait for each answer.
+func (s ExecSink) callTimeout(checkpoint int) time.Duration {
+	timeout := cmp.Or(s.Config.Timeout, exec.DefaultTimeout)
+	return min(2*timeout*time.Duration(checkpoint)+callMargin, maxCallTime)
 }
 
 // examine looks for the user, the directory and the program, and starts nothing.

@@ -70,7 +70,7 @@ func (s NATSSink) window() int { return s.Config.Window }
 
 func (s NATSSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
 	dispatch, err := openPipeline(d, s, func(s NATSSink) (*nats.Sink, error) { return nats.New(s.Config) })
-	return dispatch, 0, err
+	return dispatch, windowTimeout(s.Config.Timeout), err
 }
 
 // examine looks at the stream.

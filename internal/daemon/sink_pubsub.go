@@ -48,7 +48,7 @@ func (s PubSubSink) window() int { return s.Config.Window }
 
 func (s PubSubSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
 	dispatch, err := openPipeline(d, s, func(s PubSubSink) (*pubsub.Sink, error) { return pubsub.New(s.Config) })
-	return dispatch, 0, err
+	return dispatch, windowTimeout(s.Config.Timeout), err
 }
 
 // receiverTime is for how long a check waits for a receiver: the checks behind it

@@ -45,5 +45,5 @@ func (s RabbitMQSink) window() int { return s.Config.Window }
 
 func (s RabbitMQSink) dispatch(d dependencies) (processor.Dispatch, time.Duration, error) {
 	dispatch, err := openPipeline(d, s, func(s RabbitMQSink) (*rabbitmq.Sink, error) { return rabbitmq.New(s.Config) })
-	return dispatch, 0, err
+	return dispatch, windowTimeout(s.Config.Timeout), err
 }

@@ -103,6 +103,24 @@ var sinkMutants = []mutant{
 		pubsubPkg, "TestDeliverBatch_LooksAtTheTopicAgain",
 	},
 	{
+		"a topic that was missing is not looked at again",
+		[]change{{"sinks/pubsub/sink.go", `			s.looked = time.Time{} // a topic`, `			_ = time.Time{} // a topic`}},
+		pubsubPkg, "TestDeliverBatch_LooksAtATopicThatIsMadeAnewBeforeItPublishes",
+	},
+	{
+		"an operator's decision has no topic looked at",
+		[]change{{"sinks/pubsub/sink.go", `s.epoch, s.looked = ds[0].Epoch, time.Time{}`, `s.epoch = ds[0].Epoch`}},
+		pubsubPkg, "TestDeliverBatch_LooksAtTheTopicWhenAnOperatorHasDecided",
+	},
+	{
+		"what may be lost in a topic without subscription is forgotten",
+		[]change{{"sinks/pubsub/sink.go", `		_ = s.close()
+		if errors.Is`, `		_ = s.close()
+		defer func() { s.since = "" }()
+		if errors.Is`}},
+		pubsubPkg, "TestDeliverBatch_NamesWhatWasAcknowledgedSinceTheLastLook",
+	},
+	{
 		"a connection to Pub/Sub that owes an answer is used again",
 		[]change{{"sinks/pubsub/sink.go", `			_ = s.close()
 `, ``}},
@@ -141,6 +159,21 @@ var sinkMutants = []mutant{
 		"a claim follows one of a newer epoch",
 		[]change{{"sinks/nats/claim.go", `	if cursor.Epoch(epoch) <= d.Epoch {`, `	if true {`}},
 		natsPkg, "TestFence_AnOlderEpochThanTheStreamsIsExplained",
+	},
+	{
+		"an epoch that another worker has claimed is claimed again",
+		[]change{{"sinks/nats/claim.go", `case cursor.Epoch(epoch) == d.Epoch && isAnotherWorkers(`, `case false && isAnotherWorkers(`}},
+		natsPkg, "TestFence_AnEpochThatAnotherWorkerHasClaimedIsRefused",
+	},
+	{
+		"a claim that names no worker is another one's",
+		[]change{{"sinks/nats/claim.go", `return worker != "" && d.Worker != "" && worker`, `return worker`}},
+		natsPkg, "TestFence_AClaimThatNamesNoWorkerIsNoOthers",
+	},
+	{
+		"a replay does not name its worker",
+		[]change{{"processor/deadletter.go", ` Worker: s.config.Store.Worker(),`, ``}},
+		processorPkg, "TestDelivery_NamesTheWorkerThatHasTheLease",
 	},
 	{
 		"what landed in a stream of NATS is not looked for",

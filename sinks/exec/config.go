@@ -52,8 +52,10 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// DefaultTimeout is that of Config.Timeout.
+const DefaultTimeout = 30 * time.Second
+
 const (
-	defaultTimeout  = 30 * time.Second
 	minTimeout      = time.Millisecond
 	maxTimeout      = time.Hour
 	maxWindow       = 1_000
@@ -86,7 +88,7 @@ func (c Config) withDefaults() Config {
 		c.Window = 1
 	}
 	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
+		c.Timeout = DefaultTimeout
 	}
 	if c.MaxBytes == 0 {
 		c.MaxBytes = defaultMaxBytes
