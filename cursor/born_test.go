@@ -20,6 +20,7 @@ func TestCreate_BeginsPastTheNumbersOfACursorThatMayBeLost(t *testing.T) {
 		"beside others of this database": {`INSERT INTO dispatch.cursor (process_name, position, epoch, sequence) VALUES ('other', '', 7, 70000)`, false},
 		"one is of another cluster":      {`INSERT INTO dispatch.cursor (process_name, position, system_identifier) VALUES ('other', '', 17)`, true},
 		"one is of another database":     {`INSERT INTO dispatch.cursor (process_name, position, database_oid) VALUES ('other', '', 17)`, true},
+		"one is halted as restored":      {`INSERT INTO dispatch.cursor (process_name, position, state, failed_class) VALUES ('other', '', 'halted', 'restored')`, true},
 		"one was restored":               {`INSERT INTO dispatch.cursor (process_name, position, epoch) VALUES ('other', '', 28000000000001)`, true},
 	} {
 		for by, create := range map[string]func(*cursor.Store) error{

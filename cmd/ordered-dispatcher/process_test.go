@@ -102,7 +102,9 @@ func TestDecide_BeforeTheFirstRun(t *testing.T) {
 	require.Equal(t, []string{"5"}, ids(t, must(t, address, "run", "--drain", "-c", other)))
 
 	end := named(t, "c", ", start: end")
-	must(t, address, "pause", "c", "-c", end)
+	paused := must(t, address, "pause", "c", "-c", end)
+	require.Contains(t, paused, ": 5 records are passed over for good: nothing is delivered until")
+	require.NotContains(t, paused, "lost")
 	insert(t, pool, 1)
 	must(t, address, "resume", "c")
 	require.Equal(t, []string{"6"}, ids(t, must(t, address, "run", "--drain", "-c", end)), "it starts where the end was when it was paused")

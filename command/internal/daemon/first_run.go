@@ -29,8 +29,27 @@ func (o *Operator) pauseNew(ctx context.Context, d cursor.Decision) (Outcome, er
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
-	return Outcome{Change: change, Text: fmt.Sprintf("%s has not run yet, and is paused at %s: nothing is delivered until `ordered-dispatcher resume %s`",
-		o.process, place(change.After.Position), visible.Shell(o.process))}, nil
+	outcome := Outcome{Change: change}
+	if at != cursor.Unplaced {
+		outcome = o.leftOut(ctx, change)
+	}
+	warning, err := o.mayBeLost(ctx)
+	if err != nil {
+		outcome.Problem = fmt.Sprintf("whether its cursor is lost is not known: %v", err)
+	}
+	outcome.Text = fmt.Sprintf("%s has not run yet, and is paused at %s%s: nothing is delivered until `ordered-dispatcher resume %s`%s",
+		o.process, place(change.After.Position), outcome.Text, visible.Shell(o.process), warning)
+	return outcome, nil
+}
+
+// mayBeLost is a warning for a process that seems never to have run; "" if it has not.
+func (o *Operator) mayBeLost(ctx context.Context) (string, error) {
+	lost, err := o.store.MayBeLost(ctx)
+	if err != nil || !lost {
+		return "", err
+	}
+	return fmt.Sprintf(". A standby was promoted or the database restored: if the process has delivered before, its cursor is lost. "+
+		"Before it goes on, compare what its receiver has with the table, and `ordered-dispatcher seek %s -c FILE --to-id ID --reason …`", visible.Shell(o.process)), nil
 }
 
 // startOfNew is where a process of the file would start; Unplaced, if the file does
