@@ -33,6 +33,11 @@ var historyMutants = []mutant{
 		processorPkg, "TestRun_TheSequenceOfAnotherServerIsNotSaidToBeReset",
 	},
 	{
+		"a cursor that is halted as restored says nothing of others",
+		[]change{{"cursor/identity.go", "failed_class = '` + string(ClassRestored) + `'", "failed_class = 'nothing'"}},
+		cursorPkg, "TestCreate_BeginsPastTheNumbersOfACursorThatMayBeLost",
+	},
+	{
 		"a seek that makes a cursor lists nothing that it passes over",
 		[]change{{"command/internal/daemon/first_run.go", `if change.After.Position == "" {`, `if change.After.Position <= "~" {`}},
 		commandPkg, "TestDecide_BeforeTheFirstRun",
