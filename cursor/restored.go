@@ -205,12 +205,23 @@ func (s *Store) haltRestored(ctx context.Context, process string, seen Seen) err
 	})
 }
 
+// ranPast reports whether the cursor was seen on a later timeline of a server's cluster.
+func (n Seen) ranPast(server identity) bool {
+	system, timeline, _ := strings.Cut(n.place, "/")
+	was, err := strconv.Atoi(timeline)
+	now, nowErr := strconv.Atoi(server.timeline)
+	return err == nil && nowErr == nil && system == server.system && was > now
+}
+
 // lost is why a process halts whose row went back.
 func (n Seen) lost(row lockedRow) string {
 	back := fmt.Sprintf("the cursor went back: its sequence was %s and is %s, its epoch was %s and is %s (timeline %s, now %s)",
 		strconv.FormatInt(n.Sequence, 10), strconv.FormatInt(row.Sequence, 10), n.Epoch.text(), row.Epoch.text(), row.stored.timeline, row.server.timeline)
 	if n.Lost(row.Row) {
 		back = fmt.Sprintf("the database went back: when the server started, its write-ahead log lacked what its disk had had (timeline %s)", row.server.timeline)
+	}
+	if n.ranPast(row.server) {
+		back += fmt.Sprintf(". The process has run on a later timeline of this cluster, so this server may be an old primary that nobody has fenced: then fence it, and decide nothing here (timeline %s)", row.server.timeline)
 	}
 	return back + ". The database was restored from a backup or a snapshot, or a second standby of a lost primary was promoted: " +
 		"what was delivered since is not known here, and rows that were inserted since are gone. Compare what receivers have with the table, " +

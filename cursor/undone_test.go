@@ -1,6 +1,7 @@
 package cursor
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,5 +18,22 @@ func TestUndone_IsOfOneTimeline(t *testing.T) {
 	}{{4, "1", true}, {4, "2", false}, {5, "1", false}, {6, "1", false}} {
 		row := lockedRow{Row: Row{Epoch: c.epoch}, server: identity{system: "7", timeline: c.timeline}}
 		require.Equal(t, c.undone, seen.undone(row), c)
+	}
+}
+
+// TestLost_NamesAnOldPrimaryThatComesBack: an operator who decided there, as the halt said, had it deliver what it alone has.
+func TestLost_NamesAnOldPrimaryThatComesBack(t *testing.T) {
+	t.Parallel()
+	seen := Seen{}.See(Row{Epoch: 5, start: start{place: "7/10"}})
+	for _, c := range []struct {
+		server identity
+		old    bool
+	}{
+		{identity{system: "7", timeline: "9"}, true}, {identity{system: "7", timeline: "10"}, false}, {identity{system: "7", timeline: "11"}, false},
+		{identity{system: "8", timeline: "9"}, false}, {identity{}, false},
+	} {
+		text := seen.lost(lockedRow{Row: Row{Epoch: 4}, server: c.server})
+		require.Equal(t, c.old, strings.Contains(text, "an old primary that nobody has fenced: then fence it, and decide nothing here"), text)
+		require.Contains(t, text, "The database was restored from a backup or a snapshot")
 	}
 }

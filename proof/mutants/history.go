@@ -38,6 +38,11 @@ var historyMutants = []mutant{
 		cursorPkg, "TestCreate_BeginsPastTheNumbersOfACursorThatMayBeLost",
 	},
 	{
+		"a halt on an old primary that comes back speaks of a backup alone",
+		[]change{{"cursor/restored.go", `system == server.system && was > now`, `system == server.system && was < now`}},
+		cursorPkg, "TestLost_NamesAnOldPrimaryThatComesBack",
+	},
+	{
 		"a seek that makes a cursor lists nothing that it passes over",
 		[]change{{"command/internal/daemon/first_run.go", `if change.After.Position == "" {`, `if change.After.Position <= "~" {`}},
 		commandPkg, "TestDecide_BeforeTheFirstRun",
