@@ -147,7 +147,7 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"an attempt that meets an alarm of RabbitMQ counts",
-		[]change{{"sinks/rabbitmq/errors.go", ` || s.link.alarm.reason() != nil
+		[]change{{"sinks/rabbitmq/errors.go", ` || s.link.alarm.met()
 `, ` || s.link == nil
 `}},
 		rabbitmqPkg, "TestDeliverBatch_AMessageUnderAnAlarmIsWaitedForAndNotSentAgain",

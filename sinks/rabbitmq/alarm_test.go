@@ -137,9 +137,11 @@ func TestAlarm_OneThatEndsDuringACallHasMetIt(t *testing.T) {
 		{[]amqp.Blocking{begins}, true, true},
 		{[]amqp.Blocking{begins, ends}, true, false},
 	} {
-		during, after := rabbitmq.Met(c.words...)
+		during, after, err := rabbitmq.Met(c.words...)
 		require.Equal(t, c.during, during, c.words)
 		require.Equal(t, c.after, after, c.words)
+		require.True(t, outcome.IsUnknown(err), err)
+		require.Equal(t, c.during, processor.IsUnreached(err), "it is no attempt of the record: %v", c.words)
 	}
 }
 

@@ -64,10 +64,10 @@ func (s *Sink) failed(err error) error {
 	}
 }
 
-// noWord reports whether a failure is none of a record's: the broker has an alarm, under which it reads nothing, or it ends all
-// connections.
+// noWord reports whether a failure is none of a record's: the broker had an alarm during the call, under which it reads nothing, or
+// it ends all connections. Where the alarm is over, the confirm may have been on its way.
 func (s *Sink) noWord(err error) bool {
-	return code(err) == amqp.ConnectionForced || s.link.alarm.reason() != nil
+	return code(err) == amqp.ConnectionForced || s.link.alarm.met()
 }
 
 // besideAnOpenOne is the failure of a record after which others were sent that have no answer:
