@@ -221,7 +221,7 @@ func (n Seen) lost(row lockedRow) string {
 		back = fmt.Sprintf("the database went back: when the server started, its write-ahead log lacked what its disk had had (timeline %s)", row.server.timeline)
 	}
 	if n.ranPast(row.server) {
-		back += fmt.Sprintf(". The process has run on a later timeline of this cluster, so this server may be an old primary that nobody has fenced: then fence it, and decide nothing here (timeline %s)", row.server.timeline)
+		back += ". The process has run on a later timeline of this cluster, so this server may be an old primary that nobody has fenced: then fence it, and decide nothing here"
 	}
 	return back + ". The database was restored from a backup or a snapshot, or a second standby of a lost primary was promoted: " +
 		"what was delivered since is not known here, and rows that were inserted since are gone. Compare what receivers have with the table, " +

@@ -42,7 +42,7 @@ func (o *Operator) pauseNew(ctx context.Context, d cursor.Decision) (Outcome, er
 	return outcome, nil
 }
 
-// mayBeLost is a warning for a process that seems never to have run; "" if it has not.
+// mayBeLost is a warning for a process without a cursor; "" if nothing shows that a cursor can have been lost.
 func (o *Operator) mayBeLost(ctx context.Context) (string, error) {
 	lost, err := o.store.MayBeLost(ctx)
 	if err != nil || !lost {
