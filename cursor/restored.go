@@ -221,9 +221,12 @@ func (n Seen) lost(row lockedRow) string {
 		back = fmt.Sprintf("the database went back: when the server started, its write-ahead log lacked what its disk had had (timeline %s)", row.server.timeline)
 	}
 	if n.ranPast(row.server) {
-		back += ". The process has run on a later timeline of this cluster, so this server may be an old primary that nobody has fenced: then fence it, and decide nothing here"
+		return back + ". The process has run on a later timeline of this cluster. If another server is the primary now, this is an old one that nobody has fenced: " +
+			"fence it, and decide nothing here; the workers go back by themselves. If none is, the database was restored: " + restoredFix
 	}
-	return back + ". The database was restored from a backup or a snapshot, or a second standby of a lost primary was promoted: " +
-		"what was delivered since is not known here, and rows that were inserted since are gone. Compare what receivers have with the table, " +
-		"then seek to where delivery shall go on, or retry to go on from here"
+	return back + ". The database was restored from a backup or a snapshot, or a second standby of a lost primary was promoted: " + restoredFix
 }
+
+// restoredFix is what an operator does about a row that went back.
+const restoredFix = "what was delivered since is not known here, and rows that were inserted since are gone. Compare what receivers have with the table, " +
+	"then seek to where delivery shall go on, or retry to go on from here"

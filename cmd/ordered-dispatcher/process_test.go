@@ -118,3 +118,13 @@ func TestDecide_BeforeTheFirstRun(t *testing.T) {
 	require.Equal(t, 2, code, "without the file, a typing error makes no cursor")
 	require.Contains(t, stderr, "Before its first run name the file with -c")
 }
+
+// TestPause_OfACursorThatMayBeLostSaysSo: what the process had delivered may be behind where it starts.
+func TestPause_OfACursorThatMayBeLostSaysSo(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 5)
+	execute(t, pool, "INSERT INTO public.cursor (process_name, position, epoch) VALUES ('other', '', 28000000000001)") // as after a restore
+	paused := must(t, address, "pause", "a", "-c", named(t, "a", ", start: end"))
+	require.Contains(t, paused, ": 5 records are passed over for good: nothing is delivered until")
+	require.Contains(t, paused, "if the process has delivered before, its cursor is lost. Before it goes on, compare what its receiver has with the table")
+}

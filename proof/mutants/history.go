@@ -48,6 +48,21 @@ var historyMutants = []mutant{
 		commandPkg, "TestDecide_BeforeTheFirstRun",
 	},
 	{
+		"a pause says nothing of a cursor that may be lost",
+		[]change{{"internal/daemon/first_run.go", "outcome.Text, visible.Shell(o.process), warning)", "outcome.Text, visible.Shell(o.process), warning[:0])"}},
+		commandPkg, "TestPause_OfACursorThatMayBeLostSaysSo",
+	},
+	{
+		"a worker is announced once, whatever becomes of the server",
+		[]change{{"internal/daemon/configured.go", "err != nil || run == c.serverRun", "err != nil || run != \"\""}},
+		daemonPkg, "TestStatus_SeesAWorkerWhoseAnnouncementWasLostWithTheServer",
+	},
+	{
+		"a halt on an old primary has an operator decide",
+		[]change{{"cursor/restored.go", "return back + \". The process has run on a later timeline", "back += \". The process has run on a later timeline"}},
+		cursorPkg, "TestLost_NamesAnOldPrimaryThatComesBack",
+	},
+	{
 		"status has a worker started for a cursor that may be lost",
 		[]change{{"command/internal/daemon/status.go", "\tcase lost:\n", "\tcase lost && false:\n"}},
 		daemonPkg, "TestStatus_OfACursorThatMayBeLostProposesNoWorker",

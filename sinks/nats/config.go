@@ -57,6 +57,8 @@ type Config struct {
 	// Timeout bounds connecting, and the wait for one acknowledgement. Default
 	// 30 s, at least 1 ms, at most 1 h.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
+
+	heartbeat time.Duration // 0 = heartbeat. Tests of a silent server that is none wait longer
 }
 
 // Declare is what a stream is made with: on disk, kept by limits, without any. One

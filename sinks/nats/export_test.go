@@ -1,5 +1,10 @@
 package nats
 
+import "time"
+
+// Unhurried takes a server that is silent for minutes for one that answers.
+func (c *Config) Unhurried() { c.heartbeat, c.Timeout = 10*time.Minute, 10*time.Minute }
+
 // HangUp ends the connection on this side, before its readers notice.
 func (s *Sink) HangUp() { s.link.cut() }
 

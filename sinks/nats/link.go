@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (l *link) options(ctx context.Context, c Config) []nats.Option {
 		// An INFO comes before the login: anyone at the address could name where it goes.
 		nats.IgnoreDiscoveredServers(),
 		nats.Timeout(c.Timeout),
-		nats.PingInterval(heartbeat),
+		nats.PingInterval(cmp.Or(c.heartbeat, heartbeat)),
 		nats.SetCustomDialer(dialer(func(network, address string) (net.Conn, error) {
 			socket, err := new(net.Dialer).DialContext(ctx, network, address)
 			if err != nil {

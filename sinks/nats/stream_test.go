@@ -293,7 +293,7 @@ func TestWindow_IsAsLargeAsItIsSet(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	l, over := b.over(t)
-	s := b.sink(t, func(c *nats.Config) { over(c); c.Window = nats.MaxWindow })
+	s := b.sink(t, func(c *nats.Config) { over(c); c.Window = nats.MaxWindow; c.Unhurried() })
 	requireDelivered(t, s, sinktest.Deliveries(1, 1))
 	word := []byte("HPUB bookings.made ")
 	l.Hold(link.Server, func(data []byte) bool { return bytes.Contains(data, word) })

@@ -188,6 +188,7 @@ func (c *crew) announce() error {
 		return c.keep(err)
 	}
 	c.refuseNewNames()
+	c.serverRun, _ = c.config.serverRun(c.ctx, c.pool)
 	left, err := c.announceAll(c.config.Processes)
 	if denied(err) {
 		c.log.Warn(grantsFix, "err", err)
@@ -198,10 +199,14 @@ func (c *crew) announce() error {
 		left, err = c.announceAll(left)
 		return retry.RetryableError(err)
 	})
+	server := time.NewTicker(newServerInterval)
+	defer server.Stop()
 	for {
 		select {
 		case user := <-c.config.renewal.newUsers():
 			c.announceAs(user)
+		case <-server.C:
+			c.announceAnew()
 		case <-c.ctx.Done():
 			return nil
 		}
@@ -226,9 +231,25 @@ func (c *crew) announceAs(user string) {
 	})
 }
 
+// announceAnew has status know the workers on a server that runs anew: a promoted standby, or a restored database, may lack what
+// was announced.
+func (c *crew) announceAnew() {
+	run, err := c.config.serverRun(c.ctx, c.pool)
+	if err != nil || run == c.serverRun {
+		return
+	}
+	for _, p := range c.config.Processes {
+		if c.config.noteWatched(c.ctx, c.pool, p, c.store.Worker(), "") != nil {
+			return // until the next look
+		}
+	}
+	c.serverRun = run
+}
+
 const (
 	firstAnnounceDelay = 100 * time.Millisecond
 	maxAnnounceDelay   = 10 * time.Second
+	newServerInterval  = 5 * time.Second // between two looks whether the server runs anew
 )
 
 // announceAll returns the processes from the first one on that failed, and why:

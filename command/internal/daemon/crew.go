@@ -36,6 +36,7 @@ type crew struct {
 	refused bool             // none begins: the server cannot bear them; set before announced is closed
 
 	roomPatience time.Duration
+	serverRun    string // that status knows the workers on
 
 	mu    sync.Mutex
 	errs  []error

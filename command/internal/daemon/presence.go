@@ -13,12 +13,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
 // A worker is seen by the application_name and the role of its sessions, which every
 // role may read. It ends in watchMark and the set of processes that the worker runs; the audit
 // says which processes a set has. A session ends with its worker, so that what is
-// seen is never old; nothing is written while the worker runs.
+// seen is never old; nothing is written while the worker and its server run.
 const (
 	watchMark = "run/"
 	setLength = 12
@@ -78,6 +79,14 @@ func (c Config) noteWatched(ctx context.Context, pool *pgxpool.Pool, p Process, 
 		return fmt.Errorf("note that process %q is run: %w", p.Name, err)
 	}
 	return nil
+}
+
+// serverRun identifies the run of the server.
+func (c Config) serverRun(ctx context.Context, pool *pgxpool.Pool) (run string, err error) {
+	err = onConn(ctx, pool, func(ctx context.Context, conn *pgxpool.Conn) error {
+		return conn.QueryRow(ctx, "/* daemon.server_run */ SELECT "+prepared.RunSQL).Scan(&run)
+	})
+	return run, err
 }
 
 // pooled reports whether a pooler stands between: it greets with a process id of its

@@ -90,6 +90,28 @@ func TestStatus_AfterAPromotionSaysThatWorkersMayBeAtTheOldPrimary(t *testing.T)
 	require.Contains(t, text, "a: no worker runs it: ")
 }
 
+// TestStatus_SeesAWorkerWhoseAnnouncementWasLostWithTheServer: a promoted standby, or a restored database, may lack it. The worker
+// delivered, and status said that there was none, for good.
+func TestStatus_SeesAWorkerWhoseAnnouncementWasLostWithTheServer(t *testing.T) {
+	t.Parallel()
+	server, pool, _ := ownServer(t)
+	config := configure(t, server.URL(), stdoutProcess)
+	working(t, config)
+	seen := func() bool {
+		var n int
+		return pool.QueryRow(t.Context(), "SELECT count(*) FROM od.cursor_event WHERE process_name = 'a' AND action = 'watch'").Scan(&n) == nil && n == 1
+	}
+	require.Eventually(t, seen, patience, 10*time.Millisecond)
+	exec(t, pool, "DELETE FROM od.cursor_event WHERE action = 'watch'; INSERT INTO od.cursor_event (process_name, actor, action, detail) VALUES ('a', 'me', 'watch', '{\"set\": \"of another\"}')")
+	_, text, _ := status(t, config, "")
+	require.Contains(t, text, "a: no worker runs it: ")
+	require.NoError(t, server.Restart(t.Context()))
+	require.Eventually(t, func() bool {
+		_, text, _ := status(t, config, "")
+		return strings.Contains(text, "running") && !strings.Contains(text, "no worker")
+	}, patience, 100*time.Millisecond)
+}
+
 // TestStatus_OfACursorThatMayBeLostProposesNoWorker: one that is started begins where the file says, and passes over what came since,
 // or sends everything again. Whether the process has ever run, nothing shows.
 func TestStatus_OfACursorThatMayBeLostProposesNoWorker(t *testing.T) {
