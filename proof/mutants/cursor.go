@@ -177,7 +177,7 @@ var cursorMutants = []mutant{
 		"an operator does not wait for the lock of the row",
 		[]change{{"cursor/operate.go", `WHERE process_name = $1
 FOR UPDATE`, `WHERE process_name = $1`}},
-		cursorPkg, "TestSkip_ByTwoOperatorsAtOncePassesOverOneRecord",
+		cursorPkg, "TestDecision_IsRefusedWhenTheCursorMoved",
 	},
 	{
 		"a skip gives the number of its record to the next one",
@@ -345,7 +345,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	{
 		"an operator decides on a position that is no longer there",
 		[]change{{"cursor/operate.go", `case *d.Expect == a.expect(row):`, `case *d.Expect != "" || a.expect(row) != "":`}},
-		cursorPkg, "TestSkip_ByTwoOperatorsAtOncePassesOverOneRecord",
+		cursorPkg, "TestDecision_IsRefusedWhenTheCursorMoved",
 	},
 	{
 		"a seek begins no epoch",
