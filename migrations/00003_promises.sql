@@ -2,6 +2,17 @@
 -- Names are unqualified: run with search_path set to the schema wanted.
 
 -- +goose Up
+-- Every transaction whose rows were delivered is below it. One that begins after a standby was promoted is not. If a standby
+-- was promoted and no worker has noted that yet, rows may have come since: there it is the transaction that advanced the cursor
+-- last. It comes first, since a statement below writes each row anew, and that transaction is forgotten then.
+ALTER TABLE cursor ADD COLUMN horizon xid8 DEFAULT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot());
+ALTER TABLE cursor DISABLE TRIGGER set_updated_at;
+UPDATE cursor
+SET horizon = (now.xid - mod(now.xid - xmin::text::bigint, 4294967296))::text::xid8
+FROM (SELECT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text::bigint AS xid) now
+WHERE timeline <> ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::int;
+ALTER TABLE cursor ENABLE TRIGGER set_updated_at;
+
 -- A process halts as refused when the receiver refuses its credentials or address,
 -- and as unreadable when the source cannot read a record. A record that fails as
 -- unreached has not been sent, so its attempts make no dead letter of it.
@@ -20,9 +31,6 @@ ALTER TABLE cursor ADD COLUMN origin uuid NOT NULL DEFAULT pg_catalog.gen_random
 -- From which positions on another history begins: ids and numbers may come again after a promotion that lost commits,
 -- or a restore. An array of {"after": position, "mark": what dedup keys hold}, by position.
 ALTER TABLE cursor ADD COLUMN histories jsonb NOT NULL DEFAULT '[]' CHECK (jsonb_typeof(histories) = 'array');
-
--- Every transaction whose rows were delivered is below it. One that begins after a standby was promoted is not.
-ALTER TABLE cursor ADD COLUMN horizon xid8 DEFAULT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot());
 
 -- It runs at every checkpoint. The one name in it says whose it is, which costs nothing; a search_path of the
 -- function's own costs more than the rest of it.

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -151,6 +153,18 @@ var lateMeetings = map[string]func(*testing.T, *meeting){
 		stop := m.start(t)
 		require.NoError(t, stop())
 		m.promote(t)
+		m.start(t)
+	},
+	"upgraded, worker down": func(t *testing.T, m *meeting) { // or the upgrade was lost with the old primary
+		stop := m.start(t)
+		require.NoError(t, stop())
+		config := migrations.Config{ConnString: pgtest.URL(t), Schema: schema}
+		undone, err := migrations.Down(t.Context(), config)
+		require.NoError(t, err)
+		require.Equal(t, int64(3), undone.Version)
+		m.promote(t)
+		_, err = migrations.Up(t.Context(), config)
+		require.NoError(t, err)
 		m.start(t)
 	},
 	"halted over a record": func(t *testing.T, m *meeting) {
