@@ -93,7 +93,8 @@ func later(wrapped, err error) error {
 func nextStep(err error) string {
 	switch status.Code(err) {
 	case codes.NotFound:
-		return "; create the topic (gcloud pubsub topics create), or correct project and topic"
+		return "; create the topic (gcloud pubsub topics create) and its subscriptions (gcloud pubsub subscriptions create … --enable-message-ordering), or correct project and topic. " +
+			"If it was deleted, what its deleted subscriptions had not delivered is gone: `seek` back to what receivers lack, to have it sent again"
 	case codes.PermissionDenied:
 		return "; grant roles/pubsub.publisher on the topic to the account of the credentials"
 	case codes.Unauthenticated:

@@ -53,9 +53,28 @@ func newBench(t testing.TB, options ...grpc.ServerOption) *bench {
 	t.Cleanup(b.link.Close)
 	_, err = b.fake.GServer.CreateTopic(t.Context(), &pb.Topic{Name: topic})
 	require.NoError(t, err)
-	_, err = b.fake.GServer.CreateSubscription(t.Context(), &pb.Subscription{Name: subscription, Topic: topic, AckDeadlineSeconds: 60, EnableMessageOrdering: true})
-	require.NoError(t, err)
+	b.subscribe(t)
 	return b
+}
+
+func (b *bench) subscribe(t testing.TB) {
+	t.Helper()
+	_, err := b.fake.GServer.CreateSubscription(t.Context(), &pb.Subscription{Name: subscription, Topic: topic, AckDeadlineSeconds: 60, EnableMessageOrdering: true})
+	require.NoError(t, err)
+}
+
+func (b *bench) unsubscribe(t testing.TB) {
+	t.Helper()
+	_, err := b.fake.GServer.DeleteSubscription(t.Context(), &pb.DeleteSubscriptionRequest{Subscription: subscription})
+	require.NoError(t, err)
+}
+
+// remove takes the topic away, and its subscription.
+func (b *bench) remove(t testing.TB) {
+	t.Helper()
+	b.unsubscribe(t)
+	_, err := b.fake.GServer.DeleteTopic(t.Context(), &pb.DeleteTopicRequest{Topic: topic})
+	require.NoError(t, err)
 }
 
 // serve has the fake answer as the service does: to requests of 10 MB too.

@@ -2,6 +2,7 @@ package pubsub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	pb "cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
 	"google.golang.org/grpc/status"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -27,8 +29,10 @@ type Sink struct {
 	mu     sync.Mutex
 	client *vkit.TopicAdminClient // nil: to be opened
 	guard  secret.Guard           // of the credentials that client has
-	looked time.Time              // at the topic
+	looked time.Time              // at the topic; zero: it is looked at before the next message
 	every  time.Duration          // after which it is looked at again
+	epoch  cursor.Epoch           // of the last record
+	since  string                 // id of the first record that was acknowledged after the last look
 }
 
 // lookEvery bounds for how long records go to a topic that nobody subscribes to any more.
@@ -87,11 +91,14 @@ func (s *Sink) connect(ctx context.Context) error {
 	var x exchange
 	if err := s.look(context.WithValue(ctx, sentKey{}, &x)); err != nil {
 		_ = s.close()
+		if errors.Is(err, errNoSubscription) && s.since != "" {
+			err = fmt.Errorf("%w. The records from %q on were acknowledged since the topic was looked at, and may be lost: `seek` back to the first that receivers lack", err, visible.Cut(s.since))
+		}
 		f := failed(ctx, x.explained(err), false)
 		f.denied = x.sent.Load() && isDenial(status.Code(err)) // else a code is the client's own, as for a token that it could not get
 		return f
 	}
-	s.looked = time.Now()
+	s.looked, s.since = time.Now(), ""
 	return nil
 }
 
@@ -116,6 +123,9 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 	for acknowledged < len(ds) {
 		window := ds[acknowledged:min(acknowledged+s.config.Window, len(ds))]
 		n, err := s.publishWindow(ctx, window)
+		if n > 0 && s.since == "" {
+			s.since = window[0].ID
+		}
 		acknowledged += n
 		if err != nil {
 			err = s.guard.Error(fmt.Errorf("publish record %q to %s: %w", visible.Cut(ds[acknowledged].ID), s, err))
@@ -137,6 +147,9 @@ func (s *Sink) publishWindow(ctx context.Context, ds []processor.Delivery) (int,
 	if len(chains) == 0 {
 		return n, err
 	}
+	if ds[0].Epoch != s.epoch { // another worker had the lease, or an operator has decided: the topic may be another one
+		s.epoch, s.looked = ds[0].Epoch, time.Time{}
+	}
 	if err := s.connect(ctx); err != nil {
 		return 0, err
 	}
@@ -156,6 +169,9 @@ func (s *Sink) publishWindow(ctx context.Context, ds []processor.Delivery) (int,
 			// What the client still has of a request goes with its connection, and it
 			// would wait before it makes another.
 			_ = s.close()
+		}
+		if c.err.denied {
+			s.looked = time.Time{} // a topic that is made anew has none of the former one's subscriptions
 		}
 		open = open || c.err.unknown
 		if i := c.indexes[c.acknowledged]; i < n {

@@ -383,6 +383,93 @@ func TestDeliverBatch_LooksAtTheTopicAgain(t *testing.T) {
 	require.NoError(t, err, "who may not look publishes")
 }
 
+// TestDeliverBatch_LooksAtATopicThatIsMadeAnewBeforeItPublishes: it has none of the former one's subscriptions.
+func TestDeliverBatch_LooksAtATopicThatIsMadeAnewBeforeItPublishes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sink(t, nil)
+	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	b.remove(t)
+	_, err = deliver(t, s, sinktest.Deliveries(2, 1))
+	require.Equal(t, "refused", class(err), err)
+	require.Equal(t, "1|2", b.requested(), "it is Pub/Sub that says so")
+	require.ErrorContains(t, err, "create the topic (gcloud pubsub topics create) and its subscriptions (gcloud pubsub subscriptions create")
+	require.ErrorContains(t, err, "`seek` back to what receivers lack")
+
+	_, err = b.fake.GServer.CreateTopic(t.Context(), &pb.Topic{Name: topic})
+	require.NoError(t, err)
+	n, err := deliver(t, s, sinktest.Deliveries(2, 1))
+	require.ErrorContains(t, err, "create a subscription first")
+	require.Zero(t, n)
+	require.Equal(t, "1|2", b.requested(), "it would be acknowledged, and lost")
+
+	b.subscribe(t)
+	_, err = deliver(t, s, sinktest.Deliveries(2, 1))
+	require.NoError(t, err)
+	require.Equal(t, "1 2", b.landed())
+}
+
+// TestDeliverBatch_LooksAtTheTopicAfterARefusalOfAnotherKey: the first failure of a window may say less.
+func TestDeliverBatch_LooksAtTheTopicAfterARefusalOfAnotherKey(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sink(t, func(c *pubsub.Config) { c.Window = 2 })
+	b.answers(func(r *pb.PublishRequest) error {
+		if r.Messages[0].OrderingKey == "a" {
+			return status.Error(codes.ResourceExhausted, "slower")
+		}
+		return status.Error(codes.NotFound, "no such topic")
+	})
+	_, err := deliver(t, s, keyed(2, "a", "b"))
+	require.Equal(t, "transient", class(err), err)
+	b.unsubscribe(t)
+	_, err = deliver(t, s, keyed(2, "a", "b"))
+	require.ErrorContains(t, err, "create a subscription first")
+}
+
+// TestDeliverBatch_LooksAtTheTopicWhenAnOperatorHasDecided: each decision begins an epoch, and he may have worked on the topic.
+func TestDeliverBatch_LooksAtTheTopicWhenAnOperatorHasDecided(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sink(t, nil)
+	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	b.unsubscribe(t)
+	ds := sinktest.Deliveries(2, 1)
+	ds[0].Epoch++
+	_, err = deliver(t, s, ds)
+	require.ErrorContains(t, err, "create a subscription first")
+	require.Equal(t, "1", b.requested())
+}
+
+// TestDeliverBatch_NamesWhatWasAcknowledgedSinceTheLastLook: whether a subscription has it is not known.
+func TestDeliverBatch_NamesWhatWasAcknowledgedSinceTheLastLook(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.sink(t, nil)
+	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	again := sinktest.Deliveries(2, 2)
+	again[0].Epoch++
+	again[1].Epoch++
+	_, err = deliver(t, s, again) // looks
+	require.NoError(t, err)
+	b.unsubscribe(t)
+	s.LookEvery(0)
+	for range 2 {
+		_, err = deliver(t, s, sinktest.Deliveries(4, 1))
+		require.ErrorContains(t, err, "create a subscription first")
+		require.ErrorContains(t, err, `records from "2" on were acknowledged since the topic was looked at, and may be lost`)
+	}
+	b.subscribe(t)
+	_, err = deliver(t, s, sinktest.Deliveries(4, 1))
+	require.NoError(t, err)
+	b.unsubscribe(t)
+	_, err = deliver(t, s, sinktest.Deliveries(5, 1))
+	require.ErrorContains(t, err, `records from "4" on`)
+}
+
 func TestDeliverBatch_AnAccountThatMayOnlyPublishPublishes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
