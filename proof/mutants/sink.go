@@ -103,6 +103,24 @@ var sinkMutants = []mutant{
 		pubsubPkg, "TestDeliverBatch_LooksAtTheTopicAgain",
 	},
 	{
+		"a topic that was missing is not looked at again",
+		[]change{{"sinks/pubsub/sink.go", `			s.looked = time.Time{} // a topic`, `			_ = time.Time{} // a topic`}},
+		pubsubPkg, "TestDeliverBatch_LooksAtATopicThatIsMadeAnewBeforeItPublishes",
+	},
+	{
+		"an operator's decision has no topic looked at",
+		[]change{{"sinks/pubsub/sink.go", `s.epoch, s.looked = ds[0].Epoch, time.Time{}`, `s.epoch = ds[0].Epoch`}},
+		pubsubPkg, "TestDeliverBatch_LooksAtTheTopicWhenAnOperatorHasDecided",
+	},
+	{
+		"what may be lost in a topic without subscription is forgotten",
+		[]change{{"sinks/pubsub/sink.go", `		_ = s.close()
+		if errors.Is`, `		_ = s.close()
+		defer func() { s.since = "" }()
+		if errors.Is`}},
+		pubsubPkg, "TestDeliverBatch_NamesWhatWasAcknowledgedSinceTheLastLook",
+	},
+	{
 		"a connection to Pub/Sub that owes an answer is used again",
 		[]change{{"sinks/pubsub/sink.go", `			_ = s.close()
 `, ``}},
