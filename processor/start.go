@@ -24,11 +24,23 @@ type NoStartError struct {
 	Records int64
 	// More: there are more, which were not counted.
 	More bool
+	// MayBeLost: the server was promoted, or the database restored, and so the process may have delivered before, under a cursor
+	// that is lost.
+	MayBeLost bool
 }
 
 func (e *NoStartError) Error() string {
+	if e.MayBeLost {
+		return fmt.Sprintf("process %q has no cursor, and %s. If it has never run, say where it starts: `start: beginning` sends %s, `start: end` sends 0 of them", e.Process, lostFix(e.Process), e.Count())
+	}
 	return fmt.Sprintf("process %q has no cursor yet. Say where it starts: `start: beginning` sends %s, `start: end` sends 0 of them. "+
 		"If it is an old process with a new name, keep its cursor: `ordered-dispatcher process rename OLD %s`", e.Process, e.Count(), visible.Shell(e.Process))
+}
+
+// lostFix is why a cursor may be lost, and what to do.
+func lostFix(process string) string {
+	return fmt.Sprintf("a standby was promoted or the database restored: if the process has delivered before, its cursor is lost. Then compare what receivers have with the table, "+
+		"and `ordered-dispatcher seek %s --to-id ID -c FILE --reason …` makes it anew at the first row that they do not have", visible.Shell(process))
 }
 
 // Count is the number of records for people.
@@ -156,7 +168,11 @@ func (p *Process) mayBegin(ctx context.Context) error {
 	if err != nil || records == 0 {
 		return err
 	}
-	return &NoStartError{Process: p.config.Process, Records: records, More: more}
+	lost, err := p.config.Store.MayBeLost(ctx)
+	if err != nil {
+		return err
+	}
+	return &NoStartError{Process: p.config.Process, Records: records, More: more, MayBeLost: lost}
 }
 
 // count is how many records the source holds, as far as it can say.

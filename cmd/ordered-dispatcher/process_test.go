@@ -116,7 +116,30 @@ func TestDecide_BeforeTheFirstRun(t *testing.T) {
 	}
 	code, _, stderr = do(t, address, "pause", "typo")
 	require.Equal(t, 2, code, "without the file, a typing error makes no cursor")
-	require.Contains(t, stderr, "Before its first run name the file with -c")
+	require.Contains(t, stderr, "`pause` and `seek` make it before its first run, with -c FILE")
+}
+
+// TestRun_WhereACursorMayBeLostNobodyProposesAStartAlone: `start: end` passes over what came since.
+func TestRun_WhereACursorMayBeLostNobodyProposesAStartAlone(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 5)
+	execute(t, pool, "INSERT INTO public.cursor (process_name, position, epoch) VALUES ('old', '', 28000000000001)") // as after a restore
+	silent := named(t, "a", "")
+	code, _, stderr := do(t, address, "run", "--drain", "-c", silent)
+	require.Equal(t, 2, code)
+	const lost, seek = "if the process has delivered before, its cursor is lost", "ordered-dispatcher seek a --to-id ID"
+	require.Contains(t, stderr, lost)
+	require.Contains(t, stderr, seek)
+	require.Contains(t, stderr, "If it has never run, say where it starts: `start: beginning` sends 5 records")
+	for _, config := range []string{silent, named(t, "a", ", start: end")} {
+		_, stdout, _ := do(t, address, "doctor", "-c", config)
+		require.Contains(t, stdout, "if it has delivered before, its cursor is lost")
+		require.Contains(t, stdout, seek)
+		require.NotContains(t, stdout, "start: end")
+		status := must(t, address, "status", "-c", config)
+		require.Contains(t, status, lost)
+		require.Contains(t, status, "`ordered-dispatcher process rename OLD a`. Cursors of no process in this file: old")
+	}
 }
 
 // TestPause_OfACursorThatMayBeLostSaysSo: what the process had delivered may be behind where it starts.

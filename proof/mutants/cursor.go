@@ -177,7 +177,7 @@ var cursorMutants = []mutant{
 		"an operator does not wait for the lock of the row",
 		[]change{{"cursor/operate.go", `WHERE process_name = $1
 FOR UPDATE`, `WHERE process_name = $1`}},
-		cursorPkg, "TestDecision_IsRefusedWhenTheCursorMoved",
+		cursorPkg, "TestSkip_ByTwoOperatorsAtOncePassesOverOneRecord",
 	},
 	{
 		"a skip gives the number of its record to the next one",
@@ -341,11 +341,6 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 		"a promotion is noted with the take-over, whatever the source finds",
 		[]change{{"cursor/acquire.go", `case row.promoted():`, `case row.promoted() && row.stored.system == "":`}},
 		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
-	},
-	{
-		"an operator decides on a position that is no longer there",
-		[]change{{"cursor/operate.go", `case *d.Expect == a.expect(row):`, `case *d.Expect != "" || a.expect(row) != "":`}},
-		cursorPkg, "TestDecision_IsRefusedWhenTheCursorMoved",
 	},
 	{
 		"a seek begins no epoch",

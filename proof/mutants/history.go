@@ -43,6 +43,26 @@ var historyMutants = []mutant{
 		cursorPkg, "TestLost_NamesAnOldPrimaryThatComesBack",
 	},
 	{
+		"the tables are upgraded after a promotion as if nothing had come since",
+		[]change{{"migrations/00003_promises.sql", "WHERE timeline <> ('x'", "WHERE false AND timeline <> ('x'"}},
+		processorPkg, "TestRun_AServerThatIsMetAfterItsClockWasCorrectedHaltsTheProcess",
+	},
+	{
+		"a process whose cursor may be lost needs no partition",
+		[]change{{"internal/daemon/retention.go", "\t\t\treader.idle = false\n", ""}},
+		daemonPkg, "TestPartitions_AreNotSafeWhereACursorMayBeLost",
+	},
+	{
+		"doctor proposes a start for a cursor that may be lost",
+		[]change{{"internal/daemon/doctor_process.go", "err != nil || lost {\n\t\td.mayBeLost", "err != nil || lost && false {\n\t\td.mayBeLost"}},
+		commandPkg, "TestRun_WhereACursorMayBeLostNobodyProposesAStartAlone",
+	},
+	{
+		"a worker proposes a start for a cursor that may be lost",
+		[]change{{"processor/start.go", "More: more, MayBeLost: lost}", "More: more, MayBeLost: lost && false}"}},
+		commandPkg, "TestRun_WhereACursorMayBeLostNobodyProposesAStartAlone",
+	},
+	{
 		"a seek that makes a cursor lists nothing that it passes over",
 		[]change{{"command/internal/daemon/first_run.go", `if change.After.Position == "" {`, `if change.After.Position <= "~" {`}},
 		commandPkg, "TestDecide_BeforeTheFirstRun",

@@ -240,13 +240,30 @@ func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) 
 	case errors.Is(past, cursor.ErrDeleted), errors.Is(past, cursor.ErrRenamed):
 		d.find(p.Name, Refuse, "put the row back, or give the cursor up: ordered-dispatcher process forget "+visible.Shell(p.Name)+" --reason …", "%v", past)
 		return nil
-	case past != nil || noStart.Records == 0:
+	case past != nil:
 		return past
+	}
+	if lost, err := d.store.MayBeLost(ctx); err != nil || lost {
+		d.mayBeLost(p, lost)
+		return err
+	}
+	if noStart.Records == 0 {
+		return nil
 	}
 	d.find(p.Name, Refuse, fmt.Sprintf("add `start: beginning`, which sends %s, or `start: end`, which sends 0 of them; "+
 		"or, if the process had another name: ordered-dispatcher process rename OLD %s", noStart.Count(), visible.Shell(p.Name)),
 		"it has no cursor yet, and the file does not say where it starts")
 	return nil
+}
+
+// mayBeLost says that a process without a cursor may have had one.
+func (d *doctor) mayBeLost(p Process, lost bool) {
+	if !lost {
+		return
+	}
+	d.find(p.Name, Warn, fmt.Sprintf("compare what its receiver has with the table, and make the cursor at the first row that it does not have, before a worker starts: "+
+		"ordered-dispatcher seek %s --to-id ID -c FILE --reason …; or, if the process has never run, start it, with `start` in the file", visible.Shell(p.Name)),
+		"it has no cursor, and a standby was promoted or the database restored: if it has delivered before, its cursor is lost")
 }
 
 // settings notes that the process last ran as something else: a change on

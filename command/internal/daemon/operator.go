@@ -368,7 +368,7 @@ func (o *Operator) unknown(ctx context.Context, err error) error {
 	if len(names) == 0 {
 		return usage("there is no cursor of process %q, and none at all yet: `ordered-dispatcher run` makes it; with -c, `pause` and `seek` do", o.process)
 	}
-	return usage("there is no cursor of process %q: there are those of %s. Before its first run name the file with -c", o.process, oneOf(names))
+	return usage("there is no cursor of process %q: there are those of %s. `pause` and `seek` make it before its first run, with -c FILE", o.process, oneOf(names))
 }
 
 // oneOf lists names.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -162,7 +163,12 @@ func (r *retention) reader(ctx context.Context, p Process, rows []cursor.Row) (R
 	reader := p.reader(rows)
 	at := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name })
 	if at < 0 {
-		return reader, nil
+		lost, err := r.store.MayBeLost(ctx)
+		if lost {
+			reader.idle = false
+			reader.Problem = "it has no cursor, and a standby was promoted or the database restored: if it has delivered before, its cursor is lost, and where it stood is not known"
+		}
+		return reader, err
 	}
 	if f := rows[at].Failure; f != nil && f.OfServer() {
 		reader.Problem = fmt.Sprintf("it is %s, with a failure of class %s: rows before its cursor may be undelivered", rows[at].State, f.Class)
@@ -220,6 +226,9 @@ func (r *retention) stranger(ctx context.Context, row cursor.Row) error {
 		return err
 	}
 	reader.State += ", not in the file"
+	if reader.Problem != "" {
+		reader.Problem += fmt.Sprintf(". If no worker runs it because a `process rename` of it was lost: ordered-dispatcher process rename %s NEW", visible.Shell(row.Process))
+	}
 	reader.source = source
 	r.add(name, reader)
 	return nil

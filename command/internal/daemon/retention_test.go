@@ -256,3 +256,29 @@ func TestPartitions_AreNotSafeWhileRowsBeforeACursorMayBeUndelivered(t *testing.
 	}
 	require.Empty(t, partitions(t, config))
 }
+
+// A process that starts at the end needs nothing, and one whose cursor is lost may need all.
+func TestPartitions_AreNotSafeWhereACursorMayBeLost(t *testing.T) {
+	t.Parallel()
+	pool := months(t)
+	config := configure(t, pgtest.URL(t), monthsProcess)
+	config.Processes[0].Start = "end"
+	require.Empty(t, partitions(t, config))
+	exec(t, pool, "INSERT INTO od.cursor (process_name, position, epoch) VALUES ('other', '', 28000000000001)") // as after a restore
+	why := partitions(t, config)
+	for _, name := range []string{"public.jan", "public.feb", "public.rest"} {
+		require.Contains(t, why[name], "its cursor is lost, and where it stood is not known")
+	}
+}
+
+// TestPartitions_OfACursorUnderAFormerNameSayHowToRenameItAgain: the rename was lost in a promotion, and no worker ever takes the
+// cursor over.
+func TestPartitions_OfACursorUnderAFormerNameSayHowToRenameItAgain(t *testing.T) {
+	t.Parallel()
+	pool := months(t)
+	config := configure(t, pgtest.URL(t), monthsProcess)
+	require.NoError(t, drain(t, config))
+	exec(t, pool, "UPDATE od.cursor SET timeline = timeline + 6")
+	config.Processes[0].Name = "renamed"
+	require.Contains(t, partitions(t, config)["public.jan"], "If no worker runs it because a `process rename` of it was lost: ordered-dispatcher process rename a NEW")
+}

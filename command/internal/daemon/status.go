@@ -149,7 +149,7 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	}
 	r.each(ctx, all, func(ctx context.Context, s *Status) {
 		if _, ok := r.process(s.Process); ok {
-			r.measure(ctx, s, r.sources[s.Process])
+			r.measure(ctx, s, r.sources[s.Process], strangers(r.config.Config, rows))
 		}
 	})
 	if err := r.lookAgain(ctx, all); err != nil {
@@ -299,10 +299,10 @@ func choose(all []Status, process string) ([]Status, error) {
 // ones come and go with every insert.
 const stays = 250 * time.Millisecond
 
-// measure finds what only the source knows.
-func (r *StatusReader) measure(ctx context.Context, s *Status, source *table.Source) {
+// measure finds what only the source knows. left are the cursors of no process in the file.
+func (r *StatusReader) measure(ctx context.Context, s *Status, source *table.Source, left []string) {
 	if s.New {
-		r.unborn(ctx, s)
+		r.unborn(ctx, s, left)
 		return
 	}
 	if s.Position == cursor.Unplaced {
@@ -325,7 +325,7 @@ func (r *StatusReader) measure(ctx context.Context, s *Status, source *table.Sou
 }
 
 // unborn says what a process without a cursor needs.
-func (r *StatusReader) unborn(ctx context.Context, s *Status) {
+func (r *StatusReader) unborn(ctx context.Context, s *Status, left []string) {
 	lost, err := r.store.MayBeLost(ctx)
 	switch {
 	case err != nil:
@@ -333,6 +333,9 @@ func (r *StatusReader) unborn(ctx context.Context, s *Status) {
 	case lost:
 		s.Problem = fmt.Sprintf("it has no cursor. A standby was promoted or the database restored, so if the process has delivered before, its cursor is lost: start no worker for it before you have compared "+
 			"what its receiver has with the table, and made the cursor there with `ordered-dispatcher seek %s -c FILE --to-id ID --reason …`. If it has never run: start `ordered-dispatcher run`", visible.Shell(s.Process))
+		if len(left) > 0 {
+			s.Problem += fmt.Sprintf(". If it was renamed, and that is lost: `ordered-dispatcher process rename OLD %s`. Cursors of no process in this file: %s", visible.Shell(s.Process), oneOf(left))
+		}
 	default:
 		s.Problem = "no worker has run it yet: start `ordered-dispatcher run`"
 	}
