@@ -39,6 +39,8 @@ type Environment struct {
 	Stdout io.Writer
 	// Logger takes what the receiver says besides its answers.
 	Logger *slog.Logger
+	// Checkpoint is how many records a call may have, from 1 on.
+	Checkpoint int
 }
 
 // Opened is a sink under the guarantee that it can keep: exactly one of Each, Pipeline and InTx is set.
@@ -117,6 +119,12 @@ func Credentials(host, fix string) []Finding {
 func CallTimeout(timeout time.Duration) time.Duration {
 	const margin = 5 * time.Second
 	return min(timeout+margin, MaxTimeout)
+}
+
+// WindowTimeout is CallTimeout of a sink that bounds each answer of a window: a call may have many records.
+func WindowTimeout(timeout time.Duration) time.Duration {
+	const least = 30 * time.Second
+	return max(CallTimeout(timeout), least)
 }
 
 // MaxTimeout is the longest time that one call may take.

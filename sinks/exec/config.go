@@ -54,8 +54,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+
 const (
-	defaultTimeout  = 30 * time.Second
 	minTimeout      = time.Millisecond
 	maxTimeout      = time.Hour
 	maxWindow       = 1_000

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -27,11 +28,11 @@ func (c Config) Confidential() map[string]string {
 	return map[string]string{"command": strings.Join(c.Command, "\x00")}
 }
 
-// Open makes the sink. The sink bounds each answer by itself: a call has as many records as a checkpoint.
+// Open makes the sink. The sink bounds the writing of each line, and the wait for each answer: a call has as many records as a checkpoint.
 func (c Config) Open(env sinks.Environment) (sinks.Opened, error) {
 	c.Logger = env.Logger
 	sink, err := New(c)
-	return sinks.Opened{Pipeline: sink, Timeout: sinks.MaxTimeout}, err
+	return sinks.Opened{Pipeline: sink, Timeout: sinks.CallTimeout(min(2*c.withDefaults().Timeout*time.Duration(max(env.Checkpoint, 1)), sinks.MaxTimeout))}, err
 }
 
 // Check looks for the user, the directory and the program, and starts nothing.

@@ -32,7 +32,7 @@ func (c Config) Settings() map[string]string {
 // Open makes the sink.
 func (c Config) Open(sinks.Environment) (sinks.Opened, error) {
 	sink, err := New(c)
-	return sinks.Opened{Pipeline: sink}, err
+	return sinks.Opened{Pipeline: sink, Timeout: sinks.WindowTimeout(c.withDefaults().Timeout)}, err
 }
 
 // checkTimeout bounds a look at the stream: the checks after it need the rest of the time.

@@ -22,7 +22,7 @@ func (c Config) Settings() map[string]string { return map[string]string{"target"
 // Open makes the sink.
 func (c Config) Open(sinks.Environment) (sinks.Opened, error) {
 	sink, err := New(c)
-	return sinks.Opened{Pipeline: sink}, err
+	return sinks.Opened{Pipeline: sink, Timeout: sinks.WindowTimeout(c.withDefaults().Timeout)}, err
 }
 
 // Exposures finds a broker to which the password goes without TLS.

@@ -23,6 +23,8 @@ type dependencies struct {
 	stdout io.Writer
 	logger *slog.Logger // nil: nothing is logged
 	grace  time.Duration
+	// checkpoint is that of the process that is built.
+	checkpoint int
 	// observe is told what happens; nil: nobody is.
 	observe func(processor.Event)
 	// closers are told of what is to be closed when the processes have ended; nil:
@@ -58,7 +60,7 @@ func (p Process) build(d dependencies) (*processor.Process, *table.Source, error
 	if err != nil {
 		return nil, nil, err
 	}
-	d.rotation = p.rotation(d)
+	d.rotation, d.checkpoint = p.rotation(d), max(p.Checkpoint, 1)
 	dispatch, timeout, err := p.Sink.open(d)
 	if err != nil {
 		return nil, nil, fmt.Errorf("process %q: %w", p.Name, err)

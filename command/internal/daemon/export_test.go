@@ -109,6 +109,16 @@ func CallTimeout(t testing.TB, p Process) time.Duration {
 	return timeout
 }
 
+// MaxLease is for how long a transaction of the process's lease may be open, by its configuration.
+func MaxLease(t testing.TB, c Config, p Process) time.Duration {
+	t.Helper()
+	store, err := cursor.NewStore(nil, cursor.Config{})
+	require.NoError(t, err)
+	bounds := c.leaseBounds(p, nil, store)
+	require.NotZero(t, bounds.calls, "its sink cannot be made")
+	return bounds.open
+}
+
 // Build makes a process out of its configuration, as Run does.
 func Build(p Process) error {
 	store, err := cursor.NewStore(nil, cursor.Config{})

@@ -113,7 +113,7 @@ func closeSink(sink any) {
 // open makes the sink, to be closed at the end, under the guarantee it can keep, and says how long one call of it may take;
 // 0 means the processor's default. Where the process follows files of secrets, the sink is made anew when they change.
 func (s Sink) open(d dependencies) (dispatch processor.Dispatch, timeout time.Duration, err error) {
-	env := sinks.Environment{Stdout: d.stdout, Logger: quietly(d.logger)}
+	env := sinks.Environment{Stdout: d.stdout, Logger: quietly(d.logger), Checkpoint: d.checkpoint}
 	opened, err := s.Config.Open(env)
 	if err != nil {
 		return dispatch, 0, err
