@@ -49,10 +49,10 @@ func TestMaxLease_FollowsTheTimeoutOfEachKindOfSink(t *testing.T) {
 func TestMaxLease_OfExecIsThatOfItsRecords(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
-		"sink: {exec: {command: [cat], timeout: 5s}}":                              20 * time.Second,
-		"sink: {exec: {command: [cat], timeout: 5s}}, checkpoint: 20":              210 * time.Second,
-		"sink: {exec: {command: [cat], timeout: 5s, window: 20}}, checkpoint: 20":  210 * time.Second,
-		"sink: {exec: {command: [cat]}}":                                           70 * time.Second,
+		"sink: {exec: {command: [cat], timeout: 5s}}":                               20 * time.Second,
+		"sink: {exec: {command: [cat], timeout: 5s}}, checkpoint: 20":               210 * time.Second,
+		"sink: {exec: {command: [cat], timeout: 5s, window: 20}}, checkpoint: 20":   210 * time.Second,
+		"sink: {exec: {command: [cat]}}":                                            70 * time.Second,
 		"sink: {exec: {command: [cat], timeout: 1h}}, batch: 9999, checkpoint: 999": time.Hour + 5*time.Second,
 	} {
 		config, err := parse("processes: {a: {source: {table: t}, " + text + "}}")
@@ -60,4 +60,3 @@ func TestMaxLease_OfExecIsThatOfItsRecords(t *testing.T) {
 		require.Equal(t, want, daemon.MaxLease(t, config, config.Processes[0]), text)
 	}
 }
-
