@@ -26,6 +26,7 @@ func (s *Sink) dialer(w *written) func(ctx context.Context, network, address str
 			err = &named{err}
 		}
 		if err != nil {
+			w.undialed(err, s.config.patience())
 			return nil, err
 		}
 		return &watched{conn, w}, nil
@@ -58,7 +59,12 @@ type watched struct {
 	written *written
 }
 
+// Write writes nothing to a connection that the other side has ended: the client reads one only while it waits for an answer, so it does
+// not know, and a request that was written there may have arrived. It makes another connection.
 func (c *watched) Write(request []byte) (int, error) {
+	if hasLeft(c.Conn) {
+		return 0, net.ErrClosed
+	}
 	back, ok := c.written.note(request) // before: a call may end, and ask what was sent, while it is written
 	if !ok {
 		return 0, net.ErrClosed

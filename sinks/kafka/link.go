@@ -102,7 +102,7 @@ func (e *lateError) Error() string {
 // options are those of the package comment's section on order, and the configuration's.
 func (s *Sink) options() []kgo.Opt {
 	c := s.config
-	tries := max(2, int(min(patience, c.Timeout/3)/metadataAge)) // a leader that moved is found by the second
+	tries := max(2, int(c.patience()/metadataAge)) // a leader that moved is found by the second
 	options := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID("ordered-dispatcher"),
@@ -128,6 +128,9 @@ func (s *Sink) options() []kgo.Opt {
 	}
 	return append(options, s.more...)
 }
+
+// patience is how long the client asks again: see the constant.
+func (c Config) patience() time.Duration { return min(patience, c.Timeout/3) }
 
 func codec(name string) kgo.CompressionCodec {
 	switch name {

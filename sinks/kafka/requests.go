@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -31,6 +32,8 @@ type written struct {
 	producer *producer
 	// ends is how often the end of its transaction was asked for.
 	ends int
+	// refused is when a connection could not be made for the first time in this window; zero: all were.
+	refused time.Time
 	// over says that the window has been judged: no record of it is written any more.
 	over bool
 }
@@ -68,7 +71,7 @@ func (w *written) begin(cancel context.CancelCauseFunc) {
 	w.released = sync.NewCond(&w.mu)
 	w.held, w.cancel = true, cancel
 	w.sent, w.producer = map[batchSent]int{}, nil
-	w.ends, w.over = 0, false
+	w.ends, w.over, w.refused = 0, false, time.Time{}
 }
 
 // release lets the window go: the client has all of it.
@@ -85,11 +88,31 @@ func (w *written) end() requests {
 	defer w.mu.Unlock()
 	w.over = true
 	w.released.Broadcast()
-	r := requests{lost: w.lost.Load() > 0, cut: w.cut.Load() > 0, ends: w.ends, again: w.again()}
+	return requests{any: w.any(), lost: w.lost.Load() > 0, cut: w.cut.Load() > 0, ends: w.ends, again: w.again()}
+}
+
+// any reports whether a request with records was written.
+func (w *written) any() bool {
 	for _, n := range w.sent {
-		r.any = r.any || n > 0
+		if n > 0 {
+			return true
+		}
 	}
-	return r
+	return false
+}
+
+// undialed takes up that a connection could not be made. A window of which nothing was written ends with that when it has lasted: the
+// client never gives up a batch that it has tried to write, also where nothing of it was.
+func (w *written) undialed(err error, patience time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.cancel == nil: // there is no window yet
+	case w.refused.IsZero():
+		w.refused = time.Now()
+	case time.Since(w.refused) > patience && !w.any():
+		w.cancel(err)
+	}
 }
 
 // again reports whether a batch went to its partition more than once.
