@@ -39,3 +39,30 @@ func TestDelivery_AfterIsThePositionOfTheRecordBefore(t *testing.T) {
 	replayed := sink.attemptsOf("5")[1]
 	require.Equal(t, replayed.Position, replayed.After, "out of turn")
 }
+
+// TestDelivery_NamesTheWorkerThatHasTheLease: also one that replays a dead letter. A receiver knows by it that an epoch
+// was used twice.
+func TestDelivery_NamesTheWorkerThatHasTheLease(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	sink := &receiver{answer: failing("2", 1, processor.Permanent(errRefused))}
+	var workers []string
+	for range 2 {
+		p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
+			deadLetters(c)
+			c.Store = store(t, pool)
+			workers = append(workers, c.Store.Worker())
+		})
+		if len(workers) == 1 {
+			require.NoError(t, p.Drain(t.Context()))
+			continue
+		}
+		require.NoError(t, p.Replay(t.Context(), 1, cursor.Decision{Actor: "me", Reason: "mended"}))
+	}
+	require.NotEqual(t, workers[0], workers[1])
+	require.Len(t, sink.got, 4)
+	for i, d := range sink.got {
+		require.Equal(t, workers[i/3], d.Worker)
+	}
+}

@@ -82,7 +82,7 @@ func (s *shift) again(letter cursor.DeadLetter) Delivery {
 			Position: letter.Position, Table: letter.Table, ID: letter.RecordID, Key: letter.Key, Type: letter.Type,
 			CreatedAt: letter.CreatedAt.UTC(), Headers: letter.Headers, Payload: letter.Payload,
 		},
-		Process: s.config.Process, Sequence: letter.Sequence, Epoch: s.lease.Epoch(), Origin: s.lease.Origin(), History: s.lease.History(letter.Position), Attempt: letter.Failure.Attempts + 1,
+		Process: s.config.Process, Worker: s.config.Store.Worker(), Sequence: letter.Sequence, Epoch: s.lease.Epoch(), Origin: s.lease.Origin(), History: s.lease.History(letter.Position), Attempt: letter.Failure.Attempts + 1,
 		Unknown: letter.Failure.Class == cursor.ClassUnknown,
 		After:   letter.Position,
 	}

@@ -79,10 +79,11 @@ func (s *shift) deliveries(records []Record) []Delivery {
 	s.handed = slices.Grow(s.handed[:0], len(records))
 	ds := s.handed[:len(records)]
 	after, sequence := s.bridge.before(s.lease), s.lease.Sequence()
+	worker := s.config.Store.Worker()
 	epoch, origin, doubtful := s.lease.Epoch(), s.lease.Origin(), s.doubt.at(s.lease.Position())
 	for i := range records { // field by field, which spares a copy
 		d := &ds[i]
-		d.Record, d.Process, d.Origin, d.Epoch, d.After = records[i], s.config.Process, origin, epoch, after
+		d.Record, d.Process, d.Worker, d.Origin, d.Epoch, d.After = records[i], s.config.Process, worker, origin, epoch, after
 		d.Sequence, d.Attempt, d.Unknown, d.History = sequence+1+int64(i), 1, i < doubtful, s.lease.History(records[i].Position)
 		after = records[i].Position
 	}

@@ -51,6 +51,8 @@ type Delivery struct {
 	// that has seen a larger one may refuse the delivery: its worker has been
 	// superseded.
 	Epoch cursor.Epoch
+	// Worker names the worker that delivers, as cursor.Config.Worker. Within one database an epoch is that of one worker.
+	Worker string
 	// Origin is which cursor delivers: a random text that it was made with. Two databases
 	// may have a process of one name, and each has its own origin, unless one was copied
 	// from the other. It stays over all epochs, and when the process is renamed. Numbers

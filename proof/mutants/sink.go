@@ -161,6 +161,21 @@ var sinkMutants = []mutant{
 		natsPkg, "TestFence_AnOlderEpochThanTheStreamsIsExplained",
 	},
 	{
+		"an epoch that another worker has claimed is claimed again",
+		[]change{{"sinks/nats/claim.go", `case cursor.Epoch(epoch) == d.Epoch && isAnotherWorkers(`, `case false && isAnotherWorkers(`}},
+		natsPkg, "TestFence_AnEpochThatAnotherWorkerHasClaimedIsRefused",
+	},
+	{
+		"a claim that names no worker is another one's",
+		[]change{{"sinks/nats/claim.go", `return worker != "" && d.Worker != "" && worker`, `return worker`}},
+		natsPkg, "TestFence_AClaimThatNamesNoWorkerIsNoOthers",
+	},
+	{
+		"a replay does not name its worker",
+		[]change{{"processor/deadletter.go", ` Worker: s.config.Store.Worker(),`, ``}},
+		processorPkg, "TestDelivery_NamesTheWorkerThatHasTheLease",
+	},
+	{
 		"what landed in a stream of NATS is not looked for",
 		[]change{{"sinks/nats/claim.go", `return l.readTail(ctx, c, d)`, `return nil`}},
 		natsPkg, "TestTakeOver_WhatHasLandedIsNotSentAgain",

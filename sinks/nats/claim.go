@@ -110,6 +110,8 @@ func (l *link) lastClaim(ctx context.Context, name, fence string, d processor.De
 	case isAnothers(m.Header.Get(headerOrigin), d):
 		return 0, fmt.Errorf("the fence's subject %q is that of another cursor, whose process is called %s, too: set another fence here, or rename the process; "+
 			"if the other cursor is gone and no worker of it runs, nats stream purge %s --subject %s", fence, process, visible.Shell(name), visible.Shell(fence))
+	case cursor.Epoch(epoch) == d.Epoch && isAnotherWorkers(m.Header.Get(headerWorker), d):
+		return 0, claimedTwice(d, m.Sequence)
 	default:
 		return m.Sequence, superseded(d, epoch, m.Sequence)
 	}
@@ -119,6 +121,20 @@ func (l *link) lastClaim(ctx context.Context, name, fence string, d processor.De
 // earlier version does not say whose it is.
 func isAnothers(origin string, d processor.Delivery) bool {
 	return origin != "" && d.Origin != "" && origin != escape(d.Origin)
+}
+
+// isAnotherWorkers reports that a claim is of another worker than the record. One of an earlier version does not say
+// whose it is. A worker that makes its sink anew keeps its name, and so does one that goes on in its epoch.
+func isAnotherWorkers(worker string, d processor.Delivery) bool {
+	return worker != "" && d.Worker != "" && worker != workerOf(d)
+}
+
+// claimedTwice refuses a claim of an epoch that another worker has claimed. In one database every worker has epochs
+// of its own, so another history of it was delivered here.
+func claimedTwice(d processor.Delivery, sequence uint64) error {
+	return fmt.Errorf("message %d of the stream: epoch %d of process %q was claimed by another worker, and no two workers of one database have the same: "+
+		"the database was restored from a backup, or is a copy of another one. If it was restored, stop the workers and say so: `ordered-dispatcher restored %s --reason …`, which moves the epoch on; "+
+		"give a copy another stream", sequence, d.Epoch, d.Process, visible.Shell(d.Process))
 }
 
 // superseded refuses a record behind a message of a newer epoch.
@@ -136,6 +152,9 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 	config := l.stream.CachedInfo().Config
 	header := nats.Header{}
 	identify(header, d)
+	if worker := workerOf(d); worker != "" {
+		set(header, headerWorker, worker)
+	}
 	set(header, jetstream.ExpectedStreamHeader, config.Name)
 	setNumber(header, jetstream.ExpectedLastSubjSeqHeader, before)
 	if config.AllowRollup {

@@ -223,6 +223,48 @@ func TestFence_AnOlderEpochThanTheStreamsIsExplained(t *testing.T) {
 	requireDelivered(t, b.sink(t, nil), again)
 }
 
+// TestFence_AnEpochThatAnotherWorkerHasClaimedIsRefused: the database was restored, and its next worker comes to the epoch
+// that one had before. A sink that the same worker makes anew goes on.
+func TestFence_AnEpochThatAnotherWorkerHasClaimedIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	by := func(worker string, epoch cursor.Epoch, ds []processor.Delivery) []processor.Delivery {
+		for i := range ds {
+			ds[i].Worker, ds[i].Epoch = worker, epoch
+		}
+		return ds
+	}
+	requireDelivered(t, b.sink(t, nil), by("one", 3, sinktest.Deliveries(1, 2)))
+	requireDelivered(t, b.sink(t, nil), by("one", 3, sinktest.Deliveries(3, 2)))
+	restored := b.sink(t, nil)
+	for range 2 {
+		n, err := deliver(t, restored, by("two", 3, sinktest.Deliveries(3, 4)))
+		require.Zero(t, n)
+		require.ErrorContains(t, err, `epoch 3 of process "sms" was claimed by another worker`)
+		require.ErrorContains(t, err, "`ordered-dispatcher restored sms --reason …`")
+		require.False(t, processor.IsPermanent(err))
+	}
+	require.Equal(t, "1/3 2/3 3/3 4/3", b.log(t, "ordered-epoch"))
+
+	again := by("two", 1_000_003, sinktest.Deliveries(3, 2)) // as after that
+	for i := range again {
+		again[i].Sequence += cursor.HistoryGap
+	}
+	requireDelivered(t, restored, again)
+	requireDelivered(t, b.sink(t, nil), by("three", 1_000_004, sinktest.Deliveries(9, 1)))
+}
+
+// TestFence_AClaimThatNamesNoWorkerIsNoOthers: it is of an earlier version, or of a program that names none.
+func TestFence_AClaimThatNamesNoWorkerIsNoOthers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	requireDelivered(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
+	named := sinktest.Deliveries(2, 1)
+	named[0].Worker = "one"
+	requireDelivered(t, b.sink(t, nil), named)
+	requireDelivered(t, b.sink(t, nil), sinktest.Deliveries(3, 1))
+}
+
 // TestTakeOver_AWindowThatWasOnItsWayInAPromotionIsFound: its records come again under larger numbers.
 func TestTakeOver_AWindowThatWasOnItsWayInAPromotionIsFound(t *testing.T) {
 	t.Parallel()

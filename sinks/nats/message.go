@@ -24,6 +24,7 @@ const (
 	headerEpoch    = wire.HeaderEpoch
 	headerOrigin   = "ordered-origin"
 	headerReplay   = "ordered-replay"
+	headerWorker   = "ordered-worker" // of a claim
 )
 
 // maxHead bounds what a record gives to the headers, in bytes before escapes, which
@@ -78,6 +79,15 @@ func identify(header nats.Header, d processor.Delivery) {
 	}
 	set(header, headerSequence, strconv.FormatInt(d.Sequence, 10))
 	set(header, headerEpoch, strconv.FormatInt(int64(d.Epoch), 10))
+}
+
+// workerOf names the worker of a claim: a digest, since its name has that of its host. "" is not known.
+func workerOf(d processor.Delivery) string {
+	if d.Worker == "" {
+		return ""
+	}
+	digest := sha256.Sum256([]byte(d.Worker))
+	return hex.EncodeToString(digest[:8])
 }
 
 // identity is what tells one of our messages from every other message in its stream.
