@@ -62,7 +62,9 @@ const horizonHoldsSQL = `coalesce(system_identifier = ` + systemSQL + ` AND data
 const decisionEventSQL = `/* cursor.decision_event */
 WITH changed AS (
 	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
-	VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb)
+	VALUES ($1, $2, $3, $4, $5, $6, $7::jsonb || coalesce((
+		SELECT jsonb_build_object('horizon', horizon::text) FROM {schema}.cursor WHERE process_name = $1 AND $3 = 'forget' AND ` + horizonHoldsSQL + `
+	), '{}'))
 	RETURNING 1
 )` + unlessOne + `'` + noEvent + `, rows: '` + raise
 

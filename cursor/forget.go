@@ -25,9 +25,9 @@ func (s *Store) Forget(ctx context.Context, process string, d Decision) (Change,
 	a := action{name: "forget", needsReason: true, moves: true, apply: func(row Row) (Row, error) { return Row{Process: row.Process}, nil }}
 	change, err := s.decide(ctx, process, d, a, func(conn *pgxpool.Conn, c Change, d Decision) error {
 		results, err := flush(ctx, conn.Conn(),
-			statement{sql: s.sql(forgetSQL), args: []string{process}},
-			s.forgotten(c.Before, d))
-		if err == nil && results[0].CommandTag.RowsAffected() != 1 {
+			s.forgotten(c.Before, d), // which reads the row
+			statement{sql: s.sql(forgetSQL), args: []string{process}})
+		if err == nil && results[1].CommandTag.RowsAffected() != 1 {
 			err = errors.New("the locked row changed under its lock")
 		}
 		if err != nil {

@@ -133,18 +133,18 @@ var mayBeLaterSQL = timelineSQL + ` OPERATOR(pg_catalog.<>) 1 OR EXISTS (
 	)`
 
 // bornSQL are the epoch, the sequence and the histories of a new cursor, given those of one that may
-// be a later one of its name.
-func bornSQL(epoch, sequence, histories string) string {
+// be a later one of its name. anew says that it begins a history in any case.
+func bornSQL(epoch, sequence, histories, anew string) string {
 	return fmt.Sprintf(`CASE WHEN later.maybe THEN %s::bigint ELSE 0 END,
 		CASE WHEN later.maybe THEN %s::bigint ELSE 0 END,
-		CASE WHEN later.maybe THEN %s::jsonb ELSE '[]' END
-	FROM (SELECT `+mayBeLaterSQL+` AS maybe) later`, epoch, sequence, histories)
+		CASE WHEN later.maybe OR %s THEN %s::jsonb ELSE '[]' END
+	FROM (SELECT `+mayBeLaterSQL+` AS maybe) later`, epoch, sequence, anew+"::boolean", histories)
 }
 
 // born are the arguments of bornSQL.
-func born(now time.Time) ([]string, error) {
+func born(now time.Time, anew bool) ([]string, error) {
 	row, err := Row{}.begun(now)
-	return []string{row.Epoch.text(), strconv.FormatInt(row.Sequence, 10), string(row.Histories)}, err
+	return []string{row.Epoch.text(), strconv.FormatInt(row.Sequence, 10), string(row.Histories), strconv.FormatBool(anew)}, err
 }
 
 // IsFirst reports whether a number is the first that a cursor gives out: 1, or the first of a history

@@ -52,3 +52,25 @@ func (s *Store) Past(ctx context.Context, process string) error {
 	}
 	return nil
 }
+
+const forgottenSQL = `/* cursor.forgotten */
+SELECT coalesce(from_position, ''), coalesce(detail->>'horizon', '')
+FROM {schema}.cursor_event
+WHERE process_name = $1 AND action = 'forget'
+	AND NOT EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)
+ORDER BY id DESC
+LIMIT 1`
+
+// Forgotten returns where the cursor of a process stood that Forget has given up, while no other has its name, and its Horizon
+// then. Of one whose row was gone already neither is known, and both are "". Without such a cursor the error is ErrUnknown.
+func (s *Store) Forgotten(ctx context.Context, process string) (at Position, horizon string, err error) {
+	results, err := s.ask(ctx, statement{sql: s.sql(forgottenSQL), args: []string{process}})
+	if err != nil {
+		return "", "", s.explain("read the past of", process, err)
+	}
+	if len(results[0].Rows) == 0 {
+		return "", "", ErrUnknown
+	}
+	p := parser{values: results[0].Rows[0]}
+	return Position(p.text(0)), p.text(1), nil
+}

@@ -21,7 +21,7 @@ WITH past AS (
 	LIMIT 1
 ), created AS (
 	INSERT INTO {schema}.cursor (process_name, position, state, system_identifier, timeline, database_oid, epoch, sequence, histories)
-	SELECT $1, $2, $3, ` + placeOfSQL + `, ` + bornSQL("$7", "$8", "$9") + `
+	SELECT $1, $2, $3, ` + placeOfSQL + `, ` + bornSQL("$7", "$8", "$9", "$10") + `
 	WHERE NOT EXISTS (SELECT 1 FROM past WHERE action <> 'forget')
 	ON CONFLICT (process_name) DO NOTHING
 	RETURNING process_name, position, state
@@ -40,6 +40,15 @@ SELECT
 // that asks for it. It returns ErrExists if there is one, and ErrDeleted or
 // ErrRenamed if the name was used before.
 func (s *Store) Prepare(ctx context.Context, process string, at Position, state State, by string, d Decision) (Change, error) {
+	return s.prepare(ctx, process, at, state, by, d, false)
+}
+
+// PrepareAnew is Prepare for a source whose ids have started again since the cursor was forgotten, or may have: see SeekAnew.
+func (s *Store) PrepareAnew(ctx context.Context, process string, at Position, state State, by string, d Decision) (Change, error) {
+	return s.prepare(ctx, process, at, state, by, d, true)
+}
+
+func (s *Store) prepare(ctx context.Context, process string, at Position, state State, by string, d Decision, anew bool) (Change, error) {
 	d = d.withDefaults()
 	a := action{name: by, apply: func(row Row) (Row, error) { return row, nil }}
 	if err := d.validate(a); err != nil {
@@ -53,7 +62,7 @@ func (s *Store) Prepare(ctx context.Context, process string, at Position, state 
 		return Change{Before: Row{Process: process}, After: row, Changed: true}, s.Past(ctx, process)
 	}
 	var created, stood bool
-	numbers, err := born(time.Now())
+	numbers, err := born(time.Now(), anew)
 	if err != nil {
 		return Change{}, s.explain("make", process, err)
 	}

@@ -139,7 +139,7 @@ WITH past AS (
 	LIMIT 1
 ), created AS (
 	INSERT INTO {schema}.cursor (process_name, position, system_identifier, timeline, database_oid, epoch, sequence, histories)
-	SELECT $1, $2, ` + placeOfSQL + `, ` + bornSQL("$5", "$6", "$7") + `
+	SELECT $1, $2, ` + placeOfSQL + `, ` + bornSQL("$5", "$6", "$7", "$8") + `
 	WHERE $3::boolean OR NOT EXISTS (SELECT 1 FROM past WHERE action <> 'forget')
 	ON CONFLICT (process_name) DO NOTHING
 	RETURNING process_name, position, histories <> '[]' AS later
@@ -155,18 +155,23 @@ const mayBeLater = "the server was promoted, or the database restored: an earlie
 // did: one that stands is left as it is. One that had existed and was deleted or
 // renamed is not made again (ErrDeleted, ErrRenamed), unless Forget gave it up.
 func (s *Store) Create(ctx context.Context, process string, at Position) (bool, error) {
-	return s.create(ctx, process, at, "false")
+	return s.create(ctx, process, at, "false", false)
+}
+
+// CreateAnew is Create for a source whose ids have started again since the cursor was forgotten, or may have: see SeekAnew.
+func (s *Store) CreateAnew(ctx context.Context, process string, at Position) (bool, error) {
+	return s.create(ctx, process, at, "false", true)
 }
 
 // Recreate is Create for a cursor that may have existed before. The process
 // starts over at the position: what it had delivered behind it comes again.
 func (s *Store) Recreate(ctx context.Context, process string, at Position) (bool, error) {
-	return s.create(ctx, process, at, "true")
+	return s.create(ctx, process, at, "true", false)
 }
 
-func (s *Store) create(ctx context.Context, process string, at Position, again string) (bool, error) {
+func (s *Store) create(ctx context.Context, process string, at Position, again string, anew bool) (bool, error) {
 	var created, stood bool
-	numbers, err := born(time.Now())
+	numbers, err := born(time.Now(), anew)
 	if err != nil {
 		return false, s.explain("create", process, err)
 	}

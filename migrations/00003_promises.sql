@@ -98,7 +98,9 @@ BEGIN
     NEW.sequence := greatest(NEW.sequence, last.sequence + 10000);
     IF TG_OP = 'INSERT' THEN
         NEW.origin := coalesce(last.origin, NEW.origin);
-        NEW.histories := coalesce(last.histories, NEW.histories);
+        IF NEW.histories = '[]' THEN -- else it begins one of its own
+            NEW.histories := coalesce(last.histories, NEW.histories);
+        END IF;
     END IF;
     RETURN NEW;
 END

@@ -192,6 +192,13 @@ type Auditor interface {
 	Late(ctx context.Context, at cursor.Position, horizon string, everywhere bool) (Late, error)
 }
 
+// Repeater is an optional ability of a Pooled source, for when a cursor that was given up is made again.
+type Repeater interface {
+	// KeysMayRepeat reports whether records may have the dedup keys of other records that were read before, up to a position: ids
+	// have started again since the horizon (see cursor.Store.Horizon), or it is not known.
+	KeysMayRepeat(ctx context.Context, at cursor.Position, horizon string) (bool, error)
+}
+
 // Refresher is an optional ability of a Source, which may keep for a while what it knows of its table.
 type Refresher interface {
 	// Refresh has the next Read find out anew how the table is made. It is called in each new epoch: a process is

@@ -112,11 +112,34 @@ func (p *Process) create(ctx context.Context, make func(context.Context, cursor.
 }
 
 func (p *Process) make(ctx context.Context, at cursor.Position) (bool, error) {
+	anew, err := p.keysMayRepeat(ctx)
+	if err != nil {
+		return false, err
+	}
 	create := p.config.Store.Create
-	if p.config.Recreate {
+	switch {
+	case anew:
+		create = p.config.Store.CreateAnew
+	case p.config.Recreate:
 		create = p.config.Store.Recreate
 	}
 	return create(ctx, p.config.Process, at)
+}
+
+// keysMayRepeat reports whether ids have started again since the cursor of the process was given up.
+func (p *Process) keysMayRepeat(ctx context.Context) (bool, error) {
+	source, ok := p.config.Source.(Repeater)
+	if !ok || !p.together() {
+		return false, nil
+	}
+	at, horizon, err := p.config.Store.Forgotten(ctx, p.config.Process)
+	if errors.Is(err, cursor.ErrUnknown) || at == cursor.Unplaced {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return source.KeysMayRepeat(ctx, at, horizon)
 }
 
 func (p *Process) place(ctx context.Context, at cursor.Position) (bool, error) {

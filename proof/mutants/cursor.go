@@ -204,7 +204,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a cursor that was deleted is made again",
-		[]change{{"cursor/store.go", `return s.create(ctx, process, at, "false")`, `return s.create(ctx, process, at, "true")`}},
+		[]change{{"cursor/store.go", `return s.create(ctx, process, at, "false", false)`, `return s.create(ctx, process, at, "true", false)`}},
 		cursorPkg, "TestCreate_RefusesToStartADeletedCursorOver",
 	},
 	{

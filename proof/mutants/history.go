@@ -63,6 +63,21 @@ var historyMutants = []mutant{
 		commandPkg, "TestRun_WhereACursorMayBeLostNobodyProposesAStartAlone",
 	},
 	{
+		"a cursor that was given up is made again with the dedup keys of former rows",
+		[]change{{"processor/start.go", "\tcase anew:\n", "\tcase anew && false:\n"}},
+		daemonPkg, "TestForget_WhereIDsHaveStartedAgainNoKeyRepeats",
+	},
+	{
+		"a cursor that was given up is prepared with the dedup keys of former rows",
+		[]change{{"internal/daemon/first_run.go", "\t\tif repeat {\n\t\t\tprepare", "\t\tif repeat && false {\n\t\t\tprepare"}},
+		daemonPkg, "TestForget_WhereIDsHaveStartedAgainNoKeyRepeats",
+	},
+	{
+		"what is known of a cursor that was given up is forgotten",
+		[]change{{"cursor/decide.go", "AND $3 = 'forget'", "AND $3 = 'never'"}},
+		daemonPkg, "TestForget_WhereIDsGrowKeepsTheKeys",
+	},
+	{
 		"a seek that makes a cursor lists nothing that it passes over",
 		[]change{{"command/internal/daemon/first_run.go", `if change.After.Position == "" {`, `if change.After.Position <= "~" {`}},
 		commandPkg, "TestDecide_BeforeTheFirstRun",

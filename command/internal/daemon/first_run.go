@@ -25,7 +25,7 @@ func (o *Operator) pauseNew(ctx context.Context, d cursor.Decision) (Outcome, er
 	if err != nil {
 		return Outcome{}, err
 	}
-	change, err := o.store.Prepare(ctx, o.process, at, cursor.Paused, "pause", d)
+	change, err := o.prepare(ctx, at, cursor.Paused, "pause", d)
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}
@@ -40,6 +40,26 @@ func (o *Operator) pauseNew(ctx context.Context, d cursor.Decision) (Outcome, er
 	outcome.Text = fmt.Sprintf("%s has not run yet, and is paused at %s%s: nothing is delivered until `ordered-dispatcher resume %s`%s",
 		o.process, place(change.After.Position), outcome.Text, visible.Shell(o.process), warning)
 	return outcome, nil
+}
+
+// prepare makes the cursor of a process. Dedup keys are others if ids have started again since a former one was given up.
+func (o *Operator) prepare(ctx context.Context, at cursor.Position, state cursor.State, by string, d cursor.Decision) (cursor.Change, error) {
+	prepare := o.store.Prepare
+	was, horizon, err := o.store.Forgotten(ctx, o.process)
+	switch {
+	case errors.Is(err, cursor.ErrUnknown) || was == cursor.Unplaced:
+	case err != nil:
+		return cursor.Change{}, err
+	default:
+		repeat, err := o.source.KeysMayRepeat(ctx, was, horizon)
+		if err != nil {
+			return cursor.Change{}, err
+		}
+		if repeat {
+			prepare = o.store.PrepareAnew
+		}
+	}
+	return prepare(ctx, o.process, at, state, by, d)
 }
 
 // mayBeLost is a warning for a process without a cursor; "" if nothing shows that a cursor can have been lost.
@@ -74,7 +94,7 @@ func (o *Operator) startOfNew(ctx context.Context) (cursor.Position, error) {
 
 // seekNew makes the cursor of a process that has never run at a position.
 func (o *Operator) seekNew(ctx context.Context, to cursor.Position, d cursor.Decision) (Outcome, error) {
-	change, err := o.store.Prepare(ctx, o.process, to, cursor.Running, "seek", d)
+	change, err := o.prepare(ctx, to, cursor.Running, "seek", d)
 	if err != nil {
 		return Outcome{}, o.explain(ctx, err)
 	}

@@ -65,6 +65,5 @@ func Forget(ctx context.Context, c Config, process string, d cursor.Decision) (O
 	if change.Before.State == "" {
 		text = fmt.Sprintf("the name %s is free: a process of this name starts anew, where its `start` says", process)
 	}
-	text += ". If the ids of its table have started again since, and records have no created_at, new rows get the dedup keys of former ones: that a `seek --to-start` finds out, and this does not"
 	return Outcome{Change: change, Text: text}, nil
 }

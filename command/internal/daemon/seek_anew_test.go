@@ -134,3 +134,77 @@ func TestSeek_WhereIDsGrowKeepsTheKeys(t *testing.T) {
 		})
 	}
 }
+
+// giveUp has the cursor of the process be given up.
+func giveUp(t testing.TB, desk daemon.Config) {
+	t.Helper()
+	_, err := daemon.Forget(t.Context(), desk, "a", cursor.Decision{Actor: "me", Reason: "the table starts again"})
+	require.NoError(t, err)
+}
+
+// ways to have a process begin again after its cursor was given up.
+var ways = map[string]func(testing.TB, daemon.Config){
+	"a worker begins": func(testing.TB, daemon.Config) {},
+	"paused first": func(t testing.TB, desk daemon.Config) {
+		o, err := daemon.NewOperator(t.Context(), desk, "a")
+		require.NoError(t, err)
+		defer o.Close()
+		_, err = o.Pause(t.Context(), cursor.Decision{Actor: "me"})
+		require.NoError(t, err)
+		_, err = o.Resume(t.Context(), cursor.Decision{Actor: "me"})
+		require.NoError(t, err)
+	},
+	"sought first": func(t testing.TB, desk daemon.Config) { startOver(t, desk) },
+}
+
+// TestForget_WhereIDsHaveStartedAgainNoKeyRepeats: the new cursor began with the keys of the former one, and of its rows.
+func TestForget_WhereIDsHaveStartedAgainNoKeyRepeats(t *testing.T) {
+	t.Parallel()
+	const refill = "TRUNCATE public.numbered RESTART IDENTITY; INSERT INTO public.numbered (note) VALUES ('d'), ('e'), ('f'), ('g')"
+	for name, begin := range ways {
+		for when, f := range map[string]func(testing.TB, *pgxpool.Pool, daemon.Config){
+			"before": func(t testing.TB, pool *pgxpool.Pool, desk daemon.Config) { exec(t, pool, refill); giveUp(t, desk) },
+			"after":  func(t testing.TB, pool *pgxpool.Pool, desk daemon.Config) { giveUp(t, desk); exec(t, pool, refill) },
+			"of a deleted row": func(t testing.TB, pool *pgxpool.Pool, desk daemon.Config) {
+				exec(t, pool, "DELETE FROM od.cursor")
+				exec(t, pool, refill)
+				giveUp(t, desk)
+			},
+		} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				t.Parallel()
+				pool, config, desk, before := numbered(t, "")
+				config.Processes[0].Start, desk.Processes[0].Start = "beginning", "beginning"
+				f(t, pool, desk)
+				begin(t, desk)
+				again := keysOf(t, config)
+				require.Len(t, again, 4)
+				for note, key := range again {
+					for _, used := range before {
+						require.NotEqual(t, used, key, note)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestForget_WhereIDsGrowKeepsTheKeys: a receiver knows the records again.
+func TestForget_WhereIDsGrowKeepsTheKeys(t *testing.T) {
+	t.Parallel()
+	for name, begin := range ways {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, config, desk, before := numbered(t, "")
+			config.Processes[0].Start, desk.Processes[0].Start = "beginning", "beginning"
+			exec(t, pool, "INSERT INTO public.numbered (note) VALUES ('d')")
+			giveUp(t, desk)
+			begin(t, desk)
+			again := keysOf(t, config)
+			require.Len(t, again, 4)
+			for note, key := range before {
+				require.Equal(t, key, again[note])
+			}
+		})
+	}
+}
