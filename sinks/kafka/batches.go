@@ -21,11 +21,22 @@ type producer struct {
 
 // Where a batch has its numbers: see https://kafka.apache.org/documentation/#recordbatch.
 const (
-	magicAt    = 16
-	producerAt = 43
-	epochAt    = 51
-	sequenceAt = 53
-	batchHead  = 61
+	lengthAt     = 8
+	magicAt      = 16
+	attributesAt = 21
+	lastAt       = 23 // its last offset, from its first on
+	firstTimeAt  = 27
+	maxTimeAt    = 35
+	producerAt   = 43
+	epochAt      = 51
+	sequenceAt   = 53
+	batchHead    = 61
+)
+
+// The attributes of a batch.
+const (
+	timeOfBroker   = 1 << 3
+	controlRecords = 1 << 5
 )
 
 // batchesOf are the batches of a request. One in the form of before Kafka 0.11 has no numbers.

@@ -113,8 +113,8 @@ func isOldEpoch(err error) bool {
 	return isOneOf(err, []*kerr.Error{kerr.ProducerFenced, kerr.InvalidProducerEpoch})
 }
 
-// isFenced reports whether another producer has taken the transactional id, or the coordinator has given up a transaction that
-// took too long.
+// isFenced reports whether another producer has taken the transactional id, the coordinator has given up a transaction that
+// took too long, or it has an older epoch, since its data were set back.
 func (s *Sink) isFenced(err error) bool { return s.config.TransactionalID != "" && isOldEpoch(err) }
 
 // errForgotten is a transaction in which the client took a new epoch, since the broker knows its producer id no more: retention has deleted
@@ -320,7 +320,8 @@ const anewFix = "the topic was deleted, and made anew if it is there: what was a
 func (s *Sink) fix(err error) string {
 	switch {
 	case s.isFenced(err):
-		return "; another producer has taken its transactional_id: a newer worker of the process, or another process, which needs one of its own"
+		return "; another producer has taken its transactional_id (a newer worker of the process, or another process, which needs one of its own), " +
+			"or an older copy of the broker's data was put back: the next attempt looks whether what was acknowledged is there"
 	case isOldEpoch(err):
 		return "; the client has begun to number anew for another partition: nothing to do, the next attempt has a producer id of its own"
 	}

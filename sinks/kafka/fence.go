@@ -39,5 +39,5 @@ func (f *fence) check(epoch cursor.Epoch) error {
 type fencedError struct{ wait time.Duration }
 
 func (e *fencedError) Error() string {
-	return fmt.Sprintf("another producer has taken its transactional_id; it is asked for again in %v", e.wait.Round(time.Second))
+	return fmt.Sprintf("another producer has taken its transactional_id, or an older copy of the broker's data was put back; it is asked for again in %v", e.wait.Round(time.Second))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -37,7 +38,7 @@ const (
 
 	// maxAnswer bounds what a broker says at a time: a byte of it may claim an element
 	// that takes a hundred in memory. An honest answer has some 60 for each partition
-	// of the topics that are sent to, and nothing is fetched.
+	// of the topics that are sent to, and of what is fetched we say how much: see fetchBytes.
 	maxAnswer = 1 << 20
 )
 
@@ -54,12 +55,15 @@ type link struct {
 	topics map[string]bool
 	// asked are those whose id was asked for.
 	asked map[string]bool
+	// unseen are the marks of earlier links that are still to be looked at; looked says that it was waited for them.
+	unseen []mark
+	looked bool
 }
 
 // open connects and gets a producer id. With a transactional id that fences
 // whoever had it, and aborts what was left open.
 func (s *Sink) open(ctx context.Context, epoch cursor.Epoch) (*link, error) {
-	l := &link{opened: time.Now(), epoch: epoch, transactional: s.config.TransactionalID != "", topics: map[string]bool{}, asked: map[string]bool{}}
+	l := &link{opened: time.Now(), epoch: epoch, transactional: s.config.TransactionalID != "", topics: map[string]bool{}, asked: map[string]bool{}, unseen: s.stood.marks()}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	l.end = end
 	var err error
@@ -147,8 +151,15 @@ func codec(name string) kgo.CompressionCodec {
 	}
 }
 
-// ids asks for the ids of topics. One that the broker does not know is missing.
-func (l *link) ids(ctx context.Context, topics []string) (map[string]topicID, error) {
+// described is a topic as its broker describes it.
+type described struct {
+	id      topicID
+	leaders map[int32]int32 // of the partitions that have one
+	err     error
+}
+
+// describe asks about topics.
+func (l *link) describe(ctx context.Context, topics []string) (map[string]described, error) {
 	request := kmsg.NewPtrMetadataRequest()
 	request.AllowAutoTopicCreation = false
 	for _, topic := range topics {
@@ -160,13 +171,23 @@ func (l *link) ids(ctx context.Context, topics []string) (map[string]topicID, er
 	if err != nil {
 		return nil, ended(ctx, heard(err))
 	}
-	all := map[string]topicID{}
+	all := map[string]described{}
 	for _, topic := range response.Topics {
-		if topic.ErrorCode == 0 && topic.Topic != nil {
-			all[*topic.Topic] = topic.TopicID
+		if topic.Topic != nil {
+			all[*topic.Topic] = described{topic.TopicID, leaders(topic.Partitions), kerr.ErrorForCode(topic.ErrorCode)}
 		}
 	}
 	return all, nil
+}
+
+func leaders(partitions []kmsg.MetadataResponseTopicPartition) map[int32]int32 {
+	all := map[int32]int32{}
+	for _, p := range partitions {
+		if p.Leader >= 0 {
+			all[p.Partition] = p.Leader
+		}
+	}
+	return all
 }
 
 // knows reports whether records of a topic can be on their way together. Of a

@@ -195,19 +195,22 @@ func (s *Sink) compare(places []place, epoch cursor.Epoch) (first int) {
 // identify asks for the ids of the topics that the link has sent nothing to, and compares them with
 // those that earlier links have sent to. What the broker does not know yet is asked for again.
 func (s *Sink) identify(ctx context.Context, records []*kgo.Record, epoch cursor.Epoch) error {
-	topics := s.unasked(records)
-	if len(topics) == 0 {
-		return nil
+	if topics := s.unasked(records); len(topics) > 0 {
+		all, err := s.link.describe(ctx, topics)
+		if err != nil {
+			return processor.Unreached(&unsent{&unconnected{err}})
+		}
+		for name, topic := range all {
+			if topic.err == nil {
+				s.link.asked[name] = true
+				s.stood.is(name, topic.id, epoch)
+			}
+		}
 	}
-	ids, err := s.link.ids(ctx, topics)
-	if err != nil {
-		return processor.Unreached(&unsent{&unconnected{err}})
+	if lost := s.stood.undecided(epoch); lost != nil {
+		return lost
 	}
-	for topic, id := range ids {
-		s.link.asked[topic] = true
-		s.stood.is(topic, id, epoch)
-	}
-	return s.stood.undecided(epoch)
+	return s.look(ctx, epoch)
 }
 
 // unasked are the topics of records whose ids the link has not asked for. A new link asks for all that are known: one event

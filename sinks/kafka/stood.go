@@ -3,6 +3,7 @@ package kafka
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -29,15 +30,13 @@ type topicID [16]byte
 // acknowledged is what one topic has acknowledged.
 type acknowledged struct {
 	id topicID
-	// offsets are the last ones, by partition. With transactions only those of a commit count.
-	offsets map[int32]int64
+	// last are the last records, by partition. With transactions only those of a commit count.
+	last map[int32]mark
 }
 
 // place is where a record stands.
 type place struct {
-	topic     string
-	partition int32
-	offset    int64 // below 0: the broker did not say
+	mark // its offset is below 0 where the broker did not say
 	// acknowledged says that all in-sync replicas have the record; of a transaction, that it is committed.
 	acknowledged bool
 	err          error // of its record
@@ -62,7 +61,7 @@ func (s *stood) undecided(epoch cursor.Epoch) error {
 // under that.
 func (s *stood) is(topic string, id topicID, epoch cursor.Epoch) {
 	was := s.of(topic)
-	if id != was.id && id != (topicID{}) && was.id != (topicID{}) && len(was.offsets) > 0 {
+	if id != was.id && id != (topicID{}) && was.id != (topicID{}) && len(was.last) > 0 {
 		s.lose(topic, epoch, fmt.Errorf("topic %q has another id than the one in which records were acknowledged: %s", topic, anewFix))
 	}
 	if id != (topicID{}) {
@@ -79,18 +78,31 @@ func (s *stood) next(p place, epoch cursor.Epoch) bool {
 	}
 	last, lost := s.again(p)
 	if lost {
-		s.lose(p.topic, epoch, fmt.Errorf("partition %d of topic %q has acknowledged offset %d, and a later record has %d: an older copy of the broker's data was put back, "+
-			"the topic was made anew, or an unclean election lost what was acknowledged. Records are missing there: compare the topic with the table, and `seek` back to where they begin; "+
-			"`retry` goes on without them", p.partition, p.topic, last, p.offset))
+		s.missed(last, fmt.Sprintf("a later record has %d", p.offset), epoch)
 	}
-	s.of(p.topic).offsets[p.partition] = p.offset
+	s.of(p.topic).last[p.partition] = p.mark
 	return lost
 }
 
+// missed takes up what proves that an acknowledged record is missing.
+func (s *stood) missed(m mark, why string, epoch cursor.Epoch) {
+	s.lose(m.topic, epoch, fmt.Errorf("partition %d of topic %q has acknowledged offset %d, and %s: an older copy of the broker's data was put back, "+
+		"the topic was made anew, or an unclean election lost what was acknowledged. Records are missing there: compare the topic with the table, and `seek` back to where they begin; "+
+		"`retry` goes on without them", m.partition, m.topic, m.offset, why))
+}
+
 // again reports whether the offset of a record is not above the last one of its partition.
-func (s *stood) again(p place) (last int64, again bool) {
-	last, known := s.of(p.topic).offsets[p.partition]
-	return last, known && p.offset <= last
+func (s *stood) again(p place) (last mark, again bool) {
+	last, known := s.of(p.topic).last[p.partition]
+	return last, known && p.offset <= last.offset
+}
+
+// marks are the last records of all partitions, neighbours by their topic.
+func (s *stood) marks() (all []mark) {
+	for _, topic := range s.topics {
+		all = slices.AppendSeq(all, maps.Values(topic.last))
+	}
+	return all
 }
 
 // older reports whether a place proves a loss, as next does, and takes up none.
@@ -109,10 +121,10 @@ func (s *stood) older(places []place) bool {
 // batch is on its way, or two in their order, and the broker knows them when they come again.
 func (s *stood) refused(p place, l *link, epoch cursor.Epoch) bool {
 	was := s.topics[p.topic]
-	if was == nil || len(was.offsets) == 0 || !isOneOf(p.err, losses) {
+	if was == nil || len(was.last) == 0 || !isOneOf(p.err, losses) {
 		return false
 	}
-	if _, known := was.offsets[p.partition]; errors.Is(p.err, kerr.OutOfOrderSequenceNumber) && (!known || !l.topics[p.topic]) {
+	if _, known := was.last[p.partition]; errors.Is(p.err, kerr.OutOfOrderSequenceNumber) && (!known || !l.topics[p.topic]) {
 		return false
 	}
 	s.lose(p.topic, epoch, fmt.Errorf("%w: %s", p.err, lossOf(p.topic, p.err)))
@@ -147,7 +159,7 @@ func (s *stood) of(topic string) *acknowledged {
 		s.topics = map[string]*acknowledged{}
 	}
 	if s.topics[topic] == nil {
-		s.topics[topic] = &acknowledged{offsets: map[int32]int64{}}
+		s.topics[topic] = &acknowledged{last: map[int32]mark{}}
 	}
 	return s.topics[topic]
 }

@@ -32,7 +32,7 @@ func (a *answers) of(i int) func(*kgo.Record, error) {
 		err = heard(err)
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.errs[i], a.there[i], a.places[i] = err, true, place{r.Topic, r.Partition, r.Offset, err == nil, err}
+		a.errs[i], a.there[i], a.places[i] = err, true, place{markOf(r), err == nil, err}
 		if a.missing--; a.missing == 0 {
 			close(a.done)
 		}

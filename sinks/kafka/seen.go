@@ -1,0 +1,261 @@
+package kafka
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+const (
+	// fetchBytes and partitionBytes bound one answer with batches. The first partition of a request is answered with a whole batch,
+	// however large it is; those for which there is no room are asked for again, first.
+	fetchBytes, partitionBytes = maxAnswer / 4, 16 << 10
+
+	// lookAgain is the pause before partitions are looked at again that have no leader, or one that has just started.
+	lookAgain = 100 * time.Millisecond
+
+	// slack is how far a record's time may be outside of those of its batch: clocks are corrected between two records.
+	slack = time.Second
+)
+
+// mark is the last record that a partition has acknowledged: where it is, and what its batch says of it. The batch is enough, and need
+// not be unpacked: another one of the same producer, epoch and time cannot be at that offset.
+type mark struct {
+	spot
+	offset   int64
+	producer producer
+	sent     time.Time
+}
+
+// spot is a partition by its name.
+type spot struct {
+	topic     string
+	partition int32
+}
+
+// markOf is where a record was acknowledged.
+func markOf(r *kgo.Record) mark {
+	return mark{spot{r.Topic, r.Partition}, r.Offset, producer{r.ProducerID, r.ProducerEpoch}, r.Timestamp}
+}
+
+// finding is what a look at a mark has shown; the zero one: nothing can be said.
+type finding struct {
+	lost string // why the record is missing
+	open bool   // it has to be looked at again
+}
+
+// look makes sure, before a new link sends anything, that what earlier links saw acknowledged is still there. The link's own producer
+// begins anew, so the broker takes its records over any gap, and once others have written past the gap the offsets show none.
+// What has no leader is waited for once, for as long as the client waits for one; after that each window looks once.
+func (s *Sink) look(ctx context.Context, epoch cursor.Epoch) error {
+	l := s.link
+	ctx, cancel := context.WithTimeout(ctx, s.config.patience())
+	defer cancel()
+	for again := true; again && len(l.unseen) > 0; {
+		before := len(l.unseen)
+		s.find(ctx, epoch)
+		again = ctx.Err() == nil && len(l.unseen) < before || !l.looked && pause(ctx, lookAgain)
+	}
+	l.looked = true
+	return s.stood.undecided(epoch)
+}
+
+// pause reports whether there is time for more after it.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// find asks once for each mark that was not seen, and keeps those that have to be asked for again.
+func (s *Sink) find(ctx context.Context, epoch cursor.Epoch) {
+	l, found := s.link, s.link.find(ctx)
+	unseen := l.unseen
+	l.unseen = nil
+	for _, m := range unseen {
+		f := found[m.spot]
+		if f.open {
+			l.unseen = append(l.unseen, m)
+		}
+		if f.lost != "" && s.stood.topics[m.topic] != nil { // one partition of it is enough
+			s.stood.missed(m, f.lost, epoch)
+		}
+	}
+}
+
+// find asks the leaders of the marks that were not seen.
+func (l *link) find(ctx context.Context) map[spot]finding {
+	found := map[spot]finding{}
+	names := map[string]bool{}
+	for _, m := range l.unseen {
+		found[m.spot], names[m.topic] = finding{open: true}, true
+	}
+	topics, err := l.describe(ctx, slices.Sorted(maps.Keys(names)))
+	if err != nil {
+		return found
+	}
+	led := map[int32][]mark{}
+	for _, m := range l.unseen {
+		topic := topics[m.topic]
+		if leader, ok := topic.leaders[m.partition]; ok {
+			led[leader] = append(led[leader], m)
+		} else if topic.err != nil && !kerr.IsRetriable(topic.err) {
+			found[m.spot] = finding{}
+		}
+	}
+	for leader, marks := range led {
+		if ctx.Err() == nil {
+			l.ask(ctx, l.client.Broker(int(leader)), marks, topics, found)
+		}
+	}
+	return found
+}
+
+// ask asks a leader where its logs end, and then what is at each mark before that. A broker that is there and does not answer is not asked
+// again: this must keep nothing from being sent.
+func (l *link) ask(ctx context.Context, broker *kgo.Broker, marks []mark, topics map[string]described, found map[spot]finding) {
+	ends, err := endsOf(ctx, broker, marks)
+	var rest []mark
+	for _, m := range marks {
+		end, ok := ends[m.spot]
+		switch {
+		case err != nil:
+			found[m.spot] = finding{open: isDial(err)}
+		case !ok || end.err != nil:
+			found[m.spot] = finding{open: kerr.IsRetriable(end.err)}
+		case end.offset <= m.offset:
+			found[m.spot] = finding{lost: fmt.Sprintf("its log ends before offset %d", end.offset)}
+		default:
+			rest = append(rest, m)
+		}
+	}
+	if len(rest) == 0 {
+		return
+	}
+	batches, err := fetch(ctx, broker, rest, topics)
+	for _, m := range rest {
+		batch, ok := batches[m.spot]
+		switch {
+		case err != nil:
+			found[m.spot] = finding{open: isDial(err)}
+		case !ok || batch.err != nil: // such as retention, or that we may not read
+			found[m.spot] = finding{open: kerr.IsRetriable(batch.err)}
+		default:
+			found[m.spot] = m.in(batch.records)
+		}
+	}
+}
+
+// end is where a partition's log ends.
+type end struct {
+	offset int64
+	err    error
+}
+
+func endsOf(ctx context.Context, broker *kgo.Broker, marks []mark) (map[spot]end, error) {
+	request := kmsg.NewPtrListOffsetsRequest()
+	for _, m := range marks {
+		topic := kmsg.NewListOffsetsRequestTopic()
+		partition := kmsg.NewListOffsetsRequestTopicPartition()
+		topic.Topic, partition.Partition, partition.Timestamp = m.topic, m.partition, latest
+		if n := len(request.Topics); n == 0 || request.Topics[n-1].Topic != m.topic {
+			request.Topics = append(request.Topics, topic)
+		}
+		to := &request.Topics[len(request.Topics)-1]
+		to.Partitions = append(to.Partitions, partition)
+	}
+	response, err := broker.Request(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	all := map[spot]end{}
+	for _, topic := range response.(*kmsg.ListOffsetsResponse).Topics {
+		for _, p := range topic.Partitions {
+			all[spot{topic.Topic, p.Partition}] = end{p.Offset, kerr.ErrorForCode(p.ErrorCode)}
+		}
+	}
+	return all, nil
+}
+
+// latest asks for the end of a log, of what all in-sync replicas have.
+const latest = -1
+
+// fetched are batches of a partition.
+type fetched struct {
+	records []byte
+	err     error
+}
+
+func fetch(ctx context.Context, broker *kgo.Broker, marks []mark, topics map[string]described) (map[spot]fetched, error) {
+	request := kmsg.NewPtrFetchRequest()
+	request.MaxBytes = fetchBytes
+	names := map[topicID]string{}
+	for _, m := range marks {
+		topic := kmsg.NewFetchRequestTopic()
+		partition := kmsg.NewFetchRequestTopicPartition()
+		topic.Topic, topic.TopicID = m.topic, topics[m.topic].id
+		partition.Partition, partition.FetchOffset, partition.PartitionMaxBytes = m.partition, m.offset, partitionBytes
+		if n := len(request.Topics); n == 0 || request.Topics[n-1].Topic != m.topic {
+			request.Topics = append(request.Topics, topic)
+		}
+		to := &request.Topics[len(request.Topics)-1]
+		to.Partitions = append(to.Partitions, partition)
+		names[topic.TopicID] = m.topic
+	}
+	response, err := broker.Request(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	all := map[spot]fetched{}
+	for _, topic := range response.(*kmsg.FetchResponse).Topics {
+		name := topic.Topic
+		if topic.TopicID != (topicID{}) {
+			name = names[topic.TopicID]
+		}
+		for _, p := range topic.Partitions {
+			all[spot{name, p.Partition}] = fetched{p.RecordBatches, kerr.ErrorForCode(p.ErrorCode)}
+		}
+	}
+	return all, nil
+}
+
+// in looks for a mark in what the broker has from its offset on.
+func (m mark) in(batches []byte) finding {
+	if len(batches) == 0 {
+		return finding{open: true} // there was no room for it
+	}
+	for len(batches) >= batchHead && batches[magicAt] == 2 {
+		number := func(at int) int64 { return int64(binary.BigEndian.Uint64(batches[at:])) }
+		small := func(at int) int64 { return int64(int32(binary.BigEndian.Uint32(batches[at:]))) }
+		first, last, length := number(0), number(0)+small(lastAt), lengthAt+4+small(lengthAt)
+		switch {
+		case first > m.offset: // it was compacted away
+			return finding{}
+		case last >= m.offset:
+			attributes := batches[attributesAt+1]
+			by := producer{number(producerAt), int16(binary.BigEndian.Uint16(batches[epochAt:]))}
+			sent := attributes&timeOfBroker != 0 ||
+				m.sent.Add(slack).UnixMilli() >= number(firstTimeAt) && m.sent.Add(-slack).UnixMilli() <= number(maxTimeAt)
+			if by != m.producer || attributes&controlRecords != 0 || !sent {
+				return finding{lost: "another record is there"}
+			}
+			return finding{}
+		case length < batchHead || length > int64(len(batches)):
+			return finding{}
+		}
+		batches = batches[length:]
+	}
+	return finding{}
+}

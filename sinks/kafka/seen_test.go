@@ -1,0 +1,232 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+// setBack kills a broker and starts it with what it had when it was copied.
+func setBack(t testing.TB, k *broker.Kafka, copied string) {
+	t.Helper()
+	require.NoError(t, k.Kill(t.Context()))
+	require.NoError(t, os.RemoveAll(k.Data()))
+	require.NoError(t, copyData(copied, k.Data()))
+	require.NoError(t, k.Start(t.Context()))
+}
+
+func copyOf(t testing.TB, k *broker.Kafka) string {
+	t.Helper()
+	copied := filepath.Join(t.TempDir(), "logs")
+	require.NoError(t, k.Kill(t.Context()))
+	require.NoError(t, copyData(k.Data(), copied))
+	require.NoError(t, k.Start(t.Context()))
+	return copied
+}
+
+// others write to a topic.
+func (b *bench) others(t testing.TB, n int) {
+	t.Helper()
+	for range n {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, b.client.ProduceSync(ctx, &kgo.Record{Topic: b.topic, Value: []byte("another's")}).FirstErr())
+	}
+}
+
+// The next link has a producer of its own, whose numbers follow upon nothing, and the offset of its first record is past the last one.
+func TestDeliverBatch_ALossIsSaidAlsoWhereOthersHaveWrittenPastIt(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*kafka.Config){"plain": nil, "with transactions": transactional} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := brokertest.NewKafka(t, broker.KafkaConfig{})
+			b := benchOf(t, k, 1, nil)
+			s := b.sink(t, change)
+			deliverAll(t, s, 1, 3)
+			copied := copyOf(t, k)
+			deliverAll(t, s, 4, 8)
+			setBack(t, k, copied)
+			b.others(t, 30)
+			require.NoError(t, s.Close()) // as after a record that was sent while the broker was away
+			requireLoss(t, s, 12, "and another record is there: an older copy of the broker's data was put back")
+			require.NotContains(t, sequences(b.read(t)), "12")
+			n, err := deliver(t, s, underEpoch(decided, sinktest.Deliveries(4, 9)))
+			require.NoError(t, err)
+			require.Equal(t, 9, n)
+		})
+	}
+}
+
+// The coordinator has an older epoch of the producer, too, and says what it says to one that another producer has put out.
+func TestDeliverBatch_ALossIsSaidAfterTheCoordinatorFencedItsProducer(t *testing.T) {
+	t.Parallel()
+	k := brokertest.NewKafka(t, broker.KafkaConfig{})
+	b := benchOf(t, k, 1, nil)
+	s := b.sink(t, transactional)
+	deliverAll(t, s, 1, 3)
+	copied := copyOf(t, k)
+	deliverAll(t, s, 4, 8)
+	setBack(t, k, copied)
+	b.others(t, 30)
+	n, err := deliver(t, s, sinktest.Deliveries(12, 1))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "nothing is committed: ")
+	require.ErrorContains(t, err, "or an older copy of the broker's data was put back")
+	n, err = deliver(t, s, underEpoch(decided, sinktest.Deliveries(12, 1))) // and not after ten seconds
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "has acknowledged offset")
+	require.True(t, processor.IsRefused(err), err)
+}
+
+// answerLook answers a kind of request to a partition with a code, as often as it is told to; below 0: always.
+func answerLook(cluster *kfake.Cluster, kind kmsg.Key, code *kerr.Error, times int32) *atomic.Int32 {
+	asked := new(atomic.Int32)
+	cluster.ControlKey(kind.Int16(), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		if n := asked.Add(1); times >= 0 && n > times {
+			return nil, nil, false
+		}
+		switch request := request.(type) {
+		case *kmsg.ListOffsetsRequest:
+			response := request.ResponseKind().(*kmsg.ListOffsetsResponse)
+			response.Topics = append(response.Topics, kmsg.ListOffsetsResponseTopic{Topic: request.Topics[0].Topic})
+			for _, p := range request.Topics[0].Partitions {
+				response.Topics[0].Partitions = append(response.Topics[0].Partitions, kmsg.ListOffsetsResponseTopicPartition{Partition: p.Partition, ErrorCode: code.Code})
+			}
+			return response, nil, true
+		case *kmsg.FetchRequest:
+			response := request.ResponseKind().(*kmsg.FetchResponse)
+			response.Topics = append(response.Topics, kmsg.FetchResponseTopic{Topic: request.Topics[0].Topic, TopicID: request.Topics[0].TopicID})
+			for _, p := range request.Topics[0].Partitions {
+				response.Topics[0].Partitions = append(response.Topics[0].Partitions, kmsg.FetchResponseTopicPartition{Partition: p.Partition, ErrorCode: code.Code})
+			}
+			return response, nil, true
+		}
+		return nil, nil, false
+	})
+	return asked
+}
+
+// Where the log ends can be asked for without the right to read, and nothing is sent behind the gap.
+func TestDeliverBatch_ALogThatEndsBeforeWhatWasAcknowledgedIsSaidBeforeAnythingIsSent(t *testing.T) {
+	t.Parallel()
+	cluster := old(t)
+	s := sinkOf(t, cluster, nil)
+	_, err := deliver(t, s, sinktest.Deliveries(1, 3))
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	require.NoError(t, cluster.DeleteTopic("t"))
+	require.NoError(t, cluster.CreateTopic("t", 1, nil))
+	answerLook(cluster, kmsg.Fetch, kerr.TopicAuthorizationFailed, -1)
+	answerLook(cluster, kmsg.ListOffsets, kerr.NotLeaderForPartition, 2) // it has just started
+	produced := hear(cluster, kmsg.Produce)
+	requireLoss(t, s, 4, "has acknowledged offset 2, and its log ends before offset 0")
+	require.Empty(t, produced.all())
+}
+
+// old is a cluster before Kafka 2.8: a topic that is made anew there is as an older copy of its data.
+func old(t *testing.T) *kfake.Cluster {
+	t.Helper()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V2_7_0()))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	return cluster
+}
+
+// What nothing can be said of keeps nothing from being sent, and is asked for once on each link.
+func TestDeliverBatch_WhereNothingCanBeSaidItGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, hide := range map[string]func(*testing.T, *kfake.Cluster){
+		"without the right to read": func(_ *testing.T, c *kfake.Cluster) { answerLook(c, kmsg.Fetch, kerr.TopicAuthorizationFailed, -1) },
+		"without the right to ask": func(_ *testing.T, c *kfake.Cluster) {
+			answerLook(c, kmsg.ListOffsets, kerr.TopicAuthorizationFailed, -1)
+		},
+		"a leader that is not there yet": func(_ *testing.T, c *kfake.Cluster) { answerLook(c, kmsg.ListOffsets, kerr.NotLeaderForPartition, -1) },
+		"a silent broker": func(_ *testing.T, c *kfake.Cluster) {
+			c.ControlKey(kmsg.Fetch.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				return nil, errors.New("it hangs up"), true
+			})
+		},
+		"retention": func(t *testing.T, c *kfake.Cluster) {
+			client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+			require.NoError(t, err)
+			defer client.Close()
+			_, err = kadm.NewClient(client).DeleteRecords(t.Context(), kadm.Offsets{"t": {0: {Topic: "t", Partition: 0, At: 3}}})
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := fake(t)
+			s := sinkOf(t, cluster, nil)
+			_, err := deliver(t, s, sinktest.Deliveries(1, 3))
+			require.NoError(t, err)
+			require.NoError(t, s.Close())
+			hide(t, cluster)
+			for sequence := 4; sequence < 10; sequence += 2 {
+				n, err := deliver(t, s, sinktest.Deliveries(sequence, 2))
+				require.NoError(t, err)
+				require.Equal(t, 2, n)
+			}
+		})
+	}
+}
+
+// Partitions for which an answer has no room are asked for again, and a link asks once.
+func TestDeliverBatch_ALinkLooksAtEachPartitionOnce(t *testing.T) {
+	t.Parallel()
+	const partitions = 60
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(partitions, "t"))
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Window, c.Timeout = 100, 20*time.Second })
+	ds := withPayloads(sinktest.Deliveries(1, 300))
+	for i := range ds {
+		ds[i].Key, ds[i].Payload = fmt.Sprint(i), fmt.Appendf(nil, "%q", strings.Repeat("x", 12_000))
+	}
+	_, err = deliver(t, s, ds)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	looks := hear(cluster, kmsg.Fetch)
+	for sequence := 301; sequence < 500; sequence += 50 {
+		n, err := deliver(t, s, sinktest.Deliveries(sequence, 50))
+		require.NoError(t, err)
+		require.Equal(t, 50, n)
+	}
+	seen := map[int32]bool{}
+	for _, request := range looks.all() {
+		for _, topic := range request.(*kmsg.FetchRequest).Topics {
+			for _, p := range topic.Partitions {
+				seen[p.Partition] = true
+			}
+		}
+	}
+	require.Greater(t, len(seen), partitions/2)
+	require.Less(t, len(looks.all()), 20)
+	before := len(looks.all())
+	_, err = deliver(t, s, sinktest.Deliveries(501, 50))
+	require.NoError(t, err)
+	require.Len(t, looks.all(), before)
+}
