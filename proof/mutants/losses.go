@@ -14,7 +14,7 @@ var lossMutants = []mutant{
 	},
 	{
 		"a new link to Kafka takes up a topic that was made anew",
-		[]change{{"sinks/kafka/sink.go", `	if len(topics) == 0 {`, `	if true {`}},
+		[]change{{"sinks/kafka/sink.go", `len(topics) > 0 {`, `len(topics) > 0 && false {`}},
 		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaid",
 	},
 	{
@@ -37,6 +37,16 @@ var lossMutants = []mutant{
 		"topics of Kafka that are made anew at once are a halt each",
 		[]change{{"sinks/kafka/sink.go", `	if len(s.link.asked) == 0 {`, `	if false {`}},
 		kafkaPkg, "TestDeliverBatch_TopicsThatAreMadeAnewAtOnceAreOneHalt",
+	},
+	{
+		"a new link to Kafka does not look whether what was acknowledged is there",
+		[]change{{"sinks/kafka/sink.go", `return s.look(ctx, epoch)`, `return nil`}},
+		kafkaPkg, "TestDeliverBatch_ALossIsSaidAfterTheCoordinatorFencedItsProducer",
+	},
+	{
+		"another record at the offset that Kafka acknowledged is taken for ours",
+		[]change{{"sinks/kafka/seen.go", `if by != m.producer || attributes&controlRecords != 0 || !sent {`, `if by != m.producer && attributes&controlRecords != 0 && sent {`}},
+		kafkaPkg, "TestDeliverBatch_ALossIsSaidAlsoWhereOthersHaveWrittenPastIt",
 	},
 	{
 		"a loss in Kafka is looked for in the first record of a window alone",

@@ -146,6 +146,11 @@ var outcomeMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_ATopicThatIsMadeAnewIsSaidByItsOffsets",
 	},
 	{
+		"a request is written to a connection that Kafka has left",
+		[]change{{"sinks/kafka/dial.go", `	if hasLeft(c.Conn) {`, `	if false {`}},
+		kafkaPkg, "TestDeliverBatch_ABrokerThatDiedWhileNothingWasSentIsNoAttempt",
+	},
+	{
 		"an attempt that meets an alarm of RabbitMQ counts",
 		[]change{{"sinks/rabbitmq/errors.go", ` || s.link.alarm.met()
 `, ` || s.link == nil

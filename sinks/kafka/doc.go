@@ -92,6 +92,8 @@
 //     the time runs out, and no attempt of the record, although that may have arrived.
 //   - What was acknowledged is missed: another id of its topic, or an offset that comes
 //     again, halts the process until an operator decides, over all links: see stood.
+//     A new link looks, before it sends, at the last record of each partition: see look.
+//   - Nothing is written to a connection that the other side has left: see watched.
 //   - No call waits longer than Config.Timeout, or than its context.
 //   - No error, log or String shows user or password.
 //

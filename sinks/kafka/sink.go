@@ -207,8 +207,8 @@ func (s *Sink) identify(ctx context.Context, records []*kgo.Record, epoch cursor
 			}
 		}
 	}
-	if lost := s.stood.undecided(epoch); lost != nil {
-		return lost
+	if err := s.stood.undecided(epoch); err != nil {
+		return err
 	}
 	return s.look(ctx, epoch)
 }
