@@ -54,3 +54,6 @@ func StandAt(l *Lease, ctid string) { l.at = version(ctid) }
 func ForgetGone(ctx context.Context, s *Store, process string, d Decision) (Change, error) {
 	return s.forgetGone(ctx, process, d.withDefaults(), ErrUnknown)
 }
+
+// Log is how far the disk of the server was known to have its log.
+func (n Seen) Log() int64 { return n.log }

@@ -191,6 +191,22 @@ func (s *Store) HaltClock(ctx context.Context, process string, h ClockHalt) erro
 	})
 }
 
+// HaltReset halts a process, as restored, whose source gives out ids before the position: what is inserted would never be read, and
+// once the ids have passed the position nothing would show that. The conditions and errors are those of HaltClock.
+func (s *Store) HaltReset(ctx context.Context, process, server string, at Position, reason string) error {
+	return s.settle(ctx, "halt", process, server, func(conn *pgxpool.Conn, row lockedRow) error {
+		switch {
+		case row.Position != at:
+			return nil // moved since: look again
+		case displaced(row.Row):
+			return workable(row.Row)
+		case row.Failure != nil:
+			reason += fmt.Sprintf(". Before that, record %s failed: %s", visible.Cut(row.Failure.RecordID), row.Failure.Error)
+		}
+		return s.stop(ctx, conn, row, ClassRestored, at, reason)
+	})
+}
+
 // settle calls f with the row of a process locked, and lets it go.
 func (s *Store) settle(ctx context.Context, verb, process, server string, f func(*pgxpool.Conn, lockedRow) error) error {
 	err := s.onConnection(ctx, func(conn *pgxpool.Conn) error {

@@ -43,12 +43,18 @@ type start struct {
 	// server starts on the timeline that it was on, that is where its log ends: the one of its shutdown, or of its recovery.
 	// 0 where the control file does not say it.
 	log int64
+	// kept is where its log was at the look, if the disk had all of it; else 0.
+	kept int64
 }
 
 // startSQL reads it, under any search_path.
 const startSQL = prepared.RunSQL + `,
 	CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN pg_catalog.concat(` + systemSQL + `, '/', ` + timelineSQL + `) END,
-	(SELECT pg_catalog.pg_wal_lsn_diff(checkpoint_lsn, '0/0')::bigint FROM pg_catalog.pg_control_checkpoint())`
+	(SELECT pg_catalog.pg_wal_lsn_diff(checkpoint_lsn, '0/0')::bigint FROM pg_catalog.pg_control_checkpoint()),
+	CASE WHEN NOT pg_catalog.pg_is_in_recovery() THEN (
+		SELECT CASE WHEN log OPERATOR(pg_catalog.<=) pg_catalog.pg_current_wal_flush_lsn() THEN pg_catalog.pg_wal_lsn_diff(log, '0/0')::bigint END
+		FROM (SELECT pg_catalog.pg_current_wal_insert_lsn() AS log) now
+	) END`
 
 // began is when the postmaster started.
 func (s start) began() string {
@@ -57,7 +63,7 @@ func (s start) began() string {
 }
 
 // lookColumns is how many columns Observe reads.
-const lookColumns = 21
+const lookColumns = 22
 
 // Seen is what a worker knows of a cursor from the time it has run: its numbers never go back,
 // unless the database did. Nor does the log of its server.
@@ -129,7 +135,7 @@ func (n Seen) On(row Row) Seen {
 			n.least = n.Epoch - n.Epoch%lostEpochs + lostEpochs
 		}
 	}
-	n.log = max(n.log, now.log)
+	n.log = max(n.log, now.log, now.kept)
 	return n
 }
 

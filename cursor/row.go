@@ -90,7 +90,7 @@ const (
 	ClassUnreached Class = "unreached"
 	// ClassUnreadable: the source could not read the record, so no sink was called.
 	ClassUnreadable Class = "unreadable"
-	// ClassRestored: the database is not the one that the position belongs to. No
+	// ClassRestored: the database is not the one that the position belongs to, or its ids have started again. No
 	// record is at fault: RecordID is "", and Position is the cursor's.
 	ClassRestored Class = "restored"
 	// ClassClock: the server's clock was behind the cursor, as after the promotion of a
@@ -157,7 +157,7 @@ func parseRow(values [][]byte) (Row, error) {
 		restored:  p.int(17) == RestoredTimeline,
 	}
 	if len(values) == lookColumns {
-		row.start = start{run: p.text(18), place: p.text(19), log: p.int(20)}
+		row.start = start{run: p.text(18), place: p.text(19), log: p.int(20), kept: p.int(21)}
 	}
 	if values[7] != nil {
 		row.Failure = &Failure{

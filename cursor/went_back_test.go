@@ -2,6 +2,7 @@ package cursor_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -97,4 +98,40 @@ func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
 	other, err = s.Observe(t.Context(), "mail")
 	require.NoError(t, err)
 	require.False(t, renamed.On(other).Before(other), "its server has all that the other cursor's had since")
+}
+
+// TestSeen_APauseSinceTheSnapshotIsKnownByALook: nothing was written between the two, and a process that is paused reads nothing. It ran
+// on the restored server, with the pause lost.
+func TestSeen_APauseSinceTheSnapshotIsKnownByALook(t *testing.T) {
+	t.Parallel()
+	server := pgtest.Server(t, nil)
+	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: server.URL(), Schema: schema})
+	require.NoError(t, err)
+	on := func() *cursor.Store {
+		s, err := cursor.NewStore(pgtest.Pool(t, server.URL(), pgtest.PoolConfig{}), cursor.Config{Schema: schema, Worker: "a"})
+		require.NoError(t, err)
+		return s
+	}
+	look := func(s *cursor.Store) cursor.Row {
+		row, err := s.Observe(t.Context(), "sms")
+		require.NoError(t, err)
+		return row
+	}
+	_, err = on().Create(t.Context(), "sms", "")
+	require.NoError(t, err)
+	require.NoError(t, server.Snapshot(t.Context()))
+
+	s := on()
+	seen := cursor.Seen{}.See(look(s)).On(look(s))
+	_, err = s.Pause(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	require.NoError(t, err)
+	before := seen.Log()
+	require.Eventually(t, func() bool {
+		seen = seen.On(look(s))
+		return seen.Log() > before
+	}, patience, time.Millisecond, "until the disk has the log up to a look")
+	require.NoError(t, server.PutBack(t.Context()))
+	row := look(on())
+	require.Equal(t, cursor.Running, row.State)
+	require.True(t, seen.On(row).Before(row))
 }

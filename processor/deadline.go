@@ -121,7 +121,7 @@ func (s *shift) doneInTime(r *pending) bool {
 func (s *shift) await(r *pending) (Page, error) {
 	if s.doneInTime(r) {
 		s.noteLog(r.page)
-		return r.page, r.err
+		return r.page, s.ofServer(r.err)
 	}
 	crowded := s.crowded() // while the lease counts
 	s.lease.Release()

@@ -15,7 +15,7 @@ func (p *Process) read(ctx context.Context, after cursor.Position, limit int) (P
 	}
 	page, err := p.config.Source.Read(ctx, after, limit)
 	if err != nil {
-		return Page{}, p.ofServer(err)
+		return Page{}, err
 	}
 	if err := page.check(after); err != nil {
 		return Page{}, err

@@ -284,6 +284,45 @@ func TestRun_TheSequenceOfAnotherServerIsNotSaidToBeReset(t *testing.T) {
 	eventually(t, "of its own server it is said", func() bool { return log.has("setval") })
 }
 
+// TestRun_ASequenceBeforeTheCursorHaltsTheProcess: rows are inserted with ids that the cursor has passed. The process went on by itself
+// once the ids had passed the cursor, too, and nothing showed what it had passed over. What the operator has come has other keys.
+func TestRun_ASequenceBeforeTheCursorHaltsTheProcess(t *testing.T) {
+	t.Parallel()
+	for name, reset := range map[string]string{
+		"truncated": `TRUNCATE dispatch.bookings RESTART IDENTITY`,
+		"set back":  `DELETE FROM dispatch.bookings; SELECT setval('dispatch.bookings_id_seq', 1, false)`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			exec(t, pool, `ALTER TABLE dispatch.bookings DROP created_at`)
+			insert(t, pool, 3)
+			sink := &receiver{}
+			source, err := table.New(pool, table.Config{Table: "dispatch.bookings", Order: table.ID})
+			require.NoError(t, err)
+			start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
+				c.Source = source
+				quick(c)
+			}))
+			eventually(t, "three are delivered", func() bool { return row(t, pool).Sequence == 3 })
+			exec(t, pool, reset)
+			eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
+			failure := row(t, pool).Failure
+			require.Equal(t, cursor.ClassRestored, failure.Class)
+			require.Contains(t, failure.Error, "`seek` to the start before anything else")
+			insert(t, pool, 5) // past the cursor
+			_, err = store(t, pool).Seek(t.Context(), "sms", "", cursor.Decision{Actor: "me", Reason: "as the error says"})
+			require.NoError(t, err)
+			eventually(t, "what was inserted since is delivered", func() bool { return len(sink.all()) == 8 })
+			keys := map[string]bool{}
+			for _, d := range sink.all() {
+				require.False(t, keys[d.DedupKey()], d.DedupKey)
+				keys[d.DedupKey()] = true
+			}
+		})
+	}
+}
+
 // TestRun_AClockBehindTheCursorHaltsTheProcess: what is inserted meanwhile would never be read,
 // also when the clock has passed the cursor.
 func TestRun_AClockBehindTheCursorHaltsTheProcess(t *testing.T) {

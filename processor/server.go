@@ -141,8 +141,13 @@ func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) e
 	return nil
 }
 
-// behind halts the process if a read failed because the server's clock is behind the cursor.
+// behind halts the process if a read failed because the server's clock, or its sequence of ids, is behind the cursor.
 func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo, state, error) {
+	var sequence *SequenceError
+	if errors.As(err, &sequence) && p.together() {
+		s, err := p.haltedBy(p.config.Store.HaltReset(ctx, p.config.Process, sequence.Server, row.Position, sequence.Error()))
+		return nil, s, err
+	}
 	var clock *ClockError
 	if !errors.As(err, &clock) || !p.together() {
 		return nil, state{}, err

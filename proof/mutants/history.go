@@ -14,7 +14,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a process that reads nothing does not know how far the log was",
-		[]change{{"cursor/restored.go", `n.log = max(n.log, now.log)`, `n.log = max(n.log, 0)`}},
+		[]change{{"cursor/restored.go", `n.log = max(n.log, now.log, now.kept)`, `n.log = max(n.log, 0)`}},
 		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
 	},
 	{
@@ -29,7 +29,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"the sequence of another server's ids is said to be reset",
-		[]change{{"processor/page.go", `return Page{}, p.ofServer(err)`, `return Page{}, err`}},
+		[]change{{"processor/process.go", `p.ofServer(err))`, `err)`}},
 		processorPkg, "TestRun_TheSequenceOfAnotherServerIsNotSaidToBeReset",
 	},
 	{
@@ -76,6 +76,16 @@ var historyMutants = []mutant{
 		"what is known of a cursor that was given up is forgotten",
 		[]change{{"cursor/decide.go", "AND $3 = 'forget'", "AND $3 = 'never'"}},
 		daemonPkg, "TestForget_WhereIDsGrowKeepsTheKeys",
+	},
+	{
+		"a process that reads nothing learns the log at checkpoints alone",
+		[]change{{"cursor/restored.go", "now.log, now.kept)", "now.log)"}},
+		cursorPkg, "TestSeen_APauseSinceTheSnapshotIsKnownByALook",
+	},
+	{
+		"a sequence of ids before the cursor halts nothing",
+		[]change{{"processor/server.go", "errors.As(err, &sequence) && p.together() {\n\t\ts, err", "errors.As(err, &sequence) && p.together() && false {\n\t\ts, err"}},
+		processorPkg, "TestRun_ASequenceBeforeTheCursorHaltsTheProcess",
 	},
 	{
 		"a seek that makes a cursor lists nothing that it passes over",

@@ -158,7 +158,7 @@ func (e *examination) place(l *layout) bool {
 	}
 	for _, m := range e.cat.members {
 		if m.Unlogged {
-			e.warn(fmt.Sprintf("ALTER TABLE %s SET LOGGED", m.Name), "%s is unlogged: a crash of the server empties it, and what was not delivered is lost", m.Name)
+			e.warn(fmt.Sprintf("ALTER TABLE %s SET LOGGED", m.Name), "%s is unlogged: a crash of the server empties it, what was not delivered is lost, and ids may start again", m.Name)
 		}
 	}
 	if e.cat.standby {

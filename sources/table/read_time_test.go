@@ -119,7 +119,7 @@ func TestRead_SequenceThatStartedAnewIsNamed(t *testing.T) {
 	} {
 		exec(t, pool, reset)
 		_, err := s.Read(t.Context(), last(records), 10)
-		require.ErrorContains(t, err, "before the cursor at 5: it was reset (TRUNCATE … RESTART IDENTITY, setval or a restore)", reset)
+		require.ErrorContains(t, err, "before the cursor at 5: it was reset (TRUNCATE … RESTART IDENTITY, setval, a restore, or a crash of the server if it is unlogged)", reset)
 		require.True(t, processor.IsPermanent(err))
 	}
 	exec(t, pool, `SELECT setval('app.bookings_id_seq', 5); INSERT INTO app.bookings DEFAULT VALUES`)

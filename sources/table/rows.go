@@ -241,7 +241,8 @@ func (l *layout) overtaken(s sample, after cursor.Position) (*Finding, error) {
 	if err != nil || s.mark >= id {
 		return nil, err
 	}
-	return &Finding{Refuse, fmt.Sprintf("the sequence of the ids stands at %d, before the cursor at %d: it was reset (TRUNCATE … RESTART IDENTITY, setval or a restore), "+
+	return &Finding{Refuse, fmt.Sprintf("the sequence of the ids stands at %d, before the cursor at %d: it was reset (TRUNCATE … RESTART IDENTITY, setval, a restore, or a crash of the server if it is unlogged), "+
 		"and what is inserted now would never be read", max(s.mark, 0), id),
-		visible.SQL(fmt.Sprintf("SELECT setval(%s, %d); -- then deliver by hand what was inserted since, or move the cursor", literal(l.sequenceName), id))}, nil
+		fmt.Sprintf("`seek` to the start before anything else: that sends all that is in the table, under other dedup keys where these are of ids alone. Or, to pass over what was inserted since: %s; then `retry`",
+			visible.SQL(fmt.Sprintf("SELECT setval(%s, %d)", literal(l.sequenceName), id)))}, nil
 }
