@@ -385,7 +385,7 @@ func (p *Process) peek(ctx context.Context, row cursor.Row) (peeked, error) {
 	}
 	page, err := p.read(ctx, row.Position, limit)
 	if err != nil {
-		return peeked{}, fmt.Errorf("read behind position %q: %w", visible.Cut(string(row.Position)), p.ofServer(err))
+		return peeked{}, fmt.Errorf("read behind position %q: %w", visible.Cut(string(row.Position)), err)
 	}
 	p.noteLog(page)
 	p.waiting = page.Waiting && len(page.Records) == 0 && page.Passed == ""

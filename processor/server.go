@@ -83,7 +83,7 @@ func (p *Process) onServer(lease *cursor.Lease, page Page) error {
 }
 
 // ofServer takes a sequence of ids that stands before the cursor for another server's, if it is: an address may have moved.
-// The advice to set it would be wrong on both.
+// The advice to set it would be wrong on both. behind asks in the same way, under the lock of the row.
 func (p *Process) ofServer(err error) error {
 	var sequence *SequenceError
 	if !errors.As(err, &sequence) || !p.together() {

@@ -29,7 +29,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"the sequence of another server's ids is said to be reset",
-		[]change{{"processor/process.go", `p.ofServer(err))`, `err)`}},
+		[]change{{"processor/server.go", `HaltReset(ctx, p.config.Process, sequence.Server, `, `HaltReset(ctx, p.config.Process, "", `}},
 		processorPkg, "TestRun_TheSequenceOfAnotherServerIsNotSaidToBeReset",
 	},
 	{
