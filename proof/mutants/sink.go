@@ -252,6 +252,11 @@ var sinkMutants = []mutant{
 		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaidAfterOthersHavePublished/strangers",
 	},
 	{
+		"a stream that is restored under a connection is written to without a word",
+		[]change{{"sinks/nats/sink.go", `sequence <= s.stood.sequence+1 {`, `sequence > 0 {`}},
+		natsPkg, "TestDeliverBatch_AStreamThatIsRestoredUnderAConnectionIsSaid",
+	},
+	{
 		"another record of a process in the place of the one that a stream lost is taken for it",
 		[]change{{"sinks/nats/message.go", `{jetstream.MsgIDHeader, headerProcess, headerOrigin, headerSequence, headerEpoch}`, `{headerProcess, headerOrigin}`}},
 		natsPkg, "TestDeliverBatch_AStreamThatIsSetBackIsSaidAfterOthersHavePublished/another_worker",

@@ -304,6 +304,9 @@ func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) e
 	ack, err := s.answer(ctx, p)
 	switch {
 	case err == nil && !ack.Duplicate:
+		if err := s.jumped(ctx, ack.Sequence, d); err != nil {
+			return s.failed(err)
+		}
 		s.link.last = ack.Sequence
 		if lost := s.stood.next(ack.Sequence, identity(p.Msg().Header), d.Epoch); lost != nil {
 			return s.failed(lost)
@@ -317,6 +320,15 @@ func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) e
 		s.link.claim = claim{}
 	}
 	return s.answered(ctx, d, p, err)
+}
+
+// jumped looks at the last message again where others have published since. An older copy of the stream may have been put back while
+// the connection stayed, and they may have come past what it lacks; the claim stands in the copy, so the server takes the message.
+func (s *Sink) jumped(ctx context.Context, sequence uint64, d processor.Delivery) error {
+	if s.stood.sequence == 0 || sequence <= s.stood.sequence+1 {
+		return nil
+	}
+	return s.recognise(ctx, false, d)
 }
 
 // duplicate looks at the message that the server takes another one for. Only the record
