@@ -49,12 +49,12 @@ var historyMutants = []mutant{
 	},
 	{
 		"a process whose cursor may be lost needs no partition",
-		[]change{{"internal/daemon/retention.go", "\t\t\treader.idle = false\n", ""}},
+		[]change{{"command/internal/daemon/retention.go", "\t\t\treader.idle = false\n", ""}},
 		daemonPkg, "TestPartitions_AreNotSafeWhereACursorMayBeLost",
 	},
 	{
 		"doctor proposes a start for a cursor that may be lost",
-		[]change{{"internal/daemon/doctor_process.go", "err != nil || lost {\n\t\td.mayBeLost", "err != nil || lost && false {\n\t\td.mayBeLost"}},
+		[]change{{"command/internal/daemon/doctor_process.go", "err != nil || lost {\n\t\td.mayBeLost", "err != nil || lost && false {\n\t\td.mayBeLost"}},
 		commandPkg, "TestRun_WhereACursorMayBeLostNobodyProposesAStartAlone",
 	},
 	{
@@ -69,7 +69,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a cursor that was given up is prepared with the dedup keys of former rows",
-		[]change{{"internal/daemon/first_run.go", "\t\tif repeat {\n\t\t\tprepare", "\t\tif repeat && false {\n\t\t\tprepare"}},
+		[]change{{"command/internal/daemon/first_run.go", "\t\tif repeat {\n\t\t\tprepare", "\t\tif repeat && false {\n\t\t\tprepare"}},
 		daemonPkg, "TestForget_WhereIDsHaveStartedAgainNoKeyRepeats",
 	},
 	{
@@ -94,12 +94,12 @@ var historyMutants = []mutant{
 	},
 	{
 		"a pause says nothing of a cursor that may be lost",
-		[]change{{"internal/daemon/first_run.go", "outcome.Text, visible.Shell(o.process), warning)", "outcome.Text, visible.Shell(o.process), warning[:0])"}},
+		[]change{{"command/internal/daemon/first_run.go", "outcome.Text, visible.Shell(o.process), warning)", "outcome.Text, visible.Shell(o.process), warning[:0])"}},
 		commandPkg, "TestPause_OfACursorThatMayBeLostSaysSo",
 	},
 	{
 		"a worker is announced once, whatever becomes of the server",
-		[]change{{"internal/daemon/configured.go", "err != nil || run == c.serverRun", "err != nil || run != \"\""}},
+		[]change{{"command/internal/daemon/configured.go", "err != nil || run == c.serverRun", "err != nil || run != \"\""}},
 		daemonPkg, "TestStatus_SeesAWorkerWhoseAnnouncementWasLostWithTheServer",
 	},
 	{

@@ -54,7 +54,6 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-
 const (
 	minTimeout      = time.Millisecond
 	maxTimeout      = time.Hour
