@@ -54,6 +54,21 @@ var lossMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_ALossIsSaidOfThePartitionThatHasIt",
 	},
 	{
+		"what Kafka acknowledged before a window is not looked at where the client went on over another connection",
+		[]change{{"sinks/kafka/moved.go", `if s.stood.undecided(epoch) != nil || s.gone(ctx, p.places, epoch) {`, `if s.stood.undecided(epoch) != nil {`}},
+		kafkaPkg, "TestDeliverBatch_ALossIsSaidWhereTheClientGoesOnOverAnotherConnection",
+	},
+	{
+		"a commit of Kafka that was asked for again is not looked at",
+		[]change{{"sinks/kafka/requests.go", `w.ends > 1 || w.again()`, `w.again()`}},
+		kafkaPkg, "TestDeliverBatch_AWindowLooksOnlyAfterALostConnection",
+	},
+	{
+		"a record that Kafka took for a stranger's counts",
+		[]change{{"sinks/kafka/moved.go", `	if absent == nil {`, `	if absent == nil || !s.link.transactional {`}},
+		kafkaPkg, "TestDeliverBatch_ARecordThatIsTakenForAStrangersDoesNotCount",
+	},
+	{
 		"what a topic acknowledged is forgotten after some decisions",
 		[]change{{"sinks/kafka/sink.go", `	if lost := s.stood.undecided(epoch); lost != nil {`, `	if epoch > 6 {
 		s.stood.topics = nil

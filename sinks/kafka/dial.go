@@ -6,6 +6,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // dialTimeout bounds one connection to one address.
@@ -63,6 +65,9 @@ type watched struct {
 // not know, and a request that was written there may have arrived. It makes another connection.
 func (c *watched) Write(request []byte) (int, error) {
 	if hasLeft(c.Conn) {
+		if isOf(request, kmsg.Produce) || isOf(request, kmsg.EndTxn) {
+			c.written.left.Add(1)
+		}
 		return 0, net.ErrClosed
 	}
 	back, ok := c.written.note(request) // before: a call may end, and ask what was sent, while it is written

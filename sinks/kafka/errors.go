@@ -308,9 +308,12 @@ var fixes = []struct {
 	{kerr.NotEnoughReplicas, "bring replicas back until there are min.insync.replicas of them"},
 	{kerr.NotLeaderForPartition, leaderFix},
 	{kerr.LeaderNotAvailable, leaderFix},
-	{kerr.OutOfOrderSequenceNumber, "the broker has lost what it had acknowledged: compare the topic with the source"},
-	{kerr.UnknownProducerID, "the broker has lost what it had acknowledged: compare the topic with the source"},
+	{kerr.OutOfOrderSequenceNumber, numbersFix},
+	{kerr.UnknownProducerID, numbersFix},
 }
+
+const numbersFix = "the broker does not have what this producer has sent, or has other records under its number: it may have lost its data, or an older copy of them was put back. " +
+	"The next attempt looks whether what this worker saw acknowledged is there; if it has started since, compare the topic with the source"
 
 const leaderFix = "bring back the broker that leads the partition, or wait for the election of another one"
 

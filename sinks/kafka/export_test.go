@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kversion"
 )
 
 // Redirect sends all connections of s to one address, whatever the cluster calls
@@ -91,3 +92,18 @@ func (f frozen) Compress(_ *bytes.Buffer, batch []byte, _ ...kgo.CompressFlag) (
 	}
 	return batch, kgo.CodecNone
 }
+
+// Limit has the client speak to brokers as one of an older Kafka does.
+func (s *Sink) Limit(versions *kversion.Versions) {
+	s.more = append(s.more, kgo.MaxVersions(versions))
+}
+
+// OnAcknowledged calls f with each record that the client has done with.
+func (s *Sink) OnAcknowledged(f func(*kgo.Record)) {
+	s.more = append(s.more, kgo.WithHooks(acknowledgedHook(f)))
+}
+
+type acknowledgedHook func(*kgo.Record)
+
+// OnProduceRecordUnbuffered is called by the client.
+func (f acknowledgedHook) OnProduceRecordUnbuffered(r *kgo.Record, _ error) { f(r) }

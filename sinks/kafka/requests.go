@@ -18,6 +18,7 @@ import (
 type written struct {
 	lost atomic.Int64 // requests with records whose answer was lost
 	cut  atomic.Int64 // those, and ends of transactions, whose connection was ended by the other side
+	left atomic.Int64 // those that were not written, since the other side had ended the connection before
 
 	mu sync.Mutex
 	// released is told when held or over changes.
@@ -66,6 +67,7 @@ func (w *written) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) 
 func (w *written) begin(cancel context.CancelCauseFunc) {
 	w.lost.Store(0)
 	w.cut.Store(0)
+	w.left.Store(0)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.released = sync.NewCond(&w.mu)
@@ -125,6 +127,14 @@ func (w *written) again() bool {
 		}
 	}
 	return again || named && numbered // brokers of two versions have the same partition, perhaps
+}
+
+// moved reports whether the client has gone on over another connection, or asked once more: what answers may be another broker, or an
+// older copy of the first one's data.
+func (w *written) moved() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost.Load() > 0 || w.left.Load() > 0 || w.ends > 1 || w.again()
 }
 
 // requests are those of a window.

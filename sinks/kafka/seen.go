@@ -81,8 +81,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // find asks once for each mark that was not seen, and keeps those that have to be asked for again.
 func (s *Sink) find(ctx context.Context, epoch cursor.Epoch) {
-	l, found := s.link, s.link.find(ctx)
-	unseen := l.unseen
+	l := s.link
+	unseen, found := l.unseen, l.find(ctx, l.unseen)
 	l.unseen = nil
 	for _, m := range unseen {
 		f := found[m.spot]
@@ -95,11 +95,11 @@ func (s *Sink) find(ctx context.Context, epoch cursor.Epoch) {
 	}
 }
 
-// find asks the leaders of the marks that were not seen.
-func (l *link) find(ctx context.Context) map[spot]finding {
+// find asks the leaders of marks, one of each partition.
+func (l *link) find(ctx context.Context, marks []mark) map[spot]finding {
 	found := map[spot]finding{}
 	names := map[string]bool{}
-	for _, m := range l.unseen {
+	for _, m := range marks {
 		found[m.spot], names[m.topic] = finding{open: true}, true
 	}
 	topics, err := l.describe(ctx, slices.Sorted(maps.Keys(names)))
@@ -107,7 +107,7 @@ func (l *link) find(ctx context.Context) map[spot]finding {
 		return found
 	}
 	led := map[int32][]mark{}
-	for _, m := range l.unseen {
+	for _, m := range marks {
 		topic := topics[m.topic]
 		if leader, ok := topic.leaders[m.partition]; ok {
 			led[leader] = append(led[leader], m)

@@ -137,7 +137,8 @@ func (s *Sink) send(ctx context.Context, c *call) outcome {
 		s.drop()
 		return outcome{err: err}
 	}
-	p := s.link.produce(ctx, records, s.stood.older)
+	p := s.link.produce(ctx, records, func(places []place) bool { return s.stood.older(places) || s.gone(ctx, places, epoch) })
+	p = s.confirm(ctx, p, epoch)
 	of := s.link.written.end()
 	of.silent = p.silent
 	o := s.judge(p, of, epoch)
@@ -161,7 +162,7 @@ func (s *Sink) send(ctx context.Context, c *call) outcome {
 func (s *Sink) judge(p produced, of requests, epoch cursor.Epoch) outcome {
 	o := outcome{places: p.places, err: p.err}
 	switch {
-	case o.err == nil:
+	case o.err == nil, isLoss(o.err):
 	case !of.any:
 		o.err = unreached(&unsent{uncommittedCause(o.err)})
 	case !s.link.transactional:

@@ -1,0 +1,122 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// absentError is a window that was acknowledged, and is not there. It may be elsewhere, so its outcome is unknown.
+type absentError struct {
+	mark
+	why string
+}
+
+func (e *absentError) Error() string {
+	return fmt.Sprintf("the record is not where the broker acknowledged it (partition %d of topic %q, offset %d): %s. A connection was lost, "+
+		"and what answered over the next one may be an older copy of the broker's data", e.partition, e.topic, e.offset, e.why)
+}
+
+// confirm looks, before a window counts, whether its records are there, and what was acknowledged before it, if the client has gone on
+// over another connection meanwhile. An older copy of the broker's data takes any number of a producer that it does not know, takes the
+// commit for the one before it, and drops a record under a number that it has from a stranger. What nothing can be said of counts.
+func (s *Sink) confirm(ctx context.Context, p produced, epoch cursor.Epoch) produced {
+	if s.stood.older(p.places) {
+		return p // it shows the loss by itself
+	}
+	if s.stood.undecided(epoch) != nil || s.gone(ctx, p.places, epoch) {
+		return p.without(s.stood.lost)
+	}
+	absent := s.absent(ctx, p.places)
+	if absent == nil {
+		return p
+	}
+	if s.link.transactional {
+		p.failed = 0
+		return p.without(&open{&noWord{fmt.Errorf("the commit may have happened: %w", absent)}})
+	}
+	for i := range p.places {
+		if p.places[i].spot == absent.spot {
+			p.places[i].offset, p.places[i].acknowledged = -1, false
+		}
+	}
+	p.acknowledged = slices.IndexFunc(p.places, func(p place) bool { return !p.acknowledged })
+	p.failed, p.err = p.acknowledged, &noWord{absent}
+	return p
+}
+
+// gone looks whether the last records before a window are still there, of its partitions, and takes up a loss. Without a lost connection
+// it does not ask.
+func (s *Sink) gone(ctx context.Context, places []place, epoch cursor.Epoch) bool {
+	if !s.link.written.moved() {
+		return false
+	}
+	var before []mark
+	for _, p := range ends(places, false) {
+		if topic := s.stood.topics[p.topic]; topic != nil {
+			if last, known := topic.last[p.partition]; known {
+				before = append(before, last)
+			}
+		}
+	}
+	missing := s.link.missing(ctx, before, s.config)
+	for _, m := range before {
+		if why := missing[m.spot]; why != "" && s.stood.topics[m.topic] != nil { // one partition of it is enough
+			s.stood.missed(m, why, epoch)
+		}
+	}
+	return len(missing) > 0
+}
+
+// absent looks whether the records of a window are there: the first and the last of each partition, which has one batch of it, or two.
+func (s *Sink) absent(ctx context.Context, places []place) *absentError {
+	if !s.link.written.moved() {
+		return nil
+	}
+	for _, last := range []bool{true, false} {
+		marks := ends(places, last)
+		missing := s.link.missing(ctx, marks, s.config)
+		for _, m := range marks {
+			if why := missing[m.spot]; why != "" {
+				return &absentError{m, why}
+			}
+		}
+	}
+	return nil
+}
+
+// ends are the first or the last place of each partition that the broker has acknowledged, neighbours by their topic.
+func ends(places []place, last bool) (all []mark) {
+	at := map[spot]mark{}
+	for _, p := range places {
+		if _, known := at[p.spot]; p.offset >= 0 && (last || !known) {
+			at[p.spot] = p.mark
+		}
+	}
+	for _, m := range at {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b mark) int { return strings.Compare(a.topic, b.topic) })
+	return all
+}
+
+// missing says of marks, one of each partition, why their records are not there. It asks for as long as the client waits for a leader.
+func (l *link) missing(ctx context.Context, marks []mark, c Config) map[spot]string {
+	ctx, cancel := context.WithTimeout(ctx, c.patience())
+	defer cancel()
+	why := map[spot]string{}
+	for again := true; again && len(marks) > 0; {
+		found := l.find(ctx, marks)
+		marks = slices.DeleteFunc(slices.Clone(marks), func(m mark) bool {
+			if lost := found[m.spot].lost; lost != "" {
+				why[m.spot] = lost
+			}
+			return !found[m.spot].open
+		})
+		again = len(marks) > 0 && pause(ctx, lookAgain)
+	}
+	return why
+}

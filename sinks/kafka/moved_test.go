@@ -1,0 +1,188 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
+)
+
+// setBackUnder delivers a record, and puts an older copy of the broker's data back while a request of that kind is on its way. It never
+// arrives: the client asks again over another connection, within the same call, once meanwhile has been called.
+func (b *mover) setBackUnder(t testing.TB, s *kafka.Sink, kind kmsg.Key, copied string, sequence int, meanwhile func()) (int, error) {
+	t.Helper()
+	held := b.link.Hold(link.Client, func(data []byte) bool { return len(data) > 5 && data[4] == 0 && data[5] == byte(kind) })
+	type result struct {
+		n   int
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		n, err := s.DeliverBatch(context.WithoutCancel(t.Context()), sinktest.Deliveries(sequence, 1))
+		done <- result{n, err}
+	}()
+	select {
+	case <-held:
+	case r := <-done:
+		require.FailNow(t, "nothing was held", "%v", r.err)
+	}
+	b.dialing.Lock()
+	b.link.Cut()
+	b.link.Release()
+	setBack(t, b.broker, copied)
+	meanwhile()
+	b.dialing.Unlock()
+	r := <-done
+	return r.n, r.err
+}
+
+// mover is a bench whose sink waits with its connections while the broker is away: the client gives up the end of a transaction for which
+// it finds no broker.
+type mover struct {
+	*bench
+	dialing sync.RWMutex
+}
+
+func (b *mover) sink(t testing.TB, change func(*kafka.Config)) *kafka.Sink {
+	t.Helper()
+	s := b.bench.sink(t, func(c *kafka.Config) {
+		c.Timeout = 2 * time.Minute
+		if change != nil {
+			change(c)
+		}
+	})
+	s.Dial(func(ctx context.Context, network, _ string) (net.Conn, error) {
+		b.dialing.RLock()
+		defer b.dialing.RUnlock()
+		return new(net.Dialer).DialContext(context.WithoutCancel(ctx), network, b.link.Addr())
+	})
+	return s
+}
+
+// The copy knows nothing of the producer, so it takes whatever number comes.
+func TestDeliverBatch_ALossIsSaidWhereTheClientGoesOnOverAnotherConnection(t *testing.T) {
+	t.Parallel()
+	k := brokertest.NewKafka(t, broker.KafkaConfig{})
+	b := &mover{bench: benchOf(t, k, 1, nil)}
+	b.others(t, 1) // by a producer that the copy knows
+	copied := copyOf(t, k)
+	s := b.sink(t, nil)
+	deliverAll(t, s, 1, 3)
+	n, err := b.setBackUnder(t, s, kmsg.Produce, copied, 4, func() { b.others(t, 30) })
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "has acknowledged offset 3, and another record is there: an older copy of the broker's data was put back")
+	require.True(t, processor.IsRefused(err), err)
+	requireLoss(t, s, 4, "has acknowledged offset 3")
+}
+
+// The coordinator of the copy has the commit before under the same epoch, and takes the one that is asked for again for that.
+func TestDeliverBatch_ACommitThatAnOlderCopyAnswersDoesNotCount(t *testing.T) {
+	t.Parallel()
+	k := brokertest.NewKafka(t, broker.KafkaConfig{})
+	b := &mover{bench: benchOf(t, k, 1, nil)}
+	b.others(t, 1)
+	s := b.sink(t, transactional)
+	s.Limit(kversion.V3_9_0()) // from then on each transaction has an epoch of its own
+	deliverAll(t, s, 1, 3)
+	copied := copyOf(t, k)
+	n, err := b.setBackUnder(t, s, kmsg.EndTxn, copied, 4, func() { b.others(t, 30) })
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "the record is not where the broker acknowledged it")
+	require.True(t, outcome.IsUnknown(err), err)
+	require.False(t, processor.IsRefused(err) || processor.IsPermanent(err), err)
+	deliverAll(t, s, 4, 2)
+	require.Regexp(t, "^ *1 2 3 +4 5$", sequences(b.read(t)))
+}
+
+// The copy gives the producer's id to a stranger, and takes what is sent again for the stranger's record.
+func TestDeliverBatch_ARecordThatIsTakenForAStrangersDoesNotCount(t *testing.T) {
+	t.Parallel()
+	k := brokertest.NewKafka(t, broker.KafkaConfig{})
+	b := &mover{bench: benchOf(t, k, 1, nil)}
+	copied := copyOf(t, k)
+	s := b.sink(t, nil)
+	var ours int64
+	s.OnAcknowledged(func(r *kgo.Record) { ours = r.ProducerID })
+	var strangers int64
+	n, err := b.setBackUnder(t, s, kmsg.Produce, copied, 1, func() {
+		r, err := b.client.ProduceSync(t.Context(), &kgo.Record{Topic: b.topic, Value: []byte("a stranger's")}).First()
+		require.NoError(t, err)
+		strangers = r.ProducerID
+	})
+	require.Equal(t, strangers, ours, "the copy hands out its ids once more")
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "the record is not where the broker acknowledged it")
+	require.True(t, outcome.IsUnknown(err), err)
+	require.False(t, processor.IsRefused(err) || processor.IsPermanent(err), err)
+	deliverAll(t, s, 1, 2)
+	require.Regexp(t, "^ *1 2$", sequences(b.read(t)))
+}
+
+// A window looks only if a connection was lost under it, or before it. What nothing can be said of counts.
+func TestDeliverBatch_AWindowLooksOnlyAfterALostConnection(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*kafka.Config){"plain": nil, "with transactions": transactional} {
+		for deny, code := range map[string]*kerr.Error{"": nil, " without the right to read": kerr.TopicAuthorizationFailed} {
+			t.Run(name+deny, func(t *testing.T) {
+				t.Parallel()
+				cluster := fake(t)
+				l, err := link.Listen(cluster.ListenAddrs()[0])
+				require.NoError(t, err)
+				t.Cleanup(l.Close)
+				s := sinkOf(t, cluster, change)
+				s.Redirect(l.Addr())
+				ends, looks := hear(cluster, kmsg.ListOffsets), hear(cluster, kmsg.Fetch)
+				if code != nil {
+					answerLook(cluster, kmsg.Fetch, code, -1)
+				}
+				looked := func() int { return len(ends.all()) + len(looks.all()) }
+				send := func(sequence int) (asked int) {
+					before := looked()
+					n, err := deliver(t, s, sinktest.Deliveries(sequence, 3))
+					require.NoError(t, err)
+					require.Equal(t, 3, n)
+					return looked() - before
+				}
+				require.Zero(t, send(1))
+				require.Zero(t, send(4))
+				l.Cut() // while nothing is sent
+				require.Positive(t, send(7))
+				require.Zero(t, send(10))
+				var hungUp atomic.Bool
+				kinds := []kmsg.Key{kmsg.Produce}
+				if change != nil {
+					kinds = append(kinds, kmsg.EndTxn)
+				}
+				for i, kind := range kinds {
+					hungUp.Store(false)
+					cluster.ControlKey(kind.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
+						cluster.KeepControl()
+						if hungUp.CompareAndSwap(false, true) {
+							return nil, errors.New("it hangs up"), true
+						}
+						return nil, nil, false
+					})
+					require.Positive(t, send(13+6*i))
+					require.Zero(t, send(16+6*i))
+				}
+			})
+		}
+	}
+}
