@@ -165,13 +165,12 @@ func TestDeliverBatch_AWindowLooksOnlyAfterALostConnection(t *testing.T) {
 				l.Cut() // while nothing is sent
 				require.Positive(t, send(7))
 				require.Zero(t, send(10))
-				var hungUp atomic.Bool
 				kinds := []kmsg.Key{kmsg.Produce}
 				if change != nil {
 					kinds = append(kinds, kmsg.EndTxn)
 				}
 				for i, kind := range kinds {
-					hungUp.Store(false)
+					var hungUp atomic.Bool
 					cluster.ControlKey(kind.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
 						cluster.KeepControl()
 						if hungUp.CompareAndSwap(false, true) {
