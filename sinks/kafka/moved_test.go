@@ -148,6 +148,7 @@ func TestDeliverBatch_AWindowLooksOnlyAfterALostConnection(t *testing.T) {
 				t.Cleanup(l.Close)
 				s := sinkOf(t, cluster, change)
 				s.Redirect(l.Addr())
+				s.Limit(kversion.V3_9_0())
 				ends, looks := hear(cluster, kmsg.ListOffsets), hear(cluster, kmsg.Fetch)
 				if code != nil {
 					answerLook(cluster, kmsg.Fetch, code, -1)
