@@ -124,4 +124,9 @@ var sqlMutants = []mutant{
 		[]change{{"sinks/sql/applied.go", `if a.recent.has(d, -gap) ||`, `if gap < -1 ||`}},
 		sqlPkg, "TestRemote_IdsThatComeAgainForOtherRowsAreNotTakenForApplied",
 	},
+	{
+		"a refusal is not noted where the connection is gone",
+		[]change{{"sinks/sql/remote.go", "processor.IsRefused(failure) {", "processor.IsRefused(failure) || r.conn == nil {"}},
+		sqlPkg, "TestRemote_ARefusalIsNotedAlsoIfTheTargetHangsThen",
+	},
 }

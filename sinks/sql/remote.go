@@ -161,11 +161,11 @@ const constraintsSQL = `SET CONSTRAINTS ALL IMMEDIATE`
 // skip or a dead letter is told from a record that the target lost. A record is
 // not given up unless that is noted.
 func (r *Remote) refused(ctx context.Context, d processor.Delivery, failure error) error {
-	if !outcome.IsRefusal(failure) || processor.IsRefused(failure) || r.conn == nil {
+	if !outcome.IsRefusal(failure) || processor.IsRefused(failure) {
 		return failure
 	}
 	defer r.end()
-	t, err := r.begin(ctx, []processor.Delivery{d})
+	t, err := r.enter(ctx, []processor.Delivery{d}) // on a new connection, if the target hung when the failed transaction was to end
 	if err == nil {
 		var batch pgconn.Batch
 		r.queueRefused(&batch, t, d)

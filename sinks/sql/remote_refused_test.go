@@ -1,6 +1,7 @@
 package sql_test
 
 import (
+	"bytes"
 	"context"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sql"
@@ -116,4 +118,23 @@ func TestRemote_ASourceThatLostASkipDoesNotLoseTheRecord(t *testing.T) {
 	require.NoError(t, <-ran)
 	require.Less(t, row.Sequence, int64(3), "record 3 was passed, and the target does not have it")
 	require.Contains(t, row.Failure.Error, sql.ErrHistory.Error())
+}
+
+// TestRemote_ARefusalIsNotedAlsoIfTheTargetHangsThen: the connection was given up while the failed transaction was to end. The record
+// was put aside without a note in the target, which then took it for lost, and refused all that followed.
+func TestRemote_ARefusalIsNotedAlsoIfTheTargetHangsThen(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	s := r.sink(t, nil)
+	r.refuse(t, "refused")
+	ds := stamped(sinktest.Deliveries(1, 4))
+	ds[2].Type = "refused"
+	mustDeliver(t, s, ds[:2])
+	hangs := r.link.Hold(link.Server, func(data []byte) bool { return bytes.Contains(data, []byte("ROLLBACK")) })
+	_, err := deliverAll(t, s, ds[2:3])
+	<-hangs
+	require.True(t, processor.IsPermanent(err), err)
+	require.Equal(t, "2/3 refused 3", r.noted(t))
+	mustDeliver(t, s, ds[3:])
+	require.Equal(t, "1 2 4", r.ids(t))
 }
