@@ -54,12 +54,12 @@ var daemonMutants = []mutant{
 	},
 	{
 		"a call of a child may last for an hour, whatever its time-out",
-		[]change{{"command/internal/daemon/sink_exec.go", `return dispatch, s.callTimeout(d.checkpoint), err`, `return dispatch, maxCallTime, err`}},
+		[]change{{"sinks/exec/spec.go", `max(env.Checkpoint, 1)), sinks.MaxTimeout))`, `max(env.Checkpoint, 1)*9999), sinks.MaxTimeout))`}},
 		daemonPkg, "TestMaxLease_OfExecIsThatOfItsRecords",
 	},
 	{
 		"a call of a window is cut after 30 s, whatever its time-out",
-		[]change{{"command/internal/daemon/sink.go", `cmp.Or(timeout, defaultWindowTime)+callMargin`, `cmp.Or(0*timeout, defaultWindowTime)`}},
+		[]change{{"sinks/spec.go", `return max(CallTimeout(timeout), least)`, `return least`}},
 		daemonPkg, "TestMaxLease_FollowsTheTimeoutOfEachKindOfSink",
 	},
 }
