@@ -54,12 +54,15 @@ func (s *Store) Past(ctx context.Context, process string) error {
 }
 
 const forgottenSQL = `/* cursor.forgotten */
-SELECT coalesce(from_position, ''), coalesce(detail->>'horizon', '')
-FROM {schema}.cursor_event
-WHERE process_name = $1 AND action = 'forget'
-	AND NOT EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)
-ORDER BY id DESC
-LIMIT 1`
+SELECT coalesce(past.position, ''), coalesce(past.horizon, '')
+FROM (
+	SELECT action, from_position AS position, detail->>'horizon' AS horizon
+	FROM {schema}.cursor_event
+	WHERE process_name = $1 AND action IN ('create', 'rename', 'renamed', 'forget')
+	ORDER BY id DESC
+	LIMIT 1
+) past
+WHERE past.action = 'forget' AND NOT EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)`
 
 // Forgotten returns where the cursor of a process stood that Forget has given up, while no other has its name, and its Horizon
 // then. Of one whose row was gone already neither is known, and both are "". Without such a cursor the error is ErrUnknown.

@@ -5,6 +5,7 @@
 -- Every transaction whose rows were delivered is below it. One that begins after a standby was promoted is not. If a standby
 -- was promoted and no worker has noted that yet, rows may have come since: there it is the transaction that advanced the cursor
 -- last. It comes first, since a statement below writes each row anew, and that transaction is forgotten then.
+LOCK TABLE cursor IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE cursor ADD COLUMN horizon xid8 DEFAULT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot());
 ALTER TABLE cursor DISABLE TRIGGER set_updated_at;
 UPDATE cursor

@@ -54,7 +54,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"doctor proposes a start for a cursor that may be lost",
-		[]change{{"command/internal/daemon/doctor_process.go", "err != nil || lost {\n\t\td.mayBeLost", "err != nil || lost && false {\n\t\td.mayBeLost"}},
+		[]change{{"command/internal/daemon/doctor_process.go", "err != nil || lost {\n\t\tif lost", "err != nil || lost && false {\n\t\tif lost"}},
 		commandPkg, "TestRun_WhereACursorMayBeLostNobodyProposesAStartAlone",
 	},
 	{
@@ -86,6 +86,11 @@ var historyMutants = []mutant{
 		"a sequence of ids before the cursor halts nothing",
 		[]change{{"processor/server.go", "errors.As(err, &sequence) && p.together() {\n\t\ts, err", "errors.As(err, &sequence) && p.together() && false {\n\t\ts, err"}},
 		processorPkg, "TestRun_ASequenceBeforeTheCursorHaltsTheProcess",
+	},
+	{
+		"a sequence that is no longer the table's is held against the position",
+		[]change{{"sources/table/read.go", "case !anew && errors.As(", "case false && errors.As("}},
+		tablePkg, "TestRead_ASequenceThatIsNoLongerTheTablesIsNotHeldAgainstThePosition",
 	},
 	{
 		"a seek that makes a cursor lists nothing that it passes over",

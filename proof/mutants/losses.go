@@ -54,6 +54,16 @@ var lossMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_ALossIsSaidOfThePartitionThatHasIt",
 	},
 	{
+		"one answer of a leader of Kafka proves a loss",
+		[]change{{"sinks/kafka/seen.go", "!absent && !wait || !pause(ctx, lookAgain)", "absent || !wait || !pause(ctx, lookAgain)"}},
+		kafkaPkg, "TestDeliverBatch_WhereNothingCanBeSaidItGoesOn",
+	},
+	{
+		"a batch that the cleaner of Kafka has marked is taken for another",
+		[]change{{"sinks/kafka/seen.go", "attributes&deleteHorizon != 0 || m.sent", "false || m.sent"}},
+		kafkaPkg, "TestMark_IsInABatchThatTheCleanerHasMarked",
+	},
+	{
 		"what Kafka acknowledged before a window is not looked at where the client went on over another connection",
 		[]change{{"sinks/kafka/moved.go", `if s.stood.undecided(epoch) != nil || s.gone(ctx, p.places, epoch) {`, `if s.stood.undecided(epoch) != nil {`}},
 		kafkaPkg, "TestDeliverBatch_ALossIsSaidWhereTheClientGoesOnOverAnotherConnection",

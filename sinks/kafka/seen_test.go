@@ -163,6 +163,18 @@ func TestDeliverBatch_WhereNothingCanBeSaidItGoesOn(t *testing.T) {
 			answerLook(c, kmsg.ListOffsets, kerr.TopicAuthorizationFailed, -1)
 		},
 		"a leader that is not there yet": func(_ *testing.T, c *kfake.Cluster) { answerLook(c, kmsg.ListOffsets, kerr.NotLeaderForPartition, -1) },
+		"a leader that knows late what all replicas have": func(_ *testing.T, c *kfake.Cluster) {
+			var asked atomic.Int32
+			c.ControlKey(kmsg.ListOffsets.Int16(), func(request kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				if asked.Add(1) > 2 {
+					return nil, nil, false
+				}
+				response := request.ResponseKind().(*kmsg.ListOffsetsResponse)
+				response.Topics = append(response.Topics, kmsg.ListOffsetsResponseTopic{Topic: "t", Partitions: []kmsg.ListOffsetsResponseTopicPartition{{Partition: 0, Offset: 1}}})
+				return response, nil, true
+			})
+		},
 		"a silent broker": func(_ *testing.T, c *kfake.Cluster) {
 			c.ControlKey(kmsg.Fetch.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()

@@ -1,6 +1,10 @@
 package kafka
 
-import "github.com/twmb/franz-go/pkg/kgo"
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
 
 // sizes are how many bytes the records of a topic in one window may have, where a broker has refused a batch of
 // several. They outlive the links, since a refusal ends a link, and a call that succeeds: its records were right, so the
@@ -52,7 +56,7 @@ func (s sizes) halve(records []*kgo.Record, places []place, failed, window int) 
 // package comment. The error is that of the first record, if it can be none.
 func (s *Sink) take(c *call) ([]*kgo.Record, error) {
 	window := c.window()
-	records := make([]*kgo.Record, 0, len(window))
+	records, now := make([]*kgo.Record, 0, len(window)), time.Now()
 	bytes, has := 0, map[string]int{}
 	for i, at := range window {
 		r, err := s.message(&c.ds[at])
@@ -62,6 +66,7 @@ func (s *Sink) take(c *call) ([]*kgo.Record, error) {
 		if err != nil {
 			break
 		}
+		r.Timestamp = now // one of all: their batch says which it is, and a clock may be set back between two
 		n := size(r)
 		alone := n > s.config.MaxBytes/2 || !s.link.knows(r.Topic)
 		if bytes += n; (alone || bytes > s.config.MaxBytes-batchOverhead || !s.sizes.fit(r.Topic, has, n)) && i > 0 {

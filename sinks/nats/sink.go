@@ -328,7 +328,11 @@ func (s *Sink) jumped(ctx context.Context, sequence uint64, d processor.Delivery
 	if s.stood.sequence == 0 || sequence <= s.stood.sequence+1 {
 		return nil
 	}
-	return s.recognise(ctx, false, d)
+	lacks, err := s.link.lacks(ctx, s.config, s.stood)
+	if err != nil {
+		return nil // the record is there, and of the others nothing can be said
+	}
+	return s.stood.found(s.link.stream.CachedInfo().Created, lacks, d.Epoch)
 }
 
 // duplicate looks at the message that the server takes another one for. Only the record

@@ -35,10 +35,17 @@ func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (pr
 		limit = 0
 	}
 	s.stretch.begin(after)
+	anew := false // whether the table was inspected since a sequence was found before the position: it may have another one by now
 	for {
 		was := s.stretch
 		r, err := s.readOnce(ctx, l, was.to, s.atMost(limit))
 		switch {
+		case !anew && errors.As(err, new(*processor.SequenceError)):
+			anew, s.layout = true, nil
+			if l, err = s.current(ctx); err != nil {
+				return processor.Page{}, err
+			}
+			continue
 		case was.to != after && (processor.IsPermanent(err) || err == nil && r.sample.server != was.server):
 			s.stretch = stretch{from: after, to: after} // it may be the stretch that no longer holds
 			continue

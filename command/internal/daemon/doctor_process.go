@@ -244,7 +244,9 @@ func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) 
 		return past
 	}
 	if lost, err := d.store.MayBeLost(ctx); err != nil || lost {
-		d.mayBeLost(p, lost)
+		if lost {
+			d.mayBeLost(p, noStart.Records > 0)
+		}
 		return err
 	}
 	if noStart.Records == 0 {
@@ -256,12 +258,14 @@ func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) 
 	return nil
 }
 
-// mayBeLost says that a process without a cursor may have had one.
-func (d *doctor) mayBeLost(p Process, lost bool) {
-	if !lost {
-		return
+// mayBeLost says that a process without a cursor may have had one. run refuses to begin it if the file does not say where, and there
+// are records.
+func (d *doctor) mayBeLost(p Process, refused bool) {
+	severity := Warn
+	if refused {
+		severity = Refuse
 	}
-	d.find(p.Name, Warn, fmt.Sprintf("compare what its receiver has with the table, and make the cursor at the first row that it does not have, before a worker starts: "+
+	d.find(p.Name, severity, fmt.Sprintf("compare what its receiver has with the table, and make the cursor at the first row that it does not have, before a worker starts: "+
 		"ordered-dispatcher seek %s --to-id ID -c FILE --reason …; or, if the process has never run, start it, with `start` in the file", visible.Shell(p.Name)),
 		"it has no cursor, and a standby was promoted or the database restored: if it has delivered before, its cursor is lost")
 }
