@@ -89,7 +89,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a sequence that is no longer the table's is held against the position",
-		[]change{{"sources/table/read.go", "case !anew && errors.As(", "case false && errors.As("}},
+		[]change{{"sources/table/read.go", "anew, s.layout = true, nil", "anew = true"}},
 		tablePkg, "TestRead_ASequenceThatIsNoLongerTheTablesIsNotHeldAgainstThePosition",
 	},
 	{

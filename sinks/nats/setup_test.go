@@ -53,7 +53,7 @@ func startServer(t testing.TB, change func(*server.Options)) *server.Server {
 	t.Helper()
 	options := &server.Options{
 		ServerName: "one", Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true,
-		Username: user, Password: password,
+		Username: user, Password: password, AuthTimeout: 60, // a busy machine
 		JetStream: true, StoreDir: t.TempDir(), JetStreamMaxStore: 1 << 30, JetStreamMaxMemory: 1 << 20,
 	}
 	if change != nil {

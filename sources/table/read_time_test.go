@@ -230,10 +230,12 @@ func TestClock_IsHeldAgainstAPositionBetweenTwoReads(t *testing.T) {
 // process that another one delivers by the new one.
 func TestRead_ASequenceThatIsNoLongerTheTablesIsNotHeldAgainstThePosition(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`)
+	pool := database(t, bookingsSQL+`CREATE SEQUENCE app.lower; CREATE SEQUENCE app.higher START 5001;
+		ALTER TABLE app.bookings ALTER id DROP IDENTITY IF EXISTS; ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.lower');
+		INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`)
 	s := bookings(t, pool, Config{Order: ID})
 	records := readAll(t, s, "", 10)
-	exec(t, pool, `CREATE SEQUENCE app.higher START 5001; ALTER TABLE app.bookings ALTER id DROP IDENTITY IF EXISTS; ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.higher'); INSERT INTO app.bookings DEFAULT VALUES`)
+	exec(t, pool, `ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.higher'); INSERT INTO app.bookings DEFAULT VALUES`)
 	records = readAll(t, bookings(t, pool, Config{Order: ID}), last(records), 10)
 	require.Equal(t, []string{"5001"}, ids(records))
 	require.Empty(t, readAll(t, s, last(records), 10))
