@@ -15,10 +15,23 @@ func (s *Store) SeekAnew(ctx context.Context, process string, to Position, d Dec
 		if err != nil || after.Histories != row.Histories { // one begins already
 			return after, err
 		}
-		after.Histories, err = row.Histories.begin(min(row.Position, to))
+		anew, err := row.recounted(to)
+		after.Histories = anew.Histories
 		return after, err
 	}
 	return s.operate(ctx, process, d, seek)
+}
+
+// recounted is the row at a position, once ids have started again: dedup keys are others from the first of both positions on,
+// and everywhere if the row has none yet: another cursor has delivered then.
+func (r Row) recounted(to Position) (Row, error) {
+	first := min(r.Position, to)
+	if r.Position == Unplaced {
+		first = ""
+	}
+	var err error
+	r.Histories, err = r.Histories.begin(first)
+	return r.sought(to), err
 }
 
 const horizonSQL = `/* cursor.horizon */

@@ -63,6 +63,41 @@ func TestSeekAnew_LeavesAPromotionToBeNoted(t *testing.T) {
 	require.ErrorAs(t, s.Promoted(t.Context(), "sms"), new(*cursor.PromotedError))
 }
 
+// TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory: a sequence that has come past the position since does not show any more that
+// ids have started again, so an ordinary decision begins the history. The server is the same, so no range of numbers is left out.
+func TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		decide func(*cursor.Store) (cursor.Change, error)
+		after  cursor.Position
+	}{
+		"retry":    {func(s *cursor.Store) (cursor.Change, error) { return s.Retry(t.Context(), "sms", alice) }, "p3"},
+		"seek":     {func(s *cursor.Store) (cursor.Change, error) { return s.Seek(t.Context(), "sms", "p1", alice) }, "p1"},
+		"seekanew": {func(s *cursor.Store) (cursor.Change, error) { return s.SeekAnew(t.Context(), "sms", "p1", alice) }, "p1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := standing(t)
+			was := look(t, s)
+			require.NoError(t, s.HaltReset(t.Context(), "sms", "", "p2", "moved since"))
+			require.ErrorIs(t, s.HaltReset(t.Context(), "sms", "another run", "p3", "another server"), cursor.ErrElsewhere)
+			require.ErrorIs(t, s.HaltReset(t.Context(), "sms", "", "p3", "the sequence was reset"), cursor.ErrHalted)
+			require.Equal(t, cursor.ClassReset, look(t, s).Failure.Class)
+			change, err := c.decide(s)
+			require.NoError(t, err)
+			require.False(t, change.Looks)
+			after := look(t, s)
+			require.Equal(t, cursor.Running, after.State)
+			require.Equal(t, was.Sequence+cursor.SeekGap, after.Sequence)
+			require.Equal(t, was.Epoch+1, after.Epoch)
+			lease := acquire(t, s)
+			require.Empty(t, lease.History(c.after))
+			require.Len(t, lease.History(c.after+"~"), 8)
+			lease.Release()
+		})
+	}
+}
+
 // TestHorizon_OfAnotherDatabaseIsNotKnown: its transactions say nothing here.
 func TestHorizon_OfAnotherDatabaseIsNotKnown(t *testing.T) {
 	t.Parallel()

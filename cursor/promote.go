@@ -182,7 +182,7 @@ func (s *Store) HaltClock(ctx context.Context, process string, h ClockHalt) erro
 		switch {
 		case row.Position != h.At:
 			return nil // moved since: look again
-		case displaced(row.Row) && (f.Class == ClassRestored || f.Position <= h.From):
+		case displaced(row.Row) && (f.Class != ClassClock || f.Position <= h.From):
 			return workable(row.Row)
 		case f != nil && !displaced(row.Row):
 			h.Reason += fmt.Sprintf(". Before that, record %s failed: %s", visible.Cut(f.RecordID), f.Error)
@@ -191,7 +191,7 @@ func (s *Store) HaltClock(ctx context.Context, process string, h ClockHalt) erro
 	})
 }
 
-// HaltReset halts a process, as restored, whose source gives out ids before the position: what is inserted would never be read, and
+// HaltReset halts a process whose source gives out ids before the position: what is inserted would never be read, and
 // once the ids have passed the position nothing would show that. The conditions and errors are those of HaltClock.
 func (s *Store) HaltReset(ctx context.Context, process, server string, at Position, reason string) error {
 	return s.settle(ctx, "halt", process, server, func(conn *pgxpool.Conn, row lockedRow) error {
@@ -203,7 +203,7 @@ func (s *Store) HaltReset(ctx context.Context, process, server string, at Positi
 		case row.Failure != nil:
 			reason += fmt.Sprintf(". Before that, record %s failed: %s", visible.Cut(row.Failure.RecordID), row.Failure.Error)
 		}
-		return s.stop(ctx, conn, row, ClassRestored, at, reason)
+		return s.stop(ctx, conn, row, ClassReset, at, reason)
 	})
 }
 

@@ -90,9 +90,12 @@ const (
 	ClassUnreached Class = "unreached"
 	// ClassUnreadable: the source could not read the record, so no sink was called.
 	ClassUnreadable Class = "unreadable"
-	// ClassRestored: the database is not the one that the position belongs to, or its ids have started again. No
+	// ClassRestored: the database is not the one that the position belongs to, or was put back. No
 	// record is at fault: RecordID is "", and Position is the cursor's.
 	ClassRestored Class = "restored"
+	// ClassReset: the sequence of the ids stands before the position, so what is inserted would never be read. No record is
+	// at fault: RecordID is "", and Position is the cursor's.
+	ClassReset Class = "reset"
 	// ClassClock: the server's clock was behind the cursor, as after the promotion of a
 	// standby, so rows were stamped that sort before what was delivered. No record is at
 	// fault: RecordID is "", and Position is before all these rows, "" if no such position is known. A Seek
@@ -103,8 +106,10 @@ const (
 	ClassDatabase Class = "database"
 )
 
-// OfServer reports that no record is at fault: the database was restored, or its clock is behind.
-func (f Failure) OfServer() bool { return f.Class == ClassRestored || f.Class == ClassClock }
+// OfServer reports that no record is at fault: the database was restored, or its clock or its sequence of ids is behind.
+func (f Failure) OfServer() bool {
+	return f.Class == ClassRestored || f.Class == ClassClock || f.Class == ClassReset
+}
 
 func (f Failure) class() Class {
 	if f.Class == "" {

@@ -101,7 +101,7 @@ SELECT
 	format('system identifier %s, now %s; oid %s, now %s', c.system_identifier, s.system_identifier, coalesce(c.database_oid::text, 'not noted'), d.oid),
 	coalesce(c.timeline, 1),
 	t.timeline,
-	coalesce(c.state = 'halted' AND c.failed_class IN ('clock', 'restored'), false)
+	coalesce(c.state = 'halted' AND c.failed_class IN ('clock', 'restored', 'reset'), false)
 FROM {schema}.cursor c
 CROSS JOIN pg_control_system() s
 CROSS JOIN (SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int AS timeline) t

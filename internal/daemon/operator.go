@@ -203,18 +203,7 @@ const otherKeys = "; the ids may have started again, so what is delivered from t
 
 // move carries a seek out, and says what becomes of dedup keys; "" if they stay.
 func (o *Operator) move(ctx context.Context, to cursor.Position, d cursor.Decision) (change cursor.Change, keys string, err error) {
-	row, err := o.store.Look(ctx, o.process)
-	if err != nil {
-		return cursor.Change{}, "", err
-	}
-	horizon, err := o.store.Horizon(ctx, o.process)
-	if err != nil {
-		return cursor.Change{}, "", err
-	}
-	repeat := false
-	if row.Position != cursor.Unplaced {
-		repeat, err = o.source.KeysMayRepeat(ctx, row.Position, horizon)
-	}
+	repeat, err := o.keysMayRepeat(ctx)
 	if err != nil {
 		return cursor.Change{}, "", err
 	}
@@ -224,6 +213,23 @@ func (o *Operator) move(ctx context.Context, to cursor.Position, d cursor.Decisi
 	}
 	change, err = o.store.SeekAnew(ctx, o.process, to, d)
 	return change, otherKeys, err
+}
+
+// keysMayRepeat reports whether ids may have started again since the cursor was last moved; since the one before it was, if it
+// has no place yet.
+func (o *Operator) keysMayRepeat(ctx context.Context) (bool, error) {
+	row, err := o.store.Look(ctx, o.process)
+	if err != nil {
+		return false, err
+	}
+	if row.Position == cursor.Unplaced {
+		return processor.KeysMayRepeat(ctx, o.store, o.source, o.process)
+	}
+	horizon, err := o.store.Horizon(ctx, o.process)
+	if err != nil {
+		return false, err
+	}
+	return o.source.KeysMayRepeat(ctx, row.Position, horizon)
 }
 
 // find asks the source for a target, and whether it can go on from there.

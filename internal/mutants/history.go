@@ -44,8 +44,43 @@ var historyMutants = []mutant{
 	},
 	{
 		"the tables are upgraded after a promotion as if nothing had come since",
-		[]change{{"migrations/00003_promises.sql", "WHERE timeline <> ('x'", "WHERE false AND timeline <> ('x'"}},
+		[]change{{"migrations/00003_promises.sql", "AS xid) now\nWHERE timeline <> ('x'", "AS xid) now\nWHERE false AND timeline <> ('x'"}},
 		processorPkg, "TestRun_AServerThatIsMetAfterItsClockWasCorrectedHaltsTheProcess",
+	},
+	{
+		"the tables are upgraded after a promotion as if the pause was an advance",
+		[]change{{"migrations/00003_promises.sql", "e.action IN ('pause', ", "e.action IN ("}},
+		processorPkg, "TestRun_AServerThatIsMetAfterItsClockWasCorrectedHaltsTheProcess/ids_of_a_sequence,_upgraded_after_a_pause,_worker_down",
+	},
+	{
+		"an upgrade that was undone has forgotten what came before it",
+		[]change{{"migrations/00003_promises.sql", "e.action = 'downgrade'", "e.action = 'nothing'"}},
+		processorPkg, "TestRun_AServerThatIsMetAfterItsClockWasCorrectedHaltsTheProcess/ids_of_a_sequence,_upgraded_twice,_worker_down",
+	},
+	{
+		"a retry after ids have started again keeps the dedup keys",
+		[]change{{"cursor/operate.go", "row, err = row.recounted(row.Position)", "row = row.sought(row.Position)"}},
+		cursorPkg, "TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory/retry",
+	},
+	{
+		"a seek after ids have started again keeps the dedup keys, once the sequence has come past the cursor",
+		[]change{{"cursor/operate.go", "row, err = row.recounted(to)", "row = row.sought(to)"}},
+		cursorPkg, "TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory/seek",
+	},
+	{
+		"a cursor that gets its place after another was given up keeps the dedup keys",
+		[]change{{"processor/start.go", "if anew {\n\t\treturn p.config.Store.PlaceAnew", "if anew && false {\n\t\treturn p.config.Store.PlaceAnew"}},
+		daemonPkg, "TestForget_OfAProcessWithoutAStartNoKeyRepeats/a_worker_places_it",
+	},
+	{
+		"a cursor without a place hides the one that was given up",
+		[]change{{"cursor/past.go", "action = 'create' AND to_position IS DISTINCT FROM", "action = 'create' OR to_position IS NULL AND to_position IS DISTINCT FROM"}},
+		daemonPkg, "TestForget_OfAProcessWithoutAStartNoKeyRepeats/an_operator_seeks",
+	},
+	{
+		"a read under the lease takes the sequence of another server for one that was reset",
+		[]change{{"processor/deadline.go", "return r.page, s.ofServer(r.err)", "return r.page, r.err"}},
+		processorPkg, "TestRun_TheSequenceOfAnotherServerIsNotSaidToBeResetUnderTheLease",
 	},
 	{
 		"a process whose cursor may be lost needs no partition",
@@ -204,7 +239,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a seek forward, where ids have started again, begins the history behind what it passes over",
-		[]change{{"cursor/anew.go", "begin(min(row.Position, to))", "begin(max(row.Position, to))"}},
+		[]change{{"cursor/anew.go", "first := min(r.Position, to)", "first := max(r.Position, to)"}},
 		cursorPkg, "TestSeekAnew_BeginsAHistoryBehindTheFirstOfBothPositions/forward",
 	},
 	{
