@@ -48,6 +48,7 @@ var holding = []verification{
 	{model: "promotion", defines: "CLOCK_BEHIND RECORDS=3"},
 	{model: "promotion", defines: "RESTORE RECORDS=3"},
 	{model: "promotion", defines: "RESTORE CLOCK_BEHIND RECORDS=3"},
+	{model: "promotion", defines: "RESTORE PAUSE CLOCK_BEHIND RECORDS=3"},
 	{model: "promotion", defines: "STEP RECORDS=3"},
 	{model: "promotion", defines: "CRASH RECORDS=3"},
 }
@@ -110,6 +111,7 @@ var breaking = []verification{
 	{"promotion", "STEP_FORGOTTEN STEP", "I1_no_late_row_is_left_behind"},
 	{"promotion", "RESTORE_UNSEEN RESTORE", "I15_a_number_is_of_one_record"},
 	{"promotion", "LOG_UNSEEN RESTORE", "I15_a_number_is_of_one_record"},
+	{"promotion", "LOG_LEARNT_BY_READS_ALONE RESTORE PAUSE", "I10_a_pause_is_not_lost"},
 	{"promotion", "UNFLUSHED_SENT CRASH", "I15_a_number_is_of_one_record"},
 }
 
@@ -237,7 +239,7 @@ func TestJudge_TakesNoUnfinishedSearchForSuccess(t *testing.T) {
 var conditional = regexp.MustCompile(`(?m)^#ifn?def (\w+)`)
 
 // modes are macros that take no protection away.
-var modes = []string{"LIVENESS", "PROMPT", "ORDER_ID", "RESTORE", "CLOCK_BEHIND", "STEP", "CRASH"}
+var modes = []string{"LIVENESS", "PROMPT", "ORDER_ID", "RESTORE", "CLOCK_BEHIND", "STEP", "CRASH", "PAUSE"}
 
 // switches are the macros of a model that take a protection away: not its modes, and not its bounds, which have a default.
 func switches(t *testing.T, model string) []string {
