@@ -104,7 +104,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a cursor that was given up is prepared with the dedup keys of former rows",
-		[]change{{"internal/daemon/first_run.go", "\t\tif repeat {\n\t\t\tprepare", "\t\tif repeat && false {\n\t\t\tprepare"}},
+		[]change{{"internal/daemon/first_run.go", "if anew {", "if anew && false {"}},
 		daemonPkg, "TestForget_WhereIDsHaveStartedAgainNoKeyRepeats",
 	},
 	{
