@@ -90,10 +90,11 @@ func (n Seen) Advanced(l *Lease) Seen {
 	return n
 }
 
-// See returns what is known after a row was seen, too. A cursor of another origin is another one.
+// See returns what is known after a row was seen, too. A cursor of another origin is another one, and goes on from the numbers of
+// the one before it.
 func (n Seen) See(row Row) Seen {
 	if n.Origin != row.Origin {
-		n = Seen{Origin: row.Origin, server: n.server, log: n.log}
+		n = Seen{Origin: row.Origin, Epoch: n.Epoch, Sequence: n.Sequence, server: n.server, log: n.log}
 	}
 	if row.Epoch >= n.Epoch && row.start.place != "" {
 		n.place = row.start.place
@@ -142,9 +143,10 @@ func (n Seen) On(row Row) Seen {
 // Lost reports whether a row is of a server whose log went back, and no operator has decided yet.
 func (n Seen) Lost(row Row) bool { return n.Origin == row.Origin && row.Epoch < n.least }
 
-// Before reports whether a row is older than what was seen, or its server is.
+// Before reports whether a row is older than what was seen, or its server is. So is one of another origin with smaller numbers: the
+// database has lost the cursor that was seen, and the past of its name.
 func (n Seen) Before(row Row) bool {
-	return n.Origin == row.Origin && (row.Epoch < n.Epoch || row.Sequence < n.Sequence) || n.Lost(row)
+	return row.Epoch < n.Epoch || row.Sequence < n.Sequence || n.Lost(row)
 }
 
 // undone reports whether a row is older than what was seen on the same timeline of the same server. What an operator decides
@@ -153,11 +155,8 @@ func (n Seen) undone(row lockedRow) bool {
 	return n.Lost(row.Row) || row.Epoch < n.Epoch && n.place == row.server.place()
 }
 
-// passed moves the numbers of a row past what was seen of the same cursor.
+// passed moves the numbers of a row past what was seen.
 func (n Seen) passed(row Row) Row {
-	if n.Origin != row.Origin {
-		return row
-	}
 	row.Epoch = max(row.Epoch, n.Epoch+lostEpochs)
 	if n.Sequence >= row.Sequence {
 		row.Sequence += ((n.Sequence-row.Sequence)/HistoryGap + 1) * HistoryGap
