@@ -179,3 +179,35 @@ func TestDeliverBatch_AWindowLooksOnlyAfterALostConnection(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is lost then: the client closes what was idle for long, and what it finds over the next connection may be an older copy. Others
+// have written past the gap, and the copy does not know the producer.
+func TestDeliverBatch_ALossIsSaidWhereTheClientHadClosedAnIdleConnection(t *testing.T) {
+	t.Parallel()
+	for name, change := range plainAndTransactional {
+		for of, before := range map[string]func(*testing.T, *kafka.Sink){
+			"of its link": func(*testing.T, *kafka.Sink) {},
+			"of the link before": func(t *testing.T, s *kafka.Sink) {
+				require.NoError(t, s.Close())
+				delivered(t, s, typed(3, "a")) // the link looks at both, and writes to one
+			},
+		} {
+			t.Run(name+" "+of, func(t *testing.T) {
+				t.Parallel()
+				cluster := old(t, "t.a", "t.b")
+				s := sinkOf(t, cluster, func(c *kafka.Config) { change(c); c.Topic = "t.{{.Type}}" })
+				connections := s.CloseIdle(500 * time.Millisecond)
+				delivered(t, s, typed(1, "a", "b"))
+				before(t, s)
+				require.Eventually(t, func() bool { return connections() == 0 }, time.Minute, 10*time.Millisecond)
+				makeAnew(t, cluster, "t.b")
+				othersWrite(t, clientOf(t, cluster.ListenAddrs()...), "t.b", 5)
+				n, err := deliver(t, s, typed(4, "b"))
+				require.Zero(t, n)
+				require.ErrorContains(t, err, `partition 0 of topic "t.b" has acknowledged offset 0, and another record is there`)
+				require.True(t, processor.IsRefused(err), err)
+				delivered(t, s, underEpoch(decided, typed(4, "b", "a")))
+			})
+		}
+	}
+}
