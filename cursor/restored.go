@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // stop halts a process over its server, and not over a record. One that is paused stays so. from is where what
@@ -234,4 +235,58 @@ func (n Seen) lost(row lockedRow) string {
 
 // restoredFix is what an operator does about a row that went back.
 const restoredFix = "what was delivered since is not known here, and rows that were inserted since are gone. Compare what receivers have with the table, " +
-	"then seek to where delivery shall go on, or retry to go on from here"
+	"then seek to where delivery shall go on, or retry to go on from here; `ordered-dispatcher restored --all` has all processes go on from where they stand"
+
+const besideSQL = `/* cursor.beside */
+SELECT other.process_name
+FROM {schema}.cursor c
+JOIN {schema}.cursor other ON other.failed_class = '` + string(ClassRestored) + `' AND other.last_failed_at > c.updated_at
+WHERE c.process_name = $1
+ORDER BY other.process_name
+LIMIT 1`
+
+// RestoredBeside returns the name of a process that has halted as restored since the cursor of another one was written last; "" if there
+// is none, or no cursor. A worker that has seen nothing of the time before cannot know that from its own row.
+func (s *Store) RestoredBeside(ctx context.Context, process string) (string, error) {
+	results, err := s.ask(ctx, statement{sql: s.sql(besideSQL), args: []string{process}})
+	if err != nil {
+		return "", s.explain("look beside", process, err)
+	}
+	return first(results[0].Rows), nil
+}
+
+// HaltBeside halts a process beside which another one has halted as restored: see RestoredBeside. nil means that, under the
+// lock of the row, there is none any more.
+func (s *Store) HaltBeside(ctx context.Context, process string) error {
+	return s.settle(ctx, "halt", process, "", func(conn *pgxpool.Conn, row lockedRow) error {
+		if displaced(row.Row) {
+			return workable(row.Row)
+		}
+		results, err := flush(ctx, conn.Conn(), statement{sql: s.sql(besideSQL), args: []string{process}})
+		if err != nil {
+			return err
+		}
+		other := first(results[0].Rows)
+		if other == "" {
+			return nil
+		}
+		reason := fmt.Sprintf("process %s has halted as restored since this cursor was moved last, and no worker that had delivered before runs this process: %s", visible.Cut(other), restoredFix)
+		return s.stop(ctx, conn, row, ClassRestored, row.Position, row.before(reason))
+	})
+}
+
+// before adds to a reason to halt over which record the process had halted, or was about to.
+func (r Row) before(reason string) string {
+	if r.Failure == nil {
+		return reason
+	}
+	return fmt.Sprintf("%s. Before that, record %s failed: %s", reason, visible.Cut(r.Failure.RecordID), r.Failure.Error)
+}
+
+// first is the only text of an answer, "" if there is none.
+func first(rows [][][]byte) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	return string(rows[0][0])
+}

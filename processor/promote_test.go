@@ -363,6 +363,34 @@ func TestRun_ASequenceBeforeTheCursorHaltsTheProcess(t *testing.T) {
 	}
 }
 
+// passedSince is a source whose second read finds the sequence before the cursor, and has come past it by the next one.
+type passedSince struct {
+	*table.Source
+	reads atomic.Int32
+}
+
+func (s *passedSince) Read(ctx context.Context, at cursor.Position, limit int) (processor.Page, error) {
+	if s.reads.Add(1) == 2 {
+		return processor.Page{}, &processor.SequenceError{Err: processor.Permanent(errors.New("the sequence stands before the cursor"))}
+	}
+	return s.Source.Read(ctx, at, limit)
+}
+
+// TestRun_ASequenceThatWasBeforeTheCursorUnderTheLeaseHaltsTheProcess: the next read finds nothing wrong.
+func TestRun_ASequenceThatWasBeforeTheCursorUnderTheLeaseHaltsTheProcess(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	source, err := table.New(pool, table.Config{Table: "dispatch.bookings", Order: table.ID})
+	require.NoError(t, err)
+	start(t, process(t, pool, processor.Each(&receiver{}), func(c *processor.Config) {
+		c.Source, c.Batch = &passedSince{Source: source}, 1
+	}))
+	eventually(t, "the process halts, or goes on", func() bool { return row(t, pool).State == cursor.Halted || row(t, pool).Sequence == 3 })
+	require.Equal(t, cursor.Halted, row(t, pool).State)
+	require.Equal(t, cursor.ClassReset, row(t, pool).Failure.Class)
+}
+
 // TestRun_AClockBehindTheCursorHaltsTheProcess: what is inserted meanwhile would never be read,
 // also when the clock has passed the cursor.
 func TestRun_AClockBehindTheCursorHaltsTheProcess(t *testing.T) {

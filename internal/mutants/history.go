@@ -29,7 +29,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"the sequence of another server's ids is said to be reset",
-		[]change{{"processor/server.go", `HaltReset(ctx, p.config.Process, sequence.Server, `, `HaltReset(ctx, p.config.Process, "", `}},
+		[]change{{"processor/server.go", `cursor.ResetHalt{Server: sequence.Server, `, `cursor.ResetHalt{`}},
 		processorPkg, "TestRun_TheSequenceOfAnotherServerIsNotSaidToBeReset",
 	},
 	{
@@ -238,9 +238,9 @@ var historyMutants = []mutant{
 		daemonPkg, "TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats/set_back",
 	},
 	{
-		"a seek forward, where ids have started again, begins the history behind what it passes over",
-		[]change{{"cursor/anew.go", "first := min(r.Position, to)", "first := max(r.Position, to)"}},
-		cursorPkg, "TestSeekAnew_BeginsAHistoryBehindTheFirstOfBothPositions/forward",
+		"where ids have started again, a later seek back finds the former dedup keys",
+		[]change{{"cursor/anew.go", `r.Histories.begin("")`, `r.Histories.begin(r.Position)`}},
+		cursorPkg, "TestSeekAnew_BeginsAHistoryBeforeAllRecords/forward",
 	},
 	{
 		"a history that a seek begins hides a promotion",
@@ -269,7 +269,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a row of a backup is taken for that of now",
-		[]change{{"cursor/restored.go", `(row.Epoch < n.Epoch || row.Sequence < n.Sequence)`, `row.Epoch < n.Epoch`}},
+		[]change{{"cursor/restored.go", `row.Epoch < n.Epoch || row.Sequence < n.Sequence ||`, `row.Epoch < n.Epoch ||`}},
 		cursorPkg, "TestHaltRestored_HaltsWhereTheRowIsOlderThanWhatWasSeen",
 	},
 	{
