@@ -28,9 +28,19 @@ func (d *doctor) cursors(ctx context.Context) (rows []cursor.Row) {
 		return nil
 	}
 	d.strangers(rows)
+	d.restored(rows)
 	d.check(ctx, "", d.lockers)
 	d.check(ctx, "", d.identity)
 	return rows
+}
+
+// restored warns of processes whose cursors went back: the others may have lost as much.
+func (d *doctor) restored(rows []cursor.Row) {
+	for _, row := range rows {
+		if row.Failure != nil && row.Failure.Class == cursor.ClassRestored {
+			d.find(row.Process, Warn, "ordered-dispatcher restored --all --reason …, once you have compared receivers with the table", "the database was restored, and nobody has decided yet: %s", row.Failure.Error)
+		}
+	}
 }
 
 // strangers notes cursors that the file does not know.

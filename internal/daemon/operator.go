@@ -198,8 +198,11 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 	return Outcome{Change: change, Text: fmt.Sprintf("%s stays at %s%s%s", o.process, place(to), keys, o.afterwards(change))}, nil
 }
 
-// otherKeys is said of a seek where ids have started again.
-const otherKeys = "; the ids may have started again, so what is delivered from there on has other dedup keys"
+// What is said of a seek where ids have started again, and of one that answers a halt over the database.
+const (
+	otherKeys    = "; the ids may have started again, so what is delivered from now on has other dedup keys"
+	otherHistory = "; without a created_at, what is delivered from there on has other dedup keys"
+)
 
 // move carries a seek out, and says what becomes of dedup keys; "" if they stay.
 func (o *Operator) move(ctx context.Context, to cursor.Position, d cursor.Decision) (change cursor.Change, keys string, err error) {
@@ -209,7 +212,10 @@ func (o *Operator) move(ctx context.Context, to cursor.Position, d cursor.Decisi
 	}
 	if !repeat {
 		change, err = o.store.Seek(ctx, o.process, to, d)
-		return change, "", err
+		if err == nil && change.After.Histories != change.Before.Histories {
+			keys = otherHistory
+		}
+		return change, keys, err
 	}
 	change, err = o.store.SeekAnew(ctx, o.process, to, d)
 	return change, otherKeys, err

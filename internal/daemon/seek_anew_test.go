@@ -77,7 +77,7 @@ func withoutTime(keys map[string]string) map[string]string {
 	return cut
 }
 
-const otherKeys = "the ids may have started again, so what is delivered from there on has other dedup keys"
+const otherKeys = "the ids may have started again, so what is delivered from now on has other dedup keys"
 
 // TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats: a receiver that drops what it has seen would drop the new rows.
 func TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats(t *testing.T) {

@@ -83,6 +83,51 @@ var historyMutants = []mutant{
 		processorPkg, "TestRun_TheSequenceOfAnotherServerIsNotSaidToBeResetUnderTheLease",
 	},
 	{
+		"a clock that is behind is taken for one that was right",
+		[]change{{"sources/table/late.go", "\t\tif now.mark < c.mark {\n\t\t\treturn\n\t\t}\n", ""}},
+		tablePkg, "TestClock_ThatStaysBehindKeepsTheTimeOfItsStep",
+	},
+	{
+		"a worker that came when the process was halted says when the clock stepped back",
+		[]change{{"sources/table/late.go", " || c.upTo < after {", " {"}},
+		tablePkg, "TestClock_ThatStaysBehindKeepsTheTimeOfItsStep",
+	},
+	{
+		"a cursor that is made anew after a restore is another one",
+		[]change{{"cursor/restored.go", "Epoch: n.Epoch, Sequence: n.Sequence, server: n.server", "server: n.server"}},
+		processorPkg, "TestRun_ACursorThatIsMadeAnewAfterASnapshotWasPutBackHaltsTheProcess",
+	},
+	{
+		"a new worker beside a halt as restored delivers",
+		[]change{{"processor/server.go", "\tif other != \"\" {", "\tif other != \"\" && false {"}},
+		processorPkg, "TestRun_BesideAProcessThatHaltedAsRestoredANewWorkerHaltsItsOwn",
+	},
+	{
+		"a halt as restored concerns cursors that were moved since",
+		[]change{{"cursor/restored.go", "AND other.last_failed_at > c.updated_at", "AND other.process_name <> c.process_name"}},
+		processorPkg, "TestRun_BesideAProcessThatHaltedAsRestoredANewWorkerHaltsItsOwn",
+	},
+	{
+		"a reset that a read under the lease has found is forgotten",
+		[]change{{"processor/process.go", "\tp.seesReset(err, todo.lease.Position(), todo.lease.Epoch())\n", ""}},
+		processorPkg, "TestRun_ASequenceThatWasBeforeTheCursorUnderTheLeaseHaltsTheProcess",
+	},
+	{
+		"forget drops what a halt over the ids knows",
+		[]change{{"cursor/forget.go", " || row.haltedAs(ClassReset) {", " {"}},
+		cursorPkg, "TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory/retry",
+	},
+	{
+		"a reset is forgotten where another worker has moved the cursor on",
+		[]change{{"cursor/promote.go", "row.Position < h.At && row.Epoch != h.Epoch", "row.Position != h.At"}},
+		cursorPkg, "TestHaltReset_HoldsUnlessAnOperatorMovedTheCursorBack",
+	},
+	{
+		"a backup that is restored twice goes on under the same numbers, if the clock does not tell",
+		[]change{{"cursor/identity.go", "(1+rand.N[Epoch](1<<16))", "(1+rand.N[Epoch](1))"}},
+		cursorPkg, "TestRestored_TwiceFromOneBackupGivesNoNumberTwice",
+	},
+	{
 		"a process whose cursor may be lost needs no partition",
 		[]change{{"internal/daemon/retention.go", "\t\t\treader.idle = false\n", ""}},
 		daemonPkg, "TestPartitions_AreNotSafeWhereACursorMayBeLost",
@@ -119,7 +164,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a sequence of ids before the cursor halts nothing",
-		[]change{{"processor/server.go", "errors.As(err, &sequence) && p.together() {\n\t\ts, err", "errors.As(err, &sequence) && p.together() && false {\n\t\ts, err"}},
+		[]change{{"processor/server.go", "if p.seesReset(err, row.Position, row.Epoch) {", "if p.seesReset(err, row.Position, row.Epoch) && false {"}},
 		processorPkg, "TestRun_ASequenceBeforeTheCursorHaltsTheProcess",
 	},
 	{
@@ -184,7 +229,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"epochs that a promotion may have lost are used again",
-		[]change{{"cursor/identity.go", `max(e+lostEpochs, Epoch(now.Sub(firstHistory)/historyEvery)*lostEpochs)`, `max(e+1, Epoch(now.Sub(firstHistory)/historyEvery)*0)`}},
+		[]change{{"cursor/identity.go", `; at >= e+lostEpochs {`, `; at < 0 {`}, {"cursor/identity.go", `e + lostEpochs*(1+rand.N[Epoch](1<<16))`, `e + Epoch(1+rand.N(1))`}},
 		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
 	},
 	{
