@@ -104,8 +104,23 @@ var natsMutants = []mutant{
 	},
 	{
 		"a stream that is restored under a connection is written to without a word",
-		[]change{{"sinks/nats/sink.go", `sequence <= s.stood.sequence+1 {`, `sequence > 0 {`}},
+		[]change{{"sinks/nats/sink.go", `if s.stood.sequence < sequence && `, `if false && `}},
 		natsPkg, "TestDeliverBatch_AStreamThatIsRestoredUnderAConnectionIsSaid",
+	},
+	{
+		"a stream that was set back, and refilled up to the last number, is written to without a word",
+		[]change{{"sinks/nats/sink.go", `|| s.stood.isFresh(now, s.link.fastest)`, `|| sequence == s.stood.sequence+1`}},
+		natsPkg, "TestDeliverBatch_AStreamThatIsRestoredUnderAConnectionIsSaid/refilled_exactly",
+	},
+	{
+		"a stream that is set back while a message is on its way is written to without a word",
+		[]change{{"sinks/nats/stood.go", `now.Sub(s.heard) < soon+2*fastest`, `now.Sub(s.heard) < time.Hour+2*fastest`}},
+		natsPkg, "TestDeliverBatch_AStreamThatIsRestoredWhileAMessageIsOnItsWayIsSaid",
+	},
+	{
+		"a message that could not be read again counts as read",
+		[]change{{"sinks/nats/sink.go", `			return nil // the record is there.`, `			err = nil // the record is there.`}},
+		natsPkg, "TestDeliverBatch_WhatCouldNotBeReadIsReadLater",
 	},
 	{
 		"another record of a process in the place of the one that a stream lost is taken for it",
