@@ -177,6 +177,23 @@ var natsMutants = []mutant{
 		natsPkg, "TestDeliverBatch_WaitsWhileTheSubjectOfARecordIsFull",
 	},
 	{
+		"a record is put aside since a server of NATS, or the account, has no room",
+		[]change{{"sinks/nats/errors.go", `case codeNoResources, codeAccountFull, `, `case `}},
+		natsPkg, "TestDeliverBatch_WaitsWhileTheServerOrTheAccountHasNoRoom",
+	},
+	{
+		"a record is put aside since the claim in a stream of NATS was removed",
+		[]change{{"sinks/nats/errors.go", `return isConflict(err) // the claim`, `return false // the claim`}},
+		natsPkg, "TestDeliverBatch_AClaimThatWasRemovedIsNoFaultOfTheRecord",
+	},
+	{
+		"a record is put aside since a server of NATS still decides on an earlier attempt",
+		[]change{{"sinks/nats/errors.go", `may be taken yet
+		return true`, `may be taken yet
+		return false`}},
+		natsPkg, "TestTakesNone_KnowsWhichWordsAreOfNoRecord",
+	},
+	{
 		"doctor says nothing of claims that fill the subject of the fence",
 		[]change{{"sinks/nats/full.go", `	case !c.AllowRollup:
 		return true`, `	case !c.AllowRollup:
