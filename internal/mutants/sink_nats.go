@@ -177,6 +177,18 @@ var natsMutants = []mutant{
 		natsPkg, "TestDeliverBatch_WaitsWhileTheSubjectOfARecordIsFull",
 	},
 	{
+		"nothing is said of a service that received a record in the place of a stream of NATS",
+		[]change{{"sinks/nats/stream.go", `	if l.dead() {
+		return missing`, `	if true {
+		return missing`}},
+		natsPkg, "TestDeliverBatch_ASubjectThatAServiceHasNowIsSaid",
+	},
+	{
+		"of a record whose message had no answer it is said that nothing was sent",
+		[]change{{"sinks/nats/errors.go", `if s.unheard != messageID(d) {`, `if s.unheard != "" || d.ID != "" {`}},
+		natsPkg, "TestDeliverBatch_ASubjectThatAServiceHasNowIsSaid",
+	},
+	{
 		"a record is put aside since a server of NATS, or the account, has no room",
 		[]change{{"sinks/nats/errors.go", `case codeNoResources, codeAccountFull, `, `case `}},
 		natsPkg, "TestDeliverBatch_WaitsWhileTheServerOrTheAccountHasNoRoom",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -78,6 +79,14 @@ func (s *Sink) unsent(err error) error {
 	return ours(err, processor.Unreached(fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err))))
 }
 
+// unsentNow is unsent for a record of which an earlier message may have had no answer.
+func (s *Sink) unsentNow(d processor.Delivery, err error) error {
+	if s.unheard != messageID(d) {
+		return s.unsent(err)
+	}
+	return s.unsent(fmt.Errorf("that is, by this attempt; an earlier one had no answer, and its message may have arrived, in the stream or at what listens on its subject: %w", err))
+}
+
 // ours marks an error as a refusal of us if the server's word is one.
 func ours(word, err error) error {
 	if refusesUs(word) {
@@ -131,6 +140,7 @@ func (s *Sink) unanswered(p sent, err error) error {
 	if s.link.written() == p.before {
 		return s.unsent(err)
 	}
+	s.unheard, _, _ = strings.Cut(p.id, afterID)
 	return s.failed(err)
 }
 
@@ -147,7 +157,7 @@ func (s *Sink) answered(ctx context.Context, d processor.Delivery, p sent, err e
 			return s.refusal(d, processor.Unreached(fmt.Errorf("no stream takes subject %q (no responders): the next attempt looks whether the stream is there and takes it; "+
 				"or JetStream is not running", p.subject)))
 		}
-		return s.unanswered(p, err)
+		return s.unanswered(p, s.link.elsewhere(ctx, s.config, p.subject, err))
 	default:
 		if takesNone(err) {
 			return s.refusal(d, processor.Unreached(coded(err)))

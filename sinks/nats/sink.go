@@ -30,6 +30,8 @@ type Sink struct {
 	alone int
 	// gone: the stream to be declared was missing, which was said.
 	gone bool
+	// unheard is the id of the last record whose message had no answer.
+	unheard string
 	// stood is what the stream has acknowledged last, over any connection.
 	stood stood
 	// ahead is how many messages of a tail are asked for at once.
@@ -99,14 +101,14 @@ func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error
 	if anew {
 		l, err := s.open(ctx)
 		if err != nil {
-			return 0, s.unsent(err)
+			return 0, s.unsentNow(ds[0], err)
 		}
 		s.link = l
 	}
 	defer context.AfterFunc(ctx, s.link.cut)() // a write that the server does not read knows no context
 	if err := s.claim(ctx, ds[0]); err != nil {
 		s.drop()
-		return 0, s.unsent(err)
+		return 0, s.unsentNow(ds[0], err)
 	}
 	n := 0
 	for n < len(ds) && s.link.has(ds[n]) {
