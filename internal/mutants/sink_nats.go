@@ -104,8 +104,23 @@ var natsMutants = []mutant{
 	},
 	{
 		"a stream that is restored under a connection is written to without a word",
-		[]change{{"sinks/nats/sink.go", `sequence <= s.stood.sequence+1 {`, `sequence > 0 {`}},
+		[]change{{"sinks/nats/sink.go", `if s.stood.sequence < sequence && `, `if false && `}},
 		natsPkg, "TestDeliverBatch_AStreamThatIsRestoredUnderAConnectionIsSaid",
+	},
+	{
+		"a stream that was set back, and refilled up to the last number, is written to without a word",
+		[]change{{"sinks/nats/sink.go", `|| s.stood.isFresh(now, s.link.fastest)`, `|| sequence == s.stood.sequence+1`}},
+		natsPkg, "TestDeliverBatch_AStreamThatIsRestoredUnderAConnectionIsSaid/refilled_exactly",
+	},
+	{
+		"a stream that is set back while a message is on its way is written to without a word",
+		[]change{{"sinks/nats/stood.go", `now.Sub(s.heard) < soon+2*fastest`, `now.Sub(s.heard) < time.Hour+2*fastest`}},
+		natsPkg, "TestDeliverBatch_AStreamThatIsRestoredWhileAMessageIsOnItsWayIsSaid",
+	},
+	{
+		"a message that could not be read again counts as read",
+		[]change{{"sinks/nats/sink.go", `			return nil // the record is there.`, `			err = nil // the record is there.`}},
+		natsPkg, "TestDeliverBatch_WhatCouldNotBeReadIsReadLater",
 	},
 	{
 		"another record of a process in the place of the one that a stream lost is taken for it",
@@ -160,6 +175,35 @@ var natsMutants = []mutant{
 		"nothing is said of a subject of NATS that is full",
 		[]change{{"sinks/nats/full.go", `if err != nil || !isFull(config, has) {`, `if err != nil || !isFull(config, has) || has > 0 {`}},
 		natsPkg, "TestDeliverBatch_WaitsWhileTheSubjectOfARecordIsFull",
+	},
+	{
+		"nothing is said of a service that received a record in the place of a stream of NATS",
+		[]change{{"sinks/nats/stream.go", `	if l.dead() {
+		return missing`, `	if true {
+		return missing`}},
+		natsPkg, "TestDeliverBatch_ASubjectThatAServiceHasNowIsSaid",
+	},
+	{
+		"of a record whose message had no answer it is said that nothing was sent",
+		[]change{{"sinks/nats/errors.go", `if s.unheard != messageID(d) {`, `if s.unheard != "" || d.ID != "" {`}},
+		natsPkg, "TestDeliverBatch_ASubjectThatAServiceHasNowIsSaid",
+	},
+	{
+		"a record is put aside since a server of NATS, or the account, has no room",
+		[]change{{"sinks/nats/errors.go", `case codeNoResources, codeAccountFull, `, `case `}},
+		natsPkg, "TestDeliverBatch_WaitsWhileTheServerOrTheAccountHasNoRoom",
+	},
+	{
+		"a record is put aside since the claim in a stream of NATS was removed",
+		[]change{{"sinks/nats/errors.go", `return isConflict(err) // the claim`, `return false // the claim`}},
+		natsPkg, "TestDeliverBatch_AClaimThatWasRemovedIsNoFaultOfTheRecord",
+	},
+	{
+		"a record is put aside since a server of NATS still decides on an earlier attempt",
+		[]change{{"sinks/nats/errors.go", `may be taken yet
+		return true`, `may be taken yet
+		return false`}},
+		natsPkg, "TestTakesNone_KnowsWhichWordsAreOfNoRecord",
 	},
 	{
 		"doctor says nothing of claims that fill the subject of the fence",
