@@ -79,7 +79,7 @@ const (
 	ClassTransient Class = "transient"
 	// ClassPermanent: the sink said that the record can never succeed.
 	ClassPermanent Class = "permanent"
-	// ClassRefused: the receiver refused us (credentials, address, quota). No record
+	// ClassRefused: the receiver refused us (credentials, address, settings). No record
 	// is at fault: the one that is named was the next to be sent.
 	ClassRefused Class = "refused"
 	// ClassUnknown: the call ended by time-out, and the receiver may have the
