@@ -106,6 +106,9 @@ const (
 	ClassDatabase Class = "database"
 )
 
+// OfUs reports that no record is at fault: the receiver refused our credentials, our address or our settings.
+func (f Failure) OfUs() bool { return f.Class == ClassRefused }
+
 // OfServer reports that no record is at fault: the database was restored, or its clock or its sequence of ids is behind.
 func (f Failure) OfServer() bool {
 	return f.Class == ClassRestored || f.Class == ClassClock || f.Class == ClassReset

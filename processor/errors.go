@@ -24,7 +24,7 @@ func (e *HaltError) Error() string {
 	if e.Failure.OfServer() {
 		return fmt.Sprintf("process %q is halted: %s", e.Process, e.Failure.Error)
 	}
-	if e.Failure.Class == cursor.ClassRefused {
+	if e.Failure.OfUs() {
 		return fmt.Sprintf("process %[1]q is halted: the receiver refuses us, not record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
 			"fix what it says (credentials, address, settings), then `ordered-dispatcher retry %[6]s`",
 			e.Process, visible.Cut(e.Failure.RecordID), visible.Cut(string(e.Failure.Position)), e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
