@@ -108,6 +108,16 @@ var sinkMutants = []mutant{
 		webhookPkg, "TestDeliver_StatusDecides",
 	},
 	{
+		"an exchange's type that RabbitMQ does not know is declared without end",
+		[]change{{"sinks/rabbitmq/link.go", `		if code(err) == amqp.CommandInvalid {`, `		if false {`}},
+		rabbitmqPkg, "TestDeliverBatch_ABrokerThatRefusesUsIsNoVerdictOnARecord",
+	},
+	{
+		"the advice for a headers exchange of RabbitMQ is about routing keys",
+		[]change{{"sinks/rabbitmq/sink.go", `	if s.config.Type == amqp.ExchangeHeaders {`, `	if false {`}},
+		rabbitmqPkg, "TestDeliverBatch_AHeadersExchangeNeedsBindingsOfText",
+	},
+	{
 		"a topic is published to that drops what it acknowledges",
 		[]change{{"sinks/pubsub/link.go", `return errNoSubscription`, `return nil`}},
 		pubsubPkg, "TestDeliverBatch_NamesTheFixOfATopic",

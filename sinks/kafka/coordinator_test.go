@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
@@ -62,4 +63,23 @@ func TestDeliverBatch_OneBrokerWithKafkasDefaultsHasNoCoordinator(t *testing.T) 
 	require.ErrorIs(t, err, kerr.CoordinatorNotAvailable)
 	require.ErrorContains(t, err, "transaction.state.log.replication.factor")
 	require.True(t, processor.IsUnreached(err), err)
+}
+
+// What docs/sinks/kafka.md says of a transactional_id that is changed after a worker was killed before its commit.
+func TestDeliverBatch_WhatAFormerTransactionalIDLeftOpenEndsWithAWorkerThatHasIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1, nil)
+	killed, err := kgo.NewClient(kgo.SeedBrokers(b.broker.Addr()), kgo.TransactionalID(b.topic+"-former"), kgo.DefaultProduceTopic(b.topic))
+	require.NoError(t, err)
+	t.Cleanup(killed.Close)
+	require.NoError(t, killed.BeginTransaction())
+	require.NoError(t, killed.ProduceSync(t.Context(), kgo.StringRecord("never committed")).FirstErr())
+
+	_, err = deliver(t, b.sink(t, transactional), sinktest.Deliveries(1, 2))
+	require.NoError(t, err, "it counts as delivered")
+	require.Empty(t, b.read(t), "and is behind what is open")
+	former := b.sink(t, func(c *kafka.Config) { c.TransactionalID = b.topic + "-former" })
+	_, err = deliver(t, former, sinktest.Deliveries(3, 1))
+	require.NoError(t, err)
+	require.Equal(t, upTo(3), sequences(b.read(t)))
 }
