@@ -162,7 +162,8 @@ func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, 
 
 // Skip passes over the failing record, that one alone, and sets a halted process
 // running. The record is never delivered; it keeps its number in the sequence,
-// and a new epoch begins. ErrNotFailing if no record is failing.
+// and a new epoch begins. ErrNotFailing if no record is failing, also where the receiver refused us
+// (ClassRefused): the record was not at fault, and to pass over it would lose it for nothing.
 func (s *Store) Skip(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "skip", needsReason: true, moves: true, ofRecord: true, apply: func(row Row) (Row, error) {
 		if displaced(row) {
@@ -170,6 +171,9 @@ func (s *Store) Skip(ctx context.Context, process string, d Decision) (Change, e
 		}
 		if row.Failure == nil {
 			return row, notFailing(row)
+		}
+		if row.Failure.OfUs() {
+			return row, fmt.Errorf("%w: %s", ErrNotFailing, row.refusedBecause())
 		}
 		if row.Failure.Position <= row.Position {
 			return row, fmt.Errorf("%w: the one that the row names is at %s, which the cursor has passed", ErrNotFailing, visible.Cut(string(row.Failure.Position)))
@@ -240,7 +244,15 @@ func haltedAt(row Row) error {
 	if row.Failure.OfServer() {
 		return fmt.Errorf("%w over its database, and delivers nothing: %s", ErrHalted, row.Failure.Error)
 	}
+	if row.Failure.OfUs() {
+		return fmt.Errorf("%w, and delivers nothing: %s", ErrHalted, row.refusedBecause())
+	}
 	return fmt.Errorf("%w at record %s, and delivers nothing: %s", ErrHalted, visible.Cut(row.Failure.RecordID), row.Failure.Error)
+}
+
+// refusedBecause is what the receiver said when it refused us.
+func (r Row) refusedBecause() string {
+	return fmt.Sprintf("the receiver refuses us, not record %s: %s", visible.Cut(r.Failure.RecordID), r.Failure.Error)
 }
 
 func notFailing(row Row) error {

@@ -79,7 +79,7 @@ const (
 	ClassTransient Class = "transient"
 	// ClassPermanent: the sink said that the record can never succeed.
 	ClassPermanent Class = "permanent"
-	// ClassRefused: the receiver refused us (credentials, address, quota). No record
+	// ClassRefused: the receiver refused us (credentials, address, settings). No record
 	// is at fault: the one that is named was the next to be sent.
 	ClassRefused Class = "refused"
 	// ClassUnknown: the call ended by time-out, and the receiver may have the
@@ -105,6 +105,9 @@ const (
 	// and so never in a Failure.
 	ClassDatabase Class = "database"
 )
+
+// OfUs reports that no record is at fault: the receiver refused our credentials, our address or our settings.
+func (f Failure) OfUs() bool { return f.Class == ClassRefused }
 
 // OfServer reports that no record is at fault: the database was restored, or its clock or its sequence of ids is behind.
 func (f Failure) OfServer() bool {

@@ -330,32 +330,15 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 		return o.unknown(ctx, err)
 	case errors.Is(err, cursor.ErrExists):
 		return fmt.Errorf("%w: it was made in this moment; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))
-	case (errors.Is(err, cursor.ErrHalted) || errors.Is(err, cursor.ErrNotFailing)) && o.overServer(ctx): // its error has the way on
-		return fmt.Errorf("%w; nothing was changed", err)
-	case errors.Is(err, cursor.ErrHalted):
-		return fmt.Errorf("%w; fix the cause and `ordered-dispatcher retry %[2]s`, or pass over the record: `ordered-dispatcher skip %[2]s --reason …`", err, visible.Shell(o.process))
+	case errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrNotFailing):
+		return o.standing(ctx, err)
 	case errors.Is(err, cursor.ErrMoved):
 		return fmt.Errorf("%w; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))
-	case errors.Is(err, cursor.ErrNotFailing) && o.paused(ctx):
-		return fmt.Errorf("%w; nothing was changed: `ordered-dispatcher resume %s` sets it running", err, visible.Shell(o.process))
-	case errors.Is(err, cursor.ErrNotFailing):
-		return fmt.Errorf("%w; nothing was changed: `ordered-dispatcher status %[2]s` says how it stands, and `ordered-dispatcher seek %[2]s` moves it elsewhere", err, visible.Shell(o.process))
 	case errors.Is(err, cursor.ErrUncertain):
 		return fmt.Errorf("%w; before you do it again, look whether it was done: `ordered-dispatcher history %s`", err, visible.Shell(o.process))
 	default:
 		return Reachable(err)
 	}
-}
-
-func (o *Operator) paused(ctx context.Context) bool {
-	row, err := o.store.Look(ctx, o.process)
-	return err == nil && row.State == cursor.Paused
-}
-
-// overServer reports whether no record is at fault.
-func (o *Operator) overServer(ctx context.Context) bool {
-	row, err := o.store.Look(ctx, o.process)
-	return err == nil && row.Failure != nil && row.Failure.OfServer()
 }
 
 // unknown names the processes that there are.

@@ -254,7 +254,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a later history of one row has the epochs of an earlier one",
-		[]change{{"cursor/identity.go", `historyEvery)*lostEpochs`, `historyEvery)%65536*lostEpochs`}},
+		[]change{{"cursor/identity.go", `historyEvery) * lostEpochs;`, `historyEvery) % 65536 * lostEpochs;`}},
 		cursorPkg, "TestBegun_ALaterHistoryOfOneRowHasLargerNumbers",
 	},
 	{

@@ -88,6 +88,36 @@ var sinkMutants = []mutant{
 		pubsubPkg, "TestDeliverBatch_AWindowOfOneKeyIsAChain",
 	},
 	{
+		"Pub/Sub's refusal of our configuration is an attempt of the record",
+		[]change{{"sinks/pubsub/errors.go", `codes.Unauthenticated, codes.FailedPrecondition, codes.Unimplemented:`, `codes.Unauthenticated:`}},
+		pubsubPkg, "TestDeliverBatch_NamesTheFixOfARefusalOfUs",
+	},
+	{
+		"a quota of Pub/Sub is an attempt of the record",
+		[]change{{"sinks/pubsub/errors.go", `processor.Unreached(later(fmt.Errorf("%w%s", err, nextStep(err)), err))`, `later(fmt.Errorf("%w%s", err, nextStep(err)), err)`}},
+		pubsubPkg, "TestDeliverBatch_SortsErrorsByTheCodeOfGRPC",
+	},
+	{
+		"Pub/Sub's refusal of us beside a key without an answer is an attempt of the record",
+		[]change{{"sinks/pubsub/errors.go", `processor.IsUnreached(f) || f.denied`, `processor.IsUnreached(f)`}},
+		pubsubPkg, "TestDeliverBatch_AKeyWithoutAnAnswerBesideAWordLeavesTheWindowOpen",
+	},
+	{
+		"a limit on our rate is an attempt of the record",
+		[]change{{"sinks/webhook/answer.go", `	if resp.StatusCode == http.StatusTooManyRequests {`, `	if false {`}},
+		webhookPkg, "TestDeliver_StatusDecides",
+	},
+	{
+		"an exchange's type that RabbitMQ does not know is declared without end",
+		[]change{{"sinks/rabbitmq/link.go", `		if code(err) == amqp.CommandInvalid {`, `		if false {`}},
+		rabbitmqPkg, "TestDeliverBatch_ABrokerThatRefusesUsIsNoVerdictOnARecord",
+	},
+	{
+		"the advice for a headers exchange of RabbitMQ is about routing keys",
+		[]change{{"sinks/rabbitmq/sink.go", `	if s.config.Type == amqp.ExchangeHeaders {`, `	if false {`}},
+		rabbitmqPkg, "TestDeliverBatch_AHeadersExchangeNeedsBindingsOfText",
+	},
+	{
 		"a topic is published to that drops what it acknowledges",
 		[]change{{"sinks/pubsub/link.go", `return errNoSubscription`, `return nil`}},
 		pubsubPkg, "TestDeliverBatch_NamesTheFixOfATopic",

@@ -8,6 +8,11 @@ var kafkaMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_LogsIn",
 	},
 	{
+		"the end of a call hides that Kafka has no coordinator for its transaction",
+		[]change{{"sinks/kafka/coordinator.go", `		return c.patience()`, `		return clientRetries`}},
+		kafkaPkg, "TestDeliverBatch_ACoordinatorThatIsNotThereIsNamed",
+	},
+	{
 		"a record reaches a topic of Kafka's own",
 		[]change{{"sinks/kafka/message.go", `if strings.HasPrefix(topic, "__") || `, `if false && `}},
 		kafkaPkg, "TestDeliverBatch_NoRecordReachesATopicOfKafkasOwn",
