@@ -238,15 +238,15 @@ const restoredFix = "what was delivered since is not known here, and rows that w
 	"then seek to where delivery shall go on, or retry to go on from here; `ordered-dispatcher restored --all` has all processes go on from where they stand"
 
 const besideSQL = `/* cursor.beside */
-SELECT other.process_name
+SELECT e.process_name
 FROM {schema}.cursor c
-JOIN {schema}.cursor other ON other.failed_class = '` + string(ClassRestored) + `' AND other.last_failed_at > c.updated_at
-WHERE c.process_name = $1
-ORDER BY other.process_name
+JOIN {schema}.cursor_event e ON e.action = 'halt' AND e.detail->>'class' = '` + string(ClassRestored) + `' AND e.at > c.updated_at
+WHERE c.process_name = $1 AND e.process_name <> c.process_name
+ORDER BY e.at DESC
 LIMIT 1`
 
 // RestoredBeside returns the name of a process that has halted as restored since the cursor of another one was written last; "" if there
-// is none, or no cursor. A worker that has seen nothing of the time before cannot know that from its own row.
+// is none, or no cursor. A worker that has seen nothing of the time before cannot know from its own row what the database has lost.
 func (s *Store) RestoredBeside(ctx context.Context, process string) (string, error) {
 	results, err := s.ask(ctx, statement{sql: s.sql(besideSQL), args: []string{process}})
 	if err != nil {
@@ -256,7 +256,7 @@ func (s *Store) RestoredBeside(ctx context.Context, process string) (string, err
 }
 
 // HaltBeside halts a process beside which another one has halted as restored: see RestoredBeside. nil means that, under the
-// lock of the row, there is none any more.
+// lock of the row, it has been written since.
 func (s *Store) HaltBeside(ctx context.Context, process string) error {
 	return s.settle(ctx, "halt", process, "", func(conn *pgxpool.Conn, row lockedRow) error {
 		if displaced(row.Row) {
@@ -270,7 +270,7 @@ func (s *Store) HaltBeside(ctx context.Context, process string) error {
 		if other == "" {
 			return nil
 		}
-		reason := fmt.Sprintf("process %s has halted as restored since this cursor was moved last, and no worker that had delivered before runs this process: %s", visible.Cut(other), restoredFix)
+		reason := fmt.Sprintf("process %s has halted as restored since this cursor was written last, and the worker that comes now has seen nothing of the time before: %s", visible.Cut(other), restoredFix)
 		return s.stop(ctx, conn, row, ClassRestored, row.Position, row.before(reason))
 	})
 }

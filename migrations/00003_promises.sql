@@ -171,6 +171,9 @@ CREATE TRIGGER keep_all BEFORE TRUNCATE ON cursor_event FOR EACH STATEMENT EXECU
 ALTER TABLE cursor_event ADD COLUMN db_user text;
 ALTER TABLE cursor_event ALTER COLUMN db_user SET DEFAULT session_user;
 
+-- A worker that comes after a restore asks whether another process has halted over it.
+CREATE INDEX cursor_event_restored ON cursor_event (at) WHERE action = 'halt' AND detail->>'class' = 'restored';
+
 -- Which workers run which process: status asks for it, and the audit may be long.
 CREATE INDEX cursor_event_watch ON cursor_event (process_name) WHERE action = 'watch';
 
@@ -180,6 +183,7 @@ INSERT INTO cursor_event (process_name, actor, action, detail)
 SELECT process_name, session_user, 'downgrade', pg_catalog.jsonb_build_object('horizon', horizon::text)
 FROM cursor
 WHERE timeline <> ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::int;
+DROP INDEX cursor_event_restored;
 DROP INDEX cursor_event_watch;
 DROP TRIGGER keep_past ON cursor;
 DROP TRIGGER keep_past_of_all ON cursor;

@@ -176,6 +176,9 @@ func TestRun_BesideAProcessThatHaltedAsRestoredANewWorkerHaltsItsOwn(t *testing.
 	other.Epoch += 7
 	require.ErrorIs(t, s.HaltRestored(t.Context(), "other", cursor.Seen{}.See(other)), cursor.ErrHalted)
 
+	_, err = s.Retry(t.Context(), "other", cursor.Decision{Actor: "me"})
+	require.NoError(t, err, "of that one alone")
+
 	insert(t, pool, 1)
 	stop = start(t, process(t, pool, processor.Each(sink), nil))
 	eventually(t, "the process halts, or delivers", func() bool { return row(t, pool).State == cursor.Halted || sink.calls() > 1 })

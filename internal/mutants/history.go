@@ -104,7 +104,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a halt as restored concerns cursors that were moved since",
-		[]change{{"cursor/restored.go", "AND other.last_failed_at > c.updated_at", "AND other.process_name <> c.process_name"}},
+		[]change{{"cursor/restored.go", " AND e.at > c.updated_at", ""}},
 		processorPkg, "TestRun_BesideAProcessThatHaltedAsRestoredANewWorkerHaltsItsOwn",
 	},
 	{
