@@ -2,6 +2,7 @@ package nats_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -78,12 +79,12 @@ func TestCluster_AnOlderCopyOfAStreamsServerIsSaid(t *testing.T) {
 	servers[1].WaitForShutdown()
 	require.NoError(t, os.CopyFS(older, os.DirFS(kept)))
 	again := startServer(t, func(o *server.Options) { trio.member(1)(o); o.StoreDir = kept })
-	b.leads(t)
+	b.takes(t)
 	requireDelivered(t, s, of(3, sinktest.Deliveries(6, 3)))
 	again.Shutdown()
 	again.WaitForShutdown()
 	startServer(t, func(o *server.Options) { trio.member(1)(o); o.StoreDir = older })
-	b.leads(t)
+	b.takes(t)
 	b.strangers(t, 3)
 	info, err := b.stream.Info(t.Context())
 	require.NoError(t, err)
@@ -94,12 +95,13 @@ func TestCluster_AnOlderCopyOfAStreamsServerIsSaid(t *testing.T) {
 	requireDelivered(t, s, of(4, sinktest.Deliveries(6, 6)))
 }
 
-// leads waits until the stream has a leader.
-func (b *bench) leads(t testing.TB) {
+// takes waits until the stream hears what is published at the server of the bench: it refuses what is for another stream.
+func (b *bench) takes(t testing.TB) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		info, err := b.stream.Info(t.Context())
-		return err == nil && info.Cluster.Leader != ""
+		_, err := b.admin.Publish(t.Context(), "bookings.made", nil, jetstream.WithExpectStream("ANOTHER"), jetstream.WithRetryAttempts(0))
+		var refusal *jetstream.APIError
+		return errors.As(err, &refusal) && refusal.ErrorCode == 10060
 	}, time.Minute, 100*time.Millisecond)
 }
 
