@@ -127,10 +127,12 @@ var breaking = []verification{
 	{"ids", "FORGET_KEEPS_HISTORY", "I15_a_key_is_of_one_record"},
 	{"ids", "CATALOG_IGNORED", "I15_a_key_is_of_one_record"},
 	{"ids", "FORGET_DROPS_HALT", "I15_a_key_is_of_one_record"},
+	{"ids", "SEEK_BEFORE_THE_HISTORY", "I15_a_key_is_of_one_record"},
 	{"ids", "FORGET_DROPS_HISTORIES", "I15_a_key_is_of_one_record"},
 	{"ids", "PASSED_BETWEEN_READS", "I1_no_row_is_passed_over_silently"},
 	{"ids", "RESET_TO_WHAT_WAS_SENT", "I15_a_key_is_of_one_record"},
-	{"ids", "SEEK_BEFORE_THE_HISTORY", "I15_a_key_is_of_one_record"},
+	{"ids", "LOST_BEFORE_THE_HALT", "I1_no_row_is_passed_over_silently"},
+	{"ids", "BACK_BEFORE_THE_HALT", "I15_a_key_is_of_one_record"},
 }
 
 func (v verification) String() string { return strings.TrimSpace(v.model + ".pml " + v.defines) }
