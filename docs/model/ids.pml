@@ -11,14 +11,15 @@
  *   Worker      processor/process.go (look, peek), server.go (behind), shift.go; sources/table/read.go (check). The lock
  *               of the row is lease.pml; here it keeps operators and other workers away
  *   Operator    Store.Retry, Operator.Seek, Forget; then Process.make or Operator.prepare
+ *   met, knows  a worker has met a reset and keeps that until the row has it (Process.reset); how many workers do
  *   unread      no read has met the last reset yet, or what one found is lost with its worker
  *   told        the process halted over the last reset: the error says what is not read. What an operator
  *               leaves behind then is known to him
  *
  * What is taken for granted, since no reader can see it (guarantees.md, "When not to use it"): ids do not pass the cursor
- * again between a reset and the next read, nor before a halt is durable over which the worker is lost; a reset is not to
- * between the cursor and what was sent; a seek, or a new cursor, is not before the last history, unless the ids have started again
- * since. The last three switches show each of these.
+ * again between a reset and the next read; nor between that read and the halt, if the worker is lost in between, or
+ * an operator seeks back or gives the cursor up; a reset is not to between the cursor and what was sent. The last four switches
+ * show each of these.
  *
  * Abstractions. A page is one record. A reset is a moment, and so is a decision with the look at the source before it.
  */
@@ -55,12 +56,17 @@
 #ifdef HALT_NOT_DURABLE         /* Store.HaltReset: the worker reads again later */
 #define halt skip
 #else
-#define halt halted = 1; told = 1; settle(position)
+#define halt halted = 1; told = 1; unread = 0; settle(position)
+#endif
+#ifdef SEEK_BEFORE_THE_HISTORY  /* Row.recounted: ids may have come past the position since */
+#define from(p) (p)
+#else
+#define from(p) 0
 #endif
 #ifdef RETRY_KEEPS_HISTORY      /* Store.Retry */
 #define retry_begins skip
 #else
-#define retry_begins begin(position)
+#define retry_begins begin(from(position))
 #endif
 #ifdef SEEK_KEEPS_HISTORY       /* Store.Seek, SeekAnew */
 #define seek_begins false
@@ -80,27 +86,27 @@
 #ifdef FORGET_KEEPS_HISTORY     /* Source.KeysMayRepeat, as Process.make and Operator.prepare ask it */
 #define create_begins false
 #else
-#define create_begins (repeats || known_to_forget)
+#define create_begins repeats
 #endif
 #ifdef CATALOG_IGNORED          /* layout.recount */
 #define repeats before(position)
 #else
 #define repeats (before(position) || catalog)
 #endif
-#ifdef FORGET_DROPS_HALT        /* Store.Forget: that the process is halted over a reset */
-#define known_to_forget false
+#ifdef FORGET_DROPS_HALT        /* Store.Forget */
+#define may_forget true
 #else
-#define known_to_forget stale
+#define may_forget !halted
 #endif
 #ifdef FORGET_DROPS_HISTORIES   /* the table cursor_past, from which a new cursor takes them */
 #define drop_histories for (i : 1 .. IDS) { mark[i] = 0 } i = 0
 #else
 #define drop_histories skip
 #endif
-#ifdef AHEAD_FORGETS            /* Process.work: a read under the lease halts as well */
-#define ahead_halts unread = 0; goto start
+#ifdef AHEAD_FORGETS            /* Process.seesReset, of a read under the lease */
+#define ahead_meets unread = 0; goto start
 #else
-#define ahead_halts goto behind
+#define ahead_meets meet; goto end
 #endif
 #ifdef PASSED_BETWEEN_READS     /* not ours: the sequence may pass the cursor again before it is read */
 #define may_pass true
@@ -112,11 +118,17 @@
 #else
 #define may_reset(v) (v < position || !used_above(v) && inHand[2] <= v && inHand[3] <= v)
 #endif
-#ifdef SEEK_BEFORE_THE_HISTORY  /* not ours: a seek back to ids that were of two histories */
-#define may_seek(t) true
+#ifdef LOST_BEFORE_THE_HALT     /* not ours: the ids have passed the cursor, and the worker that has met the reset is lost */
+#define may_die true
 #else
-#define may_seek(t) (halted || stale || position > 0 && last < position || catalog || !mixed_above(t))
+#define may_die (!hidden || knows > 1 || position < at && epoch != under)
 #endif
+#ifdef BACK_BEFORE_THE_HALT     /* not ours: they have passed it, and an operator moves the cursor back before the worker has its halt */
+#define may_go_back true
+#else
+#define may_go_back !(knows && hidden && !catalog)
+#endif
+#define hidden (!told && last >= position)
 
 /* Claims. None of these is ever set. */
 
@@ -134,8 +146,8 @@ byte row[IDS + 1];
 
 byte position, sequence, epoch;
 byte mark[IDS + 1], marks;
-bit halted, gone, catalog, stale; /* stale: it was halted when it was given up */
-byte locked, decisions, deaths;
+bit halted, gone, catalog;
+byte locked, decisions, deaths, knows;
 
 /* What happened. */
 
@@ -147,17 +159,13 @@ byte of_key[MARKS * (IDS + 1)], of_number[NUMBERS];
 #define key(i) (mark[i] * (IDS + 1) + (i))
 #define used(i) (of_key[key(i)] != 0)
 #define used_above(v) (v < 1 && used(1) || v < 2 && used(2) || used_third)
-#define other(i) (row[i] != 0 && used(i) && of_key[key(i)] != row[i])
-#define mixed_above(t) (t < 1 && other(1) || t < 2 && other(2) || other_third)
 #define silent(i) (i <= position && row[i] != 0 && !settled[row[i]])
 
 #if IDS > 2 /* no seek and no reset is to there */
 #define used_third used(3)
-#define other_third other(3)
 #define silent_third silent(3)
 #else
 #define used_third false
-#define other_third false
 #define silent_third false
 #endif
 
@@ -215,8 +223,8 @@ inline seek(t) {
 	if
 	:: seek_begins ->
 		if
-		:: t < position -> begin(t)
-		:: else -> begin(position)
+		:: t < position -> begin(from(t))
+		:: else -> begin(from(position))
 		fi
 	:: else
 	fi;
@@ -234,19 +242,19 @@ active proctype Operator()
 	byte i;
 end:	do
 	:: atomic { may_decide && halted -> retry_begins; settle(position); decided() }
-	:: atomic { may_decide && may_seek(0) -> seek(0) }
-	:: atomic { may_decide && last >= 1 && may_seek(1) -> seek(1) } /* Operator.find reads there */
-	:: atomic { may_decide && last >= 2 && may_seek(2) -> seek(2) }
-	:: atomic { may_decide -> /* Store.Forget */
-		gone = 1; stale = halted; halted = 0 }
-	:: atomic { gone && may_seek(0) -> /* a worker that is started, or an operator: start: beginning */
+	:: atomic { may_decide && (position == 0 || may_go_back) -> seek(0) }
+	:: atomic { may_decide && last >= 1 && (position <= 1 || may_go_back) -> seek(1) } /* Operator.find reads there */
+	:: atomic { may_decide && last >= 2 -> seek(2) }
+	:: atomic { may_decide && may_forget && may_go_back -> /* Store.Forget */
+		gone = 1; halted = 0; unread = unread || knows && last < position }
+	:: atomic { gone -> /* a worker that is started, or an operator: start: beginning */
 		if
 		:: create_begins -> begin(0)
 		:: else -> drop_histories
 		fi;
 		for (i : 1 .. RECORDS) { settled[i] = 0 }
 		i = 0;
-		stale = 0; gone = 0; unread = 0; told = 1; catalog = 0; position = 0; decided() }
+		gone = 0; unread = 0; told = 1; catalog = 0; position = 0; decided() }
 	od
 }
 
@@ -264,27 +272,40 @@ inline read(a) { /* Source.Read: the mark is held against the position */
 	i = 0; inHand[_pid] = id
 }
 
+/* Process.seesReset: at and under are kept, too */
+#define meet met = 1; knows++; unread = 0; page = 0; id = 0; back = 0; inHand[_pid] = 0
+
 active [WORKERS] proctype Worker()
 {
 	byte at, under, page, id, i;
-	bit back;
+	bit back, met;
 
-start:	atomic { inHand[_pid] = 0; at = 0; under = 0; page = 0; id = 0; back = 0 }
-end:	/* Process.look, peek */
-	atomic {
-		!gone && !halted;
+start:	atomic { inHand[_pid] = 0; at = 0; under = 0; page = 0; id = 0; back = 0; met = 0 }
+end:	if
+	:: atomic { met && !locked -> /* Process.noteReset, before anything else; ErrHeld: later */
+		knows--;
+		if
+		:: halted || gone -> skip
+		:: !halted && !gone && position < at && epoch != under -> skip /* an operator has moved it back */
+		:: else -> halt
+		fi;
+		goto start
+	}
+	:: atomic { met && may_die && dies; knows--; unread = unread || !knows && !told && last < position; goto start }
+	:: atomic { !met && !gone && !halted -> /* Process.look, peek */
 		at = position; under = epoch;
 		read(at);
 		if
-		:: back -> goto behind
+		:: back -> meet; goto end
 		:: else
 		fi;
-		claim(I1_no_row_is_passed_over_silently, at != position || !(silent(1) || silent(2) || silent_third));
+		claim(I1_no_row_is_passed_over_silently, at != position || knows || !(silent(1) || silent(2) || silent_third));
 		if
 		:: page == 0 -> goto start
 		:: else
 		fi
 	}
+	fi;
 	/* Store.Acquire; Process.work: a page of another position or epoch is read again */
 	atomic {
 		if
@@ -307,22 +328,9 @@ send:	atomic {
 	atomic {
 		read(at);
 		if
-		:: back -> locked = 0; ahead_halts
+		:: back -> locked = 0; ahead_meets
 		:: !back && page == 0 -> locked = 0; goto start
 		:: page != 0 -> goto send
 		fi
-	}
-	/* Process.behind */
-behind:	if
-	:: skip
-	:: atomic { dies; goto start }
-	fi;
-	atomic {
-		if
-		:: halted || gone -> skip
-		:: !halted && !gone && (locked || position != at) -> skip /* ErrHeld, or moved since */
-		:: else -> halt; unread = 0
-		fi;
-		goto start
 	}
 }

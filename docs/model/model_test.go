@@ -49,6 +49,7 @@ var holding = []verification{
 	{model: "promotion", defines: "RESTORE RECORDS=3"},
 	{model: "promotion", defines: "RESTORE CLOCK_BEHIND RECORDS=3"},
 	{model: "promotion", defines: "RESTORE PAUSE CLOCK_BEHIND RECORDS=3"},
+	{model: "promotion", defines: "RESTORE YOUNGER RECORDS=3"},
 	{model: "promotion", defines: "STEP RECORDS=3"},
 	{model: "promotion", defines: "CRASH RECORDS=3"},
 	{model: "ids", defines: "RESETS=2 RECORDS=4"},
@@ -116,6 +117,8 @@ var breaking = []verification{
 	{"promotion", "LOG_UNSEEN RESTORE", "I15_a_number_is_of_one_record"},
 	{"promotion", "LOG_LEARNT_BY_READS_ALONE RESTORE PAUSE", "I10_a_pause_is_not_lost"},
 	{"promotion", "UNFLUSHED_SENT CRASH", "I15_a_number_is_of_one_record"},
+	{"promotion", "OTHER_ORIGIN_TRUSTED RESTORE YOUNGER", "I15_a_number_is_of_one_record"},
+	{"promotion", "SEEK_OF_THE_NEW_ONE RESTORE YOUNGER", "I15_a_key_is_of_one_record"},
 
 	{"ids", "SEQUENCE_UNCHECKED", "I1_no_row_is_passed_over_silently"},
 	{"ids", "HALT_NOT_DURABLE", "I1_no_row_is_passed_over_silently"},
@@ -127,10 +130,12 @@ var breaking = []verification{
 	{"ids", "FORGET_KEEPS_HISTORY", "I15_a_key_is_of_one_record"},
 	{"ids", "CATALOG_IGNORED", "I15_a_key_is_of_one_record"},
 	{"ids", "FORGET_DROPS_HALT", "I15_a_key_is_of_one_record"},
+	{"ids", "SEEK_BEFORE_THE_HISTORY", "I15_a_key_is_of_one_record"},
 	{"ids", "FORGET_DROPS_HISTORIES", "I15_a_key_is_of_one_record"},
 	{"ids", "PASSED_BETWEEN_READS", "I1_no_row_is_passed_over_silently"},
 	{"ids", "RESET_TO_WHAT_WAS_SENT", "I15_a_key_is_of_one_record"},
-	{"ids", "SEEK_BEFORE_THE_HISTORY", "I15_a_key_is_of_one_record"},
+	{"ids", "LOST_BEFORE_THE_HALT", "I1_no_row_is_passed_over_silently"},
+	{"ids", "BACK_BEFORE_THE_HALT", "I15_a_key_is_of_one_record"},
 }
 
 func (v verification) String() string { return strings.TrimSpace(v.model + ".pml " + v.defines) }
@@ -257,7 +262,7 @@ func TestJudge_TakesNoUnfinishedSearchForSuccess(t *testing.T) {
 var conditional = regexp.MustCompile(`(?m)^#ifn?def (\w+)`)
 
 // modes are macros that take no protection away.
-var modes = []string{"LIVENESS", "PROMPT", "ORDER_ID", "RESTORE", "CLOCK_BEHIND", "STEP", "CRASH", "PAUSE"}
+var modes = []string{"LIVENESS", "PROMPT", "ORDER_ID", "RESTORE", "CLOCK_BEHIND", "STEP", "CRASH", "PAUSE", "YOUNGER"}
 
 // switches are the macros of a model that take a protection away: not its modes, and not its bounds, which have a default.
 func switches(t *testing.T, model string) []string {

@@ -25,6 +25,9 @@
  *   pause       with RESTORE and PAUSE an operator pauses the process before the snapshot, after it, or never, and
  *               resumes it never. A snapshot from before takes it back. saw: a look has found the process paused
  *   noticed     a worker has seen the clock behind the cursor (processor/clock.go)
+ *   younger     with RESTORE and YOUNGER the snapshot is from before the cursor was made. The restore loses it, and an operator
+ *               makes it anew in that moment: Operator.prepare. It is of another origin, so the log of the server shows nothing
+ *   reigned     the highest epoch of which the worker has had a lease, with YOUNGER
  *   Operator    Store.Restored, after which the worker looks for late rows; or a seek before the late row, or a
  *               retry or another seek, after which it is looked for again. No server has timeline 0
  *
@@ -81,7 +84,29 @@
 #else
 #define older(c) (c)
 #endif
+#ifdef YOUNGER
+#ifdef OTHER_ORIGIN_TRUSTED     /* Seen.Before: a cursor of another origin is another one */
+#define smaller false
+#else
+#define smaller (sequence[lease] < seen || epoch[lease] < reigned)
+#endif
+#define reign reigned = epoch[lease]
+#else
+#define smaller (sequence[lease] < seen)
+#define reign skip
+#endif
+#ifdef YOUNGER
+#ifdef SEEK_OF_THE_NEW_ONE      /* a limit: a seek of the new cursor moves its numbers past the former ones */
+#define may_seek true
+#else
+#define may_seek false
+#endif
+#else
+#define may_seek true
+#endif
 #ifdef LOG_UNSEEN               /* Seen.On */
+#define lacks false
+#elif defined(YOUNGER)          /* Seen.Lost: of one origin */
 #define lacks false
 #else
 #define lacks (restored && started[lease] != known && startedAt < had)
@@ -203,7 +228,11 @@ active proctype Change()
 #elif defined(CRASH)
 	atomic { rows[0] = flushed; kept[0] = flushed; again[0] = 1; locked[0] = 0; started[0]++; changed = 1 }
 #elif defined(RESTORE)
-	atomic { savedRows = rows[0]; savedPosition = position[0]; savedSequence = sequence[0]; savedEpoch = epoch[0]; savedPaused = paused }
+	atomic {
+#ifdef YOUNGER
+		epoch[0] == 0;
+#endif
+		savedRows = rows[0]; savedPosition = position[0]; savedSequence = sequence[0]; savedEpoch = epoch[0]; savedPaused = paused }
 	/* A restore ends the connections, and so the lease. Only a worker that has read the server before can notice it. */
 #ifdef CLOCK_BEHIND
 	readTo > savedRows + savedSequence + savedPaused;
@@ -212,6 +241,9 @@ active proctype Change()
 		rows[0] = savedRows; position[0] = savedPosition; sequence[0] = savedSequence; epoch[0] = savedEpoch;
 		pauseLost = saw && !savedPaused; paused = savedPaused; pauses = savedPaused;
 		kept[0] = savedRows; startedAt = log(0); restored = 1; again[0] = 1; changed = 1;
+#ifdef YOUNGER
+		holder[0] = 0;
+#endif
 #ifdef CLOCK_BEHIND
 		lateAt = savedPosition
 #endif
@@ -239,7 +271,7 @@ end:	do
 		paused = 1; pauses = 1 }
 #endif
 #ifdef RESTORE
-	:: atomic { changed && !halted[0] && !sought -> /* a seek, before a worker has looked or after it: SeekGap */
+	:: atomic { changed && !halted[0] && !sought && may_seek -> /* a seek, before a worker has looked or after it: SeekGap */
 		sought = 1; sequence[0] = sequence[0] + 2; epoch[0]++; give_epoch(epoch[0], 0) }
 #endif
 	:: atomic { halted[CHANGED] && lateAt > 0 -> /* the seek that the error names */
@@ -259,8 +291,14 @@ end:	do
 	od
 }
 
+#ifdef YOUNGER
+#define forget seen = 0; reigned = 0
+#else
+#define forget seen = 0
+#endif
+
 /* dies: the worker ends, and another one comes in its place, which remembers nothing. */
-#define or_dies :: atomic { deaths == 0 -> deaths = 1; note_step; let_go(); seen = 0; page = 0; at = 0; ran = 0; known = 0; had = 0; name = name + WORKERS; goto start }
+#define or_dies :: atomic { deaths == 0 -> deaths = 1; note_step; let_go(); forget; page = 0; at = 0; ran = 0; known = 0; had = 0; name = name + WORKERS; goto start }
 
 inline let_go() {
 	if
@@ -272,6 +310,9 @@ inline let_go() {
 active [WORKERS] proctype Worker()
 {
 	byte name = _pid, lease, read, at, page, ran, known, had, seen, number, name_of, under;
+#ifdef YOUNGER
+	byte reigned;
+#endif
 
 start:	atomic { lease = address; read = address }
 end:	/* Process.look, remember: an old connection stays, or is made anew */
@@ -288,7 +329,7 @@ end:	/* Process.look, remember: an old connection stays, or is made anew */
 		rest;
 		if
 		:: halted[lease] -> goto end
-		:: !halted[lease] && older(sequence[lease] < seen || lacks) && timeline[lease] == server_timeline[lease] -> halted[lease] = 1; known = started[lease]; had = 0; goto end
+		:: !halted[lease] && older(smaller || lacks) && timeline[lease] == server_timeline[lease] -> halted[lease] = 1; known = started[lease]; had = 0; goto end
 		:: else
 		fi;
 		if
@@ -369,6 +410,7 @@ take:	atomic {
 		:: holder[lease] != name -> epoch[lease]++; give_epoch(epoch[lease], lease); holder[lease] = name; flush(lease)
 		:: else
 		fi;
+		reign;
 		if /* Process.work: Process.onServer, seen.after */
 		:: !(same(read == lease && ran == started[lease])) || position[lease] != at -> let_go(); read = address; lease = address; goto end
 		:: else -> number = sequence[lease] + 1; name_of = key(lease, at + 1); under = epoch[lease]
