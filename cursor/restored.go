@@ -69,7 +69,6 @@ const lookColumns = 22
 // Seen is what a worker knows of a cursor from the time it has run: its numbers never go back,
 // unless the database did. Nor does the log of its server.
 type Seen struct {
-	Origin   string
 	Epoch    Epoch
 	Sequence int64
 
@@ -91,12 +90,8 @@ func (n Seen) Advanced(l *Lease) Seen {
 	return n
 }
 
-// See returns what is known after a row was seen, too. A cursor of another origin is another one, and goes on from the numbers of
-// the one before it.
+// See returns what is known after a row was seen, too. A cursor that was made anew goes on from the numbers of the one before it.
 func (n Seen) See(row Row) Seen {
-	if n.Origin != row.Origin {
-		n = Seen{Origin: row.Origin, Epoch: n.Epoch, Sequence: n.Sequence, server: n.server, log: n.log}
-	}
 	if row.Epoch >= n.Epoch && row.start.place != "" {
 		n.place = row.start.place
 	}
@@ -133,19 +128,17 @@ func (n Seen) On(row Row) Seen {
 		n.log = 0
 	case now.log > 0 && now.log < n.log:
 		n.log = 0
-		if n.Origin == row.Origin {
-			n.least = n.Epoch - n.Epoch%lostEpochs + lostEpochs
-		}
+		n.least = n.Epoch - n.Epoch%lostEpochs + lostEpochs
 	}
 	n.log = max(n.log, now.log, now.kept)
 	return n
 }
 
 // Lost reports whether a row is of a server whose log went back, and no operator has decided yet.
-func (n Seen) Lost(row Row) bool { return n.Origin == row.Origin && row.Epoch < n.least }
+func (n Seen) Lost(row Row) bool { return row.Epoch < n.least }
 
-// Before reports whether a row is older than what was seen, or its server is. So is one of another origin with smaller numbers: the
-// database has lost the cursor that was seen, and the past of its name.
+// Before reports whether a row is older than what was seen, or its server is. So is that of a cursor which was made anew with smaller
+// numbers: the database has lost the one that was seen, and the past of its name.
 func (n Seen) Before(row Row) bool {
 	return row.Epoch < n.Epoch || row.Sequence < n.Sequence || n.Lost(row)
 }
