@@ -118,7 +118,7 @@ var breaking = []verification{
 	{"promotion", "LOG_LEARNT_BY_READS_ALONE RESTORE PAUSE", "I10_a_pause_is_not_lost"},
 	{"promotion", "UNFLUSHED_SENT CRASH", "I15_a_number_is_of_one_record"},
 	{"promotion", "OTHER_ORIGIN_TRUSTED RESTORE YOUNGER", "I15_a_number_is_of_one_record"},
-	{"promotion", "SEEK_OF_THE_NEW_ONE RESTORE YOUNGER", "I15_a_key_is_of_one_record"},
+	{"promotion", "LOG_OF_ONE_ORIGIN RESTORE YOUNGER", "I15_a_key_is_of_one_record"},
 
 	{"ids", "SEQUENCE_UNCHECKED", "I1_no_row_is_passed_over_silently"},
 	{"ids", "HALT_NOT_DURABLE", "I1_no_row_is_passed_over_silently"},

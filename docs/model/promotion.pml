@@ -26,7 +26,7 @@
  *               resumes it never. A snapshot from before takes it back. saw: a look has found the process paused
  *   noticed     a worker has seen the clock behind the cursor (processor/clock.go)
  *   younger     with RESTORE and YOUNGER the snapshot is from before the cursor was made. The restore loses it, and an operator
- *               makes it anew in that moment: Operator.prepare. It is of another origin, so the log of the server shows nothing
+ *               makes it anew in that moment: Operator.prepare. It is of another origin
  *   reigned     the highest epoch of which the worker has had a lease, with YOUNGER
  *   Operator    Store.Restored, after which the worker looks for late rows; or a seek before the late row, or a
  *               retry or another seek, after which it is looked for again. No server has timeline 0
@@ -95,18 +95,13 @@
 #define smaller (sequence[lease] < seen)
 #define reign skip
 #endif
-#ifdef YOUNGER
-#ifdef SEEK_OF_THE_NEW_ONE      /* a limit: a seek of the new cursor moves its numbers past the former ones */
-#define may_seek true
-#else
-#define may_seek false
-#endif
-#else
-#define may_seek true
-#endif
 #ifdef LOG_UNSEEN               /* Seen.On */
-#define lacks false
-#elif defined(YOUNGER)          /* Seen.Lost: of one origin */
+#define LOG_NOT_COMPARED
+#endif
+#ifdef LOG_OF_ONE_ORIGIN        /* Seen.Lost: of whatever cursor */
+#define LOG_NOT_COMPARED
+#endif
+#if defined(LOG_NOT_COMPARED) || defined(OTHER_ORIGIN_TRUSTED)
 #define lacks false
 #else
 #define lacks (restored && started[lease] != known && startedAt < had)
@@ -271,7 +266,7 @@ end:	do
 		paused = 1; pauses = 1 }
 #endif
 #ifdef RESTORE
-	:: atomic { changed && !halted[0] && !sought && may_seek -> /* a seek, before a worker has looked or after it: SeekGap */
+	:: atomic { changed && !halted[0] && !sought -> /* a seek, before a worker has looked or after it: SeekGap */
 		sought = 1; sequence[0] = sequence[0] + 2; epoch[0]++; give_epoch(epoch[0], 0) }
 #endif
 	:: atomic { halted[CHANGED] && lateAt > 0 -> /* the seek that the error names */
