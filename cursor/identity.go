@@ -120,12 +120,13 @@ func (r Row) begun(now time.Time) (Row, error) {
 }
 
 // leapt is the first epoch of a range that begins at now, past all that another server may have given out. Where the epochs are
-// ahead of the clock, which tells two ranges apart no more, chance does: a backup may be restored twice.
+// ahead of the clock, it does not tell two ranges apart, as where a backup is restored twice: then the first epoch is one of the
+// range by chance. The range itself stays the next one, or a later restore would begin below this one.
 func (e Epoch) leapt(now time.Time) Epoch {
 	if at := Epoch(now.Sub(firstHistory)/historyEvery) * lostEpochs; at >= e+lostEpochs {
 		return at
 	}
-	return e + lostEpochs*(1+rand.N[Epoch](1<<16))
+	return (e/lostEpochs+1)*lostEpochs + rand.N[Epoch](lostEpochs/2)
 }
 
 // mayBeLaterSQL: a cursor of the same name may have been lost, with the commits that a promoted

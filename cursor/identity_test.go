@@ -93,5 +93,18 @@ func TestRestored_TwiceFromOneBackupGivesNoNumberTwice(t *testing.T) {
 		require.Greater(t, change.After.Sequence, int64(900_000_000_000_007))
 		used[change.After.Epoch] = true
 	}
-	require.Greater(t, len(used), 1) // by chance all are alike once in 2^64
+	require.Greater(t, len(used), 1) // by chance all are alike once in 2^75
+}
+
+// TestBegun_TwiceInASecondIsBelowALaterOne: `restored` and the worker's look move the numbers on twice. What a restore of the same backup
+// begins some seconds later has to be above both, or receivers drop it.
+func TestBegun_TwiceInASecondIsBelowALaterOne(t *testing.T) {
+	t.Parallel()
+	s, _ := standing(t)
+	_, err := s.Restored(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	first, err := s.Restored(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	require.Less(t, int64(first.After.Epoch-first.Before.Epoch), int64(2_000_000), "it is ahead of the clock by a second")
+	require.Less(t, first.After.Sequence-first.Before.Sequence, int64(3*cursor.HistoryGap))
 }
