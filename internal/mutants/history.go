@@ -108,6 +108,16 @@ var historyMutants = []mutant{
 		processorPkg, "TestRun_ASequenceThatWasBeforeTheCursorUnderTheLeaseHaltsTheProcess",
 	},
 	{
+		"a sequence is held against the position of another server",
+		[]change{{"processor/server.go", "	err = p.ofServer(err)\n", ""}},
+		processorPkg, "TestRun_ASequenceIsHeldAgainstThePositionOfItsOwnServer",
+	},
+	{
+		"the setval that is printed sets a sequence back",
+		[]change{{"sources/table/rows.go", " FROM %s WHERE last_value < %[2]d", " FROM %s"}},
+		tablePkg, "TestInspectRows_CursorThatIsAheadIsNamed",
+	},
+	{
 		"forget drops what a halt over the ids knows",
 		[]change{{"cursor/forget.go", " || row.haltedAs(ClassReset) {", " {"}},
 		cursorPkg, "TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory/retry",
