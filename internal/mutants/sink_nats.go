@@ -275,6 +275,11 @@ var natsMutants = []mutant{
 		natsPkg, "TestDeliverBatch_NoRecordGivesTheServerAnOrder",
 	},
 	{
+		"a subject that the stream of NATS does not take uses up the attempts of a record",
+		[]change{{"sinks/nats/sink.go", `outcome.Refusal(s.unsentNow(d, err))`, `s.refusal(d, err)`}},
+		natsPkg, "TestDeliverBatch_ASubjectThatTheStreamDoesNotTakeIsNoAttemptOfTheRecord",
+	},
+	{
 		"a record is published to a subject of another stream",
 		[]change{{"sinks/nats/stream.go", `	return notTaken(info.Config, c.Stream, subject)
 }`, `	_ = info

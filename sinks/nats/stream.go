@@ -12,7 +12,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -128,7 +127,7 @@ func (l *link) takesSubject(ctx context.Context, c Config, subject string) error
 	defer cancel()
 	info, err := l.info(ctx)
 	if err != nil {
-		return fmt.Errorf("look at the stream: nothing was sent: %w", outcome.Known(ended(ctx, err)))
+		return fmt.Errorf("look at the stream: %w", ended(ctx, err))
 	}
 	return notTaken(info.Config, c.Stream, subject)
 }
