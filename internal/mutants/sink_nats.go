@@ -280,8 +280,13 @@ var natsMutants = []mutant{
 		natsPkg, "TestDeliverBatch_ASubjectThatTheStreamDoesNotTakeIsNoAttemptOfTheRecord",
 	},
 	{
+		"the command for a stream of NATS adds the subject of one record",
+		[]change{{"sinks/nats/stream.go", `kept, added := merge(c.Subjects, wide); !overlap(kept, added)`, `kept, added := merge(c.Subjects, wide); overlap(kept, added)`}},
+		natsPkg, "TestDeliverBatch_TheProposedSubjectsTakeTheRecordsToCome",
+	},
+	{
 		"a record is published to a subject of another stream",
-		[]change{{"sinks/nats/stream.go", `	return notTaken(info.Config, c.Stream, subject)
+		[]change{{"sinks/nats/stream.go", `	return notTaken(info.Config, c, subject)
 }`, `	_ = info
 	return nil
 }`}},

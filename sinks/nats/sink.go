@@ -162,7 +162,7 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 	}
 	config := s.config
 	if !cursor.IsFirst(d.Sequence, d.Epoch) && !s.gone {
-		config.Declare = nil
+		config.exists = true
 	}
 	err = s.link.look(ctx, config, fence, subject)
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
