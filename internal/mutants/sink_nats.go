@@ -280,6 +280,13 @@ var natsMutants = []mutant{
 		natsPkg, "TestDeliverBatch_ASubjectThatTheStreamDoesNotTakeIsNoAttemptOfTheRecord",
 	},
 	{
+		"a subject that another stream of NATS has taken uses up the attempts of a record",
+		[]change{{"sinks/nats/errors.go", `	case codeOtherStream:
+		s.link.claim = claim{}`, `	case 1:
+		s.link.claim = claim{}`}},
+		natsPkg, "TestDeliverBatch_ASubjectThatAnotherStreamHasNowIsNoAttemptOfTheRecord",
+	},
+	{
 		"the command for a stream of NATS adds the subject of one record",
 		[]change{{"sinks/nats/stream.go", `kept, added := merge(c.Subjects, wide); !overlap(kept, added)`, `kept, added := merge(c.Subjects, wide); overlap(kept, added)`}},
 		natsPkg, "TestDeliverBatch_TheProposedSubjectsTakeTheRecordsToCome",
