@@ -3,8 +3,8 @@ package cursor
 import "context"
 
 // SeekAnew is Seek for a source whose ids have started again (TRUNCATE … RESTART IDENTITY, setval), or may have: a new
-// history begins after the cursor's position or to, the one that comes first. Records without a time of creation come from
-// there on under dedup keys that no record had. So do those that were delivered before, and a receiver does not
+// history begins before all records. Those without a time of creation come from
+// now on under dedup keys that no record had. So do those that were delivered before, and a receiver does not
 // know them again: where ids only grow, use Seek. The keys of records with a time of creation stay. Of a table,
 // table.Source.KeysMayRepeat finds out which of the two is needed.
 func (s *Store) SeekAnew(ctx context.Context, process string, to Position, d Decision) (Change, error) {
@@ -15,10 +15,19 @@ func (s *Store) SeekAnew(ctx context.Context, process string, to Position, d Dec
 		if err != nil || after.Histories != row.Histories { // one begins already
 			return after, err
 		}
-		after.Histories, err = row.Histories.begin(min(row.Position, to))
+		anew, err := row.recounted(to)
+		after.Histories = anew.Histories
 		return after, err
 	}
 	return s.operate(ctx, process, d, seek)
+}
+
+// recounted is the row at a position, once ids have started again. Which records are new ones is not known: the ids may have come past
+// the position since. So dedup keys are others from the beginning on, or a later seek back would send new records under former keys.
+func (r Row) recounted(to Position) (Row, error) {
+	var err error
+	r.Histories, err = r.Histories.begin("")
+	return r.sought(to), err
 }
 
 const horizonSQL = `/* cursor.horizon */

@@ -8,13 +8,11 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// TestSeekAnew_BeginsAHistoryBehindTheFirstOfBothPositions: records from there on come under keys that no record had. The
+// TestSeekAnew_BeginsAHistoryBeforeAllRecords: they come under keys that no record had, also after a later seek back. The
 // numbers move as after any seek.
-func TestSeekAnew_BeginsAHistoryBehindTheFirstOfBothPositions(t *testing.T) {
+func TestSeekAnew_BeginsAHistoryBeforeAllRecords(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ to, first cursor.Position }{
-		"back": {"p2", "p2"}, "forward": {"p7", "p4"}, "to the start": {"", ""}, "to where it stands": {"p4", "p4"},
-	} {
+	for name, to := range map[string]cursor.Position{"back": "p2", "forward": "p7", "to the start": "", "to where it stands": "p4"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := database(t)
@@ -27,10 +25,10 @@ func TestSeekAnew_BeginsAHistoryBehindTheFirstOfBothPositions(t *testing.T) {
 
 			d := alice
 			d.DryRun = true
-			_, err = s.SeekAnew(t.Context(), "sms", c.to, d)
+			_, err = s.SeekAnew(t.Context(), "sms", to, d)
 			require.NoError(t, err)
 			require.Equal(t, was.UpdatedAt, look(t, s).UpdatedAt, "a rehearsal changes nothing")
-			change, err := s.SeekAnew(t.Context(), "sms", c.to, alice)
+			change, err := s.SeekAnew(t.Context(), "sms", to, alice)
 			require.NoError(t, err)
 			after := look(t, s)
 			require.JSONEq(t, string(after.Histories), string(change.After.Histories))
@@ -38,9 +36,9 @@ func TestSeekAnew_BeginsAHistoryBehindTheFirstOfBothPositions(t *testing.T) {
 			require.Equal(t, was.Sequence+cursor.SeekGap, after.Sequence)
 			require.Equal(t, was.Epoch+1, after.Epoch)
 			lease := acquire(t, s)
-			require.Equal(t, c.to, lease.Position())
-			require.Empty(t, lease.History(c.first))
-			require.Len(t, lease.History(c.first+"~"), 8)
+			require.Equal(t, to, lease.Position())
+			require.Empty(t, lease.History(""))
+			require.Len(t, lease.History("p0"), 8)
 			lease.Release()
 
 			_, err = s.Seek(t.Context(), "sms", "", alice)
@@ -61,6 +59,64 @@ func TestSeekAnew_LeavesAPromotionToBeNoted(t *testing.T) {
 	_, err := s.SeekAnew(t.Context(), "sms", "", alice)
 	require.NoError(t, err)
 	require.ErrorAs(t, s.Promoted(t.Context(), "sms"), new(*cursor.PromotedError))
+}
+
+// TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory: a sequence that has come past the position since does not show any more that
+// ids have started again, so an ordinary decision begins the history. The server is the same, so no range of numbers is left out.
+func TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory(t *testing.T) {
+	t.Parallel()
+	for name, decide := range map[string]func(*cursor.Store) (cursor.Change, error){
+		"retry":     func(s *cursor.Store) (cursor.Change, error) { return s.Retry(t.Context(), "sms", alice) },
+		"seek":      func(s *cursor.Store) (cursor.Change, error) { return s.Seek(t.Context(), "sms", "p1", alice) },
+		"seek anew": func(s *cursor.Store) (cursor.Change, error) { return s.SeekAnew(t.Context(), "sms", "p1", alice) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := standing(t)
+			was := look(t, s)
+			require.ErrorIs(t, s.HaltReset(t.Context(), "sms", cursor.ResetHalt{At: "p3", Epoch: was.Epoch, Reason: "it was reset"}), cursor.ErrHalted)
+			require.Equal(t, cursor.ClassReset, look(t, s).Failure.Class)
+			_, err := s.Forget(t.Context(), "sms", alice)
+			require.ErrorIs(t, err, cursor.ErrHalted, "nobody would know any more")
+
+			change, err := decide(s)
+			require.NoError(t, err)
+			require.False(t, change.Looks)
+			after := look(t, s)
+			require.Equal(t, cursor.Running, after.State)
+			require.Equal(t, was.Sequence+cursor.SeekGap, after.Sequence)
+			require.Equal(t, was.Epoch+1, after.Epoch)
+			lease := acquire(t, s)
+			require.Len(t, lease.History("p0"), 8)
+			lease.Release()
+			_, err = s.Forget(t.Context(), "sms", alice)
+			require.NoError(t, err)
+		})
+	}
+}
+
+// TestHaltReset_HoldsUnlessAnOperatorMovedTheCursorBack: that the ids were before a position is as true of what is behind it.
+func TestHaltReset_HoldsUnlessAnOperatorMovedTheCursorBack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*cursor.ResetHalt)
+		want   error
+	}{
+		"as it was":                  {func(*cursor.ResetHalt) {}, cursor.ErrHalted},
+		"another worker moved it on": {func(h *cursor.ResetHalt) { h.At, h.Epoch = "p2", h.Epoch-1 }, cursor.ErrHalted},
+		"an advance is owed":         {func(h *cursor.ResetHalt) { h.At = "p4" }, cursor.ErrHalted},
+		"an operator moved it back":  {func(h *cursor.ResetHalt) { h.At, h.Epoch = "p4", h.Epoch-1 }, nil},
+		"it was read on another one": {func(h *cursor.ResetHalt) { h.Server = "another run" }, cursor.ErrElsewhere},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := standing(t)
+			h := cursor.ResetHalt{At: "p3", Epoch: look(t, s).Epoch, Reason: "it was reset"}
+			c.change(&h)
+			require.ErrorIs(t, s.HaltReset(t.Context(), "sms", h), c.want)
+			require.Equal(t, c.want == cursor.ErrHalted, look(t, s).State == cursor.Halted)
+		})
+	}
 }
 
 // TestHorizon_OfAnotherDatabaseIsNotKnown: its transactions say nothing here.

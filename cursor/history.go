@@ -20,7 +20,7 @@ type Event struct {
 	User string
 	// Action is what was done: create, place, configure, watch, halt, promoted, settled, dead_letter,
 	// dead_letter_replayed, dead_letter_discarded, partition_gone, pause, resume, retry, skip, seek, restored,
-	// rename (noted for the new name), renamed (for the old one) or forget; newer
+	// rename (noted for the new name), renamed (for the old one), forget or downgrade (by `migrate down`); newer
 	// versions may add others.
 	Action string
 	// Reason is the operator's, or the error behind a halt; "" if there is none.

@@ -3,6 +3,7 @@ package cursor
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -118,9 +119,13 @@ func (r Row) begun(now time.Time) (Row, error) {
 	return r, err
 }
 
-// leapt is the first epoch of a range that begins at now, past all that another server may have given out.
+// leapt is the first epoch of a range that begins at now, past all that another server may have given out. Where the epochs are
+// ahead of the clock, which tells two ranges apart no more, chance does: a backup may be restored twice.
 func (e Epoch) leapt(now time.Time) Epoch {
-	return max(e+lostEpochs, Epoch(now.Sub(firstHistory)/historyEvery)*lostEpochs)
+	if at := Epoch(now.Sub(firstHistory)/historyEvery) * lostEpochs; at >= e+lostEpochs {
+		return at
+	}
+	return e + lostEpochs*(1+rand.N[Epoch](1<<16))
 }
 
 // mayBeLaterSQL: a cursor of the same name may have been lost, with the commits that a promoted

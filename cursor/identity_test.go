@@ -77,3 +77,21 @@ func TestAcquire_HaltsWhereAnOperatorMarksARestoredSnapshot(t *testing.T) {
 	require.Empty(t, after.History("p1"), "of what was delivered before")
 	require.Len(t, after.History("p2"), 8)
 }
+
+// TestRestored_TwiceFromOneBackupGivesNoNumberTwice: the epoch is ahead of the clock, as of a machine whose clock was. The clock does not
+// tell the two apart then.
+func TestRestored_TwiceFromOneBackupGivesNoNumberTwice(t *testing.T) {
+	t.Parallel()
+	s, _ := standing(t)
+	const ahead = "epoch = 90000000000001, sequence = 900000000000007"
+	used := map[cursor.Epoch]bool{}
+	for range 5 {
+		back(t, s, ahead+", histories = '[]'")
+		change, err := s.Restored(t.Context(), "sms", alice)
+		require.NoError(t, err)
+		require.Greater(t, change.After.Epoch, cursor.Epoch(90_000_000_000_001))
+		require.Greater(t, change.After.Sequence, int64(900_000_000_000_007))
+		used[change.After.Epoch] = true
+	}
+	require.Greater(t, len(used), 1) // by chance all are alike once in 2^64
+}

@@ -139,7 +139,7 @@ func (s *Store) Resume(ctx context.Context, process string, d Decision) (Change,
 // Retry has the failing record tried again at once, with its attempts and its
 // back-off counted anew, and sets a halted process running. A new epoch begins.
 // ErrNotFailing if no record is failing. A process that halted because its database was restored
-// (ClassRestored) goes on from where it stands, as by Restored. One that halted because the clock
+// (ClassRestored) goes on from where it stands, as by Restored; one whose ids have started again (ClassReset), as by SeekAnew. One that halted because the clock
 // was behind (ClassClock) looks for all that was stamped before its position, and halts again if
 // there is any: see PromotedError.
 func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, error) {
@@ -147,18 +147,23 @@ func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, 
 		if row.Failure == nil && row.State != Halted {
 			return row, notFailing(row)
 		}
-		if displaced(row) && row.Failure.Class == ClassRestored {
-			row, err := row.begun(time.Now())
-			return set(row), err
+		var err error
+		switch {
+		case row.haltedAs(ClassRestored):
+			row, err = row.begun(time.Now())
+		case row.haltedAs(ClassReset):
+			row, err = row.recounted(row.Position)
+		default:
+			row.Epoch++ // or a worker between two transactions would go on counting
 		}
-		row.Epoch++ // or a worker between two transactions would go on counting
-		return set(row), nil
+		return set(row), err
 	}})
 }
 
 // Skip passes over the failing record, that one alone, and sets a halted process
 // running. The record is never delivered; it keeps its number in the sequence,
-// and a new epoch begins. ErrNotFailing if no record is failing.
+// and a new epoch begins. ErrNotFailing if no record is failing, also where the receiver refused us
+// (ClassRefused): the record was not at fault, and to pass over it would lose it for nothing.
 func (s *Store) Skip(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "skip", needsReason: true, moves: true, ofRecord: true, apply: func(row Row) (Row, error) {
 		if displaced(row) {
@@ -166,6 +171,9 @@ func (s *Store) Skip(ctx context.Context, process string, d Decision) (Change, e
 		}
 		if row.Failure == nil {
 			return row, notFailing(row)
+		}
+		if row.Failure.OfUs() {
+			return row, fmt.Errorf("%w: %s", ErrNotFailing, row.refusedBecause())
 		}
 		if row.Failure.Position <= row.Position {
 			return row, fmt.Errorf("%w: the one that the row names is at %s, which the cursor has passed", ErrNotFailing, visible.Cut(string(row.Failure.Position)))
@@ -184,7 +192,7 @@ const SeekGap = 10_000
 // Seek moves the cursor to a position, forward or back: what stands behind it is
 // delivered next, again or for the first time. It sets a halted process running.
 // The sequence goes on, with a gap of SeekGap, and a new epoch begins. After a halt over the server
-// (ClassRestored, ClassClock) a new history begins, as by Restored. After one over the clock, the source looks again
+// (ClassRestored, ClassClock) a new history begins, as by Restored, and after one over its ids (ClassReset) as by SeekAnew. After one over the clock, the source looks again
 // for rows that were stamped before the position (see PromotedError), unless the seek answers the halt: it is to where the process halted; to Failure.Position or before it; or,
 // where that is not "", to behind where it halted.
 //
@@ -199,17 +207,18 @@ func (s *Store) Seek(ctx context.Context, process string, to Position, d Decisio
 // seekTo is the action of Seek.
 func seekTo(to Position) action {
 	return action{name: "seek", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
-		if displaced(row) || row.unsettled {
-			was := row.Position
-			row.Position = min(was, to) // the records between the two may be others, too
-			row, err := row.begun(time.Now())
+		var err error
+		switch {
+		case row.haltedAs(ClassReset) && !row.unsettled:
+			row, err = row.recounted(to)
+		case displaced(row) || row.unsettled:
+			row.Position = min(row.Position, to) // the records between the two may be others, too
+			row, err = row.begun(time.Now())
 			row.Position = to
-			return set(row), err
+		default:
+			row = row.sought(to)
 		}
-		row.Position = to
-		row.Sequence += SeekGap
-		row.Epoch++
-		return set(row), nil
+		return set(row), err
 	}}
 }
 
@@ -217,7 +226,7 @@ func seekTo(to Position) action {
 // since is not known here. It goes on from where it stands, with numbers past all that may have
 // been used (by a multiple of HistoryGap), and a new history begins. Its worker looks first, as after a
 // promotion, for rows that were stamped before the position: see PromotedError. A process that halted over the server
-// (ClassRestored, ClassClock) runs again; one that is paused or halted over something else stays so.
+// (ClassRestored, ClassClock, ClassReset) runs again; one that is paused or halted over something else stays so.
 func (s *Store) Restored(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "restored", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
 		next, err := row.begun(time.Now())
@@ -235,12 +244,31 @@ func haltedAt(row Row) error {
 	if row.Failure.OfServer() {
 		return fmt.Errorf("%w over its database, and delivers nothing: %s", ErrHalted, row.Failure.Error)
 	}
+	if row.Failure.OfUs() {
+		return fmt.Errorf("%w, and delivers nothing: %s", ErrHalted, row.refusedBecause())
+	}
 	return fmt.Errorf("%w at record %s, and delivers nothing: %s", ErrHalted, visible.Cut(row.Failure.RecordID), row.Failure.Error)
+}
+
+// refusedBecause is what the receiver said when it refused us.
+func (r Row) refusedBecause() string {
+	return fmt.Sprintf("the receiver refuses us, not record %s: %s", visible.Cut(r.Failure.RecordID), r.Failure.Error)
 }
 
 func notFailing(row Row) error {
 	return fmt.Errorf("%w: the process is %s at %q", ErrNotFailing, row.State, visible.Cut(string(row.Position)))
 }
+
+// sought is the row at another position, under other numbers.
+func (r Row) sought(to Position) Row {
+	r.Position = to
+	r.Sequence += SeekGap
+	r.Epoch++
+	return r
+}
+
+// haltedAs reports whether the process halted over its server, for that reason.
+func (r Row) haltedAs(c Class) bool { return displaced(r) && r.Failure.Class == c }
 
 // displaced reports whether the process halted over its server, and not over a record.
 func displaced(row Row) bool {

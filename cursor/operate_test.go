@@ -81,6 +81,13 @@ func TestDecision_InEachState(t *testing.T) {
 			"skip":   {state: cursor.Running, position: "p5"},
 			"seek":   {state: cursor.Running, position: "p2"},
 		},
+		"halted, since the receiver refuses us": {
+			"pause":  {err: cursor.ErrHalted},
+			"resume": {err: cursor.ErrHalted},
+			"retry":  {state: cursor.Running, position: "p4"},
+			"skip":   {err: cursor.ErrNotFailing},
+			"seek":   {state: cursor.Running, position: "p2"},
+		},
 		"paused": {
 			"pause":  {state: cursor.Paused, position: "p4", idle: true},
 			"resume": {state: cursor.Running, position: "p4"},
@@ -101,8 +108,11 @@ func TestDecision_InEachState(t *testing.T) {
 				t.Parallel()
 				pool := database(t)
 				s := created(t, pool, "a")
-				fail(t, s, state == "halted")
-				if !strings.Contains(state, "failing") && state != "halted" {
+				fail(t, s, strings.HasPrefix(state, "halted"))
+				if strings.Contains(state, "refuses us") {
+					exec(t, pool, `UPDATE dispatch.cursor SET failed_class = 'refused'`)
+				}
+				if !strings.Contains(state, "failing") && !strings.HasPrefix(state, "halted") {
 					_, err := s.Retry(t.Context(), "sms", alice)
 					require.NoError(t, err)
 				}

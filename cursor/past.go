@@ -58,14 +58,18 @@ SELECT coalesce(past.position, ''), coalesce(past.horizon, '')
 FROM (
 	SELECT action, from_position AS position, detail->>'horizon' AS horizon
 	FROM {schema}.cursor_event
-	WHERE process_name = $1 AND action IN ('create', 'rename', 'renamed', 'forget')
+	WHERE process_name = $1 AND (
+		action IN ('rename', 'renamed')
+		OR action = 'create' AND to_position IS DISTINCT FROM '` + string(Unplaced) + `'
+		OR action = 'forget' AND from_position IS DISTINCT FROM '` + string(Unplaced) + `'
+	)
 	ORDER BY id DESC
 	LIMIT 1
 ) past
-WHERE past.action = 'forget' AND NOT EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)`
+WHERE past.action = 'forget' AND NOT EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1 AND position <> '` + string(Unplaced) + `')`
 
-// Forgotten returns where the cursor of a process stood that Forget has given up, while no other has its name, and its Horizon
-// then. Of one whose row was gone already neither is known, and both are "". Without such a cursor the error is ErrUnknown.
+// Forgotten returns where the cursor of a process stood that Forget has given up, and its Horizon then, while no other of that
+// name has a place: one that is Unplaced has delivered nothing. Of one whose row was gone already neither is known, and both are "". Without such a cursor the error is ErrUnknown.
 func (s *Store) Forgotten(ctx context.Context, process string) (at Position, horizon string, err error) {
 	results, err := s.ask(ctx, statement{sql: s.sql(forgottenSQL), args: []string{process}})
 	if err != nil {

@@ -90,9 +90,9 @@ func (s *Store) prepare(ctx context.Context, process string, at Position, state 
 var placeSQL = `/* cursor.place */
 WITH placed AS (
 	UPDATE {schema}.cursor
-	SET position = $2
+	SET position = $2, histories = coalesce($5::jsonb, histories)
 	WHERE process_name = $1 AND position = $3
-	RETURNING process_name, ` + took(`position = $2`, `position`) + ` AS position
+	RETURNING process_name, ` + took(`position = $2 AND ($5::jsonb IS NULL OR histories = $5::jsonb)`, `position`) + ` AS position
 ), event AS (
 	INSERT INTO {schema}.cursor_event (process_name, actor, action, from_position, to_position)
 	SELECT process_name, $4, 'place', $3, position FROM placed
@@ -102,7 +102,22 @@ SELECT EXISTS (SELECT 1 FROM placed)`
 // Place gives a cursor that is Unplaced its start, and reports whether it did: one
 // that has a place is left as it is.
 func (s *Store) Place(ctx context.Context, process string, at Position) (placed bool, err error) {
-	results, err := s.once(ctx, commitTimeout, begin, statement{sql: s.sql(placeSQL), args: []string{process, string(at), string(Unplaced), s.config.Worker}})
+	return s.place(ctx, process, at, null)
+}
+
+// PlaceAnew is Place for a source whose ids have started again since the cursor before it was forgotten, or may have: see
+// SeekAnew.
+func (s *Store) PlaceAnew(ctx context.Context, process string, at Position) (placed bool, err error) {
+	anew, err := Histories("[]").begin("")
+	if err != nil {
+		return false, s.explain("place", process, err)
+	}
+	return s.place(ctx, process, at, string(anew))
+}
+
+func (s *Store) place(ctx context.Context, process string, at Position, histories string) (placed bool, err error) {
+	results, err := s.once(ctx, commitTimeout, begin,
+		statement{sql: s.sql(placeSQL), args: []string{process, string(at), string(Unplaced), s.config.Worker, histories}})
 	if err == nil {
 		placed = string(results[0].Rows[0][0]) == "t"
 	}

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // PromotedError is why Acquire gives no lease: a standby was promoted since the last take-over, the
@@ -182,28 +180,38 @@ func (s *Store) HaltClock(ctx context.Context, process string, h ClockHalt) erro
 		switch {
 		case row.Position != h.At:
 			return nil // moved since: look again
-		case displaced(row.Row) && (f.Class == ClassRestored || f.Position <= h.From):
+		case displaced(row.Row) && (f.Class != ClassClock || f.Position <= h.From):
 			return workable(row.Row)
-		case f != nil && !displaced(row.Row):
-			h.Reason += fmt.Sprintf(". Before that, record %s failed: %s", visible.Cut(f.RecordID), f.Error)
+		case !displaced(row.Row):
+			h.Reason = row.before(h.Reason)
 		}
 		return s.stop(ctx, conn, row, ClassClock, h.From, h.Reason)
 	})
 }
 
-// HaltReset halts a process, as restored, whose source gives out ids before the position: what is inserted would never be read, and
-// once the ids have passed the position nothing would show that. The conditions and errors are those of HaltClock.
-func (s *Store) HaltReset(ctx context.Context, process, server string, at Position, reason string) error {
-	return s.settle(ctx, "halt", process, server, func(conn *pgxpool.Conn, row lockedRow) error {
+// ResetHalt is why a process halts over its source's ids.
+type ResetHalt struct {
+	// Server is the run of the server that was looked at; "" is any.
+	Server string
+	// At is a position that the ids were seen to stand before, and Epoch the one of the row or the lease then.
+	At    Position
+	Epoch Epoch
+	// Reason is for people.
+	Reason string
+}
+
+// HaltReset halts a process whose source gives out ids before a position: what is inserted would never be read, and
+// once the ids have passed the position nothing would show that. So it halts where the row has moved on since, too; nil means that an
+// operator has moved it back. The other errors are those of HaltClock.
+func (s *Store) HaltReset(ctx context.Context, process string, h ResetHalt) error {
+	return s.settle(ctx, "halt", process, h.Server, func(conn *pgxpool.Conn, row lockedRow) error {
 		switch {
-		case row.Position != at:
-			return nil // moved since: look again
+		case row.Position < h.At && row.Epoch != h.Epoch:
+			return nil
 		case displaced(row.Row):
 			return workable(row.Row)
-		case row.Failure != nil:
-			reason += fmt.Sprintf(". Before that, record %s failed: %s", visible.Cut(row.Failure.RecordID), row.Failure.Error)
 		}
-		return s.stop(ctx, conn, row, ClassRestored, at, reason)
+		return s.stop(ctx, conn, row, ClassReset, row.Position, row.before(h.Reason))
 	})
 }
 

@@ -380,7 +380,7 @@ func TestPromote_NothingThatAWorkerHasSeenComesAgain(t *testing.T) {
 	t.Parallel()
 	s, _ := standing(t)
 	row := look(t, s)
-	seen := cursor.Seen{Origin: row.Origin, Epoch: row.Epoch + 90_000_000, Sequence: row.Sequence + 100_000*cursor.HistoryGap}
+	seen := cursor.Seen{Epoch: row.Epoch + 90_000_000, Sequence: row.Sequence + 100_000*cursor.HistoryGap}
 	back(t, s, `timeline = timeline + 7`)
 	require.NoError(t, s.Promote(t.Context(), "sms", "", seen, ""))
 	after := look(t, s)

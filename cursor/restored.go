@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // stop halts a process over its server, and not over a record. One that is paused stays so. from is where what
@@ -68,7 +69,6 @@ const lookColumns = 22
 // Seen is what a worker knows of a cursor from the time it has run: its numbers never go back,
 // unless the database did. Nor does the log of its server.
 type Seen struct {
-	Origin   string
 	Epoch    Epoch
 	Sequence int64
 
@@ -90,11 +90,8 @@ func (n Seen) Advanced(l *Lease) Seen {
 	return n
 }
 
-// See returns what is known after a row was seen, too. A cursor of another origin is another one.
+// See returns what is known after a row was seen, too. A cursor that was made anew goes on from the numbers of the one before it.
 func (n Seen) See(row Row) Seen {
-	if n.Origin != row.Origin {
-		n = Seen{Origin: row.Origin, server: n.server, log: n.log}
-	}
 	if row.Epoch >= n.Epoch && row.start.place != "" {
 		n.place = row.start.place
 	}
@@ -131,20 +128,19 @@ func (n Seen) On(row Row) Seen {
 		n.log = 0
 	case now.log > 0 && now.log < n.log:
 		n.log = 0
-		if n.Origin == row.Origin {
-			n.least = n.Epoch - n.Epoch%lostEpochs + lostEpochs
-		}
+		n.least = n.Epoch - n.Epoch%lostEpochs + lostEpochs
 	}
 	n.log = max(n.log, now.log, now.kept)
 	return n
 }
 
 // Lost reports whether a row is of a server whose log went back, and no operator has decided yet.
-func (n Seen) Lost(row Row) bool { return n.Origin == row.Origin && row.Epoch < n.least }
+func (n Seen) Lost(row Row) bool { return row.Epoch < n.least }
 
-// Before reports whether a row is older than what was seen, or its server is.
+// Before reports whether a row is older than what was seen, or its server is. So is that of a cursor which was made anew with smaller
+// numbers: the database has lost the one that was seen, and the past of its name.
 func (n Seen) Before(row Row) bool {
-	return n.Origin == row.Origin && (row.Epoch < n.Epoch || row.Sequence < n.Sequence) || n.Lost(row)
+	return row.Epoch < n.Epoch || row.Sequence < n.Sequence || n.Lost(row)
 }
 
 // undone reports whether a row is older than what was seen on the same timeline of the same server. What an operator decides
@@ -153,11 +149,8 @@ func (n Seen) undone(row lockedRow) bool {
 	return n.Lost(row.Row) || row.Epoch < n.Epoch && n.place == row.server.place()
 }
 
-// passed moves the numbers of a row past what was seen of the same cursor.
+// passed moves the numbers of a row past what was seen.
 func (n Seen) passed(row Row) Row {
-	if n.Origin != row.Origin {
-		return row
-	}
 	row.Epoch = max(row.Epoch, n.Epoch+lostEpochs)
 	if n.Sequence >= row.Sequence {
 		row.Sequence += ((n.Sequence-row.Sequence)/HistoryGap + 1) * HistoryGap
@@ -235,4 +228,58 @@ func (n Seen) lost(row lockedRow) string {
 
 // restoredFix is what an operator does about a row that went back.
 const restoredFix = "what was delivered since is not known here, and rows that were inserted since are gone. Compare what receivers have with the table, " +
-	"then seek to where delivery shall go on, or retry to go on from here"
+	"then seek to where delivery shall go on, or retry to go on from here; `ordered-dispatcher restored --all` has all processes go on from where they stand"
+
+const besideSQL = `/* cursor.beside */
+SELECT e.process_name
+FROM {schema}.cursor c
+JOIN {schema}.cursor_event e ON e.action = 'halt' AND e.detail->>'class' = '` + string(ClassRestored) + `' AND e.at > c.updated_at
+WHERE c.process_name = $1 AND e.process_name <> c.process_name
+ORDER BY e.at DESC
+LIMIT 1`
+
+// RestoredBeside returns the name of a process that has halted as restored since the cursor of another one was written last; "" if there
+// is none, or no cursor. A worker that has seen nothing of the time before cannot know from its own row what the database has lost.
+func (s *Store) RestoredBeside(ctx context.Context, process string) (string, error) {
+	results, err := s.ask(ctx, statement{sql: s.sql(besideSQL), args: []string{process}})
+	if err != nil {
+		return "", s.explain("look beside", process, err)
+	}
+	return first(results[0].Rows), nil
+}
+
+// HaltBeside halts a process beside which another one has halted as restored: see RestoredBeside. nil means that, under the
+// lock of the row, it has been written since.
+func (s *Store) HaltBeside(ctx context.Context, process string) error {
+	return s.settle(ctx, "halt", process, "", func(conn *pgxpool.Conn, row lockedRow) error {
+		if displaced(row.Row) {
+			return workable(row.Row)
+		}
+		results, err := flush(ctx, conn.Conn(), statement{sql: s.sql(besideSQL), args: []string{process}})
+		if err != nil {
+			return err
+		}
+		other := first(results[0].Rows)
+		if other == "" {
+			return nil
+		}
+		reason := fmt.Sprintf("process %s has halted as restored since this cursor was written last, and the worker that comes now has seen nothing of the time before: %s", visible.Cut(other), restoredFix)
+		return s.stop(ctx, conn, row, ClassRestored, row.Position, row.before(reason))
+	})
+}
+
+// before adds to a reason to halt over which record the process had halted, or was about to.
+func (r Row) before(reason string) string {
+	if r.Failure == nil {
+		return reason
+	}
+	return fmt.Sprintf("%s. Before that, record %s failed: %s", reason, visible.Cut(r.Failure.RecordID), r.Failure.Error)
+}
+
+// first is the only text of an answer, "" if there is none.
+func first(rows [][][]byte) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	return string(rows[0][0])
+}

@@ -79,7 +79,7 @@ const (
 	ClassTransient Class = "transient"
 	// ClassPermanent: the sink said that the record can never succeed.
 	ClassPermanent Class = "permanent"
-	// ClassRefused: the receiver refused us (credentials, address, quota). No record
+	// ClassRefused: the receiver refused us (credentials, address, settings). No record
 	// is at fault: the one that is named was the next to be sent.
 	ClassRefused Class = "refused"
 	// ClassUnknown: the call ended by time-out, and the receiver may have the
@@ -90,9 +90,12 @@ const (
 	ClassUnreached Class = "unreached"
 	// ClassUnreadable: the source could not read the record, so no sink was called.
 	ClassUnreadable Class = "unreadable"
-	// ClassRestored: the database is not the one that the position belongs to, or its ids have started again. No
+	// ClassRestored: the database is not the one that the position belongs to, or was put back. No
 	// record is at fault: RecordID is "", and Position is the cursor's.
 	ClassRestored Class = "restored"
+	// ClassReset: the sequence of the ids stands before the position, so what is inserted would never be read. No record is
+	// at fault: RecordID is "", and Position is the cursor's.
+	ClassReset Class = "reset"
 	// ClassClock: the server's clock was behind the cursor, as after the promotion of a
 	// standby, so rows were stamped that sort before what was delivered. No record is at
 	// fault: RecordID is "", and Position is before all these rows, "" if no such position is known. A Seek
@@ -103,8 +106,13 @@ const (
 	ClassDatabase Class = "database"
 )
 
-// OfServer reports that no record is at fault: the database was restored, or its clock is behind.
-func (f Failure) OfServer() bool { return f.Class == ClassRestored || f.Class == ClassClock }
+// OfUs reports that no record is at fault: the receiver refused our credentials, our address or our settings.
+func (f Failure) OfUs() bool { return f.Class == ClassRefused }
+
+// OfServer reports that no record is at fault: the database was restored, or its clock or its sequence of ids is behind.
+func (f Failure) OfServer() bool {
+	return f.Class == ClassRestored || f.Class == ClassClock || f.Class == ClassReset
+}
 
 func (f Failure) class() Class {
 	if f.Class == "" {

@@ -142,10 +142,10 @@ WITH past AS (
 	SELECT $1, $2, ` + placeOfSQL + `, ` + bornSQL("$5", "$6", "$7", "$8") + `
 	WHERE $3::boolean OR NOT EXISTS (SELECT 1 FROM past WHERE action <> 'forget')
 	ON CONFLICT (process_name) DO NOTHING
-	RETURNING process_name, position, histories <> '[]' AS later
+	RETURNING process_name, position
 ), event AS (
 	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, to_position)
-	SELECT process_name, $4, 'create', CASE WHEN later THEN '` + mayBeLater + `' ELSE '' END, position FROM created
+	SELECT process_name, $4, 'create', CASE WHEN ` + mayBeLaterSQL + ` THEN '` + mayBeLater + `' ELSE '' END, position FROM created
 )
 SELECT EXISTS (SELECT 1 FROM created), EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)`
 

@@ -74,11 +74,11 @@ func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
 	}
 	require.NoError(t, server.PutBack(t.Context()))
 	s, _ = on()
-	_, err = s.Create(t.Context(), "mail", "") // in the place of one that was lost
+	_, err = s.Create(t.Context(), "mail", "") // made anew in the place of one that was lost
 	require.NoError(t, err)
 	other, err := s.Observe(t.Context(), "mail")
 	require.NoError(t, err)
-	renamed := seen.On(other).See(other)
+	anew := seen.On(other).See(other)
 	_, err = s.Seek(t.Context(), "sms", "b", cursor.Decision{Actor: "me", Reason: "before any worker looks"})
 	require.NoError(t, err)
 	row := look(s)
@@ -97,7 +97,7 @@ func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
 	s, _ = on()
 	other, err = s.Observe(t.Context(), "mail")
 	require.NoError(t, err)
-	require.False(t, renamed.On(other).Before(other), "its server has all that the other cursor's had since")
+	require.True(t, anew.On(other).Before(other), "nobody has decided on what the one before it had sent")
 }
 
 // TestSeen_APauseSinceTheSnapshotIsKnownByALook: nothing was written between the two, and a process that is paused reads nothing. It ran

@@ -4,12 +4,28 @@
 -- +goose Up
 -- Every transaction whose rows were delivered is below it. One that begins after a standby was promoted is not. If a standby
 -- was promoted and no worker has noted that yet, rows may have come since: there it is the transaction that advanced the cursor
--- last. It comes first, since a statement below writes each row anew, and that transaction is forgotten then.
+-- last. It comes first, since a statement below writes each row anew, and that transaction is forgotten then. An earlier upgrade
+-- that was undone has written the row, too: the event that it left says what was known. Where an operator decided last, as by a
+-- pause after the promotion, it is the one that made the cursor, or 3, which is below all.
 LOCK TABLE cursor IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE cursor ADD COLUMN horizon xid8 DEFAULT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot());
 ALTER TABLE cursor DISABLE TRIGGER set_updated_at;
 UPDATE cursor
-SET horizon = (now.xid - mod(now.xid - xmin::text::bigint, 4294967296))::text::xid8
+SET horizon = CASE
+    WHEN EXISTS (
+        SELECT FROM cursor_event e
+        WHERE e.process_name = cursor.process_name AND e.xmin = cursor.xmin AND e.action IN ('pause', 'resume', 'retry', 'skip', 'seek', 'restored')
+    ) THEN coalesce((
+        SELECT (now.xid - mod(now.xid - e.xmin::text::bigint, 4294967296))::text::xid8
+        FROM cursor_event e
+        WHERE e.process_name = cursor.process_name AND e.action IN ('create', 'rename')
+        ORDER BY e.id DESC
+        LIMIT 1
+    ), '3')
+    ELSE least(
+        (now.xid - mod(now.xid - xmin::text::bigint, 4294967296))::text::xid8,
+        (SELECT (e.detail->>'horizon')::xid8 FROM cursor_event e WHERE e.process_name = cursor.process_name AND e.action = 'downgrade' ORDER BY e.id DESC LIMIT 1)
+    ) END
 FROM (SELECT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text::bigint AS xid) now
 WHERE timeline <> ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::int;
 ALTER TABLE cursor ENABLE TRIGGER set_updated_at;
@@ -19,7 +35,7 @@ ALTER TABLE cursor ENABLE TRIGGER set_updated_at;
 -- unreached has not been sent, so its attempts make no dead letter of it.
 ALTER TABLE cursor DROP CONSTRAINT cursor_failed_class_check;
 ALTER TABLE cursor ADD CONSTRAINT cursor_failed_class_check
-    CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored', 'clock', 'refused', 'unreadable', 'unreached'));
+    CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored', 'clock', 'reset', 'refused', 'unreadable', 'unreached'));
 
 -- The database that the position belongs to, beside its cluster: a dump may be restored
 -- under another name into the same one. NULL: not known yet, so it belongs to any.
@@ -155,10 +171,19 @@ CREATE TRIGGER keep_all BEFORE TRUNCATE ON cursor_event FOR EACH STATEMENT EXECU
 ALTER TABLE cursor_event ADD COLUMN db_user text;
 ALTER TABLE cursor_event ALTER COLUMN db_user SET DEFAULT session_user;
 
+-- A worker that comes after a restore asks whether another process has halted over it.
+CREATE INDEX cursor_event_restored ON cursor_event (at) WHERE action = 'halt' AND detail->>'class' = 'restored';
+
 -- Which workers run which process: status asks for it, and the audit may be long.
 CREATE INDEX cursor_event_watch ON cursor_event (process_name) WHERE action = 'watch';
 
 -- +goose Down
+LOCK TABLE cursor IN ACCESS EXCLUSIVE MODE;
+INSERT INTO cursor_event (process_name, actor, action, detail)
+SELECT process_name, session_user, 'downgrade', pg_catalog.jsonb_build_object('horizon', horizon::text)
+FROM cursor
+WHERE timeline <> ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::int;
+DROP INDEX cursor_event_restored;
 DROP INDEX cursor_event_watch;
 DROP TRIGGER keep_past ON cursor;
 DROP TRIGGER keep_past_of_all ON cursor;
@@ -176,7 +201,7 @@ ALTER TABLE cursor DROP COLUMN origin;
 ALTER TABLE cursor DROP COLUMN database_oid;
 UPDATE cursor SET failed_class = 'permanent' WHERE failed_class IN ('refused', 'unreadable');
 UPDATE cursor SET failed_class = 'transient' WHERE failed_class = 'unreached';
-UPDATE cursor SET failed_class = 'restored' WHERE failed_class = 'clock';
+UPDATE cursor SET failed_class = 'restored' WHERE failed_class IN ('clock', 'reset');
 ALTER TABLE cursor DROP CONSTRAINT cursor_failed_class_check;
 ALTER TABLE cursor ADD CONSTRAINT cursor_failed_class_check
     CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored'));

@@ -133,23 +133,29 @@ func (p *Process) noteStep(ctx context.Context, row cursor.Row) (state, error) {
 // leaveTimeout is for how long a worker that ends tries to have the row keep what it has seen of the clock.
 const leaveTimeout = 3 * time.Second
 
-// leaveStep is noteStep for a worker that ends.
+// leaveStep is noteStep and noteReset for a worker that ends.
 func (p *Process) leaveStep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
-	for p.clock.noticed() && ctx.Err() == nil {
+	for p.knows() && ctx.Err() == nil {
 		row, err := p.config.Store.Look(ctx, p.config.Process)
 		if err == nil {
 			_, err = p.noteStep(ctx, row)
 		}
-		if err != nil && ctx.Err() != nil {
-			p.log.Error("the server's clock stepped back, and the cursor's row does not say so: compare the table with the receiver", "err", err)
+		if err == nil {
+			_, err = p.noteReset(ctx)
 		}
-		if p.clock.noticed() {
+		if err != nil && ctx.Err() != nil {
+			p.log.Error("the server's clock or its sequence of ids stepped back, and the cursor's row does not say so: compare the table with the receiver", "err", err)
+		}
+		if p.knows() {
 			wait(ctx, asideDelay)
 		}
 	}
 }
+
+// knows reports that this worker has seen what the row does not have yet.
+func (p *Process) knows() bool { return p.clock.noticed() || p.reset != nil }
 
 // watchClock looks at the source's clock once a Config.Poll for as long as nothing is read, until ctx ends.
 func (p *Process) watchClock(ctx context.Context) {

@@ -25,7 +25,7 @@ func (e *HaltError) Error() string {
 	if e.Failure.OfServer() {
 		return fmt.Sprintf("process %q is halted: %s", e.Process, e.Failure.Error)
 	}
-	if e.Failure.Class == cursor.ClassRefused {
+	if e.Failure.OfUs() {
 		return fmt.Sprintf("process %[1]q is halted: the receiver refuses us, not record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
 			"fix what it says (credentials, address, settings), then `ordered-dispatcher retry %[6]s`",
 			e.Process, visible.Cut(e.Failure.RecordID), visible.Cut(string(e.Failure.Position)), e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
@@ -45,7 +45,7 @@ func Permanent(err error) error {
 }
 
 // Refused marks a sink's error as the receiver's refusal of us: of our credentials,
-// our address, our quota. It is no verdict on the record. The process halts at once,
+// our address, our settings. It is no verdict on the record. The process halts at once,
 // with any Config.DeadLetter, and the record is sent again when an operator
 // retries. Refused outranks Permanent. Refused(nil) is nil.
 func Refused(err error) error {
@@ -56,7 +56,7 @@ func Refused(err error) error {
 }
 
 // Unreached marks a sink's error as none of the record's: nothing was sent, or the
-// receiver can take no record now (it is away, full, or has no place for any). The
+// receiver can take no record now (it is away, full, has no place for any, or our quota is used up for now). The
 // record is tried again. With Config.DeadLetter such attempts do not count towards
 // Retry.Attempts, so an outage makes no dead letter. Unreached(nil) is nil.
 func Unreached(err error) error {

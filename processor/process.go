@@ -21,6 +21,7 @@ type Process struct {
 	tracing tracing
 
 	seen    bool         // the cursor's row stood at some time
+	beside  bool         // no other process had halted as restored when this worker came
 	waiting bool         // the last look found only records that may still be preceded
 	stuck   *stuck       // the record that failed last, while this worker retries it
 	owed    *advance     // acknowledged by the sink, but not known to be durable
@@ -41,6 +42,7 @@ type Process struct {
 	torn      time.Time     // when it was said last that a torn session cannot be ended
 
 	clock clockWatch
+	reset *cursor.ResetHalt // the ids were seen before the cursor, and the row does not have it yet
 
 	numbers cursor.Seen  // the highest of the cursor
 	server  string       // the run of the server on which no promotion is to be noted
@@ -204,6 +206,7 @@ func (p *Process) pass(ctx context.Context) (state, error) {
 		return s, p.overdue(asking, err)
 	}
 	err = p.work(ctx, todo.lease, todo.seen)
+	p.seesReset(err, todo.lease.Position(), todo.lease.Epoch())
 	if errors.Is(err, cursor.ErrStoodAside) {
 		p.log.Info("gave way between two checkpoints: another session has the cursor's row, or waits for it")
 		return state{is: StateStandby, wait: asideDelay}, nil
@@ -224,8 +227,14 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 	if err != nil {
 		return nil, state{}, err
 	}
+	if s, err := p.noteBeside(ctx, row); err != nil || s.is != "" {
+		return nil, s, err
+	}
 	p.began(row.Epoch)
 	if s, err := p.noteStep(ctx, row); err != nil || s.is != "" {
+		return nil, s, err
+	}
+	if s, err := p.noteReset(ctx); err != nil || s.is != "" {
 		return nil, s, err
 	}
 	p.numbers = p.numbers.On(row)

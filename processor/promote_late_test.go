@@ -167,6 +167,28 @@ var lateMeetings = map[string]func(*testing.T, *meeting){
 		require.NoError(t, err)
 		m.start(t)
 	},
+	"upgraded after a pause, worker down": func(t *testing.T, m *meeting) {
+		stop := m.start(t)
+		require.NoError(t, stop())
+		config := migrations.Config{ConnString: pgtest.URL(t), Schema: schema}
+		_, err := migrations.Down(t.Context(), config)
+		require.NoError(t, err)
+		m.promote(t)
+		exec(t, m.pool, `WITH paused AS (UPDATE dispatch.cursor SET state = 'paused' RETURNING process_name)
+			INSERT INTO dispatch.cursor_event (process_name, actor, action) SELECT process_name, 'me', 'pause' FROM paused`) // by the former program
+		_, err = migrations.Up(t.Context(), config)
+		require.NoError(t, err)
+		m.resume(t)
+		m.start(t)
+	},
+	"upgraded twice, worker down": func(t *testing.T, m *meeting) {
+		stop := m.start(t)
+		require.NoError(t, stop())
+		m.promote(t)
+		downAndUp(t)
+		downAndUp(t)
+		m.start(t)
+	},
 	"halted over a record": func(t *testing.T, m *meeting) {
 		accept := m.refuse(t, processor.Permanent(errors.New("no such customer")))
 		m.promote(t)
@@ -189,6 +211,16 @@ var lateMeetings = map[string]func(*testing.T, *meeting){
 			exec(t, m.pool, `UPDATE dispatch.cursor SET timeline = timeline + 6`)
 		})
 	},
+}
+
+// downAndUp takes the upgrade of the tables back, and makes it again.
+func downAndUp(t *testing.T) {
+	t.Helper()
+	config := migrations.Config{ConnString: pgtest.URL(t), Schema: schema}
+	_, err := migrations.Down(t.Context(), config)
+	require.NoError(t, err)
+	_, err = migrations.Up(t.Context(), config)
+	require.NoError(t, err)
 }
 
 // TestRun_AServerThatIsMetAfterItsClockWasCorrectedHaltsTheProcess: its clock was behind when it was promoted. A running process

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -284,6 +285,42 @@ func TestRun_TheSequenceOfAnotherServerIsNotSaidToBeReset(t *testing.T) {
 	eventually(t, "of its own server it is said", func() bool { return log.has("setval") })
 }
 
+// TestRun_TheSequenceOfAnotherServerIsNotSaidToBeResetUnderTheLease: the address moves between two reads of one lease.
+func TestRun_TheSequenceOfAnotherServerIsNotSaidToBeResetUnderTheLease(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, func(primary *pgxpool.Pool) { insert(t, primary, 1) })
+	p.promote(t)
+	exec(t, p.primary, `SELECT setval('dispatch.bookings_id_seq', 1000)`)
+	insert(t, p.primary, 3)
+	_, err := store(t, p.primary).Create(t.Context(), "sms", cursor.Position(fmt.Sprintf("int:%020d", 1000)))
+	require.NoError(t, err)
+	before, err := table.New(p.primary, table.Config{Table: "dispatch.bookings", Order: table.ID})
+	require.NoError(t, err)
+	after, err := table.New(p.standby, table.Config{Table: "dispatch.bookings", Order: table.ID})
+	require.NoError(t, err)
+	log, sink := &logbook{}, &receiver{}
+	start(t, process(t, p.primary, processor.Each(sink), func(c *processor.Config) {
+		c.Source, c.Logger, c.Batch = &moving{moved: moved{before, p.primary}, after: after}, log.logger(), 1
+	}))
+	eventually(t, "it says why", func() bool { return log.has("reach different servers") })
+	require.Positive(t, sink.calls())
+	require.False(t, log.has("setval"))
+}
+
+// moving is a source whose first read is of one server, and all others are of another one.
+type moving struct {
+	moved
+	after *table.Source
+	reads atomic.Int32
+}
+
+func (m *moving) Read(ctx context.Context, at cursor.Position, limit int) (processor.Page, error) {
+	if m.reads.Add(1) == 1 {
+		return m.moved.Read(ctx, at, limit)
+	}
+	return m.after.Read(ctx, at, limit)
+}
+
 // TestRun_ASequenceBeforeTheCursorHaltsTheProcess: rows are inserted with ids that the cursor has passed. The process went on by itself
 // once the ids had passed the cursor, too, and nothing showed what it had passed over. What the operator has come has other keys.
 func TestRun_ASequenceBeforeTheCursorHaltsTheProcess(t *testing.T) {
@@ -308,12 +345,15 @@ func TestRun_ASequenceBeforeTheCursorHaltsTheProcess(t *testing.T) {
 			exec(t, pool, reset)
 			eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
 			failure := row(t, pool).Failure
-			require.Equal(t, cursor.ClassRestored, failure.Class)
+			require.Equal(t, cursor.ClassReset, failure.Class)
 			require.Contains(t, failure.Error, "`seek` to the start before anything else")
 			insert(t, pool, 5) // past the cursor
 			_, err = store(t, pool).Seek(t.Context(), "sms", "", cursor.Decision{Actor: "me", Reason: "as the error says"})
 			require.NoError(t, err)
 			eventually(t, "what was inserted since is delivered", func() bool { return len(sink.all()) == 8 })
+			lost, err := store(t, pool).MayBeLost(t.Context())
+			require.NoError(t, err)
+			require.False(t, lost, "no cursor is lost by that")
 			keys := map[string]bool{}
 			for _, d := range sink.all() {
 				require.False(t, keys[d.DedupKey()], d.DedupKey)
@@ -321,6 +361,34 @@ func TestRun_ASequenceBeforeTheCursorHaltsTheProcess(t *testing.T) {
 			}
 		})
 	}
+}
+
+// passedSince is a source whose second read finds the sequence before the cursor, and has come past it by the next one.
+type passedSince struct {
+	*table.Source
+	reads atomic.Int32
+}
+
+func (s *passedSince) Read(ctx context.Context, at cursor.Position, limit int) (processor.Page, error) {
+	if s.reads.Add(1) == 2 {
+		return processor.Page{}, &processor.SequenceError{Err: processor.Permanent(errors.New("the sequence stands before the cursor"))}
+	}
+	return s.Source.Read(ctx, at, limit)
+}
+
+// TestRun_ASequenceThatWasBeforeTheCursorUnderTheLeaseHaltsTheProcess: the next read finds nothing wrong.
+func TestRun_ASequenceThatWasBeforeTheCursorUnderTheLeaseHaltsTheProcess(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	source, err := table.New(pool, table.Config{Table: "dispatch.bookings", Order: table.ID})
+	require.NoError(t, err)
+	start(t, process(t, pool, processor.Each(&receiver{}), func(c *processor.Config) {
+		c.Source, c.Batch = &passedSince{Source: source}, 1
+	}))
+	eventually(t, "the process halts, or goes on", func() bool { return row(t, pool).State == cursor.Halted || row(t, pool).Sequence == 3 })
+	require.Equal(t, cursor.Halted, row(t, pool).State)
+	require.Equal(t, cursor.ClassReset, row(t, pool).Failure.Class)
 }
 
 // TestRun_AClockBehindTheCursorHaltsTheProcess: what is inserted meanwhile would never be read,

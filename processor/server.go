@@ -20,6 +20,24 @@ func (p *Process) remember(ctx context.Context, row cursor.Row) (state, error) {
 	return p.haltedBy(p.config.Store.HaltRestored(ctx, p.config.Process, p.numbers))
 }
 
+// noteBeside halts the process if another one has halted as restored, and this worker has seen nothing of the time before.
+func (p *Process) noteBeside(ctx context.Context, row cursor.Row) (state, error) {
+	if p.beside || row.Failure != nil && row.Failure.OfServer() {
+		return state{}, nil
+	}
+	other, err := p.config.Store.RestoredBeside(ctx, p.config.Process)
+	if err != nil {
+		return state{}, err
+	}
+	if other != "" {
+		if s, err := p.haltedBy(p.config.Store.HaltBeside(ctx, p.config.Process)); err != nil || s.is != "" {
+			return s, err
+		}
+	}
+	p.beside = true
+	return state{}, nil
+}
+
 // noteLog takes up how far the disk of the server has its log.
 func (p *Process) noteLog(page Page) {
 	if p.together() {
@@ -143,9 +161,8 @@ func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) e
 
 // behind halts the process if a read failed because the server's clock, or its sequence of ids, is behind the cursor.
 func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo, state, error) {
-	var sequence *SequenceError
-	if errors.As(err, &sequence) && p.together() {
-		s, err := p.haltedBy(p.config.Store.HaltReset(ctx, p.config.Process, sequence.Server, row.Position, sequence.Error()))
+	if p.seesReset(err, row.Position, row.Epoch) {
+		s, err := p.noteReset(ctx)
 		return nil, s, err
 	}
 	var clock *ClockError
@@ -157,6 +174,30 @@ func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo,
 		p.clock.settled()
 	}
 	return nil, s, err
+}
+
+// seesReset takes up that a read after a position found the sequence of ids before it.
+func (p *Process) seesReset(err error, after cursor.Position, under cursor.Epoch) bool {
+	var sequence *SequenceError
+	if !errors.As(err, &sequence) || !p.together() {
+		return false
+	}
+	p.reset = &cursor.ResetHalt{Server: sequence.Server, At: after, Epoch: under, Reason: sequence.Error()}
+	return true
+}
+
+// noteReset halts the process if the sequence of ids was seen before the cursor. By now it may have come past it, and no other read
+// would show what the cursor passes over. So it is tried until the row has it, or an operator has moved it back.
+func (p *Process) noteReset(ctx context.Context) (state, error) {
+	if p.reset == nil {
+		return state{}, nil
+	}
+	err := p.config.Store.HaltReset(ctx, p.config.Process, *p.reset)
+	switch {
+	case err == nil, errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrPaused), errors.Is(err, cursor.ErrElsewhere), errors.Is(err, cursor.ErrUnknown):
+		p.reset = nil
+	}
+	return p.haltedBy(err)
 }
 
 // haltBefore halts the process over rows that stand before its position.

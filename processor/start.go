@@ -126,24 +126,36 @@ func (p *Process) make(ctx context.Context, at cursor.Position) (bool, error) {
 	return create(ctx, p.config.Process, at)
 }
 
-// keysMayRepeat reports whether ids have started again since the cursor of the process was given up.
+func (p *Process) place(ctx context.Context, at cursor.Position) (bool, error) {
+	anew, err := p.keysMayRepeat(ctx)
+	if err != nil {
+		return false, err
+	}
+	if anew {
+		return p.config.Store.PlaceAnew(ctx, p.config.Process, at)
+	}
+	return p.config.Store.Place(ctx, p.config.Process, at)
+}
+
 func (p *Process) keysMayRepeat(ctx context.Context) (bool, error) {
 	source, ok := p.config.Source.(Repeater)
 	if !ok || !p.together() {
 		return false, nil
 	}
-	at, horizon, err := p.config.Store.Forgotten(ctx, p.config.Process)
-	if errors.Is(err, cursor.ErrUnknown) || at == cursor.Unplaced {
+	return KeysMayRepeat(ctx, p.config.Store, source, p.config.Process)
+}
+
+// KeysMayRepeat reports whether ids have started again since the cursor of a process was given up (see cursor.Store.Forgotten), or
+// may have. Then the next one is to begin a history: CreateAnew, PrepareAnew, PlaceAnew or SeekAnew.
+func KeysMayRepeat(ctx context.Context, store *cursor.Store, source Repeater, process string) (bool, error) {
+	at, horizon, err := store.Forgotten(ctx, process)
+	if errors.Is(err, cursor.ErrUnknown) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
 	return source.KeysMayRepeat(ctx, at, horizon)
-}
-
-func (p *Process) place(ctx context.Context, at cursor.Position) (bool, error) {
-	return p.config.Store.Place(ctx, p.config.Process, at)
 }
 
 // start is the position of a new cursor.

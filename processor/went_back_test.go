@@ -132,3 +132,74 @@ func TestRestored_ASnapshotFromBeforeTheFirstLookHaltsTheProcess(t *testing.T) {
 	defer sink.mu.Unlock()
 	require.NotEqual(t, sink.got[1].Sequence, sink.got[2].Sequence)
 }
+
+// TestRun_ACursorThatIsMadeAnewAfterASnapshotWasPutBackHaltsTheProcess: the cursor is younger than the snapshot, and the advice was to make
+// it anew. The same worker delivered under the numbers and keys that it had used.
+func TestRun_ACursorThatIsMadeAnewAfterASnapshotWasPutBackHaltsTheProcess(t *testing.T) {
+	t.Parallel()
+	for _, made := range []cursor.State{cursor.Running, cursor.Paused} {
+		t.Run(string(made), func(t *testing.T) {
+			t.Parallel()
+			pool, sink, log := database(t), &receiver{}, &logbook{}
+			insert(t, pool, 2)
+			start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Logger = log.logger() }))
+			eventually(t, "two are delivered", func() bool { return row(t, pool).Sequence == 2 })
+			exec(t, pool, `DO $$ BEGIN
+				SET LOCAL session_replication_role = replica;
+				DELETE FROM dispatch.cursor;
+				DELETE FROM dispatch.cursor_event;
+				DELETE FROM dispatch.cursor_past;
+			END $$`)
+			decision := cursor.Decision{Actor: "me", Reason: "as the log says"}
+			s := store(t, pool)
+			_, err := s.Prepare(t.Context(), "sms", "", made, "seek", decision)
+			require.NoError(t, err)
+			if made == cursor.Paused {
+				eventually(t, "the worker has seen it", func() bool { return log.has("paused by an operator") })
+				_, err := s.Resume(t.Context(), "sms", decision)
+				require.NoError(t, err)
+			}
+			eventually(t, "the process halts, or delivers", func() bool { return row(t, pool).State == cursor.Halted || sink.calls() > 2 })
+			require.Equal(t, cursor.Halted, row(t, pool).State)
+			require.Equal(t, cursor.ClassRestored, row(t, pool).Failure.Class)
+
+			_, err = s.Retry(t.Context(), "sms", decision)
+			require.NoError(t, err)
+			eventually(t, "it goes on", func() bool { return sink.calls() == 4 })
+			require.Greater(t, sink.all()[2].Sequence, int64(cursor.HistoryGap))
+		})
+	}
+}
+
+// TestRun_BesideAProcessThatHaltedAsRestoredANewWorkerHaltsItsOwn: it has seen nothing of the time before, and the row of another one shows
+// what has happened. Once somebody has decided on this one, it goes on.
+func TestRun_BesideAProcessThatHaltedAsRestoredANewWorkerHaltsItsOwn(t *testing.T) {
+	t.Parallel()
+	pool, sink := database(t), &receiver{}
+	stop := start(t, process(t, pool, processor.Each(sink), nil))
+	insert(t, pool, 1)
+	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
+	require.NoError(t, stop())
+	s := store(t, pool)
+	_, err := s.Create(t.Context(), "other", "")
+	require.NoError(t, err)
+	other, err := s.Look(t.Context(), "other")
+	require.NoError(t, err)
+	other.Epoch += 7
+	require.ErrorIs(t, s.HaltRestored(t.Context(), "other", cursor.Seen{}.See(other)), cursor.ErrHalted)
+
+	_, err = s.Retry(t.Context(), "other", cursor.Decision{Actor: "me"})
+	require.NoError(t, err, "of that one alone")
+
+	insert(t, pool, 1)
+	stop = start(t, process(t, pool, processor.Each(sink), nil))
+	eventually(t, "the process halts, or delivers", func() bool { return row(t, pool).State == cursor.Halted || sink.calls() > 1 })
+	require.Equal(t, cursor.Halted, row(t, pool).State)
+	require.Contains(t, row(t, pool).Failure.Error, "process other has halted as restored")
+	require.Contains(t, row(t, pool).Failure.Error, "restored --all")
+	require.NoError(t, stop())
+	_, err = store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	require.NoError(t, err)
+	start(t, process(t, pool, processor.Each(sink), nil))
+	eventually(t, "it goes on", func() bool { return sink.calls() == 2 })
+}

@@ -48,8 +48,13 @@ var holding = []verification{
 	{model: "promotion", defines: "CLOCK_BEHIND RECORDS=3"},
 	{model: "promotion", defines: "RESTORE RECORDS=3"},
 	{model: "promotion", defines: "RESTORE CLOCK_BEHIND RECORDS=3"},
+	{model: "promotion", defines: "RESTORE PAUSE CLOCK_BEHIND RECORDS=3"},
+	{model: "promotion", defines: "RESTORE YOUNGER RECORDS=3"},
 	{model: "promotion", defines: "STEP RECORDS=3"},
 	{model: "promotion", defines: "CRASH RECORDS=3"},
+	{model: "ids", defines: "RESETS=2 RECORDS=4"},
+	{model: "ids", defines: "IDS=3 RECORDS=4"},
+	{model: "ids", defines: "WORKERS=2"},
 }
 
 // The first macro is the switch.
@@ -110,7 +115,27 @@ var breaking = []verification{
 	{"promotion", "STEP_FORGOTTEN STEP", "I1_no_late_row_is_left_behind"},
 	{"promotion", "RESTORE_UNSEEN RESTORE", "I15_a_number_is_of_one_record"},
 	{"promotion", "LOG_UNSEEN RESTORE", "I15_a_number_is_of_one_record"},
+	{"promotion", "LOG_LEARNT_BY_READS_ALONE RESTORE PAUSE", "I10_a_pause_is_not_lost"},
 	{"promotion", "UNFLUSHED_SENT CRASH", "I15_a_number_is_of_one_record"},
+	{"promotion", "OTHER_ORIGIN_TRUSTED RESTORE YOUNGER", "I15_a_number_is_of_one_record"},
+	{"promotion", "LOG_OF_ONE_ORIGIN RESTORE YOUNGER", "I15_a_key_is_of_one_record"},
+
+	{"ids", "SEQUENCE_UNCHECKED", "I1_no_row_is_passed_over_silently"},
+	{"ids", "HALT_NOT_DURABLE", "I1_no_row_is_passed_over_silently"},
+	{"ids", "AHEAD_FORGETS", "I1_no_row_is_passed_over_silently"},
+	{"ids", "RETRY_KEEPS_HISTORY RECORDS=4", "I15_a_key_is_of_one_record"},
+	{"ids", "SEEK_KEEPS_HISTORY", "I15_a_key_is_of_one_record"},
+	{"ids", "NUMBERS_GO_ON", "I15_a_number_is_of_one_record"},
+	{"ids", "EPOCH_KEPT", "I15_a_key_is_of_one_record"},
+	{"ids", "FORGET_KEEPS_HISTORY", "I15_a_key_is_of_one_record"},
+	{"ids", "CATALOG_IGNORED", "I15_a_key_is_of_one_record"},
+	{"ids", "FORGET_DROPS_HALT", "I15_a_key_is_of_one_record"},
+	{"ids", "SEEK_BEFORE_THE_HISTORY", "I15_a_key_is_of_one_record"},
+	{"ids", "FORGET_DROPS_HISTORIES", "I15_a_key_is_of_one_record"},
+	{"ids", "PASSED_BETWEEN_READS", "I1_no_row_is_passed_over_silently"},
+	{"ids", "RESET_TO_WHAT_WAS_SENT", "I15_a_key_is_of_one_record"},
+	{"ids", "LOST_BEFORE_THE_HALT", "I1_no_row_is_passed_over_silently"},
+	{"ids", "BACK_BEFORE_THE_HALT", "I15_a_key_is_of_one_record"},
 }
 
 func (v verification) String() string { return strings.TrimSpace(v.model + ".pml " + v.defines) }
@@ -237,7 +262,7 @@ func TestJudge_TakesNoUnfinishedSearchForSuccess(t *testing.T) {
 var conditional = regexp.MustCompile(`(?m)^#ifn?def (\w+)`)
 
 // modes are macros that take no protection away.
-var modes = []string{"LIVENESS", "PROMPT", "ORDER_ID", "RESTORE", "CLOCK_BEHIND", "STEP", "CRASH"}
+var modes = []string{"LIVENESS", "PROMPT", "ORDER_ID", "RESTORE", "CLOCK_BEHIND", "STEP", "CRASH", "PAUSE", "YOUNGER"}
 
 // switches are the macros of a model that take a protection away: not its modes, and not its bounds, which have a default.
 func switches(t *testing.T, model string) []string {
@@ -262,7 +287,7 @@ func TestReadme_TellsWhatEverySwitchBreaks(t *testing.T) {
 	require.NoError(t, err)
 	reliability, err := os.ReadFile("../reliability.md")
 	require.NoError(t, err)
-	for _, model := range []string{"lease", "keep", "fence", "start", "promotion"} {
+	for _, model := range []string{"lease", "keep", "fence", "start", "promotion", "ids"} {
 		var tried []string
 		for _, v := range breaking {
 			if v.model == model {

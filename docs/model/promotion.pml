@@ -9,8 +9,9 @@
  *   timeline    that of a server, and the one that the cursor's row names (cursor/identity.go)
  *   history     the part of a dedup key without created_at (cursor/histories.go)
  *   seen, had   the numbers that a live worker remembers, and how far the disk of the server had its log when it
- *               was read last (cursor.Seen, processor/server.go); here also after an advance: the worker
- *               reads again soon, unless it is paused. What a server writes is counted: rows and numbers
+ *               was looked at or read last (cursor.Seen, processor/server.go); here also after an advance:
+ *               the worker reads again soon, unless it is paused. What a server writes is counted: rows,
+ *               numbers, and a pause
  *   late row    a row that the new primary, or the restored server, stamped at or before the cursor's
  *               position, since its clock is behind (sources/table/late.go)
  *   Worker      processor/process.go (find), server.go; cursor/acquire.go, promote.go. It has two
@@ -21,7 +22,12 @@
  *               the server loses what its disk does not have, and starts anew
  *   flushed     the rows that the disk has, with CRASH: producers commit without waiting for it. A
  *               commit of the worker's waits, and so does Source.harden
+ *   pause       with RESTORE and PAUSE an operator pauses the process before the snapshot, after it, or never, and
+ *               resumes it never. A snapshot from before takes it back. saw: a look has found the process paused
  *   noticed     a worker has seen the clock behind the cursor (processor/clock.go)
+ *   younger     with RESTORE and YOUNGER the snapshot is from before the cursor was made. The restore loses it, and an operator
+ *               makes it anew in that moment: Operator.prepare. It is of another origin
+ *   reigned     the highest epoch of which the worker has had a lease, with YOUNGER
  *   Operator    Store.Restored, after which the worker looks for late rows; or a seek before the late row, or a
  *               retry or another seek, after which it is looked for again. No server has timeline 0
  *
@@ -78,10 +84,40 @@
 #else
 #define older(c) (c)
 #endif
+#ifdef YOUNGER
+#ifdef OTHER_ORIGIN_TRUSTED     /* Seen.Before: a cursor of another origin is another one */
+#define smaller false
+#else
+#define smaller (sequence[lease] < seen || epoch[lease] < reigned)
+#endif
+#define reign reigned = epoch[lease]
+#else
+#define smaller (sequence[lease] < seen)
+#define reign skip
+#endif
 #ifdef LOG_UNSEEN               /* Seen.On */
+#define LOG_NOT_COMPARED
+#endif
+#ifdef LOG_OF_ONE_ORIGIN        /* Seen.Lost: of whatever cursor */
+#define LOG_NOT_COMPARED
+#endif
+#if defined(LOG_NOT_COMPARED) || defined(OTHER_ORIGIN_TRUSTED)
 #define lacks false
 #else
 #define lacks (restored && started[lease] != known && startedAt < had)
+#endif
+#ifdef PAUSE
+#ifdef LOG_LEARNT_BY_READS_ALONE        /* startSQL */
+#define learn skip
+#else
+#define learn if :: !lacks -> known = started[lease]; had = log(lease); readTo = had :: else fi
+#endif
+#define rests paused
+#define rest if :: paused -> saw = 1; learn; goto end :: else fi
+#else
+#define learn skip
+#define rests false
+#define rest skip
 #endif
 #ifdef LATE_UNCHECKED           /* Process.promote */
 #define overtaken false
@@ -103,7 +139,7 @@
 #else
 #define flush(s) skip
 #endif
-#define log(s) (rows[s] + sequence[s])
+#define log(s) (rows[s] + sequence[s] + pauses)
 #ifdef UNFLUSHED_SENT           /* Source.harden */
 #define harden skip
 #else
@@ -114,6 +150,7 @@
 
 #define claim(name, holds) assert(name || (holds))
 bit I1_the_cursor_passes_only_what_was_received;
+bit I10_a_pause_is_not_lost;
 bit I1_no_late_row_is_left_behind;
 bit I15_a_number_is_of_one_record;
 bit I15_a_key_is_of_one_record;
@@ -126,7 +163,7 @@ byte timeline[2] = 1, server_timeline[2] = 1;
 bit begun[2], halted[2];
 byte locked[2], started[2]; /* by whom; how often the server was started */
 byte address, lateAt, flushed, startedAt, readTo;
-bit changed, restored, noticed, sought, retried;
+bit changed, restored, noticed, sought, retried, paused, pauses, saw, pauseLost;
 #ifdef RESTORE  /* a worker that starts after it cannot know */
 byte deaths = 1;
 #else
@@ -178,7 +215,7 @@ end:	do
 
 active proctype Change()
 {
-	byte savedRows, savedPosition, savedSequence, savedEpoch;
+	byte savedRows, savedPosition, savedSequence, savedEpoch, savedPaused;
 
 	skip; /* at any time */
 #ifdef STEP
@@ -186,14 +223,22 @@ active proctype Change()
 #elif defined(CRASH)
 	atomic { rows[0] = flushed; kept[0] = flushed; again[0] = 1; locked[0] = 0; started[0]++; changed = 1 }
 #elif defined(RESTORE)
-	atomic { savedRows = rows[0]; savedPosition = position[0]; savedSequence = sequence[0]; savedEpoch = epoch[0] }
+	atomic {
+#ifdef YOUNGER
+		epoch[0] == 0;
+#endif
+		savedRows = rows[0]; savedPosition = position[0]; savedSequence = sequence[0]; savedEpoch = epoch[0]; savedPaused = paused }
 	/* A restore ends the connections, and so the lease. Only a worker that has read the server before can notice it. */
 #ifdef CLOCK_BEHIND
-	readTo > savedRows + savedSequence;
+	readTo > savedRows + savedSequence + savedPaused;
 #endif
 	atomic { locked[0] = 0; started[0]++;
 		rows[0] = savedRows; position[0] = savedPosition; sequence[0] = savedSequence; epoch[0] = savedEpoch;
+		pauseLost = saw && !savedPaused; paused = savedPaused; pauses = savedPaused;
 		kept[0] = savedRows; startedAt = log(0); restored = 1; again[0] = 1; changed = 1;
+#ifdef YOUNGER
+		holder[0] = 0;
+#endif
 #ifdef CLOCK_BEHIND
 		lateAt = savedPosition
 #endif
@@ -215,15 +260,19 @@ active proctype Operator()
 {
 end:	do
 	:: atomic { halted[0] && timeline[0] == server_timeline[0] -> /* Store.Restored */
-		begin_history(0); look_first; halted[0] = 0 }
+		begin_history(0); look_first; halted[0] = 0; pauseLost = 0 }
+#ifdef PAUSE
+	:: atomic { !changed && !paused && !halted[0] && !locked[0] -> /* Store.Pause */
+		paused = 1; pauses = 1 }
+#endif
 #ifdef RESTORE
 	:: atomic { changed && !halted[0] && !sought -> /* a seek, before a worker has looked or after it: SeekGap */
 		sought = 1; sequence[0] = sequence[0] + 2; epoch[0]++; give_epoch(epoch[0], 0) }
 #endif
 	:: atomic { halted[CHANGED] && lateAt > 0 -> /* the seek that the error names */
-		position[CHANGED] = lateAt - 1; begin_history(CHANGED); timeline[CHANGED] = server_timeline[CHANGED]; halted[CHANGED] = 0 }
+		position[CHANGED] = lateAt - 1; begin_history(CHANGED); timeline[CHANGED] = server_timeline[CHANGED]; halted[CHANGED] = 0; pauseLost = 0 }
 	:: atomic { halted[CHANGED] && timeline[CHANGED] != server_timeline[CHANGED] && position[CHANGED] > lateAt && !sought -> /* a seek elsewhere, back by a record */
-		sought = 1; position[CHANGED]--; begin_history(CHANGED); halted[CHANGED] = 0;
+		sought = 1; position[CHANGED]--; begin_history(CHANGED); halted[CHANGED] = 0; pauseLost = 0;
 #ifdef SEEK_SETTLES
 		timeline[CHANGED] = server_timeline[CHANGED]
 #endif
@@ -233,12 +282,18 @@ end:	do
 #ifdef RETRY_ACCEPTS
 		begin_history(CHANGED); timeline[CHANGED] = server_timeline[CHANGED];
 #endif
-		halted[CHANGED] = 0 }
+		halted[CHANGED] = 0; pauseLost = 0 }
 	od
 }
 
+#ifdef YOUNGER
+#define forget seen = 0; reigned = 0
+#else
+#define forget seen = 0
+#endif
+
 /* dies: the worker ends, and another one comes in its place, which remembers nothing. */
-#define or_dies :: atomic { deaths == 0 -> deaths = 1; note_step; let_go(); seen = 0; page = 0; at = 0; ran = 0; known = 0; had = 0; name = name + WORKERS; goto start }
+#define or_dies :: atomic { deaths == 0 -> deaths = 1; note_step; let_go(); forget; page = 0; at = 0; ran = 0; known = 0; had = 0; name = name + WORKERS; goto start }
 
 inline let_go() {
 	if
@@ -250,6 +305,9 @@ inline let_go() {
 active [WORKERS] proctype Worker()
 {
 	byte name = _pid, lease, read, at, page, ran, known, had, seen, number, name_of, under;
+#ifdef YOUNGER
+	byte reigned;
+#endif
 
 start:	atomic { lease = address; read = address }
 end:	/* Process.look, remember: an old connection stays, or is made anew */
@@ -263,9 +321,10 @@ end:	/* Process.look, remember: an old connection stays, or is made anew */
 		:: skip
 		fi;
 		note_step;
+		rest;
 		if
 		:: halted[lease] -> goto end
-		:: !halted[lease] && older(sequence[lease] < seen || lacks) && timeline[lease] == server_timeline[lease] -> halted[lease] = 1; known = started[lease]; had = 0; goto end
+		:: !halted[lease] && older(smaller || lacks) && timeline[lease] == server_timeline[lease] -> halted[lease] = 1; known = started[lease]; had = 0; goto end
 		:: else
 		fi;
 		if
@@ -276,6 +335,7 @@ end:	/* Process.look, remember: an old connection stays, or is made anew */
 		:: started[lease] != known -> known = started[lease]; had = 0
 		:: else
 		fi;
+		learn;
 		at = position[lease]
 	}
 	/* Process.peek */
@@ -299,7 +359,7 @@ end:	/* Process.look, remember: an old connection stays, or is made anew */
 	/* Store.Acquire: a promotion is noted before anything else */
 	atomic {
 		if
-		:: halted[lease] || locked[lease] -> goto end
+		:: halted[lease] || locked[lease] || rests -> goto end
 		:: else
 		fi;
 		if
@@ -327,7 +387,7 @@ end:	/* Process.look, remember: an old connection stays, or is made anew */
 	fi;
 	atomic {
 		if
-		:: halted[lease] || locked[lease] || timeline[lease] == server_timeline[lease] -> goto end
+		:: halted[lease] || locked[lease] || rests || timeline[lease] == server_timeline[lease] -> goto end
 		:: else
 		fi;
 		if
@@ -338,13 +398,14 @@ end:	/* Process.look, remember: an old connection stays, or is made anew */
 #endif
 take:	atomic {
 		if
-		:: halted[lease] || locked[lease] || page == 0 -> goto end
+		:: halted[lease] || locked[lease] || rests || page == 0 -> goto end
 		:: else -> locked[lease] = name
 		fi;
 		if
 		:: holder[lease] != name -> epoch[lease]++; give_epoch(epoch[lease], lease); holder[lease] = name; flush(lease)
 		:: else
 		fi;
+		reign;
 		if /* Process.work: Process.onServer, seen.after */
 		:: !(same(read == lease && ran == started[lease])) || position[lease] != at -> let_go(); read = address; lease = address; goto end
 		:: else -> number = sequence[lease] + 1; name_of = key(lease, at + 1); under = epoch[lease]
@@ -353,6 +414,7 @@ take:	atomic {
 	/* the delivery, then the advance */
 	atomic {
 		claim(I1_no_late_row_is_left_behind, lateAt == 0 || got[LATE] || noticed || lease != CHANGED || locked[lease] != name || position[lease] < lateAt);
+		claim(I10_a_pause_is_not_lost, !pauseLost);
 		claim(I15_a_number_is_of_one_record, meaning_of[number] == 0 || meaning_of[number] == page);
 		claim(I15_a_key_is_of_one_record, meaning_of_key[name_of] == 0 || meaning_of_key[name_of] == page);
 		give_epoch(under, lease);

@@ -187,7 +187,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a seek uses numbers again that may have been sent",
-		[]change{{"cursor/operate.go", `	row.Sequence += SeekGap
+		[]change{{"cursor/operate.go", `	r.Sequence += SeekGap
 `, ``}},
 		cursorPkg, "TestSkipAndSeek_NoNumberEverStandsForTwoRecords",
 	},
@@ -219,7 +219,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a seek forward after a restore begins the history behind what it passes over",
-		[]change{{"cursor/operate.go", `row.Position = min(was, to)`, `row.Position = max(was, to)`}},
+		[]change{{"cursor/operate.go", `row.Position = min(row.Position, to)`, `row.Position = max(row.Position, to)`}},
 		cursorPkg, "TestSeek_ForwardBeginsTheHistoryWhereTheServerWentBack",
 	},
 	{
@@ -344,9 +344,9 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a seek begins no epoch",
-		[]change{{"cursor/operate.go", `		row.Sequence += SeekGap
-		row.Epoch++
-`, `		row.Sequence += SeekGap
+		[]change{{"cursor/operate.go", `	r.Sequence += SeekGap
+	r.Epoch++
+`, `	r.Sequence += SeekGap
 `}},
 		cursorPkg, "TestSkipAndSeek_NoNumberEverStandsForTwoRecords",
 	},

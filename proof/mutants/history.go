@@ -23,13 +23,8 @@ var historyMutants = []mutant{
 		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
 	},
 	{
-		"the log of a server that was restored is compared with that of a cursor that is gone",
-		[]change{{"cursor/restored.go", "		n.log = 0\n		if n.Origin == row.Origin {", "		if n.Origin == row.Origin {\n			n.log = 0"}},
-		cursorPkg, "TestSeen_AServerWhoseLogWentBack",
-	},
-	{
 		"the sequence of another server's ids is said to be reset",
-		[]change{{"processor/server.go", `HaltReset(ctx, p.config.Process, sequence.Server, `, `HaltReset(ctx, p.config.Process, "", `}},
+		[]change{{"processor/server.go", `cursor.ResetHalt{Server: sequence.Server, `, `cursor.ResetHalt{`}},
 		processorPkg, "TestRun_TheSequenceOfAnotherServerIsNotSaidToBeReset",
 	},
 	{
@@ -44,8 +39,88 @@ var historyMutants = []mutant{
 	},
 	{
 		"the tables are upgraded after a promotion as if nothing had come since",
-		[]change{{"migrations/00003_promises.sql", "WHERE timeline <> ('x'", "WHERE false AND timeline <> ('x'"}},
+		[]change{{"migrations/00003_promises.sql", "AS xid) now\nWHERE timeline <> ('x'", "AS xid) now\nWHERE false AND timeline <> ('x'"}},
 		processorPkg, "TestRun_AServerThatIsMetAfterItsClockWasCorrectedHaltsTheProcess",
+	},
+	{
+		"the tables are upgraded after a promotion as if the pause was an advance",
+		[]change{{"migrations/00003_promises.sql", "e.action IN ('pause', ", "e.action IN ("}},
+		processorPkg, "TestRun_AServerThatIsMetAfterItsClockWasCorrectedHaltsTheProcess/ids_of_a_sequence,_upgraded_after_a_pause,_worker_down",
+	},
+	{
+		"an upgrade that was undone has forgotten what came before it",
+		[]change{{"migrations/00003_promises.sql", "e.action = 'downgrade'", "e.action = 'nothing'"}},
+		processorPkg, "TestRun_AServerThatIsMetAfterItsClockWasCorrectedHaltsTheProcess/ids_of_a_sequence,_upgraded_twice,_worker_down",
+	},
+	{
+		"a retry after ids have started again keeps the dedup keys",
+		[]change{{"cursor/operate.go", "row, err = row.recounted(row.Position)", "row = row.sought(row.Position)"}},
+		cursorPkg, "TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory/retry",
+	},
+	{
+		"a seek after ids have started again keeps the dedup keys, once the sequence has come past the cursor",
+		[]change{{"cursor/operate.go", "row, err = row.recounted(to)", "row = row.sought(to)"}},
+		cursorPkg, "TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory/seek",
+	},
+	{
+		"a cursor that gets its place after another was given up keeps the dedup keys",
+		[]change{{"processor/start.go", "if anew {\n\t\treturn p.config.Store.PlaceAnew", "if anew && false {\n\t\treturn p.config.Store.PlaceAnew"}},
+		daemonPkg, "TestForget_OfAProcessWithoutAStartNoKeyRepeats/a_worker_places_it",
+	},
+	{
+		"a cursor without a place hides the one that was given up",
+		[]change{{"cursor/past.go", "action = 'create' AND to_position IS DISTINCT FROM", "action = 'create' OR to_position IS NULL AND to_position IS DISTINCT FROM"}},
+		daemonPkg, "TestForget_OfAProcessWithoutAStartNoKeyRepeats/an_operator_seeks",
+	},
+	{
+		"a read under the lease takes the sequence of another server for one that was reset",
+		[]change{{"processor/deadline.go", "return r.page, s.ofServer(r.err)", "return r.page, r.err"}},
+		processorPkg, "TestRun_TheSequenceOfAnotherServerIsNotSaidToBeResetUnderTheLease",
+	},
+	{
+		"a clock that is behind is taken for one that was right",
+		[]change{{"sources/table/late.go", "\t\tif now.mark < c.mark {\n\t\t\treturn\n\t\t}\n", ""}},
+		tablePkg, "TestClock_ThatStaysBehindKeepsTheTimeOfItsStep",
+	},
+	{
+		"a worker that came when the process was halted says when the clock stepped back",
+		[]change{{"sources/table/late.go", " || c.upTo < after {", " {"}},
+		tablePkg, "TestClock_ThatStaysBehindKeepsTheTimeOfItsStep",
+	},
+	{
+		"a cursor that is made anew after a restore is another one",
+		[]change{{"cursor/restored.go", "	if row.Epoch >= n.Epoch && row.start", "	if row.Epoch < n.Epoch {\n\t\tn.Epoch, n.Sequence = 0, 0\n\t}\n\tif row.Epoch >= n.Epoch && row.start"}},
+		processorPkg, "TestRun_ACursorThatIsMadeAnewAfterASnapshotWasPutBackHaltsTheProcess",
+	},
+	{
+		"a new worker beside a halt as restored delivers",
+		[]change{{"processor/server.go", "\tif other != \"\" {", "\tif other != \"\" && false {"}},
+		processorPkg, "TestRun_BesideAProcessThatHaltedAsRestoredANewWorkerHaltsItsOwn",
+	},
+	{
+		"a halt as restored concerns cursors that were moved since",
+		[]change{{"cursor/restored.go", " AND e.at > c.updated_at", ""}},
+		processorPkg, "TestRun_BesideAProcessThatHaltedAsRestoredANewWorkerHaltsItsOwn",
+	},
+	{
+		"a reset that a read under the lease has found is forgotten",
+		[]change{{"processor/process.go", "\tp.seesReset(err, todo.lease.Position(), todo.lease.Epoch())\n", ""}},
+		processorPkg, "TestRun_ASequenceThatWasBeforeTheCursorUnderTheLeaseHaltsTheProcess",
+	},
+	{
+		"forget drops what a halt over the ids knows",
+		[]change{{"cursor/forget.go", " || row.haltedAs(ClassReset) {", " {"}},
+		cursorPkg, "TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory/retry",
+	},
+	{
+		"a reset is forgotten where another worker has moved the cursor on",
+		[]change{{"cursor/promote.go", "row.Position < h.At && row.Epoch != h.Epoch", "row.Position != h.At"}},
+		cursorPkg, "TestHaltReset_HoldsUnlessAnOperatorMovedTheCursorBack",
+	},
+	{
+		"a backup that is restored twice goes on under the same numbers, if the clock does not tell",
+		[]change{{"cursor/identity.go", "(1+rand.N[Epoch](1<<16))", "(1+rand.N[Epoch](1))"}},
+		cursorPkg, "TestRestored_TwiceFromOneBackupGivesNoNumberTwice",
 	},
 	{
 		"a process whose cursor may be lost needs no partition",
@@ -69,7 +144,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a cursor that was given up is prepared with the dedup keys of former rows",
-		[]change{{"command/internal/daemon/first_run.go", "\t\tif repeat {\n\t\t\tprepare", "\t\tif repeat && false {\n\t\t\tprepare"}},
+		[]change{{"command/internal/daemon/first_run.go", "if anew {", "if anew && false {"}},
 		daemonPkg, "TestForget_WhereIDsHaveStartedAgainNoKeyRepeats",
 	},
 	{
@@ -84,7 +159,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a sequence of ids before the cursor halts nothing",
-		[]change{{"processor/server.go", "errors.As(err, &sequence) && p.together() {\n\t\ts, err", "errors.As(err, &sequence) && p.together() && false {\n\t\ts, err"}},
+		[]change{{"processor/server.go", "if p.seesReset(err, row.Position, row.Epoch) {", "if p.seesReset(err, row.Position, row.Epoch) && false {"}},
 		processorPkg, "TestRun_ASequenceBeforeTheCursorHaltsTheProcess",
 	},
 	{
@@ -149,7 +224,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"epochs that a promotion may have lost are used again",
-		[]change{{"cursor/identity.go", `max(e+lostEpochs, Epoch(now.Sub(firstHistory)/historyEvery)*lostEpochs)`, `max(e+1, Epoch(now.Sub(firstHistory)/historyEvery)*0)`}},
+		[]change{{"cursor/identity.go", `; at >= e+lostEpochs {`, `; at < 0 {`}, {"cursor/identity.go", `e + lostEpochs*(1+rand.N[Epoch](1<<16))`, `e + Epoch(1+rand.N(1))`}},
 		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
 	},
 	{
@@ -174,7 +249,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a later history of one row has the epochs of an earlier one",
-		[]change{{"cursor/identity.go", `historyEvery)*lostEpochs`, `historyEvery)%65536*lostEpochs`}},
+		[]change{{"cursor/identity.go", `historyEvery) * lostEpochs;`, `historyEvery) % 65536 * lostEpochs;`}},
 		cursorPkg, "TestBegun_ALaterHistoryOfOneRowHasLargerNumbers",
 	},
 	{
@@ -203,9 +278,9 @@ var historyMutants = []mutant{
 		daemonPkg, "TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats/set_back",
 	},
 	{
-		"a seek forward, where ids have started again, begins the history behind what it passes over",
-		[]change{{"cursor/anew.go", "begin(min(row.Position, to))", "begin(max(row.Position, to))"}},
-		cursorPkg, "TestSeekAnew_BeginsAHistoryBehindTheFirstOfBothPositions/forward",
+		"where ids have started again, a later seek back finds the former dedup keys",
+		[]change{{"cursor/anew.go", `r.Histories.begin("")`, `r.Histories.begin(r.Position)`}},
+		cursorPkg, "TestSeekAnew_BeginsAHistoryBeforeAllRecords/forward",
 	},
 	{
 		"a history that a seek begins hides a promotion",
@@ -234,7 +309,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a row of a backup is taken for that of now",
-		[]change{{"cursor/restored.go", `(row.Epoch < n.Epoch || row.Sequence < n.Sequence)`, `row.Epoch < n.Epoch`}},
+		[]change{{"cursor/restored.go", `row.Epoch < n.Epoch || row.Sequence < n.Sequence ||`, `row.Epoch < n.Epoch ||`}},
 		cursorPkg, "TestHaltRestored_HaltsWhereTheRowIsOlderThanWhatWasSeen",
 	},
 	{

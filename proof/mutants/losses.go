@@ -71,6 +71,21 @@ var lossMutants = []mutant{
 	{
 		"a commit of Kafka that was asked for again is not looked at",
 		[]change{{"sinks/kafka/requests.go", `w.ends > 1 || w.again()`, `w.again()`}},
+		kafkaPkg, "TestWritten_AWindowHasMovedOverAnotherConnectionOrWhereItIsAskedForAgain",
+	},
+	{
+		"another connection to Kafka is one like the one that was closed as idle",
+		[]change{{"sinks/kafka/requests.go", `known && last != c`, `known && last == nil`}},
+		kafkaPkg, "TestDeliverBatch_ALossIsSaidWhereTheClientHadClosedAnIdleConnection",
+	},
+	{
+		"what an earlier link to Kafka has sent to a partition is not looked at over a later connection",
+		[]change{{"sinks/kafka/dial.go", `return &watched{conn, w, w.ended.Load()}, nil`, `return &watched{conn, w, false}, nil`}},
+		kafkaPkg, "TestDeliverBatch_ALossIsSaidWhereTheClientHadClosedAnIdleConnection",
+	},
+	{
+		"a window to Kafka looks also while its connection stays",
+		[]change{{"sinks/kafka/requests.go", `known && last != c`, `known && last != nil`}},
 		kafkaPkg, "TestDeliverBatch_AWindowLooksOnlyAfterALostConnection",
 	},
 	{

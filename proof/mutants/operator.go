@@ -8,6 +8,18 @@ var operatorMutants = []mutant{
 		daemonPkg, "TestConnect_NamesAPoolerWhoseConnectionsAreAllInUse",
 	},
 	{
+		"skip passes over a record though the receiver refuses us",
+		[]change{{"cursor/operate.go", `		if row.Failure.OfUs() {
+			return row, fmt.Errorf("%w: %s", ErrNotFailing`, `		if false {
+			return row, fmt.Errorf("%w: %s", ErrNotFailing`}},
+		daemonPkg, "TestDecision_OfAHaltOverUsProposesNoSkip",
+	},
+	{
+		"pause and resume propose skip though the receiver refuses us",
+		[]change{{"internal/daemon/standing.go", `	case f != nil && f.OfUs() && halted:`, `	case false:`}, {"internal/daemon/standing.go", `	case f != nil && f.OfUs():`, `	case f != nil && f.OfUs() && !halted:`}},
+		daemonPkg, "TestDecision_OfAHaltOverUsProposesNoSkip",
+	},
+	{
 		"a new process on a table with records needs no start",
 		[]change{{"processor/start.go", `	if err != nil || records == 0 {`, `	if true {`}},
 		processorPkg, "TestRun_ANewCursorOnATableWithRecordsNeedsAStart",

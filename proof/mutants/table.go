@@ -32,4 +32,4 @@ const (
 )
 
 // table are the mutants, by the room that they weaken.
-var table = slices.Concat(cursorMutants, historyMutants, processorMutants, sourceMutants, sinkMutants, sqlMutants, daemonMutants, operatorMutants, readingMutants, deadlineMutants, wallMutants, newcomerMutants, memoryMutants, boundMutants, nameMutants, answerMutants, credentialMutants, outcomeMutants, serverMutants, renewalMutants, diagnosisMutants, lossMutants)
+var table = slices.Concat(cursorMutants, historyMutants, processorMutants, sourceMutants, sinkMutants, natsMutants, kafkaMutants, sqlMutants, daemonMutants, operatorMutants, readingMutants, deadlineMutants, wallMutants, newcomerMutants, memoryMutants, boundMutants, nameMutants, answerMutants, credentialMutants, outcomeMutants, serverMutants, renewalMutants, diagnosisMutants, lossMutants)

@@ -250,7 +250,7 @@ var wallMutants = []mutant{
 	},
 	{
 		"the routing key of a message that comes back is what the broker says",
-		[]change{{"sinks/rabbitmq/sink.go", "p.key, aboutTokens(p.key))))", "r.RoutingKey, aboutTokens(p.key))))"}},
+		[]change{{"sinks/rabbitmq/sink.go", "s.toBind(p.key)", "s.toBind(r.RoutingKey)"}},
 		rabbitmqPkg, "TestDeliverBatch_AReturnNamesOurRoutingKeyInOneLine",
 	},
 	{

@@ -18,7 +18,7 @@ const haltInterval = 300 * time.Millisecond
 const haltsSQL = `/* torture.halts */
 SELECT process_name, coalesce(failed_class, ''), coalesce(failed_error, '')
 FROM dispatch.cursor
-WHERE state = 'halted' OR failed_class IN ('clock', 'restored') OR failed_error LIKE '%the target may have records that the source has lost%'
+WHERE state = 'halted' OR failed_class IN ('clock', 'restored', 'reset') OR failed_error LIKE '%the target may have records that the source has lost%'
 ORDER BY process_name
 LIMIT 1000`
 

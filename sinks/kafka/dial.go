@@ -6,8 +6,6 @@ import (
 	"net"
 	"slices"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // dialTimeout bounds one connection to one address.
@@ -31,7 +29,7 @@ func (s *Sink) dialer(w *written) func(ctx context.Context, network, address str
 			w.undialed(err, s.config.patience())
 			return nil, err
 		}
-		return &watched{conn, w}, nil
+		return &watched{conn, w, w.ended.Load()}, nil
 	}
 }
 
@@ -59,18 +57,22 @@ func secured(ctx context.Context, conn net.Conn, config *tls.Config, address str
 type watched struct {
 	net.Conn
 	written *written
+	later   bool // it was made after another one of its link was closed
+}
+
+// Close is called by the client.
+func (c *watched) Close() error {
+	c.written.ended.Store(true)
+	return c.Conn.Close()
 }
 
 // Write writes nothing to a connection that the other side has ended: the client reads one only while it waits for an answer, so it does
 // not know, and a request that was written there may have arrived. It makes another connection.
 func (c *watched) Write(request []byte) (int, error) {
 	if hasLeft(c.Conn) {
-		if isOf(request, kmsg.Produce) || isOf(request, kmsg.EndTxn) {
-			c.written.left.Add(1)
-		}
 		return 0, net.ErrClosed
 	}
-	back, ok := c.written.note(request) // before: a call may end, and ask what was sent, while it is written
+	back, ok := c.written.note(c, request) // before: a call may end, and ask what was sent, while it is written
 	if !ok {
 		return 0, net.ErrClosed
 	}

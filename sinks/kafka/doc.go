@@ -93,8 +93,8 @@
 //   - What was acknowledged is missed: another id of its topic, or an offset that comes
 //     again, halts the process until an operator decides, over all links: see stood.
 //     A new link looks, before it sends, at the last record of each partition: see look.
-//   - A window under which the client has gone on over another connection does not count before a look
-//     at its records and at those before it: see confirm.
+//   - A window of which a partition is reached over another connection than the one before it, lost or
+//     closed as idle, does not count before a look at its records and at those before it: see confirm.
 //   - Nothing is written to a connection that the other side has left: see watched.
 //   - No call waits longer than Config.Timeout, or than its context.
 //   - No error, log or String shows user or password.

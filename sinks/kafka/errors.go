@@ -327,6 +327,8 @@ func (s *Sink) fix(err error) string {
 			"or an older copy of the broker's data was put back: the next attempt looks whether what was acknowledged is there"
 	case isOldEpoch(err):
 		return "; the client has begun to number anew for another partition: nothing to do, the next attempt has a producer id of its own"
+	case s.config.TransactionalID != "" && isOneOf(err, uncoordinated):
+		return "; " + coordinatorFix
 	}
 	for _, c := range fixes {
 		if errors.Is(err, c.err) {

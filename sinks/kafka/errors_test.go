@@ -23,10 +23,7 @@ import (
 // fake is a broker that answers as it is told.
 func fake(t *testing.T) *kfake.Cluster {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
-	return cluster
+	return clusterOf(t, kfake.SeedTopics(1, "t"))
 }
 
 // typed are records of these types, one of each in this order.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kversion"
@@ -107,3 +109,22 @@ type acknowledgedHook func(*kgo.Record)
 
 // OnProduceRecordUnbuffered is called by the client.
 func (f acknowledgedHook) OnProduceRecordUnbuffered(r *kgo.Record, _ error) { f(r) }
+
+// CloseIdle has the client close the connections that were idle for so long, and returns how many it has.
+func (s *Sink) CloseIdle(after time.Duration) (open func() int64) {
+	c := new(connections)
+	s.more = append(s.more, kgo.ConnIdleTimeout(after), kgo.WithHooks(c))
+	return c.open.Load
+}
+
+type connections struct{ open atomic.Int64 }
+
+// OnBrokerConnect is called by the client.
+func (c *connections) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, conn net.Conn, _ error) {
+	if conn != nil {
+		c.open.Add(1)
+	}
+}
+
+// OnBrokerDisconnect is called by the client.
+func (c *connections) OnBrokerDisconnect(kgo.BrokerMetadata, net.Conn) { c.open.Add(-1) }

@@ -120,6 +120,7 @@ func (s *Sink) options() []kgo.Opt {
 		kgo.RecordPartitioner(newPartitioner()),
 		kgo.MetadataMinAge(metadataAge),
 		kgo.UnknownTopicRetries(tries),
+		kgo.RetryTimeoutFn(c.retries),
 		kgo.RecordRetries(tries), // of a batch whose last request was answered; the client never gives up another one
 		kgo.DisableClientMetrics(),
 		kgo.BrokerMaxReadBytes(maxAnswer), kgo.FetchMaxBytes(maxAnswer / 4), kgo.FetchMaxPartitionBytes(maxAnswer / 4), // the client compares them

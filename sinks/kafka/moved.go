@@ -16,13 +16,14 @@ type absentError struct {
 }
 
 func (e *absentError) Error() string {
-	return fmt.Sprintf("the record is not where the broker acknowledged it (partition %d of topic %q, offset %d): %s. A connection was lost, "+
-		"and what answered over the next one may be an older copy of the broker's data", e.partition, e.topic, e.offset, e.why)
+	return fmt.Sprintf("the record is not where the broker acknowledged it (partition %d of topic %q, offset %d): %s. The connection is another one than before, "+
+		"and what answered over it may be an older copy of the broker's data", e.partition, e.topic, e.offset, e.why)
 }
 
 // confirm looks, before a window counts, whether its records are there, and what was acknowledged before it, if the client has gone on
-// over another connection meanwhile. An older copy of the broker's data takes any number of a producer that it does not know, takes the
-// commit for the one before it, and drops a record under a number that it has from a stranger. What nothing can be said of counts.
+// over another connection than the one before. An older copy of the broker's data takes any number of a producer that it does not know,
+// takes the commit for the one before it, and drops a record under a number that it has from a stranger. What nothing can be said of
+// counts.
 func (s *Sink) confirm(ctx context.Context, p produced, epoch cursor.Epoch) produced {
 	if s.stood.older(p.places) {
 		return p // it shows the loss by itself
@@ -48,8 +49,8 @@ func (s *Sink) confirm(ctx context.Context, p produced, epoch cursor.Epoch) prod
 	return p
 }
 
-// gone looks whether the last records before a window are still there, of its partitions, and takes up a loss. Without a lost connection
-// it does not ask.
+// gone looks whether the last records before a window are still there, of its partitions, and takes up a loss. While the
+// connection stays it does not ask.
 func (s *Sink) gone(ctx context.Context, places []place, epoch cursor.Epoch) bool {
 	if !s.link.written.moved() {
 		return false
@@ -71,15 +72,17 @@ func (s *Sink) gone(ctx context.Context, places []place, epoch cursor.Epoch) boo
 	return len(missing) > 0
 }
 
-// absent looks whether the records of a window are there: the first and the last of each partition, which has one batch of it, or two.
+// absent looks whether the records of a window are there: the last and the first of each partition, which has one batch of it, or two.
 func (s *Sink) absent(ctx context.Context, places []place) *absentError {
 	if !s.link.written.moved() {
 		return nil
 	}
+	looked := map[mark]bool{} // one record is both
 	for _, last := range []bool{true, false} {
-		marks := ends(places, last)
+		marks := slices.DeleteFunc(ends(places, last), func(m mark) bool { return looked[m] })
 		missing, _ := s.link.missing(ctx, marks, s.config.patience(), true)
 		for _, m := range marks {
+			looked[m] = true
 			if why := missing[m.spot]; why != "" {
 				return &absentError{m, why}
 			}

@@ -15,8 +15,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -46,7 +44,7 @@ func (b *mover) setBackUnder(t testing.TB, s *kafka.Sink, kind kmsg.Key, copied 
 	b.dialing.Lock()
 	b.link.Cut()
 	b.link.Release()
-	setBack(t, b.broker, copied)
+	b.setBack(t, copied)
 	meanwhile()
 	b.dialing.Unlock()
 	r := <-done
@@ -79,10 +77,9 @@ func (b *mover) sink(t testing.TB, change func(*kafka.Config)) *kafka.Sink {
 // The copy knows nothing of the producer, so it takes whatever number comes.
 func TestDeliverBatch_ALossIsSaidWhereTheClientGoesOnOverAnotherConnection(t *testing.T) {
 	t.Parallel()
-	k := brokertest.NewKafka(t, broker.KafkaConfig{})
-	b := &mover{bench: benchOf(t, k, 1, nil)}
+	b := &mover{bench: ownBench(t)}
 	b.others(t, 1) // by a producer that the copy knows
-	copied := copyOf(t, k)
+	copied := b.copied(t)
 	s := b.sink(t, nil)
 	deliverAll(t, s, 1, 3)
 	n, err := b.setBackUnder(t, s, kmsg.Produce, copied, 4, func() { b.others(t, 30) })
@@ -95,13 +92,12 @@ func TestDeliverBatch_ALossIsSaidWhereTheClientGoesOnOverAnotherConnection(t *te
 // The coordinator of the copy has the commit before under the same epoch, and takes the one that is asked for again for that.
 func TestDeliverBatch_ACommitThatAnOlderCopyAnswersDoesNotCount(t *testing.T) {
 	t.Parallel()
-	k := brokertest.NewKafka(t, broker.KafkaConfig{})
-	b := &mover{bench: benchOf(t, k, 1, nil)}
+	b := &mover{bench: ownBench(t)}
 	b.others(t, 1)
 	s := b.sink(t, transactional)
 	s.Limit(kversion.V3_9_0()) // from then on each transaction has an epoch of its own
 	deliverAll(t, s, 1, 3)
-	copied := copyOf(t, k)
+	copied := b.copied(t)
 	n, err := b.setBackUnder(t, s, kmsg.EndTxn, copied, 4, func() { b.others(t, 30) })
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "the record is not where the broker acknowledged it")
@@ -114,9 +110,8 @@ func TestDeliverBatch_ACommitThatAnOlderCopyAnswersDoesNotCount(t *testing.T) {
 // The copy gives the producer's id to a stranger, and takes what is sent again for the stranger's record.
 func TestDeliverBatch_ARecordThatIsTakenForAStrangersDoesNotCount(t *testing.T) {
 	t.Parallel()
-	k := brokertest.NewKafka(t, broker.KafkaConfig{})
-	b := &mover{bench: benchOf(t, k, 1, nil)}
-	copied := copyOf(t, k)
+	b := &mover{bench: ownBench(t)}
+	copied := b.copied(t)
 	s := b.sink(t, nil)
 	var ours int64
 	s.OnAcknowledged(func(r *kgo.Record) { ours = r.ProducerID })
@@ -138,7 +133,7 @@ func TestDeliverBatch_ARecordThatIsTakenForAStrangersDoesNotCount(t *testing.T) 
 // A window looks only if a connection was lost under it, or before it. What nothing can be said of counts.
 func TestDeliverBatch_AWindowLooksOnlyAfterALostConnection(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*kafka.Config){"plain": nil, "with transactions": transactional} {
+	for name, change := range plainAndTransactional {
 		for deny, code := range map[string]*kerr.Error{"": nil, " without the right to read": kerr.TopicAuthorizationFailed} {
 			t.Run(name+deny, func(t *testing.T) {
 				t.Parallel()
@@ -156,9 +151,7 @@ func TestDeliverBatch_AWindowLooksOnlyAfterALostConnection(t *testing.T) {
 				looked := func() int { return len(ends.all()) + len(looks.all()) }
 				send := func(sequence int) (asked int) {
 					before := looked()
-					n, err := deliver(t, s, sinktest.Deliveries(sequence, 3))
-					require.NoError(t, err)
-					require.Equal(t, 3, n)
+					delivered(t, s, sinktest.Deliveries(sequence, 3))
 					return looked() - before
 				}
 				require.Zero(t, send(1))
@@ -167,7 +160,7 @@ func TestDeliverBatch_AWindowLooksOnlyAfterALostConnection(t *testing.T) {
 				require.Positive(t, send(7))
 				require.Zero(t, send(10))
 				kinds := []kmsg.Key{kmsg.Produce}
-				if change != nil {
+				if name != "plain" {
 					kinds = append(kinds, kmsg.EndTxn)
 				}
 				for i, kind := range kinds {
@@ -182,6 +175,38 @@ func TestDeliverBatch_AWindowLooksOnlyAfterALostConnection(t *testing.T) {
 					require.Positive(t, send(13+6*i))
 					require.Zero(t, send(16+6*i))
 				}
+			})
+		}
+	}
+}
+
+// Nothing is lost then: the client closes what was idle for long, and what it finds over the next connection may be an older copy. Others
+// have written past the gap, and the copy does not know the producer.
+func TestDeliverBatch_ALossIsSaidWhereTheClientHadClosedAnIdleConnection(t *testing.T) {
+	t.Parallel()
+	for name, change := range plainAndTransactional {
+		for of, before := range map[string]func(*testing.T, *kafka.Sink){
+			"of its link": func(*testing.T, *kafka.Sink) {},
+			"of the link before": func(t *testing.T, s *kafka.Sink) {
+				require.NoError(t, s.Close())
+				delivered(t, s, typed(3, "a")) // the link looks at both, and writes to one
+			},
+		} {
+			t.Run(name+" "+of, func(t *testing.T) {
+				t.Parallel()
+				cluster := old(t, "t.a", "t.b")
+				s := sinkOf(t, cluster, func(c *kafka.Config) { change(c); c.Topic = "t.{{.Type}}" })
+				connections := s.CloseIdle(500 * time.Millisecond)
+				delivered(t, s, typed(1, "a", "b"))
+				before(t, s)
+				require.Eventually(t, func() bool { return connections() == 0 }, time.Minute, 10*time.Millisecond)
+				makeAnew(t, cluster, "t.b")
+				othersWrite(t, clientOf(t, cluster.ListenAddrs()...), "t.b", 5)
+				n, err := deliver(t, s, typed(4, "b"))
+				require.Zero(t, n)
+				require.ErrorContains(t, err, `partition 0 of topic "t.b" has acknowledged offset 0, and another record is there`)
+				require.True(t, processor.IsRefused(err), err)
+				delivered(t, s, underEpoch(decided, typed(4, "b", "a")))
 			})
 		}
 	}

@@ -18,7 +18,9 @@ import (
 type written struct {
 	lost atomic.Int64 // requests with records whose answer was lost
 	cut  atomic.Int64 // those, and ends of transactions, whose connection was ended by the other side
-	left atomic.Int64 // those that were not written, since the other side had ended the connection before
+
+	// ended says that a connection of the link was closed.
+	ended atomic.Bool
 
 	mu sync.Mutex
 	// released is told when held or over changes.
@@ -33,6 +35,10 @@ type written struct {
 	producer *producer
 	// ends is how often the end of its transaction was asked for.
 	ends int
+	// last is the connection over which each partition was written to last, in whatever window.
+	last map[partitionSent]*watched
+	// elsewhere says that a request of this window went over another connection than the last one.
+	elsewhere bool
 	// refused is when a connection could not be made for the first time in this window; zero: all were.
 	refused time.Time
 	// over says that the window has been judged: no record of it is written any more.
@@ -45,6 +51,9 @@ type partitionSent struct {
 	id        topicID
 	partition int32
 }
+
+// endOfTransaction is where the end of a transaction goes: to a broker, and to no partition of it.
+var endOfTransaction = partitionSent{partition: -1}
 
 // OnBrokerE2E is called by the client at the end of each request: with its answer, or without.
 func (w *written) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
@@ -67,13 +76,12 @@ func (w *written) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) 
 func (w *written) begin(cancel context.CancelCauseFunc) {
 	w.lost.Store(0)
 	w.cut.Store(0)
-	w.left.Store(0)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.released = sync.NewCond(&w.mu)
 	w.held, w.cancel = true, cancel
 	w.sent, w.producer = map[batchSent]int{}, nil
-	w.ends, w.over, w.refused = 0, false, time.Time{}
+	w.ends, w.over, w.elsewhere, w.refused = 0, false, false, time.Time{}
 }
 
 // release lets the window go: the client has all of it.
@@ -129,12 +137,24 @@ func (w *written) again() bool {
 	return again || named && numbered // brokers of two versions have the same partition, perhaps
 }
 
-// moved reports whether the client has gone on over another connection, or asked once more: what answers may be another broker, or an
-// older copy of the first one's data.
+// moved reports whether the client has gone on over another connection than before, or asked once more: what answers may be another
+// broker, or an older copy of the first one's data.
 func (w *written) moved() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.lost.Load() > 0 || w.left.Load() > 0 || w.ends > 1 || w.again()
+	return w.elsewhere || w.ends > 1 || w.again()
+}
+
+// route takes up over which connection a request to a partition goes. Another one than last time need not follow upon a lost one: the
+// client closes a connection that is idle. At a partition that this link has not written to it looked as it began. That look holds for
+// the connections that were made before any was closed: a broker that is set back ends its own.
+func (w *written) route(p partitionSent, c *watched) {
+	if w.last == nil {
+		w.last = map[partitionSent]*watched{}
+	}
+	last, known := w.last[p]
+	w.elsewhere = w.elsewhere || known && last != c || !known && c.later
+	w.last[p] = c
 }
 
 // requests are those of a window.
@@ -148,9 +168,9 @@ type requests struct {
 	silent bool // of a part of the window the broker has said nothing
 }
 
-// note takes up a request that is about to be written, and returns what takes it back if nothing of it was; not ok is a request
-// that must not be written any more. One with records waits until the client has the whole window.
-func (w *written) note(request []byte) (back func(), ok bool) {
+// note takes up a request that is about to be written to a connection, and returns what takes it back if nothing of it was; not ok is
+// one that must not be written any more. One with records waits until the client has the whole window.
+func (w *written) note(c *watched, request []byte) (back func(), ok bool) {
 	produce, read := readProduce(request)
 	end := isOf(request, kmsg.EndTxn)
 	w.mu.Lock()
@@ -168,6 +188,7 @@ func (w *written) note(request []byte) (back func(), ok bool) {
 		return nil, false
 	case end:
 		w.ends++
+		w.route(endOfTransaction, c)
 		return func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -186,6 +207,7 @@ func (w *written) note(request []byte) (back func(), ok bool) {
 		return nil, false
 	}
 	for _, b := range batches {
+		w.route(b.partitionSent, c)
 		w.sent[b]++
 	}
 	sent := w.sent

@@ -46,11 +46,11 @@ func TestWritten_ARequestWithRecordsThatCannotBeReadIsNotWritten(t *testing.T) {
 	w.begin(cancel)
 	w.release()
 	for _, login := range []string{"short", "\x00\x00\x00\x09\x00u\x00password", "\x00\x00\x00\x20n,,n=user,r=nonce"} {
-		_, ok := w.note([]byte(login))
+		_, ok := w.note(new(watched), []byte(login))
 		require.True(t, ok, login)
 	}
 	require.NoError(t, context.Cause(ctx))
-	_, ok := w.note([]byte{0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 5, 0xff, 0xff, 9})
+	_, ok := w.note(new(watched), []byte{0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 5, 0xff, 0xff, 9})
 	require.False(t, ok)
 	require.ErrorIs(t, context.Cause(ctx), errUnread)
 	require.Equal(t, requests{}, w.end())
@@ -88,17 +88,17 @@ func TestWritten_NothingIsWrittenBehindTheEndOfAWindow(t *testing.T) {
 	var w written
 	w.begin(nil)
 	w.release()
-	back, ok := w.note(produce)
+	back, ok := w.note(new(watched), produce)
 	require.True(t, ok)
 	back()
 	require.Equal(t, requests{}, w.end())
-	_, ok = w.note(produce)
+	_, ok = w.note(new(watched), produce)
 	require.False(t, ok)
-	_, ok = w.note(metadata)
+	_, ok = w.note(new(watched), metadata)
 	require.True(t, ok)
 	w.begin(nil)
 	w.release()
-	_, ok = w.note(produce)
+	_, ok = w.note(new(watched), produce)
 	require.True(t, ok)
 	require.Equal(t, requests{any: true}, w.end())
 }
@@ -112,13 +112,13 @@ func TestWritten_NothingIsWrittenBeforeTheClientHasTheWindow(t *testing.T) {
 		noted := make(chan bool, 2)
 		for sequence := range int32(2) {
 			go func() {
-				_, ok := w.note(produceOf(0, sequence, nil))
+				_, ok := w.note(new(watched), produceOf(0, sequence, nil))
 				noted <- ok
 			}()
 		}
 		synctest.Wait()
 		require.Empty(t, noted)
-		_, ok := w.note(kmsg.NewRequestFormatter().AppendRequest(nil, kmsg.NewPtrMetadataRequest(), 6))
+		_, ok := w.note(new(watched), kmsg.NewRequestFormatter().AppendRequest(nil, kmsg.NewPtrMetadataRequest(), 6))
 		require.True(t, ok)
 		w.release()
 		require.True(t, <-noted)
@@ -127,7 +127,7 @@ func TestWritten_NothingIsWrittenBeforeTheClientHasTheWindow(t *testing.T) {
 
 		w.begin(nil)
 		go func() {
-			_, ok := w.note(produceOf(0, 2, nil))
+			_, ok := w.note(new(watched), produceOf(0, 2, nil))
 			noted <- ok
 		}()
 		synctest.Wait()
@@ -144,7 +144,7 @@ func TestWritten_APartitionWithoutRecordsIsNotWritten(t *testing.T) {
 	w.begin(nil)
 	w.release()
 	for _, request := range [][]byte{requestOf(nil, nil), requestOf(nil, make([]byte, batchHead), nil)} {
-		_, ok := w.note(request)
+		_, ok := w.note(new(watched), request)
 		require.False(t, ok)
 	}
 	require.Equal(t, requests{}, w.end())
@@ -168,11 +168,11 @@ func TestWritten_ANewEpochAfterAMissingAnswerEndsTheWindow(t *testing.T) {
 		w.begin(cancel)
 		w.release()
 		for range c.times {
-			_, ok := w.note(produceOf(3, 7, nil))
+			_, ok := w.note(new(watched), produceOf(3, 7, nil))
 			require.True(t, ok, name)
 		}
 		w.lost.Store(c.lost)
-		_, ok := w.note(produceOf(4, 0, nil))
+		_, ok := w.note(new(watched), produceOf(4, 0, nil))
 		require.Equal(t, c.ends, !ok, name)
 		require.Equal(t, c.ends, context.Cause(ctx) == errRenumbered, name)
 	}
@@ -188,15 +188,15 @@ func TestWritten_ANewEpochEndsTheWindowOfATransaction(t *testing.T) {
 		for epoch := int16(3); epoch < 5; epoch++ { // a commit makes one, too
 			w.begin(cancel)
 			w.release()
-			_, ok := w.note(produceOf(epoch, 7, transaction))
+			_, ok := w.note(new(watched), produceOf(epoch, 7, transaction))
 			require.True(t, ok)
 			require.Equal(t, requests{any: true}, w.end())
 		}
 		w.begin(cancel)
 		w.release()
-		_, ok := w.note(produceOf(5, 7, transaction))
+		_, ok := w.note(new(watched), produceOf(5, 7, transaction))
 		require.True(t, ok)
-		_, ok = w.note(produceOf(6, 0, transaction))
+		_, ok = w.note(new(watched), produceOf(6, 0, transaction))
 		require.Equal(t, transaction == nil, ok)
 		require.Equal(t, requests{any: true}, w.end())
 		if transaction != nil {
@@ -204,4 +204,49 @@ func TestWritten_ANewEpochEndsTheWindowOfATransaction(t *testing.T) {
 		}
 		cancel(nil)
 	}
+}
+
+// A client that closes an idle connection has lost nothing, and goes on over another one. One that asks again over the same one may
+// ask a broker that has followed another one meanwhile.
+func TestWritten_AWindowHasMovedOverAnotherConnectionOrWhereItIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	batch := make([]byte, batchHead)
+	batch[magicAt] = 2
+	first, both := requestOf(nil, batch), requestOf(nil, batch, batch)
+	commit := kmsg.NewRequestFormatter().AppendRequest(nil, kmsg.NewPtrEndTxnRequest(), 6)
+	one, another, later := new(watched), new(watched), &watched{later: true}
+	var w written
+	for i, c := range []struct {
+		over     *watched
+		requests [][]byte
+		moved    bool
+	}{
+		{one, [][]byte{first}, false},
+		{one, [][]byte{first}, false},
+		{one, [][]byte{both, commit}, false},
+		{another, [][]byte{first}, true},
+		{another, [][]byte{first}, false},
+		{another, [][]byte{both}, true}, // the second partition
+		{another, [][]byte{both}, false},
+		{another, [][]byte{commit}, true},
+		{another, [][]byte{commit}, false},
+		{another, [][]byte{first, first}, true},
+		{another, [][]byte{commit, commit}, true},
+		{another, [][]byte{both, commit}, false},
+	} {
+		require.Equal(t, c.moved, moves(t, &w, c.over, c.requests...), i)
+	}
+	require.True(t, moves(t, new(written), later, first), "the look of the link says nothing of it")
+}
+
+// moves sends a window, and reports whether it has moved.
+func moves(t *testing.T, w *written, over *watched, requests ...[]byte) bool {
+	t.Helper()
+	w.begin(nil)
+	w.release()
+	for _, request := range requests {
+		_, ok := w.note(over, request)
+		require.True(t, ok)
+	}
+	return w.moved()
 }

@@ -1,11 +1,8 @@
 package kafka_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,65 +12,30 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
-	"github.com/twmb/franz-go/pkg/kversion"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
-// setBack kills a broker and starts it with what it had when it was copied.
-func setBack(t testing.TB, k *broker.Kafka, copied string) {
-	t.Helper()
-	require.NoError(t, k.Kill(t.Context()))
-	require.NoError(t, os.RemoveAll(k.Data()))
-	require.NoError(t, copyData(copied, k.Data()))
-	require.NoError(t, k.Start(t.Context()))
-}
-
-func copyOf(t testing.TB, k *broker.Kafka) string {
-	t.Helper()
-	copied := filepath.Join(t.TempDir(), "logs")
-	require.NoError(t, k.Kill(t.Context()))
-	require.NoError(t, copyData(k.Data(), copied))
-	require.NoError(t, k.Start(t.Context()))
-	return copied
-}
-
-// others write to a topic.
-func (b *bench) others(t testing.TB, n int) {
-	t.Helper()
-	for range n {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		require.NoError(t, b.client.ProduceSync(ctx, &kgo.Record{Topic: b.topic, Value: []byte("another's")}).FirstErr())
-	}
-}
-
 // The next link has a producer of its own, whose numbers follow upon nothing, and the offset of its first record is past the last one.
 func TestDeliverBatch_ALossIsSaidAlsoWhereOthersHaveWrittenPastIt(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*kafka.Config){"plain": nil, "with transactions": transactional} {
+	for name, change := range plainAndTransactional {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := brokertest.NewKafka(t, broker.KafkaConfig{})
-			b := benchOf(t, k, 1, nil)
+			b := ownBench(t)
 			s := b.sink(t, change)
 			deliverAll(t, s, 1, 3)
-			copied := copyOf(t, k)
+			copied := b.copied(t)
 			deliverAll(t, s, 4, 8)
-			setBack(t, k, copied)
+			b.setBack(t, copied)
 			b.others(t, 30)
 			require.NoError(t, s.Close()) // as after a record that was sent while the broker was away
 			requireLoss(t, s, 12, "and another record is there: an older copy of the broker's data was put back")
 			require.NotContains(t, sequences(b.read(t)), "12")
-			n, err := deliver(t, s, underEpoch(decided, sinktest.Deliveries(4, 9)))
-			require.NoError(t, err)
-			require.Equal(t, 9, n)
+			delivered(t, s, underEpoch(decided, sinktest.Deliveries(4, 9)))
 		})
 	}
 }
@@ -81,13 +43,12 @@ func TestDeliverBatch_ALossIsSaidAlsoWhereOthersHaveWrittenPastIt(t *testing.T) 
 // The coordinator has an older epoch of the producer, too, and says what it says to one that another producer has put out.
 func TestDeliverBatch_ALossIsSaidAfterTheCoordinatorFencedItsProducer(t *testing.T) {
 	t.Parallel()
-	k := brokertest.NewKafka(t, broker.KafkaConfig{})
-	b := benchOf(t, k, 1, nil)
+	b := ownBench(t)
 	s := b.sink(t, transactional)
 	deliverAll(t, s, 1, 3)
-	copied := copyOf(t, k)
+	copied := b.copied(t)
 	deliverAll(t, s, 4, 8)
-	setBack(t, k, copied)
+	b.setBack(t, copied)
 	b.others(t, 30)
 	n, err := deliver(t, s, sinktest.Deliveries(12, 1))
 	require.Zero(t, n)
@@ -131,27 +92,16 @@ func answerLook(cluster *kfake.Cluster, kind kmsg.Key, code *kerr.Error, times i
 // Where the log ends can be asked for without the right to read, and nothing is sent behind the gap.
 func TestDeliverBatch_ALogThatEndsBeforeWhatWasAcknowledgedIsSaidBeforeAnythingIsSent(t *testing.T) {
 	t.Parallel()
-	cluster := old(t)
+	cluster := old(t, "t")
 	s := sinkOf(t, cluster, nil)
-	_, err := deliver(t, s, sinktest.Deliveries(1, 3))
-	require.NoError(t, err)
+	delivered(t, s, sinktest.Deliveries(1, 3))
 	require.NoError(t, s.Close())
-	require.NoError(t, cluster.DeleteTopic("t"))
-	require.NoError(t, cluster.CreateTopic("t", 1, nil))
+	makeAnew(t, cluster, "t")
 	answerLook(cluster, kmsg.Fetch, kerr.TopicAuthorizationFailed, -1)
 	answerLook(cluster, kmsg.ListOffsets, kerr.NotLeaderForPartition, 2) // it has just started
 	produced := hear(cluster, kmsg.Produce)
 	requireLoss(t, s, 4, "has acknowledged offset 2, and its log ends before offset 0")
 	require.Empty(t, produced.all())
-}
-
-// old is a cluster before Kafka 2.8: a topic that is made anew there is as an older copy of its data.
-func old(t *testing.T) *kfake.Cluster {
-	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V2_7_0()))
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
-	return cluster
 }
 
 // What nothing can be said of keeps nothing from being sent, and is asked for once on each link.
@@ -182,10 +132,7 @@ func TestDeliverBatch_WhereNothingCanBeSaidItGoesOn(t *testing.T) {
 			})
 		},
 		"retention": func(t *testing.T, c *kfake.Cluster) {
-			client, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-			require.NoError(t, err)
-			defer client.Close()
-			_, err = kadm.NewClient(client).DeleteRecords(t.Context(), kadm.Offsets{"t": {0: {Topic: "t", Partition: 0, At: 3}}})
+			_, err := kadm.NewClient(clientOf(t, c.ListenAddrs()...)).DeleteRecords(t.Context(), kadm.Offsets{"t": {0: {Topic: "t", Partition: 0, At: 3}}})
 			require.NoError(t, err)
 		},
 	} {
@@ -193,14 +140,11 @@ func TestDeliverBatch_WhereNothingCanBeSaidItGoesOn(t *testing.T) {
 			t.Parallel()
 			cluster := fake(t)
 			s := sinkOf(t, cluster, nil)
-			_, err := deliver(t, s, sinktest.Deliveries(1, 3))
-			require.NoError(t, err)
+			delivered(t, s, sinktest.Deliveries(1, 3))
 			require.NoError(t, s.Close())
 			hide(t, cluster)
 			for sequence := 4; sequence < 10; sequence += 2 {
-				n, err := deliver(t, s, sinktest.Deliveries(sequence, 2))
-				require.NoError(t, err)
-				require.Equal(t, 2, n)
+				delivered(t, s, sinktest.Deliveries(sequence, 2))
 			}
 		})
 	}
@@ -210,22 +154,17 @@ func TestDeliverBatch_WhereNothingCanBeSaidItGoesOn(t *testing.T) {
 func TestDeliverBatch_ALinkLooksAtEachPartitionOnce(t *testing.T) {
 	t.Parallel()
 	const partitions = 60
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(partitions, "t"))
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
+	cluster := clusterOf(t, kfake.NumBrokers(2), kfake.SeedTopics(partitions, "t"))
 	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Window, c.Timeout = 100, 20*time.Second })
 	ds := withPayloads(sinktest.Deliveries(1, 300))
 	for i := range ds {
 		ds[i].Key, ds[i].Payload = fmt.Sprint(i), fmt.Appendf(nil, "%q", strings.Repeat("x", 12_000))
 	}
-	_, err = deliver(t, s, ds)
-	require.NoError(t, err)
+	delivered(t, s, ds)
 	require.NoError(t, s.Close())
 	looks := hear(cluster, kmsg.Fetch)
 	for sequence := 301; sequence < 500; sequence += 50 {
-		n, err := deliver(t, s, sinktest.Deliveries(sequence, 50))
-		require.NoError(t, err)
-		require.Equal(t, 50, n)
+		delivered(t, s, sinktest.Deliveries(sequence, 50))
 	}
 	seen := map[int32]bool{}
 	for _, request := range looks.all() {
@@ -238,7 +177,6 @@ func TestDeliverBatch_ALinkLooksAtEachPartitionOnce(t *testing.T) {
 	require.Greater(t, len(seen), partitions/2)
 	require.Less(t, len(looks.all()), 20)
 	before := len(looks.all())
-	_, err = deliver(t, s, sinktest.Deliveries(501, 50))
-	require.NoError(t, err)
+	delivered(t, s, sinktest.Deliveries(501, 50))
 	require.Len(t, looks.all(), before)
 }

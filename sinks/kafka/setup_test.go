@@ -2,21 +2,28 @@ package kafka_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -41,12 +48,44 @@ func benchOf(t testing.TB, broker *broker.Kafka, partitions int32, settings map[
 	l, err := link.Listen(broker.Addr())
 	require.NoError(t, err)
 	t.Cleanup(l.Close)
-	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addr()))
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
+	client := clientOf(t, broker.Addr())
 	b := &bench{broker: broker, link: l, client: client, admin: kadm.NewClient(client), topic: topicOf(t)}
 	b.create(t, b.topic, partitions, settings)
 	return b
+}
+
+// ownBench is one with a broker of its own, which may be killed and set back.
+func ownBench(t testing.TB) *bench {
+	t.Helper()
+	return benchOf(t, brokertest.NewKafka(t, broker.KafkaConfig{}), 1, nil)
+}
+
+// copied is what the broker has, from a moment in which it was down.
+func (b *bench) copied(t testing.TB) string {
+	t.Helper()
+	copied := filepath.Join(t.TempDir(), "logs")
+	require.NoError(t, b.broker.Kill(t.Context()))
+	require.NoError(t, copyData(b.broker.Data(), copied))
+	require.NoError(t, b.broker.Start(t.Context()))
+	return copied
+}
+
+// setBack kills the broker and starts it with what it had when it was copied.
+func (b *bench) setBack(t testing.TB, copied string) {
+	t.Helper()
+	require.NoError(t, b.broker.Kill(t.Context()))
+	require.NoError(t, os.RemoveAll(b.broker.Data()))
+	require.NoError(t, copyData(copied, b.broker.Data()))
+	require.NoError(t, b.broker.Start(t.Context()))
+}
+
+// copyData keeps the owner of the files: the broker runs as another user than root.
+func copyData(from, to string) error { return exec.Command("cp", "-a", from, to).Run() }
+
+// others write to the topic.
+func (b *bench) others(t testing.TB, n int) {
+	t.Helper()
+	othersWrite(t, b.client, b.topic, n)
 }
 
 var benches atomic.Int64
@@ -163,4 +202,65 @@ func sequences(all []message) string {
 		text = append(text, m.header("ordered-sequence"))
 	}
 	return strings.Join(text, " ")
+}
+
+// clusterOf is a cluster of one broker that is not Kafka, unless told otherwise.
+func clusterOf(t testing.TB, options ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	cluster, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, options...)...)
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	return cluster
+}
+
+// old is a cluster before Kafka 2.8: a topic that is made anew there is as an older copy of its data.
+func old(t testing.TB, topics ...string) *kfake.Cluster {
+	t.Helper()
+	return clusterOf(t, kfake.SeedTopics(1, topics...), kfake.MaxVersions(kversion.V2_7_0()))
+}
+
+// makeAnew deletes topics and makes them again.
+func makeAnew(t testing.TB, cluster *kfake.Cluster, topics ...string) {
+	t.Helper()
+	for _, topic := range topics {
+		require.NoError(t, cluster.DeleteTopic(topic))
+		require.NoError(t, cluster.CreateTopic(topic, 1, nil))
+	}
+}
+
+// clientOf is a client that is not ours.
+func clientOf(t testing.TB, brokers ...string) *kgo.Client {
+	t.Helper()
+	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return client
+}
+
+// othersWrite writes records to a topic, one after another.
+func othersWrite(t testing.TB, client *kgo.Client, topic string, n int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for range n {
+		require.NoError(t, client.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte("another's")}).FirstErr())
+	}
+}
+
+// delivered delivers records, and all are acknowledged.
+func delivered(t testing.TB, s *kafka.Sink, ds []processor.Delivery) {
+	t.Helper()
+	n, err := deliver(t, s, ds)
+	require.NoError(t, err)
+	require.Equal(t, len(ds), n)
+}
+
+// deliverAll tries again, as a processor does.
+func deliverAll(t testing.TB, s *kafka.Sink, sequence, records int) {
+	t.Helper()
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		n, err := deliver(t, s, sinktest.Deliveries(sequence, records))
+		sequence, records = sequence+n, records-n
+		require.NoError(c, err)
+	}, 2*time.Minute, 100*time.Millisecond)
 }

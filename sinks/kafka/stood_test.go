@@ -1,9 +1,6 @@
 package kafka_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -15,8 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
@@ -68,17 +63,13 @@ func TestDeliverBatch_ATopicThatIsMadeAnewIsSaid(t *testing.T) {
 				t.Parallel()
 				b := newBench(t, 1, nil)
 				s := b.sink(t, change)
-				_, err := deliver(t, s, sinktest.Deliveries(1, 3))
-				require.NoError(t, err)
+				delivered(t, s, sinktest.Deliveries(1, 3))
 				b.makeAnew(t)
 				require.NoError(t, end(s))
 				requireLoss(t, s, 4, "what was acknowledged and not read there is gone")
-				n, err := deliver(t, s, underEpoch(decided, sinktest.Deliveries(4, 2)))
-				require.NoError(t, err)
-				require.Equal(t, 2, n)
+				delivered(t, s, underEpoch(decided, sinktest.Deliveries(4, 2)))
 				require.NoError(t, s.Close())
-				_, err = deliver(t, s, underEpoch(decided, sinktest.Deliveries(6, 2)))
-				require.NoError(t, err, "the new topic is the one that counts")
+				delivered(t, s, underEpoch(decided, sinktest.Deliveries(6, 2))) // the new topic is the one that counts
 				require.Equal(t, "4 5 6 7", sequences(b.read(t)))
 			})
 		}
@@ -91,17 +82,14 @@ func TestDeliverBatch_ATopicThatIsMadeAnewIsSaidByItsOffsets(t *testing.T) {
 	for name, change := range map[string]func(*kafka.Config){"plain": nil, "with transactions": transactional, "by a part of a record": ofARecord} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cluster := old(t)
+			cluster := old(t, "t")
 			answerLook(cluster, kmsg.ListOffsets, kerr.TopicAuthorizationFailed, 3) // on each link from the second on, so the offsets alone show it
-			var err error
 			s := sinkOf(t, cluster, change)
 			for sequence := 1; sequence < 6; sequence += 2 {
-				_, err = deliver(t, s, sinktest.Deliveries(sequence, 2))
-				require.NoError(t, err)
+				delivered(t, s, sinktest.Deliveries(sequence, 2))
 				require.NoError(t, s.Close())
 			}
-			require.NoError(t, cluster.DeleteTopic("t"))
-			require.NoError(t, cluster.CreateTopic("t", 1, nil))
+			makeAnew(t, cluster, "t")
 			requireLoss(t, s, 7, "an older copy of the broker's data was put back, the topic was made anew")
 			visible := "7"
 			if name == "with transactions" {
@@ -109,9 +97,7 @@ func TestDeliverBatch_ATopicThatIsMadeAnewIsSaidByItsOffsets(t *testing.T) {
 			}
 			require.Equal(t, visible, sequences(readTopic(t, cluster.ListenAddrs()[0], "t")))
 			for range 2 {
-				n, err := deliver(t, s, underEpoch(decided, sinktest.Deliveries(7, 3)))
-				require.NoError(t, err)
-				require.Equal(t, 3, n)
+				delivered(t, s, underEpoch(decided, sinktest.Deliveries(7, 3)))
 				require.NoError(t, s.Close())
 			}
 		})
@@ -124,26 +110,18 @@ func TestDeliverBatch_EveryTopicThatIsMadeAnewIsSaid(t *testing.T) {
 	for name, version := range map[string]*kversion.Versions{"by its offsets": kversion.V2_7_0(), "by its id": kversion.V3_9_0()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t.a", "t.b", "t.c"), kfake.MaxVersions(version))
-			require.NoError(t, err)
-			t.Cleanup(cluster.Close)
+			cluster := clusterOf(t, kfake.SeedTopics(1, "t.a", "t.b", "t.c"), kfake.MaxVersions(version))
 			s := sinkOf(t, cluster, func(c *kafka.Config) { transactional(c); c.Topic = "t.{{.Type}}" })
-			_, err = deliver(t, s, typed(1, "a", "b", "c"))
-			require.NoError(t, err)
+			delivered(t, s, typed(1, "a", "b", "c"))
 			require.NoError(t, s.Close())
-			for _, topic := range []string{"t.a", "t.b", "t.c"} {
-				require.NoError(t, cluster.DeleteTopic(topic))
-				require.NoError(t, cluster.CreateTopic(topic, 1, nil))
-			}
+			makeAnew(t, cluster, "t.a", "t.b", "t.c")
 			n, err := deliver(t, s, typed(4, "a", "b", "c"))
 			require.Zero(t, n)
 			require.True(t, processor.IsRefused(err), err)
 			require.ErrorContains(t, err, `topic "t.a"`)
 			require.ErrorContains(t, err, `topic "t.b"`)
 			require.ErrorContains(t, err, `topic "t.c"`)
-			n, err = deliver(t, s, underEpoch(decided, typed(4, "a", "b", "c")))
-			require.NoError(t, err)
-			require.Equal(t, 3, n)
+			delivered(t, s, underEpoch(decided, typed(4, "a", "b", "c")))
 		})
 	}
 }
@@ -152,26 +130,18 @@ func TestDeliverBatch_EveryTopicThatIsMadeAnewIsSaid(t *testing.T) {
 func TestDeliverBatch_TopicsThatAreMadeAnewAtOnceAreOneHalt(t *testing.T) {
 	t.Parallel()
 	topics := []string{"t.a", "t.b", "t.c", "t.d"}
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, topics...), kfake.MaxVersions(kversion.V3_9_0()))
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
+	cluster := clusterOf(t, kfake.SeedTopics(1, topics...), kfake.MaxVersions(kversion.V3_9_0()))
 	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}" })
-	_, err = deliver(t, s, typed(1, "a", "b", "c", "d"))
-	require.NoError(t, err)
+	delivered(t, s, typed(1, "a", "b", "c", "d"))
 	require.NoError(t, s.Close())
-	for _, topic := range topics {
-		require.NoError(t, cluster.DeleteTopic(topic))
-		require.NoError(t, cluster.CreateTopic(topic, 1, nil))
-	}
+	makeAnew(t, cluster, topics...)
 	n, err := deliver(t, s, typed(5, "a", "b", "c", "d"))
 	require.Zero(t, n)
 	require.True(t, processor.IsRefused(err), err)
 	for _, topic := range topics {
 		require.ErrorContains(t, err, topic)
 	}
-	n, err = deliver(t, s, underEpoch(decided, typed(5, "a", "b", "c", "d")))
-	require.NoError(t, err)
-	require.Equal(t, len(topics), n)
+	delivered(t, s, underEpoch(decided, typed(5, "a", "b", "c", "d")))
 }
 
 // Each decision of an operator raises the epoch, and so does a take-over: what was acknowledged is kept over any number of them.
@@ -179,29 +149,22 @@ func TestDeliverBatch_ManyDecisionsForgetNoTopic(t *testing.T) {
 	t.Parallel()
 	cluster := fake(t)
 	s := sinkOf(t, cluster, nil)
-	_, err := deliver(t, s, sinktest.Deliveries(1, 3))
-	require.NoError(t, err)
+	delivered(t, s, sinktest.Deliveries(1, 3))
 	require.NoError(t, s.Close())
-	require.NoError(t, cluster.DeleteTopic("t"))
-	require.NoError(t, cluster.CreateTopic("t", 1, nil))
+	makeAnew(t, cluster, "t")
 	n, err := deliver(t, s, underEpoch(9, sinktest.Deliveries(4, 1)))
 	require.Zero(t, n)
 	require.True(t, processor.IsRefused(err), err)
 	require.ErrorContains(t, err, "another id")
-	n, err = deliver(t, s, underEpoch(10, sinktest.Deliveries(4, 1)))
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	delivered(t, s, underEpoch(10, sinktest.Deliveries(4, 1)))
 }
 
 // Of two partitions the second has lost what it had acknowledged, and the first lacks replicas.
 func TestDeliverBatch_ALossIsSaidOfThePartitionThatHasIt(t *testing.T) {
 	t.Parallel()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t.a", "t.b"))
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
+	cluster := clusterOf(t, kfake.SeedTopics(1, "t.a", "t.b"))
 	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}" })
-	_, err = deliver(t, s, typed(1, "a", "b"))
-	require.NoError(t, err)
+	delivered(t, s, typed(1, "a", "b"))
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.a", Err: kerr.NotEnoughReplicas, Count: -1})
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.b", Err: kerr.OutOfOrderSequenceNumber, Count: -1})
 	n, err := deliver(t, s, typed(3, "a", "b"))
@@ -212,23 +175,15 @@ func TestDeliverBatch_ALossIsSaidOfThePartitionThatHasIt(t *testing.T) {
 
 func TestDeliverBatch_ABrokerThatLostWhatItAcknowledgedIsSaid(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*kafka.Config){"plain": nil, "with transactions": transactional} {
+	for name, change := range plainAndTransactional {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := brokertest.NewKafka(t, broker.KafkaConfig{})
-			b := benchOf(t, k, 1, nil)
+			b := ownBench(t)
 			s := b.sink(t, change)
-			_, err := deliver(t, s, sinktest.Deliveries(1, 3))
-			require.NoError(t, err)
-			copied := filepath.Join(t.TempDir(), "logs")
-			require.NoError(t, k.Kill(t.Context()))
-			require.NoError(t, copyData(k.Data(), copied))
-			require.NoError(t, k.Start(t.Context()))
+			delivered(t, s, sinktest.Deliveries(1, 3))
+			copied := b.copied(t)
 			deliverAll(t, s, 4, 3)
-			require.NoError(t, k.Kill(t.Context()))
-			require.NoError(t, os.RemoveAll(k.Data()))
-			require.NoError(t, copyData(copied, k.Data()))
-			require.NoError(t, k.Start(t.Context()))
+			b.setBack(t, copied)
 			require.Eventually(t, func() bool {
 				n, err := deliver(t, s, sinktest.Deliveries(7, 1))
 				require.Zero(t, n)
@@ -236,24 +191,9 @@ func TestDeliverBatch_ABrokerThatLostWhatItAcknowledgedIsSaid(t *testing.T) {
 				return processor.IsRefused(err)
 			}, 2*time.Minute, time.Second, "it may be fenced first")
 			requireLoss(t, s, 7, "compare the topic with the table")
-			n, err := deliver(t, s, underEpoch(decided, sinktest.Deliveries(4, 4)))
-			require.NoError(t, err)
-			require.Equal(t, 4, n)
+			delivered(t, s, underEpoch(decided, sinktest.Deliveries(4, 4)))
 		})
 	}
-}
-
-// copyData keeps the owner of the files: the broker runs as another user than root.
-func copyData(from, to string) error { return exec.Command("cp", "-a", from, to).Run() }
-
-// deliverAll tries again, as a processor does.
-func deliverAll(t testing.TB, s *kafka.Sink, sequence, records int) {
-	t.Helper()
-	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		n, err := deliver(t, s, sinktest.Deliveries(sequence, records))
-		sequence, records = sequence+n, records-n
-		require.NoError(c, err)
-	}, 2*time.Minute, 100*time.Millisecond)
 }
 
 // A topic that is gone took with it what was acknowledged. After the operator's decision it is like
@@ -270,17 +210,14 @@ func TestDeliverBatch_ATopicThatIsGoneIsSaidOnce(t *testing.T) {
 					change(c)
 				}
 			})
-			_, err := deliver(t, s, sinktest.Deliveries(1, 3))
-			require.NoError(t, err)
+			delivered(t, s, sinktest.Deliveries(1, 3))
 			require.NoError(t, cluster.DeleteTopic("t"))
 			requireLoss(t, s, 4, "not read there is gone")
-			_, err = deliver(t, s, underEpoch(decided, sinktest.Deliveries(4, 1)))
+			_, err := deliver(t, s, underEpoch(decided, sinktest.Deliveries(4, 1)))
 			require.ErrorContains(t, err, "make the topic, or correct topic")
 			require.NotContains(t, err.Error(), "is gone")
 			require.NoError(t, cluster.CreateTopic("t", 1, nil))
-			n, err := deliver(t, s, underEpoch(decided, sinktest.Deliveries(4, 1)))
-			require.NoError(t, err)
-			require.Equal(t, 1, n)
+			delivered(t, s, underEpoch(decided, sinktest.Deliveries(4, 1)))
 		})
 	}
 }
@@ -288,27 +225,23 @@ func TestDeliverBatch_ATopicThatIsGoneIsSaidOnce(t *testing.T) {
 // The id of a topic is asked for once on a link, and offsets of several partitions are not mixed up.
 func TestDeliverBatch_NoLossIsSaidWhereNoneIs(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*kafka.Config){"plain": nil, "with transactions": transactional} {
+	for name, change := range plainAndTransactional {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "t"))
-			require.NoError(t, err)
-			t.Cleanup(cluster.Close)
+			cluster := clusterOf(t, kfake.SeedTopics(3, "t"))
 			s := sinkOf(t, cluster, change)
 			for sequence := 1; sequence < 60; sequence += 20 {
 				ds := sinktest.Deliveries(sequence, 20)
 				for i := range ds {
 					ds[i].Key = string(rune('a' + (i*i)%7))
 				}
-				_, err := deliver(t, s, ds)
-				require.NoError(t, err)
+				delivered(t, s, ds)
 				if sequence == 21 {
 					require.NoError(t, s.Close())
 				}
 			}
 			asked := hear(cluster, kmsg.Metadata)
-			_, err = deliver(t, s, sinktest.Deliveries(61, 20))
-			require.NoError(t, err)
+			delivered(t, s, sinktest.Deliveries(61, 20))
 			require.Empty(t, asked.all(), "the link knows the topic")
 		})
 	}
@@ -320,11 +253,9 @@ func TestDeliverBatch_AnUnknownProducerProvesNoLoss(t *testing.T) {
 	cluster := fake(t)
 	s := sinkOf(t, cluster, nil)
 	answerProduce(cluster, kerr.UnknownProducerID, func(r *kmsg.ProduceRequest) bool { return batches(t, r)[0].FirstSequence == 4 })
-	_, err := deliver(t, s, sinktest.Deliveries(1, 4))
-	require.NoError(t, err)
-	_, err = deliver(t, s, sinktest.Deliveries(5, 1))
+	delivered(t, s, sinktest.Deliveries(1, 4))
+	_, err := deliver(t, s, sinktest.Deliveries(5, 1))
 	require.ErrorIs(t, err, kerr.UnknownProducerID)
 	require.False(t, processor.IsRefused(err), err)
-	_, err = deliver(t, s, sinktest.Deliveries(5, 1))
-	require.NoError(t, err)
+	delivered(t, s, sinktest.Deliveries(5, 1))
 }

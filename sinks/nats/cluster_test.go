@@ -2,8 +2,11 @@ package nats_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,30 +21,88 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
-// cluster starts three servers in this process, and a stream on all of them.
+// trio is a cluster of three servers: the ports at which they find each other.
+type trio [3]int
+
+func newTrio(t testing.TB) (c trio) {
+	t.Helper()
+	for i := range c {
+		var err error
+		c[i], err = throwaway.FreePort()
+		require.NoError(t, err)
+	}
+	return c
+}
+
+// member makes a server one of the cluster. Its name is its tag, too.
+func (c trio) member(i int) func(*server.Options) {
+	return func(o *server.Options) {
+		o.ServerName = fmt.Sprintf("server-%d", i)
+		o.Tags = []string{o.ServerName}
+		o.Cluster = server.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: c[i]}
+		for _, port := range c {
+			o.Routes = append(o.Routes, &url.URL{Scheme: "nats", Host: fmt.Sprintf("127.0.0.1:%d", port)})
+		}
+	}
+}
+
+// start starts all of them in this process.
+func (c trio) start(t testing.TB) []*server.Server {
+	t.Helper()
+	var servers []*server.Server
+	for i := range c {
+		servers = append(servers, startServer(t, c.member(i)))
+	}
+	return servers
+}
+
+// cluster starts three servers, and a stream on all of them.
 func cluster(t testing.TB, change func(*jetstream.StreamConfig)) (*bench, []*server.Server) {
 	t.Helper()
-	ports := make([]int, 3)
-	routes := make([]string, 3)
-	for i := range ports {
-		var err error
-		ports[i], err = throwaway.FreePort()
-		require.NoError(t, err)
-		routes[i] = fmt.Sprintf("nats://127.0.0.1:%d", ports[i])
-	}
-	servers := make([]*server.Server, 3)
-	for i := range servers {
-		servers[i] = startServer(t, func(o *server.Options) {
-			o.ServerName = fmt.Sprintf("server-%d", i)
-			o.Cluster = server.ClusterOpts{Name: "three", Host: "127.0.0.1", Port: ports[i]}
-			for _, route := range routes {
-				u, err := url.Parse(route)
-				require.NoError(t, err)
-				o.Routes = append(o.Routes, u)
-			}
-		})
-	}
+	servers := newTrio(t).start(t)
 	return benchAt(t, servers[0].Addr().String(), 3, change), servers
+}
+
+// TestCluster_AnOlderCopyOfAStreamsServerIsSaid: the worker is connected to another server, so its connection stays, and a stranger
+// publishes as many messages as the copy lacks.
+func TestCluster_AnOlderCopyOfAStreamsServerIsSaid(t *testing.T) {
+	t.Parallel()
+	trio := newTrio(t)
+	servers := trio.start(t)
+	b := benchAt(t, servers[0].Addr().String(), 1, func(c *jetstream.StreamConfig) {
+		c.Placement = &jetstream.Placement{Tags: []string{servers[1].Name()}}
+	})
+	kept, older := servers[1].StoreDir(), filepath.Join(t.TempDir(), "older")
+	s := b.sink(t, nil)
+	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 5)))
+	servers[1].Shutdown()
+	servers[1].WaitForShutdown()
+	require.NoError(t, os.CopyFS(older, os.DirFS(kept)))
+	again := startServer(t, func(o *server.Options) { trio.member(1)(o); o.StoreDir = kept })
+	b.takes(t)
+	requireDelivered(t, s, of(3, sinktest.Deliveries(6, 3)))
+	again.Shutdown()
+	again.WaitForShutdown()
+	startServer(t, func(o *server.Options) { trio.member(1)(o); o.StoreDir = older })
+	b.takes(t)
+	b.strangers(t, 3)
+	info, err := b.stream.Info(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 9, info.State.LastSeq, "the claim, five records, and the stranger's")
+	for range 2 {
+		requireLost(t, s, of(3, sinktest.Deliveries(9, 3)), "it acknowledged message 9, and has another one there")
+	}
+	requireDelivered(t, s, of(4, sinktest.Deliveries(6, 6)))
+}
+
+// takes waits until the stream hears what is published at the server of the bench: it refuses what is for another stream.
+func (b *bench) takes(t testing.TB) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := b.admin.Publish(t.Context(), "bookings.made", nil, jetstream.WithExpectStream("ANOTHER"), jetstream.WithRetryAttempts(0))
+		var refusal *jetstream.APIError
+		return errors.As(err, &refusal) && refusal.ErrorCode == 10060
+	}, time.Minute, 100*time.Millisecond)
 }
 
 func TestCluster_WindowsFenceAndRefusalsHoldOnThreeReplicas(t *testing.T) {

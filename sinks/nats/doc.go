@@ -51,6 +51,9 @@
 //     it names is the record: same id, same payload. From a work queue that message may
 //     be gone. Anything else goes out again under an id of its own.
 //   - A fence belongs to one cursor: a claim of another origin is not replaced.
+//   - A message counts only if the one of ours before it is still in the stream: the server has compared
+//     it in a chain, or there was no time to lose it, or it is read again. One that is gone is no loss,
+//     since limits, a purge and consumers remove messages.
 //   - A record that the tail has, at its sequence or behind, is delivered and not sent.
 //   - A connection on which something went wrong is never used again, and the client
 //     never sends anything again by itself.

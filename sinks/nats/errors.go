@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,6 +18,7 @@ import (
 
 // Codes of the server that the client has no names for.
 const (
+	codeAccountFull       jetstream.ErrorCode = 10002
 	codeNotAvailable      jetstream.ErrorCode = 10008
 	codeNoLeader          jetstream.ErrorCode = 10009
 	codeNoResources       jetstream.ErrorCode = 10023
@@ -29,16 +31,22 @@ const (
 	codeHeadersTooLarge   jetstream.ErrorCode = 10097
 	codeSealed            jetstream.ErrorCode = 10109
 	codeStreamOffline     jetstream.ErrorCode = 10118
+	codeNoLimits          jetstream.ErrorCode = 10120
 	codeDuplicateOnItsWay jetstream.ErrorCode = 10158
 )
+
+const fixRoom = "the server or the account has no room for JetStream: raise max_file (max_mem for streams in memory) in the server's jetstream section or in the account's, " +
+	"or remove messages (purge what was read, or delete a stream)"
 
 // fixes are what an operator can do about what the server says.
 var fixes = map[jetstream.ErrorCode]string{
 	codeNotAvailable:                       "the cluster has no leader for JetStream: start its servers",
 	codeNoLeader:                           "the cluster has no leader for JetStream: start its servers",
-	codeNoResources:                        "give the server or the account more room for JetStream",
-	codeNoMemory:                           "give the server or the account more memory for JetStream",
-	codeNoStorage:                          "give the server or the account more storage for JetStream",
+	codeNoResources:                        fixRoom,
+	codeAccountFull:                        fixRoom,
+	codeNoMemory:                           fixRoom,
+	codeNoStorage:                          fixRoom,
+	codeNoLimits:                           "the account has no limits of JetStream for this number of replicas: give it some",
 	jetstream.JSErrCodeJetStreamNotEnabled: "start the server with JetStream (-js)",
 	jetstream.JSErrCodeJetStreamNotEnabledForAccount:   "enable JetStream for the account of this user",
 	jetstream.JSErrCodeStreamNotFound:                  "make the stream (nats stream add), or give declare to have it made",
@@ -69,6 +77,14 @@ func (s *Sink) refusal(d processor.Delivery, err error) error {
 // unsent is a failure before anything was sent.
 func (s *Sink) unsent(err error) error {
 	return ours(err, processor.Unreached(fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err))))
+}
+
+// unsentNow is unsent for a record of which an earlier message may have had no answer.
+func (s *Sink) unsentNow(d processor.Delivery, err error) error {
+	if s.unheard != messageID(d) {
+		return s.unsent(err)
+	}
+	return s.unsent(fmt.Errorf("that is, by this attempt; an earlier one had no answer, and its message may have arrived, in the stream or at what listens on its subject: %w", err))
 }
 
 // ours marks an error as a refusal of us if the server's word is one.
@@ -124,6 +140,7 @@ func (s *Sink) unanswered(p sent, err error) error {
 	if s.link.written() == p.before {
 		return s.unsent(err)
 	}
+	s.unheard, _, _ = strings.Cut(p.id, afterID)
 	return s.failed(err)
 }
 
@@ -134,17 +151,32 @@ func (s *Sink) answered(ctx context.Context, d processor.Delivery, p sent, err e
 		return s.refusal(d, processor.Permanent(coded(err)))
 	case codeStoreFailed:
 		return s.refusal(d, processor.Unreached(s.link.notStored(ctx, s.config, p.subject, err)))
-	case codeStreamOffline, jetstream.JSErrCodeJetStreamNotEnabled: // it takes no record at all
-		return s.refusal(d, processor.Unreached(coded(err)))
 	case 0:
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {
 			s.link.claim = claim{} // the stream may be gone: the next attempt looks
 			return s.refusal(d, processor.Unreached(fmt.Errorf("no stream takes subject %q (no responders): the next attempt looks whether the stream is there and takes it; "+
 				"or JetStream is not running", p.subject)))
 		}
-		return s.unanswered(p, err)
+		return s.unanswered(p, s.link.elsewhere(ctx, s.config, p.subject, err))
 	default:
+		if takesNone(err) {
+			return s.refusal(d, processor.Unreached(coded(err)))
+		}
 		return s.refusal(d, ours(err, coded(err)))
+	}
+}
+
+// takesNone reports whether the server's word is of no record in particular: any other one would have been refused, too.
+func takesNone(err error) bool {
+	switch code(err) {
+	case codeNoResources, codeAccountFull, codeNoMemory, codeNoStorage, codeNoLimits: // no room
+		return true
+	case codeNotAvailable, codeNoLeader, codeStreamOffline, jetstream.JSErrCodeJetStreamNotEnabled:
+		return true
+	case codeDuplicateOnItsWay: // an earlier attempt of the record may be taken yet
+		return true
+	default:
+		return isConflict(err) // the claim is gone, or is not the last one
 	}
 }
 

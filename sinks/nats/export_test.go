@@ -13,3 +13,6 @@ var FillsUp = fillsUp
 
 // ErrSetBack is that of a stream that has lost messages.
 var ErrSetBack = errSetBack
+
+// TakesNone reports whether the server's word is of no record in particular.
+var TakesNone = takesNone

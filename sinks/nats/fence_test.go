@@ -355,3 +355,14 @@ func TestWindow_OrderHoldsAmongOtherPublishers(t *testing.T) {
 	}
 	require.Equal(t, 501, next)
 }
+
+// TestFence_AnotherOneDoesNotHoldAWorkerOfTheOldOne: the page says so, and to stop all workers before the fence is changed.
+func TestFence_AnotherOneDoesNotHoldAWorkerOfTheOldOne(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "ordered-fence.another") })
+	old := b.sink(t, nil)
+	requireDelivered(t, old, of(3, sinktest.Deliveries(1, 2)))
+	requireDelivered(t, b.sink(t, func(c *nats.Config) { c.Fence = "ordered-fence.another" }), of(4, sinktest.Deliveries(3, 1)))
+	requireDelivered(t, old, of(3, sinktest.Deliveries(4, 1)))
+	require.Equal(t, "1/3 2/3 3/4 4/3", b.log(t, "ordered-epoch"))
+}

@@ -34,6 +34,8 @@ type link struct {
 	ahead uint64 // see Sink
 	// last is the sequence of the last message of ours in the stream.
 	last uint64
+	// fastest is the shortest time from a message to its acknowledgement.
+	fastest time.Duration
 	// subject is the last one that was found to be the stream's.
 	subject string
 	// landed are the ids of what the tail has of the records to be delivered.
@@ -46,7 +48,7 @@ type link struct {
 func (s *Sink) open(ctx context.Context) (*link, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	l := &link{closed: make(chan struct{}), others: map[string]string{}, ahead: s.ahead}
+	l := &link{closed: make(chan struct{}), others: map[string]string{}, ahead: s.ahead, fastest: s.config.Timeout}
 	login, err := s.config.login()
 	if err != nil {
 		return nil, err

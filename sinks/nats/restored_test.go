@@ -1,6 +1,7 @@
 package nats_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -65,26 +68,81 @@ func (s snapshot) restore(t *testing.T, js jetstream.JetStream) {
 }
 
 // TestDeliverBatch_AStreamThatIsRestoredUnderAConnectionIsSaid: nothing breaks the connection, the claim stands in the backup, and
-// what others publish comes past what the backup lacks.
+// what others publish comes up to the number of the last message, or past it.
 func TestDeliverBatch_AStreamThatIsRestoredUnderAConnectionIsSaid(t *testing.T) {
 	t.Parallel()
-	for name, size := range map[string]int{"one by one": 1, "a window": 10} {
+	for name, c := range map[string]struct{ window, others int }{
+		"one by one":                    {1, 9},
+		"a window":                      {10, 9},
+		"refilled exactly":              {1, 6},
+		"refilled exactly and a window": {4, 6},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, nil)
-			s := b.sink(t, func(c *nats.Config) { c.Window = size })
+			s := b.sink(t, window(c.window))
 			requireDelivered(t, s, of(3, sinktest.Deliveries(1, 5)))
 			copied := backup(t, b.admin.Conn())
 			requireDelivered(t, s, of(3, sinktest.Deliveries(6, 6)))
 			copied.restore(t, b.admin)
-			for range 9 {
-				_, err := b.admin.Publish(t.Context(), "bookings.stranger", nil)
-				require.NoError(t, err)
-			}
+			b.strangers(t, c.others)
 			for range 2 {
-				requireLost(t, s, of(3, sinktest.Deliveries(12, 4)), "it acknowledged message 12, and has another one there")
+				requireLost(t, s, of(3, sinktest.Deliveries(12, 4)), "it acknowledged message 12, and ")
 			}
 			requireDelivered(t, s, of(4, sinktest.Deliveries(6, 10)))
 		})
+	}
+}
+
+// TestDeliverBatch_AStreamThatIsRestoredWhileAMessageIsOnItsWayIsSaid: the worker sends without a pause.
+func TestDeliverBatch_AStreamThatIsRestoredWhileAMessageIsOnItsWayIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, others := range map[string]int{"refilled exactly": 3, "refilled with more": 5} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, nil)
+			s := b.sink(t, nil)
+			requireDelivered(t, s, of(3, sinktest.Deliveries(1, 5)))
+			copied := backup(t, b.admin.Conn())
+			ds := of(3, sinktest.Deliveries(6, 8))
+			b.link.OnData(func(fromServer bool, data []byte) {
+				if !fromServer && bytes.Contains(data, ds[3].Payload) {
+					copied.restore(t, b.admin)
+					b.strangers(t, others)
+				}
+			})
+			n, err := deliver(t, s, ds)
+			require.Equal(t, 3, n)
+			require.ErrorContains(t, err, "it acknowledged message 9, and has another one there")
+			require.True(t, processor.IsRefused(err), "%v", err)
+		})
+	}
+}
+
+// TestDeliverBatch_WhatCouldNotBeReadIsReadLater: the stream was set back, and no answer comes when the worker looks.
+func TestDeliverBatch_WhatCouldNotBeReadIsReadLater(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	s := b.sink(t, func(c *nats.Config) { c.Window, c.Timeout = 4, 5*time.Second }) // a busy machine connects again in that
+	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 5)))
+	copied := backup(t, b.admin.Conn())
+	requireDelivered(t, s, of(3, sinktest.Deliveries(6, 6)))
+	copied.restore(t, b.admin)
+	b.strangers(t, 6)
+	b.link.Hold(link.Client, func(data []byte) bool { return bytes.Contains(data, []byte("$JS.API.STREAM.MSG.GET.")) })
+	requireDelivered(t, s, of(3, sinktest.Deliveries(12, 2))) // of which the second one follows the first one alone
+	b.link.Release()
+	for range 2 {
+		require.NoError(t, s.Close())
+		requireLost(t, s, of(3, sinktest.Deliveries(14, 1)), "the stream was set back: it was deleted and made anew at")
+	}
+}
+
+// strangers publish n messages.
+func (b *bench) strangers(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		_, err := b.admin.Publish(t.Context(), "bookings.stranger", nil)
+		require.NoError(t, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -29,6 +30,8 @@ type Sink struct {
 	alone int
 	// gone: the stream to be declared was missing, which was said.
 	gone bool
+	// unheard is the id of the last record whose message had no answer.
+	unheard string
 	// stood is what the stream has acknowledged last, over any connection.
 	stood stood
 	// ahead is how many messages of a tail are asked for at once.
@@ -98,14 +101,14 @@ func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error
 	if anew {
 		l, err := s.open(ctx)
 		if err != nil {
-			return 0, s.unsent(err)
+			return 0, s.unsentNow(ds[0], err)
 		}
 		s.link = l
 	}
 	defer context.AfterFunc(ctx, s.link.cut)() // a write that the server does not read knows no context
 	if err := s.claim(ctx, ds[0]); err != nil {
 		s.drop()
-		return 0, s.unsent(err)
+		return 0, s.unsentNow(ds[0], err)
 	}
 	n := 0
 	for n < len(ds) && s.link.has(ds[n]) {
@@ -171,7 +174,7 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 		err = s.link.take(ctx, s.config, fence, d)
 	}
 	if c := s.link.claim; c.sequence != 0 {
-		if lost := s.stood.next(c.sequence, c.identity, d.Epoch); lost != nil {
+		if lost := s.stood.next(c.sequence, c.identity, d.Epoch, time.Time{}); lost != nil {
 			return lost
 		}
 	}
@@ -210,7 +213,8 @@ type sent struct {
 	// sequence is the one in the stream, if nobody else publishes there.
 	sequence uint64
 	chained  bool
-	before   int64 // bytes that the link had written before it
+	at       time.Time // before it was sent
+	before   int64     // bytes that the link had written before it
 }
 
 // publishAll keeps the window full and takes the acknowledgements in order.
@@ -273,7 +277,7 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent)
 		return sent{}, s.refusal(d, err)
 	}
 	l := s.link
-	p := sent{id: l.idOf(d), subject: subject, sequence: l.last + 1, before: l.written()}
+	p := sent{id: l.idOf(d), subject: subject, sequence: l.last + 1, at: time.Now(), before: l.written()}
 	m, err := message(d, subject, p.id)
 	if err != nil {
 		return sent{}, s.refusal(d, err)
@@ -304,11 +308,7 @@ func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) e
 	ack, err := s.answer(ctx, p)
 	switch {
 	case err == nil && !ack.Duplicate:
-		if err := s.jumped(ctx, ack.Sequence, d); err != nil {
-			return s.failed(err)
-		}
-		s.link.last = ack.Sequence
-		if lost := s.stood.next(ack.Sequence, identity(p.Msg().Header), d.Epoch); lost != nil {
+		if lost := s.taken(ctx, p, d, ack.Sequence); lost != nil {
 			return s.failed(lost)
 		}
 		return nil
@@ -322,17 +322,29 @@ func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) e
 	return s.answered(ctx, d, p, err)
 }
 
-// jumped looks at the last message again where others have published since. An older copy of the stream may have been put back while
-// the connection stayed, and they may have come past what it lacks; the claim stands in the copy, so the server takes the message.
-func (s *Sink) jumped(ctx context.Context, sequence uint64, d processor.Delivery) error {
-	if s.stood.sequence == 0 || sequence <= s.stood.sequence+1 {
-		return nil
+// taken takes up that the stream has a message of ours. An older copy of the stream may have been put back since the one before it,
+// while the connection stayed. The claim stands in the copy, so the server takes the message, and what others have published may come
+// up to the number of what the copy lacks, or past it. So the one before is read again.
+func (s *Sink) taken(ctx context.Context, p sent, d processor.Delivery, sequence uint64) error {
+	now := time.Now()
+	s.link.last = sequence
+	s.link.fastest = min(s.link.fastest, now.Sub(p.at))
+	if s.stood.sequence < sequence && !s.follows(p, sequence, now) {
+		lacks, err := s.link.lacks(ctx, s.config, s.stood)
+		if err != nil {
+			return nil // the record is there. What is remembered stays, and is read with a later message
+		}
+		if lost := s.stood.found(s.link.stream.CachedInfo().Created, lacks, d.Epoch); lost != nil {
+			return lost
+		}
 	}
-	lacks, err := s.link.lacks(ctx, s.config, s.stood)
-	if err != nil {
-		return nil // the record is there, and of the others nothing can be said
-	}
-	return s.stood.found(s.link.stream.CachedInfo().Created, lacks, d.Epoch)
+	return s.stood.next(sequence, identity(p.Msg().Header), d.Epoch, p.at)
+}
+
+// follows reports whether the message before one that was acknowledged now was still there: the server has compared it in a chain,
+// or there was no time to lose it.
+func (s *Sink) follows(p sent, sequence uint64, now time.Time) bool {
+	return p.chained && sequence == s.stood.sequence+1 || s.stood.isFresh(now, s.link.fastest)
 }
 
 // duplicate looks at the message that the server takes another one for. Only the record

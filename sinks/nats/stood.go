@@ -16,6 +16,8 @@ type stood struct {
 	sequence uint64
 	// identity tells the message of that number from every other one.
 	identity string
+	// sent and heard are when that message was sent, and acknowledged. A claim has no such times.
+	sent, heard time.Time
 	// made is when the stream was made that has it; zero is not known.
 	made time.Time
 	// lost is why records are missing in the stream; nil: nothing is known of it.
@@ -29,13 +31,27 @@ var errSetBack = outcome.Final(errors.New("the stream was set back"))
 
 // next takes up a message that was acknowledged. A number that is not above the last one proves a loss, which is
 // said until an operator has decided.
-func (s *stood) next(sequence uint64, identity string, epoch cursor.Epoch) error {
+func (s *stood) next(sequence uint64, identity string, epoch cursor.Epoch, sent time.Time) error {
 	if sequence <= s.sequence {
 		s.lose(epoch, "%w: it acknowledged message %d, and a later one is %d. An older copy of it was put back, it was made anew, or its server lost what it had acknowledged: records are missing there. "+
 			"Compare what it has with the table, and `seek` back to where they begin; `retry` goes on without them", errSetBack, s.sequence, sequence)
 	}
 	s.sequence, s.identity = sequence, identity
+	s.sent, s.heard = sent, time.Now()
 	return s.undecided(epoch)
+}
+
+// soon is how soon after one acknowledgement the next one comes, beside twice the fastest round trip, where the message
+// was sent at once. No stream is taken away, put back and refilled in that time. The first of the two may have waited here while the
+// process was stopped, so it counts if it came within soonHeard.
+const (
+	soon      = time.Millisecond
+	soonHeard = 250 * time.Millisecond
+)
+
+// isFresh reports whether the stream cannot have been set back between the last message and the next one, which is acknowledged now.
+func (s *stood) isFresh(now time.Time, fastest time.Duration) bool {
+	return s.heard.Sub(s.sent) < soonHeard && now.Sub(s.heard) < soon+2*fastest
 }
 
 // differs reports whether a stream seems to be another one than that which acknowledged messages, by when it was made.

@@ -114,7 +114,8 @@ func addSubject(c jetstream.StreamConfig, name, missing string) error {
 
 // takesSubject returns an error unless a subject is one of the stream's own: what is
 // published to another one may be an order to somebody, and is not fenced. The
-// stream is looked at again before that, since it may have been given the subject.
+// stream is looked at again before that, since it may have been given the subject. A subject
+// that it takes is not compared again over the same link: see elsewhere.
 func (l *link) takesSubject(ctx context.Context, c Config, subject string) error {
 	if subject == l.subject {
 		return nil
@@ -130,6 +131,22 @@ func (l *link) takesSubject(ctx context.Context, c Config, subject string) error
 		return fmt.Errorf("look at the stream: nothing was sent: %w", outcome.Known(ended(ctx, err)))
 	}
 	return notTaken(info.Config, c.Stream, subject)
+}
+
+// elsewhere is an answer that is missing, or is none of a stream. If the stream has lost the subject since it was looked at, it says so:
+// what listens there instead has the message.
+func (l *link) elsewhere(ctx context.Context, c Config, subject string, missing error) error {
+	if l.dead() {
+		return missing
+	}
+	ctx, cancel := l.within(ctx, min(c.Timeout, time.Second))
+	defer cancel()
+	info, err := l.info(ctx)
+	if err != nil || takes(info.Config.Subjects, subject) {
+		return missing
+	}
+	return fmt.Errorf("%w; the stream no longer takes subject %q, and what listens there instead may have received the record: %w, or correct subject",
+		missing, subject, addSubject(info.Config, c.Stream, subject))
 }
 
 // info is what the stream is now.

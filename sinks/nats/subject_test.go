@@ -3,10 +3,13 @@ package nats_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	client "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -87,4 +90,40 @@ func TestDeliverBatch_FindsASubjectThatTheStreamWasGiven(t *testing.T) {
 	b.edit(t, func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "bookings.paid") })
 	requireDelivered(t, s, ds[1:])
 	require.Equal(t, "1 2 3", b.log(t))
+}
+
+// TestDeliverBatch_ASubjectThatAServiceHasNowIsSaid: a stream may lose a subject while the sink runs, and a plain service may listen on it.
+func TestDeliverBatch_ASubjectThatAServiceHasNowIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, service := range map[string]client.MsgHandler{
+		"it answers":   func(m *client.Msg) { _ = m.Respond([]byte("thanks")) },
+		"it is silent": func(*client.Msg) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, nil)
+			s := b.sink(t, func(c *nats.Config) { c.Timeout = 5 * time.Second }) // a busy machine connects again in that
+			requireDelivered(t, s, sinktest.Deliveries(1, 2))
+			b.edit(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.paid", fence} })
+			subscription, err := b.admin.Conn().Subscribe("bookings.made", service)
+			require.NoError(t, err)
+			require.NoError(t, b.admin.Conn().Flush())
+			next := sinktest.Deliveries(3, 1)
+			n, err := deliver(t, s, next)
+			require.Zero(t, n)
+			require.ErrorContains(t, err, `the stream no longer takes subject "bookings.made", and what listens there instead may have received the record`)
+			require.True(t, outcome.IsUnknown(err), "%v", err)
+			for range 2 {
+				n, err = deliver(t, s, next)
+				require.Zero(t, n)
+				require.ErrorContains(t, err, `the stream does not take subject "bookings.made"`)
+				require.ErrorContains(t, err, "nothing was sent: that is, by this attempt; an earlier one had no answer")
+				require.True(t, processor.IsUnreached(err), "%v", err)
+			}
+			require.NoError(t, subscription.Unsubscribe())
+			b.edit(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.>", fence} })
+			requireDelivered(t, s, next)
+			require.Equal(t, "1 2 3", b.log(t))
+		})
+	}
 }

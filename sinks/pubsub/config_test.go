@@ -70,7 +70,7 @@ func TestDeliverBatch_SaysWhatIsWrongWithACredentialsFileAndQuotesNothingOfIt(t 
 		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "CANARY")
-		require.Equal(t, "transient", class(err))
+		require.Equal(t, "unreached", class(err))
 	}
 	s, err := pubsub.New(pubsub.Config{Topic: topic, Credentials: filepath.Join(dir, "absent")})
 	require.NoError(t, err)
@@ -113,7 +113,7 @@ func TestDeliverBatch_RefusesACertificateItDoesNotKnow(t *testing.T) {
 	})
 	_, err = deliver(t, s, sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "certificate signed by unknown authority")
-	require.Equal(t, "transient", class(err))
+	require.Equal(t, "unreached", class(err))
 }
 
 func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {

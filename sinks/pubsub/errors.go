@@ -32,50 +32,47 @@ func (f *failure) Unwrap() error { return f.error }
 // request which had no time to be sent.
 func (f *failure) Timeout() bool { return f.unknown }
 
-// isDenied reports whether Pub/Sub refuses us: the credentials, their rights, or a
-// topic that is not there.
+// isDenied reports whether Pub/Sub refuses us: see isDenial.
 func isDenied(err error) bool {
 	f, ok := errors.AsType[*failure](err)
 	return ok && f.denied
 }
 
+// isDenial reports a code that every message would meet until somebody changes something: the credentials and their rights, a
+// topic that is not there, a region that its policy does not allow, a key of encryption that it cannot use, an endpoint that is no Pub/Sub.
 func isDenial(code codes.Code) bool {
-	return code == codes.NotFound || code == codes.PermissionDenied || code == codes.Unauthenticated
+	switch code {
+	case codes.NotFound, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition, codes.Unimplemented:
+		return true
+	default:
+		return false
+	}
 }
 
 // besideAnOpenOne is the failure of a request while another one of the window has no answer that is known: whatever the
-// server said of this one, it may have records of the other.
+// server said of this one, it may have records of the other. What is no word on the record is no attempt of it here, either.
 func besideAnOpenOne(f *failure) *failure {
 	err := fmt.Errorf("Pub/Sub may have records of this window: for some there is no answer, and for this one: %w", outcome.Text(f))
-	if processor.IsUnreached(f) {
+	if processor.IsUnreached(f) || f.denied {
 		err = processor.Unreached(outcome.Outage(err))
 	}
 	return &failure{error: err, unknown: true}
 }
 
-// failed sorts what a request ended with by the code of gRPC.
+// failed sorts what a request ended with by the code of gRPC. A quota is ours and not the record's, and passes by itself. Under
+// the codes that are not named the server may have the request, or the client made them of what happened to the connection.
 func failed(ctx context.Context, err error, sent bool) *failure {
 	switch code := status.Code(err); {
 	case !sent:
-		return &failure{error: processor.Unreached(fmt.Errorf("nothing was sent: %w%s", ended(ctx, err), nextStep(err)))}
+		return &failure{error: processor.Unreached(later(fmt.Errorf("nothing was sent: %w%s", ended(ctx, err), nextStep(err)), err))}
 	case code == codes.InvalidArgument || code == codes.OutOfRange:
 		return &failure{error: err, answered: true, refused: true}
-	case isAnswer(code):
-		return &failure{error: later(fmt.Errorf("%w%s", err, nextStep(err)), err), answered: true, denied: isDenial(code)}
+	case isDenial(code):
+		return &failure{error: fmt.Errorf("%w%s", err, nextStep(err)), answered: true, denied: true}
+	case code == codes.ResourceExhausted:
+		return &failure{error: processor.Unreached(later(fmt.Errorf("%w%s", err, nextStep(err)), err)), answered: true}
 	default:
 		return &failure{error: fmt.Errorf("Pub/Sub may have the record: %w", ended(ctx, err)), unknown: true}
-	}
-}
-
-// isAnswer: the server did not take the request on. Under the other codes it may
-// have, or the client made them of what happened to the connection.
-func isAnswer(code codes.Code) bool {
-	switch code {
-	case codes.NotFound, codes.AlreadyExists, codes.PermissionDenied, codes.Unauthenticated,
-		codes.ResourceExhausted, codes.FailedPrecondition, codes.Unimplemented:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -100,11 +97,13 @@ func nextStep(err error) string {
 	case codes.Unauthenticated:
 		return "; correct the credentials"
 	case codes.ResourceExhausted:
-		return "; a quota is used up, or an ordering key takes more than 1 MB/s"
+		return "; a quota is used up, or an ordering key takes more than 1 MB/s: wait, or have the quota raised. A proxy or an emulator may say so of a request that is too large for it"
 	case codes.Unavailable:
 		return "; see whether the service is up and reached from here: its address is endpoint, or emulator, or else Google's own"
 	case codes.FailedPrecondition:
-		return "; the topic's message storage policy may not allow this region (set endpoint to one that it allows)"
+		return "; the topic's message storage policy may not allow this region (set endpoint to one that it allows), or Pub/Sub cannot use the topic's encryption key"
+	case codes.Unimplemented:
+		return "; what answers there is no Pub/Sub: correct endpoint or emulator"
 	default:
 		return ""
 	}

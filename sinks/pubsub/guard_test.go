@@ -98,5 +98,5 @@ func TestGuard_HidesTheCredentialsAndOnDemandAllThatPubSubSays(t *testing.T) {
 	requireNoCanary(t, err)
 	require.NotContains(t, err.Error(), "no quota for")
 	require.ErrorContains(t, err, "ResourceExhausted")
-	require.Equal(t, "transient", class(err))
+	require.Equal(t, "unreached", class(err))
 }

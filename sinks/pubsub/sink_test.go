@@ -3,6 +3,7 @@ package pubsub_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -211,6 +212,8 @@ func class(err error) string {
 		return "refused"
 	case processor.IsPermanent(err):
 		return "permanent"
+	case processor.IsUnreached(err):
+		return "unreached"
 	case outcome.IsUnknown(err):
 		return "unknown"
 	default:
@@ -226,9 +229,10 @@ func TestDeliverBatch_SortsErrorsByTheCodeOfGRPC(t *testing.T) {
 		codes.NotFound:           "refused",
 		codes.PermissionDenied:   "refused",
 		codes.Unauthenticated:    "refused",
-		codes.ResourceExhausted:  "transient",
-		codes.FailedPrecondition: "transient",
-		codes.Unimplemented:      "transient",
+		codes.FailedPrecondition: "refused",
+		codes.Unimplemented:      "refused",
+		codes.ResourceExhausted:  "unreached",
+		codes.AlreadyExists:      "unknown",
 		codes.Aborted:            "unknown",
 		codes.Internal:           "unknown",
 		codes.Unknown:            "unknown",
@@ -290,7 +294,7 @@ func TestDeliverBatch_AConnectionThatTakesTooLongLeavesNothingUnknown(t *testing
 	b.link.Stall()
 	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "nothing was sent: no connection within 200ms")
-	require.Equal(t, "transient", class(err))
+	require.Equal(t, "unreached", class(err))
 }
 
 func TestDeliverBatch_AnAbandonedRequestIsNotSentAgain(t *testing.T) {
@@ -353,7 +357,7 @@ func TestDeliverBatch_NamesTheFixOfATopic(t *testing.T) {
 	require.NoError(t, err)
 	_, err = deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "create a subscription first")
-	require.Equal(t, "transient", class(err))
+	require.Equal(t, "unreached", class(err))
 	require.Empty(t, b.requested())
 
 	_, err = b.fake.GServer.CreateTopic(t.Context(), &pb.Topic{Name: "projects/p/topics/kept", MessageRetentionDuration: durationpb.New(time.Hour)})
@@ -374,7 +378,7 @@ func TestDeliverBatch_LooksAtTheTopicAgain(t *testing.T) {
 	require.NoError(t, err)
 	n, err := deliver(t, s, sinktest.Deliveries(2, 1))
 	require.ErrorContains(t, err, "create a subscription first")
-	require.Equal(t, "transient", class(err))
+	require.Equal(t, "unreached", class(err))
 	require.Zero(t, n)
 	require.Len(t, b.requested(), 1)
 
@@ -422,7 +426,7 @@ func TestDeliverBatch_LooksAtTheTopicAfterARefusalOfAnotherKey(t *testing.T) {
 		return status.Error(codes.NotFound, "no such topic")
 	})
 	_, err := deliver(t, s, keyed(2, "a", "b"))
-	require.Equal(t, "transient", class(err), err)
+	require.Equal(t, "unreached", class(err), err)
 	b.unsubscribe(t)
 	_, err = deliver(t, s, keyed(2, "a", "b"))
 	require.ErrorContains(t, err, "create a subscription first")
@@ -527,4 +531,38 @@ func TestDeliverBatch_RefusesWhatPubSubCannotCarry(t *testing.T) {
 	require.NoError(t, err)
 	all := b.fake.Messages()
 	require.Regexp(t, "^sha256:[0-9a-f]{64}$", all[len(all)-1].Attributes["ordered-dedup-key"])
+}
+
+// TestDeliverBatch_NamesTheFixOfARefusalOfUs: each was tried as often as retry.attempts allow, and healthy records were put aside.
+func TestDeliverBatch_NamesTheFixOfARefusalOfUs(t *testing.T) {
+	t.Parallel()
+	for code, fix := range map[codes.Code]string{
+		codes.PermissionDenied:   "grant roles/pubsub.publisher",
+		codes.Unauthenticated:    "correct the credentials",
+		codes.FailedPrecondition: "set endpoint to one that it allows",
+		codes.Unimplemented:      "correct endpoint or emulator",
+	} {
+		b := newBench(t)
+		b.refuse("made", status.Error(code, "no"))
+		_, err := deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
+		require.Equal(t, "refused", class(err), err)
+		require.ErrorContains(t, err, fix)
+	}
+}
+
+// TestDeliverBatch_WhatIsNoPubSubRefusesUsAtTheFirstLook: an address of something else that speaks gRPC.
+func TestDeliverBatch_WhatIsNoPubSubRefusesUsAtTheFirstLook(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	other := grpc.NewServer()
+	go func() { _ = other.Serve(listener) }()
+	t.Cleanup(other.Stop)
+	s, err := pubsub.New(pubsub.Config{Topic: topic, Emulator: listener.Addr().String()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+	require.Equal(t, "refused", class(err), err)
+	require.ErrorContains(t, err, "nothing was sent")
+	require.ErrorContains(t, err, "correct endpoint or emulator")
 }

@@ -113,7 +113,7 @@ func (s *Sink) refusesUs(err error) bool {
 	case amqp.NotFound:
 		return s.config.Type == ""
 	default:
-		return errors.Is(err, amqp.ErrSASL) || errors.Is(err, errLogin) || errors.Is(err, errDeclare)
+		return errors.Is(err, amqp.ErrSASL) || errors.Is(err, errLogin) || errors.Is(err, errDeclare) || errors.Is(err, errType)
 	}
 }
 
@@ -133,6 +133,9 @@ var errLogin = errors.New("the broker hung up at the login, twice in a row")
 
 // errDeclare: the exchange is not what the configuration says.
 var errDeclare = errors.New("the exchange is of another type, or not durable")
+
+// errType: the broker has no exchanges of the configured type, which a plugin would bring along.
+var errType = errors.New("the broker does not know the exchange's type")
 
 // silentClose is less than the three seconds that RabbitMQ waits before it hangs up on a login that it refuses. What ends a
 // connection sooner is the network.
@@ -200,6 +203,8 @@ func (s *Sink) nextStep(err error) string {
 		return "; end connections or channels of others, or raise the limit"
 	case errors.As(err, &network) && network.Op == "dial":
 		return "; start RabbitMQ there, or correct host and port in url"
+	case errors.Is(err, errType):
+		return "; enable the plugin that has the exchange's type, or correct type"
 	case errors.Is(err, amqp.ErrCredentials):
 		return "; correct user and password in url"
 	case errors.Is(err, amqp.ErrVhost):

@@ -111,6 +111,9 @@ func (l *link) prepare(c Config) (err error) {
 		if code(err) == amqp.PreconditionFailed {
 			return fmt.Errorf("%w: %w", errDeclare, err)
 		}
+		if code(err) == amqp.CommandInvalid {
+			return fmt.Errorf("%w: %w", errType, err)
+		}
 		return err
 	}
 }

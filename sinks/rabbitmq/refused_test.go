@@ -33,6 +33,7 @@ func TestDeliverBatch_ABrokerThatRefusesUsIsNoVerdictOnARecord(t *testing.T) {
 	}{
 		"no such exchange":     {func(c *rabbitmq.Config) { c.Exchange, c.Type = "none", "" }, "declare the exchange"},
 		"another type":         {func(c *rabbitmq.Config) { c.Type = amqp.ExchangeFanout }, "of another type"},
+		"no such type":         {func(c *rabbitmq.Config) { c.Exchange, c.Type = b.name+"-new", "x-none" }, "enable the plugin that has the exchange's type, or correct type"},
 		"no right to write":    {func(c *rabbitmq.Config) { c.URL, c.Type = asGuest.Replace(c.URL), "" }, "correct user, password, or the user's rights"},
 		"no such virtual host": {func(c *rabbitmq.Config) { c.URL += "/none" }, "correct the vhost"},
 	} {

@@ -266,6 +266,14 @@ func (p sent) confirmedWithin(wait context.Context) bool {
 	}
 }
 
+// toBind is the next step for a message that no queue is bound for.
+func (s *Sink) toBind(key string) string {
+	if s.config.Type == amqp.ExchangeHeaders { // it looks at no routing key
+		return "bind a queue whose arguments match the record's headers, which travel as text: a number in a binding does not match"
+	}
+	return fmt.Sprintf("bind a queue for routing key %q, or correct routing_key%s", key, aboutTokens(key))
+}
+
 // aboutTokens explains a dot of a record's value.
 func aboutTokens(key string) string {
 	if !strings.Contains(key, "%2E") {
@@ -283,8 +291,7 @@ func (s *Sink) confirmed(ctx context.Context, d processor.Delivery) error {
 		return s.unconfirmed(p, context.Cause(wait))
 	}
 	if r, ok := s.link.wasReturned(p.message.MessageId); ok {
-		return s.refusal(d, s.unroutable(fmt.Errorf("%w; bind a queue for routing key %q, or correct routing_key%s",
-			&returned{r.ReplyCode, r.ReplyText}, p.key, aboutTokens(p.key))))
+		return s.refusal(d, s.unroutable(fmt.Errorf("%w; %s", &returned{r.ReplyCode, r.ReplyText}, s.toBind(p.key))))
 	}
 	if p.confirm.Acked() {
 		return nil

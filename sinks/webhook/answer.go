@@ -43,6 +43,9 @@ func (s *Sink) judge(d processor.Delivery, resp *http.Response) error {
 	if isGateways(resp.StatusCode) {
 		err = outcome.Unknown(fmt.Errorf("%w; the receiver behind it may have the record", err))
 	}
+	if resp.StatusCode == http.StatusTooManyRequests { // of ours: each record meets it, and waiting helps
+		err = processor.Unreached(err)
+	}
 	if delay := retryAfter(resp.Header, time.Now()); delay > 0 {
 		return processor.RetryAfter(err, delay)
 	}

@@ -22,13 +22,13 @@ import (
 func TestDeliver_StatusDecides(t *testing.T) {
 	t.Parallel()
 	type verdict string
-	const acknowledged, transient, permanent, refused verdict = "acknowledged", "transient", "permanent", "refused"
+	const acknowledged, transient, unreached, permanent, refused verdict = "acknowledged", "transient", "unreached", "permanent", "refused"
 	verdicts := map[int]verdict{
 		200: acknowledged, 201: acknowledged, 202: acknowledged, 204: acknowledged, 206: acknowledged, 299: acknowledged,
 		300: refused, 301: refused, 302: refused, 303: refused, 304: refused, 307: refused, 308: refused,
 		401: refused, 402: refused, 403: refused, 404: refused, 405: refused, 407: refused, 410: refused,
 		400: permanent, 406: permanent, 409: permanent, 411: permanent, 413: permanent, 415: permanent, 421: permanent, 422: permanent, 431: permanent, 499: permanent, 600: permanent, 999: permanent,
-		408: transient, 425: transient, 429: transient,
+		408: transient, 425: transient, 429: unreached,
 		500: transient, 501: transient, 502: transient, 503: transient, 504: transient, 599: transient,
 	}
 	for status, want := range verdicts {
@@ -43,6 +43,7 @@ func TestDeliver_StatusDecides(t *testing.T) {
 			require.ErrorContains(t, err, "post to "+server.URL+": answered "+strconv.Itoa(status))
 			require.Equal(t, want == permanent, processor.IsPermanent(err))
 			require.Equal(t, want == refused, processor.IsRefused(err))
+			require.Equal(t, want == unreached, processor.IsUnreached(err), "a limit on what we send is no word on a record")
 			require.Equal(t, status == 502 || status == 504, outcome.IsUnknown(err), "a gateway knows not what became of it")
 		})
 	}

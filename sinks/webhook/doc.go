@@ -19,6 +19,7 @@
 //	              ▼
 //	             POST ──► 2xx ──────────────────────────────► nil
 //	              ├─────► 408, 425, 429, 5xx ───────────────► error, RetryAfter if the receiver asked
+//	              ├─────► 429 of them ──────────────────────► no attempt of the record
 //	              ├─────► 502, 504 of them, of a gateway ───► time-out: unknown
 //	              ├─────► any other status, 3xx too ────────► Permanent error
 //	              └─────► no answer ──► nothing was sent ───► error

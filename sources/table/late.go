@@ -26,18 +26,38 @@ const (
 // clockMargin is for what happens between a sample and our taking note of it.
 const clockMargin = time.Second
 
-// clockSeen is when the clock of a server run was last seen past the position, by our own clock.
+// clockSeen is when the clock of a server run was last seen to be right, by our own clock.
 type clockSeen struct {
 	server string
+	mark   int64 // of that clock
 	seen   time.Time
+	upTo   cursor.Position // that it was past
 }
 
-func (c *clockSeen) note(now sample) { c.server, c.seen = now.server, time.Now() }
+// anyPosition is behind all that there are: what a worker delivers after a read was stamped before the read's mark.
+const anyPosition cursor.Position = "~"
 
-// from is a position before all that the server may have stamped since its clock went back: no
+// read notes that a read has found the clock past its position.
+func (c *clockSeen) read(now sample) {
+	*c = clockSeen{server: now.server, mark: now.mark, seen: time.Now(), upTo: anyPosition}
+}
+
+// held notes that the clock is past a position, unless it has stepped back since it was seen: a process that is halted over
+// its clock has it held against a position before those rows that the step is about.
+func (c *clockSeen) held(now sample, at cursor.Position) {
+	if c.server == now.server {
+		if now.mark < c.mark {
+			return
+		}
+		at = max(at, c.upTo)
+	}
+	*c = clockSeen{server: now.server, mark: now.mark, seen: time.Now(), upTo: at}
+}
+
+// from is a position before all that the server may have stamped since its clock went back behind a position: no
 // more time has passed since then than since its clock was seen to be right. "" if it never was.
-func (c clockSeen) from(k kind, now sample) (cursor.Position, error) {
-	if c.server != now.server {
+func (c clockSeen) from(k kind, now sample, after cursor.Position) (cursor.Position, error) {
+	if c.server != now.server || c.upTo < after {
 		return "", nil
 	}
 	return k.before(now.mark - (time.Since(c.seen) + clockMargin).Microseconds())

@@ -218,6 +218,9 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 	if err == nil {
 		s.noteHeld(l, r)
 		err = s.check(l, r.sample, after)
+		if err == nil {
+			s.clock.read(r.sample)
+		}
 	}
 	return r, err
 }
@@ -301,12 +304,11 @@ func (s *Source) check(l *layout, now sample, after cursor.Position) error {
 	case err != nil:
 		return err
 	case f == nil:
-		s.clock.note(now)
 		return nil
 	case !l.ordersByTime():
 		return &processor.SequenceError{Server: now.server, Err: processor.Permanent(fmt.Errorf("%s", f))}
 	}
-	from, err := s.clock.from(l.kind, now)
+	from, err := s.clock.from(l.kind, now, after)
 	if err != nil {
 		return err
 	}
@@ -339,7 +341,11 @@ func (s *Source) Clock(ctx context.Context, at cursor.Position) error {
 	if last := s.fence.last; now.server == last.server && now.mark < last.mark {
 		s.fence = fence{}
 	}
-	return s.check(l, now, at)
+	if err := s.check(l, now, at); err != nil {
+		return err
+	}
+	s.clock.held(now, at)
+	return nil
 }
 
 // literal quotes a text for a statement without parameters.

@@ -226,6 +226,35 @@ func TestClock_IsHeldAgainstAPositionBetweenTwoReads(t *testing.T) {
 	require.Len(t, readAll(t, s, at, 10), 2)
 }
 
+// TestClock_ThatStaysBehindKeepsTheTimeOfItsStep: a process that is halted over its clock has it held against a position before the
+// rows in question. A retry that came too early named a later one, and what the clock had stamped before that was lost.
+func TestClock_ThatStaysBehindKeepsTheTimeOfItsStep(t *testing.T) {
+	t.Parallel()
+	pool := database(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 2)`)
+	ahead, err := kindAtInt.position(key{at: time.Now().Add(time.Hour).UnixMicro(), id: "7"})
+	require.NoError(t, err)
+	from := func(s *Source) cursor.Position {
+		var clock *processor.ClockError
+		require.ErrorAs(t, s.Clock(t.Context(), ahead), &clock)
+		return clock.From
+	}
+	s := bookings(t, pool, Config{})
+	at := last(readAll(t, s, "", 10))
+	require.NoError(t, s.Clock(t.Context(), at))
+	s.clock.seen = s.clock.seen.Add(-time.Minute)
+	s.clock.mark += time.Hour.Microseconds() // it has stepped back since
+	named := from(s)
+	require.NoError(t, s.Clock(t.Context(), at))
+	k, err := kindAtInt.parse(from(s))
+	require.NoError(t, err)
+	require.WithinDuration(t, time.Now().Add(-time.Minute), time.UnixMicro(k.at), 30*time.Second)
+	require.Less(t, named, at)
+
+	another := bookings(t, pool, Config{}) // of a worker that came when the process was halted
+	require.NoError(t, another.Clock(t.Context(), at))
+	require.Empty(t, from(another), "when the clock went back is not known")
+}
+
 // TestRead_ASequenceThatIsNoLongerTheTablesIsNotHeldAgainstThePosition: a worker that knew the table with its former sequence halted a
 // process that another one delivers by the new one.
 func TestRead_ASequenceThatIsNoLongerTheTablesIsNotHeldAgainstThePosition(t *testing.T) {

@@ -22,7 +22,7 @@ var sinksWithTimeout = map[string]string{
 	"stdout":   "",
 }
 
-// TestMaxLease_FollowsTheTimeoutOfEachKindOfSink: the doctor advises to lower it, and whoever raises it means that it counts.
+// TestMaxLease_FollowsTheTimeoutOfEachKindOfSink: doctor advises to lower the timeout, and an operator who raises it expects longer calls.
 func TestMaxLease_FollowsTheTimeoutOfEachKindOfSink(t *testing.T) {
 	t.Parallel()
 	for _, k := range kinds {

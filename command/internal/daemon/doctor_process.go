@@ -28,9 +28,19 @@ func (d *doctor) cursors(ctx context.Context) (rows []cursor.Row) {
 		return nil
 	}
 	d.strangers(rows)
+	d.restored(rows)
 	d.check(ctx, "", d.lockers)
 	d.check(ctx, "", d.identity)
 	return rows
+}
+
+// restored warns of processes whose cursors went back: the others may have lost as much.
+func (d *doctor) restored(rows []cursor.Row) {
+	for _, row := range rows {
+		if row.Failure != nil && row.Failure.Class == cursor.ClassRestored {
+			d.find(row.Process, Warn, "ordered-dispatcher restored --all --reason …, once you have compared receivers with the table", "the database was restored, and nobody has decided yet: %s", row.Failure.Error)
+		}
+	}
 }
 
 // strangers notes cursors that the file does not know.
@@ -101,7 +111,7 @@ SELECT
 	format('system identifier %s, now %s; oid %s, now %s', c.system_identifier, s.system_identifier, coalesce(c.database_oid::text, 'not noted'), d.oid),
 	coalesce(c.timeline, 1),
 	t.timeline,
-	coalesce(c.state = 'halted' AND c.failed_class IN ('clock', 'restored'), false)
+	coalesce(c.state = 'halted' AND c.failed_class IN ('clock', 'restored', 'reset'), false)
 FROM {schema}.cursor c
 CROSS JOIN pg_control_system() s
 CROSS JOIN (SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int AS timeline) t

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -171,6 +172,28 @@ func TestDoctor_PassesOnWhatTheRowsSay(t *testing.T) {
 	exec(t, pool, "TRUNCATE public.bookings RESTART IDENTITY")
 	f = requireFinding(t, doctor(t, config), daemon.Finding{"b", daemon.Refuse, "before the cursor at 5: it was reset", "SELECT setval('public.bookings_id_seq', 5)"})
 	exec(t, pool, f.Fix[strings.Index(f.Fix, "SELECT setval"):strings.Index(f.Fix, "; then `retry`")])
+	require.Empty(t, doctor(t, config))
+}
+
+// TestDoctor_NamesAHaltAsRestored: what one process has noticed is true of the others, too. The way out of one of them alone says what
+// becomes of its keys.
+func TestDoctor_NamesAHaltAsRestored(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	s, err := cursor.NewStore(pool, cursor.Config{Schema: schema})
+	require.NoError(t, err)
+	row, err := s.Look(t.Context(), "a")
+	require.NoError(t, err)
+	row.Epoch += 7
+	require.ErrorIs(t, s.HaltRestored(t.Context(), "a", cursor.Seen{}.See(row)), cursor.ErrHalted)
+	requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Warn, "nobody has decided yet: the cursor went back", "ordered-dispatcher restored --all"})
+
+	o, err := daemon.NewOperator(t.Context(), config, "a")
+	require.NoError(t, err)
+	defer o.Close()
+	outcome, err := o.Seek(t.Context(), daemon.ToBeginning, cursor.Decision{Actor: "me", Reason: "they have none of it"})
+	require.NoError(t, err)
+	require.Contains(t, outcome.Text, "without a created_at, what is delivered from there on has other dedup keys")
 	require.Empty(t, doctor(t, config))
 }
 

@@ -44,22 +44,14 @@ func (o *Operator) pauseNew(ctx context.Context, d cursor.Decision) (Outcome, er
 
 // prepare makes the cursor of a process. Dedup keys are others if ids have started again since a former one was given up.
 func (o *Operator) prepare(ctx context.Context, at cursor.Position, state cursor.State, by string, d cursor.Decision) (cursor.Change, error) {
-	prepare := o.store.Prepare
-	was, horizon, err := o.store.Forgotten(ctx, o.process)
-	switch {
-	case errors.Is(err, cursor.ErrUnknown) || was == cursor.Unplaced:
-	case err != nil:
+	anew, err := processor.KeysMayRepeat(ctx, o.store, o.source, o.process)
+	if err != nil {
 		return cursor.Change{}, err
-	default:
-		repeat, err := o.source.KeysMayRepeat(ctx, was, horizon)
-		if err != nil {
-			return cursor.Change{}, err
-		}
-		if repeat {
-			prepare = o.store.PrepareAnew
-		}
 	}
-	return prepare(ctx, o.process, at, state, by, d)
+	if anew {
+		return o.store.PrepareAnew(ctx, o.process, at, state, by, d)
+	}
+	return o.store.Prepare(ctx, o.process, at, state, by, d)
 }
 
 // mayBeLost is a warning for a process without a cursor; "" if nothing shows that a cursor can have been lost.

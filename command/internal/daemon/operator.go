@@ -198,32 +198,44 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 	return Outcome{Change: change, Text: fmt.Sprintf("%s stays at %s%s%s", o.process, place(to), keys, o.afterwards(change))}, nil
 }
 
-// otherKeys is said of a seek where ids have started again.
-const otherKeys = "; the ids may have started again, so what is delivered from there on has other dedup keys"
+// What is said of a seek where ids have started again, and of one that answers a halt over the database.
+const (
+	otherKeys    = "; the ids may have started again, so what is delivered from now on has other dedup keys"
+	otherHistory = "; without a created_at, what is delivered from there on has other dedup keys"
+)
 
 // move carries a seek out, and says what becomes of dedup keys; "" if they stay.
 func (o *Operator) move(ctx context.Context, to cursor.Position, d cursor.Decision) (change cursor.Change, keys string, err error) {
-	row, err := o.store.Look(ctx, o.process)
-	if err != nil {
-		return cursor.Change{}, "", err
-	}
-	horizon, err := o.store.Horizon(ctx, o.process)
-	if err != nil {
-		return cursor.Change{}, "", err
-	}
-	repeat := false
-	if row.Position != cursor.Unplaced {
-		repeat, err = o.source.KeysMayRepeat(ctx, row.Position, horizon)
-	}
+	repeat, err := o.keysMayRepeat(ctx)
 	if err != nil {
 		return cursor.Change{}, "", err
 	}
 	if !repeat {
 		change, err = o.store.Seek(ctx, o.process, to, d)
-		return change, "", err
+		if err == nil && change.After.Histories != change.Before.Histories {
+			keys = otherHistory
+		}
+		return change, keys, err
 	}
 	change, err = o.store.SeekAnew(ctx, o.process, to, d)
 	return change, otherKeys, err
+}
+
+// keysMayRepeat reports whether ids may have started again since the cursor was last moved; since the one before it was, if it
+// has no place yet.
+func (o *Operator) keysMayRepeat(ctx context.Context) (bool, error) {
+	row, err := o.store.Look(ctx, o.process)
+	if err != nil {
+		return false, err
+	}
+	if row.Position == cursor.Unplaced {
+		return processor.KeysMayRepeat(ctx, o.store, o.source, o.process)
+	}
+	horizon, err := o.store.Horizon(ctx, o.process)
+	if err != nil {
+		return false, err
+	}
+	return o.source.KeysMayRepeat(ctx, row.Position, horizon)
 }
 
 // find asks the source for a target, and whether it can go on from there.
@@ -318,32 +330,15 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 		return o.unknown(ctx, err)
 	case errors.Is(err, cursor.ErrExists):
 		return fmt.Errorf("%w: it was made in this moment; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))
-	case (errors.Is(err, cursor.ErrHalted) || errors.Is(err, cursor.ErrNotFailing)) && o.overServer(ctx): // its error has the way on
-		return fmt.Errorf("%w; nothing was changed", err)
-	case errors.Is(err, cursor.ErrHalted):
-		return fmt.Errorf("%w; fix the cause and `ordered-dispatcher retry %[2]s`, or pass over the record: `ordered-dispatcher skip %[2]s --reason …`", err, visible.Shell(o.process))
+	case errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrNotFailing):
+		return o.standing(ctx, err)
 	case errors.Is(err, cursor.ErrMoved):
 		return fmt.Errorf("%w; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))
-	case errors.Is(err, cursor.ErrNotFailing) && o.paused(ctx):
-		return fmt.Errorf("%w; nothing was changed: `ordered-dispatcher resume %s` sets it running", err, visible.Shell(o.process))
-	case errors.Is(err, cursor.ErrNotFailing):
-		return fmt.Errorf("%w; nothing was changed: `ordered-dispatcher status %[2]s` says how it stands, and `ordered-dispatcher seek %[2]s` moves it elsewhere", err, visible.Shell(o.process))
 	case errors.Is(err, cursor.ErrUncertain):
 		return fmt.Errorf("%w; before you do it again, look whether it was done: `ordered-dispatcher history %s`", err, visible.Shell(o.process))
 	default:
 		return Reachable(err)
 	}
-}
-
-func (o *Operator) paused(ctx context.Context) bool {
-	row, err := o.store.Look(ctx, o.process)
-	return err == nil && row.State == cursor.Paused
-}
-
-// overServer reports whether no record is at fault.
-func (o *Operator) overServer(ctx context.Context) bool {
-	row, err := o.store.Look(ctx, o.process)
-	return err == nil && row.Failure != nil && row.Failure.OfServer()
 }
 
 // unknown names the processes that there are.

@@ -77,7 +77,7 @@ func withoutTime(keys map[string]string) map[string]string {
 	return cut
 }
 
-const otherKeys = "the ids may have started again, so what is delivered from there on has other dedup keys"
+const otherKeys = "the ids may have started again, so what is delivered from now on has other dedup keys"
 
 // TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats: a receiver that drops what it has seen would drop the new rows.
 func TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats(t *testing.T) {
@@ -99,12 +99,7 @@ func TestSeek_WhereIDsHaveStartedAgainNoKeyRepeats(t *testing.T) {
 			require.Contains(t, startOver(t, desk), otherKeys)
 			exec(t, pool, c.after)
 			again := keysOf(t, config)
-			require.Len(t, again, 4)
-			for note, key := range again {
-				for _, used := range before {
-					require.NotEqual(t, used, key, note)
-				}
-			}
+			requireOthers(t, before, again)
 			require.NotContains(t, startOver(t, desk), otherKeys, "they started again once")
 			require.Equal(t, again, keysOf(t, config), "what is sent again has the keys that it had")
 		})
@@ -142,32 +137,86 @@ func giveUp(t testing.TB, desk daemon.Config) {
 	require.NoError(t, err)
 }
 
+func pause(t testing.TB, desk daemon.Config)  { decided(t, desk, (*daemon.Operator).Pause) }
+func resume(t testing.TB, desk daemon.Config) { decided(t, desk, (*daemon.Operator).Resume) }
+
+func decided(t testing.TB, desk daemon.Config, f func(*daemon.Operator, context.Context, cursor.Decision) (daemon.Outcome, error)) {
+	t.Helper()
+	o, err := daemon.NewOperator(t.Context(), desk, "a")
+	require.NoError(t, err)
+	defer o.Close()
+	_, err = f(o, t.Context(), cursor.Decision{Actor: "me"})
+	require.NoError(t, err)
+}
+
+// again has the ids of the table start again.
+const again = "TRUNCATE public.numbered RESTART IDENTITY; INSERT INTO public.numbered (note) VALUES ('d'), ('e'), ('f'), ('g')"
+
 // ways to have a process begin again after its cursor was given up.
 var ways = map[string]func(testing.TB, daemon.Config){
 	"a worker begins": func(testing.TB, daemon.Config) {},
 	"paused first": func(t testing.TB, desk daemon.Config) {
-		o, err := daemon.NewOperator(t.Context(), desk, "a")
-		require.NoError(t, err)
-		defer o.Close()
-		_, err = o.Pause(t.Context(), cursor.Decision{Actor: "me"})
-		require.NoError(t, err)
-		_, err = o.Resume(t.Context(), cursor.Decision{Actor: "me"})
-		require.NoError(t, err)
+		pause(t, desk)
+		resume(t, desk)
 	},
 	"sought first": func(t testing.TB, desk daemon.Config) { startOver(t, desk) },
+}
+
+// TestForget_OfAProcessWithoutAStartNoKeyRepeats: its next cursor is paused before it has a place, and gets one later.
+func TestForget_OfAProcessWithoutAStartNoKeyRepeats(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]func(testing.TB, *pgxpool.Pool, daemon.Config, daemon.Config){
+		"a worker places it": func(t testing.TB, pool *pgxpool.Pool, config, desk daemon.Config) {
+			pause(t, desk)
+			exec(t, pool, again)
+			config.Processes[0].Start = "beginning"
+			resume(t, desk)
+		},
+		"an operator seeks": func(t testing.TB, pool *pgxpool.Pool, _, desk daemon.Config) {
+			pause(t, desk)
+			exec(t, pool, again)
+			startOver(t, desk)
+			resume(t, desk)
+		},
+		"it is given up, too": func(t testing.TB, pool *pgxpool.Pool, config, desk daemon.Config) {
+			pause(t, desk)
+			exec(t, pool, again)
+			giveUp(t, desk)
+			config.Processes[0].Start = "beginning"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, config, desk, before := numbered(t, "")
+			config.Processes[0].Start, desk.Processes[0].Start = "", ""
+			giveUp(t, desk)
+			f(t, pool, config, desk)
+			requireOthers(t, before, keysOf(t, config))
+		})
+	}
+}
+
+// requireOthers requires four records whose keys no record had before.
+func requireOthers(t testing.TB, before, now map[string]string) {
+	t.Helper()
+	require.Len(t, now, 4)
+	for note, key := range now {
+		for _, used := range before {
+			require.NotEqual(t, used, key, note)
+		}
+	}
 }
 
 // TestForget_WhereIDsHaveStartedAgainNoKeyRepeats: the new cursor began with the keys of the former one, and of its rows.
 func TestForget_WhereIDsHaveStartedAgainNoKeyRepeats(t *testing.T) {
 	t.Parallel()
-	const refill = "TRUNCATE public.numbered RESTART IDENTITY; INSERT INTO public.numbered (note) VALUES ('d'), ('e'), ('f'), ('g')"
 	for name, begin := range ways {
 		for when, f := range map[string]func(testing.TB, *pgxpool.Pool, daemon.Config){
-			"before": func(t testing.TB, pool *pgxpool.Pool, desk daemon.Config) { exec(t, pool, refill); giveUp(t, desk) },
-			"after":  func(t testing.TB, pool *pgxpool.Pool, desk daemon.Config) { giveUp(t, desk); exec(t, pool, refill) },
+			"before": func(t testing.TB, pool *pgxpool.Pool, desk daemon.Config) { exec(t, pool, again); giveUp(t, desk) },
+			"after":  func(t testing.TB, pool *pgxpool.Pool, desk daemon.Config) { giveUp(t, desk); exec(t, pool, again) },
 			"of a deleted row": func(t testing.TB, pool *pgxpool.Pool, desk daemon.Config) {
 				exec(t, pool, "DELETE FROM od.cursor")
-				exec(t, pool, refill)
+				exec(t, pool, again)
 				giveUp(t, desk)
 			},
 		} {
@@ -177,13 +226,10 @@ func TestForget_WhereIDsHaveStartedAgainNoKeyRepeats(t *testing.T) {
 				config.Processes[0].Start, desk.Processes[0].Start = "beginning", "beginning"
 				f(t, pool, desk)
 				begin(t, desk)
-				again := keysOf(t, config)
-				require.Len(t, again, 4)
-				for note, key := range again {
-					for _, used := range before {
-						require.NotEqual(t, used, key, note)
-					}
-				}
+				requireOthers(t, before, keysOf(t, config))
+				var lost bool
+				require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) > 0 FROM od.cursor_event WHERE action = 'create' AND reason LIKE '%promoted%'").Scan(&lost))
+				require.False(t, lost, "the audit says that a cursor may be lost")
 			})
 		}
 	}

@@ -147,9 +147,9 @@ func (s Status) halted() string {
 		return fmt.Sprintf("halted; next: `ordered-dispatcher retry %s`", visible.Shell(s.Process))
 	case f.OfServer():
 		return "halted: " + visible.Line(f.Error)
-	case f.Class == cursor.ClassRefused:
-		return fmt.Sprintf("halted: the receiver refuses us, not record %s, %s: %s; next: fix what it says (credentials, address, settings), then `ordered-dispatcher retry %s`",
-			visible.Short(f.RecordID), attempts(*f), visible.Line(f.Error), visible.Shell(s.Process))
+	case f.OfUs():
+		return fmt.Sprintf("halted: the receiver refuses us, not record %s, %s: %s; next: %s",
+			visible.Short(f.RecordID), attempts(*f), visible.Line(f.Error), retryOnceFixed(visible.Shell(s.Process)))
 	}
 	word := ""
 	switch f.Class {
