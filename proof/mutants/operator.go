@@ -16,7 +16,7 @@ var operatorMutants = []mutant{
 	},
 	{
 		"pause and resume propose skip though the receiver refuses us",
-		[]change{{"internal/daemon/standing.go", `	case f != nil && f.OfUs() && halted:`, `	case false:`}, {"internal/daemon/standing.go", `	case f != nil && f.OfUs():`, `	case f != nil && f.OfUs() && !halted:`}},
+		[]change{{"command/internal/daemon/standing.go", `	case f != nil && f.OfUs() && halted:`, `	case false:`}, {"command/internal/daemon/standing.go", `	case f != nil && f.OfUs():`, `	case f != nil && f.OfUs() && !halted:`}},
 		daemonPkg, "TestDecision_OfAHaltOverUsProposesNoSkip",
 	},
 	{
