@@ -119,9 +119,9 @@ func (r Row) begun(now time.Time) (Row, error) {
 	return r, err
 }
 
-// leapt is the first epoch of a range that begins at now, past all that another server may have given out. Where the epochs are
-// ahead of the clock, it does not tell two ranges apart, as where a backup is restored twice: then the first epoch is one of the
-// range by chance. The range itself stays the next one, or a later restore would begin below this one.
+// leapt is the first epoch of a range that begins at now, past all epochs that another server may have given out. If the
+// epochs are ahead of the clock, and a backup is restored twice, the clock gives both restores the same range. Then the first
+// epoch is a random one of the next range. The range itself is never random: a later restore has to begin above this one.
 func (e Epoch) leapt(now time.Time) Epoch {
 	if at := Epoch(now.Sub(firstHistory)/historyEvery) * lostEpochs; at >= e+lostEpochs {
 		return at

@@ -200,8 +200,9 @@ type ResetHalt struct {
 }
 
 // HaltReset halts a process whose source gives out ids before a position: what is inserted would never be read, and
-// once the ids have passed the position nothing would show that. So it halts where the row has moved on since, too; nil means that it
-// stands before the position: an operator has moved it back, or it is that of another server. The other errors are those of HaltClock.
+// once the ids have passed the position nothing would show that. So it also halts a process whose row has moved on since. It
+// returns nil, and does nothing, if the row stands before the position: an operator has moved the cursor back, or the row is on
+// another server. The errors are those of HaltClock.
 func (s *Store) HaltReset(ctx context.Context, process string, h ResetHalt) error {
 	return s.settle(ctx, "halt", process, h.Server, func(conn *pgxpool.Conn, row lockedRow) error {
 		switch {
