@@ -119,7 +119,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"forget drops what a halt over the ids knows",
-		[]change{{"cursor/forget.go", " || row.haltedAs(ClassReset) {", " {"}},
+		[]change{{"cursor/forget.go", "(f.Restored() || f.Class == ClassReset)", "f.Restored()"}},
 		cursorPkg, "TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory/retry",
 	},
 	{
