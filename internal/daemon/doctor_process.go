@@ -182,6 +182,10 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 	if d.tableless || refused {
 		return nil
 	}
+	if findings, err = source.InspectPartitions(ctx); err != nil {
+		return err
+	}
+	d.pass(p, findings)
 	if err := d.position(ctx, p, source, rows); err != nil {
 		return err
 	}

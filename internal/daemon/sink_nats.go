@@ -81,7 +81,7 @@ func (s NATSSink) examine(ctx context.Context, d *doctor, process string) error 
 	}
 	ctx, cancel := context.WithTimeout(ctx, receiverTime)
 	defer cancel()
-	findings, err := sink.Check(ctx, process)
+	findings, err := sink.Check(ctx, process, besideNATS(d.config, process)...)
 	if err != nil {
 		d.find(process, Refuse, "fix the sink or its stream as it says, then run doctor again", "%v", err)
 		return nil
@@ -94,4 +94,18 @@ func (s NATSSink) examine(ctx context.Context, d *doctor, process string) error 
 		d.find(process, severity, f.Fix, "%s", f.Problem)
 	}
 	return nil
+}
+
+// besideNATS are the other processes of the file that publish to streams.
+func besideNATS(c Config, process string) (others []nats.Beside) {
+	for _, p := range c.Processes {
+		s, is := p.Sink.(NATSSink)
+		if !is || p.Name == process {
+			continue
+		}
+		if sink, err := nats.New(s.Config); err == nil { // parseNATS names the fault
+			others = append(others, nats.Beside{Process: p.Name, Sink: sink})
+		}
+	}
+	return others
 }
