@@ -2,6 +2,7 @@ package cursor_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -93,5 +94,20 @@ func TestRestored_TwiceFromOneBackupGivesNoNumberTwice(t *testing.T) {
 		require.Greater(t, change.After.Sequence, int64(900_000_000_000_007))
 		used[change.After.Epoch] = true
 	}
-	require.Greater(t, len(used), 1) // by chance all are alike once in 2^64
+	require.Greater(t, len(used), 1) // by chance all are alike once in 2^75
+}
+
+// TestBegun_TwiceInASecondIsBelowALaterOne: `restored` and the worker's look move the numbers on twice. What a restore of the same backup
+// begins some seconds later has to be above both, or receivers drop it.
+func TestBegun_TwiceInASecondIsBelowALaterOne(t *testing.T) {
+	t.Parallel()
+	s, _ := standing(t)
+	began := time.Now()
+	_, err := s.Restored(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	second, err := s.Restored(t.Context(), "sms", alice)
+	require.NoError(t, err)
+	ranges := int64(time.Since(began)/time.Second) + 2 // the clock's, and one ahead of it
+	require.LessOrEqual(t, int64(second.After.Epoch-second.Before.Epoch), ranges*1_000_000)
+	require.LessOrEqual(t, second.After.Sequence-second.Before.Sequence, ranges*cursor.HistoryGap)
 }

@@ -68,8 +68,9 @@ FROM (
 ) past
 WHERE past.action = 'forget' AND NOT EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1 AND position <> '` + string(Unplaced) + `')`
 
-// Forgotten returns where the cursor of a process stood that Forget has given up, and its Horizon then, while no other of that
-// name has a place: one that is Unplaced has delivered nothing. Of one whose row was gone already neither is known, and both are "". Without such a cursor the error is ErrUnknown.
+// Forgotten returns the position and the Horizon that the cursor of a process had when Forget gave it up. Both are "" if its row
+// was gone by then. The error is ErrUnknown if no cursor was given up, or if the process has another one by now. A cursor that is
+// Unplaced does not count: it has delivered nothing.
 func (s *Store) Forgotten(ctx context.Context, process string) (at Position, horizon string, err error) {
 	results, err := s.ask(ctx, statement{sql: s.sql(forgottenSQL), args: []string{process}})
 	if err != nil {

@@ -193,20 +193,20 @@ func (s *Store) HaltClock(ctx context.Context, process string, h ClockHalt) erro
 type ResetHalt struct {
 	// Server is the run of the server that was looked at; "" is any.
 	Server string
-	// At is a position that the ids were seen to stand before, and Epoch the one of the row or the lease then.
-	At    Position
-	Epoch Epoch
+	// At is a position of the cursor that the ids were seen to stand before.
+	At Position
 	// Reason is for people.
 	Reason string
 }
 
 // HaltReset halts a process whose source gives out ids before a position: what is inserted would never be read, and
-// once the ids have passed the position nothing would show that. So it halts where the row has moved on since, too; nil means that an
-// operator has moved it back. The other errors are those of HaltClock.
+// once the ids have passed the position nothing would show that. So it also halts a process whose row has moved on since. It
+// returns nil, and does nothing, if the row stands before the position: an operator has moved the cursor back, or the row is on
+// another server. The errors are those of HaltClock.
 func (s *Store) HaltReset(ctx context.Context, process string, h ResetHalt) error {
 	return s.settle(ctx, "halt", process, h.Server, func(conn *pgxpool.Conn, row lockedRow) error {
 		switch {
-		case row.Position < h.At && row.Epoch != h.Epoch:
+		case row.Position < h.At:
 			return nil
 		case displaced(row.Row):
 			return workable(row.Row)

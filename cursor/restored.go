@@ -137,8 +137,8 @@ func (n Seen) On(row Row) Seen {
 // Lost reports whether a row is of a server whose log went back, and no operator has decided yet.
 func (n Seen) Lost(row Row) bool { return row.Epoch < n.least }
 
-// Before reports whether a row is older than what was seen, or its server is. So is that of a cursor which was made anew with smaller
-// numbers: the database has lost the one that was seen, and the past of its name.
+// Before reports whether a row, or its server, is older than what was seen. A cursor that was made anew with smaller numbers
+// counts as older: the database has lost the former cursor, and with it the row of its name in cursor_past.
 func (n Seen) Before(row Row) bool {
 	return row.Epoch < n.Epoch || row.Sequence < n.Sequence || n.Lost(row)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
 // Dispatch is a sink together with the guarantee it is used under: Each, Batch,
@@ -14,7 +15,8 @@ type Dispatch struct {
 	acquire func(ctx context.Context, c Config) (*cursor.Lease, error)
 	// deliver hands records to the sink and returns how many of them, from the
 	// first on, are acknowledged; the error is that of the record behind them.
-	// Fewer without an error means that the process is shutting down.
+	// Fewer without an error means that the process is shutting down, or that the
+	// rest is for the next call.
 	deliver func(s *shift, ds []Delivery) (int, error)
 	// chunk bounds the records of one deliver, which an advance follows.
 	chunk func(c Config) int
@@ -167,6 +169,8 @@ func prefix(n, of int, err error) (int, error) {
 		return n, errPrefix(n, of)
 	case n == of:
 		return n, nil // an error behind the last record is nobody's
+	case n > 0 && outcome.IsNoTime(err):
+		return n, nil // the next call has the rest
 	default:
 		return n, err
 	}

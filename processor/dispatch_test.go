@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -84,6 +85,37 @@ func TestBatch_AdvancesBehindEachAcknowledgedPrefix(t *testing.T) {
 		{"7/1", "8/1", "9/1", "10/1"},
 	}, calls)
 	require.EqualValues(t, 10, row(t, pool).Sequence)
+}
+
+// The record is not one that failed: it has its first attempt, and no event.
+func TestBatch_ACallWithoutTimeForTheRestIsNoFailure(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 5)
+	var calls [][]string
+	var classes []cursor.Class
+	p := process(t, pool, processor.Batch(processor.BatchSinkFunc(func(_ context.Context, ds []processor.Delivery) (int, error) {
+		var call []string
+		for _, d := range ds {
+			call = append(call, d.ID+"/"+strconv.Itoa(d.Attempt))
+		}
+		calls = append(calls, call)
+		if len(ds) > 2 {
+			return 2, outcome.NoTime(errRefused)
+		}
+		return len(ds), nil
+	})), func(c *processor.Config) {
+		quick(c)
+		c.Observe = func(e processor.Event) {
+			if e.Kind == processor.EventAttempt {
+				classes = append(classes, e.Class)
+			}
+		}
+	})
+	require.NoError(t, p.Drain(t.Context()))
+	require.Equal(t, [][]string{{"1/1", "2/1", "3/1", "4/1", "5/1"}, {"3/1", "4/1", "5/1"}, {"5/1"}}, calls)
+	require.Equal(t, []cursor.Class{"", "", ""}, classes)
+	require.EqualValues(t, 5, row(t, pool).Sequence)
 }
 
 func TestBatch_HoldsASinkToItsContract(t *testing.T) {

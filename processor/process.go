@@ -206,7 +206,7 @@ func (p *Process) pass(ctx context.Context) (state, error) {
 		return s, p.overdue(asking, err)
 	}
 	err = p.work(ctx, todo.lease, todo.seen)
-	p.seesReset(err, todo.lease.Position(), todo.lease.Epoch())
+	p.seesReset(err, todo.lease.Position())
 	if errors.Is(err, cursor.ErrStoodAside) {
 		p.log.Info("gave way between two checkpoints: another session has the cursor's row, or waits for it")
 		return state{is: StateStandby, wait: asideDelay}, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -361,6 +363,53 @@ func TestRun_ASequenceBeforeTheCursorHaltsTheProcess(t *testing.T) {
 			}
 		})
 	}
+}
+
+// readsElsewhere is a source whose first read comes after the address has moved, and finds the sequence there before the position that
+// was seen before.
+type readsElsewhere struct {
+	*table.Source
+	move func() (run string)
+	once sync.Once
+}
+
+func (s *readsElsewhere) Read(ctx context.Context, at cursor.Position, limit int) (processor.Page, error) {
+	var err error
+	s.once.Do(func() {
+		err = &processor.SequenceError{Server: s.move(), Err: processor.Permanent(errors.New("the sequence was reset"))}
+	})
+	if err != nil {
+		return processor.Page{}, err
+	}
+	return s.Source.Read(ctx, at, limit)
+}
+
+// TestRun_ASequenceIsHeldAgainstThePositionOfItsOwnServer: the row was seen on the old primary, and read and locked is on the new one, where
+// it stands elsewhere. The process halted there as reset.
+func TestRun_ASequenceIsHeldAgainstThePositionOfItsOwnServer(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, func(primary *pgxpool.Pool) {
+		_, err := store(t, primary).Create(t.Context(), "sms", "")
+		require.NoError(t, err)
+	})
+	exec(t, p.primary, `UPDATE dispatch.cursor SET position = 'int:00000000000000001000'`)
+	p.promote(t)
+	var run string
+	require.NoError(t, p.standby.QueryRow(t.Context(), `SELECT `+prepared.RunSQL).Scan(&run))
+	pool, log := pgtest.Pool(t, p.address, pgtest.PoolConfig{}), &logbook{}
+	source, err := table.New(pool, table.Config{Table: "dispatch.bookings", Order: table.ID})
+	require.NoError(t, err)
+	start(t, process(t, pool, processor.Each(&receiver{}), func(c *processor.Config) {
+		c.Logger = log.logger()
+		c.Source = &readsElsewhere{Source: source, move: func() string {
+			p.link.Retarget(p.promoted)
+			p.link.Cut()
+			return run
+		}}
+	}))
+	eventually(t, "it says why, or halts", func() bool { return log.has("reach different servers") || row(t, p.standby).State == cursor.Halted })
+	require.Equal(t, cursor.Running, row(t, p.standby).State)
+	require.False(t, log.has("reset"))
 }
 
 // passedSince is a source whose second read finds the sequence before the cursor, and has come past it by the next one.

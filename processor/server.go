@@ -101,7 +101,7 @@ func (p *Process) onServer(lease *cursor.Lease, page Page) error {
 }
 
 // ofServer takes a sequence of ids that stands before the cursor for another server's, if it is: an address may have moved.
-// The advice to set it would be wrong on both. behind asks in the same way, under the lock of the row.
+// The advice to set it would be wrong on both, and the row there says nothing of the position here.
 func (p *Process) ofServer(err error) error {
 	var sequence *SequenceError
 	if !errors.As(err, &sequence) || !p.together() {
@@ -161,7 +161,8 @@ func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) e
 
 // behind halts the process if a read failed because the server's clock, or its sequence of ids, is behind the cursor.
 func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo, state, error) {
-	if p.seesReset(err, row.Position, row.Epoch) {
+	err = p.ofServer(err)
+	if p.seesReset(err, row.Position) {
 		s, err := p.noteReset(ctx)
 		return nil, s, err
 	}
@@ -177,12 +178,12 @@ func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo,
 }
 
 // seesReset takes up that a read after a position found the sequence of ids before it.
-func (p *Process) seesReset(err error, after cursor.Position, under cursor.Epoch) bool {
+func (p *Process) seesReset(err error, after cursor.Position) bool {
 	var sequence *SequenceError
 	if !errors.As(err, &sequence) || !p.together() {
 		return false
 	}
-	p.reset = &cursor.ResetHalt{Server: sequence.Server, At: after, Epoch: under, Reason: sequence.Error()}
+	p.reset = &cursor.ResetHalt{Server: sequence.Server, At: after, Reason: sequence.Error()}
 	return true
 }
 

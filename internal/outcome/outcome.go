@@ -65,6 +65,20 @@ func IsRefusal(err error) bool {
 	return errors.As(err, &r)
 }
 
+// NoTime is the error of the first record that a call did not send, since the rest of its time was too short.
+// Nothing failed: the records before it are acknowledged, and none is on its way.
+func NoTime(err error) error { return &noTime{err} }
+
+// IsNoTime reports whether an error is, or wraps, one of NoTime.
+func IsNoTime(err error) bool {
+	var n *noTime
+	return errors.As(err, &n)
+}
+
+type noTime struct{ error }
+
+func (e *noTime) Unwrap() error { return e.error }
+
 // Final is a refusal that other credentials would not change: a sink that is made anew with them
 // would not know of it.
 func Final(err error) error { return &final{err} }

@@ -46,6 +46,16 @@ func TestRefusal_IsToldAndKeepsItsCause(t *testing.T) {
 	require.False(t, outcome.IsRefusal(nil))
 }
 
+func TestNoTime_IsToldAndKeepsItsCause(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the call ends")
+	err := fmt.Errorf("send: %w", outcome.NoTime(cause))
+	require.True(t, outcome.IsNoTime(err))
+	require.ErrorIs(t, err, cause)
+	require.False(t, outcome.IsNoTime(cause))
+	require.False(t, outcome.IsNoTime(nil))
+}
+
 func TestFinal_IsToldAndKeepsItsCause(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("set back")

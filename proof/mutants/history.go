@@ -104,8 +104,18 @@ var historyMutants = []mutant{
 	},
 	{
 		"a reset that a read under the lease has found is forgotten",
-		[]change{{"processor/process.go", "\tp.seesReset(err, todo.lease.Position(), todo.lease.Epoch())\n", ""}},
+		[]change{{"processor/process.go", "\tp.seesReset(err, todo.lease.Position())\n", ""}},
 		processorPkg, "TestRun_ASequenceThatWasBeforeTheCursorUnderTheLeaseHaltsTheProcess",
+	},
+	{
+		"a sequence is held against the position of another server",
+		[]change{{"processor/server.go", "	err = p.ofServer(err)\n", ""}},
+		processorPkg, "TestRun_ASequenceIsHeldAgainstThePositionOfItsOwnServer",
+	},
+	{
+		"the setval that is printed sets a sequence back",
+		[]change{{"sources/table/rows.go", " FROM %s WHERE last_value < %[2]d", " FROM %s"}},
+		tablePkg, "TestInspectRows_CursorThatIsAheadIsNamed",
 	},
 	{
 		"forget drops what a halt over the ids knows",
@@ -114,12 +124,12 @@ var historyMutants = []mutant{
 	},
 	{
 		"a reset is forgotten where another worker has moved the cursor on",
-		[]change{{"cursor/promote.go", "row.Position < h.At && row.Epoch != h.Epoch", "row.Position != h.At"}},
+		[]change{{"cursor/promote.go", "row.Position < h.At:", "row.Position != h.At:"}},
 		cursorPkg, "TestHaltReset_HoldsUnlessAnOperatorMovedTheCursorBack",
 	},
 	{
 		"a backup that is restored twice goes on under the same numbers, if the clock does not tell",
-		[]change{{"cursor/identity.go", "(1+rand.N[Epoch](1<<16))", "(1+rand.N[Epoch](1))"}},
+		[]change{{"cursor/identity.go", "rand.N[Epoch](lostEpochs/2)", "rand.N[Epoch](1)"}},
 		cursorPkg, "TestRestored_TwiceFromOneBackupGivesNoNumberTwice",
 	},
 	{
@@ -159,7 +169,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a sequence of ids before the cursor halts nothing",
-		[]change{{"processor/server.go", "if p.seesReset(err, row.Position, row.Epoch) {", "if p.seesReset(err, row.Position, row.Epoch) && false {"}},
+		[]change{{"processor/server.go", "p.seesReset(err, row.Position) {", "p.seesReset(err, row.Position) && false {"}},
 		processorPkg, "TestRun_ASequenceBeforeTheCursorHaltsTheProcess",
 	},
 	{
@@ -224,7 +234,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"epochs that a promotion may have lost are used again",
-		[]change{{"cursor/identity.go", `; at >= e+lostEpochs {`, `; at < 0 {`}, {"cursor/identity.go", `e + lostEpochs*(1+rand.N[Epoch](1<<16))`, `e + Epoch(1+rand.N(1))`}},
+		[]change{{"cursor/identity.go", `; at >= e+lostEpochs {`, `; at < 0 {`}, {"cursor/identity.go", `(e/lostEpochs+1)*lostEpochs + rand.N[Epoch](lostEpochs/2)`, `e + Epoch(1+rand.N(1))`}},
 		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
 	},
 	{

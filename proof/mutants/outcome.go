@@ -300,6 +300,32 @@ var outcomeMutants = []mutant{
 		rabbitmqPkg, "TestDeliverBatch_ARecordWithoutAConfirmBesideARefusalLeavesTheWindowOpen",
 	},
 	{
+		"a lost connection to RabbitMQ has the records of its window go out one at a time",
+		[]change{{"sinks/rabbitmq/pace.go", `code(err) != 0 && code(err) != amqp.ConnectionForced`, `code(err) != amqp.ConnectionForced`}},
+		rabbitmqPkg, "TestDeliverBatch_ALostConnectionBringsTheWindowBack",
+	},
+	{
+		"after a lost connection to RabbitMQ a whole window goes out",
+		[]change{{"sinks/rabbitmq/pace.go", `	p.room = 1
+`, ``}},
+		rabbitmqPkg, "TestDeliverBatch_ARecordThatEndsEachConnectionIsFound",
+	},
+	{
+		"a record goes out to RabbitMQ although the call's time is too short for its confirm",
+		[]change{{"sinks/rabbitmq/pace.go", `return !bounded || time.Until(end) > 2*p.took`, `return !bounded || time.Until(end) > 2*p.took || true`}},
+		rabbitmqPkg, "TestDeliverBatch_ACallEndsBeforeItsTimeDoes",
+	},
+	{
+		"a link to RabbitMQ is given up at the end of a call's time",
+		[]change{{"sinks/rabbitmq/sink.go", ` && !outcome.IsNoTime(err):`, `:`}},
+		rabbitmqPkg, "TestDeliverBatch_ACallEndsBeforeItsTimeDoes",
+	},
+	{
+		"a record that a call had no time for has failed",
+		[]change{{"processor/dispatch.go", `case n > 0 && outcome.IsNoTime(err):`, `case n > of && outcome.IsNoTime(err):`}},
+		processorPkg, "TestBatch_ACallWithoutTimeForTheRestIsNoFailure",
+	},
+	{
 		"a message that NATS does not answer counts as the one before it",
 		[]change{{"sinks/nats/sink.go", "return besideAnOpenOne(failure)", "return failure"}},
 		natsPkg, "TestRefuseRest_AMessageWithoutAnAnswerLeavesTheWindowOpen",

@@ -13,6 +13,11 @@ var kafkaMutants = []mutant{
 		kafkaPkg, "TestDeliverBatch_ACoordinatorThatIsNotThereIsNamed",
 	},
 	{
+		"a topic of Kafka that is missing uses up the attempts of a record",
+		[]change{{"sinks/kafka/errors.go", `kerr.InvalidTimestamp, kerr.UnknownTopicOrPartition, kerr.UnknownTopicID`, `kerr.InvalidTimestamp, kerr.UnknownTopicID`}},
+		kafkaPkg, "TestDeliverBatch_ATopicThatDoesNotExistIsNoAttemptOfTheRecord",
+	},
+	{
 		"a record reaches a topic of Kafka's own",
 		[]change{{"sinks/kafka/message.go", `if strings.HasPrefix(topic, "__") || `, `if false && `}},
 		kafkaPkg, "TestDeliverBatch_NoRecordReachesATopicOfKafkasOwn",

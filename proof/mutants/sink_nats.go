@@ -275,8 +275,25 @@ var natsMutants = []mutant{
 		natsPkg, "TestDeliverBatch_NoRecordGivesTheServerAnOrder",
 	},
 	{
+		"a subject that the stream of NATS does not take uses up the attempts of a record",
+		[]change{{"sinks/nats/sink.go", `outcome.Refusal(s.unsentNow(d, err))`, `s.refusal(d, err)`}},
+		natsPkg, "TestDeliverBatch_ASubjectThatTheStreamDoesNotTakeIsNoAttemptOfTheRecord",
+	},
+	{
+		"a subject that another stream of NATS has taken uses up the attempts of a record",
+		[]change{{"sinks/nats/errors.go", `	case codeOtherStream:
+		s.link.claim = claim{}`, `	case 1:
+		s.link.claim = claim{}`}},
+		natsPkg, "TestDeliverBatch_ASubjectThatAnotherStreamHasNowIsNoAttemptOfTheRecord",
+	},
+	{
+		"the command for a stream of NATS adds the subject of one record",
+		[]change{{"sinks/nats/stream.go", `kept, added := merge(c.Subjects, wide); !overlap(kept, added)`, `kept, added := merge(c.Subjects, wide); overlap(kept, added)`}},
+		natsPkg, "TestDeliverBatch_TheProposedSubjectsTakeTheRecordsToCome",
+	},
+	{
 		"a record is published to a subject of another stream",
-		[]change{{"sinks/nats/stream.go", `	return notTaken(info.Config, c.Stream, subject)
+		[]change{{"sinks/nats/stream.go", `	return notTaken(info.Config, c, subject)
 }`, `	_ = info
 	return nil
 }`}},

@@ -26,10 +26,10 @@ var refusals = []*kerr.Error{
 	kerr.InvalidTopicException,
 }
 
-// conditions are the broker's words on what all records have in common, and none can help:
-// the time of sending is ours, a topic that was deleted had the right name, and the next link gets a producer id in place of one
-// that the coordinator has forgotten.
-var conditions = []*kerr.Error{kerr.InvalidTimestamp, kerr.UnknownTopicID, kerr.InvalidProducerIDMapping,
+// conditions are the broker's words after which it has taken nothing, and which no record can help:
+// the time of sending is ours, a topic that was deleted had the right name, one that is missing may be made, and the next link
+// gets a producer id in place of one that the coordinator has forgotten.
+var conditions = []*kerr.Error{kerr.InvalidTimestamp, kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.InvalidProducerIDMapping,
 	kerr.TransactionAbortable, kerr.InvalidTxnState, kerr.TransactionCoordinatorFenced}
 
 // passing are the broker's words that it takes nothing now, and may take it later. The client has
@@ -160,15 +160,6 @@ func (e *unsent) Timeout() bool { return false }
 type unconnected struct{ error }
 
 func (e *unconnected) Unwrap() error { return e.error }
-
-// unreached marks what is no word on a record. That there is no such topic may be one:
-// see refusesUs.
-func unreached(err error) error {
-	if isOneOf(err, []*kerr.Error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicID}) {
-		return err
-	}
-	return processor.Unreached(err)
-}
 
 // uncommitted is a failure before the commit of a transaction.
 type uncommitted struct{ error }

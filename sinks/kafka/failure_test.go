@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,22 +19,44 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
-func TestDeliverBatch_ATopicThatDoesNotExistIsTriedAgain(t *testing.T) {
+// TestDeliverBatch_ATopicThatDoesNotExistIsNoAttemptOfTheRecord: it may be the first record over a connection, or come behind
+// those of another topic, and of a transaction it is the only one that is not sent.
+func TestDeliverBatch_ATopicThatDoesNotExistIsNoAttemptOfTheRecord(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, 1, nil)
-	s := b.sink(t, func(c *kafka.Config) { c.Topic += ".{{lower .Type}}" })
-	n, err := deliver(t, s, sinktest.Deliveries(1, 3))
-	require.Zero(t, n)
-	require.ErrorContains(t, err, "nothing was sent: UNKNOWN_TOPIC_OR_PARTITION")
-	require.ErrorContains(t, err, "make the topic, or correct topic")
-	require.False(t, processor.IsPermanent(err))
-	require.False(t, processor.IsRefused(err), "the record has a part in the topic's name")
-	require.False(t, outcome.IsUnknown(err))
-	b.create(t, b.topic+".made", 1, nil)
-	n, err = deliver(t, s, sinktest.Deliveries(1, 3))
-	require.NoError(t, err)
-	require.Equal(t, 3, n)
-	require.Equal(t, "1 2 3", sequences(readTopic(t, b.broker.Addr(), b.topic+".made")))
+	for name, transactional := range map[string]string{"without a transaction": "", "in a transaction": "x"} {
+		for before := range 3 {
+			t.Run(fmt.Sprintf("%s, behind %d", name, before), func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, 1, nil)
+				b.create(t, b.topic+".paid", 1, nil)
+				s := b.sink(t, func(c *kafka.Config) {
+					c.Topic, c.Timeout = c.Topic+".{{lower .Type}}", 9*time.Second // a third of it until the missing topic is believed
+					if transactional != "" {
+						c.TransactionalID = b.topic
+					}
+				})
+				ds := sinktest.Deliveries(1, 5)
+				for i := range ds {
+					if i != before {
+						ds[i].Type = "paid"
+					}
+				}
+				n, err := deliver(t, s, ds)
+				require.Equal(t, before, n, "%v", err)
+				require.ErrorContains(t, err, "UNKNOWN_TOPIC_OR_PARTITION")
+				require.ErrorContains(t, err, "make the topic, or correct topic")
+				require.True(t, processor.IsUnreached(err), "an attempt of the record: %v", err)
+				require.False(t, processor.IsPermanent(err))
+				require.False(t, processor.IsRefused(err), "the record has a part in the topic's name")
+				require.False(t, outcome.IsUnknown(err))
+				b.create(t, b.topic+".made", 1, nil)
+				n, err = deliver(t, s, ds[before:])
+				require.NoError(t, err)
+				require.Equal(t, len(ds)-before, n)
+				require.Equal(t, fmt.Sprint(before+1), sequences(readTopic(t, b.broker.Addr(), b.topic+".made")))
+			})
+		}
+	}
 }
 
 func TestDeliverBatch_ATopicThatKafkaCannotNameIsPermanent(t *testing.T) {

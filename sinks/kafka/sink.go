@@ -164,7 +164,7 @@ func (s *Sink) judge(p produced, of requests, epoch cursor.Epoch) outcome {
 	switch {
 	case o.err == nil, isLoss(o.err):
 	case !of.any:
-		o.err = unreached(&unsent{uncommittedCause(o.err)})
+		o.err = processor.Unreached(&unsent{uncommittedCause(o.err)})
 	case !s.link.transactional:
 		o.err = unanswered(o.err, of)
 	case isUnfinished(o.err, of) && isOpen(o.err): // the commit

@@ -34,7 +34,7 @@ func (s *Sink) Check(ctx context.Context, process string) ([]Finding, error) {
 		return nil, err
 	}
 	looking := s.config
-	looking.Declare = nil
+	looking.exists = true
 	err = l.find(ctx, looking, fence, "")
 	if errors.Is(err, jetstream.ErrStreamNotFound) && s.config.Declare != nil {
 		return []Finding{{Problem: fmt.Sprintf("there is no %s yet: the first delivery makes it", s)}}, nil

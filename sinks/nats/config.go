@@ -58,6 +58,7 @@ type Config struct {
 	// 30 s, at least 1 ms, at most 1 h.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 
+	exists    bool          // the stream is not made, with any Declare
 	heartbeat time.Duration // 0 = heartbeat. Tests of a silent server that is none wait longer
 }
 

@@ -151,6 +151,9 @@ func (s *Sink) answered(ctx context.Context, d processor.Delivery, p sent, err e
 		return s.refusal(d, processor.Permanent(coded(err)))
 	case codeStoreFailed:
 		return s.refusal(d, processor.Unreached(s.link.notStored(ctx, s.config, p.subject, err)))
+	case codeOtherStream:
+		s.link.claim = claim{} // the next attempt looks, and publishes nothing there
+		return s.refusal(d, processor.Unreached(coded(err)))
 	case 0:
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {
 			s.link.claim = claim{} // the stream may be gone: the next attempt looks

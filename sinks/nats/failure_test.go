@@ -2,6 +2,7 @@ package nats_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -189,6 +190,33 @@ func TestConnect_RecordsMayBeMoved(t *testing.T) {
 	state, err := b.stream.Info(t.Context(), jetstream.WithSubjectFilter("kept.>"))
 	require.NoError(t, err)
 	require.Equal(t, uint64(4), state.State.Subjects["kept.made"])
+}
+
+// TestDeliverBatch_ASubjectThatTheStreamDoesNotTakeIsNoAttemptOfTheRecord: it may be the first record over a connection, or come
+// behind others.
+func TestDeliverBatch_ASubjectThatTheStreamDoesNotTakeIsNoAttemptOfTheRecord(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1, 4} {
+		for before := range 3 {
+			t.Run(fmt.Sprintf("window %d, behind %d", size, before), func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.made", fence} })
+				s := b.sink(t, window(size))
+				ds := sinktest.Deliveries(1, 4)
+				ds[before].Type = "paid"
+				for _, from := range []int{0, before} { // the attempt, and the next one
+					n, err := deliver(t, s, ds[from:])
+					require.Equal(t, before-from, n, "%v", err)
+					require.ErrorContains(t, err, `nothing was sent: the stream does not take subject "bookings.paid": nothing is published there`)
+					require.True(t, processor.IsUnreached(err), "an attempt of the record: %v", err)
+					require.False(t, processor.IsRefused(err) || processor.IsPermanent(err) || outcome.IsUnknown(err), "%v", err)
+				}
+				b.edit(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.*", fence} })
+				requireDelivered(t, s, ds[before:])
+				require.Equal(t, "1 2 3 4", b.log(t))
+			})
+		}
+	}
 }
 
 // The subject is taken by another stream: the record must not land there.

@@ -298,12 +298,19 @@ func TestFence_AClaimThatAgesOutIsMadeAnew(t *testing.T) {
 	b := newBench(t, func(c *jetstream.StreamConfig) {
 		c.MaxAge, c.AllowMsgTTL, c.SubjectDeleteMarkerTTL, c.AllowRollup = time.Second, true, time.Minute, true
 	})
-	requireDelivered(t, b.sink(t, nil), sinktest.Deliveries(1, 2))
+	deliverAll := func(ds []processor.Delivery) {
+		for s := b.sink(t, nil); len(ds) > 0; {
+			n, err := deliver(t, s, ds)
+			require.True(t, err == nil || processor.IsUnreached(err), err) // a new claim may age out, too, before the record comes
+			ds = ds[n:]
+		}
+	}
+	deliverAll(sinktest.Deliveries(1, 2))
 	require.Eventually(t, func() bool {
 		m, err := b.stream.GetLastMsgForSubject(t.Context(), fence)
 		return err == nil && m.Header.Get(jetstream.MarkerReasonHeader) == "MaxAge"
 	}, 30*time.Second, 10*time.Millisecond)
-	requireDelivered(t, b.sink(t, nil), sinktest.Deliveries(3, 2))
+	deliverAll(sinktest.Deliveries(3, 2))
 }
 
 func TestFence_BelongsToOneProcess(t *testing.T) {

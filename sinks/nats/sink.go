@@ -162,7 +162,7 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 	}
 	config := s.config
 	if !cursor.IsFirst(d.Sequence, d.Epoch) && !s.gone {
-		config.Declare = nil
+		config.exists = true
 	}
 	err = s.link.look(ctx, config, fence, subject)
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
@@ -274,7 +274,7 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent)
 		return sent{}, s.refusal(d, refused("its subject: %w; correct subject, or skip the record", err))
 	}
 	if err := s.link.takesSubject(ctx, s.config, subject); err != nil {
-		return sent{}, s.refusal(d, err)
+		return sent{}, outcome.Refusal(s.unsentNow(d, err)) // the link is whole
 	}
 	l := s.link
 	p := sent{id: l.idOf(d), subject: subject, sequence: l.last + 1, at: time.Now(), before: l.written()}

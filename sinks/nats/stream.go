@@ -6,13 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -27,14 +27,14 @@ func (l *link) find(ctx context.Context, c Config, fence, subject string) (err e
 			fmt.Sprintf("the server is too old: the fence needs %d.%d or later", needMajor, needMinor)}
 	}
 	l.stream, err = l.js.Stream(ctx, c.Stream)
-	if errors.Is(err, jetstream.ErrStreamNotFound) && c.Declare != nil {
+	if errors.Is(err, jetstream.ErrStreamNotFound) && c.Declare != nil && !c.exists {
 		l.stream, err = l.js.CreateStream(ctx, c.Declare.stream(c.Stream, fence, time.Now()))
 	}
 	if err != nil {
 		return fmt.Errorf("look at the stream: %w", undecoded(err))
 	}
 	askLeader(l.stream)
-	return unfit(l.stream.CachedInfo().Config, c.Stream, fence, subject)
+	return unfit(l.stream.CachedInfo().Config, c, fence, subject)
 }
 
 // askLeader has messages be read from the stream's leader. Under allow_direct (mirror_direct) any replica or mirror answers
@@ -63,8 +63,8 @@ func (d Declare) stream(name, fence string, now time.Time) jetstream.StreamConfi
 	return c
 }
 
-// unfit says why records cannot go into the stream of that name, and the fix.
-func unfit(c jetstream.StreamConfig, name, fence, subject string) error {
+// unfit says why records cannot go into the stream, and the fix.
+func unfit(c jetstream.StreamConfig, ours Config, fence, subject string) error {
 	switch {
 	case c.Sealed:
 		return fmt.Errorf("%w: it is sealed and takes nothing any more: name another one", errUnfit)
@@ -76,7 +76,7 @@ func unfit(c jetstream.StreamConfig, name, fence, subject string) error {
 	case c.Retention == jetstream.InterestPolicy:
 		return fmt.Errorf("%w: it has retention interest, under which a claim is deleted at once and fences nothing: use limits", errUnfit)
 	case !takes(c.Subjects, fence):
-		return fmt.Errorf("%w: it does not take the fence's subject %q: %w, or set fence to one that it takes and no one else writes to", errUnfit, fence, addSubject(c, name, fence))
+		return fmt.Errorf("%w: it does not take the fence's subject %q: %w, or set fence to one that it takes and no one else writes to", errUnfit, fence, addSubjects(c, ours.Stream, fence))
 	case moves(c.SubjectTransform, fence):
 		const moved = "moves the fence's subject %q, which then fences nothing: let its source leave that out, such as the subjects of the records alone"
 		return &of{fmt.Errorf("%w: its subject_transform from %q to %q "+moved, errUnfit, source(c.SubjectTransform), c.SubjectTransform.Destination, fence),
@@ -84,7 +84,7 @@ func unfit(c jetstream.StreamConfig, name, fence, subject string) error {
 	case subjectFault(subject) != nil:
 		return nil // the record's own fault, found where it is published; or there is no record yet
 	default:
-		return notTaken(c, name, subject)
+		return notTaken(c, ours, subject)
 	}
 }
 
@@ -97,19 +97,35 @@ func moves(t *jetstream.SubjectTransformConfig, subject string) bool {
 func source(t *jetstream.SubjectTransformConfig) string { return cmp.Or(t.Source, ">") }
 
 // notTaken says that a subject is none of the stream's; nil if it is one.
-func notTaken(c jetstream.StreamConfig, name, subject string) error {
+func notTaken(c jetstream.StreamConfig, ours Config, subject string) error {
 	if takes(c.Subjects, subject) {
 		return nil
 	}
-	return fmt.Errorf("the stream does not take subject %q: nothing is published there; %w, or correct subject", subject, addSubject(c, name, subject))
+	return fmt.Errorf("the stream does not take subject %q: nothing is published there; %w", subject, takeSubject(c, ours, subject))
 }
 
-// addSubject is the command that has a stream take one more subject. A shell takes each text of
+// takeSubject is the command that has a stream take the subject of a record, and those of the records to come where that is known.
+func takeSubject(c jetstream.StreamConfig, ours Config, subject string) error {
+	const next = "%w, or correct subject"
+	for _, wide := range ours.covering(subject) {
+		if kept, added := merge(c.Subjects, wide); !overlap(kept, added) {
+			return fmt.Errorf(next, addSubjects(c, ours.Stream, wide...))
+		}
+	}
+	return fmt.Errorf(next+"; other records may have other subjects: add a pattern that takes them all", addSubjects(c, ours.Stream, subject))
+}
+
+// addSubjects is the command that has a stream take more subjects. A shell takes each text of
 // the server's in it for one word.
-func addSubject(c jetstream.StreamConfig, name, missing string) error {
+func addSubjects(c jetstream.StreamConfig, name string, missing ...string) error {
 	command := "nats stream edit " + visible.Shell(name) + " --subjects="
-	all := strings.Join(append(c.Subjects[:len(c.Subjects):len(c.Subjects)], missing), ",")
-	return &of{errors.New(command + visible.Quoted(all)), command + "… (those that it has, and " + visible.Quoted(missing) + ")"}
+	kept, added := merge(c.Subjects, missing)
+	all := strings.Join(slices.Concat(kept, added), ",")
+	hidden := command + "… (those that it has, and " + visible.Quoted(strings.Join(added, ",")) + ")"
+	if len(kept) < len(c.Subjects) {
+		hidden = command + "… (those that it has, without those that are among the following, and " + visible.Quoted(strings.Join(added, ",")) + ")"
+	}
+	return &of{errors.New(command + visible.Quoted(all)), hidden}
 }
 
 // takesSubject returns an error unless a subject is one of the stream's own: what is
@@ -128,9 +144,9 @@ func (l *link) takesSubject(ctx context.Context, c Config, subject string) error
 	defer cancel()
 	info, err := l.info(ctx)
 	if err != nil {
-		return fmt.Errorf("look at the stream: nothing was sent: %w", outcome.Known(ended(ctx, err)))
+		return fmt.Errorf("look at the stream: %w", ended(ctx, err))
 	}
-	return notTaken(info.Config, c.Stream, subject)
+	return notTaken(info.Config, c, subject)
 }
 
 // elsewhere is an answer that is missing, or is none of a stream. If the stream has lost the subject since it was looked at, it says so:
@@ -145,8 +161,8 @@ func (l *link) elsewhere(ctx context.Context, c Config, subject string, missing 
 	if err != nil || takes(info.Config.Subjects, subject) {
 		return missing
 	}
-	return fmt.Errorf("%w; the stream no longer takes subject %q, and what listens there instead may have received the record: %w, or correct subject",
-		missing, subject, addSubject(info.Config, c.Stream, subject))
+	return fmt.Errorf("%w; the stream no longer takes subject %q, and what listens there instead may have received the record: %w",
+		missing, subject, takeSubject(info.Config, c, subject))
 }
 
 // info is what the stream is now.

@@ -2,8 +2,11 @@ package nats
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 )
 
 // maxSubject bounds a subject, in bytes: a line of the protocol has 4,096 unless the
@@ -65,4 +68,80 @@ func matches(filter, subject []string) bool {
 		}
 	}
 	return len(filter) == len(subject)
+}
+
+// covering are sets of subjects that take that of a record and those of other records, the best one first: those that are declared, and
+// subject with * for what is made of a record. There is none where subject has branches, or values of several tokens.
+func (c Config) covering(subject string) (sets [][]string) {
+	if c.Declare != nil && takes(c.Declare.Subjects, subject) {
+		sets = append(sets, c.Declare.Subjects)
+	}
+	template, err := route.Tokens(c.Subject)
+	if err != nil {
+		return sets // New has refused it
+	}
+	if p := pattern(template.Skeleton("*")); takes([]string{p}, subject) {
+		sets = append(sets, []string{p})
+	}
+	return sets
+}
+
+// pattern is a subject with wildcards: only a whole token is one. None begins with a wildcard, which would take what others publish.
+func pattern(text string) string {
+	tokens := strings.Split(text, ".")
+	for i, token := range tokens {
+		if strings.Contains(token, "*") {
+			tokens[i] = "*"
+		}
+	}
+	if tokens[0] == "*" {
+		return ""
+	}
+	return strings.Join(tokens, ".")
+}
+
+// merge adds filters to those of a stream. What is among another one is left out: a stream has no two that overlap.
+func merge(has, more []string) (kept, added []string) {
+	for _, filter := range more {
+		if !amongAny(has, filter) {
+			added = append(added, filter)
+		}
+	}
+	for _, filter := range has {
+		if !amongAny(added, filter) {
+			kept = append(kept, filter)
+		}
+	}
+	return kept, added
+}
+
+// amongAny reports whether one of the filters takes all that another one does.
+func amongAny(filters []string, other string) bool {
+	return slices.ContainsFunc(filters, func(filter string) bool {
+		return (!strings.HasSuffix(other, ">") || strings.HasSuffix(filter, ">")) && takes([]string{filter}, other)
+	})
+}
+
+// overlap reports whether a subject is taken by a filter of the one set and by one of the other.
+func overlap(some, others []string) bool {
+	for _, a := range some {
+		for _, b := range others {
+			if meet(strings.Split(a, "."), strings.Split(b, ".")) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func meet(a, b []string) bool {
+	for i := range min(len(a), len(b)) {
+		switch {
+		case a[i] == ">" || b[i] == ">":
+			return true
+		case a[i] != b[i] && a[i] != "*" && b[i] != "*":
+			return false
+		}
+	}
+	return len(a) == len(b)
 }

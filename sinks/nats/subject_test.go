@@ -127,3 +127,34 @@ func TestDeliverBatch_ASubjectThatAServiceHasNowIsSaid(t *testing.T) {
 		})
 	}
 }
+
+// TestDeliverBatch_ASubjectThatAnotherStreamHasNowIsNoAttemptOfTheRecord: the other stream refuses it, as it would each one.
+func TestDeliverBatch_ASubjectThatAnotherStreamHasNowIsNoAttemptOfTheRecord(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{1, 3} {
+		t.Run(fmt.Sprint("window ", size), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, nil)
+			s := b.sink(t, window(size))
+			requireDelivered(t, s, sinktest.Deliveries(1, 2))
+			b.edit(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.paid", fence} })
+			other, err := b.admin.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"bookings.made"}})
+			require.NoError(t, err)
+			next := sinktest.Deliveries(3, 3)
+			for _, want := range []string{"error 10060 of the server", "nothing was sent: the stream does not take subject"} { // the next attempt looks
+				n, err := deliver(t, s, next)
+				require.Zero(t, n)
+				require.ErrorContains(t, err, want)
+				require.True(t, processor.IsUnreached(err), "an attempt of the record: %v", err)
+				require.False(t, processor.IsRefused(err) || outcome.IsUnknown(err), "%v", err)
+			}
+			info, err := other.Info(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, info.State.Msgs)
+			require.NoError(t, b.admin.DeleteStream(t.Context(), "OTHER"))
+			b.edit(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.>", fence} })
+			requireDelivered(t, s, next)
+			require.Equal(t, "1 2 3 4 5", b.log(t))
+		})
+	}
+}

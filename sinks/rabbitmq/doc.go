@@ -38,6 +38,9 @@
 //     comes directly behind itself.
 //   - With a larger window, records behind a refused one may be in a queue before
 //     it, and come again behind it: see docs/sinks/rabbitmq.md.
+//   - After a refusal as many records go out one at a time as were on their way. After
+//     a failure without the broker's word the window grows again from 1.
+//   - A call sends nothing that its time is too short for, and keeps its link.
 //   - A channel on which something went wrong is never used again: no confirm of an
 //     attempt that was given up can count for another.
 //   - A message that an alarm of the broker holds up is not sent again: its connection is

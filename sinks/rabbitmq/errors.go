@@ -40,6 +40,11 @@ func (s *Sink) unsent(err error) error {
 	return s.ours(err, processor.Unreached(fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), s.nextStep(err))))
 }
 
+// noTime is a record that is for the next call. It is not Unreached, over which a daemon would look for other credentials.
+func (s *Sink) noTime() error {
+	return outcome.NoTime(fmt.Errorf("publish to %s: nothing was sent: the call has no time left for another confirm", s))
+}
+
 // notTaken is the broker's refusal of the one record that is on its way, which says nothing about the record.
 func (s *Sink) notTaken(err error) error {
 	return s.ours(err, processor.Unreached(fmt.Errorf("publish to %s: %w%s", s, err, s.nextStep(err))))

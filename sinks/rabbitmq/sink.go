@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -23,9 +24,7 @@ type Sink struct {
 
 	mu   sync.Mutex
 	link *link // nil: to be opened
-	// alone is how many records go out one at a time: the broker closed the
-	// connection on several, and would not say on which.
-	alone int
+	pace pace
 	// hangUps is how many times in a row the broker hung up at the login.
 	hangUps int
 }
@@ -39,7 +38,7 @@ func New(c Config) (*Sink, error) {
 		return nil, fmt.Errorf("configure rabbitmq sink: %w", err)
 	}
 	key, _ := route.Tokens(c.RoutingKey) // validated
-	return &Sink{config: c, key: key, guard: newGuard(c)}, nil
+	return &Sink{config: c, key: key, guard: newGuard(c), pace: pace{room: c.Window}}, nil
 }
 
 // String names the broker and the exchange.
@@ -71,7 +70,8 @@ func (s *Sink) Pending() bool {
 
 // DeliverBatch publishes records in order and returns how many of them, from the
 // first on, the broker has confirmed and not returned. An error that is a time-out
-// (outcome.IsUnknown) leaves the outcome of its record unknown.
+// (outcome.IsUnknown) leaves the outcome of its record unknown. One of outcome.NoTime is no
+// failure: the next call has the rest.
 func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 		s.drop()
 	case l.alarm.met():
 		l.hold()
-	case err != nil && !outcome.IsRefusal(err):
+	case err != nil && !outcome.IsRefusal(err) && !outcome.IsNoTime(err):
 		s.drop()
 	}
 	return n, s.guard.Error(err)
@@ -108,6 +108,7 @@ type sent struct {
 	key     string
 	message amqp.Publishing
 	confirm *amqp.DeferredConfirmation
+	at      time.Time
 	earlier bool // an earlier call sent it: message has the digest of its body
 }
 
@@ -120,21 +121,25 @@ func (s *Sink) publishAll(ctx context.Context, ds []processor.Delivery) (acknowl
 	l := s.link
 	var failure error // of the record that could not be published
 	for acknowledged < len(ds) {
-		for failure == nil && next < len(ds) && s.hasRoom() {
+		for failure == nil && next < len(ds) && s.hasRoom() && (next == 0 || s.pace.fits(ctx)) {
 			if failure = s.publish(ctx, ds[next]); failure == nil {
 				next++
 			}
 		}
-		if len(l.window) == 0 {
+		switch {
+		case len(l.window) > 0:
+		case failure != nil:
 			return acknowledged, failure
+		default:
+			return acknowledged, s.noTime()
 		}
 		if err := s.confirmed(ctx, ds[acknowledged]); err != nil {
-			s.alone = max(s.alone, len(l.window))
+			s.pace.failed(len(l.window), err)
 			return acknowledged, s.settle(ctx, err)
 		}
+		s.pace.confirmed(l.window[0], s.config.Window)
 		l.window = l.window[1:]
 		acknowledged++
-		s.alone = max(0, s.alone-1)
 	}
 	return acknowledged, nil
 }
@@ -179,15 +184,7 @@ func (s *Sink) drain(ctx context.Context) error {
 // are come first.
 func (s *Sink) hasRoom() bool {
 	n := len(s.link.window)
-	return n == 0 || n < s.window() && s.link.alarm.reason() == nil
-}
-
-// window is how many records may be on their way.
-func (s *Sink) window() int {
-	if s.alone > 0 {
-		return 1
-	}
-	return s.config.Window
+	return n == 0 || n < s.pace.window() && s.link.alarm.reason() == nil
 }
 
 // publish sends one record.
@@ -210,12 +207,12 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery) error {
 	defer context.AfterFunc(write, l.cut)() // a write that the broker does not read knows no context
 	const mandatory, immediate = true, false
 	l.socket.frames.sends(message.Body)
-	before := l.socket.written.Load()
+	before, began := l.socket.written.Load(), time.Now()
 	confirm, err := l.channel.PublishWithDeferredConfirm(s.config.Exchange, key, mandatory, immediate, message)
 	if err != nil {
 		return s.unpublished(before, ended(write, err))
 	}
-	l.window = append(l.window, sent{key: key, message: message, confirm: confirm})
+	l.window = append(l.window, sent{key: key, message: message, confirm: confirm, at: began})
 	return nil
 }
 

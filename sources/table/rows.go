@@ -243,6 +243,6 @@ func (l *layout) overtaken(s sample, after cursor.Position) (*Finding, error) {
 	}
 	return &Finding{Refuse, fmt.Sprintf("the sequence of the ids stands at %d, before the cursor at %d: it was reset (TRUNCATE … RESTART IDENTITY, setval, a restore, or a crash of the server if it is unlogged), "+
 		"and what is inserted now would never be read", max(s.mark, 0), id),
-		fmt.Sprintf("`seek` to the start before anything else: that sends all that is in the table, under other dedup keys where these are of ids alone. Or, to pass over what was inserted since: %s; then `retry`, if it is halted",
-			visible.SQL(fmt.Sprintf("SELECT setval(%s, %d)", literal(l.sequenceName), id)))}, nil
+		fmt.Sprintf("`seek` to the start before anything else: that sends all that is in the table, under other dedup keys where these are of ids alone. Or, to pass over what was inserted since under ids up to that of the cursor: %s; then `retry`, if it is halted",
+			visible.SQL(fmt.Sprintf("SELECT setval(%s, %d) FROM %s WHERE last_value < %[2]d", literal(l.sequenceName), id, l.sequenceName)))}, nil // not back: the ids may have come past it by then
 }
