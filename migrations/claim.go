@@ -83,7 +83,7 @@ WHERE relname = $2 AND (
 ORDER BY 1, 3, 4
 LIMIT 1`
 
-// versionSQL makes the version table as goose does. CREATE without IF NOT EXISTS fails
+// versionSQL makes the version table, in the shape that goose gives it. CREATE without IF NOT EXISTS fails
 // on a table that another session has made meanwhile, so that what is here is ours.
 const versionSQL = `/* migrations.version_table */
 CREATE TABLE {table} (
@@ -97,7 +97,7 @@ const existsSQL = `/* migrations.exists */
 SELECT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2)`
 
 // claim makes sure that the schema and the tables belong to roles that may do as this
-// one may: goose would write into any version table that it finds, and so run its
+// one may: a migration writes into the version table that it finds, and so runs its
 // triggers. It makes the version table where there is none, and looks behind that: from
 // then on no other role can put anything in its place.
 func (c Config) claim(ctx context.Context, conn *pgx.Conn) error {
@@ -111,7 +111,7 @@ func (c Config) claim(ctx context.Context, conn *pgx.Conn) error {
 		if err := tx.QueryRow(ctx, existsSQL, c.Schema, versionTable).Scan(&exists); err != nil || exists {
 			return err
 		}
-		table := pgx.Identifier{c.Schema, versionTable}.Sanitize()
+		table := c.table()
 		if _, err := tx.Exec(ctx, strings.ReplaceAll(versionSQL, "{table}", table)); err != nil {
 			return err
 		}

@@ -66,6 +66,9 @@ func (c Config) withDefaults() Config {
 // pg_catalog is not named; a temporary table comes last.
 func searchPath(schema string) string { return pgx.Identifier{schema}.Sanitize() + ", pg_temp" }
 
+// table is the version table, quoted.
+func (c Config) table() string { return pgx.Identifier{c.Schema, versionTable}.Sanitize() }
+
 func (c Config) validate() error {
 	if len(c.Schema) > maxNameBytes {
 		return fmt.Errorf("schema %q has more than the %d bytes that PostgreSQL keeps of a name", c.Schema, maxNameBytes)

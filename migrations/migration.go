@@ -14,7 +14,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/pressly/goose/v3"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
@@ -39,35 +38,37 @@ type Migration struct {
 // a tenth of a second at a time: it gives up and tries again, for a minute in all. A
 // migration that has its tables takes as long as it must, or until ctx ends.
 func Up(ctx context.Context, config Config) ([]Migration, error) {
-	var applied []Migration
-	err := migrate(ctx, config, func(p *goose.Provider) error {
-		results, err := p.Up(ctx)
-		var partial *goose.PartialError
-		if errors.As(err, &partial) {
-			results = partial.Applied
-			err = fmt.Errorf("%s: %w", partial.Failed.Source.Path, partial.Err)
+	var done []Migration
+	err := migrate(ctx, config, func(s session) error {
+		pending, err := s.pending(ctx)
+		if err != nil {
+			return err
 		}
-		for _, r := range results {
-			applied = append(applied, Migration{Version: r.Source.Version, Name: r.Source.Path})
+		for _, m := range pending {
+			if err := s.up(ctx, m); err != nil {
+				return fmt.Errorf("%s: %w", m.Name, err)
+			}
+			done = append(done, m)
 		}
-		return err
+		return nil
 	})
-	return applied, explain("migrate up", err)
+	return done, explain("migrate up", err)
 }
 
 // Down takes the last applied migration back and returns it; nil if there is
 // none. What its tables held is lost, for the first migration every cursor.
 func Down(ctx context.Context, config Config) (*Migration, error) {
 	var undone *Migration
-	err := migrate(ctx, config, func(p *goose.Provider) error {
-		result, err := p.Down(ctx)
-		if errors.Is(err, goose.ErrNoNextVersion) {
-			return nil
+	err := migrate(ctx, config, func(s session) error {
+		last, err := s.last(ctx)
+		if err != nil || last == nil {
+			return err
 		}
-		if err == nil {
-			undone = &Migration{Version: result.Source.Version, Name: result.Source.Path}
+		if err := s.down(ctx, *last); err != nil {
+			return fmt.Errorf("%s: %w", last.Name, err)
 		}
-		return err
+		undone = last
+		return nil
 	})
 	return undone, explain("migrate down", err)
 }
@@ -120,12 +121,21 @@ func applied(ctx context.Context, config Config) (map[int64]time.Time, error) {
 		return nil, config.unconnected(ctx, err)
 	}
 	defer conn.Close(ctx)
+	at, err := config.appliedOn(ctx, conn)
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "42P01" {
+		return nil, nil // no version table: nothing is applied
+	}
+	return at, err
+}
+
+// appliedOn returns when each applied migration was applied.
+func (c Config) appliedOn(ctx context.Context, conn *pgx.Conn) (map[int64]time.Time, error) {
 	at := map[int64]time.Time{}
 	var version, micros int64
-	table := pgx.Identifier{config.Schema, versionTable}.Sanitize()
-	err = answer.Within(ctx, config.waits.answer, func(ctx context.Context) error {
+	err := answer.Within(ctx, c.waits.answer, func(ctx context.Context) error {
 		return prepared.Within(ctx, conn, func(tx pgx.Tx) error {
-			rows, _ := tx.Query(ctx, strings.ReplaceAll(appliedSQL, "{table}", table))
+			rows, _ := tx.Query(ctx, strings.ReplaceAll(appliedSQL, "{table}", c.table()))
 			_, err := pgx.ForEachRow(rows, []any{&version, &micros}, func() error {
 				at[version] = time.UnixMicro(micros).UTC()
 				return nil
@@ -133,10 +143,6 @@ func applied(ctx context.Context, config Config) (map[int64]time.Time, error) {
 			return err
 		})
 	})
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && pgErr.Code == "42P01" {
-		return nil, nil // no version table: nothing is applied
-	}
 	if err != nil {
 		return nil, fmt.Errorf("read the version table: %w", err)
 	}

@@ -221,3 +221,39 @@ func tables(t *testing.T, pool *pgxpool.Pool, schema string) []string {
 	require.NoError(t, err)
 	return names
 }
+
+func TestUp_RefusesToFillAGap(t *testing.T) {
+	t.Parallel()
+	config := migrations.Config{ConnString: pgtest.URL(t), Schema: "od"}
+	applied, err := migrations.Up(t.Context(), config)
+	require.NoError(t, err)
+	_, err = migrations.Down(t.Context(), config)
+	require.NoError(t, err)
+	_, err = pgtest.Database(t).Exec(t.Context(), "INSERT INTO od.ordered_dispatcher_migration (version_id, is_applied) VALUES (99999, true)")
+	require.NoError(t, err)
+
+	_, err = migrations.Up(t.Context(), config)
+	require.ErrorContains(t, err, applied[len(applied)-1].Name+" is not applied, but the later version 99999 is")
+	_, err = migrations.Down(t.Context(), config)
+	require.ErrorContains(t, err, "version 99999 was applied by a newer program")
+}
+
+func TestUp_AMigrationThatFailsLeavesThoseBeforeItApplied(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Database(t)
+	config := migrations.Config{ConnString: pgtest.URL(t), Schema: "od"}
+	_, err := pool.Exec(t.Context(), "CREATE SCHEMA od; CREATE DOMAIN od.dead_letter AS text", pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+
+	applied, err := migrations.Up(t.Context(), config)
+	require.ErrorContains(t, err, "00002_dead_letter.sql: ")
+	require.Len(t, applied, 1)
+	require.Equal(t, []string{"cursor", "cursor_event", "ordered_dispatcher_migration"}, tables(t, pool, "od"))
+	require.Zero(t, status(t, config)[1].AppliedAt)
+
+	_, err = pool.Exec(t.Context(), "DROP DOMAIN od.dead_letter")
+	require.NoError(t, err)
+	rest, err := migrations.Up(t.Context(), config)
+	require.NoError(t, err)
+	require.Equal(t, "00002_dead_letter.sql", rest[0].Name)
+}

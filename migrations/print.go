@@ -40,16 +40,20 @@ func Print(w io.Writer, schema string) error {
 }
 
 // plain returns the way up without annotations.
-func plain(text string) string {
-	var b strings.Builder
+func plain(text string) string { return strings.TrimSpace(ways(text)["Up"]) + "\n" }
+
+// ways returns the SQL of each way, "Up" and "Down", without the annotations, which are goose's, so
+// that its users can run the files. What comes before the first annotation belongs to the way up.
+func ways(text string) map[string]string {
+	all, way := map[string]string{}, "Up"
 	for line := range strings.Lines(text) {
 		annotation, is := strings.CutPrefix(strings.TrimSpace(line), "-- +goose ")
-		if is && strings.HasPrefix(annotation, "Down") {
-			break
-		}
-		if !is {
-			b.WriteString(line)
+		switch {
+		case is && (annotation == "Up" || annotation == "Down"):
+			way = annotation
+		case !is:
+			all[way] += line
 		}
 	}
-	return strings.TrimSpace(b.String()) + "\n"
+	return all
 }

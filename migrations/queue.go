@@ -2,7 +2,6 @@ package migrations
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
@@ -28,7 +28,7 @@ const (
 // untilFree calls try again, with pauses, as long as others have the tables that it needs, for
 // at most waits.lock: a migration that waits for a table without an end keeps every process
 // from its cursor while a receiver takes its time over one record.
-func (c Config) untilFree(ctx context.Context, db *sql.DB, try func() error) error {
+func (c Config) untilFree(ctx context.Context, conn *pgx.Conn, try func() error) error {
 	deadline := time.Now().Add(c.waits.lock)
 	var named []string
 	for {
@@ -36,7 +36,7 @@ func (c Config) untilFree(ctx context.Context, db *sql.DB, try func() error) err
 		if !waitedForLock(err) {
 			return err
 		}
-		sessions := c.sessions(ctx, db)
+		sessions := c.sessions(ctx, conn)
 		for _, session := range sessions {
 			if c.Waiting != nil && !slices.Contains(named, session.name) {
 				c.Waiting(session.name)
@@ -100,30 +100,33 @@ WHERE l.granted
 ORDER BY 1 NULLS FIRST, 2
 LIMIT 5`
 
-// session has one of the tables.
-type session struct {
+// user is a session that has one of the tables.
+type user struct {
 	name string
 	end  string // as SQL; "" where nothing proposes to end it
 }
 
 // sessions is never empty.
-func (c Config) sessions(ctx context.Context, db *sql.DB) []session {
-	var sessions []session
+func (c Config) sessions(ctx context.Context, conn *pgx.Conn) []user {
+	var sessions []user
 	_ = answer.Within(ctx, c.waits.answer, func(ctx context.Context) error {
-		rows, err := db.QueryContext(ctx, sessionsSQL, c.Schema)
+		rows, err := conn.Query(ctx, sessionsSQL, c.Schema)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var since sql.NullTime
-			var s session
+			var since *time.Time
+			var s user
 			var t ending.Transaction
 			var mayEnd bool
 			if err := rows.Scan(&since, &s.name, &t.PID, &t.Virtual, &mayEnd); err != nil {
 				return err
 			}
-			if t.Since = since.Time; mayEnd {
+			if since != nil {
+				t.Since = *since
+			}
+			if mayEnd {
 				s.end = t.SQL()
 			}
 			s.name = visible.Inline(s.name)
@@ -132,13 +135,13 @@ func (c Config) sessions(ctx context.Context, db *sql.DB) []session {
 		return rows.Err()
 	})
 	if len(sessions) == 0 {
-		return []session{{name: "a session that is gone"}}
+		return []user{{name: "a session that is gone"}}
 	}
 	return sessions
 }
 
 // held names sessions, with the SQL that ends each.
-func held(sessions []session) string {
+func held(sessions []user) string {
 	var all []string
 	for _, s := range sessions {
 		if s.end != "" {

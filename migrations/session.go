@@ -2,61 +2,50 @@ package migrations
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// migrate calls f with a provider on one session that holds the lock, and again if a table
-// that f needs is in use.
-func migrate(ctx context.Context, config Config, f func(*goose.Provider) error) error {
+// session is the one that migrates: it holds the lock of migrations.
+type session struct {
+	config Config
+	conn   *pgx.Conn
+}
+
+// closeTimeout is for the goodbye to a server that may be gone.
+const closeTimeout = 5 * time.Second
+
+// migrate calls f with a session that holds the lock, and again if a table that f needs is in
+// use. The lock is held before anything is looked at, and ends with the session.
+func migrate(ctx context.Context, config Config, f func(session) error) error {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
 		return err
 	}
-	db, err := open(config)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	if err := db.PingContext(ctx); err != nil { // goose is given the session that this makes
-		return config.unconnected(ctx, err)
-	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
-		goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		return err
-	}
-	return config.untilFree(ctx, db, func() error { return f(provider) })
-}
-
-// open returns a database that has one session at most. It is made ready when
-// it connects, so the lock is held before anything is looked at, and ends with
-// Close. (A lock of goose's would come later than the schema, and would leave a
-// table behind or poll.)
-func open(config Config) (*sql.DB, error) {
 	connConfig, err := config.connConfig()
 	if err != nil {
-		return nil, err
-	}
-	db := stdlib.OpenDB(*connConfig, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-		err := config.prepare(ctx, conn)
-		if err != nil {
-			_ = conn.Close(ctx) // nothing else does, and its lock would stay
-		}
 		return err
-	}))
-	db.SetMaxOpenConns(1)
-	return db, nil
+	}
+	conn, err := pgx.ConnectConfig(ctx, connConfig)
+	if err != nil {
+		return config.unconnected(ctx, err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		_ = conn.Close(ctx) // all that matters is committed
+	}()
+	if err := config.prepare(ctx, conn); err != nil {
+		return config.unconnected(ctx, err)
+	}
+	return config.untilFree(ctx, conn, func() error { return f(session{config, conn}) })
 }
 
 const sessionSQL = `/* migrations.session */
