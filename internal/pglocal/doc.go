@@ -5,7 +5,7 @@
 //
 //	Config ──▶ installation ──▶ throwaway.Dir ──▶ initdb ──▶ postgres ──▶ Server.URL
 //	            │ 1. machine: PATH, /usr/lib/postgresql/*/bin, Homebrew, …; the highest version
-//	            └ 2. fetched once by github.com/fergusstrange/embedded-postgres, then cached
+//	            └ 2. fetched once by proof/fetchpg, which uses embedded-postgres, then cached
 //
 // Invariants:
 //

@@ -1,4 +1,4 @@
-package main_test
+package main
 
 import (
 	"io/fs"
@@ -54,7 +54,7 @@ func TestFailures_AreProvedByTestsThatExist(t *testing.T) {
 
 var testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 
-// testNames are those of all tests of the module.
+// testNames are those of all tests of the tree.
 func testNames(t *testing.T, root string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
