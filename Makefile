@@ -1,6 +1,6 @@
 # Plain make prints what there is to make. Works with GNU make 3.81 (macOS) and later.
 #
-#   make test PKGS=./cursor/...            one package and those below it
+#   make test PKGS=./cursor/...            one package and those below it; default: work, which is all modules of go.work
 #   make test ARGS='-run Advance -v'       further arguments of go test
 #   make test RACE=-race                   with the race detector, which needs a C compiler
 #   PGLOCAL_VERSION=16 make test           on another major version of PostgreSQL
@@ -13,7 +13,7 @@
 #   make soak SEEDS=20 FOR=4m              before a release: all that may find something new, which CI may not
 
 GO = go
-PKGS = ./...
+PKGS = work
 ARGS =
 RACE =
 VERSIONS = 14 15 16 17 18
@@ -78,12 +78,13 @@ fmt: ## Formats all Go files. Needs: Go
 
 .PHONY: vet
 vet: ## go vet, here and for macOS. Needs: Go
-	$(GO) vet ./...
-	GOOS=darwin $(GO) vet ./...
+	$(GO) vet work
+	GOOS=darwin $(GO) vet work
 
 .PHONY: lint
 lint: ## staticcheck, in the version of tools/go.mod. Needs: Go; the network once
-	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+	GOWORK=off $(GO) build -C tools -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
+	bin/staticcheck work
 
 .PHONY: formatted
 formatted:
@@ -93,7 +94,7 @@ formatted:
 .PHONY: modules
 modules:
 	$(GO) mod verify
-	$(GO) mod tidy -diff
+	GO="$(GO)" tools/modules check
 
 # Nothing here may find something new by chance, or depend on how busy the machine is: see soak. The tests come last, so that the
 # last lines are those of go test.
@@ -107,6 +108,10 @@ check: formatted modules vet lint ## What CI runs: format, modules, vet, lint, s
 .PHONY: soak
 soak: ## Before a release: tests by chance, fuzz for FUZZTIME each, all mutants, SEEDS tortures for FOR each. Needs: as check
 	@bash -o pipefail tools/soak "$(MAKE)" "$(SEEDS)" "$(FOR)" "$(FUZZTIME)"
+
+.PHONY: release
+release: ## Prints what a release of all modules as VERSION (v1.2.3) does; with ARGS=--tag does it, except for the push. Needs: Go; git
+	tools/release "$(VERSION)" $(ARGS)
 
 .PHONY: alerts
 alerts: ## The alert rules and the dashboard, held against promtool and the metrics. Needs: Go; promtool (Debian: prometheus)

@@ -4,7 +4,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,7 +15,7 @@ import (
 
 const module = "github.com/ordered-dispatcher/ordered-dispatcher"
 
-// arrows are the packages of this module that each directory may import: those
+// arrows are the packages of this tree that each directory may import: those
 // that follow it here. A trailing slash stands for all directories below.
 var arrows = map[string][]string{
 	"internal/answer":    {},
@@ -67,6 +66,9 @@ func TestImports_FindsArrowsThatPointTheOtherWay(t *testing.T) {
 		{"cmd/ordered-dispatcher", "github.com/prometheus/client_golang/prometheus"},
 		{"command/internal/daemon", "go.opentelemetry.io/otel/sdk/trace"},
 		{"cursor", "github.com/stretchr/testify/require"},
+		{"internal/pglocal", "github.com/fergusstrange/embedded-postgres"},
+		{"sinks/kafka", module + "/command"},
+		{"cmd/ordered-dispatcher", module + "/proof/torture/history"},
 	} {
 		require.NotEmpty(t, fault(c[0], c[1]), c)
 	}
@@ -83,6 +85,8 @@ func fault(dir, path string) string {
 		return dir + " imports " + path + ": that is for the outside of the program"
 	case strings.HasPrefix(path, "github.com/prometheus/") && !below(dir, "command/internal/daemon"):
 		return dir + " imports " + path + ": only the daemon has metrics"
+	case strings.Contains(path, "embedded-postgres") && !below(dir, "proof/fetchpg"):
+		return dir + " imports " + path + ": nothing that ships may bring it along"
 	case strings.HasPrefix(path, "go.opentelemetry.io/otel/sdk"):
 		return dir + " imports " + path + ": the program that uses the library chooses it"
 	case ours && !arrow(dir, local):
@@ -102,6 +106,9 @@ func wiring(path string) bool {
 func arrow(from, to string) bool {
 	if below(to, "cmd", "internal/pgtest", "internal/brokertest", "internal/tcptest") {
 		return false // nothing imports a command, and tests alone import theirs
+	}
+	if below(to, "proof", "examples") {
+		return below(from, "proof")
 	}
 	if below(from, "command/internal/daemon") {
 		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
@@ -140,7 +147,7 @@ func shippedImports(t *testing.T, root string) map[string][]string {
 		}
 		if entry.IsDir() {
 			hidden := strings.HasPrefix(entry.Name(), ".") && local != "."
-			if hidden || entry.Name() == "testdata" || strings.HasSuffix(entry.Name(), "test") || ownModule(path) && local != "." {
+			if hidden || entry.Name() == "testdata" || strings.HasSuffix(entry.Name(), "test") || local == "tools" {
 				return filepath.SkipDir
 			}
 			return nil
@@ -165,10 +172,7 @@ func shippedImports(t *testing.T, root string) map[string][]string {
 	require.NoError(t, err)
 	require.Contains(t, all, "cursor")
 	require.Contains(t, all, "cmd/ordered-dispatcher")
+	require.Contains(t, all, "sinks/kafka")
+	require.Contains(t, all, "examples/own-sink")
 	return all
-}
-
-func ownModule(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, "go.mod"))
-	return err == nil
 }
