@@ -1,6 +1,6 @@
 // Command withpg runs a command with DATABASE_URL set to a throw-away PostgreSQL server that ends with the command:
 //
-//	go run ./internal/pgtest/withpg go test ./...
+//	go run ./internal/pgtest/withpg go test work
 //
 // So all test binaries of one run share a server. Where DATABASE_URL is set already, that server is used. The exit
 // status is the command's. Which PostgreSQL it is, and how to choose, is told in package pglocal.
