@@ -23,7 +23,7 @@ type NATS struct {
 
 const (
 	natsLog = "nats.log"
-	// natsServer is the tool of go.mod that is built where it is needed.
+	// natsServer is the tool of sinks/nats/go.mod that is built where it is needed.
 	natsServer = "github.com/nats-io/nats-server/v2"
 )
 
