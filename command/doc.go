@@ -1,5 +1,6 @@
 // Package command is the program ordered-dispatcher: its command line, its configuration file and its daemon. It is
-// public so that you can build the program again with sinks of your own: write a main function that calls Main.
+// public so that you can build the program again with sinks of your own: write a main function that calls Main, as
+// examples/own-sink does.
 //
 //	os.Args ──▶ Main ──▶ one command ──▶ package daemon ──▶ cursor, processor, sources, sinks
 //	                          │

@@ -13,6 +13,9 @@
 // A Config may have more abilities. Each is a small interface that the daemon looks for: Checked, Confidential, Exclusive,
 // Exposed, Filed, Posted.
 //
+// A sink on a broker is a Go module of its own, so that users of the library follow the clients that they use, and no
+// others. The light sinks are in the root module.
+//
 // Invariants:
 //
 //   - Neither Settings nor an error holds a secret.

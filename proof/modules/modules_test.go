@@ -76,6 +76,26 @@ func TestLibrary_LeavesAServiceItsOlderGRPC(t *testing.T) {
 	}
 }
 
+// A user of one broker follows no client of another one.
+func TestSinks_BringTheirOwnClientAlone(t *testing.T) {
+	r := get(t)
+	clients := map[string]string{
+		"kafka": "github.com/twmb/", "nats": "github.com/nats-io/", "pubsub": "cloud.google.com/", "rabbitmq": "github.com/rabbitmq/",
+		"watermill": "github.com/ThreeDotsLabs/",
+	}
+	for sink := range clients {
+		text := "package main\n\nimport _ \"" + ours + "/sinks/" + sink + "\"\n\nfunc main() {}\n"
+		u := r.service(t, "\nrequire "+ours+"/sinks/"+sink+" "+r.version+"\n", map[string]string{"main.go": text})
+		all := u.modules(t)
+		require.Equal(t, r.version, all[ours+"/sinks/"+sink])
+		for other, foreign := range clients {
+			for path := range all {
+				require.False(t, other != sink && strings.HasPrefix(path, foreign), "%s: %s", sink, path)
+			}
+		}
+	}
+}
+
 func TestInstall_TheProgramOfAVersion(t *testing.T) {
 	r := get(t)
 	u := r.newUser(t, t.TempDir())
