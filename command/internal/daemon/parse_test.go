@@ -73,11 +73,13 @@ func TestParse_TheContract(t *testing.T) {
 			Sink: daemon.Sink{Kind: "webhook", Config: &webhook.Config{
 				URL: "https://sms.example/send", Timeout: 10 * time.Second, Secret: secrets["SMS_SECRET"],
 			}},
-			Start:      processor.Beginning,
-			Batch:      500,
-			Checkpoint: 1,
-			Poll:       200 * time.Millisecond,
-			Retry:      processor.Retry{Initial: 100 * time.Millisecond, Max: time.Minute, Jitter: 20},
+			Config: processor.Config{
+				Start:      processor.Beginning,
+				Batch:      500,
+				Checkpoint: 1,
+				Poll:       200 * time.Millisecond,
+				Retry:      processor.Retry{Initial: 100 * time.Millisecond, Max: time.Minute, Jitter: 20},
+			},
 		}},
 	}, config)
 }
@@ -89,7 +91,7 @@ func TestParse_ShortestFile(t *testing.T) {
 	require.Empty(t, config.Database)
 	require.Equal(t, []string{"b", "a"}, config.Names(), "the order of the file")
 	require.Equal(t, daemon.Process{
-		Name: "b", Source: table.Config{Table: "t"}, Sink: daemon.Sink{Kind: "stdout", Config: &stdout.Config{}}, Retry: processor.Retry{Jitter: 20},
+		Name: "b", Source: table.Config{Table: "t"}, Sink: daemon.Sink{Kind: "stdout", Config: &stdout.Config{}},
 	}, config.Processes[0])
 }
 
@@ -138,7 +140,7 @@ func TestParse_BadInput(t *testing.T) {
 		{process("on_poison: ignore"), `5:16: processes.a.on_poison: "ignore" is not known here: write halt or dead_letter`},
 		{process("on_timeout: skip"), `5:17: processes.a.on_timeout: "skip" is not known here: write retry or halt`},
 		{process("start: now"), "5:5: processes.a.start: this is no place to start: write beginning, end (send only what comes from now on), or a position"},
-		{"processes: {a: {source: {table: t, where: {status: new}}, sink: {stdout: {}}}}", `1:36: processes.a.source.where: a condition is a text of SQL, as in where: "status = 'confirmed'"`},
+		{"processes: {a: {source: {table: t, where: {status: new}}, sink: {stdout: {}}}}", `1:36: processes.a.source.where: here must be a single value, as in where: "status = 'confirmed'"`},
 		{"processes: {a: {source: {table: t, where: \"x = '${SMS_SECRET}'\"}, sink: {stdout: {}}}}", "1:36: processes.a.source.where: a condition takes no reference: doctor, grants, the log and the audit show it to people who are not to know a secret. Write the value out, or compare with a table that has it"},
 		{process("start: ''"), "5:5: processes.a.start: say where: beginning, end, or a position"},
 		{process() + "  a: {source: {table: t}, sink: {stdout: {}}}", `6:3: processes: the key "a" stands here a second time: keep one`},
