@@ -56,7 +56,7 @@ type Config struct {
 	// In the file: at most so many records in a time, evenly: `50/s`, `100/m`, `1000/h`. Default: no limit.
 	Limit Limit `knob:"limit" like:"limit: 50/s" pattern:"^[1-9][0-9]*/[smh]$"`
 
-	// Retry says when a failed record is tried again.
+	// Retry is when a failed record is tried again.
 	Retry Retry `knob:"retry"`
 	// Breaker waits when the receiver seems to be down. Default: never.
 	//

@@ -11,7 +11,9 @@ type Config struct {
 	//
 	// In the file: the connection string of the PostgreSQL that holds the tables. Default: the variable `DATABASE_URL`.
 	Database string `knob:"database" like:"database: ${DATABASE_URL}" secret:"true"`
-	// Schema of the cursor tables.
+	// Schema is where the cursor tables are.
+	//
+	// In the file: the schema of the cursor tables.
 	Schema string `knob:"schema" default:"public"`
 	// Processes in the order of the file.
 	//
@@ -34,7 +36,7 @@ type Config struct {
 type Process struct {
 	// Name is its key there.
 	Name string
-	// Source says what to read.
+	// Source is what to read.
 	Source table.Config `knob:"source" need:"source: {table: public.bookings}"`
 	// Sink is where the records go.
 	//
