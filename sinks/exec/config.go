@@ -74,14 +74,8 @@ type Config struct {
 }
 
 const (
-	minTimeout      = time.Millisecond
-	maxTimeout      = time.Hour
-	maxWindow       = 1_000
-	defaultMaxBytes = 16 << 20
-	minMaxBytes     = 1 << 10
-	maxMaxBytes     = 1 << 30
-	defaultGrace    = 5 * time.Second
-	maxGrace        = time.Minute
+	defaultGrace = 5 * time.Second
+	maxGrace     = time.Minute
 )
 
 // inherited are the variables that a child has from this process.

@@ -110,19 +110,7 @@ type Declare struct {
 	DuplicateWindow time.Duration `knob:"duplicate_window" default:"2m" min:"100ms" max:"720h"`
 }
 
-// The bounds of Config.Window and Declare.Replicas.
-const (
-	MaxWindow   = 10_000
-	MaxReplicas = 5
-)
-
-const (
-	fencePrefix    = "ordered-fence."
-	defaultFence   = fencePrefix + "{{.Process}}"
-	defaultTimeout = 30 * time.Second
-	minTimeout     = time.Millisecond
-	maxTimeout     = time.Hour
-)
+const fencePrefix = "ordered-fence."
 
 // String names the servers and the stream, and hides everything else.
 func (c Config) String() string { return fmt.Sprintf("stream %q of %s", c.Stream, target(c.URL)) }

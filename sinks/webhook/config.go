@@ -90,12 +90,6 @@ type Config struct {
 	Secrets []string `references:"url,probe"`
 }
 
-const (
-	defaultTimeout = 10 * time.Second
-	minTimeout     = time.Millisecond
-	maxTimeout     = time.Hour
-)
-
 // String names the receiver and hides everything else, since a configuration
 // that is printed by accident holds secrets.
 func (c Config) String() string { return "webhook to " + origin(c.URL) }
