@@ -106,6 +106,17 @@ func TestParse_Start(t *testing.T) {
 	}
 }
 
+// 0 is the zero value, which means the default.
+func TestParse_AJitterOfNothingIsNotTheDefault(t *testing.T) {
+	t.Parallel()
+	config, err := parse(process("retry: {jitter: 0%}"))
+	require.NoError(t, err)
+	require.Equal(t, processor.NoJitter, config.Processes[0].Retry.Jitter)
+	config, err = parse(process("retry: {attempts: 3}"))
+	require.NoError(t, err)
+	require.Equal(t, processor.Retry{Attempts: 3}, config.Processes[0].Retry)
+}
+
 // process is a file with one process that has these lines besides.
 func process(lines ...string) string {
 	return "processes:\n  a:\n    source: {table: t}\n    sink: {stdout: {}}\n    " + strings.Join(lines, "\n    ") + "\n"
@@ -131,6 +142,7 @@ func TestParse_BadInput(t *testing.T) {
 		{process("poll: 10 parsecs"), `5:11: processes.a.poll: "10 parsecs" is no duration: write a number with a unit, as 200ms, 5s or 1m30s`},
 		{process("poll: 4ms"), `5:11: processes.a.poll: "4ms" is out of bounds: write a duration from 5ms to 1m0s`},
 		{process("retry: {initial: 5s, max: 1s}"), `5:31: processes.a.retry.max: "1s" is out of bounds: write a duration from 5s to 24h0m0s`},
+		{process("retry: {max: 50ms}"), `5:18: processes.a.retry.max: "50ms" is out of bounds: write a duration from 100ms to 24h0m0s`},
 		{process("retry: {jitter: 20}"), `5:21: processes.a.retry.jitter: "20" is no percentage: write a whole number from 0% to 100%, as 20%`},
 		{process("limit: 50"), `5:12: processes.a.limit: "50" is no rate: write a whole number from 1 to 1000000, and a unit: 50/s, 100/m or 1000/h`},
 		{process("limit: 0/s"), `5:12: processes.a.limit: "0/s" is no rate`},
