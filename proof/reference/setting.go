@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -60,7 +61,7 @@ func (s setting) meaning() string {
 	case s.Required:
 		parts = append(parts, "Required.")
 	case s.defaults() != "":
-		parts = append(parts, "Default: `"+s.defaults()+"`.")
+		parts = append(parts, "Default: "+s.code(s.defaults())+".")
 	}
 	if bounds := s.bounds(); bounds != "" {
 		parts = append(parts, bounds)
@@ -98,14 +99,32 @@ func (s setting) defaults() string {
 func (s setting) bounds() string {
 	switch {
 	case s.Min != "" && s.Max != "":
-		return "From `" + s.shown(s.Min) + "` to `" + s.shown(s.Max) + "`."
+		return "From " + s.code(s.shown(s.Min)) + " to " + s.code(s.shown(s.Max)) + "."
 	case s.Min != "":
-		return "At least `" + s.shown(s.Min) + "`."
+		return "At least " + s.code(s.shown(s.Min)) + "."
 	case s.Max != "":
-		return "At most `" + s.shown(s.Max) + "`."
+		return "At most " + s.code(s.shown(s.Max)) + "."
 	default:
 		return ""
 	}
+}
+
+// code is a value as code, with its size if it is one of bytes.
+func (s setting) code(value string) string {
+	code := "`" + value + "`"
+	n, err := strconv.Atoi(value)
+	if err != nil || !strings.HasSuffix(s.Name, "bytes") {
+		return code
+	}
+	for _, unit := range []struct {
+		bytes int
+		name  string
+	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
+		if n >= unit.bytes && n%unit.bytes == 0 {
+			return fmt.Sprintf("%s (%d %s)", code, n/unit.bytes, unit.name)
+		}
+	}
+	return code
 }
 
 // shown is the number of a tag as it is written in a file.

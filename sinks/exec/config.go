@@ -51,8 +51,8 @@ type Config struct {
 	// HideAnswers keeps what the child says, to standard output and to standard error,
 	// out of errors and of the log. Values of Env and Secrets are kept out anyway.
 	//
-	// In the file: `false`: neither errors nor the log have anything of what the child says. Values of `env` are taken
-	// out anyway.
+	// In the file: with `false`, neither errors nor the log have anything of what the child says. Values of `env` are
+	// taken out anyway.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// Timeout bounds the writing of one line and the wait for one answer; then the child's group is killed.
 	//

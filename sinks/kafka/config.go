@@ -38,12 +38,13 @@ type Config struct {
 	MaxBytes int `knob:"max_bytes" default:"1_000_000" min:"1_024" max:"67_108_864"`
 	// Compression of the batches.
 	//
-	// In the file: how batches are compressed.
+	// In the file: compression of the batches:
 	Compression string `knob:"compression" default:"snappy" oneof:"none gzip snappy lz4 zstd"`
 	// TransactionalID makes a transaction of each window, and lets Kafka refuse whoever used it before. No two
 	// processes may share one. Default: none.
 	//
-	// In the file: a transaction of each window, and a fence against zombies; one for each process. Default: none.
+	// In the file: makes a transaction of each window, and is a fence against zombies; one for each process. Default:
+	// none.
 	TransactionalID string `knob:"transactional_id"`
 	// Timeout bounds the wait for the acknowledgement of a window. Where a connection has to be made first, both
 	// together have this time: if less of it is left than the connection took, and less than 10 s, the next call sends.
@@ -54,8 +55,8 @@ type Config struct {
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
 	//
-	// In the file: `false`: errors quote only the broker's code, no name of its certificate, and no address that is not
-	// one of `brokers`. Secrets are taken out anyway.
+	// In the file: with `false`, errors quote only the broker's code, no name of its certificate, and no address that
+	// is not one of `brokers`. Secrets are taken out anyway.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// SASL is how to log in. Default: not at all.
 	//
@@ -72,7 +73,7 @@ type Config struct {
 type SASL struct {
 	// Mechanism shows the password. "": no login.
 	//
-	// In the file: how the password is shown.
+	// In the file: the mechanism of the login.
 	Mechanism string `knob:"mechanism" oneof:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512"`
 	// User is the name of the login.
 	User string `knob:"user"`

@@ -82,8 +82,8 @@ type Config struct {
 	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
 	// HideAnswers keeps what the server says out of errors. Secrets are kept out anyway.
 	//
-	// In the file: `false`: errors quote only the server's code. Secrets, the JWT and the seed of `credentials` and
-	// `nkey` too, are taken out anyway.
+	// In the file: with `false`, errors quote only the server's code. Secrets, the JWT and the seed of `credentials`
+	// and `nkey` too, are taken out anyway.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// Timeout bounds connecting, and the wait for one acknowledgement.
 	//

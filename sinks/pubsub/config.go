@@ -42,9 +42,9 @@ type Config struct {
 	// HideAnswers keeps what the service says out of errors. The secrets of Credentials
 	// are kept out anyway; the access token that the client gets for them is not.
 	//
-	// In the file: `false`: errors quote only the service's code. The secrets of `credentials` are taken out anyway;
-	// the access token that the client gets for them, a login for an hour, is not: set `false` where what answers at
-	// `endpoint` may repeat it.
+	// In the file: with `false`, errors quote only the service's code. The secrets of `credentials` are taken out
+	// anyway; the access token that the client gets for them, a login for an hour, is not: set `false` where what
+	// answers at `endpoint` may repeat it.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// Credentials is the path of a file with credentials of Google Cloud, read
 	// with every connection. Default: Application Default Credentials.

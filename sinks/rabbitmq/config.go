@@ -27,7 +27,8 @@ type Config struct {
 	// Exchange to publish to; "" is the default exchange, whose routing keys are
 	// the names of queues.
 	//
-	// In the file: the exchange. Default: `""`, the default exchange, where the routing key names a queue.
+	// In the file: the exchange that takes the messages. Default: `""`, the default exchange, where the routing key
+	// names a queue.
 	Exchange string `knob:"exchange"`
 	// Type of the exchange: direct, fanout, topic, headers, or that of a plugin as
 	// x-…. It is then declared, durable. "": it must exist.
@@ -57,7 +58,7 @@ type Config struct {
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
 	//
-	// In the file: `false`: errors quote only the broker's code. Secrets are taken out anyway.
+	// In the file: with `false`, errors quote only the broker's code. Secrets are taken out anyway.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// TLS of amqps. Default: the system's roots, TLS 1.2 or later.
 	//

@@ -22,9 +22,9 @@ type Config struct {
 	// counts no rows of, such as CALL, pass. Without it any count will do, also that of an
 	// UPDATE that finds no row. With URL it costs one more round trip for each transaction.
 	//
-	// In the file: `at_least 1`: a record for which a statement touches no row, or returns none, fails for good, with
-	// nothing applied. Statements without a count of rows (`CALL`, `DO`) pass. With `url` it costs one more round trip
-	// for each transaction. Default: any count, so an `UPDATE` that finds no row counts as applied.
+	// In the file: with `at_least 1`, a record for which a statement touches no row, or returns none, fails for good,
+	// with nothing applied. Statements without a count of rows (`CALL`, `DO`) pass. With `url` it costs one more round
+	// trip for each transaction. Default: any count, so an `UPDATE` that finds no row counts as applied.
 	RequireRow bool `knob:"rows" true:"at_least 1"`
 	// Secrets are kept out of what is quoted of the server: those within Statement.
 	Secrets []string `references:"statement"`
@@ -41,7 +41,7 @@ type Config struct {
 	URL string `knob:"url" secret:"true"`
 	// Schema of the Remote's own tables in the target: see Remote.Tables.
 	//
-	// In the file: with `url`: of the sink's two tables there.
+	// In the file: with `url`: the schema of the sink's two tables there.
 	Schema string `knob:"schema" default:"public"`
 	// Timeout bounds making a connection, and each statement, the wait for a lock
 	// included; the server ends it. One of several hosts has 3 s of it to take a
@@ -52,8 +52,8 @@ type Config struct {
 	// HideAnswers keeps what the server says out of errors. The password and Secrets
 	// are kept out anyway.
 	//
-	// In the file: with `url`. `false`: errors quote only the server's SQLSTATE, and what the sink itself has noted
-	// there. The password is taken out anyway.
+	// In the file: with `url`. With `false`, errors quote only the server's SQLSTATE, and what the sink itself has
+	// noted there. The password is taken out anyway.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 }
 

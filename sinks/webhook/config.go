@@ -70,13 +70,13 @@ type Config struct {
 	// BlockPrivate refuses every address that is not public, by the address that is dialled. Addresses where clouds
 	// keep their credentials are refused anyway.
 	//
-	// In the file: `true`: reach public addresses only, by the address that is dialled. Addresses where clouds keep
-	// their credentials are refused anyway.
+	// In the file: with `true`, only public addresses are reached, by the address that is dialled. Addresses where
+	// clouds keep their credentials are refused anyway.
 	BlockPrivate bool `knob:"block_private"`
 	// HideAnswers keeps the receiver's words out of errors; only the status is named. Secrets, and the record that it
 	// echoes, are kept out anyway.
 	//
-	// In the file: `false`: errors quote only the receiver's status. Secrets are taken out anyway.
+	// In the file: with `false`, errors quote only the receiver's status. Secrets are taken out anyway.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// Probe is how to ask the receiver for a record that it may have already (processor.Delivery.Unknown) before that
 	// is sent again: "GET " and a path and query at URL's host, a template as there, such as "GET
