@@ -82,12 +82,11 @@ type Config struct {
 	// `breaker.failures`, or 10 without a breaker.
 	DeadLetterRun int `knob:"dead_letter_run" min:"1" max:"1_000_000_000"`
 
-	// Timeout bounds one sink call. Default 30 s, at most 1 h; under InTx at most 10 m,
-	// and the server keeps the lock of a worker that went silent for 10 s longer than that.
-	Timeout time.Duration
-	// Grace is how long a sink call in flight may go on after the context of
-	// Run has ended. Default 20 s.
-	Grace time.Duration
+	// Timeout bounds one sink call. Under InTx it is at most 10 m, and the server keeps the lock of a worker that went
+	// silent for 10 s longer than that.
+	Timeout time.Duration `knob:"-timeout" default:"30s" min:"1ns" max:"1h"`
+	// Grace is how long a sink call in flight may go on after the context of Run has ended.
+	Grace time.Duration `knob:"-grace" default:"20s" min:"1ns"`
 
 	// Logger receives what an operator should know. Default: slog.Default().
 	Logger *slog.Logger
@@ -125,9 +124,6 @@ type Retry struct {
 const NoJitter = -1
 
 const (
-	defaultTimeout   = 30 * time.Second
-	maxTimeout       = time.Hour
-	defaultGrace     = 20 * time.Second
 	minLimitPer      = time.Second
 	maxLimitPer      = time.Hour
 	defaultLetterRun = 10
@@ -138,12 +134,6 @@ const (
 
 func (c Config) withDefaults() Config {
 	knob.Fill(&c)
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.Grace == 0 {
-		c.Grace = defaultGrace
-	}
 	if c.DeadLetterRun == 0 {
 		c.DeadLetterRun = cmp.Or(c.Breaker.Failures, defaultLetterRun)
 	}
@@ -171,11 +161,9 @@ func (c Config) validate() error {
 	fault(c.Store == nil, "the process has no cursor store")
 	fault(c.Source == nil, "the process has no source")
 	fault(c.Dispatch.deliver == nil, "the process has no dispatch: choose Each, Batch or InTx")
-	fault(c.Timeout < 0 || c.Timeout > maxTimeout, "timeout %v is not within 0 and %v", c.Timeout, maxTimeout)
 	fault(c.Dispatch.deliver != nil && !c.Dispatch.outlives && c.Timeout > maxTxTimeout,
 		"timeout %v of an InTx sink is above %v, the longest for which the server may keep the lock of a worker that went silent (lease timeout)",
 		c.Timeout, maxTxTimeout)
-	fault(c.Grace < 0, "grace %v is negative", c.Grace)
 	fault(c.Limit.Records < 0, "limit %d is negative", c.Limit.Records)
 	fault(c.Limit.Records > 0 && (c.Limit.Per < minLimitPer || c.Limit.Per > maxLimitPer), "limit: its time %v is not within %v and %v", c.Limit.Per, minLimitPer, maxLimitPer)
 	fault(c.Breaker.Failures > 0 && c.Breaker.Failures <= c.Retry.Attempts,

@@ -13,6 +13,7 @@
 // Tags:
 //
 //	knob:"window"         the key in a configuration file; a field without this tag cannot be set there
+//	knob:"-grace"         the same of a setting that only users of the library have: no file sets it
 //	default:"30s"         what the zero value means
 //	min:"1ms" max:"1h"    bounds of a number or a duration, both included; max:"batch" is the setting batch of this struct
 //	oneof:"none gzip"     the words that a text may be

@@ -14,6 +14,7 @@ import (
 // Knob is one setting: a field of a Config struct with its tags.
 type Knob struct {
 	Name       string
+	Library    bool // it is no key of a file
 	Field      reflect.StructField
 	Default    string
 	Min, Max   string // a number, or the name of another setting of the struct
@@ -52,10 +53,11 @@ func FromField(field reflect.StructField) (Knob, bool) {
 		return Knob{}, false
 	}
 	k := Knob{
-		Name: name, Field: field, Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), OneOf: strings.Fields(tag.Get("oneof")),
+		Field: field, Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), OneOf: strings.Fields(tag.Get("oneof")),
 		Example: tag.Get("like"), Pattern: tag.Get("pattern"), Secret: tag.Get("secret") == "true", File: tag.Get("file"),
 		Split: tag.Get("split") == "true", True: "true", False: "false", Percent: tag.Get("percent") == "true", Zero: tag.Get("zero"),
 	}
+	k.Name, k.Library = strings.CutPrefix(name, "-")
 	if example, ok := tag.Lookup("need"); ok {
 		k.Example, k.Required = example, true
 	}
@@ -216,10 +218,14 @@ func (k Knob) fault(value, in reflect.Value) error {
 	case n == k.Stored(0):
 		n = 0
 	}
-	if n < least || n > greatest {
+	switch {
+	case n >= least && n <= greatest:
+		return nil
+	case greatest == math.MaxInt64:
+		return fmt.Errorf("%s must be at least %s, got %s", k.Name, k.shown(least), k.shown(n))
+	default:
 		return fmt.Errorf("%s must be between %s and %s, got %s", k.Name, k.shown(least), k.shown(greatest), k.shown(n))
 	}
-	return nil
 }
 
 // Either lists words: a, b or c.

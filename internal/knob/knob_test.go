@@ -60,6 +60,20 @@ func TestOf_KeepsTheOrderAndPassesOverOtherFields(t *testing.T) {
 	require.Equal(t, []string{"topic", "window", "timeout", "compression", "jitter", "login", "declare", ""}, names)
 }
 
+func TestOf_ASettingOfTheLibraryIsNoKey(t *testing.T) {
+	t.Parallel()
+	type library struct {
+		Grace time.Duration `knob:"-grace" default:"20s" min:"1ns" max:"1m"`
+	}
+	all := knob.Of(reflect.TypeFor[library]())
+	require.Len(t, all, 1)
+	require.True(t, all[0].Library)
+	var c library
+	knob.Fill(&c)
+	require.Equal(t, 20*time.Second, c.Grace)
+	require.EqualError(t, knob.Check(library{Grace: -1}), "grace must be between 1ns and 1m0s, got -1ns")
+}
+
 func TestOf_AWrongTagPanics(t *testing.T) {
 	t.Parallel()
 	require.Panics(t, func() {

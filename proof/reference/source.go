@@ -160,7 +160,7 @@ func (r *reader) field(d *declared, field *ast.Field) ([]setting, error) {
 	}
 	name := field.Names[0].Name
 	k, ok := knob.FromField(reflect.StructField{Name: name, Tag: reflect.StructTag(tag)})
-	if !ok || k.Name == "" {
+	if !ok || k.Name == "" || k.Library {
 		return nil, nil
 	}
 	s := setting{Knob: k, text: meaning(name, field.Doc.Text())}

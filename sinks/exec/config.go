@@ -67,16 +67,11 @@ type Config struct {
 	// one); a record with a longer line fails for good, before the line is made.
 	MaxBytes int `knob:"max_bytes" default:"16_777_216" min:"1_024" max:"1_073_741_824"`
 	// Grace is how long the child has between SIGTERM and SIGKILL when the sink is
-	// closed. Default 5 s, at most 1 m.
-	Grace time.Duration
+	// closed.
+	Grace time.Duration `knob:"-grace" default:"5s" min:"1ns" max:"1m"`
 	// Logger is told what the child writes to standard error. Default: discarded.
 	Logger *slog.Logger
 }
-
-const (
-	defaultGrace = 5 * time.Second
-	maxGrace     = time.Minute
-)
 
 // inherited are the variables that a child has from this process.
 var inherited = []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
@@ -97,9 +92,6 @@ func (c Config) GoString() string { return c.String() }
 
 func (c Config) withDefaults() Config {
 	knob.Fill(&c)
-	if c.Grace == 0 {
-		c.Grace = defaultGrace
-	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -131,7 +123,6 @@ func (c Config) validate() error {
 		fault(name == "" || strings.ContainsAny(name, "=\x00"), "env: %q is no name of a variable", name)
 		fault(holdsNUL(c.Env[name]), "env: the value of %q holds a NUL byte", name)
 	}
-	fault(c.Grace < 0 || c.Grace > maxGrace, "grace %v is not within 0 and %v", c.Grace, maxGrace)
 	return errors.Join(faults...)
 }
 

@@ -65,8 +65,8 @@ type Config struct {
 	// known. A name that means another table now is refused.
 	Meant func(ctx context.Context) (string, error)
 	// MaxBytes bounds the records of one read, with key, type, id and headers: it ends
-	// with the record that reaches the bound. Default 16 MiB.
-	MaxBytes int
+	// with the record that reaches the bound.
+	MaxBytes int `knob:"-max_bytes" default:"16_777_216" min:"1"`
 	// KeysOnly is for those who look and decide, and deliver nothing: no key, type,
 	// header or payload is read, and the role needs no right to them. Read returns no
 	// records then; its errors, and all other methods, are those of a source without.
@@ -101,16 +101,12 @@ type Columns struct {
 const (
 	defaultLatency   = 5 * time.Millisecond
 	defaultTxLatency = time.Second
-	defaultMaxBytes  = 16 << 20
 )
 
 func (c Config) withDefaults() Config {
 	knob.Fill(&c)
 	if c.Columns.CreatedAt == "" && c.Order == CreatedAt {
 		c.Columns.CreatedAt = "created_at"
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = defaultMaxBytes
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -121,9 +117,6 @@ func (c Config) withDefaults() Config {
 // validate returns every fault at once.
 func (c Config) validate() error {
 	faults := []error{knob.Check(c)}
-	if c.MaxBytes < 0 {
-		faults = append(faults, fmt.Errorf("max bytes %d is negative", c.MaxBytes))
-	}
 	if _, err := parseName(c.Table); err != nil && c.Table != "" {
 		faults = append(faults, fmt.Errorf("table: %w", err))
 	}

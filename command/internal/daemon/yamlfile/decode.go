@@ -25,7 +25,7 @@ func Known(config any) []string { return names(knob.Of(reflect.TypeOf(config))) 
 func names(knobs []knob.Knob) []string {
 	var names []string
 	for _, k := range knobs {
-		if k.Name != "" {
+		if k.Name != "" && !k.Library {
 			names = append(names, k.Name)
 		}
 	}
@@ -41,6 +41,9 @@ func (n Node) decode(v reflect.Value, by By) Mapping {
 	}
 	m := n.Mapping(known...)
 	for _, k := range knobs {
+		if k.Library {
+			continue
+		}
 		node, found := m.Get(k.Name)
 		if k.Required {
 			node, found = m.Need(k.Name, k.Example)
