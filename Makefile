@@ -72,6 +72,10 @@ fuzz: ## Every fuzz target for FUZZTIME (10s). Needs: Go
 model: ## The protocol's models, verified, and what each protection is for. Needs: Go; spin and gcc, as in Debian's packages
 	@bash -o pipefail -c 'CI=true $(GO) test -count=1 -parallel 4 -v $(ARGS) ./docs/model | grep -Ev "^(=== | *--- PASS)"'
 
+.PHONY: reference
+reference: ## The lists of settings in docs, and docs/dispatcher.schema.json, from the structs. Needs: Go
+	$(GO) run ./proof/reference
+
 .PHONY: fmt
 fmt: ## Formats all Go files. Needs: Go
 	gofmt -w .

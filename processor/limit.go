@@ -2,6 +2,9 @@ package processor
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -12,6 +15,24 @@ import (
 type Limit struct {
 	Records int
 	Per     time.Duration
+}
+
+// limitUnits are what a Limit may count in.
+var limitUnits = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}
+
+// maxLimit bounds the records of a Limit that is written as text.
+const maxLimit = 1_000_000
+
+// UnmarshalText reads a number in each second, minute or hour, as in 50/s. Its error does not quote the text.
+func (l *Limit) UnmarshalText(text []byte) error {
+	number, unit, _ := strings.Cut(string(text), "/")
+	records, err := strconv.Atoi(number)
+	per, known := limitUnits[unit]
+	if err != nil || !known || records < 1 || records > maxLimit {
+		return fmt.Errorf("is no rate: write a whole number from 1 to %d, and a unit: 50/s, 100/m or 1000/h", maxLimit)
+	}
+	*l = Limit{Records: records, Per: per}
+	return nil
 }
 
 // limitTick is the time whose records may go out together.
@@ -37,12 +58,12 @@ func (l Limit) limiter() *rate.Limiter {
 // do not count against Retry.Attempts, so that an outage makes no record poison.
 // The zero Breaker never opens.
 type Breaker struct {
-	// Failures is after how many failed attempts it opens. 0 = never; above
-	// Retry.Attempts.
-	Failures int
-	// Cooldown is the wait between two attempts while it is open. Default 30 s, at
-	// most 24 h.
-	Cooldown time.Duration
+	// Failures is after how many failed attempts in a row it opens; above Retry.Attempts.
+	//
+	// In the file: failed attempts in a row after which it opens; above `retry.attempts`.
+	Failures int `knob:"failures" need:"failures: 10" min:"1" max:"1_000_000_000"`
+	// Cooldown is the wait between two attempts while it is open.
+	Cooldown time.Duration `knob:"cooldown" default:"30s" min:"1ms" max:"24h"`
 }
 
 // open reports whether so many failed attempts in a row open it.

@@ -10,6 +10,8 @@ const (
 	// patienceFraction of a poll a worker leaves to the one before it. It waits
 	// the rest between two looks, so that a take-over comes within one poll.
 	patienceFraction = 4
+	// minPoll is the shortest wait between two looks; it is the least Config.Poll, too.
+	minPoll = 5 * time.Millisecond
 	// restPoll bounds the wait of a process that an operator must set going.
 	restPoll = time.Second
 	// asideDelay leaves the session for which a worker stood aside the time to

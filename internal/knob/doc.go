@@ -8,23 +8,27 @@
 //
 //	field and tags ──┬─▶ Fill, Check      the package that owns the Config, for users of the library
 //	                 ├─▶ yamlfile.Decode  the daemon, with line and column
-//	                 └─▶ Of               the reference in docs/ and the JSON Schema
+//	                 └─▶ FromField        make reference: the reference in docs/ and the JSON Schema
 //
 // Tags:
 //
 //	knob:"window"         the key in a configuration file; a field without this tag cannot be set there
+//	knob:"-grace"         the same of a setting that only users of the library have: no file sets it
 //	default:"30s"         what the zero value means
-//	min:"1ms" max:"1h"    bounds of a number or a duration, both included
+//	min:"1ms" max:"1h"    bounds of a number or a duration, both included; max:"batch" is the setting batch of this struct
 //	oneof:"none gzip"     the words that a text may be
 //	need:"topic: orders"  the key must be there; the text is an example
+//	like:"limit: 50/s"    an example of a key that may be left out
+//	pattern:"^[0-9]+/s$"  what a text looks like that its own type reads (encoding.TextUnmarshaler); for editors only
 //	secret:"true"         no error shows the text
 //	file:"secret"         the text is the path of a file that is a secret; "trusted": of one that says whom to trust
 //	split:"true"          a list that may also be written as one text, with commas or spaces between
 //	true:"at_least 1"     the word for true, instead of "true" and "false"; false:"any" is that for false
 //	percent:"true"        a number that is written with %
+//	zero:"-1"             what stands in the field for a 0 in the file, where the zero value means a default that is not 0
 //	references:"a,b"      not a setting: the texts that the references in the settings a and b stood for
 //
 // Invariants: a wrong tag is a fault of the program, so it panics, and a test of each Config that uses Of finds it.
 //
-// Left out: rules between several settings. The package that owns the Config checks those.
+// Left out: rules between several settings, beyond bounds. The package that owns the Config checks those.
 package knob

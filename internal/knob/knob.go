@@ -14,68 +14,98 @@ import (
 // Knob is one setting: a field of a Config struct with its tags.
 type Knob struct {
 	Name       string
+	Library    bool // it is no key of a file
 	Field      reflect.StructField
 	Default    string
-	Min, Max   string
+	Min, Max   string // a number, or the name of another setting of the struct
 	OneOf      []string
-	Example    string // how to write it; a setting with an example is required
+	Example    string // how to write it
+	Required   bool   // it must be given
+	Pattern    string // of a text that its type reads
 	Secret     bool
 	File       string // "", "secret" or "trusted"
 	Split      bool
 	True       string // the word for true
 	False      string // the word for false; "" if there is none
 	Percent    bool
+	Zero       string // what stands in the field for a 0, where the zero value means the default
 	References []string
 }
-
-// Required reports whether the setting must be given.
-func (k Knob) Required() bool { return k.Example != "" }
 
 // Of returns the settings of a struct type, in the order of its fields. A field without a name is among them if it has
 // references.
 func Of(t reflect.Type) []Knob {
 	var all []Knob
 	for _, field := range reflect.VisibleFields(t) {
-		tag := field.Tag
-		name, named := tag.Lookup("knob")
-		references := tag.Get("references")
-		if !named && references == "" {
-			continue
+		if k, ok := FromField(field); ok {
+			all = append(all, k)
 		}
-		k := Knob{
-			Name: name, Field: field, Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), OneOf: strings.Fields(tag.Get("oneof")),
-			Example: tag.Get("need"), Secret: tag.Get("secret") == "true", File: tag.Get("file"), Split: tag.Get("split") == "true",
-			True: "true", False: "false", Percent: tag.Get("percent") == "true",
-		}
-		if word, ok := tag.Lookup("true"); ok {
-			k.True, k.False = word, tag.Get("false")
-		}
-		if references != "" {
-			k.References = strings.Split(references, ",")
-		}
-		all = append(all, k)
 	}
 	return all
 }
 
-// Words are the words for a truth value, true first.
+// FromField is the setting that a field declares, and whether it declares one.
+func FromField(field reflect.StructField) (Knob, bool) {
+	tag := field.Tag
+	name, named := tag.Lookup("knob")
+	references := tag.Get("references")
+	if !named && references == "" {
+		return Knob{}, false
+	}
+	k := Knob{
+		Field: field, Default: tag.Get("default"), Min: tag.Get("min"), Max: tag.Get("max"), OneOf: strings.Fields(tag.Get("oneof")),
+		Example: tag.Get("like"), Pattern: tag.Get("pattern"), Secret: tag.Get("secret") == "true", File: tag.Get("file"),
+		Split: tag.Get("split") == "true", True: "true", False: "false", Percent: tag.Get("percent") == "true", Zero: tag.Get("zero"),
+	}
+	k.Name, k.Library = strings.CutPrefix(name, "-")
+	if example, ok := tag.Lookup("need"); ok {
+		k.Example, k.Required = example, true
+	}
+	if word, ok := tag.Lookup("true"); ok {
+		k.True, k.False = word, tag.Get("false")
+	}
+	if references != "" {
+		k.References = strings.Split(references, ",")
+	}
+	return k, true
+}
+
+// Words are the words for a truth value, false first: that is the default.
 func (k Knob) Words() []string {
-	return slices.DeleteFunc([]string{k.True, k.False}, func(word string) bool { return word == "" })
+	return slices.DeleteFunc([]string{k.False, k.True}, func(word string) bool { return word == "" })
 }
 
 // Duration reports whether the setting is a length of time.
 func (k Knob) Duration() bool { return k.Field.Type == reflect.TypeFor[time.Duration]() }
 
-// Bounds are the least and the greatest value of a number, or of a duration in nanoseconds.
-func (k Knob) Bounds() (least, greatest int64) {
-	least, greatest = math.MinInt64, math.MaxInt64
-	if k.Min != "" {
-		least = k.number(k.Min)
+// Bounds are the least and the greatest value of a number, or of a duration in nanoseconds. A bound may be another setting
+// of the same struct, which is in.
+func (k Knob) Bounds(in reflect.Value) (least, greatest int64) {
+	return k.bound(k.Min, in, math.MinInt64), k.bound(k.Max, in, math.MaxInt64)
+}
+
+func (k Knob) bound(text string, in reflect.Value, without int64) int64 {
+	if text == "" {
+		return without
 	}
-	if k.Max != "" {
-		greatest = k.number(k.Max)
+	for _, other := range Of(in.Type()) {
+		if other.Name != text {
+			continue
+		}
+		if n := in.FieldByIndex(other.Field.Index).Int(); n != 0 {
+			return n
+		}
+		return other.number(other.Default)
 	}
-	return least, greatest
+	return k.number(text)
+}
+
+// Stored is what stands in the field for a number of a file.
+func (k Knob) Stored(n int64) int64 {
+	if n == 0 && k.Zero != "" {
+		return k.number(k.Zero)
+	}
+	return n
 }
 
 // number reads the text of a tag. Underscores may group its digits.
@@ -106,13 +136,16 @@ func (k Knob) shown(n int64) string {
 	}
 }
 
-// Fill gives the fields of *config that are zero their defaults, those of nested structs included.
+// Fill gives the fields of *config that are zero their defaults, those of nested structs included. A default beyond a
+// bound that is another setting becomes that bound. A nested struct with a required setting is left alone if it is zero:
+// it was not given.
 func Fill(config any) { fill(reflect.ValueOf(config).Elem()) }
 
 func fill(v reflect.Value) {
 	for _, k := range Of(v.Type()) {
 		field := v.FieldByIndex(k.Field.Index)
 		switch {
+		case field.Kind() == reflect.Struct && field.IsZero() && requires(field.Type()):
 		case field.Kind() == reflect.Struct:
 			fill(field)
 		case field.Kind() == reflect.Pointer && field.Type().Elem().Kind() == reflect.Struct && !field.IsNil() && isConfig(field.Type().Elem()):
@@ -121,11 +154,17 @@ func fill(v reflect.Value) {
 		case field.Kind() == reflect.String:
 			field.SetString(k.Default)
 		case field.CanInt():
-			field.SetInt(k.number(k.Default))
+			least, greatest := k.Bounds(v)
+			field.SetInt(min(max(k.number(k.Default), least), greatest))
 		default:
 			panic(fmt.Sprintf("field %s: no default can be set", k.Field.Name))
 		}
 	}
+}
+
+// requires reports whether a struct type has a setting that must be given.
+func requires(t reflect.Type) bool {
+	return slices.ContainsFunc(Of(t), func(k Knob) bool { return k.Required })
 }
 
 // isConfig reports whether a type has settings.
@@ -146,7 +185,7 @@ func check(v reflect.Value, above string) (faults []error) {
 		field := v.FieldByIndex(k.Field.Index)
 		k.Name = above + k.Name
 		switch {
-		case k.Required() && isEmpty(field):
+		case k.Required && isEmpty(field):
 			faults = append(faults, fmt.Errorf("%s is missing: write it as in %s", k.Name, k.Example))
 		case isConfig(field.Type()) && field.IsZero(): // not given
 		case isConfig(field.Type()):
@@ -154,7 +193,7 @@ func check(v reflect.Value, above string) (faults []error) {
 		case field.Kind() == reflect.Pointer && isConfig(field.Type().Elem()) && !field.IsNil():
 			faults = append(faults, check(field.Elem(), k.Name+".")...)
 		default:
-			faults = append(faults, k.fault(field))
+			faults = append(faults, k.fault(field, v))
 		}
 	}
 	return faults
@@ -163,19 +202,30 @@ func check(v reflect.Value, above string) (faults []error) {
 // isEmpty reports whether a value is none, or a list without an element.
 func isEmpty(v reflect.Value) bool { return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 }
 
-// fault returns what is wrong with a value, or nil.
-func (k Knob) fault(value reflect.Value) error {
+// fault returns what is wrong with a value of a struct, or nil.
+func (k Knob) fault(value, in reflect.Value) error {
 	if len(k.OneOf) > 0 && !value.IsZero() && !slices.Contains(k.OneOf, value.String()) {
 		return fmt.Errorf("%s must be %s, got %q", k.Name, Either(k.OneOf), value.String())
 	}
 	if !value.CanInt() {
 		return nil
 	}
-	least, greatest := k.Bounds()
-	if n := value.Int(); n < least || n > greatest {
+	least, greatest := k.Bounds(in)
+	n := value.Int()
+	switch {
+	case n == 0 && k.Default == "": // not given
+		return nil
+	case n == k.Stored(0):
+		n = 0
+	}
+	switch {
+	case n >= least && n <= greatest:
+		return nil
+	case greatest == math.MaxInt64:
+		return fmt.Errorf("%s must be at least %s, got %s", k.Name, k.shown(least), k.shown(n))
+	default:
 		return fmt.Errorf("%s must be between %s and %s, got %s", k.Name, k.shown(least), k.shown(greatest), k.shown(n))
 	}
-	return nil
 }
 
 // Either lists words: a, b or c.

@@ -60,6 +60,20 @@ func TestOf_KeepsTheOrderAndPassesOverOtherFields(t *testing.T) {
 	require.Equal(t, []string{"topic", "window", "timeout", "compression", "jitter", "login", "declare", ""}, names)
 }
 
+func TestOf_ASettingOfTheLibraryIsNoKey(t *testing.T) {
+	t.Parallel()
+	type library struct {
+		Grace time.Duration `knob:"-grace" default:"20s" min:"1ns" max:"1m"`
+	}
+	all := knob.Of(reflect.TypeFor[library]())
+	require.Len(t, all, 1)
+	require.True(t, all[0].Library)
+	var c library
+	knob.Fill(&c)
+	require.Equal(t, 20*time.Second, c.Grace)
+	require.EqualError(t, knob.Check(library{Grace: -1}), "grace must be between 1ns and 1m0s, got -1ns")
+}
+
 func TestOf_AWrongTagPanics(t *testing.T) {
 	t.Parallel()
 	require.Panics(t, func() {
@@ -82,4 +96,40 @@ func TestCheck_AListWithoutAnElementIsMissing(t *testing.T) {
 	}
 	require.ErrorContains(t, knob.Check(brokers{Brokers: []string{}}), "brokers is missing")
 	require.NoError(t, knob.Check(brokers{Brokers: []string{"a:9092"}}))
+}
+
+type pace struct {
+	Batch      int           `knob:"batch" default:"500" min:"1" max:"10_000"`
+	Checkpoint int           `knob:"checkpoint" default:"1" min:"1" max:"batch"`
+	Initial    time.Duration `knob:"initial" default:"100ms" min:"1ms" max:"24h"`
+	Max        time.Duration `knob:"max" default:"1m" min:"initial" max:"24h"`
+	Jitter     int           `knob:"jitter" default:"20" min:"0" max:"100" percent:"true" zero:"-1"`
+	Breaker    breaker       `knob:"breaker"`
+}
+
+type breaker struct {
+	Failures int           `knob:"failures" need:"failures: 10" min:"1" max:"100"`
+	Cooldown time.Duration `knob:"cooldown" default:"30s" min:"1ms" max:"24h"`
+}
+
+func TestFill_ADefaultKeepsToABoundThatIsAnotherSetting(t *testing.T) {
+	t.Parallel()
+	c := pace{Initial: time.Hour}
+	knob.Fill(&c)
+	require.Equal(t, pace{Batch: 500, Checkpoint: 1, Initial: time.Hour, Max: time.Hour, Jitter: 20}, c, "a breaker that is not given stays so")
+	require.NoError(t, knob.Check(c))
+	c = pace{Breaker: breaker{Failures: 3}, Jitter: -1}
+	knob.Fill(&c)
+	require.Equal(t, 30*time.Second, c.Breaker.Cooldown)
+	require.Equal(t, -1, c.Jitter)
+	require.NoError(t, knob.Check(c))
+}
+
+func TestCheck_ABoundMayBeAnotherSetting(t *testing.T) {
+	t.Parallel()
+	require.EqualError(t, knob.Check(pace{Batch: 10, Checkpoint: 11, Initial: time.Second, Max: time.Millisecond, Jitter: -2, Breaker: breaker{Cooldown: time.Second}}),
+		`checkpoint must be between 1 and 10, got 11
+max must be between 1s and 24h0m0s, got 1ms
+jitter must be between 0% and 100%, got -2%
+breaker.failures is missing: write it as in failures: 10`)
 }

@@ -94,7 +94,7 @@ var operatorMutants = []mutant{
 	},
 	{
 		"start: now is taken for a position",
-		[]change{{"command/internal/daemon/parse.go", `if n.Sound() && !table.IsPosition(cursor.Position(start)) {`, `if false {`}},
+		[]change{{"command/internal/daemon/parse.go", `case !table.IsPosition(start):`, `case false:`}},
 		daemonPkg, "TestParse_BadInput",
 	},
 	{

@@ -15,55 +15,63 @@ import (
 
 // Config describes a child. Zero values mean defaults.
 type Config struct {
-	// Command is the program and its arguments. There is no shell. A name without a
-	// slash is looked for in the PATH of this process; one that begins with "." is
-	// taken from Dir. Required.
+	// Command is the program and its arguments. There is no shell. A name without a slash is looked for in the PATH of
+	// this process; one that begins with "." is taken from Dir. Required.
+	//
+	// In the file: the program and its arguments. There is no shell. A name without a slash is looked for in the `PATH`
+	// of `ordered-dispatcher`; one that begins with `.` is taken from `dir`.
 	Command []string `knob:"command" need:"command: [python3, /opt/sink.py]"`
 	// Dir is the child's working directory. Default: this process's.
+	//
+	// In the file: the child's working directory. Default: that of `ordered-dispatcher`.
 	Dir string `knob:"dir"`
 	// User is whom the child runs as: the name or the uid of an account, with its
 	// groups, or uid:gid, without other groups. It needs a Unix system and a process
 	// of root's, with the capabilities CAP_SETUID, CAP_SETGID and CAP_KILL. It cannot
 	// be root. HOME, USER and LOGNAME are the account's where Env does not name them.
 	// Default: whom this process runs as.
+	//
+	// In the file: the account that the child runs as: a name, a uid, or `uid:gid`; needs root. Default: the account of
+	// `ordered-dispatcher`.
 	User string `knob:"user"`
 	// Env is the child's environment, beside PATH, HOME, LANG, LC_ALL, TZ and TMPDIR,
 	// which it has from this process where Env does not name them. It has nothing else.
 	// Values may be secrets.
+	//
+	// In the file: variables of the child, beside `PATH HOME LANG LC_ALL TZ TMPDIR`. It has no others. Default: none.
 	Env map[string]string `knob:"env"`
 	// Secrets are kept out of what is quoted of the child, as the values of Env are:
 	// those among the arguments of Command.
 	Secrets []string `references:"command"`
-	// Window is how many lines may wait for their answers at a time. Above 1 the child
-	// may have records that stand behind one it refuses. Default 1, at most 1,000.
+	// Window is how many lines may wait for their answers at a time. Above 1 the child may have records that stand
+	// behind one it refuses.
+	//
+	// In the file: lines that may wait for their answers; needs a `checkpoint` of at least as many.
 	Window int `knob:"window" default:"1" min:"1" max:"1_000"`
 	// HideAnswers keeps what the child says, to standard output and to standard error,
 	// out of errors and of the log. Values of Env and Secrets are kept out anyway.
+	//
+	// In the file: with `false`, neither errors nor the log have anything of what the child says. Values of `env` are
+	// taken out anyway.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
-	// Timeout bounds the writing of one line and the wait for one answer; then the
-	// child's group is killed. Default 30 s, at least 1 ms, at most 1 h.
+	// Timeout bounds the writing of one line and the wait for one answer; then the child's group is killed.
+	//
+	// In the file: to write a line, and for each answer; then the child is killed. A call has twice that for each
+	// record of a `checkpoint`, and 5 s: [for so long](docs/operations.md#what-a-lease-means-to-the-database) its lease
+	// may be open.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
-	// MaxBytes bounds a record's line, with its key, type, id, headers, and the escapes
-	// of JSON, which make up to six bytes of one. A record with a longer line fails for
-	// good before the line is made. Default 16 MiB, at least 1 KiB, at most 1 GiB.
+	// MaxBytes bounds a record's line, with its key, type, id, headers, and the escapes of JSON, which make up to six
+	// bytes of one. A record with a longer line fails for good before the line is made.
+	//
+	// In the file: bytes of a line, with key, type, id, headers and the escapes of JSON (`\u0001` is six bytes for
+	// one); a record with a longer line fails for good, before the line is made.
 	MaxBytes int `knob:"max_bytes" default:"16_777_216" min:"1_024" max:"1_073_741_824"`
 	// Grace is how long the child has between SIGTERM and SIGKILL when the sink is
-	// closed. Default 5 s, at most 1 m.
-	Grace time.Duration
+	// closed.
+	Grace time.Duration `knob:"-grace" default:"5s" min:"1ns" max:"1m"`
 	// Logger is told what the child writes to standard error. Default: discarded.
 	Logger *slog.Logger
 }
-
-const (
-	minTimeout      = time.Millisecond
-	maxTimeout      = time.Hour
-	maxWindow       = 1_000
-	defaultMaxBytes = 16 << 20
-	minMaxBytes     = 1 << 10
-	maxMaxBytes     = 1 << 30
-	defaultGrace    = 5 * time.Second
-	maxGrace        = time.Minute
-)
 
 // inherited are the variables that a child has from this process.
 var inherited = []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
@@ -84,9 +92,6 @@ func (c Config) GoString() string { return c.String() }
 
 func (c Config) withDefaults() Config {
 	knob.Fill(&c)
-	if c.Grace == 0 {
-		c.Grace = defaultGrace
-	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -118,7 +123,6 @@ func (c Config) validate() error {
 		fault(name == "" || strings.ContainsAny(name, "=\x00"), "env: %q is no name of a variable", name)
 		fault(holdsNUL(c.Env[name]), "env: the value of %q holds a NUL byte", name)
 	}
-	fault(c.Grace < 0 || c.Grace > maxGrace, "grace %v is not within 0 and %v", c.Grace, maxGrace)
 	return errors.Join(faults...)
 }
 

@@ -15,42 +15,71 @@ import (
 // Config describes a cluster and a topic. Zero values mean defaults.
 type Config struct {
 	// Brokers to begin with, as host:port; the cluster names the others. Required.
+	//
+	// In the file: where to begin, a list of `host:port`; the cluster names the others.
 	Brokers []string `knob:"brokers" need:"brokers: [\"host:9092\", \"host:9092\"]"`
-	// Topic is a template (see package route), such as {{lower .Type}}. What it
-	// makes must exist, and begins with _ only where the text of the template does:
-	// such topics belong to Kafka and its tools. Required.
+	// Topic is a template (see package route), such as {{lower .Type}}. What it makes must exist, and begins with _
+	// only where the text of the template does: such topics belong to Kafka and its tools. Required.
+	//
+	// In the file: a Go template over `.Process .Table .ID .Key .Type .Headers .DedupKey`, with `lower`, `upper`,
+	// `replace`; the topics must exist. One that begins with `_` belongs to Kafka or its tools (`__consumer_offsets`,
+	// `_schemas`): a record that names one halts, unless `topic` itself begins with `_`; `__` is always refused.
 	Topic string `knob:"topic" need:"topic: orders"`
-	// Window is how many records may be on their way at a time: see the package
-	// comment. Default 1, at most 10,000.
+	// Window is how many records may be on their way at a time: see the package comment.
+	//
+	// In the file: records that may be on their way, up to `max_bytes` together; needs a `checkpoint` of at least as
+	// many.
 	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
-	// MaxBytes bounds a batch, before compression, and so a record. It belongs at
-	// or below the topic's max.message.bytes. Default 1,000,000, at least 1,024, at
-	// most 64 MiB.
+	// MaxBytes bounds a batch, before compression, and so a record. It belongs at or below the topic's
+	// max.message.bytes.
+	//
+	// In the file: bytes of a window before compression, and so of a record; at or below the topic's
+	// `max.message.bytes`.
 	MaxBytes int `knob:"max_bytes" default:"1_000_000" min:"1_024" max:"67_108_864"`
-	// Compression is none, gzip, snappy, lz4 or zstd. Default snappy.
+	// Compression of the batches.
+	//
+	// In the file: compression of the batches:
 	Compression string `knob:"compression" default:"snappy" oneof:"none gzip snappy lz4 zstd"`
-	// TransactionalID makes a transaction of each window, and lets Kafka refuse
-	// whoever used it before. No two processes may share one. Default: none.
+	// TransactionalID makes a transaction of each window, and lets Kafka refuse whoever used it before. No two
+	// processes may share one. Default: none.
+	//
+	// In the file: makes a transaction of each window, and is a fence against zombies; one for each process. Default:
+	// none.
 	TransactionalID string `knob:"transactional_id"`
-	// Timeout bounds the wait for the acknowledgement of a window. Where a connection has
-	// to be made first, both together have this time: if less of it is left than the connection
-	// took, and less than 10 s, the next call sends. Default 30 s, at least 1 ms, at most 1 h.
+	// Timeout bounds the wait for the acknowledgement of a window. Where a connection has to be made first, both
+	// together have this time: if less of it is left than the connection took, and less than 10 s, the next call sends.
+	//
+	// In the file: for the answers to a window. Where a connection has to be made first, both together have this time.
+	// If it took more than half of it, and less than 10 s are left, nothing is sent: the call fails, the connection is
+	// kept, and the next call sends.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
+	//
+	// In the file: with `false`, errors quote only the broker's code, no name of its certificate, and no address that
+	// is not one of `brokers`. Secrets are taken out anyway.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// SASL is how to log in. Default: not at all.
+	//
+	// In the file: how to log in. From a `${file:…}` the password may be [rotated](docs/operations.md#rotate-a-secret).
+	// Default: no login.
 	SASL SASL `knob:"sasl"`
 	// TLS of the connections. Default: none, plain TCP.
+	//
+	// In the file: files in PEM; `{}` for the system's roots. Default: plain TCP.
 	TLS *tls.Config `knob:"tls"`
 }
 
 // SASL is a user and how it shows its password.
 type SASL struct {
-	// Mechanism is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. "": no login.
+	// Mechanism shows the password. "": no login.
+	//
+	// In the file: the mechanism of the login.
 	Mechanism string `knob:"mechanism" oneof:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512"`
 	// User is the name of the login.
 	User string `knob:"user"`
 	// Password of the login.
+	//
+	// In the file: the password of the user.
 	Password string `knob:"password" secret:"true"`
 }
 

@@ -18,44 +18,77 @@ type Config struct {
 	// URL of the servers: nats://host:4222 or tls://host:4222, several with commas
 	// between. Only these are dialled: the others that a server names never get the
 	// login. It may hold user and password. Required.
+	//
+	// In the file: `nats://` or `tls://`, several servers with commas between. Only these are dialled, not those that a
+	// server names (`connect_urls`): list every server of a cluster. It may hold user and password.
 	URL string `knob:"url" secret:"true" need:"url: \"nats://host:4222\""`
 	// User is the name of a login with a password. At most one of user, token, credentials and nkey can be given.
+	//
+	// In the file: the name of a login with a password. At most one of `user`, `token`, `credentials` and `nkey` can be
+	// given. From a `${file:…}` it may be [rotated](docs/operations.md#rotate-a-secret). Default: as in `url`.
 	User string `knob:"user"`
 	// Password of the user.
+	//
+	// In the file: the password of the user. It may be rotated as `user`.
 	Password string `knob:"password" secret:"true"`
 	// Token is a login of its own.
+	//
+	// In the file: a login of its own. It may be rotated as `user`.
 	Token string `knob:"token" secret:"true"`
 	// Credentials is the path of a .creds file.
+	//
+	// In the file: the path of a `.creds` file, read with every connection.
 	Credentials string `knob:"credentials"`
 	// NKey is the path of a file with a seed.
+	//
+	// In the file: the path of a file with a seed, read with every connection.
 	NKey string `knob:"nkey"`
 	// TLS demands it of every server. Default: for tls:// the system's roots, TLS 1.2
 	// or later.
+	//
+	// In the file: files in PEM; demands TLS of every server. Default: for `tls://` the system's roots, TLS 1.2 or
+	// later.
 	TLS *tls.Config `knob:"tls"`
 
 	// Stream is the name of the stream. Required.
+	//
+	// In the file: the name of the stream.
 	Stream string `knob:"stream" need:"stream: ORDERS"`
 	// Subject is a template of tokens (see package route), such as
 	// orders.{{lower .Type}}: a value of a record is one token, with %XX for what is
 	// neither a letter nor a digit. What it makes has at most 1,024 bytes, no
 	// wildcards, is one of the stream's subjects and none of the server's own ($…,
 	// _INBOX). Required.
+	//
+	// In the file: a Go template over `.Process .Table .ID .Key .Type .Headers .DedupKey`, with `lower`, `upper`,
+	// `replace`, `tokens`; see [below](#subjects).
 	Subject string `knob:"subject" need:"subject: \"orders.{{.ID}}\""`
-	// Fence is the template of the subject of the claims; only .Process means
-	// something there. The stream has to take it, and nobody else may write to it.
-	// Default ordered-fence.{{.Process}}.
+	// Fence is the template of the subject of the claims; only .Process means something there. The stream has to take
+	// it, and nobody else may write to it.
+	//
+	// In the file: the subject of the claims (below), one for each process. Stop all its workers before you change it.
 	Fence string `knob:"fence" default:"ordered-fence.{{.Process}}"`
 	// Declare makes the stream if it does not exist. nil: it must exist.
+	//
+	// In the file: makes the stream: on disk, kept without limits, with these subjects and the fence's. One that exists
+	// is never changed. Its sequences begin with the time in microseconds. If it is gone later, a worker that has
+	// published there halts; one that has not says so before its next attempt makes it. Default: the stream must exist.
 	Declare *Declare `knob:"declare"`
 
-	// Window is how many messages may wait for their acknowledgements at a time.
-	// Order holds for any; above 1 the stream should have no other publisher.
-	// Default 1, at most 10,000.
+	// Window is how many messages may wait for their acknowledgements at a time. Order holds for any; above 1 the
+	// stream should have no other publisher.
+	//
+	// In the file: messages that may wait for their acknowledgements; needs a `checkpoint` of at least as many.
 	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
 	// HideAnswers keeps what the server says out of errors. Secrets are kept out anyway.
+	//
+	// In the file: with `false`, errors quote only the server's code. Secrets, the JWT and the seed of `credentials`
+	// and `nkey` too, are taken out anyway.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
-	// Timeout bounds connecting, and the wait for one acknowledgement. Default
-	// 30 s, at least 1 ms, at most 1 h.
+	// Timeout bounds connecting, and the wait for one acknowledgement.
+	//
+	// In the file: for a connection, and for each acknowledgement. A call with several records has it and 5 s for all
+	// of them, and at least 30 s: what is not acknowledged by then comes again.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 
 	exists    bool          // the stream is not made, with any Declare
@@ -66,26 +99,18 @@ type Config struct {
 // that exists is never changed.
 type Declare struct {
 	// Subjects of the stream, besides the fence's. Required.
+	//
+	// In the file: the subjects of the stream, besides the fence's.
 	Subjects []string `knob:"subjects" need:"subjects: \"orders.>\"" split:"true"`
-	// Replicas of the stream, 1 to 5. Default 1.
+	// Replicas of the stream.
+	//
+	// In the file: how many servers keep the stream.
 	Replicas int `knob:"replicas" default:"1" min:"1" max:"5"`
-	// DuplicateWindow is how long the server knows a message's id. Default 2 min.
+	// DuplicateWindow is how long the server knows a message's id.
 	DuplicateWindow time.Duration `knob:"duplicate_window" default:"2m" min:"100ms" max:"720h"`
 }
 
-// The bounds of Config.Window and Declare.Replicas.
-const (
-	MaxWindow   = 10_000
-	MaxReplicas = 5
-)
-
-const (
-	fencePrefix    = "ordered-fence."
-	defaultFence   = fencePrefix + "{{.Process}}"
-	defaultTimeout = 30 * time.Second
-	minTimeout     = time.Millisecond
-	maxTimeout     = time.Hour
-)
+const fencePrefix = "ordered-fence."
 
 // String names the servers and the stream, and hides everything else.
 func (c Config) String() string { return fmt.Sprintf("stream %q of %s", c.Stream, target(c.URL)) }

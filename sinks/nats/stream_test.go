@@ -291,9 +291,10 @@ func TestFence_HoldsForAWorkerOfAStreamThatWasDeleted(t *testing.T) {
 // No acknowledgement comes before the whole window is on its way.
 func TestWindow_IsAsLargeAsItIsSet(t *testing.T) {
 	t.Parallel()
+	const maxWindow = 10_000
 	b := newBench(t, nil)
 	l, over := b.over(t)
-	s := b.sink(t, func(c *nats.Config) { over(c); c.Window = nats.MaxWindow; c.Unhurried() })
+	s := b.sink(t, func(c *nats.Config) { over(c); c.Window = maxWindow; c.Unhurried() })
 	requireDelivered(t, s, sinktest.Deliveries(1, 1))
 	word := []byte("HPUB bookings.made ")
 	l.Hold(link.Server, func(data []byte) bool { return bytes.Contains(data, word) })
@@ -306,9 +307,9 @@ func TestWindow_IsAsLargeAsItIsSet(t *testing.T) {
 		data = append(before, data...)
 		sent += bytes.Count(data, word)
 		before = bytes.Clone(data[max(0, len(data)-len(word)+1):])
-		if sent == nats.MaxWindow {
+		if sent == maxWindow {
 			l.Release()
 		}
 	})
-	requireDelivered(t, s, sinktest.Deliveries(2, nats.MaxWindow))
+	requireDelivered(t, s, sinktest.Deliveries(2, maxWindow))
 }

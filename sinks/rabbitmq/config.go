@@ -20,28 +20,49 @@ import (
 // Config describes an exchange. Zero values mean defaults.
 type Config struct {
 	// URL of the broker: amqp://user:password@host:5672/vhost, or amqps. Required.
+	//
+	// In the file: `amqp://` or `amqps://` (TLS 1.2 or later). User and password from a `${file:…}` may be
+	// [rotated](docs/operations.md#rotate-a-secret).
 	URL string `knob:"url" secret:"true" need:"url: \"amqp://user:${PASSWORD}@host:5672/vhost\""`
 	// Exchange to publish to; "" is the default exchange, whose routing keys are
 	// the names of queues.
+	//
+	// In the file: the exchange that takes the messages. Default: `""`, the default exchange, where the routing key
+	// names a queue.
 	Exchange string `knob:"exchange"`
 	// Type of the exchange: direct, fanout, topic, headers, or that of a plugin as
 	// x-…. It is then declared, durable. "": it must exist.
+	//
+	// In the file: `direct`, `fanout`, `topic`, `headers` or `x-…`: declare the exchange, durable, without arguments
+	// (one that needs some, as `x-delayed-message`, is made elsewhere). Default: it must exist.
 	Type string `knob:"type"`
 	// RoutingKey is a template of tokens (see package route), such as
 	// {{lower .Type}}: a value of a record is one word, with %XX for what is neither a
 	// letter nor a digit. What it makes has at most 255 bytes, and at the default
 	// exchange does not begin with amq., the broker's own.
+	//
+	// In the file: a Go template over `.Process .Table .ID .Key .Type .Headers .DedupKey`, with `lower`, `upper`,
+	// `replace`, `tokens`; see [below](#routing-keys-and-headers). Default: `""`.
 	RoutingKey string `knob:"routing_key"`
-	// Window is how many publishings may wait for their confirms at a time. Above
-	// 1 a queue may show another order after a refusal: see the package comment.
-	// Default 1, at most 10,000.
+	// Window is how many publishings may wait for their confirms at a time. Above 1 a queue may show another order
+	// after a refusal: see the package comment.
+	//
+	// In the file: messages that may wait for their confirms; needs a `checkpoint` of at least as many.
 	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
-	// Timeout bounds making a connection, writing one message, and the wait for one
-	// confirm. Default 30 s, at least 1 ms, at most 1 h.
+	// Timeout bounds making a connection, writing one message, and the wait for one confirm.
+	//
+	// In the file: for a connection, for writing each message, and for each confirm. A call with several records has it
+	// and 5 s for all of them, and at least 30 s. When twice the time of the last confirm is more than what is left, it
+	// sends nothing more, and the next call has the rest: that is no failure. What is on its way and not acknowledged
+	// by the end comes again.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
+	//
+	// In the file: with `false`, errors quote only the broker's code. Secrets are taken out anyway.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// TLS of amqps. Default: the system's roots, TLS 1.2 or later.
+	//
+	// In the file: files in PEM for `amqps://`. Default: the system's authorities.
 	TLS *tls.Config `knob:"tls"`
 }
 

@@ -27,53 +27,68 @@ const (
 
 // Config describes a webhook. Zero values mean defaults.
 type Config struct {
-	// URL to post to, http or https. A user and password in it are sent as basic
-	// authentication. Path and query may be a template of package route, such as
-	// https://host/customers/{{.Key}}?type={{lower .Type}}: see the package comment.
-	// Required.
+	// URL to post to, http or https. A user and password in it are sent as basic authentication. Path and query may be
+	// a template of package route, such as https://host/customers/{{.Key}}?type={{lower .Type}}: see the package
+	// comment. Required.
+	//
+	// In the file: where to post: `http://` or `https://`. Path and query may be a template, see below.
 	URL string `knob:"url" secret:"true" need:"url: \"https://host/path\""`
-	// Timeout bounds one request as a whole, from the name look-up to the end of
-	// the answer. Default 10 s, at least 1 ms, at most 1 h.
+	// Timeout bounds one request as a whole, from the name look-up to the end of the answer. A probe is one of its own.
 	Timeout time.Duration `knob:"timeout" default:"10s" min:"1ms" max:"1h"`
-	// Secret signs every attempt by Standard Webhooks. It is "whsec_" and the
-	// base64 of the key, or else the key itself; a key has 24 to 64 bytes. While
-	// a receiver changes over, give both secrets, separated by a space: each
+	// Secret signs every attempt by Standard Webhooks. It is "whsec_" and the base64 of the key, or else the key
+	// itself; a key has 24 to 64 bytes. While a receiver changes over, give both secrets, separated by a space: each
 	// attempt then carries a signature by each. Default: no signature.
+	//
+	// In the file: signs as Standard Webhooks: `whsec_…` or a raw key of 24 to 64 bytes; several, with spaces between:
+	// signs with all. From a `${file:…}` it may be [rotated](docs/operations.md#rotate-a-secret). Default: no
+	// signature.
 	Secret string `knob:"secret" secret:"true"`
 	// Format of the request. Default Plain.
+	//
+	// In the file: `cloudevents` (binary mode) or `cloudevents_structured`. Default: the payload alone.
 	Format Format `knob:"format" oneof:"cloudevents cloudevents_structured"`
-	// Headers are sent along with every attempt, for instance Authorization.
-	// Those that this package or the transport sets cannot be given.
+	// Headers are sent along with every attempt, for instance Authorization. Those that this package or the transport
+	// sets cannot be given.
+	//
+	// In the file: sent along with every attempt; not those that the dispatcher sets. Default: none.
 	Headers map[string]string `knob:"headers"`
 	// Bearer is a token that is sent in Authorization.
+	//
+	// In the file: a token in `Authorization`; or `basic`, or a user in `url`. From a `${file:…}` it may be
+	// [rotated](docs/operations.md#rotate-a-secret). Default: none.
 	Bearer string `knob:"bearer" secret:"true"`
 	// Basic is sent in Authorization.
+	//
+	// In the file: a user and a password in `Authorization`. From a `${file:…}` they may be
+	// [rotated](docs/operations.md#rotate-a-secret). Default: none.
 	Basic Basic `knob:"basic"`
-	// TLS of https: own authorities, a certificate of the client, another server
-	// name. Default: the system's roots. TLS 1.2 or later, unless it says otherwise.
+	// TLS of https: own authorities, a certificate of the client, another server name. Default: the system's roots. TLS
+	// 1.2 or later, unless it says otherwise.
+	//
+	// In the file: files in PEM for `https://`, TLS 1.2 or later. Default: the system's roots.
 	TLS *tls.Config `knob:"tls"`
-	// BlockPrivate refuses every address that is not public, by the address that is
-	// dialled. Addresses where clouds keep their credentials are refused anyway.
+	// BlockPrivate refuses every address that is not public, by the address that is dialled. Addresses where clouds
+	// keep their credentials are refused anyway.
+	//
+	// In the file: with `true`, only public addresses are reached, by the address that is dialled. Addresses where
+	// clouds keep their credentials are refused anyway.
 	BlockPrivate bool `knob:"block_private"`
-	// HideAnswers keeps the receiver's words out of errors; only the status is named.
-	// Secrets, and the record that it echoes, are kept out anyway.
+	// HideAnswers keeps the receiver's words out of errors; only the status is named. Secrets, and the record that it
+	// echoes, are kept out anyway.
+	//
+	// In the file: with `false`, errors quote only the receiver's status. Secrets are taken out anyway.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
-	// Probe is how to ask the receiver for a record that it may have already
-	// (processor.Delivery.Unknown) before that is sent again: "GET " and a path and
-	// query at URL's host, a template as there, such as
-	// "GET /records?key={{.DedupKey}}". The answer 2xx says that it has the record,
-	// which then counts as delivered; 404 and 410 that it has not. Default: never
-	// ask, send again.
+	// Probe is how to ask the receiver for a record that it may have already (processor.Delivery.Unknown) before that
+	// is sent again: "GET " and a path and query at URL's host, a template as there, such as "GET
+	// /records?key={{.DedupKey}}". The answer 2xx says that it has the record, which then counts as delivered; 404 and
+	// 410 that it has not. Default: never ask, send again.
+	//
+	// In the file: asks the receiver for a record that it may have already, before that is sent again: `GET
+	// /path?query` at the host of `url`, a template that names the record. Default: never asks.
 	Probe string `knob:"probe" secret:"true"`
 	// Secrets are the texts of references within URL and Probe: Exposures looks for them in the path.
 	Secrets []string `references:"url,probe"`
 }
-
-const (
-	defaultTimeout = 10 * time.Second
-	minTimeout     = time.Millisecond
-	maxTimeout     = time.Hour
-)
 
 // String names the receiver and hides everything else, since a configuration
 // that is printed by accident holds secrets.

@@ -13,6 +13,8 @@ type Basic struct {
 	// User is the name of the login.
 	User string `knob:"user" need:"user: dispatcher"`
 	// Password of the user.
+	//
+	// In the file: the password of the user.
 	Password string `knob:"password" secret:"true" need:"password: ${PASSWORD}"`
 }
 

@@ -73,23 +73,9 @@ func (p Process) build(d dependencies) (*processor.Process, *table.Source, error
 
 // processorConfig is what of the file goes to the processor as it stands.
 func (p Process) processorConfig(d dependencies) processor.Config {
-	return processor.Config{
-		Process:       p.Name,
-		Store:         d.store,
-		Start:         p.Start,
-		Batch:         p.Batch,
-		Checkpoint:    p.Checkpoint,
-		Poll:          p.Poll,
-		Grace:         d.grace,
-		Retry:         p.Retry,
-		Limit:         p.Limit,
-		Breaker:       p.Breaker,
-		DeadLetter:    p.DeadLetter,
-		DeadLetterRun: p.DeadLetterRun,
-		HaltOnTimeout: p.HaltOnTimeout,
-		Logger:        quietly(d.logger),
-		Observe:       d.observe,
-	}
+	c := p.Config
+	c.Process, c.Store, c.Grace, c.Logger, c.Observe = p.Name, d.store, d.grace, quietly(d.logger), d.observe
+	return c
 }
 
 // source makes the source of a process.

@@ -1,21 +1,25 @@
 package daemon
 
 import (
-	"time"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // Config is what a configuration file says. Zero values mean defaults.
 type Config struct {
-	// Database is the connection string; "" if the file names none.
-	Database string
-	// Schema of the cursor tables. Default "public".
-	Schema string
+	// Database is the connection string of the PostgreSQL that holds the tables; "" if the file names none.
+	//
+	// In the file: the connection string of the PostgreSQL that holds the tables. Default: the variable `DATABASE_URL`.
+	Database string `knob:"database" like:"database: ${DATABASE_URL}" secret:"true"`
+	// Schema is where the cursor tables are.
+	//
+	// In the file: the schema of the cursor tables.
+	Schema string `knob:"schema" default:"public"`
 	// Processes in the order of the file.
-	Processes []Process
+	//
+	// In the file: the processes by name, with the keys below.
+	Processes []Process `knob:"processes" need:"processes: {my_process: {source: {…}, sink: {…}}}"`
+
 	// file is its name; "" if it has none.
 	file string
 	// secretFiles are those that secrets were read from, or will be.
@@ -30,22 +34,16 @@ type Config struct {
 
 // Process is one entry below processes.
 type Process struct {
-	Name   string
-	Source table.Config
-	Sink   Sink
-
-	// Start is "" if the file does not say where.
-	Start cursor.Position
-
-	Batch         int
-	Checkpoint    int
-	Poll          time.Duration
-	Retry         processor.Retry
-	Limit         processor.Limit
-	Breaker       processor.Breaker
-	DeadLetter    bool
-	DeadLetterRun int
-	HaltOnTimeout bool
+	// Name is its key there.
+	Name string
+	// Source is what to read.
+	Source table.Config `knob:"source" need:"source: {table: public.bookings}"`
+	// Sink is where the records go.
+	//
+	// In the file: one of the [receivers](README.md#receivers). Each has a page with its own keys.
+	Sink Sink `knob:"sink" need:"sink: {webhook: {url: \"https://…\"}}"`
+	// Config has the other keys. What they do not set is filled in by build.
+	processor.Config
 
 	// files are those that references of the process name, with what they held.
 	files map[string]string
@@ -59,28 +57,3 @@ func (c Config) Names() []string {
 	}
 	return names
 }
-
-// Bounds of what a file may say. The packages that take the values check them
-// too, but cannot say on which line they stand; TestBounds holds both equal.
-const (
-	defaultBatch = 500
-	maxBatch     = 10_000
-	minPoll      = 5 * time.Millisecond
-	maxPoll      = time.Minute
-	minLatency   = time.Microsecond
-	maxLatency   = time.Minute
-
-	maxRecordBytes = 512 << 20
-
-	minRetryDelay = time.Millisecond
-	maxRetryDelay = 24 * time.Hour
-	maxAttempts   = 1_000_000_000
-	maxCooldown   = 24 * time.Hour
-	minCallTime   = time.Millisecond
-	maxCallTime   = time.Hour
-	maxNameBytes  = 63
-	maxWindow     = 10_000
-
-	// defaultJitter spreads the attempts of many processes that failed together.
-	defaultJitter = 20 // percent
-)

@@ -59,16 +59,12 @@ func Parse(name string, text []byte, env yamlfile.Environment, kinds []sinks.Spe
 	return config, file.Err()
 }
 
-// keysOfFile are those of its first level.
-var keysOfFile = []string{"database", "schema", "processes"}
-
 func parseFile(root yamlfile.Node, kinds []sinks.Spec) (c Config) {
-	m := root.Mapping(keysOfFile...)
-	m.Read("database", func(n yamlfile.Node) { c.Database, c.databaseFiles = parseDatabase(n), n.FileTexts() })
-	m.Read("schema", func(n yamlfile.Node) { c.Schema = parseSchema(n) })
-	if n, ok := m.Need("processes", "processes: {my_process: {source: {…}, sink: {…}}}"); ok {
-		c.Processes = parseProcesses(n, c.Schema, kinds)
-	}
+	root.Decode(&c, yamlfile.By{
+		"database":  func(n yamlfile.Node) { c.Database, c.databaseFiles = parseDatabase(n), n.FileTexts() },
+		"schema":    func(n yamlfile.Node) { c.Schema = parseSchema(n) },
+		"processes": func(n yamlfile.Node) { c.Processes = parseProcesses(n, c.Schema, kinds) },
+	})
 	return c
 }
 
@@ -114,27 +110,20 @@ func parseProcesses(n yamlfile.Node, schema string, kinds []sinks.Spec) []Proces
 }
 
 func parseProcess(n yamlfile.Node, name, schema string, kinds []sinks.Spec) Process {
-	p := Process{Name: name, Retry: processor.Retry{Jitter: defaultJitter}}
+	p := Process{Name: name}
 	if err := checkName(name); err != nil {
 		n.Fault("%v", err)
 	}
-	m := n.Mapping("source", "sink", "start", "batch", "checkpoint", "poll", "retry", "limit", "breaker", "on_poison", "dead_letter_run", "on_timeout")
-	if n, ok := m.Need("source", "source: {table: public.bookings}"); ok {
-		p.Source = parseSource(n)
-	}
-	if n, ok := m.Need("sink", `sink: {webhook: {url: "https://…"}}`); ok {
-		p.Sink = readSink(n, kinds)
-	}
-	m.Read("start", func(n yamlfile.Node) { p.Start = parseStart(n) })
-	m.Read("batch", func(n yamlfile.Node) { p.Batch = n.Int(1, maxBatch) })
-	m.Read("checkpoint", func(n yamlfile.Node) { p.Checkpoint = parseCheckpoint(n, p.Batch) })
-	m.Read("poll", func(n yamlfile.Node) { p.Poll = n.Duration(minPoll, maxPoll) })
-	m.Read("retry", func(n yamlfile.Node) { p.Retry = parseRetry(n) })
-	m.Read("limit", func(n yamlfile.Node) { p.Limit = parseLimit(n) })
-	m.Read("breaker", func(n yamlfile.Node) { p.Breaker = parseBreaker(n) })
-	m.Read("on_poison", func(n yamlfile.Node) { p.DeadLetter = n.OneOf("halt", "dead_letter") == "dead_letter" })
-	m.Read("dead_letter_run", func(n yamlfile.Node) { p.DeadLetterRun = parseLetterRun(n, p.DeadLetter) })
-	m.Read("on_timeout", func(n yamlfile.Node) { p.HaltOnTimeout = n.OneOf("retry", "halt") == "halt" })
+	keys := n.Decode(&p, yamlfile.By{
+		"source": func(n yamlfile.Node) { p.Source = parseSource(n) },
+		"sink":   func(n yamlfile.Node) { p.Sink = readSink(n, kinds) },
+	})
+	keys.Read("start", func(n yamlfile.Node) { checkStart(n, p.Start) })
+	keys.Read("dead_letter_run", func(n yamlfile.Node) {
+		if !p.DeadLetter {
+			n.Fault("it bounds the records that on_poison: dead_letter puts aside: set that too, or remove this key")
+		}
+	})
 	if p.Sink.Config != nil && p.Sink.window() > max(p.Checkpoint, 1) {
 		n.Fault("a window of %d needs a checkpoint of at least as many: so many records may be sent again after a fault", p.Sink.window())
 	}
@@ -143,6 +132,9 @@ func parseProcess(n yamlfile.Node, name, schema string, kinds []sinks.Spec) Proc
 	}
 	return p
 }
+
+// maxNameBytes is what PostgreSQL keeps of a name.
+const maxNameBytes = 63
 
 // checkName keeps out what would be cut off, unreadable in a log, or taken for a flag in a
 // command.
@@ -181,17 +173,13 @@ func checkProcess(n yamlfile.Node, p Process, schema string) {
 }
 
 func parseSource(n yamlfile.Node) (c table.Config) {
-	m := n.Mapping("table", "order", "columns", "where", "latency", "max_record_bytes")
-	if n, ok := m.Need("table", "table: public.bookings"); ok {
-		c.Table = n.Text()
-	}
-	m.Read("order", func(n yamlfile.Node) {
-		c.Order = table.Order(n.OneOf(string(table.CreatedAt), string(table.ID)))
+	keys := n.Decode(&c, nil)
+	keys.Read("where", func(n yamlfile.Node) {
+		if len(n.References()) > 0 {
+			n.Fault("a condition takes no reference: doctor, grants, the log and the audit show it to people who are not to know a secret. " +
+				"Write the value out, or compare with a table that has it")
+		}
 	})
-	m.Read("columns", func(n yamlfile.Node) { c.Columns = parseColumns(n) })
-	m.Read("where", func(n yamlfile.Node) { c.Where = parseWhere(n) })
-	m.Read("latency", func(n yamlfile.Node) { c.Latency = n.Duration(minLatency, maxLatency) })
-	m.Read("max_record_bytes", func(n yamlfile.Node) { c.MaxRecordBytes = n.Int(1, maxRecordBytes) })
 	if n.Sound() {
 		if _, err := table.New(nil, c); err != nil {
 			n.Refuse(err)
@@ -200,84 +188,12 @@ func parseSource(n yamlfile.Node) (c table.Config) {
 	return c
 }
 
-func parseColumns(n yamlfile.Node) (c table.Columns) {
-	m := n.Mapping("id", "created_at", "key", "type", "headers", "payload")
-	for name, column := range map[string]*string{
-		"id": &c.ID, "created_at": &c.CreatedAt, "key": &c.Key, "type": &c.Type, "headers": &c.Headers, "payload": &c.Payload,
-	} {
-		m.Read(name, func(n yamlfile.Node) { *column = n.Text() })
+func checkStart(n yamlfile.Node, start cursor.Position) {
+	switch {
+	case !n.Sound() || start == processor.Beginning || start == processor.End:
+	case start == "":
+		n.Fault("say where: beginning, end, or a position")
+	case !table.IsPosition(start):
+		n.Fault("this is no place to start: write beginning, end (send only what comes from now on), or a position as status shows it")
 	}
-	return c
-}
-
-func parseWhere(n yamlfile.Node) string {
-	if n.IsMapping() {
-		n.Fault(`a condition is a text of SQL, as in where: "status = 'confirmed'"`)
-		return ""
-	}
-	condition := n.Text()
-	if len(n.References()) > 0 {
-		n.Fault("a condition takes no reference: doctor, grants, the log and the audit show it to people who are not to know a secret. " +
-			"Write the value out, or compare with a table that has it")
-		return ""
-	}
-	return condition
-}
-
-func parseStart(n yamlfile.Node) cursor.Position {
-	switch start := n.Text(); start {
-	case "":
-		if n.Sound() {
-			n.Fault("say where: beginning, end, or a position")
-		}
-		return ""
-	case "beginning":
-		return processor.Beginning
-	case "end":
-		return processor.End
-	default:
-		if n.Sound() && !table.IsPosition(cursor.Position(start)) {
-			n.Fault("this is no place to start: write beginning, end (send only what comes from now on), or a position as status shows it")
-			return ""
-		}
-		return cursor.Position(start)
-	}
-}
-
-func parseCheckpoint(n yamlfile.Node, batch int) int {
-	if batch == 0 {
-		batch = defaultBatch
-	}
-	return n.Int(1, batch)
-}
-
-func parseRetry(n yamlfile.Node) processor.Retry {
-	r := processor.Retry{Jitter: defaultJitter}
-	m := n.Mapping("initial", "max", "jitter", "attempts")
-	m.Read("initial", func(n yamlfile.Node) { r.Initial = n.Duration(minRetryDelay, maxRetryDelay) })
-	m.Read("max", func(n yamlfile.Node) { r.Max = n.Duration(max(minRetryDelay, r.Initial), maxRetryDelay) })
-	m.Read("jitter", func(n yamlfile.Node) { r.Jitter = n.Percent() })
-	m.Read("attempts", func(n yamlfile.Node) { r.Attempts = n.Int(0, maxAttempts) })
-	return r
-}
-
-func parseLetterRun(n yamlfile.Node, deadLetter bool) int {
-	if !deadLetter {
-		n.Fault("it bounds the records that on_poison: dead_letter puts aside: set that too, or remove this key")
-	}
-	return n.Int(1, maxAttempts)
-}
-
-func parseLimit(n yamlfile.Node) processor.Limit {
-	records, unit := n.Rate()
-	return processor.Limit{Records: records, Per: unit}
-}
-
-func parseBreaker(n yamlfile.Node) (b processor.Breaker) {
-	m := n.Mapping("failures", "cooldown")
-	if n, ok := m.Need("failures", "failures: 10"); ok {
-		b.Failures = n.Int(1, maxAttempts)
-	}
-	m.Read("cooldown", func(n yamlfile.Node) { b.Cooldown = n.Duration(minRetryDelay, maxCooldown) })
-	return b
 }

@@ -73,11 +73,13 @@ func TestParse_TheContract(t *testing.T) {
 			Sink: daemon.Sink{Kind: "webhook", Config: &webhook.Config{
 				URL: "https://sms.example/send", Timeout: 10 * time.Second, Secret: secrets["SMS_SECRET"],
 			}},
-			Start:      processor.Beginning,
-			Batch:      500,
-			Checkpoint: 1,
-			Poll:       200 * time.Millisecond,
-			Retry:      processor.Retry{Initial: 100 * time.Millisecond, Max: time.Minute, Jitter: 20},
+			Config: processor.Config{
+				Start:      processor.Beginning,
+				Batch:      500,
+				Checkpoint: 1,
+				Poll:       200 * time.Millisecond,
+				Retry:      processor.Retry{Initial: 100 * time.Millisecond, Max: time.Minute, Jitter: 20},
+			},
 		}},
 	}, config)
 }
@@ -89,7 +91,7 @@ func TestParse_ShortestFile(t *testing.T) {
 	require.Empty(t, config.Database)
 	require.Equal(t, []string{"b", "a"}, config.Names(), "the order of the file")
 	require.Equal(t, daemon.Process{
-		Name: "b", Source: table.Config{Table: "t"}, Sink: daemon.Sink{Kind: "stdout", Config: &stdout.Config{}}, Retry: processor.Retry{Jitter: 20},
+		Name: "b", Source: table.Config{Table: "t"}, Sink: daemon.Sink{Kind: "stdout", Config: &stdout.Config{}},
 	}, config.Processes[0])
 }
 
@@ -102,6 +104,17 @@ func TestParse_Start(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, config.Processes[0].Start)
 	}
+}
+
+// 0 is the zero value, which means the default.
+func TestParse_AJitterOfNothingIsNotTheDefault(t *testing.T) {
+	t.Parallel()
+	config, err := parse(process("retry: {jitter: 0%}"))
+	require.NoError(t, err)
+	require.Equal(t, processor.NoJitter, config.Processes[0].Retry.Jitter)
+	config, err = parse(process("retry: {attempts: 3}"))
+	require.NoError(t, err)
+	require.Equal(t, processor.Retry{Attempts: 3}, config.Processes[0].Retry)
 }
 
 // process is a file with one process that has these lines besides.
@@ -129,6 +142,7 @@ func TestParse_BadInput(t *testing.T) {
 		{process("poll: 10 parsecs"), `5:11: processes.a.poll: "10 parsecs" is no duration: write a number with a unit, as 200ms, 5s or 1m30s`},
 		{process("poll: 4ms"), `5:11: processes.a.poll: "4ms" is out of bounds: write a duration from 5ms to 1m0s`},
 		{process("retry: {initial: 5s, max: 1s}"), `5:31: processes.a.retry.max: "1s" is out of bounds: write a duration from 5s to 24h0m0s`},
+		{process("retry: {max: 50ms}"), `5:18: processes.a.retry.max: "50ms" is out of bounds: write a duration from 100ms to 24h0m0s`},
 		{process("retry: {jitter: 20}"), `5:21: processes.a.retry.jitter: "20" is no percentage: write a whole number from 0% to 100%, as 20%`},
 		{process("limit: 50"), `5:12: processes.a.limit: "50" is no rate: write a whole number from 1 to 1000000, and a unit: 50/s, 100/m or 1000/h`},
 		{process("limit: 0/s"), `5:12: processes.a.limit: "0/s" is no rate`},
@@ -138,7 +152,7 @@ func TestParse_BadInput(t *testing.T) {
 		{process("on_poison: ignore"), `5:16: processes.a.on_poison: "ignore" is not known here: write halt or dead_letter`},
 		{process("on_timeout: skip"), `5:17: processes.a.on_timeout: "skip" is not known here: write retry or halt`},
 		{process("start: now"), "5:5: processes.a.start: this is no place to start: write beginning, end (send only what comes from now on), or a position"},
-		{"processes: {a: {source: {table: t, where: {status: new}}, sink: {stdout: {}}}}", `1:36: processes.a.source.where: a condition is a text of SQL, as in where: "status = 'confirmed'"`},
+		{"processes: {a: {source: {table: t, where: {status: new}}, sink: {stdout: {}}}}", `1:36: processes.a.source.where: here must be a single value, as in where: "status = 'confirmed'"`},
 		{"processes: {a: {source: {table: t, where: \"x = '${SMS_SECRET}'\"}, sink: {stdout: {}}}}", "1:36: processes.a.source.where: a condition takes no reference: doctor, grants, the log and the audit show it to people who are not to know a secret. Write the value out, or compare with a table that has it"},
 		{process("start: ''"), "5:5: processes.a.start: say where: beginning, end, or a position"},
 		{process() + "  a: {source: {table: t}, sink: {stdout: {}}}", `6:3: processes: the key "a" stands here a second time: keep one`},

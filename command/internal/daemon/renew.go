@@ -112,7 +112,7 @@ func (r *renewal) readDatabase(texts map[string]string) (database string, err er
 func (r *renewal) read(texts map[string]string, part func(yamlfile.Mapping)) error {
 	file := yamlfile.Parse(r.name, r.text, r.env)
 	file.ReadFilesBy(func(path string) (string, error) { return texts[path], nil })
-	part(file.Root().Mapping(keysOfFile...))
+	part(file.Root().Mapping(yamlfile.Known(Config{})...))
 	return file.Err()
 }
 

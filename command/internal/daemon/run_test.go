@@ -34,7 +34,7 @@ func TestBuild_HandsOverWhatTheFileSays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, time.Hour, daemon.CallTimeout(t, config.Processes[0]), "no more than the processor allows")
 	require.Equal(t, 15*time.Second, daemon.CallTimeout(t, config.Processes[1]))
-	require.Equal(t, processor.Config{Process: "b", Retry: processor.Retry{Jitter: 20}, Logger: discarded}, daemon.ProcessorConfig(config.Processes[1], 0))
+	require.Equal(t, processor.Config{Process: "b", Logger: discarded}, daemon.ProcessorConfig(config.Processes[1], 0))
 }
 
 // A statement may hold a secret. Its digest in the audit differs from one process to

@@ -53,7 +53,7 @@ func readSink(n yamlfile.Node, kinds []sinks.Spec) (s Sink) {
 
 func readConfig(n yamlfile.Node, kind sinks.Spec) sinks.Config {
 	config := kind.New()
-	n.Decode(config)
+	keys := n.Decode(config, nil)
 	if !n.Sound() {
 		return config
 	}
@@ -61,7 +61,11 @@ func readConfig(n yamlfile.Node, kind sinks.Spec) sinks.Config {
 	var at *knob.Fault
 	switch {
 	case errors.As(err, &at):
-		n.At(at.Name).Refuse(at.Err)
+		node, found := keys.Get(at.Name)
+		if !found {
+			node = n
+		}
+		node.Refuse(at.Err)
 	case err != nil:
 		n.Fault("%v", err)
 	}

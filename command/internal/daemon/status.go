@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -183,14 +184,16 @@ func (r *StatusReader) bounds(name string) leaseBounds {
 	return r.config.Config.leaseBounds(p, r.pool, r.store)
 }
 
-// process is a configured one.
+// process is a configured one, with its defaults.
 func (r *StatusReader) process(name string) (Process, bool) {
 	processes := r.config.Config.Processes
 	at := slices.IndexFunc(processes, func(p Process) bool { return p.Name == name })
 	if at < 0 {
 		return Process{}, false
 	}
-	return processes[at], true
+	p := processes[at]
+	knob.Fill(&p.Config)
+	return p, true
 }
 
 // lookAgain keeps what is still there after a while. It waits once for all

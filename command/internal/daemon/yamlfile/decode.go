@@ -5,36 +5,55 @@ import (
 	"encoding"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 )
 
-// Decode reads the value as a mapping into the struct that into points to, by the knob tags of its fields. Every fault
-// has its line and column. Defaults are not filled in: the zero value means them.
-func (n Node) Decode(into any) { n.decode(reflect.ValueOf(into).Elem()) }
+// By has functions for keys that only the caller can read.
+type By map[string]func(Node)
 
-func (n Node) decode(v reflect.Value) {
+// Decode reads the value as a mapping into the struct that into points to, by the knob tags of its fields. Every fault
+// has its line and column. Defaults are not filled in: the zero value means them. A key that by has is read by its
+// function, in its turn, instead. It returns the keys, for what is wrong with several of them.
+func (n Node) Decode(into any, by By) Mapping { return n.decode(reflect.ValueOf(into).Elem(), by) }
+
+// Known are the keys that Decode knows for a struct.
+func Known(config any) []string { return names(knob.Of(reflect.TypeOf(config))) }
+
+func names(knobs []knob.Knob) []string {
+	var names []string
+	for _, k := range knobs {
+		if k.Name != "" && !k.Library {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+func (n Node) decode(v reflect.Value, by By) Mapping {
 	knobs := knob.Of(v.Type())
-	named := slices.DeleteFunc(slices.Clone(knobs), func(k knob.Knob) bool { return k.Name == "" })
-	if len(named) == 0 {
+	known := names(knobs)
+	if len(known) == 0 {
 		n.Nothing()
-		return
+		return Mapping{self: n}
 	}
-	names := make([]string, len(named))
-	for i, k := range named {
-		names[i] = k.Name
-	}
-	m := n.Mapping(names...)
-	for _, k := range named {
+	m := n.Mapping(known...)
+	for _, k := range knobs {
+		if k.Library {
+			continue
+		}
 		node, found := m.Get(k.Name)
-		if k.Required() {
+		if k.Required {
 			node, found = m.Need(k.Name, k.Example)
 		}
-		if found {
-			node.set(k, v.FieldByIndex(k.Field.Index))
+		switch read := by[k.Name]; {
+		case !found:
+		case read != nil:
+			read(node)
+		default:
+			node.set(k, v)
 		}
 	}
 	for _, k := range knobs {
@@ -45,11 +64,14 @@ func (n Node) decode(v reflect.Value) {
 			}
 		}
 	}
+	return m
 }
 
-// set reads the value into a field.
-func (n Node) set(k knob.Knob, field reflect.Value) {
-	least, greatest := k.Bounds()
+// set reads the value into a field of a struct.
+func (n Node) set(k knob.Knob, in reflect.Value) {
+	field := in.FieldByIndex(k.Field.Index)
+	least, greatest := k.Bounds(in)
+	n.example = k.Example
 	switch into := field.Addr().Interface().(type) {
 	case encoding.TextUnmarshaler:
 		n.unmarshal(into)
@@ -64,27 +86,26 @@ func (n Node) set(k knob.Knob, field reflect.Value) {
 	case *bool:
 		*into = n.OneOf(k.Words()...) == k.True
 	default:
-		n.setKind(k, field)
+		n.setKind(k, field, least, greatest)
 	}
 }
 
 // setKind reads the value into a field of a type that only its kind tells.
-func (n Node) setKind(k knob.Knob, field reflect.Value) {
-	least, greatest := k.Bounds()
+func (n Node) setKind(k knob.Knob, field reflect.Value, least, greatest int64) {
 	switch field.Kind() {
 	case reflect.String:
 		field.SetString(n.text(k))
 	case reflect.Int, reflect.Int64:
+		read := func() int { return n.Int(int(least), int(greatest)) }
 		if k.Percent {
-			field.SetInt(int64(n.Percent()))
-		} else {
-			field.SetInt(int64(n.Int(int(least), int(greatest))))
+			read = n.Percent
 		}
+		field.SetInt(k.Stored(int64(read())))
 	case reflect.Struct:
-		n.decode(field)
+		n.decode(field, nil)
 	case reflect.Pointer:
 		made := reflect.New(field.Type().Elem())
-		n.decode(made.Elem())
+		n.decode(made.Elem(), nil)
 		field.Set(made)
 	default:
 		panic(fmt.Sprintf("field %s: a %s cannot be read from a file", k.Field.Name, field.Type()))

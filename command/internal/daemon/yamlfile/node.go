@@ -19,6 +19,8 @@ type Node struct {
 	node ast.Node
 	key  *token.Token // nil for the root
 	path string       // the keys that lead here, with dots between them
+	// example is how to write it with its key; "" if that is clear.
+	example string
 }
 
 // Fault reports what is wrong with the value, at its key.
@@ -183,27 +185,6 @@ func (n Node) Percent() int {
 	return value
 }
 
-// rateUnits are what a rate may count in.
-var rateUnits = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}
-
-// Rate reads a number in each second, minute or hour, as 50/s.
-func (n Node) Rate() (count int, per time.Duration) {
-	text, ok := n.shown()
-	if !ok {
-		return 0, 0
-	}
-	number, unit, _ := strings.Cut(text, "/")
-	count, err := strconv.Atoi(number)
-	per, known := rateUnits[unit]
-	if err != nil || !known || count < 1 || count > maxRate {
-		n.valueFault("%s is no rate: write a whole number from 1 to %d, and a unit: 50/s, 100/m or 1000/h", n.quoted(), maxRate)
-		return 0, 0
-	}
-	return count, per
-}
-
-const maxRate = 1_000_000
-
 // Duration reads a length of time within bounds.
 func (n Node) Duration(from, to time.Duration) time.Duration {
 	text, ok := n.shown()
@@ -341,6 +322,9 @@ func (n Node) isMapping() bool {
 }
 
 func (n Node) wrongKind(want string) {
+	if n.example != "" {
+		want += ", as in " + n.example
+	}
 	n.Fault("here must be %s", want)
 }
 
@@ -365,12 +349,4 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-// At returns the value of a key below, or the value itself if the key is not there.
-func (n Node) At(name string) Node {
-	if below, ok := n.AnyMapping().Get(name); ok {
-		return below
-	}
-	return n
 }

@@ -9,28 +9,38 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 )
 
-// tls reads whom a sink trusts and what it shows of itself: files in PEM, by
-// their paths. The authorities are read once; the certificate and its key at every
-// handshake, so that renewed ones need no restart.
+// TLS is whom a sink trusts and what it shows of itself: files in PEM, by their paths.
+type TLS struct {
+	// CA is a file of authorities; those of the system do not count then.
+	CA string `knob:"ca" file:"trusted"`
+	// Cert is the certificate that is shown, with the chain to its authority. It is read at every handshake.
+	Cert string `knob:"cert" file:"trusted"`
+	// Key is its private key, read at every handshake.
+	Key string `knob:"key" file:"secret"`
+	// ServerName is the name that the server's certificate must have. Default: the host that is dialled.
+	ServerName string `knob:"server_name"`
+}
+
+// tls reads a TLS. The authorities are read once; the certificate and its key at every handshake, so that renewed ones
+// need no restart.
 func (n Node) tls() *tls.Config {
-	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	m := n.Mapping("ca", "cert", "key", "server_name")
-	m.Read("ca", func(n Node) { c.RootCAs = parseAuthorities(n) })
-	m.Read("server_name", func(n Node) { c.ServerName = n.Text() })
-	cert, hasCert := m.Get("cert")
-	key, hasKey := m.Get("key")
+	var files TLS
+	keys := n.Decode(&files, nil)
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: files.ServerName}
+	keys.Read("ca", func(n Node) { c.RootCAs = parseAuthorities(n, files.CA) })
+	cert, hasCert := keys.Get("cert")
+	_, hasKey := keys.Get("key")
 	switch {
 	case hasCert != hasKey:
 		n.Fault("a client certificate is two files: give both cert and key")
 	case hasCert:
-		c.GetClientCertificate = parseCertificate(cert, key)
+		c.GetClientCertificate = parseCertificate(cert, files)
 	}
 	return c
 }
 
 // parseAuthorities returns those of a file, and nothing of the system's.
-func parseAuthorities(n Node) *x509.CertPool {
-	path := n.TrustedFile()
+func parseAuthorities(n Node, path string) *x509.CertPool {
 	pem, err := bounded.Read(path)
 	if err != nil {
 		n.Fault("%v", fileFault(path, err))
@@ -44,14 +54,13 @@ func parseAuthorities(n Node) *x509.CertPool {
 }
 
 // parseCertificate loads the two files once, to find what is wrong with them.
-func parseCertificate(cert, key Node) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-	certFile, keyFile := cert.TrustedFile(), key.SecretFile()
+func parseCertificate(cert Node, files TLS) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	load := func() (*tls.Certificate, error) {
-		certPEM, err := bounded.File(certFile)
+		certPEM, err := bounded.File(files.Cert)
 		if err != nil {
 			return nil, err
 		}
-		keyPEM, err := bounded.File(keyFile)
+		keyPEM, err := bounded.File(files.Key)
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package yamlfile_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,23 +20,19 @@ func environment(variables map[string]string) yamlfile.Environment {
 	}
 }
 
-// read reads {a: text, n: number, d: duration, p: percent, r: rate, w: word, s: secret, m: {…}}.
+// read reads {a: text, n: number, d: duration, p: percent, w: word, s: secret, m: {…}}.
 func read(text string, variables map[string]string) (map[string]any, error) {
 	f := yamlfile.Parse("f.yaml", []byte(text), environment(variables))
 	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	values := map[string]any{}
-	m := f.Root().Mapping("a", "b", "n", "d", "p", "r", "w", "s", "m")
+	m := f.Root().Mapping("a", "b", "n", "d", "p", "w", "s", "m")
 	m.Read("a", func(n yamlfile.Node) { values["a"] = n.Text() })
 	m.Read("b", func(n yamlfile.Node) { values["b"] = n.Text() })
 	m.Read("n", func(n yamlfile.Node) { values["n"] = n.Int(1, 10) })
 	m.Read("d", func(n yamlfile.Node) { values["d"] = n.Duration(time.Millisecond, time.Hour) })
 	m.Read("p", func(n yamlfile.Node) { values["p"] = n.Percent() })
-	m.Read("r", func(n yamlfile.Node) {
-		count, per := n.Rate()
-		values["r"] = fmt.Sprint(count, " each ", per)
-	})
 	m.Read("w", func(n yamlfile.Node) { values["w"] = n.OneOf("one", "two") })
 	m.Read("s", func(n yamlfile.Node) { values["s"] = n.Secret() })
 	m.Read("m", func(n yamlfile.Node) { values["m"] = n.Texts() })
@@ -55,8 +50,6 @@ func TestRead_Values(t *testing.T) {
 		"a: 'it''s'\r\nn: 3\r\n":           {"a": "it's", "n": 3},
 		"\ufeffa: x":                       {"a": "x"},
 		"{n: 10, d: 1m30s, p: 20%}":        {"n": 10, "d": 90 * time.Second, "p": 20},
-		"r: 50/s":                          {"r": "50 each 1s"},
-		"r: 1000/h":                        {"r": "1000 each 1h0m0s"},
 		"n: ${N}":                          {"n": 7},
 		"w: two # ${COMMENT}":              {"w": "two"},
 		"a: &x y\nb: *x":                   {"a": "y", "b": "y"},
@@ -131,11 +124,11 @@ func TestFaults_NameThePlaceAndTheNextStep(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "missing")
 	for _, c := range []struct{ text, want string }{
-		{"c: x", `f.yaml:1:1: the key "c" is not known: the keys here are a, b, n, d, p, r, w, s, m`},
+		{"c: x", `f.yaml:1:1: the key "c" is not known: the keys here are a, b, n, d, p, w, s, m`},
 		{"a: 1\nb: 2\na: 3", `f.yaml:3:1: the key "a" stands here a second time: keep one`},
 		{"a: [1]", "f.yaml:1:1: a: here must be a single value"},
 		{"m: 3", "f.yaml:1:1: m: here must be keys with values"},
-		{"- a", "f.yaml:1:1: here must be keys with values: the keys here are a, b, n, d, p, r, w, s, m"},
+		{"- a", "f.yaml:1:1: here must be keys with values: the keys here are a, b, n, d, p, w, s, m"},
 		{"b: 1\na:", "f.yaml:2:1: a: there is no value: give one, or remove the key"},
 		{"n: many", `f.yaml:1:4: n: "many" is no whole number: write one from 1 to 10`},
 		{"n: 11", `f.yaml:1:4: n: "11" is out of bounds: write a number from 1 to 10`},
@@ -143,8 +136,6 @@ func TestFaults_NameThePlaceAndTheNextStep(t *testing.T) {
 		{"d: 5", `f.yaml:1:4: d: "5" is no duration: write a number with a unit, as 200ms, 5s or 1m30s`},
 		{"d: -5s", `f.yaml:1:4: d: "-5s" is out of bounds: write a duration from 1ms to 1h0m0s`},
 		{"p: 20", `f.yaml:1:4: p: "20" is no percentage: write a whole number from 0% to 100%, as 20%`},
-		{"r: 50/d", `f.yaml:1:4: r: "50/d" is no rate: write a whole number from 1 to 1000000, and a unit: 50/s, 100/m or 1000/h`},
-		{"r: 1.5/s", `f.yaml:1:4: r: "1.5/s" is no rate: write a whole number from 1 to 1000000, and a unit: 50/s, 100/m or 1000/h`},
 		{"p: 101%", `f.yaml:1:4: p: "101%" is no percentage: write a whole number from 0% to 100%, as 20%`},
 		{"w: three", `f.yaml:1:4: w: "three" is not known here: write one or two`},
 		{"a: é ${NOPE}", "f.yaml:1:4: a: the environment has no variable NOPE: set it, or write $${NOPE} for the text itself"},
@@ -182,7 +173,7 @@ func TestFaults_AllAtOnceWithTheirLines(t *testing.T) {
 		`f.yaml:2:4: n: "many" is no whole number: write one from 1 to 10`,
 		`     2 | n: many`,
 		`       |    ^`,
-		`f.yaml:3:1: the key "c" is not known: the keys here are a, b, n, d, p, r, w, s, m`,
+		`f.yaml:3:1: the key "c" is not known: the keys here are a, b, n, d, p, w, s, m`,
 		`     3 | c: ***`,
 		`       | ^`,
 	}, "\n"))
