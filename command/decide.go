@@ -127,14 +127,23 @@ func (c *resumeCommand) Run(ctx context.Context, sys system) error {
 	return c.run(ctx, sys, c.Reason, (*daemon.Operator).Resume)
 }
 
+// fenced is --fenced, where a decision may be about an old primary.
+type fenced struct {
+	Fenced bool `help:"This server is the only primary: a later one is fenced, or gone. Needed where the process halted on what may be an old primary."`
+}
+
 type retryCommand struct {
 	decision
 	anyReason
+	fenced
 }
 
 // Run is called by kong.
 func (c *retryCommand) Run(ctx context.Context, sys system) error {
-	return c.run(ctx, sys, c.Reason, (*daemon.Operator).Retry)
+	return c.run(ctx, sys, c.Reason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {
+		d.Fenced = c.Fenced
+		return o.Retry(ctx, d)
+	})
 }
 
 type skipCommand struct {
@@ -181,6 +190,7 @@ func (t target) target() (daemon.Target, error) {
 type seekCommand struct {
 	decision
 	needReason
+	fenced
 	target
 }
 
@@ -197,6 +207,7 @@ func (c *seekCommand) Run(ctx context.Context, sys system) error {
 		return err
 	}
 	return c.run(ctx, sys, c.Reason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {
+		d.Fenced = c.Fenced
 		return o.Seek(ctx, to, d)
 	})
 }

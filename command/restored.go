@@ -13,6 +13,7 @@ type restoredCommand struct {
 	optionalFile
 	decider
 	needReason
+	fenced
 	Process []string      `arg:"" optional:"" help:"Names of processes, or --all."`
 	All     bool          `help:"All cursors of the schema."`
 	Timeout time.Duration `default:"30s" help:"How long to wait for each worker's next checkpoint, or for another session that has locked the row."`
@@ -37,6 +38,6 @@ func (c *restoredCommand) Run(ctx context.Context, sys system) error {
 	config.Processes = nil // a process that the file no longer has keeps its cursor
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	d := cursor.Decision{Actor: c.actor(), Reason: c.Reason, Timeout: c.Timeout, DryRun: c.DryRun}
+	d := cursor.Decision{Actor: c.actor(), Reason: c.Reason, Timeout: c.Timeout, DryRun: c.DryRun, Fenced: c.Fenced}
 	return daemon.Restored(ctx, config, c.Process, d, func(o daemon.Outcome) error { return daemon.PrintOutcome(sys.stdout, o) })
 }

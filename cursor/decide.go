@@ -111,7 +111,7 @@ func (c Change) answers(halted bool) bool {
 // any state: rows that were stamped before the position, because the clock was behind, are to be looked for.
 func (c Change) looksFirst(a action) bool {
 	f := c.Before.Failure
-	return a.name == "restored" || a.name != "seek" && f != nil && f.Class == ClassRestored && c.After.Failure == nil
+	return a.name == "restored" || a.name != "seek" && f != nil && f.Restored() && c.After.Failure == nil
 }
 
 // passesOver reports that a cursor is moved on in a database that was restored, before the source has looked.

@@ -22,6 +22,8 @@ var (
 	ErrPaused = errors.New("the process is paused")
 	// ErrHalted: the process halted on a record that cannot be delivered.
 	ErrHalted = errors.New("the process is halted")
+	// ErrOldPrimary: the process halted on what may be an old primary, and the decision is not Fenced.
+	ErrOldPrimary = errors.New("this server may be an old primary, where nothing must be decided")
 )
 
 // ErrLeaseLost is the cause with which the context of a Lease ends when the

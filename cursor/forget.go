@@ -19,14 +19,14 @@ WHERE process_name = $1`
 // for a new cursor, which begins where its Config.Start says and sends again what is
 // behind that. The audit stays, and so do its dead letters. Where the row is gone
 // already, deleted by hand or renamed, it frees the name alone; it returns ErrExists if the
-// row comes back in that moment. One that is halted over its database (ClassRestored, ClassReset) is refused (ErrHalted): what is
+// row comes back in that moment. One that is halted over its database (ClassRestored, ClassOldPrimary, ClassReset) is refused (ErrHalted): what is
 // decided then begins numbers and a history that the next cursor of that name goes on from. d needs a reason.
 //
 // A worker that runs has lost its lease, and makes no new cursor until it is started
 // again.
 func (s *Store) Forget(ctx context.Context, process string, d Decision) (Change, error) {
 	a := action{name: "forget", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
-		if row.haltedAs(ClassRestored) || row.haltedAs(ClassReset) {
+		if f := row.Failure; f != nil && (f.Restored() || f.Class == ClassReset) {
 			return row, fmt.Errorf("%w over its database, and a new cursor would use numbers and dedup keys again: decide on that first, by `ordered-dispatcher retry %s` if nothing else is to be done. It halted since %s",
 				ErrHalted, visible.Shell(row.Process), row.Failure.Error)
 		}

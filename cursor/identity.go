@@ -135,7 +135,7 @@ func (e Epoch) leapt(now time.Time) Epoch {
 var mayBeLaterSQL = timelineSQL + ` OPERATOR(pg_catalog.<>) 1 OR EXISTS (
 		SELECT 1
 		FROM {schema}.cursor
-		WHERE epoch >= ` + Epoch(lostEpochs).text() + ` OR failed_class = '` + string(ClassRestored) + `' OR system_identifier <> ` + systemSQL + ` OR database_oid <> ` + databaseSQL + `
+		WHERE epoch >= ` + Epoch(lostEpochs).text() + ` OR failed_class IN (` + restoredClasses + `) OR system_identifier <> ` + systemSQL + ` OR database_oid <> ` + databaseSQL + `
 	)`
 
 // bornSQL are the epoch, the sequence and the histories of a new cursor, given those of one that may

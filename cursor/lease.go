@@ -23,6 +23,7 @@ type Lease struct {
 	store     *Store
 	terms     terms
 	server    string
+	place     string // see start
 	histories histories
 
 	ctx    context.Context
@@ -44,7 +45,7 @@ type Lease struct {
 
 // newLease keeps the lease of a row whose lock was asked for at that time.
 func newLease(ctx context.Context, s *Store, conn *pgxpool.Conn, row lockedRow, t terms, asked time.Time) *Lease {
-	l := &Lease{store: s, terms: t, server: row.server.run, histories: row.histories, conn: conn, row: row.Row, at: row.at, began: asked, yielded: time.Now(), done: make(chan struct{})}
+	l := &Lease{store: s, terms: t, server: row.server.run, place: row.server.place(), histories: row.histories, conn: conn, row: row.Row, at: row.at, began: asked, yielded: time.Now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	go l.keep()
 	return l

@@ -60,6 +60,10 @@ type Decision struct {
 	// flight may end. Default 30 s, at most 1 h. The row of a dead letter is
 	// locked while it is replayed.
 	Timeout time.Duration
+	// Fenced says that the server is the only primary: a later one is fenced, or gone. A process that halted on what may be an old
+	// primary (ClassOldPrimary) is decided on only then, else ErrOldPrimary: the later primary would go on below the numbers that the
+	// decision begins.
+	Fenced bool
 	// DryRun reads the row without a lock, checks the rest, and changes nothing.
 	DryRun bool
 }
@@ -149,7 +153,7 @@ func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, 
 		}
 		var err error
 		switch {
-		case row.haltedAs(ClassRestored):
+		case displaced(row) && row.Failure.Restored():
 			row, err = row.begun(time.Now())
 		case row.haltedAs(ClassReset):
 			row, err = row.recounted(row.Position)
@@ -328,6 +332,9 @@ func (a action) plan(row Row, d Decision) (Change, error) {
 	after, err := a.apply(row)
 	if err != nil {
 		return change, err
+	}
+	if row.haltedAs(ClassOldPrimary) && after.Failure == nil && !d.Fenced {
+		return change, fmt.Errorf("%w: %s", ErrOldPrimary, row.Failure.Error)
 	}
 	if row.unnoted && after.Epoch > row.Epoch { // the server that is lost may have given that epoch out, too
 		after.Epoch = max(after.Epoch, row.Epoch.leapt(time.Now()))

@@ -83,19 +83,28 @@ type Seen struct {
 	At, Read time.Time
 }
 
+// Leased returns what is known after a lease was acquired, too.
+func (n Seen) Leased(l *Lease) Seen { return n.at(l.place, l.Epoch(), l.Sequence()) }
+
+// at takes up numbers that a row has at a place.
+func (n Seen) at(place string, epoch Epoch, sequence int64) Seen {
+	if epoch >= n.Epoch && place != "" {
+		n.place = place
+	}
+	n.Epoch, n.Sequence = max(n.Epoch, epoch), max(n.Sequence, sequence)
+	return n
+}
+
 // Advanced returns what is known after an advance under a lease is durable, too.
 func (n Seen) Advanced(l *Lease) Seen {
-	n.Epoch, n.Sequence = max(n.Epoch, l.Epoch()), max(n.Sequence, l.Sequence())
+	n = n.Leased(l)
 	n.At, n.Read = n.At.Add(time.Since(n.Read)), time.Now()
 	return n
 }
 
 // See returns what is known after a row was seen, too. A cursor that was made anew goes on from the numbers of the one before it.
 func (n Seen) See(row Row) Seen {
-	if row.Epoch >= n.Epoch && row.start.place != "" {
-		n.place = row.start.place
-	}
-	n.Epoch, n.Sequence = max(n.Epoch, row.Epoch), max(n.Sequence, row.Sequence)
+	n = n.at(row.start.place, row.Epoch, row.Sequence)
 	if row.UpdatedAt.After(n.At) {
 		n.At, n.Read = row.UpdatedAt, time.Now()
 	}
@@ -200,7 +209,11 @@ func (s *Store) haltRestored(ctx context.Context, process string, seen Seen) err
 				return nil
 			}
 		}
-		return s.stop(ctx, conn, row, ClassRestored, row.Position, seen.lost(row))
+		class := ClassRestored
+		if seen.ranPast(row.server) {
+			class = ClassOldPrimary
+		}
+		return s.stop(ctx, conn, row, class, row.Position, seen.lost(row))
 	})
 }
 
@@ -220,8 +233,7 @@ func (n Seen) lost(row lockedRow) string {
 		back = fmt.Sprintf("the database went back: when the server started, its write-ahead log lacked what its disk had had (timeline %s)", row.server.timeline)
 	}
 	if n.ranPast(row.server) {
-		return back + ". The process has run on a later timeline of this cluster. If another server is the primary now, this is an old one that nobody has fenced: " +
-			"fence it, and decide nothing here; the workers go back by themselves. If none is, the database was restored: " + restoredFix
+		return back + ". The process has run on a later timeline of this cluster. " + oldPrimaryFix
 	}
 	return back + ". The database was restored from a backup or a snapshot, or a second standby of a lost primary was promoted: " + restoredFix
 }
@@ -230,10 +242,14 @@ func (n Seen) lost(row lockedRow) string {
 const restoredFix = "what was delivered since is not known here, and rows that were inserted since are gone. Compare what receivers have with the table, " +
 	"then seek to where delivery shall go on, or retry to go on from here; `ordered-dispatcher restored --all` has all processes go on from where they stand"
 
+// oldPrimaryFix is what an operator does where the server may be an old primary.
+const oldPrimaryFix = "If another server is the primary now, this is an old one that nobody has fenced: fence it, and decide nothing here; the workers go back by themselves. " +
+	"If there is no other, the database was restored, and each decision on it needs --fenced: " + restoredFix
+
 const besideSQL = `/* cursor.beside */
-SELECT e.process_name
+SELECT e.process_name, e.detail->>'class'
 FROM {schema}.cursor c
-JOIN {schema}.cursor_event e ON e.action = 'halt' AND e.detail->>'class' = '` + string(ClassRestored) + `' AND e.at > c.updated_at
+JOIN {schema}.cursor_event e ON e.action = 'halt' AND e.detail->>'class' IN (` + restoredClasses + `) AND e.at > c.updated_at
 WHERE c.process_name = $1 AND e.process_name <> c.process_name
 ORDER BY e.at DESC
 LIMIT 1`
@@ -259,12 +275,15 @@ func (s *Store) HaltBeside(ctx context.Context, process string) error {
 		if err != nil {
 			return err
 		}
-		other := first(results[0].Rows)
-		if other == "" {
+		if len(results[0].Rows) == 0 {
 			return nil
 		}
-		reason := fmt.Sprintf("process %s has halted as restored since this cursor was written last, and the worker that comes now has seen nothing of the time before: %s", visible.Cut(other), restoredFix)
-		return s.stop(ctx, conn, row, ClassRestored, row.Position, row.before(reason))
+		other, class, fix := string(results[0].Rows[0][0]), Class(results[0].Rows[0][1]), restoredFix
+		if class == ClassOldPrimary {
+			fix = oldPrimaryFix
+		}
+		reason := fmt.Sprintf("process %s has halted as %s since this cursor was written last, and the worker that comes now has seen nothing of the time before: %s", visible.Cut(other), class, fix)
+		return s.stop(ctx, conn, row, class, row.Position, row.before(reason))
 	})
 }
 

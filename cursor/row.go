@@ -93,6 +93,9 @@ const (
 	// ClassRestored: the database is not the one that the position belongs to, or was put back. No
 	// record is at fault: RecordID is "", and Position is the cursor's.
 	ClassRestored Class = "restored"
+	// ClassOldPrimary: the process has run on a later timeline of this cluster. The server is an old primary that was not fenced, or it
+	// was restored to before a failover. It is ClassRestored besides, and a decision must be Fenced.
+	ClassOldPrimary Class = "old_primary"
 	// ClassReset: the sequence of the ids stands before the position, so what is inserted would never be read. No record is
 	// at fault: RecordID is "", and Position is the cursor's.
 	ClassReset Class = "reset"
@@ -111,8 +114,14 @@ func (f Failure) OfUs() bool { return f.Class == ClassRefused }
 
 // OfServer reports that no record is at fault: the database was restored, or its clock or its sequence of ids is behind.
 func (f Failure) OfServer() bool {
-	return f.Class == ClassRestored || f.Class == ClassClock || f.Class == ClassReset
+	return f.Restored() || f.Class == ClassClock || f.Class == ClassReset
 }
+
+// restoredClasses are the classes of Failure.Restored in SQL.
+const restoredClasses = `'` + string(ClassRestored) + `', '` + string(ClassOldPrimary) + `'`
+
+// Restored reports that the database is not the one that the position belongs to, or was put back, or is an old primary's.
+func (f Failure) Restored() bool { return f.Class == ClassRestored || f.Class == ClassOldPrimary }
 
 func (f Failure) class() Class {
 	if f.Class == "" {

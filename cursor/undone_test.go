@@ -33,7 +33,7 @@ func TestLost_NamesAnOldPrimaryThatComesBack(t *testing.T) {
 		{identity{system: "8", timeline: "9"}, false}, {identity{}, false},
 	} {
 		text := seen.lost(lockedRow{Row: Row{Epoch: 4}, server: c.server})
-		require.Equal(t, c.old, strings.Contains(text, "an old one that nobody has fenced: fence it, and decide nothing here; the workers go back by themselves. If none is, the database was restored: "), text)
+		require.Equal(t, c.old, strings.Contains(text, "an old one that nobody has fenced: fence it, and decide nothing here; the workers go back by themselves. If there is no other, the database was restored, and each decision on it needs --fenced: "), text)
 		require.Equal(t, !c.old, strings.Contains(text, "The database was restored from a backup or a snapshot"), text)
 		require.Contains(t, text, "Compare what receivers have with the table")
 	}

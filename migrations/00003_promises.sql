@@ -35,7 +35,7 @@ ALTER TABLE cursor ENABLE TRIGGER set_updated_at;
 -- unreached has not been sent, so its attempts make no dead letter of it.
 ALTER TABLE cursor DROP CONSTRAINT cursor_failed_class_check;
 ALTER TABLE cursor ADD CONSTRAINT cursor_failed_class_check
-    CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored', 'clock', 'reset', 'refused', 'unreadable', 'unreached'));
+    CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored', 'old_primary', 'clock', 'reset', 'refused', 'unreadable', 'unreached'));
 
 -- The database that the position belongs to, beside its cluster: a dump may be restored
 -- under another name into the same one. NULL: not known yet, so it belongs to any.
@@ -201,7 +201,7 @@ ALTER TABLE cursor DROP COLUMN origin;
 ALTER TABLE cursor DROP COLUMN database_oid;
 UPDATE cursor SET failed_class = 'permanent' WHERE failed_class IN ('refused', 'unreadable');
 UPDATE cursor SET failed_class = 'transient' WHERE failed_class = 'unreached';
-UPDATE cursor SET failed_class = 'restored' WHERE failed_class IN ('clock', 'reset');
+UPDATE cursor SET failed_class = 'restored' WHERE failed_class IN ('clock', 'reset', 'old_primary');
 ALTER TABLE cursor DROP CONSTRAINT cursor_failed_class_check;
 ALTER TABLE cursor ADD CONSTRAINT cursor_failed_class_check
     CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored'));

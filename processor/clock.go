@@ -41,7 +41,7 @@ func (w *clockWatch) look(row cursor.Row) {
 // it finds them.
 func watched(row cursor.Row) cursor.Position {
 	switch f := row.Failure; {
-	case row.Position == cursor.Unplaced, row.Unsettled(), f != nil && f.Class == cursor.ClassRestored:
+	case row.Position == cursor.Unplaced, row.Unsettled(), f != nil && f.Restored():
 		return ""
 	case f != nil && f.Class == cursor.ClassClock:
 		return f.Position

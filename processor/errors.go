@@ -27,7 +27,7 @@ func (e *HaltError) Error() string {
 	}
 	if e.Failure.OfUs() {
 		return fmt.Sprintf("process %[1]q is halted: the receiver refuses us, not record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
-			"fix what it says (credentials, address, settings), then `ordered-dispatcher retry %[6]s`",
+			"fix what it says (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry %[6]s`",
 			e.Process, visible.Cut(e.Failure.RecordID), visible.Cut(string(e.Failure.Position)), e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
 	}
 	return fmt.Sprintf("process %[1]q is halted at record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+

@@ -289,7 +289,7 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 		s, err := p.haltedBy(err)
 		return nil, s, err
 	}
-	p.numbers.Epoch = max(p.numbers.Epoch, lease.Epoch())
+	p.numbers = p.numbers.Leased(lease)
 	p.inherit(row, lease)
 	p.tookOver(row, lease.Epoch())
 	return &todo{lease, seen}, state{}, nil

@@ -38,7 +38,7 @@ func TestRefused_HaltsWhateverThePolicyAndPutsNothingAside(t *testing.T) {
 			require.ErrorAs(t, p.Drain(t.Context()), &halt)
 			require.Equal(t, cursor.ClassRefused, halt.Failure.Class)
 			require.ErrorContains(t, halt, "the receiver refuses us, not record 3 ")
-			require.ErrorContains(t, halt, "401; fix what it says (credentials, address, settings), then `ordered-dispatcher retry sms`")
+			require.ErrorContains(t, halt, "401; fix what it says (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry sms`")
 			require.NotContains(t, halt.Error(), "skip")
 			require.Empty(t, letters(t, pool))
 			require.EqualValues(t, 2, row(t, pool).Sequence)

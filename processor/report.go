@@ -68,7 +68,7 @@ func (r *reporter) halted(f cursor.Failure) {
 	}
 	what := "halted: nothing behind this record is delivered until an operator decides: `ordered-dispatcher retry`, or `skip`"
 	if f.Class == cursor.ClassRefused {
-		what = "halted: the receiver refuses us, so nothing is sent: fix what it says (credentials, address, settings), then `ordered-dispatcher retry`"
+		what = "halted: the receiver refuses us, so nothing is sent: fix what it says (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry`"
 	}
 	r.trouble(slog.LevelError, what, "position", visible.Cut(string(f.Position)), "record_id", visible.Cut(f.RecordID), "attempt", f.Attempts, "err", f.Error)
 }

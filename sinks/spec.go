@@ -74,7 +74,15 @@ type Finding struct {
 
 // Checked is a Config that can be held against its receiver. An error is that of a receiver that could not be asked.
 type Checked interface {
-	Check(ctx context.Context, process string, cursors *pgxpool.Pool) ([]Finding, error)
+	Check(ctx context.Context, process string, around Around) ([]Finding, error)
+}
+
+// Around is what a check may look at besides its own sink.
+type Around struct {
+	// Cursors are the connections to the database of the cursor tables.
+	Cursors *pgxpool.Pool
+	// Others are the sinks of the other processes of the file, by process.
+	Others map[string]Config
 }
 
 // Confidential is a Config with settings that decide where records go and may hold a secret. The audit has a digest of

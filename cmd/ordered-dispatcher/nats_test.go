@@ -53,3 +53,36 @@ func TestDrain_IntoNATS(t *testing.T) {
 		require.Equal(t, strconv.Itoa(i+1), m.Header.Get("ordered-sequence"))
 	}
 }
+
+// Two processes declare one stream. Doctor says, before the first record, what the stream of either lacks for the other one.
+func TestDoctor_NamesWhatTwoProcessesOfOneStreamOfNATSNeed(t *testing.T) {
+	t.Parallel()
+	server := brokertest.SharedNATS(t)
+	address, _ := database(t, 2)
+	drain := func(first, second string) (doctored string, code int) {
+		process := func(name, subjects string) string {
+			return "  " + name + `: {source: {table: public.bookings}, start: beginning, sink: {nats: {url: "` + server.URL(server.Addr()) +
+				`", stream: SHARED, subject: "shared.` + name + `.{{.ID}}", declare: {subjects: "` + subjects + "\"}}}}\n"
+		}
+		config := file(t, "processes:\n"+process("p1", first)+process("p2", second))
+		code, stdout, stderr := do(t, address, "check", "-c", config)
+		require.Zero(t, code, stdout+stderr)
+		_, doctored, _ = do(t, address, "doctor", "-c", config)
+		code, _, _ = do(t, address, "run", "--drain", "-c", config)
+		return doctored, code
+	}
+	doctored, code := drain("shared.>,ordered-fence.p2", "shared.>,ordered-fence.p1")
+	require.NotContains(t, doctored, "as declared")
+	require.Zero(t, code)
+
+	connection, err := client.Connect(server.URL(server.Addr()))
+	require.NoError(t, err)
+	t.Cleanup(connection.Close)
+	admin, err := jetstream.New(connection)
+	require.NoError(t, err)
+	require.NoError(t, admin.DeleteStream(t.Context(), "SHARED"))
+	doctored, _ = drain("shared.>", "shared.>")
+	require.Contains(t, doctored, `as declared, stream "SHARED" does not take the subjects of process "p2"`)
+	require.Contains(t, doctored, `set subjects in declare of this process to 'shared.>,ordered-fence.p2'`)
+	require.Contains(t, doctored, `set subjects in declare of this process to 'shared.>,ordered-fence.p1'`)
+}

@@ -314,7 +314,7 @@ FOR UPDATE`, `WHERE process_name = $1`}},
 	},
 	{
 		"a retry after a halt as restored notes another timeline without a look",
-		[]change{{"cursor/decide.go", `f.Class == ClassRestored && c.After.Failure == nil`, `f.Class == ClassClock && c.After.Failure == nil`}},
+		[]change{{"cursor/decide.go", `f.Restored() && c.After.Failure == nil`, `f.Class == ClassClock && c.After.Failure == nil`}},
 		processorPkg, "TestRetry_AfterAHaltAsRestoredLooksForWhatAnotherTimelineStamped",
 	},
 	{

@@ -29,7 +29,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a cursor that is halted as restored says nothing of others",
-		[]change{{"cursor/identity.go", "failed_class = '` + string(ClassRestored) + `'", "failed_class = 'nothing'"}},
+		[]change{{"cursor/identity.go", "failed_class IN (` + restoredClasses + `)", "failed_class = 'nothing'"}},
 		cursorPkg, "TestCreate_BeginsPastTheNumbersOfACursorThatMayBeLost",
 	},
 	{
@@ -89,7 +89,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"a cursor that is made anew after a restore is another one",
-		[]change{{"cursor/restored.go", "	if row.Epoch >= n.Epoch && row.start", "	if row.Epoch < n.Epoch {\n\t\tn.Epoch, n.Sequence = 0, 0\n\t}\n\tif row.Epoch >= n.Epoch && row.start"}},
+		[]change{{"cursor/restored.go", "	n = n.at(row.start.place,", "	if row.Epoch < n.Epoch {\n\t\tn.Epoch, n.Sequence = 0, 0\n\t}\n\tn = n.at(row.start.place,"}},
 		processorPkg, "TestRun_ACursorThatIsMadeAnewAfterASnapshotWasPutBackHaltsTheProcess",
 	},
 	{
@@ -119,7 +119,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"forget drops what a halt over the ids knows",
-		[]change{{"cursor/forget.go", " || row.haltedAs(ClassReset) {", " {"}},
+		[]change{{"cursor/forget.go", "(f.Restored() || f.Class == ClassReset)", "f.Restored()"}},
 		cursorPkg, "TestHaltReset_WhatAnOperatorDecidesThenBeginsAHistory/retry",
 	},
 	{
@@ -196,6 +196,31 @@ var historyMutants = []mutant{
 		"a halt on an old primary has an operator decide",
 		[]change{{"cursor/restored.go", "return back + \". The process has run on a later timeline", "back += \". The process has run on a later timeline"}},
 		cursorPkg, "TestLost_NamesAnOldPrimaryThatComesBack",
+	},
+	{
+		"a lease on a new primary leaves a worker where it was",
+		[]change{{"cursor/restored.go", "return n.at(l.place, l.Epoch(), l.Sequence())", "return n.at(\"\", l.Epoch(), l.Sequence())"}},
+		processorPkg, "TestRun_OnAnOldPrimaryNothingIsDecidedByMistake",
+	},
+	{
+		"a decision on an old primary is taken",
+		[]change{{"cursor/operate.go", "row.haltedAs(ClassOldPrimary) && after.Failure == nil && !d.Fenced", "false && !d.Fenced"}},
+		processorPkg, "TestRun_OnAnOldPrimaryNothingIsDecidedByMistake",
+	},
+	{
+		"a halt beside one on an old primary is one as restored",
+		[]change{{"cursor/restored.go", "return s.stop(ctx, conn, row, class, row.Position, row.before(reason))", "return s.stop(ctx, conn, row, ClassRestored, row.Position, row.before(reason))"}},
+		processorPkg, "TestRun_OnAnOldPrimaryNothingIsDecidedByMistake",
+	},
+	{
+		"doctor has all processes go on at an old primary",
+		[]change{{"command/internal/daemon/doctor_process.go", "case f.Class == cursor.ClassOldPrimary:", "case f.Class == cursor.ClassOldPrimary && false:"}},
+		daemonPkg, "TestDoctor_OnAnOldPrimaryProposesNoDecision",
+	},
+	{
+		"restored of all processes looks at none that halted on an old primary",
+		[]change{{"command/internal/daemon/restored.go", "f.Class == cursor.ClassOldPrimary && !d.Fenced", "false && !d.Fenced"}},
+		commandPkg, "TestRestored_OnWhatMayBeAnOldPrimaryNeedsFenced",
 	},
 	{
 		"status has a worker started for a cursor that may be lost",

@@ -158,6 +158,11 @@ var outcomeMutants = []mutant{
 		rabbitmqPkg, "TestDeliverBatch_AMessageUnderAnAlarmIsWaitedForAndNotSentAgain",
 	},
 	{
+		"a login to RabbitMQ that takes longer than its time-out is taken for a broker that does not answer",
+		[]change{{"sinks/rabbitmq/link.go", `		s.heard.Store(true)`, `		s.heard.Store(false)`}},
+		rabbitmqPkg, "TestDeliverBatch_ATimeoutShorterThanTheLoginIsNamed",
+	},
+	{
 		"the end of all connections of RabbitMQ is an attempt of the record",
 		[]change{{"sinks/rabbitmq/errors.go", `return code(err) == amqp.ConnectionForced ||`, `return code(err) == -1 ||`}},
 		rabbitmqPkg, "TestDeliverBatch_ABrokerThatEndsAllConnectionsIsNoAttempt",

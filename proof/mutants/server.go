@@ -181,4 +181,24 @@ var serverMutants = []mutant{
 		[]change{{"sources/table/partition.go", `AND c.relispartition THEN coalesce(pg_get_partition_constraintdef(c.oid), 'true')`, `AND c.relispartition AND pg_get_partition_constraintdef(c.oid) IS NOT NULL THEN pg_get_partition_constraintdef(c.oid)`}},
 		tablePkg, "TestUndelivered_OfADefaultAloneTakesNoRightToSystemColumns",
 	},
+	{
+		"grants leave out the columns of partition keys",
+		[]change{{"sources/table/needs.go", `	n.Add(watch)`, `	_ = watch`}},
+		tablePkg, "TestNeeds_HoldWhatTellsPartitionsApart",
+	},
+	{
+		"operators may read the columns of partition keys",
+		[]change{{"sources/table/needs.go", `	if c.KeysOnly {`, `	if false {`}},
+		tablePkg, "TestNeeds_OfOperatorsHoldNoPartitionKey",
+	},
+	{
+		"doctor does not name a missing right to a partition key",
+		[]change{{"command/internal/daemon/doctor_process.go", `source.InspectPartitions(ctx); err`, `[]table.Finding(nil), error(nil); err`}},
+		daemonPkg, "TestGrants_TheWatchOfPartitionsRunsUnderThem",
+	},
+	{
+		"the warning of partitions that cannot be looked at does not say which right is missing",
+		[]change{{"sources/table/partition.go", `s.withRight(ctx, err)`, `err`}},
+		daemonPkg, "TestGrants_TheWatchOfPartitionsRunsUnderThem",
+	},
 }

@@ -299,4 +299,14 @@ var natsMutants = []mutant{
 }`}},
 		natsPkg, "TestDeliverBatch_AnotherStreamIsNoPlaceForARecord",
 	},
+	{
+		"a stream of NATS that one process declares may lack the fence of another one",
+		[]change{{"sinks/nats/beside.go", `len(added) > 0 {`, `len(added) > 99 {`}},
+		natsPkg, "TestCheck_NamesWhatADeclaredStreamLacksForOthers",
+	},
+	{
+		"doctor asks about each declared stream of NATS as if its process were alone",
+		[]change{{"sinks/nats/spec.go", `besides(around.Others)...`, `besides(nil)...`}},
+		commandPkg, "TestDoctor_NamesWhatTwoProcessesOfOneStreamOfNATSNeed",
+	},
 }

@@ -18,7 +18,7 @@ const haltInterval = 300 * time.Millisecond
 const haltsSQL = `/* torture.halts */
 SELECT process_name, coalesce(failed_class, ''), coalesce(failed_error, '')
 FROM dispatch.cursor
-WHERE state = 'halted' OR failed_class IN ('clock', 'restored', 'reset') OR failed_error LIKE '%the target may have records that the source has lost%'
+WHERE state = 'halted' OR failed_class IN ('clock', 'restored', 'old_primary', 'reset') OR failed_error LIKE '%the target may have records that the source has lost%'
 ORDER BY process_name
 LIMIT 1000`
 
@@ -68,8 +68,11 @@ func (c *cell) decide(ctx context.Context, h halt) (of scope) {
 	if found := proposal.FindStringSubmatch(h.Reason); found != nil && !strings.Contains(h.Reason, "`ordered-dispatcher retry ") {
 		args = []string{"seek", h.Process, "--to-position", trimQuotes(found[1])}
 	}
-	if h.Class == "restored" && c.server()%2 == 0 {
+	if (h.Class == "restored" || h.Class == "old_primary") && c.server()%2 == 0 {
 		args, of = []string{"restored", "--all"}, forAll
+	}
+	if h.Class == "old_primary" {
+		args = append(args, "--fenced")
 	}
 	if h.Class == "clock" && args[0] == "retry" && !c.clockHasPassed(ctx, h.Process) {
 		return forOne

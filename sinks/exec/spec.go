@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
@@ -36,7 +34,7 @@ func (c Config) Open(env sinks.Environment) (sinks.Opened, error) {
 }
 
 // Check looks for the user, the directory and the program, and starts nothing.
-func (c Config) Check(context.Context, string, *pgxpool.Pool) ([]sinks.Finding, error) {
+func (c Config) Check(context.Context, string, sinks.Around) ([]sinks.Finding, error) {
 	refuse := func(fix, problem string, args ...any) ([]sinks.Finding, error) {
 		return []sinks.Finding{{Severity: cursor.Refuse, Problem: fmt.Sprintf(problem, args...), Fix: fix}}, nil
 	}

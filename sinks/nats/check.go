@@ -20,8 +20,8 @@ type Finding struct {
 
 // Check looks at the stream, over a connection of its own, and changes nothing. Its
 // error says why the records of a process cannot go there. A stream that is to be
-// declared may be missing.
-func (s *Sink) Check(ctx context.Context, process string) ([]Finding, error) {
+// declared may be missing: then it is one for all processes of that stream, of which others may be named.
+func (s *Sink) Check(ctx context.Context, process string, others ...Beside) ([]Finding, error) {
 	l, err := s.open(ctx)
 	if err != nil {
 		return nil, s.guard.Error(s.unsent(err))
@@ -37,7 +37,8 @@ func (s *Sink) Check(ctx context.Context, process string) ([]Finding, error) {
 	looking.exists = true
 	err = l.find(ctx, looking, fence, "")
 	if errors.Is(err, jetstream.ErrStreamNotFound) && s.config.Declare != nil {
-		return []Finding{{Problem: fmt.Sprintf("there is no %s yet: the first delivery makes it", s)}}, nil
+		missing := Finding{Problem: fmt.Sprintf("there is no %s yet: the first delivery makes it", s)}
+		return append([]Finding{missing}, s.beside(fence, others)...), nil
 	}
 	if err != nil {
 		return nil, s.guard.Error(s.unsent(ended(ctx, err)))

@@ -71,8 +71,11 @@ type Config struct {
 	// Declare makes the stream if it does not exist. nil: it must exist.
 	//
 	// In the file: makes the stream: on disk, kept without limits, with these subjects and the fence's. One that exists
-	// is never changed. Its sequences begin with the time in microseconds. If it is gone later, a worker that has
-	// published there halts; one that has not says so before its next attempt makes it. Default: the stream must exist.
+	// is never changed. Where several processes share a stream, give each of them the subjects of all, and the fences of
+	// the others: `subjects: "orders.>,ordered-fence.p2"`. The first to deliver makes the stream, and another one whose
+	// fence it does not take halts as *refused*; `doctor` warns of that while there is no stream. Its sequences begin with
+	// the time in microseconds. If it is gone later, a worker that has published there halts; one that has not says so
+	// before its next attempt makes it. Default: the stream must exist.
 	Declare *Declare `knob:"declare"`
 
 	// Window is how many messages may wait for their acknowledgements at a time. Order holds for any; above 1 the

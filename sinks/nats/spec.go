@@ -2,9 +2,9 @@ package nats
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/plaintext"
@@ -39,14 +39,14 @@ func (c Config) Open(sinks.Environment) (sinks.Opened, error) {
 const checkTimeout = 5 * time.Second
 
 // Check looks at the stream.
-func (c Config) Check(ctx context.Context, process string, _ *pgxpool.Pool) ([]sinks.Finding, error) {
+func (c Config) Check(ctx context.Context, process string, around sinks.Around) ([]sinks.Finding, error) {
 	sink, err := New(c)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	found, err := sink.Check(ctx, process)
+	found, err := sink.Check(ctx, process, besides(around.Others)...)
 	if err != nil {
 		return []sinks.Finding{{Severity: cursor.Refuse, Problem: err.Error(), Fix: "fix the sink or its stream as it says, then run doctor again"}}, nil
 	}
@@ -59,6 +59,20 @@ func (c Config) Check(ctx context.Context, process string, _ *pgxpool.Pool) ([]s
 		all = append(all, sinks.Finding{Severity: severity, Problem: f.Problem, Fix: f.Fix})
 	}
 	return all, nil
+}
+
+// besides are the other processes that publish to streams, by name.
+func besides(others map[string]sinks.Config) (all []Beside) {
+	for _, process := range slices.Sorted(maps.Keys(others)) {
+		c, is := others[process].(*Config)
+		if !is {
+			continue
+		}
+		if sink, err := New(*c); err == nil { // Validate names the fault
+			all = append(all, Beside{Process: process, Sink: sink})
+		}
+	}
+	return all
 }
 
 // Owned is the fence, where it is not the default, which has the whole name of the process.

@@ -45,10 +45,10 @@ func askLeader(s jetstream.Stream) { s.CachedInfo().Config.AllowDirect = false }
 // behind those of one that was deleted: a worker of that one, which still expects its
 // claim there, would be let in where another claim has the same sequence.
 func (d Declare) stream(name, fence string, now time.Time) jetstream.StreamConfig {
-	c := jetstream.StreamConfig{
+	return jetstream.StreamConfig{
 		Name:        name,
 		Description: "declared by ordered-dispatcher",
-		Subjects:    d.Subjects,
+		Subjects:    d.with(fence),
 		Storage:     jetstream.FileStorage,
 		Retention:   jetstream.LimitsPolicy,
 		Discard:     jetstream.DiscardNew,
@@ -57,10 +57,14 @@ func (d Declare) stream(name, fence string, now time.Time) jetstream.StreamConfi
 		FirstSeq:    uint64(now.UnixMicro()),
 		AllowRollup: true, // a claim replaces the one before it
 	}
-	if !takes(d.Subjects, fence) {
-		c.Subjects = append(c.Subjects[:len(c.Subjects):len(c.Subjects)], fence)
+}
+
+// with are the declared subjects, and the fence's if they do not take it.
+func (d Declare) with(fence string) []string {
+	if takes(d.Subjects, fence) {
+		return d.Subjects
 	}
-	return c
+	return append(d.Subjects[:len(d.Subjects):len(d.Subjects)], fence)
 }
 
 // unfit says why records cannot go into the stream, and the fix.

@@ -6,8 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
@@ -36,7 +34,7 @@ func (c Config) Open(sinks.Environment) (sinks.Opened, error) {
 const checkTimeout = 5 * time.Second
 
 // Check looks at the topic.
-func (c Config) Check(ctx context.Context, _ string, _ *pgxpool.Pool) ([]sinks.Finding, error) {
+func (c Config) Check(ctx context.Context, _ string, _ sinks.Around) ([]sinks.Finding, error) {
 	sink, err := New(c)
 	if err != nil {
 		return nil, err

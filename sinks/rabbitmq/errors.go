@@ -1,6 +1,7 @@
 package rabbitmq
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -141,6 +142,23 @@ var errDeclare = errors.New("the exchange is of another type, or not durable")
 
 // errType: the broker has no exchanges of the configured type, which a plugin would bring along.
 var errType = errors.New("the broker does not know the exchange's type")
+
+// lateError is the end of the time for a connection. Each attempt meets it again where the link is slower than that.
+type lateError struct {
+	timeout  time.Duration
+	answered bool // the broker has, as over a link of which each round trip takes long
+}
+
+func (e lateError) Error() string {
+	taken := fmt.Sprintf("the connection took longer than timeout (%v), and the broker ", e.timeout)
+	if e.answered {
+		return taken + "answers; raise timeout"
+	}
+	return taken + "has not answered; see whether RabbitMQ answers at the address in url, or raise timeout"
+}
+
+// Unwrap makes it a time-out.
+func (lateError) Unwrap() error { return context.DeadlineExceeded }
 
 // silentClose is less than the three seconds that RabbitMQ waits before it hangs up on a login that it refuses. What ends a
 // connection sooner is the network.

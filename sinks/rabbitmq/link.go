@@ -33,7 +33,7 @@ type link struct {
 
 // open connects, asks for confirms, and declares or checks the exchange.
 func (s *Sink) open(ctx context.Context) (*link, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, lateError{timeout: s.config.Timeout})
 	defer cancel()
 	l := &link{
 		returns:  make(chan amqp.Return, s.config.Window),
@@ -44,14 +44,24 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 	began := time.Now()
 	err := l.dial(ctx, s.config)
 	if err = s.hungUp(err, l, time.Since(began)); err != nil {
-		return nil, err
+		return nil, l.late(err)
 	}
 	// What comes now would wait for the broker without an end.
 	defer context.AfterFunc(ctx, l.cut)()
 	if err = l.prepare(s.config); err != nil {
 		l.cut()
 	}
-	return l, ended(ctx, err)
+	return l, l.late(ended(ctx, err))
+}
+
+// late notes of an error that is the end of the time for the connection whether the broker had answered.
+func (l *link) late(err error) error {
+	var late lateError
+	if errors.As(err, &late) {
+		late.answered = l.socket != nil && l.socket.heard.Load()
+		return late
+	}
+	return err
 }
 
 func (l *link) dial(ctx context.Context, c Config) error {
@@ -124,6 +134,7 @@ func (l *link) prepare(c Config) (err error) {
 type socket struct {
 	net.Conn
 	ended   atomic.Bool
+	heard   atomic.Bool // the broker has answered
 	opaque  bool
 	frames  frames
 	written atomic.Int64 // bytes that the network has taken, or may have
@@ -138,6 +149,9 @@ func (s *socket) Write(p []byte) (int, error) {
 
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
+	if n > 0 {
+		s.heard.Store(true)
+	}
 	if err == io.EOF || errors.Is(err, syscall.ECONNRESET) {
 		s.ended.Store(true)
 	}

@@ -91,9 +91,29 @@ func TestConnect_EndsWithItsContextAndWithTimeout(t *testing.T) {
 			began := time.Now()
 			n, err := s.DeliverBatch(ctx, sinktest.Deliveries(1, 1))
 			require.Zero(t, n)
-			require.ErrorContains(t, err, "nothing was sent: context")
+			require.ErrorContains(t, err, "nothing was sent: "+map[string]string{
+				"context": "context canceled",
+				"timeout": "the connection took longer than timeout (100ms), and the broker has not answered; see whether RabbitMQ answers at the address in url, or raise timeout",
+			}[name])
 			require.False(t, outcome.IsUnknown(err), err)
 			require.Less(t, time.Since(began), patience)
 		})
 	}
+}
+
+// A login takes several round trips, so over a wide link a small time-out ends each attempt: that is no fault of the record, nor of
+// the broker, and only the one who chose it can fix it.
+func TestDeliverBatch_ATimeoutShorterThanTheLoginIsNamed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	b.link.OnData(func(bool, []byte) { time.Sleep(100 * time.Millisecond) })
+	short := b.sink(t, func(c *rabbitmq.Config) { c.Timeout = 400 * time.Millisecond })
+	n, err := short.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.Zero(t, n)
+	require.ErrorContains(t, err, "nothing was sent: the connection took longer than timeout (400ms), and the broker answers; raise timeout")
+	require.True(t, processor.IsUnreached(err), err)
+	require.False(t, outcome.IsUnknown(err), err)
+	n, err = b.sink(t, nil).DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
 }

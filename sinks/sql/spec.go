@@ -66,9 +66,9 @@ func (c Config) Open(sinks.Environment) (sinks.Opened, error) {
 
 // Check holds the statements against their database, and in another database than that of the cursor against the rights
 // of the role.
-func (c Config) Check(ctx context.Context, process string, cursors *pgxpool.Pool) ([]sinks.Finding, error) {
+func (c Config) Check(ctx context.Context, process string, around sinks.Around) ([]sinks.Finding, error) {
 	if c.URL == "" {
-		return c.checkHere(ctx, cursors)
+		return c.checkHere(ctx, around.Cursors)
 	}
 	return c.checkRemote(ctx)
 }

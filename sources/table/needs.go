@@ -45,6 +45,9 @@ func (s *Source) Needs(ctx context.Context) (Needs, error) {
 			needs.Privileges = append(needs.Privileges, privilege.Privilege{On: privilege.Table, Name: l.sql(), Right: "SELECT", Columns: []string{"xmin"}})
 			needs.Privileges = privilege.Merge(needs.Privileges)
 		}
+		if err := needs.addWatch(ctx, tx, l, s.config); err != nil {
+			return err
+		}
 		if l.sequence != 0 || l.counter != 0 && !s.config.KeysOnly {
 			needs.Privileges = append(needs.Privileges, privilege.Privilege{On: privilege.Sequence, Name: sequences[0].Name, Right: "SELECT"})
 		}
@@ -54,6 +57,21 @@ func (s *Source) Needs(ctx context.Context) (Needs, error) {
 		return Needs{}, fmt.Errorf("find out what reading %s needs: %w", s.config.Table, err)
 	}
 	return needs, nil
+}
+
+// addWatch adds what a worker needs to notice a partition that goes with undelivered records: see Undelivered. Operators, who
+// need the keys alone, watch none.
+func (n *Needs) addWatch(ctx context.Context, tx pgx.Tx, l *layout, c Config) error {
+	if c.KeysOnly {
+		return nil
+	}
+	statement, err := l.watching(ctx, tx)
+	if err != nil || statement == "" {
+		return err
+	}
+	watch, err := privilege.Of(ctx, tx, statement)
+	n.Add(watch)
+	return err
 }
 
 // misfitError says what doctor would say of the table.

@@ -223,7 +223,7 @@ func (s *Source) Undelivered(ctx context.Context, after cursor.Position, p Parti
 		records, err = strconv.ParseInt(string(counted[0][0]), 10, 64)
 		return err
 	})
-	return records, err
+	return records, s.withRight(ctx, err)
 }
 
 // startAfter are the arguments of behind for a position.

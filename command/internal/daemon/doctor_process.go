@@ -37,8 +37,12 @@ func (d *doctor) cursors(ctx context.Context) (rows []cursor.Row) {
 // restored warns of processes whose cursors went back: the others may have lost as much.
 func (d *doctor) restored(rows []cursor.Row) {
 	for _, row := range rows {
-		if row.Failure != nil && row.Failure.Class == cursor.ClassRestored {
-			d.find(row.Process, Warn, "ordered-dispatcher restored --all --reason …, once you have compared receivers with the table", "the database was restored, and nobody has decided yet: %s", row.Failure.Error)
+		switch f := row.Failure; {
+		case f == nil:
+		case f.Class == cursor.ClassOldPrimary:
+			d.find(row.Process, Warn, "fence this server, and decide nothing here, unless you know that it is the only primary", "the server may be an old primary: %s", f.Error)
+		case f.Restored():
+			d.find(row.Process, Warn, "ordered-dispatcher restored --all --reason …, once you have compared receivers with the table", "the database was restored, and nobody has decided yet: %s", f.Error)
 		}
 	}
 }
@@ -111,7 +115,7 @@ SELECT
 	format('system identifier %s, now %s; oid %s, now %s', c.system_identifier, s.system_identifier, coalesce(c.database_oid::text, 'not noted'), d.oid),
 	coalesce(c.timeline, 1),
 	t.timeline,
-	coalesce(c.state = 'halted' AND c.failed_class IN ('clock', 'restored', 'reset'), false)
+	coalesce(c.state = 'halted' AND c.failed_class IN ('clock', 'restored', 'old_primary', 'reset'), false)
 FROM {schema}.cursor c
 CROSS JOIN pg_control_system() s
 CROSS JOIN (SELECT ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int AS timeline) t
@@ -178,6 +182,10 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 	if d.tableless || refused {
 		return nil
 	}
+	if findings, err = source.InspectPartitions(ctx); err != nil {
+		return err
+	}
+	d.pass(p, findings)
 	if err := d.position(ctx, p, source, rows); err != nil {
 		return err
 	}

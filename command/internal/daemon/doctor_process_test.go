@@ -197,6 +197,17 @@ func TestDoctor_NamesAHaltAsRestored(t *testing.T) {
 	require.Empty(t, doctor(t, config))
 }
 
+// TestDoctor_OnAnOldPrimaryProposesNoDecision: who followed one had the new primary go on below numbers that receivers had.
+func TestDoctor_OnAnOldPrimaryProposesNoDecision(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	exec(t, pool, "UPDATE od.cursor SET state = 'halted', failed_position = position, failed_record_id = '', failed_class = 'old_primary', failed_error = 'the cursor went back'")
+	for _, f := range doctor(t, config) {
+		require.NotContains(t, f.Fix, "ordered-dispatcher ")
+	}
+	requireFinding(t, doctor(t, config), daemon.Finding{"a", daemon.Warn, "the server may be an old primary: the cursor went back", "fence this server, and decide nothing here"})
+}
+
 // doctor is run when something is wrong: it must not wait with the others.
 func TestDoctor_DoesNotWaitForALock(t *testing.T) {
 	t.Parallel()

@@ -330,7 +330,7 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 		return o.unknown(ctx, err)
 	case errors.Is(err, cursor.ErrExists):
 		return fmt.Errorf("%w: it was made in this moment; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))
-	case errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrNotFailing):
+	case errors.Is(err, cursor.ErrHalted), errors.Is(err, cursor.ErrNotFailing), errors.Is(err, cursor.ErrOldPrimary):
 		return o.standing(ctx, err)
 	case errors.Is(err, cursor.ErrMoved):
 		return fmt.Errorf("%w; nothing was changed: look at `ordered-dispatcher status %s` and decide again", err, visible.Shell(o.process))

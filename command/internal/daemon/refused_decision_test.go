@@ -30,7 +30,7 @@ func TestDecision_OfAHaltOverUsProposesNoSkip(t *testing.T) {
 	defer o.Close()
 
 	decision := cursor.Decision{Actor: "alice", Reason: "x"}
-	const fix = "fix what it says (credentials, address, settings), then `ordered-dispatcher retry a`"
+	const fix = "fix what it says (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry a`"
 	_, pauseErr := o.Pause(t.Context(), decision)
 	_, resumeErr := o.Resume(t.Context(), decision)
 	for _, err := range []error{pauseErr, resumeErr} {

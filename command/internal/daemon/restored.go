@@ -11,7 +11,8 @@ import (
 
 // Restored is cursor.Store.Restored for processes, or for all cursors of the schema if none is
 // named. report is called with the outcome of each. One that cannot be changed keeps no other from
-// it; the errors of all are returned.
+// it; the errors of all are returned. But where one of all has halted on what may be an old primary, none
+// is changed, unless the decision is Fenced.
 func Restored(ctx context.Context, c Config, processes []string, d cursor.Decision, report func(Outcome) error) error {
 	pool, store, err := c.open(ctx)
 	if err != nil {
@@ -24,6 +25,9 @@ func Restored(ctx context.Context, c Config, processes []string, d cursor.Decisi
 			return err
 		}
 		for _, row := range rows {
+			if f := row.Failure; f != nil && f.Class == cursor.ClassOldPrimary && !d.Fenced {
+				return fmt.Errorf("nothing was changed, of no process: %w, since process %s has halted: %s", cursor.ErrOldPrimary, visible.Cut(row.Process), f.Error)
+			}
 			processes = append(processes, row.Process)
 		}
 	}

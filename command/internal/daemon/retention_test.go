@@ -177,6 +177,7 @@ func TestPartitions_SayWhatOurRoleMayNotSee(t *testing.T) {
 		"GRANT SELECT (id, created_at, xmin) ON public.regions TO "+name)
 	config = configure(t, address, "  a: {source: {table: public.regions, columns: {payload: id}}, sink: {stdout: {}}}\n")
 	require.Contains(t, partitions(t, config)["public.a"], "permission denied")
+	require.Contains(t, partitions(t, config)["public.a"], `fix: GRANT SELECT (region) ON "public"."regions" TO `+name)
 }
 
 func TestPartitions_NamesAreThoseOfSQL(t *testing.T) {

@@ -109,7 +109,13 @@ func (d *doctor) sink(ctx context.Context, p Process) error {
 	if !ok {
 		return nil
 	}
-	found, err := checked.Check(ctx, p.Name, d.pool)
+	around := sinks.Around{Cursors: d.pool, Others: map[string]sinks.Config{}}
+	for _, other := range d.config.Processes {
+		if other.Name != p.Name {
+			around.Others[other.Name] = other.Sink.Config
+		}
+	}
+	found, err := checked.Check(ctx, p.Name, around)
 	if err != nil {
 		return err
 	}

@@ -34,5 +34,5 @@ func (o *Operator) standing(ctx context.Context, err error) error {
 
 // retryOnceFixed is the way out of a halt over a receiver that refuses us.
 func retryOnceFixed(name string) string {
-	return fmt.Sprintf("fix what it says (credentials, address, settings), then `ordered-dispatcher retry %s`", name)
+	return fmt.Sprintf("fix what it says (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry %s`", name)
 }
