@@ -18,12 +18,12 @@ type Config struct {
 	// Command is the program and its arguments. There is no shell. A name without a slash is looked for in the PATH of
 	// this process; one that begins with "." is taken from Dir. Required.
 	//
-	// In the file: the program and its arguments. There is no shell. A name without a slash is looked for in the `PATH`
-	// of `ordered-dispatcher`; one that begins with `.` is taken from `dir`.
+	// In the file: the program and its arguments. The sink uses no shell. It looks for a name without a slash in the
+	// `PATH` of `ordered-dispatcher`. A name that begins with `.` is relative to `dir`.
 	Command []string `knob:"command" need:"command: [python3, /opt/sink.py]"`
 	// Dir is the child's working directory. Default: this process's.
 	//
-	// In the file: the child's working directory. Default: that of `ordered-dispatcher`.
+	// In the file: the child's working directory. Default: the one of `ordered-dispatcher`.
 	Dir string `knob:"dir"`
 	// User is whom the child runs as: the name or the uid of an account, with its
 	// groups, or uid:gid, without other groups. It needs a Unix system and a process
@@ -31,14 +31,15 @@ type Config struct {
 	// be root. HOME, USER and LOGNAME are the account's where Env does not name them.
 	// Default: whom this process runs as.
 	//
-	// In the file: the account that the child runs as: a name, a uid, or `uid:gid`; needs root. Default: the account of
-	// `ordered-dispatcher`.
+	// In the file: the account that the child runs as: a name, a uid, or `uid:gid`. This needs root. Default: the
+	// account of `ordered-dispatcher`.
 	User string `knob:"user"`
 	// Env is the child's environment, beside PATH, HOME, LANG, LC_ALL, TZ and TMPDIR,
 	// which it has from this process where Env does not name them. It has nothing else.
 	// Values may be secrets.
 	//
-	// In the file: variables of the child, beside `PATH HOME LANG LC_ALL TZ TMPDIR`. It has no others. Default: none.
+	// In the file: variables of the child, in addition to `PATH HOME LANG LC_ALL TZ TMPDIR`. It has no others. Default:
+	// none.
 	Env map[string]string `knob:"env"`
 	// Secrets are kept out of what is quoted of the child, as the values of Env are:
 	// those among the arguments of Command.
@@ -46,25 +47,25 @@ type Config struct {
 	// Window is how many lines may wait for their answers at a time. Above 1 the child may have records that stand
 	// behind one it refuses.
 	//
-	// In the file: lines that may wait for their answers; needs a `checkpoint` of at least as many.
+	// In the file: how many lines may wait for their answers at a time. It needs a `checkpoint` of at least as many.
 	Window int `knob:"window" default:"1" min:"1" max:"1_000"`
 	// HideAnswers keeps what the child says, to standard output and to standard error,
 	// out of errors and of the log. Values of Env and Secrets are kept out anyway.
 	//
-	// In the file: with `false`, neither errors nor the log have anything of what the child says. Values of `env` are
-	// taken out anyway.
+	// In the file: with `false`, errors and the log contain nothing of the child's output. The sink takes values of
+	// `env` out of them in any case.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// Timeout bounds the writing of one line and the wait for one answer; then the child's group is killed.
 	//
-	// In the file: to write a line, and for each answer; then the child is killed. A call has twice that for each
-	// record of a `checkpoint`, and 5 s: [for so long](docs/operations.md#what-a-lease-means-to-the-database) its lease
-	// may be open.
+	// In the file: bounds writing one line, and waiting for one answer. Then the sink kills the child. A call has twice
+	// that time for each record of a `checkpoint`, and 5 s.
+	// [Its lease may be open](docs/operations.md#what-a-lease-means-to-the-database) for as long.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// MaxBytes bounds a record's line, with its key, type, id, headers, and the escapes of JSON, which make up to six
 	// bytes of one. A record with a longer line fails for good before the line is made.
 	//
-	// In the file: bytes of a line, with key, type, id, headers and the escapes of JSON (`\u0001` is six bytes for
-	// one); a record with a longer line fails for good, before the line is made.
+	// In the file: the most bytes of a line, with key, type, id, headers and the escapes of JSON (`\u0001` is six bytes
+	// for one). A record with a longer line fails for good, before the sink builds the line.
 	MaxBytes int `knob:"max_bytes" default:"16_777_216" min:"1_024" max:"1_073_741_824"`
 	// Grace is how long the child has between SIGTERM and SIGKILL when the sink is
 	// closed.

@@ -16,24 +16,25 @@ import (
 type Config struct {
 	// Brokers to begin with, as host:port; the cluster names the others. Required.
 	//
-	// In the file: where to begin, a list of `host:port`; the cluster names the others.
+	// In the file: a list of `host:port` at which the client begins. The cluster names its other brokers.
 	Brokers []string `knob:"brokers" need:"brokers: [\"host:9092\", \"host:9092\"]"`
 	// Topic is a template (see package route), such as {{lower .Type}}. What it makes must exist, and begins with _
 	// only where the text of the template does: such topics belong to Kafka and its tools. Required.
 	//
 	// In the file: a Go template over `.Process .Table .ID .Key .Type .Headers .DedupKey`, with `lower`, `upper`,
-	// `replace`; the topics must exist. One that begins with `_` belongs to Kafka or its tools (`__consumer_offsets`,
-	// `_schemas`): a record that names one halts, unless `topic` itself begins with `_`; `__` is always refused.
+	// `replace`. The topics must exist. A topic that begins with `_` belongs to Kafka or its tools
+	// (`__consumer_offsets`, `_schemas`): a record that names one halts the process, unless `topic` itself begins with
+	// `_`. A topic that begins with `__` is always refused.
 	Topic string `knob:"topic" need:"topic: orders"`
 	// Window is how many records may be on their way at a time: see the package comment.
 	//
-	// In the file: records that may be on their way, up to `max_bytes` together; needs a `checkpoint` of at least as
-	// many.
+	// In the file: how many records may be on their way at a time, of `max_bytes` together at most. It needs a
+	// `checkpoint` of at least as many.
 	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
 	// MaxBytes bounds a batch, before compression, and so a record. It belongs at or below the topic's
 	// max.message.bytes.
 	//
-	// In the file: bytes of a window before compression, and so of a record; at or below the topic's
+	// In the file: the most bytes of a window before compression, and so of a record. Set it at or below the topic's
 	// `max.message.bytes`.
 	MaxBytes int `knob:"max_bytes" default:"1_000_000" min:"1_024" max:"67_108_864"`
 	// Compression of the batches.
@@ -43,20 +44,20 @@ type Config struct {
 	// TransactionalID makes a transaction of each window, and lets Kafka refuse whoever used it before. No two
 	// processes may share one. Default: none.
 	//
-	// In the file: makes a transaction of each window, and is a fence against zombies; one for each process. Default:
+	// In the file: with it, each window is a transaction, and Kafka fences zombies. Give each process its own. Default:
 	// none.
 	TransactionalID string `knob:"transactional_id"`
 	// Timeout bounds the wait for the acknowledgement of a window. Where a connection has to be made first, both
 	// together have this time: if less of it is left than the connection took, and less than 10 s, the next call sends.
 	//
-	// In the file: for the answers to a window. Where a connection has to be made first, both together have this time.
-	// If it took more than half of it, and less than 10 s are left, nothing is sent: the call fails, the connection is
-	// kept, and the next call sends.
+	// In the file: bounds waiting for the answers to a window. If a connection has to be made first, both together have
+	// this time. If that took more than half of it, and less than 10 s are left, the sink sends nothing: the call
+	// fails, the connection stays, and the next call sends.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
 	//
-	// In the file: with `false`, errors quote only the broker's code, no name of its certificate, and no address that
-	// is not one of `brokers`. Secrets are taken out anyway.
+	// In the file: with `false`, errors quote only the broker's code, no name from its certificate, and no address that
+	// is not one of `brokers`. The sink takes secrets out of errors in any case.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// SASL is how to log in. Default: not at all.
 	//
@@ -65,7 +66,7 @@ type Config struct {
 	SASL SASL `knob:"sasl"`
 	// TLS of the connections. Default: none, plain TCP.
 	//
-	// In the file: files in PEM; `{}` for the system's roots. Default: plain TCP.
+	// In the file: files in PEM. Write `{}` for the system's roots. Default: plain TCP.
 	TLS *tls.Config `knob:"tls"`
 }
 

@@ -19,8 +19,8 @@ type Config struct {
 	// between. Only these are dialled: the others that a server names never get the
 	// login. It may hold user and password. Required.
 	//
-	// In the file: `nats://` or `tls://`, several servers with commas between. Only these are dialled, not those that a
-	// server names (`connect_urls`): list every server of a cluster. It may hold user and password.
+	// In the file: `nats://` or `tls://`, several servers with commas between. The sink dials only these, and not those
+	// that a server names (`connect_urls`): list every server of a cluster. It may hold user and password.
 	URL string `knob:"url" secret:"true" need:"url: \"nats://host:4222\""`
 	// User is the name of a login with a password. At most one of user, token, credentials and nkey can be given.
 	//
@@ -37,17 +37,17 @@ type Config struct {
 	Token string `knob:"token" secret:"true"`
 	// Credentials is the path of a .creds file.
 	//
-	// In the file: the path of a `.creds` file, read with every connection.
+	// In the file: the path of a `.creds` file. The sink reads it with every connection.
 	Credentials string `knob:"credentials"`
 	// NKey is the path of a file with a seed.
 	//
-	// In the file: the path of a file with a seed, read with every connection.
+	// In the file: the path of a file with a seed. The sink reads it with every connection.
 	NKey string `knob:"nkey"`
 	// TLS demands it of every server. Default: for tls:// the system's roots, TLS 1.2
 	// or later.
 	//
-	// In the file: files in PEM; demands TLS of every server. Default: for `tls://` the system's roots, TLS 1.2 or
-	// later.
+	// In the file: files in PEM. With `tls`, the sink demands TLS of every server. Default: for `tls://` the system's
+	// roots, TLS 1.2 or later.
 	TLS *tls.Config `knob:"tls"`
 
 	// Stream is the name of the stream. Required.
@@ -66,32 +66,35 @@ type Config struct {
 	// Fence is the template of the subject of the claims; only .Process means something there. The stream has to take
 	// it, and nobody else may write to it.
 	//
-	// In the file: the subject of the claims (below), one for each process. Stop all its workers before you change it.
+	// In the file: the subject of the [claims](docs/sinks/nats.md#the-fence), one for each process. Stop all its
+	// workers before you change it.
 	Fence string `knob:"fence" default:"ordered-fence.{{.Process}}"`
 	// Declare makes the stream if it does not exist. nil: it must exist.
 	//
-	// In the file: makes the stream: on disk, kept without limits, with these subjects and the fence's. One that exists
-	// is never changed. Where several processes share a stream, give each of them the subjects of all, and the fences of
-	// the others: `subjects: "orders.>,ordered-fence.p2"`. The first to deliver makes the stream, and another one whose
-	// fence it does not take halts as *refused*; `doctor` warns of that while there is no stream. Its sequences begin with
-	// the time in microseconds. If it is gone later, a worker that has published there halts; one that has not says so
-	// before its next attempt makes it. Default: the stream must exist.
+	// In the file: makes the stream if it does not exist: on disk, kept without limits, with these subjects and the
+	// fence's. The sink never changes a stream that exists. If several processes share a stream, give each of them the
+	// subjects of all, and the fences of the others: `subjects: "orders.>,ordered-fence.p2"`. The first process to
+	// deliver makes the stream. A process whose fence that stream does not take halts as *refused*. `doctor` warns of
+	// that while there is no stream. The stream's sequences begin with the time in microseconds. If the stream is gone
+	// later, a worker that has published there halts. A worker that has not reports it, and its next attempt makes the
+	// stream. Default: the stream must exist.
 	Declare *Declare `knob:"declare"`
 
 	// Window is how many messages may wait for their acknowledgements at a time. Order holds for any; above 1 the
 	// stream should have no other publisher.
 	//
-	// In the file: messages that may wait for their acknowledgements; needs a `checkpoint` of at least as many.
+	// In the file: how many messages may wait for their acknowledgements at a time. It needs a `checkpoint` of at least
+	// as many.
 	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
 	// HideAnswers keeps what the server says out of errors. Secrets are kept out anyway.
 	//
-	// In the file: with `false`, errors quote only the server's code. Secrets, the JWT and the seed of `credentials`
-	// and `nkey` too, are taken out anyway.
+	// In the file: with `false`, errors quote only the server's code. The sink takes secrets out of errors in any case,
+	// also the JWT and the seed of `credentials` and `nkey`.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// Timeout bounds connecting, and the wait for one acknowledgement.
 	//
-	// In the file: for a connection, and for each acknowledgement. A call with several records has it and 5 s for all
-	// of them, and at least 30 s: what is not acknowledged by then comes again.
+	// In the file: bounds making a connection, and waiting for one acknowledgement. A call with several records has
+	// this time and 5 s for all of them, and at least 30 s. Records that are not acknowledged by then come again.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 
 	exists    bool          // the stream is not made, with any Declare

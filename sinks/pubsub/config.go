@@ -17,47 +17,47 @@ import (
 type Config struct {
 	// Project of the topic. Required unless Topic is a whole name.
 	//
-	// In the file: the id of the project; left out if `topic` is a whole name.
+	// In the file: the id of the project. Leave it out if `topic` is a whole name.
 	Project string `knob:"project"`
 	// Topic is its id, or its whole name: projects/PROJECT/topics/TOPIC. Required.
 	//
-	// In the file: its id, or its whole name: `projects/PROJECT/topics/TOPIC`.
+	// In the file: the topic's id, or its whole name: `projects/PROJECT/topics/TOPIC`.
 	Topic string `knob:"topic" need:"topic: orders"`
 	// OrderingKey is a template (see package route). What it makes has at most 1,024 bytes; where it makes "", the
 	// process's name is the key.
 	//
 	// In the file: a Go template over `.Process .Table .ID .Key .Type .Headers .DedupKey`, with `lower`, `upper`,
-	// `replace`; where it makes nothing, the process's name.
+	// `replace`. If it makes an empty text, the key is the process's name.
 	OrderingKey string `knob:"ordering_key" default:"{{.Key}}"`
 	// Window is how many records may wait for an answer at a time. Above 1, records may land behind a refused one that
 	// has another ordering key: see the package comment. Pub/Sub takes no more messages than its bound in a request.
 	//
-	// In the file: records that may wait for an answer; needs a `checkpoint` of at least as many.
+	// In the file: how many records may wait for an answer at a time. It needs a `checkpoint` of at least as many.
 	Window int `knob:"window" default:"1" min:"1" max:"1_000"`
 	// Timeout bounds making a connection and each request.
 	//
-	// In the file: for a connection, and for each request. A call with several records has it and 5 s for all of them,
-	// and at least 30 s: what is not acknowledged by then comes again.
+	// In the file: bounds making a connection, and each request. A call with several records has this time and 5 s for
+	// all of them, and at least 30 s. Records that are not acknowledged by then come again.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// HideAnswers keeps what the service says out of errors. The secrets of Credentials
 	// are kept out anyway; the access token that the client gets for them is not.
 	//
-	// In the file: with `false`, errors quote only the service's code. The secrets of `credentials` are taken out
-	// anyway; the access token that the client gets for them, a login for an hour, is not: set `false` where what
-	// answers at `endpoint` may repeat it.
+	// In the file: with `false`, errors quote only the service's code. The sink takes the secrets of `credentials` out
+	// of errors in any case. It does not take out the access token that the client gets for them, a login for an hour.
+	// Set `false` if the server at `endpoint` may repeat that token.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// Credentials is the path of a file with credentials of Google Cloud, read
 	// with every connection. Default: Application Default Credentials.
 	//
-	// In the file: path of a JSON file (a service account's key, workload identity), read with every connection.
-	// Default: Application Default Credentials.
+	// In the file: the path of a JSON file (a service account's key, workload identity). The sink reads it with every
+	// connection. Default: Application Default Credentials.
 	Credentials string `knob:"credentials"`
 	// Endpoint is the host:port to publish at, with TLS. The order of an ordering
 	// key is that of one region: where workers may run in several, name one, as
 	// europe-west1-pubsub.googleapis.com:443. Default: the nearest.
 	//
-	// In the file: `host:port`, with TLS. The order of an ordering key is that of one region: where workers may run in
-	// several, name one, as `europe-west1-pubsub.googleapis.com:443`. Default: the nearest.
+	// In the file: `host:port`, with TLS. The order of an ordering key holds within one region. If workers may run in
+	// several regions, name one, as `europe-west1-pubsub.googleapis.com:443`. Default: the nearest.
 	Endpoint string `knob:"endpoint"`
 	// TLS of the connection. Default: the system's roots.
 	//

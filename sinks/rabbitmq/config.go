@@ -27,14 +27,15 @@ type Config struct {
 	// Exchange to publish to; "" is the default exchange, whose routing keys are
 	// the names of queues.
 	//
-	// In the file: the exchange that takes the messages. Default: `""`, the default exchange, where the routing key
+	// In the file: the exchange that takes the messages. Default: `""`, the default exchange, at which the routing key
 	// names a queue.
 	Exchange string `knob:"exchange"`
 	// Type of the exchange: direct, fanout, topic, headers, or that of a plugin as
 	// x-…. It is then declared, durable. "": it must exist.
 	//
-	// In the file: `direct`, `fanout`, `topic`, `headers` or `x-…`: declare the exchange, durable, without arguments
-	// (one that needs some, as `x-delayed-message`, is made elsewhere). Default: it must exist.
+	// In the file: `direct`, `fanout`, `topic`, `headers` or `x-…`. With it, the sink declares the exchange, durable,
+	// without arguments. (Make an exchange that needs some, as `x-delayed-message`, elsewhere.) Default: the exchange
+	// must exist.
 	Type string `knob:"type"`
 	// RoutingKey is a template of tokens (see package route), such as
 	// {{lower .Type}}: a value of a record is one word, with %XX for what is neither a
@@ -47,18 +48,19 @@ type Config struct {
 	// Window is how many publishings may wait for their confirms at a time. Above 1 a queue may show another order
 	// after a refusal: see the package comment.
 	//
-	// In the file: messages that may wait for their confirms; needs a `checkpoint` of at least as many.
+	// In the file: how many messages may wait for their confirms at a time. It needs a `checkpoint` of at least as
+	// many.
 	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
 	// Timeout bounds making a connection, writing one message, and the wait for one confirm.
 	//
-	// In the file: for a connection, for writing each message, and for each confirm. A call with several records has it
-	// and 5 s for all of them, and at least 30 s. When twice the time of the last confirm is more than what is left, it
-	// sends nothing more, and the next call has the rest: that is no failure. What is on its way and not acknowledged
-	// by the end comes again.
+	// In the file: bounds making a connection, writing one message, and waiting for one confirm. A call with several
+	// records has this time and 5 s for all of them, and at least 30 s. When twice the time of the last confirm is more
+	// than the time that is left, the sink sends nothing more, and the next call has the rest: that is not a failure.
+	// Messages that are on their way and not acknowledged by the end come again.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
 	//
-	// In the file: with `false`, errors quote only the broker's code. Secrets are taken out anyway.
+	// In the file: with `false`, errors quote only the broker's code. The sink takes secrets out of errors in any case.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// TLS of amqps. Default: the system's roots, TLS 1.2 or later.
 	//

@@ -22,9 +22,9 @@ type Config struct {
 	// counts no rows of, such as CALL, pass. Without it any count will do, also that of an
 	// UPDATE that finds no row. With URL it costs one more round trip for each transaction.
 	//
-	// In the file: with `at_least 1`, a record for which a statement touches no row, or returns none, fails for good,
-	// with nothing applied. Statements without a count of rows (`CALL`, `DO`) pass. With `url` it costs one more round
-	// trip for each transaction. Default: any count, so an `UPDATE` that finds no row counts as applied.
+	// In the file: with `at_least 1`, each statement must touch or return a row. A record for which one does not fails
+	// for good, with nothing applied. Statements without a count of rows (`CALL`, `DO`) pass. With `url` this costs one
+	// more round trip for each transaction. Default: any count, so an `UPDATE` that finds no row counts as applied.
 	RequireRow bool `knob:"rows" true:"at_least 1"`
 	// Secrets are kept out of what is quoted of the server: those within Statement.
 	Secrets []string `references:"statement"`
@@ -36,24 +36,24 @@ type Config struct {
 	// count; a password may be in the file ~/.pgpass, the same for all hosts. Default: the
 	// database of the cursor, and the fields below it mean nothing.
 	//
-	// In the file: another database and its user, with TLS by its own parameters; of several hosts the one that can be
-	// written to. Default: the database of the cursor.
+	// In the file: another database and its user. TLS has its own parameters in `url`. Of several hosts, the sink uses
+	// the one that can be written to. Default: the database of the cursor.
 	URL string `knob:"url" secret:"true"`
 	// Schema of the Remote's own tables in the target: see Remote.Tables.
 	//
-	// In the file: with `url`: the schema of the sink's two tables there.
+	// In the file: with `url`: the schema of the sink's two tables in that database.
 	Schema string `knob:"schema" default:"public"`
 	// Timeout bounds making a connection, and each statement, the wait for a lock
 	// included; the server ends it. One of several hosts has 3 s of it to take a
 	// connection, unless connect_timeout says otherwise.
 	//
-	// In the file: with `url`: for a connection and for each statement.
+	// In the file: with `url`: bounds making a connection, and each statement.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// HideAnswers keeps what the server says out of errors. The password and Secrets
 	// are kept out anyway.
 	//
 	// In the file: with `url`. With `false`, errors quote only the server's SQLSTATE, and what the sink itself has
-	// noted there. The password is taken out anyway.
+	// noted there. The sink takes the password out of errors in any case.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 }
 

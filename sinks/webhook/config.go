@@ -31,17 +31,19 @@ type Config struct {
 	// a template of package route, such as https://host/customers/{{.Key}}?type={{lower .Type}}: see the package
 	// comment. Required.
 	//
-	// In the file: where to post: `http://` or `https://`. Path and query may be a template, see below.
+	// In the file: the address that the sink posts to: `http://` or `https://`. Path and query may be a
+	// [template](docs/sinks/webhook.md#templates).
 	URL string `knob:"url" secret:"true" need:"url: \"https://host/path\""`
-	// Timeout bounds one request as a whole, from the name look-up to the end of the answer. A probe is one of its own.
+	// Timeout bounds one request as a whole, from the name look-up to the end of the answer. A probe has this time for
+	// itself.
 	Timeout time.Duration `knob:"timeout" default:"10s" min:"1ms" max:"1h"`
 	// Secret signs every attempt by Standard Webhooks. It is "whsec_" and the base64 of the key, or else the key
 	// itself; a key has 24 to 64 bytes. While a receiver changes over, give both secrets, separated by a space: each
 	// attempt then carries a signature by each. Default: no signature.
 	//
-	// In the file: signs as Standard Webhooks: `whsec_…` or a raw key of 24 to 64 bytes; several, with spaces between:
-	// signs with all. From a `${file:…}` it may be [rotated](docs/operations.md#rotate-a-secret). Default: no
-	// signature.
+	// In the file: the sink signs each attempt as Standard Webhooks. A secret is `whsec_…` or a raw key of 24 to 64
+	// bytes. With several, separated by spaces, the sink signs with each. From a `${file:…}` it may be
+	// [rotated](docs/operations.md#rotate-a-secret). Default: no signature.
 	Secret string `knob:"secret" secret:"true"`
 	// Format of the request. Default Plain.
 	//
@@ -50,16 +52,17 @@ type Config struct {
 	// Headers are sent along with every attempt, for instance Authorization. Those that this package or the transport
 	// sets cannot be given.
 	//
-	// In the file: sent along with every attempt; not those that the dispatcher sets. Default: none.
+	// In the file: headers that the sink sends with every attempt. Those that the dispatcher sets cannot be given.
+	// Default: none.
 	Headers map[string]string `knob:"headers"`
 	// Bearer is a token that is sent in Authorization.
 	//
-	// In the file: a token in `Authorization`; or `basic`, or a user in `url`. From a `${file:…}` it may be
-	// [rotated](docs/operations.md#rotate-a-secret). Default: none.
+	// In the file: a token that the sink sends in `Authorization`. Instead, give `basic`, or a user in `url`. From a
+	// `${file:…}` it may be [rotated](docs/operations.md#rotate-a-secret). Default: none.
 	Bearer string `knob:"bearer" secret:"true"`
 	// Basic is sent in Authorization.
 	//
-	// In the file: a user and a password in `Authorization`. From a `${file:…}` they may be
+	// In the file: a user and a password that the sink sends in `Authorization`. From a `${file:…}` they may be
 	// [rotated](docs/operations.md#rotate-a-secret). Default: none.
 	Basic Basic `knob:"basic"`
 	// TLS of https: own authorities, a certificate of the client, another server name. Default: the system's roots. TLS
@@ -70,21 +73,22 @@ type Config struct {
 	// BlockPrivate refuses every address that is not public, by the address that is dialled. Addresses where clouds
 	// keep their credentials are refused anyway.
 	//
-	// In the file: with `true`, only public addresses are reached, by the address that is dialled. Addresses where
-	// clouds keep their credentials are refused anyway.
+	// In the file: with `true`, the sink connects only to public addresses. It checks the address that it dials. It
+	// refuses addresses where clouds keep their credentials in any case.
 	BlockPrivate bool `knob:"block_private"`
 	// HideAnswers keeps the receiver's words out of errors; only the status is named. Secrets, and the record that it
 	// echoes, are kept out anyway.
 	//
-	// In the file: with `false`, errors quote only the receiver's status. Secrets are taken out anyway.
+	// In the file: with `false`, errors quote only the receiver's status. The sink takes secrets out of errors in any
+	// case.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
 	// Probe is how to ask the receiver for a record that it may have already (processor.Delivery.Unknown) before that
 	// is sent again: "GET " and a path and query at URL's host, a template as there, such as "GET
 	// /records?key={{.DedupKey}}". The answer 2xx says that it has the record, which then counts as delivered; 404 and
 	// 410 that it has not. Default: never ask, send again.
 	//
-	// In the file: asks the receiver for a record that it may have already, before that is sent again: `GET
-	// /path?query` at the host of `url`, a template that names the record. Default: never asks.
+	// In the file: how the sink asks the receiver for a record that it may have already, before it sends the record
+	// again: `GET /path?query` at the host of `url`, as a template that names the record. Default: the sink never asks.
 	Probe string `knob:"probe" secret:"true"`
 	// Secrets are the texts of references within URL and Probe: Exposures looks for them in the path.
 	Secrets []string `references:"url,probe"`
