@@ -51,8 +51,8 @@ WITH changed AS (
 
 // horizonHoldsSQL reports that the horizon of a row counts transactions of this database. It does not if the
 // row comes from another database, or if the table is younger than the horizon: it was loaded from a dump. Of
-// all catalog rows of a table, only those of its system columns (ctid is -1) are written once, when the table
-// is made.
+// all catalog rows of a table, only those of its system columns (ctid is -1) never change after the table is
+// made.
 const horizonHoldsSQL = `coalesce(system_identifier = ` + systemSQL + ` AND database_oid = ` + databaseSQL + ` AND horizon <= pg_snapshot_xmax(pg_current_snapshot()) AND horizon::text::bigint > (
 			SELECT now.xid - mod(now.xid - made.xmin::text::bigint, 4294967296)
 			FROM pg_attribute made, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid) now

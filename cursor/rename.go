@@ -104,7 +104,7 @@ func (s *Store) writeRename(ctx context.Context, conn *pgxpool.Conn, c Change, d
 // numbers is the detail of an event that ends or begins the life of a name. With its numbers, no later cursor
 // of the name uses a number twice.
 func numbers(row Row, key, value string) string {
-	detail, _ := json.Marshal(map[string]any{key: value, "epoch": row.Epoch, "sequence": row.Sequence}) // never fails: only texts and numbers
+	detail, _ := json.Marshal(map[string]any{key: value, "epoch": row.Epoch, "sequence": row.Sequence}) // only texts and numbers
 	return string(detail)
 }
 
