@@ -66,8 +66,8 @@ SELECT
 
 // PutAside durably moves the cursor past the record that failed and keeps that record as a dead letter, in one
 // transaction with its audit row. Then it goes on holding the lease. The dead letter takes the next sequence,
-// since a receiver may have seen the record under it. The caller must have undone already what was done since
-// the last Advance (see Rollback). Its outcomes are those of Advance.
+// under which a receiver may have seen the record. The caller must have undone already what was done since the
+// last Advance (see Rollback). Its outcomes are those of Advance.
 func (l *Lease) PutAside(ctx context.Context, d DeadLetter) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

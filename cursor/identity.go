@@ -116,9 +116,10 @@ func (r Row) begun(now time.Time) (Row, error) {
 	return r, err
 }
 
-// leapt is the first epoch of a range that begins at now, past all epochs that another server may have given out. If the
-// epochs are ahead of the clock, and a backup is restored twice, the clock gives both restores the same range. Then the first
-// epoch is a random one of the next range. The range itself is never random: a later restore has to begin above this one.
+// leapt is the first epoch of a range that begins at now, past all epochs that another server may have given
+// out. If the epochs are ahead of the clock, and a backup is restored twice, the clock gives both restores the
+// same range. Then the first epoch is a random one of the next range. The range itself is never random: a later
+// restore has to begin above this one.
 func (e Epoch) leapt(now time.Time) Epoch {
 	if at := Epoch(now.Sub(firstHistory)/historyEvery) * lostEpochs; at >= e+lostEpochs {
 		return at

@@ -35,8 +35,8 @@ type Config struct {
 	// position as `status` shows it. It counts only when the cursor is made, so remove it after the first run.
 	// A new process on a table that holds records must have it.
 	Start cursor.Position `knob:"start" like:"start: beginning"`
-	// Recreate allows Run to make a cursor that existed and was deleted or renamed again, at Start. Without it
-	// such a process refuses to run, since it would send everything a second time. See also
+	// Recreate allows Run to make the cursor again, at Start, if it existed and was deleted or renamed. Without
+	// it such a process refuses to run, since it would send everything a second time. See also
 	// cursor.Store.Forget.
 	Recreate bool
 
@@ -48,7 +48,8 @@ type Config struct {
 	// Checkpoint is how many records go out between two durable advances, and so how many may come again after
 	// a fault. A BatchSink advances after every acknowledged prefix instead.
 	//
-	// In the file: how many records go out between two durable advances. So many may come again after a fault.
+	// In the file: how many records go out between two durable advances. That many may come again after a
+	// fault.
 	Checkpoint int `knob:"checkpoint" default:"1" min:"1" max:"batch"`
 	// Poll is the longest wait between two looks at the source while there is nothing to deliver. After work
 	// the wait is shorter, from 5 ms on.
@@ -63,7 +64,7 @@ type Config struct {
 	Retry Retry `knob:"retry"`
 	// Breaker makes the process wait when the receiver seems to be down. Default: never.
 	//
-	// In the file: waits when the receiver seems to be down. After this many failed attempts in a row the
+	// In the file: waits when the receiver seems to be down. After `failures` failed attempts in a row the
 	// process waits for `cooldown`, then tries one record. Failures while the breaker is open do not count
 	// towards `retry.attempts`. Default: no breaker.
 	Breaker Breaker `knob:"breaker"`

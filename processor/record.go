@@ -79,8 +79,8 @@ type Delivery struct {
 
 // DedupKey is the identity of the record for receivers. It is the same at every attempt, by every worker, and
 // after a replay. It names the table, the id and the time of creation, since ids may come again after a
-// failover that lost commits. If the source has no time of creation, it names the history instead, except the
-// first one.
+// failover that lost commits. If the source has no time of creation, it names the history instead, unless that
+// is the first one.
 func (d Delivery) DedupKey() string {
 	switch {
 	case d.CreatedAt.IsZero() && d.History != "":
