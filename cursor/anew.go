@@ -2,17 +2,17 @@ package cursor
 
 import "context"
 
-// SeekAnew is Seek for a source whose ids have started again (TRUNCATE … RESTART IDENTITY, setval), or may have: a new
-// history begins before all records. Those without a time of creation come from
-// now on under dedup keys that no record had. So do those that were delivered before, and a receiver does not
-// know them again: where ids only grow, use Seek. The keys of records with a time of creation stay. Of a table,
-// table.Source.KeysMayRepeat finds out which of the two is needed.
+// SeekAnew is Seek for a source whose ids have started again (TRUNCATE … RESTART IDENTITY, setval), or may
+// have: a new history begins before all records. From now on, records without a time of creation come under
+// dedup keys that no record had before. This includes records that were delivered before, and a receiver does
+// not recognize them: where ids only grow, use Seek. Records with a time of creation keep their keys. For a
+// table, table.Source.KeysMayRepeat finds out which of the two is needed.
 func (s *Store) SeekAnew(ctx context.Context, process string, to Position, d Decision) (Change, error) {
 	seek := seekTo(to)
 	sought := seek.apply
 	seek.apply = func(row Row) (Row, error) {
 		after, err := sought(row)
-		if err != nil || after.Histories != row.Histories { // one begins already
+		if err != nil || after.Histories != row.Histories { // a new history begins already
 			return after, err
 		}
 		anew, err := row.recounted(to)
@@ -22,8 +22,9 @@ func (s *Store) SeekAnew(ctx context.Context, process string, to Position, d Dec
 	return s.operate(ctx, process, d, seek)
 }
 
-// recounted is the row at a position, once ids have started again. Which records are new ones is not known: the ids may have come past
-// the position since. So dedup keys are others from the beginning on, or a later seek back would send new records under former keys.
+// recounted is the row at a position, once ids have started again. It is not known which records are new: the
+// ids may have passed the position since. So dedup keys change from the beginning on. Otherwise a later seek
+// back would send new records under former keys.
 func (r Row) recounted(to Position) (Row, error) {
 	var err error
 	r.Histories, err = r.Histories.begin("")
@@ -35,8 +36,9 @@ SELECT CASE WHEN ` + horizonHoldsSQL + ` THEN horizon::text ELSE '' END
 FROM {schema}.cursor
 WHERE process_name = $1`
 
-// Horizon returns an id of transactions (xid8): all that wrote what the process has delivered, or an operator has passed
-// over, are below it. "" if that is not known in this database. ErrUnknown if there is no cursor.
+// Horizon returns a transaction id (xid8). Every transaction that wrote a record which the process has
+// delivered, or an operator has passed over, has an id below it. Horizon returns "" if that is not known in
+// this database, and ErrUnknown if there is no cursor.
 func (s *Store) Horizon(ctx context.Context, process string) (string, error) {
 	results, err := s.ask(ctx, statement{sql: s.sql(horizonSQL), args: []string{process}})
 	if err == nil && len(results[0].Rows) == 0 {

@@ -12,10 +12,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// blockersSQL finds the transactions that a session waits for at a lock: who has it in a mode that conflicts, or is first in
-// line for one. Of a prepared one the server says no more than that it is one: it is found by its lock. To wait for a row is
-// to wait for the transaction that has locked it. Only the first session does so: it locks the tuple meanwhile, and the others
-// wait for that lock. So the line is followed to its head.
+// blockersSQL finds the transactions that a session waits for at a lock: those that hold it in a conflicting
+// mode, or are first in line for such a mode. Of a prepared transaction the server only reports that it is one,
+// so the query finds it by its lock. To wait for a row is to wait for the transaction that has locked it. Only
+// the first session does so: it locks the tuple meanwhile, and the others wait for that lock. So the query
+// follows the line to its head.
 const blockersSQL = `/* cursor.blockers */
 WITH RECURSIVE line AS (
 	SELECT $1::int AS pid
@@ -76,9 +77,9 @@ WHERE b.pid <> 0 OR p.gid IS NOT NULL
 ORDER BY 17, 6 NULLS LAST, 2
 LIMIT 100`
 
-// Blockers returns the transactions that the holder of a process's lease waits for at a lock: those
-// that have it before those that are first in line for it, each oldest first. While it waits so, no call of the receiver
-// goes on. None: it does not wait, or there is no holder.
+// Blockers returns the transactions that the holder of a process's lease waits for at a lock. Those that have
+// it come before those that are first in line for it, each oldest first. While the holder waits, none of its
+// receiver calls goes on. The result is empty if the holder does not wait, or if there is no holder.
 func (s *Store) Blockers(ctx context.Context, process string) ([]Locker, error) {
 	holders, err := s.lockers(ctx, s.lockersOf(process))
 	if err != nil || len(holders) == 0 || !holders[0].Worker() {
@@ -87,15 +88,15 @@ func (s *Store) Blockers(ctx context.Context, process string) ([]Locker, error) 
 	return s.lockers(ctx, statement{sql: s.sql(blockersSQL), args: []string{strconv.Itoa(holders[0].PID)}})
 }
 
-// ask is once for statements that only read. Where the database does not answer, it says
-// which transaction keeps readers from a table of these statements, if one does.
+// ask is once for statements that only read. If the database does not answer because a transaction keeps
+// readers from a table of these statements, the error names that transaction.
 func (s *Store) ask(ctx context.Context, statements ...statement) ([]*pgconn.Result, error) {
 	results, err := s.once(ctx, s.config.answerTimeout(), beginRead, statements...)
 	return results, s.nameExcluder(ctx, err, s.tablesOf(statements)...)
 }
 
-// nameExcluder adds to ErrNoAnswer which transaction has locked one of these tables of the cursors so that no
-// one reads it.
+// nameExcluder adds to ErrNoAnswer the transaction that has locked one of these cursor tables against all
+// readers.
 func (s *Store) nameExcluder(ctx context.Context, err error, tables ...string) error {
 	if !errors.Is(err, ErrNoAnswer) || ctx.Err() != nil {
 		return err
@@ -107,10 +108,10 @@ func (s *Store) nameExcluder(ctx context.Context, err error, tables ...string) e
 	return &ExcludedError{Holder: all[0], Err: err}
 }
 
-// ownTables are those of the cursors that somebody reads.
+// ownTables are the cursor tables that some statement reads.
 var ownTables = []string{"cursor", "cursor_event", "dead_letter"}
 
-// tablesOf are the tables of the cursors that statements name. One that is locked, and that they do not, is in no one's way.
+// tablesOf returns the cursor tables that statements name. A lock of any other table is not in their way.
 func (s *Store) tablesOf(statements []statement) []string {
 	return slices.DeleteFunc(slices.Clone(ownTables), func(name string) bool {
 		named := regexp.MustCompile(regexp.QuoteMeta(s.schema+"."+name) + `\b`)
@@ -118,23 +119,24 @@ func (s *Store) tablesOf(statements []statement) []string {
 	})
 }
 
-// ExcludedError is an ErrNoAnswer, or an ErrLocked, of which it is known why: a transaction keeps all readers from a
-// table of the cursors.
+// ExcludedError is an ErrNoAnswer, or an ErrLocked, whose cause is known: a transaction keeps all readers from
+// a table of the cursors.
 type ExcludedError struct {
 	Holder Locker
 	Err    error
 }
 
-// Error says who it is, and what to do.
+// Error names the transaction, and what to do.
 func (e *ExcludedError) Error() string {
 	return fmt.Sprintf("%v: %s %s; %s", e.Err, e.Holder, e.Holder.Has("a table of the cursors"), e.Holder.Advice())
 }
 
-// Unwrap returns the error that came of it.
+// Unwrap returns the error that the lock caused.
 func (e *ExcludedError) Unwrap() error { return e.Err }
 
-// excludersSQL finds who keeps all readers from a table, which may have partitions, or from some of ours, or
-// is the first in line to do so. An index that is locked, as by REINDEX, keeps them from its table.
+// excludersSQL finds the transactions that keep all readers from a table, which may have partitions, or from
+// some of our tables, or that are first in line to do so. A locked index, as during REINDEX, keeps readers from
+// its table.
 const excludersSQL = tableLockersSQL + `
 	WITH RECURSIVE tree AS (
 		SELECT $1::oid AS oid
@@ -152,9 +154,9 @@ const excludersSQL = tableLockersSQL + `
 ORDER BY 17, 6 NULLS LAST, 2
 LIMIT 100`
 
-// Excluders returns the transactions that keep all readers from a table, by its oid, or from one of
-// its partitions; 0 means the tables of the cursors. Those that have the lock come before those that are in line for it, each
-// oldest first.
+// Excluders returns the transactions that keep all readers from a table, given by its oid, or from one of its
+// partitions. The oid 0 means the tables of the cursors. Those that have the lock come before those that are in
+// line for it, each oldest first.
 func (s *Store) Excluders(ctx context.Context, table uint32) ([]Locker, error) {
 	if table == 0 {
 		return s.excluders(ctx, 0, ownTables)

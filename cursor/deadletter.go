@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// DeadLetter is a record that its process put aside and went on.
+// DeadLetter is a record that its process put aside before it went on.
 type DeadLetter struct {
 	ID      int64
 	Process string
-	// At is when it was put aside, in the database's time.
+	// At is when the process put it aside, in the database's time.
 	At time.Time
-	// Position and Sequence are those of its attempts; no other record of the
-	// process has them.
+	// Position and Sequence are those under which it was attempted; no other record of the process has them.
 	Position Position
 	Sequence int64
 
@@ -23,13 +22,13 @@ type DeadLetter struct {
 	CreatedAt                  time.Time // of the record; zero if it is not known
 	Headers                    map[string]string
 	Payload                    []byte // as it was sent
-	// Withheld: the role may not read headers and payload, which are empty here.
+	// Withheld reports that the role may not read headers and payload, which are empty here.
 	Withheld bool
 
-	// Failure is why. Its Position, RecordID and Wait are not set.
+	// Failure is the reason. Its Position, RecordID and Wait are not set.
 	Failure Failure
 
-	// Resolution is what became of it; "" while it is open.
+	// Resolution is how the dead letter was resolved; "" while it is open.
 	Resolution Resolution
 	ResolvedAt time.Time
 	ResolvedBy string
@@ -45,14 +44,14 @@ const (
 	Discarded Resolution = "discarded" // never to be delivered
 )
 
-// ErrNoDeadLetter: there is none of that number, or it is resolved already.
+// ErrNoDeadLetter reports that there is no dead letter of that number, or that it is resolved already.
 var ErrNoDeadLetter = errors.New("no such open dead letter")
 
-// deadLetterSQL keeps the record's time to the microsecond, which is part of its dedup
-// key: to_timestamp and a product go by way of a double, which holds whole hours as far as the
-// server's times go, and whole microseconds of one hour.
+// deadLetterSQL keeps the record's time to the microsecond, because that time is part of the dedup key.
+// to_timestamp, and a product with an interval, compute with a double. A double holds whole hours exactly as
+// far as the server's times go, and the whole microseconds of one hour. So the statement adds the two.
 //
-// A trigger of others may let the INSERT keep nothing: then the cursor stays, too.
+// A foreign trigger may make the INSERT keep no row; then the cursor stays, too.
 const deadLetterSQL = `/* cursor.dead_letter */
 WITH changed AS (
 INSERT INTO {schema}.dead_letter (
@@ -65,11 +64,10 @@ SELECT
 	RETURNING 1
 )` + unlessOne + `'the dead letter is not kept, as a trigger of the table dead_letter may decide: rows: '` + raise
 
-// PutAside durably moves the cursor behind the record that failed and keeps that
-// record as a dead letter, in one transaction with its audit row; then it goes on
-// holding the lease. The dead letter takes the next sequence, under which the
-// record may have been seen. What was done since the last Advance must be undone
-// already (see Rollback). Its outcomes are those of Advance.
+// PutAside durably moves the cursor past the record that failed and keeps that record as a dead letter, in one
+// transaction with its audit row. Then it goes on holding the lease. The dead letter takes the next sequence,
+// under which a receiver may have seen the record. The caller must have undone already what was done since the
+// last Advance (see Rollback). Its outcomes are those of Advance.
 func (l *Lease) PutAside(ctx context.Context, d DeadLetter) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

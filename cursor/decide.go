@@ -8,14 +8,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// decideSQL writes what was decided; the lock is held already. A failure is only
-// ever taken away ($6 = false). The horizon stays while a promotion is not noted: what it is for is
-// still to be looked for. Where the numbers leap to those of a new history ($7), the position belongs to
-// the server on which it was decided. No history is settled before the source has looked: after a halt over
-// the clock ($10), or in a database that was restored ($11). The horizon says which rows are new to what was
-// delivered: it was restored, too, unless the tables were loaded from a dump or copied. Then the horizon of the decision counts,
-// and if a look was owed before, nothing can say any more what it would have found (timeline 0). What an operator
-// passes over by a seek after a restore is what there is by then ($12).
+// decideSQL writes a decision; the lock is held already. It can take a failure away ($6 = false), but not add
+// one. The horizon stays while a promotion is not noted, because the source still has to look for what it
+// marks. Where the numbers leap to those of a new history ($7), the position belongs to the server on which the
+// operator decided. No history is settled before the source has looked: after a halt over the clock ($10), or
+// in a database that was restored ($11). The horizon shows which rows are newer than what was delivered. It was
+// restored with the database, unless the tables were loaded from a dump or copied. Then the horizon at the
+// decision counts. If a look was owed before that, it is no longer known what it would have found (timeline 0).
+// A seek after a restore passes over all rows that exist at that moment ($12).
 var decideSQL = `/* cursor.decide */
 WITH changed AS (
 	UPDATE {schema}.cursor
@@ -49,16 +49,17 @@ WITH changed AS (
 	RETURNING ` + took(`position = $2 AND sequence = $3 AND epoch = $4 AND state = $5 AND histories = $9::jsonb AND ($6 OR failed_attempts = 0)`, `''`) + `
 )` + oneRow
 
-// horizonHoldsSQL reports that the horizon of a row is of the transactions of this database. It is not if the
-// row comes from another one, or if the table is younger: it was loaded from a dump. Of all that a catalog says of a
-// table, nothing but its making writes the rows of its system columns (ctid is -1).
+// horizonHoldsSQL reports that the horizon of a row counts transactions of this database. It does not if the
+// row comes from another database, or if the table is younger than the horizon: it was loaded from a dump. Of
+// all catalog rows of a table, only those of its system columns (ctid is -1) never change after the table is
+// made.
 const horizonHoldsSQL = `coalesce(system_identifier = ` + systemSQL + ` AND database_oid = ` + databaseSQL + ` AND horizon <= pg_snapshot_xmax(pg_current_snapshot()) AND horizon::text::bigint > (
 			SELECT now.xid - mod(now.xid - made.xmin::text::bigint, 4294967296)
 			FROM pg_attribute made, (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid) now
 			WHERE made.attrelid = cursor.tableoid AND made.attnum = -1
 		), false)`
 
-// A trigger of others may drop what a worker notes, and never what an operator decides.
+// A foreign trigger may drop what a worker notes, but not what an operator decides.
 const decisionEventSQL = `/* cursor.decision_event */
 WITH changed AS (
 	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
@@ -68,7 +69,7 @@ WITH changed AS (
 	RETURNING 1
 )` + unlessOne + `'` + noEvent + `, rows: '` + raise
 
-// write makes a change and its event durable.
+// write makes a change and its event durable in one transaction.
 func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a action, d Decision) error {
 	detail, err := json.Marshal(c.detail())
 	if err != nil {
@@ -89,16 +90,17 @@ func (s *Store) write(ctx context.Context, conn *pgxpool.Conn, c Change, a actio
 	return uncertain(err)
 }
 
-// looksAgain reports that a process goes on which halted over its clock, or is about to look, and
-// that no operator has decided on what was stamped before its position: that is for Seek.
+// looksAgain reports that a process which halted over its clock, or is about to look, goes on, and that no
+// operator has decided about the rows that were stamped before its position. Seek makes that decision.
 func (c Change) looksAgain(a action) bool {
 	f := c.Before.Failure
 	behind := f != nil && f.Class == ClassClock && c.After.Failure == nil
 	return (behind || c.Before.unsettled) && !(a.name == "seek" && c.answers(behind))
 }
 
-// answers reports that a seek leaves nothing to look for: it is to where the process is already, which says so; to before all rows
-// that may have been stamped before the position; or it passes over those that the halt is about.
+// answers reports that a seek leaves nothing to look for. There are three such seeks: to where the process is
+// already, which accepts that position; to a position before all rows that may have been stamped before the
+// cursor; or past the rows that the halt is about.
 func (c Change) answers(halted bool) bool {
 	from, to := Position(""), c.After.Position
 	if halted {
@@ -107,23 +109,24 @@ func (c Change) answers(halted bool) bool {
 	return to == c.Before.Position || to <= from || from != "" && to > c.Before.Position
 }
 
-// looksFirst reports that a process continues at its position in a database that was restored, in
-// any state: rows that were stamped before the position, because the clock was behind, are to be looked for.
+// looksFirst reports that a process, in any state, continues at its position in a database that was restored.
+// Then the source has to look for rows that were stamped before the position, because the clock was behind.
 func (c Change) looksFirst(a action) bool {
 	f := c.Before.Failure
 	return a.name == "restored" || a.name != "seek" && f != nil && f.Restored() && c.After.Failure == nil
 }
 
-// passesOver reports that a cursor is moved on in a database that was restored, before the source has looked.
+// passesOver reports that an operator moves a cursor forward in a database that was restored, before the source
+// has looked.
 func (c Change) passesOver(a action) bool {
 	return a.name == "seek" && c.Before.restored && c.After.Position > c.Before.Position
 }
 
-// settles reports that the numbers are past all that may have been used on another server. A history alone, as of
-// SeekAnew, settles nothing of the server, and no range of epochs alone: see plan.
+// settles reports that the numbers are past all that may have been used on another server. A new history alone,
+// as of SeekAnew, settles nothing about the server, and neither does a new range of epochs alone: see plan.
 func (c Change) settles() bool { return c.After.Sequence >= c.Before.Sequence+HistoryGap }
 
-// detail is what the audit keeps of a change beside its positions.
+// detail is what the audit keeps of a change besides its positions.
 func (c Change) detail() map[string]any {
 	detail := map[string]any{"from_state": c.Before.State, "to_state": c.After.State}
 	if f := c.Before.Failure; f != nil && c.After.Failure == nil {

@@ -16,25 +16,25 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Severity of a Finding.
+// Severity is how grave a Finding is.
 type Severity string
 
 // The severities, worst first.
 const (
-	// Refuse: the process cannot run.
+	// Refuse means that the process cannot run.
 	Refuse Severity = "error"
-	// Warn: it runs, with a promise weakened or a limit near.
+	// Warn means that it runs, but a promise is weakened or a limit is near.
 	Warn Severity = "warning"
-	// Note: worth knowing; nothing is wrong.
+	// Note means that it is worth knowing; nothing is wrong.
 	Note Severity = "note"
 )
 
-// Finding is something that stands against the promises.
+// Finding is a fact that works against the promises.
 type Finding struct {
-	// Process that has it; "" for all.
+	// Process is the process that has it; "" for all.
 	Process  string
 	Severity Severity
-	// Problem says what is wrong, in one sentence.
+	// Problem is what is wrong, in one sentence.
 	Problem string
 	// Fix is what to do: SQL, a command or a change of the configuration.
 	Fix string
@@ -43,16 +43,15 @@ type Finding struct {
 // Diagnosis is what Doctor found.
 type Diagnosis struct {
 	Findings []Finding
-	// Present: the tables are there. Usable: the role may do its duties on them, too.
+	// Present reports that the tables exist, Usable that the role may also do its duties on them.
 	Present, Usable bool
 }
 
-// Doctor holds the database against what leases and the duties of a role need, and
-// changes nothing: the server, the tables, the rights to them, and what sessions of
-// the role begin with. It does not know sources and sinks, which have checks of their
-// own (table.Source.Inspect, sql.Sink.Check), and who has locked a cursor is for
-// Lockers to say. The error is that of checks which could not be made; the findings
-// of the others are returned with it.
+// Doctor compares the database with what leases and the duties of a role need, and changes nothing. It examines
+// the server, the tables, the rights to them, and the settings that the role's sessions begin with. Sources and
+// sinks have checks of their own (table.Source.Inspect, sql.Sink.Check), and Lockers finds who has locked a
+// cursor. The error joins those of the checks that could not be made; Doctor returns the findings of the others
+// with it.
 func (s *Store) Doctor(ctx context.Context, duties ...Duty) (Diagnosis, error) {
 	d := diagnosis{store: s}
 	err := s.onConnection(ctx, func(conn *pgxpool.Conn) error {
@@ -67,7 +66,7 @@ func (s *Store) Doctor(ctx context.Context, duties ...Duty) (Diagnosis, error) {
 	return d.Diagnosis, err
 }
 
-// diagnosis is one in the making.
+// diagnosis is a Diagnosis in the making.
 type diagnosis struct {
 	Diagnosis
 	store *Store
@@ -113,7 +112,7 @@ func (d *diagnosis) rights(ctx context.Context, duties []Duty) error {
 	return nil
 }
 
-// controlFile is what reads identitySQL and startSQL.
+// controlFile are the functions that identitySQL and startSQL call.
 var controlFile = []privilege.Privilege{
 	{On: privilege.Function, Name: "pg_catalog.pg_control_system()", Right: "EXECUTE"},
 	{On: privilege.Function, Name: "pg_catalog.pg_control_checkpoint()", Right: "EXECUTE"},
@@ -138,7 +137,7 @@ SELECT
 	(SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname OPERATOR(pg_catalog.=) current_user),
 	current_user::pg_catalog.text`
 
-// server checks that this is one to work on.
+// server checks that workers can work on this server.
 func (d *diagnosis) server(ctx context.Context) error {
 	var major int
 	var standby, readOnly, super bool
@@ -171,7 +170,7 @@ SELECT
 const tablesSQL = `/* doctor.tables */
 SELECT array(SELECT name FROM pg_catalog.unnest($1::pg_catalog.text[]) name WHERE pg_catalog.to_regclass(name) IS NULL)`
 
-// tables checks that they are there, and that the role may see it.
+// tables checks that the tables exist, and that the role may look into their schema.
 func (d *diagnosis) tables(ctx context.Context) error {
 	var usable *bool // nil: there is no such schema
 	var role string
@@ -211,8 +210,7 @@ SELECT
 	pg_catalog.current_setting('synchronous_commit'),
 	(SELECT source FROM pg_catalog.pg_settings WHERE name OPERATOR(pg_catalog.=) 'synchronous_commit')`
 
-// sessionSettings are those of a role or a database that a lease does not set for
-// itself.
+// sessionSettings are the settings of a role or a database that a lease does not set for itself.
 type sessionSettings struct {
 	Role, Database     string
 	TransactionTimeout string // as PostgreSQL prints it; 0 = none, or older than 17
@@ -222,10 +220,10 @@ type sessionSettings struct {
 	CommitSource       string // where it was set
 }
 
-// shortStatements is below what a look at the cursor may take on a busy server.
+// shortStatements is less than a look at the cursor may take on a busy server.
 const shortStatements = time.Second
 
-// sessions checks what the role's sessions begin with.
+// sessions checks the settings that the role's sessions begin with.
 func (d *diagnosis) sessions(ctx context.Context) error {
 	rows, err := d.conn.Query(ctx, sessionsSQL)
 	if err != nil {
@@ -253,8 +251,8 @@ func (d *diagnosis) sessions(ctx context.Context) error {
 	return nil
 }
 
-// commitFix is the next step if not our sessions alone commit without waiting:
-// leases set themselves what they need.
+// commitFix is the next step if the sessions of other programs, too, commit without waiting. Leases themselves
+// set what they need.
 func (s sessionSettings) commitFix() string {
 	switch {
 	case s.SynchronousCommit != "off":

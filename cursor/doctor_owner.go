@@ -7,8 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ownersSQL finds tables that a role made by the right of PUBLIC alone: it is neither ours, nor a superuser, nor
-// of the owners of the schema or the database, nor was it given the right to create there.
+// ownersSQL finds tables that a role made only by the right of PUBLIC. That role is none of ours and not a
+// superuser. It is not one of the owners of the schema or the database, and was not given the right to create
+// there.
 const ownersSQL = `/* doctor.owners */
 SELECT
 	c.relname::pg_catalog.text,
@@ -32,13 +33,13 @@ ORDER BY 1`
 const openSQL = `/* doctor.open */
 SELECT pg_catalog.has_schema_privilege('public', oid, 'CREATE') FROM pg_catalog.pg_namespace WHERE nspname OPERATOR(pg_catalog.=) $1`
 
-// ourTables are those of the migrations, and the one with their versions.
+// ourTables are the tables of the migrations, and the one with their versions.
 func ourTables() []string {
 	return []string{"cursor", "cursor_event", "cursor_past", "dead_letter", "ordered_dispatcher_migration"}
 }
 
-// owners warns where a stranger can put something beside the cursor tables, or owns one of them: the owner of a table
-// can change it, its rows and its triggers, which run with the rights of the role that writes.
+// owners warns if a foreign role can create objects beside the cursor tables, or owns one of them. The owner of
+// a table can change it, its rows and its triggers, and triggers run with the rights of the role that writes.
 func (d *diagnosis) owners(ctx context.Context) error {
 	rows, err := d.conn.Query(ctx, openSQL, d.store.config.Schema)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// triggersSQL finds code at our tables that is not ours: rules, and triggers whose function a role
-// owns that could not have its own way with the table anyway. It says whether that should be a
-// function of the migrations.
+// triggersSQL finds code at our tables that is not ours: rules, and triggers whose function belongs to a role
+// that could not change the table at will anyway. It also returns whether that function should be one of the
+// migrations.
 const triggersSQL = `/* doctor.triggers */
 WITH code AS (
 	SELECT t.tgrelid AS rel, 'TRIGGER' AS kind, t.tgname AS name, pg_catalog.format('%I.%I', fn.nspname, f.proname) AS calls, f.proowner AS owner,
@@ -37,13 +37,13 @@ WHERE n.nspname OPERATOR(pg_catalog.=) $1
 ORDER BY 3, 1, 2
 LIMIT 100`
 
-// ourFunctions are those of the migrations.
+// ourFunctions are the trigger functions of the migrations.
 func ourFunctions() []string {
 	return []string{"cursor_set_updated_at", "cursor_keep_past", "cursor_continue", "cursor_event_keep"}
 }
 
-// triggers finds code of others at the cursor tables: it runs with the rights of the worker or
-// operator that writes there.
+// triggers finds foreign code at the cursor tables. It runs with the rights of the worker or operator that
+// writes there.
 func (d *diagnosis) triggers(ctx context.Context) error {
 	rows, err := d.conn.Query(ctx, triggersSQL, d.store.config.Schema, ourTables(), ourFunctions())
 	if err != nil {

@@ -17,8 +17,8 @@ WHERE n.nspname OPERATOR(pg_catalog.=) $1
 ORDER BY 1
 LIMIT 100`
 
-// unlogged warns of cursor tables that the server does not write ahead: it empties them when
-// it recovers from a crash, and does not replicate them.
+// unlogged warns of cursor tables that the server keeps out of its write-ahead log. The server empties them
+// when it recovers from a crash, and does not replicate them.
 func (d *diagnosis) unlogged(ctx context.Context) error {
 	rows, err := d.conn.Query(ctx, unloggedSQL, d.store.config.Schema, ourTables())
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// failSQL writes down the record that failed. Its first failure stands from an
-// earlier lease, or lies $6 microseconds back.
+// failSQL writes down the record that failed. Its first failure is kept from an earlier lease, or was $6
+// microseconds ago.
 var failSQL = `/* cursor.fail */
 WITH changed AS (
 	UPDATE {schema}.cursor
@@ -32,22 +32,20 @@ const eventSQL = `/* cursor.event */
 INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
 VALUES ($1, $2, $3, $4, $5, $6, jsonb_strip_nulls(jsonb_build_object('record_id', $7::text, 'attempts', $8::int, 'class', $9::text)))`
 
-// Fail writes down that the record behind the cursor failed and when it is
-// tried again, f.Wait from now, by whichever worker comes first; then it gives
-// the lease back. What was done since the last Advance must be undone already
-// (see Rollback).
+// Fail writes down that the record after the cursor failed, and that it is due again f.Wait from now. Any
+// worker may then try it first. Then Fail gives the lease back. The caller must have undone already what was
+// done since the last Advance (see Rollback).
 func (l *Lease) Fail(ctx context.Context, f Failure) error {
 	return l.fail(ctx, "record the failure of", Running, f)
 }
 
-// Halt is Fail for a record that is not tried again until an operator decides.
-// It leaves an audit row.
+// Halt is Fail for a record that no worker tries again until an operator decides. It leaves an audit row.
 func (l *Lease) Halt(ctx context.Context, f Failure) error {
 	return l.fail(ctx, "halt", Halted, f, l.event("halt", f.Position, f.RecordID, f))
 }
 
-// Note is Fail for a worker that tries again itself, soon: it goes on holding the
-// lease. Its outcomes are those of Advance.
+// Note is Fail for a worker that soon tries again itself: it goes on holding the lease. Its outcomes are those
+// of Advance.
 func (l *Lease) Note(ctx context.Context, f Failure) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +61,7 @@ func (l *Lease) Note(ctx context.Context, f Failure) error {
 	return err
 }
 
-// event is a row of the audit about the record behind the cursor.
+// event is an audit row about the record after the cursor.
 func (l *Lease) event(action string, to Position, record string, f Failure) statement {
 	return statement{sql: l.store.sql(eventSQL), args: []string{
 		l.row.Process, l.store.config.Worker, action, clean(f.Error), string(l.row.Position), string(to),
@@ -88,7 +86,7 @@ func (l *Lease) fail(ctx context.Context, verb string, state State, f Failure, m
 	return nil
 }
 
-// failed is the update of a failure.
+// failed is the statement that writes a failure down.
 func (l *Lease) failed(f Failure, state State) statement {
 	return statement{sql: l.store.sql(failSQL), args: []string{
 		l.row.Process, l.epoch(),
@@ -98,10 +96,10 @@ func (l *Lease) failed(f Failure, state State) statement {
 	}}
 }
 
-// maxErrorBytes bounds what of a sink's error is stored.
+// maxErrorBytes bounds how much of a sink's error is stored.
 const maxErrorBytes = 2000
 
-// clean is storable, and bounded.
+// clean makes a text storable, and bounds it.
 func clean(text string) string {
 	if len(text) > maxErrorBytes {
 		text = text[:maxErrorBytes] + "…"
@@ -109,8 +107,8 @@ func clean(text string) string {
 	return storable(text)
 }
 
-// storable makes a text that PostgreSQL can store: no NUL, valid UTF-8. A failure that
-// could not be stored would be met again and again.
+// storable returns a text that PostgreSQL can store: without NUL, in valid UTF-8. A worker would meet a failure
+// that it could not store again and again.
 func storable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "\uFFFD")
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
-// statement is one SQL command with its parameters as text. The server infers
-// the parameters' types, and nothing is prepared: no session state is left
-// behind but the version of a row: see noteVersion. So any pooler may be between.
+// statement is one SQL command with its parameters as text. The server infers the parameters' types, and
+// nothing is prepared. The only session state left is the version of a row: see noteVersion. So any pooler may
+// be between.
 type statement struct {
 	sql  string
 	args []string
 	last []byte // one more argument, in the binary form; nil if there is none
 }
 
-// null is the argument NULL: no text of PostgreSQL holds the character.
+// null is the argument NULL: no text of PostgreSQL contains this character.
 const null = "\x00"
 
 var (
@@ -34,17 +34,16 @@ var (
 	pin       = statement{sql: pinSQL}
 )
 
-// path is the search_path of our statements. A role that may create an operator or a
-// function in a schema that is searched first could else run code with the rights
-// of a worker. Statements that run before it is set, or under another one, name
-// the schema of each operator and function.
+// path is the search_path of our statements. Otherwise a role that may create an operator or a function in a
+// schema that is searched first could run code with the rights of a worker. Statements that run before it is
+// set, or under another search_path, name the schema of each operator and function.
 const path = "pg_catalog, pg_temp"
 
-// pinSQL sets it until the transaction ends.
+// pinSQL sets the search_path until the transaction ends.
 const pinSQL = `/* cursor.pin */ SELECT pg_catalog.set_config('search_path', '` + path + `', true)`
 
-// once runs statements on a connection of the pool, in one transaction and one
-// network flush, and returns their results.
+// once runs statements on a connection of the pool, in one transaction and one network flush, and returns their
+// results.
 func (s *Store) once(ctx context.Context, timeout time.Duration, begin statement, statements ...statement) ([]*pgconn.Result, error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
@@ -62,8 +61,7 @@ func (s *Store) once(ctx context.Context, timeout time.Duration, begin statement
 	return results[2 : len(all)-1], nil
 }
 
-// onConnection runs f on a connection of the pool, and ends the transaction that f
-// leaves open.
+// onConnection runs f on a connection of the pool, and then ends a transaction that f left open.
 func (s *Store) onConnection(ctx context.Context, f func(*pgxpool.Conn) error) error {
 	conn, err := s.connect(ctx)
 	if err != nil {
@@ -73,13 +71,13 @@ func (s *Store) onConnection(ctx context.Context, f func(*pgxpool.Conn) error) e
 	return f(conn)
 }
 
-// connect takes a connection of the pool, or makes one.
+// connect takes a connection of the pool, or opens one.
 func (s *Store) connect(ctx context.Context) (*pgxpool.Conn, error) {
 	return answer.Conn(ctx, s.pool, s.config.answerTimeout())
 }
 
-// flush sends the statements in one network flush, in order, and returns a
-// result for each. The server runs none behind the first that fails.
+// flush sends the statements in one network flush, in order, and returns a result for each. The server runs no
+// statement after the first one that fails.
 func flush(ctx context.Context, conn *pgx.Conn, statements ...statement) ([]*pgconn.Result, error) {
 	return flushWithin(ctx, commitTimeout, conn, statements...)
 }

@@ -10,20 +10,19 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// forgetSQL needs the lock of the row.
+// forgetSQL needs the lock of the row, held before.
 const forgetSQL = `/* cursor.forget */
 DELETE FROM {schema}.cursor
 WHERE process_name = $1`
 
-// Forget gives the cursor of a process up: its row is deleted, and the name is free
-// for a new cursor, which begins where its Config.Start says and sends again what is
-// behind that. The audit stays, and so do its dead letters. Where the row is gone
-// already, deleted by hand or renamed, it frees the name alone; it returns ErrExists if the
-// row comes back in that moment. One that is halted over its database (ClassRestored, ClassOldPrimary, ClassReset) is refused (ErrHalted): what is
-// decided then begins numbers and a history that the next cursor of that name goes on from. d needs a reason.
+// Forget gives up the cursor of a process. It deletes the row, and the name is free for a new cursor. That one
+// begins where its Config.Start says, and sends again all records after that. The audit and the dead letters
+// stay. If the row is gone already, deleted by hand or renamed, Forget only frees the name; it returns
+// ErrExists if the row comes back in that moment. It refuses a cursor that is halted over its database
+// (ClassRestored, ClassOldPrimary, ClassReset) with ErrHalted: the decision about that halt begins numbers and
+// a history, and the next cursor of that name goes on from them. d needs a reason.
 //
-// A worker that runs has lost its lease, and makes no new cursor until it is started
-// again.
+// A running worker loses its lease, and makes no new cursor until it is started again.
 func (s *Store) Forget(ctx context.Context, process string, d Decision) (Change, error) {
 	a := action{name: "forget", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
 		if f := row.Failure; f != nil && (f.Restored() || f.Class == ClassReset) {
@@ -34,7 +33,7 @@ func (s *Store) Forget(ctx context.Context, process string, d Decision) (Change,
 	}}
 	change, err := s.decide(ctx, process, d, a, func(conn *pgxpool.Conn, c Change, d Decision) error {
 		results, err := flush(ctx, conn.Conn(),
-			s.forgotten(c.Before, d), // which reads the row
+			s.forgotten(c.Before, d), // it reads the row, so it comes first
 			statement{sql: s.sql(forgetSQL), args: []string{process}})
 		if err == nil && results[1].CommandTag.RowsAffected() != 1 {
 			err = errors.New("the locked row changed under its lock")
@@ -61,7 +60,7 @@ func (s *Store) forgetGone(ctx context.Context, process string, d Decision, unkn
 	case past == nil:
 		return Change{}, unknown
 	case errors.Is(past, ErrExists):
-		return Change{}, s.explain("forget", process, exists(process)) // made or put back in this moment
+		return Change{}, s.explain("forget", process, exists(process)) // made or put back at this moment
 	case !errors.Is(past, ErrDeleted) && !errors.Is(past, ErrRenamed):
 		return Change{}, past
 	}

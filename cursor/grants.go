@@ -8,43 +8,42 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 )
 
-// Duty is what a role does with the cursors of a schema, and needs rights for.
+// Duty is a task that a role does with the cursors of a schema, and needs rights for.
 type Duty string
 
 // The duties.
 const (
-	// DutyDeliver: acquire leases, and all that a Lease does but PutAside.
+	// DutyDeliver is to acquire leases, and all that a Lease does except PutAside.
 	DutyDeliver Duty = "deliver"
-	// DutyPutAside: Lease.PutAside, besides DutyDeliver.
+	// DutyPutAside is Lease.PutAside, in addition to DutyDeliver.
 	DutyPutAside Duty = "put aside"
-	// DutyCount: CountDeadLetters, besides DutyDeliver. Without it everything is
-	// delivered all the same, and what was put aside goes unnoticed.
+	// DutyCount is CountDeadLetters, in addition to DutyDeliver. Without it everything is still delivered, but
+	// records that were put aside go unnoticed.
 	DutyCount Duty = "count"
-	// DutyCreate: Create, besides DutyDeliver. May be taken away when each process
-	// has its cursor.
+	// DutyCreate is Create, in addition to DutyDeliver. It may be taken away once each process has its cursor.
 	DutyCreate Duty = "create"
-	// DutyDecide: the methods that take a Decision, History and DeadLetters. It does
-	// not suffice to take a lease over, nor to read what records hold.
+	// DutyDecide is the methods that take a Decision, History and DeadLetters. It is not enough to take over a
+	// lease, nor to read the contents of records.
 	DutyDecide Duty = "decide"
-	// DutyReplay: Lease.Letter and Lease.Replayed, besides DutyDecide and DutyDeliver.
+	// DutyReplay is Lease.Letter and Lease.Replayed, in addition to DutyDecide and DutyDeliver.
 	DutyReplay Duty = "replay"
 )
 
-// stateColumns are those of a cursor that workers and operators write.
+// stateColumns are the columns of a cursor that workers and operators write.
 var stateColumns = []string{
 	"position", "sequence", "epoch", "state", "failed_position", "failed_record_id", "failed_attempts",
 	"first_failed_at", "last_failed_at", "next_attempt_at", "failed_error", "failed_class", "system_identifier", "timeline", "database_oid", "histories", "horizon",
 }
 
-// letterColumns are those of a dead letter without what its record holds.
+// letterColumns are the columns of a dead letter, without the contents of its record.
 var letterColumns = []string{
 	"id", "process_name", "at", "position", "sequence", "table_name", "record_id", "key", "type", "record_created_at", "attempts", "first_failed_at",
 	"error", "class", "resolution", "resolved_at", "resolved_by", "reason",
 }
 
-// Grants returns the SQL that gives a role, as the catalog spells it, what its
-// duties take of the schema, and nothing else: down to single columns. It asks no
-// database. What the source and the sink need is for them to say.
+// Grants returns the SQL that gives a role, as the catalog spells it, the rights its duties need in the schema,
+// and nothing else: down to single columns. It asks no database. Sources and sinks report themselves what they
+// need.
 func (s *Store) Grants(role string, duties ...Duty) string {
 	var b strings.Builder
 	for _, on := range privilege.ByObject(s.Needs(duties...)) {
@@ -53,12 +52,12 @@ func (s *Store) Grants(role string, duties ...Duty) string {
 	return b.String()
 }
 
-// Needs is what Grants grants.
+// Needs returns the rights that Grants grants.
 func (s *Store) Needs(duties ...Duty) []privilege.Privilege {
 	var needed []privilege.Privilege
 	for _, duty := range duties {
 		switch duty {
-		case DutyDeliver: // UPDATE of any column suffices for FOR UPDATE
+		case DutyDeliver: // UPDATE of any column is enough for FOR UPDATE
 			needed = append(append(needed, s.auditNeeds()...), s.may("UPDATE", "cursor", append([]string{"holder"}, stateColumns...)...))
 		case DutyPutAside:
 			needed = append(needed, s.may("INSERT", "dead_letter",
@@ -82,8 +81,8 @@ func (s *Store) Needs(duties ...Duty) []privilege.Privilege {
 	return needed
 }
 
-// auditNeeds is to read the cursors and to read and write their audit, but not the
-// time at which something is noted.
+// auditNeeds returns the rights to read the cursors, and to read and write their audit, except the time at
+// which something is noted.
 func (s *Store) auditNeeds() []privilege.Privilege {
 	return []privilege.Privilege{
 		{On: privilege.Schema, Name: s.schema, Right: "USAGE"},
@@ -93,7 +92,7 @@ func (s *Store) auditNeeds() []privilege.Privilege {
 	}
 }
 
-// may is a right to a table of the schema, or to columns of it.
+// may returns a right to a table of the schema, or to columns of it.
 func (s *Store) may(right, table string, columns ...string) privilege.Privilege {
 	return privilege.Privilege{On: privilege.Table, Name: s.schema + "." + pgx.Identifier{table}.Sanitize(), Right: right, Columns: columns}
 }

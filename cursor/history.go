@@ -14,28 +14,28 @@ type Event struct {
 	Process string
 	// At is the database's time.
 	At time.Time
-	// Actor is a worker, or who decided.
+	// Actor is a worker, or the person who decided.
 	Actor string
-	// User is the role that was logged in; "" where the event is older than that column.
+	// User is the role that was logged in; "" if the event is older than that column.
 	User string
 	// Action is what was done: create, place, configure, watch, halt, promoted, settled, dead_letter,
 	// dead_letter_replayed, dead_letter_discarded, partition_gone, pause, resume, retry, skip, seek, restored,
-	// rename (noted for the new name), renamed (for the old one), forget or downgrade (by `migrate down`); newer
-	// versions may add others.
+	// rename (noted for the new name), renamed (for the old one), forget or downgrade (by `migrate down`);
+	// newer versions may add others.
 	Action string
-	// Reason is the operator's, or the error behind a halt; "" if there is none.
+	// Reason is the operator's reason, or the error that caused a halt; "" if there is none.
 	Reason string
-	// From and To are positions of the cursor; To of a halt is that of the record.
+	// From and To are positions of the cursor; To of a halt is the position of the record.
 	From, To Position
-	// Detail is a JSON object with what else belongs to the action.
+	// Detail is a JSON object with further facts about the action.
 	Detail json.RawMessage
 }
 
-// MaxHistory bounds the events of one History.
+// MaxHistory bounds the number of events in one History.
 const MaxHistory = 10_000
 
-// historySQL follows a cursor back through its names: of each name it takes the
-// events before the cursor was renamed from it, of one action or, if $3 is null, of all.
+// historySQL follows a cursor back through its names. Of each name it takes the events before the cursor was
+// renamed from it: those of one action or, if $3 is null, all.
 const historySQL = `/* cursor.history */
 WITH RECURSIVE name (process_name, until) AS (
 	SELECT $1::text COLLATE "C", 9223372036854775807
@@ -67,10 +67,9 @@ WHERE $3::text IS NULL OR e.action = $3
 ORDER BY e.id DESC
 LIMIT $2`
 
-// History returns the last events of a process, the newest first: at most limit
-// of them, from 1 to MaxHistory. A cursor that was deleted still has a history, one
-// that was renamed has that of its old names too; of a process that never was there
-// is none.
+// History returns the last events of a process, the newest first: at most limit of them, between 1 and
+// MaxHistory. A deleted cursor still has a history, and a renamed one also has the history of its old names. A
+// process that never existed has none.
 func (s *Store) History(ctx context.Context, process string, limit int) ([]Event, error) {
 	if limit < 1 || limit > MaxHistory {
 		return nil, s.explain("read the history of", process, fmt.Errorf("limit %d is not within 1 and %d", limit, MaxHistory))
@@ -78,8 +77,7 @@ func (s *Store) History(ctx context.Context, process string, limit int) ([]Event
 	return s.events(ctx, process, null, limit)
 }
 
-// Last returns the last event of an action in the history of a process, and whether there
-// is one.
+// Last returns the last event of an action in the history of a process, and whether there is one.
 func (s *Store) Last(ctx context.Context, process, action string) (last Event, found bool, err error) {
 	events, err := s.events(ctx, process, action, 1)
 	if len(events) == 0 {
@@ -88,8 +86,8 @@ func (s *Store) Last(ctx context.Context, process, action string) (last Event, f
 	return events[0], true, nil
 }
 
-// Events returns the last events of an action in the history of a process, the newest first: at most
-// limit of them.
+// Events returns the last events of an action in the history of a process, the newest first: at most limit of
+// them.
 func (s *Store) Events(ctx context.Context, process, action string, limit int) ([]Event, error) {
 	return s.events(ctx, process, action, limit)
 }

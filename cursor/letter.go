@@ -42,9 +42,9 @@ WHERE ($1::text = '' OR process_name = $1) AND ($2::boolean OR resolution IS NUL
 ORDER BY id
 LIMIT $3::int`
 
-// DeadLetters lists dead letters in the order they were put aside, at most limit
-// of them: of one process or, with "", of all; with all, also those that are
-// resolved. They come without headers and payload: see DeadLetter.
+// DeadLetters lists at most limit dead letters, in the order in which they were put aside: those of one process
+// or, with "", of every process. With all, it also lists those that are resolved. They come without headers and
+// payload: see DeadLetter.
 func (s *Store) DeadLetters(ctx context.Context, process string, all bool, limit int) ([]DeadLetter, error) {
 	return s.listLetters(ctx, s.sql(deadLettersSQL), process, all, limit)
 }
@@ -67,8 +67,8 @@ func (s *Store) listLetters(ctx context.Context, sql string, args ...any) ([]Dea
 	return letters, nil
 }
 
-// countLettersSQL reads by the index on open dead letters, at most $2 entries a
-// process. It names only columns that DutyCount grants.
+// countLettersSQL reads by the index on open dead letters, at most $2 entries a process. It names only columns
+// that DutyCount grants.
 const countLettersSQL = `/* cursor.count_dead_letters */
 SELECT
 	process.name,
@@ -83,11 +83,11 @@ SELECT
 	)
 FROM unnest($1::text[]) process (name)`
 
-// MaxCountedLetters bounds what CountDeadLetters counts of one process.
+// MaxCountedLetters bounds how many dead letters of one process CountDeadLetters counts.
 const MaxCountedLetters = 100_000
 
-// CountDeadLetters counts the open dead letters of each of the processes, up to
-// MaxCountedLetters. It needs no more than DutyCount.
+// CountDeadLetters counts the open dead letters of each of the processes, up to MaxCountedLetters. It needs
+// only DutyCount.
 func (s *Store) CountDeadLetters(ctx context.Context, processes []string) (map[string]int64, error) {
 	counts := map[string]int64{}
 	err := s.reading(ctx, func(ctx context.Context, conn *pgx.Conn) error {
@@ -109,8 +109,7 @@ func (s *Store) CountDeadLetters(ctx context.Context, processes []string) (map[s
 	return counts, nil
 }
 
-// openLettersSQL reads the open dead letters of a process by their index, and
-// sorts them as records are.
+// openLettersSQL reads the open dead letters of a process by their index, and sorts them as records are sorted.
 const openLettersSQL = `/* cursor.open_dead_letters */
 SELECT` + deadLetterColumns + `
 FROM {schema}.dead_letter
@@ -118,14 +117,14 @@ WHERE process_name = $1::text AND resolution IS NULL AND ($2::text = '' OR strpo
 ORDER BY position, id
 LIMIT $3::int`
 
-// OpenDeadLetters lists the open dead letters of a process in the order of their
-// positions, at most limit of them: all or, with containing, those whose error
-// contains that text. They come without headers and payload: see DeadLetter.
+// OpenDeadLetters lists the open dead letters of a process in the order of their positions, at most limit of
+// them. With containing, it lists only those whose error contains that text. They come without headers and
+// payload: see DeadLetter.
 func (s *Store) OpenDeadLetters(ctx context.Context, process, containing string, limit int) ([]DeadLetter, error) {
 	return s.listLetters(ctx, s.sql(openLettersSQL), process, containing, limit)
 }
 
-// reading runs f in a transaction of our search_path that only reads dead letters.
+// reading runs f in a transaction that has our search_path and only reads dead letters.
 func (s *Store) reading(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
 	return s.nameExcluder(ctx, s.onConnection(ctx, func(conn *pgxpool.Conn) error {
 		return answer.Within(ctx, commitTimeout, func(ctx context.Context) error {
@@ -137,7 +136,7 @@ func (s *Store) reading(ctx context.Context, f func(context.Context, *pgx.Conn) 
 	}), "dead_letter")
 }
 
-// columns are where deadLetterColumns go.
+// columns returns the destinations of deadLetterColumns.
 func (d *DeadLetter) columns() []any {
 	return []any{
 		&d.ID, &d.Process, nullTime{&d.At}, &d.Position, &d.Sequence, &d.Table, &d.RecordID, &d.Key, &d.Type, nullTime{&d.CreatedAt},
@@ -153,14 +152,14 @@ SELECT` + deadLetterColumns + `,
 FROM {schema}.dead_letter
 WHERE id = $1::bigint`
 
-// plainLetterSQL is the same without what records hold.
+// plainLetterSQL is oneDeadLetterSQL without the contents of records.
 const plainLetterSQL = `/* cursor.plain_letter */
 SELECT` + deadLetterColumns + `
 FROM {schema}.dead_letter
 WHERE id = $1::bigint`
 
-// DeadLetter returns one dead letter, resolved or not, with headers and payload, or
-// Withheld if the role may not read those. It returns ErrNoDeadLetter if there is none.
+// DeadLetter returns one dead letter, open or resolved, with headers and payload. It sets Withheld instead if
+// the role may not read those. It returns ErrNoDeadLetter if there is none.
 func (s *Store) DeadLetter(ctx context.Context, id int64) (DeadLetter, error) {
 	d, err := s.oneLetter(ctx, id, letter, oneDeadLetterSQL)
 	var pgErr *pgconn.PgError
@@ -210,8 +209,8 @@ func plain(ctx context.Context, conn *pgx.Conn, sql string, id int64) (d DeadLet
 	return d, err
 }
 
-// binary has the values of a query come in the binary form, so that no setting of the session
-// has a say in how times and bytes are printed. It asks the server for their types first.
+// binary makes the values of a query come in the binary form, so that no setting of the session changes how
+// times and bytes are printed. It asks the server for their types first.
 const binary = pgx.QueryExecModeDescribeExec
 
 // nullTime reads NULL as the zero time.

@@ -7,13 +7,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// oneRow ends a statement whose CTE "changed" is an UPDATE or INSERT. It raises
-// 22P02, with the reason as its text, unless that changed exactly one row: COMMIT
-// travels in the same flush, and the server would run it after a statement that
-// changed none, with all else that the transaction did.
+// oneRow ends a statement whose CTE "changed" is an UPDATE or INSERT. Unless that changed exactly one row, it
+// raises 22P02, with the reason as its text. COMMIT travels in the same flush. Without the error, the server
+// would run it even after a statement that changed no row, and commit everything else in the transaction.
 //
-// It also takes the time-out off that COMMIT. Cut short while it waits for a
-// synchronous standby, a COMMIT would claim what no standby has.
+// It also takes the time-out off that COMMIT. If a COMMIT is cut short while it waits for a synchronous
+// standby, it reports success for what no standby has.
 const oneRow = unlessOne + `'the row is not as it was locked: rows changed: '` + raise
 
 const (
@@ -25,19 +24,18 @@ SELECT
 FROM changed`
 )
 
-// untaken begins what is raised where a row is changed, and keeps other values than it was
-// given.
+// untaken begins the error that is raised if a row was changed, but has other values than it was given.
 const untaken = "the row did not take the change, as one of the triggers, rules and policies at its table may decide: "
 
-// took is an expression of RETURNING: the given one if the condition holds of the row as it
-// is now, and else 22P02 is raised. A trigger may return its OLD row, or change NEW, and the
-// count of rows does not say so.
+// took is an expression of RETURNING. It is the given expression if the condition holds of the row as it is
+// now; otherwise it raises 22P02. A trigger may return its OLD row, or change NEW, and the count of rows does
+// not show that.
 func took(condition, then string) string {
 	return `CASE WHEN ` + condition + ` THEN ` + then +
 		` ELSE ('` + untaken + `' OPERATOR(pg_catalog.||) process_name)::pg_catalog.int4::pg_catalog.text END`
 }
 
-// notTaken reports that took raised.
+// notTaken reports that took raised the error.
 func notTaken(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == "22P02" && strings.Contains(pgErr.Message, untaken)
@@ -46,19 +44,19 @@ func notTaken(err error) bool {
 // changedOne reports whether a statement changed one row, or returned it: see oneRow.
 func changedOne(result *pgconn.Result) bool { return result.CommandTag.RowsAffected() == 1 }
 
-// errNotAsLocked: a statement changed no row, or its transaction did not commit.
+// errNotAsLocked reports that a statement changed no row, or its transaction did not commit.
 var errNotAsLocked = errors.New("the row is not as it was locked")
 
-// notAsLocked reports that oneRow raised.
+// notAsLocked reports that oneRow raised the error.
 func notAsLocked(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == "22P02" && !strings.Contains(pgErr.Message, noEvent)
 }
 
-// noEvent begins what is raised where an operator's command would leave no event.
+// noEvent begins the error that is raised if an operator's command would leave no event.
 const noEvent = "no event is kept"
 
-// unaudited is ErrNoEvent if that was raised, else err.
+// unaudited returns ErrNoEvent if a statement raised noEvent, else err.
 func unaudited(err error) error {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "22P02" && strings.Contains(pgErr.Message, noEvent) {
@@ -67,8 +65,8 @@ func unaudited(err error) error {
 	return err
 }
 
-// committed reports whether the COMMIT among the results of a flush succeeded. A
-// transaction that has failed answers COMMIT with ROLLBACK, which is no error.
+// committed reports whether the COMMIT among the results of a flush succeeded. PostgreSQL answers the COMMIT of
+// a failed transaction with ROLLBACK, which is not an error.
 func committed(results []*pgconn.Result, at int) bool {
 	return len(results) > at && results[at].Err == nil && results[at].CommandTag.String() == "COMMIT"
 }

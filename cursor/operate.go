@@ -13,20 +13,19 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Errors of Pause, Resume, Retry, Skip, Seek and Discard, besides ErrUnknown and
-// ErrHalted. After any of them but ErrUncertain the row is as it was.
+// Errors of Pause, Resume, Retry, Skip, Seek and Discard, besides ErrUnknown and ErrHalted. After any of them
+// except ErrUncertain the row is as it was.
 var (
-	// ErrMoved: the cursor, or the dead letter, does not stand where Decision.Expect
-	// says.
+	// ErrMoved reports that the cursor, or the dead letter, is not at the position of Decision.Expect.
 	ErrMoved = errors.New("not at the expected position")
-	// ErrNotFailing: there is no failing record to try again or to pass over.
+	// ErrNotFailing reports that there is no failing record to try again or to pass over.
 	ErrNotFailing = errors.New("no record is failing")
-	// ErrLocked: the row could not be locked within Decision.Timeout.
+	// ErrLocked reports that the row could not be locked within Decision.Timeout.
 	ErrLocked = errors.New("the cursor's row is locked")
-	// ErrNoEvent: the audit would not have kept what was decided.
+	// ErrNoEvent reports that the audit would not have kept the decision.
 	ErrNoEvent = errors.New("nothing was changed: the audit keeps no event of it, as a trigger of the table cursor_event may decide: drop the trigger, or have it return NEW")
-	// ErrUncertain: the database did not answer the commit, or not in time. History, which
-	// has an event of what was done, says whether it was.
+	// ErrUncertain reports that the database did not answer the commit, or not in time. History shows whether
+	// it was done: then it has an event of it.
 	ErrUncertain = errors.New("it is not known whether this was done")
 )
 
@@ -40,29 +39,27 @@ func uncertain(err error) error {
 	return fmt.Errorf("%w: %w", ErrUncertain, err)
 }
 
-// Decision is what an operator answers for: it goes into the audit with what was
-// done. Each of the methods that takes one locks the row, as a worker does for
-// its deliveries, so that it acts between two checkpoints and never during a
-// delivery; a busy worker stands aside within some 100 ms, or when the call it is
-// in ends. What is done and its event are one transaction.
+// Decision is what an operator orders and answers for. It goes into the audit with what was done. Each method
+// that takes a Decision locks the row, as a worker does for its deliveries. So it acts between two checkpoints
+// and never during a delivery. A busy worker stands aside within some 100 ms, or when the call it is in ends.
+// The change and its event are one transaction.
 //
-// Whatever is decided of a paused process, it stays paused until Resume.
+// A paused process stays paused until Resume, even if an operator decides something else about it.
 type Decision struct {
-	// Actor is who decides. Required.
+	// Actor is the person or program that decides. Required.
 	Actor string
-	// Reason is why. Required by Skip, Seek and Discard, which can lose records.
+	// Reason is why. Skip, Seek and Discard, which can lose records, require it.
 	Reason string
-	// Expect is the position that the operator saw: that of the cursor or, for Skip and
-	// Retry, of the failing record. If it is another one when the row is locked, nothing
-	// is done (ErrMoved). nil: any. Of a dead letter it is the position of its record.
+	// Expect is the position that the operator saw: the cursor's or, for Skip and Retry, the failing record's.
+	// If the locked row has another one, nothing is done (ErrMoved). nil: any. For a dead letter it is the
+	// position of its record.
 	Expect *Position
-	// Timeout is how long to wait for the row (ErrLocked), so that a sink call in
-	// flight may end. Default 30 s, at most 1 h. The row of a dead letter is
-	// locked while it is replayed.
+	// Timeout is how long to wait for the row before ErrLocked, so that a sink call in flight may end. Default
+	// 30 s, at most 1 h. The row of a dead letter is locked while it is replayed.
 	Timeout time.Duration
-	// Fenced says that the server is the only primary: a later one is fenced, or gone. A process that halted on what may be an old
-	// primary (ClassOldPrimary) is decided on only then, else ErrOldPrimary: the later primary would go on below the numbers that the
-	// decision begins.
+	// Fenced asserts that the server is the only primary: a later one is fenced, or gone. A decision about a
+	// process that halted on a possible old primary (ClassOldPrimary) needs it; otherwise the error is
+	// ErrOldPrimary. A later primary would go on below the numbers that the decision begins.
 	Fenced bool
 	// DryRun reads the row without a lock, checks the rest, and changes nothing.
 	DryRun bool
@@ -95,24 +92,22 @@ func (d Decision) validate(a action) error {
 	return errors.Join(faults...)
 }
 
-// Change is what a decision makes of a cursor's row.
+// Change is what a decision changes in a cursor's row.
 type Change struct {
 	// Before is the row as it was found, After as it was left.
 	Before, After Row
-	// Changed is false if the process was in the wanted state already: then
-	// nothing was written.
+	// Changed is false if the process was in the wanted state already: then nothing was written.
 	Changed bool
-	// Expect is what Decision.Expect has to be for this very change.
+	// Expect is the value of Decision.Expect that allows only this change.
 	Expect Position
-	// Looks says that the source looks for rows that were stamped before the position, before it reads on: see
-	// PromotedError.
+	// Looks reports that the source looks for rows that were stamped before the position, before it reads on:
+	// see PromotedError.
 	Looks bool
 }
 
-// Pause stops a process at its next checkpoint. When it returns, nothing is being
-// delivered, and nothing will be until Resume. A process that is paused already
-// is left as it is; one that is halted is refused (ErrHalted): it stands still,
-// and its failing record needs a decision of its own.
+// Pause stops a process at its next checkpoint. When it returns, no delivery is under way, and none starts
+// until Resume. Pause leaves a paused process as it is. It refuses one that is halted (ErrHalted): that process
+// delivers nothing anyway, and its failing record needs a decision of its own.
 func (s *Store) Pause(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "pause", apply: func(row Row) (Row, error) {
 		if row.State == Halted {
@@ -123,10 +118,10 @@ func (s *Store) Pause(ctx context.Context, process string, d Decision) (Change, 
 	}})
 }
 
-// Resume sets a paused process running. A new epoch begins, so that workers look anew at a table
-// that may have been changed meanwhile. One that runs already is left as it is;
-// one that is halted is refused (ErrHalted): its record wants Retry, Skip or Seek. So is one whose server's clock
-// was seen to be behind while it was paused (ClassClock).
+// Resume sets a paused process running. A new epoch begins, so that workers look anew at a table that may have
+// been changed meanwhile. Resume leaves a running process as it is. It refuses one that is halted (ErrHalted):
+// its record needs Retry, Skip or Seek. It also refuses one whose server's clock was seen to be behind while it
+// was paused (ClassClock).
 func (s *Store) Resume(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "resume", apply: func(row Row) (Row, error) {
 		if row.State == Halted || displaced(row) {
@@ -140,12 +135,12 @@ func (s *Store) Resume(ctx context.Context, process string, d Decision) (Change,
 	}})
 }
 
-// Retry has the failing record tried again at once, with its attempts and its
-// back-off counted anew, and sets a halted process running. A new epoch begins.
-// ErrNotFailing if no record is failing. A process that halted because its database was restored
-// (ClassRestored) goes on from where it stands, as by Restored; one whose ids have started again (ClassReset), as by SeekAnew. One that halted because the clock
-// was behind (ClassClock) looks for all that was stamped before its position, and halts again if
-// there is any: see PromotedError.
+// Retry makes the failing record due at once, counts its attempts and its back-off anew, and sets a halted
+// process running. A new epoch begins. It returns ErrNotFailing if no record is failing. A process that halted
+// because its database was restored (ClassRestored) goes on from its position, as after Restored. One whose ids
+// have started again (ClassReset) goes on as after SeekAnew. One that halted because the clock was behind
+// (ClassClock) looks for all rows that were stamped before its position, and halts again if there are any: see
+// PromotedError.
 func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "retry", ofRecord: true, apply: func(row Row) (Row, error) {
 		if row.Failure == nil && row.State != Halted {
@@ -158,16 +153,16 @@ func (s *Store) Retry(ctx context.Context, process string, d Decision) (Change, 
 		case row.haltedAs(ClassReset):
 			row, err = row.recounted(row.Position)
 		default:
-			row.Epoch++ // or a worker between two transactions would go on counting
+			row.Epoch++ // without it, a worker between two transactions would go on counting
 		}
 		return set(row), err
 	}})
 }
 
-// Skip passes over the failing record, that one alone, and sets a halted process
-// running. The record is never delivered; it keeps its number in the sequence,
-// and a new epoch begins. ErrNotFailing if no record is failing, also where the receiver refused us
-// (ClassRefused): the record was not at fault, and to pass over it would lose it for nothing.
+// Skip passes over the failing record, only that one, and sets a halted process running. The record is never
+// delivered; it keeps its number in the sequence, and a new epoch begins. Skip returns ErrNotFailing if no
+// record is failing. It does so, too, if the receiver refused us (ClassRefused): the record was not at fault,
+// and passing over it would lose it for nothing.
 func (s *Store) Skip(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "skip", needsReason: true, moves: true, ofRecord: true, apply: func(row Row) (Row, error) {
 		if displaced(row) {
@@ -189,21 +184,21 @@ func (s *Store) Skip(ctx context.Context, process string, d Decision) (Change, e
 	}})
 }
 
-// SeekGap is by how much Seek moves the sequence on: more than any worker can have
-// sent beyond its last checkpoint, so that no number ever stands for two records.
+// SeekGap is by how much Seek moves the sequence on. It is more than any worker can have sent beyond its last
+// checkpoint, so no number ever belongs to two records.
 const SeekGap = 10_000
 
-// Seek moves the cursor to a position, forward or back: what stands behind it is
-// delivered next, again or for the first time. It sets a halted process running.
-// The sequence goes on, with a gap of SeekGap, and a new epoch begins. After a halt over the server
-// (ClassRestored, ClassClock) a new history begins, as by Restored, and after one over its ids (ClassReset) as by SeekAnew. After one over the clock, the source looks again
-// for rows that were stamped before the position (see PromotedError), unless the seek answers the halt: it is to where the process halted; to Failure.Position or before it; or,
-// where that is not "", to behind where it halted.
+// Seek moves the cursor to a position, forward or back. The records after it are delivered next, again or for
+// the first time. It sets a halted process running. The sequence goes on, with a gap of SeekGap, and a new
+// epoch begins. After a halt over the server (ClassRestored, ClassClock) a new history begins, as after
+// Restored, and after a halt over the ids (ClassReset) as after SeekAnew. After a halt over the clock, the
+// source looks again for rows that were stamped before the position (see PromotedError), unless the seek
+// answers the halt. Three seeks do: to where the process halted; to Failure.Position or before it; or, if
+// Failure.Position is not "", to a position past where it halted.
 //
-// to must be a position of the process's source, which alone can tell; "" stands
-// before the first record. Records passed over are never delivered, records behind
-// it come again with the dedup keys they had. Where records have no time of creation and their ids
-// have started again, other rows had these keys: use SeekAnew there.
+// to must be a position of the process's source; only the source can check that. "" is before the first record.
+// Records passed over are never delivered; records after to come again with the dedup keys they had. If records
+// have no time of creation and their ids have started again, other rows had these keys: use SeekAnew there.
 func (s *Store) Seek(ctx context.Context, process string, to Position, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, seekTo(to))
 }
@@ -216,7 +211,7 @@ func seekTo(to Position) action {
 		case row.haltedAs(ClassReset) && !row.unsettled:
 			row, err = row.recounted(to)
 		case displaced(row) || row.unsettled:
-			row.Position = min(row.Position, to) // the records between the two may be others, too
+			row.Position = min(row.Position, to) // the records between the two may differ, too
 			row, err = row.begun(time.Now())
 			row.Position = to
 		default:
@@ -226,11 +221,12 @@ func seekTo(to Position) action {
 	}}
 }
 
-// Restored says that the database was restored from a backup or a snapshot: what the process sent
-// since is not known here. It goes on from where it stands, with numbers past all that may have
-// been used (by a multiple of HistoryGap), and a new history begins. Its worker looks first, as after a
-// promotion, for rows that were stamped before the position: see PromotedError. A process that halted over the server
-// (ClassRestored, ClassClock, ClassReset) runs again; one that is paused or halted over something else stays so.
+// Restored records that the database was restored from a backup or a snapshot: what the process sent since the
+// backup is not known here. The process goes on from its position, with numbers past all that may have been
+// used (by a multiple of HistoryGap), and a new history begins. As after a promotion, its worker first looks
+// for rows that were stamped before the position: see PromotedError. A process that halted over the server
+// (ClassRestored, ClassClock, ClassReset) runs again; one that is paused or halted over something else stays
+// so.
 func (s *Store) Restored(ctx context.Context, process string, d Decision) (Change, error) {
 	return s.operate(ctx, process, d, action{name: "restored", needsReason: true, moves: true, apply: func(row Row) (Row, error) {
 		next, err := row.begun(time.Now())
@@ -254,7 +250,7 @@ func haltedAt(row Row) error {
 	return fmt.Errorf("%w at record %s, and delivers nothing: %s", ErrHalted, visible.Cut(row.Failure.RecordID), row.Failure.Error)
 }
 
-// refusedBecause is what the receiver said when it refused us.
+// refusedBecause is the receiver's reason for refusing us.
 func (r Row) refusedBecause() string {
 	return fmt.Sprintf("the receiver refuses us, not record %s: %s", visible.Cut(r.Failure.RecordID), r.Failure.Error)
 }
@@ -263,7 +259,7 @@ func notFailing(row Row) error {
 	return fmt.Errorf("%w: the process is %s at %q", ErrNotFailing, row.State, visible.Cut(string(row.Position)))
 }
 
-// sought is the row at another position, under other numbers.
+// sought is the row moved to another position, under other numbers.
 func (r Row) sought(to Position) Row {
 	r.Position = to
 	r.Sequence += SeekGap
@@ -271,7 +267,7 @@ func (r Row) sought(to Position) Row {
 	return r
 }
 
-// haltedAs reports whether the process halted over its server, for that reason.
+// haltedAs reports whether the process halted over its server, with class c.
 func (r Row) haltedAs(c Class) bool { return displaced(r) && r.Failure.Class == c }
 
 // displaced reports whether the process halted over its server, and not over a record.
@@ -279,7 +275,7 @@ func displaced(row Row) bool {
 	return row.Failure != nil && row.Failure.OfServer()
 }
 
-// set takes the failure off a row, and sets it running unless it is paused.
+// set removes the failure from a row, and sets it running unless it is paused.
 func set(row Row) Row {
 	row.Failure = nil
 	if row.State == Halted {
@@ -288,17 +284,17 @@ func set(row Row) Row {
 	return row
 }
 
-// action is one of the things an operator can do.
+// action is one of the operations of an operator.
 type action struct {
 	name        string
 	needsReason bool
 	moves       bool
-	ofRecord    bool // about the failing record, so that one is what is expected
-	// apply says what becomes of a row, or why it is refused.
+	ofRecord    bool // about the failing record, so Expect is that record's position
+	// apply returns the changed row, or why the action is refused.
 	apply func(Row) (Row, error)
 }
 
-// expect is what an action is expected to find in a row.
+// expect is the position that Decision.Expect has to have for a row.
 func (a action) expect(row Row) Position {
 	if a.ofRecord && row.Failure != nil && !displaced(row) {
 		return row.Failure.Position
@@ -306,8 +302,8 @@ func (a action) expect(row Row) Position {
 	return row.Position
 }
 
-// unexpected is why the row is not the one that the operator saw. The cursor's position
-// does not tell which record fails: that one may have been deleted since.
+// unexpected returns why the row is not the one that the operator saw, or nil. The cursor's position does not
+// identify the failing record, which may have been deleted since.
 func (a action) unexpected(row Row, d Decision) error {
 	switch {
 	case d.Expect == nil:
@@ -323,7 +319,7 @@ func (a action) unexpected(row Row, d Decision) error {
 	}
 }
 
-// plan holds a row against a decision.
+// plan checks a decision against a row, and returns the change.
 func (a action) plan(row Row, d Decision) (Change, error) {
 	change := Change{Before: row, After: row, Expect: a.expect(row)}
 	if err := a.unexpected(row, d); err != nil {
@@ -336,7 +332,7 @@ func (a action) plan(row Row, d Decision) (Change, error) {
 	if row.haltedAs(ClassOldPrimary) && after.Failure == nil && !d.Fenced {
 		return change, fmt.Errorf("%w: %s", ErrOldPrimary, row.Failure.Error)
 	}
-	if row.unnoted && after.Epoch > row.Epoch { // the server that is lost may have given that epoch out, too
+	if row.unnoted && after.Epoch > row.Epoch { // the lost server may have given out that epoch, too
 		after.Epoch = max(after.Epoch, row.Epoch.leapt(time.Now()))
 	}
 	change.After = after
@@ -345,7 +341,7 @@ func (a action) plan(row Row, d Decision) (Change, error) {
 	return change, nil
 }
 
-// operate carries an action on the row out, or rehearses it.
+// operate carries out an action on the row, or rehearses it.
 func (s *Store) operate(ctx context.Context, process string, d Decision, a action) (Change, error) {
 	return s.decide(ctx, process, d, a, func(conn *pgxpool.Conn, c Change, d Decision) error {
 		if !c.Changed {
@@ -355,8 +351,8 @@ func (s *Store) operate(ctx context.Context, process string, d Decision, a actio
 	})
 }
 
-// decide holds the row, locked, against an action and has write make the change
-// durable. A rehearsal reads the row without a lock, and writes nothing.
+// decide locks the row, checks an action against it, and calls write to make the change durable. A rehearsal
+// reads the row without a lock, and writes nothing.
 func (s *Store) decide(ctx context.Context, process string, d Decision, a action, write func(*pgxpool.Conn, Change, Decision) error) (Change, error) {
 	d = d.withDefaults()
 	if err := d.validate(a); err != nil {
@@ -397,10 +393,9 @@ func (s *Store) refusal(a action, process string, err error) error {
 	return s.explain(a.name, process, unaudited(err))
 }
 
-// operateSQL locks the row by its primary key and waits for it, so that a worker
-// sees somebody waiting and stands aside. The settings end with the transaction.
-// The wait is bounded twice: lock_timeout starts again whenever a worker comes
-// first, statement_timeout does not.
+// operateSQL locks the row by its primary key and waits for it, so that a worker sees the waiting session and
+// stands aside. The settings end with the transaction. Two settings bound the wait: lock_timeout starts again
+// whenever a worker comes first, statement_timeout does not.
 const (
 	operateSettingsSQL = `/* cursor.operate_settings */
 SELECT
@@ -418,11 +413,11 @@ WHERE process_name = $1
 FOR UPDATE`
 )
 
-// ApplicationOperator is the application name of an operator's transaction, which
-// writes nothing but the cursor and its audit.
+// ApplicationOperator is the application name of an operator's transaction, which only writes the cursor and
+// its audit.
 const ApplicationOperator = "ordered-dispatcher operator "
 
-// operateMargin is how much later than the server our own side gives up.
+// operateMargin is how much later than the server we give up ourselves.
 const operateMargin = 5 * time.Second
 
 // lockWaiting leaves conn in a transaction that holds the lock of a row.
@@ -449,7 +444,7 @@ func (s *Store) operateSettings(process string, timeout time.Duration) statement
 	return statement{sql: operateSettingsSQL, args: []string{ApplicationOperator + process, milliseconds(timeout), milliseconds(s.config.Timeout)}}
 }
 
-// gaveUp reports a wait that one of its time-outs ended.
+// gaveUp reports that one of its time-outs ended a wait.
 func gaveUp(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && (pgErr.Code == "55P03" || pgErr.Code == "57014")

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Unplaced is the position of a cursor that was paused before its first run, and
-// whose start is not known yet. No source reads behind it. The first worker that
-// runs it calls Place.
+// Unplaced is the position of a cursor that was paused before its first run, and whose start is not known yet.
+// No source reads on from it. The first worker that runs the process calls Place.
 const Unplaced Position = "unplaced"
 
 // prepareSQL is createSQL for an operator.
@@ -35,15 +34,15 @@ SELECT
 	EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1),
 	CASE WHEN (SELECT count(*) FROM event) = (SELECT count(*) FROM created) THEN 1 ELSE ('` + noEvent + `, rows: ' || (SELECT count(*) FROM event))::int END`
 
-// Prepare makes the cursor of a process before its first run: in a state, at a
-// position, which is Unplaced where the start is not known yet. by names the command
-// that asks for it. It returns ErrExists if there is one, and ErrDeleted or
-// ErrRenamed if the name was used before.
+// Prepare makes the cursor of a process before its first run, in the given state and at the given position. The
+// position is Unplaced if the start is not known yet. by names the command that asks for it. Prepare returns
+// ErrExists if there is a cursor, and ErrDeleted or ErrRenamed if the name was used before.
 func (s *Store) Prepare(ctx context.Context, process string, at Position, state State, by string, d Decision) (Change, error) {
 	return s.prepare(ctx, process, at, state, by, d, false)
 }
 
-// PrepareAnew is Prepare for a source whose ids have started again since the cursor was forgotten, or may have: see SeekAnew.
+// PrepareAnew is Prepare for a source whose ids have started again since the cursor was forgotten, or may have:
+// see SeekAnew.
 func (s *Store) PrepareAnew(ctx context.Context, process string, at Position, state State, by string, d Decision) (Change, error) {
 	return s.prepare(ctx, process, at, state, by, d, true)
 }
@@ -78,7 +77,7 @@ func (s *Store) prepare(ctx context.Context, process string, at Position, state 
 		if err := s.Past(ctx, process); err != nil {
 			return Change{}, err
 		}
-		return Change{}, s.explain("make", process, exists(process)) // made and given up in this moment
+		return Change{}, s.explain("make", process, exists(process)) // made and given up at this moment
 	case !created:
 		return Change{}, s.explain("make", process, exists(process))
 	}
@@ -86,7 +85,7 @@ func (s *Store) prepare(ctx context.Context, process string, at Position, state 
 	return Change{Before: Row{Process: process}, After: row, Changed: true}, err
 }
 
-// placeSQL moves the cursor and notes it, or does neither if it has a place.
+// placeSQL moves the cursor and notes it. It does neither if the cursor has a place.
 var placeSQL = `/* cursor.place */
 WITH placed AS (
 	UPDATE {schema}.cursor
@@ -99,14 +98,14 @@ WITH placed AS (
 )
 SELECT EXISTS (SELECT 1 FROM placed)`
 
-// Place gives a cursor that is Unplaced its start, and reports whether it did: one
-// that has a place is left as it is.
+// Place gives a cursor that is Unplaced its start, and reports whether it did. It leaves a cursor that has a
+// place as it is.
 func (s *Store) Place(ctx context.Context, process string, at Position) (placed bool, err error) {
 	return s.place(ctx, process, at, null)
 }
 
-// PlaceAnew is Place for a source whose ids have started again since the cursor before it was forgotten, or may have: see
-// SeekAnew.
+// PlaceAnew is Place for a source whose ids have started again since the previous cursor was forgotten, or may
+// have: see SeekAnew.
 func (s *Store) PlaceAnew(ctx context.Context, process string, at Position) (placed bool, err error) {
 	anew, err := Histories("[]").begin("")
 	if err != nil {

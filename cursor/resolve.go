@@ -13,11 +13,9 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Resolvable returns an open dead letter of which d may be decided, without headers
-// and payload. It returns
-// ErrNoDeadLetter if there is none of that number, and ErrMoved if d.Expect is not
-// its position. It may be resolved by another operator at any time: Discard and
-// Lease.Letter look again.
+// Resolvable returns an open dead letter that d may decide about, without headers and payload. It returns
+// ErrNoDeadLetter if there is none of that number, and ErrMoved if d.Expect is not its position. Another
+// operator may resolve it at any time: Discard and Lease.Letter check again.
 func (s *Store) Resolvable(ctx context.Context, id int64, d Decision, r Resolution) (DeadLetter, error) {
 	if err := d.withDefaults().validate(action{needsReason: r == Discarded}); err != nil {
 		return DeadLetter{}, s.withFix(resolving(id, r), err)
@@ -34,7 +32,7 @@ func (s *Store) Resolvable(ctx context.Context, id int64, d Decision, r Resoluti
 
 func resolving(id int64, r Resolution) string { return fmt.Sprintf("have dead letter %d %s", id, r) }
 
-// open returns why d may not be decided of a dead letter.
+// open returns why d may not decide about a dead letter, or nil.
 func (l DeadLetter) open(d Decision) error {
 	switch {
 	case l.Resolution != "":
@@ -46,13 +44,13 @@ func (l DeadLetter) open(d Decision) error {
 	}
 }
 
-// lockLetterSQL holds the row until the transaction ends: see Lease.Letter. A
-// session that is at it now has but to commit.
+// lockLetterSQL holds the row until the transaction ends: see Lease.Letter. A session that has it now only
+// needs to commit.
 const lockLetterSQL = oneDeadLetterSQL + `
 FOR UPDATE`
 
-// resolveSQL marks an open dead letter and writes the audit row with it. The row
-// of the dead letter is locked meanwhile; who comes second finds it resolved.
+// resolveSQL marks an open dead letter and writes the audit row with it. It locks the row of the dead letter
+// meanwhile, so a second operator finds it resolved.
 var resolveSQL = `/* cursor.resolve */
 WITH resolved AS (
 	UPDATE {schema}.dead_letter
@@ -70,10 +68,10 @@ func (s *Store) resolve(id int64, r Resolution, d Decision) statement {
 	return statement{sql: s.sql(resolveSQL), args: []string{strconv.FormatInt(id, 10), string(r), d.Actor, d.Reason}}
 }
 
-// Discard marks an open dead letter as never to be delivered, and returns it as it
-// was. It returns ErrNoDeadLetter if there is none of that number, ErrMoved if
-// d.Expect is not its position, and ErrLocked if it is being replayed and that does
-// not end within d.Timeout. d needs a reason.
+// Discard marks an open dead letter as never to be delivered, and returns it as it was. It returns
+// ErrNoDeadLetter if there is none of that number, and ErrMoved if d.Expect is not its position. It returns
+// ErrLocked if the dead letter is being replayed, and the replay does not end within d.Timeout. d needs a
+// reason.
 func (s *Store) Discard(ctx context.Context, id int64, d Decision) (DeadLetter, error) {
 	letter, err := s.Resolvable(ctx, id, d, Discarded)
 	if err != nil || d.DryRun {
@@ -107,10 +105,9 @@ func (e *lockedError) Unwrap() error { return ErrLocked }
 
 var errResolvedMeanwhile = fmt.Errorf("%w: another operator resolved it in between", ErrNoDeadLetter)
 
-// Letter returns an open dead letter of the process, locked until the lease's
-// transaction ends: so it is open still when Replayed resolves it. It returns
-// ErrNoDeadLetter and ErrMoved as Store.Resolvable does. An error of the database
-// ends the lease.
+// Letter returns an open dead letter of the process, locked until the lease's transaction ends, so it is still
+// open when Replayed resolves it. It returns ErrNoDeadLetter and ErrMoved as Store.Resolvable does. An error of
+// the database ends the lease.
 func (l *Lease) Letter(ctx context.Context, id int64, d Decision) (DeadLetter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -133,9 +130,8 @@ func (l *Lease) Letter(ctx context.Context, id int64, d Decision) (DeadLetter, e
 	return found, nil
 }
 
-// letter locks a dead letter under our search_path, and then sets that of a sink
-// again. It rehearses what Replayed does, so that nothing is sent of which no event can be
-// kept.
+// letter locks a dead letter under our search_path, and then sets the sink's search_path again. It rehearses
+// Replayed, so that nothing is sent if no event of it can be kept.
 func (l *Lease) letter(ctx context.Context, id int64, d Decision) (found DeadLetter, err error) {
 	timeout := l.store.config.answerTimeout()
 	within, cancel := context.WithTimeout(ctx, timeout)
@@ -161,8 +157,8 @@ const (
 	setPathSQL    = `SELECT pg_catalog.set_config('search_path', $1, true)`
 )
 
-// Replayed marks an open dead letter as delivered, commits what was done through
-// WithTx with it, and gives the lease back. The cursor stays where it is.
+// Replayed marks an open dead letter as delivered, commits with it what was done through WithTx, and gives the
+// lease back. The cursor stays where it is.
 func (l *Lease) Replayed(ctx context.Context, id int64, d Decision) error {
 	defer l.Release()
 	l.mu.Lock()
@@ -172,7 +168,7 @@ func (l *Lease) Replayed(ctx context.Context, id int64, d Decision) error {
 	}
 	results, err := l.flush(ctx, pin, l.store.resolve(id, Replayed, d.withDefaults()), commit)
 	switch {
-	case notAsLocked(err) && !notTaken(err): // and the effects of a second replay did not commit
+	case notAsLocked(err) && !notTaken(err): // then the effects of this second replay did not commit
 		err = errResolvedMeanwhile
 	case err == nil && !committed(results, 2):
 		err = errNotAsLocked

@@ -24,15 +24,15 @@ type Store struct {
 	config Config
 	schema string
 	joined joined
-	looks  looks    // for torn sessions
+	looks  looks    // the last looks for torn sessions
 	takers sync.Map // processes whose row was seen to take an advance: see rehearse
 
 	lookSQL, lockSQL, relockSQL, advanceSQL, advanceWithSQL string
 }
 
-// NewStore returns the store of config.Schema. Each lease takes one connection
-// of the pool for as long as it lasts, so the pool needs one for every process,
-// and more for reading: see Join. The caller closes the pool, after the last lease.
+// NewStore returns the store of config.Schema. Each lease takes one connection of the pool for as long as it
+// lasts. So the pool needs one for every process, and more for reading: see Join. The caller closes the pool,
+// after the last lease.
 func NewStore(pool *pgxpool.Pool, config Config) (*Store, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
@@ -47,7 +47,7 @@ func NewStore(pool *pgxpool.Pool, config Config) (*Store, error) {
 // Worker returns the name under which this store acquires leases.
 func (s *Store) Worker() string { return s.config.Worker }
 
-// sql puts the schema's name into a statement, also where it stands at the start of a literal.
+// sql puts the schema's name into a statement, also at the start of a string literal.
 func (s *Store) sql(text string) string {
 	text = strings.ReplaceAll(text, "'{schema}", "'"+strings.ReplaceAll(s.schema, "'", "''"))
 	return strings.ReplaceAll(text, "{schema}", s.schema)
@@ -59,15 +59,15 @@ SELECT` + rowColumns + `,
 FROM {schema}.cursor
 WHERE process_name OPERATOR(pg_catalog.=) $1`
 
-// Look reads the row of a process with neither lock nor transaction id. It
-// returns ErrUnknown if there is none.
+// Look reads the row of a process. It takes neither a lock nor a transaction id. It returns ErrUnknown if there
+// is no cursor.
 func (s *Store) Look(ctx context.Context, process string) (Row, error) {
 	row, err := s.Observe(ctx, process)
 	row.start = start{}
 	return row, err
 }
 
-// Observe is Look for a worker: the row also knows how its server began, for Seen.On.
+// Observe is Look for a worker: the row also contains how its server began, for Seen.On.
 func (s *Store) Observe(ctx context.Context, process string) (Row, error) {
 	rows, err := s.look(ctx, process)
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *Store) List(ctx context.Context) ([]Row, error) {
 	return rows, nil
 }
 
-// look reads a row in a statement of its own, which begins no transaction: idle
-// processes do so several times a second.
+// look reads a row in a statement of its own, without a transaction: idle processes do so several times a
+// second.
 func (s *Store) look(ctx context.Context, process string) ([]Row, error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
@@ -124,12 +124,11 @@ func (s *Store) ready(ctx context.Context, conn *pgxpool.Conn, statements ...str
 	})
 }
 
-// createSQL makes the row and its audit event together or not at all; it makes
-// neither if the cursor stands, or if its name was used before and was not given up
-// ($3 = false).
+// createSQL makes the row and its audit event together or not at all. It makes neither if the cursor exists, or
+// if its name was used before and was not given up ($3 = false).
 //
-// A server that was promoted, or a database that was restored, may have lost a cursor of that name:
-// then its numbers begin past those that it may have used.
+// A server that was promoted, or a database that was restored, may have lost a cursor of that name. Then the
+// new cursor's numbers begin past those that the lost one may have used.
 var createSQL = `/* cursor.create */
 WITH past AS (
 	SELECT action
@@ -151,20 +150,21 @@ SELECT EXISTS (SELECT 1 FROM created), EXISTS (SELECT 1 FROM {schema}.cursor WHE
 
 const mayBeLater = "the server was promoted, or the database restored: an earlier cursor of this name may be lost, and the numbers begin past all that it may have used"
 
-// Create makes the cursor of a process at a position, and reports whether it
-// did: one that stands is left as it is. One that had existed and was deleted or
-// renamed is not made again (ErrDeleted, ErrRenamed), unless Forget gave it up.
+// Create makes the cursor of a process at a position, and reports whether it did. It leaves an existing cursor
+// as it is. It does not make a cursor again that existed and was deleted or renamed (ErrDeleted, ErrRenamed),
+// unless Forget gave it up.
 func (s *Store) Create(ctx context.Context, process string, at Position) (bool, error) {
 	return s.create(ctx, process, at, "false", false)
 }
 
-// CreateAnew is Create for a source whose ids have started again since the cursor was forgotten, or may have: see SeekAnew.
+// CreateAnew is Create for a source whose ids have started again since the cursor was forgotten, or may have:
+// see SeekAnew.
 func (s *Store) CreateAnew(ctx context.Context, process string, at Position) (bool, error) {
 	return s.create(ctx, process, at, "false", true)
 }
 
-// Recreate is Create for a cursor that may have existed before. The process
-// starts over at the position: what it had delivered behind it comes again.
+// Recreate is Create for a cursor that may have existed before. The process starts over at the position:
+// records after it that were delivered before come again.
 func (s *Store) Recreate(ctx context.Context, process string, at Position) (bool, error) {
 	return s.create(ctx, process, at, "true", false)
 }
@@ -180,7 +180,7 @@ func (s *Store) create(ctx context.Context, process string, at Position, again s
 		created, stood = string(results[0].Rows[0][0]) == "t", string(results[0].Rows[0][1]) == "t"
 	}
 	if err == nil && !created && !stood {
-		// Deleted or renamed, or made by another worker in this moment.
+		// It was deleted or renamed, or another worker makes it at this moment.
 		if err := s.Past(ctx, process); !errors.Is(err, ErrExists) {
 			return false, err
 		}
@@ -191,9 +191,9 @@ func (s *Store) create(ctx context.Context, process string, at Position, again s
 	return created, nil
 }
 
-// MayBeLost reports whether a cursor that is not there may have been lost, with the commits that a promoted standby had not
-// received, or as one that is younger than the backup that was restored. Then the numbers of one that is made begin past those
-// that it may have used.
+// MayBeLost reports whether a missing cursor may have been lost: with the commits that a promoted standby had
+// not received, or because it was younger than the backup that was restored. Then the numbers of a new cursor
+// begin past those that the lost one may have used.
 func (s *Store) MayBeLost(ctx context.Context) (bool, error) {
 	results, err := s.ask(ctx, statement{sql: s.sql("/* cursor.may_be_lost */\nSELECT " + mayBeLaterSQL)})
 	if err != nil {
@@ -202,17 +202,17 @@ func (s *Store) MayBeLost(ctx context.Context) (bool, error) {
 	return string(results[0].Rows[0][0]) == "t", nil
 }
 
-// lockSQL locks the row of a process until the transaction ends, by its primary
-// key, and never waits. One statement tells a locked row (known, but no row)
-// from one that does not exist. The settings end with the transaction:
+// lockSQL locks the row of a process until the transaction ends, by its primary key, and never waits. One
+// statement distinguishes a locked row (the cursor is known, but no row comes back) from one that does not
+// exist. The settings end with the transaction:
 //   - the server frees the lock of a silent worker after Config.Timeout;
-//   - a lost advance costs deliveries twice, so commits are durable even where
-//     the role's default is off;
+//   - a lost advance would deliver records twice, so commits are durable even if they are off by the role's
+//     default;
 //   - a statement of a sink ends after the time-out of its call.
 //
-// The search_path of the session stays as it is, because the statements of a sink need it.
-// So our statements of every checkpoint name the schema of each operator and function, and
-// pin comes before the others.
+// The search_path of the session stays as it is, because the statements of a sink need it. So the statements
+// that we run at every checkpoint name the schema of each operator and function, and pin comes before our other
+// statements.
 const lockSQL = `/* cursor.lock */
 SELECT` + settingsSQL + `,
 	EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name OPERATOR(pg_catalog.=) $1),
@@ -238,15 +238,15 @@ const settingsSQL = `
 	pg_catalog.set_config('application_name', $3, true),
 	pg_catalog.set_config('statement_timeout', $4, true)`
 
-// Application names of the transactions that hold a lease. A fence over all open
-// transactions may leave out those of ApplicationLease, which write nothing but
-// the cursor; it must count those of ApplicationTx, which write what they like.
+// These are the application names of the transactions that hold a lease. A fence over all open transactions may
+// leave out those of ApplicationLease, which only write the cursor. It must count those of ApplicationTx, which
+// may write anything.
 const (
 	ApplicationLease = "ordered-dispatcher lease "
 	ApplicationTx    = "ordered-dispatcher tx "
 )
 
-// terms are what the transactions of a lease are held under.
+// terms are the conditions under which the transactions of a lease are held.
 type terms struct {
 	application      string
 	statementTimeout time.Duration // 0 = none
@@ -257,8 +257,8 @@ func (s *Store) lock(process string, t terms) statement {
 		process, milliseconds(s.silence(t)), t.application + process, milliseconds(t.statementTimeout)}}
 }
 
-// relockSQL is lockSQL for the worker that has just advanced the row: it finds
-// the row as it was left, or none. The whole row is read only then.
+// relockSQL is lockSQL for the worker that has just advanced the row: it finds the row as the worker left it,
+// or none. The worker reads the whole row only if it finds none.
 const relockSQL = `/* cursor.relock */
 SELECT` + settingsSQL + `,
 	ctid
@@ -280,13 +280,13 @@ func (s *Store) relock(row Row, t terms) statement {
 		strconv.FormatInt(int64(row.Epoch), 10), string(row.Position), strconv.FormatInt(row.Sequence, 10))}
 }
 
-// silenceMargin is for how long the server waits after the time-out of a delivery: for
-// the worker to give it up and to write that down.
+// silenceMargin is how much longer than the time-out of a delivery the server waits, so that the worker can
+// give up the delivery and write that down.
 const silenceMargin = 10 * time.Second
 
-// silence is after how long the server frees the lock of a worker that it has not heard
-// from. A sink that works in the transaction without a statement has its connection, so
-// nothing can ask for a sign of life meanwhile: the server waits for longer than a call.
+// silence returns how long a worker may be silent before the server frees its lock. A sink may work in the
+// transaction without running a statement. It has the connection meanwhile, so nothing can ask for a sign of
+// life: the server waits for longer than a call.
 func (s *Store) silence(t terms) time.Duration {
 	if t.statementTimeout == 0 {
 		return s.config.Timeout
@@ -296,7 +296,7 @@ func (s *Store) silence(t terms) time.Duration {
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// locked reads what a lock statement returned.
+// locked parses the result of a lock statement.
 func locked(result *pgconn.Result) (lockedRow, error) {
 	values := result.Rows[0]
 	known, row := values[4], values[9:]

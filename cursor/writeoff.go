@@ -5,9 +5,8 @@ import (
 	"fmt"
 )
 
-// WriteOff is Advance over n records, the last of which was at position to, that may have
-// been sent and are gone from the source. They keep their numbers, so that no other
-// record gets one of them. It leaves an audit row.
+// WriteOff is Advance over n records that may have been sent and are gone from the source; the last of them was
+// at position to. They keep their numbers, so that no other record gets one of them. It leaves an audit row.
 func (l *Lease) WriteOff(ctx context.Context, to Position, n int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

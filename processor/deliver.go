@@ -13,12 +13,11 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// errSetAside ends a shift whose failing record stands in the cursor's row.
+// errSetAside ends a shift whose failing record is written in the cursor's row.
 var errSetAside = errors.New("the failing record is set aside in the cursor's row")
 
-// deliver hands records over chunk by chunk, with an advance behind each
-// acknowledged part. It returns when all are delivered, when the process shall
-// stop, or when the shift is over.
+// deliver hands records over chunk by chunk, and advances after each acknowledged part. It returns when all are
+// delivered, when the process has to stop, or when the shift is over.
 func (s *shift) deliver(records []Record) error {
 	for len(records) > 0 && !s.ending() {
 		if err := s.writeOff(s.sent.gone(s.lease.Position(), records[0].Position, false)); err != nil {
@@ -55,8 +54,8 @@ func (s *shift) deliver(records []Record) error {
 	return nil
 }
 
-// readable is how many records go out together: those before the first one that
-// the source could not read, or that one alone.
+// readable is how many records go out together: those before the first one that the source could not read, or
+// that one alone.
 func readable(records []Record) int {
 	for i := range records {
 		if records[i].Fault != nil {
@@ -66,7 +65,7 @@ func readable(records []Record) int {
 	return len(records)
 }
 
-// hand gives records to the sink. One that the source could not read fails without it.
+// hand gives records to the sink. A record that the source could not read fails without it.
 func (s *shift) hand(ds []Delivery) (int, error) {
 	if fault := ds[0].Fault; fault != nil {
 		return 0, &unreadableError{fault}
@@ -74,14 +73,14 @@ func (s *shift) hand(ds []Delivery) (int, error) {
 	return s.config.Dispatch.deliver(s, ds)
 }
 
-// deliveries are valid until the next call.
+// deliveries returns the deliveries of records. They are valid until the next call.
 func (s *shift) deliveries(records []Record) []Delivery {
 	s.handed = slices.Grow(s.handed[:0], len(records))
 	ds := s.handed[:len(records)]
 	after, sequence := s.bridge.before(s.lease), s.lease.Sequence()
 	worker := s.config.Store.Worker()
 	epoch, origin, doubtful := s.lease.Epoch(), s.lease.Origin(), s.doubt.at(s.lease.Position())
-	for i := range records { // field by field, which spares a copy
+	for i := range records { // field by field, which avoids a copy
 		d := &ds[i]
 		d.Record, d.Process, d.Worker, d.Origin, d.Epoch, d.After = records[i], s.config.Process, worker, origin, epoch, after
 		d.Sequence, d.Attempt, d.Unknown, d.History = sequence+1+int64(i), 1, i < doubtful, s.lease.History(records[i].Position)
@@ -93,8 +92,8 @@ func (s *shift) deliveries(records []Record) []Delivery {
 	return ds
 }
 
-// advance makes durable what the sink acknowledged. If that fails, the sink is
-// not called again for it as long as no other worker came between: see settle.
+// advance makes durable what the sink acknowledged. If that fails, the sink does not get the records again
+// unless another worker came in between: see settle.
 func (s *shift) advance(a advance) error {
 	a.epoch, a.from = s.lease.Epoch(), s.lease.Position()
 	if s.config.Dispatch.outlives {
@@ -102,7 +101,7 @@ func (s *shift) advance(a advance) error {
 	}
 	err := s.write(func(ctx context.Context) error { return s.lease.Advance(ctx, a.to, a.n) })
 	if errors.Is(err, cursor.ErrUndone) {
-		s.owed = &a // effects in the same transaction are there
+		s.owed = &a // the effects in the same transaction were committed
 	}
 	if err != nil {
 		return err
@@ -119,11 +118,10 @@ func (s *shift) advance(a advance) error {
 	return context.Cause(s.lease.Context())
 }
 
-// settle makes the advance that an earlier shift owes. The row tells whether it
-// is still owed: not if the commit had succeeded after all, and not if another
-// worker or an operator moved the cursor. If it is, and changes no row although the lease
-// holds its lock, someone else's code keeps it from the row: the sink is not called before
-// that is gone.
+// settle makes the advance that an earlier shift still owes. The row shows whether it is owed: not if the
+// commit succeeded after all, and not if another worker or an operator moved the cursor. If it is owed but
+// changes no row, although the lease holds the lock, foreign code keeps it from the row. Then the sink is not
+// called before that code is gone.
 func (s *shift) settle() error {
 	owed := s.owed
 	s.owed = nil
@@ -137,8 +135,8 @@ func (s *shift) settle() error {
 	return err
 }
 
-// recall takes up the failing record that stands in the row, whichever worker
-// wrote it there; what memory says otherwise is forgotten.
+// recall takes over the failing record in the row, even if another worker wrote it there, and forgets what
+// memory holds instead.
 func (s *shift) recall() {
 	known := s.stuck
 	s.stuck = nil
@@ -152,13 +150,12 @@ func (s *shift) recall() {
 	}
 }
 
-// failed decides what becomes of a record that was not acknowledged, and returns
-// how many records are done with: none if it is tried again under this lease, one
-// if it was put aside.
+// failed decides what happens to a record that was not acknowledged, and returns how many records are done
+// with: none if it is tried again under this lease, one if it was put aside.
 func (s *shift) failed(d Delivery, failure error) (int, error) {
 	if cause := context.Cause(s.sink); cause != nil {
 		s.keepFinal(d, failure)
-		return 0, cause // the record has nothing to do with it
+		return 0, cause // the record is not the cause
 	}
 	class := s.classOf(failure)
 	if class == cursor.ClassDatabase {
@@ -232,8 +229,8 @@ func (s *shift) final(f cursor.Failure) bool {
 		s.haltsOn(f)
 }
 
-// counted is how many attempts of a record count towards Retry.Attempts. Where they
-// end in a dead letter, only those do that reached a receiver.
+// counted is how many attempts of a record count towards Retry.Attempts. If the attempts end in a dead letter,
+// only those count that reached a receiver.
 func (s *shift) counted(f cursor.Failure) int {
 	switch {
 	case !s.config.DeadLetter:
@@ -245,21 +242,20 @@ func (s *shift) counted(f cursor.Failure) int {
 	}
 }
 
-// haltsOn reports whether the process halts over a failure that is no verdict on the
-// record, which is therefore not put aside: the receiver refused us, or nobody knows
-// the outcome.
+// haltsOn reports whether the process halts over a failure that is not a verdict on the record: the receiver
+// refused us, or the outcome is unknown. So the record is not put aside.
 func (s *shift) haltsOn(f cursor.Failure) bool {
 	return f.Class == cursor.ClassRefused || s.config.HaltOnTimeout && f.Class == cursor.ClassUnknown
 }
 
-// classOf sorts a sink's error; "" if it is none.
+// classOf returns the class of a sink's error; "" if there is none.
 func (s *shift) classOf(err error) cursor.Class {
 	switch {
 	case err == nil:
 		return ""
 	case isUnreadable(err):
 		return cursor.ClassUnreadable
-	case IsRefused(err): // first: a refused call says nothing about the record
+	case IsRefused(err): // first: a refused call shows nothing about the record
 		return cursor.ClassRefused
 	case IsPermanent(err):
 		return cursor.ClassPermanent
@@ -283,8 +279,7 @@ func setAside(err error) error {
 	return errSetAside
 }
 
-// waitUnderLease waits out a short delay, or less if the lease or the process
-// ends.
+// waitUnderLease waits for a short delay, or until the lease or the process ends.
 func (s *shift) waitUnderLease(delay time.Duration) error {
 	ctx, cancel := context.WithCancel(s.sink)
 	defer cancel()

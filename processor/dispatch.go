@@ -9,25 +9,22 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
-// Dispatch is a sink together with the guarantee it is used under: Each, Batch,
-// Pipeline or InTx makes one.
+// Dispatch is a sink together with its guarantee: Each, Batch, Pipeline or InTx makes one.
 type Dispatch struct {
 	acquire func(ctx context.Context, c Config) (*cursor.Lease, error)
-	// deliver hands records to the sink and returns how many of them, from the
-	// first on, are acknowledged; the error is that of the record behind them.
-	// Fewer without an error means that the process is shutting down, or that the
-	// rest is for the next call.
+	// deliver hands records to the sink and returns how many of them, from the first on, are acknowledged. The
+	// error is that of the record after these. Fewer records without an error mean that the process is shutting
+	// down, or that the rest is for the next call.
 	deliver func(s *shift, ds []Delivery) (int, error)
-	// chunk bounds the records of one deliver, which an advance follows.
+	// chunk bounds the records of one deliver; an advance follows each.
 	chunk func(c Config) int
-	// outlives: what is acknowledged stays so if the advance fails.
+	// outlives reports that records stay acknowledged if the advance fails.
 	outlives bool
-	// batch: one call takes several records.
+	// batch reports that one call takes several records.
 	batch bool
 }
 
-// Each delivers one record at a time, at least once. The cursor advances after
-// every Config.Checkpoint of them.
+// Each delivers one record at a time, at least once. The cursor advances after every Config.Checkpoint records.
 func Each(sink Sink) Dispatch {
 	return Dispatch{
 		acquire: acquire,
@@ -48,8 +45,8 @@ func Each(sink Sink) Dispatch {
 	}
 }
 
-// Batch delivers all records of a read in one call, at least once. The cursor
-// advances behind each acknowledged prefix.
+// Batch delivers all records of a read in one call, at least once. The cursor advances after each acknowledged
+// prefix.
 func Batch(sink BatchSink) Dispatch {
 	return Dispatch{
 		acquire: acquire,
@@ -62,17 +59,16 @@ func Batch(sink BatchSink) Dispatch {
 	}
 }
 
-// Pipeline is Batch for a sink that sends records one by one and may have several
-// on their way: a call has up to Config.Checkpoint of them, so that no more than
-// that are sent again after a fault.
+// Pipeline is Batch for a sink that sends records one by one and may have several on their way. A call has up
+// to Config.Checkpoint records, so that no more than those are sent again after a fault.
 func Pipeline(sink BatchSink) Dispatch {
 	d := Batch(sink)
 	d.chunk = func(c Config) int { return c.Checkpoint }
 	return d
 }
 
-// InTx delivers into the database that holds the cursor, exactly once: the
-// effects of Config.Checkpoint records commit together with the advance.
+// InTx delivers into the database that holds the cursor, exactly once: the effects of Config.Checkpoint records
+// commit together with the advance.
 func InTx(sink TxSink) Dispatch {
 	return Dispatch{
 		acquire: func(ctx context.Context, c Config) (*cursor.Lease, error) {
@@ -83,7 +79,7 @@ func InTx(sink TxSink) Dispatch {
 	}
 }
 
-// one is how many of one record were acknowledged.
+// one returns how many of one record were acknowledged.
 func one(err error) (int, error) {
 	if err != nil {
 		return 0, err
@@ -95,8 +91,8 @@ func acquire(ctx context.Context, c Config) (*cursor.Lease, error) {
 	return c.Store.Acquire(ctx, c.Process)
 }
 
-// inTx applies records until one fails. What went before it is undone together
-// with it, and applied once more to be committed without it.
+// inTx applies records until one fails. It undoes those before it together with it, and then applies them once
+// more, so that they commit without it.
 func inTx(s *shift, sink TxSink, ds []Delivery) (int, error) {
 	n, failure := applyAll(s, sink, ds)
 	if failure == nil {
@@ -117,9 +113,9 @@ func inTx(s *shift, sink TxSink, ds []Delivery) (int, error) {
 	return n, failure
 }
 
-// applyAll applies records in the lease's transaction and returns how many of
-// them stand before the one that failed. Deferred constraints are checked here,
-// not at COMMIT; which record broke one is found by halves.
+// applyAll applies records in the lease's transaction and returns how many of them are before the one that
+// failed. It checks deferred constraints here, because at COMMIT they would fail the advance. To find which
+// record broke one, it halves the records.
 func applyAll(s *shift, sink TxSink, ds []Delivery) (int, error) {
 	for i, d := range ds {
 		if s.ending() {
@@ -140,13 +136,13 @@ func applyAll(s *shift, sink TxSink, ds []Delivery) (int, error) {
 	return len(ds), nil
 }
 
-// constraintSink is a TxSink with a word for deferred constraints.
+// constraintSink is a TxSink that words the errors of deferred constraints itself.
 type constraintSink interface {
 	Broken(d Delivery, err error) error
 }
 
-// broken is what a sink makes of an error of its deferred constraints; of a sink that has no
-// word for it, the error without the record's data.
+// broken returns the sink's wording of an error of its deferred constraints. If the sink has none, broken
+// returns the error without the record's data.
 func broken(sink TxSink, d Delivery, err error) error {
 	if s, ok := sink.(constraintSink); ok {
 		return s.Broken(d, err)
@@ -154,13 +150,12 @@ func broken(sink TxSink, d Delivery, err error) error {
 	return d.redactError(err)
 }
 
-// deferredError is a broken constraint that any of several records may have
-// broken.
+// deferredError reports a broken constraint that any of several records may have broken.
 type deferredError struct{ error }
 
 func (e *deferredError) Unwrap() error { return e.error }
 
-// prefix holds a batch sink to its contract.
+// prefix checks that a batch sink keeps its contract.
 func prefix(n, of int, err error) (int, error) {
 	switch {
 	case n < 0 || n > of:
@@ -168,9 +163,9 @@ func prefix(n, of int, err error) (int, error) {
 	case err == nil && n < of:
 		return n, errPrefix(n, of)
 	case n == of:
-		return n, nil // an error behind the last record is nobody's
+		return n, nil // ignore an error once every record is acknowledged
 	case n > 0 && outcome.IsNoTime(err):
-		return n, nil // the next call has the rest
+		return n, nil // the next call delivers the rest
 	default:
 		return n, err
 	}

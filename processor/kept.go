@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// errKept: the row does not take an advance though the lease has its lock.
+// errKept reports that the row does not take an advance, though the lease has its lock.
 var errKept = errors.New("the cursor's row is kept as it is")
 
-// kept is errKept with what may keep the row. The advance stays owed.
+// kept returns errKept with what may keep the row. The advance stays owed.
 func (s *shift) kept(err error) error {
 	names, lookErr := s.config.Store.Keepers(context.WithoutCancel(s.run))
 	switch {

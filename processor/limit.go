@@ -10,20 +10,20 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limit bounds how many records a process hands to its sink: Records in each Per,
-// evenly spread. The zero Limit bounds nothing.
+// Limit bounds how many records a process hands to its sink: Records in each Per, evenly spread. The zero Limit
+// bounds nothing.
 type Limit struct {
 	Records int
 	Per     time.Duration
 }
 
-// limitUnits are what a Limit may count in.
+// limitUnits are the time units of a Limit.
 var limitUnits = map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}
 
 // maxLimit bounds the records of a Limit that is written as text.
 const maxLimit = 1_000_000
 
-// UnmarshalText reads a number in each second, minute or hour, as in 50/s. Its error does not quote the text.
+// UnmarshalText reads a number per second, minute or hour, such as 50/s. Its error does not quote the text.
 func (l *Limit) UnmarshalText(text []byte) error {
 	number, unit, _ := strings.Cut(string(text), "/")
 	records, err := strconv.Atoi(number)
@@ -43,7 +43,7 @@ func (l Limit) burst() int {
 	return max(1, int(int64(l.Records)*int64(limitTick)/int64(l.Per)))
 }
 
-// limiter returns nil if there is no limit.
+// limiter returns the limiter for a Limit, or nil if there is no limit.
 func (l Limit) limiter() *rate.Limiter {
 	if l.Records == 0 {
 		return nil
@@ -51,26 +51,24 @@ func (l Limit) limiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(float64(l.Records)/l.Per.Seconds()), l.burst())
 }
 
-// Breaker makes a process wait when its receiver seems to be down: after Failures
-// attempts in a row that failed, of whichever records, it makes no call for
-// Cooldown, then tries one record alone; and so on until one is delivered. Order
-// is kept: it waits, and sends nothing else meanwhile. While it is open, attempts
-// do not count against Retry.Attempts, so that an outage makes no record poison.
-// The zero Breaker never opens.
+// Breaker makes a process wait when its receiver seems to be down. After Failures failed attempts in a row, of
+// any records, the process makes no call for Cooldown. Then it tries one record alone, and so on until one is
+// delivered. Order is kept: the process waits, and sends nothing else meanwhile. While the breaker is open,
+// attempts do not count against Retry.Attempts, so that an outage makes no record poison. The zero Breaker
+// never opens.
 type Breaker struct {
 	// Failures is after how many failed attempts in a row it opens; above Retry.Attempts.
 	//
-	// In the file: failed attempts in a row after which it opens; above `retry.attempts`.
+	// In the file: after how many failed attempts in a row it opens; above `retry.attempts`.
 	Failures int `knob:"failures" need:"failures: 10" min:"1" max:"1_000_000_000"`
 	// Cooldown is the wait between two attempts while it is open.
 	Cooldown time.Duration `knob:"cooldown" default:"30s" min:"1ms" max:"24h"`
 }
 
-// open reports whether so many failed attempts in a row open it.
+// open reports whether this many failed attempts in a row open it.
 func (b Breaker) open(failures int) bool { return b.Failures > 0 && failures >= b.Failures }
 
-// errLimited ends a shift that would have to hold the lease for long before it may
-// send the next record.
+// errLimited ends a shift that would otherwise hold the lease for long before it may send the next record.
 var errLimited = errors.New("the limit is reached")
 
 // chunk is how many records go out before the next advance.
@@ -85,7 +83,7 @@ func (s *shift) chunk() int {
 	return n
 }
 
-// admit waits until the limit lets n records go.
+// admit waits until the limit lets n records go out.
 func (s *shift) admit(n int) error {
 	if s.limiter == nil {
 		return nil

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// lockedAfter is how long the database may take to write something down before it is asked
-// what that waits for.
+// lockedAfter is how long the database may take to write something down before the worker asks which
+// transaction that waits for.
 const lockedAfter = 3 * time.Second
 
-// write has f write something down under the lease. If that takes long, the log and the
-// error say which transaction it waits for.
+// write calls f to write something down under the lease. If that takes long, the log and the error name the
+// transaction that it waits for.
 func (s *shift) write(f func(context.Context) error) error {
 	found := make(chan string, 1)
 	slow := time.AfterFunc(lockedAfter, func() { found <- s.blocker() })
@@ -25,7 +25,7 @@ func (s *shift) write(f func(context.Context) error) error {
 	return err
 }
 
-// blocker names the transaction that the lease waits for at a lock, "" if it does not.
+// blocker names the transaction that the lease waits for at a lock; "" if it does not wait.
 func (s *shift) blocker() string {
 	all, err := s.config.Store.Blockers(context.WithoutCancel(s.run), s.config.Process)
 	if err != nil || len(all) == 0 {

@@ -8,19 +8,18 @@ import (
 )
 
 const (
-	// overdueAfter is how long a sink call may take to return once its context has
-	// ended, before that is news.
+	// overdueAfter is how long a sink call may take to return after its context has ended, before the log
+	// reports it.
 	overdueAfter = 2 * time.Second
-	// overdueAgain is when it is said once more, and twice as long after that.
+	// overdueAgain is when the log reports it once more, and twice as long after that.
 	overdueAgain = time.Minute
 )
 
-// watchCall says in the log that a sink call goes on behind the end of its context:
-// no time-out can end a call that does not look. The returned function ends the
-// watch.
+// watchCall logs that a sink call goes on after the end of its context. No time-out can end a call that does
+// not check its context. The returned function ends the watch.
 func (s *shift) watchCall(ctx context.Context, ds []Delivery) (returned func()) {
 	done := make(chan struct{})
-	position, id := ds[0].Position, ds[0].ID // the caller takes ds back
+	position, id := ds[0].Position, ds[0].ID // the caller reuses ds
 	unwatch := context.AfterFunc(ctx, func() {
 		ended := time.Now()
 		for next := overdueAfter; ; next = max(overdueAgain, 2*next) {

@@ -8,7 +8,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// read reads a page and holds it to the contract of Source.
+// read reads a page and checks that the source keeps its contract.
 func (p *Process) read(ctx context.Context, after cursor.Position, limit int) (Page, error) {
 	if err := p.clock.err(after); err != nil {
 		return Page{}, err
@@ -27,8 +27,7 @@ func (p *Process) read(ctx context.Context, after cursor.Position, limit int) (P
 	return page, nil
 }
 
-// check reports a position that does not grow. The cursor could not advance to it,
-// or would pass over a record.
+// check reports a position that does not grow. The cursor could not advance to it, or would pass over a record.
 func (page Page) check(after cursor.Position) error {
 	for i := range page.Records {
 		r := &page.Records[i]
@@ -43,8 +42,8 @@ func (page Page) check(after cursor.Position) error {
 	return nil
 }
 
-// passOver durably moves the cursor over rows among which there is no record. It
-// takes no sequence. It is not owed if it fails: the source finds the same again.
+// passOver durably moves the cursor over rows among which there is no record. It takes no sequence. If it
+// fails, it is not owed: the source finds the same again.
 func (s *shift) passOver(to cursor.Position) error {
 	if err := s.writeOff(s.sent.gone(s.lease.Position(), to, true)); err != nil || s.lease.Position() == to {
 		return err
@@ -60,8 +59,8 @@ func (s *shift) passOver(to cursor.Position) error {
 	return context.Cause(s.lease.Context())
 }
 
-// bridge is a stretch without a record, or with some that are gone, that the cursor has
-// passed: what Delivery.After names stands before it.
+// bridge is a stretch that the cursor has passed without a record, or with records that are gone.
+// Delivery.After names a position before it.
 type bridge struct {
 	epoch    cursor.Epoch
 	from, to cursor.Position
@@ -75,18 +74,18 @@ func (b bridge) before(lease *cursor.Lease) cursor.Position {
 	return b.from
 }
 
-// passing counts the looks at which a worker found the same to pass over.
+// passing counts at how many looks a worker found the same rows to pass over.
 type passing struct {
 	at    cursor.Position
 	looks int
 }
 
-// passPatience is for how many looks a worker leaves it to the one that delivered
-// last to pass over what the source leaves out: that one does so within a poll.
+// passPatience is for how many looks a worker leaves the rows that the source leaves out to the worker that
+// delivered last, which passes over them within a poll.
 const passPatience = 10
 
-// othersToPass reports whether another worker is to pass over what was found, so
-// that the epoch does not grow with every stretch without a record.
+// othersToPass reports whether another worker should pass over the rows that were found, so that the epoch does
+// not grow with every stretch without a record.
 func (p *Process) othersToPass(row cursor.Row) bool {
 	if p.passing.at != row.Position {
 		p.passing = passing{at: row.Position}

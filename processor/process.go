@@ -20,37 +20,37 @@ type Process struct {
 	log     *slog.Logger
 	tracing tracing
 
-	seen    bool         // the cursor's row stood at some time
+	seen    bool         // the cursor's row has existed at some time
 	beside  bool         // no other process had halted as restored when this worker came
 	waiting bool         // the last look found only records that may still be preceded
 	stuck   *stuck       // the record that failed last, while this worker retries it
-	owed    *advance     // acknowledged by the sink, but not known to be durable
+	owed    *advance     // acknowledged by the sink, but not yet known to be durable
 	verdict *verdict     // on a record that failed for good, until it is durable
 	epoch   cursor.Epoch // of the last lease; 0 before the first
 	doubt   doubt        // the records that may have been sent without an outcome
-	sent    sent         // behind the cursor, under numbers that are theirs
+	sent    sent         // after the cursor, under numbers that are theirs
 	bridge  bridge       // what the cursor passed last without a record
 	passing passing      // what another worker may be about to pass
 
 	letters   int           // dead letters in a row, since a delivery or a new epoch
-	failures  int           // attempts in a row that failed, of any record: see Breaker
+	failures  int           // failed attempts in a row, of any record: see Breaker
 	limiter   *rate.Limiter // nil: no limit
 	deferred  deferred      // the next attempt, as this worker first saw it
-	patience  time.Duration // with what a round asks the database before it has the lease
+	patience  time.Duration // for all that a round asks the database before it has the lease
 	stopped   bool          // the last shift halted the process
-	notBefore time.Time     // the limit lets no record go until then
-	torn      time.Time     // when it was said last that a torn session cannot be ended
+	notBefore time.Time     // the limit lets no record go before then
+	torn      time.Time     // when the log last reported that a torn session cannot be ended
 
 	clock clockWatch
 	reset *cursor.ResetHalt // the ids were seen before the cursor, and the row does not have it yet
 
 	numbers cursor.Seen  // the highest of the cursor
-	server  string       // the run of the server on which no promotion is to be noted
-	reign   cursor.Epoch // of the cursor when it was seen last
-	run     serverRun    // of the server, as it was at the last look
+	server  string       // the run of the server on which no promotion is left to note
+	reign   cursor.Epoch // of the cursor when it was last seen
+	run     serverRun    // of the server, at the last look
 }
 
-// New returns the process that config describes. It touches nothing yet.
+// New returns the process that config describes. It does not use the database or the sink yet.
 func New(config Config) (*Process, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
@@ -69,26 +69,23 @@ func New(config Config) (*Process, error) {
 	}, nil
 }
 
-// Run delivers records until ctx ends: then it stops reading, lets the sink
-// call in flight finish within Config.Grace, advances, gives the lease back and
-// returns nil, or ErrGrace if the call did not finish. It makes the cursor if
-// there is none, and returns a *NoStartError if it is not known where. A database
-// that is away, a table that changed or a halted process do not end it: it says so
-// in the log and looks again.
+// Run delivers records until ctx ends. Then it stops reading, lets the sink call in flight finish within
+// Config.Grace, advances, gives the lease back and returns nil, or ErrGrace if the call did not finish. It
+// makes the cursor if there is none, and returns a *NoStartError if it does not know where. It does not end
+// because a database is away, a table changed or the process is halted: it logs that and looks again.
 //
-// It returns cursor.ErrPoolTooSmall at once if the pool of Config.Store has not enough
-// connections for all processes that run on the store: see Connections.
+// It returns cursor.ErrPoolTooSmall at once if the pool of Config.Store does not have enough connections for
+// all processes that run on the store: see Connections.
 //
 // Run and Drain must not run at the same time on one Process.
 func (p *Process) Run(ctx context.Context) error {
 	return p.loop(ctx, func(_ state, err error) (bool, error) { return isNoStart(err), err })
 }
 
-// Drain is Run until every record that was committed is delivered, by whichever
-// worker. It returns a *HaltError if the process halts, cursor.ErrPaused if it
-// is paused, a *NoStartError as Run does, and any error that will not pass by itself: a wrong password or name
-// of the database, a host that has no address, tables or grants that are missing.
-// It waits for a server that is away.
+// Drain is Run until every committed record is delivered, by this or another worker. It returns a *HaltError if
+// the process halts, cursor.ErrPaused if it is paused, and a *NoStartError as Run does. It also returns any
+// error that will not pass by itself: a wrong password or name of the database, a host that has no address,
+// missing tables or grants. It waits for a server that is away.
 func (p *Process) Drain(ctx context.Context) error {
 	return p.loop(ctx, func(s state, err error) (bool, error) {
 		switch {
@@ -106,26 +103,26 @@ func (p *Process) Drain(ctx context.Context) error {
 	})
 }
 
-// state is what one pass found, and how long it is worth waiting for another.
+// state is what one pass found, and how long to wait before the next.
 type state struct {
 	is   State
-	wait time.Duration // at most; 0 = as State says
+	wait time.Duration // at most; 0 = as State implies
 	halt *HaltError
 
-	ahead time.Duration // of the clock, StateWaiting: the stamp of the next record
+	ahead time.Duration // StateWaiting: how far the next record is stamped ahead of the clock
 
-	stranger *cursor.StrangerError // StateStandby: who has the row, if that is no worker
+	stranger *cursor.StrangerError // StateStandby: which transaction has the row, if it is not a worker's
 }
 
-// State is what one round of a process found.
+// State is the result of one round of a process.
 type State string
 
 // The states.
 const (
 	StateWorked  State = "worked"  // records were delivered
 	StateIdle    State = "idle"    // there is nothing to deliver
-	StateWaiting State = "waiting" // there is, and it may still be preceded
-	StateStandby State = "standby" // another worker is at it
+	StateWaiting State = "waiting" // there is a record, and it may still be preceded
+	StateStandby State = "standby" // another worker is delivering
 	StateFailing State = "failing" // the next attempt is not due
 	StateLimited State = "limited" // the limit lets no record go yet
 	StatePaused  State = "paused"
@@ -133,8 +130,7 @@ const (
 	StateError   State = "error" // the database or the source failed
 )
 
-// loop makes pass after pass, waits between them, and stops when ctx ends or
-// done says so.
+// loop makes pass after pass, waits between them, and stops when ctx ends or done returns true.
 func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error)) error {
 	leave, err := p.config.Store.Join(p.config.Process, p.Connections())
 	if err != nil {
@@ -160,7 +156,7 @@ func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error
 			break
 		}
 		p.observePass(s, err)
-		if !isNoStart(err) && (err != nil || !p.stopped) { // the next pass says that it halted
+		if !isNoStart(err) && (err != nil || !p.stopped) { // the next pass reports the halt
 			report.pass(s, err)
 		}
 		if stop, err := done(s, err); stop {
@@ -171,7 +167,7 @@ func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error
 	return nil
 }
 
-// observePass tells what a round came to.
+// observePass reports the result of a round.
 func (p *Process) observePass(s state, err error) {
 	switch {
 	case errors.Is(err, cursor.ErrLeaseLost):
@@ -195,8 +191,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// pass looks whether there is something to deliver, with neither lock nor
-// transaction id, and works if there is.
+// pass looks whether there is something to deliver, without a lock or a transaction id, and delivers it if so.
 func (p *Process) pass(ctx context.Context) (state, error) {
 	p.stopped = false
 	asking, cancel := context.WithTimeoutCause(ctx, p.patience, errOverdue)
@@ -214,14 +209,14 @@ func (p *Process) pass(ctx context.Context) (state, error) {
 	return state{is: StateWorked}, err
 }
 
-// todo is what there is to deliver, with the right to do it.
+// todo is a page to deliver, with the right to do it.
 type todo struct {
 	lease *cursor.Lease
 	seen  peeked
 }
 
-// find looks whether there is something to deliver and takes the lease for it. nil
-// means that there is nothing to do, or that it is not this worker's turn.
+// find looks whether there is something to deliver and takes the lease for it. It returns nil if there is
+// nothing to do, or if it is not this worker's turn.
 func (p *Process) find(ctx context.Context) (*todo, state, error) {
 	row, err := p.look(ctx)
 	if err != nil {
@@ -248,7 +243,7 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 			}
 		}
 		p.verdict = p.verdict.unless(s.halt)
-		p.numbers = p.numbers.See(row) // an operator may have to decide on what is older
+		p.numbers = p.numbers.See(row) // an operator may have to decide about an older row
 		return nil, s, nil
 	}
 	if s, err := p.remember(ctx, row); err != nil || s.is != "" {
@@ -295,8 +290,8 @@ func (p *Process) find(ctx context.Context) (*todo, state, error) {
 	return &todo{lease, seen}, state{}, nil
 }
 
-// began forgets what may no longer be true when the cursor's epoch has changed: an operator may have decided that
-// notePromotion is to look again, or may have paused the process to change the table.
+// began forgets what may no longer hold when the cursor's epoch has changed. An operator may have decided that
+// notePromotion has to look again, or may have paused the process to change the table.
 func (p *Process) began(epoch cursor.Epoch) {
 	if epoch == p.reign {
 		return
@@ -308,8 +303,8 @@ func (p *Process) began(epoch cursor.Epoch) {
 	}
 }
 
-// tookOver logs a take-over, or else that an operator decided (resume, retry, skip, seek): both begin an
-// epoch, but only a take-over changes the holder.
+// tookOver logs a take-over or, if there was none, that an operator decided (resume, retry, skip, seek). Both
+// begin an epoch, but only a take-over changes the holder.
 func (p *Process) tookOver(row cursor.Row, epoch cursor.Epoch) {
 	switch {
 	case epoch != row.Epoch:
@@ -324,7 +319,7 @@ func (p *Process) tookOver(row cursor.Row, epoch cursor.Epoch) {
 	p.epoch = epoch
 }
 
-// resting is the state of a process that has nothing to do by its row alone.
+// resting is the state of a process that has nothing to do, as its row alone shows.
 func (p *Process) resting(row cursor.Row) (state, bool) {
 	switch {
 	case row.State == cursor.Paused:
@@ -343,8 +338,8 @@ func (p *Process) resting(row cursor.Row) (state, bool) {
 	}
 }
 
-// warnOfTorn says that the network of a worker died in the middle of a command, and what
-// became of its session.
+// warnOfTorn logs that the network of a worker died in the middle of a command, and what happened to its
+// session.
 func (p *Process) warnOfTorn(err error) {
 	var torn *cursor.TornError
 	switch {
@@ -358,13 +353,13 @@ func (p *Process) warnOfTorn(err error) {
 	}
 }
 
-// haltedBy is acquireState, and leaves it to the next look to say that the process is halted.
+// haltedBy is acquireState, but leaves it to the next look to report that the process is halted.
 func (p *Process) haltedBy(err error) (state, error) {
 	p.stopped = errors.Is(err, cursor.ErrHalted)
 	return acquireState(err)
 }
 
-// acquireState sorts the answers of Acquire that are routine from errors.
+// acquireState separates the routine answers of Acquire from errors.
 func acquireState(err error) (state, error) {
 	if err == nil {
 		return state{}, nil
@@ -377,16 +372,15 @@ func acquireState(err error) (state, error) {
 	return state{}, err
 }
 
-// peeked is a page, the position it follows, and the epoch of the lease under which it may be delivered.
+// peeked is a page, the position before it, and the epoch of the lease under which it may be delivered.
 type peeked struct {
 	Page
 	after cursor.Position
 	under cursor.Epoch
 }
 
-// peek looks for records behind the row's position. A worker that does not
-// expect to deliver them, because another one does or because they were waiting
-// at the last look, reads no more than one.
+// peek looks for records after the row's position. A worker may not expect to deliver them, because another
+// worker does or because they were waiting at the last look. Then it reads at most one.
 func (p *Process) peek(ctx context.Context, row cursor.Row) (peeked, error) {
 	limit := p.config.Batch
 	if p.anothers(row) || p.waiting {
@@ -401,7 +395,7 @@ func (p *Process) peek(ctx context.Context, row cursor.Row) (peeked, error) {
 	return peeked{page, row.Position, p.next(row)}, nil
 }
 
-// next is the epoch of the lease that this worker gets if no operator comes between: a take-over adds one.
+// next is the epoch of the lease that this worker gets if no operator comes in between: a take-over adds one.
 func (p *Process) next(row cursor.Row) cursor.Epoch {
 	if row.Holder == p.config.Store.Worker() {
 		return row.Epoch
@@ -414,9 +408,9 @@ func (p *Process) anothers(row cursor.Row) bool {
 	return row.Holder != "" && row.Holder != p.config.Store.Worker()
 }
 
-// othersTurn leaves the worker that delivered last the first right to deliver
-// what has come, so that the epoch does not grow with every lull. It is taken to
-// be gone when the cursor stands still for a quarter of a poll.
+// othersTurn gives the worker that delivered last the first right to deliver new records, so that the epoch
+// does not grow with every lull. If the cursor does not move for a quarter of a poll, that worker counts as
+// gone.
 func (p *Process) othersTurn(ctx context.Context, row cursor.Row) (bool, error) {
 	if !p.anothers(row) {
 		return false, nil

@@ -8,17 +8,17 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// sent are the records behind a position that went out with their numbers, in order. Each
-// number belongs to its record for good: if that is gone when it is read again, as when
-// its row was deleted, the next record must not get the number. A receiver that drops
-// what is not above the last number would drop it.
+// sent are the records after a position that went out with their numbers, in order. Each number belongs to its
+// record for good. If the record is gone at the next read, because its row was deleted for example, the next
+// record must not get its number. A receiver that drops every number not above the last one would drop that
+// record.
 type sent struct {
 	behind    cursor.Position
 	sequence  int64 // before the first of them
 	positions []cursor.Position
 }
 
-// note takes up the records that are handed over now.
+// note keeps the records that are handed over now.
 func (t *sent) note(behind cursor.Position, ds []Delivery) {
 	t.behind, t.sequence, t.positions = behind, ds[0].Sequence-1, t.positions[:0]
 	for i := range ds {
@@ -26,9 +26,9 @@ func (t *sent) note(behind cursor.Position, ds []Delivery) {
 	}
 }
 
-// recall compares with the row. Where others moved the cursor over some of these, as an
-// operator does who skips one, the numbers of the rest still hold. Else it takes up the
-// failing record that another worker, or this one in an earlier life, wrote there.
+// recall compares sent with the row. If the cursor was moved over some of these records, as by an operator who
+// skips one, the numbers of the rest still hold. Otherwise recall takes over the failing record from the row.
+// Another worker, or an earlier run of this one, wrote it there.
 func (t *sent) recall(behind cursor.Position, sequence int64, f *cursor.Failure) {
 	if t.sequence+int64(t.before(behind, true)) == sequence && t.behind <= behind {
 		t.past(t.behind, behind)
@@ -36,7 +36,7 @@ func (t *sent) recall(behind cursor.Position, sequence int64, f *cursor.Failure)
 		t.positions = t.positions[:0]
 	}
 	if len(t.positions) > 0 {
-		return // the failing one is among these
+		return // the failing record is one of these
 	}
 	t.behind, t.sequence = behind, sequence
 	if f != nil && f.Position > behind && f.Class != cursor.ClassUnreadable {
@@ -44,7 +44,7 @@ func (t *sent) recall(behind cursor.Position, sequence int64, f *cursor.Failure)
 	}
 }
 
-// past leaves those that the cursor has not passed, now that it is somewhere else.
+// past keeps those that the cursor has not passed, now that it is somewhere else.
 func (t *sent) past(from, to cursor.Position) {
 	if t.behind != from {
 		t.positions = t.positions[:0]
@@ -53,7 +53,7 @@ func (t *sent) past(from, to cursor.Position) {
 	t.behind, t.sequence, t.positions = to, t.sequence+int64(n), slices.Delete(t.positions, 0, n)
 }
 
-// before counts those before a position, or up to it.
+// before counts those before a position or, if inclusive, up to it.
 func (t *sent) before(position cursor.Position, inclusive bool) int {
 	n, found := slices.BinarySearch(t.positions, position)
 	if found && inclusive {
@@ -62,8 +62,8 @@ func (t *sent) before(position cursor.Position, inclusive bool) int {
 	return n
 }
 
-// gone counts those that are not there any more: the next record is one after them or,
-// with all, there is none up to that position.
+// gone counts those that no longer exist: the next record is one after them or, with all, there is none up to
+// that position.
 func (t *sent) gone(behind, next cursor.Position, all bool) int {
 	if t.behind != behind {
 		return 0
@@ -71,7 +71,7 @@ func (t *sent) gone(behind, next cursor.Position, all bool) int {
 	return t.before(next, all)
 }
 
-// whole is how many of n records go out together: up to the first after which one is gone.
+// whole is how many of n records go out together: up to the first one after which one is gone.
 func (t *sent) whole(behind cursor.Position, records []Record, n int) int {
 	if t.behind != behind {
 		return n
@@ -84,8 +84,8 @@ func (t *sent) whole(behind cursor.Position, records []Record, n int) int {
 	return n
 }
 
-// handedOver notes which records of a call went out, n of which are acknowledged. What is
-// done in the cursor's own transaction is undone with it.
+// handedOver notes which records of a call went out, n of which are acknowledged. Effects in the cursor's own
+// transaction are undone with it.
 func (s *shift) handedOver(position cursor.Position, ds []Delivery, n int, failure error) {
 	if !s.config.Dispatch.outlives || ds[0].Fault != nil {
 		return
@@ -105,9 +105,9 @@ func (s *shift) handedOver(position cursor.Position, ds []Delivery, n int, failu
 	}
 }
 
-// writeOff durably moves the cursor over the first n records that were sent and are gone.
-// They keep their numbers, as a record does that an operator skips. What Delivery.After
-// names stands before them: a receiver that never had them has missed none that is there.
+// writeOff durably moves the cursor over the first n records that were sent and are gone. They keep their
+// numbers, like a record that an operator skips. Delivery.After names a position before them: a receiver that
+// never had them has missed no record that exists.
 func (s *shift) writeOff(n int) error {
 	if n == 0 {
 		return nil

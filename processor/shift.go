@@ -16,8 +16,8 @@ import (
 type shift struct {
 	*Process
 	lease *cursor.Lease
-	run   context.Context // ends when the process shall stop
-	sink  context.Context // of sink calls: ends with the lease, or run and grace
+	run   context.Context // ends when the process has to stop
+	sink  context.Context // of sink calls: ends with the lease, or with run and its grace
 	stop  func()
 
 	handed []Delivery // to the sink, one chunk after another
@@ -28,7 +28,7 @@ type advance struct {
 	epoch    cursor.Epoch
 	from, to cursor.Position
 	n        int64
-	created  time.Time // when the last record was
+	created  time.Time // when the last record was created
 }
 
 func (p *Process) newShift(run context.Context, lease *cursor.Lease) *shift {
@@ -48,10 +48,10 @@ func (p *Process) newShift(run context.Context, lease *cursor.Lease) *shift {
 	}}
 }
 
-// ending reports that no further record shall be handed over.
+// ending reports that no further record may be handed over.
 func (s *shift) ending() bool { return s.run.Err() != nil || s.clock.noticed() }
 
-// call runs one sink call, under the lease, within Config.Timeout.
+// call makes one sink call, under the lease, within Config.Timeout.
 func (s *shift) call(ds []Delivery, deliver func(ctx context.Context) (int, error)) (int, error) {
 	if err := s.lease.Held(); err != nil {
 		return 0, err
@@ -61,8 +61,8 @@ func (s *shift) call(ds []Delivery, deliver func(ctx context.Context) (int, erro
 	return s.attempt(ctx, ds, deliver)
 }
 
-// attempt hands records to the sink and returns how many of them, from the first
-// on, it acknowledged. A panic is a failure of the record, not of the program.
+// attempt hands records to the sink and returns how many of them, from the first on, it acknowledged. A panic
+// is a failure of the record, not of the program.
 func (s *shift) attempt(ctx context.Context, ds []Delivery, deliver func(ctx context.Context) (int, error)) (n int, err error) {
 	began := time.Now()
 	ctx, span := s.tracing.attempt(ctx, ds, s.config.Dispatch.batch)
@@ -79,9 +79,8 @@ func (s *shift) attempt(ctx context.Context, ds []Delivery, deliver func(ctx con
 	return prefix(n, len(ds), err)
 }
 
-// txMargin is what a call in a transaction has beyond Config.Timeout: the
-// server ends its statements at that time-out and leaves the connection whole,
-// while the end of a context would close it.
+// txMargin is how much longer than Config.Timeout a call in a transaction may take. The server ends its
+// statements at that time-out, which leaves the connection whole; the end of a context would close it.
 const txMargin = 5 * time.Second
 
 // callTx is call with the lease's transaction, for one record.
@@ -104,8 +103,8 @@ func (s *shift) inLease(f func(ctx context.Context, tx pgx.Tx) error) error {
 	return s.lease.WithTx(ctx, func(tx pgx.Tx) error { return f(ctx, tx) })
 }
 
-// work delivers what there is under a lease, which it gives back. The next
-// records are read while these are delivered; a pass that fails drops them.
+// work delivers the records that there are under a lease, and gives the lease back. It reads the next records
+// while these are delivered; a pass that fails drops them.
 func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) error {
 	release := p.holding(lease)
 	defer release()
@@ -123,9 +122,9 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 		return err
 	}
 	if seen.after != lease.Position() {
-		return nil // someone else delivered in between: look again
+		return nil // another worker delivered in between: look again
 	}
-	if seen.under != lease.Epoch() { // an operator decided: the table may have been changed before the page was read
+	if seen.under != lease.Epoch() { // an operator decided: the table may have changed before the page was read
 		p.began(lease.Epoch())
 		s.recycle(seen.Records)
 		var err error
@@ -149,7 +148,7 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 		err = s.deliver(records)
 		limit = s.readLimit(len(records), time.Since(began))
 		if err != nil {
-			release() // not only after the read, which may take its time
+			release() // now, and not after the read, which may take long
 		}
 		var page Page
 		page, err = ahead(err)
@@ -158,14 +157,14 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 	return s.outcome(err)
 }
 
-// recycle gives the room of a delivered page back to the source.
+// recycle gives the memory of a delivered page back to the source.
 func (s *shift) recycle(records []Record) {
 	if r, ok := s.config.Source.(Recycler); ok {
 		r.Recycle(records)
 	}
 }
 
-// outcome tells an end that was asked for from one that was not.
+// outcome distinguishes an end that was asked for from one that was not.
 func (s *shift) outcome(err error) error {
 	switch cause := context.Cause(s.sink); {
 	case errors.Is(cause, ErrGrace):
@@ -179,29 +178,28 @@ func (s *shift) outcome(err error) error {
 	}
 }
 
-// A read takes several batches while they go out fast: what a read costs before
-// its first row is shared by more of them.
+// A read takes several batches while records go out fast: then more records share the cost of a read before its
+// first row.
 const (
 	readAheadTime    = 40 * time.Millisecond
 	readAheadBatches = 16
 )
 
-// readLimit is how many records to read ahead when so many were delivered in that
-// time: those of readAheadTime, from one to readAheadBatches batches.
+// readLimit is how many records to read ahead after the given number were delivered in the given time: as many
+// as go out in readAheadTime, between one and readAheadBatches batches.
 func (s *shift) readLimit(delivered int, took time.Duration) int {
 	batch := s.config.Batch
 	return min(max(batch, int(int64(delivered)*int64(readAheadTime)/int64(took+1))), readAheadBatches*batch)
 }
 
-// heavyBytes is the payload of a record that is in memory by itself: two of that
-// size at a time are four while one of them is copied, and eight to a garbage
-// collector that waits until the heap has doubled.
+// heavyBytes is the payload from which a record is in memory alone. Two of that size at a time become four
+// while one of them is copied, and eight with a garbage collector that waits until the heap has doubled.
 const heavyBytes = 8 << 20
 
 func heavy(records []Record) bool { return len(records) == 1 && len(records[0].Payload) >= heavyBytes }
 
-// readBehind reads what follows records when they are delivered, and not if they
-// failed. Their room is given back before.
+// readBehind reads the records after these once these are delivered, and not if they failed. It gives their
+// memory back first.
 func (s *shift) readBehind(records []Record, limit int) func(error) (Page, error) {
 	after := records[len(records)-1].Position
 	return func(failed error) (Page, error) {
@@ -213,9 +211,9 @@ func (s *shift) readBehind(records []Record, limit int) func(error) (Page, error
 	}
 }
 
-// readAhead reads what follows records while they are delivered. The returned
-// function waits for it, and drops it if they failed. It gives the room of the
-// records back last: a source may take it only between two reads.
+// readAhead reads the records after these while these are delivered. The returned function waits for the read,
+// and drops it if they failed. It gives the memory of the records back last: a source may take it only between
+// two reads.
 func (s *shift) readAhead(records []Record, limit int) func(error) (Page, error) {
 	read := s.begin(records[len(records)-1].Position, limit)
 	return func(failed error) (Page, error) {

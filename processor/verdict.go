@@ -12,19 +12,19 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
-// verdict is what is decided about a record that failed for good. Until it is
-// durable the worker keeps it, and does not send the record again: a receiver that
-// has refused a record is not asked without end because the database cannot note it.
+// verdict is the decision about a record that failed for good. Until it is durable, the worker keeps it and
+// does not send the record again. Otherwise a worker would ask a receiver that has refused a record without
+// end, because the database cannot note the refusal.
 type verdict struct {
 	from     cursor.Position // where the cursor is, before the record
 	delivery Delivery
 	failure  cursor.Failure
 	aside    bool // a dead letter, and the process goes on; else it halts
-	final    bool // the sink says it once: it holds under a later epoch, too
+	final    bool // the sink reports it once, so it holds under a later epoch, too
 }
 
-// judge decides between a dead letter and a halt. A long run of dead letters is a
-// sign that the records are not what is wrong: the process halts.
+// judge decides between a dead letter and a halt. A long run of dead letters is a sign that the fault is not in
+// the records: then the process halts.
 func (s *shift) judge(d Delivery, f cursor.Failure) verdict {
 	v := verdict{from: s.lease.Position(), delivery: d, failure: f}
 	if !s.config.DeadLetter || s.haltsOn(f) {
@@ -39,8 +39,8 @@ func (s *shift) judge(d Delivery, f cursor.Failure) verdict {
 	return v
 }
 
-// sentence says what became of the record, once err is known: nothing is claimed before
-// it is durable.
+// sentence describes what happened to the record, once err is known: the log claims nothing before it is
+// durable.
 func (v verdict) sentence(err error) string {
 	switch {
 	case err != nil && !errors.Is(err, errSetAside) && v.aside:
@@ -54,8 +54,8 @@ func (v verdict) sentence(err error) string {
 	}
 }
 
-// carryOut makes a verdict durable and returns how many records are done with: one
-// if it was put aside, none if the process halts.
+// carryOut makes a verdict durable and returns how many records are done with: one if it was put aside, none if
+// the process halts.
 func (s *shift) carryOut(v verdict) (int, error) {
 	s.verdict = &v
 	if !v.aside {
@@ -70,7 +70,8 @@ func (s *shift) carryOut(v verdict) (int, error) {
 	return 1, err
 }
 
-// keepFinal keeps a halt that came when the lease had ended: the sink does not say it again under a later epoch.
+// keepFinal keeps a halt that came when the lease had ended: the sink does not report it again under a later
+// epoch.
 func (s *shift) keepFinal(d Delivery, failure error) {
 	if !outcome.IsFinal(failure) {
 		return
@@ -81,8 +82,8 @@ func (s *shift) keepFinal(d Delivery, failure error) {
 	}}
 }
 
-// conclude carries out the verdict of an earlier shift that could not be written.
-// It is void if another worker or an operator moved the cursor since, or had the lease and may have decided.
+// conclude carries out the verdict of an earlier shift that could not be written. The verdict is void if
+// another worker or an operator moved the cursor since, or had the lease and may have decided.
 func (s *shift) conclude() error {
 	v := s.verdict
 	s.verdict = nil
@@ -93,8 +94,9 @@ func (s *shift) conclude() error {
 	return err
 }
 
-// holds reports whether a verdict is the lease's to carry out. What a sink says once is, under any epoch, as long as the cursor
-// stands before the record: an advance over those before it may have been made good since.
+// holds reports whether this lease may carry out a verdict. A verdict that a sink reports once may be carried
+// out under any epoch, as long as the cursor is before the record: an owed advance over earlier records may
+// have been made since.
 func (v verdict) holds(lease *cursor.Lease) bool {
 	position := lease.Position()
 	if v.final {
@@ -103,8 +105,9 @@ func (v verdict) holds(lease *cursor.Lease) bool {
 	return position == v.from && v.delivery.Epoch == lease.Epoch()
 }
 
-// unless is the verdict, or nil if the process is halted at its record: the answer to the COMMIT of the halt may have been lost,
-// or another worker may have been told the same. Once an operator has decided, it is not said again.
+// unless returns the verdict, or nil if the process is halted at its record: the answer to the COMMIT of the
+// halt may have been lost, or another worker may have reached the same verdict. So no worker carries it out
+// again after an operator has decided.
 func (v *verdict) unless(halt *HaltError) *verdict {
 	if v != nil && halt != nil && halt.Failure.Position == v.delivery.Position {
 		return nil
@@ -122,8 +125,7 @@ func (s *shift) halt(v verdict) error {
 	return errSetAside
 }
 
-// putAside durably makes a dead letter of the record that failed, and moves the
-// cursor past it.
+// putAside durably makes a dead letter of the record that failed, and moves the cursor past it.
 func (s *shift) putAside(v verdict) error {
 	d := v.delivery
 	if len(d.Payload) > maxLetterBytes {
@@ -152,15 +154,14 @@ func (s *shift) putAside(v verdict) error {
 	return context.Cause(s.lease.Context())
 }
 
-// maxLetterBytes is the largest payload of a dead letter. What shows it or dumps it has
-// hexadecimal digits in one message, which PostgreSQL limits to 1 GB; the server
-// ends the session over a longer one.
+// maxLetterBytes is the largest payload of a dead letter. A client that shows or dumps it gets hexadecimal
+// digits in one message. PostgreSQL limits a message to 1 GB, and ends the session over a longer one.
 const maxLetterBytes = 500_000_000
 
 var errLetterTooLarge = fmt.Errorf("a dead letter holds a payload of at most %d bytes", maxLetterBytes)
 
-// cannotBeWritten reports that a dead letter was refused in a way that will not
-// pass: no table, no grant, a value that the table does not take.
+// cannotBeWritten reports that a dead letter was refused in a way that will not pass: there is no table, no
+// grant, or the table does not take a value.
 func cannotBeWritten(err error) bool {
 	const canceled = "57014" // by a time-out or an operator: another attempt may succeed
 	var pgErr *pgconn.PgError
