@@ -73,7 +73,7 @@ func (l *Lease) Origin() string { return l.row.Origin }
 // History returns the mark of the history that a position belongs to: see Histories.
 func (l *Lease) History(at Position) string { return l.histories.at(at) }
 
-// Server returns the run of the server that the lease is held on: see Store.Server.
+// Server returns the run of the server that the lease is held on, as Seen.Server does.
 func (l *Lease) Server() string { return l.server }
 
 // Failure returns the record the process was stuck on when the lease was

@@ -23,7 +23,7 @@ type Config struct {
 	Store *cursor.Store
 	// Source returns the records. Required.
 	Source Source
-	// Dispatch is the sink with its guarantee: Each, Batch or InTx. Required.
+	// Dispatch is the sink with its guarantee: Each, Batch, Pipeline or InTx. Required.
 	Dispatch Dispatch
 
 	// Start is where a new cursor begins: beginning, end, or a position of the source as `status` shows it. It

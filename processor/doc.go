@@ -9,8 +9,8 @@
 //   - Delivery: a record handed to a sink, with the process, sequence, epoch and attempt of this hand-over.
 //   - Source: where records come from, in order.
 //   - Sink, BatchSink, TxSink: where they go.
-//   - Dispatch: the guarantee, chosen by name: Each and Batch deliver at least once, InTx exactly once within
-//     the database.
+//   - Dispatch: the guarantee, chosen by name: Each, Batch and Pipeline deliver at least once, InTx exactly once
+//     within the database.
 //
 // # Diagram
 //

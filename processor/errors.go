@@ -157,7 +157,8 @@ func isUnreadable(err error) bool {
 }
 
 // isDatabase reports whether the database failed, and not our request: it went away (class 08, 57P), lacks room
-// (53), or other transactions were in the way (40, 55P03).
+// (53), met an error of its system (58), became read-only (25006), ended an idle transaction (25P03), or other
+// transactions were in the way (40, 55P03).
 func isDatabase(err error) bool {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
