@@ -1,5 +1,5 @@
-// Package knob reads the settings of a Config struct from the tags of its fields, so that each setting is declared in
-// one place: its name, default and bounds. Its meaning is the doc comment of the field.
+// Package knob reads the settings of a Config struct from the tags of its fields. So each setting is declared in one
+// place: its name, default and bounds. Its meaning is the doc comment of the field.
 //
 //	type Config struct {
 //		// Window is how many records may be on their way at a time.

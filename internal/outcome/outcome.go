@@ -1,11 +1,10 @@
-// Package outcome is what a sink's error says of its record beside the text: was it
-// delivered, or may it have been. The processor takes a time-out for the latter.
+// Package outcome marks a sink's error with what it means for the record: was the record delivered, or may it have
+// been. The processor takes a time-out for the latter.
 package outcome
 
 import "errors"
 
-// Known is an error of a record that was not delivered: no time-out, though a
-// time-out may be its cause.
+// Known returns an error for a record that was not delivered. It is not a time-out, even if its cause is one.
 func Known(err error) error {
 	if IsUnknown(err) {
 		return Text(err)
@@ -13,19 +12,18 @@ func Known(err error) error {
 	return err
 }
 
-// Text is an error with the text of another one, and with nothing that it says of the
-// record besides. A secret.Guard finds in it what the receiver said.
+// Text returns an error with the text of another one, and without its other meaning for the record. A secret.Guard
+// finds the receiver's words in it.
 func Text(err error) error { return &text{err} }
 
 type text struct{ of error }
 
 func (t *text) Error() string { return t.of.Error() }
 
-// Quoted is the error that has the text.
+// Quoted returns the error that has the text.
 func (t *text) Quoted() error { return t.of }
 
-// Unknown is an error of a record that may have been delivered: a time-out, whatever
-// its cause.
+// Unknown returns an error for a record that may have been delivered. It is a time-out, whatever its cause.
 func Unknown(err error) error { return &unknown{err} }
 
 // IsUnknown reports whether the processor takes the outcome for unknown.
@@ -34,11 +32,11 @@ func IsUnknown(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// Outage is an error of a record that may have been delivered; if it was not, the receiver took no record at all. So it is
-// unknown, and with processor.Unreached around it no attempt of the record.
+// Outage returns an error for a record that may have been delivered; if it was not, the receiver took no record at
+// all. So its outcome is unknown, and inside processor.Unreached it does not count as an attempt of the record.
 func Outage(err error) error { return &outage{&unknown{err}} }
 
-// IsOutage reports whether an error is, or wraps, one of Outage.
+// IsOutage reports whether an error is one of Outage, or wraps one.
 func IsOutage(err error) bool {
 	var o *outage
 	return errors.As(err, &o)
@@ -52,24 +50,24 @@ type unknown struct{ error }
 
 func (e *unknown) Unwrap() error { return e.error }
 
-// Timeout is true.
+// Timeout returns true.
 func (e *unknown) Timeout() bool { return true }
 
-// Refusal is the word of a receiver, or of its protocol, on one record: what the
-// sink has open to the receiver is whole.
+// Refusal returns an error for one record that the receiver, or its protocol, refused. The sink's connection to the
+// receiver is intact.
 func Refusal(err error) error { return &refusal{err} }
 
-// IsRefusal reports whether an error is, or wraps, one of Refusal.
+// IsRefusal reports whether an error is one of Refusal, or wraps one.
 func IsRefusal(err error) bool {
 	var r *refusal
 	return errors.As(err, &r)
 }
 
-// NoTime is the error of the first record that a call did not send, since the rest of its time was too short.
+// NoTime returns the error of the first record that a call did not send, because too little of its time was left.
 // Nothing failed: the records before it are acknowledged, and none is on its way.
 func NoTime(err error) error { return &noTime{err} }
 
-// IsNoTime reports whether an error is, or wraps, one of NoTime.
+// IsNoTime reports whether an error is one of NoTime, or wraps one.
 func IsNoTime(err error) bool {
 	var n *noTime
 	return errors.As(err, &n)
@@ -79,11 +77,11 @@ type noTime struct{ error }
 
 func (e *noTime) Unwrap() error { return e.error }
 
-// Final is a refusal that other credentials would not change: a sink that is made anew with them
-// would not know of it.
+// Final returns a refusal that other credentials would not change. A sink that is made anew with them would not know
+// of it.
 func Final(err error) error { return &final{err} }
 
-// IsFinal reports whether an error is, or wraps, one of Final.
+// IsFinal reports whether an error is one of Final, or wraps one.
 func IsFinal(err error) bool {
 	var f *final
 	return errors.As(err, &f)
