@@ -70,7 +70,7 @@ func FromField(field reflect.StructField) (Knob, bool) {
 	return k, true
 }
 
-// Words returns the words for a truth value. The first is the word for false, the default.
+// Words returns the words for a truth value. The word for false, the default, comes first.
 func (k Knob) Words() []string {
 	return slices.DeleteFunc([]string{k.False, k.True}, func(word string) bool { return word == "" })
 }

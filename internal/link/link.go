@@ -131,9 +131,9 @@ func (l *Link) Tear(from Side) <-chan struct{} {
 	return torn
 }
 
-// Hold stalls one connection in one direction. On the connection on which from next sends data that match accepts,
-// nothing more passes from that side. The channel is closed when the connection is found. All other connections go
-// on, and so does its other direction.
+// Hold stalls one connection in one direction. It takes the connection on which the client next sends data that match
+// accepts. From then on nothing from the side from passes on it. The channel is closed when the connection is found.
+// All other connections go on, and so does its other direction.
 func (l *Link) Hold(from Side, match func(data []byte) bool) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

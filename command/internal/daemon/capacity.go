@@ -47,8 +47,8 @@ type limit struct {
 	alter   string // SQL, up to the number; "": the limit is the server's
 }
 
-// capacity returns the limits that hold for a session, including those that only the owner of the server can change,
-// which come last.
+// capacity returns the limits that hold for a session. The limits that only the owner of the server can change come
+// last.
 func (c Config) capacity(ctx context.Context, pool *pgxpool.Pool) ([]limit, error) {
 	const reserved = "max_connections, less what is reserved (superuser_reserved_connections, reserved_connections),"
 	server := limit{name: reserved}
@@ -114,9 +114,9 @@ func (c Config) needs(pool *pgxpool.Pool) string {
 // ErrNoRoom means that the server has fewer connections left than a worker may need.
 var ErrNoRoom = errors.New("the server has not enough connections")
 
-// fits reports whether the server has room for the connections of this worker. It returns a *UsageError if the server
-// can never have it, and ErrNoRoom if other sessions use too many now. It returns nil if the server cannot be asked,
-// or if the worker connects through a pooler.
+// fits returns an error if the server has no room for the connections of this worker: a *UsageError if it can never
+// have it, and ErrNoRoom if other sessions use too many now. It returns nil if the server cannot be asked, or if the
+// worker connects through a pooler.
 func (c Config) fits(ctx context.Context, pool *pgxpool.Pool) error {
 	const formula = "; all workers' connections, and those of others, have to fit: see Connections in docs/operations.md"
 	var pgErr *pgconn.PgError

@@ -82,7 +82,7 @@ func (r *room) least() (oldest net.Conn, early time.Duration) {
 	early = math.MaxInt64
 	for _, from := range []struct {
 		all  *list.List
-		keep int // how many of them are closed only for others
+		keep int // how many of them stay open at this step
 	}{
 		{r.idle, 0},
 		{r.quiet, max(newest, r.limit/2)},

@@ -23,7 +23,7 @@ type Selection struct {
 }
 
 // Select returns the open dead letters of a selection, at most MaxDeadLetters, in the order of their positions. If
-// one of IDs is not open, it returns cursor.ErrNoDeadLetter. d and r are the decision about them.
+// one of IDs is not open, it returns cursor.ErrNoDeadLetter. decision and r are the planned decision about them.
 func (d *DeadLetters) Select(ctx context.Context, s Selection, decision cursor.Decision, r cursor.Resolution) ([]cursor.DeadLetter, error) {
 	if len(s.IDs) == 0 {
 		letters, err := d.store.OpenDeadLetters(ctx, s.Process, s.Error, MaxDeadLetters)

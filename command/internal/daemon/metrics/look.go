@@ -17,7 +17,7 @@ type Look struct {
 	Now time.Time
 	// Row is the process's row.
 	Row cursor.Row
-	// Leads is Leading if the row names this worker as the last one to deliver.
+	// Leads is Leader if the row names this worker as the last one to deliver.
 	Leads Leads
 	// Held is the state of this worker's fence when it last read.
 	Held table.Held

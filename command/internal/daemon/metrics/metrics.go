@@ -116,7 +116,7 @@ func (p *process) advanced(e processor.Event) {
 	}
 }
 
-// count counts by class. It ignores an unknown class, which would be a label without bound.
+// count counts by class. It counts a class that it does not know as ClassUnknown: new labels would be without bound.
 func count(by map[cursor.Class]prometheus.Counter, class cursor.Class) {
 	c, ok := by[class]
 	if !ok {
