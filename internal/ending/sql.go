@@ -22,9 +22,9 @@ type Transaction struct {
 const asSQL = "2006-01-02T15:04:05.999999Z"
 
 // SQL ends the transaction, and nothing that its session does later: by the time an operator runs it, a pooler may
-// have given the session to another client. It also spares a COMMIT that waits for a synchronous standby, and one
-// that has just been written to the log; between these two is a moment in which it may end the COMMIT. SQL returns ""
-// if the transaction cannot be distinguished from the next one of its session.
+// have given the session to another client. It also spares a COMMIT that waits for a synchronous standby, and one that
+// is being written to the log just before that wait; between these two is a moment in which it may end the COMMIT. SQL
+// returns "" if the transaction cannot be distinguished from the next one of its session.
 func (t Transaction) SQL() string {
 	var which string
 	switch {
