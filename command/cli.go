@@ -14,7 +14,7 @@ const description = `Delivers the rows of PostgreSQL tables to other systems: in
 Exit codes: 0 done, 1 failed (doctor: it found something), 2 wrong use or configuration, 3 a process is halted.
 Logs go to stderr: as text on a terminal, as JSON elsewhere.`
 
-// cli is the command line.
+// cli is the whole command line, as kong parses it.
 type cli struct {
 	LogLevel level            `help:"Log at this level and above: debug, info, warn or error." default:"info" placeholder:"LEVEL"`
 	Version  kong.VersionFlag `help:"Print the version."`
@@ -37,7 +37,7 @@ type cli struct {
 	DeadLetter deadLetterCommand `cmd:"" help:"List, show, replay or discard the records that on_poison: dead_letter put aside."`
 }
 
-// AfterApply makes the logger that commands are given.
+// AfterApply makes the logger that the commands get.
 func (c *cli) AfterApply(ctx *kong.Context, sys system) error {
 	logger := daemon.NewLogger(sys.stderr, slog.Level(c.LogLevel))
 	daemon.Adopt(logger)
@@ -45,7 +45,7 @@ func (c *cli) AfterApply(ctx *kong.Context, sys system) error {
 	return nil
 }
 
-// version is the module's, or the commit it was built from.
+// version returns the version of the module, or the commit from which the program was built.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -12,7 +12,7 @@ type file struct {
 	Config string `short:"c" required:"" placeholder:"FILE" help:"Configuration file; - is standard input."`
 }
 
-// load reads the file, with a database: its own, or else DATABASE_URL.
+// load reads the file. The database is the file's own, or else DATABASE_URL.
 func (f file) load(sys system) (daemon.Config, error) {
 	config, err := daemon.Load(f.Config, sys.stdin, sys.env, sys.kinds)
 	if err != nil {
@@ -35,7 +35,7 @@ func withDatabase(config daemon.Config, sys system) (daemon.Config, error) {
 	return config, nil
 }
 
-// optionalFile are the flags of commands that need no more than a database.
+// optionalFile holds the flags of commands that need only a database.
 type optionalFile struct {
 	Config string `short:"c" placeholder:"FILE" help:"Configuration file; - is standard input. Without a file, DATABASE_URL names the database."`
 	Schema string `placeholder:"NAME" help:"Schema of the cursor tables. Default: the file's schema, or public."`

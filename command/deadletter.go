@@ -20,7 +20,7 @@ type deadLetterCommand struct {
 	Discard deadLetterDiscard `cmd:"" help:"Mark dead letters as never to be delivered. Their rows are kept."`
 }
 
-// withDeadLetters opens them for a command.
+// withDeadLetters opens the dead letters for one command, and closes them after it.
 func withDeadLetters(ctx context.Context, config daemon.Config, do func(context.Context, *daemon.DeadLetters) error) error {
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -97,7 +97,7 @@ func (c *deadLetterShow) Run(ctx context.Context, sys system) error {
 	})
 }
 
-// resolution are the flags of what decides about dead letters.
+// resolution holds the flags of commands that decide about dead letters.
 type resolution struct {
 	decider
 	ID      []int64 `arg:"" optional:"" help:"Numbers of dead letters of one process, from list."`
@@ -112,7 +112,7 @@ func (r resolution) decision(reason string) cursor.Decision {
 	return cursor.Decision{Actor: r.actor(), Reason: reason, Expect: position(r.Expect), DryRun: r.DryRun}
 }
 
-// selection is which dead letters are meant.
+// selection returns which dead letters the flags mean.
 func (r resolution) selection() (daemon.Selection, error) {
 	s := daemon.Selection{Process: r.Process, IDs: r.ID}
 	if r.Error != nil {
@@ -139,8 +139,8 @@ func (r resolution) selection() (daemon.Selection, error) {
 
 func (r resolution) one() bool { return len(r.ID) == 1 }
 
-// outcome is what a command makes of dead letters, and what it says of each, of all,
-// and, rehearsed, of one and of several.
+// outcome is what a command does to dead letters: the words for one of them and for all, and the words of a rehearsal
+// for one and for several.
 type outcome struct {
 	cursor.Resolution
 	each, all, one, several string
@@ -149,8 +149,7 @@ type outcome struct {
 // resolver decides about dead letters, in order. It calls done after each.
 type resolver func(letters []cursor.DeadLetter, done func(cursor.DeadLetter) error) error
 
-// resolve has the selected dead letters decided about by do, and says on w what
-// became of them, or would.
+// resolve selects the dead letters, has do decide about them, and writes to w how each of them ended, or would end.
 func (r resolution) resolve(ctx context.Context, letters *daemon.DeadLetters, d cursor.Decision, o outcome, w io.Writer, do resolver) error {
 	s, err := r.selection()
 	if err != nil {
@@ -176,11 +175,11 @@ func (r resolution) resolve(ctx context.Context, letters *daemon.DeadLetters, d 
 	return err
 }
 
-// say says what became of a dead letter, or would.
+// say writes how a dead letter ended, or would end.
 func (r resolution) say(w io.Writer, letter cursor.DeadLetter, o outcome) error {
 	text := visible.Inline(fmt.Sprintf("record %s of %s, dead letter %d, %s", visible.Cut(letter.RecordID), letter.Process, letter.ID, o.each)) + "\n"
 	switch {
-	case r.DryRun && !r.one(): // it was listed
+	case r.DryRun && !r.one(): // the list above shows it
 		return nil
 	case r.DryRun:
 		would := fmt.Sprintf("record %s of %s, put aside at position %s after %s, %s", visible.Cut(letter.RecordID), letter.Process, visible.Cut(string(letter.Position)),

@@ -11,7 +11,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// decision are the flags of all commands that change a cursor.
+// decision holds the flags of all commands that change a cursor.
 type decision struct {
 	optionalFile
 	decider
@@ -21,7 +21,7 @@ type decision struct {
 	DryRun  bool          `help:"Change nothing and do not wait. Show which records would be sent again or passed over."`
 }
 
-// decider is who a decision is noted as.
+// decider is the name under which a decision is noted.
 type decider struct {
 	Actor string `placeholder:"NAME" help:"Your name, for the history. Default: user and host."`
 }
@@ -33,7 +33,7 @@ func (d decider) actor() string {
 	return d.Actor
 }
 
-// anyReason and needReason are --reason where it may be left out, and where not.
+// anyReason and needReason are the flag --reason: one where it may be left out, one where it may not.
 type anyReason struct {
 	Reason string `placeholder:"TEXT" help:"Reason, for the history."`
 }
@@ -42,7 +42,7 @@ type needReason struct {
 	Reason string `placeholder:"TEXT" help:"Reason, for the history. Required without --dry-run."`
 }
 
-// verb is one of the things an operator decides.
+// verb is one kind of decision of an operator.
 type verb func(*daemon.Operator, context.Context, cursor.Decision) (daemon.Outcome, error)
 
 func (c decision) run(ctx context.Context, sys system, reason string, do verb) error {
@@ -56,8 +56,7 @@ func (c decision) run(ctx context.Context, sys system, reason string, do verb) e
 	})
 }
 
-// carryOut reads the flags and the file, does what was decided, and says what came
-// of it.
+// carryOut reads the flags and the file, carries out the decision, and prints its result.
 func (c decision) carryOut(ctx context.Context, sys system, reason string, do func(context.Context, daemon.Config, cursor.Decision) (daemon.Outcome, error)) error {
 	d, err := c.decision(reason)
 	if err != nil {
@@ -83,7 +82,7 @@ func (c decision) decision(reason string) (cursor.Decision, error) {
 	return cursor.Decision{Actor: c.actor(), Reason: reason, Expect: position(c.Expect), Timeout: c.Timeout, DryRun: c.DryRun}, waits(c.Timeout)
 }
 
-// position is what a flag says; nil: nothing.
+// position returns the position that a flag gives; nil if the flag is not set.
 func position(flag *string) *cursor.Position {
 	if flag == nil {
 		return nil
@@ -127,7 +126,7 @@ func (c *resumeCommand) Run(ctx context.Context, sys system) error {
 	return c.run(ctx, sys, c.Reason, (*daemon.Operator).Resume)
 }
 
-// fenced is --fenced, where a decision may be about an old primary.
+// fenced is the flag --fenced, for decisions that may be about an old primary.
 type fenced struct {
 	Fenced bool `help:"This server is the only primary: a later one is fenced, or gone. Needed where the process halted on what may be an old primary."`
 }
@@ -159,7 +158,7 @@ func (c *skipCommand) Run(ctx context.Context, sys system) error {
 	return c.run(ctx, sys, c.Reason, (*daemon.Operator).Skip)
 }
 
-// target says where to seek to: exactly one of them.
+// target is the place to seek to: exactly one of its flags is set.
 type target struct {
 	ToID       *string `name:"to-id" xor:"target" required:"" placeholder:"ID" help:"Deliver the record with this id next."`
 	ToTime     *string `xor:"target" required:"" placeholder:"TIME" help:"Deliver the first record created at this time or later next. RFC 3339: 2026-11-20T12:00:00Z."`
@@ -230,7 +229,7 @@ func (c *historyCommand) Run(ctx context.Context, sys system) error {
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	// A process that the file no longer has keeps its history.
+	// Without its processes the file does not restrict the names: a process that it no longer has keeps its history.
 	config.Processes = nil
 	operator, err := daemon.NewOperator(ctx, config, c.Process)
 	if err != nil {

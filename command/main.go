@@ -17,13 +17,12 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
-// Main runs the program with the arguments of this process and ends the process with the exit code of the command. A
-// configuration may have these kinds of sinks.
-// It never returns. It also changes how the operating system treats the process: no core dump shows a secret, and no
-// child inherits an open file.
+// Main runs the program with the arguments of this process and ends the process with the exit code of the command. It
+// never returns. A configuration may have sinks of these kinds. Main also changes how the operating system treats the
+// process: there is no core dump that could show a secret, and no child inherits an open file.
 func Main(kinds ...sinks.Spec) {
 	if err := daemon.Undumpable(); err != nil {
-		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err) // a sandbox may forbid it: no reason not to work
+		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err) // a sandbox may forbid it; the program works without
 	}
 	if err := daemon.CloseOnExec(); err != nil {
 		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err)
@@ -31,7 +30,7 @@ func Main(kinds ...sinks.Spec) {
 	os.Exit(execute(os.Args[1:], system{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, exit: os.Exit, kinds: kinds}))
 }
 
-// system is what commands know of the world.
+// system is the surroundings that commands can use.
 type system struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -41,7 +40,7 @@ type system struct {
 	kinds          []sinks.Spec // the sinks that a configuration may have
 }
 
-// known is what the command must not print: a server repeats the login.
+// known holds the secrets that the command must not print: a server repeats the login.
 type known struct{ secrets func() secret.Set }
 
 func execute(args []string, sys system) int {
@@ -65,15 +64,15 @@ func execute(args []string, sys system) int {
 		return report(sys, &daemon.UsageError{Err: fmt.Errorf("%w; see ordered-dispatcher --help", err)})
 	}
 	err = command.Run()
-	err = sys.known.secrets().Error(err) // with those that were renewed meanwhile
+	err = sys.known.secrets().Error(err) // including those that were renewed meanwhile
 	if err != nil && command.Command() == "run" && !visible.IsTerminal(sys.stderr) {
-		daemon.NewLogger(sys.stderr, slog.LevelError).Error("ended", "err", err) // the log stays one of JSON to its last line
+		daemon.NewLogger(sys.stderr, slog.LevelError).Error("ended", "err", err) // every line of the log stays JSON, the last one too
 		return daemon.ExitCode(err)
 	}
 	return report(sys, err)
 }
 
-// report says what went wrong and returns the exit code for it.
+// report prints an error and returns its exit code.
 func report(sys system, err error) int {
 	if err != nil {
 		fmt.Fprintln(sys.stderr, "ordered-dispatcher:", visible.Indented(err.Error()))

@@ -37,13 +37,13 @@ func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger) e
 	})
 }
 
-// interruptible is a context that ends with the first signal.
+// interruptible returns a context that ends with the first signal.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, stopping()...)
 }
 
-// stopping are the signals that end a command. A terminal that closes sends SIGHUP;
-// under nohup it is ignored, and asking for it would end that.
+// stopping returns the signals that end a command. A terminal that closes sends SIGHUP. Under nohup that signal is
+// ignored, and asking for it would undo this.
 func stopping() []os.Signal {
 	signals := []os.Signal{syscall.SIGTERM, syscall.SIGINT}
 	if !signal.Ignored(syscall.SIGHUP) {

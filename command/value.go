@@ -9,7 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// level is a slog.Level that says which ones there are.
+// level is a slog.Level whose error lists the possible levels.
 type level slog.Level
 
 // UnmarshalText is called by kong.
@@ -20,7 +20,7 @@ func (l *level) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// duration reads one from the command line, and says how it is written.
+// duration reads a duration from the command line. Its error explains how to write one.
 var duration kong.MapperFunc = func(ctx *kong.DecodeContext, target reflect.Value) error {
 	var text string
 	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {

@@ -13,17 +13,17 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// session is the one that migrates: it holds the lock of migrations.
+// session is the session that migrates. It holds the lock of migrations.
 type session struct {
 	config Config
 	conn   *pgx.Conn
 }
 
-// closeTimeout is for the goodbye to a server that may be gone.
+// closeTimeout bounds the closing of a connection to a server that may be gone.
 const closeTimeout = 5 * time.Second
 
-// migrate calls f with a session that holds the lock, and again if a table that f needs is in
-// use. The lock is held before anything is looked at, and ends with the session.
+// migrate calls f with a session that holds the lock. It calls f again if a table that f needs is in use. It takes
+// the lock before it looks at anything, and the lock ends with the session.
 func migrate(ctx context.Context, config Config, f func(session) error) error {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
@@ -40,7 +40,7 @@ func migrate(ctx context.Context, config Config, f func(session) error) error {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
-		_ = conn.Close(ctx) // all that matters is committed
+		_ = conn.Close(ctx) // everything that matters is committed
 	}()
 	if err := config.prepare(ctx, conn); err != nil {
 		return config.unconnected(ctx, err)
@@ -58,9 +58,8 @@ SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))`
 const schemaSQL = `/* migrations.schema */
 SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname OPERATOR(pg_catalog.=) $1)`
 
-// prepare checks that the session is the server's own, locks, makes the schema, and
-// checks that it is in good hands. The schema is made only if it is missing, since IF NOT
-// EXISTS asks for the right to create it either way.
+// prepare checks that the session is the server's own, locks, makes the schema, and checks that trusted roles own it.
+// It makes the schema only if it is missing, since IF NOT EXISTS needs the right to create it in any case.
 func (c Config) prepare(ctx context.Context, conn *pgx.Conn) error {
 	for _, step := range []struct {
 		doing  string
@@ -111,8 +110,7 @@ func (c Config) makeSchema(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// lock takes the lock of migrations. The server ends the wait, and is then asked for
-// the session that has it.
+// lock takes the lock of migrations. The server ends the wait, and lock then asks it which session has the lock.
 func (c Config) lock(ctx context.Context, conn *pgx.Conn) error {
 	name := "ordered-dispatcher migrate " + c.Schema
 	_, err := conn.Exec(ctx, lockSQL, name)
@@ -125,8 +123,7 @@ func (c Config) lock(ctx context.Context, conn *pgx.Conn) error {
 	return fmt.Errorf("%w: not free within %v, held by %s: %w", answer.ErrNone, c.waits.lock, visible.Inline(holder), err)
 }
 
-// holderSQL names the session that holds the lock of migrations. One key of 64 bits
-// is kept in two columns.
+// holderSQL names the session that holds the lock of migrations. PostgreSQL keeps a key of 64 bits in two columns.
 const holderSQL = `/* migrations.holder */
 SELECT pg_catalog.format('pid %s (application %s, user %s)',
 	l.pid,
@@ -141,8 +138,8 @@ WHERE l.locktype OPERATOR(pg_catalog.=) 'advisory'
 	AND (l.classid::bigint OPERATOR(pg_catalog.<<) 32) OPERATOR(pg_catalog.|) l.objid::bigint OPERATOR(pg_catalog.=) pg_catalog.hashtextextended($1, 0)
 LIMIT 1`
 
-// unconnected names the deadline of a connection that could not be made in time. pgx
-// has one for each address that a host name has.
+// unconnected names the deadline of a connection that could not be made in time. pgx has one deadline for each
+// address of a host name.
 func (c Config) unconnected(ctx context.Context, err error) error {
 	var timed interface{ Timeout() bool }
 	late := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timed) && timed.Timeout()

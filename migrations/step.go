@@ -69,8 +69,8 @@ func (s session) down(ctx context.Context, m Migration) error {
 	return s.step(ctx, m, "Down", appliedDownSQL)
 }
 
-// step runs one way of a file and notes that in the version table, in one transaction. The file is
-// sent whole, by the simple protocol: the server parses each statement after it has run those before.
+// step runs one way of a file and records it in the version table, in one transaction. The file is sent whole, by the
+// simple protocol: the server parses each statement after it has run the ones before it.
 func (s session) step(ctx context.Context, m Migration, way, note string) error {
 	text, err := files.ReadFile(m.Name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command ordered-dispatcher delivers the rows of PostgreSQL tables in order, with none missing. Its --help lists what
-// it can do; package command holds the program.
+// Command ordered-dispatcher delivers the rows of PostgreSQL tables in order, with none missing. Its --help lists its
+// commands. The program is in package command.
 package main
 
 import (

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	startTimeout = 2 * time.Minute // of a virtual machine on a busy computer
+	startTimeout = 2 * time.Minute // for a virtual machine on a busy computer
 	logLines     = 30
 )
 
-// ErrMissing is the error of a broker whose program is not on this machine.
+// ErrMissing means that the program of a broker is not on this machine.
 var ErrMissing = errors.New("not on this machine")
 
-// find returns the path of a program, which a Debian package installs.
+// find returns the path of a program that a Debian package installs.
 func find(program, debian string) (string, error) {
 	path, ok := pglocal.LookPath(program)
 	if !ok {
@@ -28,7 +28,7 @@ func find(program, debian string) (string, error) {
 	return path, nil
 }
 
-// listening waits until a broker that was just started takes connections.
+// listening waits until a broker that has just been started accepts connections.
 func listening(ctx context.Context, name, addr string, process *throwaway.Process, log func() string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

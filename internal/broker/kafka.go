@@ -12,7 +12,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 )
 
-// Kafka is a running broker, its own controller: a cluster of one.
+// Kafka is a running broker that is its own controller: a cluster of one.
 type Kafka struct {
 	dir     *throwaway.Dir
 	java    string
@@ -21,23 +21,23 @@ type Kafka struct {
 	process *throwaway.Process
 }
 
-// kafkaPorts are the listeners.
+// kafkaPorts are the ports of the listeners.
 type kafkaPorts struct{ plain, sasl, tls, controller int }
 
-// KafkaConfig is how to start a broker. Zero values mean defaults.
+// KafkaConfig describes how to start a broker. Zero values mean defaults.
 type KafkaConfig struct {
-	// Port to listen on, without TLS or users. 0: a free one.
+	// Port is the port to listen on, without TLS or users. 0: a free one.
 	Port int
 	// Settings are more lines for server.properties.
 	Settings string
-	// TLS opens one more listener, for clients with a certificate.
+	// TLS opens one more listener, for clients with a certificate. nil: none.
 	TLS *KafkaTLS
 }
 
-// KafkaTLS is in PEM: whom clients are vouched for by, and the broker's own.
+// KafkaTLS has the authority that signs the clients' certificates, and the broker's own certificate and key, in PEM.
 type KafkaTLS struct{ CA, Cert, Key []byte }
 
-// A user of the listener with SASL, whose password can be looked for in texts.
+// A user of the listener with SASL. Tests can look for the password in texts.
 const (
 	KafkaUser     = "dispatcher"
 	KafkaPassword = "secret-password"
@@ -45,11 +45,11 @@ const (
 
 const (
 	kafkaLog     = "kafka.log"
-	kafkaCluster = "b3JkZXJlZC1kaXNwYXRjaA" // any 16 bytes in base64
+	kafkaCluster = "b3JkZXJlZC1kaXNwYXRjaA" // any 16 bytes, in base64
 )
 
-// StartKafka starts a broker that makes no topic by itself. The first time it
-// fetches Kafka with Maven, which takes a minute; ctx bounds it.
+// StartKafka starts a broker that makes no topic by itself. The first time it fetches Kafka with Maven, which takes a
+// minute. ctx bounds the start. The caller calls Close.
 func StartKafka(ctx context.Context, c KafkaConfig) (*Kafka, error) {
 	java, err := find("java", "openjdk-17-jre-headless")
 	if err != nil {
@@ -98,7 +98,7 @@ func (k *Kafka) format(ctx context.Context) error {
 	return err
 }
 
-// machine is a small Java machine that starts fast.
+// machine returns the options of a small Java machine that starts fast.
 func (k *Kafka) machine() []string {
 	return []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", k.jars + "/*"}
@@ -154,19 +154,18 @@ listener.name.tls.ssl.truststore.certificates=%s
 `, line(t.Cert), line(t.Key), line(t.CA))
 }
 
-// Addr is its host and port, without TLS or users.
+// Addr returns the host and port without TLS or users.
 func (k *Kafka) Addr() string { return k.addr(k.ports.plain) }
 
-// AddrSASL is its host and port for KafkaUser, by PLAIN, SCRAM-SHA-256 or
-// SCRAM-SHA-512.
+// AddrSASL returns the host and port for KafkaUser, who logs in with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
 func (k *Kafka) AddrSASL() string { return k.addr(k.ports.sasl) }
 
-// AddrTLS is its host and port for clients with a certificate, if it was given one.
+// AddrTLS returns the host and port for clients with a certificate, if KafkaConfig.TLS was set.
 func (k *Kafka) AddrTLS() string { return k.addr(k.ports.tls) }
 
 func (k *Kafka) addr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// Start starts it, again after Kill.
+// Start starts the broker again after Kill.
 func (k *Kafka) Start(ctx context.Context) (err error) {
 	args := append(k.machine(), "kafka.Kafka", k.dir.Path("server.properties"))
 	if k.process, err = k.dir.Start(kafkaLog, k.java, args...); err != nil {
@@ -175,17 +174,17 @@ func (k *Kafka) Start(ctx context.Context) (err error) {
 	return listening(ctx, "Kafka", k.Addr(), k.process, k.Log)
 }
 
-// Kill ends it at once, as a crash would.
+// Kill ends the broker at once, as a crash would.
 func (k *Kafka) Kill(ctx context.Context) error { return k.process.Stop(ctx, syscall.SIGKILL) }
 
-// Signal sends sig, such as SIGSTOP and SIGCONT.
+// Signal sends sig, such as SIGSTOP or SIGCONT, to the broker.
 func (k *Kafka) Signal(sig syscall.Signal) error { return k.process.Signal(sig) }
 
-// Close ends it and removes its files.
+// Close ends the broker and removes its files.
 func (k *Kafka) Close(ctx context.Context) error { return k.dir.Close(ctx) }
 
-// Data is the directory that it keeps its topics in.
+// Data returns the directory in which the broker keeps its topics.
 func (k *Kafka) Data() string { return k.dir.Path("logs") }
 
-// Log is the end of what it printed.
+// Log returns the end of the broker's output.
 func (k *Kafka) Log() string { return k.dir.Tail(kafkaLog, logLines) }

@@ -23,24 +23,24 @@ type NATS struct {
 
 const (
 	natsLog = "nats.log"
-	// natsServer is the tool of sinks/nats/go.mod that is built where it is needed.
+	// natsServer is the tool of sinks/nats/go.mod, which is built when it is needed.
 	natsServer = "github.com/nats-io/nats-server/v2"
 )
 
-// A user whose password can be looked for in texts.
+// A user whose password tests can look for in texts.
 const (
 	NATSUser     = "dispatcher"
 	NATSPassword = "secret-password"
 )
 
-// NATSConfig is how to start a server. Zero values mean defaults.
+// NATSConfig describes how to start a server. Zero values mean defaults.
 type NATSConfig struct {
-	// Port to listen on. 0: a free one.
+	// Port is the port to listen on. 0: a free one.
 	Port int
 }
 
-// StartNATS builds the server, with the go command and the module of the current
-// directory, and starts it with NATSUser as its only user. ctx bounds both.
+// StartNATS builds the server, with the go command and the module of the current directory. It starts the server with
+// NATSUser as its only user. ctx bounds both. The caller calls Close.
 func StartNATS(ctx context.Context, c NATSConfig) (*NATS, error) {
 	program, err := buildNATS(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func StartNATS(ctx context.Context, c NATSConfig) (*NATS, error) {
 	return n, nil
 }
 
-// buildNATS returns the path of the server, in the build cache of the go command.
+// buildNATS returns the path of the server in the build cache of the go command.
 func buildNATS(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "tool", "-n", natsServer).Output()
 	if err != nil {
@@ -90,27 +90,27 @@ authorization: {user: %q, password: %q}
 	return n.Start(ctx)
 }
 
-// Addr is its host and port.
+// Addr returns the host and port.
 func (n *NATS) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(n.port)) }
 
-// URL is its address for NATSUser, by way of a host and port that lead there.
+// URL returns an address for NATSUser. by is a host and port that lead to the server.
 func (n *NATS) URL(by string) string {
 	return fmt.Sprintf("nats://%s:%s@%s", NATSUser, NATSPassword, by)
 }
 
-// Close ends it and removes its files.
+// Close ends the server and removes its files.
 func (n *NATS) Close(ctx context.Context) error { return n.dir.Close(ctx) }
 
-// Log is the end of what it printed.
+// Log returns the end of the server's output.
 func (n *NATS) Log() string { return n.dir.Tail(natsLog, logLines) }
 
-// Kill ends it at once, as a crash would.
+// Kill ends the server at once, as a crash would.
 func (n *NATS) Kill(ctx context.Context) error { return n.process.Stop(ctx, syscall.SIGKILL) }
 
-// Snapshot copies its files, after Kill.
+// Snapshot copies the server's files. Call it after Kill.
 func (n *NATS) Snapshot(ctx context.Context) error { return n.copyStore(ctx, "store", "snapshot") }
 
-// PutBack replaces its files with those of the snapshot, after Kill.
+// PutBack replaces the server's files with those of the snapshot. Call it after Kill.
 func (n *NATS) PutBack(ctx context.Context) error { return n.copyStore(ctx, "snapshot", "store") }
 
 func (n *NATS) copyStore(ctx context.Context, from, to string) error {
@@ -118,7 +118,7 @@ func (n *NATS) copyStore(ctx context.Context, from, to string) error {
 	return err
 }
 
-// Start starts it, again after Kill.
+// Start starts the server again after Kill.
 func (n *NATS) Start(ctx context.Context) (err error) {
 	if n.process, err = n.dir.Start(natsLog, n.program, "-c", n.dir.Path("nats.conf")); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package knob reads the settings of a Config struct from the tags of its fields, so that each setting is declared in
-// one place: its name, default and bounds. Its meaning is the doc comment of the field.
+// Package knob reads the settings of a Config struct from the tags of its fields. So each setting is declared in one
+// place: its name, default and bounds. Its meaning is the doc comment of the field.
 //
 //	type Config struct {
 //		// Window is how many records may be on their way at a time.
@@ -21,12 +21,12 @@
 //	like:"limit: 50/s"    an example of a key that may be left out
 //	pattern:"^[0-9]+/s$"  what a text looks like that its own type reads (encoding.TextUnmarshaler); for editors only
 //	secret:"true"         no error shows the text
-//	file:"secret"         the text is the path of a file that is a secret; "trusted": of one that says whom to trust
+//	file:"secret"         the text is the path of a file that is a secret; "trusted": of a file that decides whom to trust
 //	split:"true"          a list that may also be written as one text, with commas or spaces between
 //	true:"at_least 1"     the word for true, instead of "true" and "false"; false:"any" is that for false
 //	percent:"true"        a number that is written with %
-//	zero:"-1"             what stands in the field for a 0 in the file, where the zero value means a default that is not 0
-//	references:"a,b"      not a setting: the texts that the references in the settings a and b stood for
+//	zero:"-1"             the value of the field for a 0 in the file, if the zero value means a default that is not 0
+//	references:"a,b"      not a setting: the texts that replaced the references in the settings a and b
 //
 // Invariants: a wrong tag is a fault of the program, so it panics, and a test of each Config that uses Of finds it.
 //

@@ -14,7 +14,7 @@ import (
 // Knob is one setting: a field of a Config struct with its tags.
 type Knob struct {
 	Name       string
-	Library    bool // it is no key of a file
+	Library    bool // it is not a key of a file
 	Field      reflect.StructField
 	Default    string
 	Min, Max   string // a number, or the name of another setting of the struct
@@ -28,12 +28,12 @@ type Knob struct {
 	True       string // the word for true
 	False      string // the word for false; "" if there is none
 	Percent    bool
-	Zero       string // what stands in the field for a 0, where the zero value means the default
+	Zero       string // the value of the field for a 0, if the zero value means the default
 	References []string
 }
 
-// Of returns the settings of a struct type, in the order of its fields. A field without a name is among them if it has
-// references.
+// Of returns the settings of a struct type, in the order of its fields. It includes a field without a name if that
+// has references. It panics if a tag is wrong.
 func Of(t reflect.Type) []Knob {
 	var all []Knob
 	for _, field := range reflect.VisibleFields(t) {
@@ -44,7 +44,7 @@ func Of(t reflect.Type) []Knob {
 	return all
 }
 
-// FromField is the setting that a field declares, and whether it declares one.
+// FromField returns the setting that a field declares, and whether it declares one.
 func FromField(field reflect.StructField) (Knob, bool) {
 	tag := field.Tag
 	name, named := tag.Lookup("knob")
@@ -70,7 +70,7 @@ func FromField(field reflect.StructField) (Knob, bool) {
 	return k, true
 }
 
-// Words are the words for a truth value, false first: that is the default.
+// Words returns the words for a truth value. The word for false, the default, comes first.
 func (k Knob) Words() []string {
 	return slices.DeleteFunc([]string{k.False, k.True}, func(word string) bool { return word == "" })
 }
@@ -78,8 +78,8 @@ func (k Knob) Words() []string {
 // Duration reports whether the setting is a length of time.
 func (k Knob) Duration() bool { return k.Field.Type == reflect.TypeFor[time.Duration]() }
 
-// Bounds are the least and the greatest value of a number, or of a duration in nanoseconds. A bound may be another setting
-// of the same struct, which is in.
+// Bounds returns the smallest and the largest value of a number, or of a duration in nanoseconds. A bound may be
+// another setting of the same struct. in is that struct.
 func (k Knob) Bounds(in reflect.Value) (least, greatest int64) {
 	return k.bound(k.Min, in, math.MinInt64), k.bound(k.Max, in, math.MaxInt64)
 }
@@ -100,7 +100,7 @@ func (k Knob) bound(text string, in reflect.Value, without int64) int64 {
 	return k.number(text)
 }
 
-// Stored is what stands in the field for a number of a file.
+// Stored returns the value of the field for a number of a file.
 func (k Knob) Stored(n int64) int64 {
 	if n == 0 && k.Zero != "" {
 		return k.number(k.Zero)
@@ -124,7 +124,7 @@ func (k Knob) number(text string) int64 {
 	return n
 }
 
-// shown is a number as people write it.
+// shown writes a number as people write it.
 func (k Knob) shown(n int64) string {
 	switch {
 	case k.Duration():
@@ -136,9 +136,9 @@ func (k Knob) shown(n int64) string {
 	}
 }
 
-// Fill gives the fields of *config that are zero their defaults, those of nested structs included. A default beyond a
-// bound that is another setting becomes that bound. A nested struct with a required setting is left alone if it is zero:
-// it was not given.
+// Fill sets the zero fields of *config to their defaults, including those of nested structs. If a default is beyond a
+// bound that is another setting, it becomes that bound. A nested struct with a required setting is left alone if it
+// is zero, because it was not given.
 func Fill(config any) { fill(reflect.ValueOf(config).Elem()) }
 
 func fill(v reflect.Value) {
@@ -162,7 +162,7 @@ func fill(v reflect.Value) {
 	}
 }
 
-// requires reports whether a struct type has a setting that must be given.
+// requires reports whether a struct type has a required setting.
 func requires(t reflect.Type) bool {
 	return slices.ContainsFunc(Of(t), func(k Knob) bool { return k.Required })
 }
@@ -170,8 +170,8 @@ func requires(t reflect.Type) bool {
 // isConfig reports whether a type has settings.
 func isConfig(t reflect.Type) bool { return t.Kind() == reflect.Struct && len(Of(t)) > 0 }
 
-// Check returns every fault of a struct whose defaults are filled in: what is missing, out of bounds or none of the known
-// words. It quotes no secret.
+// Check returns every fault of a struct whose defaults are filled in: settings that are missing, out of bounds or not
+// one of the known words. It quotes no secret.
 func Check(config any) error {
 	v := reflect.ValueOf(config)
 	if v.Kind() == reflect.Pointer {
@@ -199,10 +199,10 @@ func check(v reflect.Value, above string) (faults []error) {
 	return faults
 }
 
-// isEmpty reports whether a value is none, or a list without an element.
+// isEmpty reports whether a value is zero, or an empty list.
 func isEmpty(v reflect.Value) bool { return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 }
 
-// fault returns what is wrong with a value of a struct, or nil.
+// fault returns the fault of a value of a struct, or nil.
 func (k Knob) fault(value, in reflect.Value) error {
 	if len(k.OneOf) > 0 && !value.IsZero() && !slices.Contains(k.OneOf, value.String()) {
 		return fmt.Errorf("%s must be %s, got %q", k.Name, Either(k.OneOf), value.String())
@@ -228,7 +228,7 @@ func (k Knob) fault(value, in reflect.Value) error {
 	}
 }
 
-// Either lists words: a, b or c.
+// Either joins words: a, b or c.
 func Either(words []string) string {
 	last := len(words) - 1
 	if last < 1 {
@@ -237,7 +237,7 @@ func Either(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// Int returns the setting of that name of a struct, or of a pointer to one; 0 if it has none.
+// Int returns the setting of that name in a struct, or in a pointer to one; 0 if there is none.
 func Int(config any, name string) int {
 	v := reflect.Indirect(reflect.ValueOf(config))
 	for _, k := range Of(v.Type()) {
@@ -248,13 +248,13 @@ func Int(config any, name string) int {
 	return 0
 }
 
-// Fault is what is wrong with one setting, where its value may be quoted.
+// Fault is a mistake in one setting whose value may be quoted.
 type Fault struct {
 	Name string
 	Err  error
 }
 
-// Error is that of Err.
+// Error returns the text of Err.
 func (f *Fault) Error() string { return f.Err.Error() }
 
 // Unwrap returns Err.

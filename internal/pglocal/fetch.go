@@ -15,7 +15,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 )
 
-// releases are the versions that can be fetched: one per major.
+// releases are the versions that can be fetched: one for each major version.
 var releases = map[int]string{
 	14: "14.18.0",
 	15: "15.13.0",
@@ -24,16 +24,16 @@ var releases = map[int]string{
 	18: "18.3.0",
 }
 
-// Releases are the versions that can be fetched, by their major.
+// Releases returns the versions that can be fetched, by their major version.
 func Releases() map[int]string { return maps.Clone(releases) }
 
-// fetcher is the program that fetches. It has a module of its own, so that no user of the library has
+// fetcher is the program that fetches. It is in a module of its own, so that users of the library do not get
 // embedded-postgres and its requirements among their modules.
 const fetcher = "github.com/ordered-dispatcher/ordered-dispatcher/proof/fetchpg"
 
 func newestFetched() int { return slices.Max(slices.Collect(maps.Keys(releases))) }
 
-// fetched returns the programs of one release from the cache, after filling it if need be.
+// fetched returns the programs of one release from the cache. If necessary, it fills the cache first.
 func fetched(ctx context.Context, c Config, dir *throwaway.Dir) (installation, error) {
 	major := c.major
 	if major == 0 {
@@ -71,7 +71,7 @@ func cacheDir(c Config) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make a place for PostgreSQL's programs: %w; set XDG_CACHE_HOME to a directory that can be written to", err)
 	}
-	if os.Geteuid() == 0 { // whatever the umask, the server's user must get in
+	if os.Geteuid() == 0 { // with any umask, the server's user must be able to enter
 		if err := os.Chmod(dir, 0o755); err != nil {
 			return "", err
 		}
@@ -79,7 +79,8 @@ func cacheDir(c Config) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// defaultCacheDir is not root's own cache for root: the user that runs the server could not reach it.
+// defaultCacheDir returns the cache directory. For root it is not root's own, which the server's user could not
+// reach.
 func defaultCacheDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/cache/ordered-dispatcher", nil
@@ -88,8 +89,8 @@ func defaultCacheDir() (string, error) {
 	return filepath.Join(base, "ordered-dispatcher"), err
 }
 
-// ensure fills target unless it is there. The work goes on when ctx ends, because a fetch cannot be interrupted:
-// the next call then finds it done, and no second fetch meets a half-finished first.
+// ensure fills target if it does not exist. The work goes on when ctx ends, because a fetch cannot be interrupted. So
+// the next call finds it done, and does not start a second fetch while the first is half finished.
 func ensure(ctx context.Context, c Config, target string, release string) error {
 	if isDir(target) {
 		return nil
@@ -111,8 +112,8 @@ func ensure(ctx context.Context, c Config, target string, release string) error 
 	}
 }
 
-// fill fetches into a directory beside target and renames that, so that target is never seen half-full. It runs
-// under the lock: a directory left by a process that died is its to remove.
+// fill fetches into a directory beside target and renames that, so that target is never half full. It runs under the
+// lock, so it may remove a directory that a dead process left.
 func fill(c Config, target string, release string) error {
 	if isDir(target) {
 		return nil
@@ -135,7 +136,7 @@ func fill(c Config, target string, release string) error {
 	return os.Rename(unpacked, target)
 }
 
-// unpack has the fetcher download and unpack one release. It is built from this source tree.
+// unpack runs the fetcher, which downloads and unpacks one release. The fetcher is built from this source tree.
 func unpack(part, unpacked, release string) error {
 	output, err := exec.Command("go", "run", fetcher, release, part, unpacked).CombinedOutput()
 	var failed *exec.ExitError
@@ -149,7 +150,7 @@ func unpack(part, unpacked, release string) error {
 	}
 }
 
-// makeReadable undoes a strict umask: the user that runs the server is another one than root, who fetched.
+// makeReadable undoes a strict umask: root fetched the programs, and another user runs the server.
 func makeReadable(root string) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Type()&fs.ModeSymlink != 0 {
@@ -167,7 +168,7 @@ func makeReadable(root string) error {
 	})
 }
 
-// reason says why programs are fetched.
+// reason explains why programs are fetched.
 func reason(c Config) string {
 	switch {
 	case c.embedded:

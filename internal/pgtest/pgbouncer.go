@@ -13,7 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 )
 
-// Bouncer says how a PgBouncer is to pool. The zero value is transaction mode.
+// Bouncer describes how a PgBouncer pools. The zero value is transaction mode.
 type Bouncer struct {
 	// PoolMode is transaction, session or statement. Default: transaction.
 	PoolMode string
@@ -31,9 +31,9 @@ func PgBouncer(t testing.TB, address string) string {
 	return Bouncer{}.Start(t, address)
 }
 
-// Start runs the real pgbouncer in front of one database until the test ends and returns the URL through it. It asks
-// clients for no password. The test is skipped without the program (see Require). In transaction mode clients
-// must not use prepared statements: with pgx, default_query_exec_mode=exec in the URL.
+// Start runs the real pgbouncer in front of one database until the test ends, and returns the URL through it. Clients
+// need no password. Without the program the test is skipped (see Require). In transaction mode clients must not use
+// prepared statements: with pgx, default_query_exec_mode=exec in the URL.
 func (b Bouncer) Start(t testing.TB, address string) string {
 	t.Helper()
 	program := Require(t, "pgbouncer")
@@ -71,7 +71,7 @@ func (b Bouncer) run(ctx context.Context, dir *throwaway.Dir, program string, ta
 	return port, awaitListener(ctx, p, port)
 }
 
-// config sends every client name to the one user that the address names, with that user's password.
+// config maps every client name to the one user that the address names, with that user's password.
 func (b Bouncer) config(port int, target *pgx.ConnConfig) string {
 	if b.PoolMode == "" {
 		b.PoolMode = "transaction"

@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// IsLocal reports whether a host is this machine: nobody listens on the way.
+// IsLocal reports whether a host is this machine, so that no one can listen on the way.
 func IsLocal(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || host == "localhost" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || ip != nil && ip.IsLoopback()
 }
 
-// Postgres returns a host to which a connection may be without TLS; "" if there is none.
+// Postgres returns a host to which a connection may be made without TLS; "" if there is none.
 func Postgres(c *pgx.ConnConfig) string {
 	return hostWhere(c, func(t *tls.Config) bool { return t == nil })
 }
@@ -40,8 +40,9 @@ func hostWhere(c *pgx.ConnConfig, bad func(*tls.Config) bool) string {
 	return ""
 }
 
-// URL returns the host of one of several URLs, with commas between, to which credentials go without TLS; "" if there is
-// none. The credentials are those in the URL, or others, as secret says. A URL of one of the schemes has no TLS.
+// URL returns the host of one of several URLs, with commas between them, to which credentials go without TLS; "" if
+// there is none. The credentials are in the URL; if secret is true, there are others besides. A URL with one of the
+// schemes has no TLS.
 func URL(text string, secret bool, schemes ...string) string {
 	for one := range strings.SplitSeq(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))

@@ -13,26 +13,25 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
-// Needs is what statements ask of the role that runs them.
+// Needs are the rights that statements need from the role that runs them.
 type Needs struct {
 	Privileges []Privilege
-	// BlindSpots name what runs with them and is not looked into.
+	// BlindSpots name the code that runs with them and was not examined.
 	BlindSpots []string
 }
 
-// Add puts more needs to these.
+// Add adds more needs to n.
 func (n *Needs) Add(more Needs) {
 	n.Privileges = Merge(slices.Concat(n.Privileges, more.Privileges))
 	n.BlindSpots = slices.Compact(slices.Sorted(slices.Values(slices.Concat(n.BlindSpots, more.BlindSpots))))
 }
 
-// ErrUtility: the statement is none of SELECT, INSERT, UPDATE, DELETE and MERGE,
-// of which alone the server says what it will check.
+// ErrUtility means that the statement is not a SELECT, INSERT, UPDATE, DELETE or MERGE. Only for these does the
+// server describe what it will check.
 var ErrUtility = errors.New("the server does not say what this kind of statement needs")
 
-// Of returns what the server will check before it runs one statement, whose
-// parameters are $1 and so on, in the search_path of tx. tx stays usable whatever
-// is wrong with the statement.
+// Of returns the rights that the server will check before it runs one statement in the search_path of tx. Its
+// parameters are $1 and so on. tx stays usable, even if the statement is wrong.
 func Of(ctx context.Context, tx pgx.Tx, statement string) (Needs, error) {
 	savepoint, err := tx.Begin(ctx)
 	if err != nil {
@@ -61,8 +60,8 @@ func Of(ctx context.Context, tx pgx.Tx, statement string) (Needs, error) {
 	return needs, err
 }
 
-// create makes a function of the statement and returns its oid. The server reads
-// its body as it would the statement, and stores what it made of it.
+// create makes a function of the statement and returns its oid. The server reads its body in the same way as the
+// statement, and stores the result.
 func create(ctx context.Context, tx pgx.Tx, statement string) (uint32, error) {
 	types, err := parameterTypes(ctx, tx, statement)
 	if err != nil {
@@ -81,7 +80,7 @@ BEGIN ATOMIC
 	return oid, err
 }
 
-// utility tells a statement that is of no kind to be looked into.
+// utility reports whether a statement is of a kind that cannot be examined.
 func utility(err error) error {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "0A000" {
@@ -96,8 +95,8 @@ FROM pg_catalog.unnest($1::pg_catalog.oid[]) WITH ORDINALITY parameter (oid, n)
 ORDER BY parameter.n
 LIMIT 1000`
 
-// parameterTypes lists what the server takes the parameters to be. It refuses more
-// than one command, as only the extended protocol does.
+// parameterTypes lists the types that the server gives the parameters. It refuses more than one command, since it
+// uses the extended protocol.
 func parameterTypes(ctx context.Context, tx pgx.Tx, statement string) (string, error) {
 	description, err := tx.Conn().PgConn().Prepare(ctx, "", statement, nil)
 	if err != nil {
@@ -111,8 +110,8 @@ func parameterTypes(ctx context.Context, tx pgx.Tx, statement string) (string, e
 	return strings.Join(names, ", "), err
 }
 
-// dependenciesSQL lists what the function was noted to depend on; what comes with
-// PostgreSQL is not noted. A function that everybody may call needs no grant.
+// dependenciesSQL lists the recorded dependencies of the function. Objects that come with PostgreSQL are not
+// recorded. A function that PUBLIC may call needs no grant.
 const dependenciesSQL = `/* privilege.dependencies */
 WITH noted AS (
 	SELECT refclassid AS class, refobjid AS oid
@@ -140,11 +139,10 @@ LIMIT 10000`
 
 type dependency struct {
 	Schema, Kind, Name, Arguments string
-	Blind                         bool // runs as the role does, and is not looked into
+	Blind                         bool // runs with the role's rights, and is not examined
 }
 
-// dependencies are the schemas that a statement names things in, and those of the
-// things that it calls.
+// dependencies returns the needs for the schemas in which a statement names things, and for the things that it calls.
 func dependencies(ctx context.Context, tx pgx.Tx, function uint32) (Needs, error) {
 	rows, err := tx.Query(ctx, dependenciesSQL, pgx.QueryExecModeExec, function)
 	if err != nil {

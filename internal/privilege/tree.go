@@ -11,15 +11,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// mention is what a query tree, as pg_proc stores it, says of a relation: its
-// oid, and behind it what will be checked. That is a range table entry in
-// PostgreSQL 14 and 15, and an entry of its own since. Spaces within names are
-// escaped there, so that no name looks like this. TestOf_NamesWhatTheServerChecks
-// holds it for every version.
+// mention matches the part of a query tree, as pg_proc stores it, about a relation: its oid, and after it the checks.
+// That is a range table entry in PostgreSQL 14 and 15, and an entry of its own since. Spaces within names are escaped
+// there, so no name looks like this. TestOf_NamesWhatTheServerChecks checks it for every version.
 var mention = regexp.MustCompile(`:relid (\d+) |:requiredPerms (\d+) :checkAsUser \d+ ` +
 	`:selectedCols \(b([ \d]*)\) :insertedCols \(b([ \d]*)\) :updatedCols \(b([ \d]*)\)`)
 
-// entry is what will be checked of one relation.
+// entry holds what will be checked of one relation.
 type entry struct {
 	relation uint32
 	rights   []entryRight
@@ -27,16 +25,15 @@ type entry struct {
 
 type entryRight struct {
 	right   string
-	columns []int16 // their numbers; none = any
+	columns []int16 // their numbers; none: any column
 	whole   bool
 }
 
-// perms are the bits of requiredPerms, with the group of mention that holds the
-// columns of the right.
+// perms are the bits of requiredPerms, with the group of mention that holds the columns of the right.
 var perms = []struct {
 	bit     uint64
 	right   string
-	columns int // 0 = the right has none
+	columns int // 0: the right has none
 }{
 	{1 << 1, "SELECT", 3},
 	{1 << 0, "INSERT", 4},
@@ -44,11 +41,10 @@ var perms = []struct {
 	{1 << 3, "DELETE", 0},
 }
 
-// columnOffset is by how much the members of a set of columns exceed the columns'
-// numbers, of which 0 is the whole row.
+// columnOffset is how much the members of a set of columns exceed the columns' numbers, of which 0 is the whole row.
 const columnOffset = 7
 
-// errTree: better no answer than a wrong one.
+// errTree: it is better to give no answer than a wrong one.
 var errTree = errors.New("this version of the server describes statements in a way that is not known here")
 
 const treeSQL = `/* privilege.tree */ SELECT prosqlbody::text FROM pg_catalog.pg_proc WHERE oid = $1`
@@ -143,7 +139,7 @@ FROM pg_catalog.pg_attribute
 WHERE attrelid = $1 AND attnum = ANY ($2::smallint[])
 LIMIT 2000`
 
-// needs puts names to the numbers.
+// needs replaces the numbers by names.
 func (e entry) needs(ctx context.Context, tx pgx.Tx) (Needs, error) {
 	var needs Needs
 	var schema, table string
@@ -173,8 +169,8 @@ func (e entry) needs(ctx context.Context, tx pgx.Tx) (Needs, error) {
 	return needs, nil
 }
 
-// sequencesSQL lists the sequences that fill the columns which an INSERT does not
-// name. Those of identity columns need no grant, and are none of a default.
+// sequencesSQL lists the sequences that fill the columns which an INSERT does not name. The sequences of identity
+// columns need no grant, and do not belong to a default.
 const sequencesSQL = `/* privilege.sequences */
 SELECT DISTINCT format('"%s"."%s"', replace(n.nspname, '"', '""'), replace(s.relname, '"', '""'))
 FROM pg_catalog.pg_attrdef a
@@ -192,10 +188,10 @@ func (e entry) defaults(ctx context.Context, tx pgx.Tx, inserted entryRight, nee
 	return err
 }
 
-// texts returns the one column of a query, never nil.
+// texts returns the one column of a query. It never returns nil.
 func texts(ctx context.Context, tx pgx.Tx, sql string, relation uint32, columns []int16) ([]string, error) {
 	if columns == nil {
-		columns = []int16{} // NULL is no empty array
+		columns = []int16{} // NULL is not an empty array
 	}
 	rows, err := tx.Query(ctx, sql, pgx.QueryExecModeExec, relation, columns)
 	if err != nil {

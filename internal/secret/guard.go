@@ -10,21 +10,20 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Hidden stands in for the words of a receiver.
+// Hidden replaces the words of a receiver.
 const Hidden = "[…]"
 
-// Guard is what errors of a sink go through on their way out.
+// Guard cleans the errors of a sink on their way out.
 type Guard struct {
 	Secrets Set
-	// Said is asked of each error of a chain by itself, whether its own text quotes a
-	// receiver, and returns that text without the receiver's words. nil: none does.
+	// Said is called with each error of a chain by itself. If the error's own text quotes a receiver, Said returns
+	// that text without the receiver's words, and true. nil: no error quotes one.
 	Said func(error) (hidden string, ok bool)
-	// Hide keeps out what Said finds. Otherwise it is quoted as a part of a line.
+	// Hide removes the text that Said finds. Otherwise that text is quoted as a part of a line.
 	Hide bool
 }
 
-// Error is an error without secrets, and without the receiver's words if those are
-// not to be quoted. Error(nil) is nil.
+// Error returns an error without secrets, and without the receiver's words if Hide is set. Error(nil) is nil.
 func (g Guard) Error(err error) error {
 	switch {
 	case err == nil:
@@ -38,9 +37,8 @@ func (g Guard) Error(err error) error {
 	return err
 }
 
-// text is that of an error, in which the texts of what it wraps are replaced where they
-// are. A word of a receiver that is one of ours, too, is hidden only where the receiver
-// said it.
+// text returns the text of an error, and replaces the texts of the errors that it wraps in their places. If a
+// receiver repeats one of our own words, only its repetition is hidden.
 func (g Guard) text(err error) string {
 	if masked, ok := err.(*maskedError); ok {
 		return masked.text
@@ -66,9 +64,9 @@ func (g Guard) said(err error) (string, bool) {
 	return saidOnTheWay(err)
 }
 
-// saidOnTheWay hides what packages of Go quote of a certificate or of an answer.
+// saidOnTheWay hides the text that packages of Go quote from a certificate or from an answer.
 func saidOnTheWay(err error) (string, bool) {
-	switch e := err.(type) { // each error of a chain is asked by itself
+	switch e := err.(type) { // this function is called with each error of a chain
 	case x509.HostnameError:
 		return fmt.Sprintf("x509: the certificate is not for %s", e.Host), true
 	case x509.UnknownAuthorityError:
@@ -84,9 +82,9 @@ func saidOnTheWay(err error) (string, bool) {
 	}
 }
 
-// causes are what an error wraps, or has the text of.
+// causes returns the errors that an error wraps, or whose text it has.
 func causes(err error) []error {
-	switch e := err.(type) { // each error of a chain is asked by itself
+	switch e := err.(type) { // this function is called with each error of a chain
 	case interface{ Unwrap() []error }:
 		return e.Unwrap()
 	case interface{ Unwrap() error }:
@@ -99,13 +97,13 @@ func causes(err error) []error {
 	return nil
 }
 
-// place is a part of a text that is to be another one.
+// place is a part of a text, and its replacement.
 type place struct{ was, now string }
 
-// fill replaces the places of a text, which are in its order. A text that does not have
-// one of them is hidden whole: it may have words of it.
+// fill replaces the places of a text, which are in its order. If the text lacks one of them, all of the text is
+// hidden: it may contain the words of that place.
 func fill(text string, places []place) string {
-	var ours []string // what is between the places
+	var ours []string // the text between the places
 	for _, p := range places {
 		before, after, found := strings.Cut(text, p.was)
 		if !found { // pgconn indents the errors of several hosts
@@ -118,7 +116,7 @@ func fill(text string, places []place) string {
 	}
 	var b strings.Builder
 	for i, own := range append(ours, text) {
-		for _, p := range places { // as where an error has its cause twice
+		for _, p := range places { // as if an error contained its cause twice
 			own = strings.ReplaceAll(own, p.was, p.now)
 		}
 		b.WriteString(own)

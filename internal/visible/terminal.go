@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// IsTerminal reports whether somebody reads there what is written to w. The null device is taken for a terminal, which
-// harms nobody.
+// IsTerminal reports whether w is a terminal, where a person may read. It also takes the null device for a terminal,
+// which does no harm.
 func IsTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -17,7 +17,7 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Comment makes a comment of SQL of a text, which may hold line breaks of any kind.
+// Comment makes a comment of SQL from a text, which may contain line breaks of any kind.
 func Comment(text string) string {
 	return "-- " + strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "\n-- ")
 }

@@ -1,5 +1,4 @@
-// Command mutants switches off one protection at a time and has a named test
-// notice.
+// Command mutants switches off one protection at a time and checks that a named test notices.
 //
 //	make mutants                     all of them
 //	make mutants ARGS='-run epoch'   those whose name or killer matches
@@ -7,8 +6,8 @@
 //
 // # Nouns
 //
-//   - Mutant: the program with one protection switched off, as a change of its
-//     text: nothing that ships has a switch.
+//   - Mutant: the program with one protection switched off, as a change of its text: the program that ships has no
+//     switches.
 //   - Killer: the test that must fail on the mutant, and pass on the program.
 //
 // # Diagram
@@ -18,16 +17,16 @@
 //
 // # Invariants
 //
-//   - A change applies to a text that stands in its file exactly once. When the
-//     code moves, the mutant must follow: a test of this package fails.
-//   - A mutant that does not compile, or whose killer ends otherwise than by
-//     failing (a time-out, another test), is an error, not a kill.
-//   - CI runs one mutant for each invariant of a package; the others run before
-//     a release. All of them must follow the code at all times.
-//   - The table in docs/reliability.md is this one's.
+//   - A change applies to a text that is in its file exactly once. When the code moves, the mutant must follow: else
+//     a test of this package fails.
+//   - A mutant that does not compile is an error, not a kill. So is one whose killer ends other than by failing (a
+//     time-out, another test).
+//   - CI runs one mutant for each invariant of a package; the others run before a release. All of them must follow
+//     the code at all times.
+//   - The table in docs/reliability.md is this one.
 //
 // # Left out
 //
-// Mutants made by rule (operators turned round, statements removed): they count
-// what is tested, not whether what protects is.
+// Mutants made by rule (operators turned round, statements removed): they count what is tested, not whether the
+// protections work.
 package main

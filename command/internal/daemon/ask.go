@@ -11,9 +11,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
-// What the daemon and its commands ask the database themselves is answered within
-// askTimeout, on a connection that comes within connWait, or not at all. Stores
-// and sources have deadlines of their own.
+// askTimeout bounds each question of the daemon and of its commands to the database, and connWait bounds the wait for
+// a connection. After that the question fails. Stores and sources have deadlines of their own.
 const (
 	connWait   = connectTimeout + 5*time.Second
 	askTimeout = 10 * time.Second
@@ -26,11 +25,11 @@ func ask(ctx context.Context, pool *pgxpool.Pool, f func(context.Context, pgx.Tx
 	})
 }
 
-// onConn lends f a connection. Every question of this package goes through here.
+// onConn lends f a connection. Every question of this package goes through it.
 func onConn(ctx context.Context, pool *pgxpool.Pool, f func(context.Context, *pgxpool.Conn) error) error {
 	return answer.OnConn(ctx, pool, answer.Wait{Connection: connWait, Answer: askTimeout}, f)
 }
 
-// binary has the values of a query come in the binary form, so that the DateStyle of a role
-// has no say in times.
+// binary makes PostgreSQL send the values of a query in binary form. So the DateStyle of a role does not change
+// times.
 const binary = pgx.QueryExecModeDescribeExec

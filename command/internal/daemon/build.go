@@ -15,27 +15,28 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// dependencies are what processes share.
+// dependencies are the things that processes share.
 type dependencies struct {
 	config Config
 	pool   *pgxpool.Pool
 	store  *cursor.Store
 	stdout io.Writer
-	logger *slog.Logger // nil: nothing is logged
+	logger *slog.Logger // nil: log nothing
 	grace  time.Duration
-	// checkpoint is that of the process that is built.
+	// checkpoint is the setting of the process that is built.
 	checkpoint int
-	// observe is told what happens; nil: nobody is.
+	// observe gets each event of the processor; nil: no one listens.
 	observe func(processor.Event)
-	// closers are told of what is to be closed when the processes have ended; nil:
-	// nothing is delivered, so nothing is opened.
+	// closers collects the sinks that are to be closed when the processes have ended. nil: nothing is delivered, so
+	// nothing is opened.
 	closers *closers
-	// renewInterval is how often files of secrets are looked at without a failure; 0: they are not followed.
+	// renewInterval is how often a sink looks at the files of its secrets without a failure; 0: it does not follow
+	// them.
 	renewInterval time.Duration
 	rotation      *rotation // of the process that is built; nil: it follows no files
 }
 
-// closers are sinks that hold something until they are closed.
+// closers are sinks that hold a resource until they are closed.
 type closers []io.Closer
 
 func (c *closers) add(closer io.Closer) {
@@ -44,8 +45,8 @@ func (c *closers) add(closer io.Closer) {
 	}
 }
 
-// close closes all, at once: each may wait some seconds for a receiver that is silent.
-// Nothing is lost by what fails: no call is under way.
+// close closes all sinks at once, because each may wait some seconds for a silent receiver. A sink that fails to
+// close loses nothing: no call is under way.
 func (c *closers) close() {
 	var closing sync.WaitGroup
 	for _, closer := range *c {
@@ -54,7 +55,7 @@ func (c *closers) close() {
 	closing.Wait()
 }
 
-// build makes a process out of its configuration. Nothing is touched yet.
+// build makes a process from its configuration. It touches neither the database nor the receiver yet.
 func (p Process) build(d dependencies) (*processor.Process, *table.Source, error) {
 	source, err := d.config.source(p, d.pool, d.logger)
 	if err != nil {
@@ -71,7 +72,7 @@ func (p Process) build(d dependencies) (*processor.Process, *table.Source, error
 	return process, source, err
 }
 
-// processorConfig is what of the file goes to the processor as it stands.
+// processorConfig returns the settings that go from the file to the processor unchanged.
 func (p Process) processorConfig(d dependencies) processor.Config {
 	c := p.Config
 	c.Process, c.Store, c.Grace, c.Logger, c.Observe = p.Name, d.store, d.grace, quietly(d.logger), d.observe
@@ -83,7 +84,7 @@ func (c Config) source(p Process, pool *pgxpool.Pool, logger *slog.Logger) (*tab
 	return c.sourceOf(p, p.Source, pool, logger)
 }
 
-// keys is the source for those who look and decide, without what records hold.
+// keys makes the source for commands that look and decide. It reads keys, not the content of records.
 func (c Config) keys(p Process, pool *pgxpool.Pool) (*table.Source, error) {
 	config := p.Source
 	config.KeysOnly = true
@@ -100,7 +101,7 @@ func (c Config) sourceOf(p Process, config table.Config, pool *pgxpool.Pool, log
 	return source, nil
 }
 
-// quietly is a logger, or one that discards everything.
+// quietly returns the logger, or one that discards everything if there is none.
 func quietly(logger *slog.Logger) *slog.Logger {
 	if logger == nil {
 		return slog.New(slog.DiscardHandler)

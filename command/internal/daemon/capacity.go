@@ -15,9 +15,9 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
-// capacitySQL asks for the limits on connections, and for what others use of each. A superuser has no
-// limit of its role or its database. A role that may not see other sessions' kind counts those with a user
-// and a database: a few of them may be no clients.
+// capacitySQL asks for the limits on connections, and for the number that others use of each. The limits of a role
+// and of a database do not hold for a superuser. A role that may not see the kind of other sessions counts those with
+// a user and a database; a few of them may not be clients.
 const capacitySQL = `/* daemon.capacity */
 WITH other AS (
 	SELECT usename, datname
@@ -44,10 +44,11 @@ type limit struct {
 	name    string // as in "… is 97"
 	allowed int32
 	used    int32  // by others
-	alter   string // SQL, up to the number; "": it is that of the server
+	alter   string // SQL, up to the number; "": the limit is the server's
 }
 
-// capacity are the limits that hold for a session, those that take the server's owner last.
+// capacity returns the limits that hold for a session. The limits that only the owner of the server can change come
+// last.
 func (c Config) capacity(ctx context.Context, pool *pgxpool.Pool) ([]limit, error) {
 	const reserved = "max_connections, less what is reserved (superuser_reserved_connections, reserved_connections),"
 	server := limit{name: reserved}
@@ -60,7 +61,7 @@ func (c Config) capacity(ctx context.Context, pool *pgxpool.Pool) ([]limit, erro
 	if err != nil {
 		return nil, fmt.Errorf("look up the limits on connections: %w", err)
 	}
-	own := pool.Stat().TotalConns() - 1 // besides the one that asked
+	own := pool.Stat().TotalConns() - 1 // all but the one that asked
 	for _, l := range []*limit{&server, &ofRole, &ofDatabase} {
 		l.used = max(0, l.used-own)
 	}
@@ -75,10 +76,10 @@ func (c Config) capacity(ctx context.Context, pool *pgxpool.Pool) ([]limit, erro
 	return append(limits, server), nil
 }
 
-// lacks is how many connections a limit lacks for so many, with what others use.
+// lacks returns how many connections are missing for so many more, given those that others use.
 func (l limit) lacks(need int32) int32 { return need - (l.allowed - l.used) }
 
-// repair is the fix where a limit has no room for so many.
+// repair returns the fix for a limit that has no room for so many.
 func (l limit) repair(need int32) string {
 	if l.alter == "" {
 		return fmt.Sprintf("raise max_connections by %d at least, or put a pooler in between", l.lacks(need))
@@ -86,8 +87,8 @@ func (l limit) repair(need int32) string {
 	return fmt.Sprintf("%s%d, times the number of workers", l.alter, need)
 }
 
-// connections is how many a worker of the file opens at the server at most: those of the pool, and one for
-// each sql sink that delivers to the same server.
+// connections returns how many connections a worker of the file opens to the server at most: those of the pool, and
+// one for each sql sink that delivers to the same server.
 func (c Config) connections(pool *pgxpool.Pool) int32 {
 	config := pool.Config()
 	n := config.MaxConns
@@ -104,17 +105,18 @@ func (c Config) connections(pool *pgxpool.Pool) int32 {
 	return n
 }
 
-// needs says how many connections a worker opens.
+// needs describes how many connections a worker opens.
 func (c Config) needs(pool *pgxpool.Pool) string {
 	return fmt.Sprintf("this worker opens up to %d connections (2 for each of %d processes and 2 more, or pool_max_conns; and 1 for each sql sink with a url on this server)",
 		c.connections(pool), len(c.Processes))
 }
 
-// ErrNoRoom: the server has fewer connections left than a worker may need.
+// ErrNoRoom means that the server has fewer connections left than a worker may need.
 var ErrNoRoom = errors.New("the server has not enough connections")
 
-// fits says whether the server can bear what this worker opens: a *UsageError if it never can, and ErrNoRoom
-// if it cannot beside what others use now. Nothing is known where it cannot be asked, or a pooler stands between.
+// fits returns an error if the server has no room for the connections of this worker: a *UsageError if it can never
+// have it, and ErrNoRoom if other sessions use too many now. It returns nil if the server cannot be asked, or if the
+// worker connects through a pooler.
 func (c Config) fits(ctx context.Context, pool *pgxpool.Pool) error {
 	const formula = "; all workers' connections, and those of others, have to fit: see Connections in docs/operations.md"
 	var pgErr *pgconn.PgError
@@ -149,13 +151,13 @@ func (c Config) fits(ctx context.Context, pool *pgxpool.Pool) error {
 }
 
 const (
-	// roomPatience is for how long a worker waits for connections that others use: those of a worker that it
-	// replaces end within seconds.
+	// roomPatience is how long a worker waits for connections that others use. The connections of a worker that it
+	// replaces end after seconds.
 	roomPatience = 10 * time.Second
 	roomInterval = time.Second
 )
 
-// awaitRoom returns why the server cannot bear this worker, after some patience.
+// awaitRoom waits for patience at most, and then returns why the server has no room for this worker.
 func (c *crew) awaitRoom(patience time.Duration) error {
 	deadline := time.Now().Add(patience)
 	for {

@@ -2,8 +2,8 @@ package daemon
 
 import "strings"
 
-// closest is the name of some that a wrong one was likely meant to be; "" if none is
-// close. A third of its letters may be wrong, or one, and never all of them.
+// closest returns the name that a wrong one was probably meant to be; "" if none is close. A third of its letters may
+// be wrong, or one, but never all of them.
 func closest(wrong string, names []string) string {
 	best, fewest := "", min(max(1, len(wrong)/3)+1, len(wrong))
 	for _, name := range names {
@@ -14,8 +14,7 @@ func closest(wrong string, names []string) string {
 	return best
 }
 
-// distance is how many letters must be put in, taken out or changed to make one text of
-// another.
+// distance returns how many letters must be inserted, removed or changed to make one text from the other.
 func distance(a, b string) int {
 	before := make([]int, len(b)+1)
 	for j := range before {

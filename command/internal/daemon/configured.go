@@ -22,14 +22,14 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// settings are what decides which records a process delivers, in which order and
-// where to. Two workers that differ in them take each other's records away, by
-// turns: the position of one is no position of the other.
+// settings are the settings that decide which records a process delivers, in which order, and where to. Two workers
+// that differ in them take turns, and each takes records from the other: a position of one means nothing to the
+// other.
 type settings map[string]string
 
-// settings are those of a process. They hold no secret: what may hold one is there
-// as a digest with a salt, which is the last one noted, so that the two compare. Without
-// the salt one could try likely secrets against the digests of many rows at once.
+// settings returns the settings of a process. They hold no secret: a setting that may contain one is present as a
+// salted digest. The salt is the one that was noted last, so that two digests can be compared. Without a salt one
+// could try likely secrets against the digests of many rows at once.
 func (p Process) settings(salt string) settings {
 	c := p.Source
 	s := settings{"source.table": c.Table, "source.order": string(c.Order), "source.where": c.Where, "sink": p.Sink.Kind}
@@ -55,7 +55,7 @@ func (p Process) settings(salt string) settings {
 	return s
 }
 
-// saltKey is where the settings have the salt of their digests.
+// saltKey is the key under which the settings hold the salt of their digests.
 const saltKey = "salt"
 
 func digest(salt, text string) string {
@@ -64,14 +64,14 @@ func digest(salt, text string) string {
 	return "sha256:" + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// earlier is the configuration that a process was last run with.
+// earlier is the configuration with which a process ran last.
 type earlier struct {
 	worker   string
 	at       time.Time
 	settings settings
 }
 
-// difference says how now differs from it; "" if it does not.
+// difference describes how now differs from the earlier configuration; "" if it does not.
 func (e earlier) difference(now settings) string {
 	names := map[string]bool{}
 	for name := range e.settings {
@@ -82,9 +82,9 @@ func (e earlier) difference(now settings) string {
 	}
 	var all []string
 	delete(names, saltKey)
-	delete(names, meantKey) // the source refuses another table under its old name
+	delete(names, meantKey) // the source refuses another table under the old name
 	if e.settings[meantKey] == now["source.table"] {
-		delete(names, "source.table") // it has its schema now
+		delete(names, "source.table") // the new one includes the schema
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if e.settings[name] != now[name] {
@@ -97,8 +97,7 @@ func (e earlier) difference(now settings) string {
 const otherConfigurationFix = "if that worker still runs, both deliver by turns, each by its own configuration: " +
 	"give all workers of a process the same one, or the process of one of them another name"
 
-// configuredSQL reads what the process was last run as, by the index on
-// (process_name, id).
+// configuredSQL reads the configuration with which the process ran last. It uses the index on (process_name, id).
 const configuredSQL = `/* daemon.configured */
 SELECT actor, at, detail
 FROM {schema}.cursor_event
@@ -106,7 +105,7 @@ WHERE process_name = $1 AND action = 'configure'
 ORDER BY id DESC
 LIMIT 1`
 
-// lastConfigured returns what a process was last run as; nil if it never was.
+// lastConfigured returns the configuration with which a process ran last; nil if it never ran.
 func (c Config) lastConfigured(ctx context.Context, pool *pgxpool.Pool, p Process) (*earlier, error) {
 	var e earlier
 	var detail []byte
@@ -126,9 +125,8 @@ const configureSQL = `/* daemon.configure */
 INSERT INTO {schema}.cursor_event (process_name, actor, action, detail)
 VALUES ($1, $2, 'configure', $3::jsonb)`
 
-// noteConfigured notes a configuration in the audit if it is not the last one,
-// and returns that. Of two workers at once both may note theirs; then the next
-// start tells.
+// noteConfigured notes a configuration in the audit if it differs from the last one, and returns that last one. If
+// two workers start at once, both may note theirs. The next start then finds the difference.
 func (c Config) noteConfigured(ctx context.Context, pool *pgxpool.Pool, p Process, worker string) (*earlier, error) {
 	last, err := c.lastConfigured(ctx, pool, p)
 	if err != nil {
@@ -174,13 +172,11 @@ func (c Config) schema() string {
 	return c.Schema
 }
 
-// announce notes the configuration of each process in the audit and warns of one
-// that is not what another worker ran with. The processes wait for its first
-// attempt, so that no short drain goes unnoticed, but for no second one: they run
-// without a note if need be, and report what ails the database themselves; but a
-// right that is missing here may be one that they do not need. It then waits for
-// the end, since its own would be that of all, as it is where the server has not the
-// connections for them.
+// announce notes the configuration of each process in the audit. It warns if another worker ran with a different one.
+// The processes wait for its first attempt, so that even a short drain is noticed. They do not wait for a second one:
+// they can run without a note, and report a fault of the database themselves. A right that is missing here may be one
+// that they do not need. After that, announce waits for the end of the crew, because its return would end all
+// processes. It does return, and ends them, if the server has no connections for them.
 func (c *crew) announce() error {
 	if err := c.awaitRoom(c.roomPatience); err != nil {
 		c.refused = true
@@ -213,8 +209,8 @@ func (c *crew) announce() error {
 	}
 }
 
-// announceAs has status know the workers by their new user. It gives up a user that another one has replaced, which may log in
-// no more.
+// announceAs makes status know the workers by their new user. It drops a user that was replaced, because that one may
+// no longer be able to log in.
 func (c *crew) announceAs(user string) {
 	backoff := retry.WithCappedDuration(maxAnnounceDelay, retry.NewExponential(firstAnnounceDelay))
 	_ = retry.Do(c.ctx, backoff, func(context.Context) error {
@@ -231,8 +227,8 @@ func (c *crew) announceAs(user string) {
 	})
 }
 
-// announceAnew has status know the workers on a server that runs anew: a promoted standby, or a restored database, may lack what
-// was announced.
+// announceAnew makes status know the workers on a server that has started anew: a promoted standby or a restored
+// database may lack the earlier announcement.
 func (c *crew) announceAnew() {
 	run, err := c.config.serverRun(c.ctx, c.pool)
 	if err != nil || run == c.serverRun {
@@ -249,11 +245,11 @@ func (c *crew) announceAnew() {
 const (
 	firstAnnounceDelay = 100 * time.Millisecond
 	maxAnnounceDelay   = 10 * time.Second
-	newServerInterval  = 5 * time.Second // between two looks whether the server runs anew
+	newServerInterval  = 5 * time.Second // between two checks whether the server has started anew
 )
 
-// announceAll returns the processes from the first one on that failed, and why:
-// the others would fail by the same cause.
+// announceAll returns the processes from the first one that failed, and the reason. The others would fail for the
+// same reason.
 func (c *crew) announceAll(processes []Process) ([]Process, error) {
 	for i, p := range processes {
 		last, err := c.config.noteConfigured(c.ctx, c.pool, p, c.store.Worker())

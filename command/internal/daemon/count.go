@@ -10,16 +10,16 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 )
 
-// Between two rounds of counting lies countFactor times what the last one took, so
-// that counting is a small part of the load; but no less than one interval of the
-// looks and no more than maxCountIntervals, so that no lag is old.
+// The pause between two rounds of counting is countFactor times the duration of the last round. So counting is a
+// small part of the load. The pause is at least one interval of the looks, and at most maxCountIntervals of them, so
+// that the lag is never old.
 const (
 	countFactor       = 20
 	maxCountIntervals = 12
 )
 
-// counter counts again and again what waits for the cursors, and looks for what came
-// when they had passed.
+// counter counts, again and again, the records that wait after each cursor. It also looks for records that appeared
+// before a cursor after the cursor had passed.
 type counter struct {
 	store   *cursor.Store
 	watched map[string]watched // by process
@@ -53,8 +53,7 @@ func (c *counter) interval(took time.Duration) time.Duration {
 	return min(max(c.every, countFactor*took), maxCountIntervals*c.every)
 }
 
-// count tells the metrics the lag of one process. That its row cannot be read is
-// for the looker to say.
+// count updates the metrics with the lag of one process. If its row cannot be read, the looker reports that.
 func (c *counter) count(ctx context.Context, w watched) {
 	asking, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -81,7 +80,7 @@ func (c *counter) count(ctx context.Context, w watched) {
 	c.metrics.Lag(count)
 }
 
-// note logs a problem when it is another than before.
+// note logs a problem if it differs from the last one.
 func (c *counter) note(process string, err error) {
 	if c.said.news(process, err) && err != nil {
 		c.log.Warn("the lag cannot be counted: the metrics have none", "process", process, "err", err)

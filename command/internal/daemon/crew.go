@@ -15,9 +15,9 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// crew is the processes of one daemon.
+// crew holds the processes of one daemon.
 type crew struct {
-	ctx       context.Context // of all that runs
+	ctx       context.Context // of everything that runs
 	stop      context.CancelFunc
 	config    Config
 	pool      *pgxpool.Pool
@@ -25,7 +25,7 @@ type crew struct {
 	log       *slog.Logger
 	processes []*processor.Process
 	closers   closers  // of their sinks
-	monitor   *monitor // nil: nobody listens
+	monitor   *monitor // nil: the daemon does not listen
 	guard     *guard   // of the partitions
 	draining  bool
 	announced chan struct{}  // closed after the first attempt to note the configuration
@@ -33,10 +33,10 @@ type crew struct {
 	working   sync.WaitGroup // processes that have not returned
 
 	renamed map[string]error // processes that do not begin; set before announced is closed
-	refused bool             // none begins: the server cannot bear them; set before announced is closed
+	refused bool             // no process begins, because the server lacks connections; set before announced is closed
 
 	roomPatience time.Duration
-	serverRun    string // that status knows the workers on
+	serverRun    string // the run of the server on which status knows the workers
 
 	mu    sync.Mutex
 	errs  []error
@@ -96,8 +96,7 @@ func (c *crew) ended(name string) {
 	c.going = slices.DeleteFunc(c.going, func(going string) bool { return going == name })
 }
 
-// unended are the processes that have not ended. If there is none, a sink is being
-// closed.
+// unended returns the processes that have not ended. If there are none, a sink is being closed.
 func (c *crew) unended() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

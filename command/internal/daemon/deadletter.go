@@ -19,17 +19,17 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// MaxDeadLetters is how many one list shows at most.
+// MaxDeadLetters is the largest number that one list shows.
 const MaxDeadLetters = 10_000
 
-// DeadLetters are those of one schema, for an operator. Close it.
+// DeadLetters gives an operator the dead letters of one schema. The caller closes it.
 type DeadLetters struct {
 	config Config
 	pool   *pgxpool.Pool
 	store  *cursor.Store
 }
 
-// NewDeadLetters connects to nothing yet.
+// NewDeadLetters makes the pool. It does not connect yet.
 func NewDeadLetters(ctx context.Context, c Config) (*DeadLetters, error) {
 	pool, store, err := c.open(ctx)
 	if err != nil {
@@ -38,11 +38,11 @@ func NewDeadLetters(ctx context.Context, c Config) (*DeadLetters, error) {
 	return &DeadLetters{config: c, pool: pool, store: store}, nil
 }
 
-// Close closes its connections.
+// Close closes the connections.
 func (d *DeadLetters) Close() { d.pool.Close() }
 
-// List returns those of a process, or of all with "", in the order they were put
-// aside, without their payloads; with all, also those that are resolved.
+// List returns the dead letters of a process, or of all processes if process is "", in the order in which they were
+// put aside, without their payloads. With all, it includes those that are resolved.
 func (d *DeadLetters) List(ctx context.Context, process string, all bool, limit int) ([]cursor.DeadLetter, error) {
 	letters, err := d.store.DeadLetters(ctx, process, all, limit)
 	if err == nil && len(letters) == 0 {
@@ -51,8 +51,8 @@ func (d *DeadLetters) List(ctx context.Context, process string, all bool, limit 
 	return letters, Reachable(err)
 }
 
-// known refuses the name of a process that has no dead letter and is neither in the file
-// nor in the database: it is likely a typing error. "" means all of them.
+// known refuses the name of a process that has no dead letter and is neither in the file nor in the database: it is
+// probably a typing error. "" means all processes.
 func (d *DeadLetters) known(ctx context.Context, process string) error {
 	rows, err := d.store.List(ctx)
 	if err != nil || process == "" {
@@ -70,14 +70,14 @@ func (d *DeadLetters) known(ctx context.Context, process string) error {
 	return unknownProcess(process, names)
 }
 
-// Show returns one with its payload.
+// Show returns one dead letter with its payload.
 func (d *DeadLetters) Show(ctx context.Context, id int64) (cursor.DeadLetter, error) {
 	letter, err := d.store.DeadLetter(ctx, id)
 	return letter, d.explain(err)
 }
 
-// Discard marks dead letters as never to be delivered, one after the other, and
-// stops at the first failure. done is called after each.
+// Discard marks dead letters as never to be delivered, one after the other. It stops at the first failure, and calls
+// done after each.
 func (d *DeadLetters) Discard(ctx context.Context, letters []cursor.DeadLetter, decision cursor.Decision, done func(cursor.DeadLetter) error) error {
 	return each(letters, func(l cursor.DeadLetter) error {
 		_, err := d.store.Discard(ctx, l.ID, decision)
@@ -85,10 +85,9 @@ func (d *DeadLetters) Discard(ctx context.Context, letters []cursor.DeadLetter, 
 	}, done)
 }
 
-// Replay delivers dead letters of one process to the sink that the file names for
-// it, one after the other, each within decision.Timeout, and stops at the first
-// failure. done is called after each. A worker of the process stands aside
-// meanwhile. What the stdout sink writes goes to out.Stdout.
+// Replay delivers dead letters of one process to the sink that the file gives it, one after the other. Each may take
+// decision.Timeout. Replay stops at the first failure, and calls done after each. A worker of the process stands
+// aside meanwhile. The stdout sink writes to out.Stdout.
 func (d *DeadLetters) Replay(ctx context.Context, letters []cursor.DeadLetter, decision cursor.Decision, out Output, done func(cursor.DeadLetter) error) error {
 	name := letters[0].Process
 	i := slices.IndexFunc(d.config.Processes, func(p Process) bool { return p.Name == name })
@@ -108,7 +107,7 @@ func (d *DeadLetters) Replay(ctx context.Context, letters []cursor.DeadLetter, d
 	}, done)
 }
 
-// Output is where a delivery outside of run leaves its traces.
+// Output is where a delivery outside of run writes its records and its log.
 type Output struct {
 	Stdout io.Writer
 	Logger *slog.Logger
@@ -130,15 +129,15 @@ func (d *DeadLetters) explain(err error) error {
 	}
 }
 
-// replayRight adds the next step for a role that may not read the record: the line of grants is commented out.
+// replayRight adds the next step if the role may not read the record: grants prints that right as a commented line.
 func replayRight(err error) error {
-	if denied(err) && !processor.IsRefused(err) { // refused: the sink's own role
+	if denied(err) && !processor.IsRefused(err) { // refused: the role of the sink itself
 		return fmt.Errorf("%w, and the right for dead-letter replay, which stands there in a comment", err)
 	}
 	return err
 }
 
-// PrintDeadLetters writes a table.
+// PrintDeadLetters writes a table for people.
 func PrintDeadLetters(w io.Writer, letters []cursor.DeadLetter) error {
 	if len(letters) == 0 {
 		_, err := fmt.Fprintln(w, "no dead letters")
@@ -160,8 +159,7 @@ func resolution(l cursor.DeadLetter) string {
 	return string(l.Resolution)
 }
 
-// deadLetterJSON is one dead letter in JSON. Numbers of 64 bits are strings.
-// Fields are added, never changed.
+// deadLetterJSON is one dead letter in JSON. Numbers of 64 bits are strings. Fields may be added, never changed.
 type deadLetterJSON struct {
 	ID            int64             `json:"id,string"`
 	Process       string            `json:"process"`
@@ -207,7 +205,7 @@ func PrintDeadLettersJSON(w io.Writer, letters []cursor.DeadLetter) error {
 	return json.NewEncoder(visible.JSON(w)).Encode(document)
 }
 
-// PrintDeadLetterJSON writes one, indented, with the size of its payload.
+// PrintDeadLetterJSON writes one dead letter, indented, with the size of its payload.
 func PrintDeadLetterJSON(w io.Writer, l cursor.DeadLetter) error {
 	encoder := json.NewEncoder(visible.JSON(w))
 	encoder.SetIndent("", "  ")

@@ -11,22 +11,21 @@ import (
 
 const (
 	connectTimeout = 10 * time.Second
-	// hostTimeout is connectTimeout where there is another host to try. Every wait for
-	// a connection is longer than that, so one that hangs does not use it up.
+	// hostTimeout replaces connectTimeout if there is another host to try. Every wait for a connection is longer than
+	// that, so a host that hangs does not use it up.
 	hostTimeout = 3 * time.Second
 	// aliveTimeout bounds the question whether an idle connection is alive.
 	aliveTimeout = 3 * time.Second
-	// farewell is for how long the driver waits for a server to take leave of it. The
-	// connection has its place in the pool so long.
+	// farewell is how long the driver waits for a server to close the connection. The connection keeps its place in
+	// the pool for that time.
 	farewell = 2 * time.Second
 )
 
-// keepAlive notices within some ten seconds that the server's host is gone.
+// keepAlive detects within about ten seconds that the server's host is gone.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}
 
-// timed has each step of connecting, and of taking leave, end in time. The driver
-// bounds neither the look-up of a host nor its request to cancel, and waits a quarter
-// of a minute for a silent server to close a connection.
+// timed bounds each step of connecting and of closing. The driver bounds neither the look-up of a host nor its
+// request to cancel, and it waits 15 seconds for a silent server to close a connection.
 func timed(c *pgconn.Config) {
 	timeout, lookUp := c.ConnectTimeout, c.LookupFunc
 	dialer := &net.Dialer{Timeout: timeout, KeepAliveConfig: keepAlive, Control: controlSocket}
@@ -38,18 +37,18 @@ func timed(c *pgconn.Config) {
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
 		if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
-			return brief{tcp}, tcp.SetReadDeadline(time.Now().Add(timeout)) // until it is greeted
+			return brief{tcp}, tcp.SetReadDeadline(time.Now().Add(timeout)) // until the server greets
 		}
 		return conn, err
 	}
 	c.AfterConnect = func(_ context.Context, conn *pgconn.PgConn) error { return conn.Conn().SetReadDeadline(time.Time{}) }
 }
 
-// brief is a connection on which the driver's farewell is short: it sets a deadline in
-// the future for nothing else.
+// brief is a connection on which the driver's farewell is short. The driver sets a deadline in the future only for
+// that.
 type brief struct{ *net.TCPConn }
 
-// SetDeadline sets none that is further away than farewell.
+// SetDeadline shortens a deadline that is further away than farewell.
 func (c brief) SetDeadline(t time.Time) error {
 	if latest := time.Now().Add(farewell); t.After(latest) {
 		t = latest
@@ -57,9 +56,8 @@ func (c brief) SetDeadline(t time.Time) error {
 	return c.TCPConn.SetDeadline(t)
 }
 
-// askIdle has the pool ask whether a connection that was idle for a second is alive. If
-// its server is silent, all that lead there are given up, and not one after the other.
-// open is the pool, once it is made.
+// askIdle makes the pool ask whether a connection that was idle for a second is alive. If its server is silent, all
+// connections to it are given up at once, not one after the other. open returns the pool, once it is made.
 func askIdle(config *pgxpool.Config, open func() *pgxpool.Pool) {
 	config.ShouldPing = func(ctx context.Context, idle pgxpool.ShouldPingParams) bool {
 		if idle.IdleDuration <= time.Second {
@@ -71,6 +69,6 @@ func askIdle(config *pgxpool.Config, open func() *pgxpool.Pool) {
 		if err != nil && asking.Err() != nil && ctx.Err() == nil {
 			open().Reset()
 		}
-		return err != nil // the pool asks again, hears at once that it is closed, and takes another
+		return err != nil // the pool asks again, finds at once that it is closed, and takes another
 	}
 }

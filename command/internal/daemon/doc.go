@@ -3,22 +3,19 @@
 //
 // # Nouns
 //
-//   - Config: what the file says. Parse reads it and reports every fault at once,
-//     with line and column.
+//   - Config: the content of the file. Parse reads it and reports every fault at once, with line and column.
 //   - Crew: the processes of one daemon, in one run group with the signals.
-//   - Settings: what of a configuration decides which records go where. A change
-//     of it is noted in the audit of the cursor, so that two workers that differ
-//     are found out.
-//   - Status: how a process stands, how far behind it is, and who holds it back.
-//   - Renewal: the configuration's text, to be read anew with what the files of its
-//     references hold by now. Each process follows its own, as a rotation.
-//   - Monitor: metrics, /healthz and /readyz, for who listens at RunConfig.Listen.
+//   - Settings: the part of a configuration that decides which records go where. The daemon notes a change of it in the
+//     audit of the cursor, so that two workers with different settings are found.
+//   - Status: the state of a process, how far it lags, and which transaction holds it back.
+//   - Renewal: the configuration's text, which is read again with the present content of the files that its references
+//     name. Each process follows its own files, as a rotation.
+//   - Monitor: metrics, /healthz and /readyz, served at RunConfig.Listen.
 //   - Pulse: when something last happened in a process.
-//   - Look: one question to the database how the processes stand, for the monitor.
-//   - Count: one question how much stands behind a cursor. It may take long, and no
-//     look waits for it.
-//   - Finding: what the doctor found when it held the file against the database.
-//   - Grants: what the roles of workers and of operators need, as SQL.
+//   - Look: one question to the database about the state of the processes, for the monitor.
+//   - Count: one question how many records wait after a cursor. It may take long, and a look never waits for it.
+//   - Finding: a fault that the doctor found when it compared the file with the database.
+//   - Grants: the rights that the roles of workers and of operators need, as SQL.
 //
 // # Diagram
 //
@@ -30,18 +27,15 @@
 //
 // # Invariants
 //
-//   - A configuration that passes Parse is refused by no package it is handed to.
-//   - No secret stands in an error, a log, a status or a finding.
-//   - A sink is made anew between two calls, after the former one is closed. Where its
-//     records go changes with a restart alone.
-//   - A process that halts, and a database that is away, end nothing.
-//   - Who asks the monitor waits for no database: it answers what the last look
-//     found, and how old that is.
-//   - The first signal lets calls in flight finish; the second ends the program
-//     at once. Either way nothing is lost.
+//   - If Parse accepts a configuration, every package that gets it accepts it, too.
+//   - An error, a log line, a status or a finding never contains a secret.
+//   - A sink is made anew between two calls, after the former one is closed. Only a restart changes where its records go.
+//   - Neither a process that halts nor a database that is away ends the daemon.
+//   - The monitor never waits for the database. It answers with the result of the last look, and with its age.
+//   - The first signal lets calls in flight finish. The second ends the program at once. In both cases nothing is lost.
 //   - An error that an operator sees ends with the next step.
 //
 // # Left out
 //
-// Flags, texts of help, and the exit of the program: see cmd/ordered-dispatcher.
+// The flags, the help texts and the exit of the program are in package command.
 package daemon

@@ -18,7 +18,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Severity of a Finding.
+// Severity is how bad a Finding is.
 type Severity = cursor.Severity
 
 // The severities, worst first.
@@ -28,17 +28,16 @@ const (
 	Note   = cursor.Note
 )
 
-// Finding is something that a file and a database do not agree about.
+// Finding is one disagreement between the file and the database.
 type Finding cursor.Finding
 
-// Doctor holds the file against the database and changes nothing. It returns
-// what it finds, the database's before each process's. The error is that of a
-// configuration that cannot be used.
+// Doctor compares the file with the database and changes nothing. It returns its findings: first those about the
+// database, then those about each process. It returns an error if the configuration cannot be used.
 func Doctor(ctx context.Context, c Config) ([]Finding, error) {
 	return examine(ctx, c, checkTimeout)
 }
 
-// checkTimeout is for how long a check waits for its database.
+// checkTimeout is how long a check waits for its database.
 const checkTimeout = 15 * time.Second
 
 func examine(ctx context.Context, c Config, patience time.Duration) ([]Finding, error) {
@@ -71,15 +70,15 @@ type doctor struct {
 	secrets   secret.Set
 	findings  []Finding
 	long      holders
-	pooled    bool // a pooler stands between
-	tableless bool // the cursor tables are not there, or not for this role
+	pooled    bool // a pooler is between us and the server
+	tableless bool // the cursor tables do not exist, or this role cannot use them
 }
 
 func (d *doctor) find(process string, severity Severity, fix, problem string, args ...any) {
 	d.findings = append(d.findings, Finding{process, severity, d.secrets.Replace(fmt.Sprintf(problem, args...)), visible.SQL(fix)})
 }
 
-// check makes a check, and reports whether it could be made.
+// check makes one check, and reports whether it could be made.
 func (d *doctor) check(ctx context.Context, process string, check func(context.Context) error) bool {
 	err := answer.Within(ctx, d.patience, check)
 	if err != nil {
@@ -88,7 +87,7 @@ func (d *doctor) check(ctx context.Context, process string, check func(context.C
 	return err == nil
 }
 
-// failed is a check that could not be made.
+// failed notes a check that could not be made.
 func (d *doctor) failed(ctx context.Context, process string, err error) {
 	if errors.Is(err, context.DeadlineExceeded) || waitedForLock(err) {
 		d.locked(ctx, process, err)
@@ -123,15 +122,14 @@ func connectFix(err error) string {
 		return "let the role in, as the owner of the database: GRANT CONNECT ON DATABASE …, as `ordered-dispatcher grants` prints it"
 	case strings.HasPrefix(code, "53"):
 		return "free connections, or raise max_connections or the role's CONNECTION LIMIT"
-	case errors.Is(err, answer.ErrNone), pgconn.Timeout(err): // a pooler takes the connection, and has the client wait
+	case errors.Is(err, answer.ErrNone), pgconn.Timeout(err): // a pooler takes the connection, and makes the client wait
 		return "start the server, or correct host and port in the connection string, or give a pooler in between more connections, if all that it has are in use"
 	default:
 		return "start the server, or correct host and port in the connection string"
 	}
 }
 
-// PrintFindings writes one block for each finding, and a last line that counts
-// them.
+// PrintFindings writes one block for each finding, and a last line with their number.
 func PrintFindings(w io.Writer, findings []Finding) error {
 	var b strings.Builder
 	counts := map[Severity]int{}
@@ -151,8 +149,7 @@ func PrintFindings(w io.Writer, findings []Finding) error {
 	return err
 }
 
-// Verdict is ErrFindings with how many there are and the next step; nil if there are
-// only notes.
+// Verdict returns ErrFindings with the number of findings and the next step; nil if there are only notes.
 func Verdict(findings []Finding) error {
 	if !Wrong(findings) {
 		return nil
@@ -171,7 +168,7 @@ func Verdict(findings []Finding) error {
 	return fmt.Errorf("%w: %s. Do what follows each `fix:`, and run doctor again", ErrFindings, strings.Join(counted, ", "))
 }
 
-// amount is a number of things for people.
+// amount is a number of things, in words for people.
 func amount(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

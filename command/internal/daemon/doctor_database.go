@@ -16,8 +16,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
 
-// cursorTables has the store hold the database against what leases need, and looks
-// which migrations are applied.
+// cursorTables has the store compare the database with the needs of leases, and checks which migrations are applied.
 func (d *doctor) cursorTables(ctx context.Context) error {
 	found, err := d.store.Doctor(ctx, d.config.workerDuties()...)
 	for _, f := range found.Findings {
@@ -33,8 +32,7 @@ func (d *doctor) cursorTables(ctx context.Context) error {
 
 const migrateUp = "ordered-dispatcher migrate up -c FILE"
 
-// withFile puts the name of the file into a command: with -c, a command finds its
-// database and its schema.
+// withFile puts the name of the file into a command: with -c, a command finds its database and its schema.
 func (c Config) withFile(command string) string {
 	if c.file == "" {
 		return command
@@ -46,7 +44,7 @@ func (d *doctor) migrated(ctx context.Context) error {
 	all, err := migrations.Status(ctx, migrations.Config{ConnString: d.config.Database, Schema: d.config.Schema})
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "42501" {
-		return nil // only the migrating role needs to read its versions
+		return nil // only the migrating role needs to read the versions
 	}
 	if err != nil {
 		return err
@@ -75,7 +73,7 @@ func (d *doctor) migrated(ctx context.Context) error {
 
 const roleSQL = `/* doctor.role */ SELECT current_user::pg_catalog.text`
 
-// missing finds the privileges that the role does not have.
+// missing finds the privileges that the role lacks.
 func (d *doctor) missing(ctx context.Context, process string, needed []privilege.Privilege) error {
 	var lacking []privilege.Privilege
 	var role string
@@ -94,7 +92,7 @@ func (d *doctor) missing(ctx context.Context, process string, needed []privilege
 	return nil
 }
 
-// connections checks that there are enough of them.
+// connections checks that there are enough connections.
 func (d *doctor) connections(ctx context.Context) error {
 	limits, err := d.config.capacity(ctx, d.pool)
 	if err != nil {
@@ -106,7 +104,7 @@ func (d *doctor) connections(ctx context.Context) error {
 			"%d processes need %d connections, and pool_max_conns allows %d", len(d.config.Processes), need, allowed)
 	}
 	if d.pooled {
-		return nil // its own limits count, and it does not show them
+		return nil // the pooler has limits of its own, and does not show them
 	}
 	opens := d.config.connections(d.pool)
 	for _, l := range limits {
@@ -122,8 +120,8 @@ func (d *doctor) connections(ctx context.Context) error {
 	return nil
 }
 
-// transport warns of a connection that may be in the clear over a network, and of
-// one that may end at any of several servers.
+// transport warns of a connection that may cross a network without encryption, and of one that may end at any of
+// several servers.
 func (d *doctor) transport() {
 	c := d.pool.Config().ConnConfig
 	if severalHosts(c) && c.ValidateConnect == nil {
@@ -141,7 +139,8 @@ func (d *doctor) transport() {
 	}
 }
 
-// encrypted warns of a connection that may be in the clear over a network, and of one that may end at a stranger.
+// encrypted warns of a connection that may cross a network without encryption, and of one that may end at a
+// stranger's server.
 func (d *doctor) encrypted(process string, c *pgx.ConnConfig) {
 	const fix = "set sslmode=verify-full and sslrootcert in the connection string"
 	if host := plaintext.Postgres(c); host != "" {

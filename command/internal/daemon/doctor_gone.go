@@ -13,20 +13,21 @@ import (
 )
 
 const (
-	// goneFor is for how long a partition is named that is gone: then the audit alone has it.
+	// goneFor is how long the doctor names a partition that is gone. After that only the audit has it.
 	goneFor = 30 * 24 * time.Hour
-	// maxGone bounds the events that are looked at.
+	// maxGone bounds how many events are examined.
 	maxGone = 1000
 )
 
-// gonePartition is a partition that went with records which may not have been delivered.
+// gonePartition is a partition that went away with records that may not have been delivered.
 type gonePartition struct {
 	goneDetail
 	at    time.Time
-	after cursor.Position // the earliest at which it held some
+	after cursor.Position // the earliest position of the cursor at which it held records
 }
 
-// gone names the partitions that a worker has seen go, and the table itself if it was replaced, until an operator seeks.
+// gone names the partitions that a worker has seen go away, and the table itself if it was replaced, until an
+// operator seeks.
 func (d *doctor) gone(ctx context.Context, p Process, source *table.Source, row cursor.Row) error {
 	gone, err := d.undecided(ctx, p.Name)
 	if err != nil || len(gone) == 0 {
@@ -49,8 +50,8 @@ func (d *doctor) gone(ctx context.Context, p Process, source *table.Source, row 
 	return nil
 }
 
-// among finds the partition in a list: itself, or else one that has its name. Another table always has the name of one that
-// was replaced.
+// among finds the partition in a list: itself, or else one with its name. If a table was replaced, another table
+// always has its name.
 func (g gonePartition) among(tables []table.Partition) int {
 	i := slices.IndexFunc(tables, func(p table.Partition) bool { return p.OID() == g.OID && !p.Detaching })
 	if i < 0 && g.Attach != "" {
@@ -59,7 +60,7 @@ func (g gonePartition) among(tables []table.Partition) int {
 	return i
 }
 
-// undecided are the partitions that went since the last decision on where the process goes on, each once.
+// undecided returns the partitions that went away since the last decision where the process goes on, each once.
 func (d *doctor) undecided(ctx context.Context, process string) (gone []gonePartition, err error) {
 	events, err := d.store.Events(ctx, process, goneAction, maxGone)
 	if err != nil || len(events) == 0 {
@@ -110,8 +111,9 @@ func (d *doctor) lost(ctx context.Context, process string, g gonePartition, row 
 	return nil
 }
 
-// back is about a partition that is there again. The name alone brings no record back, nor does the table: it counts as back
-// with all records that it held. Of records that the cursor has passed meanwhile, or since, it is not known which.
+// back reports on a partition that exists again. Neither its name nor the table itself brings the records back. It
+// counts as back only with all records that it held. It is not known which of the records the cursor has passed,
+// meanwhile or since.
 func (d *doctor) back(ctx context.Context, process string, g gonePartition, source *table.Source, p table.Partition, row cursor.Row) error {
 	held, err := source.Undelivered(ctx, g.after, p)
 	switch {
@@ -142,7 +144,7 @@ func (d *doctor) back(ctx context.Context, process string, g gonePartition, sour
 	return nil
 }
 
-// seekTo is the command that moves a cursor to a position.
+// seekTo returns the command that moves a cursor to a position.
 func seekTo(process string, at cursor.Position) string {
 	to := "--to-start"
 	if at != "" {

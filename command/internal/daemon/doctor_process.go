@@ -15,7 +15,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// cursors reads the rows, and finds what is wrong with them whatever their source.
+// cursors reads the rows, and checks them for faults that do not depend on their source.
 func (d *doctor) cursors(ctx context.Context) (rows []cursor.Row) {
 	if d.tableless {
 		return nil
@@ -34,7 +34,7 @@ func (d *doctor) cursors(ctx context.Context) (rows []cursor.Row) {
 	return rows
 }
 
-// restored warns of processes whose cursors went back: the others may have lost as much.
+// restored warns if cursors of some processes went back: the others may have lost as much.
 func (d *doctor) restored(rows []cursor.Row) {
 	for _, row := range rows {
 		switch f := row.Failure; {
@@ -47,7 +47,7 @@ func (d *doctor) restored(rows []cursor.Row) {
 	}
 }
 
-// strangers notes cursors that the file does not know.
+// strangers notes cursors that the file does not have.
 func (d *doctor) strangers(rows []cursor.Row) {
 	for _, name := range strangers(d.config, rows) {
 		d.find(name, Note, fmt.Sprintf("if no other file runs it: `ordered-dispatcher process rename %s NEW` if the process has another name now, "+
@@ -56,7 +56,7 @@ func (d *doctor) strangers(rows []cursor.Row) {
 	}
 }
 
-// lockers finds transactions of others that hold the row of a process.
+// lockers finds transactions of other sessions that hold the row of a process.
 func (d *doctor) lockers(ctx context.Context) error {
 	lockers, err := d.store.Lockers(ctx)
 	if err != nil {
@@ -86,18 +86,17 @@ func (d *doctor) lockers(ctx context.Context) error {
 
 const nowSQL = `/* doctor.now */ SELECT pg_catalog.clock_timestamp()`
 
-// now is the database's time.
+// now returns the database's time.
 func (d *doctor) now(ctx context.Context) (now time.Time, err error) {
 	err = ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error { return tx.QueryRow(ctx, nowSQL, binary).Scan(&now) })
 	return now, err
 }
 
-// longHeld is for how long a transaction may hold delivery up before that is more
-// than a note.
+// longHeld is how long a transaction may hold up delivery before that is worse than a note.
 const longHeld = 10 * time.Second
 
-// heldFor is how bad a transaction since a time is. Of one of which that may not be
-// seen, nothing is claimed.
+// heldFor returns how bad it is that a transaction is open since a time. If the role may not see that time, it claims
+// nothing.
 func heldFor(since, now time.Time) Severity {
 	if since.IsZero() || now.Sub(since) < longHeld {
 		return Note
@@ -105,9 +104,9 @@ func heldFor(since, now time.Time) Severity {
 	return Warn
 }
 
-// identitySQL finds cursors whose position was made in another database, or before
-// a standby was promoted. The timeline is taken from the name of the current WAL
-// file: the control file still says the old one after a promotion.
+// identitySQL finds cursors whose position was made in another database, or before a standby was promoted. It takes
+// the timeline from the name of the current WAL file, because the control file still has the old one after a
+// promotion.
 const identitySQL = `/* doctor.identity */
 SELECT
 	c.process_name,
@@ -124,7 +123,7 @@ WHERE c.system_identifier <> s.system_identifier OR c.timeline <> t.timeline OR 
 ORDER BY c.process_name
 LIMIT 10000`
 
-// identity finds positions that were brought here with a copy of the database.
+// identity finds positions that came here with a copy of the database.
 func (d *doctor) identity(ctx context.Context) error {
 	var process, which string
 	var elsewhere, halted bool
@@ -137,7 +136,7 @@ func (d *doctor) identity(ctx context.Context) error {
 			return
 		}
 		if halted {
-			return // its failure says more
+			return // its failure has more detail
 		}
 		if before == cursor.RestoredTimeline {
 			d.find(process, Note, "", "it goes on after a restore: a worker looks at its next round for rows that were stamped before the cursor")
@@ -202,14 +201,14 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 	return d.settings(ctx, p)
 }
 
-// pass passes on what a source found.
+// pass adds the findings of a source to the doctor's own.
 func (d *doctor) pass(p Process, findings []table.Finding) {
 	for _, f := range findings {
 		d.find(p.Name, Severity(f.Severity), f.Fix, "%s", f.Problem)
 	}
 }
 
-// position checks that the source understands where the cursor stands, or will.
+// position checks that the source understands the position where the cursor is, or will be.
 func (d *doctor) position(ctx context.Context, p Process, source *table.Source, rows []cursor.Row) error {
 	at := p.Start
 	i := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name })
@@ -231,14 +230,14 @@ func (d *doctor) position(ctx context.Context, p Process, source *table.Source, 
 		err = d.gone(ctx, p, source, rows[i])
 	}
 	if err != nil || i < 0 || at == "" {
-		return err // it has delivered nothing yet
+		return err // it has not delivered anything yet
 	}
 	findings, err = source.Detached(ctx, at)
 	d.pass(p, findings)
 	return err
 }
 
-// creation checks that a worker can make the cursor of a process, and knows where.
+// creation checks that a worker can make the cursor of a process, and knows where it begins.
 func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) error {
 	if err := d.missing(ctx, p.Name, d.store.Needs(cursor.DutyCreate)); err != nil {
 		return err
@@ -251,7 +250,7 @@ func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) 
 		}
 		noStart = processor.NoStartError{Process: p.Name, Records: records, More: more}
 	}
-	// Past is asked last: it sees a row that the first worker made after the rows were read.
+	// Past comes last: so it sees a row that the first worker made after the rows were read.
 	switch past := d.store.Past(ctx, p.Name); {
 	case errors.Is(past, cursor.ErrExists):
 		return nil
@@ -276,8 +275,8 @@ func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) 
 	return nil
 }
 
-// mayBeLost says that a process without a cursor may have had one. run refuses to begin it if the file does not say where, and there
-// are records.
+// mayBeLost warns that a process without a cursor may have had one. run refuses to begin it if the file does not set
+// start and the table holds records.
 func (d *doctor) mayBeLost(p Process, refused bool) {
 	severity := Warn
 	if refused {
@@ -288,8 +287,7 @@ func (d *doctor) mayBeLost(p Process, refused bool) {
 		"it has no cursor, and a standby was promoted or the database restored: if it has delivered before, its cursor is lost")
 }
 
-// settings notes that the process last ran as something else: a change on
-// purpose looks the same.
+// settings notes that the process last ran with other settings. A change on purpose looks the same.
 func (d *doctor) settings(ctx context.Context, p Process) error {
 	last, err := d.config.lastConfigured(ctx, d.pool, p)
 	if err != nil || last == nil || last.difference(p.settings(last.settings[saltKey])) == "" {

@@ -9,8 +9,8 @@ import (
 
 const backendSQL = `/* doctor.backend */ SELECT pg_catalog.pg_backend_pid()`
 
-// pooler finds out whether one stands between, and whether it lets transactions
-// through. It greets with a process id of its own.
+// pooler finds out whether a pooler is between us and the server, and whether it lets transactions through. A pooler
+// greets with a process id of its own.
 func (d *doctor) pooler(ctx context.Context) error {
 	return onConn(ctx, d.pool, func(ctx context.Context, conn *pgxpool.Conn) error {
 		if pooled, err := pooled(ctx, conn); err != nil || !pooled {

@@ -13,12 +13,12 @@ import (
 // Exit codes of the command.
 const (
 	ExitDone   = 0
-	ExitFailed = 1 // doctor: something found
+	ExitFailed = 1 // doctor: it found something
 	ExitUsage  = 2 // wrong use or configuration
 	ExitHalted = 3
 )
 
-// UsageError is a wrong use or configuration: trying again does not help.
+// UsageError means wrong use or configuration: trying again does not help.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
@@ -27,17 +27,17 @@ func (e *UsageError) Unwrap() error { return e.Err }
 
 func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
-// ErrInterrupted is the end of a drain by a signal.
+// ErrInterrupted means that a signal ended a drain.
 var ErrInterrupted = errors.New("interrupted before all was delivered: run it again")
 
-// ErrFindings is the end of a doctor that found something, and has printed it.
+// ErrFindings means that the doctor found something, and has printed it.
 var ErrFindings = errors.New("doctor found something")
 
-// ErrHalted is the end of a status that found a halted process, and has printed it.
+// ErrHalted means that status found a halted process, and has printed it.
 var ErrHalted = errors.New("a process is halted")
 
-// ExitCode is the code with which a command ends after err. A halt counts more
-// than another failure beside it: it is what does not pass by itself.
+// ExitCode returns the code with which a command ends after err. A halt counts more than another failure beside it,
+// because it does not pass by itself.
 func ExitCode(err error) int {
 	var usage *UsageError
 	var halt *processor.HaltError

@@ -12,23 +12,24 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// whoBlocks is what to do where it is not known whose lock a look waited for. A role without the
-// right sees no wait_event, and would take a COMMIT that waits for a standby for any other session.
+// whoBlocks is the next step if it is not known whose lock a look waited for. A role without the right sees no
+// wait_event. It would mistake a COMMIT that waits for a standby for any other session.
 const whoBlocks = "ask as a superuser or with pg_read_all_stats, since wait_event is hidden from other roles, whose lock it waits for: " +
 	"SELECT pid, application_name, xact_start, wait_event, query FROM pg_stat_activity WHERE pid IN (SELECT unnest(pg_blocking_pids(pid)) FROM pg_stat_activity). " +
 	"End that session, unless its wait_event is SyncRep: what such a COMMIT has committed would be lost in a failover"
 
-// waitedForLock reports a statement whose wait for a lock was ended.
+// waitedForLock reports whether err ended a statement that waited for a lock.
 func waitedForLock(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == "55P03"
 }
 
-// excluder finds the transaction that keeps readers from the table of a source; nil if there is none, or if it is not found.
+// excluder finds the transaction that keeps readers from the table of a source. It returns nil if there is none, or
+// if it does not find it.
 func excluder(ctx context.Context, store *cursor.Store, source *table.Source) *cursor.Locker {
 	oid, err := source.OID(ctx)
 	if err != nil || oid == 0 {
-		return nil // the first question's error is said
+		return nil // the caller reports the error of its own question
 	}
 	return first(store.Excluders(ctx, oid))
 }
@@ -40,7 +41,7 @@ func first(all []cursor.Locker, err error) *cursor.Locker {
 	return &all[0]
 }
 
-// tableLocked says whose lock a look at the table waited for, and what to do; "" if it waited for none.
+// tableLocked describes whose lock a look at the table waited for, and what to do; "" if it waited for none.
 func (r *StatusReader) tableLocked(ctx context.Context, source *table.Source, err error) string {
 	if !waitedForLock(err) {
 		return ""
@@ -51,7 +52,7 @@ func (r *StatusReader) tableLocked(ctx context.Context, source *table.Source, er
 	return "; a transaction had locked the table; next: " + whoBlocks
 }
 
-// locked finds that a check waited for a lock, and names whose.
+// locked reports that a check waited for a lock, and names the holder.
 func (d *doctor) locked(ctx context.Context, process string, err error) {
 	const problem = "a check did not end in time, and workers will wait as well: %v"
 	var excluded *cursor.ExcludedError
@@ -61,11 +62,11 @@ func (d *doctor) locked(ctx context.Context, process string, err error) {
 	}
 	var l *cursor.Locker
 	if i := slices.IndexFunc(d.config.Processes, func(p Process) bool { return p.Name == process }); i >= 0 {
-		if source, err := d.config.source(d.config.Processes[i], d.pool, nil); err == nil { // else it is found elsewhere
+		if source, err := d.config.source(d.config.Processes[i], d.pool, nil); err == nil { // another check finds that error
 			l = excluder(ctx, d.store, source)
 		}
 	}
-	if l == nil { // a check of a process reads its row, too
+	if l == nil { // a check of a process also reads its row
 		l = first(d.store.Excluders(ctx, 0))
 	}
 	if l == nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// ExposedFiles says which files others than their owner can read or write: of those
-// with secrets, such as keys and what references name, of the configuration, and of
-// what decides who is trusted or what is run.
+// ExposedFiles names the files that accounts other than their owner can read or write. It checks the files with
+// secrets, such as keys and the files that references name, the configuration itself, and the files that decide whom
+// the program trusts or what it runs.
 func (c Config) ExposedFiles() []string {
 	var problems []string
 	for _, e := range c.exposedFiles() {

@@ -13,7 +13,8 @@ import (
 // exposure is a connection over a network on which others could read a password.
 type exposure struct{ process, problem, fix string }
 
-// exposures are those of a file. A database is among them unless its connection string says by sslmode what it wants.
+// exposures returns the exposed connections of a file. The database is among them unless its connection string sets
+// sslmode.
 func (c Config) exposures(database *pgx.ConnConfig) []exposure {
 	var all []exposure
 	if host := plaintext.Postgres(database); host != "" && !given(c.Database, "sslmode", "PGSSLMODE") {
@@ -30,7 +31,7 @@ func (c Config) exposures(database *pgx.ConnConfig) []exposure {
 	return all
 }
 
-// warn says so at each start.
+// warn logs the exposure at each start.
 func (e exposure) warn(log *slog.Logger) {
 	args := []any{"fix", e.fix}
 	if e.process != "" {

@@ -11,15 +11,14 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// beforeFirstRun reports whether a decision failed because no worker has run the
-// process yet, and the file knows it: without a file, a typing error would make a
-// cursor that no worker ever moves.
+// beforeFirstRun reports whether a decision failed because no worker has run the process yet, and the file has that
+// process. Without a file, a typing error would make a cursor that no worker ever moves.
 func (o *Operator) beforeFirstRun(err error) bool {
 	return errors.Is(err, cursor.ErrUnknown) && o.source != nil
 }
 
-// pauseNew makes the cursor of a process that has never run, paused, where the file
-// says that it starts.
+// pauseNew makes the cursor of a process that has never run, in the state paused, at the place where the file lets it
+// start.
 func (o *Operator) pauseNew(ctx context.Context, d cursor.Decision) (Outcome, error) {
 	at, err := o.startOfNew(ctx)
 	if err != nil {
@@ -42,7 +41,8 @@ func (o *Operator) pauseNew(ctx context.Context, d cursor.Decision) (Outcome, er
 	return outcome, nil
 }
 
-// prepare makes the cursor of a process. Dedup keys are others if ids have started again since a former one was given up.
+// prepare makes the cursor of a process. It begins other dedup keys if ids have started again since an earlier cursor
+// of the name was given up.
 func (o *Operator) prepare(ctx context.Context, at cursor.Position, state cursor.State, by string, d cursor.Decision) (cursor.Change, error) {
 	anew, err := processor.KeysMayRepeat(ctx, o.store, o.source, o.process)
 	if err != nil {
@@ -54,7 +54,7 @@ func (o *Operator) prepare(ctx context.Context, at cursor.Position, state cursor
 	return o.store.Prepare(ctx, o.process, at, state, by, d)
 }
 
-// mayBeLost is a warning for a process without a cursor; "" if nothing shows that a cursor can have been lost.
+// mayBeLost returns a warning for a process without a cursor; "" if there is no sign that a cursor was lost.
 func (o *Operator) mayBeLost(ctx context.Context) (string, error) {
 	lost, err := o.store.MayBeLost(ctx)
 	if err != nil || !lost {
@@ -64,8 +64,8 @@ func (o *Operator) mayBeLost(ctx context.Context) (string, error) {
 		"Before it goes on, compare what its receiver has with the table, and `ordered-dispatcher seek %s -c FILE --to-id ID --reason …`", visible.Shell(o.process)), nil
 }
 
-// startOfNew is where a process of the file would start; Unplaced, if the file does
-// not say it and the table holds records.
+// startOfNew returns where a process of the file would start. It returns Unplaced if the file does not set it and the
+// table holds records.
 func (o *Operator) startOfNew(ctx context.Context) (cursor.Position, error) {
 	switch o.start {
 	case processor.Beginning:
@@ -84,7 +84,7 @@ func (o *Operator) startOfNew(ctx context.Context) (cursor.Position, error) {
 	}
 }
 
-// seekNew makes the cursor of a process that has never run at a position.
+// seekNew makes the cursor of a process that has never run, at a position.
 func (o *Operator) seekNew(ctx context.Context, to cursor.Position, d cursor.Decision) (Outcome, error) {
 	change, err := o.prepare(ctx, to, cursor.Running, "seek", d)
 	if err != nil {
@@ -95,7 +95,7 @@ func (o *Operator) seekNew(ctx context.Context, to cursor.Position, d cursor.Dec
 	return outcome, nil
 }
 
-// leftOut lists what stands in the table up to the place where a process starts.
+// leftOut lists the records of the table up to the place where a process starts.
 func (o *Operator) leftOut(ctx context.Context, change cursor.Change) Outcome {
 	if change.After.Position == "" {
 		return Outcome{Change: change}
@@ -105,8 +105,8 @@ func (o *Operator) leftOut(ctx context.Context, change cursor.Change) Outcome {
 	return outcome
 }
 
-// asUsage makes a process that does not know where to start a fault of the file, and
-// names the cursors that may be its own under an earlier name.
+// asUsage turns the error of a process that does not know where to start into a fault of the file. It names the
+// cursors that may be the process's own under an earlier name.
 func (c *crew) asUsage(err error) error {
 	var noStart *processor.NoStartError
 	if !errors.As(err, &noStart) {
@@ -121,7 +121,7 @@ func (c *crew) asUsage(err error) error {
 	return &UsageError{err}
 }
 
-// strangers are the names of cursors that a file does not know.
+// strangers returns the names of cursors that a file does not have.
 func strangers(c Config, rows []cursor.Row) []string {
 	var names []string
 	for _, row := range rows {

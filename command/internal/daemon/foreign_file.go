@@ -10,8 +10,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// foreign says who else decides what a file holds: the account that owns it, or a link
-// to it, and all who can put another one in its place.
+// foreign names the other accounts that decide the content of a file: the owner of the file or of a link to it, and
+// all who can put another file in its place.
 func foreign(path string) []exposure {
 	paths := places(path)
 	var all []exposure
@@ -34,7 +34,7 @@ func foreign(path string) []exposure {
 	return all
 }
 
-// places are a path and, if it leads over links, the one behind them.
+// places returns a path and, if it is a link, the path to which the link leads.
 func places(path string) []string {
 	given, err := filepath.Abs(path)
 	if err != nil {
@@ -47,7 +47,7 @@ func places(path string) []string {
 	return []string{given, real}
 }
 
-// above are all directories that lead to paths, each once.
+// above returns all directories that lead to paths, each once.
 func above(paths []string) (dirs []string) {
 	for _, path := range paths {
 		for dir := filepath.Dir(path); !slices.Contains(dirs, dir); dir = filepath.Dir(dir) {
@@ -57,9 +57,9 @@ func above(paths []string) (dirs []string) {
 	return dirs
 }
 
-// openToOthers reports whether others can rename what a directory holds. With the
-// sticky bit they cannot, and on a file system that is read-only, as the volumes of
-// Kubernetes are, there is no way to. The group of the one who asks is taken for their own.
+// openToOthers reports whether others can rename the entries of a directory. They cannot if it has the sticky bit, or
+// if its file system is read-only, as the volumes of Kubernetes are. The group of the account that asks counts as its
+// own.
 func openToOthers(dir string, info fs.FileInfo) bool {
 	mode := info.Mode()
 	if mode&fs.ModeSticky != 0 || isReadOnly(dir) {

@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// guardInterval lies between two looks at the partitions; or guardFactor times what the last one took, so
-	// that asking about many partitions is a small part of the load.
+	// guardInterval is the pause between two looks at the partitions. The pause is guardFactor times the duration of
+	// the last look if that is longer, so that questions about many partitions stay a small part of the load.
 	guardInterval = time.Minute
 	guardFactor   = 20
 )
 
-// guard looks again and again which partitions hold records that are not delivered, of each process of the file, in any
-// state. When one of them is detached or dropped, the cursor passes the place where its records were, and nothing shows
-// that any more. So the guard notes it in the audit, for doctor and history. A plain table counts as its own partition: it
-// goes when another table gets its name.
+// guard asks again and again which partitions hold records that are not delivered, for each process of the file, in
+// any state. When such a partition is detached or dropped, the cursor passes the place where its records were, and
+// then there is no sign of them any more. So the guard notes it in the audit, for doctor and history. A plain table
+// counts as its own partition: it is gone when another table gets its name.
 //
-// What it remembers ends with the worker. What was delivered between its last look and the DETACH is taken for
-// undelivered.
+// The memory of the guard ends with the worker. It takes records that were delivered between its last look and the
+// DETACH for undelivered.
 type guard struct {
 	config Config
 	pool   *pgxpool.Pool
@@ -39,21 +39,21 @@ type guard struct {
 	log    *slog.Logger
 	every  time.Duration
 
-	sources map[string]*table.Source // by process, and no reader's: a read waits for no look
+	sources map[string]*table.Source // by process; not the sources that deliver, since a read must not wait for a look
 	kept    map[string]remains       // by process
 	said    said
 }
 
-// remains are the partitions that were last seen to hold records for a process, by oid.
+// remains are the partitions that held records for a process at the last look, by oid.
 type remains map[uint32]remainder
 
-// remainder is what a partition held at the last look that found records in it.
+// remainder is the content of a partition at the last look that found records in it.
 type remainder struct {
 	table.Partition
 	after   cursor.Position // of the cursor
-	records int64           // up to table.MaxUndelivered
+	records int64           // counted up to table.MaxUndelivered
 	last    cursor.Position // where the records of the source's table ended; "" if that is not known
-	event   int64           // the last one in the audit before it was asked
+	event   int64           // the last one in the audit before the question
 }
 
 func newGuard(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*guard, error) {
@@ -69,7 +69,8 @@ func newGuard(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) (*guard, err
 	return g, nil
 }
 
-// guardPartitions looks at the partitions until all shall end. A crew that is refused for want of connections asks nothing.
+// guardPartitions looks at the partitions until the crew ends. A crew that was refused for lack of connections asks
+// nothing.
 func (c *crew) guardPartitions() error {
 	<-c.announced
 	if c.refused {
@@ -93,8 +94,8 @@ func (g *guard) run(ctx context.Context) {
 	}
 }
 
-// look asks the partitions of one process what they hold, and lists them once more after that: what was not there any
-// more may have been gone before it was asked.
+// look asks the partitions of one process what they hold, and lists them again afterwards. A partition that is
+// missing then may have been gone before it was asked.
 func (g *guard) look(ctx context.Context, process string) error {
 	row, err := g.store.Look(ctx, process)
 	if errors.Is(err, cursor.ErrUnknown) || err == nil && row.Position == cursor.Unplaced {
@@ -130,14 +131,15 @@ func (g *guard) look(ctx context.Context, process string) error {
 		g.log.Debug("partitions hold records that are not delivered", "process", process, "partitions", len(now))
 	}
 	if err := g.note(ctx, row, gone); err != nil {
-		maps.Copy(now, gone) // to be noted at the next look
+		maps.Copy(now, gone) // the next look notes them
 		return err
 	}
 	maps.DeleteFunc(now, func(oid uint32, _ remainder) bool { _, is := gone[oid]; return is })
 	return nil
 }
 
-// remaining are the partitions with records after a position. A process that has caught up is not asked for each of them.
+// remaining returns the partitions with records after a position. If the process has caught up, it does not ask each
+// of them.
 func (g *guard) remaining(ctx context.Context, process string, at cursor.Position, all []table.Partition) (remains, error) {
 	source, found := g.sources[process], remains{}
 	first, err := source.First(ctx, at)
@@ -150,7 +152,7 @@ func (g *guard) remaining(ctx context.Context, process string, at cursor.Positio
 	}
 	for _, p := range all {
 		if p.Detaching {
-			continue // its rows are not read any more
+			continue // its rows are no longer read
 		}
 		records, err := source.Undelivered(ctx, at, p)
 		if err != nil {
@@ -165,7 +167,7 @@ func (g *guard) remaining(ctx context.Context, process string, at cursor.Positio
 	}
 	last, err := g.lastOf(ctx, process)
 	if err != nil {
-		last = "" // a seek past the records may be noted then, and nothing else is lost
+		last = "" // then a seek past the records may be noted; nothing else is lost
 	}
 	for oid, r := range found {
 		r.last = last
@@ -174,7 +176,8 @@ func (g *guard) remaining(ctx context.Context, process string, at cursor.Positio
 	return found, nil
 }
 
-// note writes down which partitions are gone. One that went with a partition above it is not named beside that.
+// note writes into the audit which partitions are gone. It does not name a partition beside one above it that went,
+// too.
 func (g *guard) note(ctx context.Context, row cursor.Row, gone remains) error {
 	for _, r := range gone {
 		if gone.hold(r) {
@@ -197,7 +200,7 @@ func (all remains) hold(r remainder) bool {
 	return false
 }
 
-// Fates of a partition, or of the table itself.
+// The fates of a partition, or of the table itself.
 const (
 	fateDetached = "detached"
 	fateDropped  = "dropped"
@@ -218,7 +221,7 @@ type goneDetail struct {
 
 const presentSQL = `/* daemon.partition_present */ SELECT coalesce((SELECT format('%s.%I', relnamespace::regnamespace, relname) FROM pg_class WHERE oid = $1), '')`
 
-// now says how a table that was replaced is called now.
+// now describes the present name of a table that was replaced.
 func (d goneDetail) now(present string) string {
 	if d.Fate != fateReplaced || present == "" {
 		return ""
@@ -226,7 +229,7 @@ func (d goneDetail) now(present string) string {
 	return " and is " + present + " now"
 }
 
-// presentName is the name that a table has now; "" if it was dropped.
+// presentName returns the name that a table has now; "" if it was dropped.
 func presentName(ctx context.Context, pool *pgxpool.Pool, oid uint32) (name string, err error) {
 	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
 		return tx.QueryRow(ctx, presentSQL, binary, oid).Scan(&name)
@@ -234,9 +237,10 @@ func presentName(ctx context.Context, pool *pgxpool.Pool, oid uint32) (name stri
 	return name, err
 }
 
-// goneSQL notes a partition ($7: its oid) once, of all workers that have seen it go. Another worker's event is the same one
-// if it came after this worker last saw the partition attached ($8: the last event before that). If an operator has sought
-// back since, the partition was attached again, and went a second time. It reads the index on (process_name, id).
+// goneSQL notes once, for all workers that have seen it, that a partition ($7: its oid) is gone. An event of another
+// worker is the same one if it came after this worker last saw the partition attached ($8: the last event before
+// that). If an operator has sought back since, the partition was attached again, and went a second time. The
+// statement reads the index on (process_name, id).
 const goneSQL = `/* daemon.partition_gone */
 INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
 SELECT $1, $2, '` + goneAction + `', $3, $4, $5, $6::jsonb

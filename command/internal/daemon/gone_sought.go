@@ -12,8 +12,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// lastOf is where the records of the source's table end; "" if that is not known. In the order of the ids it takes the last
-// one that the table's sequence has made, if no record is beyond it.
+// lastOf returns where the records of the source's table end; "" if that is not known. In the order of the ids that
+// is the last id that the table's sequence has made, unless a record is beyond it.
 func (g *guard) lastOf(ctx context.Context, process string) (cursor.Position, error) {
 	source := g.sources[process]
 	i := slices.IndexFunc(g.config.Processes, func(p Process) bool { return p.Name == process })
@@ -34,13 +34,13 @@ func (g *guard) lastOf(ctx context.Context, process string) (cursor.Position, er
 	return end, nil
 }
 
-// endOfTime is after what records are stamped with.
+// endOfTime is later than any stamp of a record.
 var endOfTime = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // lastEventSQL reads the index on (process_name, id).
 const lastEventSQL = `/* daemon.partition_event */ SELECT coalesce(max(id), 0) FROM {schema}.cursor_event WHERE process_name = $1`
 
-// lastEvent is the last event of a process. What comes later has a larger number: no clock is asked.
+// lastEvent returns the number of a process's last event. A later event has a larger number, so no clock is needed.
 func (g *guard) lastEvent(ctx context.Context, process string) (id int64, err error) {
 	err = ask(ctx, g.pool, func(ctx context.Context, tx pgx.Tx) error {
 		return tx.QueryRow(ctx, g.config.sql(lastEventSQL), binary, process).Scan(&id)
@@ -48,7 +48,7 @@ func (g *guard) lastEvent(ctx context.Context, process string) (id int64, err er
 	return id, err
 }
 
-// soughtSQL is the last decision after an event on where a process goes on. It reads the index on (process_name, id).
+// soughtSQL finds the last decision after an event where a process goes on. It reads the index on (process_name, id).
 const soughtSQL = `/* daemon.partition_sought */
 SELECT
 	action,
@@ -58,9 +58,9 @@ WHERE process_name = $1 AND action IN ('seek', 'forget') AND id > $2
 ORDER BY id DESC
 LIMIT 1`
 
-// settled reports whether an operator has sent the process past the records of a partition since they were seen, or has
-// given its cursor up. Otherwise it returns the records that are still to come. Where the guard does not
-// know how far they reached, they count: a warning too many is better than a loss that is not named.
+// settled reports whether an operator has sent the process past the records of a partition since they were seen, or
+// has given up its cursor. Otherwise it returns the records that are still to come. If the guard does not know how
+// far the records reached, they count: a needless warning is better than a loss that is not named.
 func (g *guard) settled(ctx context.Context, process string, r remainder) (left remainder, settled bool, err error) {
 	var action, position string
 	err = ask(ctx, g.pool, func(ctx context.Context, tx pgx.Tx) error {
@@ -87,11 +87,11 @@ func (g *guard) settled(ctx context.Context, process string, r remainder) (left 
 	return r, known && records == 0, nil
 }
 
-// namedSQL looks at whether a table still has its name.
+// namedSQL checks whether a table still has its name.
 const namedSQL = `/* daemon.partition_named */ SELECT coalesce(to_regclass($2) = $1::oid, false)`
 
-// heldAfter asks a table that was detached what it holds after a position, if it still has its name and all records. That
-// takes a right to it, which the role may lack.
+// heldAfter asks a table that was detached what it holds after a position, if the table still has its name and all
+// records. That needs a right to the table, which the role may lack.
 func (g *guard) heldAfter(ctx context.Context, process string, r remainder, at cursor.Position) (records int64, known bool) {
 	var named bool
 	err := ask(ctx, g.pool, func(ctx context.Context, tx pgx.Tx) error {
@@ -101,7 +101,7 @@ func (g *guard) heldAfter(ctx context.Context, process string, r remainder, at c
 		return 0, false
 	}
 	source, detached := g.sources[process], r.Partition
-	detached.Detaching = true // so that the table itself is asked
+	detached.Detaching = true // so that the question goes to the table itself
 	held, err := source.Undelivered(ctx, r.after, detached)
 	if err != nil || held < r.records {
 		return 0, false

@@ -16,19 +16,19 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// GrantsConfig says for whom grants are printed.
+// GrantsConfig names the roles for which grants are printed.
 type GrantsConfig struct {
-	// Config with its Database, where the tables must be.
+	// Config must have its Database, which must hold the tables.
 	Config Config
-	// Role that runs the processes, as the catalog spells it. Required.
+	// Role is the role that runs the processes, spelled as in the catalog. Required.
 	Role string
-	// Operator is a role for people who decide; "" if that is Role as well.
+	// Operator is a role for people who decide; "" if Role does that as well.
 	Operator string
 }
 
-// Grants writes the SQL that lets a role run the processes and do nothing else,
-// and another one decide about them: what each part needs, commented. It changes nothing, and the role need not exist
-// yet. What could not be found out is named in a comment, and is the error.
+// Grants writes the SQL that lets one role run the processes and do nothing else, and another one decide about them.
+// Comments explain the need of each part. Grants changes nothing, and the role need not exist yet. If something could
+// not be found out, a comment names it, and Grants returns it as the error.
 func Grants(ctx context.Context, w io.Writer, c GrantsConfig) error {
 	pool, store, err := c.Config.open(ctx)
 	if err != nil {
@@ -55,11 +55,10 @@ func Grants(ctx context.Context, w io.Writer, c GrantsConfig) error {
 	return errors.Join(g.faults...)
 }
 
-// grantsFix is the next step where a right is missing.
+// grantsFix is the next step if a right is missing.
 const grantsFix = "run, as the owner, what `ordered-dispatcher grants` prints for the role"
 
-// workerDuties are those of a role that runs the processes, once they have their
-// cursors.
+// workerDuties returns the duties of a role that runs the processes, once they have their cursors.
 func (c Config) workerDuties() []cursor.Duty {
 	if slices.ContainsFunc(c.Processes, func(p Process) bool { return p.DeadLetter }) {
 		return []cursor.Duty{cursor.DutyDeliver, cursor.DutyCount, cursor.DutyPutAside}
@@ -67,20 +66,20 @@ func (c Config) workerDuties() []cursor.Duty {
 	return []cursor.Duty{cursor.DutyDeliver, cursor.DutyCount}
 }
 
-// name is a table of the schema, quoted.
+// name returns a table of the schema, quoted.
 func (c Config) name(table string) string { return pgx.Identifier{c.schema(), table}.Sanitize() }
 
-// grants collects what is needed, and writes the text.
+// grants collects the needed privileges, and writes the text.
 type grants struct {
 	GrantsConfig
 	pool     *pgxpool.Pool
 	store    *cursor.Store
 	database string
-	standbys bool // the server has synchronous ones
+	standbys bool // the server has synchronous standbys
 	text     strings.Builder
 	needed   []need          // by the role that runs the processes
-	looked   []need          // by operators, for whom keys are enough
-	granted  map[string]bool // the commands that stand in the text
+	looked   []need          // by operators, who need keys only
+	granted  map[string]bool // the commands that the text already has
 	stats    []string        // processes that read a table stamped with the start of a transaction
 	hints    []string        // comments
 	faults   []error
@@ -97,7 +96,7 @@ SELECT
 	pg_catalog.current_database()::pg_catalog.text,
 	pg_catalog.current_setting('synchronous_standby_names') OPERATOR(pg_catalog.<>) ''`
 
-// workers is what the role needs that runs the processes.
+// workers writes the needs of the role that runs the processes.
 func (g *grants) workers() {
 	role := quoted(g.Role)
 	g.comment("What role %s needs to run these processes, and nothing else. To be run by the owner of what is named.\n"+
@@ -118,7 +117,7 @@ func (g *grants) workers() {
 	}
 }
 
-// operators is what the role needs that decides about them.
+// operators writes the needs of the role that decides about them.
 func (g *grants) operators() {
 	role := quoted(g.Operator)
 	g.comment("What role %s needs for status, history, pause, resume, retry, skip, seek, process and dead-letter, and nothing else.\n"+
@@ -133,7 +132,7 @@ func (g *grants) operators() {
 	g.seesAll(g.Operator)
 }
 
-// shownToOperators is how much of records the operators' rights show.
+// shownToOperators describes how much of the records an operator can see with these rights.
 func (c Config) shownToOperators() string {
 	if slices.ContainsFunc(c.Processes, func(p Process) bool { return p.Source.Where != "" }) {
 		return ", and the columns\nthat source.where names: the role can read these of every record, and nothing else of what records hold."
@@ -141,9 +140,8 @@ func (c Config) shownToOperators() string {
 	return ", and nothing of what records hold."
 }
 
-// seesAll grants what the fence of a column needs that defaults to the start of a
-// transaction. Where nothing but the advice of status needs it, it is named and not granted: it
-// shows the statements of all sessions.
+// seesAll grants what the fence needs for a column that defaults to the start of a transaction. If only the advice of
+// status needs the right, seesAll names it and does not grant it, because it shows the statements of all sessions.
 func (g *grants) seesAll(role string) {
 	if len(g.stats) == 0 {
 		if g.standbys {
@@ -158,7 +156,7 @@ func (g *grants) seesAll(role string) {
 	g.line("GRANT pg_read_all_stats TO %s; %s", visible.SQL(quoted(role)), visible.Comment(strings.Join(g.stats, ", ")))
 }
 
-// process collects what one process needs.
+// process collects the needs of one process.
 func (g *grants) process(ctx context.Context, p Process) {
 	source, err := g.Config.source(p, g.pool, nil)
 	if err != nil {
@@ -189,7 +187,7 @@ func (g *grants) process(ctx context.Context, p Process) {
 	}
 }
 
-// needs are what was found out of a process.
+// needs returns the needs that were found out about a process.
 func (g *grants) needs(p Process, needs privilege.Needs, err error) (all []need) {
 	if err != nil {
 		g.unknown(p, err)
@@ -204,21 +202,21 @@ func (g *grants) needs(p Process, needs privilege.Needs, err error) (all []need)
 	return all
 }
 
-// unknown notes that what a process needs could not be found out.
+// unknown notes that the needs of a process could not be found out.
 func (g *grants) unknown(p Process, err error) {
 	err = g.Config.Secrets().Error(fmt.Errorf("process %q: %w", p.Name, err))
 	g.faults = append(g.faults, err)
 	g.hint("MISSING HERE: %v", err)
 }
 
-// hint is said behind the grants, once.
+// hint adds a comment after the grants, once.
 func (g *grants) hint(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(g.hints, text) {
 		g.hints = append(g.hints, text)
 	}
 }
 
-// objects grants what processes need, object by object, and says which need it.
+// objects grants the needs of processes, object by object, and names the processes that need each object.
 func (g *grants) objects(role string, needed []need) {
 	var all []privilege.Privilege
 	for _, n := range needed {
@@ -231,7 +229,7 @@ func (g *grants) objects(role string, needed []need) {
 	}
 }
 
-// users are the processes that need an object.
+// users returns the processes that need an object.
 func users(needed []need, on privilege.Privilege) []string {
 	var names []string
 	for _, n := range needed {
@@ -249,8 +247,7 @@ func (g *grants) comment(format string, args ...any) {
 
 func (g *grants) line(format string, args ...any) { fmt.Fprintf(&g.text, format+"\n", args...) }
 
-// once reports whether a command is new: the schema of the cursors may be that of
-// a source, too.
+// once reports whether a command is new. The schema of the cursors may also be the schema of a source.
 func (g *grants) once(command string) bool {
 	if g.granted[command] {
 		return false

@@ -13,21 +13,21 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// heldBack says of a transaction how it is in the way of records, and what to do about it.
+// heldBack describes how a transaction is in the way of records, and what to do about it.
 type heldBack struct {
 	problem, next string
 	fix           string // as SQL; "" = next
 	waited        bool   // records are waiting for it, as far as is known
 }
 
-// String is all of it, in one sentence.
+// String puts all of it into one sentence.
 func (h heldBack) String() string { return h.problem + "; next: " + h.next }
 
-// waitForIt is what to do about a transaction that is not known to hold up what is first.
+// waitForIt is the next step for a transaction that is not known to hold up the first record.
 const waitForIt = "wait until it ends"
 
-// heldBy says how a writer is in the way of records of a process. Nothing proposes to end one that may be a
-// COMMIT which waits for a standby, or that is not known to hold up what waits.
+// heldBy describes how a writer is in the way of records of a process. It never proposes to end a transaction that
+// may be a COMMIT which waits for a standby, or one that is not known to hold up the records that wait.
 func (s Status) heldBy(records string, w table.Writer) heldBack {
 	who := visible.Line(describe(w))
 	switch {
@@ -55,7 +55,7 @@ func (s Status) heldBy(records string, w table.Writer) heldBack {
 	}
 }
 
-// inTheWay says how a transaction may be in the way of what waits.
+// inTheWay describes how a transaction may be in the way of the records that wait.
 func inTheWay(w table.Writer) string {
 	if w.GID != "" {
 		return "when it began is not recorded, so it may have inserted before them"
@@ -71,14 +71,14 @@ func although(w table.Writer) string {
 	return fmt.Sprintf(" (a transaction with %s has the lock of one that inserts)", w.Command)
 }
 
-// lockerOf is a writer as one who has a lock, by which it is ended.
+// lockerOf returns a writer as the holder of a lock. The advice how to end it needs that form.
 func lockerOf(w table.Writer) cursor.Locker {
 	return cursor.Locker{PID: w.PID, GID: w.GID, Transaction: w.Transaction, Since: w.Since,
 		Replicating: w.Replicating, HiddenFrom: w.HiddenFrom, MayBeCommitted: w.MayBeCommitted}
 }
 
-// endOf is the SQL that ends a transaction. A session of the dispatcher is not ended:
-// it delivers.
+// endOf returns the SQL that ends a transaction. It never proposes to end a session of the dispatcher, which
+// delivers.
 func endOf(w table.Writer) string {
 	switch {
 	case w.Ours:
@@ -90,8 +90,9 @@ func endOf(w table.Writer) string {
 	}
 }
 
-// endOfLater is what to do about a transaction that began after what waits was stamped. A worker's fence waits for it
-// only if it has seen nothing since then: it has just begun to read. If that lasts, the transaction is in the way all the same.
+// endOfLater is the next step for a transaction that began after the waiting record was stamped. A worker's fence
+// waits for it only if the fence has seen nothing since then, because the worker has just begun to read. If that
+// lasts, the transaction is in the way all the same.
 func endOfLater(w table.Writer, now time.Time) string {
 	if now.Sub(w.Since) >= longHeld {
 		return waitForIt + ", or end it: " + endOf(w)
@@ -122,7 +123,7 @@ func (d *doctor) held(ctx context.Context, p Process, source *table.Source, s St
 	return nil
 }
 
-// moved reports whether a worker has a process's row, or has moved it since it was read.
+// moved reports whether a worker has a process's row now, or has moved it since we read it.
 func (d *doctor) moved(ctx context.Context, s Status) (bool, error) {
 	if s.New {
 		return false, nil
@@ -135,12 +136,12 @@ func (d *doctor) moved(ctx context.Context, s Status) (bool, error) {
 	return row.Position != s.Position || slices.ContainsFunc(lockers, s.leads), err
 }
 
-// leads reports the session of a worker that has the row.
+// leads reports whether the session is the worker that has the row.
 func (s Status) leads(l cursor.Locker) bool {
 	return l.Process == s.Process && l.Worker() && !l.Operator()
 }
 
-// standing is what of a process's status bears on what holds its records back.
+// standing returns the parts of a process's status that show what holds its records back.
 func (d *doctor) standing(ctx context.Context, p Process, source *table.Source, rows []cursor.Row) (Status, error) {
 	seen, err := d.config.presence(ctx, d.pool)
 	if err != nil {
@@ -154,7 +155,7 @@ func (d *doctor) standing(ctx context.Context, p Process, source *table.Source, 
 	}
 	lag, err := source.Lag(ctx, s.Position)
 	if processor.IsPermanent(err) {
-		return s, nil // it was found of the position
+		return s, nil // the check of the position reports it
 	}
 	s.Lag = lagOf(lag)
 	return s, err

@@ -12,7 +12,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// maxReason is how much of a reason a line has room for; JSON has all of it.
+// maxReason is the number of characters of a reason that fit in a line; JSON has all of it.
 const maxReason = 120
 
 // PrintHistory writes a table for people, the newest event first.
@@ -29,7 +29,7 @@ func PrintHistory(w io.Writer, events []cursor.Event) error {
 	return err
 }
 
-// recordOf is the id of the record that an event was about; "" if there is none.
+// recordOf returns the id of the record that an event was about; "" if there is none.
 func recordOf(e cursor.Event) string {
 	var detail struct {
 		RecordID string `json:"record_id"`
@@ -45,13 +45,13 @@ func short(text string) string {
 	return text
 }
 
-// eventJSON is one event in JSON. Fields are added, never changed.
+// eventJSON is one event in JSON. Fields may be added, never changed.
 type eventJSON struct {
 	ID      int64     `json:"id,string"`
 	At      time.Time `json:"at"`
 	Process string    `json:"process"`
 	Actor   string    `json:"actor"`
-	// User is the role that was logged in, which the actor need not be.
+	// User is the role that was logged in. The actor can be another name.
 	User   string          `json:"db_user"`
 	Action string          `json:"action"`
 	Reason string          `json:"reason"`

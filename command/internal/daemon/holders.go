@@ -12,17 +12,17 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// holders are our own sessions that have the lock of a cursor's row for long.
+// holders are our own sessions that have held the lock of a cursor's row for long.
 type holders struct {
-	// operators have a lock for longer than a decision takes.
+	// operators have held a lock for longer than a decision takes.
 	operators []cursor.Locker
-	// veiled are workers' sessions. Since when they have the lock is hidden from the role that asks; it is the
+	// veiled are workers' sessions. The role that asks cannot see since when they have the lock. They were in the
 	// same transaction at two looks, and nothing has been written to the row for long.
 	veiled []cursor.Locker
 }
 
-// longHolders finds them. When a transaction began may be hidden from the role that asks: then a second
-// look tells.
+// longHolders finds these sessions. The role that asks may not be allowed to see when a transaction began. Then it
+// looks a second time.
 func longHolders(ctx context.Context, store *cursor.Store, lockers []cursor.Locker, pause func(context.Context, time.Duration)) (holders, error) {
 	var long holders
 	var hidden []cursor.Locker
@@ -52,8 +52,8 @@ func longHolders(ctx context.Context, store *cursor.Store, lockers []cursor.Lock
 	return long, err
 }
 
-// lasting leaves out strangers that have a row at one look, and not at a second one in the same transaction: a worker has the row
-// for a moment before it has its name.
+// lasting leaves out strangers that have a row at one look and not at a second one in the same transaction. A worker
+// has the row for a moment before it has its name.
 func lasting(ctx context.Context, store *cursor.Store, lockers []cursor.Locker, pause func(context.Context, time.Duration)) ([]cursor.Locker, error) {
 	stranger := func(l cursor.Locker) bool { return !l.Worker() }
 	if !slices.ContainsFunc(lockers, stranger) {
@@ -68,7 +68,7 @@ func lasting(ctx context.Context, store *cursor.Store, lockers []cursor.Locker, 
 	}), err
 }
 
-// of is the first of some lockers that has the row of a process; nil if there is none.
+// of returns the first of some lockers that has the row of a process; nil if there is none.
 func of(process string, all []cursor.Locker) *cursor.Locker {
 	if at := slices.IndexFunc(all, func(l cursor.Locker) bool { return l.Process == process }); at >= 0 {
 		return &all[at]
@@ -76,8 +76,8 @@ func of(process string, all []cursor.Locker) *cursor.Locker {
 	return nil
 }
 
-// adviceOn is what to do about an operator's session. One of which it is hidden since when it goes on may be
-// a decision like others.
+// adviceOn is the next step for an operator's session. If the role cannot see since when the session is open, it may
+// be an ordinary decision.
 func adviceOn(l cursor.Locker) string {
 	if l.TimesHiddenFrom == "" || l.HiddenFrom != "" {
 		return l.Advice()
@@ -85,14 +85,14 @@ func adviceOn(l cursor.Locker) string {
 	return waitForIt + "; " + sinceWhen(l.TimesHiddenFrom)
 }
 
-// sinceWhen says that it is hidden from a role since when a transaction is open, and what shows it.
+// sinceWhen explains that a role cannot see since when a transaction is open, and how to see it.
 func sinceWhen(role string) string {
 	return fmt.Sprintf("since when it is open is hidden from role %s; to see it: %s", visible.Line(pgx.Identifier{role}.Sanitize()), cursor.GrantStats(role))
 }
 
-// lasts reports that the first record that waits has waited for longer than a call lasts, as far as is known:
-// a worker that was idle has an old row, and may have begun a moment ago. One with many calls between two
-// checkpoints leaves the row as it is for as long as these take. It is not waited for longer than longBound.
+// lasts reports whether the first record that waits has waited for longer than a call lasts, as far as is known. A
+// worker that was idle has an old row, and may have begun a moment ago. A worker with many calls between two
+// checkpoints leaves the row unchanged for as long as these take. The doubt lasts no longer than longBound.
 func (s Status) lasts() bool {
 	if s.veiled.Unchanged <= min(longCall*time.Duration(max(s.bounds.calls, 1)), longBound) {
 		return false
@@ -100,7 +100,7 @@ func (s Status) lasts() bool {
 	return s.Lag == nil || s.Lag.Records > 0 && (s.Lag.Age == nil || *s.Lag.Age > longCall)
 }
 
-// hidden says that a worker has the row, what is not seen of that, and what to do.
+// hidden describes that a worker has the row, what the role cannot see of that, and what to do.
 func (s Status) hidden() (problem, next string) {
 	l := *s.veiled
 	problem = fmt.Sprintf("its worker %s has the cursor's row, by %s, and nothing was written there since %s. Since when, and whether it waits for the receiver or for the database, is hidden from role %s",

@@ -2,5 +2,5 @@
 
 package daemon
 
-// CloseOnExec does nothing where children get no descriptors but their own three.
+// CloseOnExec does nothing on this system, where children get only their own three descriptors.
 func CloseOnExec() error { return nil }

@@ -9,9 +9,8 @@ import (
 	"syscall"
 )
 
-// CloseOnExec marks every descriptor above 2 that this process was started with, so
-// that none of its children has it: a configuration with secrets may be one of them
-// (-c /dev/fd/3). What Go opens itself has the mark.
+// CloseOnExec marks every descriptor above 2 with which this process was started, so that none of its children gets
+// it. A configuration with secrets may be one of them (-c /dev/fd/3). Go marks the descriptors that it opens itself.
 func CloseOnExec() error {
 	const standard = 2
 	open, err := os.ReadDir("/dev/fd")

@@ -10,13 +10,13 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// inspected has each source inspected once without an error, before a daemon is ready: a process that is
-// paused or halted, or that another worker runs, does not read its source, and a missing grant would show
-// when it is this worker's turn. The processes are those of watched, by name; the map never changes.
+// inspected records for each source whether it was inspected once without an error. A daemon is ready only after
+// that. A process that is paused or halted, or that another worker runs, does not read its source. So a missing grant
+// would show only when this worker takes over. The processes are those of watched, by name; the map never changes.
 type inspected map[string]*atomic.Bool
 
-// fault names the first process whose source could not be inspected yet; nil if there is none. A process
-// that has ended needs no source.
+// fault names the first process whose source could not be inspected yet; nil if there is none. A process that has
+// ended needs no source.
 func (i inspected) fault(ended func(process string) bool) error {
 	var first string
 	for process, done := range i {
@@ -30,7 +30,7 @@ func (i inspected) fault(ended func(process string) bool) error {
 	return fmt.Errorf("process %q: its source could not be inspected yet: see the log, or run doctor", first)
 }
 
-// inspect looks at the sources that were not inspected yet. A problem is logged when it is another than before.
+// inspect looks at the sources that were not inspected yet. It logs a problem if it differs from the last one.
 func (l *looker) inspect(ctx context.Context) {
 	for process, w := range l.watched {
 		done := l.inspected[process]

@@ -11,23 +11,21 @@ import (
 )
 
 const (
-	// trailRows is how many rows behind a cursor a trail holds.
+	// trailRows is how many rows before a cursor a trail holds.
 	trailRows = 2000
-	// maxLate bounds how many late records one look finds, and maxLateSaid how many
-	// of them it logs.
+	// maxLate bounds how many late records one look finds, and maxLateSaid how many of them it logs.
 	maxLate     = 1000
 	maxLateSaid = 10
 )
 
-// trail is what stood behind a cursor at one moment, delivered or passed over.
-// Whatever is among it later, and was not then, is late: it is never read.
+// trail is the list of records before a cursor at one moment, delivered or passed over. If a record is in that range
+// later and was not there then, it is late: it is never read.
 type trail struct {
 	after, upTo cursor.Position
 	known       map[cursor.Position]bool
 }
 
-// newTrail takes note of the last rows up to the cursor. What came late before that
-// is among them.
+// newTrail notes the last rows up to the cursor. Records that came late before that moment are among them.
 func newTrail(ctx context.Context, source *table.Source, at cursor.Position) (trail, error) {
 	t := trail{upTo: at, known: map[cursor.Position]bool{}}
 	if at == "" {
@@ -50,16 +48,15 @@ func newTrail(ctx context.Context, source *table.Source, at cursor.Position) (tr
 	return t, nil
 }
 
-// late returns the records that have joined a trail. An operator may have moved the
-// cursor back: what is behind it now is read again.
+// late returns the records that have joined a trail. An operator may have moved the cursor back: the records after it
+// are read again, so they do not count.
 func (t trail) late(ctx context.Context, source *table.Source, at cursor.Position) ([]processor.Record, error) {
 	span, err := source.Between(ctx, t.after, min(t.upTo, at), trailRows+maxLate)
 	return slices.DeleteFunc(span.Records, func(r processor.Record) bool { return t.known[r.Position] }), err
 }
 
-// step takes note of a new trail, and returns the records that have joined the old
-// one. The new one is read first: what comes in between counts now, and what comes
-// later counts the next time.
+// step takes a new trail, and returns the records that have joined the old one. It reads the new trail first. A
+// record that comes between the two counts now, and a later one counts the next time.
 func (t trail) step(ctx context.Context, source *table.Source, at cursor.Position) (trail, []processor.Record, error) {
 	next, err := newTrail(ctx, source, at)
 	if err != nil {
@@ -75,8 +72,8 @@ func (t trail) step(ctx context.Context, source *table.Source, at cursor.Positio
 	return next, late, nil
 }
 
-// watch looks for records that came behind the cursor since the last round. What
-// cannot be asked now is not made up for: the trail begins anew.
+// watch looks for records that appeared before the cursor since the last round. If a question fails, it is not made
+// up for: the trail begins anew.
 func (c *counter) watch(ctx context.Context, w watched, at cursor.Position) {
 	next, late, err := c.trails[w.Name].step(ctx, w.count, at)
 	c.trails[w.Name] = next

@@ -13,8 +13,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// leftoverSQL finds cursors of no process in the file that last read one table, by
-// the index on (process_name, id).
+// leftoverSQL finds cursors of no process in the file that last read one table. It uses the index on (process_name,
+// id).
 const leftoverSQL = `/* daemon.leftover */
 SELECT c.process_name
 FROM {schema}.cursor c
@@ -29,8 +29,8 @@ WHERE c.process_name <> ALL ($1::text[]) AND last.detail->>'source.table' = $2
 ORDER BY c.process_name
 LIMIT 100`
 
-// leftover are the names of cursors that may be a process's own under an earlier
-// name: they last read its table, and the file does not have them.
+// leftover returns the names of cursors that may belong to a process under an earlier name: they last read its table,
+// and the file does not have them.
 func (c *crew) leftover(ctx context.Context, p Process) (names []string, err error) {
 	err = prepared.Within(ctx, c.pool, func(tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, c.config.sql(leftoverSQL), c.config.Names(), p.Source.Table)
@@ -40,11 +40,10 @@ func (c *crew) leftover(ctx context.Context, p Process) (names []string, err err
 	return names, err
 }
 
-// refuseNewNames finds processes that are about to start where the file says, though the
-// cursor of their earlier name may be there: a name that was changed in the file would
-// send everything again, or pass over what came meanwhile. Which of them have a cursor,
-// and what reads their tables, is asked before any of them begins. That it cannot be
-// asked is for the processes themselves to say.
+// refuseNewNames finds processes that are about to start where the file lets them, although the cursor of their
+// earlier name may exist. A name that was changed in the file would send everything again, or pass over the records
+// that came meanwhile. Before any process begins, it asks which of them have a cursor, and which cursors read their
+// tables. If the question fails, the processes report the fault themselves.
 func (c *crew) refuseNewNames() {
 	ctx, cancel := context.WithTimeout(c.ctx, lookTimeout)
 	defer cancel()
@@ -56,7 +55,7 @@ func (c *crew) refuseNewNames() {
 	for _, p := range c.config.Processes {
 		has := slices.ContainsFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name })
 		if has || p.Start == "" || c.store.Past(ctx, p.Name) != nil {
-			continue // without a start it is refused, see asUsage; and so is a name that was given away
+			continue // without a start, asUsage refuses it; the same goes for a name that was given away
 		}
 		names, err := c.leftover(ctx, p)
 		if err != nil || len(names) == 0 || !c.holdsRecords(ctx, p) {
@@ -72,8 +71,7 @@ func (c *crew) refuseNewNames() {
 	}
 }
 
-// configuredAs are those of some names whose process last had the source and the sink of
-// another one.
+// configuredAs returns those of some names whose process last had the same source and the same sink as p.
 func (c *crew) configuredAs(ctx context.Context, p Process, names []string) (same []string) {
 	for _, name := range names {
 		last, err := c.config.lastConfigured(ctx, c.pool, Process{Name: name})
@@ -84,8 +82,7 @@ func (c *crew) configuredAs(ctx context.Context, p Process, names []string) (sam
 	return same
 }
 
-// holdsRecords reports whether the table of a process holds records. An error is for the
-// process itself to say.
+// holdsRecords reports whether the table of a process holds records. The process itself reports an error.
 func (c *crew) holdsRecords(ctx context.Context, p Process) bool {
 	source, err := c.config.keys(p, c.pool)
 	if err != nil {

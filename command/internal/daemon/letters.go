@@ -11,8 +11,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// openLetters counts the open dead letters by process; nil if the role may not read
-// them, as one whose grants are of an earlier version.
+// openLetters counts the open dead letters by process. It returns nil if the role may not read them, as with grants
+// of an earlier version.
 func openLetters(ctx context.Context, store *cursor.Store, processes []string) (map[string]int64, error) {
 	counts, err := store.CountDeadLetters(ctx, processes)
 	var pgErr *pgconn.PgError

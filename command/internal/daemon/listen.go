@@ -16,12 +16,12 @@ const (
 	answerTimeout  = 15 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 16 << 10
-	maxConns       = 512                   // what is left of the file descriptors is for deliveries
-	patience       = 20 * time.Millisecond // 25,000 connections a second find room
+	maxConns       = 512                   // the remaining file descriptors are for deliveries
+	patience       = 20 * time.Millisecond // leaves room for 25,000 connections a second
 )
 
-// listen opens an address as host:port. Without a host it is open to this machine
-// alone: what others can reach must be asked for.
+// listen opens an address as host:port. Without a host, only this machine can reach it: you must ask for an address
+// that others can reach.
 func listen(ctx context.Context, address string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -37,11 +37,11 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// newServer serves exact routes, to be read only.
+// newServer serves exact routes, for reading only.
 func newServer(log *slog.Logger, loopback bool, routes map[string]http.Handler) *http.Server {
 	mux := http.NewServeMux()
 	for path, handler := range routes {
-		mux.Handle("GET "+path, handler) // and HEAD; others are not allowed
+		mux.Handle("GET "+path, handler) // and HEAD; other methods are not allowed
 	}
 	var handler http.Handler = mux
 	if loopback {
@@ -59,7 +59,7 @@ func newServer(log *slog.Logger, loopback bool, routes map[string]http.Handler) 
 	}
 }
 
-// plain keeps browsers and caches from making more of an answer than it is.
+// plain keeps browsers and caches from interpreting or keeping an answer.
 func plain(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -68,8 +68,8 @@ func plain(next http.Handler) http.Handler {
 	})
 }
 
-// ownHosts refuses names other than this machine's own, which a web page may have
-// pointed at it to read what only this machine should (DNS rebinding).
+// ownHosts refuses host names other than this machine's own. A web page may have pointed such a name at this machine,
+// to read answers that only this machine should read (DNS rebinding).
 func ownHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !ownHost(r.Host) {
@@ -89,7 +89,7 @@ func ownHost(hostport string) bool {
 	return err == nil || strings.EqualFold(host, "localhost")
 }
 
-// probe answers 200 as long as nothing is at fault, and else 503 with what is.
+// probe answers 200 as long as there is no fault, and else 503 with the fault.
 func probe(fault func() error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if err := fault(); err != nil {

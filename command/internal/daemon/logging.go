@@ -13,8 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// NewLogger returns a logger for people on a terminal, and one of JSON lines for
-// everything else.
+// NewLogger returns a logger for people if w is a terminal, and else one that writes JSON lines.
 func NewLogger(w io.Writer, level slog.Level) *slog.Logger {
 	if visible.IsTerminal(w) {
 		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, ReplaceAttr: shown}))
@@ -22,9 +21,8 @@ func NewLogger(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(visible.JSON(w), &slog.HandlerOptions{Level: level, ReplaceAttr: readable}))
 }
 
-// Adopt makes lines of the logger out of what libraries print by themselves:
-// net/http what a receiver sends without being asked. What they quote is left out:
-// it is somebody else's, and may hold a secret.
+// Adopt logs the lines that libraries print by themselves. For example, net/http prints bytes that a receiver sends
+// unasked. Adopt leaves out the text that they quote: it comes from others, and may contain a secret.
 func Adopt(logger *slog.Logger) {
 	log.SetFlags(0)
 	log.SetOutput(adopted{logger})
@@ -39,7 +37,7 @@ func (a adopted) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// readable spells durations with their unit, not as nanoseconds.
+// readable writes durations with their unit, not as nanoseconds.
 func readable(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
 		return slog.String(a.Key, a.Value.Duration().String())
@@ -47,12 +45,12 @@ func readable(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// escapes are those that tint would pass on to the terminal: it lets colours through,
-// and takes the four characters \x1b of a quoted text for the one.
+// escapes are the sequences that tint would pass on to the terminal. It lets colours through, and it turns the four
+// characters \x1b of a quoted text into the one.
 var escapes = strings.NewReplacer("\x1b", `\u001b`, `\x1b`, `\u001b`)
 
-// shown leaves nothing in an attribute or a message that moves a terminal's cursor.
-// What else is hidden in an attribute, tint quotes.
+// shown removes all from an attribute or a message that could move a terminal's cursor. tint quotes the other hidden
+// characters of an attribute.
 func shown(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && a.Key == slog.MessageKey {
 		return slog.String(a.Key, visible.Inline(a.Value.String()))

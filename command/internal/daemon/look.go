@@ -18,21 +18,20 @@ import (
 )
 
 const (
-	// lookInterval lies between two looks, however long they take: they read a row
-	// for each process, and what a slow one must not do is to leave those blind who
-	// ask why it is slow. It is shorter while the database is away, and until every
-	// process has its row.
+	// lookInterval is the pause between two looks, however long they take. A look reads a row for each process. If
+	// slow looks came less often, an operator could not see why the database is slow. The pause is shorter while the
+	// database is away, and until every process has its row.
 	lookInterval = 5 * time.Second
 	awayInterval = time.Second
-	// lookTimeout bounds each question. When it ends the server is told to stop.
+	// lookTimeout bounds each question. When it ends, the server is asked to cancel.
 	lookTimeout = 5 * time.Second
-	// readyTime is for how long a look that found the database usable speaks for it.
+	// readyTime is how long a look that found the database usable counts.
 	readyTime = 30 * time.Second
 )
 
-// looker asks the database again and again how the processes stand. Nothing waits
-// for it: those who want to know get what the last look found. What stands behind
-// the cursors is for the counter to say: that can take long.
+// looker asks the database again and again about the state of the processes. Nothing waits for it: a reader gets the
+// result of the last look. The counter, not the looker, counts the records after the cursors, since that can take
+// long.
 type looker struct {
 	config  Config
 	pool    *pgxpool.Pool
@@ -54,11 +53,11 @@ type looker struct {
 // watched is a process and its table.
 type watched struct {
 	Process
-	read  *table.Source // the one that is delivered from
-	count *table.Source // the counter's own, so that no read waits for a count
+	read  *table.Source // the one from which the worker delivers
+	count *table.Source // the counter's own, so that a read never waits for a count
 }
 
-// found is whether the last look could use the database.
+// found is the result of a look: whether it could use the database.
 type found struct {
 	at  time.Time
 	err error
@@ -66,7 +65,7 @@ type found struct {
 
 var errNotLooked = errors.New("the database was not asked yet")
 
-// fault says why the process cannot work with its database; nil if it can.
+// fault returns why the process cannot work with its database; nil if it can.
 func (l *looker) fault() error {
 	switch f := l.found.Load(); {
 	case f == nil:
@@ -80,7 +79,7 @@ func (l *looker) fault() error {
 	}
 }
 
-// failed is when a look last failed; zero if none did.
+// failed returns when a look last failed; zero if none did.
 func (l *looker) failed() time.Time {
 	if f := l.fell.Load(); f != nil {
 		return f.at
@@ -114,13 +113,13 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Answers of /readyz. Whoever asks may not be meant to know more: the log says it.
+// These are the answers of /readyz. A client may not be entitled to more, so only the log has the detail.
 var (
 	errAway     = errors.New("the database cannot be asked: see the log")
 	errUnusable = errors.New("the cursor tables cannot be written: see the log, or run doctor")
 )
 
-// look asks once.
+// look makes one look.
 func (l *looker) look(ctx context.Context) {
 	asked := time.Now()
 	var now time.Time
@@ -152,7 +151,7 @@ func (l *looker) look(ctx context.Context) {
 	}
 }
 
-// leads says whether this worker is the one that a row names.
+// leads reports whether this worker is the one that a row names.
 func (l *looker) leads(row cursor.Row) metrics.Leads {
 	if row.Holder == l.store.Worker() {
 		return metrics.Leader
@@ -166,7 +165,7 @@ SELECT
 	NOT pg_is_in_recovery() AND NOT current_setting('transaction_read_only')::boolean,
 	has_any_column_privilege($1, 'UPDATE') AND has_any_column_privilege($2, 'INSERT')`
 
-// usable reads the rows, and finds out whether they could be written.
+// usable reads the rows, and finds out whether it could write them.
 func (l *looker) usable(ctx context.Context) (now time.Time, rows []cursor.Row, err error) {
 	if rows, err = l.store.List(ctx); err != nil {
 		return now, nil, err
@@ -188,7 +187,7 @@ func (l *looker) usable(ctx context.Context) (now time.Time, rows []cursor.Row, 
 	}
 }
 
-// note logs a problem when it is another than before.
+// note logs a problem if it differs from the last one.
 func (l *looker) note(err error) {
 	switch {
 	case !l.said.news("", err):
@@ -202,7 +201,7 @@ func (l *looker) note(err error) {
 // said is the last problem that was logged, by process.
 type said map[string]string
 
-// news reports whether a problem, or its end, is another than before.
+// news reports whether a problem, or its end, differs from the last one.
 func (s said) news(process string, err error) bool {
 	text := ""
 	if err != nil {

@@ -13,14 +13,13 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// meantKey is where the settings have what source.table meant, if it has no schema: the
-// name with the one that the search_path gave it.
+// meantKey is the key under which the settings note which table source.table meant, if that has no schema: the name
+// with the schema that the search_path gave it.
 const meantKey = "source.table means"
 
-// meant is what the name of a process's table meant when it last ran, under this name or
-// an earlier one; "" if that is not known, or if another name was configured. Where the
-// cursor tables are missing, of an older version, or may not be read, the process cannot
-// run at all, and says so itself.
+// meant returns which table the name of a process's table meant when the process last ran, under this name or an
+// earlier one. It returns "" if that is not known, or if another name was configured. If the cursor tables are
+// missing, of an older version, or not readable, the process cannot run at all, and reports that itself.
 func (c Config) meant(ctx context.Context, pool *pgxpool.Pool, p Process) (string, error) {
 	store, err := cursor.NewStore(pool, cursor.Config{Schema: c.Schema})
 	if err != nil {
@@ -44,8 +43,8 @@ func (c Config) meant(ctx context.Context, pool *pgxpool.Pool, p Process) (strin
 	return was[meantKey], nil
 }
 
-// means is what the name of a process's table means, to be noted. While that is not
-// certain, what it meant stays noted.
+// means returns which table the name of a process's table means now, so that it can be noted. While that is not
+// certain, the earlier meaning stays noted.
 func (c Config) means(ctx context.Context, pool *pgxpool.Pool, p Process) (string, error) {
 	source, err := c.source(p, pool, nil)
 	if err != nil {

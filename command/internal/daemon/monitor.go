@@ -17,7 +17,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// monitor is what a daemon says of itself to whom it listens.
+// monitor reports the state of a daemon to HTTP clients.
 type monitor struct {
 	metrics *metrics.Metrics
 	pulses  pulses
@@ -26,7 +26,7 @@ type monitor struct {
 	looker  *looker
 	counter *counter
 
-	maxSilence time.Duration // of any process; 0 = its own
+	maxSilence time.Duration // of any process; 0: its own
 }
 
 func newMonitor(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) *monitor {
@@ -40,7 +40,7 @@ func newMonitor(c RunConfig, pool *pgxpool.Pool, store *cursor.Store) *monitor {
 	return m
 }
 
-// observe is processor.Config.Observe of all processes.
+// observe is the processor.Config.Observe of all processes.
 func (m *monitor) observe(e processor.Event) {
 	m.pulses.observe(e)
 	m.rounds.observe(e)
@@ -61,26 +61,26 @@ func (m *monitor) watch(p Process, process *processor.Process, read *table.Sourc
 	return nil
 }
 
-// ended says that a process has nothing more to do. m may be nil.
+// ended notes that a process has finished. m may be nil.
 func (m *monitor) ended(process string) {
 	if m != nil {
 		m.pulses[process].over.Store(true)
 	}
 }
 
-// look keeps the gauges up to date until all shall end, but for the lag.
+// look keeps the gauges, except the lag, up to date until the crew ends.
 func (c *crew) look() error {
 	c.monitor.looker.run(c.ctx)
 	return nil
 }
 
-// count keeps the lag up to date until all shall end.
+// count keeps the lag up to date until the crew ends.
 func (c *crew) count() error {
 	c.monitor.counter.run(c.ctx)
 	return nil
 }
 
-// fault says why nothing can be delivered, as far as the database decides that.
+// fault returns why nothing can be delivered, as far as the database decides that.
 func (m *monitor) fault() error {
 	if err := m.looker.fault(); err != nil {
 		return err
@@ -108,8 +108,7 @@ func (c *crew) server(address net.Addr) *http.Server {
 	})
 }
 
-// serve answers until it is stopped. Not to be able to is no reason to end the
-// deliveries.
+// serve answers until it is stopped. If it cannot serve, the deliveries go on.
 func (c *crew) serve(server *http.Server, listener net.Listener) error {
 	c.log.Info("serving /metrics, /healthz and /readyz", "address", listener.Addr().String())
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -119,7 +118,7 @@ func (c *crew) serve(server *http.Server, listener net.Listener) error {
 	return nil
 }
 
-// stopServing answers on while the processes finish: their last deliveries count.
+// stopServing keeps answering while the processes finish, so that their last deliveries are counted.
 func (c *crew) stopServing(server *http.Server) {
 	go func() {
 		c.working.Wait()

@@ -7,16 +7,16 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
-// namedFiles are those that a configuration names.
+// namedFiles are the files that a configuration names.
 type namedFiles struct {
 	secret  []string // their text is a secret
-	trusted []string // their text decides what is run, or who is trusted
+	trusted []string // their text decides what is run, or whom the program trusts
 }
 
 func (f *namedFiles) addSecret(paths ...string)  { f.secret = append(f.secret, paths...) }
 func (f *namedFiles) addTrusted(paths ...string) { f.trusted = append(f.trusted, paths...) }
 
-// all are the files, each once.
+// all returns the files, each once.
 func (f *namedFiles) all() (all []string) {
 	for _, path := range slices.Concat(f.secret, f.trusted) {
 		if path != "" && !slices.Contains(all, path) {
@@ -36,7 +36,7 @@ func (f *namedFiles) addDatabase(connection string) {
 	f.addTrusted(trusted...)
 }
 
-// addSink adds those of a sink that no reference and no tls names.
+// addSink adds the files of a sink that neither a reference nor a tls setting names.
 func (f *namedFiles) addSink(sink Sink) {
 	if filed, ok := sink.Config.(sinks.Filed); ok {
 		secret, trusted := filed.Files()

@@ -17,18 +17,18 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// Operator carries out what a person decides about one process. Close it.
+// Operator carries out a person's decisions about one process. The caller closes it.
 type Operator struct {
 	process string
 	pool    *pgxpool.Pool
 	store   *cursor.Store
-	source  *table.Source // nil: there is no file that says what it is
+	source  *table.Source // nil: there is no file that describes it
 	start   cursor.Position
 }
 
-// NewOperator connects to nothing yet. A configuration that does not know the
-// process is a *UsageError; without processes every cursor of the schema will do,
-// but for what needs the source.
+// NewOperator makes the pool. It does not connect yet. It returns a *UsageError if the configuration has processes
+// and this is not one of them. Without processes it accepts every cursor of the schema, but then it cannot do what
+// needs the source.
 func NewOperator(ctx context.Context, c Config, process string) (*Operator, error) {
 	names := c.Names()
 	at := slices.Index(names, process)
@@ -51,25 +51,25 @@ func NewOperator(ctx context.Context, c Config, process string) (*Operator, erro
 	return o, nil
 }
 
-// Close closes its connections.
+// Close closes the connections.
 func (o *Operator) Close() { o.pool.Close() }
 
-// Outcome is what came of a decision.
+// Outcome is the result of a decision.
 type Outcome struct {
 	cursor.Change
-	// Text says it to people.
+	// Text describes the result for people.
 	Text string
-	// Records are those that are sent again or passed over, the first ListRecords
-	// of them; nil if there are none, or if they are not known.
+	// Records are the records that are sent again or passed over, the first ListRecords of them; nil if there are
+	// none, or if they are not known.
 	Records *table.Span
-	// Problem says why they are not known; "" if they are.
+	// Problem is why they are not known; "" if they are.
 	Problem string
 }
 
 // ListRecords is how many records an outcome lists.
 const ListRecords = 20
 
-// Pause is cursor.Store.Pause. A process that has never run is made, paused.
+// Pause calls cursor.Store.Pause. For a process that has never run, it makes the cursor, paused.
 func (o *Operator) Pause(ctx context.Context, d cursor.Decision) (Outcome, error) {
 	change, err := o.store.Pause(ctx, o.process, d)
 	if o.beforeFirstRun(err) {
@@ -85,7 +85,7 @@ func (o *Operator) Pause(ctx context.Context, d cursor.Decision) (Outcome, error
 	return Outcome{Change: change, Text: text}, nil
 }
 
-// Resume is cursor.Store.Resume.
+// Resume calls cursor.Store.Resume.
 func (o *Operator) Resume(ctx context.Context, d cursor.Decision) (Outcome, error) {
 	change, err := o.store.Resume(ctx, o.process, d)
 	if err != nil {
@@ -105,7 +105,7 @@ func (o *Operator) Resume(ctx context.Context, d cursor.Decision) (Outcome, erro
 	return Outcome{Change: change, Text: text}, nil
 }
 
-// Retry is cursor.Store.Retry.
+// Retry calls cursor.Store.Retry.
 func (o *Operator) Retry(ctx context.Context, d cursor.Decision) (Outcome, error) {
 	change, err := o.store.Retry(ctx, o.process, d)
 	if err != nil {
@@ -120,9 +120,8 @@ func (o *Operator) Retry(ctx context.Context, d cursor.Decision) (Outcome, error
 	return o.outcome(ctx, change, text, change.Before.Position, f.Position), nil
 }
 
-// Skip is cursor.Store.Skip. Without an expectation, that is the record that fails
-// now: who asks twice passes over one record. Where the source is known,
-// it refuses to pass over more than one.
+// Skip calls cursor.Store.Skip. Without an expectation it expects the record that fails now, so that a command that
+// is given twice passes over one record. If the source is known, it refuses to pass over more than one.
 func (o *Operator) Skip(ctx context.Context, d cursor.Decision) (Outcome, error) {
 	row, err := o.store.Look(ctx, o.process)
 	if err != nil {
@@ -145,8 +144,8 @@ func (o *Operator) Skip(ctx context.Context, d cursor.Decision) (Outcome, error)
 	return o.outcome(ctx, change, text, change.Before.Position, change.After.Position), nil
 }
 
-// alone refuses a failing record that is not the next one any more, as when
-// another source.where lets more through.
+// alone returns an error if the failing record is no longer the next one, for example because a changed source.where
+// lets more records through.
 func (o *Operator) alone(ctx context.Context, row cursor.Row) error {
 	if o.source == nil {
 		return nil
@@ -163,8 +162,8 @@ func (o *Operator) alone(ctx context.Context, row cursor.Row) error {
 	return nil
 }
 
-// Seek is cursor.Store.Seek to what the source says of the target, or SeekAnew where dedup keys may
-// repeat. A process that has never run starts there. An operator without a source is a *UsageError.
+// Seek finds the position of the target in the source, and calls cursor.Store.Seek, or SeekAnew if dedup keys may
+// repeat. A process that has never run starts there. Without a source it returns a *UsageError.
 func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (Outcome, error) {
 	if o.source == nil {
 		return Outcome{}, usage("positions are made by the source of a process: name the configuration with -c")
@@ -198,13 +197,13 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 	return Outcome{Change: change, Text: fmt.Sprintf("%s stays at %s%s%s", o.process, place(to), keys, o.afterwards(change))}, nil
 }
 
-// What is said of a seek where ids have started again, and of one that answers a halt over the database.
+// The words for a seek after ids have started again, and for a seek after a halt over the database.
 const (
 	otherKeys    = "; the ids may have started again, so what is delivered from now on has other dedup keys"
 	otherHistory = "; without a created_at, what is delivered from there on has other dedup keys"
 )
 
-// move carries a seek out, and says what becomes of dedup keys; "" if they stay.
+// move carries out a seek, and describes what happens to dedup keys; "" if they stay.
 func (o *Operator) move(ctx context.Context, to cursor.Position, d cursor.Decision) (change cursor.Change, keys string, err error) {
 	repeat, err := o.keysMayRepeat(ctx)
 	if err != nil {
@@ -221,8 +220,8 @@ func (o *Operator) move(ctx context.Context, to cursor.Position, d cursor.Decisi
 	return change, otherKeys, err
 }
 
-// keysMayRepeat reports whether ids may have started again since the cursor was last moved; since the one before it was, if it
-// has no place yet.
+// keysMayRepeat reports whether ids may have started again since the cursor was last moved. If the cursor has no
+// place yet, it asks about the cursor before it.
 func (o *Operator) keysMayRepeat(ctx context.Context) (bool, error) {
 	row, err := o.store.Look(ctx, o.process)
 	if err != nil {
@@ -238,7 +237,7 @@ func (o *Operator) keysMayRepeat(ctx context.Context) (bool, error) {
 	return o.source.KeysMayRepeat(ctx, row.Position, horizon)
 }
 
-// find asks the source for a target, and whether it can go on from there.
+// find asks the source for the position of a target, and whether the source can go on from there.
 func (o *Operator) find(ctx context.Context, target Target) (cursor.Position, error) {
 	to, err := target(ctx, o.source)
 	if errors.Is(err, table.ErrNoRecord) || errors.Is(err, table.ErrAmbiguous) || errors.Is(err, table.ErrNoTime) {
@@ -257,11 +256,11 @@ func (o *Operator) find(ctx context.Context, target Target) (cursor.Position, er
 	return "", err
 }
 
-// outcome lists what stands behind one position and not behind another. It is no
-// failure if that cannot be known: the change is made.
+// outcome lists the records after one position and up to another. If it cannot find them, that is not a failure: the
+// change is made.
 func (o *Operator) outcome(ctx context.Context, change cursor.Change, text string, after, upTo cursor.Position) Outcome {
 	outcome := Outcome{Change: change, Text: text}
-	if o.source == nil { // the row knows the failing record
+	if o.source == nil { // then only the failing record is known, by the row
 		f := change.Before.Failure
 		outcome.Records = &table.Span{Records: []processor.Record{{ID: f.RecordID, Position: f.Position}}, Total: 1}
 		return outcome
@@ -275,7 +274,7 @@ func (o *Operator) outcome(ctx context.Context, change cursor.Change, text strin
 	return outcome
 }
 
-// count says how many records an outcome is about.
+// count describes how many records an outcome is about.
 func (o Outcome) count() string {
 	switch {
 	case o.Records == nil:
@@ -287,7 +286,7 @@ func (o Outcome) count() string {
 	}
 }
 
-// total is how many there are, as far as they are counted.
+// total describes how many there are, as far as they are counted.
 func (o Outcome) total() string {
 	if o.Records.Total >= table.MaxLagRecords {
 		return fmt.Sprintf("%d or more", o.Records.Total)
@@ -295,7 +294,7 @@ func (o Outcome) total() string {
 	return fmt.Sprint(o.Records.Total)
 }
 
-// afterwards is the state that a process is left in.
+// afterwards describes the state in which a process is left.
 func (o *Operator) afterwards(c cursor.Change) string {
 	look := ""
 	if c.Looks {
@@ -307,8 +306,8 @@ func (o *Operator) afterwards(c cursor.Change) string {
 	return look + "; the process is running"
 }
 
-// History returns the last events of the process, the newest first. One that
-// never was is a *UsageError.
+// History returns the last events of the process, the newest first. It returns a *UsageError for a process that never
+// existed.
 func (o *Operator) History(ctx context.Context, limit int) ([]cursor.Event, error) {
 	events, err := o.store.History(ctx, o.process, limit)
 	if err != nil {
@@ -341,7 +340,7 @@ func (o *Operator) explain(ctx context.Context, err error) error {
 	}
 }
 
-// unknown names the processes that there are.
+// unknown adds the names of the processes that exist.
 func (o *Operator) unknown(ctx context.Context, err error) error {
 	rows, listErr := o.store.List(ctx)
 	if listErr != nil {
@@ -369,7 +368,7 @@ func (o *Operator) unknown(ctx context.Context, err error) error {
 // oneOf lists names.
 func oneOf(names []string) string { return strings.Join(names, ", ") }
 
-// place is a position for people.
+// place writes a position for people.
 func place(p cursor.Position) string {
 	switch p {
 	case "":
@@ -381,7 +380,7 @@ func place(p cursor.Position) string {
 	}
 }
 
-// Actor is who runs this program: user@host.
+// Actor returns the account that runs this program: user@host.
 func Actor() string {
 	name := fmt.Sprintf("uid %d", os.Getuid())
 	if u, err := user.Current(); err == nil && u.Username != "" {

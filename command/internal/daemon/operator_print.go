@@ -10,7 +10,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// PrintOutcome says what was done.
+// PrintOutcome writes what was done.
 func PrintOutcome(w io.Writer, o Outcome) error {
 	text := visible.Inline(o.Text) + "\n"
 	if o.Problem != "" {
@@ -20,7 +20,7 @@ func PrintOutcome(w io.Writer, o Outcome) error {
 	return err
 }
 
-// PrintRehearsal says what would be done, and to which records.
+// PrintRehearsal writes what would be done, and to which records.
 func PrintRehearsal(w io.Writer, o Outcome) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "dry run, nothing is changed. Without --dry-run: %s\n", visible.Inline(o.Text))
@@ -40,7 +40,7 @@ func PrintRehearsal(w io.Writer, o Outcome) error {
 	return err
 }
 
-// expected says what o.Expect is the position of.
+// expected describes the record or place to which o.Expect belongs.
 func (o Outcome) expected() string {
 	if f := o.Before.Failure; f != nil && o.Expect == f.Position && f.RecordID != "" {
 		return "record " + visible.Short(f.RecordID) + " still fails"
@@ -48,10 +48,10 @@ func (o Outcome) expected() string {
 	return "the cursor has not moved"
 }
 
-// recordTime is exact, and of one width.
+// recordTime is exact, and always equally wide.
 const recordTime = "2006-01-02T15:04:05.000000Z"
 
-// printRecords names records, and shows nothing of what they hold.
+// printRecords names records. It shows nothing of their content.
 func printRecords(w io.Writer, records []processor.Record) {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "RECORD\tCREATED_AT\tPOSITION")

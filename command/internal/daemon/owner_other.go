@@ -4,7 +4,7 @@ package daemon
 
 import "io/fs"
 
-// Files have no owners here that a number names.
+// On this system a file's owner is not a number.
 
 func ownerOf(fs.FileInfo) (int, bool) { return 0, false }
 

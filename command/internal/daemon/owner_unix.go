@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownerOf is the user id of a file's owner.
+// ownerOf returns the user id of a file's owner.
 func ownerOf(info fs.FileInfo) (int, bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -16,7 +16,7 @@ func ownerOf(info fs.FileInfo) (int, bool) {
 	return int(stat.Uid), true
 }
 
-// groupOf is the id of a file's group.
+// groupOf returns the id of a file's group.
 func groupOf(info fs.FileInfo) (int, bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -25,7 +25,7 @@ func groupOf(info fs.FileInfo) (int, bool) {
 	return int(stat.Gid), true
 }
 
-// isReadOnly reports whether a directory is on a file system that has no writer.
+// isReadOnly reports whether a directory is on a read-only file system.
 func isReadOnly(dir string) bool {
 	const toWrite = 2
 	return syscall.Access(dir, toWrite) == syscall.EROFS

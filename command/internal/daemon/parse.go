@@ -17,8 +17,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// Load reads a configuration file; "-" is standard input. Every error is a
-// *UsageError, and names all that is wrong with the file. kinds are the sinks that the file may have.
+// Load reads a configuration file; "-" is standard input. Every error is a *UsageError, and names all faults of the
+// file. kinds are the sinks that the file may have.
 func Load(path string, stdin io.Reader, env yamlfile.Environment, kinds []sinks.Spec) (Config, error) {
 	name, text, err := path, []byte(nil), error(nil)
 	if path == "-" {
@@ -40,7 +40,7 @@ func Load(path string, stdin io.Reader, env yamlfile.Environment, kinds []sinks.
 	return config, nil
 }
 
-// Parse reads the text of the file called name.
+// Parse reads a configuration from text. name is the name of the file.
 func Parse(name string, text []byte, env yamlfile.Environment, kinds []sinks.Spec) (Config, error) {
 	file := yamlfile.Parse(name, text, env)
 	if err := file.Err(); err != nil {
@@ -133,11 +133,10 @@ func parseProcess(n yamlfile.Node, name, schema string, kinds []sinks.Spec) Proc
 	return p
 }
 
-// maxNameBytes is what PostgreSQL keeps of a name.
+// maxNameBytes is how many bytes of a name PostgreSQL keeps.
 const maxNameBytes = 63
 
-// checkName keeps out what would be cut off, unreadable in a log, or taken for a flag in a
-// command.
+// checkName refuses names that would be cut off, that a log could not show, or that a command would take for a flag.
 func checkName(name string) error {
 	switch {
 	case name == "" || strings.TrimSpace(name) != name:
@@ -154,18 +153,18 @@ func checkName(name string) error {
 	}
 }
 
-// begins reports whether the first character is one that a name may begin with.
+// begins reports whether a name may begin with its first character.
 func begins(name string) bool {
 	first, _ := utf8.DecodeRuneInString(name)
 	return first == '_' || unicode.IsLetter(first) || unicode.IsDigit(first)
 }
 
-// checkProcess has the packages check what they are given: nothing that they
-// would refuse at the start passes here.
+// checkProcess makes the packages check their settings. If they would refuse a setting at the start, it is refused
+// here.
 func checkProcess(n yamlfile.Node, p Process, schema string) {
 	store, err := cursor.NewStore(nil, cursor.Config{Schema: schema})
 	if err != nil {
-		return // reported at the schema
+		return // the schema's fault is reported
 	}
 	if _, _, err := p.build(dependencies{store: store, stdout: io.Discard}); err != nil {
 		n.Refuse(err)

@@ -10,16 +10,16 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 )
 
-// Secrets are those of the connection to the database: its password, also if PGPASSWORD, a service or a file of passwords
-// has it. A server, or another program in its place, may repeat it in an error. Those that came from files since, and
-// what they replaced, are among them.
+// Secrets returns the secrets of the connection to the database: its password, including one from PGPASSWORD, a
+// service file or a password file. A server, or another program in its place, may repeat it in an error. Passwords
+// that came from files since the start, and the ones that they replaced, are included.
 func (c Config) Secrets() secret.Set { return c.masks()() }
 
-// masks are Secrets at any time.
+// masks returns a function that returns Secrets at any later time.
 func (c Config) masks() func() secret.Set {
 	parsed, err := pgx.ParseConfig(c.Database)
 	if err != nil {
-		parsed = &pgx.ConnConfig{} // refused elsewhere
+		parsed = &pgx.ConnConfig{} // an error is reported elsewhere
 	}
 	if c.renewal == nil {
 		first := secret.New(parsed.Password)
@@ -29,7 +29,7 @@ func (c Config) masks() func() secret.Set {
 	return c.renewal.secrets
 }
 
-// masked is a logger that leaves secrets out of messages and attributes.
+// masked returns a logger that removes secrets from messages and attributes.
 func masked(log *slog.Logger, secrets func() secret.Set) *slog.Logger {
 	return slog.New(maskedLog{log.Handler(), secrets})
 }

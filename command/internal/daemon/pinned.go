@@ -12,10 +12,10 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// leaseBounds are those of a transaction of a process's lease; zero if its sink cannot be made here.
+// leaseBounds are the bounds of a transaction of a process's lease; zero if its sink cannot be made here.
 type leaseBounds struct {
-	open  time.Duration // for how long it may be open
-	calls int           // how many calls of the receiver it may last for
+	open  time.Duration // how long it may be open
+	calls int           // how many calls of the receiver it may last
 }
 
 func (c Config) leaseBounds(p Process, pool *pgxpool.Pool, store *cursor.Store) leaseBounds {
@@ -26,19 +26,19 @@ func (c Config) leaseBounds(p Process, pool *pgxpool.Pool, store *cursor.Store) 
 	return leaseBounds{process.MaxLease(), process.CallsPerLease()}
 }
 
-// call is for how long one call of the receiver has gone on for certain: as the worker said, or a part of the time
-// since the last checkpoint, which many short ones may have taken together.
+// call returns how long one call of the receiver has gone on for certain. It is the time that the worker reported, or
+// a part of the time since the last checkpoint, which may have been many short calls.
 func (b leaseBounds) call(l cursor.Locker) time.Duration {
 	return max(min(l.Call, l.Age), l.Age/time.Duration(max(b.calls, 1)))
 }
 
-// longCall reports a worker of which one call goes on for long.
+// longCall reports whether one call of a worker goes on for long.
 func (b leaseBounds) longCall(l cursor.Locker) bool { return b.call(l) > longCall }
 
-// calledAt is when that call began.
+// calledAt returns when that call began.
 func (b leaseBounds) calledAt(l cursor.Locker) time.Time { return l.Since.Add(l.Age - b.call(l)) }
 
-// pinned says what an open transaction of a lease means to others.
+// pinned describes how an open transaction of a lease affects others.
 func pinned(b leaseBounds) string {
 	limit := "the time-out of the sink, for each call between two checkpoints, ends it"
 	if b.open > 0 {
@@ -47,10 +47,10 @@ func pinned(b leaseBounds) string {
 	return "While its transaction is open, vacuum removes no newer dead row of this database, and CREATE INDEX CONCURRENTLY may wait for it: " + limit
 }
 
-// longBound is above what a transaction of a lease may last without a word of the doctor.
+// longBound is how long a transaction of a lease may last before the doctor reports it.
 const longBound = 5 * time.Minute
 
-// pins finds what holds vacuum back: a lease that has been open for long, or may be.
+// pins finds leases that hold back vacuum: a lease that has been open for long, or may be.
 func (d *doctor) pins(ctx context.Context, p Process, s Status) error {
 	bounds := d.config.leaseBounds(p, d.pool, d.store)
 	s.bounds = bounds

@@ -21,17 +21,16 @@ import (
 const (
 	applicationName = "ordered-dispatcher"
 
-	// A process holds one connection for its lease and one for reading. Two more
-	// serve what metrics, health and the guard of the partitions ask, one at a time each.
+	// A process holds one connection for its lease and one for reading. Two more serve the questions of metrics, of
+	// health and of the guard of the partitions; each asks one at a time.
 	connsPerProcess = 2
 	spareConns      = 2
 )
 
-// connsFor is how many connections so many processes need.
+// connsFor returns how many connections that many processes need.
 func connsFor(processes int) int32 { return int32(processes*connsPerProcess + spareConns) }
 
-// enoughConns refuses a pool on which processes would wait for each other's
-// connections.
+// enoughConns refuses a pool in which processes would wait for each other's connections.
 func enoughConns(allowed int32, processes int) error {
 	if need := connsFor(processes); allowed < need {
 		return fmt.Errorf("pool_max_conns in the connection string allows %d connections, and %d processes need %d: remove it, or raise it to %[3]d",
@@ -40,8 +39,7 @@ func enoughConns(allowed int32, processes int) error {
 	return nil
 }
 
-// poolConfig reads a connection string for so many processes. No error of it
-// shows any part of the string.
+// poolConfig reads a connection string for that many processes. Its errors show no part of the string.
 func poolConfig(database string, processes int) (*pgxpool.Config, error) {
 	if err := pgurl.CheckScheme(database); err != nil {
 		return nil, err
@@ -63,7 +61,7 @@ func poolConfig(database string, processes int) (*pgxpool.Config, error) {
 	if err := pgurl.CheckParameters(c.RuntimeParams); err != nil {
 		return nil, err
 	}
-	// Nothing is prepared, so PgBouncer in transaction mode may stand between.
+	// Nothing is prepared, so PgBouncer in transaction mode may be in between.
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	c.RuntimeParams = pgurl.Lowered(c.RuntimeParams)
 	if c.RuntimeParams["application_name"] == "" {
@@ -80,7 +78,7 @@ func poolConfig(database string, processes int) (*pgxpool.Config, error) {
 		c.ConnectTimeout = connectTimeout
 	}
 	timed(&c.Config)
-	pgwall.Bound(&c.Config, 0) // a record is bounded by its source
+	pgwall.Bound(&c.Config, 0) // the source bounds the size of a record
 	if severalHosts(c) && !given(database, "target_session_attrs", "PGTARGETSESSIONATTRS") {
 		c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
@@ -101,9 +99,8 @@ func severalHosts(c *pgx.ConnConfig) bool {
 	return false
 }
 
-// unreadable explains a connection string that cannot be read. What the driver
-// says of it is shown only if that repeats nothing of the string: its pieces may
-// be those of a password with special characters.
+// unreadable explains a connection string that cannot be read. It shows the driver's message only if that repeats
+// nothing of the string: pieces of it may be pieces of a password with special characters.
 func unreadable(database string, err error) error {
 	cause := errors.Unwrap(err)
 	if _, urlErr := url.Parse(database); urlErr != nil || cause == nil {
@@ -116,13 +113,13 @@ func unreadable(database string, err error) error {
 	return fmt.Errorf("the connection string cannot be read (%s): %s", text, pgurl.HowToConnect)
 }
 
-// quotation is what the driver, and other libraries, put between quotes.
+// quotation matches the text that the driver, and other libraries, put between quotes.
 var quotation = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
 
 var word = regexp.MustCompile(`[\pL\pN_]+`)
 
-// repeats reports whether a text has a word of a connection string, other than
-// the name of the setting that is got wrong most.
+// repeats reports whether a text contains a word of a connection string, other than the name of the setting that is
+// most often wrong.
 func repeats(text, database string) bool {
 	decoded, err := url.QueryUnescape(database)
 	if err != nil {
@@ -133,8 +130,8 @@ func repeats(text, database string) bool {
 	})
 }
 
-// openPool returns a pool that connects when it is first needed, so a database
-// that is down is no reason not to start.
+// openPool returns a pool that connects when it is first needed, so that the program also starts while the database
+// is down.
 func openPool(ctx context.Context, config *pgxpool.Config) (*pgxpool.Pool, error) {
 	var pool *pgxpool.Pool
 	askIdle(config, func() *pgxpool.Pool { return pool })

@@ -16,33 +16,31 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
-// A worker is seen by the application_name and the role of its sessions, which every
-// role may read. It ends in watchMark and the set of processes that the worker runs; the audit
-// says which processes a set has. A session ends with its worker, so that what is
-// seen is never old; nothing is written while the worker and its server run.
+// status finds a worker by the application_name and the role of its sessions, which every role may read. The name
+// ends in watchMark and the set of processes that the worker runs. The audit has the processes of each set. A session
+// ends with its worker, so this is never out of date. Nothing is written while the worker and its server run.
 const (
 	watchMark = "run/"
 	setLength = 12
-	unseen    = "unseen" // the set of a worker behind a pooler
-	// maxApplication is what PostgreSQL keeps of an application_name.
+	unseen    = "unseen" // the set of a worker that connects through a pooler
+	// maxApplication is how many bytes of an application_name PostgreSQL keeps.
 	maxApplication = 63
 )
 
-// set names the processes of a file: the same for all workers of that file.
+// set names the processes of a file. It is the same for all workers of that file.
 func (c Config) set() string {
 	names := slices.Sorted(slices.Values(c.Names()))
 	sum := sha256.Sum256([]byte(c.schema() + "\x00" + strings.Join(names, "\x00")))
 	return hex.EncodeToString(sum[:])[:setLength]
 }
 
-// watching is the application_name of a worker's sessions.
+// watching returns the application_name of a worker's sessions.
 func (c Config) watching(application string) string {
 	mark := " " + watchMark + c.set()
 	return application[:min(len(application), maxApplication-len(mark))] + mark
 }
 
-// watchSQL notes once that workers of a set, and of a role, run a process. The server
-// writes the role.
+// watchSQL notes once that workers of a set, and of a role, run a process. The server fills in the role.
 const watchSQL = `/* daemon.watch */
 INSERT INTO {schema}.cursor_event (process_name, actor, action, detail)
 SELECT $1, $2, 'watch', pg_catalog.jsonb_build_object('set', $3::pg_catalog.text)
@@ -55,10 +53,10 @@ WHERE NOT EXISTS (
 		AND db_user OPERATOR(pg_catalog.=) session_user::pg_catalog.text
 )`
 
-// errFormerUser: a connection that has the login of before. It was closed.
+// errFormerUser means that a connection had the former login. It was closed.
 var errFormerUser = errors.New("the connection has the former user")
 
-// noteWatched has status know which processes this worker runs, by a connection of a user; "" is any.
+// noteWatched makes status know which processes this worker runs, through a connection of a user; "" is any user.
 func (c Config) noteWatched(ctx context.Context, pool *pgxpool.Pool, p Process, worker, user string) error {
 	err := onConn(ctx, pool, func(ctx context.Context, conn *pgxpool.Conn) error {
 		if user != "" && conn.Conn().Config().User != user {
@@ -89,8 +87,8 @@ func (c Config) serverRun(ctx context.Context, pool *pgxpool.Pool) (run string, 
 	return run, err
 }
 
-// pooled reports whether a pooler stands between: it greets with a process id of its
-// own. Several clients share its sessions there, whose name is that of the last one.
+// pooled reports whether the connection goes through a pooler, which greets with a process id of its own. Several
+// clients share a pooler's sessions, and the name of a session is the name of its last client.
 func pooled(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 	var pid uint32
 	if err := conn.QueryRow(ctx, backendSQL).Scan(&pid); err != nil {
@@ -99,10 +97,10 @@ func pooled(ctx context.Context, conn *pgxpool.Conn) (bool, error) {
 	return pid != conn.Conn().PgConn().PID(), nil
 }
 
-// watchedSQL finds the processes that some worker announced, and whether one of their
-// workers has a session now. While a session of a worker asks for a lease, or holds it, its
-// name says that instead. Every role may choose any name, so a session counts only if its
-// role announced the process. It reads the partial index on the announcements.
+// watchedSQL finds the processes that some worker announced, and whether one of their workers has a session now.
+// While a session of a worker asks for a lease, or holds it, its name shows that instead. Every role may choose any
+// name, so a session counts only if its role announced the process. The statement reads the partial index on the
+// announcements.
 const watchedSQL = `/* daemon.watched */
 SELECT
 	e.process_name,
@@ -121,9 +119,8 @@ HAVING NOT pg_catalog.bool_or((e.detail OPERATOR(pg_catalog.->>) 'set') OPERATOR
 ORDER BY e.process_name
 LIMIT 10000`
 
-// presence says of processes whether a worker watches them. One that is not in it
-// was never run by a daemon, or once behind a pooler: of those, no worker is seen
-// while it is idle.
+// presence records for processes whether a worker watches them. A process is missing if a daemon never ran it, or if
+// one ran it once through a pooler: such a worker is not seen while it is idle.
 type presence map[string]watchers
 
 // watchers are the live workers of a process, by the roles of their sessions.

@@ -10,8 +10,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// promotedSQL finds the processes that no worker has taken over since a standby was promoted. On a standby
-// there is none. The timeline is that of doctor.identity; one below 1 is a mark.
+// promotedSQL finds the processes that no worker has taken over since a standby was promoted. On a standby it finds
+// none. The timeline is read as in doctor.identity. One below 1 is a mark.
 const promotedSQL = `/* daemon.promoted */
 SELECT c.process_name, c.timeline, t.timeline
 FROM {schema}.cursor c
@@ -24,8 +24,8 @@ WHERE c.timeline > 0 AND c.timeline <> $1 AND c.timeline <> t.timeline
 ORDER BY c.process_name
 LIMIT 10000`
 
-// lookForPromotion finds whether a process may have a worker elsewhere: while the old primary is not fenced, workers
-// may still deliver there.
+// lookForPromotion finds out whether a process may have a worker elsewhere. While the old primary is not fenced,
+// workers may still deliver there.
 func (r *StatusReader) lookForPromotion(ctx context.Context, all []Status) error {
 	var process string
 	var before, now int

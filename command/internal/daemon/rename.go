@@ -10,8 +10,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Rename is cursor.Store.Rename. With a file, that one must have the new name and
-// not the old one, so that no worker of the file is left without its cursor.
+// Rename calls cursor.Store.Rename. With a file, the file must have the new name and not the old one, so that no
+// worker of the file is left without its cursor.
 func Rename(ctx context.Context, c Config, from, to string, d cursor.Decision) (Outcome, error) {
 	if err := checkName(to); err != nil {
 		return Outcome{}, &UsageError{fmt.Errorf("new name %q: %w", to, err)}
@@ -19,7 +19,7 @@ func Rename(ctx context.Context, c Config, from, to string, d cursor.Decision) (
 	if names := c.Names(); len(names) > 0 && (!slices.Contains(names, to) || slices.Contains(names, from)) {
 		return Outcome{}, usage("rename the process in the file first: it must have %q, and no longer %q. It has %s", to, from, oneOf(names))
 	}
-	c.Processes = nil // the cursor of the old name is in no file any more
+	c.Processes = nil // no file has the cursor of the old name any more
 	o, err := NewOperator(ctx, c, from)
 	if err != nil {
 		return Outcome{}, err
@@ -40,7 +40,7 @@ func Rename(ctx context.Context, c Config, from, to string, d cursor.Decision) (
 	return Outcome{Change: change, Text: text}, nil
 }
 
-// gap says that a renamed cursor has another sequence than before.
+// gap describes that a renamed cursor has another sequence than before.
 func gap(c cursor.Change) string {
 	if c.After.Sequence == c.Before.Sequence {
 		return ""
@@ -48,9 +48,9 @@ func gap(c cursor.Change) string {
 	return fmt.Sprintf(" (it was %d: a cursor that had the name before had come to a number that is not used twice)", c.Before.Sequence)
 }
 
-// Forget is cursor.Store.Forget.
+// Forget calls cursor.Store.Forget.
 func Forget(ctx context.Context, c Config, process string, d cursor.Decision) (Outcome, error) {
-	c.Processes = nil // as a rule the file has no such process any more
+	c.Processes = nil // usually the file no longer has such a process
 	o, err := NewOperator(ctx, c, process)
 	if err != nil {
 		return Outcome{}, err

@@ -17,24 +17,25 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
-// renewal reads a configuration anew, with what the files of its references hold by now. The
-// text and the environment are those of the start: an edited configuration needs a restart.
+// renewal reads a configuration again, with the present content of the files that its references name. The text and
+// the environment are those of the start: an edited configuration needs a restart.
 type renewal struct {
 	name  string
 	text  []byte
 	env   yamlfile.Environment
 	kinds []sinks.Spec
-	once  map[string]bool // what was no file at the start, as a pipe: it is not read again
+	once  map[string]bool // what was not a file at the start, such as a pipe, is not read again
 
 	mu       sync.Mutex
 	password string   // of the database, in use; "" until it is known
 	former   []string // secrets that others have replaced
 	masks    secret.Set
 
-	users chan string // the user of the database, each time that it is another one; the last one only
+	users chan string // the user of the database whenever it changes; only the last one waits
 }
 
-// newUsers brings the user of the database whenever it is another one. Nothing comes where no login is followed.
+// newUsers delivers the user of the database whenever it changes. It delivers nothing if the login does not come from
+// files.
 func (r *renewal) newUsers() <-chan string {
 	if r == nil {
 		return nil
@@ -42,7 +43,8 @@ func (r *renewal) newUsers() <-chan string {
 	return r.users
 }
 
-// noteUser says that new connections log in as another user. One that nobody has taken up is forgotten.
+// noteUser notes that new connections log in as another user. It drops a user that was not yet taken from the
+// channel.
 func (r *renewal) noteUser(user string) {
 	select {
 	case <-r.users:
@@ -50,22 +52,22 @@ func (r *renewal) noteUser(user string) {
 	}
 	select {
 	case r.users <- user:
-	default: // another pool's login was first
+	default: // another pool's login came first
 	}
 }
 
-// readFirst reads a file at the start, and notes whether it is one: nothing more comes out of a
-// pipe, and its reader would wait. It looks before it reads, since either may be gone afterwards.
+// readFirst reads a file at the start, and notes whether it is one. A pipe yields nothing the second time, and its
+// reader would wait. It checks before it reads, since either may be gone afterwards.
 func (r *renewal) readFirst(path string) (string, error) {
 	r.once[path] = isPipe(path) || r.once[path]
 	return yamlfile.ReadSecret(path)
 }
 
-// maxFormer bounds the secrets of earlier times that are still kept out of messages.
+// maxFormer bounds how many former secrets are still kept out of messages.
 const maxFormer = 16
 
-// readAgain returns what files hold by now. The text of one that cannot be read is the former
-// one; the error names it.
+// readAgain returns the present content of files. For one that cannot be read it returns the former text; the error
+// names that file.
 func (r *renewal) readAgain(former map[string]string) (map[string]string, error) {
 	texts := make(map[string]string, len(former))
 	var faults []error
@@ -83,14 +85,13 @@ func (r *renewal) readAgain(former map[string]string) (map[string]string, error)
 	return texts, errors.Join(faults...)
 }
 
-// isPipe reports whether a path names something else than a file by now, which could keep its
-// reader waiting.
+// isPipe reports whether a path no longer names a file, but something that could keep its reader waiting.
 func isPipe(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular()
 }
 
-// readProcess reads a process anew, with other texts of its files.
+// readProcess reads a process again, with other texts of its files.
 func (r *renewal) readProcess(name, schema string, texts map[string]string) (p Process, err error) {
 	err = r.read(texts, func(m yamlfile.Mapping) {
 		m.Read("processes", func(n yamlfile.Node) {
@@ -100,7 +101,7 @@ func (r *renewal) readProcess(name, schema string, texts map[string]string) (p P
 	return p, err
 }
 
-// readDatabase reads the connection string anew.
+// readDatabase reads the connection string again.
 func (r *renewal) readDatabase(texts map[string]string) (database string, err error) {
 	err = r.read(texts, func(m yamlfile.Mapping) {
 		m.Read("database", func(n yamlfile.Node) { database = parseDatabase(n) })
@@ -108,7 +109,7 @@ func (r *renewal) readDatabase(texts map[string]string) (database string, err er
 	return database, err
 }
 
-// read reads a part of the configuration, with these texts of the files that it refers to.
+// read reads a part of the configuration, with these texts of the files to which it refers.
 func (r *renewal) read(texts map[string]string, part func(yamlfile.Mapping)) error {
 	file := yamlfile.Parse(r.name, r.text, r.env)
 	file.ReadFilesBy(func(path string) (string, error) { return texts[path], nil })
@@ -116,15 +117,15 @@ func (r *renewal) read(texts map[string]string, part func(yamlfile.Mapping)) err
 	return file.Err()
 }
 
-// learn has messages leave out secrets that others have replaced: a receiver may quote them. A sink
-// itself leaves out those that it uses.
+// learn keeps replaced secrets out of messages, since a receiver may quote them. A sink itself keeps out the ones
+// that it uses.
 func (r *renewal) learn(former ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.remember(former)
 }
 
-// learnLogin has messages leave out the password of the database for as long as it is in use.
+// learnLogin keeps the password of the database out of messages for as long as it is in use.
 func (r *renewal) learnLogin(password string, former ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +144,7 @@ func (r *renewal) learnFirst(password string) {
 	r.remember([]string{password})
 }
 
-// remember forgets the oldest of many. That in use is not among them.
+// remember forgets the oldest of many former secrets. The one in use is not among them.
 func (r *renewal) remember(former []string) {
 	for _, text := range former {
 		if text != "" && !slices.Contains(r.former, text) {
@@ -155,14 +156,14 @@ func (r *renewal) remember(former []string) {
 	r.masks = secret.New(append([]string{r.password}, r.former...)...)
 }
 
-// secrets are those that were learnt.
+// secrets returns the learnt secrets.
 func (r *renewal) secrets() secret.Set {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.masks
 }
 
-// replaced are the secrets of the texts that others have replaced. A text may be a whole URL.
+// replaced returns the secrets among the former texts that others have replaced. A text may be a whole URL.
 func replaced(former, now map[string]string) (secrets []string) {
 	for path, text := range former {
 		if text == now[path] {
@@ -188,10 +189,10 @@ type rotation struct {
 	log      *slog.Logger
 	interval time.Duration
 	looked   time.Time
-	warned   map[string]bool // what was said, which is not repeated
+	warned   map[string]bool // the warnings that were given, which are not repeated
 }
 
-// rotation returns nil for a process without such files, and where none are followed.
+// rotation returns nil for a process without such files, and if files are not followed.
 func (p Process) rotation(d dependencies) *rotation {
 	if d.renewInterval == 0 || d.config.renewal == nil || len(p.files) == 0 {
 		return nil
@@ -202,11 +203,11 @@ func (p Process) rotation(d dependencies) *rotation {
 	}
 }
 
-// due reports whether the files were not looked at for a while.
+// due reports whether the last look at the files was a while ago.
 func (r *rotation) due() bool { return time.Since(r.looked) >= r.interval }
 
-// look returns the process as its files describe it now, and whether that is another one than
-// before. What only a restart can change keeps its former value.
+// look returns the process as its files describe it now, and whether it differs from before. A setting that only a
+// restart can change keeps its former value.
 func (r *rotation) look() (Process, bool) {
 	r.looked = time.Now()
 	texts, err := r.readAgain(r.process.files)
@@ -232,14 +233,14 @@ func (r *rotation) look() (Process, bool) {
 	return now, true
 }
 
-// follow takes up a process that look returned.
+// follow adopts a process that look returned.
 func (r *rotation) follow(now Process) {
 	r.learn(replaced(r.process.files, now.files)...)
 	r.process, r.warned = now, nil
 	r.log.Info("a file of a secret has changed: the sink uses what it holds now")
 }
 
-// warn says something once, until the files are again as they were or are followed.
+// warn logs a warning once, until the files are again as they were, or are followed.
 func (r *rotation) warn(message, key, value string) {
 	if !r.warned[message+value] {
 		r.log.Warn(message, key, value)
@@ -250,8 +251,8 @@ func (r *rotation) warn(message, key, value string) {
 	r.warned[message+value] = true
 }
 
-// fixedBy names what differs in another reading of the process, beyond its credentials: where its
-// records go, and all that was handed to the processor.
+// fixedBy names the differences between two readings of the process beyond its credentials: where its records go, and
+// all settings that the processor was given.
 func (p Process) fixedBy(now Process) (names []string) {
 	was, is := p.settings(""), now.settings("")
 	for name, value := range was {

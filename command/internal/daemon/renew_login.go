@@ -12,20 +12,20 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// login is that of the connections of a pool. Each new one takes it from the files that references
-// in the connection string name.
+// login is the login of the connections of a pool. Each new connection takes it from the files that references in the
+// connection string name.
 type login struct {
 	renewal *renewal
 	log     *slog.Logger
 
 	mu             sync.Mutex
-	files          map[string]string // with what they held when the login was read
+	files          map[string]string // with their content when the login was read
 	user, password string
 	noted          string // the last user that has logged in
-	warned         bool   // of an address that has changed
+	warned         bool   // that the address has changed
 }
 
-// renewLogin has each new connection of a pool log in with what the files hold by then.
+// renewLogin makes each new connection of a pool log in with the content that the files have by then.
 func (c Config) renewLogin(config *pgxpool.Config, log *slog.Logger) {
 	if c.renewal == nil || len(c.databaseFiles) == 0 {
 		return
@@ -38,8 +38,8 @@ func (c Config) renewLogin(config *pgxpool.Config, log *slog.Logger) {
 	}
 }
 
-// renew gives a new connection its login. A connection with the former one could be refused for no
-// reason that its user would find: where a file cannot be read, none is made.
+// renew gives a new connection its login. If a file cannot be read, it makes no connection: the server could refuse
+// the former login, and the message would not lead to the cause.
 func (l *login) renew(conn *pgx.ConnConfig) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,8 +54,8 @@ func (l *login) renew(conn *pgx.ConnConfig) error {
 	return nil
 }
 
-// note has status know a user that has logged in. One that cannot is never announced: the look for its connection would close those
-// that work.
+// note makes status know a user that has logged in. A user that cannot log in is never announced, because the search
+// for its connection would close the connections that work.
 func (l *login) note(user string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *login) note(user string) {
 	}
 }
 
-// follow takes up another login. One that is for another server needs a restart.
+// follow adopts another login. A login for another server needs a restart.
 func (l *login) follow(texts map[string]string, conn *pgx.ConnConfig) error {
 	database, err := l.renewal.readDatabase(texts)
 	if err != nil {
@@ -88,7 +88,7 @@ func (l *login) follow(texts map[string]string, conn *pgx.ConnConfig) error {
 	return nil
 }
 
-// leadsTo is where a connection leads.
+// leadsTo returns the place to which a connection leads.
 func leadsTo(c *pgx.ConnConfig) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d", c.Host, c.Port)

@@ -14,24 +14,23 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
-// pending is a sink that may have something on its way between two calls. It is not made anew
-// meanwhile.
+// pending is a sink that may have records on their way between two calls. It is not made anew meanwhile.
 type pending interface{ Pending() bool }
 
-// renewed makes a sink anew when the files of its references hold something else: after a call
-// that failed, or before one if it has not looked for a while. Nothing is on its way then, and the
-// old sink is closed before the new one sends: two never send at once.
+// renewed makes a sink anew when the files of its references have changed. It looks after a call that failed, or
+// before a call if the last look was a while ago. Nothing is on its way then. It closes the old sink before the new
+// one sends, so two never send at once.
 type renewed struct {
 	rotation *rotation
 	env      sinks.Environment
 
 	mu    sync.Mutex
 	sink  sinks.Opened
-	final bool // the last call ended with what the sink alone knows of
+	final bool // the last call ended with an error that only the sink understands
 }
 
-// call hands records to the sink. What a changed file may explain is sent again at once, with
-// the new sink, if the receiver has not taken it.
+// call hands records to the sink. If a changed file may explain the failure, and the receiver has not taken the
+// record, it sends the record again at once, with the new sink.
 func (r *renewed) call(ctx context.Context, send func(sinks.Opened) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,8 +48,8 @@ func (r *renewed) call(ctx context.Context, send func(sinks.Opened) error) error
 	return r.rotation.secrets().Error(err)
 }
 
-// again makes a call again that has failed, unless it could not end in time, or the receiver asked
-// for a delay: Kafka keeps away a worker that another one has superseded.
+// again repeats a call that has failed, unless the call could not end in time or the receiver asked for a delay.
+// Kafka keeps away a worker that another one has superseded.
 func (r *renewed) again(ctx context.Context, took time.Duration, err error, send func(sinks.Opened) error) error {
 	delay := processor.RetryAfterDelay(err)
 	if delay == 0 && isTimeFor(ctx, took) {
@@ -64,13 +63,13 @@ func isNotTaken(err error) bool {
 	return !outcome.IsOutage(err) && (processor.IsRefused(err) || processor.IsUnreached(err) || processor.IsPermanent(err))
 }
 
-// isTimeFor reports whether ctx lasts for as long again as a call took.
+// isTimeFor reports whether ctx lasts as long again as a call took.
 func isTimeFor(ctx context.Context, took time.Duration) bool {
 	deadline, bounded := ctx.Deadline()
 	return ctx.Err() == nil && (!bounded || time.Until(deadline) > took)
 }
 
-// later is an error that is no verdict on the record, which is tried again.
+// later returns an error that does not judge the record, which is tried again.
 func later(err error) error {
 	return processor.Unreached(errors.New(err.Error() + "; a file of a secret has changed meanwhile, and the next attempt uses it"))
 }
@@ -103,15 +102,16 @@ func (r *renewed) Close() error {
 	return nil
 }
 
-// closeSink closes a sink that holds something. Nothing is lost by what fails: no call is under way.
+// closeSink closes a sink that holds a resource. A failure loses nothing: no call is under way.
 func closeSink(sink any) {
 	if closer, ok := sink.(io.Closer); ok {
 		_ = closer.Close()
 	}
 }
 
-// open makes the sink, to be closed at the end, under the guarantee it can keep, and says how long one call of it may take;
-// 0 means the processor's default. Where the process follows files of secrets, the sink is made anew when they change.
+// open makes the sink under the guarantee that it can keep, and adds it to the closers. It returns how long one call
+// may take; 0 means the processor's default. If the process follows files of secrets, the sink is made anew when they
+// change.
 func (s Sink) open(d dependencies) (dispatch processor.Dispatch, timeout time.Duration, err error) {
 	env := sinks.Environment{Stdout: d.stdout, Logger: quietly(d.logger), Checkpoint: d.checkpoint}
 	opened, err := s.Config.Open(env)
@@ -165,8 +165,8 @@ func (r *renewed) deliverBatch(ctx context.Context, ds []processor.Delivery) (n 
 	return n, err
 }
 
-// watchedTx is a sink in the cursor's own database, which has no credentials. Its statement may
-// refer to files: that one has changed is said.
+// watchedTx is a sink in the cursor's own database, which has no credentials. Its statement may refer to files. If
+// one of them has changed, it warns.
 type watchedTx struct {
 	processor.TxSink
 	rotation *rotation

@@ -9,10 +9,10 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Restored is cursor.Store.Restored for processes, or for all cursors of the schema if none is
-// named. report is called with the outcome of each. One that cannot be changed keeps no other from
-// it; the errors of all are returned. But where one of all has halted on what may be an old primary, none
-// is changed, unless the decision is Fenced.
+// Restored calls cursor.Store.Restored for processes, or for all cursors of the schema if none is named. It calls
+// report with the outcome of each. If one cursor cannot be changed, the others still are; the errors of all are
+// returned. But if all cursors are meant and one of them has halted on what may be an old primary, none is changed,
+// unless the decision is Fenced.
 func Restored(ctx context.Context, c Config, processes []string, d cursor.Decision, report func(Outcome) error) error {
 	pool, store, err := c.open(ctx)
 	if err != nil {

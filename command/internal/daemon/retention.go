@@ -16,47 +16,47 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// ErrKeep is the end of a question about partitions of which one is not safe to drop. It was printed which.
+// ErrKeep means that one of the partitions asked about is not safe to drop. The output shows which.
 var ErrKeep = errors.New("not safe to drop")
 
-// Retention says what of one table was not delivered yet.
+// Retention describes which records of one table are not delivered yet.
 type Retention struct {
 	Table      string
 	Readers    []Reader
 	Partitions []Part
-	// Unknown are cursors of which it is not known which table they belong to.
+	// Unknown are cursors whose table is not known.
 	Unknown []string
 }
 
 // Reader is a process that reads the table, a part of it, or a table above it.
 type Reader struct {
 	Process string
-	// State of its cursor, or why it has none.
+	// State is the state of its cursor, or why it has none.
 	State string
 	// First is the first committed record that it has not delivered; nil if there is none.
 	First *processor.Record
-	// Problem says why it is not known what it has delivered; "" if it is.
+	// Problem is why it is not known what it has delivered; "" if it is known.
 	Problem string
 
 	source *table.Source
 	at     cursor.Position
-	idle   bool // it needs nothing that is there
+	idle   bool // it needs none of the present records
 }
 
 // Part is a partition.
 type Part struct {
 	table.Partition
-	// Undelivered is what processes have yet to deliver of it.
+	// Undelivered is, for each process, the records of the partition that it has yet to deliver.
 	Undelivered []Undelivered
-	// Writers are open transactions that write to it: their records are not to be seen yet.
+	// Writers are open transactions that write to the partition. Their records are not visible yet.
 	Writers []table.Writer
-	// Problems say why it is not known whether it is safe.
+	// Problems are why it is not known whether the partition is safe.
 	Problems []string
 
 	looked bool // for writers
 }
 
-// Undelivered is what one process has yet to deliver of a partition.
+// Undelivered is the number of records of a partition that one process has yet to deliver.
 type Undelivered struct {
 	Reader
 	// Records are counted up to table.MaxUndelivered.
@@ -66,8 +66,8 @@ type Undelivered struct {
 // Safe reports whether no process needs the partition.
 func (p Part) Safe() bool { return len(p.Undelivered)+len(p.Writers)+len(p.Problems) == 0 }
 
-// Partitions says of the partitions of all tables that the processes read whether they are safe to drop or to
-// detach, or of some of them, named as in SQL. A name that is none of theirs is a *UsageError.
+// Partitions reports, for the partitions of all tables that the processes read, whether they are safe to drop or to
+// detach. names restricts it to some of them, spelled as in SQL. An unknown name is a *UsageError.
 func Partitions(ctx context.Context, c Config, names []string) ([]Retention, error) {
 	return partitions(ctx, c, names, pause)
 }
@@ -91,7 +91,7 @@ func partitions(ctx context.Context, c Config, names []string, pause func(contex
 	if err := r.choose(names); err != nil {
 		return nil, err
 	}
-	if err := r.writers(ctx); err != nil { // before the records: those of a transaction that ends meanwhile are seen there
+	if err := r.writers(ctx); err != nil { // before the records: the records of a transaction that ends meanwhile are seen there
 		return nil, Reachable(err)
 	}
 	for i := range r.tables {
@@ -111,8 +111,8 @@ type retention struct {
 	pause   func(context.Context, time.Duration) // between two looks
 }
 
-// readers finds the processes that read each table, and where they stand: those of the file, and
-// those of another one whose cursors are in the schema.
+// readers finds the processes that read each table, and their positions: the processes of the file, and those of
+// other files whose cursors are in the schema.
 func (r *retention) readers(ctx context.Context) error {
 	rows, err := r.store.List(ctx)
 	if err != nil {
@@ -157,8 +157,8 @@ func (r *retention) add(name string, reader Reader) {
 	r.tables[at].Readers = append(r.tables[at].Readers, reader)
 }
 
-// reader is a process with what it has delivered, unless rows that were stamped before its cursor are to be looked for, or
-// were found: what stands behind the cursor is then not all that it has yet to deliver.
+// reader returns a process with its position. It sets Problem if rows that were stamped before the cursor must still
+// be looked for, or were found: then the process has to deliver more than the records after its cursor.
 func (r *retention) reader(ctx context.Context, p Process, rows []cursor.Row) (Reader, error) {
 	reader := p.reader(rows)
 	at := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name })
@@ -182,7 +182,7 @@ func (r *retention) reader(ctx context.Context, p Process, rows []cursor.Row) (R
 	return reader, err
 }
 
-// reader is a process of the file, with the position from which it goes on, or would start.
+// reader returns a process of the file, with the position from which it goes on, or would start.
 func (p Process) reader(rows []cursor.Row) Reader {
 	reader := Reader{Process: p.Name, State: "not run yet", at: p.Start}
 	if at := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name }); at >= 0 {
@@ -200,7 +200,7 @@ func (p Process) reader(rows []cursor.Row) Reader {
 	return reader
 }
 
-// stranger takes up a cursor that the file does not know, if it last read one of the tables. Its source.where is text of
+// stranger adds a cursor that the file does not have, if it last read one of the tables. Its source.where is text of
 // the audit, which is not run: all rows count.
 func (r *retention) stranger(ctx context.Context, row cursor.Row) error {
 	last, err := r.config.lastConfigured(ctx, r.pool, Process{Name: row.Process})
@@ -234,7 +234,7 @@ func (r *retention) stranger(ctx context.Context, row cursor.Row) error {
 	return nil
 }
 
-// source is the source of these settings, without source.where.
+// source returns the source of these settings, without source.where.
 func (s settings) source() table.Config {
 	return table.Config{Table: s["source.table"], Order: table.Order(s["source.order"]), Columns: table.Columns{
 		ID: s["source.columns.id"], CreatedAt: s["source.columns.created_at"], Key: s["source.columns.key"],
@@ -251,7 +251,7 @@ func (r *retention) list(ctx context.Context, t *Retention) error {
 	return err
 }
 
-// relate adds the processes that read a part of a table, or a table that it is a part of: they share its partitions.
+// relate adds the processes that read a part of a table, or a table above it: they share its partitions.
 func (r *retention) relate() {
 	part := func(t, of Retention) bool {
 		return slices.ContainsFunc(of.Partitions, func(p Part) bool { return p.Name() == t.Table })
@@ -270,7 +270,7 @@ func (r *retention) relate() {
 	}
 }
 
-// choose leaves the partitions that are named, and their tables.
+// choose keeps the partitions that are named, and their tables.
 func (r *retention) choose(names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -295,7 +295,7 @@ func (r *retention) choose(names []string) error {
 	return nil
 }
 
-// named are the partitions that a name may mean. One may be below two tables.
+// named returns the partitions that a name may mean. A partition may be below two tables.
 func (r *retention) named(name string) (meant []string) {
 	for _, t := range r.tables {
 		for _, p := range t.Partitions {
@@ -317,8 +317,8 @@ func (r *retention) writers(ctx context.Context) error {
 	return err
 }
 
-// look finds the writers of each partition, and from the second time on only those that are there still. It reports whether
-// there is one.
+// look finds the writers of each partition. From the second time on, it keeps only those that are still there. It
+// reports whether there is one.
 func (r *retention) look(ctx context.Context) (found bool, err error) {
 	for _, t := range r.tables {
 		for i := range t.Partitions {
@@ -337,8 +337,8 @@ func (r *retention) look(ctx context.Context) (found bool, err error) {
 	return found, nil
 }
 
-// measure finds out what each process has yet to deliver. One without a record that waits needs no partition, but may need
-// one that is being detached.
+// measure finds out what each process has yet to deliver. A process without a waiting record needs no partition,
+// except perhaps one that is being detached.
 func (t *Retention) measure(ctx context.Context) {
 	for i := range t.Readers {
 		reader := &t.Readers[i]
@@ -373,7 +373,7 @@ func (p *Part) measure(ctx context.Context, reader Reader) {
 	}
 }
 
-// conceal takes secrets out of what a server says.
+// conceal removes secrets from the messages of a server.
 func (t *Retention) conceal(c Config) {
 	secrets := c.Secrets()
 	for i := range t.Readers {
@@ -386,7 +386,7 @@ func (t *Retention) conceal(c Config) {
 	}
 }
 
-// Keep is ErrKeep with the partitions that are not safe; nil if all are.
+// Keep returns ErrKeep with the partitions that are not safe; nil if all are.
 func Keep(all []Retention) error {
 	var kept []string
 	for _, t := range all {

@@ -13,7 +13,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// PrintPartitions writes for people, of each table, how far its processes have come and which partitions are safe to drop.
+// PrintPartitions writes for people, for each table, how far its processes have come and which partitions are safe to
+// drop.
 func PrintPartitions(w io.Writer, all []Retention) error {
 	var b strings.Builder
 	for i, t := range all {
@@ -50,7 +51,7 @@ func (t Retention) print(b *strings.Builder) {
 	columns.Flush()
 }
 
-// has is what a process has delivered.
+// has describes what a process has delivered.
 func (r Reader) has() string {
 	switch {
 	case r.Problem != "":
@@ -66,7 +67,7 @@ func (r Reader) has() string {
 	}
 }
 
-// why says why a partition is not safe.
+// why explains why a partition is not safe.
 func (p Part) why() string {
 	var why []string
 	for _, u := range p.Undelivered {
@@ -81,7 +82,7 @@ func (p Part) why() string {
 	return strings.Join(append(why, p.Problems...), "; ")
 }
 
-// countOf is a count of table.Source.Undelivered for people.
+// countOf writes a count of table.Source.Undelivered for people.
 func countOf(records int64) string {
 	switch {
 	case records >= table.MaxUndelivered:
@@ -93,7 +94,7 @@ func countOf(records int64) string {
 	}
 }
 
-// retentionJSON is one table in JSON. Fields are added, never changed.
+// retentionJSON is one table in JSON. Fields may be added, never changed.
 type retentionJSON struct {
 	Table      string       `json:"table"`
 	Processes  []readerJSON `json:"processes"`

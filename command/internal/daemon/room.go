@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// room bounds the connections of a server, and always has room for one more. The oldest one that asks nothing is closed for
-// it. Where most of them ask, one that has had an answer before is closed: its client connects again. Only if all wait for
-// their first answer, the oldest of all is. So neither connections that are held open, nor a flood of new ones, nor clients
-// that ask without a pause keep a probe away that has asked and waits for its answer.
+// room bounds the connections of a server, and always has room for one more. To make room it closes the oldest
+// connection that asks nothing. If most of them ask, it closes one that has had an answer before: its client connects
+// again. Only if all wait for their first answer does it close the oldest of all. So a probe that has asked and waits
+// for its answer is not kept away by connections that are held open, by a flood of new ones, or by clients that ask
+// without a pause.
 //
-// A connection that was never answered is not closed before it has had the time for it (patience). Until then the next one
-// waits with the kernel: a flood fills the room faster than a probe beside it can say what it wants.
+// A connection that was never answered is not closed before it has had time for it (patience). Until then the next
+// one waits in the kernel: a flood fills the room faster than a probe beside it can send its request.
 type room struct {
 	limit    int
 	patience time.Duration
 
 	mu      sync.Mutex
-	quiet   *list.List // of net.Conn that have asked nothing yet, the oldest first
+	quiet   *list.List // of net.Conn that have not asked yet, the oldest first
 	idle    *list.List // of those that were answered
 	asking  *list.List // of those whose first request has begun
 	again   *list.List // of those whose further request has begun
@@ -39,7 +40,7 @@ func newRoom(limit int, patience time.Duration) *room {
 	return &room{limit: limit, patience: patience, quiet: list.New(), idle: list.New(), asking: list.New(), again: list.New(), entries: map[net.Conn]entry{}}
 }
 
-// watch is a server's ConnState. For a new connection it returns when there is room for the next.
+// watch is a server's ConnState. For a new connection it returns when there is room for the next one.
 func (r *room) watch(c net.Conn, state http.ConnState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +63,7 @@ func (r *room) watch(c net.Conn, state http.ConnState) {
 	}
 }
 
-// evict closes one that is not the newest, or waits until it may.
+// evict closes one connection that is not the newest, or waits until it may.
 func (r *room) evict() {
 	oldest, early := r.least()
 	if early > 0 {
@@ -75,13 +76,13 @@ func (r *room) evict() {
 	_ = oldest.Close()
 }
 
-// least is the one that can be closed with the least harm, and how much too early it is for that.
+// least returns the connection that can be closed with the least harm, and how long it must still stay open.
 func (r *room) least() (oldest net.Conn, early time.Duration) {
 	const newest = 1
 	early = math.MaxInt64
 	for _, from := range []struct {
 		all  *list.List
-		keep int // how many of them are closed for others only
+		keep int // how many of them stay open at this step
 	}{
 		{r.idle, 0},
 		{r.quiet, max(newest, r.limit/2)},

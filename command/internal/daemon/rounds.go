@@ -8,15 +8,14 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// rounds says whether any process can read: by its last round, or its last advance. The
-// looker asks on a connection of its own, which may be the only one that leads to a
-// server that answers. The map never changes.
+// rounds records whether any process can read, by its last round or its last advance. The looker has a connection of
+// its own, which may be the only one to a server that answers. The map never changes.
 type rounds map[string]*lastRound
 
 // lastRound is how the last round of a process ended.
 type lastRound struct {
 	read   atomic.Int64 // when it could last read, in nanoseconds; 0: never
-	failed atomic.Bool  // the last one did
+	failed atomic.Bool  // the last round failed
 }
 
 func (r rounds) observe(e processor.Event) {
@@ -33,9 +32,9 @@ func (r rounds) observe(e processor.Event) {
 
 var errUnread = errors.New("no process can read its source: see the log")
 
-// fault says that no process can read: all of their last rounds failed, or none has
-// ended since a look at the database failed. That counts for as long as a look does: the
-// round of a process that is in a long call ends late.
+// fault returns an error if no process can read: all of their last rounds failed, or none has ended since a look at
+// the database failed. The failed look counts for as long as a look does, because the round of a process in a long
+// call ends late.
 func (r rounds) fault(failedLook time.Time) error {
 	if time.Since(failedLook) > readyTime {
 		failedLook = time.Time{}

@@ -16,34 +16,34 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// RunConfig says how the processes of a file are run.
+// RunConfig describes how the processes of a file are run.
 type RunConfig struct {
-	// Config with its Database. Required.
+	// Config must have its Database. Required.
 	Config Config
-	// Drain: end when every process is caught up or cannot go on.
+	// Drain makes Run end when every process has caught up or cannot go on.
 	Drain bool
 	// Grace is how long calls in flight may go on after the first signal.
 	Grace time.Duration
-	// Listen is the address of metrics and health, as host:port; :port is open to
-	// this machine alone. "": nobody listens.
+	// Listen is the address of metrics and health, as host:port. Only this machine can reach :port. "": do not
+	// listen.
 	Listen        string
-	lookInterval  time.Duration // of the monitor and the guard; 0 = lookInterval and guardInterval. Tests look more often
-	maxSilence    time.Duration // of a process that lives; 0 = its own. Tests wait for less
-	roomPatience  time.Duration // with a server that is full; 0 = roomPatience. Tests have less
-	renewInterval time.Duration // between two looks at files of secrets; 0 = renewInterval. Tests look more often, or never
+	lookInterval  time.Duration // of the monitor and the guard; 0: lookInterval and guardInterval. Tests look more often
+	maxSilence    time.Duration // of a process that lives; 0: its own. Tests wait for less
+	roomPatience  time.Duration // with a server that is full; 0: roomPatience. Tests have less
+	renewInterval time.Duration // between two looks at files of secrets; 0: renewInterval. Tests look more often, or never
 	// Stdout belongs to the stdout sink. Required.
 	Stdout io.Writer
 	// Logger is required.
 	Logger *slog.Logger
-	// Signals to stop; the first one gracefully. nil: none come.
+	// Signals stop the program; the first one stops it gracefully. nil: none come.
 	Signals <-chan os.Signal
 	// Exit ends the program at once, at the second signal. Required with Signals.
 	Exit func(code int)
 }
 
-// Run runs the processes until a signal comes or ctx ends; with Drain, until all
-// are caught up or cannot go on. A database that is away does not end it, nor does
-// a process that halts; one that refuses the login ends a drain alone. The error joins those of all processes: see ExitCode.
+// Run runs the processes until a signal comes or ctx ends. With Drain it also ends when all have caught up or cannot
+// go on. Neither a database that is away nor a process that halts ends it. A database that refuses the login ends
+// only a drain. The error joins the errors of all processes: see ExitCode.
 func Run(ctx context.Context, c RunConfig) error {
 	c.Logger = masked(c.Logger, c.Config.masks())
 	var listener net.Listener
@@ -73,7 +73,7 @@ func Run(ctx context.Context, c RunConfig) error {
 	return crew.run(newSignals(c, crew), listener)
 }
 
-// open makes what all processes share. It connects to nothing yet.
+// open makes what all processes share. It does not connect yet.
 func (c Config) open(ctx context.Context) (*pgxpool.Pool, *cursor.Store, error) {
 	return c.openAs(ctx, nil, func(application string) string { return application })
 }
@@ -99,8 +99,7 @@ func (c Config) openAs(ctx context.Context, log *slog.Logger, name func(applicat
 	return pool, store, nil
 }
 
-// run is the group of all that goes on at once: whatever returns first ends the
-// others.
+// run is the group of everything that goes on at once: the first member that returns ends the others.
 func (c *crew) run(signals *signals, listener net.Listener) error {
 	defer signals.forget()
 	var group run.Group
@@ -117,15 +116,15 @@ func (c *crew) run(signals *signals, listener net.Listener) error {
 		group.Add(func() error { return c.serve(server, listener) }, func(error) { c.stopServing(server) })
 	}
 	group.Add(signals.wait, func(error) { signals.stop() })
-	_ = group.Run() // the first error is among those that the crew keeps
+	_ = group.Run() // the crew keeps the errors, including the first one
 	c.closers.close()
 	return c.err()
 }
 
-// begin runs a process, unless the name is new and the cursor is not.
+// begin runs a process, unless its name is new and its cursor is not.
 func (c *crew) begin(name string, run func(context.Context) error) error {
 	if c.refused {
-		return nil // the error is there already
+		return nil // the error is noted already
 	}
 	if err := c.renamed[name]; err != nil {
 		return err

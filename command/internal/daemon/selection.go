@@ -12,20 +12,18 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Selection says which dead letters are meant: those of IDs, or else the open ones
-// of Process.
+// Selection chooses dead letters: those of IDs, or else the open ones of Process.
 type Selection struct {
-	// Process that they belong to. Required without IDs.
+	// Process is the process to which they belong. Required without IDs.
 	Process string
-	// IDs of dead letters, all of one process.
+	// IDs are the ids of dead letters, all of one process.
 	IDs []int64
 	// Error is a text that their errors contain; "" for any. Not with IDs.
 	Error string
 }
 
-// Select returns the open dead letters of a selection, in the order of their
-// positions, at most MaxDeadLetters. Of IDs each must be open, else it returns
-// cursor.ErrNoDeadLetter; d and r are what is to be decided of them.
+// Select returns the open dead letters of a selection, at most MaxDeadLetters, in the order of their positions. If
+// one of IDs is not open, it returns cursor.ErrNoDeadLetter. decision and r are the planned decision about them.
 func (d *DeadLetters) Select(ctx context.Context, s Selection, decision cursor.Decision, r cursor.Resolution) ([]cursor.DeadLetter, error) {
 	if len(s.IDs) == 0 {
 		letters, err := d.store.OpenDeadLetters(ctx, s.Process, s.Error, MaxDeadLetters)
@@ -55,8 +53,7 @@ func (d *DeadLetters) Select(ctx context.Context, s Selection, decision cursor.D
 	return letters, nil
 }
 
-// each decides about one after the other, and stops at the first failure. done is
-// called after each.
+// each decides about one after the other, and stops at the first failure. It calls done after each.
 func each(letters []cursor.DeadLetter, decide func(cursor.DeadLetter) error, done func(cursor.DeadLetter) error) error {
 	for i, l := range letters {
 		err := decide(l)
@@ -81,7 +78,7 @@ func ordinal(n int) string {
 	return fmt.Sprint(n, suffix)
 }
 
-// None says that nothing was selected.
+// None explains that nothing was selected.
 func (s Selection) None() string {
 	text := "no open dead letters of " + visible.Line(s.Process)
 	if s.Error != "" {
@@ -90,7 +87,7 @@ func (s Selection) None() string {
 	return text
 }
 
-// PrintSelection lists dead letters of which something would be done.
+// PrintSelection lists the dead letters that a command would decide about.
 func PrintSelection(w io.Writer, letters []cursor.DeadLetter, rehearsed string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "dry run, nothing is changed. Without --dry-run %s of %s %s:\n", Letters(len(letters)), visible.Line(letters[0].Process), rehearsed)
@@ -101,7 +98,7 @@ func PrintSelection(w io.Writer, letters []cursor.DeadLetter, rehearsed string) 
 	return err
 }
 
-// Letters counts dead letters in words.
+// Letters writes a number of dead letters in words.
 func Letters(n int) string {
 	switch {
 	case n == 1:

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// stopMargin is what processes may take to end beyond the grace: a child of an exec
-// sink has five seconds between SIGTERM and SIGKILL.
+// stopMargin is how long processes may take to end after the grace. A child of an exec sink has five seconds between
+// SIGTERM and SIGKILL.
 const stopMargin = 8 * time.Second
 
-// signals waits for those that end the program.
+// signals waits for the signals that end the program.
 type signals struct {
 	incoming <-chan os.Signal
 	exit     func(code int)
 	log      *slog.Logger
 	grace    time.Duration
-	margin   time.Duration   // beyond grace: then the program ends, also during a call
+	margin   time.Duration   // after the grace: then the program ends, also during a call
 	unended  func() []string // processes that have not ended
-	begin    func()          // lets no process begin another record
+	begin    func()          // keeps all processes from beginning another record
 
-	stopped  chan struct{} // the first one is no longer waited for
+	stopped  chan struct{} // the first signal is no longer waited for
 	stopOnce sync.Once
 	over     chan struct{} // nor is the second
 }
@@ -33,8 +33,8 @@ func newSignals(c RunConfig, crew *crew) *signals {
 	}
 }
 
-// wait returns at the first signal, or after stop. It says that the program stops
-// when no process begins another record.
+// wait returns at the first signal, or after stop. It logs that the program stops when no process begins another
+// record.
 func (s *signals) wait() error {
 	select {
 	case signal := <-s.incoming:
@@ -46,9 +46,8 @@ func (s *signals) wait() error {
 	return nil
 }
 
-// second ends the program at the next signal, or when the grace is over and a call
-// that looks at no context goes on. Nothing is lost by that: what was in flight is
-// delivered again.
+// second ends the program at the next signal, or when the grace is over and a call that ignores its context goes on.
+// That loses nothing: records in flight are delivered again.
 func (s *signals) second() {
 	late := time.NewTimer(s.grace + s.margin)
 	defer late.Stop()

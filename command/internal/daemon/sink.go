@@ -15,18 +15,18 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
 )
 
-// Sink is where the records of a process go.
+// Sink is the receiver of a process.
 type Sink struct {
 	// Kind is its key below sink in the file.
 	Kind string
-	// Config is what stands below that key; nil where the file has a fault.
+	// Config has the settings below that key; nil if the file has a fault there.
 	Config sinks.Config
 }
 
-// window is how many records may be on their way unacknowledged; 0 means one.
+// window returns how many records may be on their way unacknowledged; 0 means one.
 func (s Sink) window() int { return knob.Int(s.Config, "window") }
 
-// readSink returns an empty Sink where the file has a fault.
+// readSink returns an empty Sink if the file has a fault there.
 func readSink(n yamlfile.Node, kinds []sinks.Spec) (s Sink) {
 	known := make([]string, len(kinds))
 	for i, kind := range kinds {
@@ -72,7 +72,7 @@ func readConfig(n yamlfile.Node, kind sinks.Spec) sinks.Config {
 	return config
 }
 
-// faultShared names processes that share what belongs to one.
+// faultShared names processes that share a thing that may belong to only one of them.
 func faultShared(processes []Process, node func(name string) yamlfile.Node) {
 	owners := map[string]string{}
 	for _, p := range processes {
@@ -99,11 +99,11 @@ type needy interface {
 
 // needyElsewhere is a sink that needs privileges in another database.
 type needyElsewhere interface {
-	// NeedsElsewhere is the SQL to be run there, with what was found out of it; "" if there is none.
+	// NeedsElsewhere returns the SQL to be run there, as far as the needs were found out; "" if there is none.
 	NeedsElsewhere(ctx context.Context) (string, error)
 }
 
-// sink holds the sink of a process against its receiver, where it can be.
+// sink compares the sink of a process with its receiver, if the sink can check it.
 func (d *doctor) sink(ctx context.Context, p Process) error {
 	checked, ok := p.Sink.Config.(sinks.Checked)
 	if !ok {
@@ -131,7 +131,7 @@ func (d *doctor) sink(ctx context.Context, p Process) error {
 
 func (d *doctor) sinkNeeds(ctx context.Context, process string, sink needy) error {
 	needs, err := sink.Needs(ctx, d.pool)
-	if denied(err) { // no right to make temporary functions, which nothing but this needs
+	if denied(err) { // no right to make temporary functions, which only this check needs
 		d.find(process, Note, "", "whether the role may run the sink's statement is not known: %v", err)
 		return nil
 	}
@@ -141,7 +141,7 @@ func (d *doctor) sinkNeeds(ctx context.Context, process string, sink needy) erro
 	return d.missing(ctx, process, needs.Privileges)
 }
 
-// denied reports whether the server said that the role may not.
+// denied reports whether the server answered that the role may not.
 func denied(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == "42501"

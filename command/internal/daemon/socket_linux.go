@@ -8,9 +8,8 @@ import (
 
 const (
 	tcpUserTimeout = 0x12 // TCP_USER_TIMEOUT of linux/tcp.h, which package syscall lacks
-	// unacknowledged is how long sent data may stay unanswered by the server's
-	// host. Keep-alives do not cover that, and the kernel's own limit is a quarter
-	// of an hour.
+	// unacknowledged is how long sent data may stay unanswered by the server's host. Keep-alives do not cover that,
+	// and the kernel's own limit is 15 minutes.
 	unacknowledged = 15 * time.Second
 )
 

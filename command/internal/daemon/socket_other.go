@@ -4,5 +4,5 @@ package daemon
 
 import "syscall"
 
-// controlSocket has nothing to add to keep-alives on this system.
+// controlSocket does nothing on this system: keep-alives are all there is.
 func controlSocket(_, _ string, _ syscall.RawConn) error { return nil }

@@ -9,14 +9,14 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// standing adds the next step to a refusal (ErrHalted, ErrNotFailing) that comes from how the process stands. Only where a
-// record is at fault is it proposed to pass over one.
+// standing adds the next step to a refusal (ErrHalted, ErrNotFailing) that comes from the state of the process. It
+// proposes to pass over a record only if a record is at fault.
 func (o *Operator) standing(ctx context.Context, err error) error {
-	row, _ := o.store.Look(ctx, o.process) // of a row that cannot be read, the refusal alone is known
+	row, _ := o.store.Look(ctx, o.process) // if the row cannot be read, only the refusal is known
 	name, halted := visible.Shell(o.process), errors.Is(err, cursor.ErrHalted)
 	f := row.Failure
 	switch {
-	case f != nil && f.OfServer(): // its error has the way on
+	case f != nil && f.OfServer(): // its error names the next step
 		return fmt.Errorf("%w; nothing was changed", err)
 	case f != nil && f.OfUs() && halted:
 		return fmt.Errorf("%w; %s", err, retryOnceFixed(name))
@@ -32,7 +32,7 @@ func (o *Operator) standing(ctx context.Context, err error) error {
 	}
 }
 
-// retryOnceFixed is the way out of a halt over a receiver that refuses us.
+// retryOnceFixed is the next step after a halt because the receiver refuses us.
 func retryOnceFixed(name string) string {
 	return fmt.Sprintf("fix what it says (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry %s`", name)
 }

@@ -18,65 +18,65 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// Status is how a process stands.
+// Status is the state of a process.
 type Status struct {
 	cursor.Row
-	// New: no worker has run the process yet, so it has no cursor.
+	// New means that no worker has run the process yet, so it has no cursor.
 	New bool
-	// Lag behind the position; nil if it is not known.
+	// Lag is the lag after the position; nil if it is not known.
 	Lag *Lag
 	// Holding are the transactions that hold records back, oldest first.
 	Holding []table.Writer
-	// Hold is what holds delivery up; nil if nothing does, as far as is known.
+	// Hold is the reason that holds delivery up; nil if there is none, as far as is known.
 	Hold *Hold
-	// Also is what else is so beside Hold, and bears on what to do.
+	// Also has further facts beside Hold that bear on what to do.
 	Also []Hold
-	// DeadLetters are its open ones, counted up to cursor.MaxCountedLetters; nil if
-	// the role may not read them.
+	// DeadLetters is the number of open ones, counted up to cursor.MaxCountedLetters; nil if the role may not read
+	// them.
 	DeadLetters *int64
-	// Problem says why something of this is not known; "" if all is.
+	// Problem is why a part of this is not known; "" if all is.
 	Problem string
 
 	lockers   []cursor.Locker // of its row
-	operator  *cursor.Locker  // an operator's session that has its row for long
-	veiled    *cursor.Locker  // its worker's session that seems to have its row for long: since when is hidden
-	blockers  []cursor.Locker // what the one that has its row waits for
+	operator  *cursor.Locker  // an operator's session that has held its row for long
+	veiled    *cursor.Locker  // its worker's session that seems to have held its row for long; the role cannot see since when
+	blockers  []cursor.Locker // the sessions for which the one that has its row waits
 	paused    *cursor.Event   // the last pause; nil if it is not known
-	deserted  bool            // records wait, and no worker is there
-	strangers []cursor.Locker // who may have locked its row then
+	deserted  bool            // records wait, and there is no worker
+	strangers []cursor.Locker // sessions that may have locked its row then
 	absent    bool            // no worker runs it
 	live      bool            // a worker has a session
-	promoted  string          // since its last change of worker a standby was, by the timelines; "" if not
-	moving    bool            // a worker delivers what is first
+	promoted  string          // the timelines of a promotion since its last change of worker; "" if there was none
+	moving    bool            // a worker delivers the first record
 	unread    bool            // the source cannot be read
 	roles     []string        // of its workers
 	bounds    leaseBounds     // of a transaction of its lease
 }
 
-// Lag is what was committed and is not delivered yet.
+// Lag describes the records that are committed and not delivered yet.
 type Lag struct {
-	// Records, of which no more than table.MaxLagRecords are counted.
+	// Records is their number. At most table.MaxLagRecords are counted.
 	Records int64
-	// Age of the oldest; nil if the source has no created_at column.
+	// Age is the age of the oldest; nil if the source has no created_at column.
 	Age *time.Duration
-	// Ahead is how far the oldest is stamped ahead of the database's clock, which it waits
-	// for; Stamp is its time then.
+	// Ahead is how far the stamp of the oldest is ahead of the database's clock, for which it waits. Stamp is its
+	// time then.
 	Ahead time.Duration
 	Stamp time.Time
 
-	begun time.Time // a transaction that began later inserts nothing before the oldest; zero = not known
+	begun time.Time // a transaction that began later inserts nothing before the oldest; zero: not known
 }
 
-// StatusConfig says whose status is asked for.
+// StatusConfig chooses whose status to read.
 type StatusConfig struct {
-	// Config with its Database. Without processes all cursors of the schema are
-	// shown, without lag: that needs the source.
+	// Config must have its Database. Without processes all cursors of the schema are shown, without lag, since that
+	// needs the source.
 	Config Config
 	// Process is the only one to show; "" shows all.
 	Process string
 }
 
-// StatusReader reads how processes stand. Close it.
+// StatusReader reads the state of processes. The caller closes it.
 type StatusReader struct {
 	config  StatusConfig
 	pool    *pgxpool.Pool
@@ -86,7 +86,7 @@ type StatusReader struct {
 	pause   func(context.Context, time.Duration) // between two looks
 }
 
-// NewStatusReader connects to nothing yet.
+// NewStatusReader makes the pool. It does not connect yet.
 func NewStatusReader(ctx context.Context, c StatusConfig) (*StatusReader, error) {
 	pool, store, err := c.Config.open(ctx)
 	if err != nil {
@@ -102,11 +102,10 @@ func NewStatusReader(ctx context.Context, c StatusConfig) (*StatusReader, error)
 	return r, nil
 }
 
-// Close closes its connections.
+// Close closes the connections.
 func (r *StatusReader) Close() { r.pool.Close() }
 
-// Read returns one status for each process. A process that is not known is a
-// *UsageError.
+// Read returns one status for each process. It returns a *UsageError for a process that is not known.
 func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 	rows, err := r.store.List(ctx)
 	if errors.Is(err, answer.ErrNone) {
@@ -175,7 +174,7 @@ func names(all []Status) []string {
 	return names
 }
 
-// bounds are those of a process's lease; zero if the sink cannot be made here.
+// bounds returns the bounds of a process's lease; zero if the sink cannot be made here.
 func (r *StatusReader) bounds(name string) leaseBounds {
 	p, ok := r.process(name)
 	if !ok {
@@ -184,7 +183,7 @@ func (r *StatusReader) bounds(name string) leaseBounds {
 	return r.config.Config.leaseBounds(p, r.pool, r.store)
 }
 
-// process is a configured one, with its defaults.
+// process returns a configured process, with its defaults.
 func (r *StatusReader) process(name string) (Process, bool) {
 	processes := r.config.Config.Processes
 	at := slices.IndexFunc(processes, func(p Process) bool { return p.Name == name })
@@ -196,8 +195,8 @@ func (r *StatusReader) process(name string) (Process, bool) {
 	return p, true
 }
 
-// lookAgain keeps what is still there after a while. It waits once for all
-// processes: there may be many behind one transaction.
+// lookAgain keeps what is still there after a while. It waits once for all processes, because many may wait for one
+// transaction.
 func (r *StatusReader) lookAgain(ctx context.Context, all []Status) error {
 	var wait time.Duration
 	for _, s := range all {
@@ -225,8 +224,8 @@ func (r *StatusReader) lookAgain(ctx context.Context, all []Status) error {
 	return nil
 }
 
-// move finds, of processes with writers, those that deliver what is first: its worker has it, or had, so no writer holds
-// it back.
+// move finds, among processes with writers, those that deliver the first record: a worker has it, or had it, so a
+// writer does not hold it back.
 func (r *StatusReader) move(ctx context.Context, all []Status) error {
 	if !slices.ContainsFunc(all, func(s Status) bool { return len(s.Holding) > 0 }) {
 		return nil
@@ -247,8 +246,8 @@ func (r *StatusReader) move(ctx context.Context, all []Status) error {
 	return nil
 }
 
-// doubt is after how long a second look tells what one cannot: whether writers
-// stay, and whether a process has records to deliver and nobody there. 0 = none.
+// doubt returns after how long a second look decides what one cannot: whether writers stay, and whether a process has
+// records to deliver and no worker. 0 means that there is no doubt.
 func (r *StatusReader) doubt(s Status) time.Duration {
 	p, known := r.process(s.Process)
 	switch {
@@ -256,7 +255,7 @@ func (r *StatusReader) doubt(s Status) time.Duration {
 		return 0
 	case s.due() && p.Limit == (processor.Limit{}):
 		return stays + min(p.Poll, maxDueWait)
-	case s.perhapsOverdue(p): // without times there is no latency
+	case s.perhapsOverdue(p): // without times latency does not apply
 		return stays + min(p.Poll, maxDueWait)
 	case len(s.Holding) > 0 || s.overdue(p):
 		return stays
@@ -265,7 +264,7 @@ func (r *StatusReader) doubt(s Status) time.Duration {
 	}
 }
 
-// statuses returns one for each process, or, without processes, for each row.
+// statuses returns one status for each process, or, without processes, one for each row.
 func statuses(rows []cursor.Row, processes []Process) []Status {
 	var all []Status
 	if len(processes) == 0 {
@@ -298,8 +297,7 @@ func choose(all []Status, process string) ([]Status, error) {
 	return nil, unknownProcess(process, names)
 }
 
-// stays is for how long a transaction must be seen to hold records back: shorter
-// ones come and go with every insert.
+// stays is how long a transaction must be seen to hold records back. Shorter ones come and go with every insert.
 const stays = 250 * time.Millisecond
 
 // measure finds what only the source knows. left are the cursors of no process in the file.
@@ -327,7 +325,7 @@ func (r *StatusReader) measure(ctx context.Context, s *Status, source *table.Sou
 	s.Holding = holding(s.Holding, s.roles)
 }
 
-// unborn says what a process without a cursor needs.
+// unborn describes what a process without a cursor needs.
 func (r *StatusReader) unborn(ctx context.Context, s *Status, left []string) {
 	lost, err := r.store.MayBeLost(ctx)
 	switch {
@@ -344,7 +342,7 @@ func (r *StatusReader) unborn(ctx context.Context, s *Status, left []string) {
 	}
 }
 
-// lagOf is what the source says of it.
+// lagOf converts the lag that the source reports.
 func lagOf(lag table.Lag) *Lag {
 	l := &Lag{Records: lag.Records, Ahead: lag.Ahead, Stamp: lag.Stamp, begun: lag.Begun}
 	if lag.Aged {
@@ -353,7 +351,7 @@ func lagOf(lag table.Lag) *Lag {
 	return l
 }
 
-// stay forgets the writers that are no longer there, and those that began after what a worker delivers now.
+// stay drops the writers that are no longer there, and those that began after the record that a worker delivers now.
 func (s *Status) stay(ctx context.Context, source *table.Source) {
 	now, err := source.Writers(ctx)
 	if err != nil {
@@ -362,14 +360,14 @@ func (s *Status) stay(ctx context.Context, source *table.Source) {
 	s.Holding = slices.DeleteFunc(stayed(s.Holding, now), func(w table.Writer) bool { return s.moving && beganAfter(w, s.Lag.begun) })
 }
 
-// beganAfter reports a writer that is known to insert nothing before what waits. Of a prepared transaction
-// the server knows when it was prepared, and not when it began.
+// beganAfter reports whether it is known that a writer inserts nothing before the records that wait. For a prepared
+// transaction the server knows when it was prepared, not when it began.
 func beganAfter(w table.Writer, begun time.Time) bool {
 	return w.GID == "" && !begun.IsZero() && w.Since.After(begun)
 }
 
-// holding leaves out the dispatcher's own sessions, which the fence of a worker of
-// their role does not wait for; roles are those of the workers.
+// holding leaves out the dispatcher's own sessions: the fence of a worker of their role does not wait for them. roles
+// are the roles of the workers.
 func holding(writers []table.Writer, roles []string) []table.Writer {
 	return slices.DeleteFunc(writers, func(w table.Writer) bool {
 		return w.Ours && !slices.ContainsFunc(roles, func(role string) bool { return role != w.User })
@@ -387,8 +385,8 @@ func staying(ctx context.Context, source *table.Source) ([]table.Writer, error) 
 	return stayed(before, now), err
 }
 
-// stayed are those of now that were there before. A long transaction is told from the next short one
-// of its session by its virtual id, or by when it began, which may be hidden.
+// stayed returns the writers of now that were there before. A session's long transaction differs from its next short
+// one by its virtual id, or by when it began, which may be hidden.
 func stayed(before, now []table.Writer) []table.Writer {
 	return slices.DeleteFunc(now, func(w table.Writer) bool {
 		return !slices.ContainsFunc(before, func(b table.Writer) bool {
@@ -397,7 +395,7 @@ func stayed(before, now []table.Writer) []table.Writer {
 	})
 }
 
-// Halted reports whether one of them is halted.
+// Halted reports whether one of the processes is halted.
 func Halted(all []Status) bool {
 	return slices.ContainsFunc(all, func(s Status) bool { return s.State == cursor.Halted })
 }

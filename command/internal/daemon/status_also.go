@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// also is what else is so beside the hold of a process. It bears on what to do first, so it is not left for when the
-// hold is over.
+// also returns further facts beside the hold of a process. They bear on what to do first, so they are not left for
+// after the hold.
 func (s Status) also() []Hold {
 	switch {
-	case s.Hold != nil && s.Hold.Kind == HoldNobody: // which says it
+	case s.Hold != nil && s.Hold.Kind == HoldNobody: // which includes it
 		return nil
 	case s.absent:
 		return []Hold{{HoldNobody, s.unwatched()}}
@@ -23,10 +23,10 @@ func (s Status) also() []Hold {
 	}
 }
 
-// maxLooks bounds how many sources are looked at together.
+// maxLooks bounds how many sources are looked at at once.
 const maxLooks = 16
 
-// each calls f for every process, for several at once: where tables are locked, each look waits.
+// each calls f for every process, for several at once: while tables are locked, each look waits.
 func (r *StatusReader) each(ctx context.Context, all []Status, f func(context.Context, *Status)) {
 	var group errgroup.Group
 	group.SetLimit(int(min(maxLooks, r.pool.Config().MaxConns)))
@@ -36,5 +36,5 @@ func (r *StatusReader) each(ctx context.Context, all []Status, f func(context.Co
 			return nil
 		})
 	}
-	_ = group.Wait() // f keeps what went wrong
+	_ = group.Wait() // f keeps the errors
 }

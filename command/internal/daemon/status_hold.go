@@ -11,43 +11,42 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Hold is what holds delivery up, and what to do about it.
+// Hold is a reason that holds delivery up, and what to do about it.
 type Hold struct {
 	Kind HoldKind
-	// Text says it in one line.
+	// Text is the reason in one line.
 	Text string
 }
 
-// HoldKind sorts what can hold delivery up.
+// HoldKind is the kind of reason that can hold delivery up.
 type HoldKind string
 
-// The kinds of a Hold, the one that counts before others first.
+// The kinds of a Hold. If several apply, the first in this list counts.
 const (
-	HoldPaused   HoldKind = "paused"    // an operator said so
+	HoldPaused   HoldKind = "paused"    // an operator paused it
 	HoldHalted   HoldKind = "halted"    // a record failed for good
-	HoldLocked   HoldKind = "locked"    // a stranger has locked the cursor's row or a table that a worker waits for, or a worker whose network died
+	HoldLocked   HoldKind = "locked"    // a stranger, or a worker without its network, has a lock on which delivery waits
 	HoldFailing  HoldKind = "failing"   // a record is tried again and again
-	HoldSink     HoldKind = "sink"      // the receiver takes its time
+	HoldSink     HoldKind = "sink"      // the receiver is slow
 	HoldFuture   HoldKind = "future"    // the next record is stamped ahead of the database's clock
-	HoldWriter   HoldKind = "writer"    // a transaction may still insert before what waits
+	HoldWriter   HoldKind = "writer"    // a transaction may still insert before the records that wait
 	HoldNobody   HoldKind = "no_worker" // no worker runs the process
-	HoldHidden   HoldKind = "hidden"    // a worker has the cursor's row for long, and what it waits for is hidden from the role that asks
+	HoldHidden   HoldKind = "hidden"    // a worker has held the row for long, and why is hidden from this role
 	HoldPromoted HoldKind = "promoted"  // beside another one: workers may still deliver from the old primary
 )
 
 const (
-	// longCall is for how long a sink call goes on before it is named.
+	// longCall is how long a sink call goes on before status names it.
 	longCall = 5 * time.Second
-	// longWait is for how long a record waits, beyond poll and latency, before it
-	// is taken that nobody delivers.
+	// longWait is how long a record waits, beyond poll and latency, before status assumes that no worker delivers.
 	longWait = 10 * time.Second
-	// longAhead is how far ahead of the clock a stamp is no matter of rounding.
+	// longAhead is how far ahead of the clock a stamp must be to be more than rounding.
 	longAhead = time.Second
-	// pauseLookBack is among how many of the last events a pause is looked for.
+	// pauseLookBack is how many of the last events are searched for a pause.
 	pauseLookBack = 100
 )
 
-// hold finds what holds a process up; nil if nothing does, as far as is known.
+// hold finds the reason that holds a process up; nil if there is none, as far as is known.
 func (s Status) hold() *Hold {
 	stranger := slices.IndexFunc(s.lockers, func(l cursor.Locker) bool { return !l.Worker() })
 	torn := slices.IndexFunc(s.lockers, func(l cursor.Locker) bool { return l.Worker() && l.Torn() })
@@ -100,7 +99,7 @@ func (s Status) hold() *Hold {
 	case s.Lag != nil && s.Lag.Ahead > longAhead:
 		return &Hold{HoldFuture, fmt.Sprintf("the next record is stamped %s, which is %s ahead of the database's clock: it waits until then; "+
 			"next: if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints", moment(s.Lag.Stamp), round(s.Lag.Ahead))}
-	case s.absent: // before a writer, which holds up what a worker reads
+	case s.absent: // before a writer, which holds up only records that a worker reads
 		return &Hold{HoldNobody, s.unwatched()}
 	case len(s.Holding) > 0 && !s.moving:
 		return &Hold{HoldWriter, s.heldBy("records", s.Holding[0]).String()}
@@ -111,10 +110,10 @@ func (s Status) hold() *Hold {
 	}
 }
 
-// longLease reports a worker that has had its lock for long without a checkpoint.
+// longLease reports whether a worker has held its lock for long without a checkpoint.
 func longLease(l cursor.Locker) bool { return l.Worker() && !l.Operator() && l.Age > longCall }
 
-// waiter is who has the row and waits for a lock.
+// waiter names the session that has the row and waits for a lock.
 func (s Status) waiter() string {
 	if s.operator != nil {
 		return operating(*s.operator)
@@ -125,10 +124,10 @@ func (s Status) waiter() string {
 // operating names an operator's session.
 func operating(l cursor.Locker) string { return "an operator's session, " + visible.Line(l.String()) }
 
-// slowDatabase reports a worker of whose time the database takes the most, or much.
+// slowDatabase reports whether the database takes most, or much, of a worker's time.
 func slowDatabase(l cursor.Locker) bool { return l.Running > min(l.Age/2, longCall) }
 
-// pausedBy says who paused the process, if the audit does.
+// pausedBy names the person who paused the process, if the audit has it.
 func (s Status) pausedBy() string {
 	if s.paused == nil {
 		return ", by hand"
@@ -200,7 +199,7 @@ func (s Status) lastWorker() string {
 	return fmt.Sprintf("%s, and nothing has moved since %s; next: see that `ordered-dispatcher run` runs, and what its log says%s", last, moment(s.UpdatedAt), s.mayBeLocked())
 }
 
-// mayBeLocked names who may have locked the row of a process for which no worker is known to be there.
+// mayBeLocked names the sessions that may have locked the row of a process for which no worker is known to run.
 func (s Status) mayBeLocked() string {
 	if len(s.strangers) == 0 {
 		return ""
@@ -211,7 +210,7 @@ func (s Status) mayBeLocked() string {
 
 func attempts(f cursor.Failure) string { return Attempts(f.Attempts) + " since " + moment(f.First) }
 
-// Attempts is a number of attempts for people.
+// Attempts writes a number of attempts for people.
 func Attempts(n int) string {
 	if n == 1 {
 		return "1 attempt"
@@ -221,7 +220,7 @@ func Attempts(n int) string {
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// explain finds what hold needs beside the row.
+// explain finds what hold needs besides the row.
 func (r *StatusReader) explain(ctx context.Context, s *Status, lockers []cursor.Locker, long holders) {
 	for _, l := range lockers {
 		if l.Process == s.Process {
@@ -250,13 +249,13 @@ func (r *StatusReader) explain(ctx context.Context, s *Status, lockers []cursor.
 	}
 }
 
-// overdue reports whether records wait longer than any worker would let them. Of a
-// process with a limit that cannot be said: it waits without the lease.
+// overdue reports whether records wait longer than any worker would let them. For a process with a limit that cannot
+// be decided: it waits without the lease.
 func (s Status) overdue(p Process) bool {
 	return s.waits(p) && s.Lag.Age != nil && *s.Lag.Age > longWait+p.Poll+p.Source.Latency
 }
 
-// perhapsOverdue is the same of records whose age is not known.
+// perhapsOverdue is overdue for records whose age is not known.
 func (s Status) perhapsOverdue(p Process) bool { return s.waits(p) && s.Lag.Age == nil }
 
 // waits reports whether records wait for no known reason.
@@ -264,18 +263,16 @@ func (s Status) waits(p Process) bool {
 	return s.hold() == nil && len(s.lockers) == 0 && p.Limit == (processor.Limit{}) && s.Lag != nil && s.Lag.Records > 0
 }
 
-// due reports whether the next attempt at a failing record may be made, and is
-// not, as far as one look tells.
+// due reports whether the next attempt at a failing record may be made and is not made, as far as one look shows.
 func (s Status) due() bool {
 	return s.State == cursor.Running && s.Failure != nil && s.Failure.Wait == 0 && len(s.lockers) == 0
 }
 
-// maxDueWait bounds how long a worker is given to take up a failing record.
+// maxDueWait bounds how long a worker may take to begin the next attempt at a failing record.
 const maxDueWait = 5 * time.Second
 
-// desert looks a second time at a process whose records, or whose next attempt,
-// are overdue: a busy worker is without its lock for a moment at each checkpoint,
-// and another one looks once in each poll.
+// desert looks a second time at a process whose records, or whose next attempt, are overdue. A busy worker is without
+// its lock for a moment at each checkpoint, and another worker looks once in each poll.
 func (r *StatusReader) desert(ctx context.Context, s *Status) error {
 	row, err := r.store.Look(ctx, s.Process)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// statusJSON is one process in JSON. Numbers of 64 bits are strings: JSON numbers
-// do not hold them everywhere. Fields are added, never changed.
+// statusJSON is one process in JSON. Numbers of 64 bits are strings: not every reader of JSON can hold them as
+// numbers. Fields may be added, never changed.
 type statusJSON struct {
 	Process    string       `json:"process"`
 	State      string       `json:"state"`
@@ -26,11 +26,11 @@ type statusJSON struct {
 	Hold       *holdJSON    `json:"hold"`
 	Also       []holdJSON   `json:"also"` // beside hold
 	Problem    string       `json:"problem"`
-	// DeadLetters is null where the role may not read them.
+	// DeadLetters is null if the role may not read them.
 	DeadLetters *int64 `json:"dead_letters"`
 }
 
-// holdJSON is what holds delivery up: kind is for programs, text for people.
+// holdJSON is a reason that holds delivery up: kind is for programs, text for people.
 type holdJSON struct {
 	Kind HoldKind `json:"kind"`
 	Text string   `json:"text"`
@@ -60,7 +60,7 @@ type writerJSON struct {
 	Application string     `json:"application"`
 	User        string     `json:"user"`
 	Since       *time.Time `json:"since"`
-	Command     string     `json:"command"` // "" where it is not known
+	Command     string     `json:"command"` // "" if it is not known
 }
 
 // PrintStatusJSON writes one line: {"processes": […]}.
@@ -109,7 +109,7 @@ func jsonOf(w table.Writer) writerJSON {
 	return writerJSON{w.PID, w.GID, w.Application, w.User, known(w.Since), w.Command}
 }
 
-// known is nil for a time that is not.
+// known returns nil for a time that is not known.
 func known(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// PrintStatus writes a table for people, and below it what needs their eye.
+// PrintStatus writes a table for people, and below it what needs their attention.
 func PrintStatus(w io.Writer, all []Status) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "no cursors yet: the first `ordered-dispatcher run` makes one for each process")
@@ -69,8 +69,8 @@ func (s Status) lagAge() string {
 	return round(*s.Lag.Age)
 }
 
-// notes says what a table has no room for: first what holds delivery up, then what
-// would if that did not.
+// notes returns what a table has no room for: first the reason that holds delivery up, then what would hold it up
+// after that.
 func (s Status) notes() []string {
 	var notes []string
 	kind := HoldKind("")
@@ -116,7 +116,7 @@ func describe(w table.Writer) string {
 	return fmt.Sprintf("%s since %s", who, w.Since.UTC().Format(time.RFC3339))
 }
 
-// command says what a session does, or did last.
+// command describes what a session does, or did last.
 func command(w table.Writer) string {
 	switch {
 	case w.Command == "":
@@ -128,7 +128,7 @@ func command(w table.Writer) string {
 	}
 }
 
-// dash is a cell of a table.
+// dash returns the text for a cell of a table: a dash if it is empty.
 func dash(text string) string {
 	if text = visible.Line(text); text == "" {
 		return "-"

@@ -8,32 +8,32 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// Target finds the position to seek to.
+// Target finds the position to which a seek goes.
 type Target func(ctx context.Context, source *table.Source) (cursor.Position, error)
 
-// ToBeginning is before the first record there is.
+// ToBeginning returns the position before the first record.
 func ToBeginning(context.Context, *table.Source) (cursor.Position, error) {
 	return "", nil
 }
 
-// ToEnd is behind everything stamped so far.
+// ToEnd returns the position after everything that is stamped so far.
 func ToEnd(ctx context.Context, source *table.Source) (cursor.Position, error) {
 	return source.End(ctx)
 }
 
-// ToPosition is behind the record of that position.
+// ToPosition returns the position of p: the record after it is delivered next.
 func ToPosition(p cursor.Position) Target {
 	return func(context.Context, *table.Source) (cursor.Position, error) { return p, nil }
 }
 
-// ToRecord has the record of that id delivered next.
+// ToRecord makes the record with that id the next one.
 func ToRecord(id string) Target {
 	return func(ctx context.Context, source *table.Source) (cursor.Position, error) {
 		return source.Before(ctx, id)
 	}
 }
 
-// ToTime has the first record created at that time or later delivered next.
+// ToTime makes the first record that was created at that time or later the next one.
 func ToTime(t time.Time) Target {
 	return func(ctx context.Context, source *table.Source) (cursor.Position, error) { return source.At(ctx, t) }
 }

@@ -2,5 +2,5 @@
 
 package daemon
 
-// Undumpable does nothing where there is no /proc as on Linux.
+// Undumpable does nothing on this system, which has no /proc like that of Linux.
 func Undumpable() error { return nil }

@@ -16,9 +16,8 @@ const (
 	clearScreen   = "\x1b[H\x1b[2J"
 )
 
-// Watch prints the status every second until ctx ends: over the one before on a
-// terminal, behind it elsewhere. A database that is away does not end it; a
-// process that is not known does.
+// Watch prints the status every second until ctx ends. On a terminal each status replaces the one before; elsewhere
+// it follows it. A database that is away does not end it. A process that is not known does.
 func Watch(ctx context.Context, w io.Writer, r *StatusReader, print func(io.Writer, []Status) error) error {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -44,7 +43,7 @@ func Watch(ctx context.Context, w io.Writer, r *StatusReader, print func(io.Writ
 	}
 }
 
-// screen is what one look shows.
+// screen returns the text of one look.
 func (r *StatusReader) screen(ctx context.Context, print func(io.Writer, []Status) error) (string, error) {
 	var b bytes.Buffer
 	all, err := r.Read(ctx)

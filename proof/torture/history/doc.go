@@ -1,7 +1,7 @@
-// Package history is what the parties of a torture noted: one file of JSON lines for each of them, and all of it in one
-// value for the judge.
+// Package history holds the notes of the parties of a torture: one file of JSON lines for each of them, and all of
+// them in one value for the judge.
 //
-// Nouns: an actor is whoever notes something; an entry is one line of its file; a Run is the whole of it.
+// Nouns: an actor is a party that notes something. An entry is one line of its file. A Run is the whole of it.
 //
 //	producer-*.jsonl  Write      each transaction: begun, inserted, committed, given up, unknown
 //	receiver.jsonl    Delivery   each attempt: received, applied, refused, answered
@@ -21,7 +21,7 @@
 // Invariants:
 //
 //   - All times are nanoseconds on the monotonic clock since the beginning of the run, so times of different actors
-//     compare. Those that the database took are converted from its wall clock, and Setting.Drift says how far the two
-//     clocks came apart meanwhile.
-//   - What is read back is what was written: a kept run can be judged again.
+//     compare. Times of the database are converted from its wall clock. Setting.Drift is how far the two clocks came
+//     apart meanwhile.
+//   - Reading returns what was written: a kept run can be judged again.
 package history

@@ -1,7 +1,7 @@
-// Package plan decides, from a seed, which faults befall whom and when.
+// Package plan decides, from a seed, which faults meet which victims and when.
 //
-// Nouns: a track is one victim's sequence of faults: a worker, a process, a table, the server; a Fault is one line of the
-// schedule.
+// Nouns: a track is one victim's sequence of faults: a worker, a process, a table, the server. A Fault is one line of
+// the schedule.
 //
 // Invariants:
 //
@@ -9,6 +9,6 @@
 //   - Faults of one track do not overlap; those of different tracks do, on purpose.
 //   - Every fault ends within the length of the run.
 //
-// What the plan cannot fix is how far the victims have come when a fault meets them: a replayed seed meets them a little
+// The plan cannot fix how far the victims have come when a fault meets them. A replayed seed meets them a little
 // earlier or later, and finds the same weakness again if it is one.
 package plan

@@ -1,12 +1,11 @@
-// Package metrics turns what happens in processes, and what their database says
-// of them, into Prometheus metrics.
+// Package metrics turns the events of processes, and the state of their rows in the database, into Prometheus
+// metrics.
 //
 // # Nouns
 //
-//   - Metrics: those of one daemon, of a fixed set of processes.
-//   - Event: what a processor told (processor.Config.Observe); it counts.
-//   - Look: what the database, and the fence, said of a process at one moment; it
-//     sets gauges.
+//   - Metrics: the metrics of one daemon, for a fixed set of processes.
+//   - Event: a report of a processor (processor.Config.Observe). It is counted.
+//   - Look: what the database and the fence reported of a process at one moment. It sets gauges.
 //
 // # Diagram
 //
@@ -16,16 +15,15 @@
 //
 // # Invariants
 //
-//   - A scrape asks no database and waits for none: gauges are as old as
-//     ordered_dispatcher_last_look_timestamp_seconds says.
-//   - Labels are process, outcome, class and cause, with the names of the
-//     configuration's processes and of fixed sets. Nothing comes from a record.
-//   - Every series of a counter is there from the start, at 0, so that the first
-//     increment of it is seen.
-//   - Every worker counts its own work; gauges say of the process what every worker
-//     of it says. So counters are to be added up, and of gauges the largest taken.
+//   - A scrape never asks the database and never waits for it. The gauges are as old as
+//     ordered_dispatcher_last_look_timestamp_seconds shows.
+//   - Labels are process, outcome, class and cause. Their values are the names of the configuration's processes and of
+//     fixed sets. No value comes from a record.
+//   - Every series of a counter exists from the start, at 0, so that its first increment is seen.
+//   - Counters are per worker: add them up. Gauges describe the process, so every worker reports the same value: take the
+//     largest.
 //
 // # Left out
 //
-// Who looks, and who listens: see package daemon.
+// Package daemon looks at the database and serves the metrics.
 package metrics

@@ -20,15 +20,15 @@ func newLeaseVectors(f factory) leaseVectors {
 	}
 }
 
-// lease is that of one process, as its events tell.
+// lease is the lease of one process, as its events show it.
 type lease struct {
 	name  string
 	since atomic.Int64 // when its transaction began, in nanoseconds; 0: none is open
 	leaseVectors
 }
 
-// observe follows the transactions: each advance begins a new one, and so does each
-// failure that is written down.
+// observe follows the transactions. Each advance begins a new one, and so does each failure that is written to the
+// row.
 func (l *lease) observe(e processor.Event) {
 	now := time.Now().UnixNano()
 	switch {
@@ -52,7 +52,7 @@ func (l *lease) gauge(now time.Time) {
 	l.open.WithLabelValues(l.name).Set(open)
 }
 
-// LeaseBound sets for how long a transaction of the process's lease may be open.
+// LeaseBound sets how long a transaction of the process's lease may be open.
 func (m *Metrics) LeaseBound(process string, bound time.Duration) {
 	if p, ok := m.processes[process]; ok {
 		p.lease.bound.WithLabelValues(process).Set(bound.Seconds())

@@ -9,28 +9,27 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
-// Look is what the database and the fence said of a process at one moment.
+// Look is what the database and the fence reported of a process at one moment.
 type Look struct {
-	// Asked is when the question went out, by this machine's clock: what follows is
-	// not older.
+	// Asked is when the question was sent, by this machine's clock. The following fields are not older.
 	Asked time.Time
-	// Now is the moment, by the database's clock.
+	// Now is the moment of the answer, by the database's clock.
 	Now time.Time
-	// Row is the process's.
+	// Row is the process's row.
 	Row cursor.Row
-	// Leads: the row names this worker as the last one to deliver.
+	// Leads is Leader if the row names this worker as the last one to deliver.
 	Leads Leads
-	// Held is how the fence of this worker stood when it last read.
+	// Held is the state of this worker's fence when it last read.
 	Held table.Held
 }
 
-// Leads is whether a worker is the one that a row names.
+// Leads is the relation of a worker to the one that a row names.
 type Leads string
 
-// What it may be.
+// The values of Leads.
 const (
 	Leader Leads = "leader"
-	Other  Leads = "" // or none, before the first delivery
+	Other  Leads = "" // or no worker, before the first delivery
 )
 
 // lookVectors are the gauges that a look sets.
@@ -57,7 +56,7 @@ func newLookVectors(f factory) lookVectors {
 	}
 }
 
-// looks are the gauges of one process. Those that are not known yet are not there.
+// looks are the gauges of one process. A gauge whose value is not known yet does not exist.
 type looks struct {
 	name string
 	lookVectors
@@ -65,7 +64,7 @@ type looks struct {
 
 func (v lookVectors) process(name string) looks { return looks{name, v} }
 
-// Look sets the gauges of the process that l is about, but for its lag.
+// Look sets the gauges of the process that l is about, without its lag.
 func (m *Metrics) Look(l Look) {
 	if p, ok := m.processes[l.Row.Process]; ok {
 		m.looks.Lock()
@@ -75,11 +74,11 @@ func (m *Metrics) Look(l Look) {
 	}
 }
 
-// Lag is what stands behind the position of a process.
+// Lag is the amount of records after the position of a process.
 type Lag struct {
 	Process string
 	Records int64
-	// Age of the oldest; nil if the source has no time of creation.
+	// Age is the age of the oldest record; nil if the source has no time of creation.
 	Age *time.Duration
 }
 
@@ -104,15 +103,14 @@ func (m *Metrics) DeadLetters(process string, open int64) {
 	}
 }
 
-// NoDeadLetters takes the gauge of open dead letters away, which cannot be counted.
+// NoDeadLetters removes the gauge of open dead letters, because they cannot be counted.
 func (m *Metrics) NoDeadLetters(process string) {
 	if p, ok := m.processes[process]; ok {
 		p.looks.deadLetters.DeleteLabelValues(process)
 	}
 }
 
-// NoLag takes the lag of a process away, which cannot be counted: an old one would
-// be taken for true.
+// NoLag removes the lag of a process, because it cannot be counted. An old value would look true.
 func (m *Metrics) NoLag(process string) {
 	if p, ok := m.processes[process]; ok {
 		m.looks.Lock()
@@ -131,32 +129,31 @@ func (g looks) row(l Look) {
 	g.halted.WithLabelValues(g.name).Set(halted(l).Seconds())
 	for _, cause := range table.Causes() {
 		lag := 0.0
-		if cause == l.Held.Cause && l.Row.State == cursor.Running { // else it is not asked
+		if cause == l.Held.Cause && l.Row.State == cursor.Running { // else the fence is not asked
 			lag = l.Held.Lag.Seconds()
 		}
 		g.fenceLag.WithLabelValues(g.name, string(cause)).Set(lag)
 	}
 }
 
-// Late counts records of a process that came behind its cursor.
+// Late counts records of a process that appeared before its cursor.
 func (m *Metrics) Late(process string, records int) {
 	if p, ok := m.processes[process]; ok {
 		p.late.Add(float64(records))
 	}
 }
 
-// failing is for how long the record behind the cursor has been. Every attempt
-// stands in the row.
+// failing returns how long the record after the cursor has been failing. The row has every attempt.
 func failing(l Look) time.Duration {
-	if l.Row.Failure == nil || l.Row.Failure.Attempts == 0 { // 0: a restored database, no record
+	if l.Row.Failure == nil || l.Row.Failure.Attempts == 0 { // 0: a restored database, not a record
 		return 0
 	}
 	return max(0, l.Now.Sub(l.Row.Failure.First))
 }
 
-// halted is for how long. It begins with the attempt that failed last, or, if
-// there is none, with the last change of the row. A halt that has only begun has
-// lasted too: 0 would say that there is none.
+// halted returns how long the process has been halted. The halt begins with the last failed attempt, or, if there is
+// none, with the last change of the row. A halt that has just begun has a length above 0, too: 0 would mean that
+// there is none.
 func halted(l Look) time.Duration {
 	if l.Row.State != cursor.Halted {
 		return 0

@@ -14,15 +14,15 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Metrics are those of one daemon. It is safe for use by several goroutines.
+// Metrics holds the metrics of one daemon. It is safe for use by several goroutines.
 type Metrics struct {
 	registry  *prometheus.Registry
 	processes map[string]*process // never changes
 
-	looks sync.RWMutex // held by a scrape, and to set the gauges of a look: neither sees half of the other
+	looks sync.RWMutex // held by a scrape, and while a look sets its gauges: neither sees half of the other
 }
 
-// Gather takes all series at one moment, as far as looks are concerned.
+// Gather collects all series. The values of one look are always together.
 func (m *Metrics) Gather() ([]*dto.MetricFamily, error) {
 	m.looks.RLock()
 	defer m.looks.RUnlock()
@@ -35,7 +35,7 @@ func (m *Metrics) Gather() ([]*dto.MetricFamily, error) {
 // process has the series of one process.
 type process struct {
 	delivered      prometheus.Counter
-	attempts       map[cursor.Class]prometheus.Counter // "" = acknowledged
+	attempts       map[cursor.Class]prometheus.Counter // "": acknowledged
 	halts          map[cursor.Class]prometheus.Counter
 	deadLetters    map[cursor.Class]prometheus.Counter
 	takeOvers      prometheus.Counter
@@ -51,8 +51,7 @@ type process struct {
 	lease *lease
 }
 
-// acknowledged is the outcome of an attempt that did not fail; the other outcomes
-// are classes of errors.
+// acknowledged is the outcome of an attempt that did not fail. The other outcomes are classes of errors.
 const acknowledged = "acknowledged"
 
 // classes are the values of the label class.
@@ -60,7 +59,7 @@ var classes = []cursor.Class{
 	cursor.ClassTransient, cursor.ClassUnreached, cursor.ClassPermanent, cursor.ClassUnreadable, cursor.ClassRefused, cursor.ClassUnknown, cursor.ClassDatabase,
 }
 
-// New makes the metrics of processes, all at zero.
+// New makes the metrics of these processes, all at zero.
 func New(processes []string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), processes: map[string]*process{}}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -71,16 +70,15 @@ func New(processes []string) *Metrics {
 	return m
 }
 
-// Handler answers a scrape from memory. Few are answered at once.
+// Handler answers a scrape from memory. It bounds how many it answers at once.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes})
 }
 
-// maxScrapes are answered at once: one for each of a few Prometheus servers.
+// maxScrapes is how many scrapes are answered at once: one for each of a few Prometheus servers.
 const maxScrapes = 5
 
-// Observe counts an event. Those of a process that New was not told of count
-// nowhere.
+// Observe counts an event. It ignores events of processes that New did not get.
 func (m *Metrics) Observe(e processor.Event) {
 	p, ok := m.processes[e.Process]
 	if !ok {
@@ -118,7 +116,7 @@ func (p *process) advanced(e processor.Event) {
 	}
 }
 
-// count counts by class. One that is not known would be a label without bound.
+// count counts by class. It counts a class that it does not know as ClassUnknown: new labels would be without bound.
 func count(by map[cursor.Class]prometheus.Counter, class cursor.Class) {
 	c, ok := by[class]
 	if !ok {
@@ -139,8 +137,8 @@ type vectors struct {
 
 const namespace = "ordered_dispatcher"
 
-// Bounds of buckets, in seconds: of a sink call up to the longest time-out that
-// is usual, and of a record's age up to a day behind.
+// The bounds of the buckets, in seconds: for a sink call up to the longest usual time-out, and for a record's age up
+// to a lag of one day.
 var (
 	attemptBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 	ageBuckets     = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60, 300, 1800, 7200, 86400}
@@ -168,7 +166,7 @@ func newVectors(registry *prometheus.Registry) vectors {
 	}
 }
 
-// process makes the series of one process, so that all of them are there.
+// process makes all series of one process, so that they exist from the start.
 func (v vectors) process(name string) *process {
 	p := &process{
 		delivered:      v.delivered.WithLabelValues(name),
@@ -194,7 +192,7 @@ func (v vectors) process(name string) *process {
 	return p
 }
 
-// factory registers metrics. All of them have the label process first.
+// factory registers metrics. The first label of each is process.
 type factory struct{ registry *prometheus.Registry }
 
 func (f factory) counter(name, help string, labels ...string) *prometheus.CounterVec {

@@ -14,12 +14,12 @@ import (
 // By has functions for keys that only the caller can read.
 type By map[string]func(Node)
 
-// Decode reads the value as a mapping into the struct that into points to, by the knob tags of its fields. Every fault
-// has its line and column. Defaults are not filled in: the zero value means them. A key that by has is read by its
-// function, in its turn, instead. It returns the keys, for what is wrong with several of them.
+// Decode reads the value as a mapping into the struct to which into points, by the knob tags of its fields. Every
+// fault has its line and column. Decode fills in no defaults: the zero value means them. If by has a key, its
+// function reads that key instead, in its turn. Decode returns the keys, for faults that concern several of them.
 func (n Node) Decode(into any, by By) Mapping { return n.decode(reflect.ValueOf(into).Elem(), by) }
 
-// Known are the keys that Decode knows for a struct.
+// Known returns the keys that Decode knows for a struct.
 func Known(config any) []string { return names(knob.Of(reflect.TypeOf(config))) }
 
 func names(knobs []knob.Knob) []string {
@@ -90,7 +90,7 @@ func (n Node) set(k knob.Knob, in reflect.Value) {
 	}
 }
 
-// setKind reads the value into a field of a type that only its kind tells.
+// setKind reads the value into a field whose kind alone decides how to read it.
 func (n Node) setKind(k knob.Knob, field reflect.Value, least, greatest int64) {
 	switch field.Kind() {
 	case reflect.String:
@@ -135,7 +135,7 @@ func (n Node) texts(k knob.Knob) []string {
 	return n.List()
 }
 
-// unmarshal reads a scalar as its own type does.
+// unmarshal reads a scalar in the way of its own type.
 func (n Node) unmarshal(into encoding.TextUnmarshaler) {
 	text, ok := n.shown()
 	if !ok {

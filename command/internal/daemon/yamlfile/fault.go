@@ -11,15 +11,15 @@ type Error struct {
 	Faults []Fault
 }
 
-// Fault is what is wrong at a place.
+// Fault is a mistake at a place in the file.
 type Fault struct {
 	// Line and Column count from 1, the column in characters.
 	Line, Column int
 	Message      string
 
-	path   string // of the value, with dots between the keys; "" = the file
-	source string // the line, without what is secret
-	caret  int    // the column in it; 0 = none
+	path   string // of the value, with dots between the keys; "": the file
+	source string // the line, without its secrets
+	caret  int    // the column in it; 0: none
 }
 
 // Error lists the faults, each with its place and its line.
@@ -41,7 +41,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// indent is as wide as the first n characters of a line: tabs stay tabs.
+// indent returns white space as wide as the first n characters of a line: tabs stay tabs.
 func indent(line string, n int) string {
 	var b strings.Builder
 	for i, r := range []rune(line) {

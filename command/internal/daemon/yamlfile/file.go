@@ -21,22 +21,22 @@ type File struct {
 	env        Environment
 	root       ast.Node
 	anchors    map[string]ast.Node
-	hidden     map[*token.Token]bool // scalars that no fault may show
-	tags       []*token.Token        // some of which the parser leaves out
-	references []string              // the paths of the values in which one was read
-	resolved   []resolved            // what they stood for
-	files      []string              // that they named, or that are secrets themselves
+	hidden     map[*token.Token]bool // scalars that a fault may not show
+	tags       []*token.Token        // the parser leaves out some of them
+	references []string              // the paths of the values in which a reference was read
+	resolved   []resolved            // the values of the references
+	files      []string              // the files that they named, or that are secrets themselves
 	read       func(path string) (string, error)
-	trusted    []string // files that say who is trusted
-	literal    bool     // a secret stands in the file itself
+	trusted    []string // files that decide whom the program trusts
+	literal    bool     // the file itself contains a secret
 	faults     []Fault
-	expanded   int  // bytes that references stood for
+	expanded   int  // bytes that replaced references
 	merged     int  // keys and merge keys that were read
-	bounded    bool // a bound was passed
+	bounded    bool // a bound was exceeded
 }
 
-// Parse reads the text of the file called name, with references into env. A
-// file that is no YAML has that fault only.
+// Parse reads the text of the file called name, with references into env. If the file is not YAML, that is its only
+// fault.
 func Parse(name string, text []byte, env Environment) *File {
 	source := lineEnds.Replace(strings.TrimPrefix(string(text), "\ufeff"))
 	if !strings.HasSuffix(source, "\n") {
@@ -72,25 +72,22 @@ func Parse(name string, text []byte, env Environment) *File {
 	return f
 }
 
-// lineEnds makes each line end one that all count alike: the parser takes others for two in
-// places, and what is hidden would be looked for in another line.
+// lineEnds makes all line ends equal, so that everyone counts the same lines. The parser counts other line ends twice
+// in some places, and then the search for hidden scalars would look in another line.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// maxNesting bounds brackets within brackets, dashes after dashes, and lines that are
-// moved ever more to the right: the parser
-// calls itself for each.
+// maxNesting bounds brackets within brackets, dashes after dashes, and lines that are indented ever further. The
+// parser calls itself for each of them.
 const maxNesting = 50
 
-// maxEntries bounds the keys and the entries of lists in a file: the parser's time grows
-// with their square. With documents and complex keys it grows faster, and no file of ours
-// has any: each counts as rareEntry.
+// maxEntries bounds the keys and the entries of lists in a file, because the parser's time grows with their square.
+// It grows faster with documents and complex keys. Our files have none of these, so each counts as rareEntry.
 const (
 	maxEntries = 10_000
 	rareEntry  = 100
 )
 
-// blankLines counts the lines without a word: in a block of text, the parser's time grows
-// with their square, too.
+// blankLines counts the blank lines. In a block of text, the parser's time grows with their square, too.
 func blankLines(lines []string) (n int) {
 	for _, line := range lines {
 		if strings.TrimSpace(line) == "" {
@@ -100,7 +97,7 @@ func blankLines(lines []string) (n int) {
 	return n
 }
 
-// tooMany is the first token beyond it; nil if there is none.
+// tooMany returns the first token beyond maxEntries; nil if there is none.
 func tooMany(tokens token.Tokens) *token.Token {
 	entries := 0
 	for _, at := range tokens {
@@ -117,7 +114,7 @@ func tooMany(tokens token.Tokens) *token.Token {
 	return nil
 }
 
-// indented add the margin of another line.
+// indented adds the margin of another line.
 func indented(margins []int, column int) []int {
 	for len(margins) > 0 && margins[len(margins)-1] >= column {
 		margins = margins[:len(margins)-1]
@@ -125,10 +122,10 @@ func indented(margins []int, column int) []int {
 	return append(margins, column)
 }
 
-// tooDeep is the first token beyond it; nil if there is none.
+// tooDeep returns the first token beyond maxNesting; nil if there is none.
 func tooDeep(tokens token.Tokens) *token.Token {
 	brackets, dashes, line := 0, 0, 0
-	var margins []int // of the lines that the current one stands in
+	var margins []int // of the lines that contain the current one
 	for _, at := range tokens {
 		if at.Position.Line != line {
 			dashes, line = 0, at.Position.Line
@@ -149,8 +146,7 @@ func tooDeep(tokens token.Tokens) *token.Token {
 	return nil
 }
 
-// cutComments takes comments out of the lines that faults show: a secret that
-// was once in use may stand there.
+// cutComments removes comments from the lines that faults show, because a comment may contain a former secret.
 func (f *File) cutComments(tokens token.Tokens) {
 	for _, at := range tokens {
 		if at.Type != token.CommentType || at.Position.Line > len(f.lines) {
@@ -185,8 +181,8 @@ func (f *File) setRoot(parsed *ast.File) {
 	f.hideAll()
 }
 
-// syntaxFault reports what the parser could not read. What is secret in such a
-// file is not known, so no more than its keys are shown.
+// syntaxFault reports what the parser could not read. It is not known which parts of such a file are secret, so it
+// shows only keys.
 func (f *File) syntaxFault(err error) {
 	var at yaml.Error
 	if !errors.As(err, &at) || at.GetToken() == nil {
@@ -206,18 +202,17 @@ func (f *File) syntaxFault(err error) {
 	f.faults = append(f.faults, fault)
 }
 
-// ReadFilesBy has the references of values that are read from now on look into files by read,
-// instead of ReadSecret.
+// ReadFilesBy makes references to files use read instead of ReadSecret, for all values that are read from now on.
 func (f *File) ReadFilesBy(read func(path string) (string, error)) { f.read = read }
 
 // Root is the whole file as one value.
 func (f *File) Root() Node { return Node{file: f, node: f.root} }
 
-// maxFaults bounds what a file is blamed for at once: each takes a look at all of it.
+// maxFaults bounds how many faults are reported at once: each one searches the whole file.
 const maxFaults = 100
 
-// Err returns the faults found so far, the first 100 of them, in the order of the
-// file; nil if there is none. It is an *Error.
+// Err returns the faults found so far, the first 100 of them, in the order of the file; nil if there is none. It is
+// an *Error.
 func (f *File) Err() error {
 	if len(f.faults) == 0 {
 		return nil
@@ -239,13 +234,12 @@ func (f *File) line(n int) string {
 	return strings.TrimRight(f.lines[n-1], "\r")
 }
 
-// fault adds what is wrong with the value at a path; "" is the file.
+// fault adds a fault of the value at a path; "" is the file.
 func (f *File) fault(at *token.Token, path, message string) {
 	f.faultAt(at.Position.Line, at.Position.Column, path, message)
 }
 
-// once is fault for a bound that was passed: what is read from then on would pass
-// it, too.
+// once is fault for a bound that was exceeded: everything read from then on would exceed it, too.
 func (f *File) once(at *token.Token, path, message string) {
 	if !f.bounded {
 		f.fault(at, path, message)
@@ -257,7 +251,7 @@ func (f *File) faultAt(line, column int, path, message string) {
 	if path != "" {
 		message = path + ": " + message
 	}
-	// What other packages say with errors.Join has several lines.
+	// Errors that other packages make with errors.Join have several lines.
 	message = strings.ReplaceAll(message, "\n", "; ")
 	f.faults = append(f.faults, Fault{Line: line, Column: column, Message: message, path: path})
 }

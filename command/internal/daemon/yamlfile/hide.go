@@ -11,11 +11,10 @@ import (
 
 const hiding = "***"
 
-// hideAll hides every scalar of the file until it is read as something that is no
-// secret: of what is not read it is not known whether it is one. What consists of
-// references alone, and the names of anchors that there are, may be shown. So may keys, except
-// for those that may be a value that lost its key, and those below a telling key. A secret that
-// begins with * or ! and has no quotes reads as an alias or a tag.
+// hideAll hides every scalar of the file until it is read as something that is not secret: a scalar that is not read
+// may be one. Scalars of references only, and the names of defined anchors, may be shown. So may keys, except for
+// those that may be a value without its key, and those below a telling key. A secret that begins with * or ! and has
+// no quotes looks like an alias or a tag.
 func (f *File) hideAll() {
 	f.hidden = map[*token.Token]bool{}
 	for _, at := range f.tags {
@@ -26,8 +25,8 @@ func (f *File) hideAll() {
 	}
 }
 
-// reveal lets faults show a scalar if it looks like one value. One that has
-// swallowed a key and its value, for want of a quote or a comma, may hold a secret.
+// reveal lets faults show a scalar if it looks like one value. A scalar that has swallowed a key and its value, for
+// lack of a quote or a comma, may contain a secret.
 func (f *File) reveal(node ast.Node) {
 	if text, ok := literal(node); ok && single(text) {
 		delete(f.hidden, node.GetToken())
@@ -38,8 +37,7 @@ func single(text string) bool {
 	return !strings.Contains(text, ": ") && !strings.Contains(text, "://") && !strings.Contains(text, "\n")
 }
 
-// revealKey lets faults show a key. Without a value it may be a value that lost
-// its key.
+// revealKey lets faults show a key. A key without a value may be a value that lost its key.
 func (f *File) revealKey(entry *ast.MappingValueNode) {
 	if isShown(entry) {
 		delete(f.hidden, entry.Key.GetToken())
@@ -53,7 +51,7 @@ func isShown(entry *ast.MappingValueNode) bool {
 
 type hider struct {
 	file    *File
-	telling bool // what stands below a key that names a secret
+	telling bool // below a key that names a secret
 }
 
 // Visit is called by ast.Walk.
@@ -85,12 +83,12 @@ func (h hider) Visit(node ast.Node) ast.Visitor {
 	return nil
 }
 
-// showSource gives a fault its line, with what is secret replaced.
+// showSource gives a fault its line, with secrets replaced.
 func (f *File) showSource(fault *Fault) {
 	if fault.source != "" {
 		return
 	}
-	if f.hidden == nil && f.line(fault.Line) != "" { // it was not read so far that anything is known of the line
+	if f.hidden == nil && f.line(fault.Line) != "" { // the file was not read far enough to know anything of the line
 		fault.source, fault.caret = hiding, 0
 		return
 	}
@@ -110,8 +108,8 @@ func (f *File) showSource(fault *Fault) {
 	}
 }
 
-// shows reports whether a line, as it is to be shown, has a part of what is hidden: of a
-// scalar that began in a line before it, or that the parser places elsewhere.
+// shows reports whether a line, as it is to be shown, contains a part of a hidden scalar that began in an earlier
+// line, or that the parser places elsewhere.
 func (f *File) shows(shown string, line int) bool {
 	const part = 6
 	for at := range f.hidden {
@@ -120,7 +118,7 @@ func (f *File) shows(shown string, line int) bool {
 			return true
 		}
 		if from := at.Position.Line; from-line > 2 || line-from > 2+lines {
-			continue // no parser is as wrong as that
+			continue // a parser is never as wrong as that
 		}
 		for value := at.Value; len(value) >= part; value = value[1:] {
 			if strings.Contains(shown, value[:part]) {
@@ -143,8 +141,8 @@ func (f *File) hiddenOn(line int) []*token.Token {
 	return on
 }
 
-// spelled is how many characters of a line, from its own beginning, a scalar takes, with
-// quotes. The parser does not keep how it was escaped.
+// spelled returns how many characters of a line a scalar takes, from its own beginning, with quotes. The parser does
+// not keep how it was escaped.
 func spelled(at *token.Token, line []rune) int {
 	if len(line) == 0 || at.Type != token.DoubleQuoteType && at.Type != token.SingleQuoteType {
 		first, _, _ := strings.Cut(strings.TrimSpace(at.Origin), "\n")
@@ -169,18 +167,16 @@ func spelled(at *token.Token, line []rune) int {
 
 var (
 	tellingKey = regexp.MustCompile(`(?i)^(.*?\b[\w-]*(?:secret|database|url|password|token|authorization|api-?key)["']?\s*:).*$`)
-	// tellingName is a key that names a secret: all below it is hidden.
+	// tellingName matches a key that names a secret: everything below it is hidden.
 	tellingName = regexp.MustCompile(`(?i)(?:secret|database|url|password|token|authorization|api-?key)$`)
 	words       = regexp.MustCompile(`[^\s{}\[\],"'#&*|>?:-]+(?::\s|:$)?`)
 )
 
-// quotation is what a message of the parser quotes from the file, if it is more
-// than a sign.
+// quotation matches a quotation from the file in a message of the parser, if it is longer than a sign.
 var quotation = regexp.MustCompile(`"(?:[^"\\]|\\.){3,}"`)
 
-// hideByShape hides what may be secret in a line of a file that cannot be parsed:
-// all that follows a telling key, and every word that is no key. It reports the
-// characters at the beginning that are where they were.
+// hideByShape hides what may be secret in a line of a file that cannot be parsed: everything after a telling key, and
+// every word that is not a key. It returns how many characters at the beginning kept their place.
 func hideByShape(line string) (shown string, same int) {
 	same = len([]rune(line))
 	if m := tellingKey.FindStringSubmatch(line); m != nil {
@@ -201,7 +197,7 @@ func hideByShape(line string) (shown string, same int) {
 	return b.String(), same
 }
 
-// isKey reports whether a word stands where a key does.
+// isKey reports whether a word is where a key can be.
 func isKey(before, word string) bool {
 	before = strings.TrimRight(before, " \t")
 	begins := before == "" || strings.ContainsAny(before[len(before)-1:], "{,-?")

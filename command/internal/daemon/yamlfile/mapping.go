@@ -10,18 +10,18 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Mapping is the keys of a value and their nodes.
+// Mapping holds the keys of a value and their nodes.
 type Mapping struct {
 	self  Node
 	nodes map[string]Node
 	names []string
 }
 
-// maxMerges bounds how deep merge keys lead to others.
+// maxMerges bounds how deep merge keys may lead to others.
 const maxMerges = 10
 
-// maxKeys bounds how many keys are read in a file, since merge keys can lead to the
-// same ones again and again. A file that people write has far fewer.
+// maxKeys bounds how many keys are read in a file, since merge keys can lead to the same ones again and again. A file
+// that a person writes has far fewer.
 const maxKeys = 100_000
 
 // Mapping reads the node as a mapping of the known keys.
@@ -42,7 +42,7 @@ func (n Node) Mapping(known ...string) Mapping {
 	return m
 }
 
-// spelledKey is a key as it may be shown: if the first one of that name may.
+// spelledKey returns a key in the form that may be shown: itself, if the first one of that name may be.
 func (f *File) spelledKey(at *token.Token) string {
 	if !single(at.Value) {
 		return "at this place"
@@ -64,8 +64,8 @@ func (n Node) AnyMapping() Mapping {
 	return m
 }
 
-// mapping adds the keys of n that m does not have yet. want is what a value must
-// be that has none.
+// mapping adds the keys of n that m does not have yet. want describes the value that is needed, for a node without
+// one.
 func (n Node) mapping(m *Mapping, depth int, want string) {
 	node, ok := n.plain()
 	if !ok {
@@ -130,7 +130,7 @@ func (m Mapping) Get(name string) (Node, bool) {
 	return n, ok
 }
 
-// Need is Get for a key that must be there.
+// Need is Get for a required key.
 func (m Mapping) Need(name, example string) (Node, bool) {
 	n, ok := m.nodes[name]
 	if !ok && m.self.isMapping() {

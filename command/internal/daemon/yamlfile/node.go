@@ -12,18 +12,18 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Node is a value in a file. A value that is not what it is read as is a fault,
-// and reads as zero.
+// Node is a value in a file. If the value does not have the type as which it is read, that is a fault, and it reads
+// as zero.
 type Node struct {
 	file *File
 	node ast.Node
 	key  *token.Token // nil for the root
 	path string       // the keys that lead here, with dots between them
-	// example is how to write it with its key; "" if that is clear.
+	// example shows how to write it with its key; "" if that is clear.
 	example string
 }
 
-// Fault reports what is wrong with the value, at its key.
+// Fault reports a mistake in the value, at its key.
 func (n Node) Fault(format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if n.key == nil {
@@ -33,8 +33,8 @@ func (n Node) Fault(format string, args ...any) {
 	n.file.fault(n.key, n.path, message)
 }
 
-// Refuse reports what somebody else has against the value. That may quote it, or a
-// part of it: if a reference stands in it, what it says is not shown.
+// Refuse reports the objection of another package to the value. That may quote the value, or a part of it, so its
+// text is not shown if the value has a reference.
 func (n Node) Refuse(err error) {
 	if n.refers() {
 		n.Fault("it is refused with what its references stand for, which is not shown here: write that out in their place to see why")
@@ -43,11 +43,10 @@ func (n Node) Refuse(err error) {
 	n.Fault("%v", err)
 }
 
-// refers reports that a reference was read in the value or in one below it.
+// refers reports whether a reference was read in the value or in one below it.
 func (n Node) refers() bool { return slices.ContainsFunc(n.file.references, n.holds) }
 
-// References are what the references stood for that were read in the value or in one
-// below it: likely secrets.
+// References returns the texts that replaced the references in the value or in one below it: likely secrets.
 func (n Node) References() []string {
 	var texts []string
 	for _, r := range n.file.resolved {
@@ -58,8 +57,8 @@ func (n Node) References() []string {
 	return texts
 }
 
-// FileTexts are the files that references named in the value or in one below it, and what
-// each held; nil if there is none.
+// FileTexts returns the files that references named in the value or in one below it, with their content; nil if there
+// is none.
 func (n Node) FileTexts() map[string]string {
 	var texts map[string]string
 	for _, r := range n.file.resolved {
@@ -75,35 +74,35 @@ func (n Node) FileTexts() map[string]string {
 	return texts
 }
 
-// holds reports whether a path is that of the value or of one below it.
+// holds reports whether a path belongs to the value or to one below it.
 func (n Node) holds(path string) bool {
 	return n.path == "" || path == n.path || strings.HasPrefix(path, n.path+".")
 }
 
-// valueFault reports what is wrong with the value, at the value.
+// valueFault reports a mistake in the value, at the value.
 func (n Node) valueFault(format string, args ...any) {
 	n.file.fault(n.node.GetToken(), n.path, fmt.Sprintf(format, args...))
 }
 
-// Sound reports that no fault was found yet in the value or in one below it.
+// Sound reports whether no fault was found yet in the value or in one below it.
 func (n Node) Sound() bool {
 	return !slices.ContainsFunc(n.file.faults, func(f Fault) bool { return n.holds(f.path) })
 }
 
-// Nothing reads a value that has nothing in it: {} or no value at all.
+// Nothing reads an empty value: {} or no value at all.
 func (n Node) Nothing() {
 	if _, null := n.node.(*ast.NullNode); !null {
 		n.Mapping()
 	}
 }
 
-// Text reads a scalar as it is spelled, whatever YAML would take it for.
+// Text reads a scalar as it is spelled, even if YAML would give it another type.
 func (n Node) Text() string {
 	text, _ := n.shown()
 	return text
 }
 
-// Secret is Text for a scalar that no fault may show.
+// Secret is Text for a scalar that faults must not show.
 func (n Node) Secret() string {
 	text, _ := n.scalar()
 	if n.key != nil && text != "" && !n.refers() && (secretKey.MatchString(n.key.Value) || withPassword.MatchString(text)) {
@@ -117,29 +116,29 @@ var (
 	withPassword = regexp.MustCompile(`://[^/@:\s]*:[^/@\s]+@|password\s*=`)
 )
 
-// SecretFile is Text for the path of a file that is a secret, as a private key is.
+// SecretFile is Text for the path of a file that is a secret, such as a private key.
 func (n Node) SecretFile() string {
 	path := n.Text()
 	n.file.files = append(n.file.files, path)
 	return path
 }
 
-// TrustedFile is Text for the path of a file that says who is trusted.
+// TrustedFile is Text for the path of a file that decides whom the program trusts.
 func (n Node) TrustedFile() string {
 	path := n.Text()
 	n.file.trusted = append(n.file.trusted, path)
 	return path
 }
 
-// SecretFiles are the files that references named, or that were read with SecretFile, as
-// far as the file was read.
+// SecretFiles returns the files that references named, or that were read with SecretFile, as far as the file was
+// read.
 func (f *File) SecretFiles() []string { return f.files }
 
-// TrustedFiles are those that were read with TrustedFile.
+// TrustedFiles returns the files that were read with TrustedFile.
 func (f *File) TrustedFiles() []string { return f.trusted }
 
-// HoldsSecrets reports whether a secret stands literally in the file, as far as the
-// names of keys and the forms of URLs show.
+// HoldsSecrets reports whether the file literally contains a secret, as far as the names of keys and the forms of
+// URLs show.
 func (f *File) HoldsSecrets() bool { return f.literal }
 
 // OneOf reads a scalar that must be one of some words.
@@ -152,7 +151,7 @@ func (n Node) OneOf(words ...string) string {
 	return text
 }
 
-// Int reads a whole number within bounds.
+// Int reads a whole number between from and to.
 func (n Node) Int(from, to int) int {
 	text, ok := n.shown()
 	if !ok {
@@ -185,7 +184,7 @@ func (n Node) Percent() int {
 	return value
 }
 
-// Duration reads a length of time within bounds.
+// Duration reads a length of time between from and to.
 func (n Node) Duration(from, to time.Duration) time.Duration {
 	text, ok := n.shown()
 	if !ok {
@@ -203,7 +202,7 @@ func (n Node) Duration(from, to time.Duration) time.Duration {
 	return value
 }
 
-// Texts reads a mapping of names to scalars that no fault may show.
+// Texts reads a mapping of names to scalars that faults must not show.
 func (n Node) Texts() map[string]string {
 	m := n.AnyMapping()
 	texts := make(map[string]string, len(m.names))
@@ -232,7 +231,7 @@ func (n Node) List() []string {
 	return texts
 }
 
-// shown is scalar for one that faults may show.
+// shown is scalar for a scalar that faults may show.
 func (n Node) shown() (string, bool) {
 	if node, ok := n.plain(); ok {
 		n.file.reveal(node)
@@ -259,8 +258,8 @@ func (n Node) scalar() (string, bool) {
 	return text, len(n.file.faults) == faults
 }
 
-// literal is the text of a scalar. Numbers and the like are taken as they are
-// spelled, so that no leading zero is lost.
+// literal returns the text of a scalar. It takes numbers and the like as they are spelled, so that leading zeros
+// stay.
 func literal(node ast.Node) (string, bool) {
 	switch node := node.(type) {
 	case *ast.StringNode:
@@ -303,7 +302,7 @@ func (n Node) plain() (ast.Node, bool) {
 	return nil, false
 }
 
-// IsScalar reports whether the node is a value of its own, such as a bare word.
+// IsScalar reports whether the node is a single value, such as a bare word.
 func (n Node) IsScalar() bool {
 	if n.node == nil || n.node.Type() == ast.NullType {
 		return false
@@ -328,8 +327,7 @@ func (n Node) wrongKind(want string) {
 	n.Fault("here must be %s", want)
 }
 
-// quoted is the scalar as it is spelled in the file: a reference is not
-// replaced, since it may stand for a secret.
+// quoted returns the scalar as it is spelled in the file. It does not replace a reference, which may name a secret.
 func (n Node) quoted() string {
 	node, _ := n.plain()
 	text, _ := literal(node)

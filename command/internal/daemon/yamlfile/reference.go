@@ -16,10 +16,9 @@ import (
 // Environment looks up a variable, as os.LookupEnv does.
 type Environment func(name string) (string, bool)
 
-// A reference must survive the parser, to which braces and a colon mean
-// something, above all within {…}. So its signs are replaced, one character by
-// one, by private-use characters before parsing, and read back afterwards:
-// columns stay what they were.
+// A reference must survive the parser, to which braces and a colon have a meaning, above all within {…}. So its signs
+// are replaced before parsing, one character by one private-use character, and read back afterwards. The columns stay
+// the same.
 const (
 	markDollar  = '\uE000' // of ${
 	markOpen    = '\uE001'
@@ -61,20 +60,19 @@ var unescape = strings.NewReplacer(
 	string(markEscape), "", string(markLiteral), "$", string(markBrace), "{", string(markEnd), "}",
 	string(markColon), ":", string(markComma), ",", string(markHash), "#")
 
-// spelling is a scalar as it stands in the file: for messages.
+// spelling returns a scalar as the file has it, for messages.
 func spelling(value string) string { return unmark.Replace(value) }
 
 var markedReference = regexp.MustCompile(string(markDollar) + string(markOpen) + `([^` + string(markClose) + `]*)` + string(markClose))
 
-// onlyReferences reports whether a scalar holds nothing that is secret itself.
+// onlyReferences reports whether a scalar contains only references, so that it is not a secret itself.
 func onlyReferences(value string) bool {
 	return value != "" && markedReference.ReplaceAllString(value, "") == ""
 }
 
 func hasReference(value string) bool { return strings.ContainsRune(value, markDollar) }
 
-// resolve replaces the references in a scalar. What they stand for is not looked
-// at again.
+// resolve replaces the references in a scalar. It does not look for references in their values.
 func (f *File) resolve(at *token.Token, path, value string) string {
 	var b strings.Builder
 	last := 0
@@ -97,7 +95,7 @@ func (f *File) resolve(at *token.Token, path, value string) string {
 	return b.String()
 }
 
-// resolved is what a reference stood for in the value at a path.
+// resolved is the text that replaced a reference in the value at a path.
 type resolved struct{ path, reference, text string }
 
 // filePrefix begins a reference to a file.
@@ -105,8 +103,8 @@ const filePrefix = "file:"
 
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// maxExpanded bounds what all references of a file stand for, since a short one can
-// name a large file many times.
+// maxExpanded bounds the size of the texts that replace all references of a file, since short ones can name a large
+// file many times.
 const maxExpanded = 8 * bounded.MaxBytes
 
 func (f *File) lookUp(reference string) (string, error) {
@@ -124,20 +122,20 @@ func (f *File) lookUp(reference string) (string, error) {
 	case !ok:
 		return "", fmt.Errorf("the environment has no variable %s: set it, or write $${%s} for the text itself", reference, reference)
 	case value == "":
-		// More likely a deployment that lost a secret than a wish for none.
+		// More likely, a deployment lost the secret than wanted an empty one.
 		return "", fmt.Errorf("the variable %s is set but empty: give it a value", reference)
 	default:
 		return value, nil
 	}
 }
 
-// ReadSecret reads a file that a reference names, without the line break at its end, which
-// editors and secret stores add. Its error names the file.
+// ReadSecret reads a file that a reference names. It removes the line break at its end, which editors and secret
+// stores add. Its error names the file.
 func ReadSecret(path string) (string, error) {
 	text, err := bounded.Read(path)
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
-		err = pathErr.Err // which does not name the file again
+		err = pathErr.Err // this one does not name the file again
 	}
 	switch {
 	case errors.Is(err, bounded.ErrTooLarge), errors.Is(err, bounded.ErrKind), errors.Is(err, bounded.ErrSilent):

@@ -9,20 +9,20 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 )
 
-// TLS is whom a sink trusts and what it shows of itself: files in PEM, by their paths.
+// TLS has the certificates that a sink trusts and the one that it presents: files in PEM, by their paths.
 type TLS struct {
-	// CA is a file of authorities; those of the system do not count then.
+	// CA is a file of authorities to trust. Those of the system are not trusted then.
 	CA string `knob:"ca" file:"trusted"`
-	// Cert is the certificate that is shown, with the chain to its authority. It is read at every handshake.
+	// Cert is the certificate that the sink presents, with the chain to its authority. It is read at every handshake.
 	Cert string `knob:"cert" file:"trusted"`
-	// Key is its private key, read at every handshake.
+	// Key is the private key of the certificate, read at every handshake.
 	Key string `knob:"key" file:"secret"`
 	// ServerName is the name that the server's certificate must have. Default: the host that is dialled.
 	ServerName string `knob:"server_name"`
 }
 
-// tls reads a TLS. The authorities are read once; the certificate and its key at every handshake, so that renewed ones
-// need no restart.
+// tls reads a TLS. It reads the authorities once, and the certificate and its key at every handshake, so that renewed
+// ones need no restart.
 func (n Node) tls() *tls.Config {
 	var files TLS
 	keys := n.Decode(&files, nil)
@@ -39,7 +39,7 @@ func (n Node) tls() *tls.Config {
 	return c
 }
 
-// parseAuthorities returns those of a file, and nothing of the system's.
+// parseAuthorities returns the authorities of a file, without those of the system.
 func parseAuthorities(n Node, path string) *x509.CertPool {
 	pem, err := bounded.Read(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func parseAuthorities(n Node, path string) *x509.CertPool {
 	return pool
 }
 
-// parseCertificate loads the two files once, to find what is wrong with them.
+// parseCertificate loads the two files once, to report their faults.
 func parseCertificate(cert Node, files TLS) func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	load := func() (*tls.Certificate, error) {
 		certPEM, err := bounded.File(files.Cert)
