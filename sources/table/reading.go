@@ -78,8 +78,7 @@ func (l *layout) newReading(c Config, room *scratch, limit, scan int) *reading {
 	return r
 }
 
-// take reads the results in the order of statements. A sample counts even if the
-// rows behind it fail.
+// take reads the results in the order of statements. A sample counts even if the rows after it fail.
 func (r *reading) take(results *prepared.Results, fence *fence) error {
 	for range 3 { // begin, settings, hold
 		if _, err := nextRows(results); err != nil {
