@@ -114,8 +114,8 @@ func (l *link) lastClaim(ctx context.Context, name, fence string, d processor.De
 	}
 }
 
-// isAnothers reports that a message is of another cursor than the record. One of an
-// earlier version does not say whose it is.
+// isAnothers reports that a message belongs to another cursor than the record. A message of an earlier version does
+// not name its cursor.
 func isAnothers(origin string, d processor.Delivery) bool {
 	return origin != "" && d.Origin != "" && origin != escape(d.Origin)
 }
