@@ -32,7 +32,7 @@ type written struct {
 	cancel context.CancelCauseFunc
 	// sent is how often each batch of this window went out.
 	sent map[batchSent]int
-	// producer is that of the window's first batch.
+	// producer is the producer of the window's first batch.
 	producer *producer
 	// ends is how often the end of its transaction was asked for.
 	ends int

@@ -21,7 +21,7 @@
 //	                                      ▼
 //	DeliverBatch ──► publish, expecting the claim, or the message before ──► acknowledgements, in order
 //	                                      ▲                                      │ duplicate
-//	                                      └── another id ◄── not the record ◄── read what stands there ──► the record: delivered
+//	                                      └── another id ◄── not the record ◄── read the message there ──► the record: delivered
 //
 // # Message
 //

@@ -116,7 +116,7 @@ func (c *connection) open(ctx context.Context) (reused bool, err error) {
 	return false, nil
 }
 
-// rest closes the connection if nobody has used it for idleTimeout.
+// rest closes the connection if it was not used for idleTimeout.
 func (c *connection) rest() {
 	c.turn <- struct{}{}
 	if time.Since(c.used) >= idleTimeout {

@@ -18,7 +18,7 @@ type catalog struct {
 	standby   bool
 	hidesRows bool // row-level security is active for our role
 	seesAll   bool // our role sees when the transactions of every session began
-	tracks    bool // sessions show that, unless they say otherwise (track_activities)
+	tracks    bool // sessions show that, unless they turn it off (track_activities)
 	inherits  bool // false: it is a member of the role that does, and does not inherit from it
 	timeZone  string
 	role      string

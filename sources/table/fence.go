@@ -15,7 +15,7 @@ type writer struct {
 	dated bool
 }
 
-// sample is what one read saw, in the order in which the read saw it.
+// sample is the result of one read, in the order in which the read saw it.
 type sample struct {
 	// server distinguishes one run of a server from another: the clocks and transactions of two runs must not be
 	// compared.

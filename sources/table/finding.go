@@ -23,7 +23,7 @@ type Finding struct {
 	Severity Severity
 	// Problem explains in one sentence what is wrong.
 	Problem string
-	// Fix is what to do: SQL, or else a change of the configuration.
+	// Fix is the next step: SQL, or else a change of the configuration.
 	Fix string
 }
 

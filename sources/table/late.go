@@ -16,7 +16,7 @@ import (
 
 // Where ids do not grow, the source looks for late rows of a promoted server within a day before the cursor. A
 // process that did not run meets the server after its clock was corrected. So nothing else bounds how far the clock
-// was behind. If the rows of a day cannot be read in time, the source looks at ten minutes, and the log says so.
+// was behind. If the rows of a day cannot be read in time, the source looks at ten minutes, and logs that.
 // Otherwise each failover would stop the processes of such a table.
 const (
 	lateWindow  = 24 * time.Hour

@@ -26,7 +26,7 @@ type layout struct {
 	counter      uint32        // oid of the sequence that the ids come from, one by one; 0: none; order CreatedAt
 	keyedByID    bool          // a record may have no created_at, so its dedup key consists of its id alone
 	shared       bool          // nothing proves that no two rows have one position
-	detail       detail        // what a read fetches of each row
+	detail       detail        // how much a read fetches of each row
 	partial      bool          // an index gives the order that holds only rows that Config.Where takes
 	inspected    time.Time
 }

@@ -146,7 +146,7 @@ func splitPath(text string) (names []string) {
 	return names
 }
 
-// cutQuoted returns a name whose opening quote was read, and what follows its closing one.
+// cutQuoted returns a name whose opening quote was read, and the text after the closing one.
 func cutQuoted(text string) (name, after string) {
 	var b strings.Builder
 	for {

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// errRefused rolls back the examination's transaction, which the server has given up. The finding says why.
+// errRefused rolls back the examination's transaction, which the server has given up. The finding explains why.
 var errRefused = errors.New("the server refuses to read the table")
 
 // probe has the server plan the read, and checks everything that the catalog does not show.

@@ -36,8 +36,8 @@ type reading struct {
 
 	unanswered bool  // not even the first row came
 	held       bool  // a row was at the fence, and so are those after it
-	durable    bool  // the disk has what was read
-	log        int64 // where the log ends that has what was read
+	durable    bool  // the disk has the rows that were read
+	log        int64 // where the log ends that has these rows
 
 	page  processor.Page
 	fault error // of the first row
