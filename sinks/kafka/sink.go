@@ -266,7 +266,7 @@ func (s *Sink) failed(d processor.Delivery, o outcome) error {
 		return processor.RetryAfter(err, held.wait)
 	case isOpen(err) && (isPassing(err) || isNoWord(err) || isOldEpoch(err)):
 		return processor.Unreached(outcomes.Outage(err))
-	case isOpen(err): // a refusal after a lost answer proves nothing about the first request
+	case isOpen(err): // a no after a lost answer proves nothing about the first request
 		return err
 	case isOldEpoch(err): // the record was not the cause
 		return processor.Unreached(&known{err})
