@@ -22,9 +22,8 @@ func (e *absentError) Error() string {
 
 // confirm checks, before a window counts, that its records are there, and so are those acknowledged before it. It
 // does so if the client has gone on over another connection than before. The broker may have an older copy of its
-// data. Such a broker takes any number of a producer that it does not know. It also takes the commit for the one
-// before it, and drops a record whose number it has from another producer. If nothing can be found out, the window
-// counts.
+// data. Such a broker takes any number of a producer that it does not know. It takes a commit for the commit before
+// it, and drops a record whose number it has from another producer. If nothing can be found out, the window counts.
 func (s *Sink) confirm(ctx context.Context, p produced, epoch cursor.Epoch) produced {
 	if s.stood.older(p.places) {
 		return p // it shows the loss by itself

@@ -42,8 +42,8 @@ func (l *link) find(ctx context.Context, c Config, fence, subject string) (err e
 func askLeader(s jetstream.Stream) { s.CachedInfo().Config.AllowDirect = false }
 
 // stream returns the configuration of a new stream. Its sequences begin with the time in microseconds, after those of
-// a deleted stream. A worker of the deleted stream still expects its claim there. Otherwise it would be let in where
-// another claim has the same sequence.
+// a deleted stream. Without that, a worker of the deleted stream, which still expects its claim there, would be let
+// in where another claim has the same sequence.
 func (d Declare) stream(name, fence string, now time.Time) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        name,

@@ -121,8 +121,8 @@ func (s *Sink) isPlain(resp *http.Response) bool {
 	return s.to.base.Scheme == "http" && resp.StatusCode == http.StatusBadRequest
 }
 
-// wantsTLS reports whether a body is the one that net/http or nginx sends for a request without TLS. The whole body
-// has to match from its beginning, so that a receiver which repeats a record cannot imitate it.
+// wantsTLS reports whether a body is the one that net/http or nginx sends for a request without TLS. It must match
+// from its first byte, so that a record which a receiver repeats cannot be mistaken for it.
 func wantsTLS(body []byte) bool {
 	text := strings.TrimSpace(string(body))
 	return text == "Client sent an HTTP request to an HTTPS server." ||

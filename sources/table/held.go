@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Held describes how far the fence was behind at the last read, and why.
+// Held describes how far the fence held back the last read, and the cause.
 type Held struct {
-	// Lag is how long newer records have been held back, beyond Config.Latency. Zero if nothing holds the fence.
+	// Lag is for how long the fence has kept newer rows from being read, beyond Config.Latency. Zero if nothing holds
+	// the fence.
 	Lag time.Duration
 	// Cause of the lag; "" if there is none. Writers names the transaction.
 	Cause Cause
