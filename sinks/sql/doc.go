@@ -55,7 +55,7 @@
 //
 // # Lexical rules
 //
-// Strings (”, E”, $tag$), quoted identifiers and comments (--, nested /* */) are left alone. "@" begins an argument
+// Strings ('…', E'…', $tag$), quoted identifiers and comments (--, nested /* */) are left alone. "@" begins an argument
 // if a letter or "_" follows it directly, and neither a character of an identifier nor one of an operator precedes
 // it. So @>, <@, @@, @? and @-@ are operators. The operators =, <>, !=, <=, >=, >, +, -, *, /, %, ||, ->, ->>, #>,
 // #>> and => may come directly before an argument. A text that could be read both ways is refused: write a space.
