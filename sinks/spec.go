@@ -24,20 +24,20 @@ type Spec struct {
 
 // Config is the configuration of one sink.
 type Config interface {
-	// Validate returns every fault at once that can be seen without the receiver, and quotes no secret.
+	// Validate returns all faults at once that can be seen without the receiver, and quotes no secret.
 	Validate() error
-	// Settings decide where the records go, by name. The audit keeps them, and a change of one needs a restart. No secret
-	// is among them.
+	// Settings decide where the records go, by name. The audit keeps them, and a change of one needs a restart. They
+	// hold no secret.
 	Settings() map[string]string
 	// Open makes the sink. It connects to nothing yet.
 	Open(Environment) (Opened, error)
 }
 
-// Environment is what a sink may use of the daemon.
+// Environment is the part of the daemon that a sink may use.
 type Environment struct {
 	// Stdout belongs to the sink that writes records to it.
 	Stdout io.Writer
-	// Logger takes what the receiver says besides its answers.
+	// Logger takes messages of the receiver other than its answers.
 	Logger *slog.Logger
 	// Checkpoint is how many records a call may have, from 1 on.
 	Checkpoint int
@@ -48,7 +48,7 @@ type Opened struct {
 	Each     processor.Sink      // one record at a time
 	Pipeline processor.BatchSink // several records may be on their way
 	InTx     processor.TxSink    // in the transaction that advances the cursor
-	// Timeout bounds one call. Default: that of the processor.
+	// Timeout bounds one call. Default: the processor's.
 	Timeout time.Duration
 }
 
@@ -72,12 +72,13 @@ type Finding struct {
 	Fix string
 }
 
-// Checked is a Config that can be held against its receiver. An error is that of a receiver that could not be asked.
+// Checked is a Config that can be compared with its receiver. Check returns an error if the receiver could not be
+// asked.
 type Checked interface {
 	Check(ctx context.Context, process string, around Around) ([]Finding, error)
 }
 
-// Around is what a check may look at besides its own sink.
+// Around is the context of a check, besides its own sink.
 type Around struct {
 	// Cursors are the connections to the database of the cursor tables.
 	Cursors *pgxpool.Pool
@@ -85,14 +86,14 @@ type Around struct {
 	Others map[string]Config
 }
 
-// Confidential is a Config with settings that decide where records go and may hold a secret. The audit has a digest of
-// each.
+// Confidential is a Config with settings that decide where records go and may hold a secret. The audit keeps a digest
+// of each.
 type Confidential interface {
 	Confidential() map[string]string
 }
 
-// Exclusive is a Config of which something at the receiver belongs to one process: two processes that share it would put
-// each other out by turns. Owned names it, and how a process gets its own; "" if there is nothing.
+// Exclusive is a Config whose receiver has something that belongs to one process. Two processes that share it would
+// put each other out by turns. Owned names it, and how a process gets its own; "" if there is none.
 type Exclusive interface {
 	Owned(process string) (what, fix string)
 }
@@ -102,8 +103,8 @@ type Exposed interface {
 	Exposures() []Finding
 }
 
-// Filed is a Config that names files that no tag declares: those whose text is a secret, and those whose text decides what
-// is run or who is trusted.
+// Filed is a Config that names files that no tag declares. secret files contain a secret, and trusted files decide
+// which code is run or who is trusted.
 type Filed interface {
 	Files() (secret, trusted []string)
 }
@@ -114,7 +115,7 @@ type Posted interface {
 	DatabaseURL() string
 }
 
-// Credentials is the Finding about credentials that go to a host without TLS; fix says what to use.
+// Credentials returns the Finding about credentials that go to a host without TLS; fix names the alternative.
 func Credentials(host, fix string) []Finding {
 	if host == "" {
 		return nil
@@ -122,14 +123,14 @@ func Credentials(host, fix string) []Finding {
 	return []Finding{{cursor.Warn, "credentials are sent to " + host + " in the clear, and could be read on the way", "use " + fix}}
 }
 
-// CallTimeout is how long one call may take of a sink that ends by a timeout of its own: long enough for that end, which
-// says whether anything was sent.
+// CallTimeout returns how long one call may take for a sink that ends a call by a timeout of its own. It is long
+// enough for that end, which reports whether anything was sent.
 func CallTimeout(timeout time.Duration) time.Duration {
 	const margin = 5 * time.Second
 	return min(timeout+margin, MaxTimeout)
 }
 
-// WindowTimeout is CallTimeout of a sink that bounds each answer of a window: a call may have many records.
+// WindowTimeout is CallTimeout for a sink that bounds each answer of a window: a call may have many records.
 func WindowTimeout(timeout time.Duration) time.Duration {
 	const least = 30 * time.Second
 	return max(CallTimeout(timeout), least)

@@ -62,7 +62,7 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"a word of Kafka that may pass is lost in a time-out",
-		[]change{{"sinks/kafka/link.go", `		kgo.RecordRetries(tries), // of`, `		// of`}},
+		[]change{{"sinks/kafka/link.go", `		kgo.RecordRetries(tries), // for`, `		// for`}},
 		kafkaPkg, "TestDeliverBatch_AWordThatMayPassIsNoAttempt",
 	},
 	{
@@ -72,7 +72,7 @@ var outcomeMutants = []mutant{
 	},
 	{
 		"a dead leader of Kafka's is an attempt of the record",
-		[]change{{"sinks/kafka/link.go", `		kgo.RecordRetries(tries), // of`, `		// of`}},
+		[]change{{"sinks/kafka/link.go", `		kgo.RecordRetries(tries), // for`, `		// for`}},
 		kafkaPkg, "TestDeliverBatch_ADeadLeaderIsNoAttempt",
 	},
 	{

@@ -200,8 +200,8 @@ var natsMutants = []mutant{
 	},
 	{
 		"a record is put aside since a server of NATS still decides on an earlier attempt",
-		[]change{{"sinks/nats/errors.go", `may be taken yet
-		return true`, `may be taken yet
+		[]change{{"sinks/nats/errors.go", `earlier attempt of the record
+		return true`, `earlier attempt of the record
 		return false`}},
 		natsPkg, "TestTakesNone_KnowsWhichWordsAreOfNoRecord",
 	},

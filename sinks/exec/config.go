@@ -15,8 +15,8 @@ import (
 
 // Config describes a child. Zero values mean defaults.
 type Config struct {
-	// Command is the program and its arguments. There is no shell. A name without a slash is looked for in the PATH of
-	// this process; one that begins with "." is taken from Dir. Required.
+	// Command is the program and its arguments. There is no shell. A name without a slash is looked up in the PATH of
+	// this process. A name that begins with "." is taken from Dir. Required.
 	//
 	// In the file: the program and its arguments. The sink uses no shell. It looks for a name without a slash in the
 	// `PATH` of `ordered-dispatcher`. A name that begins with `.` is relative to `dir`.
@@ -25,32 +25,30 @@ type Config struct {
 	//
 	// In the file: the child's working directory. Default: the one of `ordered-dispatcher`.
 	Dir string `knob:"dir"`
-	// User is whom the child runs as: the name or the uid of an account, with its
-	// groups, or uid:gid, without other groups. It needs a Unix system and a process
-	// of root's, with the capabilities CAP_SETUID, CAP_SETGID and CAP_KILL. It cannot
-	// be root. HOME, USER and LOGNAME are the account's where Env does not name them.
-	// Default: whom this process runs as.
+	// User is the account that the child runs as: its name or uid, with its groups, or uid:gid, without other groups.
+	// It needs a Unix system, and this process must run as root, with the capabilities CAP_SETUID, CAP_SETGID and
+	// CAP_KILL. User cannot be root. HOME, USER and LOGNAME are the account's unless Env names them. Default: the user
+	// of this process.
 	//
 	// In the file: the account that the child runs as: a name, a uid, or `uid:gid`. This needs root. Default: the
 	// account of `ordered-dispatcher`.
 	User string `knob:"user"`
-	// Env is the child's environment, beside PATH, HOME, LANG, LC_ALL, TZ and TMPDIR,
-	// which it has from this process where Env does not name them. It has nothing else.
-	// Values may be secrets.
+	// Env is the child's environment, besides PATH, HOME, LANG, LC_ALL, TZ and TMPDIR. The child has those from this
+	// process unless Env names them. It has no other variables. Values may be secrets.
 	//
 	// In the file: variables of the child, in addition to `PATH HOME LANG LC_ALL TZ TMPDIR`. It has no others. Default:
 	// none.
 	Env map[string]string `knob:"env"`
-	// Secrets are kept out of what is quoted of the child, as the values of Env are:
-	// those among the arguments of Command.
+	// Secrets are the secrets among the arguments of Command. They are kept out of quotes of the child, as the values
+	// of Env are.
 	Secrets []string `references:"command"`
-	// Window is how many lines may wait for their answers at a time. Above 1 the child may have records that stand
-	// behind one it refuses.
+	// Window is how many lines may wait for their answers at a time. Above 1 the child may have records that come
+	// after one that it refuses.
 	//
 	// In the file: how many lines may wait for their answers at a time. It needs a `checkpoint` of at least as many.
 	Window int `knob:"window" default:"1" min:"1" max:"1_000"`
-	// HideAnswers keeps what the child says, to standard output and to standard error,
-	// out of errors and of the log. Values of Env and Secrets are kept out anyway.
+	// HideAnswers keeps the child's words, on standard output and on standard error, out of errors and of the log.
+	// Values of Env and Secrets are kept out anyway.
 	//
 	// In the file: with `false`, errors and the log contain nothing of the child's output. The sink takes values of
 	// `env` out of them in any case.
@@ -62,19 +60,18 @@ type Config struct {
 	// [Its lease may be open](docs/operations.md#what-a-lease-means-to-the-database) for as long.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 	// MaxBytes bounds a record's line, with its key, type, id, headers, and the escapes of JSON, which make up to six
-	// bytes of one. A record with a longer line fails for good before the line is made.
+	// bytes from one. A record with a longer line fails for good before the line is made.
 	//
 	// In the file: the most bytes of a line, with key, type, id, headers and the escapes of JSON (`\u0001` is six bytes
 	// for one). A record with a longer line fails for good, before the sink builds the line.
 	MaxBytes int `knob:"max_bytes" default:"16_777_216" min:"1_024" max:"1_073_741_824"`
-	// Grace is how long the child has between SIGTERM and SIGKILL when the sink is
-	// closed.
+	// Grace is the time between SIGTERM and SIGKILL when the sink is closed.
 	Grace time.Duration `knob:"-grace" default:"5s" min:"1ns" max:"1m"`
-	// Logger is told what the child writes to standard error. Default: discarded.
+	// Logger takes the lines that the child writes to standard error. Default: discarded.
 	Logger *slog.Logger
 }
 
-// inherited are the variables that a child has from this process.
+// inherited lists the variables that a child has from this process.
 var inherited = []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
 
 // String names the program and the user, and hides its arguments and environment.
@@ -99,8 +96,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns every fault that can be found on any machine, at once, and quotes
-// no value of Env. It does not ask whether this machine has the program and the user.
+// Validate returns at once all faults that can be found on any machine, and quotes no value of Env. It does not check
+// whether this machine has the program and the user.
 func (c Config) Validate() error {
 	if err := c.withDefaults().validate(); err != nil {
 		return fmt.Errorf("configure exec sink: %w", err)
@@ -129,7 +126,7 @@ func (c Config) validate() error {
 
 func holdsNUL(text string) bool { return strings.ContainsRune(text, 0) }
 
-// environment is the whole of the child's.
+// environment returns the child's whole environment.
 func (c Config) environment(a *account) []string {
 	all := map[string]string{}
 	for _, name := range inherited {

@@ -18,7 +18,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// refusal is a word on one record, the child's or ours; the child is whole.
+// refusal is an error about one record, the child's or ours; the child is intact.
 func (s *Sink) refusal(d processor.Delivery, err error) error {
 	return outcome.Refusal(fmt.Errorf("deliver record %q to %s: %w", visible.Cut(d.ID), s, err))
 }
@@ -32,15 +32,15 @@ func (s *Sink) unsent(err error) error {
 	return processor.Unreached(unsent)
 }
 
-// cannotStart reports that there is no such program or directory, or that it cannot
-// be run by us: that is so for every record.
+// cannotStart reports that there is no such program or directory, or that we cannot run it. That is so for every
+// record.
 func cannotStart(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, exec.ErrDot) || errors.Is(err, fs.ErrNotExist) ||
 		errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// failed ends the child, of which nothing is known any more, and tells how. It may
-// have dealt with the record.
+// failed ends the child, whose state is no longer known, and returns how it ended. The child may have handled the
+// record.
 func (s *Sink) failed(k *child, d processor.Delivery, err error) error {
 	k.grace(err)
 	how := k.end()
@@ -56,10 +56,10 @@ func (s *Sink) unheard(k *child, d processor.Delivery, err error) error {
 	return fmt.Errorf("deliver record %q to %s: the child did not take it: %w (%s)%s", visible.Cut(d.ID), s, err, how, k.words.tail())
 }
 
-// redactor takes the values of Config.Env and Config.Secrets out of what a child says.
+// redactor takes the values of Config.Env and Config.Secrets out of a child's words.
 type redactor struct {
 	set   secret.Set
-	hides bool // all that it says
+	hides bool // all of the child's words
 }
 
 func newRedactor(c Config) *redactor {
@@ -76,7 +76,7 @@ func (r *redactor) clean(text string) string {
 	}, r.set.Replace(strings.ToValidUTF8(text, "\uFFFD")))
 }
 
-// maxErrorText bounds what is quoted of a child, in bytes.
+// maxErrorText bounds the quote of a child, in bytes.
 const maxErrorText = 1000
 
 func cut(text string) string {

@@ -26,7 +26,8 @@ func (c Config) Confidential() map[string]string {
 	return map[string]string{"command": strings.Join(c.Command, "\x00")}
 }
 
-// Open makes the sink. The sink bounds the writing of each line, and the wait for each answer: a call has as many records as a checkpoint.
+// Open makes the sink. The sink bounds the writing of each line, and the wait for each answer. A call has as many
+// records as a checkpoint.
 func (c Config) Open(env sinks.Environment) (sinks.Opened, error) {
 	c.Logger = env.Logger
 	sink, err := New(c)
@@ -64,7 +65,8 @@ func (c Config) Exposures() []sinks.Finding {
 	}}
 }
 
-// Files are the program and the first of its arguments that is a file: what it interprets, if it is an interpreter.
+// Files returns the program and the first of its arguments that is a file. If the program is an interpreter, that
+// file is its script.
 func (c Config) Files() (secret, trusted []string) {
 	if len(c.Command) == 0 {
 		return nil, nil

@@ -14,12 +14,12 @@ import (
 
 // Config describes a cluster and a topic. Zero values mean defaults.
 type Config struct {
-	// Brokers to begin with, as host:port; the cluster names the others. Required.
+	// Brokers to begin with, as host:port. The cluster names its other brokers. Required.
 	//
 	// In the file: a list of `host:port` at which the client begins. The cluster names its other brokers.
 	Brokers []string `knob:"brokers" need:"brokers: [\"host:9092\", \"host:9092\"]"`
-	// Topic is a template (see package route), such as {{lower .Type}}. What it makes must exist, and begins with _
-	// only where the text of the template does: such topics belong to Kafka and its tools. Required.
+	// Topic is a template (see package route), such as {{lower .Type}}. The topics that it makes must exist. One
+	// begins with _ only where the text of the template does: such topics belong to Kafka and its tools. Required.
 	//
 	// In the file: a Go template over `.Process .Table .ID .Key .Type .Headers .DedupKey`, with `lower`, `upper`,
 	// `replace`. The topics must exist. A topic that begins with `_` belongs to Kafka or its tools
@@ -31,8 +31,7 @@ type Config struct {
 	// In the file: how many records may be on their way at a time, of `max_bytes` together at most. It needs a
 	// `checkpoint` of at least as many.
 	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
-	// MaxBytes bounds a batch, before compression, and so a record. It belongs at or below the topic's
-	// max.message.bytes.
+	// MaxBytes bounds a batch, before compression, and so a record. Set it at or below the topic's max.message.bytes.
 	//
 	// In the file: the most bytes of a window before compression, and so of a record. Set it at or below the topic's
 	// `max.message.bytes`.
@@ -41,20 +40,20 @@ type Config struct {
 	//
 	// In the file: compression of the batches:
 	Compression string `knob:"compression" default:"snappy" oneof:"none gzip snappy lz4 zstd"`
-	// TransactionalID makes a transaction of each window, and lets Kafka refuse whoever used it before. No two
-	// processes may share one. Default: none.
+	// TransactionalID makes each window a transaction, and lets Kafka refuse the producer that used the id before. Two
+	// processes must not share one. Default: none.
 	//
 	// In the file: with it, each window is a transaction, and Kafka fences zombies. Give each process its own. Default:
 	// none.
 	TransactionalID string `knob:"transactional_id"`
-	// Timeout bounds the wait for the acknowledgement of a window. Where a connection has to be made first, both
-	// together have this time: if less of it is left than the connection took, and less than 10 s, the next call sends.
+	// Timeout bounds the wait for the acknowledgement of a window. If a connection has to be made first, both together
+	// have this time. If less of it is left than the connection took, and less than 10 s, the next call sends.
 	//
 	// In the file: bounds waiting for the answers to a window. If a connection has to be made first, both together have
 	// this time. If that took more than half of it, and less than 10 s are left, the sink sends nothing: the call
 	// fails, the connection stays, and the next call sends.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
-	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
+	// HideAnswers keeps the broker's words out of errors. Secrets are kept out anyway.
 	//
 	// In the file: with `false`, errors quote only the broker's code, no name from its certificate, and no address that
 	// is not one of `brokers`. The sink takes secrets out of errors in any case.
@@ -70,9 +69,9 @@ type Config struct {
 	TLS *tls.Config `knob:"tls"`
 }
 
-// SASL is a user and how it shows its password.
+// SASL is a user, and the way in which it proves its password.
 type SASL struct {
-	// Mechanism shows the password. "": no login.
+	// Mechanism proves the password. "": no login.
 	//
 	// In the file: the mechanism of the login.
 	Mechanism string `knob:"mechanism" oneof:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512"`
@@ -84,7 +83,7 @@ type SASL struct {
 	Password string `knob:"password" secret:"true"`
 }
 
-// maxID is how many bytes Kafka's strings have.
+// maxID is how many bytes a string of Kafka may have.
 const maxID = 1<<15 - 1
 
 // String names the brokers and the topic, and hides everything else.
@@ -106,7 +105,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate returns every fault at once, and quotes no secret.
+// validate returns all faults at once, and quotes no secret.
 func (c Config) validate() error {
 	faults := []error{knob.Check(c)}
 	fault := func(bad bool, format string, args ...any) {

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// dedupHeader is the name that consumers of outboxes look for.
+	// dedupHeader is the header name that consumers of outboxes look for.
 	dedupHeader = "event_id"
 
 	topicRule = "Kafka's topics have 1 to 249 letters, digits, '.', '_' and '-', and are not . or .."
@@ -21,7 +21,7 @@ const (
 	internalRule = "topics that begin with _ belong to Kafka and its tools (__consumer_offsets, __transaction_state, _schemas)"
 )
 
-// message is what a record becomes. What the protocol cannot carry is a refusal.
+// message makes the message of a record. It returns a refusal if the protocol cannot carry the record.
 func (s *Sink) message(d *processor.Delivery) (*kgo.Record, error) {
 	topic, err := s.topic.Of(*d)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Sink) message(d *processor.Delivery) (*kgo.Record, error) {
 	return r, nil
 }
 
-// textSize is the least that a record takes in a batch, found without a copy of it.
+// textSize is the least size of a record in a batch, found without copying the record.
 func textSize(d *processor.Delivery) int {
 	n := len(d.Payload) + 2*len(d.Key) + len(d.Type) + len(d.ID)
 	for name, value := range d.Headers {
@@ -54,7 +54,7 @@ func textSize(d *processor.Delivery) int {
 	return n
 }
 
-// headers has its values in one array.
+// headers returns the headers, with their values in one array.
 func headers(d *processor.Delivery) []kgo.RecordHeader {
 	all := make([]kgo.RecordHeader, 0, wire.Count+1+len(d.Headers))
 	values := make([]byte, 0, 256)
@@ -73,12 +73,12 @@ func headers(d *processor.Delivery) []kgo.RecordHeader {
 	return all
 }
 
-// isOurs reports whether a header of a record would pass for one of ours.
+// isOurs reports whether a header of a record could be mistaken for one of ours.
 func isOurs(name string) bool {
 	return wire.Ours(name) || strings.EqualFold(name, dedupHeader) || strings.EqualFold(name, "content-type")
 }
 
-// size is about what a message takes in a batch.
+// size is about the size of a message in a batch.
 func size(r *kgo.Record) int {
 	n := len(r.Key) + len(r.Value) + 32
 	for _, h := range r.Headers {
@@ -87,8 +87,8 @@ func size(r *kgo.Record) int {
 	return n
 }
 
-// isInternal: what is written to such a topic is an order to the cluster or to its
-// tools. Those of the tools can be named by topic's own text, never by a record.
+// isInternal reports whether a topic is internal: a message in it is an order to the cluster or to its tools. Only
+// the template's own text can name the topics of the tools, never a record.
 func isInternal(topic string) bool { return strings.HasPrefix(topic, "_") }
 
 func isTopic(name string) bool {
@@ -101,9 +101,8 @@ func isTopic(name string) bool {
 	}) < 0
 }
 
-// keyed puts records where their key says, as Kafka's own clients do. Those
-// without one go where the name of their process says, so that they keep their
-// order.
+// keyed puts records where their key leads, as Kafka's own clients do. Records without a key go where the name of
+// their process leads, so that they keep their order.
 type keyed struct{ kgo.TopicPartitioner }
 
 func (k keyed) RequiresConsistency(*kgo.Record) bool { return true }

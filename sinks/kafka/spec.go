@@ -28,7 +28,7 @@ func (c Config) Open(sinks.Environment) (sinks.Opened, error) {
 	return sinks.Opened{Pipeline: sink, Timeout: sinks.CallTimeout(c.withDefaults().Timeout)}, err
 }
 
-// Owned is the transactional id.
+// Owned returns the transactional id.
 func (c Config) Owned(string) (what, fix string) {
 	if c.TransactionalID == "" {
 		return "", ""
@@ -37,7 +37,7 @@ func (c Config) Owned(string) (what, fix string) {
 		"give each process a transactional_id of its own: Kafka fences the one that asked for it first"
 }
 
-// Exposures finds a broker to which the password goes as it is, without TLS.
+// Exposures finds a broker to which the password goes in clear text, without TLS.
 func (c Config) Exposures() []sinks.Finding {
 	if c.TLS != nil || c.SASL.Mechanism != mechanismPlain {
 		return nil

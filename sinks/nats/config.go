@@ -15,9 +15,8 @@ import (
 
 // Config describes a stream. Zero values mean defaults.
 type Config struct {
-	// URL of the servers: nats://host:4222 or tls://host:4222, several with commas
-	// between. Only these are dialled: the others that a server names never get the
-	// login. It may hold user and password. Required.
+	// URL of the servers: nats://host:4222 or tls://host:4222, several with commas between them. The sink connects
+	// only to these: other servers that a server names never get the login. It may hold user and password. Required.
 	//
 	// In the file: `nats://` or `tls://`, several servers with commas between. The sink dials only these, and not those
 	// that a server names (`connect_urls`): list every server of a cluster. It may hold user and password.
@@ -31,7 +30,7 @@ type Config struct {
 	//
 	// In the file: the password of the user. It may be rotated as `user`.
 	Password string `knob:"password" secret:"true"`
-	// Token is a login of its own.
+	// Token is a way to log in by itself.
 	//
 	// In the file: a login of its own. It may be rotated as `user`.
 	Token string `knob:"token" secret:"true"`
@@ -43,8 +42,7 @@ type Config struct {
 	//
 	// In the file: the path of a file with a seed. The sink reads it with every connection.
 	NKey string `knob:"nkey"`
-	// TLS demands it of every server. Default: for tls:// the system's roots, TLS 1.2
-	// or later.
+	// TLS is demanded of every server. Default: for tls:// the system's roots, TLS 1.2 or later.
 	//
 	// In the file: files in PEM. With `tls`, the sink demands TLS of every server. Default: for `tls://` the system's
 	// roots, TLS 1.2 or later.
@@ -54,17 +52,15 @@ type Config struct {
 	//
 	// In the file: the name of the stream.
 	Stream string `knob:"stream" need:"stream: ORDERS"`
-	// Subject is a template of tokens (see package route), such as
-	// orders.{{lower .Type}}: a value of a record is one token, with %XX for what is
-	// neither a letter nor a digit. What it makes has at most 1,024 bytes, no
-	// wildcards, is one of the stream's subjects and none of the server's own ($…,
-	// _INBOX). Required.
+	// Subject is a template of tokens (see package route), such as orders.{{lower .Type}}. A value of a record is one
+	// token, with %XX for each character that is neither a letter nor a digit. The result has at most 1,024 bytes, and
+	// no wildcards. It must be one of the stream's subjects, and none of the server's own ($…, _INBOX). Required.
 	//
 	// In the file: a Go template over `.Process .Table .ID .Key .Type .Headers .DedupKey`, with `lower`, `upper`,
 	// `replace`, `tokens`; see [below](#subjects).
 	Subject string `knob:"subject" need:"subject: \"orders.{{.ID}}\""`
-	// Fence is the template of the subject of the claims; only .Process means something there. The stream has to take
-	// it, and nobody else may write to it.
+	// Fence is the template of the subject of the claims. Only .Process has a meaning in it. The stream has to take
+	// that subject, and no one else may write to it.
 	//
 	// In the file: the subject of the [claims](docs/sinks/nats.md#the-fence), one for each process. Stop all its
 	// workers before you change it.
@@ -86,7 +82,7 @@ type Config struct {
 	// In the file: how many messages may wait for their acknowledgements at a time. It needs a `checkpoint` of at least
 	// as many.
 	Window int `knob:"window" default:"1" min:"1" max:"10_000"`
-	// HideAnswers keeps what the server says out of errors. Secrets are kept out anyway.
+	// HideAnswers keeps the server's words out of errors. Secrets are kept out anyway.
 	//
 	// In the file: with `false`, errors quote only the server's code. The sink takes secrets out of errors in any case,
 	// also the JWT and the seed of `credentials` and `nkey`.
@@ -97,12 +93,12 @@ type Config struct {
 	// this time and 5 s for all of them, and at least 30 s. Records that are not acknowledged by then come again.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
 
-	exists    bool          // the stream is not made, with any Declare
-	heartbeat time.Duration // 0 = heartbeat. Tests of a silent server that is none wait longer
+	exists    bool          // the stream is not made, whatever Declare is
+	heartbeat time.Duration // 0 = the constant. Tests of a server that only seems silent wait longer
 }
 
-// Declare is what a stream is made with: on disk, kept by limits, without any. One
-// that exists is never changed.
+// Declare describes the stream to make: on disk, with the limits retention, and without any limit. An existing stream
+// is never changed.
 type Declare struct {
 	// Subjects of the stream, besides the fence's. Required.
 	//
@@ -112,7 +108,7 @@ type Declare struct {
 	//
 	// In the file: how many servers keep the stream.
 	Replicas int `knob:"replicas" default:"1" min:"1" max:"5"`
-	// DuplicateWindow is how long the server knows a message's id.
+	// DuplicateWindow is how long the server remembers a message's id.
 	DuplicateWindow time.Duration `knob:"duplicate_window" default:"2m" min:"100ms" max:"720h"`
 }
 
@@ -126,14 +122,14 @@ func (c Config) GoString() string { return c.String() }
 
 func (c Config) withDefaults() Config {
 	if c.Declare != nil {
-		d := *c.Declare // Fill must not write to that of the caller
+		d := *c.Declare // Fill must not write to the caller's
 		c.Declare = &d
 	}
 	knob.Fill(&c)
 	return c
 }
 
-// validate returns every fault at once, and quotes nothing that may be secret.
+// validate returns all faults at once, and quotes nothing that may be secret.
 func (c Config) validate() error {
 	faults := []error{knob.Check(c)}
 	fault := func(bad bool, format string, args ...any) {
@@ -158,7 +154,7 @@ func (c Config) validate() error {
 	return errors.Join(faults...)
 }
 
-// identities is how many ways to log in are given.
+// identities counts the given ways to log in.
 func (c Config) identities() (n int) {
 	for _, given := range []bool{c.User != "" || c.Password != "", c.Token != "", c.Credentials != "", c.NKey != ""} {
 		if given {
@@ -190,7 +186,7 @@ func servers(raw string) []string {
 	return all
 }
 
-// target is the part of the URLs that is no secret.
+// target is the part of the URLs that is not secret.
 func target(raw string) string {
 	var all []string
 	for _, server := range servers(raw) {

@@ -61,7 +61,7 @@ func (c Config) Check(ctx context.Context, process string, around sinks.Around) 
 	return all, nil
 }
 
-// besides are the other processes that publish to streams, by name.
+// besides returns the other processes that publish to streams, by name.
 func besides(others map[string]sinks.Config) (all []Beside) {
 	for _, process := range slices.Sorted(maps.Keys(others)) {
 		c, is := others[process].(*Config)
@@ -75,7 +75,7 @@ func besides(others map[string]sinks.Config) (all []Beside) {
 	return all
 }
 
-// Owned is the fence, where it is not the default, which has the whole name of the process.
+// Owned returns the fence, unless it is the default, which contains the whole name of the process.
 func (c Config) Owned(process string) (what, fix string) {
 	if c.Fence == "" {
 		return "", ""
@@ -100,5 +100,5 @@ func (c Config) Exposures() []sinks.Finding {
 	return sinks.Credentials(plaintext.URL(c.URL, c.Password != "" || c.Token != "", "nats", "ws", ""), "tls")
 }
 
-// Files are those of the login.
+// Files returns the files of the login.
 func (c Config) Files() (secret, trusted []string) { return []string{c.LoginFile()}, nil }

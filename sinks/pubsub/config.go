@@ -23,14 +23,14 @@ type Config struct {
 	//
 	// In the file: the topic's id, or its whole name: `projects/PROJECT/topics/TOPIC`.
 	Topic string `knob:"topic" need:"topic: orders"`
-	// OrderingKey is a template (see package route). What it makes has at most 1,024 bytes; where it makes "", the
+	// OrderingKey is a template (see package route). Its result has at most 1,024 bytes. Where the result is "", the
 	// process's name is the key.
 	//
 	// In the file: a Go template over `.Process .Table .ID .Key .Type .Headers .DedupKey`, with `lower`, `upper`,
 	// `replace`. If it makes an empty text, the key is the process's name.
 	OrderingKey string `knob:"ordering_key" default:"{{.Key}}"`
-	// Window is how many records may wait for an answer at a time. Above 1, records may land behind a refused one that
-	// has another ordering key: see the package comment. Pub/Sub takes no more messages than its bound in a request.
+	// Window is how many records may wait for an answer at a time. Above 1, records may land after a refused one that
+	// has another ordering key: see the package comment. The maximum is how many messages Pub/Sub takes in a request.
 	//
 	// In the file: how many records may wait for an answer at a time. It needs a `checkpoint` of at least as many.
 	Window int `knob:"window" default:"1" min:"1" max:"1_000"`
@@ -39,22 +39,22 @@ type Config struct {
 	// In the file: bounds making a connection, and each request. A call with several records has this time and 5 s for
 	// all of them, and at least 30 s. Records that are not acknowledged by then come again.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
-	// HideAnswers keeps what the service says out of errors. The secrets of Credentials
-	// are kept out anyway; the access token that the client gets for them is not.
+	// HideAnswers keeps the service's words out of errors. The secrets of Credentials are kept out anyway. The access
+	// token that the client gets for them is not.
 	//
 	// In the file: with `false`, errors quote only the service's code. The sink takes the secrets of `credentials` out
 	// of errors in any case. It does not take out the access token that the client gets for them, a login for an hour.
 	// Set `false` if the server at `endpoint` may repeat that token.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
-	// Credentials is the path of a file with credentials of Google Cloud, read
-	// with every connection. Default: Application Default Credentials.
+	// Credentials is the path of a file with credentials of Google Cloud. The sink reads it with every connection.
+	// Default: Application Default Credentials.
 	//
 	// In the file: the path of a JSON file (a service account's key, workload identity). The sink reads it with every
 	// connection. Default: Application Default Credentials.
 	Credentials string `knob:"credentials"`
-	// Endpoint is the host:port to publish at, with TLS. The order of an ordering
-	// key is that of one region: where workers may run in several, name one, as
-	// europe-west1-pubsub.googleapis.com:443. Default: the nearest.
+	// Endpoint is the host:port to publish at, with TLS. The order of an ordering key holds within one region. If
+	// workers may run in several regions, name one, such as europe-west1-pubsub.googleapis.com:443. Default: the
+	// nearest.
 	//
 	// In the file: `host:port`, with TLS. The order of an ordering key holds within one region. If workers may run in
 	// several regions, name one, as `europe-west1-pubsub.googleapis.com:443`. Default: the nearest.
@@ -63,9 +63,8 @@ type Config struct {
 	//
 	// In the file: files in PEM. Default: the system's roots.
 	TLS *tls.Config `knob:"tls"`
-	// Emulator is the host:port of an emulator, reached without TLS and
-	// credentials. Default: none, or PUBSUB_EMULATOR_HOST, which the client of
-	// Google Cloud obeys.
+	// Emulator is the host:port of an emulator, reached without TLS and credentials. Default: none, or
+	// PUBSUB_EMULATOR_HOST, which the client of Google Cloud obeys.
 	//
 	// In the file: `host:port`, without TLS and credentials. Default: `PUBSUB_EMULATOR_HOST`, if it is set.
 	Emulator string `knob:"emulator"`
@@ -92,7 +91,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate returns every fault at once.
+// validate returns all faults at once.
 func (c Config) validate() error {
 	faults := []error{knob.Check(c)}
 	fault := func(bad bool, format string, args ...any) {

@@ -13,7 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
-// What Pub/Sub takes: https://cloud.google.com/pubsub/quotas#resource_limits.
+// The limits of Pub/Sub: https://cloud.google.com/pubsub/quotas#resource_limits.
 const (
 	maxRequestBytes   = 10_000_000
 	maxAttributes     = 100
@@ -21,18 +21,18 @@ const (
 	maxAttributeValue = 1024
 	maxOrderingKey    = 1024
 
-	// frame is more than what the encoding adds to a message or a topic in a request.
+	// frame is more than the encoding adds to a message or a topic in a request.
 	frame = 16
 )
 
-// message is that of a record. What Pub/Sub cannot carry is a Permanent error.
+// message makes the message of a record. It returns a Permanent error if Pub/Sub cannot carry the record.
 func (s *Sink) message(d processor.Delivery) (*pb.PubsubMessage, error) {
 	key, err := s.key.Of(d)
 	if err != nil {
 		return nil, refused("its ordering key: %w", err)
 	}
 	if key == "" {
-		key = d.Process // what has no key is in order with all else that has none
+		key = d.Process // records without a key are in order among themselves
 	}
 	if err := checkText("its ordering key", key, maxOrderingKey); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func attributes(d processor.Delivery) (map[string]string, error) {
 	return all, nil
 }
 
-// dedupKey is the dedup key, as far as an attribute holds it.
+// dedupKey returns the dedup key, if it fits into an attribute.
 func dedupKey(d processor.Delivery) string {
 	key := d.DedupKey()
 	if checkText("", key, maxAttributeValue) == nil {
@@ -85,7 +85,7 @@ func dedupKey(d processor.Delivery) string {
 	return "sha256:" + hex.EncodeToString(digest[:])
 }
 
-// size is what a message takes of a request, or a little more.
+// size is the size of a message in a request, or a little more.
 func size(m *pb.PubsubMessage) int { return proto.Size(m) + frame }
 
 func checkText(what, text string, most int) error {

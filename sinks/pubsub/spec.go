@@ -15,7 +15,7 @@ func Spec() sinks.Spec {
 	return sinks.Spec{Name: "pubsub", Page: "pubsub.md", New: func() sinks.Config { return &Config{} }}
 }
 
-// Validate returns every fault at once.
+// Validate returns all faults at once.
 func (c Config) Validate() error {
 	_, err := New(c)
 	return err
@@ -48,7 +48,7 @@ func (c Config) Check(ctx context.Context, _ string, _ sinks.Around) ([]sinks.Fi
 	return nil, nil
 }
 
-// Files is that of the credentials.
+// Files returns the file of the credentials.
 func (c Config) Files() (secret, trusted []string) {
 	return []string{cmp.Or(c.Credentials, os.Getenv("GOOGLE_APPLICATION_CREDENTIALS"))}, nil
 }

@@ -24,23 +24,21 @@ type Config struct {
 	// In the file: `amqp://` or `amqps://` (TLS 1.2 or later). User and password from a `${file:…}` may be
 	// [rotated](docs/operations.md#rotate-a-secret).
 	URL string `knob:"url" secret:"true" need:"url: \"amqp://user:${PASSWORD}@host:5672/vhost\""`
-	// Exchange to publish to; "" is the default exchange, whose routing keys are
-	// the names of queues.
+	// Exchange to publish to. "" is the default exchange, whose routing keys are the names of queues.
 	//
 	// In the file: the exchange that takes the messages. Default: `""`, the default exchange, at which the routing key
 	// names a queue.
 	Exchange string `knob:"exchange"`
-	// Type of the exchange: direct, fanout, topic, headers, or that of a plugin as
-	// x-…. It is then declared, durable. "": it must exist.
+	// Type of the exchange: direct, fanout, topic, headers, or a plugin's type x-…. The sink then declares it,
+	// durable. "": it must exist.
 	//
 	// In the file: `direct`, `fanout`, `topic`, `headers` or `x-…`. With it, the sink declares the exchange, durable,
 	// without arguments. (Make an exchange that needs some, as `x-delayed-message`, elsewhere.) Default: the exchange
 	// must exist.
 	Type string `knob:"type"`
-	// RoutingKey is a template of tokens (see package route), such as
-	// {{lower .Type}}: a value of a record is one word, with %XX for what is neither a
-	// letter nor a digit. What it makes has at most 255 bytes, and at the default
-	// exchange does not begin with amq., the broker's own.
+	// RoutingKey is a template of tokens (see package route), such as {{lower .Type}}. A value of a record is one
+	// word, with %XX for each character that is neither a letter nor a digit. The result has at most 255 bytes. At the
+	// default exchange it does not begin with amq., the broker's own prefix.
 	//
 	// In the file: a Go template over `.Process .Table .ID .Key .Type .Headers .DedupKey`, with `lower`, `upper`,
 	// `replace`, `tokens`; see [below](#routing-keys-and-headers). Default: `""`.
@@ -58,7 +56,7 @@ type Config struct {
 	// than the time that is left, the sink sends nothing more, and the next call has the rest: that is not a failure.
 	// Messages that are on their way and not acknowledged by the end come again.
 	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
-	// HideAnswers keeps what the broker says out of errors. Secrets are kept out anyway.
+	// HideAnswers keeps the broker's words out of errors. Secrets are kept out anyway.
 	//
 	// In the file: with `false`, errors quote only the broker's code. The sink takes secrets out of errors in any case.
 	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
@@ -68,7 +66,7 @@ type Config struct {
 	TLS *tls.Config `knob:"tls"`
 }
 
-// shortString is how many bytes AMQP keeps of names and most properties.
+// shortString is how many bytes AMQP allows for names and most properties.
 const shortString = 255
 
 var exchangeTypes = []string{"", amqp.ExchangeDirect, amqp.ExchangeFanout, amqp.ExchangeTopic, amqp.ExchangeHeaders}
@@ -84,7 +82,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate returns every fault at once, and quotes nothing of the URL.
+// validate returns all faults at once, and quotes nothing of the URL.
 func (c Config) validate() error {
 	faults := []error{knob.Check(c)}
 	fault := func(bad bool, format string, args ...any) {
@@ -105,14 +103,14 @@ func (c Config) validate() error {
 	return errors.Join(faults...)
 }
 
-// target is the part of a URL that is no secret, as people write it.
+// target is the part of a URL that is not secret, as people write it.
 func target(raw string) string {
 	u, err := amqp.ParseURI(raw)
 	if err != nil {
 		return "an invalid url"
 	}
 	host := net.JoinHostPort(u.Host, strconv.Itoa(u.Port))
-	if u.Vhost == "/" { // the default, which nobody writes
+	if u.Vhost == "/" { // the default, which people leave out
 		return fmt.Sprintf("%s://%s/", u.Scheme, host)
 	}
 	return fmt.Sprintf("%s://%s/%s", u.Scheme, host, url.PathEscape(u.Vhost))

@@ -21,9 +21,9 @@ var (
 	errReturned = errors.New("the broker returned a message that was not sent: is it RabbitMQ?")
 )
 
-// frames follows what the broker says, and finds where it would exhaust the memory: the
-// client keeps the frames of a message until the size is there that the broker gave it.
-// A broker sends no messages here but those of ours that it returns.
+// frames follows the bytes of the broker, and finds out when they would exhaust the memory: the client keeps the
+// frames of a message until it has the size that the broker gave. Here a broker only sends messages of ours that it
+// returns.
 type frames struct {
 	largest atomic.Int64 // body of ours, in bytes
 	due     atomic.Int64 // messages of ours that can be returned
@@ -31,13 +31,13 @@ type frames struct {
 	rest    int          // bytes that are left of it
 }
 
-// sends takes note of a message of ours, before it is sent.
+// sends notes a message of ours, before it is sent.
 func (f *frames) sends(body []byte) {
 	f.largest.Store(max(f.largest.Load(), int64(len(body))))
 	f.due.Add(1)
 }
 
-// follow goes over bytes of the broker's.
+// follow reads bytes of the broker.
 func (f *frames) follow(p []byte) error {
 	for len(p) > 0 {
 		if n := min(f.rest, len(p)); n > 0 {
@@ -52,7 +52,7 @@ func (f *frames) follow(p []byte) error {
 	return nil
 }
 
-// begun looks at the beginning of a frame, as far as it is there.
+// begun looks at the beginning of a frame, as far as it has arrived.
 func (f *frames) begun() error {
 	if len(f.head) < frameHead {
 		return nil

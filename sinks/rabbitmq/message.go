@@ -13,12 +13,12 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
-// maxHeaderBytes bounds the properties of a message, which travel in one frame:
-// RabbitMQ's frames have 131,072 bytes unless it was told otherwise.
+// maxHeaderBytes bounds the properties of a message, which travel in one frame. RabbitMQ's frames have 131,072 bytes
+// unless it is configured otherwise.
 const maxHeaderBytes = 100_000
 
-// publishing is the message of a record. What the protocol cannot carry is a
-// Permanent error: it would close the connection at every attempt.
+// publishing makes the message of a record. It returns a Permanent error if the protocol cannot carry the record,
+// which would close the connection at every attempt.
 func publishing(d processor.Delivery) (amqp.Publishing, error) {
 	headers := amqp.Table{}
 	wire.Each(d, func(name, value string) { headers[name] = value })
@@ -48,12 +48,12 @@ func publishing(d processor.Delivery) (amqp.Publishing, error) {
 		p.Type = d.Type
 	}
 	if d.CreatedAt.Unix() > 0 {
-		p.Timestamp = time.Unix(d.CreatedAt.Unix(), 0) // what AMQP carries of it
+		p.Timestamp = time.Unix(d.CreatedAt.Unix(), 0) // AMQP carries seconds
 	}
 	return p, nil
 }
 
-// messageID is the dedup key, as far as the property holds it.
+// messageID returns the dedup key, if it fits into the property.
 func messageID(d processor.Delivery) string {
 	key := d.DedupKey()
 	if isShort(key) {
@@ -63,8 +63,8 @@ func messageID(d processor.Delivery) string {
 	return "sha256:" + hex.EncodeToString(digest[:])
 }
 
-// isShort: the strings of most properties are short, and clients refuse a message
-// in which one is not UTF-8. Values of headers may hold anything.
+// isShort reports whether a text fits the strings of most properties, which are short. Clients refuse a message in
+// which one is not UTF-8. Values of headers may hold anything.
 func isShort(text string) bool { return len(text) <= shortString && utf8.ValidString(text) }
 
 func refused(format string, args ...any) error {

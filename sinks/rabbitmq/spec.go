@@ -10,7 +10,7 @@ func Spec() sinks.Spec {
 	return sinks.Spec{Name: "rabbitmq", Page: "rabbitmq.md", New: func() sinks.Config { return &Config{} }}
 }
 
-// Validate returns every fault at once, and quotes nothing of the URL.
+// Validate returns all faults at once, and quotes nothing of the URL.
 func (c Config) Validate() error {
 	_, err := New(c)
 	return err

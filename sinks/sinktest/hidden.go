@@ -8,11 +8,11 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Marker is in every word that a receiver says to a sink which does not quote it.
+// Marker is in every word that a receiver sends to a sink which does not quote it.
 const Marker = "WORDS-of-the-receiver"
 
-// Hides delivers a record to a receiver that says nothing without Marker. The error has none of
-// it, and all that is ours: what failed, and the next step.
+// Hides delivers a record to a receiver whose answers all contain Marker. The returned error must contain none of
+// those words, and all of ours: what failed, and the next step.
 func Hides(t testing.TB, sink processor.BatchSink, ours ...string) error {
 	t.Helper()
 	_, err := deliver(t, Subject{Sink: sink}, Deliveries(1, 1))
@@ -20,7 +20,7 @@ func Hides(t testing.TB, sink processor.BatchSink, ours ...string) error {
 	return err
 }
 
-// RequireHidden fails if an error quotes Marker, in one letter case or another, or lacks a word of ours.
+// RequireHidden fails if an error quotes Marker, in any letter case, or lacks a word of ours.
 func RequireHidden(t testing.TB, err error, ours ...string) {
 	t.Helper()
 	require.Error(t, err)

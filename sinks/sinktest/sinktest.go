@@ -16,58 +16,53 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Message is what a receiver has of one delivery.
+// Message is one delivery in the receiver.
 type Message struct {
 	DedupKey string
 	Payload  string
 }
 
-// Subject is a sink and its receiver, for one test. New makes one anew for each.
+// Subject is a sink and its receiver, for one test. The caller makes a new one for each test.
 type Subject struct {
-	// Sink is the one under test.
+	// Sink is the sink under test.
 	Sink processor.BatchSink
-	// Received reads what the receiver has, in its order, with a reader that is
-	// not the sink's own code.
+	// Received reads the receiver's messages, in its order, with a reader that is not the sink's own code.
 	Received func(t testing.TB) []Message
-	// Refuse makes the receiver refuse the records of that type until the returned
-	// function is called. nil: the receiver cannot be told to.
+	// Refuse makes the receiver refuse the records of that type until the returned function is called. nil: the
+	// receiver cannot do that.
 	Refuse func(t testing.TB, typ string) (restore func())
-	// Away takes the receiver off the network until the returned function is
-	// called: connections break, new ones are refused. nil: there is no connection.
+	// Away takes the receiver off the network until the returned function is called: connections break, new ones are
+	// refused. nil: there is no connection.
 	Away func(t testing.TB) (back func())
-	// Deny makes the receiver refuse us, whatever the record: our login, our rights or
-	// our address, until the returned function is called. It may return another sink,
-	// with the wrong credentials, for the denial. nil: the receiver cannot be told to.
+	// Deny makes the receiver refuse us, whatever the record: our login, our rights or our address, until the returned
+	// function is called. It may return another sink, with the wrong credentials, for the denial. nil: the receiver
+	// cannot do that.
 	Deny func(t testing.TB) (denied processor.BatchSink, restore func())
-	// Silence lets the receiver answer nothing any more, with connections open.
+	// Silence makes the receiver answer nothing any more, with connections open.
 	Silence func(t testing.TB)
-	// Another makes one more sink to the receiver, as another process has, or another
-	// worker of the same one. Processes are told apart as the configuration asks for. nil:
-	// the receiver belongs to the one sink.
+	// Another makes one more sink for the receiver, like that of another process, or of another worker of the same
+	// one. Processes are distinguished as the configuration asks for. nil: the receiver belongs to the one sink.
 	Another func(t testing.TB, process string) processor.BatchSink
-	// Empty takes all that it has out of the receiver. nil: that cannot be done.
+	// Empty removes everything from the receiver. nil: that cannot be done.
 	Empty func(t testing.TB)
-	// Notes says that the receiver writes down what it has taken, and the sink asks it: no
-	// outcome is open for longer than an attempt, and a record counts as taken although
-	// the receiver was emptied.
+	// Notes means that the receiver writes down the records that it has taken, and the sink asks it. No outcome is
+	// open for longer than an attempt, and a record counts as taken although the receiver was emptied.
 	Notes bool
-	// Lose has the receiver take the next record, in whole or in part, and ends the
-	// connection before its answer. The receiver stays away until the returned function
-	// is called. nil: there is no connection.
+	// Lose makes the receiver take the next record, in whole or in part, and ends the connection before its answer.
+	// The receiver stays away until the returned function is called. nil: there is no connection.
 	Lose func(t testing.TB) (back func())
 	// TooLarge is a payload size in bytes that the receiver refuses; 0: none.
 	TooLarge int
-	// Order says that the receiver shows the order of the records even after a
-	// failure: nothing behind the first failure lands.
+	// Order means that the receiver shows the order of the records even after a failure: no record after the first
+	// failure lands.
 	Order bool
-	// Compact says that the receiver has payloads without the white space between
-	// their tokens.
+	// Compact means that the receiver has payloads without the white space between their tokens.
 	Compact bool
 	// Vague: the sink cannot know whether an error is about the record.
 	Vague bool
 }
 
-// One makes a BatchSink of a Sink.
+// One makes a BatchSink from a Sink.
 func One(sink processor.Sink) processor.BatchSink {
 	return processor.BatchSinkFunc(func(ctx context.Context, ds []processor.Delivery) (int, error) {
 		for i, d := range ds {
@@ -79,10 +74,10 @@ func One(sink processor.Sink) processor.BatchSink {
 	})
 }
 
-// patience bounds the wait for what must come.
+// patience bounds the wait for something that must come.
 const patience = time.Minute
 
-// Run holds a kind of sink to all promises.
+// Run checks all promises against a kind of sink.
 func Run(t *testing.T, subject func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
@@ -112,7 +107,7 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 	}
 }
 
-// Deliveries are n records from the id first on, each with a payload of its own.
+// Deliveries returns n records from the id first on, each with a payload of its own.
 func Deliveries(first, n int) []processor.Delivery {
 	ds := make([]processor.Delivery, n)
 	for i := range ds {
@@ -134,14 +129,14 @@ func delivery(id int) processor.Delivery {
 
 func position(id int) cursor.Position { return cursor.Position(fmt.Sprintf("int:%020d", id)) }
 
-// messages are what a receiver has of deliveries.
+// messages returns deliveries as a receiver has them.
 func (s Subject) messages(ds []processor.Delivery) []Message {
 	all := []Message{}
 	for _, d := range ds {
 		payload := bytes.NewBuffer(d.Payload)
 		if s.Compact {
 			payload = new(bytes.Buffer)
-			_ = json.Compact(payload, d.Payload) // those of these tests are JSON
+			_ = json.Compact(payload, d.Payload) // the payloads of these tests are JSON
 		}
 		all = append(all, Message{d.DedupKey(), payload.String()})
 	}
@@ -155,8 +150,7 @@ func deliver(t testing.TB, s Subject, ds []processor.Delivery) (int, error) {
 	return s.Sink.DeliverBatch(ctx, ds)
 }
 
-// eventually delivers all, as a processor does: what was acknowledged is not sent
-// again.
+// eventually delivers all records as a processor does: it does not send acknowledged records again.
 func eventually(t testing.TB, s Subject, ds []processor.Delivery) {
 	t.Helper()
 	until := time.Now().Add(patience)
@@ -173,8 +167,7 @@ func eventually(t testing.TB, s Subject, ds []processor.Delivery) {
 	}
 }
 
-// require that a receiver has all in order, but for repetitions of one record
-// directly behind itself.
+// requireOrder requires that a receiver has all messages in order. A message may be repeated directly after itself.
 func requireOrder(t testing.TB, want, got []Message) {
 	t.Helper()
 	var once []Message
@@ -291,7 +284,7 @@ func tooLarge(t *testing.T, s Subject) {
 	ds[1].Payload = fmt.Appendf(nil, "%q", strings.Repeat("x", s.TooLarge))
 	var n int
 	var err error
-	for range 3 { // of several on their way the receiver may not say which
+	for range 3 { // if several are on their way, the receiver may not say which
 		var m int
 		m, err = deliver(t, s, ds[n:])
 		n += m
@@ -304,8 +297,8 @@ func tooLarge(t *testing.T, s Subject) {
 	eventually(t, s, ds[2:])
 }
 
-// denied: the sink says that it is refused, at the latest when it has tried twice,
-// and nothing has arrived; afterwards all does.
+// denied: the sink reports that it is refused, at the latest after two attempts, and nothing has arrived. Afterwards
+// everything arrives.
 func denied(t *testing.T, s Subject) {
 	if s.Deny == nil {
 		t.Log("the receiver refuses nobody")
@@ -335,8 +328,8 @@ func denied(t *testing.T, s Subject) {
 	require.Equal(t, s.messages(ds), s.Received(t))
 }
 
-// awkward are values that a protocol may not be able to carry: each is delivered,
-// or refused for good; none breaks the connection or comes through changed.
+// awkward lists values that a protocol may not be able to carry. Each is delivered, or refused for good. None breaks
+// the connection or comes through changed.
 func awkward(t *testing.T, s Subject) {
 	id := 0
 	for name, change := range map[string]func(*processor.Delivery){

@@ -13,7 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// failure says which statement failed, and whether it always will.
+// failure returns which statement failed, and whether it always will.
 func (s *Sink) failure(applied int, d processor.Delivery, err error) error {
 	where := fmt.Sprintf("statement %d of %d", min(applied+1, len(s.statements)), len(s.statements))
 	if errors.Is(err, errNoRow) {
@@ -27,7 +27,7 @@ func (s *Sink) failure(applied int, d processor.Delivery, err error) error {
 	return s.said(d, where, pgErr)
 }
 
-// said is what the server says against a record.
+// said returns the server's error about a record.
 func (s *Sink) said(d processor.Delivery, where string, pgErr *pgconn.PgError) error {
 	err := fmt.Errorf("apply record %q: %s: %w%s", visible.Cut(d.ID), where, &serverError{pgErr, s.secrets.Replace(d.Redact(s.secrets.Replace(pgErr.Message)))}, nextStep(pgErr.Code))
 	switch {
@@ -40,10 +40,10 @@ func (s *Sink) said(d processor.Delivery, where string, pgErr *pgconn.PgError) e
 	}
 }
 
-// insufficientPrivilege is the server's word on the role, whatever the record.
+// insufficientPrivilege is the server's error about the role, whatever the record.
 const insufficientPrivilege = "42501"
 
-// isPermanent: the server refuses the record's data. See the package comment.
+// isPermanent reports that the server refuses the record's data. See the package comment.
 func isPermanent(sqlState string) bool {
 	switch class(sqlState) {
 	case "22", "23", "44", "54":
@@ -66,14 +66,13 @@ func nextStep(sqlState string) string {
 
 func class(sqlState string) string { return sqlState[:min(2, len(sqlState))] }
 
-// serverError has another text for the server's error, which quotes values,
-// however large, and may break lines.
+// serverError replaces the text of the server's error, which quotes values, however large, and may break lines.
 type serverError struct {
 	*pgconn.PgError
 	message string
 }
 
-// maxErrorText bounds what is quoted of the server, in bytes.
+// maxErrorText bounds the quote of the server, in bytes.
 const maxErrorText = 500
 
 func (e *serverError) Error() string {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// kind is what a token means to this package; PostgreSQL tells more apart.
+// kind is the meaning of a token to this package. PostgreSQL distinguishes more kinds.
 type kind int
 
 const (
@@ -27,8 +27,8 @@ type token struct {
 	start, end int
 }
 
-// lexer cuts SQL into tokens as PostgreSQL's own does, src/backend/parser/scan.l,
-// with standard_conforming_strings on. The tokens put together are the source.
+// lexer cuts SQL into tokens as PostgreSQL's own lexer does, src/backend/parser/scan.l, with
+// standard_conforming_strings on. The tokens put together are the source.
 type lexer struct {
 	source string
 	pos    int
@@ -36,7 +36,7 @@ type lexer struct {
 
 var errUnterminated = errors.New("is not ended")
 
-// next returns the token at pos and steps behind it.
+// next returns the token at pos and moves past it.
 func (l *lexer) next() (token, error) {
 	start := l.pos
 	kind, end, err := l.scan()
@@ -85,7 +85,7 @@ func punctuation(c byte) kind {
 	}
 }
 
-// skip returns the end of the run of bytes from pos on that part accepts.
+// skip returns the end of the run of bytes, from pos on, that part accepts.
 func (l *lexer) skip(pos int, part func(byte) bool) int {
 	for pos < len(l.source) && part(l.source[pos]) {
 		pos++
@@ -93,7 +93,7 @@ func (l *lexer) skip(pos int, part func(byte) bool) int {
 	return pos
 }
 
-// blockComment: they nest.
+// blockComment finds the end of a comment; comments nest.
 func (l *lexer) blockComment() (kind, int, error) {
 	depth := 0
 	for pos := l.pos; pos < len(l.source); {
@@ -114,8 +114,8 @@ func (l *lexer) blockComment() (kind, int, error) {
 	return comment, len(l.source), errUnterminated
 }
 
-// quote finds the end of what begins with the mark at pos. A doubled mark is
-// one within; it needs no care, since it reads as an end and a new beginning.
+// quote finds the end of a token that begins with the mark at pos. A doubled mark stands for one inside. It needs no
+// special care, since it reads as an end and a new beginning.
 func (l *lexer) quote(kind kind, pos int, mark byte) (kind, int, error) {
 	end := strings.IndexByte(l.source[pos+1:], mark)
 	if end < 0 {
@@ -124,8 +124,8 @@ func (l *lexer) quote(kind kind, pos int, mark byte) (kind, int, error) {
 	return kind, pos + 1 + end + 1, nil
 }
 
-// escapeString finds the end of E'…', in which a backslash keeps a quote from
-// ending it, and which goes on behind a line break: E'a' ⏎ 'b\'c' is one string.
+// escapeString finds the end of E'…'. In it a backslash keeps a quote from ending it. It continues after a line
+// break: E'a' ⏎ 'b\'c' is one string.
 func (l *lexer) escapeString() (kind, int, error) {
 	for pos := l.pos + len("E'"); pos < len(l.source); pos++ {
 		switch l.source[pos] {
@@ -144,9 +144,8 @@ func (l *lexer) escapeString() (kind, int, error) {
 	return quoted, len(l.source), errUnterminated
 }
 
-// continuation returns where the quote is that goes on with the string which
-// has ended at pos, if one does: only white space and comments with a line break
-// among them lie between.
+// continuation returns the quote that continues the string which has ended at pos, if there is one. Between them may
+// only be white space and comments, with a line break among them.
 func (l *lexer) continuation(pos int) (int, bool) {
 	broken := false
 	for pos < len(l.source) {
@@ -163,8 +162,7 @@ func (l *lexer) continuation(pos int) (int, bool) {
 	return pos, false
 }
 
-// dollar scans what begins with "$": a parameter, a string in dollar quotes, or
-// nothing of either.
+// dollar scans a token that begins with "$": a parameter, a string in dollar quotes, or neither.
 func (l *lexer) dollar() (kind, int, error) {
 	rest := l.source[l.pos+1:]
 	if rest != "" && isDigit(rest[0]) {
@@ -185,8 +183,8 @@ func (l *lexer) dollar() (kind, int, error) {
 	return quoted, tagEnd + 1 + end + len(mark), nil
 }
 
-// operatorEnd: a comment ends an operator. That some operators cannot end in
-// "+" or "-" does not matter here.
+// operatorEnd returns the end of an operator; a comment ends it. Some operators cannot end in "+" or "-", which does
+// not matter here.
 func (l *lexer) operatorEnd() int {
 	end := l.skip(l.pos, isOperator)
 	for i := l.pos + 1; i < end; i++ {

@@ -12,10 +12,10 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 )
 
-// Needs asks the server what it checks of a role that runs the statements. Nothing
-// is executed. The connection should have the search_path of the cursor's; its
-// role needs no right to the tables, but to make temporary functions. A statement
-// that the server says nothing about is a blind spot.
+// Needs asks the server which rights it checks for a role that runs the statements. Nothing is executed. The
+// connection should have the search_path of the cursor's. Its role needs no right to the tables, but it needs the
+// right to make temporary functions. Needs cannot see the rights of a statement about which the server reports
+// nothing.
 func (s *Sink) Needs(ctx context.Context, conn *pgx.Conn) (privilege.Needs, error) {
 	var needs privilege.Needs
 	err := answer.Within(ctx, s.patience, func(ctx context.Context) (err error) {

@@ -13,12 +13,12 @@ type parser struct {
 	source     string
 	current    *builder
 	statements []statement
-	open       []int // where the parentheses are that are not closed yet
+	open       []int // offsets of the parentheses that are not closed yet
 	previous   token
 	faults     []error
 }
 
-// parse returns the statements of a source, or every fault of it.
+// parse returns the statements of a source, or all of its faults.
 func parse(source string) ([]statement, error) {
 	p := parser{source: source, current: newBuilder()}
 	lexer := lexer{source: source}
@@ -45,7 +45,7 @@ func parse(source string) ([]statement, error) {
 	return p.statements, errors.Join(p.faults...)
 }
 
-// beginning returns at most two characters, white space left out.
+// beginning returns at most two characters, without white space.
 func beginning(text string) string {
 	runes := []rune(text[:min(len(text), 2*utf8.UTFMax)])
 	return strings.TrimSpace(string(runes[:min(len(runes), 2)]))
@@ -58,7 +58,7 @@ func (p *parser) fault(offset int, format string, args ...any) {
 func (p *parser) token(t token) {
 	switch t.kind {
 	case semicolon:
-		if len(p.open) == 0 { // CREATE RULE … DO (…; …) has some within
+		if len(p.open) == 0 { // CREATE RULE … DO (…; …) has semicolons inside
 			p.end()
 			return
 		}
@@ -86,8 +86,8 @@ func (p *parser) end() {
 	p.statements = append(p.statements, b.statement())
 }
 
-// argument looks for @name at the end of an operator. It returns the end of the
-// name, or 0 if the operator is just that.
+// argument looks for @name at the end of an operator. It returns the end of the name, or 0 if the operator is only an
+// operator.
 func (p *parser) argument(t token) (end int) {
 	if t.kind != operator || p.source[t.end-1] != '@' || t.end == len(p.source) || !isNameStart(p.source[t.end]) {
 		return 0
@@ -110,8 +110,7 @@ func (p *parser) argument(t token) (end int) {
 	}
 }
 
-// isGlued: a "@" behind this operator belongs to the operator, or to what
-// stands before it.
+// isGlued reports that a "@" after this operator belongs to the operator, or to the token before it.
 func (p *parser) isGlued(before token) bool {
 	if before.start == before.end {
 		return p.previous.kind == name && p.previous.end == before.start
@@ -119,8 +118,7 @@ func (p *parser) isGlued(before token) bool {
 	return !slices.Contains(plainOperators, p.source[before.start:before.end])
 }
 
-// plainOperators do not become another operator of PostgreSQL or its usual
-// extensions when "@" follows. "<" does.
+// plainOperators do not become another operator of PostgreSQL or its usual extensions when "@" follows. "<" does.
 var plainOperators = []string{"=", "<>", "!=", "<=", ">=", ">", "+", "-", "*", "/", "%", "||", "->", "->>", "#>", "#>>", "=>"}
 
 func (p *parser) addArgument(before token, index int, text string) {
@@ -134,8 +132,7 @@ func (p *parser) addArgument(before token, index int, text string) {
 	p.current.argument(index, before.end)
 }
 
-// refusal says why a statement that begins with these words cannot be run for a
-// record, or "".
+// refusal returns why a statement that begins with these words cannot be run for a record, or "".
 func refusal(words []string) string {
 	if len(words) == 0 {
 		return ""

@@ -14,10 +14,9 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Remote runs the statements of a Sink in another database than the cursor's, the
-// target, exactly once: in one transaction with a note of what was applied. It
-// implements processor.BatchSink and is safe for concurrent use; calls take turns
-// on its one connection.
+// Remote runs the statements of a Sink in another database than the cursor's, the target. It does so exactly once: in
+// one transaction with a note of the applied records. It implements processor.BatchSink and is safe for concurrent
+// use; calls take turns on its one connection.
 type Remote struct {
 	config  Config
 	address *pgx.ConnConfig
@@ -58,10 +57,9 @@ func (r *Remote) Close() error {
 	return nil
 }
 
-// DeliverBatch applies records in order and returns how many of them, from the
-// first on, the target has committed, now or at an earlier attempt. They are one
-// transaction unless one fails: then what stands before it is committed without
-// it. ErrFenced, ErrMissing, ErrHistory and ErrForeign say why nothing may be applied.
+// DeliverBatch applies records in order. It returns how many of them, from the first on, the target has committed,
+// now or at an earlier attempt. They are one transaction, unless one fails: then the records before it are committed
+// without it. ErrFenced, ErrMissing, ErrHistory and ErrForeign explain why nothing may be applied.
 func (r *Remote) DeliverBatch(ctx context.Context, ds []processor.Delivery) (n int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,8 +71,8 @@ func (r *Remote) DeliverBatch(ctx context.Context, ds []processor.Delivery) (n i
 	return n, r.guard.Error(err)
 }
 
-// some commits records from the first on, all of them if it can, or says why the
-// first cannot be. A shorter transaction follows each that fails.
+// some commits records from the first on, all of them if it can, or returns why the first cannot be committed. After
+// each transaction that fails it tries a shorter one.
 func (r *Remote) some(ctx context.Context, ds []processor.Delivery) (int, error) {
 	for {
 		before, err := r.try(ctx, ds)
@@ -88,8 +86,8 @@ func (r *Remote) some(ctx context.Context, ds []processor.Delivery) (int, error)
 	}
 }
 
-// try applies records in one transaction. If it fails, fewer may succeed: those
-// before the one that failed, or half of them if any may have been at fault.
+// try applies records in one transaction. If it fails, fewer may succeed: those before the one that failed, or half
+// of them if any may have been at fault.
 func (r *Remote) try(ctx context.Context, ds []processor.Delivery) (before int, err error) {
 	defer r.end()
 	t, err := r.enter(ctx, ds)
@@ -117,14 +115,13 @@ func (r *Remote) try(ctx context.Context, ds []processor.Delivery) (before int, 
 	}
 }
 
-// apply commits what the records do, and the note of it. It returns how many statements
-// succeeded.
+// apply commits the effects of the records, with the note of them. It returns how many statements succeeded.
 func (r *Remote) apply(ctx context.Context, t turn, process string) (done int, err error) {
 	var batch pgconn.Batch
 	for _, d := range t.rest {
 		r.sink.queue(&batch, d)
 	}
-	if r.sink.requireRow { // no COMMIT may be on its way before the rows are counted
+	if r.sink.requireRow { // the rows have to be counted before a COMMIT is on its way
 		if done, err = r.sink.run(ctx, r.conn.PgConn(), &batch); err != nil {
 			return done, err
 		}
@@ -136,8 +133,8 @@ func (r *Remote) apply(ctx context.Context, t turn, process string) (done int, e
 	return done + committed, err
 }
 
-// enter is begin on a connection that is there, or on a new one. That the one of the
-// last delivery ended while it was idle is no failure.
+// enter is begin on the present connection, or on a new one. If the connection of the last delivery ended while it
+// was idle, that is not a failure.
 func (r *Remote) enter(ctx context.Context, ds []processor.Delivery) (turn, error) {
 	reused := r.conn != nil && !r.conn.IsClosed()
 	if err := r.open(ctx); err != nil {
@@ -153,13 +150,12 @@ func (r *Remote) enter(ctx context.Context, ds []processor.Delivery) (turn, erro
 	return r.begin(ctx, ds)
 }
 
-// constraintsSQL checks deferred constraints while the transaction can still be
-// told from its commit. Which record broke one is found by halves.
+// constraintsSQL checks deferred constraints while a failure of the transaction can still be distinguished from one
+// of its commit. The sink finds the record that broke a constraint by halves.
 const constraintsSQL = `SET CONSTRAINTS ALL IMMEDIATE`
 
-// refused notes in the target that a record failed there, so that an operator's
-// skip or a dead letter is told from a record that the target lost. A record is
-// not given up unless that is noted.
+// refused notes in the target that a record failed there. So an operator's skip or a dead letter can be distinguished
+// from a record that the target lost. A record is not given up unless that is noted.
 func (r *Remote) refused(ctx context.Context, d processor.Delivery, failure error) error {
 	if !outcome.IsRefusal(failure) || processor.IsRefused(failure) {
 		return failure

@@ -18,16 +18,15 @@ import (
 const (
 	maxName = 63
 
-	// maxMessage bounds a message of the target: an error, or a row of a statement with
-	// RETURNING, which is not read.
+	// maxMessage bounds a message of the target: an error, or a row of a statement with RETURNING, which is not read.
 	maxMessage = 4 << 20
-	// maxRows bounds what check, doctor and grants are answered of catalogs.
+	// maxRows bounds the answers from catalogs to check, doctor and grants.
 	maxRows = 16 << 20
 
 	applicationName = "ordered-dispatcher sink"
 
-	// hostTimeout is what one of several hosts has to take a connection: one that hangs
-	// leaves the others the rest of Timeout.
+	// hostTimeout is how long one of several hosts has to take a connection. If it hangs, the others have the rest of
+	// Timeout.
 	hostTimeout = 3 * time.Second
 )
 
@@ -43,7 +42,7 @@ func (c Config) String() string {
 // GoString is String, for the verb %#v.
 func (c Config) GoString() string { return c.String() }
 
-// target is the part of an address that is no secret. Of several hosts any may be the one that answered.
+// target is the part of an address that is not secret. Of several hosts any may be the one that answered.
 func target(c *pgx.ConnConfig) string {
 	hosts := []string{fmt.Sprintf("%s:%d", c.Host, c.Port)}
 	for _, f := range c.Fallbacks {
@@ -62,7 +61,7 @@ func (c Config) withDefaults() Config {
 var errURL = errors.New("url cannot be read: write it as postgres://user:password@host:5432/database, percent-encode what is special in the password, " +
 	"and see that the files of sslrootcert, sslcert and sslkey are there")
 
-// validateRemote returns every fault at once, and quotes nothing of the URL.
+// validateRemote returns all faults at once, and quotes nothing of the URL.
 func (c Config) validateRemote() error {
 	faults := []error{knob.Check(c)}
 	fault := func(bad bool, format string, args ...any) {
@@ -77,7 +76,7 @@ func (c Config) validateRemote() error {
 	return errors.Join(errors.Join(faults...), Config{Statement: c.Statement}.validate())
 }
 
-// parse reads the URL, and nothing of the variables that are meant for another server.
+// parse reads the URL. It ignores the variables that are meant for another server.
 func (c Config) parse() (*pgx.ConnConfig, error) {
 	parsed, err := pgurl.ParseAlone(c.URL)
 	if errors.Is(err, pgurl.ErrUnreadable) {
@@ -97,16 +96,16 @@ func (c Config) parse() (*pgx.ConnConfig, error) {
 		}
 	}
 	parsed.MaxProtocolMessageBodyLen = maxMessage       // from the first message on: the driver's own bound is 1 GiB
-	parsed.DefaultQueryExecMode = pgx.QueryExecModeExec // nothing prepared outlives a transaction behind PgBouncer
+	parsed.DefaultQueryExecMode = pgx.QueryExecModeExec // with PgBouncer, no prepared statement outlives a transaction
 	if severalHosts(parsed) && parsed.ValidateConnect == nil {
 		parsed.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return parsed, nil
 }
 
-// inUTF8 has the server convert between its own encoding and UTF-8, which the records
-// are in. Setting it at the start outranks the settings of the role and the database,
-// which would have the server take the bytes for another encoding's.
+// inUTF8 makes the server convert between its own encoding and UTF-8, which the records use. A setting at the start
+// outranks the settings of the role and the database. With those the server would take the bytes for another
+// encoding's.
 func inUTF8(c *pgx.ConnConfig) {
 	const encoding = "client_encoding"
 	maps.DeleteFunc(c.RuntimeParams, func(name, _ string) bool { return strings.EqualFold(name, encoding) })

@@ -14,9 +14,9 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Errors of Remote.DeliverBatch, with nothing applied. None is a word on the record:
-// it is tried again, until somebody has done what the error says, and no dead letter is
-// made of it (processor.Unreached). At ErrNotKept the process halts.
+// Errors of Remote.DeliverBatch, with nothing applied. None of them is about the record. The record is tried again
+// until somebody has done what the error asks for, and no dead letter is made of it (processor.Unreached). At
+// ErrNotKept the process halts.
 var (
 	// ErrFenced: the target has records of a later epoch.
 	ErrFenced = errors.New("the target has records of a later epoch")
@@ -30,7 +30,7 @@ var (
 	ErrOrigin = errors.New("the target has records of another cursor under this name")
 	// ErrUnproven: it is not known whether the target has a dead letter.
 	ErrUnproven = errors.New("it is not known whether the target has this record")
-	// ErrNotKept: the target does not keep what the sink notes there.
+	// ErrNotKept: the target does not keep the sink's notes.
 	ErrNotKept = errors.New("the target did not keep what the sink noted")
 )
 
@@ -40,7 +40,7 @@ func (r *Remote) fenced(a applied, d processor.Delivery) error {
 		ErrFenced, a.epoch, d.Epoch, visible.Shell(d.Process), visible.Quoted(string(a.position)), r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET epoch = 0 WHERE process_name = %s", quote(d.Process))))
 }
 
-// unknownProcess is a target without a row for a process that has delivered before.
+// unknownProcess is the error for a target without a row for a process that has delivered before.
 func (r *Remote) unknownProcess(d processor.Delivery) error {
 	err := fmt.Errorf("%w: it knows nothing of process %q, whose next record is number %d. If the target is the wrong one, correct that. "+
 		"If it was restored to before the first record: `ordered-dispatcher seek %s --to-start -c FILE --reason …`, and then what the next error says. "+
@@ -53,14 +53,14 @@ func (r *Remote) unknownProcess(d processor.Delivery) error {
 			quote(d.Process), quote(string(d.After)), d.Sequence-1)))
 }
 
-// move is the SQL that has the notes follow a rename.
+// move returns the SQL that makes the notes follow a rename.
 func (r *Remote) move(d processor.Delivery) string {
 	return r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET process_name = %[1]s WHERE process_name = 'OLD NAME'; "+
 		"UPDATE {schema}.ordered_dispatcher_refused SET process_name = %[1]s WHERE process_name = 'OLD NAME'", quote(d.Process)))
 }
 
-// another has the ways out in turn: one for two processes that both live, and where the
-// other one is gone, one for each way to its name. A replay may not begin the notes.
+// another lists the ways out: one for two processes that both exist, and, if the other one is gone, one for each way
+// in which it got the name. A replay must not be the first to write notes.
 func (r *Remote) another(a applied, d processor.Delivery) error {
 	drop := r.sql(fmt.Sprintf("DELETE FROM {schema}.ordered_dispatcher_refused WHERE process_name = %[1]s; DELETE FROM {schema}.ordered_dispatcher_applied WHERE process_name = %[1]s", quote(d.Process)))
 	err := fmt.Errorf("%w: those of process %q are of origin %s, up to number %d, and record %q is of origin %s: a process of that name delivers from another database, or "+
@@ -102,7 +102,7 @@ func (r *Remote) foreign(a applied, d processor.Delivery) error {
 		"`ordered-dispatcher seek %s --to-position %s -c FILE --reason …`", ErrForeign, d.Process, a.sequence, visible.Cut(string(a.position)), visible.Cut(d.ID), visible.Cut(string(d.Position)), d.Sequence, visible.Shell(d.Process), visible.Quoted(string(a.position)))
 }
 
-// notKept halts the process: what drops the notes now drops those of the next attempt.
+// notKept halts the process: the cause that drops the notes now would also drop those of the next attempt.
 func (r *Remote) notKept() error {
 	return processor.Refused(r.failed(fmt.Errorf("%w, so nothing was written: look for a trigger, a rule or a row security policy at %s and %s (`\\d` in psql lists them), "+
 		"and for a view in the place of one. Drop it, then `ordered-dispatcher retry`", ErrNotKept, r.sql("{schema}.ordered_dispatcher_applied"), r.sql("{schema}.ordered_dispatcher_refused"))))
@@ -110,8 +110,8 @@ func (r *Remote) notKept() error {
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// Broken words what the server says of a deferred constraint that a record broke, as
-// DeliverTx does: see processor.TxSink.
+// Broken words the server's error about a deferred constraint that a record broke, as DeliverTx does: see
+// processor.TxSink.
 func (s *Sink) Broken(d processor.Delivery, err error) error {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
@@ -120,7 +120,7 @@ func (s *Sink) Broken(d processor.Delivery, err error) error {
 	return s.said(d, "its deferred constraints", pgErr)
 }
 
-// failed adds where.
+// failed adds the target to an error.
 func (r *Remote) failed(err error) error { return fmt.Errorf("%s: %w", r, err) }
 
 // unsent is a failure before anything was sent.
@@ -128,8 +128,8 @@ func (r *Remote) unsent(err error) error {
 	return ours(err, processor.Unreached(fmt.Errorf("%s: nothing was sent: %w%s", r, outcome.Known(err), r.nextStep(err))))
 }
 
-// ours marks an error as a refusal of us where the server's word is about our login,
-// our rights or the name of the database.
+// ours marks an error as a refusal of us if the server's error is about our login, our rights or the name of the
+// database.
 func ours(word, err error) error {
 	var pgErr *pgconn.PgError
 	if errors.As(word, &pgErr) && (class(pgErr.Code) == "28" || pgErr.Code == "3D000" || pgErr.Code == insufficientPrivilege) {
@@ -138,8 +138,7 @@ func ours(word, err error) error {
 	return err
 }
 
-// unknown is a failure that may have come after the commit. The next attempt finds
-// out.
+// unknown is a failure that may have come after the commit. The next attempt finds out.
 func (r *Remote) unknown(ctx context.Context, err error) error {
 	return fmt.Errorf("%s: it may have the record, which the next attempt finds out: %w%s", r, because(ctx, err), r.nextStep(err))
 }
@@ -152,25 +151,25 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// isUnencodable reports a text with a character that the target's encoding lacks.
+// isUnencodable reports that a text has a character that the target's encoding lacks.
 func isUnencodable(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == "22P05"
 }
 
-// unencodable halts the process: put aside, the record would look lost, because the
-// target cannot note that either.
+// unencodable halts the process. If the record were put aside it would look lost, because the target cannot note that
+// either.
 func (r *Remote) unencodable(err error) error {
 	return processor.Refused(fmt.Errorf("%s: nothing was written, because its encoding lacks a character of the process's name, or of the record's id or position, "+
 		"which it has to note: %w; deliver to a database in UTF8", r, err))
 }
 
-// old is the fix for tables of an earlier version.
+// old returns the fix for tables of an earlier version.
 func (r *Remote) old() string {
 	return "its tables are of an earlier version: as the owner of the schema run " + r.sql(alterSQL)
 }
 
-// nextStep is the fix for what the target says of itself.
+// nextStep returns the fix for an error about the target itself.
 func (r *Remote) nextStep(err error) string {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {

@@ -25,7 +25,7 @@ func Spec() sinks.Spec {
 	return sinks.Spec{Name: "sql", Page: "sql.md", New: func() sinks.Config { return &Config{} }}
 }
 
-// Validate returns every fault at once, and quotes nothing of the URL. The settings of another database need its URL.
+// Validate returns all faults at once, and quotes nothing of the URL. The settings of another database need its URL.
 func (c Config) Validate() error {
 	if c.URL != "" {
 		_, err := NewRemote(c)
@@ -50,11 +50,11 @@ func (c Config) Settings() map[string]string {
 // Confidential: the statement may hold a secret.
 func (c Config) Confidential() map[string]string { return map[string]string{"statement": c.Statement} }
 
-// DatabaseURL is that of the target.
+// DatabaseURL returns the URL of the target.
 func (c Config) DatabaseURL() string { return c.URL }
 
-// Open makes the sink. In another database the records of a checkpoint are one transaction, and the server has the time
-// to end a statement.
+// Open makes the sink. In another database the records of a checkpoint are one transaction, and the call leaves the
+// server time to end a statement.
 func (c Config) Open(sinks.Environment) (sinks.Opened, error) {
 	if c.URL == "" {
 		sink, err := New(c)
@@ -64,8 +64,8 @@ func (c Config) Open(sinks.Environment) (sinks.Opened, error) {
 	return sinks.Opened{Pipeline: sink, Timeout: sinks.CallTimeout(c.withDefaults().Timeout)}, err
 }
 
-// Check holds the statements against their database, and in another database than that of the cursor against the rights
-// of the role.
+// Check checks the statements against their database. In another database than the cursor's, it also checks the
+// rights of the role.
 func (c Config) Check(ctx context.Context, process string, around sinks.Around) ([]sinks.Finding, error) {
 	if c.URL == "" {
 		return c.checkHere(ctx, around.Cursors)
@@ -125,7 +125,7 @@ func (c Config) checkRemote(ctx context.Context) ([]sinks.Finding, error) {
 	return all, nil
 }
 
-// Needs are the privileges of the statements in the database of the cursor.
+// Needs returns the privileges that the statements need in the database of the cursor.
 func (c Config) Needs(ctx context.Context, cursors *pgxpool.Pool) (needs privilege.Needs, err error) {
 	if c.URL != "" {
 		return needs, nil
@@ -141,8 +141,8 @@ func (c Config) Needs(ctx context.Context, cursors *pgxpool.Pool) (needs privile
 	return needs, err
 }
 
-// NeedsElsewhere is the SQL for the target: its tables if they are missing, and what its role needs. It is "" in the
-// database of the cursor.
+// NeedsElsewhere returns the SQL for the target: its tables if they are missing, and the grants for its role. It is
+// "" in the database of the cursor.
 func (c Config) NeedsElsewhere(ctx context.Context) (string, error) {
 	if c.URL == "" {
 		return "", nil
@@ -168,7 +168,8 @@ func (c Config) NeedsElsewhere(ctx context.Context) (string, error) {
 	return b.String(), errors.Join(err, needsErr)
 }
 
-// Exposures finds a target to which the password and the records may go without TLS, or without a check of its certificate.
+// Exposures finds a target to which the password and the records may go without TLS, or without a check of its
+// certificate.
 func (c Config) Exposures() []sinks.Finding {
 	if c.URL == "" {
 		return nil
@@ -189,7 +190,7 @@ func (c Config) Exposures() []sinks.Finding {
 	return nil
 }
 
-// Files are those that the connection string of the target names.
+// Files returns the files that the connection string of the target names.
 func (c Config) Files() (secret, trusted []string) {
 	if c.URL == "" {
 		return nil, nil
@@ -197,7 +198,7 @@ func (c Config) Files() (secret, trusted []string) {
 	return pgurl.FilesByUse(c.URL)
 }
 
-// denied reports whether the server said that the role may not.
+// denied reports whether the server answered that the role lacks a right.
 func denied(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == "42501"

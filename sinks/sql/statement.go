@@ -15,17 +15,16 @@ type statement struct {
 	pieces []piece
 }
 
-// piece says that from at on, sql comes from source[from:].
+// piece means that from at on, sql comes from source[from:].
 type piece struct{ at, from int }
 
-// from returns where a byte of sql comes from in the source.
+// from returns the place in the source that a byte of sql comes from.
 func (s statement) from(at int) int {
 	i := sort.Search(len(s.pieces), func(i int) bool { return s.pieces[i].at > at }) - 1
 	return s.pieces[i].from + at - s.pieces[i].at
 }
 
-// legend says which argument each parameter is, since the server's messages
-// speak of $1.
+// legend explains which argument each parameter is, since the server's messages name $1.
 func (s statement) legend() string {
 	names := make([]string, len(s.params))
 	for i, a := range s.params {
@@ -34,7 +33,7 @@ func (s statement) legend() string {
 	return strings.Join(names, ", ")
 }
 
-// place is a position in the source for people: in characters, from 1.
+// place writes a position in the source for people: in characters, from 1.
 func place(source string, offset int) string {
 	before := source[:min(offset, len(source))]
 	lineStart := strings.LastIndexByte(before, '\n') + 1
@@ -47,8 +46,8 @@ type builder struct {
 	params []int
 	pieces []piece
 	words  []string // the first two names, in upper case
-	start  int      // where its first token is in the source, if it has one
-	empty  bool     // but for white space and comments
+	start  int      // offset of its first token in the source, if it has one
+	empty  bool     // except for white space and comments
 }
 
 func newBuilder() *builder { return &builder{empty: true} }
@@ -70,8 +69,8 @@ func (b *builder) verbatim(source string, t token) {
 	b.append(source[t.start:t.end], t.start)
 }
 
-// argument appends a parameter. One name is one parameter, as the server then
-// holds all its uses to one type instead of guessing each.
+// argument appends a parameter. One name is one parameter: then the server gives all its uses one type instead of
+// guessing each.
 func (b *builder) argument(index, from int) {
 	b.empty = false
 	n := slices.Index(b.params, index)

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// isClosed reports that an output was closed before the program began: Go puts the null device in its
-// place then, open for reading and writing, and everything that is written is lost.
+// isClosed reports that an output was closed before the program began. Go then puts the null device in its place,
+// open for reading and writing, and everything that is written is lost.
 func isClosed(output io.Writer) bool {
 	file, ok := output.(*os.File)
 	if !ok {

@@ -29,8 +29,7 @@ func New(c Config) (*Sink, error) {
 	return &Sink{writer: lineWriter{w: c.Writer}, turn: make(chan struct{}, 1)}, nil
 }
 
-// Deliver writes the record as one line. When ctx ends first, the line may
-// still come.
+// Deliver writes the record as one line. If ctx ends first, the line may still come.
 func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 	if ctx.Err() != nil { // select would choose at random
 		return fmt.Errorf("write record %q: %w", visible.Cut(d.ID), context.Cause(ctx))
@@ -40,7 +39,7 @@ func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 	case <-ctx.Done():
 		return fmt.Errorf("write record %q: an earlier write is not through, does anybody read the output? %w", visible.Cut(d.ID), context.Cause(ctx))
 	}
-	// A write to a pipe that nobody reads ends by no context, hence the goroutine.
+	// A write to a pipe that no one reads does not end with a context, hence the goroutine.
 	done := make(chan error, 1)
 	go func() {
 		done <- s.write(d)
@@ -52,7 +51,7 @@ func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 	case <-ctx.Done():
 	}
 	select {
-	case err := <-done: // both at once: what is written is delivered
+	case err := <-done: // if both are ready: a written line is delivered
 		return err
 	default:
 		return fmt.Errorf("write record %q: the write is not through, does anybody read the output? %w", visible.Cut(d.ID), context.Cause(ctx))
@@ -64,7 +63,7 @@ const maxKept = 64 << 10
 
 func (s *Sink) write(d processor.Delivery) (err error) {
 	defer s.reset()
-	defer func() { // the processor cannot: it is not its goroutine
+	defer func() { // the processor cannot recover this: it is another goroutine
 		if value := recover(); value != nil {
 			err = fmt.Errorf("write record %q: the writer panicked: %v", visible.Cut(d.ID), value)
 		}
@@ -81,8 +80,8 @@ func (s *Sink) write(d processor.Delivery) (err error) {
 // maxLine bounds a line, unless the record itself has more than half of it.
 const maxLine = 128 << 20
 
-// bound is for the line of a record: escapes may not make more of it than twice its
-// size, where that is much.
+// bound returns the bound for the line of a record: escapes may not make it more than twice the record's size, where
+// that is large.
 func bound(d processor.Delivery) int {
 	size := len(d.ID) + len(d.Key) + len(d.Type) + len(d.Payload)
 	for name, value := range d.Headers {
@@ -123,7 +122,7 @@ func (l *lineWriter) writeLine(line []byte) error {
 	return nil
 }
 
-// write takes a short write for an error, even if the writer does not.
+// write treats a short write as an error, even if the writer does not.
 func (l *lineWriter) write(p []byte) (int, error) {
 	n, err := l.w.Write(p)
 	if err == nil && n < len(p) {

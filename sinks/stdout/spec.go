@@ -15,7 +15,7 @@ func Spec() sinks.Spec {
 // Validate accepts every Config: the daemon sets the Writer.
 func (c Config) Validate() error { return nil }
 
-// Settings are none.
+// Settings returns none.
 func (c Config) Settings() map[string]string { return nil }
 
 // Open makes the sink: for programs byte by byte, and for a terminal with hidden characters escaped.

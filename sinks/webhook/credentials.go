@@ -22,7 +22,7 @@ func (b Basic) encoded() string {
 	return base64.StdEncoding.EncodeToString([]byte(b.User + ":" + b.Password))
 }
 
-// userOf is the user of a URL.
+// userOf returns the user of a URL.
 func userOf(u *url.URL) (b Basic) {
 	if u.User != nil {
 		b.User = u.User.Username()
@@ -31,8 +31,7 @@ func userOf(u *url.URL) (b Basic) {
 	return b
 }
 
-// authorization is the value of the header; "" without Bearer, Basic and a user
-// in the URL.
+// authorization returns the value of the header; "" without Bearer, Basic and a user in the URL.
 func (c Config) authorization(u *url.URL) string {
 	switch user := userOf(u); {
 	case c.Bearer != "":
@@ -46,8 +45,7 @@ func (c Config) authorization(u *url.URL) string {
 	}
 }
 
-// credentialFaults quote nothing of what they are about. u is nil if it is at
-// fault itself.
+// credentialFaults returns faults that quote nothing of the credentials. u is nil if the URL itself has a fault.
 func (c Config) credentialFaults(u *url.URL) []error {
 	var given []string
 	for _, way := range []struct {

@@ -17,7 +17,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
-// newTemplate makes what all requests have in common.
+// newTemplate makes the part that all requests have in common.
 func newTemplate(c Config, u *url.URL) *http.Request {
 	header := http.Header{
 		"Content-Type": {"application/json"},
@@ -38,15 +38,14 @@ func newTemplate(c Config, u *url.URL) *http.Request {
 	return &http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Header: header}
 }
 
-// maxHead bounds what a record gives to the headers, in bytes before escapes, which
-// make three of one. Servers take far less.
+// maxHead bounds the part of the headers that comes from a record, in bytes before escapes, which make three bytes
+// from one. Servers take far less.
 const maxHead = 1 << 20
 
-// headSize is what maxHead bounds.
+// headSize returns the size that maxHead bounds.
 func headSize(d processor.Delivery) int { return len(d.ID) + len(d.Key) + len(d.Type) }
 
-// request makes one attempt, and what it reads its body from. Its error is of the
-// record, and permanent.
+// request makes one attempt, and the reader for its body. Its error is about the record, and permanent.
 func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request, *bytes.Reader, error) {
 	if size := headSize(d); size > maxHead {
 		return nil, nil, processor.Permanent(fmt.Errorf(
@@ -65,11 +64,11 @@ func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request
 	// The span of the attempt, if there is one, or else the record's own trace.
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header))
 	body := bytes.NewReader(content)
-	req.Body, req.ContentLength = io.NopCloser(body), body.Size() // of any other type, headers go out alone before it
+	req.Body, req.ContentLength = io.NopCloser(body), body.Size() // with any other type, headers go out alone before the body
 	return &req, body, nil
 }
 
-// capacity is how many headers header adds at most.
+// capacity returns the largest number of headers that header adds.
 func (s *Sink) capacity() int {
 	n := wire.Count + 1
 	if len(s.keys) > 0 {
@@ -97,7 +96,7 @@ func (s *Sink) header(d processor.Delivery, body []byte, now time.Time) http.Hea
 	id := identity(d)
 	set("Idempotency-Key", id)
 	wire.Each(d, func(name, value string) {
-		if name != wire.HeaderContentType { // that of the format
+		if name != wire.HeaderContentType { // the format sets that one
 			setData(http.CanonicalHeaderKey(name), value)
 		}
 	})

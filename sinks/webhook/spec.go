@@ -24,7 +24,7 @@ func (c Config) Settings() map[string]string {
 	return map[string]string{"url": strings.TrimPrefix(c.String(), "webhook to ")}
 }
 
-// Open makes the sink. A probe is a request of its own, so a call has the time for two.
+// Open makes the sink. A probe is a request of its own, so a call has the time for two requests.
 func (c Config) Open(sinks.Environment) (sinks.Opened, error) {
 	sink, err := New(c)
 	timeout := c.withDefaults().Timeout
@@ -40,8 +40,8 @@ func (c Config) Exposures() []sinks.Finding {
 	return sinks.Credentials(plaintext.URL(c.URL, secret, "http"), "https")
 }
 
-// secretInPath reports whether the text of a reference is in a URL after its host, where it is likely a token. A reference
-// may also be the whole URL.
+// secretInPath reports whether the text of a reference appears in a URL after its host, where it is likely to be a
+// token. A reference may also be the whole URL.
 func (c Config) secretInPath(url string) bool {
 	path := url // of the probe, which has no host
 	if _, rest, ok := strings.Cut(url, "://"); ok {
@@ -50,7 +50,7 @@ func (c Config) secretInPath(url string) bool {
 	return slices.ContainsFunc(c.Secrets, func(text string) bool { return strings.Contains(path, text) })
 }
 
-// secretHeader reports whether one of the headers is named as those that hold secrets are.
+// secretHeader reports whether one of the headers has a name that is usual for secrets.
 func secretHeader(headers map[string]string) bool {
 	for name := range headers {
 		name = strings.ToLower(name)

@@ -2,15 +2,14 @@ package table
 
 import "slices"
 
-// puts is what a trigger's function puts into a column of NEW.
+// puts lists the values that a trigger's function puts into a column of NEW.
 type puts struct {
 	values []string // as the source has them
-	unread []string // what may put something there that cannot be read
+	unread []string // parts that may put in something that cannot be read
 }
 
-// assigned finds all that a PL/pgSQL function may put into a column of NEW. What names NEW,
-// and is not known to read it only, counts as unread, and so does a row that is returned and
-// is not NEW.
+// assigned finds everything that a PL/pgSQL function may put into a column of NEW. A part that names NEW, and is not
+// known only to read it, counts as unread. So does a returned row that is not NEW.
 func assigned(source, column string) puts {
 	tokens, ok := tokenize(source)
 	if !ok {
@@ -23,7 +22,7 @@ func assigned(source, column string) puts {
 	return f.puts
 }
 
-// function is one that is looked at token by token.
+// function is a function that is read token by token.
 type function struct {
 	source string
 	tokens []token
@@ -32,7 +31,7 @@ type function struct {
 	puts   puts
 }
 
-// at is a token, or none beyond the end.
+// at returns a token; past the end it returns a semicolon.
 func (f *function) at(i int) token {
 	if i < 0 || i >= len(f.tokens) {
 		return token{kind: ';'}
@@ -40,7 +39,7 @@ func (f *function) at(i int) token {
 	return f.tokens[i]
 }
 
-// end is where the statement ends that a token is in.
+// end returns the end of the statement that holds a token.
 func (f *function) end(i int) int {
 	for f.at(i).kind != ';' {
 		i++
@@ -55,7 +54,7 @@ func (f *function) unread(from, to int) {
 	}
 }
 
-// look takes up one token.
+// look takes note of one token.
 func (f *function) look(i int) {
 	before := f.at(i - 1)
 	if before.kind == ';' || before.operator(">>") || before.word("begin", "then", "else", "loop", "declare") {
@@ -79,7 +78,7 @@ func (f *function) look(i int) {
 	}
 }
 
-// statement takes up what a statement begins with.
+// statement takes note of the beginning of a statement.
 func (f *function) statement(i int) {
 	to, part := f.name(i)
 	switch {
@@ -98,7 +97,7 @@ func (f *function) statement(i int) {
 	}
 }
 
-// targets calls found for those names of a list that are NEW, or its column.
+// targets calls found for each name of a list that is NEW, or its column.
 func (f *function) targets(i int, found func(from, to int)) {
 	for {
 		to, part := f.name(i)
@@ -112,14 +111,14 @@ func (f *function) targets(i int, found func(from, to int)) {
 	}
 }
 
-// Parts of NEW that a name may stand for.
+// The parts of NEW that a name may mean.
 const (
 	theColumn = 1 + iota
 	wholeRow
 )
 
-// name returns where the name that begins at a token ends, and what part of NEW it is; 0 if
-// it is none. The name of a block or of the function may come first.
+// name returns where the name that begins at a token ends, and which part of NEW it is; 0 if it is none. The name of
+// the block or of the function may come first.
 func (f *function) name(i int) (to, part int) {
 	var words []string
 	for f.at(i).kind == tokenWord {
@@ -143,10 +142,10 @@ func (f *function) name(i int) (to, part int) {
 	}
 }
 
-// unchanged are the words of which an expression can make nothing but NEW, OLD or NULL.
+// unchanged are words from which an expression can only make NEW, OLD or NULL.
 var unchanged = []string{"new", "old", "null", "coalesce", "case", "when", "then", "else", "end", "tg_op", "is", "not", "and", "or"}
 
-// returns takes up a RETURN: a row that is not NEW may hold anything.
+// returns takes note of a RETURN: a row that is not NEW may hold anything.
 func (f *function) returns(i int) {
 	end := f.end(i)
 	for j := i + 1; j < end; j++ {
@@ -157,8 +156,8 @@ func (f *function) returns(i int) {
 	}
 }
 
-// updates finds the tables, without their schemas, whose column a PL/pgSQL function sets with
-// UPDATE, as far as its text shows it.
+// updates finds the tables, without their schemas, whose column a PL/pgSQL function sets with UPDATE, as far as its
+// text shows it.
 func updates(source, column string) (tables []string) {
 	tokens, _ := tokenize(source)
 	f := function{source: source, tokens: tokens}

@@ -10,7 +10,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 )
 
-// Order says by what records are ordered.
+// Order names the columns that order the records.
 type Order string
 
 const (
@@ -20,13 +20,12 @@ const (
 	ID Order = "id"
 )
 
-// Config describes a source. Zero values mean defaults: those of the fields with a knob tag stand in it, with their
-// bounds.
+// Config describes a source. Zero values mean defaults. Where a field has a knob tag, the tag names its default and
+// its bounds.
 type Config struct {
-	// Table is the source table, schema-qualified if need be: as in SQL, a name
-	// in double quotes is taken literally, one without is folded to lower case.
-	// Without a schema it is looked up in the connection's search_path, once, and
-	// refused if another role could put its own table before it. Required.
+	// Table is the source table, with its schema if need be. As in SQL, a name in double quotes is taken literally,
+	// and one without them is folded to lower case. A name without a schema is looked up once in the connection's
+	// search_path. It is refused if another role could put its own table before this one. Required.
 	//
 	// In the file: the table with its schema, as in SQL: `sales.orders`, `sales."My Table"`. Without a schema the
 	// dispatcher [looks it up](docs/operations.md#which-table-is-read).
@@ -39,37 +38,35 @@ type Config struct {
 	//
 	// In the file: the names of the columns.
 	Columns Columns `knob:"columns"`
-	// Where is an SQL condition on the table's columns; records for which it is
-	// not true are passed over. It is trusted as code, and sees only pg_catalog
-	// unless its names are schema-qualified. Default: all records.
+	// Where is an SQL condition on the table's columns. Records for which it is not true are passed over. It is
+	// trusted as code. It sees only pg_catalog unless its names are schema-qualified. Default: all records.
 	//
 	// In the file: a SQL condition on columns that do not change after the insert. It is trusted like code. It must not
 	// hold a `${…}` reference, because operators see it. Default: all rows.
 	Where string `knob:"where" like:"where: \"status = 'confirmed'\""`
-	// Latency is kept between the fence and what may still be preceded: slack
-	// for stamps that are not made by the database. Default 5 ms, or 1 s for a
-	// column that defaults to the start of the transaction (docs/decisions).
+	// Latency is kept between the fence and the place where rows may still appear. It is slack for stamps that the
+	// database does not make. Default 5 ms, or 1 s for a column that defaults to the start of the transaction
+	// (docs/decisions).
 	//
 	// In the file: how long a record waits before it is read, for times that are older than their insert. Default: `5ms`.
 	// With a `now()` default it is `1s`, and the role needs
 	// [`pg_read_all_stats`](docs/guarantees.md#stamps-of-the-start-of-a-transaction).
 	Latency time.Duration `knob:"latency" min:"1us" max:"1m"`
-	// MaxRecordBytes bounds one record: id, payload, key, type and headers. A larger one is
-	// not fetched. It has a Fault instead, which halts its process.
+	// MaxRecordBytes bounds one record: id, payload, key, type and headers. The source does not fetch a larger one. It
+	// gives that record a Fault, which halts its process.
 	//
 	// In the file: a larger record is not fetched. Its process halts and names it.
 	MaxRecordBytes int `knob:"max_record_bytes" default:"67_108_864" min:"1" max:"536_870_912"`
 
-	// Meant, if set, is asked once about a Table without a schema: the result of
-	// Source.Name when it was read before, by another worker perhaps; "" if that is not
-	// known. A name that means another table now is refused.
+	// Meant, if set, is asked once about a Table without a schema. It returns the result of an earlier Source.Name,
+	// perhaps of another worker; "" if that is not known. A name that means another table now is refused.
 	Meant func(ctx context.Context) (string, error)
-	// MaxBytes bounds the records of one read, with key, type, id and headers: it ends
-	// with the record that reaches the bound.
+	// MaxBytes bounds the records of one read, with key, type, id and headers. The read ends with the record that
+	// reaches the bound.
 	MaxBytes int `knob:"-max_bytes" default:"16_777_216" min:"1"`
-	// KeysOnly is for those who look and decide, and deliver nothing: no key, type,
-	// header or payload is read, and the role needs no right to them. Read returns no
-	// records then; its errors, and all other methods, are those of a source without.
+	// KeysOnly is for callers that look and decide, and deliver nothing. The source then reads no key, type, header or
+	// payload, and the role needs no right to them. Read returns no records. Its errors, and all other methods, are
+	// the same as without KeysOnly.
 	KeysOnly bool
 
 	// Logger receives the findings that weaken a promise. Default: slog.Default().
@@ -82,9 +79,8 @@ type Columns struct {
 	//
 	// In the file: the id of a record: bigint, integer, smallint, uuid or text.
 	ID string `knob:"id" default:"id"`
-	// CreatedAt is a timestamptz. Default "created_at"; with Order ID that is read if
-	// the table has it as a timestamptz, and does without otherwise. Dedup keys hold
-	// the time where it is read.
+	// CreatedAt is a timestamptz. Default "created_at". With Order ID the source reads the default column if the table
+	// has it as a timestamptz, and otherwise works without it. Dedup keys hold the time where it is read.
 	//
 	// In the file: a timestamptz. Default: `created_at`; with order `id`, that only if the table has it.
 	CreatedAt string `knob:"created_at"`

@@ -1,5 +1,4 @@
-// Package jsonline is the form in which records go out as lines of JSON, for package
-// stdout and package exec.
+// Package jsonline writes records as lines of JSON, for package stdout and package exec.
 package jsonline
 
 import (
@@ -13,11 +12,10 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// TooLargeError says that a line is not made, since it would have more bytes than
-// the limit.
+// TooLargeError reports that a line is not made, since it would have more bytes than the limit.
 type TooLargeError struct{ Bytes, Limit int }
 
-// Error has both sizes, and what the size counts.
+// Error names both sizes, and the parts that the size counts.
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("its line would have %d bytes, with its key, type, id, headers and all escapes, and the bound is %d", e.Bytes, e.Limit)
 }
@@ -25,16 +23,15 @@ func (e *TooLargeError) Error() string {
 const (
 	microseconds = "2006-01-02T15:04:05.000000Z07:00"
 	base64Field  = `null,"payload_base64":"`
-	small        = 16 << 10 // a line of at most so many bytes is not counted before it is made
+	small        = 16 << 10 // a line of at most this many bytes is not counted before it is made
 )
 
-// Append appends the record's line to buf: one object, whose fields are those that
-// package stdout lists, and a line feed. A payload that is text and not JSON becomes
-// a string; one that is not even UTF-8 becomes base64, in a field of its own.
+// Append appends the record's line to buf: one object, with the fields that package stdout lists, and a line feed. A
+// payload that is text and not JSON becomes a string. A payload that is not even UTF-8 becomes base64, in a field of
+// its own.
 //
-// A line of more than limit bytes is a *TooLargeError, and nothing is appended: an
-// escape takes six bytes for one, so the line is counted before there is room made
-// for it, and the room is then that size.
+// For a line of more than limit bytes it returns a *TooLargeError, and appends nothing. An escape takes six bytes for
+// one, so Append counts the line before it allocates memory. Then it allocates exactly that size.
 func Append(buf *bytes.Buffer, d processor.Delivery, limit int) error {
 	size := atMost(d)
 	if size > min(small, limit) {
@@ -51,7 +48,7 @@ func Append(buf *bytes.Buffer, d processor.Delivery, limit int) error {
 	return nil
 }
 
-// lineLen is how many bytes Append appends.
+// lineLen returns how many bytes Append appends.
 func lineLen(d processor.Delivery) int {
 	bare := d
 	bare.Process, bare.Position, bare.ID, bare.Key, bare.Type = "", "", "", "", ""
@@ -64,8 +61,7 @@ func lineLen(d processor.Delivery) int {
 	return size + len(`,"dedup_key":`) + textLen(d.DedupKey()) + len("}\n")
 }
 
-// appendHead appends what comes before the headers. The order of the fields is the
-// order on the line.
+// appendHead appends the part before the headers. The order of the fields is the order on the line.
 func appendHead(line []byte, d processor.Delivery) []byte {
 	line = appendText(append(line, `{"process":`...), d.Process)
 	line = strconv.AppendInt(append(line, `,"sequence":"`...), d.Sequence, 10)
@@ -82,12 +78,12 @@ func appendHead(line []byte, d processor.Delivery) []byte {
 	return appendText(line, d.CreatedAt.UTC().Format(microseconds))
 }
 
-// appendPayload appends the payload, and payload_base64 where that says more.
+// appendPayload appends the payload, and payload_base64 where that holds more.
 func appendPayload(line, payload []byte) []byte {
 	switch {
 	case len(payload) == 0:
 		return append(line, "null"...)
-	case !utf8.Valid(payload): // before JSON: encoding/json takes it for valid
+	case !utf8.Valid(payload): // before JSON: encoding/json takes such bytes for valid
 		line = base64.StdEncoding.AppendEncode(append(line, base64Field...), payload)
 		return append(line, '"')
 	case json.Valid(payload):
@@ -97,7 +93,7 @@ func appendPayload(line, payload []byte) []byte {
 	}
 }
 
-// payloadLen is how many bytes appendPayload appends.
+// payloadLen returns how many bytes appendPayload appends.
 func payloadLen(payload []byte) int {
 	switch {
 	case len(payload) == 0:
@@ -113,7 +109,7 @@ func payloadLen(payload []byte) int {
 	}
 }
 
-// grow makes room for exactly n more bytes, where bytes.Buffer would double.
+// grow makes room for exactly n more bytes, where bytes.Buffer would double its size.
 func grow(buf *bytes.Buffer, n int) {
 	if n > buf.Available() {
 		*buf = *bytes.NewBuffer(append(make([]byte, 0, buf.Len()+n), buf.Bytes()...))

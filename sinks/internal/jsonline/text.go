@@ -7,13 +7,13 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// text is what a string of JSON is made from.
+// text is a type that a JSON string is made from.
 type text interface{ ~string | ~[]byte }
 
 const hex = "0123456789abcdef"
 
-// appendText appends a string of JSON, as encoding/json spells it without the escapes
-// for HTML, and without the copies that encoding/json makes on the way.
+// appendText appends a JSON string as encoding/json spells it, without the escapes for HTML, and without the copies
+// that encoding/json makes on the way.
 func appendText[T text](line []byte, s T) []byte {
 	line = append(line, '"')
 	done := 0
@@ -46,7 +46,7 @@ func appendText[T text](line []byte, s T) []byte {
 	return append(line, '"')
 }
 
-// textLen is how many bytes appendText appends.
+// textLen returns how many bytes appendText appends.
 func textLen[T text](s T) int {
 	size := len(s) + len(`""`)
 	for i := 0; i < len(s); {
@@ -66,21 +66,21 @@ func textLen[T text](s T) int {
 	return size
 }
 
-// form is how a character goes into a string.
+// form is how a character is written in a string.
 type form int
 
 const (
 	plain    form = iota
-	quoted        // with a backslash before it, or a letter that means it
+	quoted        // with a backslash before it, or before a letter that stands for it
 	control       // by its number
 	invalid       // not a character
 	breaking      // U+2028 and U+2029, which end a line of JavaScript
 )
 
-// isPlain reports whether a byte is a character that goes in as it is.
+// isPlain reports whether a byte is a character that is written unchanged.
 func isPlain(c byte) bool { return c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' }
 
-// next is the form of the first character, and its bytes.
+// next returns the form of the first character, and how many bytes it has.
 func next[T text](s T) (form, int) {
 	switch c := s[0]; {
 	case c >= utf8.RuneSelf:
@@ -102,7 +102,7 @@ func next[T text](s T) (form, int) {
 	}
 }
 
-// short is what follows the backslash; 0 if there is no such spelling.
+// short returns the character after the backslash; 0 if there is no such spelling.
 func short(c byte) byte {
 	switch c {
 	case '"', '\\':
@@ -121,12 +121,12 @@ func short(c byte) byte {
 	return 0
 }
 
-// Object is an object of texts, sorted by name, in memory of its size.
+// Object returns an object of texts, sorted by name, in memory of its size.
 func Object(texts map[string]string) []byte {
 	return appendHeaders(make([]byte, 0, headersLen(texts)), texts)
 }
 
-// headersLen is how many bytes appendHeaders appends.
+// headersLen returns how many bytes appendHeaders appends.
 func headersLen(headers map[string]string) int {
 	size := len("{}")
 	for name, value := range headers {
@@ -153,14 +153,13 @@ func appendHeaders(line []byte, headers map[string]string) []byte {
 	return append(line, '}')
 }
 
-// appendCompact appends JSON without the white space between its tokens. The tokens
-// stay as they are.
+// appendCompact appends JSON without the white space between its tokens. The tokens stay as they are.
 func appendCompact(line, valid []byte) []byte {
 	eachToken(valid, func(run []byte) { line = append(line, run...) })
 	return line
 }
 
-// eachToken passes on what lies between runs of white space.
+// eachToken passes on the text between runs of white space.
 func eachToken(valid []byte, take func(run []byte)) {
 	from, inside := 0, false
 	for i := 0; i < len(valid); i++ {
@@ -177,7 +176,7 @@ func eachToken(valid []byte, take func(run []byte)) {
 	take(valid[from:])
 }
 
-// atMost is a size that the line does not exceed, found without looking at its bytes.
+// atMost returns a size that the line does not exceed, found without looking at its bytes.
 func atMost(d processor.Delivery) int {
 	texts := len(d.Process) + len(d.Position) + 2*len(d.ID) + len(d.Table) + len(d.Key) + len(d.Type) + len(d.Payload)
 	for name, value := range d.Headers {

@@ -9,17 +9,14 @@ import (
 	"text/template/parse"
 )
 
-// escaping is the name under which a template calls its escape function; no
-// template can be written that names it.
+// escaping is the name under which a template calls its escape function. No template can be written that names it.
 const escaping = "_escape"
 
-// Escaped is New for an address in which some characters have a meaning: whatever
-// the template prints, be it a field, the result of a function or a literal, goes
-// through escape on its way. What stands outside of {{ }} stays as written. An
-// error of escape is one of Of, as it is. There is no define, block or template.
+// Escaped is New for an address in which some characters have a meaning. Everything that the template prints, be it a
+// field, the result of a function or a literal, goes through escape. The text outside of {{ }} stays as written. Of
+// returns an error of escape unchanged. There is no define, block or template.
 //
-// Its own errors quote no text but that within {{ }}, since an address may hold
-// secrets.
+// Escaped's own errors quote only text within {{ }}, since an address may hold secrets.
 func Escaped(text string, escape func(value string) (string, error)) (*Template, error) {
 	return escaped(text, functions, func(value any) (string, error) {
 		text, err := escape(fmt.Sprint(value))
@@ -30,7 +27,7 @@ func Escaped(text string, escape func(value string) (string, error)) (*Template,
 	})
 }
 
-// escaped has all that a template prints go through escape.
+// escaped makes everything that a template prints go through escape.
 func escaped(text string, functions template.FuncMap, escape func(value any) (string, error)) (*Template, error) {
 	plain, err := parseText(text, functions)
 	if err != nil {
@@ -51,11 +48,10 @@ func escaped(text string, functions template.FuncMap, escape func(value any) (st
 	return t, escapeList(t.template.Root)
 }
 
-// escapeError tells an error of the escape function from one of the template.
+// escapeError distinguishes an error of the escape function from one of the template.
 type escapeError struct{ error }
 
-// escapeList appends the escape function to all that is printed, as html/template
-// does with its own.
+// escapeList appends the escape function to everything that is printed, as html/template does with its own.
 func escapeList(list *parse.ListNode) error {
 	if list == nil {
 		return nil
@@ -76,7 +72,7 @@ func escapeList(list *parse.ListNode) error {
 	return nil
 }
 
-// branchOf is the branches of if, with and range; nil if a node is none of them.
+// branchOf returns the branches of if, with and range; nil if a node is none of them.
 func branchOf(node parse.Node) *parse.BranchNode {
 	switch node := node.(type) {
 	case *parse.IfNode:
@@ -102,8 +98,7 @@ func escapePipe(pipe *parse.PipeNode) {
 	})
 }
 
-// Skeleton is the text outside of {{ }}, of all branches, with value in place of
-// each thing that is printed.
+// Skeleton returns the text outside of {{ }}, of all branches, with value in the place of each printed text.
 func (t *Template) Skeleton(value string) string {
 	if t.template == nil {
 		return t.fixed

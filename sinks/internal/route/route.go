@@ -1,13 +1,10 @@
-// Package route makes the address of a record at a receiver, such as a routing key
-// or a topic, of a template.
+// Package route makes the address of a record at a receiver, such as a routing key or a topic, from a template.
 //
-// A template is Go's text/template over the fields Process, Table, ID, Key, Type
-// and Headers of the record and its DedupKey, with the functions lower, upper and
-// replace (old, new, text). It can name nothing else of the program.
+// A template is Go's text/template over the fields Process, Table, ID, Key, Type and Headers of the record and its
+// DedupKey, with the functions lower, upper and replace (old, new, text). It can name nothing else of the program.
 //
-// Where an address is made of tokens with a dot between them, as a subject or a
-// routing key, a template is made with Tokens: then no value of a record reaches
-// beyond its own token.
+// An address may consist of tokens with a dot between them, as a subject or a routing key does. Then the template is
+// made with Tokens, and no value of a record reaches beyond its own token.
 package route
 
 import (
@@ -21,7 +18,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Template makes an address of a record. It is safe for concurrent use.
+// Template makes the address of a record. It is safe for concurrent use.
 type Template struct {
 	fixed    string
 	template *template.Template // nil: fixed
@@ -30,10 +27,10 @@ type Template struct {
 // Fixed reports whether all records have the same address.
 func (t *Template) Fixed() bool { return t.template == nil }
 
-// own is a text of the configuration's, and not of a record: it needs no escaping.
+// own is a text from the configuration, and not from a record: it needs no escaping.
 type own string
 
-// fields is what a template can name.
+// fields holds everything that a template can name.
 type fields struct {
 	Process, Table own
 	ID, Key, Type  string
@@ -57,7 +54,7 @@ var functions = template.FuncMap{
 	},
 }
 
-// mapped is a value changed, and still the configuration's own if it was.
+// mapped changes a value. A value from the configuration stays one.
 func mapped(value any, change func(string) string) any {
 	if text, ok := value.(own); ok {
 		return own(change(string(text)))
@@ -88,7 +85,7 @@ func parseText(text string, functions template.FuncMap) (*Template, error) {
 	return &Template{template: t}, nil
 }
 
-// try finds a field that does not exist before the first record does.
+// try finds a field that does not exist, before the first record does.
 func (t *Template) try() error {
 	if _, err := t.Of(processor.Delivery{}); err != nil {
 		return fmt.Errorf("%w; there are .Process, .Table, .ID, .Key, .Type, .Headers and .DedupKey", err)

@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-// Tokens is New for an address of tokens with a dot between them: a subject, a
-// routing key, a topic. Each value that the template prints is one token, or a part
-// of one: see Token. Only the names of the process and of the table stay as they
-// are, since they come from the configuration, and what the template's author
-// asks for by the function tokens: {{tokens .Type}} keeps the dots of a value, and
-// escapes what stands between them. So a record can neither add a token, nor be a
-// wildcard, nor begin with a $.
+// Tokens is New for an address of tokens with a dot between them: a subject, a routing key, a topic. Each value that
+// the template prints is one token, or a part of one: see Token. Two kinds of text stay as they are. The names of the
+// process and of the table do, since they come from the configuration. So does a text for which the template's author
+// uses the function tokens: {{tokens .Type}} keeps the dots of a value, and escapes the text between them. So a
+// record can neither add a token, nor be a wildcard, nor begin with a $.
 //
 // There is no define, block or template.
 func Tokens(text string) (*Template, error) {
@@ -30,7 +28,7 @@ func Tokens(text string) (*Template, error) {
 	return t, nil
 }
 
-// tokens escapes what stands between the dots of a value.
+// tokens escapes the text between the dots of a value.
 func tokens(value any) own {
 	all := strings.Split(fmt.Sprint(value), ".")
 	for i, token := range all {
@@ -39,8 +37,8 @@ func tokens(value any) own {
 	return own(strings.Join(all, "."))
 }
 
-// Token makes one token of any text: every byte but ASCII letters, digits, '-', '_'
-// and '~' becomes %XX. A URL's decoder undoes it, and no two texts make the same.
+// Token makes one token from any text: every byte except ASCII letters, digits, '-', '_' and '~' becomes %XX. A URL
+// decoder reverses it, and no two texts make the same token.
 func Token(value string) string {
 	n := 0
 	for i := range len(value) {

@@ -7,8 +7,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Version of the contract: a receiver that knows this one understands every message of it. It grows when a name changes its
-// meaning or goes, and not when one is added.
+// Version of the contract: a receiver that knows this version understands every message of it. It grows when a name
+// changes its meaning or is removed, and not when a name is added.
 const Version = "1"
 
 // The names of the contract, as every protocol with headers or attributes carries them. HTTP spells them with capitals.
