@@ -34,7 +34,7 @@ func TestSettings_AreThoseOfTheStructs(t *testing.T) {
 	require.NoError(t, err)
 	process := file.named("processes")
 	poll := process.named("poll")
-	require.Equal(t, "the longest idle wait between two looks at the source. After work it is shorter, from 5 ms on. Default: `200ms`. From `5ms` to `1m`.", poll.meaning())
+	require.Equal(t, "the longest wait between two looks at the source while there is nothing to deliver. After work the wait is shorter, from 5 ms on. Default: `200ms`. From `5ms` to `1m`.", poll.meaning())
 	require.Equal(t, "`halt` at a record that fails for good, or `dead_letter` to put it aside with its error and go on. Default: `halt`.", process.named("on_poison").meaning())
 	require.Equal(t, "compression of the batches: `none`, `gzip`, `snappy`, `lz4` or `zstd`. Default: `snappy`.", process.named("sink").named("kafka").named("compression").meaning())
 	require.Equal(t, "a larger record is not fetched. Its process halts and names it. Default: `67108864` (64 MiB). From `1` to `536870912` (512 MiB).", process.named("source").named("max_record_bytes").meaning())
