@@ -117,14 +117,15 @@ func (r Row) begun(now time.Time) (Row, error) {
 }
 
 // leapt is the first epoch of a range that begins at now, past all epochs that another server may have given
-// out. If the epochs are ahead of the clock, and a backup is restored twice, the clock gives both restores the
-// same range. Then the first epoch is a random one of the next range. The range itself is never random: a later
-// restore has to begin above this one.
+// out: at least lostEpochs past this one. If the epochs are ahead of the clock, and a backup is restored twice,
+// the clock gives both restores the same range. Then the first epoch is a random one of the next range. The
+// range itself is never random: a later restore has to begin above this one.
 func (e Epoch) leapt(now time.Time) Epoch {
-	if at := Epoch(now.Sub(firstHistory)/historyEvery) * lostEpochs; at >= e+lostEpochs {
+	next := (e + 2*lostEpochs - 1) / lostEpochs * lostEpochs
+	if at := Epoch(now.Sub(firstHistory)/historyEvery) * lostEpochs; at > next {
 		return at
 	}
-	return (e/lostEpochs+1)*lostEpochs + rand.N[Epoch](lostEpochs/2)
+	return next + rand.N[Epoch](lostEpochs/2)
 }
 
 // mayBeLaterSQL reports that a cursor of the same name may have been lost: with the commits that a promoted

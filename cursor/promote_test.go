@@ -327,6 +327,26 @@ func TestBegun_AClockThatIsWrongTakesNoNumbersBack(t *testing.T) {
 	requireLeap(t, row.Sequence, begun.Sequence)
 }
 
+// TestBegun_IsPastAllEpochsOfALostServer: also where the row's epoch is ahead of the clock and late in its range. The next range may
+// begin just after it, and the lost server may have come that far.
+func TestBegun_IsPastAllEpochsOfALostServer(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, time.November, 26, 12, 30, 0, 0, time.UTC)
+	const ahead = cursor.Epoch(40_000_000_000_000)
+	for _, into := range []cursor.Epoch{0, 1, 272_107, 500_000, 999_983, 999_999} {
+		row := cursor.Row{Epoch: ahead + into, Sequence: 7}
+		one, err := cursor.Begun(row, now)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, one.Epoch, row.Epoch+1_000_000, "%d into its range", into)
+		require.Less(t, one.Epoch, row.Epoch+3_000_000)
+		for caughtUp := now; caughtUp.Year() < 2028; caughtUp = caughtUp.AddDate(0, 1, 0) {
+			later, err := cursor.Begun(row, caughtUp)
+			require.NoError(t, err)
+			require.True(t, later.Epoch/1_000_000 >= one.Epoch/1_000_000, "a later history of the row is not below an earlier one")
+		}
+	}
+}
+
 // TestBegun_TheSequenceIsThatOfTheEpoch: a decision has moved the epoch in the same second. Sinks know the first record of a
 // process by it.
 func TestBegun_TheSequenceIsThatOfTheEpoch(t *testing.T) {

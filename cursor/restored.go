@@ -239,7 +239,7 @@ func (n Seen) lost(row lockedRow) string {
 	if n.ranPast(row.server) {
 		return back + ". The process has run on a later timeline of this cluster. " + oldPrimaryFix
 	}
-	return back + ". The database was restored from a backup or a snapshot, or a second standby of a lost primary was promoted: " + restoredFix
+	return back + ". The database was restored from a backup or a snapshot, a second standby of a lost primary was promoted, or an operator decided on an old primary: " + restoredFix
 }
 
 // restoredFix is what an operator can do about a row that went back.

@@ -193,6 +193,11 @@ var historyMutants = []mutant{
 		daemonPkg, "TestStatus_SeesAWorkerWhoseAnnouncementWasLostWithTheServer",
 	},
 	{
+		"a history begins with the next range, however near that is",
+		[]change{{"cursor/identity.go", "(e + 2*lostEpochs - 1) / lostEpochs * lostEpochs", "(e/lostEpochs + 1) * lostEpochs"}},
+		cursorPkg, "TestBegun_IsPastAllEpochsOfALostServer",
+	},
+	{
 		"a halt on an old primary has an operator decide",
 		[]change{{"cursor/restored.go", "return back + \". The process has run on a later timeline", "back += \". The process has run on a later timeline"}},
 		cursorPkg, "TestLost_NamesAnOldPrimaryThatComesBack",
@@ -259,7 +264,7 @@ var historyMutants = []mutant{
 	},
 	{
 		"epochs that a promotion may have lost are used again",
-		[]change{{"cursor/identity.go", `; at >= e+lostEpochs {`, `; at < 0 {`}, {"cursor/identity.go", `(e/lostEpochs+1)*lostEpochs + rand.N[Epoch](lostEpochs/2)`, `e + Epoch(1+rand.N(1))`}},
+		[]change{{"cursor/identity.go", `; at > next {`, `; at < 0 {`}, {"cursor/identity.go", `return next + rand.N[Epoch](lostEpochs/2)`, `return e + Epoch(1+rand.N(1))`}},
 		cursorPkg, "TestPromote_NoNumberAndNoHistoryIsThatOfBefore",
 	},
 	{
