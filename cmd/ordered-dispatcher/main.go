@@ -9,11 +9,12 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/pubsub"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/redis"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sql"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/stdout"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 )
 
 func main() {
-	command.Main(webhook.Spec(), rabbitmq.Spec(), nats.Spec(), kafka.Spec(), pubsub.Spec(), sql.Spec(), exec.Spec(), stdout.Spec())
+	command.Main(webhook.Spec(), rabbitmq.Spec(), nats.Spec(), kafka.Spec(), pubsub.Spec(), redis.Spec(), sql.Spec(), exec.Spec(), stdout.Spec())
 }
