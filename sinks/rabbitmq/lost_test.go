@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,13 +107,21 @@ func TestConnect_EndsWithItsContextAndWithTimeout(t *testing.T) {
 func TestDeliverBatch_ATimeoutShorterThanTheLoginIsNamed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	b.link.OnData(func(bool, []byte) { time.Sleep(100 * time.Millisecond) })
-	short := b.sink(t, func(c *rabbitmq.Config) { c.Timeout = 400 * time.Millisecond })
+	var wide atomic.Bool
+	var answers atomic.Int32
+	wide.Store(true)
+	b.link.OnData(func(fromServer bool, _ []byte) {
+		if fromServer && wide.Load() && answers.Add(1) > 1 {
+			time.Sleep(2 * time.Second)
+		}
+	})
+	short := b.sink(t, func(c *rabbitmq.Config) { c.Timeout = 2 * time.Second })
 	n, err := short.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 	require.Zero(t, n)
-	require.ErrorContains(t, err, "nothing was sent: the connection took longer than timeout (400ms), and the broker answers; raise timeout")
+	require.ErrorContains(t, err, "nothing was sent: the connection took longer than timeout (2s), and the broker answers; raise timeout")
 	require.True(t, processor.IsUnreached(err), err)
 	require.False(t, outcome.IsUnknown(err), err)
+	wide.Store(false)
 	n, err = b.sink(t, nil).DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
