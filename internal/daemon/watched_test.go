@@ -10,7 +10,7 @@ import (
 )
 
 // TestGrants_TheWatchOfPartitionsRunsUnderThem: the partition key is a column that no process reads. Without the right to it
-// everything is delivered, but nobody would notice a partition that goes too early.
+// the worker delivers everything, but it would not notice a partition that goes too early.
 func TestGrants_TheWatchOfPartitionsRunsUnderThem(t *testing.T) {
 	t.Parallel()
 	pool := confined(t)
