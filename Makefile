@@ -1,6 +1,6 @@
 # Plain make prints what there is to make. Works with GNU make 3.81 (macOS) and later.
 #
-#   make test PKGS=./cursor/...            one package and those below it
+#   make test PKGS=./cursor/...            one package and those below it; default: work, which is all modules of go.work
 #   make test ARGS='-run Advance -v'       further arguments of go test
 #   make test RACE=-race                   with the race detector, which needs a C compiler
 #   PGLOCAL_VERSION=16 make test           on another major version of PostgreSQL
@@ -13,7 +13,7 @@
 #   make soak SEEDS=20 FOR=4m              before a release: all that may find something new, which CI may not
 
 GO = go
-PKGS = ./...
+PKGS = work
 ARGS =
 RACE =
 VERSIONS = 14 15 16 17 18
@@ -42,7 +42,7 @@ build: ## bin/ordered-dispatcher. Needs: Go
 
 .PHONY: demo
 demo: ## Producers, two workers, a crash and a verdict. Needs: Go; PostgreSQL, or the network once to fetch it
-	$(GO) run ./cmd/ordered-dispatcher demo
+	$(GO) run ./proof/demo
 
 .PHONY: test
 test: ## All tests on a throw-away server. Needs: Go; PostgreSQL, or the network once to fetch it
@@ -72,18 +72,29 @@ fuzz: ## Every fuzz target for FUZZTIME (10s). Needs: Go
 model: ## The protocol's models, verified, and what each protection is for. Needs: Go; spin and gcc, as in Debian's packages
 	@bash -o pipefail -c 'CI=true $(GO) test -count=1 -parallel 4 -v $(ARGS) ./docs/model | grep -Ev "^(=== | *--- PASS)"'
 
+.PHONY: reference
+reference: ## The lists of settings in docs, and docs/dispatcher.schema.json, from the structs. Needs: Go
+	$(GO) run ./proof/reference
+
 .PHONY: fmt
 fmt: ## Formats all Go files. Needs: Go
 	gofmt -w .
 
 .PHONY: vet
 vet: ## go vet, here and for macOS. Needs: Go
-	$(GO) vet ./...
-	GOOS=darwin $(GO) vet ./...
+	$(GO) vet work
+	GOOS=darwin $(GO) vet work
 
 .PHONY: lint
 lint: ## staticcheck, in the version of tools/go.mod. Needs: Go; the network once
-	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+	GOWORK=off $(GO) build -C tools -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
+	bin/staticcheck work
+
+# vale parses Go with C: so the first build takes a minute or two.
+.PHONY: prose
+prose: ## The words and sentences of documents and doc.go files, by vale and .vale.ini. Needs: Go; a C compiler; the network once
+	GOWORK=off $(GO) build -C tools -o ../bin/vale github.com/vale-cli/vale/v3/cmd/vale
+	bin/vale --output=line --no-global --glob='{**/*.md,**/doc.go}' .
 
 .PHONY: formatted
 formatted:
@@ -93,12 +104,12 @@ formatted:
 .PHONY: modules
 modules:
 	$(GO) mod verify
-	$(GO) mod tidy -diff
+	GO="$(GO)" tools/modules check
 
 # Nothing here may find something new by chance, or depend on how busy the machine is: see soak. The tests come last, so that the
 # last lines are those of go test.
 .PHONY: check
-check: formatted modules vet lint ## What CI runs: format, modules, vet, lint, some mutants, one torture, test with -race. Needs: as test; a C compiler; see .ci/run
+check: formatted modules vet lint prose ## What CI runs: format, modules, vet, lint, prose, some mutants, one torture, test with -race. Needs: as test; a C compiler; see .ci/run
 	$(MAKE) mutants ARGS=-ci
 	$(MAKE) torture-short
 	$(MAKE) test RACE=-race
@@ -108,26 +119,30 @@ check: formatted modules vet lint ## What CI runs: format, modules, vet, lint, s
 soak: ## Before a release: tests by chance, fuzz for FUZZTIME each, all mutants, SEEDS tortures for FOR each. Needs: as check
 	@bash -o pipefail tools/soak "$(MAKE)" "$(SEEDS)" "$(FOR)" "$(FUZZTIME)"
 
+.PHONY: release
+release: ## Prints what a release of all modules as VERSION (v1.2.3) does; with ARGS=--tag does it, except for the push. Needs: Go; git
+	tools/release "$(VERSION)" $(ARGS)
+
 .PHONY: alerts
 alerts: ## The alert rules and the dashboard, held against promtool and the metrics. Needs: Go; promtool (Debian: prometheus)
-	$(GO) test -count=1 -run TestDeploy -v ./internal/daemon/metrics
+	$(GO) test -count=1 -run TestDeploy -v ./command/internal/daemon/metrics
 
 .PHONY: mutants
 mutants: ## Each protection switched off, and the test that notices it; with ARGS=-ci those for CI. Needs: as test
-	$(GO) run ./internal/pgtest/withpg $(GO) run ./internal/mutants $(ARGS)
+	$(GO) run ./internal/pgtest/withpg $(GO) run ./proof/mutants $(ARGS)
 
 .PHONY: torture
 torture: ## Real daemons under faults by the seed SEED, for FOR; ends with a verdict. Needs: as test; rabbitmq-server
-	$(GO) run ./internal/torture -for $(FOR) $(if $(SEED),-seed $(SEED)) $(if $(RACE),-race)
+	$(GO) run ./proof/torture -for $(FOR) $(if $(SEED),-seed $(SEED)) $(if $(RACE),-race)
 
 .PHONY: torture-short
 torture-short: ## One fixed seed of torture, under 3 minutes. Needs: as test; rabbitmq-server
-	$(GO) run ./internal/torture -short
+	$(GO) run ./proof/torture -short
 
 .PHONY: services
 services: ## The receivers of docs/sinks on their usual ports, those that do not run yet. Needs: Go; see docs/sinks
-	$(GO) run ./internal/services
+	$(GO) run ./proof/services
 
 .PHONY: bench
 bench: ## The measurements that the documentation quotes. Needs: Go; PostgreSQL, or the network once to fetch it
-	$(GO) run ./internal/bench
+	$(GO) run ./proof/bench

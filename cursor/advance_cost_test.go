@@ -38,8 +38,7 @@ func TestMeasure_WhatAnAdvanceCosts(t *testing.T) {
 	}
 	advance(0)
 	pid := leasePid(t, pool)
-	_, err = pool.Exec(t.Context(), "CHECKPOINT")
-	require.NoError(t, err)
+	exec(t, pool, "CHECKPOINT")
 	wal, backend, client, began := inserted(t, pool), processTime(t, pid), ownTime(t), time.Now()
 	for i := range advances {
 		advance(i + 1)
@@ -52,14 +51,12 @@ func TestMeasure_WhatAnAdvanceCosts(t *testing.T) {
 
 func inserted(t testing.TB, pool *pgxpool.Pool) (bytes int64) {
 	t.Helper()
-	require.NoError(t, pool.QueryRow(t.Context(), "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint").Scan(&bytes))
-	return bytes
+	return pgtest.Value[int64](t, pool, "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint")
 }
 
-func leasePid(t testing.TB, pool *pgxpool.Pool) (pid int) {
+func leasePid(t testing.TB, pool *pgxpool.Pool) int {
 	t.Helper()
-	require.NoError(t, pool.QueryRow(t.Context(), "SELECT pid FROM pg_stat_activity WHERE starts_with(application_name, $1)", cursor.ApplicationLease).Scan(&pid))
-	return pid
+	return pgtest.Value[int](t, pool, "SELECT pid FROM pg_stat_activity WHERE starts_with(application_name, $1)", cursor.ApplicationLease)
 }
 
 // processTime is that of another process, in user and system mode. The kernel counts it in

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
@@ -23,11 +24,14 @@ func TestAnswer_NoCallWaitsForEver(t *testing.T) {
 	const longest = 15 * time.Second // the deadline is 5 s
 	d := cursor.Decision{Actor: "me", Reason: "test"}
 	calls := map[string]func(context.Context, *cursor.Store) error{
-		"look":    func(ctx context.Context, s *cursor.Store) error { _, err := s.Look(ctx, "sms"); return err },
-		"list":    func(ctx context.Context, s *cursor.Store) error { _, err := s.List(context.Background()); return err },
-		"history": func(ctx context.Context, s *cursor.Store) error { _, err := s.History(ctx, "sms", 1); return err },
+		"look": func(ctx context.Context, s *cursor.Store) error { _, err := s.Look(ctx, "sms"); return err },
+		"list": func(ctx context.Context, s *cursor.Store) error { _, err := s.List(context.Background()); return err },
+		"history": func(ctx context.Context, s *cursor.Store) error {
+			_, err := operator.New(s).History(ctx, "sms", 1)
+			return err
+		},
 		"last": func(ctx context.Context, s *cursor.Store) error {
-			_, _, err := s.Last(ctx, "sms", "create")
+			_, _, err := operator.New(s).Last(ctx, "sms", "create")
 			return err
 		},
 		"lockers": func(ctx context.Context, s *cursor.Store) error {
@@ -37,10 +41,13 @@ func TestAnswer_NoCallWaitsForEver(t *testing.T) {
 		"acquire": func(ctx context.Context, s *cursor.Store) error { _, err := s.Acquire(ctx, "sms"); return err },
 		"await":   func(ctx context.Context, s *cursor.Store) error { return s.Await(ctx, "sms") },
 		"create":  func(ctx context.Context, s *cursor.Store) error { _, err := s.Create(ctx, "new", ""); return err },
-		"pause":   func(ctx context.Context, s *cursor.Store) error { _, err := s.Pause(ctx, "sms", d); return err },
-		"doctor":  func(ctx context.Context, s *cursor.Store) error { _, err := s.Doctor(ctx); return err },
+		"pause": func(ctx context.Context, s *cursor.Store) error {
+			_, err := operator.New(s).Pause(ctx, "sms", d)
+			return err
+		},
+		"doctor": func(ctx context.Context, s *cursor.Store) error { _, err := operator.New(s).Doctor(ctx); return err },
 		"letters": func(ctx context.Context, s *cursor.Store) error {
-			_, err := s.DeadLetters(ctx, "sms", false, 1)
+			_, err := operator.New(s).DeadLetters(ctx, "sms", false, 1)
 			return err
 		},
 	}
@@ -106,7 +113,7 @@ func TestStandby_IsNamedAndEveryConnectionIsMadeAnew(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := s.Look(t.Context(), "sms"); return err == nil }, patience, 20*time.Millisecond)
 	for name, call := range map[string]func() error{
 		"acquire": func() error { _, err := s.Acquire(t.Context(), "sms"); return err },
-		"pause":   func() error { _, err := s.Pause(t.Context(), "sms", d); return err },
+		"pause":   func() error { _, err := operator.New(s).Pause(t.Context(), "sms", d); return err },
 		"create":  func() error { _, err := s.Create(t.Context(), "new", ""); return err },
 		"await":   func() error { return s.Await(t.Context(), "sms") },
 	} {
@@ -156,12 +163,7 @@ func TestAwait_WhereTheRoleIsolatesItsTransactions(t *testing.T) {
 	t.Parallel()
 	own := database(t)
 	lease := acquire(t, created(t, own, "a"))
-	config, err := pgxpool.ParseConfig(pgtest.URL(t))
-	require.NoError(t, err)
-	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t, pgtest.With(t, pgtest.URL(t), "default_transaction_isolation", "serializable"), pgtest.PoolConfig{})
 	done := make(chan error, 1)
 	go func() { done <- store(t, pool, "b").Await(t.Context(), "sms") }()
 	waitForLock(t, own)

@@ -4,18 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
 )
 
-// blockersSQL finds the transactions that a session waits for at a lock: who has it in a mode that conflicts, or is first in
-// line for one. Of a prepared one the server says no more than that it is one: it is found by its lock. To wait for a row is
-// to wait for the transaction that has locked it. Only the first session does so: it locks the tuple meanwhile, and the others
-// wait for that lock. So the line is followed to its head.
+// blockersSQL finds the transactions that a session waits for at a lock: those that hold it in a conflicting
+// mode, or are first in line for such a mode. Of a prepared transaction the server only reports that it is one,
+// so the query finds it by its lock. To wait for a row is to wait for the transaction that has locked it. Only
+// the first session does so: it locks the tuple meanwhile, and the others wait for that lock. So the query
+// follows the line to its head.
 const blockersSQL = `/* cursor.blockers */
 WITH RECURSIVE line AS (
 	SELECT $1::int AS pid
@@ -76,65 +78,55 @@ WHERE b.pid <> 0 OR p.gid IS NOT NULL
 ORDER BY 17, 6 NULLS LAST, 2
 LIMIT 100`
 
-// Blockers returns the transactions that the holder of a process's lease waits for at a lock: those
-// that have it before those that are first in line for it, each oldest first. While it waits so, no call of the receiver
-// goes on. None: it does not wait, or there is no holder.
+// Blockers returns the transactions that the holder of a process's lease waits for at a lock. Those that have
+// it come before those that are first in line for it, each oldest first. While the holder waits, none of its
+// receiver calls goes on. The result is empty if the holder does not wait, or if there is no holder.
 func (s *Store) Blockers(ctx context.Context, process string) ([]Locker, error) {
 	holders, err := s.lockers(ctx, s.lockersOf(process))
 	if err != nil || len(holders) == 0 || !holders[0].Worker() {
 		return nil, err
 	}
-	return s.lockers(ctx, statement{sql: s.sql(blockersSQL), args: []string{strconv.Itoa(holders[0].PID)}})
+	return s.lockers(ctx, s.db.Statement(blockersSQL, strconv.Itoa(holders[0].PID)))
 }
 
-// ask is once for statements that only read. Where the database does not answer, it says
-// which transaction keeps readers from a table of these statements, if one does.
-func (s *Store) ask(ctx context.Context, statements ...statement) ([]*pgconn.Result, error) {
-	results, err := s.once(ctx, s.config.answerTimeout(), beginRead, statements...)
-	return results, s.nameExcluder(ctx, err, s.tablesOf(statements)...)
+// ask is once for statements that only read. If the database does not answer because a transaction keeps
+// readers from a table of these statements, the error names that transaction.
+func (s *Store) ask(ctx context.Context, statements ...tables.Statement) ([]*pgconn.Result, error) {
+	results, err := s.db.Once(ctx, s.db.Timeout, tables.BeginRead, statements...)
+	return results, s.NameExcluder(ctx, err, s.db.Named(statements)...)
 }
 
-// nameExcluder adds to ErrNoAnswer which transaction has locked one of these tables of the cursors so that no
-// one reads it.
-func (s *Store) nameExcluder(ctx context.Context, err error, tables ...string) error {
+// NameExcluder adds to ErrNoAnswer the transaction that has locked one of these cursor tables against all
+// readers, as an *ExcludedError. It returns any other error as it is.
+func (s *Store) NameExcluder(ctx context.Context, err error, names ...string) error {
 	if !errors.Is(err, ErrNoAnswer) || ctx.Err() != nil {
 		return err
 	}
-	all, lookErr := s.excluders(ctx, 0, tables)
+	all, lookErr := s.excluders(ctx, 0, names)
 	if lookErr != nil || len(all) == 0 {
 		return err
 	}
 	return &ExcludedError{Holder: all[0], Err: err}
 }
 
-// ownTables are those of the cursors that somebody reads.
-var ownTables = []string{"cursor", "cursor_event", "dead_letter"}
-
-// tablesOf are the tables of the cursors that statements name. One that is locked, and that they do not, is in no one's way.
-func (s *Store) tablesOf(statements []statement) []string {
-	return slices.DeleteFunc(slices.Clone(ownTables), func(name string) bool {
-		named := regexp.MustCompile(regexp.QuoteMeta(s.schema+"."+name) + `\b`)
-		return !slices.ContainsFunc(statements, func(one statement) bool { return named.MatchString(one.sql) })
-	})
-}
-
-// ExcludedError is an ErrNoAnswer, or an ErrLocked, of which it is known why: a transaction keeps all readers from a
-// table of the cursors.
+// ExcludedError is an ErrNoAnswer, or an ErrLocked, whose cause is known: a transaction keeps all readers from
+// a table of the cursors.
 type ExcludedError struct {
 	Holder Locker
 	Err    error
 }
 
-// Error says who it is, and what to do.
+// Error names the transaction, and what to do.
 func (e *ExcludedError) Error() string {
 	return fmt.Sprintf("%v: %s %s; %s", e.Err, e.Holder, e.Holder.Has("a table of the cursors"), e.Holder.Advice())
 }
 
-// Unwrap returns the error that came of it.
+// Unwrap returns the error that the lock caused.
 func (e *ExcludedError) Unwrap() error { return e.Err }
 
-// excludersSQL finds who keeps all readers from a table, which may have partitions, or from some of ours, or
-// is the first in line to do so. An index that is locked, as by REINDEX, keeps them from its table.
+// excludersSQL finds the transactions that keep all readers from a table, which may have partitions, or from
+// some of our tables, or that are first in line to do so. A locked index, as during REINDEX, keeps readers from
+// its table.
 const excludersSQL = tableLockersSQL + `
 	WITH RECURSIVE tree AS (
 		SELECT $1::oid AS oid
@@ -152,18 +144,17 @@ const excludersSQL = tableLockersSQL + `
 ORDER BY 17, 6 NULLS LAST, 2
 LIMIT 100`
 
-// Excluders returns the transactions that keep all readers from a table, by its oid, or from one of
-// its partitions; 0 means the tables of the cursors. Those that have the lock come before those that are in line for it, each
-// oldest first.
+// Excluders returns the transactions that keep all readers from a table, given by its oid, or from one of its
+// partitions. The oid 0 means the tables of the cursors. Those that have the lock come before those that are in
+// line for it, each oldest first.
 func (s *Store) Excluders(ctx context.Context, table uint32) ([]Locker, error) {
 	if table == 0 {
-		return s.excluders(ctx, 0, ownTables)
+		return s.excluders(ctx, 0, tables.Read)
 	}
 	return s.excluders(ctx, table, nil)
 }
 
 func (s *Store) excluders(ctx context.Context, table uint32, own []string) ([]Locker, error) {
-	all, err := s.lockers(ctx, statement{sql: s.sql(excludersSQL),
-		args: []string{strconv.FormatUint(uint64(table), 10), "{" + allLocking + "}", "true", "{" + strings.Join(own, ",") + "}"}})
+	all, err := s.lockers(ctx, s.db.Statement(excludersSQL, strconv.FormatUint(uint64(table), 10), "{"+allLocking+"}", "true", "{"+strings.Join(own, ",")+"}"))
 	return slices.DeleteFunc(all, Locker.Worker), err
 }

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
@@ -18,15 +18,12 @@ import (
 func prepares(t *testing.T, gid, sql string) {
 	t.Helper()
 	gid += " " + rand.Text() // it is the cluster's
-	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
-	require.NoError(t, err)
+	conn := pgtest.Connect(t, pgtest.URL(t))
+	exec(t, conn, "BEGIN; "+sql+"; PREPARE TRANSACTION '"+gid+"'")
 	t.Cleanup(func() {
 		_, err := conn.Exec(context.Background(), "ROLLBACK PREPARED '"+gid+"'")
 		require.NoError(t, err)
-		require.NoError(t, conn.Close(context.Background()))
 	})
-	_, err = conn.Exec(t.Context(), "BEGIN; "+sql+"; PREPARE TRANSACTION '"+gid+"'")
-	require.NoError(t, err)
 }
 
 // asks has a session wait for a lock until the test ends.
@@ -46,20 +43,17 @@ func asks(t *testing.T, pool *pgxpool.Pool, sql string) {
 		conn.Release()
 	})
 	require.Eventually(t, func() bool {
-		var waits bool
-		require.NoError(t, pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = $1 AND NOT granted)", conn.Conn().PgConn().PID()).Scan(&waits))
-		return waits
+		return pgtest.Value[bool](t, pool, "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = $1 AND NOT granted)", conn.Conn().PgConn().PID())
 	}, time.Minute, time.Millisecond)
 }
 
 // tallies has each dead letter counted in one row.
 func tallies(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `CREATE TABLE dispatch.tally (n int);
+	exec(t, pool, `CREATE TABLE dispatch.tally (n int);
 		INSERT INTO dispatch.tally VALUES (0);
 		CREATE FUNCTION dispatch.tally() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN UPDATE dispatch.tally SET n = n + 1; RETURN NEW; END $$;
 		CREATE TRIGGER tally BEFORE INSERT ON dispatch.dead_letter FOR EACH ROW EXECUTE FUNCTION dispatch.tally()`)
-	require.NoError(t, err)
 }
 
 // TestBlockers_AreInTheWay: of prepared transactions any one was named that had a lock of the same table, and none that had locked
@@ -165,7 +159,7 @@ func TestDecision_NamesTheSessionThatHasLockedTheTable(t *testing.T) {
 	lockedBy(t, "LOCK TABLE dispatch.cursor")
 	d := alice
 	d.Timeout = 300 * time.Millisecond
-	_, err = s.Pause(t.Context(), "sms", d)
+	_, err = operator.New(s).Pause(t.Context(), "sms", d)
 	require.ErrorIs(t, err, cursor.ErrLocked)
 	require.Regexp(t, `: the cursor's row is locked, and was not free within 300ms: pid \d+ .application "psql".* has locked a table of the cursors; end its transaction`, err.Error())
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 )
 
 // TestCreate_BeginsPastTheNumbersOfACursorThatMayBeLost: a restored backup has nothing of a cursor
@@ -29,7 +30,7 @@ func TestCreate_BeginsPastTheNumbersOfACursorThatMayBeLost(t *testing.T) {
 				return err
 			},
 			"an operator": func(s *cursor.Store) error {
-				_, err := s.Prepare(t.Context(), "sms", "p3", cursor.Running, "seek", cursor.Decision{Actor: "tom", Reason: "they have it"})
+				_, err := operator.New(s).Prepare(t.Context(), "sms", "p3", cursor.Running, "seek", cursor.Decision{Actor: "tom", Reason: "they have it"})
 				return err
 			},
 		} {

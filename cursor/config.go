@@ -8,28 +8,26 @@ import (
 	"time"
 )
 
-// Config of a Store. Zero values mean defaults.
+// Config configures a Store. Zero values mean defaults.
 type Config struct {
-	// Schema of the cursor tables. Default "public".
+	// Schema is the schema of the cursor tables. Default "public".
 	Schema string
-	// Worker names this running instance, and must be its own alone, at each start: a change
-	// of worker is told by it. Default: host name, process id and a random part.
+	// Worker names this running instance. No other instance may use the name, nor may this one at its next
+	// start: the name shows a change of worker. Default: host name, process id and a random part.
 	Worker string
-	// Timeout is after how long the server frees the lock of a worker it has
-	// not heard from. The worker itself gives up after half of that. Default
-	// 10 s, at least 1 s, at most 10 m. A lease of AcquireTx has at least 10 s more
-	// than a delivery may take: the worker cannot ask for a sign of life meanwhile.
+	// Timeout is how long a worker may be silent before the server frees its lock. The worker itself gives up
+	// after half of that. Default 10 s, at least 1 s, at most 10 m. A lease of AcquireTx has at least 10 s more
+	// than a delivery may take, because the worker cannot ask for a sign of life during it.
 	//
-	// No call waits longer than that, or 5 s if that is more, for a connection of
-	// the pool or for an answer of the database: then it returns ErrNoAnswer. A
-	// COMMIT has 30 s, since it may wait for a synchronous standby.
+	// No call waits longer than Timeout, or 5 s if that is more, for a connection of the pool or for an answer
+	// of the database; then it returns ErrNoAnswer. A COMMIT has 30 s, since it may wait for a synchronous
+	// standby.
 	Timeout time.Duration
 
-	// watch is how often a lease looks whether its session was ended. Default
-	// watchInterval; tests set it.
+	// watch is how often a lease checks whether its session was ended. Default watchInterval; tests set it.
 	watch time.Duration
-	// torn is after how long a session of ours that sent half of a command is ended.
-	// Default: see Store.tornAfter; tests set it.
+	// torn is how long one of our sessions may wait after half of a command before it is ended. Default: see
+	// Store.tornAfter; tests set it.
 	torn time.Duration
 }
 
@@ -38,17 +36,7 @@ const (
 	defaultTimeout = 10 * time.Second
 	minTimeout     = time.Second
 	maxTimeout     = 10 * time.Minute
-
-	// commitTimeout bounds one exchange with the server that commits. A COMMIT may
-	// wait for a synchronous standby, and giving up on it makes its outcome unknown.
-	commitTimeout = 30 * time.Second
-
-	// shortestAnswer is what a busy server may take over a short exchange.
-	shortestAnswer = 5 * time.Second
 )
-
-// answerTimeout bounds every other exchange, and the wait for a connection.
-func (c Config) answerTimeout() time.Duration { return max(c.Timeout, shortestAnswer) }
 
 func (c Config) withDefaults() Config {
 	if c.Schema == "" {
@@ -76,7 +64,7 @@ func (c Config) validate() error {
 		faults = append(faults, fmt.Errorf("schema %q has more than the 63 bytes that PostgreSQL keeps of a name", c.Schema))
 	}
 	if c.Timeout < minTimeout || c.Timeout > maxTimeout {
-		faults = append(faults, fmt.Errorf("lease timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout))
+		faults = append(faults, fmt.Errorf("lease timeout must be between %[2]v and %[3]v, got %[1]v", c.Timeout, minTimeout, maxTimeout))
 	}
 	return errors.Join(faults...)
 }

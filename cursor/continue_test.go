@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 )
 
 // TestRecreate_GoesOnPastTheNumbersOfTheCursorThatIsGone: a receiver that compares
@@ -48,10 +49,10 @@ func TestHistory_RetentionKeepsWhatBecameOfAName(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	s := created(t, pool, "a")
-	_, err := s.Pause(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	_, err := operator.New(s).Pause(t.Context(), "sms", cursor.Decision{Actor: "me"})
 	require.NoError(t, err)
 	exec(t, pool, `DELETE FROM dispatch.cursor_event WHERE at < $1`, time.Now().Add(time.Hour))
-	events, err := s.History(t.Context(), "sms", 10)
+	events, err := operator.New(s).History(t.Context(), "sms", 10)
 	require.NoError(t, err)
 	require.Len(t, events, 1)
 	require.Equal(t, "create", events[0].Action)
@@ -67,9 +68,9 @@ func TestHistory_ShowsWhoWasLoggedIn(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	s := created(t, pool, "a")
-	_, err := s.Pause(t.Context(), "sms", cursor.Decision{Actor: "the chief"})
+	_, err := operator.New(s).Pause(t.Context(), "sms", cursor.Decision{Actor: "the chief"})
 	require.NoError(t, err)
-	events, err := s.History(t.Context(), "sms", 1)
+	events, err := operator.New(s).History(t.Context(), "sms", 1)
 	require.NoError(t, err)
 	require.Equal(t, "the chief", events[0].Actor)
 	require.Equal(t, pool.Config().ConnConfig.User, events[0].User)

@@ -7,24 +7,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
-
-// letter is a dead letter with every field that PutAside takes, as awkward as a
-// record may be.
-func letter() cursor.DeadLetter {
-	now := time.Now()
-	return cursor.DeadLetter{
-		Position: "p2", Table: "app.bookings", RecordID: "9007199254740993", Key: "k'", Type: "t",
-		CreatedAt: time.UnixMicro(1_700_000_000_123_456).UTC(),
-		Headers:   map[string]string{"a": "\x00\"é"},
-		Payload:   []byte("{\"a\": \"\\u0000\"}\x00\xff"),
-		Failure:   cursor.Failure{Attempts: 3, First: now.Add(-time.Minute), Last: now, Error: "422\x00", Class: cursor.ClassPermanent},
-	}
-}
 
 func TestPutAside_KeepsTheRecordAndGoesOnBehindIt(t *testing.T) {
 	t.Parallel()
@@ -44,11 +32,11 @@ func TestPutAside_KeepsTheRecordAndGoesOnBehindIt(t *testing.T) {
 	require.EqualValues(t, 3, row.Sequence, "the dead letter has taken one")
 	require.Nil(t, row.Failure)
 
-	listed, err := s.DeadLetters(t.Context(), "sms", false, 10)
+	listed, err := operator.New(s).DeadLetters(t.Context(), "sms", false, 10)
 	require.NoError(t, err)
 	require.Len(t, listed, 1)
 	require.Nil(t, listed[0].Payload, "lists are short")
-	got, err := s.DeadLetter(t.Context(), listed[0].ID)
+	got, err := operator.New(s).DeadLetter(t.Context(), listed[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, want.Headers, got.Headers)
 	require.Equal(t, want.Payload, got.Payload)
@@ -68,7 +56,7 @@ func TestPutAside_OfASupersededWorkerKeepsNothing(t *testing.T) {
 	lease := acquire(t, s)
 	require.NoError(t, lease.Advance(t.Context(), "p5", 1))
 	require.ErrorIs(t, lease.PutAside(t.Context(), letter()), cursor.ErrLeaseLost, "p2 lies behind")
-	listed, err := s.DeadLetters(t.Context(), "", true, 10)
+	listed, err := operator.New(s).DeadLetters(t.Context(), "", true, 10)
 	require.NoError(t, err)
 	require.Empty(t, listed)
 }
@@ -78,7 +66,7 @@ func TestDiscard_ResolvesOnce(t *testing.T) {
 	pool := database(t)
 	s := created(t, pool, "a")
 	require.NoError(t, acquire(t, s).PutAside(t.Context(), letter()))
-	open, err := s.DeadLetters(t.Context(), "sms", false, 10)
+	open, err := operator.New(s).DeadLetters(t.Context(), "sms", false, 10)
 	require.NoError(t, err)
 	id := open[0].ID
 	position, elsewhere := open[0].Position, cursor.Position("p9")
@@ -86,7 +74,7 @@ func TestDiscard_ResolvesOnce(t *testing.T) {
 	discard := func(id int64, change func(*cursor.Decision)) error {
 		d := decision
 		change(&d)
-		_, err := s.Discard(t.Context(), id, d)
+		_, err := operator.New(s).Discard(t.Context(), id, d)
 		return err
 	}
 	asItIs := func(*cursor.Decision) {}
@@ -99,10 +87,10 @@ func TestDiscard_ResolvesOnce(t *testing.T) {
 	require.NoError(t, discard(id, asItIs))
 	require.ErrorIs(t, discard(id, asItIs), cursor.ErrNoDeadLetter)
 	require.ErrorContains(t, discard(id, asItIs), "it was discarded by me at 2")
-	open, err = s.DeadLetters(t.Context(), "sms", false, 10)
+	open, err = operator.New(s).DeadLetters(t.Context(), "sms", false, 10)
 	require.NoError(t, err)
 	require.Empty(t, open)
-	got, err := s.DeadLetter(t.Context(), id)
+	got, err := operator.New(s).DeadLetter(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, []any{cursor.Discarded, "me", "a test booking"}, []any{got.Resolution, got.ResolvedBy, got.Reason})
 	require.Equal(t, "dead_letter_discarded", lastEvent(t, pool))
@@ -116,7 +104,7 @@ func TestReplayed_CommitsItsEffectsOnceAndMovesNothing(t *testing.T) {
 	lease := acquire(t, s)
 	require.NoError(t, lease.PutAside(t.Context(), letter()))
 	lease.Release()
-	open, err := s.DeadLetters(t.Context(), "sms", false, 10)
+	open, err := operator.New(s).DeadLetters(t.Context(), "sms", false, 10)
 	require.NoError(t, err)
 	before, err := s.Look(t.Context(), "sms")
 	require.NoError(t, err)
@@ -131,20 +119,11 @@ func TestReplayed_CommitsItsEffectsOnceAndMovesNothing(t *testing.T) {
 	}
 	require.NoError(t, replay())
 	require.ErrorIs(t, replay(), cursor.ErrNoDeadLetter)
-	var effects int
-	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM dispatch.effect").Scan(&effects))
-	require.Equal(t, 1, effects)
+	require.Equal(t, 1, pgtest.Value[int](t, pool, "SELECT count(*) FROM dispatch.effect"))
 	after, err := s.Look(t.Context(), "sms")
 	require.NoError(t, err)
 	require.Equal(t, before.Position, after.Position)
 	require.Equal(t, before.Sequence, after.Sequence)
-}
-
-// lastEvent is the action of the last row of the audit.
-func lastEvent(t testing.TB, pool *pgxpool.Pool) (action string) {
-	t.Helper()
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT action FROM dispatch.cursor_event ORDER BY id DESC LIMIT 1`).Scan(&action))
-	return action
 }
 
 // TestPutAside_KeepsTheTimeOfTheRecordToTheMicrosecond: it is part of the dedup key.
@@ -165,7 +144,7 @@ func TestPutAside_KeepsTheTimeOfTheRecordToTheMicrosecond(t *testing.T) {
 		d := letter()
 		d.Position, d.CreatedAt = cursor.Position(fmt.Sprintf("p%d", i)), time.UnixMicro(at)
 		require.NoError(t, lease.PutAside(t.Context(), d))
-		kept, err := s.DeadLetter(t.Context(), int64(i+1))
+		kept, err := operator.New(s).DeadLetter(t.Context(), int64(i+1))
 		require.NoError(t, err)
 		require.Equal(t, at, kept.CreatedAt.UnixMicro())
 	}
@@ -185,7 +164,7 @@ func TestPutAside_KeepsTheDeadLetterOrTheCursorStays(t *testing.T) {
 				CREATE FUNCTION dispatch.nothing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
 				CREATE TRIGGER nothing BEFORE INSERT ON dispatch.`+table+` FOR EACH ROW EXECUTE FUNCTION dispatch.nothing()`)
 			err := lease.PutAside(t.Context(), cursor.DeadLetter{Position: "p1", Table: "t", RecordID: "1", Failure: poison("p1")})
-			kept, listErr := s.DeadLetters(t.Context(), "sms", false, 10)
+			kept, listErr := operator.New(s).DeadLetters(t.Context(), "sms", false, 10)
 			require.NoError(t, listErr)
 			row, lookErr := s.Look(t.Context(), "sms")
 			require.NoError(t, lookErr)

@@ -21,7 +21,7 @@ func Age(l *Lease, silence time.Duration) { l.answered.Add(-int64(silence)) }
 func Stopped(l *Lease, d time.Duration) { l.began = l.began.Add(-d) }
 
 // Unyielded lets a lease look at its next advance whether somebody waits.
-func Unyielded(l *Lease) { l.yielded = time.Time{} }
+func Unyielded(l *Lease) { l.waitersChecked = time.Time{} }
 
 // Unwatched is a config whose leases do not look for the end of their session.
 func Unwatched(c Config) Config {
@@ -41,19 +41,11 @@ const WatchInterval = watchInterval
 // Quiet is quiet.
 var Quiet = quiet
 
-// Begun is a row in which a history begins at now.
-func Begun(r Row, now time.Time) (Row, error) { return r.begun(now) }
-
 // Unplanned lets a lease plan its statements anew as soon as the row leaves its page.
 func Unplanned(l *Lease) { l.planned = time.Time{} }
 
 // StandAt has a lease take the row's newest version to be there.
 func StandAt(l *Lease, ctid string) { l.at = version(ctid) }
-
-// ForgetGone is Forget after it has found no row.
-func ForgetGone(ctx context.Context, s *Store, process string, d Decision) (Change, error) {
-	return s.forgetGone(ctx, process, d.withDefaults(), ErrUnknown)
-}
 
 // Log is how far the disk of the server was known to have its log.
 func (n Seen) Log() int64 { return n.log }

@@ -7,24 +7,22 @@ import (
 	"fmt"
 )
 
-// Histories are the places behind which ids may have come again. A promoted standby may have
-// lost the last commits, and a database that was restored has lost what came after its backup:
-// the rows that are inserted then get ids that receivers have seen for other rows. So a new
-// history begins at the cursor's position. SeekAnew begins one, too, where the ids
-// of a table have started again. The dedup key of a record without a time of creation holds the
-// mark of its history.
+// Histories are the places after which ids may have come again. A promoted standby may have lost the last
+// commits, and a restored database has lost the commits after its backup. Rows that are inserted then get ids
+// that receivers have seen for other rows. So a new history begins at the cursor's position. SeekAnew begins
+// one, too, where the ids of a table have started again. The dedup key of a record without a time of creation
+// contains the mark of its history.
 //
-// It is a JSON array as the row has it, sorted by position: [{"after": "…", "mark": "1f0c77a2"}].
-// "" is none.
+// It is a JSON array as the row has it, sorted by position: [{"after": "…", "mark": "1f0c77a2"}]. "" is none.
 type Histories string
 
-// history begins behind a position.
+// history begins after a position.
 type history struct {
 	After Position `json:"after"`
 	Mark  string   `json:"mark"`
 }
 
-// histories are parsed ones.
+// histories are Histories after parsing.
 type histories []history
 
 func (h Histories) parse() (histories, error) {
@@ -48,9 +46,9 @@ func (all histories) at(p Position) string {
 	return ""
 }
 
-// begin returns the histories with a new one behind a position. It takes the place of those that
-// began further on: their records are gone, or come again in this one.
-func (h Histories) begin(after Position) (Histories, error) {
+// Begin returns the histories with a new one after a position. The new one replaces those that began further
+// on: their records are gone, or come again in this one.
+func (h Histories) Begin(after Position) (Histories, error) {
 	all, err := h.parse()
 	if err != nil {
 		return "", err

@@ -7,32 +7,23 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
-// identity tells databases apart: a restored dump and a blue-green copy have another
-// system identifier or, in the same cluster, another oid; a promoted standby has
-// another timeline. The snapshot of a disk that is put back has the same of all: see
-// HaltRestored.
+// identity distinguishes databases. A restored dump and a blue-green copy have another system identifier or, in
+// the same cluster, another oid; a promoted standby has another timeline. A disk snapshot that is put back has
+// all of these unchanged: see HaltRestored.
 type identity struct {
 	system, timeline, database string
 	run                        string // of the server: prepared.RunSQL
 }
 
-// identitySQL reads the identity of the server. The timeline is taken from the
-// name of the current WAL file: the control file still says the old one after a
-// promotion.
-const (
-	systemSQL   = `(SELECT system_identifier FROM pg_catalog.pg_control_system())`
-	timelineSQL = `('x' OPERATOR(pg_catalog.||) pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::int`
-	databaseSQL = `(SELECT oid FROM pg_catalog.pg_database WHERE datname OPERATOR(pg_catalog.=) pg_catalog.current_database())`
-	placeOfSQL  = systemSQL + `, ` + timelineSQL + `, ` + databaseSQL
-	identitySQL = placeOfSQL + `,
+// identitySQL reads the identity of the server.
+const identitySQL = tables.PlaceOfSQL + `,
 	` + prepared.RunSQL
-)
 
-// lockedRow is a row whose lock is held, with the server it says it belongs to
-// and the one it was read from.
+// lockedRow is a row whose lock is held, with the server that the row names and the one it was read from.
 type lockedRow struct {
 	Row
 	stored, server identity
@@ -58,107 +49,89 @@ func parseLocked(server, values [][]byte) (lockedRow, error) {
 	}, err
 }
 
-// place is the one of start.
+// place returns the system identifier and the timeline, in the form of start.place.
 func (i identity) place() string { return i.system + "/" + i.timeline }
 
-// known reports whether the row names the server it is on.
+// known reports whether the row names the server that it is on.
 func (r lockedRow) known() bool {
 	stored := r.stored
 	stored.run = r.server.run
 	return stored == r.server
 }
 
-// elsewhere reports whether the position belongs to another database. A row that
-// names none belongs to any: so it is after an operator has decided.
+// elsewhere reports whether the position belongs to another database. A row that names none belongs to any; so
+// it is after an operator has decided.
 func (r lockedRow) elsewhere() bool {
 	return r.stored.system != "" && r.stored.system != r.server.system ||
 		r.stored.database != "" && r.stored.database != r.server.database
 }
 
-// restoredElsewhere is why a process halts whose position belongs to another cluster. What it
-// had delivered there says nothing about the records here.
+// restoredElsewhere is the reason of a halt because the position belongs to another cluster. What the process
+// delivered there proves nothing about the records here.
 func (r lockedRow) restoredElsewhere() string {
 	return fmt.Sprintf("the database is not the one this position belongs to (system identifier %s, now %s; oid %s, now %s): it was restored or copied, or upgraded with pg_upgrade. "+
 		"After pg_upgrade, retry: nothing was lost. Else compare what receivers have with the table, then seek to where delivery shall go on, or retry to go on from here",
 		r.stored.system, r.server.system, cmp.Or(r.stored.database, "not noted"), r.server.database)
 }
 
-// unnotedSQL is elsewhere or promoted, of a row of the table cursor.
-const unnotedSQL = `coalesce(system_identifier <> ` + systemSQL + ` OR database_oid <> ` + databaseSQL + ` OR timeline <> ` + timelineSQL + `, false)`
+// unnotedSQL is elsewhere or promoted, for a row of the table cursor.
+const unnotedSQL = `coalesce(system_identifier <> ` + tables.SystemSQL + ` OR database_oid <> ` + tables.DatabaseSQL + ` OR timeline <> ` + tables.TimelineSQL + `, false)`
 
 func (r lockedRow) promoted() bool {
 	return r.stored.timeline != "" && r.stored.timeline != r.server.timeline
 }
 
-// Where a new history begins, its numbers are past all that may have been used: by the commits
-// that a promoted standby had not received or a restored backup does not have, and by another
-// history that began in the same row. A backup may be restored twice, and a second standby be
-// promoted that never received the note of the first promotion. What is known of neither is bounded
-// by the clock: each history counts from a number made of the time at which it begins.
+// A new history begins with numbers past all that may have been used. Two others may have used numbers: commits
+// that a promoted standby had not received or a restored backup does not have, and another history that began
+// in the same row. A backup may be restored twice, or a second standby be promoted that never received the note
+// of the first promotion. Neither leaves a trace here, but the clock bounds both: each history counts from a
+// number made of the time at which it begins.
 const (
-	// HistoryGap is what the sequence moves by, or a multiple of it. The remainder goes on counting
-	// records. Below 2^53 until 2054.
+	// HistoryGap is by how much, or by what multiple of it, the sequence moves. The remainder goes on counting
+	// records. The sequence stays below 2^53 until 2054.
 	HistoryGap = 10_000_000
 
-	historyEvery = time.Second // more time than HistoryGap records take
+	// SeekGap is by how much an operator's seek moves the sequence on. It is more than any worker can have sent
+	// beyond its last checkpoint, so no number ever belongs to two records.
+	SeekGap = 10_000
 
-	// lostEpochs is what the epoch moves by at least; more changes of worker and decisions of
-	// operators than there are in a second.
-	lostEpochs = 1_000_000
+	historyEvery = time.Second // HistoryGap records take longer than that
 )
 
 var firstHistory = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// begun is the row with the numbers of a history that begins at now, and with that history
-// from its position on.
-func (r Row) begun(now time.Time) (Row, error) {
+// Begun returns the row with the numbers of a history that begins at now, and with that history from its
+// position on.
+func (r Row) Begun(now time.Time) (Row, error) {
 	var err error
-	r.Epoch = r.Epoch.leapt(now)
-	r.Sequence = max(r.Sequence/HistoryGap+1, int64(r.Epoch/lostEpochs))*HistoryGap + r.Sequence%HistoryGap
-	r.Histories, err = r.Histories.begin(r.Position)
+	r.Epoch = r.Epoch.Leapt(now)
+	r.Sequence = max(r.Sequence/HistoryGap+1, int64(r.Epoch/tables.LostEpochs))*HistoryGap + r.Sequence%HistoryGap
+	r.Histories, err = r.Histories.Begin(r.Position)
 	return r, err
 }
 
-// leapt is the first epoch of a range that begins at now, past all epochs that another server may have given out: lostEpochs past
-// this one, or more. If the epochs are ahead of the clock, and a backup is restored twice, the clock gives both restores the same
-// range. Then the first epoch is a random one of the next range. The range itself is never random: a later restore has to begin
-// above this one.
-func (e Epoch) leapt(now time.Time) Epoch {
-	next := (e + 2*lostEpochs - 1) / lostEpochs * lostEpochs
-	if at := Epoch(now.Sub(firstHistory)/historyEvery) * lostEpochs; at > next {
+// Leapt is the first epoch of a range that begins at now, past all epochs that another server may have given
+// out: at least tables.LostEpochs past this one. If the epochs are ahead of the clock, and a backup is restored twice,
+// the clock gives both restores the same range. Then the first epoch is a random one of the next range. The
+// range itself is never random: a later restore has to begin above this one.
+func (e Epoch) Leapt(now time.Time) Epoch {
+	next := (e + 2*tables.LostEpochs - 1) / tables.LostEpochs * tables.LostEpochs
+	if at := Epoch(now.Sub(firstHistory)/historyEvery) * tables.LostEpochs; at > next {
 		return at
 	}
-	return next + rand.N[Epoch](lostEpochs/2)
+	return next + rand.N[Epoch](tables.LostEpochs/2)
 }
 
-// mayBeLaterSQL: a cursor of the same name may have been lost, with the commits that a promoted
-// standby had not received, or as one that is younger than the backup that was restored. Nothing
-// is left of it, but the server or other cursors show that something of the kind has happened.
-var mayBeLaterSQL = timelineSQL + ` OPERATOR(pg_catalog.<>) 1 OR EXISTS (
-		SELECT 1
-		FROM {schema}.cursor
-		WHERE epoch >= ` + Epoch(lostEpochs).text() + ` OR failed_class IN (` + restoredClasses + `) OR system_identifier <> ` + systemSQL + ` OR database_oid <> ` + databaseSQL + `
-	)`
-
-// bornSQL are the epoch, the sequence and the histories of a new cursor, given those of one that may
-// be a later one of its name. anew says that it begins a history in any case.
-func bornSQL(epoch, sequence, histories, anew string) string {
-	return fmt.Sprintf(`CASE WHEN later.maybe THEN %s::bigint ELSE 0 END,
-		CASE WHEN later.maybe THEN %s::bigint ELSE 0 END,
-		CASE WHEN later.maybe OR %s THEN %s::jsonb ELSE '[]' END
-	FROM (SELECT `+mayBeLaterSQL+` AS maybe) later`, epoch, sequence, anew+"::boolean", histories)
-}
-
-// born are the arguments of bornSQL.
+// born returns the arguments of tables.BornSQL.
 func born(now time.Time, anew bool) ([]string, error) {
-	row, err := Row{}.begun(now)
+	row, err := Row{}.Begun(now)
 	return []string{row.Epoch.text(), strconv.FormatInt(row.Sequence, 10), string(row.Histories), strconv.FormatBool(anew)}, err
 }
 
-// IsFirst reports whether a number is the first that a cursor gives out: 1, or the first of a history
-// that began before anything was delivered. epoch is the one it is given out under.
+// IsFirst reports whether a number is the first that a cursor gives out: 1, or the first of a history that
+// began before anything was delivered. epoch is the epoch in which it is given out.
 func IsFirst(sequence int64, epoch Epoch) bool {
-	return sequence-1 == int64(epoch/lostEpochs)*HistoryGap
+	return sequence-1 == int64(epoch/tables.LostEpochs)*HistoryGap
 }
 
 func (e Epoch) text() string { return strconv.FormatInt(int64(e), 10) }

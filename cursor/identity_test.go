@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 )
 
 // A cursor restored into another cluster says nothing about what was delivered of
@@ -51,7 +52,7 @@ func TestAcquire_HaltsInACopyWithinTheSameCluster(t *testing.T) {
 	require.ErrorIs(t, err, cursor.ErrHalted)
 	require.Regexp(t, `oid \d+, now \d+\): it was restored or copied`, look(t, s).Failure.Error)
 	before := look(t, s)
-	_, err = s.Retry(t.Context(), "sms", alice)
+	_, err = operator.New(s).Retry(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	after := acquireLooked(t, s)
 	require.Greater(t, after.Epoch(), before.Epoch+999_999)
@@ -70,7 +71,7 @@ func TestAcquire_HaltsWhereAnOperatorMarksARestoredSnapshot(t *testing.T) {
 	exec(t, pool, `UPDATE dispatch.cursor SET system_identifier = 0`)
 	_, err := s.Acquire(t.Context(), "sms")
 	require.ErrorIs(t, err, cursor.ErrHalted)
-	_, err = s.Retry(t.Context(), "sms", alice)
+	_, err = operator.New(s).Retry(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	after := acquireLooked(t, s)
 	require.Greater(t, after.Epoch(), lease.Epoch()+999_999, "no epoch is used twice")
@@ -88,7 +89,7 @@ func TestRestored_TwiceFromOneBackupGivesNoNumberTwice(t *testing.T) {
 	used := map[cursor.Epoch]bool{}
 	for range 5 {
 		back(t, s, ahead+", histories = '[]'")
-		change, err := s.Restored(t.Context(), "sms", alice)
+		change, err := operator.New(s).Restored(t.Context(), "sms", alice)
 		require.NoError(t, err)
 		require.Greater(t, change.After.Epoch, cursor.Epoch(90_000_000_000_001))
 		require.Greater(t, change.After.Sequence, int64(900_000_000_000_007))
@@ -103,9 +104,9 @@ func TestBegun_TwiceInASecondIsBelowALaterOne(t *testing.T) {
 	t.Parallel()
 	s, _ := standing(t)
 	began := time.Now()
-	_, err := s.Restored(t.Context(), "sms", alice)
+	_, err := operator.New(s).Restored(t.Context(), "sms", alice)
 	require.NoError(t, err)
-	second, err := s.Restored(t.Context(), "sms", alice)
+	second, err := operator.New(s).Restored(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	ranges := int64(time.Since(began)/time.Second) + 3 // the clock's, and two ahead of it
 	require.LessOrEqual(t, int64(second.After.Epoch-second.Before.Epoch), ranges*1_000_000)

@@ -9,8 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrPoolTooSmall: the pool has fewer connections than the processes that run on it
-// need at the same time.
+// ErrPoolTooSmall reports that the pool has fewer connections than its processes need at the same time.
 var ErrPoolTooSmall = errors.New("the connection pool is too small")
 
 // joined counts the connections that running processes need at the same time.
@@ -20,16 +19,14 @@ type joined struct {
 	conns     int32
 }
 
-// Join announces a process that needs so many connections of the pool at the same
-// time, until leave is called. It returns ErrPoolTooSmall, with the number that is
-// needed, if the pool does not have them for all that have joined: processes that
-// wait for each other's connections would keep their leases meanwhile. It sees the
-// processes of this store alone, so those that share a pool share a store. Of several
-// stores on a pool that is too small the processes go on all the same, but slowly: a
-// worker whose read waits for a connection lets its lease go after half of
-// Config.Timeout, and the log says so.
+// Join announces a process that needs conns connections of the pool at the same time, until leave is called. If
+// the pool does not have enough for all that have joined, Join returns ErrPoolTooSmall with the number needed:
+// processes that wait for each other's connections would keep their leases meanwhile. It only sees the
+// processes of this store, so processes that share a pool must share a store. If several stores share a pool
+// that is too small, their processes still go on, but slowly. A worker whose read waits for a connection
+// releases its lease after half of Config.Timeout, and logs that.
 func (s *Store) Join(process string, conns int32) (leave func(), err error) {
-	j, allowed := &s.joined, s.pool.Config().MaxConns
+	j, allowed := &s.joined, s.db.Pool.Config().MaxConns
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if need := j.conns + conns; need > allowed {
@@ -47,7 +44,7 @@ func (s *Store) Join(process string, conns int32) (leave func(), err error) {
 }
 
 // Pool returns the pool of the store.
-func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+func (s *Store) Pool() *pgxpool.Pool { return s.db.Pool }
 
 // LeaseTimeout returns Config.Timeout, or its default.
 func (s *Store) LeaseTimeout() time.Duration { return s.config.Timeout }

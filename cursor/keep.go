@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// A worker hears from its server at least every Timeout/5, or asks; after
-// Timeout/2 without an answer it gives up. The server waits for the whole
-// Timeout, so that it frees the lock only when nobody delivers under it.
+// A worker hears from its server at least every Timeout/5, or asks; after Timeout/2 without an answer it gives
+// up. The server waits for the whole Timeout. So it frees the lock only when no worker delivers under it any
+// more.
 const (
 	pingFraction   = 5
 	giveUpFraction = 2
 )
 
-// watchInterval is how often a lease asks the kernel whether something has come
-// from the server. The end of a session (pg_terminate_backend, a restart) lets the
-// next worker in at once; a call that is under way then ends within two of these.
+// watchInterval is how often a lease asks the kernel whether something has come from the server. The end of a
+// session (pg_terminate_backend, a restart) lets the next worker in at once, so a call that is under way must
+// end: it does after at most two intervals.
 const watchInterval = 25 * time.Millisecond
 
-// keep pings the server while a sink call, or nothing, goes on, and looks whether
-// the server has ended the session.
+// keep pings the server during a sink call and while the worker is idle, and watches whether the server has
+// ended the session.
 func (l *Lease) keep() {
 	defer close(l.done)
 	ticker := time.NewTicker(l.store.config.Timeout / pingFraction)
@@ -38,7 +38,7 @@ func (l *Lease) keep() {
 				_ = l.pingAlone()
 			}
 		case <-ticker.C:
-			// Whoever holds the connection hears from the server himself.
+			// The holder of the connection hears from the server itself.
 			if l.mu.TryLock() {
 				_ = l.ping()
 				l.mu.Unlock()
@@ -47,12 +47,11 @@ func (l *Lease) keep() {
 	}
 }
 
-// Held returns nil if the lease is known to be held at this moment, and ends it
-// otherwise. A worker that was stopped and continued, or starved, learns here
-// that its time is over, before it sends another record; so does one whose
-// session was ended, which lets another worker in at once.
+// Held returns nil if the lease is known to be held at this moment, and otherwise ends it. A worker that was
+// stopped and continued, or starved, learns here that its time is over, before it sends another record. So does
+// a worker whose session was ended, which lets another worker in at once.
 func (l *Lease) Held() error {
-	// Again and again: an answer is old if the worker was stopped before it took it up.
+	// Ask repeatedly: an answer is already old if the worker was stopped before it read it.
 	for l.silence() >= l.store.config.Timeout/giveUpFraction || !l.undisturbed() {
 		if err := l.pingAlone(); err != nil {
 			return err
@@ -69,29 +68,27 @@ func (l *Lease) pingAlone() error {
 	return l.ping()
 }
 
-// undisturbed reports that nothing has come from the server that was not asked
-// for: neither the end of the session nor a word about it. It asks the kernel
-// alone.
+// undisturbed reports that the server has sent nothing unasked: neither the end of the session nor a message
+// about it. It only asks the kernel.
 func (l *Lease) undisturbed() bool {
 	if !l.mu.TryLock() {
-		return true // whoever holds the connection hears from the server himself
+		return true // the holder of the connection hears from the server itself
 	}
 	defer l.mu.Unlock()
 	return l.conn == nil || quiet(l.conn.Conn().PgConn().Conn())
 }
 
-// silence is for how long the server has not been heard from, at most.
+// silence returns for how long, at most, the worker has not heard from the server.
 func (l *Lease) silence() time.Duration {
 	return time.Since(l.began) - time.Duration(l.answered.Load())
 }
 
-// pingSaid begins a ping. It is a comment, which the server shows in pg_stat_activity: an operator
-// sees there for how long one call goes on, and not only since when there was no checkpoint.
+// pingSaid begins a ping. It is a comment, which the server shows in pg_stat_activity. There an operator sees
+// how long one call has been going on, and not only how long there was no checkpoint.
 const pingSaid = "-- ping: handed over before us: "
 
-// ping asks the server for a sign of life. An answer proves that the session
-// and the transaction in it are alive, however long ago the last one was. The
-// caller holds mu.
+// ping asks the server for a sign of life. An answer proves that the session and its transaction are alive,
+// however long ago the last one was. The caller holds mu.
 func (l *Lease) ping() error {
 	if err := l.over(); err != nil {
 		return err
@@ -103,7 +100,7 @@ func (l *Lease) ping() error {
 	said := pingSaid + strconv.FormatInt((sent-time.Duration(l.handed.Load())).Microseconds(), 10)
 	if _, err := l.conn.Conn().PgConn().Exec(ctx, said).ReadAll(); err != nil {
 		if ctx.Err() != nil && l.ctx.Err() == nil {
-			l.store.pool.Reset() // the server is silent: the other connections lead to it, too
+			l.store.db.Pool.Reset() // the server is silent, and the other connections lead to it, too
 		}
 		return l.lose(fmt.Errorf("ping: %w", err))
 	}
@@ -122,8 +119,7 @@ func (l *Lease) over() error {
 	return nil
 }
 
-// lose ends the lease and returns the cause. The caller holds mu; Release lets
-// go of the connection.
+// lose ends the lease and returns the cause. The caller holds mu; Release gives the connection back.
 func (l *Lease) lose(cause error) error {
 	if !errors.Is(cause, ErrLeaseLost) {
 		cause = fmt.Errorf("%w: %w", ErrLeaseLost, cause)

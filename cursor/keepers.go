@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// keepersSQL finds what is not of the migrations and can keep an UPDATE from a row of the
-// cursor table, or undo it.
+// keepersSQL finds objects that are not of the migrations and can keep an UPDATE from a row of the cursor
+// table, or undo it.
 const keepersSQL = `/* cursor.keepers */
 SELECT 'trigger ' || quote_ident(t.tgname)
 FROM pg_trigger t
@@ -24,13 +24,12 @@ SELECT 'policy ' || quote_ident(polname) FROM pg_policy WHERE polrelid = '{schem
 ORDER BY 1
 LIMIT 20`
 
-// Keepers names the triggers that run at a change of the cursor table, the rules and
-// the policies there that are not of the migrations: one of them may have an advance change
-// no row (ErrUnmoved), or undo it (ErrUndone).
+// Keepers names the triggers that run at a change of the cursor table, and its rules and policies, unless they
+// are of the migrations. One of them may make an advance change no row (ErrUnmoved), or undo it (ErrUndone).
 func (s *Store) Keepers(ctx context.Context) ([]string, error) {
-	results, err := s.ask(ctx, statement{sql: s.sql(keepersSQL)})
+	results, err := s.ask(ctx, s.db.Statement(keepersSQL))
 	if err != nil {
-		return nil, s.withFix("look what is at the cursor table", err)
+		return nil, s.db.WithFix("look what is at the cursor table", err)
 	}
 	return texts(results[0]), nil
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 )
 
 // Not parallel: it counts all memory that is allocated. As hexadecimal digits in text a
@@ -26,13 +28,13 @@ func TestPutAside_CopiesALargePayloadOnce(t *testing.T) {
 	none := letter()
 	none.Position, none.Payload = "p3", nil
 	require.NoError(t, lease.PutAside(t.Context(), none))
-	listed, err := s.DeadLetters(t.Context(), "sms", false, 10)
+	listed, err := operator.New(s).DeadLetters(t.Context(), "sms", false, 10)
 	require.NoError(t, err)
 	require.Len(t, listed, 2)
-	got, err := s.DeadLetter(t.Context(), listed[0].ID)
+	got, err := operator.New(s).DeadLetter(t.Context(), listed[0].ID)
 	require.NoError(t, err)
 	require.Equal(t, large.Payload, got.Payload)
-	got, err = s.DeadLetter(t.Context(), listed[1].ID)
+	got, err = operator.New(s).DeadLetter(t.Context(), listed[1].ID)
 	require.NoError(t, err)
 	require.Nil(t, got.Payload)
 }

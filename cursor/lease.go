@@ -3,7 +3,6 @@ package cursor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,12 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 )
 
-// Lease is the held right to deliver the records of one process and to advance
-// its cursor. It is over after Release, Fail, Halt, or any error of its methods.
-// Its methods are for one goroutine at a time; Context may be used by all.
+// Lease is the right to deliver the records of one process and to advance its cursor, while it is held. It is
+// over after Release, Fail, Halt, or any error of its methods. Only one goroutine at a time may call its
+// methods; Context may be used by all.
 type Lease struct {
 	store     *Store
 	terms     terms
@@ -32,27 +32,27 @@ type Lease struct {
 
 	mu   sync.Mutex // guards the connection and what follows
 	conn *pgxpool.Conn
-	tx   pgx.Tx // made at first need
+	tx   pgx.Tx // made when first needed
 	row  Row
-	at   version // of the row, as it is locked
+	at   version // of the row, at the time it was locked
 
-	yielded  time.Time    // when it was last seen whether somebody waits for the row
-	planned  time.Time    // when the statements were last planned for the size of the table
-	began    time.Time    // when the lock was asked for, with a monotonic reading
-	answered atomic.Int64 // since began: when the last statement that was answered was sent
-	handed   atomic.Int64 // since began: when Held last let a record be sent
+	waitersChecked time.Time    // when it was last checked whether a session waits for the row
+	planned        time.Time    // when the statements were last planned for the size of the table
+	began          time.Time    // when the worker asked for the lock, with a monotonic reading
+	answered       atomic.Int64 // since began: when the last answered statement was sent
+	handed         atomic.Int64 // since began: when Held last allowed a record to be sent
 }
 
-// newLease keeps the lease of a row whose lock was asked for at that time.
+// newLease keeps the lease of a row; asked is when its lock was asked for.
 func newLease(ctx context.Context, s *Store, conn *pgxpool.Conn, row lockedRow, t terms, asked time.Time) *Lease {
-	l := &Lease{store: s, terms: t, server: row.server.run, place: row.server.place(), histories: row.histories, conn: conn, row: row.Row, at: row.at, began: asked, yielded: time.Now(), done: make(chan struct{})}
+	l := &Lease{store: s, terms: t, server: row.server.run, place: row.server.place(), histories: row.histories, conn: conn, row: row.Row, at: row.at, began: asked, waitersChecked: time.Now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	go l.keep()
 	return l
 }
 
-// Context ends when the lease does, with ErrLeaseLost among its causes if it
-// was lost. Sink calls run under it.
+// Context ends when the lease does; if the lease was lost, ErrLeaseLost is among its causes. Sink calls run
+// under it.
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Process returns the name of the process.
@@ -67,229 +67,48 @@ func (l *Lease) Sequence() int64 { return l.row.Sequence }
 // Epoch returns the fencing token of this lease.
 func (l *Lease) Epoch() Epoch { return l.row.Epoch }
 
-// Origin returns which cursor it is: see Row.
+// Origin returns the identity of the cursor: see Row.
 func (l *Lease) Origin() string { return l.row.Origin }
 
 // History returns the mark of the history that a position belongs to: see Histories.
 func (l *Lease) History(at Position) string { return l.histories.at(at) }
 
-// Server returns the run of the server that the lease is held on: see Store.Server.
+// Server returns the run of the server that the lease is held on, as Seen.Server does.
 func (l *Lease) Server() string { return l.server }
 
 // Failure returns the record the process was stuck on when the lease was
 // acquired or last advanced; nil if there is none.
 func (l *Lease) Failure() *Failure { return l.row.Failure }
 
-// advanceUpdate changes the row. The lock is held already. Its conditions are the last guard
-// against a worker that has lost the lease without noticing.
-const advanceUpdate = `
-	UPDATE {schema}.cursor
-	SET
-		position = $2,
-		sequence = sequence OPERATOR(pg_catalog.+) $3,
-		horizon = pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot()),
-		failed_position = NULL,
-		failed_record_id = NULL,
-		failed_attempts = 0,
-		first_failed_at = NULL,
-		last_failed_at = NULL,
-		next_attempt_at = NULL,
-		failed_error = NULL,
-		failed_class = NULL
-	WHERE process_name OPERATOR(pg_catalog.=) $1
-		AND epoch OPERATOR(pg_catalog.=) $4
-		AND position OPERATOR(pg_catalog.<) $2`
-
-// advanceTaken is what the row has after an advance.
-const advanceTaken = `epoch OPERATOR(pg_catalog.=) $4
-		AND position OPERATOR(pg_catalog.=) $2
-		AND sequence OPERATOR(pg_catalog.=) $5`
-
-// A transaction that holds nothing but the advance may commit without it, and needs no
-// more than the count of its rows: every checkpoint pays for what it does. Where there are
-// effects or other rows beside it, the advance raises: see oneRow.
-var (
-	advanceSQL = `/* cursor.advance */` + advanceUpdate + atVersion + `
-	RETURNING ` + took(advanceTaken, noteVersion)
-	advanceWithSQL = `/* cursor.advance_with */
-WITH changed AS (` + advanceUpdate + atVersion + `
-	RETURNING ` + took(advanceTaken, noteVersion) + `
-)` + oneRow
-)
-
-// Advance durably moves the cursor behind n more records, the last of which
-// stands at position to, and goes on holding the lease: a checkpoint, in one
-// network flush. With WithTx, the effects of the deliveries commit with it.
-//
-// nil means the position is durable. The lease may be over all the same: the
-// lock is let go between the commit and the next transaction, and when another
-// worker or an operator took it, Context ends. After an error the outcome is
-// unknown and the lease is over; the row tells what holds.
-//
-// Canceling ctx drops the connection and with it the lock.
-func (l *Lease) Advance(ctx context.Context, to Position, n int64) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.over(); err != nil {
-		return l.store.explain("advance", l.row.Process, err)
-	}
-	next := l.row
-	next.Position, next.Sequence, next.Failure = to, l.row.Sequence+n, nil
-	update := l.advanced(to, n)
-	if l.terms.application == ApplicationLease {
-		update.sql = l.store.advanceSQL
-	}
-	ok, err := l.checkpoint(ctx, next, update)
-	if !ok {
-		return l.notAdvanced(to, err)
-	}
-	return err
-}
-
-// checkpoint commits updates, of which the last changes the row, and goes on holding the
-// lease, unless somebody came between or waits for the row. It reports whether the row was
-// changed. An error beside that is ErrUndone, and the lease is over.
-func (l *Lease) checkpoint(ctx context.Context, next Row, updates ...statement) (bool, error) {
-	relock := l.store.relock(next, l.terms)
-	if time.Since(l.yielded) >= yieldInterval {
-		return l.checkpointAside(ctx, next, updates, relock)
-	}
-	results, err := l.flush(ctx, append(updates, commit, begin, relock)...)
-	if !committed(results, len(updates)) || !changedOne(results[len(updates)-1]) {
-		return false, err
-	}
-	return true, l.relocked(ctx, next, results[len(updates)+1:], err)
-}
-
-// advanced is the update of an advance that has effects or other rows beside it.
-func (l *Lease) advanced(to Position, n int64) statement {
-	return statement{sql: l.store.advanceWithSQL, args: []string{
-		l.row.Process, string(to), strconv.FormatInt(n, 10), l.epoch(), strconv.FormatInt(l.row.Sequence+n, 10), string(l.at)}}
-}
-
-// yieldInterval is how often a lease looks whether somebody waits for its row.
-const yieldInterval = 100 * time.Millisecond
-
-// waitersSQL finds sessions that wait for the row's lock, which is that of this
-// transaction.
-const waitersSQL = `/* cursor.waiters */
-SELECT EXISTS (
-	SELECT 1 FROM pg_catalog.pg_locks
-	WHERE locktype OPERATOR(pg_catalog.=) 'transactionid'
-		AND NOT granted
-		AND transactionid OPERATOR(pg_catalog.=) pg_catalog.pg_current_xact_id()::pg_catalog.xid
-)`
-
-// checkpointAside is checkpoint with room for an operator. Left to itself, a busy
-// worker would always be first at the lock it has just let go, and a session that
-// waits for the row would wait for ever: so the lease ends if there is one.
-func (l *Lease) checkpointAside(ctx context.Context, next Row, updates []statement, relock statement) (bool, error) {
-	l.yielded = time.Now()
-	results, err := l.flush(ctx, append(append([]statement{{sql: waitersSQL}}, updates...), commit)...)
-	if err != nil || !committed(results, 1+len(updates)) || !changedOne(results[len(updates)]) {
-		return false, err
-	}
-	if string(results[0].Rows[0][0]) == "t" {
-		_ = l.lose(ErrStoodAside)
-		return true, nil
-	}
-	results, err = l.flush(ctx, begin, relock)
-	return true, l.relocked(ctx, next, results, err)
-}
-
-// notAdvanced ends the lease over an update or a commit that failed.
-func (l *Lease) notAdvanced(to Position, err error) error {
-	if err == nil || notAsLocked(err) {
-		err = fmt.Errorf("%w: %w: epoch %d can no longer advance to position %s: %w", ErrLeaseLost, ErrUnmoved, l.row.Epoch, to, or(err, errNotAsLocked))
-	}
-	return l.store.explain("advance", l.row.Process, l.lose(err))
-}
-
-// relocked takes up what the lock statement of a checkpoint found. Anything but
-// our own row as we left it ends the lease: an operator sought or paused, or
-// another worker came between. It returns ErrUndone, and nothing else.
-func (l *Lease) relocked(ctx context.Context, next Row, results []*pgconn.Result, err error) error {
-	l.row = next
-	if err == nil {
-		err = l.resumed(ctx, results[1])
-	}
-	if err != nil {
-		err = l.lose(fmt.Errorf("after a checkpoint: %w", err))
-	}
-	if errors.Is(err, ErrUndone) {
-		l.store.takers.Delete(next.Process)
-		return l.store.explain("advance", next.Process, err)
-	}
-	return nil
-}
-
-// resumed goes on with the version of the row that a relock found. If it found none, the row
-// is looked for by its name: others may have changed it, or only moved it.
-func (l *Lease) resumed(ctx context.Context, relocked *pgconn.Result) error {
-	if len(relocked.Rows) == 0 {
-		results, err := l.flush(ctx, l.store.lock(l.row.Process, l.terms))
-		if err != nil {
-			return err
-		}
-		return l.asLeft(results[0])
-	}
-	return l.moved(ctx, version(relocked.Rows[0][relockedVersion]))
-}
-
-var errChanged = errors.New("the row changed between two transactions")
-
-// asLeft holds the row that a lock statement returned against what was left of it.
-func (l *Lease) asLeft(result *pgconn.Result) error {
-	row, err := locked(result)
-	if errors.Is(err, ErrUnknown) {
-		return err
-	}
-	if err == nil {
-		err = workable(row.Row)
-	}
-	if err == nil && row.Epoch == l.row.Epoch && row.Position < l.row.Position {
-		return ErrUndone
-	}
-	if err == nil && (row.Epoch != l.row.Epoch || row.Position != l.row.Position || row.Sequence != l.row.Sequence) {
-		err = errChanged
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStoodAside, err)
-	}
-	l.at = row.at
-	return nil
-}
-
-// Rollback undoes what was done through WithTx since the last Advance and goes
-// on holding the lease. An error means the lease is over.
+// Rollback undoes what was done through WithTx since the last Advance and goes on holding the lease. An error
+// means that the lease is over.
 func (l *Lease) Rollback(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.over(); err != nil {
-		return l.store.explain("roll back", l.row.Process, err)
+		return l.store.db.Explain("roll back", l.row.Process, err)
 	}
-	results, err := l.flush(ctx, rollback, begin, l.store.lock(l.row.Process, l.terms))
+	results, err := l.flush(ctx, tables.Rollback, tables.Begin, l.store.lock(l.row.Process, l.terms))
 	if err == nil {
-		err = l.asLeft(results[2])
+		err = l.asLeft(last(results))
 	}
 	if err != nil {
-		return l.store.explain("roll back", l.row.Process, l.lose(err))
+		return l.store.db.Explain("roll back", l.row.Process, l.lose(err))
 	}
 	return nil
 }
 
-// WithTx calls f with the transaction that the next Advance commits. The lease
-// must come from AcquireTx. tx refuses to commit and to roll back; tx.Begin
-// makes a savepoint. The connection is f's alone while it runs. If the server falls
-// silent meanwhile, Context ends.
+// WithTx calls f with the transaction that the next Advance commits. The lease must come from AcquireTx. tx
+// refuses to commit and to roll back; tx.Begin makes a savepoint. Only f may use the connection while it runs.
+// If the server falls silent meanwhile, Context ends.
 func (l *Lease) WithTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.over(); err != nil {
-		return l.store.explain("deliver under", l.row.Process, err)
+		return l.store.db.Explain("deliver under", l.row.Process, err)
 	}
 	if l.terms.application != ApplicationTx {
-		return l.store.explain("deliver under", l.row.Process, errors.New("the lease was not acquired with AcquireTx"))
+		return l.store.db.Explain("deliver under", l.row.Process, errors.New("the lease was not acquired with AcquireTx"))
 	}
 	listening, cancel := context.WithCancel(l.ctx)
 	defer cancel()
@@ -297,7 +116,7 @@ func (l *Lease) WithTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	if l.tx == nil {
 		tx, err := leaseTx(ctx, l.conn.Conn())
 		if err != nil {
-			return l.store.explain("deliver under", l.row.Process, l.lose(err))
+			return l.store.db.Explain("deliver under", l.row.Process, l.lose(err))
 		}
 		l.tx = tx
 	}
@@ -308,20 +127,20 @@ func (l *Lease) WithTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	return err
 }
 
-// Release gives the lease back, with everything since the last Advance undone.
-// It may be called at any time, and again.
+// Release gives the lease back and undoes everything since the last Advance. It may be called at any time, and
+// again.
 func (l *Lease) Release() {
 	l.end(errors.New("lease released"))
 }
 
-// end stops the pings, then lets go of the connection.
+// end stops the pings, then gives the connection back.
 func (l *Lease) end(cause error) {
 	l.cancel(cause)
 	<-l.done
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn != nil {
-		giveBack(l.conn)
+		tables.GiveBack(l.conn)
 		l.conn = nil
 	}
 }
@@ -329,9 +148,9 @@ func (l *Lease) end(cause error) {
 func (l *Lease) epoch() string { return strconv.FormatInt(int64(l.row.Epoch), 10) }
 
 // flush sends statements; the caller holds mu.
-func (l *Lease) flush(ctx context.Context, statements ...statement) ([]*pgconn.Result, error) {
+func (l *Lease) flush(ctx context.Context, statements ...tables.Statement) ([]*pgconn.Result, error) {
 	sent := time.Since(l.began)
-	results, err := flush(ctx, l.conn.Conn(), statements...)
+	results, err := tables.Flush(ctx, l.conn.Conn(), statements...)
 	if err == nil {
 		l.answered.Store(int64(sent))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
@@ -138,9 +139,7 @@ func TestAdvance_RefusesSupersededEpoch(t *testing.T) {
 
 func rowAt(t testing.TB, pool *pgxpool.Pool) string {
 	t.Helper()
-	var at string
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT ctid::text FROM dispatch.cursor WHERE process_name = 'sms'`).Scan(&at))
-	return at
+	return pgtest.Value[string](t, pool, `SELECT ctid::text FROM dispatch.cursor WHERE process_name = 'sms'`)
 }
 
 func TestAdvance_NoticesWhatAnOperatorDidBetweenTwoTransactions(t *testing.T) {
@@ -190,7 +189,7 @@ func TestAdvance_StandsAsideForASessionThatWaits(t *testing.T) {
 	cursor.Unyielded(lease)
 	require.NoError(t, lease.Advance(t.Context(), "p1", 1))
 	// Nothing behind it: it was seen to wait, and did not slip in between two transactions by luck.
-	require.Regexp(t, "stood aside for a session that waits for the row$", cause(lease).Error())
+	require.Regexp(t, "yielded to a session that waits for the row$", cause(lease).Error())
 	lease.Release()
 	require.NoError(t, <-done)
 }
@@ -220,17 +219,6 @@ func TestAdvance_GoesOnWithNothingButTheRowItLeft(t *testing.T) {
 			require.ErrorIs(t, lease.Advance(t.Context(), "p2", 1), cursor.ErrLeaseLost)
 		})
 	}
-}
-
-// waitForLock returns when some session of the database waits for a lock.
-func waitForLock(t testing.TB, pool *pgxpool.Pool) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		var waiting bool
-		err := pool.QueryRow(t.Context(), `SELECT EXISTS (
-			SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waiting)
-		return err == nil && waiting
-	}, patience, time.Millisecond)
 }
 
 func TestRelease_LeavesNothingBehindAndMayBeCalledAgain(t *testing.T) {
@@ -264,12 +252,7 @@ func TestAcquire_OutlivesTheContextItWasCalledWith(t *testing.T) {
 func TestAcquire_MakesCommitsDurableWhereTheRoleDoesNot(t *testing.T) {
 	t.Parallel()
 	database(t)
-	config, err := pgxpool.ParseConfig(pgtest.URL(t))
-	require.NoError(t, err)
-	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
+	pool := pgtest.Pool(t, pgtest.With(t, pgtest.URL(t), "synchronous_commit", "off"), pgtest.PoolConfig{})
 	s := created(t, pool, "a")
 	lease, err := s.AcquireTx(t.Context(), "sms", 0)
 	require.NoError(t, err)
@@ -305,9 +288,7 @@ func TestWithTx_CommitsTheEffectsWithTheAdvanceOrNotAtAll(t *testing.T) {
 	effect(5)
 	lease.Release()
 
-	var effects []int
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT array_agg(n ORDER BY n) FROM dispatch.effect`).Scan(&effects))
-	require.Equal(t, []int{1, 2, 4}, effects)
+	require.Equal(t, []int{1, 2, 4}, pgtest.Value[[]int](t, pool, `SELECT array_agg(n ORDER BY n) FROM dispatch.effect`))
 }
 
 func TestWithTx_RefusesToCommitAndToRollBack(t *testing.T) {
@@ -391,7 +372,7 @@ func TestHalt_StoresWhatIsNoText(t *testing.T) {
 		row, err := s.Look(t.Context(), "sms")
 		require.NoError(t, err)
 		require.Equal(t, cursor.Halted, row.State)
-		_, err = s.Retry(t.Context(), "sms", cursor.Decision{Actor: text})
+		_, err = operator.New(s).Retry(t.Context(), "sms", cursor.Decision{Actor: text})
 		require.NoError(t, err)
 	}
 }

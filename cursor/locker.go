@@ -11,60 +11,62 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/ending"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Locker is a transaction that holds the lock of a cursor's row: that of a worker
-// while it delivers, or a stranger's, behind which nobody works.
+// Locker is a transaction that holds the lock of a cursor's row. It is a worker's, during a delivery, or a
+// stranger's; while a stranger has the lock, no worker can work.
 type Locker struct {
 	Process string
-	// PID of its session; 0 for a prepared transaction.
+	// PID is the process id of its session; 0 for a prepared transaction.
 	PID int
-	// GID of a prepared transaction, else "".
+	// GID is the identifier of a prepared transaction, else "".
 	GID string
 	// Application is the session's application_name, User its role.
 	Application, User string
-	// Since is when the transaction began, or was prepared, and Age how long that
-	// is ago by the database's clock; zero when the role may not see it.
+	// Since is when the transaction began, or was prepared, and Age how long ago that was by the database's
+	// clock; both are zero if the role may not see it.
 	Since time.Time
 	Age   time.Duration
-	// Unfinished is for how long the server has been in the middle of a command of
-	// the session, waiting for its client; 0 if it does not, or the role may not see
-	// it. The server never ends that wait by itself.
+	// Unfinished is for how long the server has been waiting for the client in the middle of a command of the
+	// session. It is 0 if the server does not wait so, or the role may not see it. The server never ends that
+	// wait by itself.
 	Unfinished time.Duration
-	// Running is for how long the server has worked on a command of the session, or waited for
-	// something within it; 0 as above.
+	// Running is for how long the server has worked on a command of the session, or waited for something within
+	// it; 0 as for Unfinished.
 	Running time.Duration
-	// Replicating: the session's COMMIT is done here and waits for a synchronous standby.
+	// Replicating reports that the session's COMMIT is done here and waits for a synchronous standby.
 	Replicating bool
-	// HiddenFrom is the role that asks, if the server has synchronous standbys and hides from
-	// that role what the session waits for: it may be as Replicating says. Else "".
+	// HiddenFrom is the role that asks, if the server has synchronous standbys and hides from that role what
+	// the session waits for: it may be in the state of Replicating. Else "".
 	HiddenFrom string
-	// TimesHiddenFrom is the role that asks, if the server hides from that role since when the
-	// transaction goes on: Since, Age, Unfinished and Running are zero then. Else "".
+	// TimesHiddenFrom is the role that asks, if the server hides from that role how long the transaction has
+	// been going on: Since, Age, Unfinished and Running are zero then. Else "".
 	TimesHiddenFrom string
-	// MayBeCommitted: it is a prepared transaction, and the server has synchronous standbys. Its
-	// COMMIT PREPARED may be done and wait for one.
+	// MayBeCommitted reports that this is a prepared transaction, and that the server has synchronous standbys.
+	// Its COMMIT PREPARED may be done and wait for one.
 	MayBeCommitted bool
-	// Unchanged is for how long nothing has been written to the cursor's row. Zero but from Lockers.
+	// Unchanged is for how long nothing has been written to the cursor's row. Only Lockers sets it.
 	Unchanged time.Duration
-	// Certain: its lock of a whole table lets no other session lock a row there. Of another one
-	// of Strangers it is not known which rows it has locked.
+	// Certain reports that it has a lock of the whole table, which keeps all other sessions from locking a row
+	// there. For any other result of Strangers it is not known which rows it has locked.
 	Certain bool
-	// Queued: it waits for the lock itself, which it was the first to ask for. Who asks later waits after it.
+	// Queued reports that it waits for the lock itself, and is the first in line. Sessions that ask later wait
+	// after it.
 	Queued bool
-	// Call is for how long the open call of a worker's sink had gone on when the worker last said so; 0 if it has
-	// said nothing since its last checkpoint, or the role may not see it. Zero but from Lockers.
+	// Call is how long the open call of a worker's sink had been going on when the worker last reported it. It
+	// is 0 if the worker has reported nothing since its last checkpoint, or the role may not see it. Only
+	// Lockers sets it.
 	Call time.Duration
-	// Transaction is the virtual id of the transaction, which every role may see: it tells one
-	// from the next of its session. "" of a session that is in the way by a message of its client, with all transactions
-	// of that: Since is when it came.
+	// Transaction is the virtual id of the transaction, which every role may see. It distinguishes the
+	// transaction from the next one of its session. It is "" if the session is in the way because of a client's
+	// message, with all transactions of that message: then Since is when the message came.
 	Transaction string
 }
 
-// Worker reports whether it is a worker's lease, or an operator at work, by its
-// application name.
+// Worker reports whether the application name is that of a worker's lease, or of an operator at work.
 func (l Locker) Worker() bool {
 	for _, ours := range []string{ApplicationLease, ApplicationTx, ApplicationOperator} {
 		if strings.HasPrefix(l.Application, ours) {
@@ -74,7 +76,7 @@ func (l Locker) Worker() bool {
 	return false
 }
 
-// Operator reports whether it is an operator at work, by its application name.
+// Operator reports whether the application name is that of an operator at work.
 func (l Locker) Operator() bool { return strings.HasPrefix(l.Application, ApplicationOperator) }
 
 // String names the transaction and how to find it.
@@ -98,43 +100,42 @@ func (l Locker) String() string {
 	return who
 }
 
-// shortTear is for how long half of a command may be under way before it is taken that
-// the other half does not come.
+// shortTear is for how long half of a command may be under way before it counts as torn: the other half will
+// not come.
 const shortTear = 5 * time.Second
 
-// Torn reports that the server waits for the rest of a command, and has for longer than
-// a network takes.
+// Torn reports that the server has been waiting for the rest of a command for longer than a network takes.
 func (l Locker) Torn() bool { return l.Unfinished >= shortTear }
 
-// KeepReplicating is what to do about a COMMIT that waits for a synchronous standby. Ended, it is
-// answered as if it had succeeded, while no standby has it.
+// KeepReplicating is what to do about a COMMIT that waits for a synchronous standby. If its session is ended,
+// the server answers as if it had succeeded, while no standby has it.
 const KeepReplicating = "do not end the session: what it has committed would be lost in a failover. Bring a synchronous standby back, or take it out of synchronous_standby_names and reload"
 
-// MayReplicate says of a session that it may be such a COMMIT, for all that its role may see.
+// MayReplicate describes a session that may be such a COMMIT, as far as the role may see.
 const MayReplicate = "which may be a COMMIT that waits for a synchronous standby"
 
-// KeepHidden is what to do about a session of which a role may not see whether it is such a COMMIT.
+// KeepHidden is what to do about a session if a role may not see whether it is such a COMMIT.
 func KeepHidden(role string) string {
 	return fmt.Sprintf("do not end the session unless you know that it is not a COMMIT that waits for a synchronous standby: what such a COMMIT has committed "+
 		"would be lost in a failover. Role %s cannot see it. To see it: %s", visible.Line(pgx.Identifier{role}.Sanitize()), GrantStats(role))
 }
 
-// GrantStats is what lets a role see what the server hides of the sessions of other roles.
+// GrantStats is the SQL that lets a role see what the server hides about the sessions of other roles.
 func GrantStats(role string) string {
 	return "GRANT pg_read_all_stats TO " + visible.SQL(pgx.Identifier{role}.Sanitize())
 }
 
-// WhileReplicating is what such a COMMIT of a worker means for delivery. It is given up after
-// commitTimeout, and the row is read: the advance is there, on this server alone.
+// WhileReplicating is what such a COMMIT of a worker means for delivery. The worker gives up on it after
+// tables.CommitTimeout and reads the row: the advance is there, on this server alone.
 const WhileReplicating = "its worker waits for 30 s, looks whether it took place, and goes on; so one checkpoint goes out in 30 s, and in a failover what it delivered comes again"
 
-// lookFirst is what to do about a prepared transaction where commits wait for synchronous standbys: while its
-// COMMIT PREPARED waits, it looks like one that nobody has decided about.
+// lookFirst is what to do about a prepared transaction where commits wait for synchronous standbys. While its
+// COMMIT PREPARED waits, it looks like one about which no decision was made.
 const lookFirst = "look first, as a superuser or with pg_read_all_stats, whether its COMMIT PREPARED waits for a synchronous standby: " +
 	"SELECT pid, query FROM pg_stat_activity WHERE wait_event = 'SyncRep'. If it does, it is committed: " + KeepReplicating + ". If it does not: "
 
-// Fix is what ends the transaction, as SQL; or why not to. The SQL ends no other transaction of the session, and no COMMIT
-// that has come to wait for a standby.
+// Fix is the SQL that ends the transaction, or the reason not to. The SQL ends no other transaction of the
+// session, and no COMMIT that has begun to wait for a standby in the meantime.
 func (l Locker) Fix() string {
 	if l.Replicating {
 		return KeepReplicating
@@ -154,7 +155,7 @@ func (l Locker) Fix() string {
 	return "look again: its transaction cannot be told from the next one of its session"
 }
 
-// Has says that it has a lock of something, or is in line for it.
+// Has describes that it has a lock of something, or is in line for it.
 func (l Locker) Has(what string) string {
 	if l.Queued {
 		return "waits for a lock of all of " + what + ", and who reads that waits after it"
@@ -162,7 +163,7 @@ func (l Locker) Has(what string) string {
 	return "has locked " + what
 }
 
-// Lock is the lock that another one waits for.
+// Lock describes the lock that another session waits for.
 func (l Locker) Lock() string {
 	if l.Queued {
 		return "a lock that " + visible.Line(l.String()) + " waits for, too, and comes first"
@@ -170,7 +171,7 @@ func (l Locker) Lock() string {
 	return "a lock that " + visible.Line(l.String()) + " has"
 }
 
-// Locks is what one of Strangers has locked, as far as that is known.
+// Locks describes which lock a result of Strangers has, as far as that is known.
 func (l Locker) Locks() string {
 	if l.Certain {
 		return "has locked the table"
@@ -184,16 +185,16 @@ func (l Locker) Advice() string {
 	case l.Replicating || l.HiddenFrom != "" || l.MayBeCommitted:
 		return l.Fix()
 	case l.Worker() && l.Torn():
-		return "a worker that stands by ends that session, or you do: " + l.Fix()
+		return "a standby worker ends that session, or you do: " + l.Fix()
 	default:
 		return "end its transaction, or: " + l.Fix()
 	}
 }
 
-// doingSQL is since when the server has waited for the client in the middle of a command, and
-// since when it has worked on one, in microseconds; whether that is a COMMIT which waits for a
-// standby; and whom that is hidden from. A session without a backend_type is one that the role may
-// not see: wait_event is NULL then, as of a session that waits for nothing.
+// doingSQL returns since when the server has waited for the client in the middle of a command, and since when
+// it has worked on one, both in microseconds. It also returns whether that is a COMMIT which waits for a
+// standby, and from which role the server hides that. If a session has no backend_type, the role may not see
+// it: its wait_event is NULL then, as for a session that waits for nothing.
 const doingSQL = `CASE WHEN a.state = 'active' AND a.wait_event_type = 'Client'
 		THEN (extract(epoch FROM clock_timestamp() - a.state_change) * 1000000)::bigint
 	END,
@@ -205,10 +206,9 @@ const doingSQL = `CASE WHEN a.state = 'active' AND a.wait_event_type = 'Client'
 	CASE WHEN a.pid IS NOT NULL AND a.backend_type IS NULL THEN current_user::text ELSE '' END,
 	(p.gid IS NOT NULL AND current_setting('synchronous_standby_names') <> '')::int`
 
-// lockersSQL finds who has locked which row: a row's xmax is the transaction that
-// locked it, and that one holds the lock of its own id while it is open. It reads
-// the whole table, which is small, and waits for nobody. xact_start is hidden
-// from roles without pg_read_all_stats.
+// lockersSQL finds which transaction has locked which row. A row's xmax is the transaction that locked it, and
+// a transaction holds the lock of its own id while it is open. The query reads the whole table, which is small,
+// and waits for no other session. xact_start is hidden from roles without pg_read_all_stats.
 const lockersSQL = `/* cursor.lockers */
 SELECT
 	c.process_name,
@@ -236,26 +236,26 @@ WHERE l.mode = 'ExclusiveLock' AND ($1::text IS NULL OR c.process_name = $1)
 ORDER BY c.process_name, l.pid
 LIMIT 10000`
 
-// Lockers returns who holds the lock of which row at this moment, by process.
-// Several sessions that share one lock are not found: see Strangers.
+// Lockers returns the transactions that hold the lock of a row at this moment, by process. It does not find
+// several sessions that share one lock: see Strangers.
 func (s *Store) Lockers(ctx context.Context) ([]Locker, error) {
-	all, err := s.lockers(ctx, s.lockersOf(null))
-	return all, s.nameExcluder(ctx, err, "cursor")
+	all, err := s.lockers(ctx, s.lockersOf(tables.Null))
+	return all, s.NameExcluder(ctx, err, "cursor")
 }
 
-// lockersOf asks for the lockers of one process, or of all (null).
-func (s *Store) lockersOf(process string) statement {
-	return statement{sql: s.sql(lockersSQL), args: []string{process}}
+// lockersOf returns the statement for the lockers of one process, or of all (null).
+func (s *Store) lockersOf(process string) tables.Statement {
+	return s.db.Statement(lockersSQL, process)
 }
 
-func (s *Store) lockers(ctx context.Context, which statement) ([]Locker, error) {
-	results, err := s.once(ctx, s.config.answerTimeout(), beginRead, which)
+func (s *Store) lockers(ctx context.Context, which tables.Statement) ([]Locker, error) {
+	results, err := s.db.Once(ctx, s.db.Timeout, tables.BeginRead, which)
 	var all []Locker
 	if err == nil {
 		all, err = parseLockers(results[0])
 	}
 	if err != nil {
-		return nil, s.withFix("find who has locked the cursors", err)
+		return nil, s.db.WithFix("find who has locked the cursors", err)
 	}
 	return all, nil
 }
@@ -263,21 +263,21 @@ func (s *Store) lockers(ctx context.Context, which statement) ([]Locker, error) 
 func parseLockers(result *pgconn.Result) ([]Locker, error) {
 	var all []Locker
 	for _, values := range result.Rows {
-		p := parser{values: values}
-		all = append(all, Locker{Process: p.text(0), PID: int(p.int(1)), GID: p.text(2),
-			Application: p.text(3), User: p.text(4), Since: p.time(5), Age: time.Duration(p.int(6)) * time.Microsecond,
-			Unfinished: time.Duration(p.int(7)) * time.Microsecond, Running: time.Duration(p.int(8)) * time.Microsecond, Replicating: p.int(9) == 1,
-			HiddenFrom: p.text(10), TimesHiddenFrom: p.text(11), MayBeCommitted: p.int(12) == 1, Transaction: p.text(13),
-			Unchanged: time.Duration(p.int(14)) * time.Microsecond, Certain: p.int(15) == 1, Queued: p.int(16) == 1, Call: time.Duration(p.int(17)) * time.Microsecond})
-		if p.err != nil {
-			return nil, p.err
+		p := tables.Parser{Values: values}
+		all = append(all, Locker{Process: p.Text(0), PID: int(p.Int(1)), GID: p.Text(2),
+			Application: p.Text(3), User: p.Text(4), Since: p.Time(5), Age: p.Duration(6),
+			Unfinished: p.Duration(7), Running: p.Duration(8), Replicating: p.Int(9) == 1,
+			HiddenFrom: p.Text(10), TimesHiddenFrom: p.Text(11), MayBeCommitted: p.Int(12) == 1, Transaction: p.Text(13),
+			Unchanged: p.Duration(14), Certain: p.Int(15) == 1, Queued: p.Int(16) == 1, Call: p.Duration(17)})
+		if p.Err != nil {
+			return nil, p.Err
 		}
 	}
 	return all, nil
 }
 
-// tableLockersSQL finds who has a lock of one of tables, in one of some modes ($2), or, if $3, waits for it. A query for
-// the oids of the tables follows.
+// tableLockersSQL finds the transactions that have a lock of one of the tables, in one of the modes $2, or, if
+// $3, wait for it. A query for the oids of the tables follows.
 const tableLockersSQL = `/* cursor.table_lockers */
 SELECT
 	'',
@@ -305,37 +305,48 @@ WHERE (l.granted OR $3::boolean)
 	AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
 	AND l.relation IN (`
 
-// strangersSQL finds them of a table of ours. Those that lock the whole table come first.
+// strangersSQL finds the lockers of one of our tables. Those that lock the whole table come first.
 const strangersSQL = tableLockersSQL + `SELECT ('{schema}.' || $1)::regclass)
 ORDER BY 16 DESC, 6 NULLS LAST, 2
 LIMIT 100`
 
-// Modes of the locks of a table that a lock of one of its rows waits for, or that one takes who has
-// locked a row. VACUUM, ANALYZE and CREATE INDEX CONCURRENTLY have others, which are in nobody's way.
+// These are modes of table locks. A lock of one of the table's rows waits for some, and a transaction takes
+// others when it locks a row. VACUUM, ANALYZE and CREATE INDEX CONCURRENTLY take other modes, which are in
+// nothing's way.
 const (
 	rowLocking = "RowShareLock,RowExclusiveLock,ExclusiveLock,AccessExclusiveLock"
-	rowWriting = rowLocking + ",ShareLock,ShareRowExclusiveLock" // what an UPDATE waits for as well
+	rowWriting = rowLocking + ",ShareLock,ShareRowExclusiveLock" // what an UPDATE waits for, too
 	allLocking = "AccessExclusiveLock"
 )
 
-// Strangers returns the transactions beside workers and operators that may have
-// locked rows of the cursor table, oldest first: those that Lockers does not find,
-// as several that share a row (FOR SHARE) or one that locked it within a savepoint.
+// Strangers returns the transactions other than workers and operators that may have locked rows of the cursor
+// table, oldest first. Lockers does not find them: for example several that share a row (FOR SHARE), or one
+// that locked it within a savepoint.
 func (s *Store) Strangers(ctx context.Context) ([]Locker, error) {
 	return s.strangers(ctx, "cursor", rowLocking)
 }
 
 func (s *Store) strangers(ctx context.Context, table, modes string) ([]Locker, error) {
-	all, err := s.lockers(ctx, statement{sql: s.sql(strangersSQL), args: []string{table, "{" + modes + "}", "false"}})
+	all, err := s.lockers(ctx, s.db.Statement(strangersSQL, table, "{"+modes+"}", "false"))
 	return slices.DeleteFunc(all, Locker.Worker), err
 }
 
-// nameLetterLockers adds to ErrLocked who else may have locked a dead letter.
-func (s *Store) nameLetterLockers(ctx context.Context, err error) error {
+// LetterLocked returns an ErrLocked for the row of a dead letter, which was not free in time, and names the
+// transaction that may have it. waited describes how long it was waited for, and may wrap an error.
+func (s *Store) LetterLocked(ctx context.Context, waited error) error {
+	err := fmt.Errorf("%w, and was not free %w", errLetterLocked, waited)
 	return s.nameStrangers(ctx, "dead_letter", rowWriting, err, ": a worker or an operator is at it; wait longer")
 }
 
-// nameStrangers adds to ErrLocked which stranger it may be, or what else is so.
+// errLetterLocked is ErrLocked for the row of a dead letter.
+var errLetterLocked = &lockedError{"the dead letter's row is locked"}
+
+type lockedError struct{ text string }
+
+func (e *lockedError) Error() string { return e.text }
+func (e *lockedError) Unwrap() error { return ErrLocked }
+
+// nameStrangers adds to ErrLocked which stranger it may be, or, if there is none, the text otherwise.
 func (s *Store) nameStrangers(ctx context.Context, table, modes string, err error, otherwise string) error {
 	strangers, lookErr := s.strangers(ctx, table, modes)
 	switch {
@@ -347,7 +358,7 @@ func (s *Store) nameStrangers(ctx context.Context, table, modes string, err erro
 	return fmt.Errorf("%w: %s %s; %s", err, strangers[0], strangers[0].Locks(), strangers[0].Advice())
 }
 
-// nameLockers adds to ErrLocked who it is.
+// nameLockers adds to ErrLocked which transaction has the lock.
 func (s *Store) nameLockers(ctx context.Context, process string, err error) error {
 	lockers, lookErr := s.Lockers(ctx)
 	var excluded *ExcludedError

@@ -1,13 +1,9 @@
 package cursor_test
 
 import (
-	"context"
-	"crypto/rand"
 	"fmt"
-	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -25,12 +21,9 @@ func TestFix_EndsNoOtherTransactionOfTheSession(t *testing.T) {
 			pool := database(t)
 			created(t, pool, "a")
 			s := storeOf(t, pool, grant)
-			conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = conn.Close(context.Background()) })
+			conn := pgtest.Connect(t, pgtest.URL(t))
 			lock := func() string {
-				_, err := conn.Exec(t.Context(), "BEGIN; SELECT FROM dispatch.cursor FOR UPDATE")
-				require.NoError(t, err)
+				exec(t, conn, "BEGIN; SELECT FROM dispatch.cursor FOR UPDATE")
 				lockers, err := s.Lockers(t.Context())
 				require.NoError(t, err)
 				require.Len(t, lockers, 1)
@@ -38,14 +31,11 @@ func TestFix_EndsNoOtherTransactionOfTheSession(t *testing.T) {
 				return lockers[0].Fix()
 			}
 			former := lock()
-			_, err = conn.Exec(t.Context(), "ROLLBACK")
-			require.NoError(t, err)
+			exec(t, conn, "ROLLBACK")
 			now := lock()
-			_, err = pool.Exec(t.Context(), former)
-			require.NoError(t, err)
+			exec(t, pool, former)
 			require.NoError(t, conn.Ping(t.Context()))
-			_, err = pool.Exec(t.Context(), now)
-			require.NoError(t, err)
+			exec(t, pool, now)
 			require.Error(t, conn.Ping(t.Context()))
 		})
 	}
@@ -54,24 +44,10 @@ func TestFix_EndsNoOtherTransactionOfTheSession(t *testing.T) {
 // storeOf is that of a role which may read the cursors, and has what another role may.
 func storeOf(t *testing.T, pool *pgxpool.Pool, granted string) *cursor.Store {
 	t.Helper()
-	role := "od_" + strings.ToLower(rand.Text())
-	sql := fmt.Sprintf("CREATE ROLE %[1]s; GRANT USAGE ON SCHEMA dispatch TO %[1]s; GRANT SELECT ON ALL TABLES IN SCHEMA dispatch TO %[1]s", role)
+	role := pgtest.Role(t, pool, "od_", "")
+	exec(t, pool, fmt.Sprintf("GRANT USAGE ON SCHEMA dispatch TO %[1]s; GRANT SELECT ON ALL TABLES IN SCHEMA dispatch TO %[1]s", role))
 	if granted != "" {
-		sql += "; GRANT " + granted + " TO " + role
+		exec(t, pool, "GRANT "+granted+" TO "+role)
 	}
-	_, err := pool.Exec(t.Context(), sql)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_, err := pool.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
-		require.NoError(t, err)
-	})
-	config, err := pgxpool.ParseConfig(pgtest.URL(t))
-	require.NoError(t, err)
-	config.ConnConfig.RuntimeParams["role"] = role
-	own, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(own.Close)
-	s, err := cursor.NewStore(own, cursor.Config{Schema: schema, Worker: "asks"})
-	require.NoError(t, err)
-	return s
+	return store(t, pgtest.Pool(t, pgtest.With(t, pgtest.URL(t), "role", role), pgtest.PoolConfig{}), "asks")
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 )
 
 // originOf reads the origin of a process with a lease.
@@ -37,7 +38,7 @@ func TestOrigin_IsOfOneCursorForAllItsLife(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, first, originOf(t, s, "sms"), "of a table that was emptied")
 
-	_, err = s.Rename(t.Context(), "sms", "texts", cursor.Decision{Actor: "me", Reason: "a test"})
+	_, err = operator.New(s).Rename(t.Context(), "sms", "texts", cursor.Decision{Actor: "me", Reason: "a test"})
 	require.NoError(t, err)
 	require.Equal(t, first, originOf(t, s, "texts"), "under another name")
 	_, err = s.Recreate(t.Context(), "sms", "")
@@ -45,9 +46,9 @@ func TestOrigin_IsOfOneCursorForAllItsLife(t *testing.T) {
 	another := originOf(t, s, "sms")
 	require.NotEqual(t, first, another, "of another cursor under the earlier name")
 
-	_, err = s.Forget(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "a test"})
+	_, err = operator.New(s).Forget(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "a test"})
 	require.NoError(t, err)
-	_, err = s.Rename(t.Context(), "texts", "sms", cursor.Decision{Actor: "me", Reason: "a test"})
+	_, err = operator.New(s).Rename(t.Context(), "texts", "sms", cursor.Decision{Actor: "me", Reason: "a test"})
 	require.NoError(t, err)
 	require.Equal(t, first, originOf(t, s, "sms"), "under the name of a cursor that was forgotten")
 }

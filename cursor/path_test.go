@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
@@ -24,10 +25,6 @@ func TestPath_NoStatementCallsAnOperatorOrFunctionOfAStranger(t *testing.T) {
 		pool.Close()
 	}
 	require.Empty(t, sprung())
-}
-
-func poison(at cursor.Position) cursor.Failure {
-	return cursor.Failure{Position: at, RecordID: string(at), Attempts: 1, First: time.Now(), Last: time.Now(), Error: "no", Class: cursor.ClassPermanent}
 }
 
 func deliverAll(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) {
@@ -64,14 +61,14 @@ func searchPath(t *testing.T, lease *cursor.Lease) (path string) {
 
 func decideAll(t *testing.T, _ *pgxpool.Pool, s *cursor.Store) {
 	d := cursor.Decision{Actor: "me", Reason: "test"}
-	for _, decide := range []func() (cursor.Change, error){
-		func() (cursor.Change, error) { return s.Retry(t.Context(), "sms", d) },
-		func() (cursor.Change, error) { return s.Pause(t.Context(), "sms", d) },
-		func() (cursor.Change, error) { return s.Resume(t.Context(), "sms", d) },
-		func() (cursor.Change, error) { return s.Seek(t.Context(), "sms", "p2", d) },
-		func() (cursor.Change, error) {
+	for _, decide := range []func() (operator.Change, error){
+		func() (operator.Change, error) { return operator.New(s).Retry(t.Context(), "sms", d) },
+		func() (operator.Change, error) { return operator.New(s).Pause(t.Context(), "sms", d) },
+		func() (operator.Change, error) { return operator.New(s).Resume(t.Context(), "sms", d) },
+		func() (operator.Change, error) { return operator.New(s).Seek(t.Context(), "sms", "p2", d) },
+		func() (operator.Change, error) {
 			require.NoError(t, acquire(t, s).Halt(t.Context(), poison("p3")))
-			return s.Skip(t.Context(), "sms", d)
+			return operator.New(s).Skip(t.Context(), "sms", d)
 		},
 	} {
 		_, err := decide()
@@ -83,26 +80,26 @@ func readAll(t *testing.T, _ *pgxpool.Pool, s *cursor.Store) {
 	defer acquire(t, s).Release()
 	_, err := s.List(t.Context())
 	require.NoError(t, err)
-	events, err := s.History(t.Context(), "sms", 100)
+	events, err := operator.New(s).History(t.Context(), "sms", 100)
 	require.NoError(t, err)
 	require.NotEmpty(t, events)
 	lockers, err := s.Lockers(t.Context())
 	require.NoError(t, err)
 	require.Len(t, lockers, 1)
-	_, err = s.Doctor(t.Context())
+	_, err = operator.New(s).Doctor(t.Context())
 	require.NoError(t, err)
 }
 
 func resolveAll(t *testing.T, _ *pgxpool.Pool, s *cursor.Store) {
 	lease := acquire(t, s)
 	require.NoError(t, lease.PutAside(t.Context(), cursor.DeadLetter{Position: "p8", Table: "t", RecordID: "8", Failure: poison("p8")}))
-	open, err := s.DeadLetters(t.Context(), "sms", false, 10)
+	open, err := operator.New(s).DeadLetters(t.Context(), "sms", false, 10)
 	require.NoError(t, err)
 	require.Len(t, open, 2)
 	d := cursor.Decision{Actor: "me", Reason: "test"}
 	_, err = lease.Letter(t.Context(), open[0].ID, d)
 	require.NoError(t, err)
 	require.NoError(t, lease.Replayed(t.Context(), open[0].ID, d))
-	_, err = s.Discard(t.Context(), open[1].ID, d)
+	_, err = operator.New(s).Discard(t.Context(), open[1].ID, d)
 	require.NoError(t, err)
 }

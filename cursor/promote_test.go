@@ -5,37 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
-
-// standing is a store whose process has delivered three records, in an epoch of its own.
-func standing(t *testing.T) (*cursor.Store, *cursor.Lease) {
-	t.Helper()
-	s := created(t, database(t), "a")
-	lease := acquire(t, s)
-	require.NoError(t, lease.Advance(t.Context(), "p3", 3))
-	lease.Release()
-	return s, lease
-}
-
-// back puts the row into an earlier state, as a backup does: no trigger sees it.
-func back(t *testing.T, s *cursor.Store, set string) {
-	t.Helper()
-	require.NoError(t, pgx.BeginFunc(t.Context(), s.Pool(), func(tx pgx.Tx) error {
-		_, err := tx.Exec(t.Context(), `SET LOCAL session_replication_role = replica; UPDATE dispatch.cursor SET `+set)
-		return err
-	}))
-}
-
-// requireLeap: the sequence has moved past all that may have been used, and goes on counting.
-func requireLeap(t *testing.T, from, to int64) {
-	t.Helper()
-	require.Greater(t, to, from)
-	require.Zero(t, (to-from)%cursor.HistoryGap)
-}
 
 // TestPromote_NoNumberAndNoHistoryIsThatOfBefore: a standby that is promoted may have lost the
 // last commits. Nothing of what they used comes a second time, and it is noted once.
@@ -91,21 +66,14 @@ func TestPromote_EachHistoryHasAMarkOfItsOwn(t *testing.T) {
 func TestHorizon_IsAboveAllThatWasDelivered(t *testing.T) {
 	t.Parallel()
 	s := created(t, database(t), "a")
-	var delivered, next uint64
-	require.NoError(t, s.Pool().QueryRow(t.Context(), `SELECT pg_current_xact_id()`).Scan(&delivered))
+	delivered := pgtest.Value[uint64](t, s.Pool(), `SELECT pg_current_xact_id()`)
 	lease := acquire(t, s)
 	require.NoError(t, lease.Advance(t.Context(), "p1", 1))
 	lease.Release()
-	require.NoError(t, s.Pool().QueryRow(t.Context(), `SELECT pg_current_xact_id()`).Scan(&next))
-	var horizon uint64
-	require.NoError(t, s.Pool().QueryRow(t.Context(), `SELECT horizon FROM dispatch.cursor`).Scan(&horizon))
+	next := pgtest.Value[uint64](t, s.Pool(), `SELECT pg_current_xact_id()`)
+	horizon := pgtest.Value[uint64](t, s.Pool(), `SELECT horizon FROM dispatch.cursor`)
 	require.Greater(t, horizon, delivered)
 	require.LessOrEqual(t, horizon, next)
-}
-
-// behind is a halt over rows behind "p1".
-func behind(server string, at cursor.Position) cursor.ClockHalt {
-	return cursor.ClockHalt{Server: server, At: at, From: "p1", Reason: "the clock is behind"}
 }
 
 // TestHaltClock_HaltsAtThatPositionAlone: a cursor that moved since is looked at again.
@@ -121,9 +89,9 @@ func TestHaltClock_HaltsAtThatPositionAlone(t *testing.T) {
 	require.Equal(t, cursor.ClassClock, row.Failure.Class)
 	require.Equal(t, "the clock is behind", row.Failure.Error)
 
-	_, err := s.Skip(t.Context(), "sms", alice)
-	require.ErrorIs(t, err, cursor.ErrNotFailing, "no record is at fault")
-	_, err = s.Seek(t.Context(), "sms", "p1", alice)
+	_, err := operator.New(s).Skip(t.Context(), "sms", alice)
+	require.ErrorIs(t, err, operator.ErrNotFailing, "no record is at fault")
+	_, err = operator.New(s).Seek(t.Context(), "sms", "p1", alice)
 	require.NoError(t, err)
 	after := acquire(t, s)
 	requireLeap(t, 3, after.Sequence())
@@ -134,18 +102,18 @@ func TestHaltClock_HaltsAtThatPositionAlone(t *testing.T) {
 func TestHaltClock_OfAPausedProcessRefusesItsResume(t *testing.T) {
 	t.Parallel()
 	s, _ := standing(t)
-	_, err := s.Pause(t.Context(), "sms", alice)
+	_, err := operator.New(s).Pause(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	require.ErrorIs(t, s.HaltClock(t.Context(), "sms", behind("", "p3")), cursor.ErrPaused)
 	require.Equal(t, "halt", lastEvent(t, s.Pool()))
 	require.Equal(t, cursor.Paused, look(t, s).State)
-	_, err = s.Resume(t.Context(), "sms", alice)
+	_, err = operator.New(s).Resume(t.Context(), "sms", alice)
 	require.ErrorIs(t, err, cursor.ErrHalted)
 	require.ErrorContains(t, err, "the clock is behind")
-	_, err = s.Seek(t.Context(), "sms", "p1", alice)
+	_, err = operator.New(s).Seek(t.Context(), "sms", "p1", alice)
 	require.NoError(t, err)
 	require.Equal(t, cursor.Paused, look(t, s).State)
-	_, err = s.Resume(t.Context(), "sms", alice)
+	_, err = operator.New(s).Resume(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	acquire(t, s)
 }
@@ -197,7 +165,7 @@ func TestSeek_AfterAHaltOverTheClock(t *testing.T) {
 				h := behind("", "p3")
 				h.From = c.from
 				require.ErrorIs(t, s.HaltClock(t.Context(), "sms", h), cursor.ErrHalted)
-				change, err := s.Seek(t.Context(), "sms", c.to, alice)
+				change, err := operator.New(s).Seek(t.Context(), "sms", c.to, alice)
 				require.NoError(t, err)
 				require.Equal(t, c.looks, change.Looks)
 				require.Equal(t, cursor.Running, look(t, s).State)
@@ -210,7 +178,7 @@ func TestSeek_AfterAHaltOverTheClock(t *testing.T) {
 				require.ErrorAs(t, err, &promoted)
 				require.True(t, promoted.Retried())
 				require.Equal(t, timeline != "timeline", promoted.Horizon != "", "transactions say which rows are new, but on the server that delivered")
-				change, err = s.Seek(t.Context(), "sms", "p21", alice)
+				change, err = operator.New(s).Seek(t.Context(), "sms", "p21", alice)
 				require.NoError(t, err)
 				require.True(t, change.Looks, "the look is owed until it is made")
 			})
@@ -232,7 +200,7 @@ func TestHaltRestored_HaltsWhereTheRowIsOlderThanWhatWasSeen(t *testing.T) {
 	require.Equal(t, cursor.ClassRestored, row.Failure.Class)
 	require.Contains(t, row.Failure.Error, "its sequence was 3 and is 1")
 
-	_, err := s.Retry(t.Context(), "sms", alice)
+	_, err := operator.New(s).Retry(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	require.False(t, seen.Before(look(t, s)), "it runs on past all that was seen")
 	after := acquireLooked(t, s)
@@ -258,34 +226,21 @@ func TestHaltRestored_APromotionIsNone(t *testing.T) {
 func TestRestored_IsForProcessesInAnyState(t *testing.T) {
 	t.Parallel()
 	s, lease := standing(t)
-	_, err := s.Restored(t.Context(), "sms", cursor.Decision{Actor: "alice"})
+	_, err := operator.New(s).Restored(t.Context(), "sms", cursor.Decision{Actor: "alice"})
 	require.ErrorContains(t, err, "no reason")
-	_, err = s.Pause(t.Context(), "sms", alice)
+	_, err = operator.New(s).Pause(t.Context(), "sms", alice)
 	require.NoError(t, err)
-	change, err := s.Restored(t.Context(), "sms", alice)
+	change, err := operator.New(s).Restored(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	require.Equal(t, cursor.Paused, change.After.State)
 	require.Equal(t, cursor.Position("p3"), change.After.Position)
 	requireLeap(t, 3, change.After.Sequence)
 	require.Equal(t, "restored", lastEvent(t, s.Pool()))
-	_, err = s.Resume(t.Context(), "sms", alice)
+	_, err = operator.New(s).Resume(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	after := acquireLooked(t, s)
 	require.GreaterOrEqual(t, after.Epoch(), lease.Epoch()+1_000_000)
 	require.Len(t, after.History("p4"), 8)
-}
-
-// acquireLooked acquires the lease of a process in a restored database, in which nothing late was found.
-func acquireLooked(t *testing.T, s *cursor.Store) *cursor.Lease {
-	t.Helper()
-	_, err := s.Acquire(t.Context(), "sms")
-	var promoted *cursor.PromotedError
-	require.ErrorAs(t, err, &promoted)
-	require.True(t, promoted.Restored())
-	require.NotEmpty(t, promoted.Horizon)
-	require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}, ""))
-	require.Equal(t, "settled", lastEvent(t, s.Pool()))
-	return acquire(t, s)
 }
 
 // TestBegun_ALaterHistoryOfOneRowHasLargerNumbers: a backup is restored twice, or a second standby
@@ -299,12 +254,12 @@ func TestBegun_ALaterHistoryOfOneRowHasLargerNumbers(t *testing.T) {
 		{Epoch: 28_000_000_000_000, Sequence: 282_000_000_000_007}, // of an earlier history
 	} {
 		for _, apart := range []time.Duration{time.Second, 10 * time.Second, time.Minute, 18*time.Hour + 12*time.Minute + 20*time.Second, 30 * 24 * time.Hour, 365 * 24 * time.Hour} {
-			one, err := cursor.Begun(row, first)
+			one, err := row.Begun(first)
 			require.NoError(t, err)
 			used := one // until then: a million records a second, and a thousand decisions
 			used.Sequence += int64(apart/time.Second) * 1_000_000
 			used.Epoch += cursor.Epoch(apart/time.Second) * 1_000
-			two, err := cursor.Begun(row, first.Add(apart))
+			two, err := row.Begun(first.Add(apart))
 			require.NoError(t, err)
 			require.Greater(t, two.Sequence, used.Sequence, "%s later", apart)
 			require.Greater(t, two.Epoch, used.Epoch, "%s later", apart)
@@ -321,7 +276,7 @@ func TestBegun_ALaterHistoryOfOneRowHasLargerNumbers(t *testing.T) {
 func TestBegun_AClockThatIsWrongTakesNoNumbersBack(t *testing.T) {
 	t.Parallel()
 	row := cursor.Row{Epoch: 28_000_000_000_000, Sequence: 282_000_000_000_007}
-	begun, err := cursor.Begun(row, time.Unix(0, 0))
+	begun, err := row.Begun(time.Unix(0, 0))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, begun.Epoch, row.Epoch+1_000_000)
 	requireLeap(t, row.Sequence, begun.Sequence)
@@ -335,12 +290,12 @@ func TestBegun_IsPastAllEpochsOfALostServer(t *testing.T) {
 	const ahead = cursor.Epoch(40_000_000_000_000)
 	for _, into := range []cursor.Epoch{0, 1, 272_107, 500_000, 999_983, 999_999} {
 		row := cursor.Row{Epoch: ahead + into, Sequence: 7}
-		one, err := cursor.Begun(row, now)
+		one, err := row.Begun(now)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, one.Epoch, row.Epoch+1_000_000, "%d into its range", into)
 		require.Less(t, one.Epoch, row.Epoch+3_000_000)
 		for caughtUp := now; caughtUp.Year() < 2028; caughtUp = caughtUp.AddDate(0, 1, 0) {
-			later, err := cursor.Begun(row, caughtUp)
+			later, err := row.Begun(caughtUp)
 			require.NoError(t, err)
 			require.True(t, later.Epoch/1_000_000 >= one.Epoch/1_000_000, "a later history of the row is not below an earlier one")
 		}
@@ -352,9 +307,9 @@ func TestBegun_IsPastAllEpochsOfALostServer(t *testing.T) {
 func TestBegun_TheSequenceIsThatOfTheEpoch(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, time.November, 23, 14, 0, 0, 0, time.UTC)
-	decided, err := cursor.Begun(cursor.Row{Epoch: 3}, now)
+	decided, err := cursor.Row{Epoch: 3}.Begun(now)
 	require.NoError(t, err)
-	begun, err := cursor.Begun(cursor.Row{Epoch: decided.Epoch + 1}, now)
+	begun, err := cursor.Row{Epoch: decided.Epoch + 1}.Begun(now)
 	require.NoError(t, err)
 	require.True(t, cursor.IsFirst(begun.Sequence+1, begun.Epoch))
 }
@@ -364,17 +319,14 @@ func TestBegun_TheSequenceIsThatOfTheEpoch(t *testing.T) {
 func TestSeek_BeforeAPromotionIsNotedKeepsTheHorizon(t *testing.T) {
 	t.Parallel()
 	s, _ := standing(t)
-	horizon := func() (h string) {
-		require.NoError(t, s.Pool().QueryRow(t.Context(), `SELECT horizon::text FROM dispatch.cursor`).Scan(&h))
-		return h
-	}
+	horizon := func() string { return pgtest.Value[string](t, s.Pool(), `SELECT horizon::text FROM dispatch.cursor`) }
 	before := horizon()
 	back(t, s, `timeline = timeline + 7`)
-	_, err := s.Seek(t.Context(), "sms", "p5", alice)
+	_, err := operator.New(s).Seek(t.Context(), "sms", "p5", alice)
 	require.NoError(t, err)
 	require.Equal(t, before, horizon())
 	require.NoError(t, s.Promote(t.Context(), "sms", "", cursor.Seen{}, ""))
-	_, err = s.Seek(t.Context(), "sms", "p6", alice)
+	_, err = operator.New(s).Seek(t.Context(), "sms", "p6", alice)
 	require.NoError(t, err)
 	require.NotEqual(t, before, horizon(), "once it is noted, what was passed over is meant")
 }
@@ -386,7 +338,7 @@ func TestSeek_ForwardBeginsTheHistoryWhereTheServerWentBack(t *testing.T) {
 	seen := cursor.Seen{}.See(look(t, s))
 	back(t, s, `position = 'p1', sequence = 1`)
 	require.ErrorIs(t, s.HaltRestored(t.Context(), "sms", seen), cursor.ErrHalted)
-	_, err := s.Seek(t.Context(), "sms", "p7", alice)
+	_, err := operator.New(s).Seek(t.Context(), "sms", "p7", alice)
 	require.NoError(t, err)
 	after := acquire(t, s)
 	require.Equal(t, cursor.Position("p7"), after.Position())
@@ -432,12 +384,12 @@ func TestHaltRestored_WaitsForAWorkerThatDelivers(t *testing.T) {
 func TestForget_KeepsTheHistories(t *testing.T) {
 	t.Parallel()
 	s, _ := standing(t)
-	_, err := s.Restored(t.Context(), "sms", alice)
+	_, err := operator.New(s).Restored(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	lease := acquireLooked(t, s)
 	mark := lease.History("p4")
 	lease.Release()
-	_, err = s.Forget(t.Context(), "sms", alice)
+	_, err = operator.New(s).Forget(t.Context(), "sms", alice)
 	require.NoError(t, err)
 	_, err = s.Recreate(t.Context(), "sms", "")
 	require.NoError(t, err)

@@ -4,6 +4,5 @@ package cursor
 
 import "net"
 
-// quiet would report that a connection has nothing to read. Here only a ping
-// tells.
+// quiet would report that a connection has nothing to read. On this system only a ping can find out.
 func quiet(net.Conn) bool { return true }

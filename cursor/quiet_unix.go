@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// quiet reports that a connection is open and has nothing to read, without
-// reading anything. Under TLS a message of the layer below counts as something.
+// quiet reports that a connection is open and has nothing to read. It reads nothing itself. Under TLS, a
+// message of the layer below counts as something to read.
 func quiet(conn net.Conn) bool {
 	if layered, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = layered.NetConn()
@@ -22,8 +22,8 @@ func quiet(conn net.Conn) bool {
 		return false
 	}
 	var peekErr error
-	// Not raw.Read, which waits for other readers: pgx leaves one behind, in the
-	// background, when a write is slow. (TestQuiet_DoesNotWaitForAReader)
+	// Not raw.Read, which waits for other readers: pgx leaves one in the background when a write is slow.
+	// (TestQuiet_DoesNotWaitForAReader)
 	err = raw.Control(func(fd uintptr) {
 		var one [1]byte
 		_, _, peekErr = syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)

@@ -4,37 +4,44 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Resolvable returns an open dead letter of which d may be decided, without headers
-// and payload. It returns
-// ErrNoDeadLetter if there is none of that number, and ErrMoved if d.Expect is not
-// its position. It may be resolved by another operator at any time: Discard and
-// Lease.Letter look again.
+// Resolvable returns an open dead letter that d may decide about, without headers and payload. It returns
+// ErrNoDeadLetter if there is none of that number, and ErrMoved if d.Expect is not its position. Another
+// operator may resolve it at any time: Lease.Letter and the operator's Discard check again.
 func (s *Store) Resolvable(ctx context.Context, id int64, d Decision, r Resolution) (DeadLetter, error) {
-	if err := d.withDefaults().validate(action{needsReason: r == Discarded}); err != nil {
-		return DeadLetter{}, s.withFix(resolving(id, r), err)
+	check := d.Checked
+	if r == Discarded {
+		check = d.Reasoned
 	}
-	letter, err := s.plainLetter(ctx, id)
+	d, err := check()
 	if err != nil {
-		return letter, err
+		return DeadLetter{}, s.db.WithFix(resolving(id, r), err)
 	}
-	if err := letter.open(d); err != nil {
-		return letter, s.withFix(resolving(id, r), err)
+	var found DeadLetter
+	err = s.NameExcluder(ctx, s.db.Reading(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+		found, err = letter(ctx, conn, s.db.SQL(tables.PlainLetterSQL), id)
+		return err
+	}), "dead_letter")
+	if err != nil {
+		return DeadLetter{}, s.db.WithFix(fmt.Sprintf("read dead letter %d", id), err)
 	}
-	return letter, nil
+	if err := found.open(d); err != nil {
+		return found, s.db.WithFix(resolving(id, r), err)
+	}
+	return found, nil
 }
 
 func resolving(id int64, r Resolution) string { return fmt.Sprintf("have dead letter %d %s", id, r) }
 
-// open returns why d may not be decided of a dead letter.
+// open returns why d may not decide about a dead letter, or nil.
 func (l DeadLetter) open(d Decision) error {
 	switch {
 	case l.Resolution != "":
@@ -46,111 +53,59 @@ func (l DeadLetter) open(d Decision) error {
 	}
 }
 
-// lockLetterSQL holds the row until the transaction ends: see Lease.Letter. A
-// session that is at it now has but to commit.
-const lockLetterSQL = oneDeadLetterSQL + `
+// lockLetterSQL holds the row until the transaction ends: see Lease.Letter. A session that has it now only
+// needs to commit.
+var lockLetterSQL = tables.LetterSQL + `
 FOR UPDATE`
 
-// resolveSQL marks an open dead letter and writes the audit row with it. The row
-// of the dead letter is locked meanwhile; who comes second finds it resolved.
-var resolveSQL = `/* cursor.resolve */
-WITH resolved AS (
-	UPDATE {schema}.dead_letter
-	SET resolution = $2, resolved_at = clock_timestamp(), resolved_by = $3, reason = $4
-	WHERE id = $1::bigint AND resolution IS NULL
-	RETURNING ` + took(`resolution = $2`, `process_name`) + ` AS process_name, position, record_id
-), changed AS (
-	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, to_position, detail)
-	SELECT process_name, $3, 'dead_letter_' || $2, $4, position, jsonb_build_object('dead_letter', $1::bigint, 'record_id', record_id)
-	FROM resolved
-	RETURNING 1
-)` + unlessOne + `CASE WHEN EXISTS (SELECT 1 FROM resolved) THEN '` + noEvent + `' ELSE 'the row is not as it was locked' END || ', rows changed: '` + raise
-
-func (s *Store) resolve(id int64, r Resolution, d Decision) statement {
-	return statement{sql: s.sql(resolveSQL), args: []string{strconv.FormatInt(id, 10), string(r), d.Actor, d.Reason}}
+func (s *Store) replayed(id int64, d Decision) tables.Statement {
+	return s.db.Resolve(id, string(Replayed), d.Actor, d.Reason)
 }
-
-// Discard marks an open dead letter as never to be delivered, and returns it as it
-// was. It returns ErrNoDeadLetter if there is none of that number, ErrMoved if
-// d.Expect is not its position, and ErrLocked if it is being replayed and that does
-// not end within d.Timeout. d needs a reason.
-func (s *Store) Discard(ctx context.Context, id int64, d Decision) (DeadLetter, error) {
-	letter, err := s.Resolvable(ctx, id, d, Discarded)
-	if err != nil || d.DryRun {
-		return letter, err
-	}
-	d = d.withDefaults()
-	err = s.onConnection(ctx, func(conn *pgxpool.Conn) error {
-		_, err := flushWithin(ctx, d.Timeout+operateMargin, conn.Conn(), begin, pin,
-			s.operateSettings(letter.Process, d.Timeout), s.resolve(id, Discarded, d), commit)
-		return uncertain(err)
-	})
-	switch {
-	case gaveUp(err):
-		err = s.nameLetterLockers(ctx, fmt.Errorf("%w, and was not free within %v", errLetterLocked, d.Timeout))
-	case notAsLocked(err) && !notTaken(err):
-		err = errResolvedMeanwhile
-	}
-	if err != nil {
-		return letter, s.withFix(fmt.Sprintf("discard dead letter %d", id), unaudited(err))
-	}
-	return letter, nil
-}
-
-// errLetterLocked is ErrLocked for the row of a dead letter.
-var errLetterLocked = &lockedError{"the dead letter's row is locked"}
-
-type lockedError struct{ text string }
-
-func (e *lockedError) Error() string { return e.text }
-func (e *lockedError) Unwrap() error { return ErrLocked }
 
 var errResolvedMeanwhile = fmt.Errorf("%w: another operator resolved it in between", ErrNoDeadLetter)
 
-// Letter returns an open dead letter of the process, locked until the lease's
-// transaction ends: so it is open still when Replayed resolves it. It returns
-// ErrNoDeadLetter and ErrMoved as Store.Resolvable does. An error of the database
-// ends the lease.
+// Letter returns an open dead letter of the process, locked until the lease's transaction ends, so it is still
+// open when Replayed resolves it. It returns ErrNoDeadLetter and ErrMoved as Store.Resolvable does. An error of
+// the database ends the lease.
 func (l *Lease) Letter(ctx context.Context, id int64, d Decision) (DeadLetter, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.over(); err != nil {
-		return DeadLetter{}, l.store.explain("replay a record of", l.row.Process, err)
+		return DeadLetter{}, l.store.db.Explain("replay a record of", l.row.Process, err)
 	}
 	found, err := l.letter(ctx, id, d.withDefaults())
 	if errors.Is(err, ErrNoAnswer) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = l.store.nameLetterLockers(context.WithoutCancel(ctx), fmt.Errorf("%w, and was not free in time: %w", errLetterLocked, err))
+		err = l.store.LetterLocked(context.WithoutCancel(ctx), fmt.Errorf("in time: %w", err))
 	}
 	if err != nil {
-		return DeadLetter{}, l.store.explain("replay a record of", l.row.Process, l.lose(unaudited(err)))
+		return DeadLetter{}, l.store.db.Explain("replay a record of", l.row.Process, l.lose(tables.Unaudited(err)))
 	}
 	if found.Process != l.row.Process {
 		err = fmt.Errorf("%w: it belongs to %q", ErrNoDeadLetter, found.Process)
 	}
-	if err := or(err, found.open(d)); err != nil {
-		return found, l.store.withFix(resolving(id, Replayed), err)
+	if err := tables.Or(err, found.open(d)); err != nil {
+		return found, l.store.db.WithFix(resolving(id, Replayed), err)
 	}
 	return found, nil
 }
 
-// letter locks a dead letter under our search_path, and then sets that of a sink
-// again. It rehearses what Replayed does, so that nothing is sent of which no event can be
-// kept.
+// letter locks a dead letter under our search_path, and then sets the sink's search_path again. It rehearses
+// Replayed, so that nothing is sent if no event of it can be kept.
 func (l *Lease) letter(ctx context.Context, id int64, d Decision) (found DeadLetter, err error) {
-	timeout := l.store.config.answerTimeout()
+	timeout := l.store.db.Timeout
 	within, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	defer func() { err = answer.Overdue(ctx, within, answer.FromDatabase, timeout, err) }()
-	own, err := l.flush(within, statement{sql: searchPathSQL}, pin)
+	own, err := l.flush(within, tables.Statement{SQL: searchPathSQL}, tables.Pin)
 	if err != nil {
 		return DeadLetter{}, err
 	}
-	if found, err = letter(within, l.conn.Conn(), l.store.sql(lockLetterSQL), id); err != nil {
+	if found, err = letter(within, l.conn.Conn(), l.store.db.SQL(lockLetterSQL), id); err != nil {
 		return DeadLetter{}, err
 	}
-	rest := []statement{{sql: setPathSQL, args: []string{string(own[0].Rows[0][0])}}}
+	rest := []tables.Statement{{SQL: setPathSQL, Args: []string{string(own[0].Rows[0][0])}}}
 	if found.Resolution == "" {
-		rest = append([]statement{{sql: "SAVEPOINT rehearsal"}, l.store.resolve(id, Replayed, d), {sql: "ROLLBACK TO rehearsal"}, {sql: "RELEASE rehearsal"}}, rest...)
+		rest = append([]tables.Statement{{SQL: "SAVEPOINT rehearsal"}, l.store.replayed(id, d), {SQL: "ROLLBACK TO rehearsal"}, {SQL: "RELEASE rehearsal"}}, rest...)
 	}
 	_, err = l.flush(within, rest...)
 	return found, err
@@ -161,26 +116,26 @@ const (
 	setPathSQL    = `SELECT pg_catalog.set_config('search_path', $1, true)`
 )
 
-// Replayed marks an open dead letter as delivered, commits what was done through
-// WithTx with it, and gives the lease back. The cursor stays where it is.
+// Replayed marks an open dead letter as delivered, commits with it what was done through WithTx, and gives the
+// lease back. The cursor stays where it is.
 func (l *Lease) Replayed(ctx context.Context, id int64, d Decision) error {
 	defer l.Release()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.over(); err != nil {
-		return l.store.explain("replay a record of", l.row.Process, err)
+		return l.store.db.Explain("replay a record of", l.row.Process, err)
 	}
-	results, err := l.flush(ctx, pin, l.store.resolve(id, Replayed, d.withDefaults()), commit)
+	results, err := l.flush(ctx, tables.Pin, l.store.replayed(id, d.withDefaults()), tables.Commit)
 	switch {
-	case notAsLocked(err) && !notTaken(err): // and the effects of a second replay did not commit
+	case tables.NotAsLocked(err) && !tables.NotTaken(err): // then the effects of this second replay did not commit
 		err = errResolvedMeanwhile
-	case err == nil && !committed(results, 2):
-		err = errNotAsLocked
+	case err == nil && !tables.Committed(results, 2):
+		err = tables.ErrNotAsLocked
 	default:
-		err = uncertain(err)
+		err = tables.Uncertain(err)
 	}
 	if err != nil {
-		return l.store.explain("replay a record of", l.row.Process, l.lose(unaudited(err)))
+		return l.store.db.Explain("replay a record of", l.row.Process, l.lose(tables.Unaudited(err)))
 	}
 	return nil
 }

@@ -4,10 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
@@ -15,17 +13,9 @@ import (
 func TestLease_OutlivesTheTimeoutsOfItsRole(t *testing.T) {
 	t.Parallel()
 	created(t, database(t), "a")
-	config, err := pgxpool.ParseConfig(pgtest.URL(t))
-	require.NoError(t, err)
-	config.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "200ms"
-	config.ConnConfig.RuntimeParams["lock_timeout"] = "200ms"
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	s, err := cursor.NewStore(pool, cursor.Config{Schema: schema, Worker: "a"})
-	require.NoError(t, err)
+	address := pgtest.With(t, pgtest.With(t, pgtest.URL(t), "idle_in_transaction_session_timeout", "200ms"), "lock_timeout", "200ms")
 
-	lease := acquire(t, s)
+	lease := acquire(t, store(t, pgtest.Pool(t, address, pgtest.PoolConfig{}), "a"))
 	select {
 	case <-lease.Context().Done():
 		t.Fatal("the lease ended: ", cause(lease))

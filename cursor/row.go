@@ -2,13 +2,14 @@ package cursor
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
 )
 
-// State of a process.
+// State is the state of a process.
 type State string
 
 const (
@@ -17,110 +18,129 @@ const (
 	Halted  State = "halted"  // on a record that cannot be delivered
 )
 
-// Row is what a cursor's row said when it was read.
+// Row is the content of a cursor's row when it was read.
 type Row struct {
 	Process  string
 	Position Position
 	// Sequence counts the records delivered so far.
 	Sequence int64
 	Epoch    Epoch
-	// Holder is the worker of this epoch: the last one to deliver, whether or
-	// not it holds the lease now. "" before the first.
+	// Holder is the worker of this epoch: the last one to deliver, even if it does not hold the lease now. ""
+	// before the first.
 	Holder string
 	State  State
 	// Failure is the record the process is stuck on; nil if there is none.
 	Failure *Failure
-	// Origin is which cursor this is: a random text that it is made with. It stays over
-	// epochs and a rename. A copy of the database has it, too.
+	// Origin identifies the cursor. It is a random text that the cursor gets when it is made. It stays the same
+	// over epochs and a rename. A copy of the database has it, too.
 	Origin string
-	// Histories are where ids and numbers may have come again: see Histories.
+	// Histories are the places after which ids and numbers may have come again: see Histories.
 	Histories Histories
 
-	// unsettled: it was tried again after a halt over the clock, and the source has not looked yet
-	// for rows that were stamped before its position.
-	unsettled bool
-	// restored: the database was said to be restored, and the source has not looked yet.
-	restored bool
-	// unnoted: it belongs to another server than the one it was read from, as after a promotion or a restore, and no worker
-	// has noted that yet. It is known of a row alone that is locked for an operator's decision.
-	unnoted bool
+	unsettled, restored, unnoted bool // see the methods of these names
 	// start is how the server began. Only Observe fills it in.
 	start start
 	// UpdatedAt is the database's time of the last change.
 	UpdatedAt time.Time
 }
 
-// Unsettled reports that the process was set running after a halt over its server's clock, and that its source has yet to look
-// for all that was stamped before the position: see PromotedError.Retried.
+// Unsettled reports that the process was set running after a halt over its server's clock, and that its source
+// still has to look for all rows that were stamped before the position: see PromotedError.Retried.
 func (r Row) Unsettled() bool { return r.unsettled }
+
+// UnsettledRestore reports that an operator reported the database as restored, and the source has not looked yet
+// for rows that were stamped before the position.
+func (r Row) UnsettledRestore() bool { return r.restored }
+
+// Unnoted reports that the row belongs to another server than the one it was read from, as after a promotion or
+// a restore, and no worker has noted that yet. It is only known of a row from LockForOperator.
+func (r Row) Unnoted() bool { return r.unnoted }
+
+// Displaced reports that the process halted over its server, and not over a record.
+func (r Row) Displaced() bool { return r.Failure != nil && r.Failure.OfServer() }
 
 // Failure is a record that could not be delivered.
 type Failure struct {
 	Position Position
 	RecordID string
-	// Attempts made so far, at least 1.
+	// Attempts is the number of attempts so far, at least 1.
 	Attempts int
-	// First and Last attempt that failed, in the database's time.
+	// First and Last are the times of the first and the last attempt that failed, in the database's time.
 	First, Last time.Time
-	// Wait is how long the next attempt is off: at the time the row was read,
-	// or, given to Lease.Fail, from now on.
+	// Wait is the time until the next attempt: counted from when the row was read or, in a Failure for
+	// Lease.Fail, from now.
 	Wait time.Duration
 	// Error is the sink's last error.
 	Error string
-	// Class of that error. "" is taken for ClassTransient.
+	// Class is the class of that error. "" counts as ClassTransient.
 	Class Class
 }
 
-// Class says what an error means to the record it stopped.
+// Class is what an error means for the record that it stopped.
 type Class string
 
 const (
-	// ClassTransient: the record is tried again.
+	// ClassTransient means that the record is tried again.
 	ClassTransient Class = "transient"
-	// ClassPermanent: the sink said that the record can never succeed.
+	// ClassPermanent means that the record can never succeed, as the sink reported.
 	ClassPermanent Class = "permanent"
-	// ClassRefused: the receiver refused us (credentials, address, settings). No record
-	// is at fault: the one that is named was the next to be sent.
+	// ClassRefused means that the receiver refused us (credentials, address, settings). No record is at fault:
+	// the one that is named was the next to be sent.
 	ClassRefused Class = "refused"
-	// ClassUnknown: the call ended by time-out, and the receiver may have the
-	// record.
+	// ClassUnknown means that the call ended by time-out, and the receiver may have the record.
 	ClassUnknown Class = "unknown"
-	// ClassUnreached: nothing was sent, or the receiver could take no record at all. It
-	// says nothing about this one, which is tried again.
+	// ClassUnreached means that nothing was sent, or that the receiver could take no record at all. It shows
+	// nothing about this record, which is tried again.
 	ClassUnreached Class = "unreached"
-	// ClassUnreadable: the source could not read the record, so no sink was called.
+	// ClassUnreadable means that the source could not read the record, so no sink was called.
 	ClassUnreadable Class = "unreadable"
-	// ClassRestored: the database is not the one that the position belongs to, or was put back. No
+	// ClassRestored means that the database is not the one that the position belongs to, or was put back. No
 	// record is at fault: RecordID is "", and Position is the cursor's.
 	ClassRestored Class = "restored"
-	// ClassOldPrimary: the process has run on a later timeline of this cluster. The server is an old primary that was not fenced, or it
-	// was restored to before a failover. It is ClassRestored besides, and a decision must be Fenced.
+	// ClassOldPrimary means that the process has run on a later timeline of this cluster. The server is an old
+	// primary that was not fenced, or it was restored to a time before a failover. All of ClassRestored
+	// applies, too, and a decision must be Fenced.
 	ClassOldPrimary Class = "old_primary"
-	// ClassReset: the sequence of the ids stands before the position, so what is inserted would never be read. No record is
-	// at fault: RecordID is "", and Position is the cursor's.
+	// ClassReset means that the sequence of the ids is before the position, so new rows would never be read. No
+	// record is at fault: RecordID is "", and Position is the cursor's.
 	ClassReset Class = "reset"
-	// ClassClock: the server's clock was behind the cursor, as after the promotion of a
-	// standby, so rows were stamped that sort before what was delivered. No record is at
-	// fault: RecordID is "", and Position is before all these rows, "" if no such position is known. A Seek
-	// to there is an answer. A process that is paused may have such a failure, too.
+	// ClassClock means that the server's clock was behind the cursor, as after the promotion of a standby, so
+	// rows were stamped that sort before what was delivered. No record is at fault: RecordID is "". Position is
+	// before all these rows, or "" if no such position is known. A Seek to it is an answer. A paused process
+	// may have such a failure, too.
 	ClassClock Class = "clock"
-	// ClassDatabase: the cursor's own database failed. Never the record's fault,
-	// and so never in a Failure.
+	// ClassDatabase means that the cursor's own database failed. That is never the record's fault, so a Failure
+	// never has this class.
 	ClassDatabase Class = "database"
 )
 
 // OfUs reports that no record is at fault: the receiver refused our credentials, our address or our settings.
 func (f Failure) OfUs() bool { return f.Class == ClassRefused }
 
-// OfServer reports that no record is at fault: the database was restored, or its clock or its sequence of ids is behind.
+// Tried is how often the record was tried and since when: "3 attempts since 2026-11-20T12:00:01Z".
+func (f Failure) Tried() string {
+	if f.First.IsZero() {
+		return f.Tries()
+	}
+	return f.Tries() + " since " + f.First.UTC().Format(time.RFC3339)
+}
+
+// Tries is how often the record was tried: "1 attempt", "3 attempts".
+func (f Failure) Tries() string {
+	if f.Attempts == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", f.Attempts)
+}
+
+// OfServer reports that no record is at fault: the database was restored, or its clock or its sequence of ids
+// is behind.
 func (f Failure) OfServer() bool {
 	return f.Restored() || f.Class == ClassClock || f.Class == ClassReset
 }
 
-// restoredClasses are the classes of Failure.Restored in SQL.
-const restoredClasses = `'` + string(ClassRestored) + `', '` + string(ClassOldPrimary) + `'`
-
-// Restored reports that the database is not the one that the position belongs to, or was put back, or is an old primary's.
+// Restored reports that the database is not the one that the position belongs to, was put back, or is an old
+// primary's.
 func (f Failure) Restored() bool { return f.Class == ClassRestored || f.Class == ClassOldPrimary }
 
 func (f Failure) class() Class {
@@ -130,10 +150,9 @@ func (f Failure) class() Class {
 	return f.Class
 }
 
-// rowColumns are the columns parseRow takes, in its order. Times leave the
-// server as microseconds, so that no session setting has a say in them. They run
-// under any search_path. The wait for the next attempt is never longer than it was
-// when the failure was written, however the database's clock is set.
+// rowColumns are the columns that parseRow takes, in its order. The server sends times as microseconds, so no
+// session setting affects them. The expressions run under any search_path. The wait for the next attempt is
+// never longer than it was when the failure was written, even if the database's clock is set back.
 const rowColumns = `
 	process_name,
 	position,
@@ -157,38 +176,41 @@ const rowColumns = `
 	histories,
 	coalesce(timeline, 1)`
 
+// rowWidth is the number of rowColumns.
+const rowWidth = 18
+
 // parseRow reads the text values of rowColumns.
 func parseRow(values [][]byte) (Row, error) {
-	p := parser{values: values}
+	p := tables.Parser{Values: values}
 	row := Row{
-		Process:   p.text(0),
-		Position:  Position(p.text(1)),
-		Sequence:  p.int(2),
-		Epoch:     Epoch(p.int(3)),
-		Holder:    p.text(4),
-		State:     State(p.text(5)),
-		UpdatedAt: p.time(6),
-		Origin:    p.text(15),
-		Histories: Histories(p.text(16)),
-		unsettled: p.int(17) <= 0,
-		restored:  p.int(17) == RestoredTimeline,
+		Process:   p.Text(0),
+		Position:  Position(p.Text(1)),
+		Sequence:  p.Int(2),
+		Epoch:     Epoch(p.Int(3)),
+		Holder:    p.Text(4),
+		State:     State(p.Text(5)),
+		UpdatedAt: p.Time(6),
+		Origin:    p.Text(15),
+		Histories: Histories(p.Text(16)),
+		unsettled: p.Int(17) <= 0,
+		restored:  p.Int(17) == RestoredTimeline,
 	}
 	if len(values) == lookColumns {
-		row.start = start{run: p.text(18), place: p.text(19), log: p.int(20), kept: p.int(21)}
+		row.start = start{run: p.Text(rowWidth), place: p.Text(rowWidth + 1), log: p.Int(rowWidth + 2), kept: p.Int(rowWidth + 3)}
 	}
 	if values[7] != nil {
 		row.Failure = &Failure{
-			Position: Position(p.text(7)),
-			RecordID: p.text(8),
-			Attempts: int(p.int(9)),
-			First:    p.time(10),
-			Last:     p.time(11),
-			Wait:     max(0, time.Duration(p.int(12))*time.Microsecond),
-			Error:    p.text(13),
-			Class:    Class(p.text(14)),
+			Position: Position(p.Text(7)),
+			RecordID: p.Text(8),
+			Attempts: int(p.Int(9)),
+			First:    p.Time(10),
+			Last:     p.Time(11),
+			Wait:     max(0, p.Duration(12)),
+			Error:    p.Text(13),
+			Class:    Class(p.Text(14)),
 		}
 	}
-	return row, p.err
+	return row, p.Err
 }
 
 func parseRows(result *pgconn.Result) ([]Row, error) {
@@ -201,30 +223,4 @@ func parseRows(result *pgconn.Result) ([]Row, error) {
 		rows = append(rows, row)
 	}
 	return rows, nil
-}
-
-// parser reads text values and keeps the first error. NULL reads as zero.
-type parser struct {
-	values [][]byte
-	err    error
-}
-
-func (p *parser) text(i int) string { return string(p.values[i]) }
-
-func (p *parser) int(i int) int64 {
-	if p.values[i] == nil {
-		return 0
-	}
-	n, err := strconv.ParseInt(string(p.values[i]), 10, 64)
-	if err != nil && p.err == nil {
-		p.err = fmt.Errorf("parse column %d of the cursor: %w", i+1, err)
-	}
-	return n
-}
-
-func (p *parser) time(i int) time.Time {
-	if p.values[i] == nil {
-		return time.Time{}
-	}
-	return time.UnixMicro(p.int(i)).UTC()
 }

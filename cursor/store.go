@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
@@ -20,38 +19,34 @@ import (
 // Store is the cursor table of one schema, as seen by one worker. It is safe
 // for use by several goroutines.
 type Store struct {
-	pool   *pgxpool.Pool
+	db     *tables.DB
 	config Config
-	schema string
 	joined joined
-	looks  looks    // for torn sessions
+	looks  looks    // the last looks for torn sessions
 	takers sync.Map // processes whose row was seen to take an advance: see rehearse
 
 	lookSQL, lockSQL, relockSQL, advanceSQL, advanceWithSQL string
 }
 
-// NewStore returns the store of config.Schema. Each lease takes one connection
-// of the pool for as long as it lasts, so the pool needs one for every process,
-// and more for reading: see Join. The caller closes the pool, after the last lease.
+// NewStore returns the store of config.Schema. Each lease takes one connection of the pool for as long as it
+// lasts. So the pool needs one for every process, and more for reading: see Join. The caller closes the pool,
+// after the last lease.
 func NewStore(pool *pgxpool.Pool, config Config) (*Store, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("cursor store: %w", err)
 	}
-	s := &Store{pool: pool, config: config, schema: pgx.Identifier{config.Schema}.Sanitize()}
-	s.lookSQL, s.lockSQL, s.relockSQL = s.sql(lookSQL), s.sql(lockSQL), s.sql(relockSQL)
-	s.advanceSQL, s.advanceWithSQL = s.sql(advanceSQL), s.sql(advanceWithSQL)
+	s := &Store{db: tables.New(pool, config.Schema, config.Timeout), config: config}
+	s.lookSQL, s.lockSQL, s.relockSQL = s.db.SQL(lookSQL), s.db.SQL(lockSQL), s.db.SQL(relockSQL)
+	s.advanceSQL, s.advanceWithSQL = s.db.SQL(advanceSQL), s.db.SQL(advanceWithSQL)
 	return s, nil
 }
 
+// Config returns the configuration of the store, with its defaults filled in.
+func (s *Store) Config() Config { return s.config }
+
 // Worker returns the name under which this store acquires leases.
 func (s *Store) Worker() string { return s.config.Worker }
-
-// sql puts the schema's name into a statement, also where it stands at the start of a literal.
-func (s *Store) sql(text string) string {
-	text = strings.ReplaceAll(text, "'{schema}", "'"+strings.ReplaceAll(s.schema, "'", "''"))
-	return strings.ReplaceAll(text, "{schema}", s.schema)
-}
 
 const lookSQL = `/* cursor.look */
 SELECT` + rowColumns + `,
@@ -59,22 +54,22 @@ SELECT` + rowColumns + `,
 FROM {schema}.cursor
 WHERE process_name OPERATOR(pg_catalog.=) $1`
 
-// Look reads the row of a process with neither lock nor transaction id. It
-// returns ErrUnknown if there is none.
+// Look reads the row of a process. It takes neither a lock nor a transaction id. It returns ErrUnknown if there
+// is no cursor.
 func (s *Store) Look(ctx context.Context, process string) (Row, error) {
 	row, err := s.Observe(ctx, process)
 	row.start = start{}
 	return row, err
 }
 
-// Observe is Look for a worker: the row also knows how its server began, for Seen.On.
+// Observe is Look for a worker: the row also contains how its server began, for Seen.On.
 func (s *Store) Observe(ctx context.Context, process string) (Row, error) {
 	rows, err := s.look(ctx, process)
 	if err != nil {
-		return Row{}, s.explain("read", process, err)
+		return Row{}, s.db.Explain("read", process, err)
 	}
 	if len(rows) == 0 {
-		return Row{}, s.explain("read", process, ErrUnknown)
+		return Row{}, s.db.Explain("read", process, ErrUnknown)
 	}
 	return rows[0], nil
 }
@@ -87,29 +82,29 @@ LIMIT 10000`
 
 // List reads the rows of all processes, by name, at most 10,000 of them.
 func (s *Store) List(ctx context.Context) ([]Row, error) {
-	results, err := s.ask(ctx, statement{sql: s.sql(listSQL), args: nil})
+	results, err := s.ask(ctx, s.db.Statement(listSQL))
 	var rows []Row
 	if err == nil {
 		rows, err = parseRows(results[0])
 	}
 	if err != nil {
-		return nil, s.withFix("list cursors", err)
+		return nil, s.db.WithFix("list cursors", err)
 	}
 	return rows, nil
 }
 
-// look reads a row in a statement of its own, which begins no transaction: idle
-// processes do so several times a second.
+// look reads a row in a statement of its own, without a transaction: idle processes do so several times a
+// second.
 func (s *Store) look(ctx context.Context, process string) ([]Row, error) {
-	conn, err := s.connect(ctx)
+	conn, err := s.db.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer giveBack(conn)
+	defer tables.GiveBack(conn)
 	if err := s.ready(ctx, conn, s.lookSQL); err != nil {
 		return nil, err
 	}
-	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), statement{sql: s.lookSQL, args: []string{process}})
+	results, err := tables.FlushWithin(ctx, s.db.Timeout, conn.Conn(), tables.Statement{SQL: s.lookSQL, Args: []string{process}})
 	if err != nil {
 		return nil, err
 	}
@@ -119,17 +114,16 @@ func (s *Store) look(ctx context.Context, process string) ([]Row, error) {
 // ready is prepared.Ready with a deadline. The statements are prepared and run under the
 // search_path of the session.
 func (s *Store) ready(ctx context.Context, conn *pgxpool.Conn, statements ...string) error {
-	return answer.Within(ctx, s.config.answerTimeout(), func(ctx context.Context) error {
+	return answer.Within(ctx, s.db.Timeout, func(ctx context.Context) error {
 		return prepared.Ready(ctx, conn.Conn(), nil, statements...)
 	})
 }
 
-// createSQL makes the row and its audit event together or not at all; it makes
-// neither if the cursor stands, or if its name was used before and was not given up
-// ($3 = false).
+// createSQL makes the row and its audit event together or not at all. It makes neither if the cursor exists, or
+// if its name was used before and was not given up ($3 = false).
 //
-// A server that was promoted, or a database that was restored, may have lost a cursor of that name:
-// then its numbers begin past those that it may have used.
+// A server that was promoted, or a database that was restored, may have lost a cursor of that name. Then the
+// new cursor's numbers begin past those that the lost one may have used.
 var createSQL = `/* cursor.create */
 WITH past AS (
 	SELECT action
@@ -139,32 +133,33 @@ WITH past AS (
 	LIMIT 1
 ), created AS (
 	INSERT INTO {schema}.cursor (process_name, position, system_identifier, timeline, database_oid, epoch, sequence, histories)
-	SELECT $1, $2, ` + placeOfSQL + `, ` + bornSQL("$5", "$6", "$7", "$8") + `
+	SELECT $1, $2, ` + tables.PlaceOfSQL + `, ` + tables.BornSQL("$5", "$6", "$7", "$8") + `
 	WHERE $3::boolean OR NOT EXISTS (SELECT 1 FROM past WHERE action <> 'forget')
 	ON CONFLICT (process_name) DO NOTHING
 	RETURNING process_name, position
 ), event AS (
 	INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, to_position)
-	SELECT process_name, $4, 'create', CASE WHEN ` + mayBeLaterSQL + ` THEN '` + mayBeLater + `' ELSE '' END, position FROM created
+	SELECT process_name, $4, 'create', CASE WHEN ` + tables.MayBeLaterSQL + ` THEN '` + mayBeLater + `' ELSE '' END, position FROM created
 )
 SELECT EXISTS (SELECT 1 FROM created), EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name = $1)`
 
 const mayBeLater = "the server was promoted, or the database restored: an earlier cursor of this name may be lost, and the numbers begin past all that it may have used"
 
-// Create makes the cursor of a process at a position, and reports whether it
-// did: one that stands is left as it is. One that had existed and was deleted or
-// renamed is not made again (ErrDeleted, ErrRenamed), unless Forget gave it up.
+// Create makes the cursor of a process at a position, and reports whether it did. It leaves an existing cursor
+// as it is. It does not make a cursor again that existed and was deleted or renamed (ErrDeleted, ErrRenamed),
+// unless Forget gave it up.
 func (s *Store) Create(ctx context.Context, process string, at Position) (bool, error) {
 	return s.create(ctx, process, at, "false", false)
 }
 
-// CreateAnew is Create for a source whose ids have started again since the cursor was forgotten, or may have: see SeekAnew.
+// CreateAnew is Create for a source whose ids have started again since the cursor was forgotten, or may have:
+// see SeekAnew.
 func (s *Store) CreateAnew(ctx context.Context, process string, at Position) (bool, error) {
 	return s.create(ctx, process, at, "false", true)
 }
 
-// Recreate is Create for a cursor that may have existed before. The process
-// starts over at the position: what it had delivered behind it comes again.
+// Recreate is Create for a cursor that may have existed before. The process starts over at the position:
+// records after it that were delivered before come again.
 func (s *Store) Recreate(ctx context.Context, process string, at Position) (bool, error) {
 	return s.create(ctx, process, at, "true", false)
 }
@@ -173,46 +168,47 @@ func (s *Store) create(ctx context.Context, process string, at Position, again s
 	var created, stood bool
 	numbers, err := born(time.Now(), anew)
 	if err != nil {
-		return false, s.explain("create", process, err)
+		return false, s.db.Explain("create", process, err)
 	}
-	results, err := s.once(ctx, commitTimeout, begin, statement{sql: s.sql(createSQL), args: append([]string{process, string(at), again, s.config.Worker}, numbers...)})
+	results, err := s.db.Once(ctx, tables.CommitTimeout, tables.Begin, s.db.Statement(createSQL, append([]string{process, string(at), again, s.config.Worker}, numbers...)...))
 	if err == nil {
-		created, stood = string(results[0].Rows[0][0]) == "t", string(results[0].Rows[0][1]) == "t"
+		p := tables.Parser{Values: results[0].Rows[0]}
+		created, stood = p.True(0), p.True(1)
 	}
 	if err == nil && !created && !stood {
-		// Deleted or renamed, or made by another worker in this moment.
+		// It was deleted or renamed, or another worker makes it at this moment.
 		if err := s.Past(ctx, process); !errors.Is(err, ErrExists) {
 			return false, err
 		}
 	}
 	if err != nil {
-		return false, s.explain("create", process, err)
+		return false, s.db.Explain("create", process, err)
 	}
 	return created, nil
 }
 
-// MayBeLost reports whether a cursor that is not there may have been lost, with the commits that a promoted standby had not
-// received, or as one that is younger than the backup that was restored. Then the numbers of one that is made begin past those
-// that it may have used.
+// MayBeLost reports whether a missing cursor may have been lost: with the commits that a promoted standby had
+// not received, or because it was younger than the backup that was restored. Then the numbers of a new cursor
+// begin past those that the lost one may have used.
 func (s *Store) MayBeLost(ctx context.Context) (bool, error) {
-	results, err := s.ask(ctx, statement{sql: s.sql("/* cursor.may_be_lost */\nSELECT " + mayBeLaterSQL)})
+	results, err := s.ask(ctx, s.db.Statement("/* cursor.may_be_lost */\nSELECT "+tables.MayBeLaterSQL))
 	if err != nil {
-		return false, s.withFix("look whether cursors may be lost", err)
+		return false, s.db.WithFix("look whether cursors may be lost", err)
 	}
 	return string(results[0].Rows[0][0]) == "t", nil
 }
 
-// lockSQL locks the row of a process until the transaction ends, by its primary
-// key, and never waits. One statement tells a locked row (known, but no row)
-// from one that does not exist. The settings end with the transaction:
+// lockSQL locks the row of a process until the transaction ends, by its primary key, and never waits. One
+// statement distinguishes a locked row (the cursor is known, but no row comes back) from one that does not
+// exist. The settings end with the transaction:
 //   - the server frees the lock of a silent worker after Config.Timeout;
-//   - a lost advance costs deliveries twice, so commits are durable even where
-//     the role's default is off;
+//   - a lost advance would deliver records twice, so commits are durable even if they are off by the role's
+//     default;
 //   - a statement of a sink ends after the time-out of its call.
 //
-// The search_path of the session stays as it is, because the statements of a sink need it.
-// So our statements of every checkpoint name the schema of each operator and function, and
-// pin comes before the others.
+// The search_path of the session stays as it is, because the statements of a sink need it. So the statements
+// that we run at every checkpoint name the schema of each operator and function, and pin comes before our other
+// statements.
 const lockSQL = `/* cursor.lock */
 SELECT` + settingsSQL + `,
 	EXISTS (SELECT 1 FROM {schema}.cursor WHERE process_name OPERATOR(pg_catalog.=) $1),
@@ -238,27 +234,27 @@ const settingsSQL = `
 	pg_catalog.set_config('application_name', $3, true),
 	pg_catalog.set_config('statement_timeout', $4, true)`
 
-// Application names of the transactions that hold a lease. A fence over all open
-// transactions may leave out those of ApplicationLease, which write nothing but
-// the cursor; it must count those of ApplicationTx, which write what they like.
+// These are the application names of the transactions that hold a lease. A fence over all open transactions may
+// leave out those of ApplicationLease, which only write the cursor. It must count those of ApplicationTx, which
+// may write anything.
 const (
 	ApplicationLease = "ordered-dispatcher lease "
 	ApplicationTx    = "ordered-dispatcher tx "
 )
 
-// terms are what the transactions of a lease are held under.
+// terms are the conditions under which the transactions of a lease are held.
 type terms struct {
 	application      string
 	statementTimeout time.Duration // 0 = none
 }
 
-func (s *Store) lock(process string, t terms) statement {
-	return statement{sql: s.lockSQL, args: []string{
-		process, milliseconds(s.silence(t)), t.application + process, milliseconds(t.statementTimeout)}}
+func (s *Store) lock(process string, t terms) tables.Statement {
+	return tables.Statement{SQL: s.lockSQL, Args: []string{
+		process, tables.Milliseconds(s.silence(t)), t.application + process, tables.Milliseconds(t.statementTimeout)}}
 }
 
-// relockSQL is lockSQL for the worker that has just advanced the row: it finds
-// the row as it was left, or none. The whole row is read only then.
+// relockSQL is lockSQL for the worker that has just advanced the row: it finds the row as the worker left it,
+// or none. The worker reads the whole row only if it finds none.
 const relockSQL = `/* cursor.relock */
 SELECT` + settingsSQL + `,
 	ctid
@@ -274,19 +270,19 @@ FOR UPDATE SKIP LOCKED`
 // relockedVersion is the column of relockSQL with the row's version.
 const relockedVersion = 4
 
-func (s *Store) relock(row Row, t terms) statement {
+func (s *Store) relock(row Row, t terms) tables.Statement {
 	lock := s.lock(row.Process, t)
-	return statement{sql: s.relockSQL, args: append(lock.args,
+	return tables.Statement{SQL: s.relockSQL, Args: append(lock.Args,
 		strconv.FormatInt(int64(row.Epoch), 10), string(row.Position), strconv.FormatInt(row.Sequence, 10))}
 }
 
-// silenceMargin is for how long the server waits after the time-out of a delivery: for
-// the worker to give it up and to write that down.
+// silenceMargin is how much longer than the time-out of a delivery the server waits, so that the worker can
+// give up the delivery and write that down.
 const silenceMargin = 10 * time.Second
 
-// silence is after how long the server frees the lock of a worker that it has not heard
-// from. A sink that works in the transaction without a statement has its connection, so
-// nothing can ask for a sign of life meanwhile: the server waits for longer than a call.
+// silence returns how long a worker may be silent before the server frees its lock. A sink may work in the
+// transaction without running a statement. It has the connection meanwhile, so nothing can ask for a sign of
+// life: the server waits for longer than a call.
 func (s *Store) silence(t terms) time.Duration {
 	if t.statementTimeout == 0 {
 		return s.config.Timeout
@@ -294,15 +290,21 @@ func (s *Store) silence(t terms) time.Duration {
 	return max(s.config.Timeout, t.statementTimeout+silenceMargin)
 }
 
-func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+// These are columns of lockSQL: after the settings, whether the cursor is known, the identity of the server, and
+// the row.
+const (
+	knownColumn  = 4
+	serverColumn = knownColumn + 1
+	lockedColumn = serverColumn + 4
+)
 
-// locked reads what a lock statement returned.
+// locked parses the result of a lock statement.
 func locked(result *pgconn.Result) (lockedRow, error) {
 	values := result.Rows[0]
-	known, row := values[4], values[9:]
+	known, server, row := values[knownColumn], values[serverColumn:lockedColumn], values[lockedColumn:]
 	switch {
 	case row[0] != nil:
-		return parseLocked(values[5:9], row)
+		return parseLocked(server, row)
 	case string(known) == "t":
 		return lockedRow{}, ErrHeld
 	default:

@@ -1,8 +1,6 @@
 package cursor_test
 
 import (
-	"context"
-	"crypto/rand"
 	"strings"
 	"sync"
 	"testing"
@@ -14,8 +12,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
-
-func cause(lease *cursor.Lease) error { return context.Cause(lease.Context()) }
 
 func TestCreate_LeavesAStandingCursorAsItIs(t *testing.T) {
 	t.Parallel()
@@ -56,9 +52,7 @@ func TestCreate_ByManyWorkersAtOnceMakesOneCursorAndOneEvent(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, n)
-	var events int
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM dispatch.cursor_event WHERE action = 'create'`).Scan(&events))
-	require.Equal(t, 1, events)
+	require.Equal(t, 1, pgtest.Value[int](t, pool, `SELECT count(*) FROM dispatch.cursor_event WHERE action = 'create'`))
 }
 
 func TestCreate_RefusesToStartADeletedCursorOver(t *testing.T) {
@@ -126,22 +120,6 @@ func TestStore_NamesTheMissingGrant(t *testing.T) {
 	require.ErrorContains(t, err, "ordered-dispatcher grants")
 }
 
-// stranger is a pool of a role without any grant.
-func stranger(t *testing.T, pool *pgxpool.Pool) *pgxpool.Pool {
-	t.Helper()
-	role := "stranger_" + strings.ToLower(rand.Text())
-	exec(t, pool, `CREATE ROLE `+role+`; GRANT USAGE ON SCHEMA dispatch TO `+role)
-	t.Cleanup(func() {
-		_, _ = pool.Exec(context.Background(), `DROP OWNED BY `+role+`; DROP ROLE `+role)
-	})
-	config := pool.Config()
-	config.ConnConfig.RuntimeParams["role"] = role
-	other, err := pgxpool.NewWithConfig(t.Context(), config)
-	require.NoError(t, err)
-	t.Cleanup(other.Close)
-	return other
-}
-
 func TestNewStore_RefusesASchemaThatPostgreSQLWouldCut(t *testing.T) {
 	t.Parallel()
 	_, err := cursor.NewStore(nil, cursor.Config{Schema: strings.Repeat("x", 64)})
@@ -178,8 +156,7 @@ func TestStandby_HoldsNeitherTransactionNorTransactionID(t *testing.T) {
 }
 
 // nextXID takes a transaction id and returns it.
-func nextXID(t testing.TB, pool *pgxpool.Pool) (xid int64) {
+func nextXID(t testing.TB, pool *pgxpool.Pool) int64 {
 	t.Helper()
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT pg_current_xact_id()::text::bigint`).Scan(&xid))
-	return xid
+	return pgtest.Value[int64](t, pool, `SELECT pg_current_xact_id()::text::bigint`)
 }

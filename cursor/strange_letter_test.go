@@ -9,18 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // lockedBy locks rows, and forgets them.
 func lockedBy(t *testing.T, sql string) pgx.Tx {
 	t.Helper()
-	tx, err := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{ApplicationName: "psql"}).Begin(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
-	_, err = tx.Exec(t.Context(), sql)
-	require.NoError(t, err)
-	return tx
+	return pgtest.Begin(t, pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{ApplicationName: "psql"}), sql)
 }
 
 // TestReplay_NamesAStrangerWhoHoldsTheRowOrTheLetter: "context deadline exceeded" helps no one.
@@ -46,7 +42,7 @@ func TestReplay_NamesAStrangerWhoHoldsTheRowOrTheLetter(t *testing.T) {
 	lockedBy(t, "SELECT FROM dispatch.dead_letter FOR UPDATE")
 	d := alice
 	d.Timeout = 300 * time.Millisecond
-	_, err = s.Discard(t.Context(), 1, d)
+	_, err = operator.New(s).Discard(t.Context(), 1, d)
 	require.ErrorIs(t, err, cursor.ErrLocked)
 	require.Regexp(t, who, err.Error())
 	_, err = acquire(t, s).Letter(soon(), 1, alice)
@@ -86,11 +82,11 @@ func TestRead_NamesASessionThatLetsNoOneRead(t *testing.T) {
 	for name, read := range map[string]func() error{
 		"rows":         func() error { _, err := s.List(t.Context()); return err },
 		"lockers":      func() error { _, err := s.Lockers(t.Context()); return err },
-		"dead letters": func() error { _, err := s.DeadLetters(t.Context(), "", false, 1); return err },
+		"dead letters": func() error { _, err := operator.New(s).DeadLetters(t.Context(), "", false, 1); return err },
 		"an operator": func() error {
 			d := alice
 			d.Timeout = 100 * time.Millisecond
-			_, err := s.Pause(t.Context(), "sms", d)
+			_, err := operator.New(s).Pause(t.Context(), "sms", d)
 			return err
 		},
 	} {

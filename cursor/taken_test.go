@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // distrust gives a table a trigger that a colleague made: it answers for every change, and
@@ -72,9 +74,7 @@ func TestAdvance_WithOtherNumbersThanItsOwnCommitsNoEffects(t *testing.T) {
 			distrust(t, pool, "cursor", body)
 			inTx(t, lease, `INSERT INTO dispatch.effect VALUES (1)`)
 			require.ErrorIs(t, lease.Advance(t.Context(), "p1", 1), cursor.ErrUnmoved)
-			var effects int
-			require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM dispatch.effect`).Scan(&effects))
-			require.Zero(t, effects)
+			require.Zero(t, pgtest.Value[int](t, pool, `SELECT count(*) FROM dispatch.effect`))
 		})
 	}
 }
@@ -96,8 +96,8 @@ func TestDecision_ThatTheRowDoesNotTakeIsAnError(t *testing.T) {
 	distrust(t, pool, "cursor", "RETURN OLD;")
 	decision := cursor.Decision{Actor: "me", Reason: "test"}
 	for name, decide := range map[string]func() error{
-		"pause":  func() error { _, err := s.Pause(t.Context(), "sms", decision); return err },
-		"rename": func() error { _, err := s.Rename(t.Context(), "sms", "other", decision); return err },
+		"pause":  func() error { _, err := operator.New(s).Pause(t.Context(), "sms", decision); return err },
+		"rename": func() error { _, err := operator.New(s).Rename(t.Context(), "sms", "other", decision); return err },
 	} {
 		require.ErrorContains(t, decide(), "the row did not take the change", name)
 	}
@@ -114,14 +114,14 @@ func TestDeadLetter_ThatDoesNotTakeItsResolutionIsNotResolved(t *testing.T) {
 	lease.Release()
 	distrust(t, pool, "dead_letter", "RETURN NULL;")
 	decision := cursor.Decision{Actor: "me", Reason: "test"}
-	_, err := s.Rename(t.Context(), "sms", "other", decision)
+	_, err := operator.New(s).Rename(t.Context(), "sms", "other", decision)
 	require.ErrorContains(t, err, "dead letters left behind: 1")
 	exec(t, pool, "DROP TRIGGER distrust ON dispatch.dead_letter; DROP FUNCTION dispatch.distrust")
 	distrust(t, pool, "dead_letter", "RETURN OLD;")
-	_, err = s.Discard(t.Context(), 1, decision)
+	_, err = operator.New(s).Discard(t.Context(), 1, decision)
 	require.ErrorContains(t, err, "the row did not take the change")
 	require.NotErrorIs(t, err, cursor.ErrNoDeadLetter)
-	_, err = s.Rename(t.Context(), "sms", "other", decision)
+	_, err = operator.New(s).Rename(t.Context(), "sms", "other", decision)
 	require.ErrorContains(t, err, "the row did not take the change", "its dead letters would be left behind")
 	_, err = acquire(t, s).Letter(t.Context(), 1, decision)
 	require.ErrorContains(t, err, "the row did not take the change", "before anything is sent")
@@ -170,7 +170,7 @@ func TestAcquire_NoLeaseOfARowThatTakesNoAdvance(t *testing.T) {
 			keeps(t, pool, trigger)
 			for _, worker := range []string{"a", "b"} {
 				_, err := store(t, pool, worker).Acquire(t.Context(), "sms")
-				require.ErrorContains(t, err, "the row takes no advance, as was tried before anything is sent", worker)
+				require.ErrorContains(t, err, "the row refuses an advance: before it sent anything, the worker tried one", worker)
 				require.ErrorContains(t, err, "at the table cursor, by others: trigger audit, trigger keeper", worker)
 			}
 			require.Equal(t, before, look(t, store(t, pool, "a")))
@@ -206,7 +206,7 @@ func TestAdvance_ThatATriggerUndoesIsAnError(t *testing.T) {
 				require.ErrorIs(t, context.Cause(lease.Context()), cursor.ErrLeaseLost)
 				lease.Release()
 				_, err := s.Acquire(t.Context(), "sms")
-				require.ErrorContains(t, err, "the row takes no advance")
+				require.ErrorContains(t, err, "the row refuses an advance")
 				exec(t, pool, "DROP TRIGGER keeper ON dispatch.cursor")
 				lease = acquire(t, s)
 				require.EqualValues(t, 1, lease.Epoch(), "who made the advance goes on in its epoch")

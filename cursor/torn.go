@@ -8,14 +8,16 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
 )
 
-// TornError: the lease is held by a session that sent one half of a command, and not
-// the other for longer than any worker tries to. Its worker has given up, or is gone,
-// or the network to it. It wraps ErrHeld.
+// TornError reports that the lease is held by a session that sent half of a command. It has not sent the rest
+// for longer than any worker tries to. Its worker has given up or is gone, or the network to it is down. It
+// wraps ErrHeld.
 type TornError struct {
 	Holder Locker
-	// Err is why the session could not be ended; nil: it was.
+	// Err is why the session could not be ended; nil if it was ended.
 	Err error
 }
 
@@ -34,30 +36,29 @@ func (e *TornError) Unwrap() []error {
 	return []error{ErrHeld}
 }
 
-// tornAfter is after how long the session of a torn command is ended. The worker at its
-// other end has given up by then: it does not wait longer than that for the answer
-// to a command, nor for one of a delivery in the transaction. So this is what the
-// server's time-out is for a session that is idle.
+// tornAfter returns how old a torn command must be before its session is ended. The worker at the other end has
+// given up by then: it does not wait longer for the answer to a command, nor for the answer to one of a
+// delivery in the transaction. For a torn session, this does what the server's time-out does for an idle one.
 func (s *Store) tornAfter(t terms) time.Duration {
 	if s.config.torn != 0 {
 		return s.config.torn
 	}
-	return max(s.silence(t), commitTimeout) + operateMargin
+	return max(s.silence(t), tables.CommitTimeout) + tables.Margin
 }
 
-// looks are when a store looked last at who holds a lease that it did not get, by process,
-// and what it found.
+// looks records, by process, when a store last looked for the holder of a lease that it did not get, and what
+// it found.
 type looks struct {
 	mu    sync.Mutex
 	last  map[string]time.Time
 	found map[string]error
 }
 
-// lookFraction of tornAfter is between two looks.
+// lookFraction is the fraction of tornAfter between two looks.
 const lookFraction = 8
 
-// due reports whether it is time for another look, which it then is not; if not, it
-// returns what the last one found.
+// due reports whether it is time for another look, and then counts this as that look. If it is not, due returns
+// what the last look found.
 func (l *looks) due(process string, interval time.Duration) (found error, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +72,7 @@ func (l *looks) due(process string, interval time.Duration) (found error, due bo
 	return nil, true
 }
 
-// keep returns what a look found, and has the next ones do so that are not due.
+// keep returns what a look found, and keeps it for the calls of due before the next look.
 func (l *looks) keep(process string, found error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,21 +80,21 @@ func (l *looks) keep(process string, found error) error {
 	return found
 }
 
-// endTornSQL looks again, so that no other session of that pid is ended.
+// endTornSQL checks the session again, so that no other session that has got its pid is ended.
 const endTornSQL = `/* cursor.end_torn */
 SELECT pg_terminate_backend(pid)
 FROM pg_stat_activity
 WHERE pid = $1::int AND application_name = $2 AND state = 'active' AND wait_event_type = 'Client'`
 
-// held says who holds the row of a process, in a transaction that did not get it: it returns
-// ErrHeld for a worker, and a *StrangerError for anything else. It ends a worker's session
-// that will never finish its command, and returns a *TornError. The server does not end it:
-// idle_in_transaction_session_timeout counts between two commands, and statement_timeout does
-// not end a wait for a client.
+// held finds who holds the row of a process, in a transaction that did not get it. It returns ErrHeld for a
+// worker, and a *StrangerError for anything else. If a worker's session will never finish its command, held
+// ends that session and returns a *TornError. The server itself does not end it:
+// idle_in_transaction_session_timeout counts between two commands, and statement_timeout does not end a wait
+// for a client.
 func (s *Store) held(ctx context.Context, conn *pgxpool.Conn, process string, t terms) error {
 	after := s.tornAfter(t)
 	if found, due := s.looks.due(process, after/lookFraction); !due {
-		return or(found, ErrHeld)
+		return tables.Or(found, ErrHeld)
 	}
 	holder, err := s.lockerOf(ctx, conn, process)
 	if err != nil || holder == nil {
@@ -101,7 +102,7 @@ func (s *Store) held(ctx context.Context, conn *pgxpool.Conn, process string, t 
 	}
 	switch {
 	case holder.Worker() && holder.Unfinished > after:
-		_, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), statement{sql: endTornSQL, args: []string{fmt.Sprint(holder.PID), holder.Application}}, commit)
+		_, err := tables.FlushWithin(ctx, s.db.Timeout, conn.Conn(), tables.Statement{SQL: endTornSQL, Args: []string{fmt.Sprint(holder.PID), holder.Application}}, tables.Commit)
 		return &TornError{*holder, err}
 	case holder.Worker():
 		return s.looks.keep(process, ErrHeld)
@@ -113,10 +114,11 @@ func (s *Store) held(ctx context.Context, conn *pgxpool.Conn, process string, t 
 	return s.looks.keep(process, &StrangerError{*again})
 }
 
-// namelessTime is for how long a worker may have the row before it has its name: a moment, and longer on a busy machine.
+// namelessTime is how long a worker may have the row before its application name is set: usually a moment, and
+// longer on a busy machine.
 const namelessTime = 100 * time.Millisecond
 
-// stillHeld is lockerOf after that time.
+// stillHeld is lockerOf after namelessTime.
 func (s *Store) stillHeld(ctx context.Context, conn *pgxpool.Conn, process string) (*Locker, error) {
 	timer := time.NewTimer(namelessTime)
 	defer timer.Stop()
@@ -128,9 +130,9 @@ func (s *Store) stillHeld(ctx context.Context, conn *pgxpool.Conn, process strin
 	}
 }
 
-// lockerOf returns who holds the row of a process, or nil if that is not known.
+// lockerOf returns the transaction that holds the row of a process, or nil if it is not known.
 func (s *Store) lockerOf(ctx context.Context, conn *pgxpool.Conn, process string) (*Locker, error) {
-	results, err := flushWithin(ctx, s.config.answerTimeout(), conn.Conn(), pin, s.lockersOf(process))
+	results, err := tables.FlushWithin(ctx, s.db.Timeout, conn.Conn(), tables.Pin, s.lockersOf(process))
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +143,8 @@ func (s *Store) lockerOf(ctx context.Context, conn *pgxpool.Conn, process string
 	return &lockers[0], nil
 }
 
-// StrangerError: the row of the cursor is locked by a transaction that is no worker's and no
-// operator's. No worker delivers until it ends. It wraps ErrHeld.
+// StrangerError reports that a transaction which is neither a worker's nor an operator's has locked the
+// cursor's row. No worker delivers until it ends. It wraps ErrHeld.
 type StrangerError struct{ Holder Locker }
 
 func (e *StrangerError) Error() string {

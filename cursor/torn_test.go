@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
@@ -78,9 +79,9 @@ func TestDecision_NamesASessionThatNeverFinishesItsCommand(t *testing.T) {
 	torn(t)
 	d := alice
 	d.Timeout = 6 * time.Second
-	_, err := store(t, pgtest.Database(t), "c").Pause(t.Context(), "sms", d)
+	_, err := operator.New(store(t, pgtest.Database(t), "c")).Pause(t.Context(), "sms", d)
 	require.ErrorIs(t, err, cursor.ErrLocked)
-	require.Regexp(t, `pid \d+ .* which sent half of a command and then nothing for \ds: .*; a worker that stands by ends that session, or you do: SELECT pg_terminate_backend\(pid\) FROM pg_stat_activity WHERE pid = \d+ AND xact_start = `, err.Error())
+	require.Regexp(t, `pid \d+ .* which sent half of a command and then nothing for \ds: .*; a standby worker ends that session, or you do: SELECT pg_terminate_backend\(pid\) FROM pg_stat_activity WHERE pid = \d+ AND xact_start = `, err.Error())
 }
 
 // TestAcquire_NamesAStrangerThatHasTheRow: no other worker delivers, so it is no news of the
@@ -89,12 +90,9 @@ func TestAcquire_NamesAStrangerThatHasTheRow(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	s := created(t, pool, "a")
-	tx, err := pool.Begin(t.Context())
-	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), `SELECT FROM dispatch.cursor FOR UPDATE`)
-	require.NoError(t, err)
+	tx := pgtest.Begin(t, pool, `SELECT FROM dispatch.cursor FOR UPDATE`)
 	for range 3 { // it is looked up once, and said each time
-		_, err = s.Acquire(t.Context(), "sms")
+		_, err := s.Acquire(t.Context(), "sms")
 		require.ErrorIs(t, err, cursor.ErrHeld)
 		var stranger *cursor.StrangerError
 		require.ErrorAs(t, err, &stranger)
@@ -104,7 +102,7 @@ func TestAcquire_NamesAStrangerThatHasTheRow(t *testing.T) {
 	require.NoError(t, tx.Rollback(t.Context()))
 	lease := acquire(t, s)
 
-	_, err = store(t, pool, "b").Acquire(t.Context(), "sms")
+	_, err := store(t, pool, "b").Acquire(t.Context(), "sms")
 	require.ErrorIs(t, err, cursor.ErrHeld)
 	require.NotErrorAs(t, err, new(*cursor.StrangerError))
 	lease.Release()

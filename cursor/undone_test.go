@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
 )
 
 // TestUndone_IsOfOneTimeline: a promoted standby that lacks advances is on another one.
@@ -33,8 +35,14 @@ func TestLost_NamesAnOldPrimaryThatComesBack(t *testing.T) {
 		{identity{system: "8", timeline: "9"}, false}, {identity{}, false},
 	} {
 		text := seen.lost(lockedRow{Row: Row{Epoch: 4}, server: c.server})
-		require.Equal(t, c.old, strings.Contains(text, "an old one that nobody has fenced: fence it, and decide nothing here; the workers go back by themselves. If there is no other, the database was restored, and each decision on it needs --fenced: "), text)
+		require.Equal(t, c.old, strings.Contains(text, "an old one that is not fenced: fence it, and make no decision here; the workers go back by themselves. If there is no other, the database was restored, and each decision on it needs --fenced: "), text)
 		require.Equal(t, !c.old, strings.Contains(text, "The database was restored from a backup or a snapshot"), text)
 		require.Contains(t, text, "Compare what receivers have with the table")
 	}
+}
+
+// TestRestoredClasses_AreTheRestoredOnes: the statements of package tables know classes by their texts.
+func TestRestoredClasses_AreTheRestoredOnes(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "'"+string(ClassRestored)+"', '"+string(ClassOldPrimary)+"'", tables.RestoredClasses)
 }

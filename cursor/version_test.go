@@ -64,8 +64,7 @@ func snapshot(t *testing.T, pool *pgxpool.Pool) {
 	require.NoError(t, err)
 	t.Cleanup(conn.Release)
 	for _, sql := range []string{"BEGIN ISOLATION LEVEL REPEATABLE READ", "SELECT 1 FROM dispatch.cursor"} {
-		_, err = conn.Exec(t.Context(), sql)
-		require.NoError(t, err)
+		exec(t, conn, sql)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
@@ -24,8 +25,7 @@ func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
 		s, err := cursor.NewStore(pool, cursor.Config{Schema: schema, Worker: "a"})
 		require.NoError(t, err)
 		return s, func(sql string) {
-			_, err := pool.Exec(t.Context(), sql)
-			require.NoError(t, err)
+			pgtest.Exec(t, pool, sql)
 		}
 	}
 	look := func(s *cursor.Store) cursor.Row {
@@ -35,8 +35,7 @@ func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
 	}
 	reading := func(seen cursor.Seen) cursor.Seen {
 		pool := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
-		_, err := pool.Exec(t.Context(), "SELECT txid_current()")
-		require.NoError(t, err)
+		pgtest.Exec(t, pool, "SELECT txid_current()")
 		var run string
 		var log int64
 		require.NoError(t, pool.QueryRow(t.Context(), "SELECT "+prepared.RunSQL+", pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')::bigint").Scan(&run, &log))
@@ -79,7 +78,7 @@ func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
 	other, err := s.Observe(t.Context(), "mail")
 	require.NoError(t, err)
 	anew := seen.On(other).See(other)
-	_, err = s.Seek(t.Context(), "sms", "b", cursor.Decision{Actor: "me", Reason: "before any worker looks"})
+	_, err = operator.New(s).Seek(t.Context(), "sms", "b", cursor.Decision{Actor: "me", Reason: "before any worker looks"})
 	require.NoError(t, err)
 	row := look(s)
 	seen = seen.On(row)
@@ -88,7 +87,7 @@ func TestSeen_AServerWhoseLogWentBack(t *testing.T) {
 	require.True(t, seen.On(row).See(row).Before(row), "it looks again")
 	require.ErrorIs(t, s.HaltRestored(t.Context(), "sms", seen), cursor.ErrHalted)
 	require.Equal(t, cursor.ClassRestored, look(s).Failure.Class)
-	_, err = s.Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	_, err = operator.New(s).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
 	require.NoError(t, err)
 	require.False(t, seen.Before(look(s)), "an operator has decided")
 
@@ -123,7 +122,7 @@ func TestSeen_APauseSinceTheSnapshotIsKnownByALook(t *testing.T) {
 
 	s := on()
 	seen := cursor.Seen{}.See(look(s)).On(look(s))
-	_, err = s.Pause(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	_, err = operator.New(s).Pause(t.Context(), "sms", cursor.Decision{Actor: "me"})
 	require.NoError(t, err)
 	before := seen.Log()
 	require.Eventually(t, func() bool {

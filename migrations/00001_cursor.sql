@@ -1,5 +1,5 @@
 -- The cursor of each process, and the audit of what was done to it.
--- Names are unqualified: run with search_path set to the schema wanted.
+-- Names are unqualified: set search_path to the schema before you run this.
 
 -- +goose Up
 CREATE TABLE cursor (

@@ -1,7 +1,8 @@
--- What a process with the policy dead_letter put aside, with the reason. Rows are
--- kept when they are replayed or discarded: they are the audit of what was not
--- delivered in its turn.
--- Names are unqualified: run with search_path set to the schema wanted.
+-- The records that a process with the policy dead_letter put aside, with the reason. Rows stay
+-- when they are replayed or discarded: they are the audit of the records that were not delivered
+-- in their turn.
+--
+-- Names are unqualified: set search_path to the schema before you run this.
 
 -- +goose Up
 CREATE TABLE dead_letter (

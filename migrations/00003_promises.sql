@@ -1,12 +1,15 @@
--- What the promises needed that hostile use broke.
--- Names are unqualified: run with search_path set to the schema wanted.
+-- Changes for the promises that hostile use broke.
+--
+-- Names are unqualified: set search_path to the schema before you run this.
 
 -- +goose Up
--- Every transaction whose rows were delivered is below it. One that begins after a standby was promoted is not. If a standby
--- was promoted and no worker has noted that yet, rows may have come since: there it is the transaction that advanced the cursor
--- last. It comes first, since a statement below writes each row anew, and that transaction is forgotten then. An earlier upgrade
--- that was undone has written the row, too: the event that it left says what was known. Where an operator decided last, as by a
--- pause after the promotion, it is the one that made the cursor, or 3, which is below all.
+-- The horizon: every transaction whose rows were delivered is below it. A transaction that begins
+-- after a standby was promoted is not. If a standby was promoted and no worker has noted that
+-- yet, rows may have come since. Then the horizon is the transaction that advanced the cursor
+-- last. This statement comes first, since a statement below writes each row anew, and after that
+-- the transaction is not known. An earlier upgrade that was undone has written the row, too: the
+-- event that it left has the known value. If an operator decided last, as by a pause after the
+-- promotion, the horizon is the transaction that made the cursor, or 3, which is below all.
 LOCK TABLE cursor IN ACCESS EXCLUSIVE MODE;
 ALTER TABLE cursor ADD COLUMN horizon xid8 DEFAULT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot());
 ALTER TABLE cursor DISABLE TRIGGER set_updated_at;
@@ -30,27 +33,28 @@ FROM (SELECT pg_catalog.pg_snapshot_xmax(pg_catalog.pg_current_snapshot())::text
 WHERE timeline <> ('x' || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::int;
 ALTER TABLE cursor ENABLE TRIGGER set_updated_at;
 
--- A process halts as refused when the receiver refuses its credentials or address,
--- and as unreadable when the source cannot read a record. A record that fails as
--- unreached has not been sent, so its attempts make no dead letter of it.
+-- A process halts as refused when the receiver refuses its credentials or address, and as
+-- unreadable when the source cannot read a record. A record that fails as unreached has not been
+-- sent, so its attempts do not make it a dead letter.
 ALTER TABLE cursor DROP CONSTRAINT cursor_failed_class_check;
 ALTER TABLE cursor ADD CONSTRAINT cursor_failed_class_check
     CHECK (failed_class IN ('transient', 'permanent', 'unknown', 'restored', 'old_primary', 'clock', 'reset', 'refused', 'unreadable', 'unreached'));
 
--- The database that the position belongs to, beside its cluster: a dump may be restored
--- under another name into the same one. NULL: not known yet, so it belongs to any.
+-- The database to which the position belongs, beside its cluster: a dump may be restored under
+-- another name into the same cluster. NULL: not known yet, so it belongs to any.
 ALTER TABLE cursor ADD COLUMN database_oid oid;
 
--- Which cursor it is, for receivers that keep notes: two databases may have a process of one name.
--- It stays over epochs, a rename, and a row that is deleted and put back.
+-- Identifies the cursor for receivers that keep notes: two databases may have a process of one
+-- name. It stays the same over epochs, a rename, and a row that is deleted and put back.
 ALTER TABLE cursor ADD COLUMN origin uuid NOT NULL DEFAULT pg_catalog.gen_random_uuid();
 
--- From which positions on another history begins: ids and numbers may come again after a promotion that lost commits,
--- or a restore. An array of {"after": position, "mark": what dedup keys hold}, by position.
+-- The positions after which another history begins: ids and numbers may come again after a
+-- promotion that lost commits, or a restore. An array of {"after": position, "mark": the mark in
+-- dedup keys}, by position.
 ALTER TABLE cursor ADD COLUMN histories jsonb NOT NULL DEFAULT '[]' CHECK (jsonb_typeof(histories) = 'array');
 
--- It runs at every checkpoint. The one name in it says whose it is, which costs nothing; a search_path of the
--- function's own costs more than the rest of it.
+-- This function runs at every checkpoint. The one name in it has its schema, which costs nothing.
+-- A search_path of the function's own would cost more than the rest of it.
 -- +goose StatementBegin
 CREATE OR REPLACE FUNCTION cursor_set_updated_at() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -60,8 +64,8 @@ END
 $$;
 -- +goose StatementEnd
 
--- The last numbers of cursors that were deleted or renamed, so that no later cursor
--- of that name uses an epoch or a sequence twice. No retention of the audit removes them.
+-- The last numbers of cursors that were deleted or renamed, so that a later cursor of that name
+-- does not use an epoch or a sequence twice. Retention of the audit does not remove them.
 CREATE TABLE cursor_past (
     process_name text COLLATE "C" PRIMARY KEY,
     epoch        bigint NOT NULL,
@@ -75,8 +79,8 @@ CREATE TABLE cursor_past (
 
 COMMENT ON TABLE cursor_past IS 'ordered-dispatcher: the last numbers of cursors that are gone; do not delete';
 
--- The functions have the rights of their owner, so that no other role needs any to
--- cursor_past. They name no schema: it becomes part of their search_path below.
+-- The functions have the rights of their owner, so that other roles need no right to cursor_past.
+-- They name no schema: it becomes part of their search_path below.
 -- +goose StatementBegin
 CREATE FUNCTION cursor_keep_past() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
@@ -104,7 +108,7 @@ END
 $$;
 -- +goose StatementEnd
 
--- A gap of 10,000: more than a worker can have sent beyond its last checkpoint.
+-- The gap is 10,000: more than a worker can have sent beyond its last checkpoint.
 -- +goose StatementBegin
 CREATE FUNCTION cursor_continue() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
@@ -124,9 +128,9 @@ END
 $$;
 -- +goose StatementEnd
 
--- Retention keeps the last event that says what became of a name: without it a
--- cursor that was deleted would be made anew, and send everything again. It keeps the
--- last configuration, too: it says which table a name without a schema meant.
+-- Retention keeps the last event that shows what happened to a name: without it a cursor that was
+-- deleted would be made anew, and send everything again. It also keeps the last configuration,
+-- which shows the table that a name without a schema meant.
 -- +goose StatementBegin
 CREATE FUNCTION cursor_event_keep() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
@@ -167,14 +171,14 @@ CREATE TRIGGER keep_last BEFORE DELETE ON cursor_event FOR EACH ROW
     WHEN (OLD.action IN ('create', 'rename', 'renamed', 'forget', 'configure')) EXECUTE FUNCTION cursor_event_keep();
 CREATE TRIGGER keep_all BEFORE TRUNCATE ON cursor_event FOR EACH STATEMENT EXECUTE FUNCTION cursor_event_keep();
 
--- Who was logged in, beside the actor that is claimed.
+-- The role that was logged in, beside the claimed actor.
 ALTER TABLE cursor_event ADD COLUMN db_user text;
 ALTER TABLE cursor_event ALTER COLUMN db_user SET DEFAULT session_user;
 
--- A worker that comes after a restore asks whether another process has halted over it.
+-- A worker that starts after a restore looks here whether another process has halted over it.
 CREATE INDEX cursor_event_restored ON cursor_event (at) WHERE action = 'halt' AND detail->>'class' = 'restored';
 
--- Which workers run which process: status asks for it, and the audit may be long.
+-- Which workers run which process: status looks here, and the audit may be long.
 CREATE INDEX cursor_event_watch ON cursor_event (process_name) WHERE action = 'watch';
 
 -- +goose Down

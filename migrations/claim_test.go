@@ -2,8 +2,6 @@ package migrations_test
 
 import (
 	"context"
-	"crypto/rand"
-	"net/url"
 	"strings"
 	"testing"
 
@@ -30,34 +28,24 @@ CREATE FUNCTION public.evil_now() RETURNS timestamp LANGUAGE plpgsql AS $$ BEGIN
 func stranger(t *testing.T) (string, *pgx.Conn) {
 	t.Helper()
 	pool := pgtest.Database(t)
-	role := "mallory_" + strings.ToLower(rand.Text())
-	_, err := pool.Exec(t.Context(), "CREATE ROLE "+role+"; GRANT CREATE, USAGE ON SCHEMA public TO "+role)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_, err := pool.Exec(context.Background(), "DROP OWNED BY "+role+" CASCADE; DROP ROLE "+role)
+	role := pgtest.Role(t, pool, "mallory_", "")
+	pgtest.Exec(t, pool, "GRANT CREATE, USAGE ON SCHEMA public TO "+role)
+	t.Cleanup(func() { // tables and triggers of others depend on what the stranger made
+		_, err := pool.Exec(context.Background(), "DROP OWNED BY "+role+" CASCADE")
 		require.NoError(t, err)
 	})
-	conn, err := pgx.Connect(t.Context(), as(t, role))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return role, conn
+	return role, pgtest.Connect(t, as(t, role))
 }
 
 // as is the address of the database with another role.
 func as(t *testing.T, role string) string {
 	t.Helper()
-	address, err := url.Parse(pgtest.URL(t))
-	require.NoError(t, err)
-	query := address.Query()
-	query.Set("role", role)
-	address.RawQuery = query.Encode()
-	return address.String()
+	return pgtest.With(t, pgtest.URL(t), "role", role)
 }
 
-func isSuper(t *testing.T, role string) (super bool) {
+func isSuper(t *testing.T, role string) bool {
 	t.Helper()
-	require.NoError(t, pgtest.Database(t).QueryRow(t.Context(), "SELECT rolsuper FROM pg_roles WHERE rolname = $1", role).Scan(&super))
-	return super
+	return pgtest.Value[bool](t, pgtest.Database(t), "SELECT rolsuper FROM pg_roles WHERE rolname = $1", role)
 }
 
 func TestUp_RunsNoCodeOfAStranger(t *testing.T) {
@@ -77,10 +65,9 @@ func TestUp_RunsNoCodeOfAStranger(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			role, conn := stranger(t)
-			_, err := conn.Exec(t.Context(), strings.ReplaceAll(evil, "{role}", role)+squat, pgx.QueryExecModeSimpleProtocol)
-			require.NoError(t, err)
+			pgtest.Exec(t, conn, strings.ReplaceAll(evil, "{role}", role)+squat, pgx.QueryExecModeSimpleProtocol)
 			before := tables(t, pgtest.Database(t), "public")
-			_, err = migrations.Up(t.Context(), migrations.Config{ConnString: pgtest.URL(t)})
+			_, err := migrations.Up(t.Context(), migrations.Config{ConnString: pgtest.URL(t)})
 			require.ErrorIs(t, err, migrations.ErrStranger)
 			require.ErrorContains(t, err, role)
 			require.False(t, isSuper(t, role), "her code ran as a superuser")
@@ -95,9 +82,8 @@ func TestUp_RunsNoCodeOfAStranger(t *testing.T) {
 func TestUp_RefusesASchemaOfAStranger(t *testing.T) {
 	t.Parallel()
 	role, _ := stranger(t)
-	_, err := pgtest.Database(t).Exec(t.Context(), "CREATE SCHEMA od AUTHORIZATION "+role)
-	require.NoError(t, err)
-	_, err = migrations.Up(t.Context(), migrations.Config{ConnString: pgtest.URL(t), Schema: "od"})
+	pgtest.Exec(t, pgtest.Database(t), "CREATE SCHEMA od AUTHORIZATION "+role)
+	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: pgtest.URL(t), Schema: "od"})
 	require.ErrorIs(t, err, migrations.ErrStranger)
 	require.ErrorContains(t, err, `schema "od" belongs to role "`+role+`"`)
 	_, err = migrations.Up(t.Context(), migrations.Config{ConnString: as(t, role), Schema: "od"})
@@ -113,10 +99,8 @@ func TestUp_RefusesCodeOfAStrangerAtATableOfItsOwn(t *testing.T) {
 	config := migrations.Config{ConnString: pgtest.URL(t)}
 	_, err := migrations.Up(t.Context(), config)
 	require.NoError(t, err)
-	_, err = conn.Exec(t.Context(), strings.ReplaceAll(evil, "{role}", role), pgx.QueryExecModeSimpleProtocol)
-	require.NoError(t, err)
-	_, err = pool.Exec(t.Context(), "CREATE TRIGGER strange BEFORE INSERT ON public.cursor_event FOR EACH ROW EXECUTE FUNCTION public.evil()")
-	require.NoError(t, err)
+	pgtest.Exec(t, conn, strings.ReplaceAll(evil, "{role}", role), pgx.QueryExecModeSimpleProtocol)
+	pgtest.Exec(t, pool, "CREATE TRIGGER strange BEFORE INSERT ON public.cursor_event FOR EACH ROW EXECUTE FUNCTION public.evil()")
 	_, err = migrations.Up(t.Context(), config)
 	require.ErrorIs(t, err, migrations.ErrStranger)
 	require.ErrorContains(t, err, "cursor_event calls evil")
@@ -138,10 +122,9 @@ func TestUp_AStrangerWhoComesBetweenIsRefused(t *testing.T) {
 	case err := <-done:
 		require.FailNow(t, "the version table was not made by us", "%v", err)
 	}
-	_, err := conn.Exec(t.Context(), strings.ReplaceAll(evil, "{role}", role)+versionTable+
+	pgtest.Exec(t, conn, strings.ReplaceAll(evil, "{role}", role)+versionTable+
 		`CREATE TRIGGER t BEFORE INSERT ON public.ordered_dispatcher_migration FOR EACH ROW EXECUTE FUNCTION public.evil();`, pgx.QueryExecModeSimpleProtocol)
-	require.NoError(t, err)
 	l.Release()
-	require.ErrorContains(t, <-done, "not by these migrations")
+	require.ErrorContains(t, <-done, "these migrations did not make it")
 	require.False(t, isSuper(t, role))
 }

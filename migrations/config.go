@@ -13,39 +13,37 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgwall"
 )
 
-// Config says where the tables are.
+// Config describes where the tables are.
 type Config struct {
-	// ConnString of the database, as pgx reads it. Required.
+	// ConnString is the connection string of the database, as pgx reads it. Required.
 	ConnString string
-	// Schema of the tables. Default "public".
+	// Schema is the schema of the tables. Default "public".
 	Schema string
-	// Waiting is called with the session that a migration waits for, once for each: it has
-	// one of the tables. May be nil.
+	// Waiting is called with the session for which a migration waits, because it uses one of the tables. It is called
+	// once for each session. May be nil.
 	Waiting func(session string)
 
 	waits waits // zero: defaultWaits. Tests set it
 }
 
-// waits bound what a migration waits for before it begins. The migration itself may
-// take as long as it must.
+// waits bounds the waits before a migration begins. The migration itself has no bound.
 type waits struct {
-	connect time.Duration // unless connect_timeout says otherwise
-	answer  time.Duration // to what is asked before, or by Status
-	lock    time.Duration // of another migration, and in all for tables that workers use
+	connect time.Duration // unless connect_timeout sets another
+	answer  time.Duration // to the questions before it, or of Status
+	lock    time.Duration // for another migration, and in all for tables that workers use
 }
 
 var defaultWaits = waits{connect: 10 * time.Second, answer: 30 * time.Second, lock: 60 * time.Second}
 
-// lockMargin is what the server has, once the wait for a lock is over, to say so.
+// lockMargin is how long the server has to report the end of its wait for a lock.
 const lockMargin = 5 * time.Second
 
-// keepAlive notices within some ten seconds that the server's host is gone, also while
-// a migration takes long.
+// keepAlive detects within about ten seconds that the server's host is gone, even while a migration takes long.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}
 
 const (
 	defaultSchema = "public"
-	maxNameBytes  = 63       // what PostgreSQL keeps of a name
+	maxNameBytes  = 63       // PostgreSQL keeps so much of a name
 	maxRows       = 16 << 20 // bytes of rows in one answer
 
 	versionTable    = "ordered_dispatcher_migration"
@@ -62,9 +60,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// searchPath makes the schema the place of what is created. PostgreSQL's own names come first all the same, since
+// searchPath makes the schema the place where objects are created. PostgreSQL's own names still come first, since
 // pg_catalog is not named; a temporary table comes last.
 func searchPath(schema string) string { return pgx.Identifier{schema}.Sanitize() + ", pg_temp" }
+
+// table returns the name of the version table, quoted.
+func (c Config) table() string { return pgx.Identifier{c.Schema, versionTable}.Sanitize() }
 
 func (c Config) validate() error {
 	if len(c.Schema) > maxNameBytes {
@@ -73,20 +74,20 @@ func (c Config) validate() error {
 	return nil
 }
 
-// connConfig is that of the one session. Settings are sent with the start of the
-// session, so that they cannot outlive it.
+// connConfig returns the configuration of the one session. The settings are sent with the start of the session, so
+// that they cannot outlive it.
 func (c Config) connConfig() (*pgx.ConnConfig, error) {
 	if err := pgurl.CheckFiles(c.ConnString); err != nil {
 		return nil, err
 	}
 	config, err := pgx.ParseConfig(c.ConnString)
 	if err != nil {
-		// Its text may hold parts of a password.
+		// Its text may contain parts of a password.
 		return nil, errors.New("the connection string cannot be read: write it as postgres://user:password@host/database, " +
 			"and percent-encode what is special in a password")
 	}
 	for name := range config.RuntimeParams {
-		// What only a pool understands, and the server would refuse.
+		// Only a pool understands these settings; the server would refuse them.
 		if strings.HasPrefix(name, "pool_") {
 			delete(config.RuntimeParams, name)
 		}
@@ -104,6 +105,6 @@ func (c Config) connConfig() (*pgx.ConnConfig, error) {
 	pgwall.Bound(&config.Config, maxRows)
 	config.RuntimeParams["search_path"] = searchPath(c.Schema)
 	config.RuntimeParams["application_name"] = applicationName
-	config.RuntimeParams["timezone"] = "UTC" // the version table's times have no zone
+	config.RuntimeParams["timezone"] = "UTC" // the times of the version table have no zone
 	return config, nil
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/pressly/goose/v3"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
@@ -26,54 +25,54 @@ var files embed.FS
 // Migration is one file of SQL.
 type Migration struct {
 	Version int64
-	// Name of the file; "" if this program has no such file.
+	// Name is the name of the file; "" if this program has no such file.
 	Name string
-	// AppliedAt is the database's time; zero if it is not applied.
+	// AppliedAt is when it was applied, by the database's clock; zero if it is not applied.
 	AppliedAt time.Time
 }
 
-// Up applies what is not applied yet and returns that, in order. A migration
-// that fails leaves nothing of itself behind, and those before it applied. The wait
-// for a connection, for another migration and for tables that are in use is
-// bounded, and the error says which it was. Who uses the tables waits behind a migration for
-// a tenth of a second at a time: it gives up and tries again, for a minute in all. A
-// migration that has its tables takes as long as it must, or until ctx ends.
+// Up applies the migrations that are not applied yet and returns them, in order. A migration that fails leaves
+// nothing of itself behind; those before it stay applied. Up bounds its waits for a connection, for another migration
+// and for tables that are in use, and the error names the wait. Sessions that use the tables wait for a migration for
+// a tenth of a second at a time: it gives up and tries again, for a minute in all. A migration that has its tables
+// goes on until it is done, or until ctx ends.
 func Up(ctx context.Context, config Config) ([]Migration, error) {
-	var applied []Migration
-	err := migrate(ctx, config, func(p *goose.Provider) error {
-		results, err := p.Up(ctx)
-		var partial *goose.PartialError
-		if errors.As(err, &partial) {
-			results = partial.Applied
-			err = fmt.Errorf("%s: %w", partial.Failed.Source.Path, partial.Err)
+	var done []Migration
+	err := migrate(ctx, config, func(s session) error {
+		pending, err := s.pending(ctx)
+		if err != nil {
+			return err
 		}
-		for _, r := range results {
-			applied = append(applied, Migration{Version: r.Source.Version, Name: r.Source.Path})
+		for _, m := range pending {
+			if err := s.up(ctx, m); err != nil {
+				return fmt.Errorf("%s: %w", m.Name, err)
+			}
+			done = append(done, m)
 		}
-		return err
+		return nil
 	})
-	return applied, explain("migrate up", err)
+	return done, explain("migrate up", err)
 }
 
-// Down takes the last applied migration back and returns it; nil if there is
-// none. What its tables held is lost, for the first migration every cursor.
+// Down undoes the last applied migration and returns it; nil if there is none. The content of its tables is lost: for
+// the first migration that is every cursor.
 func Down(ctx context.Context, config Config) (*Migration, error) {
 	var undone *Migration
-	err := migrate(ctx, config, func(p *goose.Provider) error {
-		result, err := p.Down(ctx)
-		if errors.Is(err, goose.ErrNoNextVersion) {
-			return nil
+	err := migrate(ctx, config, func(s session) error {
+		last, err := s.last(ctx)
+		if err != nil || last == nil {
+			return err
 		}
-		if err == nil {
-			undone = &Migration{Version: result.Source.Version, Name: result.Source.Path}
+		if err := s.down(ctx, *last); err != nil {
+			return fmt.Errorf("%s: %w", last.Name, err)
 		}
-		return err
+		undone = last
+		return nil
 	})
 	return undone, explain("migrate down", err)
 }
 
-// appliedSQL reads what the version table says. Its times have no zone: those
-// that migrate writes are in UTC.
+// appliedSQL reads the version table. Its times have no zone: those that migrate writes are in UTC.
 const appliedSQL = `/* migrations.applied */
 SELECT version_id, (extract(epoch FROM tstamp AT TIME ZONE 'UTC') * 1000000)::bigint
 FROM {table}
@@ -81,10 +80,9 @@ WHERE is_applied AND version_id > 0
 ORDER BY version_id
 LIMIT 10000`
 
-// Status returns every migration, in order, and behind them, without a name,
-// those that only a newer version of this program knows. It changes nothing and takes no
-// lock, so it works with any role that may read the version table, on a standby
-// and through a pooler.
+// Status returns every migration, in order. After them it returns, without a name, those that only a newer version of
+// this program knows. It changes nothing and takes no lock, so it works with any role that may read the version
+// table, on a standby and through a pooler.
 func Status(ctx context.Context, config Config) ([]Migration, error) {
 	config = config.withDefaults()
 	known, err := list()
@@ -120,12 +118,21 @@ func applied(ctx context.Context, config Config) (map[int64]time.Time, error) {
 		return nil, config.unconnected(ctx, err)
 	}
 	defer conn.Close(ctx)
+	at, err := config.appliedOn(ctx, conn)
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.Code == "42P01" {
+		return nil, nil // without a version table nothing is applied
+	}
+	return at, err
+}
+
+// appliedOn returns when each applied migration was applied.
+func (c Config) appliedOn(ctx context.Context, conn *pgx.Conn) (map[int64]time.Time, error) {
 	at := map[int64]time.Time{}
 	var version, micros int64
-	table := pgx.Identifier{config.Schema, versionTable}.Sanitize()
-	err = answer.Within(ctx, config.waits.answer, func(ctx context.Context) error {
+	err := answer.Within(ctx, c.waits.answer, func(ctx context.Context) error {
 		return prepared.Within(ctx, conn, func(tx pgx.Tx) error {
-			rows, _ := tx.Query(ctx, strings.ReplaceAll(appliedSQL, "{table}", table))
+			rows, _ := tx.Query(ctx, strings.ReplaceAll(appliedSQL, "{table}", c.table()))
 			_, err := pgx.ForEachRow(rows, []any{&version, &micros}, func() error {
 				at[version] = time.UnixMicro(micros).UTC()
 				return nil
@@ -133,10 +140,6 @@ func applied(ctx context.Context, config Config) (map[int64]time.Time, error) {
 			return err
 		})
 	})
-	var pgErr *pgconn.PgError
-	if errors.As(err, &pgErr) && pgErr.Code == "42P01" {
-		return nil, nil // no version table: nothing is applied
-	}
 	if err != nil {
 		return nil, fmt.Errorf("read the version table: %w", err)
 	}

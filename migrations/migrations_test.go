@@ -2,10 +2,6 @@ package migrations_test
 
 import (
 	"bytes"
-	"context"
-	"crypto/rand"
-	"net/url"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,8 +58,7 @@ func TestUp_WaitsForAnother(t *testing.T) {
 	other, err := pool.Acquire(t.Context())
 	require.NoError(t, err)
 	defer other.Release()
-	_, err = other.Exec(t.Context(), "SELECT pg_advisory_lock(hashtextextended('ordered-dispatcher migrate public', 0))")
-	require.NoError(t, err)
+	pgtest.Exec(t, other, "SELECT pg_advisory_lock(hashtextextended('ordered-dispatcher migrate public', 0))")
 
 	done := make(chan error, 1)
 	go func() {
@@ -78,8 +73,7 @@ func TestUp_WaitsForAnother(t *testing.T) {
 	}, 10*time.Second, 5*time.Millisecond)
 	require.Empty(t, tables(t, pool, "public"))
 
-	_, err = other.Exec(t.Context(), "SELECT pg_advisory_unlock_all()")
-	require.NoError(t, err)
+	pgtest.Exec(t, other, "SELECT pg_advisory_unlock_all()")
 	require.NoError(t, <-done)
 }
 
@@ -115,8 +109,7 @@ func TestStatus_ChangesNothing(t *testing.T) {
 		require.WithinDuration(t, time.Now(), m.AppliedAt, time.Minute)
 	}
 
-	_, err = pgtest.Database(t).Exec(t.Context(), "INSERT INTO od.ordered_dispatcher_migration (version_id, is_applied) VALUES (99999, true)")
-	require.NoError(t, err)
+	pgtest.Exec(t, pgtest.Database(t), "INSERT INTO od.ordered_dispatcher_migration (version_id, is_applied) VALUES (99999, true)")
 	known := status(t, config)
 	last := known[len(known)-1]
 	require.EqualValues(t, 99999, last.Version)
@@ -131,12 +124,11 @@ func TestPrint_RunsWithAnyTool(t *testing.T) {
 	require.NotContains(t, sql.String(), "DROP TABLE")
 
 	pool := pgtest.Database(t)
-	_, err := pool.Exec(t.Context(), sql.String(), pgx.QueryExecModeSimpleProtocol)
-	require.NoError(t, err)
+	pgtest.Exec(t, pool, sql.String(), pgx.QueryExecModeSimpleProtocol)
 	require.Equal(t, []string{"cursor", "cursor_event", "cursor_past", "dead_letter"}, tables(t, pool, "od"))
 
-	_, err = migrations.Up(t.Context(), migrations.Config{ConnString: pgtest.URL(t), Schema: "od"})
-	require.ErrorContains(t, err, "but not by these migrations")
+	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: pgtest.URL(t), Schema: "od"})
+	require.ErrorContains(t, err, "but these migrations did not make it")
 }
 
 func TestUp_RefusesAPooler(t *testing.T) {
@@ -161,26 +153,14 @@ func TestStatus_WorksThroughAPooler(t *testing.T) {
 
 func TestUp_SaysTheFix(t *testing.T) {
 	t.Parallel()
-	pool := pgtest.Database(t)
-	role := "od_" + strings.ToLower(rand.Text())
-	_, err := pool.Exec(t.Context(), "CREATE ROLE "+role)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_, err := pool.Exec(context.Background(), "DROP ROLE "+role)
-		require.NoError(t, err)
-	})
-	address, err := url.Parse(pgtest.URL(t))
-	require.NoError(t, err)
-	query := address.Query()
-	query.Set("role", role)
-	address.RawQuery = query.Encode()
+	address := as(t, pgtest.Role(t, pgtest.Database(t), "od_", ""))
 
-	_, err = migrations.Up(t.Context(), migrations.Config{ConnString: address.String(), Schema: "od"})
+	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: address, Schema: "od"})
 	require.ErrorContains(t, err, "GRANT CREATE ON SCHEMA")
 
 	_, err = migrations.Up(t.Context(), migrations.Config{ConnString: pgtest.URL(t), Schema: "od"})
 	require.NoError(t, err)
-	_, err = migrations.Status(t.Context(), migrations.Config{ConnString: address.String(), Schema: "od"})
+	_, err = migrations.Status(t.Context(), migrations.Config{ConnString: address, Schema: "od"})
 	require.ErrorContains(t, err, `ask as the role that migrates, or GRANT SELECT`)
 	require.NotContains(t, err.Error(), "CREATE")
 }
@@ -220,4 +200,37 @@ func tables(t *testing.T, pool *pgxpool.Pool, schema string) []string {
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(t, err)
 	return names
+}
+
+func TestUp_RefusesToFillAGap(t *testing.T) {
+	t.Parallel()
+	config := migrations.Config{ConnString: pgtest.URL(t), Schema: "od"}
+	applied, err := migrations.Up(t.Context(), config)
+	require.NoError(t, err)
+	_, err = migrations.Down(t.Context(), config)
+	require.NoError(t, err)
+	pgtest.Exec(t, pgtest.Database(t), "INSERT INTO od.ordered_dispatcher_migration (version_id, is_applied) VALUES (99999, true)")
+
+	_, err = migrations.Up(t.Context(), config)
+	require.ErrorContains(t, err, applied[len(applied)-1].Name+" is not applied, but the later version 99999 is")
+	_, err = migrations.Down(t.Context(), config)
+	require.ErrorContains(t, err, "version 99999 was applied by a newer program")
+}
+
+func TestUp_AMigrationThatFailsLeavesThoseBeforeItApplied(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Database(t)
+	config := migrations.Config{ConnString: pgtest.URL(t), Schema: "od"}
+	pgtest.Exec(t, pool, "CREATE SCHEMA od; CREATE DOMAIN od.dead_letter AS text", pgx.QueryExecModeSimpleProtocol)
+
+	applied, err := migrations.Up(t.Context(), config)
+	require.ErrorContains(t, err, "00002_dead_letter.sql: ")
+	require.Len(t, applied, 1)
+	require.Equal(t, []string{"cursor", "cursor_event", "ordered_dispatcher_migration"}, tables(t, pool, "od"))
+	require.Zero(t, status(t, config)[1].AppliedAt)
+
+	pgtest.Exec(t, pool, "DROP DOMAIN od.dead_letter")
+	rest, err := migrations.Up(t.Context(), config)
+	require.NoError(t, err)
+	require.Equal(t, "00002_dead_letter.sql", rest[0].Name)
 }

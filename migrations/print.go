@@ -8,9 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Print writes the way up of all migrations as one transaction of plain SQL,
-// for those who apply it with a tool of their own. That tool then keeps track of
-// what is applied: the version table of this package is not written.
+// Print writes the way up of all migrations as one transaction of plain SQL, for people who apply it with a tool of
+// their own. That tool must record what is applied: the version table of this package is not written.
 func Print(w io.Writer, schema string) error {
 	config := Config{Schema: schema}.withDefaults()
 	if err := config.validate(); err != nil {
@@ -40,16 +39,20 @@ func Print(w io.Writer, schema string) error {
 }
 
 // plain returns the way up without annotations.
-func plain(text string) string {
-	var b strings.Builder
+func plain(text string) string { return strings.TrimSpace(ways(text)["Up"]) + "\n" }
+
+// ways returns the SQL of each way, "Up" and "Down", without the annotations. These are goose's, so that its users
+// can run the files. Text before the first annotation belongs to the way up.
+func ways(text string) map[string]string {
+	all, way := map[string]string{}, "Up"
 	for line := range strings.Lines(text) {
 		annotation, is := strings.CutPrefix(strings.TrimSpace(line), "-- +goose ")
-		if is && strings.HasPrefix(annotation, "Down") {
-			break
-		}
-		if !is {
-			b.WriteString(line)
+		switch {
+		case is && (annotation == "Up" || annotation == "Down"):
+			way = annotation
+		case !is:
+			all[way] += line
 		}
 	}
-	return strings.TrimSpace(b.String()) + "\n"
+	return all
 }

@@ -2,7 +2,6 @@ package migrations
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// queueTime is for how long a migration waits for a table at a time. Every worker, and all
-	// who ask for a status, wait behind it meanwhile.
+	// queueTime is how long a migration waits for a table at a time. Meanwhile every worker, and everyone who asks
+	// for a status, waits for the migration.
 	queueTime = 100 * time.Millisecond
-	// queuePause is for how long, on average, the workers have the tables to themselves then.
+	// queuePause is how long, on average, the workers then have the tables to themselves.
 	queuePause = 500 * time.Millisecond
 )
 
-// untilFree calls try again, with pauses, as long as others have the tables that it needs, for
-// at most waits.lock: a migration that waits for a table without an end keeps every process
-// from its cursor while a receiver takes its time over one record.
-func (c Config) untilFree(ctx context.Context, db *sql.DB, try func() error) error {
+// untilFree calls try again, with pauses, as long as others use the tables that it needs, for waits.lock at most. A
+// migration that waits for a table without an end would keep every process from its cursor while a receiver is slow
+// with one record.
+func (c Config) untilFree(ctx context.Context, conn *pgx.Conn, try func() error) error {
 	deadline := time.Now().Add(c.waits.lock)
 	var named []string
 	for {
@@ -36,7 +36,7 @@ func (c Config) untilFree(ctx context.Context, db *sql.DB, try func() error) err
 		if !waitedForLock(err) {
 			return err
 		}
-		sessions := c.sessions(ctx, db)
+		sessions := c.sessions(ctx, conn)
 		for _, session := range sessions {
 			if c.Waiting != nil && !slices.Contains(named, session.name) {
 				c.Waiting(session.name)
@@ -60,8 +60,9 @@ func waitedForLock(err error) bool {
 	return errors.As(err, &pgErr) && pgErr.Code == lockNotAvailable
 }
 
-// sessionsSQL names the sessions that have one of the tables, the oldest transactions first, and tells which of them an operator
-// may end: none of the dispatcher's own, which deliver, and none that may be a COMMIT that waits for a synchronous standby.
+// sessionsSQL names the sessions that use one of the tables, the oldest transactions first. It marks the ones that an
+// operator may end: not the dispatcher's own, which deliver, and not one that may be a COMMIT that waits for a
+// synchronous standby.
 const sessionsSQL = `/* migrations.sessions */
 SELECT DISTINCT
 	a.xact_start,
@@ -100,30 +101,33 @@ WHERE l.granted
 ORDER BY 1 NULLS FIRST, 2
 LIMIT 5`
 
-// session has one of the tables.
-type session struct {
+// user is a session that uses one of the tables.
+type user struct {
 	name string
-	end  string // as SQL; "" where nothing proposes to end it
+	end  string // as SQL; "" if the program does not propose to end it
 }
 
-// sessions is never empty.
-func (c Config) sessions(ctx context.Context, db *sql.DB) []session {
-	var sessions []session
+// sessions returns the sessions. The result is never empty.
+func (c Config) sessions(ctx context.Context, conn *pgx.Conn) []user {
+	var sessions []user
 	_ = answer.Within(ctx, c.waits.answer, func(ctx context.Context) error {
-		rows, err := db.QueryContext(ctx, sessionsSQL, c.Schema)
+		rows, err := conn.Query(ctx, sessionsSQL, c.Schema)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var since sql.NullTime
-			var s session
+			var since *time.Time
+			var s user
 			var t ending.Transaction
 			var mayEnd bool
 			if err := rows.Scan(&since, &s.name, &t.PID, &t.Virtual, &mayEnd); err != nil {
 				return err
 			}
-			if t.Since = since.Time; mayEnd {
+			if since != nil {
+				t.Since = *since
+			}
+			if mayEnd {
 				s.end = t.SQL()
 			}
 			s.name = visible.Inline(s.name)
@@ -132,13 +136,13 @@ func (c Config) sessions(ctx context.Context, db *sql.DB) []session {
 		return rows.Err()
 	})
 	if len(sessions) == 0 {
-		return []session{{name: "a session that is gone"}}
+		return []user{{name: "a session that is gone"}}
 	}
 	return sessions
 }
 
 // held names sessions, with the SQL that ends each.
-func held(sessions []session) string {
+func held(sessions []user) string {
 	var all []string
 	for _, s := range sessions {
 		if s.end != "" {

@@ -26,13 +26,8 @@ func slowCall(t *testing.T) (*pgxpool.Pool, pgx.Tx, uint32) {
 	require.NoError(t, err)
 	_, err = migrations.Down(t.Context(), config)
 	require.NoError(t, err)
-	tx, err := pool.Begin(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = tx.Rollback(context.Background()) })
-	_, err = tx.Exec(t.Context(), "SET LOCAL application_name = 'ordered-dispatcher lease slow'")
-	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "SELECT 1 FROM public.cursor FOR UPDATE SKIP LOCKED")
-	require.NoError(t, err)
+	tx := pgtest.Begin(t, pool, "SET LOCAL application_name = 'ordered-dispatcher lease slow'")
+	pgtest.Exec(t, tx, "SELECT 1 FROM public.cursor FOR UPDATE SKIP LOCKED")
 	return pool, tx, tx.Conn().PgConn().PID()
 }
 
@@ -81,26 +76,20 @@ func TestUp_NamesTheSessionThatHasTheTables(t *testing.T) {
 func TestUp_EndsNoOtherTransactionOfASession(t *testing.T) {
 	t.Parallel()
 	pool, worker, _ := slowCall(t)
-	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	conn := pgtest.Connect(t, pgtest.URL(t))
 	proposed := func() string {
-		_, err = conn.Exec(t.Context(), "BEGIN; SELECT FROM public.cursor")
-		require.NoError(t, err)
-		err = up(migrations.Config{ConnString: pgtest.URL(t)}.LockWithin(300 * time.Millisecond))
+		pgtest.Exec(t, conn, "BEGIN; SELECT FROM public.cursor")
+		err := up(migrations.Config{ConnString: pgtest.URL(t)}.LockWithin(300 * time.Millisecond))
 		found := regexp.MustCompile(`\(to end it: (SELECT .*'walsync'\))\)`).FindAllStringSubmatch(err.Error(), -1)
 		require.Len(t, found, 1, "%v: and not that of the worker", err)
 		return found[0][1]
 	}
 	former := proposed()
-	_, err = conn.Exec(t.Context(), "ROLLBACK")
-	require.NoError(t, err)
+	pgtest.Exec(t, conn, "ROLLBACK")
 	now := proposed()
-	_, err = pool.Exec(t.Context(), former)
-	require.NoError(t, err)
+	pgtest.Exec(t, pool, former)
 	require.NoError(t, conn.Ping(t.Context()))
-	_, err = pool.Exec(t.Context(), now)
-	require.NoError(t, err)
+	pgtest.Exec(t, pool, now)
 	require.Error(t, conn.Ping(t.Context()))
 	require.NoError(t, worker.Conn().Ping(t.Context()))
 }
@@ -116,8 +105,7 @@ func TestUp_SaysThatASessionWaitsForAStandby(t *testing.T) {
 	_, err = migrations.Down(t.Context(), config)
 	require.NoError(t, err)
 	for _, sql := range []string{"ALTER SYSTEM SET synchronous_standby_names = 'away'", "SELECT pg_reload_conf()"} {
-		_, err = pool.Exec(t.Context(), sql)
-		require.NoError(t, err)
+		pgtest.Exec(t, pool, sql)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})

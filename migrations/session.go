@@ -2,61 +2,50 @@ package migrations
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// migrate calls f with a provider on one session that holds the lock, and again if a table
-// that f needs is in use.
-func migrate(ctx context.Context, config Config, f func(*goose.Provider) error) error {
+// session is the session that migrates. It holds the lock of migrations.
+type session struct {
+	config Config
+	conn   *pgx.Conn
+}
+
+// closeTimeout bounds the closing of a connection to a server that may be gone.
+const closeTimeout = 5 * time.Second
+
+// migrate calls f with a session that holds the lock. It calls f again if a table that f needs is in use. It takes
+// the lock before it looks at anything, and the lock ends with the session.
+func migrate(ctx context.Context, config Config, f func(session) error) error {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
 		return err
 	}
-	db, err := open(config)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	if err := db.PingContext(ctx); err != nil { // goose is given the session that this makes
-		return config.unconnected(ctx, err)
-	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
-		goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		return err
-	}
-	return config.untilFree(ctx, db, func() error { return f(provider) })
-}
-
-// open returns a database that has one session at most. It is made ready when
-// it connects, so the lock is held before anything is looked at, and ends with
-// Close. (A lock of goose's would come later than the schema, and would leave a
-// table behind or poll.)
-func open(config Config) (*sql.DB, error) {
 	connConfig, err := config.connConfig()
 	if err != nil {
-		return nil, err
-	}
-	db := stdlib.OpenDB(*connConfig, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-		err := config.prepare(ctx, conn)
-		if err != nil {
-			_ = conn.Close(ctx) // nothing else does, and its lock would stay
-		}
 		return err
-	}))
-	db.SetMaxOpenConns(1)
-	return db, nil
+	}
+	conn, err := pgx.ConnectConfig(ctx, connConfig)
+	if err != nil {
+		return config.unconnected(ctx, err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		_ = conn.Close(ctx) // everything that matters is committed
+	}()
+	if err := config.prepare(ctx, conn); err != nil {
+		return config.unconnected(ctx, err)
+	}
+	return config.untilFree(ctx, conn, func() error { return f(session{config, conn}) })
 }
 
 const sessionSQL = `/* migrations.session */
@@ -69,9 +58,8 @@ SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended($1, 0))`
 const schemaSQL = `/* migrations.schema */
 SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname OPERATOR(pg_catalog.=) $1)`
 
-// prepare checks that the session is the server's own, locks, makes the schema, and
-// checks that it is in good hands. The schema is made only if it is missing, since IF NOT
-// EXISTS asks for the right to create it either way.
+// prepare checks that the session is the server's own, locks, makes the schema, and checks that trusted roles own it.
+// It makes the schema only if it is missing, since IF NOT EXISTS needs the right to create it in any case.
 func (c Config) prepare(ctx context.Context, conn *pgx.Conn) error {
 	for _, step := range []struct {
 		doing  string
@@ -122,8 +110,7 @@ func (c Config) makeSchema(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// lock takes the lock of migrations. The server ends the wait, and is then asked for
-// the session that has it.
+// lock takes the lock of migrations. The server ends the wait, and lock then asks it which session has the lock.
 func (c Config) lock(ctx context.Context, conn *pgx.Conn) error {
 	name := "ordered-dispatcher migrate " + c.Schema
 	_, err := conn.Exec(ctx, lockSQL, name)
@@ -136,8 +123,7 @@ func (c Config) lock(ctx context.Context, conn *pgx.Conn) error {
 	return fmt.Errorf("%w: not free within %v, held by %s: %w", answer.ErrNone, c.waits.lock, visible.Inline(holder), err)
 }
 
-// holderSQL names the session that holds the lock of migrations. One key of 64 bits
-// is kept in two columns.
+// holderSQL names the session that holds the lock of migrations. PostgreSQL keeps a key of 64 bits in two columns.
 const holderSQL = `/* migrations.holder */
 SELECT pg_catalog.format('pid %s (application %s, user %s)',
 	l.pid,
@@ -152,8 +138,8 @@ WHERE l.locktype OPERATOR(pg_catalog.=) 'advisory'
 	AND (l.classid::bigint OPERATOR(pg_catalog.<<) 32) OPERATOR(pg_catalog.|) l.objid::bigint OPERATOR(pg_catalog.=) pg_catalog.hashtextextended($1, 0)
 LIMIT 1`
 
-// unconnected names the deadline of a connection that could not be made in time. pgx
-// has one for each address that a host name has.
+// unconnected names the deadline of a connection that could not be made in time. pgx has one deadline for each
+// address of a host name.
 func (c Config) unconnected(ctx context.Context, err error) error {
 	var timed interface{ Timeout() bool }
 	late := errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timed) && timed.Timeout()

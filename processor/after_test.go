@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -33,7 +34,7 @@ func TestDelivery_AfterIsThePositionOfTheRecordBefore(t *testing.T) {
 	}
 
 	mended = true
-	open, err := store(t, pool).DeadLetters(t.Context(), "sms", false, 1)
+	open, err := operator.New(store(t, pool)).DeadLetters(t.Context(), "sms", false, 1)
 	require.NoError(t, err)
 	require.NoError(t, p.Replay(t.Context(), open[0].ID, cursor.Decision{Actor: "me", Reason: "mended"}))
 	replayed := sink.attemptsOf("5")[1]

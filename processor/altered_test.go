@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
@@ -37,12 +38,9 @@ func TestResume_ATableThatWasAlteredIsReadAsItIs(t *testing.T) {
 				c.Observe = seen.observe
 			}))
 			caughtUp(t, pool)
-			s := store(t, pool)
-			_, err := s.Pause(t.Context(), "sms", alice)
-			require.NoError(t, err)
+			decide(t, pool, (*operator.Operator).Pause)
 			exec(t, pool, ddl)
-			_, err = s.Resume(t.Context(), "sms", alice)
-			require.NoError(t, err)
+			decide(t, pool, (*operator.Operator).Resume)
 
 			first := begin(t)
 			exec(t, pool, `INSERT INTO dispatch.bookings (customer) VALUES ('the second one')`)
@@ -57,8 +55,7 @@ func TestResume_ATableThatWasAlteredIsReadAsItIs(t *testing.T) {
 			}
 			before := waiting()
 			eventually(t, "the record waits, or is delivered", func() bool { return waiting() > before+1 || sink.calls() > 1 })
-			_, err = first.Exec(t.Context(), `INSERT INTO dispatch.bookings (customer) VALUES ('the first one')`)
-			require.NoError(t, err)
+			exec(t, first, `INSERT INTO dispatch.bookings (customer) VALUES ('the first one')`)
 			require.NoError(t, first.Commit(t.Context()))
 			eventually(t, "both are delivered", func() bool { return sink.calls() >= 3 })
 			require.Equal(t, []string{"1/1", "3/1", "2/1"}, sink.attempts())
@@ -69,12 +66,7 @@ func TestResume_ATableThatWasAlteredIsReadAsItIs(t *testing.T) {
 // begin is a transaction that has begun and written nothing.
 func begin(t testing.TB) pgx.Tx {
 	t.Helper()
-	tx, err := pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{MaxConns: 1}).Begin(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) })
-	_, err = tx.Exec(t.Context(), "SELECT")
-	require.NoError(t, err)
-	return tx
+	return pgtest.Begin(t, pgtest.Pool(t, pgtest.URL(t), pgtest.PoolConfig{MaxConns: 1}), "SELECT")
 }
 
 // witness is a source that notes what is asked of it.
@@ -110,7 +102,6 @@ func TestResume_WhatWasReadBeforeIsReadAnew(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 1)
-	s := store(t, pool)
 	w := &witness{Source: source(t, pool)}
 	altered := false
 	w.after = func(page processor.Page) {
@@ -118,11 +109,9 @@ func TestResume_WhatWasReadBeforeIsReadAnew(t *testing.T) {
 			return
 		}
 		altered = true
-		_, err := s.Pause(t.Context(), "sms", alice)
-		require.NoError(t, err)
+		decide(t, pool, (*operator.Operator).Pause)
 		exec(t, pool, alterations["default"])
-		_, err = s.Resume(t.Context(), "sms", alice)
-		require.NoError(t, err)
+		decide(t, pool, (*operator.Operator).Resume)
 		w.note("resumed")
 	}
 	sink := &receiver{answer: func(_ context.Context, d processor.Delivery) error {

@@ -10,14 +10,14 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// clockWatch holds the server's clock against a position while nothing is read: while a page is delivered, or a process is
-// paused, halted or waits for its receiver. If the clock stepped back and was put right in that time, what it has
-// stamped meanwhile would never be read.
+// clockWatch compares the server's clock with a position while nothing is read: while a page is delivered, or
+// while a process is paused, halted or waiting for its receiver. If the clock stepped back and was set right in
+// that time, the rows that it stamped meanwhile would never be read.
 type clockWatch struct {
 	mu      sync.Mutex
-	at      cursor.Position // that was read last, or from which is read next
-	looked  time.Time       // at the clock, which was past the position
-	stepped *ClockError     // until the row has it
+	at      cursor.Position // read last, or the one to read on from
+	looked  time.Time       // when the clock was seen past the position
+	stepped *ClockError     // kept until the row has it
 }
 
 // past notes that the clock was past a position.
@@ -27,7 +27,7 @@ func (w *clockWatch) past(at cursor.Position) {
 	w.at, w.looked = at, time.Now()
 }
 
-// look takes up what the row says.
+// look takes the position from the row.
 func (w *clockWatch) look(row cursor.Row) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,9 +36,9 @@ func (w *clockWatch) look(row cursor.Row) {
 	}
 }
 
-// watched is the position before which no row may be stamped unnoticed: "" is none. Of a process that halted over
-// its clock, an operator is to decide on what follows the failure's position. Where the source has yet to look for such rows,
-// it finds them.
+// watched is the position before which no row may be stamped unnoticed; "" is none. If a process halted over
+// its clock, an operator decides about what follows the failure's position. If the source has yet to look for
+// such rows, it will find them.
 func watched(row cursor.Row) cursor.Position {
 	switch f := row.Failure; {
 	case row.Position == cursor.Unplaced, row.Unsettled(), f != nil && f.Restored():
@@ -57,7 +57,7 @@ func (w *clockWatch) begin() {
 	w.at = ""
 }
 
-// due is the position to hold the clock against, "" if there is none or it was done lately.
+// due returns the position to compare the clock with, or "" if there is none or it was compared recently.
 func (w *clockWatch) due(interval time.Duration) cursor.Position {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,18 +67,18 @@ func (w *clockWatch) due(interval time.Duration) cursor.Position {
 	return w.at
 }
 
-// answer takes up what the source says of its clock and a position.
+// answer takes note of the source's answer about its clock and a position.
 func (w *clockWatch) answer(at cursor.Position, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var clock *ClockError
 	switch {
-	case w.at != at: // it was read, or an operator decided, meanwhile
+	case w.at != at: // the position was read meanwhile, or an operator decided
 	case err == nil:
 		w.looked = time.Now()
 	case errors.As(err, &clock) && (w.stepped == nil || clock.From < w.stepped.From):
 		w.stepped = &ClockError{Late: clock.Late, Err: clock.Err}
-		w.stepped.Server = "" // it may have been started anew when the process halts
+		w.stepped.Server = "" // the server may have started anew when the process halts
 	}
 }
 
@@ -89,7 +89,8 @@ func (w *clockWatch) noticed() bool {
 	return w.stepped != nil
 }
 
-// err is the error of each read after a position, until the row has it or the process goes on before it.
+// err is the error of each read after a position, until the row has it or the process goes on from an earlier
+// position.
 func (w *clockWatch) err(after cursor.Position) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,17 +101,17 @@ func (w *clockWatch) err(after cursor.Position) error {
 	return w.stepped
 }
 
-// settled forgets a step that the row has.
+// settled forgets a step back that the row has.
 func (w *clockWatch) settled() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.at, w.stepped = "", nil
 }
 
-// noteStep halts the process if the server's clock was seen to be behind, in any state but that of one which halted over a
-// restore: a worker that comes after this one would not know of it.
+// noteStep halts the process if the server's clock was seen to be behind. It does so in any state, unless the
+// process halted over a restore. Without it, a worker that comes after this one would not know of the step.
 func (p *Process) noteStep(ctx context.Context, row cursor.Row) (state, error) {
-	if !p.together() || p.numbers.Before(row) {
+	if !p.together() || p.seen.Before(row) {
 		return state{}, nil
 	}
 	p.clock.look(row)
@@ -130,7 +131,7 @@ func (p *Process) noteStep(ctx context.Context, row cursor.Row) (state, error) {
 	return p.haltedBy(err)
 }
 
-// leaveTimeout is for how long a worker that ends tries to have the row keep what it has seen of the clock.
+// leaveTimeout is for how long a worker that ends tries to write to the row what it has seen of the clock.
 const leaveTimeout = 3 * time.Second
 
 // leaveStep is noteStep and noteReset for a worker that ends.
@@ -146,18 +147,18 @@ func (p *Process) leaveStep(ctx context.Context) {
 			_, err = p.noteReset(ctx)
 		}
 		if err != nil && ctx.Err() != nil {
-			p.log.Error("the server's clock or its sequence of ids stepped back, and the cursor's row does not say so: compare the table with the receiver", "err", err)
+			p.log.Error("the server's clock or its sequence of ids stepped back, and the worker could not note that in the cursor's row: compare the table with the receiver", "err", err)
 		}
 		if p.knows() {
-			wait(ctx, asideDelay)
+			wait(ctx, yieldDelay)
 		}
 	}
 }
 
-// knows reports that this worker has seen what the row does not have yet.
+// knows reports that this worker has seen something that the row does not have yet.
 func (p *Process) knows() bool { return p.clock.noticed() || p.reset != nil }
 
-// watchClock looks at the source's clock once a Config.Poll for as long as nothing is read, until ctx ends.
+// watchClock asks for the source's clock once per Config.Poll while nothing is read, until ctx ends.
 func (p *Process) watchClock(ctx context.Context) {
 	source, ok := p.config.Source.(Clocked)
 	if !ok || !p.together() {

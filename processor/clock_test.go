@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
@@ -101,11 +102,9 @@ func TestRun_AClockThatSteppedBackWhileNothingWasReadHaltsTheProcess(t *testing.
 				require.Empty(t, sink.attemptsOf("3"), "no further record is handed over")
 			}
 			at := cursor.Position(between(row(t, pool).Failure.Error, "--to-position ", " -c"))
-			_, err := store(t, pool).Seek(t.Context(), "sms", at, alice)
-			require.NoError(t, err)
+			seek(t, pool, at)
 			if name == "paused" {
-				_, err := store(t, pool).Resume(t.Context(), "sms", alice)
-				require.NoError(t, err)
+				decide(t, pool, (*operator.Operator).Resume)
 			}
 			eventually(t, "what was stamped meanwhile is delivered", func() bool { return len(sink.attemptsOf("4")) == 1 })
 			eventually(t, "the others follow", func() bool { return row(t, pool).State == cursor.Running && row(t, pool).Failure == nil })
@@ -124,8 +123,7 @@ func started(t *testing.T, pool *pgxpool.Pool, sink *receiver, s *stepping, name
 	switch name {
 	case "paused":
 		eventually(t, "all are delivered", func() bool { return row(t, pool).Sequence == 3 })
-		_, err := store(t, pool).Pause(t.Context(), "sms", alice)
-		require.NoError(t, err)
+		decide(t, pool, (*operator.Operator).Pause)
 	case "halted over a record":
 		eventually(t, "it is halted", func() bool { return row(t, pool).State == cursor.Halted })
 	}

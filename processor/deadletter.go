@@ -9,18 +9,15 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// replayPatience is between two attempts to take the lease from a busy worker.
+// replayPatience is the wait between two attempts to take the lease from a busy worker.
 const replayPatience = 20 * time.Millisecond
 
-// Replay delivers a dead letter of the process, out of its turn: with the
-// sequence of its earlier attempts, in an epoch of its own. No other worker
-// delivers meanwhile: a busy one stands aside, and Replay waits for that until ctx
-// ends. The cursor stays where it is. A failure leaves the dead letter open; its
-// error wraps cursor.ErrNoDeadLetter or cursor.ErrMoved as those of Store.Discard
-// do. Nothing is sent if d is rehearsed.
+// Replay delivers a dead letter of the process out of its turn, with the sequence of its earlier attempts, in
+// an epoch of its own. No other worker delivers meanwhile: a busy worker yields the row, and Replay waits
+// for that until ctx ends. The cursor stays where it is. A failure leaves the dead letter open; its error wraps
+// cursor.ErrNoDeadLetter or cursor.ErrMoved as the errors of the operator's Discard do. With d.DryRun nothing is sent.
 //
-// The process must be running (not paused or halted), and must not be run by this
-// Process at the same time.
+// The process must be running (not paused or halted), and this Process must not run it at the same time.
 func (p *Process) Replay(ctx context.Context, id int64, d cursor.Decision) error {
 	letter, err := p.config.Store.Resolvable(ctx, id, d, cursor.Replayed)
 	if err != nil {
@@ -42,11 +39,11 @@ func (p *Process) Replay(ctx context.Context, id int64, d cursor.Decision) error
 	defer lease.Release()
 	s := p.newShift(ctx, lease)
 	defer s.stop()
-	// Again, and locked: it may have been replayed or discarded since.
+	// Check again, with the row locked: another operator may have replayed or discarded it since.
 	if letter, err = lease.Letter(ctx, id, d); err != nil {
 		return err
 	}
-	n, failure := p.config.Dispatch.deliver(s, []Delivery{s.again(letter)})
+	n, failure := s.hand([]Delivery{s.again(letter)})
 	if failure != nil {
 		return fmt.Errorf("replay dead letter %d: %w", id, failure)
 	}
@@ -56,18 +53,17 @@ func (p *Process) Replay(ctx context.Context, id int64, d cursor.Decision) error
 	return lease.Replayed(context.WithoutCancel(ctx), id, d)
 }
 
-// errUnread: what could be replayed is not the record.
-var errUnread = errors.New("the source could not read all of this record, and its dead letter holds no more than it could: " +
+// errUnread reports that the dead letter does not hold the whole record.
+var errUnread = errors.New("the source could not read all of this record, so its dead letter is incomplete: " +
 	"fix the row and deliver it by hand or seek back to it, then discard the dead letter")
 
-// claim takes the lease, from a busy worker too: that stands aside for whoever
-// waits for the row.
+// claim takes the lease, even from a busy worker, which yields to a session that waits for the row.
 func (p *Process) claim(ctx context.Context) (*cursor.Lease, error) {
 	for {
 		if err := p.config.Store.Await(ctx, p.config.Process); err != nil {
 			return nil, err
 		}
-		lease, err := p.config.Dispatch.acquire(ctx, p.config)
+		lease, err := p.lock(ctx)
 		if !errors.Is(err, cursor.ErrHeld) {
 			return lease, err
 		}
@@ -75,7 +71,7 @@ func (p *Process) claim(ctx context.Context) (*cursor.Lease, error) {
 	}
 }
 
-// again is the delivery of a dead letter.
+// again returns the delivery of a dead letter.
 func (s *shift) again(letter cursor.DeadLetter) Delivery {
 	return Delivery{
 		Record: Record{

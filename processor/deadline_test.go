@@ -116,7 +116,7 @@ func TestDrain_ReadsThatWaitForAConnectionLetGoOfTheLease(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- p.Drain(t.Context()) }()
 	// A source stops waiting for a connection after 30 s, and that is too late.
-	require.Eventually(t, func() bool { return log.has("not answered in time (500ms): the lease is let go") }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return log.has("not answered in time (500ms): this worker releases the lease") }, 20*time.Second, 5*time.Millisecond)
 	require.True(t, log.has("all 2 connections of the pool are in use"))
 	taken.Release()
 	require.NoError(t, <-done)
@@ -177,7 +177,7 @@ func TestDrain_AReadThatIsNotAnsweredDoesNotKeepTheLease(t *testing.T) {
 			drainAll(t, p)
 			<-found
 			delivered(t, sink.got, 40)
-			require.True(t, log.has("not answered in time (500ms): the lease is let go"), log.text.String())
+			require.True(t, log.has("not answered in time (500ms): this worker releases the lease"), log.text.String())
 		})
 	}
 }

@@ -5,85 +5,96 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
-// Dispatch is a sink together with the guarantee it is used under: Each, Batch,
-// Pipeline or InTx makes one.
+// Dispatch is a sink together with its guarantee: Each, Batch, Pipeline or InTx makes one. It is data: how to
+// call the sink, and how many records between two advances. The shift makes the calls.
 type Dispatch struct {
-	acquire func(ctx context.Context, c Config) (*cursor.Lease, error)
-	// deliver hands records to the sink and returns how many of them, from the
-	// first on, are acknowledged; the error is that of the record behind them.
-	// Fewer without an error means that the process is shutting down, or that the
-	// rest is for the next call.
-	deliver func(s *shift, ds []Delivery) (int, error)
-	// chunk bounds the records of one deliver, which an advance follows.
-	chunk func(c Config) int
-	// outlives: what is acknowledged stays so if the advance fails.
-	outlives bool
-	// batch: one call takes several records.
-	batch bool
+	kind kind
+	one  Sink      // of kindEach
+	many BatchSink // of kindBatch and kindPipeline
+	tx   TxSink    // of kindInTx
 }
 
-// Each delivers one record at a time, at least once. The cursor advances after
-// every Config.Checkpoint of them.
-func Each(sink Sink) Dispatch {
-	return Dispatch{
-		acquire: acquire,
-		deliver: func(s *shift, ds []Delivery) (int, error) {
-			for i, d := range ds {
-				if s.ending() {
-					return i, nil
-				}
-				_, err := s.call(ds[i:i+1], func(ctx context.Context) (int, error) { return one(sink.Deliver(ctx, d)) })
-				if err != nil {
-					return i, err
-				}
-			}
-			return len(ds), nil
-		},
-		chunk:    func(c Config) int { return c.Checkpoint },
-		outlives: true,
+// kind is the guarantee of a Dispatch; the zero kind is none.
+type kind int
+
+const (
+	kindEach kind = iota + 1
+	kindBatch
+	kindPipeline
+	kindInTx
+)
+
+// Each delivers one record at a time, at least once. The cursor advances after every Config.Checkpoint records.
+func Each(sink Sink) Dispatch { return Dispatch{kind: kindEach, one: sink} }
+
+// Batch delivers all records of a read in one call, at least once. The cursor advances after each acknowledged
+// prefix.
+func Batch(sink BatchSink) Dispatch { return Dispatch{kind: kindBatch, many: sink} }
+
+// Pipeline is Batch for a sink that sends records one by one and may have several on their way. A call has up
+// to Config.Checkpoint records, so that no more than those are sent again after a fault.
+func Pipeline(sink BatchSink) Dispatch { return Dispatch{kind: kindPipeline, many: sink} }
+
+// InTx delivers into the database that holds the cursor, exactly once: the effects of Config.Checkpoint records
+// commit together with the advance.
+func InTx(sink TxSink) Dispatch { return Dispatch{kind: kindInTx, tx: sink} }
+
+// atomic reports that the effects of a delivery commit together with the advance. Otherwise records stay
+// acknowledged if the advance fails.
+func (d Dispatch) atomic() bool { return d.kind == kindInTx }
+
+// batch reports that one call takes several records.
+func (d Dispatch) batch() bool { return d.kind == kindBatch || d.kind == kindPipeline }
+
+// chunk bounds the records that are handed over together; an advance follows each chunk.
+func (d Dispatch) chunk(c *Config) int {
+	if d.kind == kindBatch {
+		return c.Batch
+	}
+	return c.Checkpoint
+}
+
+// calls is how many sink calls a chunk may take.
+func (d Dispatch) calls(c *Config) int {
+	if d.batch() {
+		return 1
+	}
+	return d.chunk(c)
+}
+
+// perCall is how many of the records left one call takes.
+func (d Dispatch) perCall(left int) int {
+	if d.batch() {
+		return left
+	}
+	return min(1, left)
+}
+
+// called is how many records of a chunk have reached a sink call, if the sink acknowledged n of them. After a
+// failure the next record was called, too; a batch was called as a whole.
+func (d Dispatch) called(n, of int, failure error) int {
+	if failure == nil {
+		return n
+	}
+	return n + d.perCall(of-n)
+}
+
+// send calls the sink once. tx is the lease's transaction; only InTx has one.
+func (d Dispatch) send(ctx context.Context, tx pgx.Tx, ds []Delivery) (int, error) {
+	switch d.kind {
+	case kindInTx:
+		return one(d.tx.DeliverTx(ctx, tx, ds[0]))
+	case kindEach:
+		return one(d.one.Deliver(ctx, ds[0]))
+	default:
+		return d.many.DeliverBatch(ctx, ds)
 	}
 }
 
-// Batch delivers all records of a read in one call, at least once. The cursor
-// advances behind each acknowledged prefix.
-func Batch(sink BatchSink) Dispatch {
-	return Dispatch{
-		acquire: acquire,
-		deliver: func(s *shift, ds []Delivery) (int, error) {
-			return s.call(ds, func(ctx context.Context) (int, error) { return sink.DeliverBatch(ctx, ds) })
-		},
-		chunk:    func(c Config) int { return c.Batch },
-		outlives: true,
-		batch:    true,
-	}
-}
-
-// Pipeline is Batch for a sink that sends records one by one and may have several
-// on their way: a call has up to Config.Checkpoint of them, so that no more than
-// that are sent again after a fault.
-func Pipeline(sink BatchSink) Dispatch {
-	d := Batch(sink)
-	d.chunk = func(c Config) int { return c.Checkpoint }
-	return d
-}
-
-// InTx delivers into the database that holds the cursor, exactly once: the
-// effects of Config.Checkpoint records commit together with the advance.
-func InTx(sink TxSink) Dispatch {
-	return Dispatch{
-		acquire: func(ctx context.Context, c Config) (*cursor.Lease, error) {
-			return c.Store.AcquireTx(ctx, c.Process, c.Timeout)
-		},
-		deliver: func(s *shift, ds []Delivery) (int, error) { return inTx(s, sink, ds) },
-		chunk:   func(c Config) int { return c.Checkpoint },
-	}
-}
-
-// one is how many of one record were acknowledged.
+// one returns how many of one record were acknowledged.
 func one(err error) (int, error) {
 	if err != nil {
 		return 0, err
@@ -91,76 +102,7 @@ func one(err error) (int, error) {
 	return 1, nil
 }
 
-func acquire(ctx context.Context, c Config) (*cursor.Lease, error) {
-	return c.Store.Acquire(ctx, c.Process)
-}
-
-// inTx applies records until one fails. What went before it is undone together
-// with it, and applied once more to be committed without it.
-func inTx(s *shift, sink TxSink, ds []Delivery) (int, error) {
-	n, failure := applyAll(s, sink, ds)
-	if failure == nil {
-		return n, nil
-	}
-	if err := s.lease.Rollback(context.WithoutCancel(s.run)); err != nil {
-		return 0, err
-	}
-	if n == 0 {
-		return 0, failure
-	}
-	if m, err := inTx(s, sink, ds[:n]); m < n {
-		return m, err
-	}
-	if _, unattributed := failure.(*deferredError); unattributed {
-		return n, nil
-	}
-	return n, failure
-}
-
-// applyAll applies records in the lease's transaction and returns how many of
-// them stand before the one that failed. Deferred constraints are checked here,
-// not at COMMIT; which record broke one is found by halves.
-func applyAll(s *shift, sink TxSink, ds []Delivery) (int, error) {
-	for i, d := range ds {
-		if s.ending() {
-			return i, nil
-		}
-		err := s.callTx(ds[i:i+1], func(ctx context.Context, tx pgx.Tx) error { return sink.DeliverTx(ctx, tx, d) })
-		if err != nil {
-			return i, err
-		}
-	}
-	err := s.inLease(func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, "SET CONSTRAINTS ALL IMMEDIATE")
-		return err
-	})
-	if err != nil {
-		return len(ds) / 2, &deferredError{broken(sink, ds[0], err)}
-	}
-	return len(ds), nil
-}
-
-// constraintSink is a TxSink with a word for deferred constraints.
-type constraintSink interface {
-	Broken(d Delivery, err error) error
-}
-
-// broken is what a sink makes of an error of its deferred constraints; of a sink that has no
-// word for it, the error without the record's data.
-func broken(sink TxSink, d Delivery, err error) error {
-	if s, ok := sink.(constraintSink); ok {
-		return s.Broken(d, err)
-	}
-	return d.redactError(err)
-}
-
-// deferredError is a broken constraint that any of several records may have
-// broken.
-type deferredError struct{ error }
-
-func (e *deferredError) Unwrap() error { return e.error }
-
-// prefix holds a batch sink to its contract.
+// prefix checks that a batch sink keeps its contract.
 func prefix(n, of int, err error) (int, error) {
 	switch {
 	case n < 0 || n > of:
@@ -168,9 +110,9 @@ func prefix(n, of int, err error) (int, error) {
 	case err == nil && n < of:
 		return n, errPrefix(n, of)
 	case n == of:
-		return n, nil // an error behind the last record is nobody's
+		return n, nil // ignore an error once every record is acknowledged
 	case n > 0 && outcome.IsNoTime(err):
-		return n, nil // the next call has the rest
+		return n, nil // the next call delivers the rest
 	default:
 		return n, err
 	}

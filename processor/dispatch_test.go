@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -37,10 +38,7 @@ func advances(t testing.TB, pool *pgxpool.Pool) (count func() int) {
 		BEGIN INSERT INTO dispatch.advances DEFAULT VALUES; RETURN NULL; END $$;
 		CREATE TRIGGER count AFTER UPDATE ON dispatch.cursor FOR EACH ROW
 			WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.count()`)
-	return func() (n int) {
-		require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM dispatch.advances`).Scan(&n))
-		return n
-	}
+	return func() int { return pgtest.Value[int](t, pool, `SELECT count(*) FROM dispatch.advances`) }
 }
 
 func TestEach_DeliversEveryRecordInOrderOnceAndAdvancesEveryCheckpoint(t *testing.T) {
@@ -134,8 +132,7 @@ func TestBatch_HoldsASinkToItsContract(t *testing.T) {
 // effects are the ids that the TxSink wrote, in order.
 func effects(t testing.TB, pool *pgxpool.Pool) (ids []int) {
 	t.Helper()
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT coalesce(array_agg(id ORDER BY id), '{}') FROM dispatch.effect`).Scan(&ids))
-	return ids
+	return pgtest.Value[[]int](t, pool, `SELECT coalesce(array_agg(id ORDER BY id), '{}') FROM dispatch.effect`)
 }
 
 func upTo(n int) []int {

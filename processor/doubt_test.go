@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -146,8 +147,7 @@ func TestUnknown_OutlivesAHaltThatAnOperatorEndsWithRetry(t *testing.T) {
 	}}
 	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.HaltOnTimeout = true }))
 	eventually(t, "halted", func() bool { return row(t, pool).State == cursor.Halted })
-	_, err := store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Retry)
 	eventually(t, "all is delivered", func() bool { return row(t, pool).Sequence == 2 })
 	require.Equal(t, "1/1 1/1? 2/1", sink.doubts())
 }

@@ -9,33 +9,11 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
-// HaltError is the end of a drained process that stands halted. cursor.Store has
-// what an operator can do: Retry, Skip or Seek.
-type HaltError struct {
-	Process string
-	Failure cursor.Failure
-}
-
-func (e *HaltError) Error() string {
-	if e.Failure.OfServer() {
-		return fmt.Sprintf("process %q is halted: %s", e.Process, e.Failure.Error)
-	}
-	if e.Failure.OfUs() {
-		return fmt.Sprintf("process %[1]q is halted: the receiver refuses us, not record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
-			"fix what it says (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry %[6]s`",
-			e.Process, visible.Cut(e.Failure.RecordID), visible.Cut(string(e.Failure.Position)), e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
-	}
-	return fmt.Sprintf("process %[1]q is halted at record %[2]s (position %[3]s, attempt %[4]d): %[5]s; "+
-		"fix the cause and `ordered-dispatcher retry %[6]s`, or pass over the record: `ordered-dispatcher skip %[6]s --reason …`",
-		e.Process, visible.Cut(e.Failure.RecordID), visible.Cut(string(e.Failure.Position)), e.Failure.Attempts, e.Failure.Error, visible.Shell(e.Process))
-}
-
-// Permanent marks a sink's error as final: the record can never succeed, and
-// its process halts at once. Permanent(nil) is nil.
+// Permanent marks a sink's error as final: the record can never succeed, and its process halts at once.
+// Permanent(nil) is nil.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -43,10 +21,9 @@ func Permanent(err error) error {
 	return &permanentError{err}
 }
 
-// Refused marks a sink's error as the receiver's refusal of us: of our credentials,
-// our address, our settings. It is no verdict on the record. The process halts at once,
-// with any Config.DeadLetter, and the record is sent again when an operator
-// retries. Refused outranks Permanent. Refused(nil) is nil.
+// Refused marks a sink's error as the receiver's refusal of us: of our credentials, our address, our settings.
+// It is not a verdict on the record. The process halts at once, even with Config.DeadLetter, and the record is
+// sent again when an operator retries. Refused outranks Permanent. Refused(nil) is nil.
 func Refused(err error) error {
 	if err == nil {
 		return nil
@@ -54,10 +31,10 @@ func Refused(err error) error {
 	return &refusedError{err}
 }
 
-// Unreached marks a sink's error as none of the record's: nothing was sent, or the
-// receiver can take no record now (it is away, full, has no place for any, or our quota is used up for now). The
-// record is tried again. With Config.DeadLetter such attempts do not count towards
-// Retry.Attempts, so an outage makes no dead letter. Unreached(nil) is nil.
+// Unreached marks a sink's error as not the record's: nothing was sent, or the receiver can take no record now
+// (it is away, full, has no place for any, or our quota is used up for now). The record is tried again. With
+// Config.DeadLetter such attempts do not count towards Retry.Attempts, so an outage makes no dead letter.
+// Unreached(nil) is nil.
 func Unreached(err error) error {
 	if err == nil {
 		return nil
@@ -65,9 +42,19 @@ func Unreached(err error) error {
 	return &unreachedError{err}
 }
 
-// RetryAfter marks a sink's error with the delay its receiver asked for. The
-// next attempt comes no sooner, for delays up to an hour. RetryAfter(nil, d)
-// is nil.
+// Unknown marks a sink's error as one that leaves open whether the receiver has the record: after it was sent,
+// the connection was lost, or no answer came. The record is tried again, or its process halts with
+// Config.HaltOnTimeout. An error whose Timeout method returns true, such as context.DeadlineExceeded, is
+// unknown by itself. Unknown(nil) is nil.
+func Unknown(err error) error {
+	if err == nil {
+		return nil
+	}
+	return outcome.Unknown(err)
+}
+
+// RetryAfter marks a sink's error with the delay that its receiver asked for. The next attempt comes no sooner,
+// for delays up to an hour. RetryAfter(nil, d) is nil.
 func RetryAfter(err error, delay time.Duration) error {
 	if err == nil {
 		return nil
@@ -112,7 +99,10 @@ func IsUnreached(err error) bool {
 	return errors.As(err, &unreached)
 }
 
-// RetryAfterDelay returns the delay err was marked with, or zero.
+// IsUnknown reports whether err was marked with Unknown, or is a time-out.
+func IsUnknown(err error) bool { return outcome.IsUnknown(err) }
+
+// RetryAfterDelay returns the delay that err was marked with, or zero.
 func RetryAfterDelay(err error) time.Duration {
 	var after *retryAfterError
 	if errors.As(err, &after) {
@@ -121,19 +111,19 @@ func RetryAfterDelay(err error) time.Duration {
 	return 0
 }
 
-// ErrGrace is returned by Run and Drain when a sink call was still in flight at
-// the end of Config.Grace. Its record will be delivered again.
+// ErrGrace is the error of Run and Drain when a sink call was still in flight at the end of Config.Grace. Its
+// record will be delivered again.
 var ErrGrace = errors.New("the sink call in flight did not end within the grace period: its record will be delivered again")
 
-// errPrefix is a batch sink that broke its contract.
+// errPrefix reports that a batch sink broke its contract.
 func errPrefix(n, of int) error {
-	return fmt.Errorf("the batch sink acknowledged %d of %d records without saying why", n, of)
+	return fmt.Errorf("the batch sink broke its contract: it acknowledged %d of %d records and gave no reason", n, of)
 }
 
-// ErrOrder: a source broke its contract. Nothing of its page is delivered.
+// ErrOrder reports that a source broke its contract. Nothing of its page is delivered.
 var ErrOrder = errors.New("the source returned a position that does not follow the one before it")
 
-// unreadableError is that of a record that the source could not read.
+// unreadableError is the error of a record that the source could not read.
 type unreadableError struct{ error }
 
 func (e *unreadableError) Unwrap() error { return e.error }
@@ -143,9 +133,9 @@ func isUnreadable(err error) bool {
 	return errors.As(err, &unreadable)
 }
 
-// isDatabase reports whether the database failed, and not what was asked of it:
-// it went away (class 08, 57P), lacks room (53), or other transactions stood in
-// the way (40, 55P03).
+// isDatabase reports whether the database failed, and not our request: it went away (class 08, 57P), lacks room
+// (53), met an error of its system (58), became read-only (25006), ended an idle transaction (25P03), or other
+// transactions were in the way (40, 55P03).
 func isDatabase(err error) bool {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
@@ -159,9 +149,8 @@ func isDatabase(err error) bool {
 	}
 }
 
-// isDenied reports whether the database will go on refusing until somebody
-// changes something: the login (class 28), the database's name (3D000), names and
-// rights in it (42, 3F000), or a host that there is not.
+// isDenied reports whether the database will go on refusing until an operator changes something: the login
+// (class 28), the database's name (3D000), names and rights in it (42, 3F000), or a host that does not exist.
 func isDenied(err error) bool {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
@@ -174,25 +163,16 @@ func isDenied(err error) bool {
 	return errors.As(err, &connect) && errors.As(err, &lookup) && lookup.IsNotFound && !errors.As(err, &dial)
 }
 
-// panicError is a sink that panicked.
+// panicError reports that the sink panicked.
 type panicError struct {
 	text  string
 	stack []byte
 }
 
-// newPanicError has what a sink panicked with, without the data of the records
-// that it was given.
+// newPanicError returns the error of a panic in the sink, without the data of the records that the sink was
+// given.
 func newPanicError(value any, stack []byte, ds []Delivery) error {
-	text, size := fmt.Sprint(value), 0
-	for _, d := range ds {
-		if size += d.size(); size > maxRedactRecord {
-			return &panicError{redacted, stack}
-		}
-	}
-	for _, d := range ds {
-		text = d.Redact(text)
-	}
-	return &panicError{text, stack}
+	return &panicError{Redact(ds)(fmt.Sprint(value)), stack}
 }
 
 func (e *panicError) Error() string { return "the sink panicked: " + e.text }

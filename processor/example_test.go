@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/oklog/run"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
@@ -38,7 +37,7 @@ func bookingSMS(pool *pgxpool.Pool, send func(context.Context, Booking, processo
 	})
 }
 
-// A service runs a process beside its other actors. Any number of its replicas
+// A service runs a process in a goroutine beside its other work, until its context ends. Any number of its replicas
 // may do so: one of them delivers.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -57,9 +56,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	var group run.Group
-	group.Add(func() error { return process.Run(ctx) }, func(error) { cancel() })
-	fmt.Println("stopped:", group.Run())
+	fmt.Println("stopped:", process.Run(ctx))
 	// Output:
 	// 1: SMS to Ada (attempt 1)
 	// 2: SMS to Grace (attempt 1)

@@ -37,8 +37,7 @@ func TestRun_IdleTakesNoTransactionID(t *testing.T) {
 }
 
 // nextXID takes a transaction id and returns it.
-func nextXID(t testing.TB, pool *pgxpool.Pool) (xid int64) {
+func nextXID(t testing.TB, pool *pgxpool.Pool) int64 {
 	t.Helper()
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT pg_current_xact_id()::text::bigint`).Scan(&xid))
-	return xid
+	return pgtest.Value[int64](t, pool, `SELECT pg_current_xact_id()::text::bigint`)
 }

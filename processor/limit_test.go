@@ -114,3 +114,19 @@ func TestInTx_ADatabaseErrorIsNotCountedAgainstTheRecord(t *testing.T) {
 	require.NoError(t, p.Drain(t.Context()))
 	require.Equal(t, []string{"1/1", "2/1", "2/1", "2/1"}, sink.attempts())
 }
+
+func TestLimit_UnmarshalTextReadsARate(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]processor.Limit{
+		"50/s": {Records: 50, Per: time.Second}, "100/m": {Records: 100, Per: time.Minute}, "1000000/h": {Records: 1_000_000, Per: time.Hour},
+	} {
+		var l processor.Limit
+		require.NoError(t, l.UnmarshalText([]byte(text)))
+		require.Equal(t, want, l)
+	}
+	for _, text := range []string{"", "50", "50/d", "1.5/s", "0/s", "1000001/s", "/s", "50/s/s"} {
+		var l processor.Limit
+		require.EqualError(t, l.UnmarshalText([]byte(text)), "is not a rate: write a whole number from 1 to 1000000, and a unit: 50/s, 100/m or 1000/h", text)
+		require.Zero(t, l)
+	}
+}

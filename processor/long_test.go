@@ -18,8 +18,7 @@ func TestLog_ALongIDIsCut(t *testing.T) {
 	exec(t, pool, `CREATE TABLE dispatch.named (id text NOT NULL, created_at timestamptz NOT NULL DEFAULT clock_timestamp());
 		CREATE UNIQUE INDEX ON dispatch.named (created_at, id);
 		INSERT INTO dispatch.named (id) VALUES (repeat('i', 200000))`)
-	source, err := table.New(pool, table.Config{Table: "dispatch.named"})
-	require.NoError(t, err)
+	source := sourceOf(t, pool, table.Config{Table: "dispatch.named"})
 	log := &logbook{}
 	sink := &receiver{answer: func(context.Context, processor.Delivery) error { return processor.Permanent(errors.New("no")) }}
 	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Logger, c.Source = log.logger(), source }))

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -18,14 +19,11 @@ func TestRun_ADecisionThatAPromotionLosesIsMissingInTheHistory(t *testing.T) {
 		s := store(t, primary)
 		_, err := s.Create(t.Context(), "sms", "")
 		require.NoError(t, err)
-		_, err = s.Pause(t.Context(), "sms", alice)
-		require.NoError(t, err)
-		_, err = s.Resume(t.Context(), "sms", alice)
-		require.NoError(t, err)
+		decide(t, primary, (*operator.Operator).Pause)
+		decide(t, primary, (*operator.Operator).Resume)
 		insert(t, primary, 1)
 	})
-	_, err := store(t, p.primary).Pause(t.Context(), "sms", alice)
-	require.NoError(t, err)
+	decide(t, p.primary, (*operator.Operator).Pause)
 	sink := &receiver{}
 	p.run(t, sink, table.Config{Table: "dispatch.bookings", Columns: table.Columns{ID: "id"}})
 	p.promote(t)
@@ -40,8 +38,7 @@ func TestRun_ADecisionThatAPromotionLosesIsMissingInTheHistory(t *testing.T) {
 		return row.Position != ""
 	})
 	require.Equal(t, []string{"promoted", "resume", "pause", "create"}, actions(t, promoted), "the newest first, without the second pause")
-	_, err = promoted.Pause(t.Context(), "sms", alice)
-	require.NoError(t, err)
+	decide(t, p.standby, (*operator.Operator).Pause)
 	row, err := promoted.Look(t.Context(), "sms")
 	require.NoError(t, err)
 	require.Equal(t, cursor.Paused, row.State)
@@ -50,7 +47,7 @@ func TestRun_ADecisionThatAPromotionLosesIsMissingInTheHistory(t *testing.T) {
 
 func actions(t *testing.T, s *cursor.Store) (all []string) {
 	t.Helper()
-	events, err := s.History(t.Context(), "sms", 10)
+	events, err := operator.New(s).History(t.Context(), "sms", 10)
 	require.NoError(t, err)
 	for _, e := range events {
 		all = append(all, e.Action)

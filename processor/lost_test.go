@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -41,16 +42,14 @@ func TestLostLease_WhatASinkSaysOnceHaltsUnderTheNextOne(t *testing.T) {
 			return err
 		}
 		ctx = context.WithoutCancel(ctx)
-		_, err := store(t, pool).Pause(ctx, "sms", alice)
+		_, err := operator.New(store(t, pool)).Pause(ctx, "sms", alice)
 		assert.NoError(t, err)
-		_, err = store(t, pool).Resume(ctx, "sms", alice)
+		_, err = operator.New(store(t, pool)).Resume(ctx, "sms", alice)
 		assert.NoError(t, err)
-		return processor.Refused(outcome.Final(errors.New("the stream was set back")))
+		return processor.Refused(outcome.ReportedOnce(errors.New("the stream was set back")))
 	}}
 	start(t, process(t, pool, processor.Each(sink), quick))
-	eventually(t, "it halts", func() bool { return row(t, pool).State == cursor.Halted })
-	f := row(t, pool).Failure
-	require.Equal(t, cursor.ClassRefused, f.Class)
+	f := halts(t, pool, cursor.ClassRefused)
 	require.Equal(t, "the stream was set back", f.Error)
 	require.Equal(t, "2", f.RecordID)
 	require.Equal(t, []string{"1/1", "2/1"}, sink.attempts())
@@ -71,11 +70,11 @@ func TestLostLease_ALossBehindRecordsWhoseAdvanceFailsHalts(t *testing.T) {
 			return 0, err
 		}
 		ctx = context.WithoutCancel(ctx)
-		_, err := store(t, pool).Pause(ctx, "sms", alice)
+		_, err := operator.New(store(t, pool)).Pause(ctx, "sms", alice)
 		assert.NoError(t, err)
-		_, err = store(t, pool).Resume(ctx, "sms", alice)
+		_, err = operator.New(store(t, pool)).Resume(ctx, "sms", alice)
 		assert.NoError(t, err)
-		return 1, processor.Refused(outcome.Final(errors.New("the stream was set back")))
+		return 1, processor.Refused(outcome.ReportedOnce(errors.New("the stream was set back")))
 	})
 	start(t, process(t, pool, processor.Batch(sink), func(c *processor.Config) { quick(c); c.Checkpoint = 3 }))
 	eventually(t, "it halts, or is done", func() bool { r := row(t, pool); return r.State == cursor.Halted || r.Sequence == 3 })
@@ -104,13 +103,12 @@ func TestLostLease_WhatASinkSaysOnceIsNotSaidAgainWhenItStandsInTheRow(t *testin
 			assert.NoError(t, other.Halt(ctx, cursor.Failure{Position: d.Position, RecordID: d.ID, Attempts: 1, Error: "set back", Class: cursor.ClassRefused}))
 			other.Release()
 		}
-		return processor.Refused(outcome.Final(errors.New("the stream was set back")))
+		return processor.Refused(outcome.ReportedOnce(errors.New("the stream was set back")))
 	}}
 	log := &logbook{}
 	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { quick(c); c.Logger = log.logger() }))
 	eventually(t, "the worker sees the halt", func() bool { return log.has("halted: ") })
-	_, err := store(t, pool).Retry(t.Context(), "sms", alice)
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Retry)
 	eventually(t, "it goes on, or halts again", func() bool { r := row(t, pool); return r.State == cursor.Halted || r.Sequence == 2 })
 	require.EqualValues(t, 2, row(t, pool).Sequence)
 	require.Equal(t, []string{"1/1", "2/1", "2/1"}, sink.attempts())

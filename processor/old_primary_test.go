@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
@@ -37,9 +38,7 @@ func TestRun_OnAnOldPrimaryNothingIsDecidedByMistake(t *testing.T) {
 	insert(t, p.standby, 1)
 	p.link.Retarget(p.promoted)
 	p.link.Cut()
-	eventually(t, "it halts on the old primary", func() bool { return row(t, p.primary).State == cursor.Halted })
-	require.Equal(t, cursor.ClassOldPrimary, row(t, p.primary).Failure.Class)
-	require.Contains(t, row(t, p.primary).Failure.Error, "this is an old one that nobody has fenced: fence it, and decide nothing here")
+	require.Contains(t, halts(t, p.primary, cursor.ClassOldPrimary).Error, "this is an old one that is not fenced: fence it, and make no decision here")
 
 	s := store(t, p.primary)
 	start(t, process(t, pgtest.Pool(t, p.address, pgtest.PoolConfig{}), processor.Each(sink), func(c *processor.Config) { c.Process = "mail" }))
@@ -49,16 +48,22 @@ func TestRun_OnAnOldPrimaryNothingIsDecidedByMistake(t *testing.T) {
 		return mail.State == cursor.Halted && mail.Failure.Class == cursor.ClassOldPrimary
 	})
 
-	decisions := map[string]func(d cursor.Decision) (cursor.Change, error){
-		"retry":     func(d cursor.Decision) (cursor.Change, error) { return s.Retry(t.Context(), "sms", d) },
-		"seek":      func(d cursor.Decision) (cursor.Change, error) { return s.Seek(t.Context(), "sms", "", d) },
-		"seek anew": func(d cursor.Decision) (cursor.Change, error) { return s.SeekAnew(t.Context(), "sms", "", d) },
-		"restored":  func(d cursor.Decision) (cursor.Change, error) { return s.Restored(t.Context(), "sms", d) },
+	decisions := map[string]func(d cursor.Decision) (operator.Change, error){
+		"retry": func(d cursor.Decision) (operator.Change, error) { return operator.New(s).Retry(t.Context(), "sms", d) },
+		"seek": func(d cursor.Decision) (operator.Change, error) {
+			return operator.New(s).Seek(t.Context(), "sms", "", d)
+		},
+		"seek anew": func(d cursor.Decision) (operator.Change, error) {
+			return operator.New(s).SeekAnew(t.Context(), "sms", "", d)
+		},
+		"restored": func(d cursor.Decision) (operator.Change, error) {
+			return operator.New(s).Restored(t.Context(), "sms", d)
+		},
 	}
 	for name, decide := range decisions {
 		for _, d := range []cursor.Decision{{Actor: "me", Reason: "x"}, {Actor: "me", Reason: "x", DryRun: true}} {
 			_, err := decide(d)
-			require.ErrorIs(t, err, cursor.ErrOldPrimary, name)
+			require.ErrorIs(t, err, operator.ErrOldPrimary, name)
 			require.ErrorContains(t, err, "each decision on it needs --fenced", name)
 		}
 	}

@@ -15,11 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
-
-// alice decides.
-var alice = cursor.Decision{Actor: "alice", Reason: "the worst day", Timeout: patience}
 
 // busy keeps a producer going until the test stops it, some records ahead of the
 // process, and reports how many it made.
@@ -117,18 +116,15 @@ func TestPause_OfABusyWorkerHoldsWhenItReturns(t *testing.T) {
 			dispatch, config := worker(sink)
 			log := &logbook{}
 			start(t, process(t, pool, dispatch, func(c *processor.Config) { config(c); c.Logger = log.logger() }))
-			s := store(t, pool)
 			for round := range 3 {
 				calls := sink.calls()
 				eventually(t, "it is busy", func() bool { return sink.calls() > calls+30 })
-				_, err := s.Pause(t.Context(), "sms", alice)
-				require.NoError(t, err)
+				decide(t, pool, (*operator.Operator).Pause)
 				paused := sink.calls()
 				require.EqualValues(t, paused, row(t, pool).Sequence, "nothing is in flight")
 				eventually(t, "the worker has seen it", func() bool { return log.count("paused by an operator") > round })
 				require.Equal(t, paused, sink.calls())
-				_, err = s.Resume(t.Context(), "sms", alice)
-				require.NoError(t, err)
+				decide(t, pool, (*operator.Operator).Resume)
 			}
 			made := stop()
 			caughtUp(t, pool)
@@ -155,7 +151,7 @@ func TestSeek_OfABusyWorkerDropsWhatItReadAhead(t *testing.T) {
 			sink := &receiver{}
 			dispatch, config := worker(sink)
 			start(t, process(t, pool, dispatch, config))
-			s, src := store(t, pool), source(t, pool)
+			src := source(t, pool)
 			for round := range 2 {
 				calls := sink.calls()
 				eventually(t, "it is busy", func() bool { return sink.calls() > calls+30 })
@@ -163,8 +159,7 @@ func TestSeek_OfABusyWorkerDropsWhatItReadAhead(t *testing.T) {
 
 				to, err := src.Before(t.Context(), strconv.Itoa(10*(round+1)))
 				require.NoError(t, err)
-				change, err := s.Seek(t.Context(), "sms", to, alice)
-				require.NoError(t, err)
+				change := seek(t, pool, to)
 				first := behind(t, sink, change.After.Epoch)
 				require.Equal(t, strconv.Itoa(10*(round+1)), first.ID)
 				require.Equal(t, change.After.Sequence+1, first.Sequence)
@@ -173,8 +168,7 @@ func TestSeek_OfABusyWorkerDropsWhatItReadAhead(t *testing.T) {
 				passed := count(t, pool)
 				end, err := src.End(t.Context())
 				require.NoError(t, err)
-				change, err = s.Seek(t.Context(), "sms", end, alice)
-				require.NoError(t, err)
+				change = seek(t, pool, end)
 				first = behind(t, sink, change.After.Epoch)
 				id, err := strconv.Atoi(first.ID)
 				require.NoError(t, err)
@@ -213,10 +207,9 @@ func inOrder(t testing.TB, got []processor.Delivery) {
 	}
 }
 
-func count(t testing.TB, pool *pgxpool.Pool) (n int) {
+func count(t testing.TB, pool *pgxpool.Pool) int {
 	t.Helper()
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM dispatch.bookings`).Scan(&n))
-	return n
+	return pgtest.Value[int](t, pool, `SELECT count(*) FROM dispatch.bookings`)
 }
 
 // TestRetryAndSkip_AgainstAWorkerThatTriesAgainAndAgain: its delays are short, so
@@ -236,10 +229,8 @@ func TestRetryAndSkip_AgainstAWorkerThatTriesAgainAndAgain(t *testing.T) {
 			}}
 			dispatch, config := worker(sink)
 			start(t, process(t, pool, dispatch, config))
-			s := store(t, pool)
 			eventually(t, "record 7 fails", func() bool { f := row(t, pool).Failure; return f != nil && f.RecordID == "7" && f.Attempts > 3 })
-			_, err := s.Retry(t.Context(), "sms", alice)
-			require.NoError(t, err)
+			decide(t, pool, (*operator.Operator).Retry)
 			eventually(t, "its attempts start again", func() bool {
 				got := sink.deliveries()
 				last := slices.IndexFunc(got, func(d processor.Delivery) bool { return d.ID == "7" && d.Attempt > 3 })
@@ -247,8 +238,7 @@ func TestRetryAndSkip_AgainstAWorkerThatTriesAgainAndAgain(t *testing.T) {
 			})
 			for _, id := range []string{"7", "8"} {
 				eventually(t, "the record fails", func() bool { f := row(t, pool).Failure; return f != nil && f.RecordID == id })
-				change, err := s.Skip(t.Context(), "sms", alice)
-				require.NoError(t, err)
+				change := decide(t, pool, (*operator.Operator).Skip)
 				require.Equal(t, id, change.Before.Failure.RecordID)
 			}
 			caughtUp(t, pool)
@@ -269,8 +259,7 @@ func TestSkip_OfAHaltedProcessLetsTheRunningWorkerGoOn(t *testing.T) {
 	sink, log := &receiver{answer: failing("3", 1000, processor.Permanent(errRefused))}, &logbook{}
 	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Poll, c.Logger = 20*time.Millisecond, log.logger() }))
 	eventually(t, "halted", func() bool { return row(t, pool).State == cursor.Halted })
-	_, err := store(t, pool).Skip(t.Context(), "sms", alice)
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Skip)
 	eventually(t, "all delivered", func() bool { return row(t, pool).Sequence == 5 })
 	require.Equal(t, []string{"1/1", "2/1", "3/1", "4/1", "5/1"}, sink.attempts())
 	require.Equal(t, 1, log.count("an operator decided"), "the worker's log says so too")
@@ -294,8 +283,7 @@ func TestRetry_DoesNotWaitForALongBackOff(t *testing.T) {
 	}()}
 	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Poll = 20 * time.Millisecond }))
 	eventually(t, "it waits", func() bool { f := row(t, pool).Failure; return f != nil && f.Wait > time.Minute })
-	_, err := store(t, pool).Retry(t.Context(), "sms", alice)
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Retry)
 	eventually(t, "all delivered", func() bool { return row(t, pool).Sequence == 2 })
 	require.Equal(t, []string{"1/1", "1/1", "2/1"}, sink.attempts())
 }
@@ -319,8 +307,7 @@ func TestSeek_IsNotUndoneByAnAdvanceThatIsOwed(t *testing.T) {
 			eventually(t, "record 4 is acknowledged and not written down", func() bool { return sink.calls() == 4 })
 			position, err := source(t, pool).Before(t.Context(), strconv.Itoa(to))
 			require.NoError(t, err)
-			_, err = store(t, pool).Seek(t.Context(), "sms", position, alice)
-			require.NoError(t, err)
+			seek(t, pool, position)
 			caughtUp(t, pool)
 			want := append(upTo(4), upTo(8)[to-1:]...)
 			var got []int
@@ -350,12 +337,9 @@ func TestResume_SendsAgainWhatWasOwed(t *testing.T) {
 	sink := &receiver{answer: func(context.Context, processor.Delivery) error { full(); return nil }}
 	start(t, process(t, pool, processor.Each(sink), quick))
 	eventually(t, "the first record is acknowledged", func() bool { return sink.calls() == 1 })
-	s := store(t, pool)
-	_, err := s.Pause(t.Context(), "sms", alice)
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Pause)
 	exec(t, pool, `ALTER TABLE dispatch.cursor DISABLE TRIGGER refuse`)
-	_, err = s.Resume(t.Context(), "sms", alice)
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Resume)
 	eventually(t, "the cursor passes all", func() bool { return row(t, pool).Sequence == 3 })
 	require.Equal(t, []string{"1/1", "1/1", "2/1", "3/1"}, sink.attempts())
 	numbers(t, sink.deliveries())
@@ -381,14 +365,14 @@ func TestDecisions_ByTwoWorkersAndAnOperatorAtOnce(t *testing.T) {
 	for round := range 10 {
 		target, err := src.Before(t.Context(), strconv.Itoa(round*5+1))
 		require.NoError(t, err)
-		for _, act := range []func() (cursor.Change, error){
-			func() (cursor.Change, error) { return s.Pause(t.Context(), "sms", alice) },
-			func() (cursor.Change, error) { return s.Retry(t.Context(), "sms", alice) },
-			func() (cursor.Change, error) { return s.Resume(t.Context(), "sms", alice) },
-			func() (cursor.Change, error) { return s.Skip(t.Context(), "sms", alice) },
-			func() (cursor.Change, error) { return s.Seek(t.Context(), "sms", target, alice) },
+		for _, act := range []func() (operator.Change, error){
+			func() (operator.Change, error) { return operator.New(s).Pause(t.Context(), "sms", alice) },
+			func() (operator.Change, error) { return operator.New(s).Retry(t.Context(), "sms", alice) },
+			func() (operator.Change, error) { return operator.New(s).Resume(t.Context(), "sms", alice) },
+			func() (operator.Change, error) { return operator.New(s).Skip(t.Context(), "sms", alice) },
+			func() (operator.Change, error) { return operator.New(s).Seek(t.Context(), "sms", target, alice) },
 		} {
-			if _, err := act(); !errors.Is(err, cursor.ErrNotFailing) {
+			if _, err := act(); !errors.Is(err, operator.ErrNotFailing) {
 				require.NoError(t, err, fmt.Sprint("round ", round))
 			}
 		}
@@ -410,7 +394,7 @@ func inOrderBut(t testing.TB, got []processor.Delivery) {
 	}
 }
 
-// TestSeek_OfAnInTxProcessCommitsNothingTwiceButWhatIsSoughtAgain: effects and
+// TestSeek_OfAnInTxProcessAppliesAgainWhatIsSoughtAgainAndNothingElse: effects and
 // cursor stay one.
 func TestSeek_OfAnInTxProcessAppliesAgainWhatIsSoughtAgainAndNothingElse(t *testing.T) {
 	t.Parallel()
@@ -421,8 +405,7 @@ func TestSeek_OfAnInTxProcessAppliesAgainWhatIsSoughtAgainAndNothingElse(t *test
 	caughtUp(t, pool)
 	to, err := source(t, pool).Before(t.Context(), "31")
 	require.NoError(t, err)
-	_, err = store(t, pool).Seek(t.Context(), "sms", to, alice)
-	require.NoError(t, err)
+	seek(t, pool, to)
 	caughtUp(t, pool)
 	rows, err := pool.Query(t.Context(), `SELECT count(*) FROM dispatch.effect GROUP BY id ORDER BY id`)
 	require.NoError(t, err)
@@ -440,5 +423,5 @@ func TestSeekGap_IsNoLessThanWhatAWorkerMaySendBeforeACheckpoint(t *testing.T) {
 	require.NoError(t, err)
 	config.Batch++
 	_, err = processor.New(config)
-	require.ErrorContains(t, err, "batch 10001")
+	require.ErrorContains(t, err, "batch must be between 1 and 10000, got 10001")
 }

@@ -7,14 +7,15 @@ import (
 )
 
 const (
-	// patienceFraction of a poll a worker leaves to the one before it. It waits
-	// the rest between two looks, so that a take-over comes within one poll.
+	// patienceFraction is the fraction of a poll that a worker leaves to the worker before it. It waits for the
+	// rest between two looks, so that a take-over comes within one poll.
 	patienceFraction = 4
-	// restPoll bounds the wait of a process that an operator must set going.
+	// minPoll is the shortest wait between two looks, and the smallest Config.Poll.
+	minPoll = 5 * time.Millisecond
+	// restPoll bounds the wait of a process that an operator must set running.
 	restPoll = time.Second
-	// asideDelay leaves the session for which a worker stood aside the time to
-	// wake up and take the lock.
-	asideDelay = 50 * time.Millisecond
+	// yieldDelay gives the session to which a worker yielded the row the time to wake up and take the lock.
+	yieldDelay = 50 * time.Millisecond
 
 	firstErrorDelay  = 100 * time.Millisecond
 	maxErrorDelay    = 5 * time.Second
@@ -23,9 +24,9 @@ const (
 	longestErrorDelay = maxErrorDelay + maxErrorDelay*errorDelayJitter/100
 )
 
-// pace says how long to wait between two passes. What comes is noticed after at
-// most half of the time for which nothing came, and a fence that lets records
-// through after a tenth of the time for which it held them.
+// pace decides how long to wait between two passes. If nothing came for some time, the worker notices the next
+// record within half of that time. If a fence held records for some time, the worker notices within a tenth of
+// that time that the fence lets them through.
 type pace struct {
 	poll   time.Duration
 	idle   time.Duration // grows while there is nothing to deliver
@@ -70,6 +71,8 @@ func (p *pace) next(s state, err error) time.Duration {
 	}
 }
 
+// afterError is the wait after a pass that failed, over the database. The delay between two attempts at a record is
+// another one: see stuck.
 func (p *pace) afterError() time.Duration {
 	if p.errors == nil {
 		p.errors = retry.WithJitterPercent(errorDelayJitter, retry.WithCappedDuration(maxErrorDelay, retry.NewExponential(firstErrorDelay)))

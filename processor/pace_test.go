@@ -71,6 +71,14 @@ func TestBackoff_DoublesToItsMaximumAndIsResumedWhereItStood(t *testing.T) {
 	require.Equal(t, time.Second, newStuck("p", 1_000_000, config).again(errors.New("no")))
 }
 
+func TestBackoff_IsNeverLongerThanItsMaximum(t *testing.T) {
+	t.Parallel()
+	stuck := newStuck("p", 1_000_000, Retry{Initial: 100 * time.Millisecond, Max: time.Second, Jitter: 100})
+	for range 100 {
+		require.LessOrEqual(t, stuck.again(errors.New("no")), time.Second)
+	}
+}
+
 func TestBackoff_HonoursTheReceiversDelayUpToAnHour(t *testing.T) {
 	t.Parallel()
 	config := Retry{Initial: 100 * time.Millisecond, Max: time.Second, Jitter: 20}

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -72,10 +74,9 @@ func refuseAdvances(t testing.TB, pool *pgxpool.Pool, answer string) {
 			WHEN (old.position < new.position) EXECUTE FUNCTION dispatch.refuse()`)
 }
 
-func refused(t testing.TB, pool *pgxpool.Pool) (n int) {
+func refused(t testing.TB, pool *pgxpool.Pool) int {
 	t.Helper()
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT last_value FROM dispatch.refused`).Scan(&n))
-	return n
+	return pgtest.Value[int](t, pool, `SELECT last_value FROM dispatch.refused`)
 }
 
 // An advance that a trigger of others keeps from the row: the record was sent again every
@@ -92,8 +93,7 @@ func TestAdvance_ThatIsKeptFromTheRowSendsNothingAgain(t *testing.T) {
 				refuseAdvances(t, pool, answer)
 				return nil
 			}}
-			_, err := store(t, pool).Create(t.Context(), "sms", "")
-			require.NoError(t, err)
+			created(t, pool)
 			stop := start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { quick(c); c.Logger = log.logger() }))
 			eventually(t, "asked again and again", func() bool { return sink.calls() > 0 && log.has("the cursor does not move") && refused(t, pool) >= 4 })
 			require.True(t, log.has("trigger refuse"))
@@ -111,8 +111,7 @@ func TestAdvance_ThatIsKeptFromTheRowOfTwoWorkersSendsNothing(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 1)
-	_, err := store(t, pool).Create(t.Context(), "sms", "")
-	require.NoError(t, err)
+	created(t, pool)
 	refuseAdvances(t, pool, "NULL")
 	sink := &receiver{}
 	var stops []func() error
@@ -158,8 +157,7 @@ func TestAdvance_ThatIsUndoneSendsNothingAgain(t *testing.T) {
 				})
 				return nil
 			}}
-			_, err := store(t, pool).Create(t.Context(), "sms", "")
-			require.NoError(t, err)
+			created(t, pool)
 			stop := start(t, process(t, pool, dispatch(sink), func(c *processor.Config) { quick(c); c.Logger = log.logger() }))
 			eventually(t, "it is said", func() bool { return log.has("undone in the same transaction") && log.has("trigger undo") })
 			exec(t, pool, `DROP TRIGGER undo ON dispatch.cursor`)
@@ -205,9 +203,7 @@ func TestPass_TheCursorMovesOverWhatTheSourceLeavesOut(t *testing.T) {
 			require.Equal(t, []string{"100/1", "200/1"}, sink.attempts())
 			require.Equal(t, at(100), sink.attemptsOf("200")[0].After, "the record before it")
 			require.EqualValues(t, 2, sink.attemptsOf("200")[0].Sequence)
-			var events int
-			require.NoError(t, pool.QueryRow(t.Context(), `SELECT count(*) FROM dispatch.cursor_event WHERE action NOT IN ('create', 'take_over')`).Scan(&events))
-			require.Zero(t, events)
+			require.Zero(t, pgtest.Value[int](t, pool, `SELECT count(*) FROM dispatch.cursor_event WHERE action NOT IN ('create', 'take_over')`))
 		})
 	}
 }
@@ -270,13 +266,11 @@ func TestFault_ARecordThatCannotBeReadHaltsAtItsPlace(t *testing.T) {
 	require.Contains(t, halt.Error(), errUnread.Error())
 	require.Equal(t, []string{"1/1"}, sink.attempts())
 
-	_, err := store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Retry)
 	require.ErrorAs(t, p.Drain(soon(t)), &halt, "nothing has changed")
 
 	fixed = true
-	_, err = store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Retry)
 	require.NoError(t, p.Drain(soon(t)))
 	require.Equal(t, []string{"1/1", "2/1", "3/1"}, sink.attempts())
 }
@@ -288,8 +282,7 @@ func TestFault_ARecordThatCannotBeReadCanBeSkipped(t *testing.T) {
 	p := process(t, pool, processor.InTx(sink), func(c *processor.Config) { c.Source = faulty(&fixed) })
 	var halt *processor.HaltError
 	require.ErrorAs(t, p.Drain(soon(t)), &halt)
-	_, err := store(t, pool).Skip(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "known"})
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Skip)
 	require.NoError(t, p.Drain(soon(t)))
 	require.Equal(t, []string{"1/1", "3/1"}, sink.attempts())
 }

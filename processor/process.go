@@ -15,49 +15,58 @@ import (
 )
 
 // Process is the loop for one named cursor.
+//
+// Beside progress, it keeps what one worker has learnt of the cursor and the server. The row and the server are
+// the truth. These fields only notice that they went back, or changed, between two looks:
+//
+//	field    meaning                                                   set by                         until
+//	existed  the cursor's row has existed                              look                           the end of the worker
+//	seen     the highest epoch and sequence, and how far the log was   every look, lease and advance  the end of the worker
+//	alone    no other process had halted as restored at the first look noteBeside                     the end of the worker
+//	reign    the epoch of the cursor                                   began, work                    the next epoch
+//	server   the run of the server that was looked at for a promotion  notePromotion, work            the next epoch
+//	run      the run of the server that answered last                  othersLook                     another run answers
+//	reset    a read met ids before the cursor                          seesReset                      noteReset has written it
+//	clock    the server's clock was seen behind a position             watchClock, reads              the row has it, or the next epoch
+//	waiting  the last look found only records that may be preceded     peek                           the next look
+//	passing  what another worker may be about to pass                  othersToPass                   the row has moved
+//	deferred when the next attempt is due, by this machine's clock     resting                        another attempt
 type Process struct {
 	config  Config
 	log     *slog.Logger
 	tracing tracing
+	limiter *rate.Limiter // nil: no limit
 
-	seen    bool         // the cursor's row stood at some time
-	beside  bool         // no other process had halted as restored when this worker came
-	waiting bool         // the last look found only records that may still be preceded
-	stuck   *stuck       // the record that failed last, while this worker retries it
-	owed    *advance     // acknowledged by the sink, but not known to be durable
-	verdict *verdict     // on a record that failed for good, until it is durable
-	epoch   cursor.Epoch // of the last lease; 0 before the first
-	doubt   doubt        // the records that may have been sent without an outcome
-	sent    sent         // behind the cursor, under numbers that are theirs
-	bridge  bridge       // what the cursor passed last without a record
-	passing passing      // what another worker may be about to pass
-
-	letters   int           // dead letters in a row, since a delivery or a new epoch
-	failures  int           // attempts in a row that failed, of any record: see Breaker
-	limiter   *rate.Limiter // nil: no limit
-	deferred  deferred      // the next attempt, as this worker first saw it
-	patience  time.Duration // with what a round asks the database before it has the lease
+	progress  progress      // of the delivery, beyond the row
 	stopped   bool          // the last shift halted the process
-	notBefore time.Time     // the limit lets no record go until then
-	torn      time.Time     // when it was said last that a torn session cannot be ended
+	notBefore time.Time     // the limit lets no record go before then
+	patience  time.Duration // for all that a pass asks the database before it has the lease
+
+	existed  bool     // the cursor's row has existed at some time
+	alone    bool     // no other process had halted as restored when this worker came
+	waiting  bool     // the last look found only records that may still be preceded
+	passing  passing  // what another worker may be about to pass
+	deferred deferred // the next attempt, as this worker first saw it
+
+	torn time.Time // when the log last reported that a torn session cannot be ended
 
 	clock clockWatch
 	reset *cursor.ResetHalt // the ids were seen before the cursor, and the row does not have it yet
 
-	numbers cursor.Seen  // the highest of the cursor
-	server  string       // the run of the server on which no promotion is to be noted
-	reign   cursor.Epoch // of the cursor when it was seen last
-	run     serverRun    // of the server, as it was at the last look
+	seen   cursor.Seen  // the highest of the cursor
+	server string       // the run of the server on which this worker has already looked for a promotion
+	reign  cursor.Epoch // of the cursor when it was last seen
+	run    serverRun    // of the server, at the last look
 }
 
-// New returns the process that config describes. It touches nothing yet.
+// New returns the process that config describes. It does not use the database or the sink yet.
 func New(config Config) (*Process, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
 	if _, ok := config.Source.(Ender); config.Start == End && !ok {
-		return nil, fmt.Errorf("process %q: its source cannot say where its end is: start at the beginning or at a position", config.Process)
+		return nil, fmt.Errorf("process %q: its source cannot find its end: start at the beginning or at a position", config.Process)
 	}
 	return &Process{
 		config:  config,
@@ -65,30 +74,28 @@ func New(config Config) (*Process, error) {
 		tracing: newTracing(config),
 		limiter: config.Limit.limiter(),
 
+		progress: progress{atomic: config.Dispatch.atomic()},
 		patience: askTimeout,
 	}, nil
 }
 
-// Run delivers records until ctx ends: then it stops reading, lets the sink
-// call in flight finish within Config.Grace, advances, gives the lease back and
-// returns nil, or ErrGrace if the call did not finish. It makes the cursor if
-// there is none, and returns a *NoStartError if it is not known where. A database
-// that is away, a table that changed or a halted process do not end it: it says so
-// in the log and looks again.
+// Run delivers records until ctx ends. Then it stops reading, lets the sink call in flight finish within
+// Config.Grace, advances, gives the lease back and returns nil, or ErrGrace if the call did not finish. It
+// makes the cursor if there is none, and returns a *NoStartError if it does not know where. It does not end
+// because a database is away, a table changed or the process is halted: it logs that and looks again.
 //
-// It returns cursor.ErrPoolTooSmall at once if the pool of Config.Store has not enough
-// connections for all processes that run on the store: see Connections.
+// It returns cursor.ErrPoolTooSmall at once if the pool of Config.Store does not have enough connections for
+// all processes that run on the store: see Connections.
 //
 // Run and Drain must not run at the same time on one Process.
 func (p *Process) Run(ctx context.Context) error {
 	return p.loop(ctx, func(_ state, err error) (bool, error) { return isNoStart(err), err })
 }
 
-// Drain is Run until every record that was committed is delivered, by whichever
-// worker. It returns a *HaltError if the process halts, cursor.ErrPaused if it
-// is paused, a *NoStartError as Run does, and any error that will not pass by itself: a wrong password or name
-// of the database, a host that has no address, tables or grants that are missing.
-// It waits for a server that is away.
+// Drain is Run until every committed record is delivered, by this or another worker. It returns a *HaltError if
+// the process halts, cursor.ErrPaused if it is paused, and a *NoStartError as Run does. It also returns any
+// error that will not pass by itself: a wrong password or name of the database, a host that has no address,
+// missing tables or grants. It waits for a server that is away.
 func (p *Process) Drain(ctx context.Context) error {
 	return p.loop(ctx, func(s state, err error) (bool, error) {
 		switch {
@@ -106,35 +113,7 @@ func (p *Process) Drain(ctx context.Context) error {
 	})
 }
 
-// state is what one pass found, and how long it is worth waiting for another.
-type state struct {
-	is   State
-	wait time.Duration // at most; 0 = as State says
-	halt *HaltError
-
-	ahead time.Duration // of the clock, StateWaiting: the stamp of the next record
-
-	stranger *cursor.StrangerError // StateStandby: who has the row, if that is no worker
-}
-
-// State is what one round of a process found.
-type State string
-
-// The states.
-const (
-	StateWorked  State = "worked"  // records were delivered
-	StateIdle    State = "idle"    // there is nothing to deliver
-	StateWaiting State = "waiting" // there is, and it may still be preceded
-	StateStandby State = "standby" // another worker is at it
-	StateFailing State = "failing" // the next attempt is not due
-	StateLimited State = "limited" // the limit lets no record go yet
-	StatePaused  State = "paused"
-	StateHalted  State = "halted"
-	StateError   State = "error" // the database or the source failed
-)
-
-// loop makes pass after pass, waits between them, and stops when ctx ends or
-// done says so.
+// loop makes pass after pass, waits between them, and stops when ctx ends or done returns true.
 func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error)) error {
 	leave, err := p.config.Store.Join(p.config.Process, p.Connections())
 	if err != nil {
@@ -160,7 +139,7 @@ func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error
 			break
 		}
 		p.observePass(s, err)
-		if !isNoStart(err) && (err != nil || !p.stopped) { // the next pass says that it halted
+		if !isNoStart(err) && (err != nil || !p.stopped) { // the next pass reports the halt
 			report.pass(s, err)
 		}
 		if stop, err := done(s, err); stop {
@@ -171,18 +150,18 @@ func (p *Process) loop(ctx context.Context, done func(state, error) (bool, error
 	return nil
 }
 
-// observePass tells what a round came to.
+// observePass reports the result of a pass.
 func (p *Process) observePass(s state, err error) {
 	switch {
 	case errors.Is(err, cursor.ErrLeaseLost):
-		p.observe(Event{Kind: EventLeaseLost})
+		p.config.observe(Event{Kind: EventLeaseLost})
 	case err != nil:
-		p.observe(Event{Kind: EventDatabaseError})
+		p.config.observe(Event{Kind: EventDatabaseError})
 	}
 	if err != nil {
 		s.is = StateError
 	}
-	p.observe(Event{Kind: EventPass, State: s.is})
+	p.config.observe(Event{Kind: EventPass, State: s.is})
 }
 
 // wait returns after d, or when ctx ends.
@@ -195,8 +174,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// pass looks whether there is something to deliver, with neither lock nor
-// transaction id, and works if there is.
+// pass looks whether there is something to deliver, without a lock or a transaction id, and delivers it if so.
 func (p *Process) pass(ctx context.Context) (state, error) {
 	p.stopped = false
 	asking, cancel := context.WithTimeoutCause(ctx, p.patience, errOverdue)
@@ -209,219 +187,45 @@ func (p *Process) pass(ctx context.Context) (state, error) {
 	p.seesReset(err, todo.lease.Position())
 	if errors.Is(err, cursor.ErrStoodAside) {
 		p.log.Info("gave way between two checkpoints: another session has the cursor's row, or waits for it")
-		return state{is: StateStandby, wait: asideDelay}, nil
+		return state{is: StateStandby, wait: yieldDelay}, nil
 	}
 	return state{is: StateWorked}, err
 }
 
-// todo is what there is to deliver, with the right to do it.
-type todo struct {
-	lease *cursor.Lease
-	seen  peeked
-}
-
-// find looks whether there is something to deliver and takes the lease for it. nil
-// means that there is nothing to do, or that it is not this worker's turn.
-func (p *Process) find(ctx context.Context) (*todo, state, error) {
-	row, err := p.look(ctx)
-	if err != nil {
-		return nil, state{}, err
+// work delivers the records that there are under a lease, and gives the lease back. What an earlier shift left
+// comes first: the advance that it owes, then its verdict, then the failing record that the row has.
+func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) error {
+	release := p.holding(lease)
+	defer release()
+	s := p.newShift(run, lease)
+	defer s.stop()
+	defer func() { p.stopped, p.notBefore = s.halted, s.notBefore }()
+	p.log.Debug("lease acquired", "epoch", lease.Epoch(), "position", visible.Cut(string(lease.Position())))
+	if err := s.settle(); err != nil {
+		return err
 	}
-	if s, err := p.noteBeside(ctx, row); err != nil || s.is != "" {
-		return nil, s, err
+	if err := s.conclude(); err != nil {
+		return s.outcome(err)
 	}
-	p.began(row.Epoch)
-	if s, err := p.noteStep(ctx, row); err != nil || s.is != "" {
-		return nil, s, err
+	s.progress.recalled(placeOf(lease), lease.Failure(), p.config.Retry)
+	if err := s.reader.onServer(lease, seen.Page); err != nil {
+		return err
 	}
-	if s, err := p.noteReset(ctx); err != nil || s.is != "" {
-		return nil, s, err
+	if seen.after != lease.Position() {
+		return nil // another worker delivered in between: look again
 	}
-	p.numbers = p.numbers.On(row)
-	if s, ok := p.resting(row); ok {
-		if row.State == cursor.Paused && p.numbers.Lost(row) && (row.Failure == nil || !row.Failure.OfServer()) {
-			switch err := p.config.Store.HaltRestored(ctx, p.config.Process, p.numbers); {
-			case errors.Is(err, cursor.ErrPaused):
-				p.log.Error("the database was restored while the process is paused: `resume` is refused until an operator decides; `status` says why")
-			case err != nil:
-				return nil, s, err
-			}
+	page := seen.Page
+	if seen.under != lease.Epoch() { // an operator decided: the table may have changed before the page was read
+		p.began(lease.Epoch())
+		s.recycle(page.Records)
+		var err error
+		if page, err = s.await(s.begin(seen.after, p.config.Batch)); err != nil {
+			return s.outcome(err)
 		}
-		p.verdict = p.verdict.unless(s.halt)
-		p.numbers = p.numbers.See(row) // an operator may have to decide on what is older
-		return nil, s, nil
 	}
-	if s, err := p.remember(ctx, row); err != nil || s.is != "" {
-		return nil, s, err
+	p.reign, p.server = lease.Epoch(), lease.Server()
+	if page.Passed != "" {
+		return s.outcome(s.passOver(page.Passed))
 	}
-	if wait := time.Until(p.notBefore); wait > 0 {
-		return nil, state{is: StateLimited, wait: wait}, nil
-	}
-	seen, err := p.peek(ctx, row)
-	if err != nil {
-		return p.behind(ctx, row, err)
-	}
-	if wait := p.othersLook(seen.Page); wait > 0 {
-		return nil, state{is: StateWaiting, wait: wait}, nil
-	}
-	switch {
-	case len(seen.Records) > 0:
-	case seen.Passed != "":
-		if p.othersToPass(row) {
-			return nil, state{is: StateStandby}, nil
-		}
-	default:
-		if p.waiting {
-			return nil, state{is: StateWaiting, wait: seen.Due, ahead: seen.Ahead}, nil
-		}
-		s, err := p.haltedBy(p.notePromotion(ctx, seen.Server))
-		if s.is == "" {
-			s.is = StateIdle
-		}
-		return nil, s, err
-	}
-	if active, err := p.othersTurn(ctx, row); active || err != nil {
-		return nil, state{is: StateStandby}, err
-	}
-	lease, err := p.acquire(ctx)
-	if err != nil {
-		p.warnOfTorn(err)
-		s, err := p.haltedBy(err)
-		return nil, s, err
-	}
-	p.numbers = p.numbers.Leased(lease)
-	p.inherit(row, lease)
-	p.tookOver(row, lease.Epoch())
-	return &todo{lease, seen}, state{}, nil
-}
-
-// began forgets what may no longer be true when the cursor's epoch has changed: an operator may have decided that
-// notePromotion is to look again, or may have paused the process to change the table.
-func (p *Process) began(epoch cursor.Epoch) {
-	if epoch == p.reign {
-		return
-	}
-	p.reign, p.server = epoch, ""
-	p.clock.begin()
-	if r, ok := p.config.Source.(Refresher); ok {
-		r.Refresh()
-	}
-}
-
-// tookOver logs a take-over, or else that an operator decided (resume, retry, skip, seek): both begin an
-// epoch, but only a take-over changes the holder.
-func (p *Process) tookOver(row cursor.Row, epoch cursor.Epoch) {
-	switch {
-	case epoch != row.Epoch:
-		p.observe(Event{Kind: EventTakeOver})
-		p.log.Info("took over", "epoch", epoch, "position", visible.Cut(string(row.Position)), "from", row.Holder)
-	case epoch != p.epoch && p.epoch != 0:
-		p.log.Info("an operator decided: see `ordered-dispatcher history`", "epoch", epoch, "position", visible.Cut(string(row.Position)))
-	}
-	if epoch != p.epoch {
-		p.letters = 0
-	}
-	p.epoch = epoch
-}
-
-// resting is the state of a process that has nothing to do by its row alone.
-func (p *Process) resting(row cursor.Row) (state, bool) {
-	switch {
-	case row.State == cursor.Paused:
-		return state{is: StatePaused}, true
-	case row.State == cursor.Halted:
-		halt := &HaltError{Process: row.Process}
-		if row.Failure != nil {
-			halt.Failure = *row.Failure
-		}
-		return state{is: StateHalted, halt: halt}, true
-	case row.Failure != nil && row.Failure.Wait > 0:
-		wait := p.deferred.left(row)
-		return state{is: StateFailing, wait: wait}, wait > 0
-	default:
-		return state{}, false
-	}
-}
-
-// warnOfTorn says that the network of a worker died in the middle of a command, and what
-// became of its session.
-func (p *Process) warnOfTorn(err error) {
-	var torn *cursor.TornError
-	switch {
-	case !errors.As(err, &torn):
-	case torn.Err == nil:
-		p.log.Warn("ended a session that held the lease and would never have finished its command", "session", torn.Holder.String())
-	case time.Since(p.torn) >= repeatInterval:
-		p.torn = time.Now()
-		p.log.Warn("a session holds the lease that will never finish its command, and it cannot be ended: end it with "+torn.Holder.Fix(),
-			"session", torn.Holder.String(), "err", torn.Err)
-	}
-}
-
-// haltedBy is acquireState, and leaves it to the next look to say that the process is halted.
-func (p *Process) haltedBy(err error) (state, error) {
-	p.stopped = errors.Is(err, cursor.ErrHalted)
-	return acquireState(err)
-}
-
-// acquireState sorts the answers of Acquire that are routine from errors.
-func acquireState(err error) (state, error) {
-	if err == nil {
-		return state{}, nil
-	}
-	if errors.Is(err, cursor.ErrHeld) || errors.Is(err, cursor.ErrPaused) || errors.Is(err, cursor.ErrHalted) {
-		s := state{is: StateStandby}
-		errors.As(err, &s.stranger)
-		return s, nil
-	}
-	return state{}, err
-}
-
-// peeked is a page, the position it follows, and the epoch of the lease under which it may be delivered.
-type peeked struct {
-	Page
-	after cursor.Position
-	under cursor.Epoch
-}
-
-// peek looks for records behind the row's position. A worker that does not
-// expect to deliver them, because another one does or because they were waiting
-// at the last look, reads no more than one.
-func (p *Process) peek(ctx context.Context, row cursor.Row) (peeked, error) {
-	limit := p.config.Batch
-	if p.anothers(row) || p.waiting {
-		limit = 1
-	}
-	page, err := p.read(ctx, row.Position, limit)
-	if err != nil {
-		return peeked{}, fmt.Errorf("read behind position %q: %w", visible.Cut(string(row.Position)), err)
-	}
-	p.noteLog(page)
-	p.waiting = page.Waiting && len(page.Records) == 0 && page.Passed == ""
-	return peeked{page, row.Position, p.next(row)}, nil
-}
-
-// next is the epoch of the lease that this worker gets if no operator comes between: a take-over adds one.
-func (p *Process) next(row cursor.Row) cursor.Epoch {
-	if row.Holder == p.config.Store.Worker() {
-		return row.Epoch
-	}
-	return row.Epoch + 1
-}
-
-// anothers reports whether another worker delivered last.
-func (p *Process) anothers(row cursor.Row) bool {
-	return row.Holder != "" && row.Holder != p.config.Store.Worker()
-}
-
-// othersTurn leaves the worker that delivered last the first right to deliver
-// what has come, so that the epoch does not grow with every lull. It is taken to
-// be gone when the cursor stands still for a quarter of a poll.
-func (p *Process) othersTurn(ctx context.Context, row cursor.Row) (bool, error) {
-	if !p.anothers(row) {
-		return false, nil
-	}
-	wait(ctx, p.config.Poll/patienceFraction)
-	now, err := p.config.Store.Look(ctx, p.config.Process)
-	return now.Epoch != row.Epoch || now.Position != row.Position, err
+	return s.outcome(s.deliverAll(page.Records, release))
 }

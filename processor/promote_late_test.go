@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -39,9 +40,7 @@ func newMeeting(t *testing.T, id, behind string) *meeting {
 
 func (m *meeting) source(t *testing.T) *table.Source {
 	t.Helper()
-	s, err := table.New(m.pool, table.Config{Table: "dispatch.orders"})
-	require.NoError(t, err)
-	return s
+	return sourceOf(t, m.pool, table.Config{Table: "dispatch.orders"})
 }
 
 // start runs a worker until the three are delivered.
@@ -77,8 +76,7 @@ func (m *meeting) promote(t *testing.T) {
 // pausedWhile pauses the process while something happens.
 func (m *meeting) pausedWhile(t *testing.T, f func()) {
 	t.Helper()
-	_, err := store(t, m.pool).Pause(t.Context(), "sms", cursor.Decision{Actor: "me"})
-	require.NoError(t, err)
+	decide(t, m.pool, (*operator.Operator).Pause)
 	f()
 	m.resume(t)
 }
@@ -86,7 +84,7 @@ func (m *meeting) pausedWhile(t *testing.T, f func()) {
 // resume is refused if the process has noticed already, as it does while it is paused.
 func (m *meeting) resume(t *testing.T) {
 	t.Helper()
-	_, err := store(t, m.pool).Resume(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	_, err := operator.New(store(t, m.pool)).Resume(t.Context(), "sms", cursor.Decision{Actor: "me"})
 	if err != nil {
 		require.ErrorContains(t, err, "the server's clock was behind the cursor")
 	}
@@ -135,8 +133,7 @@ func (m *meeting) finds(t *testing.T) {
 	require.Equal(t, cursor.ClassClock, r.Failure.Class, "the late rows are passed over")
 	require.NotEqual(t, cursor.Running, r.State)
 	at := cursor.Position(between(r.Failure.Error, "--to-position ", " -c"))
-	_, err := store(t, m.pool).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
-	require.NoError(t, err)
+	seek(t, m.pool, at)
 	if r.State == cursor.Paused {
 		m.resume(t)
 	}
@@ -193,15 +190,13 @@ var lateMeetings = map[string]func(*testing.T, *meeting){
 		accept := m.refuse(t, processor.Permanent(errors.New("no such customer")))
 		m.promote(t)
 		accept() // it comes again after the seek
-		_, err := store(t, m.pool).Skip(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "known"})
-		require.NoError(t, err)
+		decide(t, m.pool, (*operator.Operator).Skip)
 	},
 	"refused": func(t *testing.T, m *meeting) {
 		accept := m.refuse(t, processor.Refused(errors.New("401")))
 		m.promote(t)
 		accept()
-		_, err := store(t, m.pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
-		require.NoError(t, err)
+		decide(t, m.pool, (*operator.Operator).Retry)
 	},
 	"second promotion": func(t *testing.T, m *meeting) {
 		m.start(t)
@@ -265,8 +260,7 @@ func TestRun_LateRowsAreFoundFromAPositionThatIsNoRows(t *testing.T) {
 		m.pausedWhile(t, func() {
 			at, err := m.source(t).At(t.Context(), time.Now())
 			require.NoError(t, err)
-			_, err = store(t, m.pool).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "to now"})
-			require.NoError(t, err)
+			seek(t, m.pool, at)
 			m.promote(t)
 		})
 		m.finds(t)

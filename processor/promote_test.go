@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -37,19 +38,14 @@ func newPair(t *testing.T, prepare func(primary *pgxpool.Pool)) *pair {
 	standby := pgtest.Standby(t, primary)
 	p := &pair{primary: databaseOn(t, primary.URL()), standby: pgtest.Pool(t, standby.URL(), pgtest.PoolConfig{}), promoted: host(t, standby.URL())}
 	prepare(p.primary)
-	var written string
-	require.NoError(t, p.primary.QueryRow(t.Context(), `SELECT pg_current_wal_insert_lsn()`).Scan(&written))
+	written := pgtest.Value[string](t, p.primary, `SELECT pg_current_wal_insert_lsn()`)
 	eventually(t, "the standby has it all", func() bool {
-		var has bool
-		require.NoError(t, p.standby.QueryRow(t.Context(), `SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn`, written).Scan(&has))
-		return has
+		return pgtest.Value[bool](t, p.standby, `SELECT pg_last_wal_replay_lsn() >= $1::text::pg_lsn`, written)
 	})
 	exec(t, p.standby, `ALTER SYSTEM SET primary_conninfo = ''`)
 	exec(t, p.standby, `SELECT pg_reload_conf()`)
 	eventually(t, "the standby hears no more", func() bool {
-		var receivers int
-		require.NoError(t, p.standby.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_wal_receiver`).Scan(&receivers))
-		return receivers == 0
+		return pgtest.Value[int](t, p.standby, `SELECT count(*) FROM pg_stat_wal_receiver`) == 0
 	})
 	p.address, p.link = pgtest.Proxy(t, primary.URL())
 	return p
@@ -66,9 +62,7 @@ func (p *pair) run(t *testing.T, sink processor.Sink, c table.Config, changes ..
 	t.Helper()
 	pool := pgtest.Pool(t, p.address, pgtest.PoolConfig{})
 	return start(t, process(t, pool, processor.Each(sink), func(config *processor.Config) {
-		source, err := table.New(pool, c)
-		require.NoError(t, err)
-		config.Source = source
+		config.Source = sourceOf(t, pool, c)
 		for _, change := range changes {
 			change(config)
 		}
@@ -77,8 +71,7 @@ func (p *pair) run(t *testing.T, sink processor.Sink, c table.Config, changes ..
 
 func stands(t *testing.T, pool *pgxpool.Pool) (ids []string) {
 	t.Helper()
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT array_agg(id::text ORDER BY id) FROM dispatch.bookings`).Scan(&ids))
-	return ids
+	return pgtest.Value[[]string](t, pool, `SELECT array_agg(id::text ORDER BY id) FROM dispatch.bookings`)
 }
 
 // TestRun_AnAsynchronousPromotionUsesNoNumberAndNoKeyTwice: the commits that it lost were
@@ -86,8 +79,7 @@ func stands(t *testing.T, pool *pgxpool.Pool) (ids []string) {
 func TestRun_AnAsynchronousPromotionUsesNoNumberAndNoKeyTwice(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, func(primary *pgxpool.Pool) {
-		_, err := store(t, primary).Create(t.Context(), "sms", "")
-		require.NoError(t, err)
+		created(t, primary)
 		exec(t, primary, `ALTER TABLE dispatch.bookings DROP COLUMN created_at`)
 		insert(t, primary, 1)
 	})
@@ -166,10 +158,9 @@ func (r *receiver) all() []processor.Delivery {
 	return append([]processor.Delivery(nil), r.got...)
 }
 
-func lastAction(t *testing.T, pool *pgxpool.Pool) (action string) {
+func lastAction(t *testing.T, pool *pgxpool.Pool) string {
 	t.Helper()
-	require.NoError(t, pool.QueryRow(t.Context(), `SELECT action FROM dispatch.cursor_event ORDER BY id DESC LIMIT 1`).Scan(&action))
-	return action
+	return pgtest.Value[string](t, pool, `SELECT action FROM dispatch.cursor_event ORDER BY id DESC LIMIT 1`)
 }
 
 // TestRun_APromotedServerWhoseClockIsBehindHaltsTheProcess: what it stamped before the cursor is
@@ -178,8 +169,7 @@ func lastAction(t *testing.T, pool *pgxpool.Pool) (action string) {
 func TestRun_APromotedServerWhoseClockIsBehindHaltsTheProcess(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, func(primary *pgxpool.Pool) {
-		_, err := store(t, primary).Create(t.Context(), "sms", "")
-		require.NoError(t, err)
+		created(t, primary)
 		insert(t, primary, 3)
 		sink := &receiver{}
 		stop := start(t, process(t, primary, processor.Each(sink), nil))
@@ -192,16 +182,13 @@ func TestRun_APromotedServerWhoseClockIsBehindHaltsTheProcess(t *testing.T) {
 	p.link.Retarget(p.promoted)
 	sink := &receiver{}
 	p.run(t, sink, table.Config{Table: "dispatch.bookings"})
-	eventually(t, "the process halts", func() bool { return row(t, p.standby).State == cursor.Halted })
-	failure := row(t, p.standby).Failure
-	require.Equal(t, cursor.ClassClock, failure.Class)
+	failure := halts(t, p.standby, cursor.ClassClock)
 	require.Contains(t, failure.Error, "row ")
 	require.Regexp(t, "`ordered-dispatcher seek sms --to-position at.int:[^ ]+ -c FILE --reason …`", failure.Error)
 	require.Zero(t, sink.calls())
 
 	at := cursor.Position(between(failure.Error, "--to-position ", " -c"))
-	_, err := store(t, p.standby).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
-	require.NoError(t, err)
+	seek(t, p.standby, at)
 	ids := stands(t, p.standby)
 	eventually(t, "it is delivered", func() bool { return len(sink.attemptsOf(ids[len(ids)-1])) == 1 })
 }
@@ -251,8 +238,7 @@ func TestInspectRows_OfAPromotedServerProposesNoOtherStamps(t *testing.T) {
 func TestRun_ReadsOneServerUnderTheLeaseOfAnotherDeliversNothing(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, func(primary *pgxpool.Pool) {
-		_, err := store(t, primary).Create(t.Context(), "sms", "")
-		require.NoError(t, err)
+		created(t, primary)
 	})
 	p.promote(t)
 	insert(t, p.standby, 3)
@@ -273,16 +259,14 @@ func TestRun_TheSequenceOfAnotherServerIsNotSaidToBeReset(t *testing.T) {
 	p.promote(t)
 	_, err := store(t, p.primary).Create(t.Context(), "sms", cursor.Position(fmt.Sprintf("int:%020d", 1000)))
 	require.NoError(t, err)
-	other, err := table.New(p.standby, table.Config{Table: "dispatch.bookings", Order: table.ID})
-	require.NoError(t, err)
+	other := sourceOf(t, p.standby, table.Config{Table: "dispatch.bookings", Order: table.ID})
 	log := &logbook{}
 	start(t, process(t, p.primary, processor.Each(&receiver{}), func(c *processor.Config) {
 		c.Source, c.Logger = moved{other, p.primary}, log.logger()
 	}))
 	eventually(t, "it says why", func() bool { return log.has("reach different servers") })
 	require.False(t, log.has("setval"))
-	same, err := table.New(p.primary, table.Config{Table: "dispatch.bookings", Order: table.ID})
-	require.NoError(t, err)
+	same := sourceOf(t, p.primary, table.Config{Table: "dispatch.bookings", Order: table.ID})
 	start(t, process(t, p.primary, processor.Each(&receiver{}), func(c *processor.Config) { c.Source, c.Logger = same, log.logger() }))
 	eventually(t, "of its own server it is said", func() bool { return log.has("setval") })
 }
@@ -296,10 +280,8 @@ func TestRun_TheSequenceOfAnotherServerIsNotSaidToBeResetUnderTheLease(t *testin
 	insert(t, p.primary, 3)
 	_, err := store(t, p.primary).Create(t.Context(), "sms", cursor.Position(fmt.Sprintf("int:%020d", 1000)))
 	require.NoError(t, err)
-	before, err := table.New(p.primary, table.Config{Table: "dispatch.bookings", Order: table.ID})
-	require.NoError(t, err)
-	after, err := table.New(p.standby, table.Config{Table: "dispatch.bookings", Order: table.ID})
-	require.NoError(t, err)
+	before := sourceOf(t, p.primary, table.Config{Table: "dispatch.bookings", Order: table.ID})
+	after := sourceOf(t, p.standby, table.Config{Table: "dispatch.bookings", Order: table.ID})
 	log, sink := &logbook{}, &receiver{}
 	start(t, process(t, p.primary, processor.Each(sink), func(c *processor.Config) {
 		c.Source, c.Logger, c.Batch = &moving{moved: moved{before, p.primary}, after: after}, log.logger(), 1
@@ -337,21 +319,16 @@ func TestRun_ASequenceBeforeTheCursorHaltsTheProcess(t *testing.T) {
 			exec(t, pool, `ALTER TABLE dispatch.bookings DROP created_at`)
 			insert(t, pool, 3)
 			sink := &receiver{}
-			source, err := table.New(pool, table.Config{Table: "dispatch.bookings", Order: table.ID})
-			require.NoError(t, err)
 			start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
-				c.Source = source
+				c.Source = sourceOf(t, pool, table.Config{Table: "dispatch.bookings", Order: table.ID})
 				quick(c)
 			}))
 			eventually(t, "three are delivered", func() bool { return row(t, pool).Sequence == 3 })
 			exec(t, pool, reset)
-			eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
-			failure := row(t, pool).Failure
-			require.Equal(t, cursor.ClassReset, failure.Class)
+			failure := halts(t, pool, cursor.ClassReset)
 			require.Contains(t, failure.Error, "`seek` to the start before anything else")
 			insert(t, pool, 5) // past the cursor
-			_, err = store(t, pool).Seek(t.Context(), "sms", "", cursor.Decision{Actor: "me", Reason: "as the error says"})
-			require.NoError(t, err)
+			seek(t, pool, "")
 			eventually(t, "what was inserted since is delivered", func() bool { return len(sink.all()) == 8 })
 			lost, err := store(t, pool).MayBeLost(t.Context())
 			require.NoError(t, err)
@@ -389,16 +366,13 @@ func (s *readsElsewhere) Read(ctx context.Context, at cursor.Position, limit int
 func TestRun_ASequenceIsHeldAgainstThePositionOfItsOwnServer(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, func(primary *pgxpool.Pool) {
-		_, err := store(t, primary).Create(t.Context(), "sms", "")
-		require.NoError(t, err)
+		created(t, primary)
 	})
 	exec(t, p.primary, `UPDATE dispatch.cursor SET position = 'int:00000000000000001000'`)
 	p.promote(t)
-	var run string
-	require.NoError(t, p.standby.QueryRow(t.Context(), `SELECT `+prepared.RunSQL).Scan(&run))
+	run := pgtest.Value[string](t, p.standby, `SELECT `+prepared.RunSQL)
 	pool, log := pgtest.Pool(t, p.address, pgtest.PoolConfig{}), &logbook{}
-	source, err := table.New(pool, table.Config{Table: "dispatch.bookings", Order: table.ID})
-	require.NoError(t, err)
+	source := sourceOf(t, pool, table.Config{Table: "dispatch.bookings", Order: table.ID})
 	start(t, process(t, pool, processor.Each(&receiver{}), func(c *processor.Config) {
 		c.Logger = log.logger()
 		c.Source = &readsElsewhere{Source: source, move: func() string {
@@ -430,8 +404,7 @@ func TestRun_ASequenceThatWasBeforeTheCursorUnderTheLeaseHaltsTheProcess(t *test
 	t.Parallel()
 	pool := database(t)
 	insert(t, pool, 3)
-	source, err := table.New(pool, table.Config{Table: "dispatch.bookings", Order: table.ID})
-	require.NoError(t, err)
+	source := sourceOf(t, pool, table.Config{Table: "dispatch.bookings", Order: table.ID})
 	start(t, process(t, pool, processor.Each(&receiver{}), func(c *processor.Config) {
 		c.Source, c.Batch = &passedSince{Source: source}, 1
 	}))
@@ -446,20 +419,16 @@ func TestRun_AClockBehindTheCursorHaltsTheProcess(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	sink := &receiver{}
-	_, err := store(t, pool).Create(t.Context(), "sms", "")
-	require.NoError(t, err)
+	created(t, pool)
 	start(t, process(t, pool, processor.Each(sink), nil))
 	insert(t, pool, 1)
 	eventually(t, "the clock is right", func() bool { return row(t, pool).Sequence == 1 })
 	exec(t, pool, `UPDATE dispatch.cursor SET position = $1`, fmt.Sprintf("at.int:%s/00000000000000000001", time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000000Z")))
 	insert(t, pool, 1)
-	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
-	failure := row(t, pool).Failure
-	require.Equal(t, cursor.ClassClock, failure.Class)
+	failure := halts(t, pool, cursor.ClassClock)
 	require.Contains(t, failure.Error, "is behind the cursor")
 	at := cursor.Position(between(failure.Error, "--to-position ", " -c"))
-	_, err = store(t, pool).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
-	require.NoError(t, err)
+	seek(t, pool, at)
 	eventually(t, "what was inserted meanwhile is delivered", func() bool { return len(sink.attemptsOf("2")) == 1 })
 }
 
@@ -477,38 +446,31 @@ func TestRetry_AfterAHaltOverTheClockPassesOverNothing(t *testing.T) {
 				exec(t, pool, `INSERT INTO dispatch.orders (created_at) VALUES (clock_timestamp() - interval '`+at+`')`)
 			}
 			config := func(c *processor.Config) {
-				s, err := table.New(pool, table.Config{Table: "dispatch.orders"})
-				require.NoError(t, err)
-				c.Source = s
+				c.Source = sourceOf(t, pool, table.Config{Table: "dispatch.orders"})
 			}
 			sink := &receiver{}
-			_, err := store(t, pool).Create(t.Context(), "sms", "")
-			require.NoError(t, err)
+			created(t, pool)
 			insertAt("0")
 			stop := start(t, process(t, pool, processor.Each(sink), config))
 			eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
 			require.NoError(t, stop())
 			promotedBehind(t, pool)
 			start(t, process(t, pool, processor.Each(sink), config))
-			eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
-			failure := row(t, pool).Failure
-			require.Equal(t, cursor.ClassClock, failure.Class)
+			failure := halts(t, pool, cursor.ClassClock)
 			require.Contains(t, failure.Error, "`ordered-dispatcher retry sms -c FILE`")
 			require.NotContains(t, failure.Error, "--to-position")
 
 			insertAt("2 hours")
 			insertAt("1 second")
 			moveCursor(t, pool, "0")
-			_, err = store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
-			require.NoError(t, err)
+			decide(t, pool, (*operator.Operator).Retry)
 			eventually(t, "the process halts again", func() bool {
 				r := row(t, pool)
 				return r.State == cursor.Halted && strings.Contains(r.Failure.Error, "--to-position")
 			})
 			require.Equal(t, 1, sink.calls())
 			at := cursor.Position(between(row(t, pool).Failure.Error, "--to-position ", " -c"))
-			_, err = store(t, pool).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
-			require.NoError(t, err)
+			seek(t, pool, at)
 			eventually(t, "both are delivered", func() bool {
 				ids := map[string]bool{}
 				for _, d := range sink.deliveries() {
@@ -539,8 +501,7 @@ const positionSQL = `position = split_part(position, ':', 1) || ':' ||
 func haltedOverTheClock(t *testing.T, change func(*processor.Config)) (*pgxpool.Pool, *receiver) {
 	t.Helper()
 	pool, sink := database(t), &receiver{}
-	_, err := store(t, pool).Create(t.Context(), "sms", "")
-	require.NoError(t, err)
+	created(t, pool)
 	insert(t, pool, 1)
 	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
 		if change != nil {
@@ -556,8 +517,7 @@ func haltedOverTheClock(t *testing.T, change func(*processor.Config)) (*pgxpool.
 func retry(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	moveCursor(t, pool, "0") // the clock is right again
-	_, err := store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Retry)
 }
 
 // TestRetry_AfterAHaltOverTheClockLooksAlthoughNothingFollows: the worker that halted is idle.
@@ -580,8 +540,7 @@ func TestRetry_AfterAHaltOverTheClockOfTheServerThatDeliveredHaltsAgain(t *testi
 		"retry": retry,
 		"restored": func(t *testing.T, pool *pgxpool.Pool) {
 			moveCursor(t, pool, "0")
-			_, err := store(t, pool).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "all were"})
-			require.NoError(t, err)
+			decide(t, pool, (*operator.Operator).Restored)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -590,21 +549,16 @@ func TestRetry_AfterAHaltOverTheClockOfTheServerThatDeliveredHaltsAgain(t *testi
 			pool, sink := haltedOverTheClock(t, func(c *processor.Config) {
 				pool := c.Source.(*table.Source).Pool()
 				exec(t, pool, `CREATE TABLE dispatch.others (id int)`)
-				var err error
-				tx, err = pool.Begin(t.Context())
-				require.NoError(t, err)
-				_, err = tx.Exec(t.Context(), `INSERT INTO dispatch.others VALUES (1)`)
-				require.NoError(t, err)
+				tx = pgtest.Begin(t, pool, `INSERT INTO dispatch.others VALUES (1)`)
 			})
-			_, err := tx.Exec(t.Context(), `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 s', 'late')`)
-			require.NoError(t, err)
+			exec(t, tx, `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 s', 'late')`)
 			require.NoError(t, tx.Commit(t.Context()))
 			exec(t, pool, `UPDATE dispatch.cursor SET timeline = ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int`) // none was
 			decide(t, pool)
 			insert(t, pool, 1)
 			eventually(t, "it halts again, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("3")) == 1 })
 			require.Equal(t, cursor.Halted, row(t, pool).State)
-			require.Contains(t, row(t, pool).Failure.Error, "cannot be said: it is the server that had delivered, or a copy of its tables. Look in the table for rows")
+			require.Contains(t, row(t, pool).Failure.Error, "this is the server that the worker delivered from, or a copy of its tables. Look in the table for rows")
 		})
 	}
 }
@@ -616,8 +570,7 @@ func TestRestored_OfAProcessThatHaltedOverItsClockLooksFirst(t *testing.T) {
 	exec(t, pool, `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 s', 'late')`)
 	moveCursor(t, pool, "0")
 	for range 2 {
-		_, err := store(t, pool).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "all were"})
-		require.NoError(t, err)
+		decide(t, pool, (*operator.Operator).Restored)
 	}
 	eventually(t, "the process halts again", func() bool {
 		r := row(t, pool)
@@ -643,8 +596,7 @@ func TestSeek_AfterAHaltOverTheClockEndsALookThatCannotEnd(t *testing.T) {
 	insert(t, pool, 1)
 	eventually(t, "it says what to do", func() bool { return log.has("to go on without looking: `ordered-dispatcher seek sms --to-position") })
 	before := row(t, pool)
-	_, err := store(t, pool).Seek(t.Context(), "sms", before.Position, cursor.Decision{Actor: "me", Reason: "as it says"})
-	require.NoError(t, err)
+	seek(t, pool, before.Position)
 	eventually(t, "the next one is delivered", func() bool { return len(sink.attemptsOf("2")) == 1 })
 	require.GreaterOrEqual(t, row(t, pool).Sequence, before.Sequence+cursor.HistoryGap, "a standby may have been promoted")
 }
@@ -654,8 +606,7 @@ func TestRetry_AfterAHaltOverTheClockGoesOnWhereNothingIsLate(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	sink := &receiver{}
-	_, err := store(t, pool).Create(t.Context(), "sms", "")
-	require.NoError(t, err)
+	created(t, pool)
 	insert(t, pool, 1)
 	start(t, process(t, pool, processor.Each(sink), nil))
 	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
@@ -664,8 +615,7 @@ func TestRetry_AfterAHaltOverTheClockGoesOnWhereNothingIsLate(t *testing.T) {
 	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
 	exec(t, pool, `UPDATE dispatch.cursor SET position = $1`, string(at))
 	lost := row(t, pool).Epoch + 999_999 // the primary that is no more may have given it out
-	change, err := store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
-	require.NoError(t, err)
+	change := decide(t, pool, (*operator.Operator).Retry)
 	require.Greater(t, change.After.Epoch, lost)
 	insert(t, pool, 1)
 	eventually(t, "the next one is delivered", func() bool { return len(sink.attemptsOf("2")) == 1 })
@@ -690,13 +640,10 @@ func TestRetry_AfterAHaltOverTheClockTrustsNoIDsThatDoNotGrow(t *testing.T) {
 			pool, sink := database(t), &receiver{}
 			exec(t, pool, `CREATE TABLE dispatch.orders (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp());
 				CREATE INDEX ON dispatch.orders (created_at, id); `+ddl)
-			_, err := store(t, pool).Create(t.Context(), "sms", "")
-			require.NoError(t, err)
+			created(t, pool)
 			exec(t, pool, `INSERT INTO dispatch.orders (id) OVERRIDING SYSTEM VALUE VALUES (51)`)
 			start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) {
-				s, err := table.New(pool, table.Config{Table: "dispatch.orders"})
-				require.NoError(t, err)
-				c.Source = s
+				c.Source = sourceOf(t, pool, table.Config{Table: "dispatch.orders"})
 			}))
 			eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
 			promotedBehind(t, pool)
@@ -736,12 +683,10 @@ func TestRun_ARowThatGoesBackHaltsTheProcess(t *testing.T) {
 		DELETE FROM dispatch.bookings WHERE id > 1;
 		INSERT INTO dispatch.bookings (customer) VALUES ('after the restore');
 	END $$`, before.Position))
-	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
-	require.Equal(t, cursor.ClassRestored, row(t, pool).Failure.Class)
+	halts(t, pool, cursor.ClassRestored)
 	require.Equal(t, 3, sink.calls())
 
-	_, err := store(t, pool).Retry(context.Background(), "sms", cursor.Decision{Actor: "me"})
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Retry)
 	eventually(t, "it goes on", func() bool { return sink.calls() == 4 })
 	require.EqualValues(t, 2, sink.all()[3].Sequence%cursor.HistoryGap)
 	require.Greater(t, sink.all()[3].Sequence, int64(cursor.HistoryGap))
@@ -759,8 +704,7 @@ func TestRetry_AfterAHaltAsRestoredLooksForWhatAnotherTimelineStamped(t *testing
 		SET LOCAL session_replication_role = replica;
 		UPDATE dispatch.cursor SET sequence = 0, timeline = 7, updated_at = updated_at - interval '1 hour';
 	END $$`)
-	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
-	require.Equal(t, cursor.ClassRestored, row(t, pool).Failure.Class)
+	halts(t, pool, cursor.ClassRestored)
 	exec(t, pool, `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 s', 'late')`)
 	retry(t, pool)
 	insert(t, pool, 1)
@@ -768,8 +712,7 @@ func TestRetry_AfterAHaltAsRestoredLooksForWhatAnotherTimelineStamped(t *testing
 	require.Equal(t, cursor.Halted, row(t, pool).State)
 	require.Contains(t, row(t, pool).Failure.Error, "row 2 of dispatch.bookings")
 	at := cursor.Position(between(row(t, pool).Failure.Error, "--to-position ", " -c"))
-	_, err := store(t, pool).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
-	require.NoError(t, err)
+	seek(t, pool, at)
 	eventually(t, "it is delivered", func() bool { return len(sink.attemptsOf("2")) == 1 })
 }
 

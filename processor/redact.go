@@ -4,52 +4,59 @@ import (
 	"bytes"
 	"encoding/json"
 	"html"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 const (
 	redacted = "[…]"
-	// maxRedactText and maxRedactRecord bound, in bytes, what is compared for each
-	// failure. Of a longer text the beginning is taken; beside a larger record none
-	// is quoted.
+	// maxRedactText and maxRedactRecord bound, in bytes, what is compared for each failure. Of a longer text
+	// only the beginning is used; with a larger record, none of the text is quoted.
 	maxRedactText   = 8 << 10
 	maxRedactRecord = 4 << 20
-	// minRedactWord is from how many bytes on a word without a digit is data
-	// wherever it stands; shorter ones are if they are a whole value.
+	// minRedactWord is from how many bytes on a word without a digit is data anywhere in the text. A shorter
+	// word is data only if it is a whole value.
 	minRedactWord = 4
 )
 
-// Redact returns a text of a receiver or a server, which may quote the record,
-// without the record's data, so that it can stand in an error: in the log, in the
-// cursor's row and in its audit. What is taken out becomes […].
+// Redact removes the record's data from a text of a receiver or a server, which may quote the record. So the
+// text may be in an error: in the log, in the cursor's row and in its audit. Each removed part becomes […].
 //
-// It goes by words, in upper and lower case: those of the values in the payload,
-// of the headers and of the key. The names of a JSON payload's fields stay, as do
-// the words of ID, which the log has anyway. Data in another form (hashed, encoded,
-// run together with other letters) is not found. The receiver's own times stay,
-// unless the record has the very same one, and so do the numbers of lines and
-// columns. A text is cut after 8 KiB, and beside a record of more than 4 MiB,
-// with its headers, key and id, nothing is left of it.
-func (r Record) Redact(text string) string {
-	if r.size() > maxRedactRecord {
-		return redacted
+// It compares words, in upper and lower case: those of the values in the payload, of the headers and of the
+// key. The names of a JSON payload's fields stay, and so do the words of ID, which the log has anyway. It does
+// not find data in another form (hashed, encoded, run together with other letters). The receiver's own times
+// stay, unless the record has the very same one, and so do the numbers of lines and columns. A text is cut
+// after 8 KiB. If the record, with its headers, key and id, has more than 4 MiB, nothing of the text is left.
+func (r Record) Redact(text string) string { return Redact([]Delivery{{Record: r}})(text) }
+
+// Redact returns a function that removes the data of several records from a text, as Record.Redact does. A batch
+// sink's receiver may quote any record of the call. If the records have more than 4 MiB together, nothing of a text is
+// left.
+func Redact(ds []Delivery) func(text string) string {
+	return func(text string) string {
+		size := 0
+		for _, d := range ds {
+			if size += d.size(); size > maxRedactRecord {
+				return redacted
+			}
+		}
+		s := newSearch(unescape(visible.Start(text, maxRedactText)))
+		for _, d := range ds {
+			s.record(d.Record)
+		}
+		return s.replace()
 	}
-	s := newSearch(unescape(cut(text, maxRedactText)))
-	eachValue(r.Payload, s.value)
-	for _, value := range r.Headers {
-		s.value(value)
-	}
-	s.value(r.Key)
-	s.keep(r.ID)
-	return s.replace()
 }
 
-// size is what a record has to be compared with, in bytes.
+// size is how many bytes of a record the text is compared with.
 func (r Record) size() int {
 	n := len(r.Payload) + len(r.Key) + len(r.ID)
 	for _, value := range r.Headers {
@@ -58,29 +65,20 @@ func (r Record) size() int {
 	return n
 }
 
-// facts are what a receiver says of itself in digits: times of day, with their
-// date, and where in a text something is wrong.
+// facts match what a receiver reports about itself in digits: times of day, with their date, and where in a
+// text something is wrong.
 var facts = regexp.MustCompile(`(?i)` +
 	`\b(?:\d{4}-\d\d-\d\d[t ])?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:z|[+-]\d\d(?::?\d\d)?)?\b` +
 	`|\b(?:mon|tue|wed|thu|fri|sat|sun), \d\d (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) \d{4} \d\d:\d\d:\d\d (?:gmt|utc|[+-]\d{4})\b` +
 	`|\b(?:lines?|columns?|col|char|character|offset)[ :=#]{1,2}\d{1,6}\b` +
 	`|\b[a-z_]\w*\.[a-z]{1,4}:\d{1,6}(?::\d{1,6})?\b`)
 
-// redactError is an error with its text redacted.
-func (r Record) redactError(err error) error { return &redactedError{r.Redact(err.Error()), err} }
-
-type redactedError struct {
-	text  string
-	cause error
-}
-
-func (e *redactedError) Error() string { return e.text }
-
-func (e *redactedError) Unwrap() error { return e.cause }
+// redactError returns an error with its text redacted.
+func (r Record) redactError(err error) error { return outcome.Reworded(err, r.Redact(err.Error())) }
 
 var unicodeEscapes = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
 
-// unescape undoes what JSON and HTML do to letters.
+// unescape undoes the escapes of JSON and HTML for letters.
 func unescape(text string) string {
 	return html.UnescapeString(unicodeEscapes.ReplaceAllStringFunc(text, func(escape string) string {
 		n, _ := strconv.ParseUint(escape[2:], 16, 32)
@@ -93,9 +91,9 @@ type search struct {
 	text    string
 	wanted  map[string]bool // the words of the text, in lower case
 	lengths []int           // of them, in bytes
-	facts   map[string]bool // times and the like in the text that are none of the record's, in lower case
-	data    map[string]bool // those that are data wherever they stand
-	beside  map[string]bool // those that are in one chunk with such a one
+	facts   map[string]bool // times and the like in the text that are not the record's, in lower case
+	data    map[string]bool // words that are data anywhere in the text
+	beside  map[string]bool // words that are data in one chunk with such a word
 }
 
 func newSearch(text string) *search {
@@ -112,9 +110,22 @@ func newSearch(text string) *search {
 	return s
 }
 
-// value marks what the text has of a value: its words, and the beginnings of the
-// longer ones, since a receiver may cut off what it quotes. The letters of an
-// identifier, as in "customer-77", are an ordinary word elsewhere.
+// record marks the data of a record. The words of its id are data if another record has them.
+func (s *search) record(r Record) {
+	own := &search{wanted: s.wanted, lengths: s.lengths, facts: s.facts, data: map[string]bool{}, beside: map[string]bool{}}
+	eachValue(r.Payload, own.value)
+	for _, value := range r.Headers {
+		own.value(value)
+	}
+	own.value(r.Key)
+	own.keep(r.ID)
+	maps.Copy(s.data, own.data)
+	maps.Copy(s.beside, own.beside)
+}
+
+// value marks the parts of a value that the text contains: its words, and the beginnings of the longer ones,
+// since a receiver may cut off what it quotes. The letters of an identifier, as in "customer-77", are an
+// ordinary word elsewhere.
 func (s *search) value(value string) {
 	value = strings.ToLower(strings.TrimSpace(value))
 	for fact := range s.facts {
@@ -146,7 +157,7 @@ func (s *search) mark(word string, anywhere bool) {
 	}
 }
 
-// keep takes words for none of the data.
+// keep takes words off the data.
 func (s *search) keep(value string) {
 	for word := range words(strings.ToLower(value)) {
 		delete(s.data, word)
@@ -157,13 +168,13 @@ func (s *search) keep(value string) {
 func hasDigit(text string) bool { return strings.ContainsFunc(text, unicode.IsDigit) }
 
 var (
-	// chunks are words with what may stand within an identifier or an address.
+	// chunks match words together with characters that may be within an identifier or an address.
 	chunks = regexp.MustCompile(`[\pL\pN\pM@._+/%\\-]+`)
-	// several are neighbours, which are shown as one.
+	// several match neighbors, which are shown as one.
 	several = regexp.MustCompile(`\[…\]([^\pL\pN]{0,3}\[…\])+`)
 )
 
-// inChunk reports whether chunks may have a character.
+// inChunk reports whether a character may be in a chunk.
 func inChunk(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) || strings.ContainsRune(`@._+/%\-`, r)
 }
@@ -183,7 +194,7 @@ func (s *search) replace() string {
 	return several.ReplaceAllString(b.String()+s.without(s.text[end:]), redacted)
 }
 
-// without is a part of the text without the data in it.
+// without returns a part of the text without the data in it.
 func (s *search) without(part string) string { return chunks.ReplaceAllStringFunc(part, s.chunk) }
 
 // chunk replaces the data in a chunk.
@@ -208,15 +219,15 @@ func (s *search) chunk(text string) string {
 	return b.String() + text[end:]
 }
 
-// words yields the runs of letters and digits in a text.
+// words returns the runs of letters and digits in a text.
 func words(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		eachWord(text, func(from, to int) bool { return yield(text[from:to]) })
 	}
 }
 
-// eachWord yields where words begin and end. The n of a line break that is
-// written as \n, and its like, belong to none.
+// eachWord yields where words begin and end. The letter of an escape, such as the n of a line break written as
+// \n, belongs to no word.
 func eachWord(text string, yield func(from, to int) bool) {
 	start := -1
 	for i, r := range text {
@@ -236,8 +247,8 @@ func eachWord(text string, yield func(from, to int) bool) {
 	}
 }
 
-// eachValue calls take with what a payload holds: of JSON the strings and numbers,
-// and the names that look like data; of anything else the whole.
+// eachValue calls take with the contents of a payload: of JSON, the strings and numbers, and the names that
+// look like data; of anything else, the whole.
 func eachValue(payload []byte, take func(string)) {
 	if !json.Valid(payload) {
 		take(string(payload))
@@ -255,14 +266,14 @@ func eachValue(payload []byte, take func(string)) {
 	}
 }
 
-// constants of JSON are no data.
+// constants removes the constants of JSON, which are not data.
 var constants = strings.NewReplacer("true", "", "false", "", "null", "")
 
-// named reports whether what stands before is the name of a field.
+// named reports whether the string before rest is the name of a field.
 func named(rest []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":")) }
 
-// literal is how many bytes the string at the beginning of valid JSON has, or
-// whatever stands before the next one: numbers and what is no data.
+// literal is how many bytes the string at the beginning of valid JSON has. If there is none there, it is how
+// many bytes come before the next string: numbers, and characters that are not data.
 func literal(payload []byte) int {
 	if payload[0] != '"' {
 		if n := bytes.IndexByte(payload, '"'); n > 0 {
@@ -280,19 +291,7 @@ func literal(payload []byte) int {
 	}
 }
 
-// cut ends a text at a character's border.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	end := limit
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
-
-// isName tells the name of a field from data that is used as one.
+// isName distinguishes the name of a field from data that is used as one.
 func isName(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return r >= utf8.RuneSelf || !unicode.IsLetter(r) && r != '_' && r != '-' && r != '.'

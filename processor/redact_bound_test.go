@@ -49,3 +49,12 @@ func TestRedact_APanicBesideManyLargeRecordsSaysNothing(t *testing.T) {
 		require.Equal(t, n == 1, strings.Contains(err.Error(), "no such seat"), err.Error())
 	}
 }
+
+func TestRedact_RemovesTheDataOfEachRecordOfACall(t *testing.T) {
+	t.Parallel()
+	ds := make([]processor.Delivery, 2)
+	ds[0].ID, ds[0].Payload, ds[0].Headers = "7", []byte(`{"card":"4111"}`), map[string]string{"mail": "ada@example.org"}
+	ds[1].ID, ds[1].Payload, ds[1].Key = "8", []byte(`{"seat":7}`), "lovelace"
+	require.Equal(t, "no […] for […], seat […] in row 8", processor.Redact(ds)("no lovelace for 4111, seat 7, ada@example.org in row 8"))
+	require.Equal(t, "no seat", processor.Redact(nil)("no seat"))
+}

@@ -154,7 +154,5 @@ func TestRedact_PanicsAndDecodingSayNothingOfTheRecord(t *testing.T) {
 
 func payloads(t testing.TB, pool *pgxpool.Pool) *table.Source {
 	t.Helper()
-	s, err := table.New(pool, table.Config{Table: "dispatch.bookings", Columns: table.Columns{Payload: "payload"}})
-	require.NoError(t, err)
-	return s
+	return sourceOf(t, pool, table.Config{Table: "dispatch.bookings", Columns: table.Columns{Payload: "payload"}})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -37,16 +38,15 @@ func TestRefused_HaltsWhateverThePolicyAndPutsNothingAside(t *testing.T) {
 			var halt *processor.HaltError
 			require.ErrorAs(t, p.Drain(t.Context()), &halt)
 			require.Equal(t, cursor.ClassRefused, halt.Failure.Class)
-			require.ErrorContains(t, halt, "the receiver refuses us, not record 3 ")
-			require.ErrorContains(t, halt, "401; fix what it says (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry sms`")
+			require.ErrorContains(t, halt, "the receiver refuses us, not record 3, ")
+			require.ErrorContains(t, halt, "401; next: fix what the receiver refuses (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry sms`")
 			require.NotContains(t, halt.Error(), "skip")
 			require.Empty(t, letters(t, pool))
 			require.EqualValues(t, 2, row(t, pool).Sequence)
 			require.Len(t, sink.attemptsOf("3"), 1, "it is not knocked at again")
 
 			corrected.Store(true)
-			_, err := store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
-			require.NoError(t, err)
+			decide(t, pool, (*operator.Operator).Retry)
 			require.NoError(t, p.Drain(t.Context()))
 			require.EqualValues(t, 20, row(t, pool).Sequence)
 			require.Empty(t, letters(t, pool))

@@ -7,37 +7,35 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 const (
-	// repeatInterval is how often an error that goes on is logged again, with how
-	// often it came meanwhile.
+	// repeatInterval is how often an error that goes on is logged again, with how often it came meanwhile.
 	repeatInterval = time.Minute
-	// behindTime of work without a rest makes it news that the process has caught up.
+	// behindTime is after how much work without a rest the log reports that the process has caught up.
 	behindTime = 10 * time.Second
-	// futureTime is for how long a record waits for its own stamp before that is news,
-	// and futureStamp how far ahead of the clock it has to be.
+	// futureTime is for how long a record waits for its own stamp before the log reports it, and futureStamp
+	// how far ahead of the clock the stamp has to be.
 	futureTime  = 10 * time.Second
 	futureStamp = time.Second
 )
 
-// reporter logs what passes find, once for each change.
+// reporter logs the results of passes, once for each change.
 type reporter struct {
 	log *slog.Logger
 
-	last     string    // what is said of the trouble that goes on; "" = none
+	last     string    // the message of the trouble that goes on; "" = none
 	began    time.Time // when the trouble began
-	said     time.Time // when it was logged last
+	said     time.Time // when it was last logged
 	repeated int       // how often it came since
 
-	ahead    bool      // it was said that the process has caught up
-	standing bool      // it was said that the process stands by
-	worked   bool      // since idle
-	idle     time.Time // when there was nothing left to deliver last
+	caughtUp bool      // the log has reported that the process has caught up
+	standing bool      // the log has reported that the process stands by
+	worked   bool      // whether it worked since it was last idle
+	idle     time.Time // when there was last nothing left to deliver
 
-	future     time.Time // since when a record of the future is the next one; zero = it is not
-	futureSaid time.Time // when that was logged last
+	future     time.Time // since when a record of the future has been the next one; zero = it is not
+	futureSaid time.Time // when that was last logged
 }
 
 func newReporter(log *slog.Logger) *reporter { return &reporter{log: log} }
@@ -61,20 +59,8 @@ func (r *reporter) pass(s state, err error) {
 	}
 }
 
-func (r *reporter) halted(f cursor.Failure) {
-	if f.OfServer() {
-		r.trouble(slog.LevelError, "halted over its database, and not over a record: nothing is delivered until an operator decides", "err", f.Error)
-		return
-	}
-	what := "halted: nothing behind this record is delivered until an operator decides: `ordered-dispatcher retry`, or `skip`"
-	if f.Class == cursor.ClassRefused {
-		what = "halted: the receiver refuses us, so nothing is sent: fix what it says (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry`"
-	}
-	r.trouble(slog.LevelError, what, "position", visible.Cut(string(f.Position)), "record_id", visible.Cut(f.RecordID), "attempt", f.Attempts, "err", f.Error)
-}
-
-// trouble logs what keeps the process from working: when it begins or changes, and
-// an error that goes on once in each repeatInterval.
+// trouble logs what keeps the process from working: when it begins or changes, and, for an error that goes on,
+// once in each repeatInterval.
 func (r *reporter) trouble(level slog.Level, what string, args ...any) {
 	now, key, isError := time.Now(), what, false
 	for i := 1; i < len(args); i += 2 {
@@ -96,12 +82,12 @@ func (r *reporter) trouble(level slog.Level, what string, args ...any) {
 	r.log.Log(context.Background(), level, what, args...)
 }
 
-// well logs what is good to know of a process that works: that it does so again,
-// that another worker delivers, that there is nothing left.
+// well logs what is worth knowing of a process that works: that it works again, that another worker delivers,
+// that there is nothing left.
 func (r *reporter) well(s state) {
 	if r.last != "" {
 		r.log.Info("recovered", "after", time.Since(r.began).Round(time.Millisecond))
-		r.last, r.ahead = "", false
+		r.last, r.caughtUp = "", false
 	}
 	switch s.is {
 	case StateStandby:
@@ -115,15 +101,15 @@ func (r *reporter) well(s state) {
 		r.waiting(s.ahead)
 	case StateIdle:
 		r.future = time.Time{}
-		if !r.standing && (!r.ahead || r.worked && time.Since(r.idle) >= behindTime) {
+		if !r.standing && (!r.caughtUp || r.worked && time.Since(r.idle) >= behindTime) {
 			r.log.Info("caught up")
-			r.ahead = true
+			r.caughtUp = true
 		}
 		r.worked, r.idle = false, time.Now()
 	}
 }
 
-// waiting says of a record of the future that it keeps itself and what follows waiting.
+// waiting logs that a record stamped in the future, and all that follow it, have to wait.
 func (r *reporter) waiting(ahead time.Duration) {
 	now := time.Now()
 	switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -52,11 +53,7 @@ func TestLog_NamesAStrangerThatHasTheRow(t *testing.T) {
 	log, sink := &logbook{}, &receiver{}
 	stop := start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Logger = log.logger() }))
 	eventually(t, "it waits for records", func() bool { return log.has("caught up") })
-	tx, err := pool.Begin(t.Context())
-	require.NoError(t, err)
-	defer func() { _ = tx.Rollback(context.Background()) }()
-	_, err = tx.Exec(t.Context(), `SELECT FROM dispatch.cursor FOR UPDATE`)
-	require.NoError(t, err)
+	tx := pgtest.Begin(t, pool, `SELECT FROM dispatch.cursor FOR UPDATE`)
 	insert(t, pool, 1)
 	eventually(t, "the log names the session", func() bool {
 		return log.has(`level=WARN msg="nothing is delivered: the cursor's row is locked, and not by a worker"`) &&
@@ -129,7 +126,7 @@ func TestNew_RefusesAnInTxTimeoutThatTheLeaseCannotOutlast(t *testing.T) {
 	pool := database(t)
 	config := processor.Config{Process: "sms", Store: store(t, pool), Source: source(t, pool), Dispatch: processor.InTx(&receiver{}), Timeout: 11 * time.Minute}
 	_, err := processor.New(config)
-	require.ErrorContains(t, err, "timeout 11m0s of an InTx sink is above 10m0s")
+	require.ErrorContains(t, err, "the timeout of an InTx sink must be at most 10m0s, got 11m0s")
 	config.Dispatch = processor.Each(&receiver{})
 	_, err = processor.New(config)
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -73,11 +74,10 @@ func TestRestored_OfTablesThatWereCopiedForgetsNoLookThatIsOwed(t *testing.T) {
 			resume()
 			eventually(t, "it halts", func() bool { return row(t, pool).State == cursor.Halted })
 			replicate(t, pool, copied)
-			_, err := store(t, pool).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "moved"})
-			require.NoError(t, err)
+			decide(t, pool, (*operator.Operator).Restored)
 			eventually(t, "it halts again, or goes on", func() bool { return row(t, pool).State == cursor.Halted || len(sink.attemptsOf("4")) == 1 })
 			require.Equal(t, cursor.Halted, row(t, pool).State)
-			require.Contains(t, row(t, pool).Failure.Error, "cannot be said: it is the server that had delivered, or a copy of its tables")
+			require.Contains(t, row(t, pool).Failure.Error, "this is the server that the worker delivered from, or a copy of its tables")
 		})
 	}
 }
@@ -89,8 +89,7 @@ func TestSeek_AfterARestorePassesOverWhatThereIs(t *testing.T) {
 	pool, sink := databaseOn(t, pgtest.URL(t)), &receiver{}
 	resume := restoredWhilePaused(t, pool, sink, `INSERT INTO dispatch.bookings (customer) VALUES ('delivered after the backup')`)
 	end := seekToNow(t, pool)
-	_, err := store(t, pool).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "once more"})
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Restored)
 	resume()
 	eventually(t, "it goes on, or halts", func() bool { return row(t, pool).State == cursor.Halted || row(t, pool).Position > end })
 	require.Equal(t, cursor.Running, row(t, pool).State)
@@ -114,8 +113,7 @@ func TestSeek_AfterARestoreLooksForWhatIsStampedThen(t *testing.T) {
 func seekToNow(t *testing.T, pool *pgxpool.Pool) (end cursor.Position) {
 	t.Helper()
 	end = cursor.Position(fmt.Sprintf("at.int:%s/00000000000000000099", time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")))
-	_, err := store(t, pool).Seek(t.Context(), "sms", end, cursor.Decision{Actor: "me", Reason: "they have it"})
-	require.NoError(t, err)
+	seek(t, pool, end)
 	require.Equal(t, end, row(t, pool).Position)
 	return end
 }
@@ -132,13 +130,9 @@ func TestSkip_AfterARestorePassesOverOneRecord(t *testing.T) {
 	start(t, process(t, pool, processor.Each(sink), nil))
 	insert(t, pool, 3)
 	eventually(t, "it halts over a record", func() bool { return row(t, pool).State == cursor.Halted })
-	decision := cursor.Decision{Actor: "me", Reason: "restored to 04:00"}
-	s := store(t, pool)
-	_, err := s.Restored(t.Context(), "sms", decision)
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Restored)
 	exec(t, pool, `INSERT INTO dispatch.bookings (created_at, customer) SELECT created_at + interval '1 microsecond', 'late' FROM dispatch.bookings WHERE id = 2`)
-	_, err = s.Skip(t.Context(), "sms", decision)
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Skip)
 	insert(t, pool, 1)
 	eventually(t, "it halts over the clock, or goes on", func() bool {
 		f := row(t, pool).Failure
@@ -181,12 +175,11 @@ func TestRestored_OfATableThatWasRewrittenProposesNoSeekBack(t *testing.T) {
 	resume()
 	eventually(t, "it halts", func() bool { return row(t, pool).State == cursor.Halted })
 	reason := row(t, pool).Failure.Error
-	require.Contains(t, reason, "cannot be said: the table was rewritten or made since, as ALTER TABLE does. Look in the table for rows that were inserted while the clock was behind")
+	require.Contains(t, reason, "before the cursor: the table was made since, or rewritten, as ALTER TABLE does. Look in the table for rows that were inserted while the clock was behind")
 	require.NotContains(t, reason, "row 1")
 	at := cursor.Position(between(reason, "--to-position ", " -c"))
 	require.Equal(t, row(t, pool).Position, at)
-	_, err := store(t, pool).Seek(t.Context(), "sms", at, cursor.Decision{Actor: "me", Reason: "as the error says"})
-	require.NoError(t, err)
+	seek(t, pool, at)
 	eventually(t, "it goes on", func() bool { return len(sink.attemptsOf("3")) == 1 })
 	require.Len(t, sink.attemptsOf("1"), 1)
 }
@@ -199,15 +192,11 @@ func changedWhilePaused(t *testing.T, pool *pgxpool.Pool, sink *receiver, change
 	insert(t, pool, 2)
 	eventually(t, "two are delivered", func() bool { return row(t, pool).Sequence == 2 })
 	require.NoError(t, stop())
-	decision := cursor.Decision{Actor: "me", Reason: "maintenance"}
-	s := store(t, pool)
-	_, err := s.Pause(t.Context(), "sms", decision)
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Pause)
 	replicate(t, pool, change)
 	return func() {
 		start(t, process(t, pool, processor.Each(sink), nil))
-		_, err = s.Resume(t.Context(), "sms", decision)
-		require.NoError(t, err)
+		decide(t, pool, (*operator.Operator).Resume)
 		insert(t, pool, 1)
 	}
 }
@@ -216,8 +205,7 @@ func changedWhilePaused(t *testing.T, pool *pgxpool.Pool, sink *receiver, change
 func restoredWhilePaused(t *testing.T, pool *pgxpool.Pool, sink *receiver, restore string) (resume func()) {
 	t.Helper()
 	resume = changedWhilePaused(t, pool, sink, restore)
-	_, err := store(t, pool).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "restored to 04:00"})
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Restored)
 	return resume
 }
 
@@ -250,8 +238,7 @@ func TestRestored_OfAnIdleProcessLooksAlthoughNothingFollows(t *testing.T) {
 	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Logger = log.logger() }))
 	eventually(t, "one is delivered, and it has looked for a promotion", func() bool { return row(t, pool).Sequence == 1 && log.has("caught up") })
 	exec(t, pool, `INSERT INTO dispatch.bookings (created_at, customer) VALUES (clock_timestamp() - interval '1 h', 'late')`)
-	_, err := store(t, pool).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "restored to 04:00"})
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Restored)
 	eventually(t, "it halts", func() bool { return row(t, pool).State == cursor.Halted })
 	require.Contains(t, row(t, pool).Failure.Error, "row 2 of dispatch.bookings")
 }

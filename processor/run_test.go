@@ -220,7 +220,8 @@ func TestDrain_ReturnsOnWhatWillNotPassByItself(t *testing.T) {
 func TestNew_ReturnsEveryFaultAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := processor.New(processor.Config{Process: "sms", Batch: -1, Poll: time.Millisecond, Retry: processor.Retry{Jitter: 101}})
-	for _, fault := range []string{`process "sms"`, "no cursor store", "no source", "no dispatch", "batch -1", "poll 1ms", "jitter 101%"} {
+	for _, fault := range []string{`process "sms"`, "no cursor store", "no source", "no dispatch",
+		"batch must be between 1 and 10000, got -1", "poll must be between 5ms and 1m0s, got 1ms", "retry.jitter must be between 0% and 100%, got 101%"} {
 		require.ErrorContains(t, err, fault)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -76,9 +78,7 @@ func TestSequence_NoNumberStandsForTwoRecordsWhenARowIsDeleted(t *testing.T) {
 			require.NoError(t, p.Drain(t.Context()))
 			require.Equal(t, c.want, sink.numbers())
 			require.EqualValues(t, 5, row(t, pool).Sequence)
-			var events int
-			require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM dispatch.cursor_event WHERE action = 'write_off'").Scan(&events))
-			require.Positive(t, events, "the audit names the hole")
+			require.Positive(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM dispatch.cursor_event WHERE action = 'write_off'"), "the audit names the hole")
 		})
 	}
 }
@@ -118,8 +118,7 @@ func TestSequence_ASkipKeepsTheNumbersOfTheOthersOfItsCall(t *testing.T) {
 	stop := start(t, p)
 	eventually(t, "it is halted", func() bool { return row(t, pool).State == cursor.Halted })
 	exec(t, pool, "DELETE FROM dispatch.bookings WHERE id = 2")
-	_, err := store(t, pool).Skip(t.Context(), "sms", cursor.Decision{Actor: "ann", Reason: "by hand"})
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Skip)
 	eventually(t, "all are passed", func() bool { return strings.HasSuffix(string(row(t, pool).Position), "4") })
 	require.NoError(t, stop())
 	require.Equal(t, "1=1 2=2 3=3 4=4 3=3 4=4", sink.numbers())

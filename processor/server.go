@@ -10,19 +10,20 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// remember keeps the highest numbers of the cursor in mind. A row with smaller ones is that of a
-// backup: then the process halts, unless a standby was promoted that had not received everything.
+// remember keeps the highest numbers of the cursor in memory. A row with smaller ones comes from a backup: then
+// the process halts, unless a standby was promoted that had not received everything.
 func (p *Process) remember(ctx context.Context, row cursor.Row) (state, error) {
-	if !p.numbers.Before(row) {
-		p.numbers = p.numbers.See(row)
+	if !p.seen.Before(row) {
+		p.seen = p.seen.See(row)
 		return state{}, nil
 	}
-	return p.haltedBy(p.config.Store.HaltRestored(ctx, p.config.Process, p.numbers))
+	return p.haltedBy(p.config.Store.HaltRestored(ctx, p.config.Process, p.seen))
 }
 
-// noteBeside halts the process if another one has halted as restored, and this worker has seen nothing of the time before.
+// noteBeside halts the process if another one has halted as restored, and this worker has seen nothing of the
+// time before.
 func (p *Process) noteBeside(ctx context.Context, row cursor.Row) (state, error) {
-	if p.beside || row.Failure != nil && row.Failure.OfServer() {
+	if p.alone || row.Failure != nil && row.Failure.OfServer() {
 		return state{}, nil
 	}
 	other, err := p.config.Store.RestoredBeside(ctx, p.config.Process)
@@ -34,36 +35,24 @@ func (p *Process) noteBeside(ctx context.Context, row cursor.Row) (state, error)
 			return s, err
 		}
 	}
-	p.beside = true
+	p.alone = true
 	return state{}, nil
-}
-
-// noteLog takes up how far the disk of the server has its log.
-func (p *Process) noteLog(page Page) {
-	if p.together() {
-		p.numbers = p.numbers.Kept(page.Server, page.Log)
-	}
-}
-
-// remember takes up the numbers of a durable advance.
-func (s *shift) remember() {
-	s.numbers = s.numbers.Advanced(s.lease)
 }
 
 // serverRun is a run of the server, as a worker sees it.
 type serverRun struct {
 	server string
-	seen   time.Time // when it answered last
-	others time.Time // until then others look, and nothing is delivered
+	seen   time.Time // when it last answered
+	others time.Time // until then other workers look, and nothing is delivered
 }
 
-// newRunDelay is what a look of another worker may take when the server runs anew.
+// newRunDelay is how long a look of another worker may take after the server has started anew.
 const newRunDelay = time.Second
 
-// othersLook is for how long a worker looks, and does not deliver, since the server runs anew: a
-// worker that has seen more of the cursor than the row has now, because a backup was put back, halts
-// the process in that time. Each looks once a poll, and after an outage it comes back later by no more
-// than the outage took.
+// othersLook is for how long a worker only looks, and does not deliver, after the server has started anew. If a
+// backup was put back, another worker may have seen more of the cursor than the row has now, and halts the
+// process in that time. Each worker looks once a poll. After an outage it comes back later by no more than the
+// outage took.
 func (p *Process) othersLook(page Page) time.Duration {
 	if !p.together() || page.Server == "" {
 		return 0
@@ -73,48 +62,13 @@ func (p *Process) othersLook(page Page) time.Duration {
 	if was.server != "" && page.Server != was.server {
 		delay := newRunDelay + p.config.Poll + min(2*now.Sub(was.seen), longestErrorDelay)
 		p.run.others = now.Add(delay)
-		p.log.Info("the server runs anew: nothing is delivered until the other workers have looked, too", "for", delay.Round(time.Millisecond))
+		p.log.Info("the server was restarted, or it is another one: nothing is delivered until the other workers have looked, too", "for", delay.Round(time.Millisecond))
 	}
 	return p.run.others.Sub(now)
 }
 
-// acquire takes the lease, once a promotion is noted.
-func (p *Process) acquire(ctx context.Context) (*cursor.Lease, error) {
-	lease, err := p.config.Dispatch.acquire(ctx, p.config)
-	var promoted *cursor.PromotedError
-	if !errors.As(err, &promoted) {
-		return lease, err
-	}
-	if err := p.promote(ctx, promoted); err != nil {
-		return nil, err
-	}
-	return p.config.Dispatch.acquire(ctx, p.config)
-}
-
-// onServer holds what was read against the lease: an address may have moved while old
-// connections stay, and then nothing that was read is delivered.
-func (p *Process) onServer(lease *cursor.Lease, page Page) error {
-	if !p.together() {
-		return nil
-	}
-	return p.config.Store.Elsewhere(lease.Server(), page.Server)
-}
-
-// ofServer takes a sequence of ids that stands before the cursor for another server's, if it is: an address may have moved.
-// The advice to set it would be wrong on both, and the row there says nothing of the position here.
-func (p *Process) ofServer(err error) error {
-	var sequence *SequenceError
-	if !errors.As(err, &sequence) || !p.together() {
-		return err
-	}
-	if elsewhere := p.config.Store.Elsewhere(p.numbers.Server(), sequence.Server); elsewhere != nil {
-		return elsewhere
-	}
-	return err
-}
-
-// notePromotion is for a process that has nothing to deliver, and so takes no lease: what a new
-// primary has stamped before the cursor would go unnoticed until there is something.
+// notePromotion is for a process that has nothing to deliver, and so takes no lease. Without it, rows that a
+// new primary has stamped before the cursor would go unnoticed until there is something to deliver.
 func (p *Process) notePromotion(ctx context.Context, server string) error {
 	if server == "" || server == p.server || !p.together() {
 		return nil
@@ -130,12 +84,12 @@ func (p *Process) notePromotion(ctx context.Context, server string) error {
 	return err
 }
 
-// promote takes note of a promotion, unless the new primary has stamped rows before the cursor.
-// The rows are looked for first: once the promotion is noted, the next worker would not look.
+// promote takes note of a promotion, unless the new primary has stamped rows before the cursor. It looks for
+// those rows first: once the promotion is noted, the next worker would not look.
 func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) error {
 	auditor, ok := p.config.Source.(Auditor)
 	if !ok || !p.together() {
-		return p.config.Store.Promote(ctx, p.config.Process, "", p.numbers, "")
+		return p.config.Store.Promote(ctx, p.config.Process, "", p.seen, "")
 	}
 	late, err := auditor.Late(ctx, promoted.Position, promoted.Horizon, promoted.Retried())
 	if err != nil && promoted.Retried() {
@@ -147,7 +101,7 @@ func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) e
 	if late.Reason != "" {
 		return p.haltBefore(ctx, promoted.Position, late)
 	}
-	if err := p.config.Store.Promote(ctx, p.config.Process, late.Server, p.numbers, late.Short); err != nil {
+	if err := p.config.Store.Promote(ctx, p.config.Process, late.Server, p.seen, late.Short); err != nil {
 		return err
 	}
 	if promoted.Retried() || promoted.Restored() {
@@ -159,9 +113,10 @@ func (p *Process) promote(ctx context.Context, promoted *cursor.PromotedError) e
 	return nil
 }
 
-// behind halts the process if a read failed because the server's clock, or its sequence of ids, is behind the cursor.
+// behind halts the process if a read failed because the server's clock, or its sequence of ids, is behind the
+// cursor.
 func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo, state, error) {
-	err = p.ofServer(err)
+	err = p.reader().ofServer(err)
 	if p.seesReset(err, row.Position) {
 		s, err := p.noteReset(ctx)
 		return nil, s, err
@@ -177,7 +132,7 @@ func (p *Process) behind(ctx context.Context, row cursor.Row, err error) (*todo,
 	return nil, s, err
 }
 
-// seesReset takes up that a read after a position found the sequence of ids before it.
+// seesReset notes that a read after a position found the sequence of ids before it.
 func (p *Process) seesReset(err error, after cursor.Position) bool {
 	var sequence *SequenceError
 	if !errors.As(err, &sequence) || !p.together() {
@@ -187,8 +142,9 @@ func (p *Process) seesReset(err error, after cursor.Position) bool {
 	return true
 }
 
-// noteReset halts the process if the sequence of ids was seen before the cursor. By now it may have come past it, and no other read
-// would show what the cursor passes over. So it is tried until the row has it, or an operator has moved it back.
+// noteReset halts the process if the sequence of ids was seen before the cursor. By now the ids may have passed
+// the cursor, and no other read would show which rows the cursor passes over. So the worker tries until the row
+// has it, or an operator has moved the cursor back.
 func (p *Process) noteReset(ctx context.Context) (state, error) {
 	if p.reset == nil {
 		return state{}, nil
@@ -201,7 +157,7 @@ func (p *Process) noteReset(ctx context.Context) (state, error) {
 	return p.haltedBy(err)
 }
 
-// haltBefore halts the process over rows that stand before its position.
+// haltBefore halts the process over rows that are before its position.
 func (p *Process) haltBefore(ctx context.Context, at cursor.Position, late Late) error {
 	if late.From == "" {
 		name := visible.Shell(p.config.Process)
@@ -216,7 +172,7 @@ func (p *Process) haltBefore(ctx context.Context, at cursor.Position, late Late)
 
 // haltUntil halts the process until the clock of its server is set right.
 func (p *Process) haltUntil(ctx context.Context, at cursor.Position, late Late) error {
-	reason := fmt.Sprintf("%s. Once the clock has passed the cursor, `ordered-dispatcher retry %s -c FILE`: it looks for what was stamped before the cursor meanwhile, and names the seek that delivers it, or says what to look for",
+	reason := fmt.Sprintf("%s. Once the clock has passed the cursor, `ordered-dispatcher retry %s -c FILE`: it looks for what was stamped before the cursor meanwhile, and prints the seek that delivers it, or what to look for",
 		late.Reason, visible.Shell(p.config.Process))
 	if late.From != "" {
 		reason = fmt.Sprintf("%s. Once the clock has passed the cursor: `%s`, which sends again what follows that position. If the clock was set back again since, look for rows that were stamped before that", late.Reason, p.seekTo(late.From))

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -47,8 +48,7 @@ func databaseOn(t testing.TB, address string) *pgxpool.Pool {
 
 func insert(t testing.TB, pool *pgxpool.Pool, n int) {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), `INSERT INTO dispatch.bookings (customer) SELECT 'c' || i FROM generate_series(1, $1::int) i`, n)
-	require.NoError(t, err)
+	exec(t, pool, `INSERT INTO dispatch.bookings (customer) SELECT 'c' || i FROM generate_series(1, $1::int) i`, n)
 }
 
 func store(t testing.TB, pool *pgxpool.Pool) *cursor.Store {
@@ -58,9 +58,21 @@ func store(t testing.TB, pool *pgxpool.Pool) *cursor.Store {
 	return s
 }
 
+// created makes the cursor of process sms.
+func created(t testing.TB, pool *pgxpool.Pool) {
+	t.Helper()
+	_, err := store(t, pool).Create(t.Context(), "sms", "")
+	require.NoError(t, err)
+}
+
 func source(t testing.TB, pool *pgxpool.Pool) *table.Source {
 	t.Helper()
-	s, err := table.New(pool, table.Config{Table: "dispatch.bookings"})
+	return sourceOf(t, pool, table.Config{Table: "dispatch.bookings"})
+}
+
+func sourceOf(t testing.TB, pool *pgxpool.Pool, c table.Config) *table.Source {
+	t.Helper()
+	s, err := table.New(pool, c)
 	require.NoError(t, err)
 	return s
 }
@@ -172,11 +184,35 @@ func row(t testing.TB, pool *pgxpool.Pool) cursor.Row {
 	return row
 }
 
-func exec(t testing.TB, pool *pgxpool.Pool, sql string, args ...any) {
+// halts waits until the process is halted, and returns its failure, which is of that class.
+func halts(t testing.TB, pool *pgxpool.Pool, class cursor.Class) cursor.Failure {
 	t.Helper()
-	_, err := pool.Exec(t.Context(), sql, args...)
-	require.NoError(t, err)
+	eventually(t, "the process halts", func() bool { return row(t, pool).State == cursor.Halted })
+	failure := row(t, pool).Failure
+	require.Equal(t, class, failure.Class)
+	return *failure
 }
+
+// alice decides.
+var alice = cursor.Decision{Actor: "alice", Reason: "the worst day", Timeout: patience}
+
+// decide has alice decide on the process, which is not refused.
+func decide(t testing.TB, pool *pgxpool.Pool, act func(*operator.Operator, context.Context, string, cursor.Decision) (operator.Change, error)) operator.Change {
+	t.Helper()
+	change, err := act(operator.New(store(t, pool)), t.Context(), "sms", alice)
+	require.NoError(t, err)
+	return change
+}
+
+// seek is alice's decision to go to a position.
+func seek(t testing.TB, pool *pgxpool.Pool, to cursor.Position) operator.Change {
+	t.Helper()
+	change, err := operator.New(store(t, pool)).Seek(t.Context(), "sms", to, alice)
+	require.NoError(t, err)
+	return change
+}
+
+var exec = pgtest.Exec
 
 func process(t testing.TB, pool *pgxpool.Pool, dispatch processor.Dispatch, change func(*processor.Config)) *processor.Process {
 	t.Helper()

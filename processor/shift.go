@@ -3,142 +3,71 @@ package processor
 import (
 	"context"
 	"errors"
-	"runtime/debug"
+	"log/slog"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"golang.org/x/time/rate"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // shift is the work of one worker under one lease.
 type shift struct {
-	*Process
+	config   *Config
+	log      *slog.Logger
+	tracing  *tracing
+	limiter  *rate.Limiter // nil: no limit
+	reader   reader
+	patience time.Duration // of a read
+	progress *progress     // of the worker, over all its shifts
+
 	lease *cursor.Lease
-	run   context.Context // ends when the process shall stop
-	sink  context.Context // of sink calls: ends with the lease, or run and grace
+	run   context.Context // ends when the process has to stop
+	calls context.Context // of sink calls: ends with the lease, or with run and its grace
 	stop  func()
 
 	handed []Delivery // to the sink, one chunk after another
-}
 
-// advance is a step of the cursor.
-type advance struct {
-	epoch    cursor.Epoch
-	from, to cursor.Position
-	n        int64
-	created  time.Time // when the last record was
+	// What the process has to know of the end of the shift.
+	halted    bool      // the process is halted
+	notBefore time.Time // the limit lets no record go before then
 }
 
 func (p *Process) newShift(run context.Context, lease *cursor.Lease) *shift {
-	sink, cancel := context.WithCancelCause(lease.Context())
-	var grace *time.Timer
+	s := &shift{
+		config: &p.config, log: p.log, tracing: &p.tracing, limiter: p.limiter,
+		reader: p.reader(), patience: p.patience, progress: &p.progress,
+		lease: lease, run: run,
+	}
+	s.calls, s.stop = withGrace(run, lease.Context(), p.config.Grace)
+	return s
+}
+
+// withGrace returns a context that ends with the lease's, or with ErrGrace some time after the end of run.
+func withGrace(run, lease context.Context, grace time.Duration) (sink context.Context, stop func()) {
+	sink, cancel := context.WithCancelCause(lease)
+	var timer *time.Timer
 	started := make(chan struct{})
 	unwatch := context.AfterFunc(run, func() {
-		grace = time.AfterFunc(p.config.Grace, func() { cancel(ErrGrace) })
+		timer = time.AfterFunc(grace, func() { cancel(ErrGrace) })
 		close(started)
 	})
-	return &shift{Process: p, lease: lease, run: run, sink: sink, stop: func() {
+	return sink, func() {
 		if !unwatch() {
 			<-started
-			grace.Stop()
+			timer.Stop()
 		}
 		cancel(nil)
-	}}
+	}
 }
 
-// ending reports that no further record shall be handed over.
-func (s *shift) ending() bool { return s.run.Err() != nil || s.clock.noticed() }
+// ending reports that no further record may be handed over.
+func (s *shift) ending() bool { return s.run.Err() != nil || s.reader.clock.noticed() }
 
-// call runs one sink call, under the lease, within Config.Timeout.
-func (s *shift) call(ds []Delivery, deliver func(ctx context.Context) (int, error)) (int, error) {
-	if err := s.lease.Held(); err != nil {
-		return 0, err
-	}
-	ctx, cancel := context.WithTimeout(s.sink, s.config.Timeout)
-	defer cancel()
-	return s.attempt(ctx, ds, deliver)
-}
-
-// attempt hands records to the sink and returns how many of them, from the first
-// on, it acknowledged. A panic is a failure of the record, not of the program.
-func (s *shift) attempt(ctx context.Context, ds []Delivery, deliver func(ctx context.Context) (int, error)) (n int, err error) {
-	began := time.Now()
-	ctx, span := s.tracing.attempt(ctx, ds, s.config.Dispatch.batch)
-	defer func() {
-		if value := recover(); value != nil {
-			n, err = 0, newPanicError(value, debug.Stack(), ds)
-		}
-		class := s.classOf(err)
-		endSpan(span, class)
-		s.observe(Event{Kind: EventAttempt, Records: n, Class: class, Took: time.Since(began)})
-	}()
-	defer s.watchCall(ctx, ds)()
-	n, err = deliver(ctx)
-	return prefix(n, len(ds), err)
-}
-
-// txMargin is what a call in a transaction has beyond Config.Timeout: the
-// server ends its statements at that time-out and leaves the connection whole,
-// while the end of a context would close it.
-const txMargin = 5 * time.Second
-
-// callTx is call with the lease's transaction, for one record.
-func (s *shift) callTx(d []Delivery, deliver func(ctx context.Context, tx pgx.Tx) error) error {
-	return s.inLease(func(ctx context.Context, tx pgx.Tx) error {
-		_, err := s.attempt(ctx, d, func(ctx context.Context) (int, error) {
-			return one(deliver(ctx, tx))
-		})
-		return err
-	})
-}
-
-// inLease runs statements in the lease's transaction, within Config.Timeout.
-func (s *shift) inLease(f func(ctx context.Context, tx pgx.Tx) error) error {
-	if err := s.lease.Held(); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(s.sink, s.config.Timeout+txMargin)
-	defer cancel()
-	return s.lease.WithTx(ctx, func(tx pgx.Tx) error { return f(ctx, tx) })
-}
-
-// work delivers what there is under a lease, which it gives back. The next
-// records are read while these are delivered; a pass that fails drops them.
-func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) error {
-	release := p.holding(lease)
-	defer release()
-	s := p.newShift(run, lease)
-	defer s.stop()
-	p.log.Debug("lease acquired", "epoch", lease.Epoch(), "position", visible.Cut(string(lease.Position())))
-	if err := s.settle(); err != nil {
-		return err
-	}
-	if err := s.conclude(); err != nil {
-		return s.outcome(err)
-	}
-	s.recall()
-	if err := p.onServer(lease, seen.Page); err != nil {
-		return err
-	}
-	if seen.after != lease.Position() {
-		return nil // someone else delivered in between: look again
-	}
-	if seen.under != lease.Epoch() { // an operator decided: the table may have been changed before the page was read
-		p.began(lease.Epoch())
-		s.recycle(seen.Records)
-		var err error
-		if seen.Page, err = s.await(s.begin(seen.after, p.config.Batch)); err != nil {
-			return s.outcome(err)
-		}
-	}
-	p.reign, p.server = lease.Epoch(), lease.Server()
-	if seen.Passed != "" {
-		return s.outcome(s.passOver(seen.Passed))
-	}
-	records, err := seen.Records, error(nil)
-	limit := p.config.Batch
+// deliverAll delivers records and those that follow them, until there are none. It reads the next records while
+// these are delivered, and drops them if these fail. release gives the lease back.
+func (s *shift) deliverAll(records []Record, release func()) (err error) {
+	limit := s.config.Batch
 	for len(records) > 0 && err == nil && !s.ending() {
 		read := s.readAhead
 		if heavy(records) {
@@ -149,81 +78,25 @@ func (p *Process) work(run context.Context, lease *cursor.Lease, seen peeked) er
 		err = s.deliver(records)
 		limit = s.readLimit(len(records), time.Since(began))
 		if err != nil {
-			release() // not only after the read, which may take its time
+			release() // now, and not after the read, which may take long
 		}
 		var page Page
 		page, err = ahead(err)
 		records = page.Records
 	}
-	return s.outcome(err)
+	return err
 }
 
-// recycle gives the room of a delivered page back to the source.
-func (s *shift) recycle(records []Record) {
-	if r, ok := s.config.Source.(Recycler); ok {
-		r.Recycle(records)
-	}
-}
-
-// outcome tells an end that was asked for from one that was not.
+// outcome distinguishes an end that was asked for from one that was not.
 func (s *shift) outcome(err error) error {
-	switch cause := context.Cause(s.sink); {
+	switch cause := context.Cause(s.calls); {
 	case errors.Is(cause, ErrGrace):
 		return ErrGrace
 	case errors.Is(cause, cursor.ErrLeaseLost):
 		return cause
-	case errors.Is(err, errSetAside), errors.Is(err, errLimited):
+	case errors.Is(err, errDeferred), errors.Is(err, errLimited):
 		return nil
 	default:
 		return err
-	}
-}
-
-// A read takes several batches while they go out fast: what a read costs before
-// its first row is shared by more of them.
-const (
-	readAheadTime    = 40 * time.Millisecond
-	readAheadBatches = 16
-)
-
-// readLimit is how many records to read ahead when so many were delivered in that
-// time: those of readAheadTime, from one to readAheadBatches batches.
-func (s *shift) readLimit(delivered int, took time.Duration) int {
-	batch := s.config.Batch
-	return min(max(batch, int(int64(delivered)*int64(readAheadTime)/int64(took+1))), readAheadBatches*batch)
-}
-
-// heavyBytes is the payload of a record that is in memory by itself: two of that
-// size at a time are four while one of them is copied, and eight to a garbage
-// collector that waits until the heap has doubled.
-const heavyBytes = 8 << 20
-
-func heavy(records []Record) bool { return len(records) == 1 && len(records[0].Payload) >= heavyBytes }
-
-// readBehind reads what follows records when they are delivered, and not if they
-// failed. Their room is given back before.
-func (s *shift) readBehind(records []Record, limit int) func(error) (Page, error) {
-	after := records[len(records)-1].Position
-	return func(failed error) (Page, error) {
-		s.recycle(records)
-		if failed != nil {
-			return Page{}, failed
-		}
-		return s.await(s.begin(after, limit))
-	}
-}
-
-// readAhead reads what follows records while they are delivered. The returned
-// function waits for it, and drops it if they failed. It gives the room of the
-// records back last: a source may take it only between two reads.
-func (s *shift) readAhead(records []Record, limit int) func(error) (Page, error) {
-	read := s.begin(records[len(records)-1].Position, limit)
-	return func(failed error) (Page, error) {
-		defer s.recycle(records)
-		if failed != nil {
-			s.drop(read)
-			return Page{}, failed
-		}
-		return s.await(read)
 	}
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Start values of Config. Any other value but "" is a position.
+// Beginning and End are Start values of Config. Any other value except "" is a position.
 const (
-	Beginning cursor.Position = "beginning" // the first record there is
-	End       cursor.Position = "end"       // behind everything stamped so far
+	Beginning cursor.Position = "beginning" // at the first record there is
+	End       cursor.Position = "end"       // after everything stamped so far
 )
 
-// NoStartError is the end of a process that has no cursor yet, no Config.Start, and
-// records that one start would send and the other would not. It never guesses: the
-// process may be an old one with a new name, whose records were all sent.
+// NoStartError ends a process that has no cursor yet, no Config.Start, and records that one start would send
+// and the other would not. The process never guesses: it may be an old one with a new name, whose records were
+// all sent.
 type NoStartError struct {
 	Process string
-	// Records that Beginning would send; End would send none of them.
+	// Records is how many records Beginning would send; End would send none of them.
 	Records int64
-	// More: there are more, which were not counted.
+	// More reports that there are further records, which were not counted.
 	More bool
-	// MayBeLost: the server was promoted, or the database restored, and so the process may have delivered before, under a cursor
-	// that is lost.
+	// MayBeLost reports that the server was promoted, or the database restored. So the process may have
+	// delivered before, under a cursor that is lost.
 	MayBeLost bool
 }
 
@@ -37,13 +37,13 @@ func (e *NoStartError) Error() string {
 		"If it is an old process with a new name, keep its cursor: `ordered-dispatcher process rename OLD %s`", e.Process, e.Count(), visible.Shell(e.Process))
 }
 
-// lostFix is why a cursor may be lost, and what to do.
+// lostFix is the reason why a cursor may be lost, and what to do.
 func lostFix(process string) string {
 	return fmt.Sprintf("a standby was promoted or the database restored: if the process has delivered before, its cursor is lost. Then compare what receivers have with the table, "+
 		"and `ordered-dispatcher seek %s --to-id ID -c FILE --reason …` makes it anew at the first row that they do not have", visible.Shell(process))
 }
 
-// Count is the number of records for people.
+// Count is the number of records as a text for people.
 func (e *NoStartError) Count() string {
 	switch {
 	case e.More:
@@ -60,34 +60,7 @@ func isNoStart(err error) bool {
 	return errors.As(err, &noStart)
 }
 
-// look reads the cursor's row, and makes it when the process runs for the first
-// time. A row that is gone later is not made again.
-func (p *Process) look(ctx context.Context) (cursor.Row, error) {
-	row, err := p.config.Store.Observe(ctx, p.config.Process)
-	switch {
-	case errors.Is(err, cursor.ErrUnknown) && p.seen:
-		return row, p.vanished(ctx, err)
-	case errors.Is(err, cursor.ErrUnknown):
-		err = p.better(ctx, p.create(ctx, p.make))
-	case err == nil && row.Position == cursor.Unplaced && row.State == cursor.Running:
-		err = p.create(ctx, p.place)
-	default:
-		p.seen = p.seen || err == nil
-		return row, err
-	}
-	if err != nil {
-		return cursor.Row{}, err
-	}
-	row, err = p.config.Store.Observe(ctx, p.config.Process)
-	p.seen = p.seen || err == nil
-	if err == nil && row.Sequence >= cursor.HistoryGap {
-		p.log.Warn("the server was promoted, or the database restored: if the process has delivered before, its cursor is lost. Compare what receivers have with the table, "+
-			"and `ordered-dispatcher seek` to where delivery shall go on", "position", visible.Cut(string(row.Position)), "sequence", row.Sequence)
-	}
-	return row, err
-}
-
-// vanished says why a row is gone that was there.
+// vanished is the error for a row that existed and is gone, with the reason.
 func (p *Process) vanished(ctx context.Context, err error) error {
 	if past := p.config.Store.Past(ctx, p.config.Process); errors.Is(past, cursor.ErrRenamed) {
 		return fmt.Errorf("%w while this worker ran: stop it, and run the process under its new name", past)
@@ -98,20 +71,20 @@ func (p *Process) vanished(ctx context.Context, err error) error {
 		visible.Shell(p.config.Process))
 }
 
-// create has the cursor made or placed where Config.Start says.
-func (p *Process) create(ctx context.Context, make func(context.Context, cursor.Position) (bool, error)) error {
+// create makes or places the cursor at Config.Start.
+func (p *Process) create(ctx context.Context, insert func(context.Context, cursor.Position) (bool, error)) error {
 	at, err := p.start(ctx)
 	if err != nil {
 		return err
 	}
-	created, err := make(ctx, at)
+	created, err := insert(ctx, at)
 	if created {
 		p.log.Info("cursor created", "position", visible.Cut(string(at)))
 	}
 	return err
 }
 
-func (p *Process) make(ctx context.Context, at cursor.Position) (bool, error) {
+func (p *Process) insert(ctx context.Context, at cursor.Position) (bool, error) {
 	anew, err := p.keysMayRepeat(ctx)
 	if err != nil {
 		return false, err
@@ -145,8 +118,9 @@ func (p *Process) keysMayRepeat(ctx context.Context) (bool, error) {
 	return KeysMayRepeat(ctx, p.config.Store, source, p.config.Process)
 }
 
-// KeysMayRepeat reports whether ids have started again since the cursor of a process was given up (see cursor.Store.Forgotten), or
-// may have. Then the next one is to begin a history: CreateAnew, PrepareAnew, PlaceAnew or SeekAnew.
+// KeysMayRepeat reports whether ids have started again since the cursor of a process was given up (see
+// cursor.Store.Forgotten), or may have. Then the next cursor has to begin a history: CreateAnew, PrepareAnew,
+// PlaceAnew or SeekAnew.
 func KeysMayRepeat(ctx context.Context, store *cursor.Store, source Repeater, process string) (bool, error) {
 	at, horizon, err := store.Forgotten(ctx, process)
 	if errors.Is(err, cursor.ErrUnknown) {
@@ -166,14 +140,14 @@ func (p *Process) start(ctx context.Context) (cursor.Position, error) {
 	case Beginning:
 		return "", nil
 	case End:
-		// New has seen that the source can say it.
+		// New has checked that the source is an Ender.
 		at, err := p.config.Source.(Ender).End(ctx)
 		if err != nil {
 			return "", fmt.Errorf("find the end of the source: %w", err)
 		}
 		return at, nil
 	default:
-		// A position that is not the source's would stand in the row for good.
+		// A position of another source would stay in the row for good.
 		if _, err := p.config.Source.Read(ctx, at, 1); err != nil {
 			return "", fmt.Errorf("start at position %q: %w", at, err)
 		}
@@ -181,8 +155,8 @@ func (p *Process) start(ctx context.Context) (cursor.Position, error) {
 	}
 }
 
-// better is the better of two reasons not to begin: that the name was used before. There
-// is no reason if another worker or an operator has made the cursor by then.
+// better returns the better of two reasons not to begin: that the name was used before. If another worker or an
+// operator has made the cursor by then, there is no reason.
 func (p *Process) better(ctx context.Context, err error) error {
 	if !isNoStart(err) {
 		return err
@@ -197,7 +171,7 @@ func (p *Process) better(ctx context.Context, err error) error {
 	}
 }
 
-// mayBegin refuses to choose a start where it makes a difference.
+// mayBegin refuses to choose a start where the choice makes a difference.
 func (p *Process) mayBegin(ctx context.Context) error {
 	records, more, err := p.count(ctx)
 	if err != nil || records == 0 {
@@ -210,7 +184,7 @@ func (p *Process) mayBegin(ctx context.Context) error {
 	return &NoStartError{Process: p.config.Process, Records: records, More: more, MayBeLost: lost}
 }
 
-// count is how many records the source holds, as far as it can say.
+// count returns how many records the source holds, as far as the source can count.
 func (p *Process) count(ctx context.Context) (records int64, more bool, err error) {
 	if source, ok := p.config.Source.(Counter); ok {
 		records, more, err = source.Count(ctx)

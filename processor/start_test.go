@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -61,7 +62,7 @@ func TestRun_ARenamedCursorGoesOnWhereItWas(t *testing.T) {
 	log, sink := &logbook{}, &receiver{}
 	start(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Logger = log.logger() }))
 	eventually(t, "delivered", func() bool { return row(t, pool).Sequence == 3 })
-	_, err := store(t, pool).Rename(t.Context(), "sms", "text", cursor.Decision{Actor: "alice"})
+	_, err := operator.New(store(t, pool)).Rename(t.Context(), "sms", "text", cursor.Decision{Actor: "alice"})
 	require.NoError(t, err)
 	insert(t, pool, 2)
 	eventually(t, "the old worker says so", func() bool { return log.has("stop it, and run the process under its new name") })
@@ -78,12 +79,10 @@ func TestRun_ACursorThatWasPausedBeforeItsFirstRunStartsWhereTheConfigurationSay
 	pool := database(t)
 	insert(t, pool, 3)
 	s, sink := store(t, pool), &receiver{}
-	alice := cursor.Decision{Actor: "alice"}
-	_, err := s.Prepare(t.Context(), "sms", cursor.Unplaced, cursor.Paused, "pause", alice)
+	_, err := operator.New(s).Prepare(t.Context(), "sms", cursor.Unplaced, cursor.Paused, "pause", alice)
 	require.NoError(t, err)
 	require.ErrorIs(t, process(t, pool, processor.Each(sink), nil).Drain(t.Context()), cursor.ErrPaused)
-	_, err = s.Resume(t.Context(), "sms", alice)
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Resume)
 	require.ErrorContains(t, process(t, pool, processor.Each(sink), withoutStart).Drain(t.Context()), "Say where it starts")
 	require.NoError(t, process(t, pool, processor.Each(sink), func(c *processor.Config) { c.Start = processor.End }).Drain(t.Context()))
 	require.Zero(t, sink.calls())
@@ -112,8 +111,7 @@ func TestRun_ACursorThatIsMadeMeanwhileIsTakenUp(t *testing.T) {
 	p := process(t, pool, processor.Each(sink), func(c *processor.Config) {
 		c.Logger = log.logger()
 		c.Start, c.Source = "", eventful{c.Source, func() {
-			_, err := store(t, pool).Create(t.Context(), "sms", "")
-			require.NoError(t, err)
+			created(t, pool)
 		}}
 	})
 	require.NoError(t, p.Drain(t.Context()))

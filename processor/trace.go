@@ -11,11 +11,11 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// scope names the instrumentation to whoever collects the spans.
+// scope names the instrumentation for the collector of the spans.
 const scope = "github.com/ordered-dispatcher/ordered-dispatcher/processor"
 
-// Attributes of a span. There is no key, header, payload nor text of an error
-// among them: see docs/decisions.
+// These are the attributes of a span. A key, header, payload or text of an error is not among them: see
+// docs/decisions.
 const (
 	processAttribute  = attribute.Key("ordered_dispatcher.process")
 	epochAttribute    = attribute.Key("ordered_dispatcher.epoch")
@@ -30,7 +30,7 @@ const (
 type tracing struct {
 	tracer      trace.Tracer
 	name        string
-	root, child []trace.SpanStartOption // made once, since most attempts have no one who looks
+	root, child []trace.SpanStartOption // made once, since most attempts are not recorded
 }
 
 func newTracing(c Config) tracing {
@@ -43,8 +43,8 @@ func newTracing(c Config) tracing {
 	}
 }
 
-// attempt begins the span of a sink call. That of one record continues the trace
-// of the record; that of a batch is linked to the traces of all of them.
+// attempt begins the span of a sink call. The span of one record continues the trace of the record; the span of
+// a batch is linked to the traces of all its records.
 func (t *tracing) attempt(ctx context.Context, ds []Delivery, batch bool) (context.Context, trace.Span) {
 	options := t.root
 	if !batch {
@@ -74,8 +74,7 @@ func describe(span trace.Span, ds []Delivery, batch bool) {
 	}
 }
 
-// endSpan says how the call ended: by the class of its error, since the text may
-// hold what the record does.
+// endSpan records how the call ended: by the class of its error, since the text may contain the record's data.
 func endSpan(span trace.Span, class cursor.Class) {
 	if class != "" {
 		span.SetStatus(codes.Error, string(class))
@@ -84,8 +83,7 @@ func endSpan(span trace.Span, class cursor.Class) {
 	span.End()
 }
 
-// traceOf is the trace that a record's headers name, by W3C Trace Context; it is
-// not valid if they name none.
+// traceOf is the trace that a record's headers name, by W3C Trace Context; it is not valid if they name none.
 func traceOf(r Record) trace.SpanContext {
 	if r.Headers["traceparent"] == "" {
 		return trace.SpanContext{}

@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
@@ -37,32 +35,22 @@ func traced(t testing.TB) *pgxpool.Pool {
 }
 
 // withTracing delivers under spans that are recorded.
-func withTracing(t testing.TB, pool *pgxpool.Pool, spans *tracetest.SpanRecorder) func(*processor.Config) {
+func withTracing(t testing.TB, pool *pgxpool.Pool, spans *spans) func(*processor.Config) {
 	t.Helper()
 	return func(c *processor.Config) {
 		quick(c)
-		c.TracerProvider = sdk.NewTracerProvider(sdk.WithSpanProcessor(spans))
+		c.TracerProvider = spans
 		c.Source = sourceWithHeaders(t, pool)
 	}
 }
 
 func sourceWithHeaders(t testing.TB, pool *pgxpool.Pool) *table.Source {
 	t.Helper()
-	s, err := table.New(pool, table.Config{Table: "dispatch.bookings", Columns: table.Columns{Headers: "headers", Key: "customer"}})
-	require.NoError(t, err)
-	return s
+	return sourceOf(t, pool, table.Config{Table: "dispatch.bookings", Columns: table.Columns{Headers: "headers", Key: "customer"}})
 }
 
 // spanOf is the span that a sink is called under.
 func spanOf(ctx context.Context) trace.SpanContext { return trace.SpanContextFromContext(ctx) }
-
-func attributes(span sdk.ReadOnlySpan) map[attribute.Key]any {
-	all := map[attribute.Key]any{}
-	for _, a := range span.Attributes() {
-		all[a.Key] = a.Value.AsInterface()
-	}
-	return all
-}
 
 func TestTrace_ASpanForEachAttemptContinuesTheRecordsTrace(t *testing.T) {
 	t.Parallel()
@@ -73,7 +61,7 @@ func TestTrace_ASpanForEachAttemptContinuesTheRecordsTrace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool := traced(t)
-			spans := tracetest.NewSpanRecorder()
+			spans := &spans{}
 			seen := map[string]trace.SpanContext{}
 			sink := &receiver{answer: func(ctx context.Context, d processor.Delivery) error {
 				seen[fmt.Sprintf("%s/%d", d.ID, d.Attempt)] = spanOf(ctx)
@@ -87,36 +75,37 @@ func TestTrace_ASpanForEachAttemptContinuesTheRecordsTrace(t *testing.T) {
 			}}
 			require.NoError(t, process(t, pool, dispatch(sink), withTracing(t, pool, spans)).Drain(t.Context()))
 
-			ended := spans.Ended()
+			ended := spans.ended()
 			require.Equal(t, []string{"1/1", "1/2", "2/1", "2/2", "3/1"}, sink.attempts())
 			require.Len(t, ended, 5)
 			for i, span := range ended {
 				call := sink.attempts()[i]
-				require.Equal(t, "deliver sms", span.Name())
-				require.Equal(t, trace.SpanKindProducer, span.SpanKind())
-				require.Equal(t, span.SpanContext(), seen[call], "the sink is called under it")
-				require.Empty(t, span.Events(), "no text of an error")
-				require.Empty(t, span.Links())
-				require.NotContains(t, fmt.Sprint(span.Name(), span.Attributes(), span.Status()), "CANARY")
+				require.Equal(t, "deliver sms", span.name)
+				require.Equal(t, trace.SpanKindProducer, span.kind)
+				require.Equal(t, span.own, seen[call], "the sink is called under it")
+				require.Empty(t, span.events, "no text of an error")
+				require.Empty(t, span.links)
+				require.NotContains(t, fmt.Sprint(span.name, span.attributes, span.description), "CANARY")
 			}
 			for _, span := range ended[:2] {
-				require.Equal(t, traceID, span.SpanContext().TraceID().String())
-				require.Equal(t, spanID, span.Parent().SpanID().String())
-				require.True(t, span.Parent().IsRemote())
-				require.Equal(t, "vendor=x", span.SpanContext().TraceState().String())
+				require.Equal(t, traceID, span.own.TraceID().String())
+				require.Equal(t, spanID, span.parent.SpanID().String())
+				require.True(t, span.parent.IsRemote())
+				require.Equal(t, "vendor=x", span.own.TraceState().String())
 			}
 			for _, span := range ended[2:] {
-				require.NotEqual(t, traceID, span.SpanContext().TraceID().String())
-				require.False(t, span.Parent().IsValid())
+				require.NotEqual(t, traceID, span.own.TraceID().String())
+				require.False(t, span.parent.IsValid())
 			}
 			require.Equal(t, map[attribute.Key]any{
 				"ordered_dispatcher.process": "sms", "ordered_dispatcher.epoch": int64(1), "ordered_dispatcher.sequence": int64(1),
 				"ordered_dispatcher.attempt": int64(1), "ordered_dispatcher.record_id": "1", "error.type": "transient",
-			}, attributes(ended[0]))
-			require.Equal(t, sdk.Status{Code: codes.Error, Description: "transient"}, ended[0].Status())
-			require.Equal(t, int64(2), attributes(ended[1])["ordered_dispatcher.attempt"])
-			require.Equal(t, codes.Unset, ended[1].Status().Code)
-			require.Equal(t, codes.Error, ended[2].Status().Code)
+			}, ended[0].attributes)
+			require.Equal(t, codes.Error, ended[0].code)
+			require.Equal(t, "transient", ended[0].description)
+			require.Equal(t, int64(2), ended[1].attributes["ordered_dispatcher.attempt"])
+			require.Equal(t, codes.Unset, ended[1].code)
+			require.Equal(t, codes.Error, ended[2].code)
 		})
 	}
 }
@@ -124,23 +113,23 @@ func TestTrace_ASpanForEachAttemptContinuesTheRecordsTrace(t *testing.T) {
 func TestTrace_ABatchIsLinkedToTheTracesOfItsRecords(t *testing.T) {
 	t.Parallel()
 	pool := traced(t)
-	spans := tracetest.NewSpanRecorder()
+	spans := &spans{}
 	var seen trace.SpanContext
 	sink := processor.BatchSinkFunc(func(ctx context.Context, ds []processor.Delivery) (int, error) {
 		seen = spanOf(ctx)
 		return len(ds), nil
 	})
 	require.NoError(t, process(t, pool, processor.Batch(sink), withTracing(t, pool, spans)).Drain(t.Context()))
-	require.Len(t, spans.Ended(), 1)
-	span := spans.Ended()[0]
-	require.Equal(t, span.SpanContext(), seen)
-	require.False(t, span.Parent().IsValid())
-	require.Len(t, span.Links(), 1)
-	require.Equal(t, traceID, span.Links()[0].SpanContext.TraceID().String())
+	require.Len(t, spans.ended(), 1)
+	span := spans.ended()[0]
+	require.Equal(t, span.own, seen)
+	require.False(t, span.parent.IsValid())
+	require.Len(t, span.links, 1)
+	require.Equal(t, traceID, span.links[0].SpanContext.TraceID().String())
 	require.Equal(t, map[attribute.Key]any{
 		"ordered_dispatcher.process": "sms", "ordered_dispatcher.epoch": int64(1), "ordered_dispatcher.sequence": int64(1),
 		"ordered_dispatcher.attempt": int64(1), "ordered_dispatcher.record_id": "1", "ordered_dispatcher.records": int64(3),
-	}, attributes(span))
+	}, span.attributes)
 }
 
 // Whoever looks at no traces still does not cut those of others.
@@ -173,7 +162,7 @@ func TestTrace_WithoutAProviderTheRecordsTracePassesThrough(t *testing.T) {
 func TestTrace_TheSpanOfTheCallerIsNoParent(t *testing.T) {
 	t.Parallel()
 	pool := traced(t)
-	spans := tracetest.NewSpanRecorder()
+	spans := &spans{}
 	change := withTracing(t, pool, spans)
 	var provider trace.TracerProvider
 	p := process(t, pool, processor.Each(&receiver{}), func(c *processor.Config) {
@@ -182,7 +171,7 @@ func TestTrace_TheSpanOfTheCallerIsNoParent(t *testing.T) {
 	})
 	ctx, caller := provider.Tracer("caller").Start(t.Context(), "main")
 	require.NoError(t, p.Drain(ctx))
-	for _, span := range spans.Ended() {
-		require.NotEqual(t, caller.SpanContext().TraceID(), span.SpanContext().TraceID())
+	for _, span := range spans.ended() {
+		require.NotEqual(t, caller.SpanContext().TraceID(), span.own.TraceID())
 	}
 }

@@ -12,104 +12,103 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
-// verdict is what is decided about a record that failed for good. Until it is
-// durable the worker keeps it, and does not send the record again: a receiver that
-// has refused a record is not asked without end because the database cannot note it.
+// verdict is the decision about a record that failed for good. Until it is durable, the worker keeps it and
+// does not send the record again. Otherwise, while the database cannot note a refusal, the worker would send the
+// refused record to its receiver again and again.
 type verdict struct {
-	from     cursor.Position // where the cursor is, before the record
-	delivery Delivery
-	failure  cursor.Failure
-	aside    bool // a dead letter, and the process goes on; else it halts
-	final    bool // the sink says it once: it holds under a later epoch, too
+	from       place // where the cursor is, before the record
+	delivery   Delivery
+	failure    cursor.Failure
+	deadLetter bool // the record becomes one, and the process goes on; else it halts
+	once       bool // the sink reports it once, so it holds under a later epoch, too
 }
 
-// judge decides between a dead letter and a halt. A long run of dead letters is a
-// sign that the records are not what is wrong: the process halts.
+// judge decides between a dead letter and a halt. A long run of dead letters is a sign that the fault is not in
+// the records: then the process halts.
 func (s *shift) judge(d Delivery, f cursor.Failure) verdict {
-	v := verdict{from: s.lease.Position(), delivery: d, failure: f}
+	v := verdict{from: placeOf(s.lease), delivery: d, failure: f}
 	if !s.config.DeadLetter || s.haltsOn(f) {
 		return v
 	}
-	if s.letters >= s.config.DeadLetterRun {
+	if s.progress.letters >= s.config.DeadLetterRun {
 		v.failure.Error = fmt.Sprintf("the %d records before this one became dead letters in a row (dead_letter_run), so the receiver or our address may be wrong and not the records: %s",
-			s.letters, f.Error)
+			s.progress.letters, f.Error)
 		return v
 	}
-	v.aside = true
+	v.deadLetter = true
 	return v
 }
 
-// sentence says what became of the record, once err is known: nothing is claimed before
-// it is durable.
+// sentence describes what happened to the record, once err is known: the log claims nothing before it is
+// durable.
 func (v verdict) sentence(err error) string {
 	switch {
-	case err != nil && !errors.Is(err, errSetAside) && v.aside:
-		return "the record could not be put aside as a dead letter"
-	case err != nil && !errors.Is(err, errSetAside):
+	case err != nil && !errors.Is(err, errDeferred) && v.deadLetter:
+		return "the record could not be kept as a dead letter"
+	case err != nil && !errors.Is(err, errDeferred):
 		return "the halt could not be written yet"
-	case v.aside:
-		return "the record was put aside as a dead letter"
+	case v.deadLetter:
+		return "the record was kept as a dead letter"
 	default:
 		return "the process is halted"
 	}
 }
 
-// carryOut makes a verdict durable and returns how many records are done with: one
-// if it was put aside, none if the process halts.
+// carryOut makes a verdict durable and returns how many records are done with: one if it became a dead letter,
+// none if the process halts.
+//
+// The verdict is kept before it is written, and dropped once it is durable. So whatever ends the write, the
+// record is not sent again: TestDeadLetter_IsWrittenLaterWithoutAnotherAttempt,
+// TestHalt_IsWrittenLaterWithoutAnotherAttempt.
 func (s *shift) carryOut(v verdict) (int, error) {
-	s.verdict = &v
-	if !v.aside {
+	s.progress.judged(v)
+	if !v.deadLetter {
 		return 0, s.halt(v)
 	}
-	err := s.putAside(v)
+	err := s.deadLetter(v)
 	if err != nil && cannotBeWritten(err) {
-		v.aside = false
-		v.failure.Error = fmt.Sprintf("it cannot be put aside as a dead letter (%v): %s", err, v.failure.Error)
-		s.verdict = &v
+		// No later attempt can write it, so the process halts instead, under the next lease.
+		// TestDeadLetter_ThatCannotBeWrittenHaltsAndIsSentOnce
+		v.deadLetter = false
+		v.failure.Error = fmt.Sprintf("it cannot be kept as a dead letter (%v): %s", err, v.failure.Error)
+		s.progress.judged(v)
 	}
 	return 1, err
 }
 
-// keepFinal keeps a halt that came when the lease had ended: the sink does not say it again under a later epoch.
+// keepFinal keeps a halt that came when the lease had ended: the sink does not report it again under a later
+// epoch. Any other failure comes again when the record is sent again.
 func (s *shift) keepFinal(d Delivery, failure error) {
-	if !outcome.IsFinal(failure) {
+	if !outcome.IsReportedOnce(failure) {
 		return
 	}
 	now := time.Now()
-	s.verdict = &verdict{from: s.lease.Position(), delivery: d, final: true, failure: cursor.Failure{
+	s.progress.judged(verdict{from: placeOf(s.lease), delivery: d, once: true, failure: cursor.Failure{
 		Position: d.Position, RecordID: d.ID, Attempts: d.Attempt, First: now, Last: now, Error: failure.Error(), Class: cursor.ClassRefused,
-	}}
+	}})
 }
 
-// conclude carries out the verdict of an earlier shift that could not be written.
-// It is void if another worker or an operator moved the cursor since, or had the lease and may have decided.
+// conclude carries out the verdict of an earlier shift that could not be written. It runs after settle, since
+// an advance that is owed may lie between the cursor and the record:
+// TestLostLease_ALossBehindRecordsWhoseAdvanceFailsHalts. It runs before any call, so the record does not go out
+// again. A verdict is void after an operator's decision: TestVerdict_ThatIsNotWrittenIsVoidAfterASeek.
 func (s *shift) conclude() error {
-	v := s.verdict
-	s.verdict = nil
-	if v == nil || !v.holds(s.lease) {
+	v := s.progress.pending(placeOf(s.lease))
+	if v == nil {
 		return nil
 	}
 	_, err := s.carryOut(*v)
 	return err
 }
 
-// holds reports whether a verdict is the lease's to carry out. What a sink says once is, under any epoch, as long as the cursor
-// stands before the record: an advance over those before it may have been made good since.
-func (v verdict) holds(lease *cursor.Lease) bool {
-	position := lease.Position()
-	if v.final {
-		return position >= v.from && position < v.delivery.Position
+// holds reports whether a verdict may be carried out at a place of the cursor. A verdict that a sink reports
+// once may be carried out under any epoch, as long as the cursor is before the record: an owed advance over
+// earlier records may have been made since.
+func (v verdict) holds(at place) bool {
+	if v.once {
+		return at.position >= v.from.position && at.position < v.delivery.Position
 	}
-	return position == v.from && v.delivery.Epoch == lease.Epoch()
-}
-
-// unless is the verdict, or nil if the process is halted at its record: the answer to the COMMIT of the halt may have been lost,
-// or another worker may have been told the same. Once an operator has decided, it is not said again.
-func (v *verdict) unless(halt *HaltError) *verdict {
-	if v != nil && halt != nil && halt.Failure.Position == v.delivery.Position {
-		return nil
-	}
-	return v
+	return at.position == v.from.position && at.epoch == v.delivery.Epoch
 }
 
 // halt durably stops the process at the record that failed.
@@ -117,18 +116,20 @@ func (s *shift) halt(v verdict) error {
 	if err := s.write(func(ctx context.Context) error { return s.lease.Halt(ctx, v.failure) }); err != nil {
 		return err
 	}
-	s.verdict, s.stopped = nil, true
-	s.observe(Event{Kind: EventHalt, Class: v.failure.Class})
-	return errSetAside
+	s.progress.halted()
+	s.halted = true
+	s.config.observe(Event{Kind: EventHalt, Class: v.failure.Class})
+	return errDeferred
 }
 
-// putAside durably makes a dead letter of the record that failed, and moves the
-// cursor past it.
-func (s *shift) putAside(v verdict) error {
+// deadLetter durably makes a dead letter of the record that failed, and moves the cursor past it: both in one
+// transaction, so no record is passed without one.
+func (s *shift) deadLetter(v verdict) error {
 	d := v.delivery
 	if len(d.Payload) > maxLetterBytes {
 		return errLetterTooLarge
 	}
+	from := placeOf(s.lease)
 	letter := cursor.DeadLetter{
 		Position:  d.Position,
 		Table:     d.Table,
@@ -140,27 +141,22 @@ func (s *shift) putAside(v verdict) error {
 		Payload:   d.Payload,
 		Failure:   v.failure,
 	}
-	err := s.write(func(ctx context.Context) error { return s.lease.PutAside(ctx, letter) })
-	if err != nil {
+	if err := s.write(func(ctx context.Context) error { return s.lease.PutAside(ctx, letter) }); err != nil {
 		return err
 	}
-	s.verdict, s.stuck = nil, nil
-	s.letters++
-	s.doubt = s.doubt.past(v.from, d.Position, 1)
-	s.sent.past(v.from, d.Position)
-	s.observe(Event{Kind: EventDeadLetter, Records: 1, Class: v.failure.Class})
+	s.progress.deadLettered(from, d.Position)
+	s.config.observe(Event{Kind: EventDeadLetter, Records: 1, Class: v.failure.Class})
 	return context.Cause(s.lease.Context())
 }
 
-// maxLetterBytes is the largest payload of a dead letter. What shows it or dumps it has
-// hexadecimal digits in one message, which PostgreSQL limits to 1 GB; the server
-// ends the session over a longer one.
+// maxLetterBytes is the largest payload of a dead letter. A client that shows or dumps it gets hexadecimal
+// digits in one message. PostgreSQL limits a message to 1 GB, and ends the session over a longer one.
 const maxLetterBytes = 500_000_000
 
 var errLetterTooLarge = fmt.Errorf("a dead letter holds a payload of at most %d bytes", maxLetterBytes)
 
-// cannotBeWritten reports that a dead letter was refused in a way that will not
-// pass: no table, no grant, a value that the table does not take.
+// cannotBeWritten reports that a dead letter was refused in a way that will not pass: there is no table, no
+// grant, or the table does not take a value.
 func cannotBeWritten(err error) bool {
 	const canceled = "57014" // by a time-out or an operator: another attempt may succeed
 	var pgErr *pgconn.PgError

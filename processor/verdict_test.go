@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -39,8 +40,7 @@ func TestDeadLetter_ALongRunOfThemHalts(t *testing.T) {
 			require.Contains(t, halt.Failure.Error, fmt.Sprintf("the %d records before this one became dead letters in a row", c.want))
 			require.Contains(t, halt.Failure.Error, errRefused.Error())
 
-			_, err := store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
-			require.NoError(t, err)
+			decide(t, pool, (*operator.Operator).Retry)
 			require.ErrorAs(t, p.Drain(t.Context()), &halt)
 			require.Len(t, letters(t, pool), 2*c.want, "an operator has looked: it counts anew")
 		})
@@ -106,10 +106,10 @@ func TestDeadLetter_ThatCannotBeWrittenHaltsAndIsSentOnce(t *testing.T) {
 					_ = errors.As(err, &halt)
 				}
 			}
-			require.Contains(t, halt.Failure.Error, "it cannot be put aside as a dead letter (")
+			require.Contains(t, halt.Failure.Error, "it cannot be kept as a dead letter (")
 			require.Contains(t, halt.Failure.Error, errRefused.Error())
-			require.True(t, log.has("the record could not be put aside as a dead letter"))
-			require.False(t, log.has("was put aside"), "nothing is claimed before it is durable")
+			require.True(t, log.has("the record could not be kept as a dead letter"))
+			require.False(t, log.has("was kept as a dead letter"), "nothing is claimed before it is durable")
 			require.False(t, log.has("recovered"), "it halts")
 			require.Equal(t, []string{"1/1", "2/1"}, sink.attempts())
 			require.Equal(t, cursor.ClassPermanent, row(t, pool).Failure.Class)
@@ -157,7 +157,7 @@ func TestVerdict_ThatIsNotWrittenIsVoidAfterASeek(t *testing.T) {
 		c.Observe = func(e processor.Event) {
 			if e.Kind == processor.EventLeaseLost {
 				to := sink.attemptsOf("2")[0].After
-				_, err := store(t, pool).Seek(t.Context(), "sms", to, cursor.Decision{Actor: "me", Reason: "it is corrected"})
+				_, err := operator.New(store(t, pool)).Seek(t.Context(), "sms", to, cursor.Decision{Actor: "me", Reason: "it is corrected"})
 				if err != nil {
 					t.Error(err)
 				}
@@ -200,7 +200,7 @@ func TestLog_SaysThatAProcessIsHalted(t *testing.T) {
 	insert(t, pool, 1)
 	var log logbook
 	start(t, process(t, pool, processor.Each(poison()), func(c *processor.Config) { c.Logger = log.logger() }))
-	eventually(t, "the log says it", func() bool { return log.has("halted: nothing behind this record is delivered") })
+	eventually(t, "the log says it", func() bool { return log.has("halted: nothing after this record is delivered") })
 }
 
 // An outage of any length makes no dead letter: what counts are answers.

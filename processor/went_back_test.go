@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -33,9 +34,7 @@ func TestRestored_AnAttemptThatWasLostIsNotMadeOfAnotherRow(t *testing.T) {
 	eventually(t, "the next one is sent", func() bool { return len(sink.attemptsOf("2")) > 1 })
 	require.NoError(t, server.PutBack(t.Context()))
 	after := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
-	eventually(t, "it halts", func() bool { return row(t, after).State == cursor.Halted })
-	require.Equal(t, cursor.ClassRestored, row(t, after).Failure.Class)
-	require.Contains(t, row(t, after).Failure.Error, "the database went back: when the server started, its write-ahead log lacked what its disk had had")
+	require.Contains(t, halts(t, after, cursor.ClassRestored).Error, "the database went back: when the server started, its write-ahead log lacked what its disk had had")
 }
 
 // TestRestored_APausedProcessIsToldOf: nothing was said of it until the process was resumed, and an operator who moved the cursor
@@ -48,12 +47,10 @@ func TestRestored_APausedProcessIsToldOf(t *testing.T) {
 	sink := &receiver{}
 	start(t, process(t, pool, processor.Each(sink), quick))
 	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
-	_, err := store(t, pool).Pause(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "a snapshot"})
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Pause)
 	require.NoError(t, server.Snapshot(t.Context()))
 	since := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
-	_, err = store(t, since).Resume(t.Context(), "sms", cursor.Decision{Actor: "me"})
-	require.NoError(t, err)
+	decide(t, since, (*operator.Operator).Resume)
 	insert(t, since, 1)
 	eventually(t, "the next one is delivered", func() bool { return row(t, since).Sequence == 2 })
 	require.NoError(t, server.PutBack(t.Context()))
@@ -61,13 +58,11 @@ func TestRestored_APausedProcessIsToldOf(t *testing.T) {
 	eventually(t, "it is told of", func() bool { return row(t, after).Failure != nil })
 	require.Equal(t, cursor.ClassRestored, row(t, after).Failure.Class)
 	require.Equal(t, cursor.Paused, row(t, after).State)
-	_, err = store(t, after).Resume(t.Context(), "sms", cursor.Decision{Actor: "me"})
+	_, err := operator.New(store(t, after)).Resume(t.Context(), "sms", cursor.Decision{Actor: "me"})
 	require.ErrorIs(t, err, cursor.ErrHalted)
 
-	_, err = store(t, after).Restored(t.Context(), "sms", cursor.Decision{Actor: "me", Reason: "restored"})
-	require.NoError(t, err)
-	_, err = store(t, after).Resume(t.Context(), "sms", cursor.Decision{Actor: "me"})
-	require.NoError(t, err)
+	decide(t, after, (*operator.Operator).Restored)
+	decide(t, after, (*operator.Operator).Resume)
 	insert(t, after, 1)
 	eventually(t, "it goes on", func() bool { return len(sink.attemptsOf("2")) == 2 })
 	sink.mu.Lock()
@@ -108,9 +103,7 @@ func TestRestored_ASnapshotFromBeforeTheFirstLookHaltsTheProcess(t *testing.T) {
 	stop := start(t, process(t, pool, processor.Each(sink), quick))
 	eventually(t, "one is delivered", func() bool { return row(t, pool).Sequence == 1 })
 	require.NoError(t, stop())
-	decision := cursor.Decision{Actor: "me", Reason: "restored"}
-	_, err := store(t, pool).Restored(t.Context(), "sms", decision)
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Restored)
 	require.NoError(t, server.Snapshot(t.Context()))
 
 	since := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
@@ -120,12 +113,10 @@ func TestRestored_ASnapshotFromBeforeTheFirstLookHaltsTheProcess(t *testing.T) {
 	began := time.Now()
 	require.NoError(t, server.PutBack(t.Context()))
 	after := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
-	eventually(t, "it halts", func() bool { return row(t, after).State == cursor.Halted })
-	require.Equal(t, cursor.ClassRestored, row(t, after).Failure.Class)
+	halts(t, after, cursor.ClassRestored)
 
 	eventually(t, "the clock is past the seconds of which both histories were made", func() bool { return time.Since(began) > 2*time.Second })
-	_, err = store(t, after).Retry(t.Context(), "sms", decision)
-	require.NoError(t, err)
+	decide(t, after, (*operator.Operator).Retry)
 	insert(t, after, 1)
 	eventually(t, "it goes on", func() bool { return len(sink.attemptsOf("2")) == 2 })
 	sink.mu.Lock()
@@ -150,21 +141,17 @@ func TestRun_ACursorThatIsMadeAnewAfterASnapshotWasPutBackHaltsTheProcess(t *tes
 				DELETE FROM dispatch.cursor_event;
 				DELETE FROM dispatch.cursor_past;
 			END $$`)
-			decision := cursor.Decision{Actor: "me", Reason: "as the log says"}
-			s := store(t, pool)
-			_, err := s.Prepare(t.Context(), "sms", "", made, "seek", decision)
+			_, err := operator.New(store(t, pool)).Prepare(t.Context(), "sms", "", made, "seek", alice)
 			require.NoError(t, err)
 			if made == cursor.Paused {
 				eventually(t, "the worker has seen it", func() bool { return log.has("paused by an operator") })
-				_, err := s.Resume(t.Context(), "sms", decision)
-				require.NoError(t, err)
+				decide(t, pool, (*operator.Operator).Resume)
 			}
 			eventually(t, "the process halts, or delivers", func() bool { return row(t, pool).State == cursor.Halted || sink.calls() > 2 })
 			require.Equal(t, cursor.Halted, row(t, pool).State)
 			require.Equal(t, cursor.ClassRestored, row(t, pool).Failure.Class)
 
-			_, err = s.Retry(t.Context(), "sms", decision)
-			require.NoError(t, err)
+			decide(t, pool, (*operator.Operator).Retry)
 			eventually(t, "it goes on", func() bool { return sink.calls() == 4 })
 			require.Greater(t, sink.all()[2].Sequence, int64(cursor.HistoryGap))
 		})
@@ -188,7 +175,7 @@ func TestRun_BesideAProcessThatHaltedAsRestoredANewWorkerHaltsItsOwn(t *testing.
 	other.Epoch += 7
 	require.ErrorIs(t, s.HaltRestored(t.Context(), "other", cursor.Seen{}.See(other)), cursor.ErrHalted)
 
-	_, err = s.Retry(t.Context(), "other", cursor.Decision{Actor: "me"})
+	_, err = operator.New(s).Retry(t.Context(), "other", cursor.Decision{Actor: "me"})
 	require.NoError(t, err, "of that one alone")
 
 	insert(t, pool, 1)
@@ -198,8 +185,7 @@ func TestRun_BesideAProcessThatHaltedAsRestoredANewWorkerHaltsItsOwn(t *testing.
 	require.Contains(t, row(t, pool).Failure.Error, "process other has halted as restored")
 	require.Contains(t, row(t, pool).Failure.Error, "restored --all")
 	require.NoError(t, stop())
-	_, err = store(t, pool).Retry(t.Context(), "sms", cursor.Decision{Actor: "me"})
-	require.NoError(t, err)
+	decide(t, pool, (*operator.Operator).Retry)
 	start(t, process(t, pool, processor.Each(sink), nil))
 	eventually(t, "it goes on", func() bool { return sink.calls() == 2 })
 }

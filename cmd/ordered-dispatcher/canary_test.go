@@ -1,14 +1,11 @@
 package main_test
 
 import (
-	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +15,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // Every secret and every datum of a record has this in it.
@@ -106,22 +105,9 @@ func canaryDatabase(t testing.TB) (string, *pgxpool.Pool) {
 			$$ BEGIN RAISE EXCEPTION 'refused: % % %', payload, headers, key USING ERRCODE = '22000', DETAIL = payload, HINT = payload; END $$;
 		INSERT INTO public.bookings (customer, headers, payload) VALUES
 			('CANARYkey', '{"x-tenant": "CANARYtenant"}', '{"customer": "CANARYpayload17", "note": "CANARYnote with \"words\"", "CANARY-name": 1}')`)
-	role := "od_" + strings.ToLower(rand.Text())
-	execute(t, pool, fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD 'CANARYdatabase'; GRANT %q TO %[1]s", role, pool.Config().ConnConfig.User))
-	t.Cleanup(func() {
-		_, err := pool.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
-		require.NoError(t, err)
-	})
-	return as(t, address, role, "CANARYdatabase"), pool
-}
-
-// as is an address for another user.
-func as(t testing.TB, address, role, password string) string {
-	t.Helper()
-	u, err := url.Parse(address)
-	require.NoError(t, err)
-	u.User = url.UserPassword(role, password)
-	return u.String()
+	role := pgtest.Role(t, pool, "od_", "LOGIN PASSWORD 'CANARYdatabase'")
+	execute(t, pool, fmt.Sprintf("GRANT %q TO %s", pool.Config().ConnConfig.User, role))
+	return pgtest.As(t, address, role, "CANARYdatabase"), pool
 }
 
 // No secret and no datum of a record stands in anything that is said of a run:
@@ -153,7 +139,7 @@ func TestRun_SaysNothingOfSecretsNorOfWhatRecordsHold(t *testing.T) {
 		_, stdout, stderr := do(t, address, "history", process, "-c", config)
 		said["history "+process] = stdout + stderr
 	}
-	_, said["a wrong password"], _ = do(t, as(t, address, "nobody", "CANARYwrong"), "doctor", "-c", config)
+	_, said["a wrong password"], _ = do(t, pgtest.As(t, address, "nobody", "CANARYwrong"), "doctor", "-c", config)
 	p.stop()
 	said["log"] = p.stderr.String()
 	code, _, stderr := do(t, address, "pause", "retrying")
@@ -176,10 +162,4 @@ func TestRun_SaysNothingOfSecretsNorOfWhatRecordsHold(t *testing.T) {
 	require.Contains(t, said["cursor"], "ERROR: refused: ")
 	require.Contains(t, said["log"], "transport connection broken")
 	require.Equal(t, canary+"payload17", text(t, pool, "SELECT payload->>'customer' FROM public.bookings"), "the bird sings")
-}
-
-func text(t testing.TB, pool *pgxpool.Pool, sql string) (value string) {
-	t.Helper()
-	require.NoError(t, pool.QueryRow(t.Context(), sql).Scan(&value))
-	return value
 }

@@ -26,8 +26,8 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"no command", "", nil, 2, "--help"},
 		{"unknown command", "", []string{"frobnicate"}, 2, "frobnicate"},
-		{"no such level", "", []string{"--log-level", "loud", "status"}, 2, `--log-level: "loud" is none of debug, info, warn, error; see`},
-		{"a duration without a unit", "", []string{"skip", "a", "--timeout", "2"}, 2, `--timeout: "2" is no duration: write 500ms, 30s or 2m; see`},
+		{"no such level", "", []string{"--log-level", "loud", "status"}, 2, `--log-level: "loud" is not a level: write debug, info, warn or error; see`},
+		{"a duration without a unit", "", []string{"skip", "a", "--timeout", "2"}, 2, `--timeout: "2" is not a duration: write it as 500ms, 30s or 2m; see`},
 		{"unknown flag", "", []string{"run", "--frobnicate"}, 2, "unknown flag --frobnicate"},
 		{"log level", "", []string{"check", "-c", goodFile, "--log-level=loud"}, 2, "loud"},
 		{"help", "", []string{"--help"}, 0, ""},
@@ -36,10 +36,10 @@ func TestExitCodes(t *testing.T) {
 		{"check without file", "", []string{"check"}, 2, "--config=FILE"},
 		{"check of a missing file", "", []string{"check", "-c", "/missing"}, 2, "name a file that exists"},
 		{"check of a bad file", "", []string{"check", "-c", badFile}, 2, `dispatcher.yaml:1:26: processes.a.source: the key "tabel" is not known`},
-		{"wrong type", "", []string{"run", "-c", file(t, "processes:\n  a: {source: {table: t}, sink: {stdout: {}}, batch: many}\n")}, 2, `dispatcher.yaml:2:54: processes.a.batch: "many" is no whole number: write one from 1 to 10000`},
-		{"process twice", "", []string{"run", "-c", file(t, "processes:\n  a: {source: {table: t}, sink: {stdout: {}}}\n  a: {source: {table: t}, sink: {stdout: {}}}\n")}, 2, `dispatcher.yaml:3:3: processes: the key "a" stands here a second time: keep one`},
+		{"wrong type", "", []string{"run", "-c", file(t, "processes:\n  a: {source: {table: t}, sink: {stdout: {}}, batch: many}\n")}, 2, `dispatcher.yaml:2:54: processes.a.batch: "many" is not a whole number: write one from 1 to 10000`},
+		{"process twice", "", []string{"run", "-c", file(t, "processes:\n  a: {source: {table: t}, sink: {stdout: {}}}\n  a: {source: {table: t}, sink: {stdout: {}}}\n")}, 2, `dispatcher.yaml:3:3: processes: the key "a" is here twice: keep one`},
 		{"missing variable", "", []string{"run", "-c", file(t, "database: ${NOPE}\n"+good)}, 2, "dispatcher.yaml:1:11: database: the environment has no variable NOPE: set it"},
-		{"impossible duration", "", []string{"run", "-c", file(t, "processes:\n  a: {source: {table: t}, sink: {stdout: {}}, poll: 10 parsecs}\n")}, 2, `dispatcher.yaml:2:53: processes.a.poll: "10 parsecs" is no duration: write a number with a unit`},
+		{"impossible duration", "", []string{"run", "-c", file(t, "processes:\n  a: {source: {table: t}, sink: {stdout: {}}, poll: 10 parsecs}\n")}, 2, `dispatcher.yaml:2:53: processes.a.poll: "10 parsecs" is not a duration: write a number with a unit`},
 		{"run of a bad file", "", []string{"run", "-c", badFile}, 2, `1 | processes: {a: {source: {tabel: ***}, sink: {stdout: {}}}}`},
 		{"run without database", "", []string{"run", "-c", goodFile}, 2, "set DATABASE_URL"},
 		{"run without grace", nowhere, []string{"run", "-c", goodFile, "--grace=0s"}, 2, "--grace"},
@@ -70,7 +70,7 @@ func TestCheck_ReadsStdin(t *testing.T) {
 	t.Parallel()
 	p := startWith(t, "", good, "check", "-c", "-")
 	require.Zero(t, p.wait())
-	require.Contains(t, p.stdout.String(), "-: nothing wrong in the file (processes: a)")
+	require.Contains(t, p.stdout.String(), "-: the file is valid (processes: a)")
 	p = startWith(t, "", "nothing: here", "check", "-c", "-")
 	require.Equal(t, 2, p.wait())
 	require.Contains(t, p.stderr.String(), `stdin:1:1: the key "nothing" is not known`)

@@ -46,7 +46,7 @@ func TestDeadLetter_FromTheListToTheReceiver(t *testing.T) {
 	code, stdout, _ = do(t, address, "dead-letter", "replay", "1", "-c", config, "--dry-run")
 	require.Zero(t, code)
 	require.Regexp(t, `^dry run, nothing is changed\. Without --dry-run: record 1 of a, put aside at position (at\.int:\S+) after 1 attempt, is delivered once more\n`+
-		`to do this if it is still open by then: --expect='at\.int:\S+' instead of --dry-run\n$`, stdout)
+		`to do it only if it is still open: --expect='at\.int:\S+' instead of --dry-run\n$`, stdout)
 	expect := regexp.MustCompile(`--expect='(\S+)'`).FindStringSubmatch(stdout)[1]
 	code, _, stderr = do(t, address, "dead-letter", "replay", "2", "-c", config, "--expect", expect)
 	require.Equal(t, 1, code)
@@ -68,7 +68,7 @@ func TestDeadLetter_FromTheListToTheReceiver(t *testing.T) {
 	require.Contains(t, stderr, "; `ordered-dispatcher dead-letter list` shows the open ones")
 
 	_, stdout, _ = do(t, address, "dead-letter", "list")
-	require.Equal(t, "no open dead letters; --all lists those that were replayed or discarded too\n", stdout)
+	require.Equal(t, "no open dead letters; --all also lists the replayed and discarded ones\n", stdout)
 	_, stdout, _ = do(t, address, "dead-letter", "list", "--all", "--json", "a")
 	require.Contains(t, stdout, `"resolution":"discarded"`)
 	require.Contains(t, stdout, `"resolution":"replayed"`)
@@ -152,13 +152,13 @@ func TestDeadLetter_DiscardOfManyTakesThoseOfOneError(t *testing.T) {
 	require.Equal(t, "no open dead letters of a have an error that contains 'such currency'\n", stdout)
 
 	for want, args := range map[string][]string{
-		"say which dead letters: their numbers, or --process NAME with --all or --error TEXT": {"--process", "a"},
-		"--all and --error need --process NAME":                                               {"--all"},
-		"give numbers of dead letters, or --all, or --error TEXT":                             {"1", "--process", "a", "--all"},
-		"--error is empty: --all means every open dead letter":                                {"--process", "a", "--error", ""},
-		"--expect needs the number of one dead letter":                                        {"1", "3", "--expect", "x"},
-		`dead letter 1 belongs to process "a", not to "b"`:                                    {"1", "3", "--process", "b"},
-		"can't be used together":                                                              {"--process", "a", "--all", "--error", "x"},
+		"name the dead letters: give their numbers, or --process NAME with --all or --error TEXT": {"--process", "a"},
+		"--all and --error need --process NAME":                                                   {"--all"},
+		"give numbers of dead letters, or --all, or --error TEXT":                                 {"1", "--process", "a", "--all"},
+		"--error is empty: --all means every open dead letter":                                    {"--process", "a", "--error", ""},
+		"--expect needs the number of one dead letter":                                            {"1", "3", "--expect", "x"},
+		`dead letter 1 belongs to process "a", not to "b"`:                                        {"1", "3", "--process", "b"},
+		"can't be used together":                                                                  {"--process", "a", "--all", "--error", "x"},
 	} {
 		code, _, stderr := do(t, address, append([]string{"dead-letter", "discard", "--reason=tests"}, args...)...)
 		require.Equal(t, 2, code, stderr)

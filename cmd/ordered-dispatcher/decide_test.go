@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // picky refuses the record of one sequence for good, until it is mended.
@@ -43,28 +45,28 @@ func TestDecide_WrongUse(t *testing.T) {
 		stderr string
 	}{
 		{[]string{"skip", "a"}, 2, "--reason"},
-		{[]string{"skip", "a", "--reason", " "}, 2, "--reason is empty"},
-		{[]string{"skip", "a", "--dry-run"}, 2, `there is no cursor of process "a"`}, // a rehearsal needs no reason
+		{[]string{"skip", "a", "--reason", " "}, 2, "--reason is missing or empty"},
+		{[]string{"skip", "a", "--dry-run"}, 2, `process "a" has no cursor`}, // a rehearsal needs no reason
 		{[]string{"pause"}, 2, "<process>"},
 		{[]string{"seek", "a", "--to-end", "-c", config}, 2, "--reason"},
 		{[]string{"seek", "a", "--to-end", "--reason=x"}, 2, "name the configuration with -c"},
 		{[]string{"seek", "a", "--reason=x", "-c", config}, 2, "--to-id=ID or --to-time=TIME"},
 		{[]string{"seek", "a", "--reason=x", "-c", config, "--to-start", "--to-end"}, 2, "can't be used together"},
-		{[]string{"seek", "a", "--reason=x", "-c", config, "--to-time=noon"}, 2, "is no time with a zone"},
-		{[]string{"seek", "a", "--reason=x", "-c", config, "--to-time=2026-01-01T12:00:00"}, 2, "is no time with a zone"},
+		{[]string{"seek", "a", "--reason=x", "-c", config, "--to-time=noon"}, 2, "is not a time with a zone"},
+		{[]string{"seek", "a", "--reason=x", "-c", config, "--to-time=2026-01-01T12:00:00"}, 2, "is not a time with a zone"},
 		{[]string{"seek", "a", "--reason=x", "-c", config, "--to-position=int:00000000000000000008"}, 2, "does not belong to this source"},
 		{[]string{"seek", "a", "--reason=x", "-c", config, "--to-id=7"}, 2, `no such record with id "7"`},
 		{[]string{"seek", "a", "--reason=x", "-c", config, "--to-time=2999-01-01T12:00:00Z"}, 2, "the database's clock"},
 		{[]string{"pause", "a", "--timeout=0s"}, 2, "--timeout"},
 		{[]string{"history", "a", "--limit=0"}, 2, "--limit"},
-		{[]string{"pause", "b"}, 2, `there is no cursor of process "b", and none at all yet`},
-		{[]string{"pause", "a"}, 2, `there is no cursor of process "a"`},
+		{[]string{"pause", "b"}, 2, `process "b" has no cursor, and no other process has one`},
+		{[]string{"pause", "a"}, 2, `process "a" has no cursor`},
 		{[]string{"pause", "b", "-c", config}, 2, `there is no process "b": there are a`},
 		{[]string{"restored", "--all"}, 2, "--reason is missing"},
-		{[]string{"restored", "--reason=x"}, 2, "name processes, or --all"},
-		{[]string{"restored", "a", "--all", "--reason=x"}, 2, "name processes, or --all"},
-		{[]string{"restored", "a", "--reason=x"}, 2, `there is no cursor of process "a"`},
-		{[]string{"history", "a"}, 2, `there is no cursor of process "a"`},
+		{[]string{"restored", "--reason=x"}, 2, "name processes or give --all"},
+		{[]string{"restored", "a", "--all", "--reason=x"}, 2, "name processes or give --all"},
+		{[]string{"restored", "a", "--reason=x"}, 2, `process "a" has no cursor`},
+		{[]string{"history", "a"}, 2, `process "a" has no cursor`},
 	} {
 		code, stdout, stderr := do(t, address, c.args...)
 		require.Equal(t, c.code, code, c.args)
@@ -160,9 +162,7 @@ func TestDecide_PauseLetsTheCallInFlightFinishAndResumeGoesOn(t *testing.T) {
 
 	pause := start(t, address, "pause", "a", "-c", config)
 	require.Eventually(t, func() bool {
-		var waiting bool
-		require.NoError(t, pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')").Scan(&waiting))
-		return waiting
+		return pgtest.Value[bool](t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
 	}, patience, tick)
 	close(receiver.answer)
 	require.Zero(t, pause.wait())
@@ -203,13 +203,9 @@ func TestDecide_SeekShowsWhatItWouldDoAndDoesIt(t *testing.T) {
 		return ids(t, stdout)
 	}
 	require.Len(t, drained(), 50)
-	position := func() (p string) {
-		require.NoError(t, pool.QueryRow(t.Context(), "SELECT position FROM public.cursor").Scan(&p))
-		return p
-	}
+	position := func() string { return text(t, pool, "SELECT position FROM public.cursor") }
 	end := position()
-	var at time.Time
-	require.NoError(t, pool.QueryRow(t.Context(), "UPDATE public.bookings SET created_at = created_at + interval '1 microsecond' WHERE id = 40 RETURNING created_at").Scan(&at))
+	at := pgtest.Value[time.Time](t, pool, "UPDATE public.bookings SET created_at = created_at + interval '1 microsecond' WHERE id = 40 RETURNING created_at")
 	seek := func(args ...string) string {
 		t.Helper()
 		code, stdout, stderr := do(t, address, append([]string{"seek", "a", "-c", config, "--reason=their restore"}, args...)...)
@@ -267,7 +263,7 @@ func TestDecide_SkipPassesOverNoMoreThanTheRecordItNames(t *testing.T) {
 	require.Equal(t, 3, code)
 	code, _, stderr := do(t, address, "skip", "a", "-c", all, "--reason=x")
 	require.Equal(t, 1, code)
-	require.Contains(t, stderr, "2 records stand between the cursor and the failing record 4, the first of them 3")
+	require.Contains(t, stderr, "2 records lie between the cursor and the failing record 4, the first of them 3")
 	code, stdout, _ := do(t, address, "skip", "a", "-c", even, "--reason=x", "--dry-run")
 	require.Zero(t, code)
 	require.Regexp(t, `(?m)^4 +2\S+Z +at\.int:\S+$`, stdout)

@@ -20,9 +20,9 @@ func TestDrain_BesideARowOfEscapesMemoryIsBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		column, sink, failure string // what the dead letter's error has; "" if there is none
 	}{
-		"stdout key":      {"key", "stdout: {}", "the bound is 134217728"},
-		"exec payload":    {"payload", "exec: {command: [/bin/cat]}", "the bound is 16777216"},
-		"exec key":        {"key", "exec: {command: [/bin/cat]}", "the bound is 16777216"},
+		"stdout key":      {"key", "stdout: {}", "the limit is 134217728"},
+		"exec payload":    {"payload", "exec: {command: [/bin/cat]}", "the limit is 16777216"},
+		"exec key":        {"key", "exec: {command: [/bin/cat]}", "the limit is 16777216"},
 		"webhook payload": {"payload", "webhook: {url: '" + receiver.URL + "', format: cloudevents_structured}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,8 +50,7 @@ processes:
 				t.Logf("peak %d MiB", most>>20)
 				require.Less(t, most, 512<<20)
 			}
-			var failure string
-			require.NoError(t, pool.QueryRow(t.Context(), `SELECT coalesce(max(error), '') FROM public.dead_letter`).Scan(&failure))
+			failure := text(t, pool, `SELECT coalesce(max(error), '') FROM public.dead_letter`)
 			if c.failure == "" {
 				require.Empty(t, failure)
 			}

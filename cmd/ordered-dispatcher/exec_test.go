@@ -104,12 +104,12 @@ func TestDoctor_FindsAnExecCommandThatIsNotThere(t *testing.T) {
 		require.Contains(t, out, want)
 	}
 	for sink, want := range map[string]string{
-		`exec: {command: sh}`:                    "here must be a list",
+		`exec: {command: sh}`:                    "expected a list",
 		`exec: {command: []}`:                    "command is missing",
-		`exec: {command: [sh, {a: b}]}`:          "here must be a single value",
+		`exec: {command: [sh, {a: b}]}`:          "expected a single value",
 		`exec: {command: [sh], window: 2}`:       "needs a checkpoint of at least as many",
 		`exec: {command: [sh], shell: true}`:     "shell",
-		`exec: {command: [sh], env: {"A=B": x}}`: "is no name of a variable",
+		`exec: {command: [sh], env: {"A=B": x}}`: "is not the name of a variable",
 	} {
 		code, _, stderr := do(t, "", "check", "-c", processes(t, map[string]string{"a": sink}))
 		require.Equal(t, 2, code)

@@ -71,7 +71,7 @@ func hostileCommands(t *testing.T, through func(testing.TB, string) string) {
 
 	p := start(t, address, "run", "-c", config, "--listen=127.0.0.1:0", "--grace=1s")
 	p.stderr.until(t, 1, "failed for good: the process is halted")
-	p.stderr.until(t, 1, "put aside")
+	p.stderr.until(t, 1, "kept as a dead letter")
 	for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
 		get(t, p, path)
 	}

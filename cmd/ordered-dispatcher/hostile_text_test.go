@@ -142,7 +142,7 @@ func TestHostileText_NoCommandPassesItOn(t *testing.T) {
 	config := hostileTextConfig(t, receiver, "")
 	p := start(t, address, "--log-level=debug", "run", "-c", config)
 	p.stderr.until(t, 3, `"msg":"halted`)
-	p.stderr.until(t, 3, "put aside")
+	p.stderr.until(t, 3, "kept as a dead letter")
 	p.stderr.until(t, 1, `"attempt":4`)
 	for _, args := range hostileTextCommands(config) {
 		_, stdout, stderr := do(t, address, args...)

@@ -1,79 +1,20 @@
-// Command ordered-dispatcher delivers the rows of PostgreSQL tables in order,
-// with none missing. See its --help, and package internal/daemon for what its
-// commands do.
+// Command ordered-dispatcher delivers the rows of PostgreSQL tables in order, with none missing. Its --help lists its
+// commands. The program is in package command.
 package main
 
 import (
-	"context"
-	"fmt"
-	"io"
-	"log/slog"
-	"os"
-	"reflect"
-	"time"
-
-	"github.com/alecthomas/kong"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/daemon"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/exec"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/pubsub"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/redis"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sql"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/stdout"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/webhook"
 )
 
 func main() {
-	if err := daemon.Undumpable(); err != nil {
-		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err) // a sandbox may forbid it: no reason not to work
-	}
-	if err := daemon.CloseOnExec(); err != nil {
-		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err)
-	}
-	os.Exit(execute(os.Args[1:], system{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, exit: os.Exit}))
-}
-
-// system is what commands know of the world.
-type system struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-	env            func(string) (string, bool)
-	exit           func(int)
-	known          *known
-}
-
-// known is what the command must not print: a server repeats the login.
-type known struct{ secrets func() secret.Set }
-
-func execute(args []string, sys system) int {
-	sys.known = &known{secrets: func() secret.Set { return secret.Set{} }}
-	parser, err := kong.New(&cli{},
-		kong.Name("ordered-dispatcher"),
-		kong.Description(description),
-		kong.Vars{"version": version()},
-		kong.Writers(sys.stdout, sys.stderr),
-		kong.Exit(sys.exit),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.BindTo(context.Background(), (*context.Context)(nil)),
-		kong.Bind(sys),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), duration),
-	)
-	if err != nil {
-		return report(sys, err)
-	}
-	command, err := parser.Parse(args)
-	if err != nil {
-		return report(sys, &daemon.UsageError{Err: fmt.Errorf("%w; see ordered-dispatcher --help", err)})
-	}
-	err = command.Run()
-	err = sys.known.secrets().Error(err) // with those that were renewed meanwhile
-	if err != nil && command.Command() == "run" && !daemon.IsTerminal(sys.stderr) {
-		daemon.NewLogger(sys.stderr, slog.LevelError).Error("ended", "err", err) // the log stays one of JSON to its last line
-		return daemon.ExitCode(err)
-	}
-	return report(sys, err)
-}
-
-// report says what went wrong and returns the exit code for it.
-func report(sys system, err error) int {
-	if err != nil {
-		fmt.Fprintln(sys.stderr, "ordered-dispatcher:", visible.Indented(err.Error()))
-	}
-	return daemon.ExitCode(err)
+	command.Main(webhook.Spec(), rabbitmq.Spec(), nats.Spec(), kafka.Spec(), pubsub.Spec(), redis.Spec(), sql.Spec(), exec.Spec(), stdout.Spec())
 }

@@ -36,7 +36,7 @@ func TestDrain_IntoNATS(t *testing.T) {
 	require.NotContains(t, stdout+stderr, broker.NATSPassword)
 	code, stdout, stderr = do(t, address, "doctor", "-c", config)
 	require.Zero(t, code, stdout+stderr)
-	require.Contains(t, stdout, `stream "ORDERS" knows a message's id for 2m0s`)
+	require.Contains(t, stdout, `stream "ORDERS" remembers a message's id for 2m0s`)
 	require.Contains(t, stdout, "sync_interval")
 
 	connection, err := client.Connect(server.URL(server.Addr()))
@@ -72,7 +72,7 @@ func TestDoctor_NamesWhatTwoProcessesOfOneStreamOfNATSNeed(t *testing.T) {
 		return doctored, code
 	}
 	doctored, code := drain("shared.>,ordered-fence.p2", "shared.>,ordered-fence.p1")
-	require.NotContains(t, doctored, "as declared")
+	require.NotContains(t, doctored, "the declared stream")
 	require.Zero(t, code)
 
 	connection, err := client.Connect(server.URL(server.Addr()))
@@ -82,7 +82,7 @@ func TestDoctor_NamesWhatTwoProcessesOfOneStreamOfNATSNeed(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, admin.DeleteStream(t.Context(), "SHARED"))
 	doctored, _ = drain("shared.>", "shared.>")
-	require.Contains(t, doctored, `as declared, stream "SHARED" does not take the subjects of process "p2"`)
+	require.Contains(t, doctored, `the declared stream "SHARED" does not take the subjects of process "p2"`)
 	require.Contains(t, doctored, `set subjects in declare of this process to 'shared.>,ordered-fence.p2'`)
 	require.Contains(t, doctored, `set subjects in declare of this process to 'shared.>,ordered-fence.p1'`)
 }

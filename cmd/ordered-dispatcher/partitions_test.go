@@ -48,7 +48,7 @@ public\.bookings
 	}{
 		{[]string{"public.jan"}, 0, ""},
 		{[]string{"jan", "public.feb"}, 1, "not safe to drop: public.feb"},
-		{[]string{"public.mar"}, 2, "public.mar is no partition of a table that the processes read (public.events, public.bookings)"},
+		{[]string{"public.mar"}, 2, "public.mar is not a partition of a table that the processes read (public.events, public.bookings)"},
 	} {
 		code, _, stderr := do(t, address, append([]string{"partitions", "-c", config}, c.names...)...)
 		require.Equal(t, c.code, code, c.names)

@@ -34,7 +34,7 @@ func TestProcessRename_ARenamedProcessSendsNothingTwice(t *testing.T) {
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, "`start: beginning` sends 5 records, `start: end` sends 0 of them")
 		require.Contains(t, stderr, "`ordered-dispatcher process rename OLD b`")
-		require.Contains(t, stderr, "Cursors of no process in this file: a")
+		require.Contains(t, stderr, "Cursors whose process is not in this file: a")
 		require.NotContains(t, stderr, "trying again")
 	}
 	code, stdout, _ := do(t, address, "doctor", "-c", after)
@@ -75,7 +75,7 @@ func TestProcessForget_LetsAProcessStartAnew(t *testing.T) {
 	require.Len(t, ids(t, must(t, address, "run", "--drain", "-c", config)), 3)
 	code, _, stderr = do(t, address, "process", "forget", "typo", "--reason=x")
 	require.Equal(t, 2, code)
-	require.Contains(t, stderr, `there is no cursor of process "typo"`)
+	require.Contains(t, stderr, `process "typo" has no cursor`)
 }
 
 func TestDecide_BeforeTheFirstRun(t *testing.T) {
@@ -116,7 +116,7 @@ func TestDecide_BeforeTheFirstRun(t *testing.T) {
 	}
 	code, _, stderr = do(t, address, "pause", "typo")
 	require.Equal(t, 2, code, "without the file, a typing error makes no cursor")
-	require.Contains(t, stderr, "`pause` and `seek` make it before its first run, with -c FILE")
+	require.Contains(t, stderr, "`pause` and `seek` with -c FILE make it before its first run")
 }
 
 // TestRun_WhereACursorMayBeLostNobodyProposesAStartAlone: `start: end` passes over what came since.
@@ -138,7 +138,7 @@ func TestRun_WhereACursorMayBeLostNobodyProposesAStartAlone(t *testing.T) {
 		require.NotContains(t, stdout, "start: end")
 		status := must(t, address, "status", "-c", config)
 		require.Contains(t, status, lost)
-		require.Contains(t, status, "`ordered-dispatcher process rename OLD a`. Cursors of no process in this file: old")
+		require.Contains(t, status, "`ordered-dispatcher process rename OLD a`. Cursors whose process is not in this file: old")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 )
 
 // The configuration of docs/sinks/rabbitmq.md, for the table and the broker of
@@ -62,9 +63,7 @@ func TestDrain_AnOutageOfRabbitMQPutsNoRecordAside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l, err := link.Listen(rabbit.Addr())
-			require.NoError(t, err)
-			t.Cleanup(l.Close)
+			l := tcptest.Link(t, rabbit.Addr())
 			connection, err := amqp.Dial(rabbit.URL(rabbit.Addr()))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = connection.Close() })

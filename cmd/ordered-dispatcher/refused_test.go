@@ -9,13 +9,14 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // letters is how many records are put aside.
-func letters(t *testing.T, pool *pgxpool.Pool) (n int) {
+func letters(t *testing.T, pool *pgxpool.Pool) int {
 	t.Helper()
-	require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM public.dead_letter").Scan(&n))
-	return n
+	return pgtest.Value[int](t, pool, "SELECT count(*) FROM public.dead_letter")
 }
 
 // A wrong secret or URL once put 1,000 of 1,000 records aside within seconds, under

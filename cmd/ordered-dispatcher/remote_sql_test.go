@@ -50,20 +50,18 @@ func TestRun_SQLToAnotherServerKilledBetweenTheTwoCommits(t *testing.T) {
 		}
 		p.signal(syscall.SIGKILL)
 		p.wait()
-		ahead, behind := 0, sequence(t, pool, "payments")
-		require.NoError(t, target.QueryRow(t.Context(), "SELECT sequence FROM public.ordered_dispatcher_applied").Scan(&ahead))
+		ahead, behind := pgtest.Value[int](t, target, "SELECT sequence FROM public.ordered_dispatcher_applied"), sequence(t, pool, "payments")
 		require.Greater(t, ahead, behind, "the target has committed, the cursor has not advanced")
 		link.Cut()
 		link.Resume()
 	}
 	code, _, stderr := do(t, address, "run", "--drain", "-c", c)
 	require.Zero(t, code, stderr)
-	var got, want []string
-	require.NoError(t, target.QueryRow(t.Context(), "SELECT array_agg(id::text ORDER BY n) FROM ledger.payment").Scan(&got))
+	var want []string
 	for id := range records {
 		want = append(want, fmt.Sprint(id+1))
 	}
-	require.Equal(t, want, got)
+	require.Equal(t, want, pgtest.Value[[]string](t, target, "SELECT array_agg(id::text ORDER BY n) FROM ledger.payment"))
 }
 
 // remoteTables is the SQL of doctor's fix.

@@ -1,30 +1,24 @@
 package main_test
 
 import (
-	"context"
-	"crypto/rand"
-	"fmt"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // confined is a role that has what `grants` prints for workers and operators, and what it prints in comments.
 func confined(t testing.TB, address, config string, pool *pgxpool.Pool) (support, comments string) {
 	t.Helper()
-	role := "support_" + strings.ToLower(rand.Text())
-	execute(t, pool, fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD 'secret'", role))
-	t.Cleanup(func() {
-		_, err := pool.Exec(context.Background(), fmt.Sprintf("DROP OWNED BY %s; DROP ROLE %[1]s", role))
-		require.NoError(t, err)
-	})
+	role := pgtest.Role(t, pool, "support_", "LOGIN PASSWORD 'secret'")
 	code, stdout, stderr := do(t, address, "grants", "-c", config, "--role", role, "--operator", role)
 	require.Zero(t, code, stderr)
 	execute(t, pool, stdout)
-	return as(t, address, role, "secret"), strings.Join(regexp.MustCompile(`(?m)^-- (GRANT .*;)$`).FindAllString(stdout, -1), "\n")
+	return pgtest.As(t, address, role, "secret"), strings.Join(regexp.MustCompile(`(?m)^-- (GRANT .*;)$`).FindAllString(stdout, -1), "\n")
 }
 
 func TestDeadLetter_ReplayTakesTheRightThatGrantsNamesInAComment(t *testing.T) {
@@ -42,7 +36,7 @@ func TestDeadLetter_ReplayTakesTheRightThatGrantsNamesInAComment(t *testing.T) {
 	code, _, stderr = do(t, support, "dead-letter", "replay", "1", "-c", config)
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "permission denied for table dead_letter")
-	require.Contains(t, stderr, "the right for dead-letter replay, which stands there in a comment")
+	require.Contains(t, stderr, "the right for dead-letter replay, which it prints as a comment")
 	require.Empty(t, taken())
 	code, stdout, _ = do(t, support, "dead-letter", "list")
 	require.Zero(t, code)

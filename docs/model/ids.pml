@@ -8,8 +8,8 @@
  *   Reset       TRUNCATE … RESTART IDENTITY, which the catalog shows, or a DELETE and setval, which it does not
  *   catalog     it shows a reset since the horizon (layout.recount, Store.Horizon)
  *   mark[i]     of the history that id i belongs to (cursor/histories.go): it is in the dedup key
- *   Worker      processor/process.go (look, peek), server.go (behind), shift.go; sources/table/read.go (check). The lock
- *               of the row is lease.pml; here it keeps operators and other workers away
+ *   Worker      processor/find.go (look), turn.go (peek), server.go (behind), ahead.go; sources/table/read.go (check).
+ *               The lock of the row is lease.pml; here it keeps operators and other workers away
  *   Operator    Store.Retry, Operator.Seek, Forget; then Process.make or Operator.prepare
  *   met, knows  a worker has met a reset and keeps that until the row has it (Process.reset); how many workers do
  *   unread      no read has met the last reset yet, or what one found is lost with its worker

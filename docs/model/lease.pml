@@ -6,11 +6,11 @@
  *   position, epoch, holder   the cursor's row as committed (cursor.Row)
  *   lock        the row's lock: whose transaction holds it (store.lockSQL, relockSQL)
  *   Worker      a replica and the session that its lease lives in: processor/process.go,
- *               shift.go, deliver.go, dispatch.go (Each, Batch); cursor/acquire.go, lease.go
+ *               shift.go, deliver.go, call.go, progress.go; cursor/acquire.go, lease.go
  *   Sink        the receiver, and the network to it
  *   Server      PostgreSQL, where it acts by itself: ends sessions, frees the lock of a
  *               worker that fell silent, runs what was sent before the line went dead
- *   Operator    Store.Pause, Resume and Seek (cursor/operate.go)
+ *   Operator    Pause, Resume and Seek (cursor/operator)
  *   faults      crash (SIGKILL), cut (the network to the server, between two commands or in
  *               the middle of one: then the server waits for the rest), kill (the session is
  *               ended, which the worker does not know: pg_terminate_backend, a restart, a
@@ -18,7 +18,7 @@
  *               whose bytes may still arrive), unlock (what is called under the lease ends
  *               its transaction)
  *
- * A flush (cursor/flush.go) is a step for each of its transactions: what lies between
+ * A flush (cursor/internal/tables/flush.go) is a step for each of its transactions: what lies between
  * UPDATE and COMMIT nobody else can see.
  *
  * Abstractions. The source holds RECORDS committed records, numbered in their order, and
@@ -95,7 +95,7 @@
 #else
 #define reads_anew(c) (c)
 #endif
-#ifdef DEBT_UNCHECKED                   /* shift.settle: owed.epoch, owed.from */
+#ifdef DEBT_UNCHECKED                   /* progress.due: owed.from */
 #define still_owed(c) true
 #else
 #define still_owed(c) (c)
@@ -196,7 +196,7 @@ proctype Worker(byte w)
 	byte seen;              /* Process.peek: the page follows this position */
 	byte at, e;             /* Lease.Position, Lease.Epoch */
 	byte n, to;             /* acknowledged of this chunk; where to advance to */
-	byte owedEpoch, owedFrom, owedTo;       /* Process.owed; to = 0: nil */
+	byte owedEpoch, owedFrom, owedTo;       /* progress.owed; to = 0: nil */
 	byte kept;              /* with READ_AHEAD_KEPT: where the page read ahead begins */
 	byte reign;             /* Process.reign */
 	bit knows;              /* how the source takes the table to be */
@@ -281,7 +281,7 @@ work:	/* Process.work */
 #endif
 	}
 
-deliver: /* shift.deliver, Dispatch.deliver, shift.call */
+deliver: /* shift.deliver, shift.hand, shift.call */
 	if
 	:: or_session_ended /* Lease.Held, if it asks */
 	:: atomic { n == 0 && restarts < RESTARTS -> restarts++; let_go(); goto start } /* shift.ending */

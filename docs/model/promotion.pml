@@ -14,7 +14,7 @@
  *               numbers, and a pause
  *   late row    a row that the new primary, or the restored server, stamped at or before the cursor's
  *               position, since its clock is behind (sources/table/late.go)
- *   Worker      processor/process.go (find), server.go; cursor/acquire.go, promote.go. It has two
+ *   Worker      processor/find.go, server.go; cursor/acquire.go, promote.go. It has two
  *               connections: one that looks and holds the lease, one that reads
  *   Change      promotion with what was not replicated lost; the address moves then, and the old
  *               primary goes on. Or, with RESTORE, a snapshot is put back; or, with STEP, the clock of a

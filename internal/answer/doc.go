@@ -1,17 +1,19 @@
-// Package answer bounds how long a database is waited for, and names the wait that took too long.
+// Package answer bounds how long callers wait for a database, and names the wait that took too long.
 //
 // # Nouns
 //
-//   - Connection: what the pool gives, or the server grants. A pool that is in use makes a caller wait, too.
-//   - Answer: what comes back on a connection that is there.
-//   - Knock: a new connection to a server whose answer does not come, to tell one that hangs from one that is slow.
+//   - Connection: comes from the pool, or from the server. A pool that is in use makes a caller wait, too.
+//   - Answer: comes back on an open connection.
+//   - Knock: a new connection to a server whose answer does not come. It distinguishes a server that hangs from a
+//     slow one.
 //
 // # Invariants
 //
-//   - Each question to a database ends by itself: by an answer, by the caller's context, or by ErrNone, which says what
-//     was waited for and for how long.
-//   - ErrSilent is an ErrNone: the server hangs. The pool's connections are given up then, as its other ones lead there.
-//   - The end of the caller's own context is passed on as it is: ErrNone is a deadline of ours.
+//   - Each question to a database ends by itself: by an answer, by the caller's context, or by ErrNone, which names
+//     what the caller waited for and for how long.
+//   - ErrSilent is an ErrNone: the server hangs. The pool's connections are given up then, as all of them lead to
+//     that server.
+//   - The end of the caller's own context is passed on unchanged: ErrNone is a deadline of ours.
 //
 // # Diagram
 //
@@ -22,5 +24,5 @@
 //
 // # Left out
 //
-// How long each caller waits: the callers have constants for that. Retries.
+// How long each caller waits: the callers have constants for it. Retries.
 package answer

@@ -11,19 +11,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// ErrSilent: an answer did not come, and then the server did not answer a new connection either. It wraps ErrNone.
-// Who gets it gives up all connections of the pool, since hosts are resolved and chosen anew for new ones.
+// ErrSilent means that an answer did not come, and that the server then did not answer a new connection either. It
+// wraps ErrNone. The caller gives up all connections of the pool, since new ones resolve and choose a host anew.
 var ErrSilent = fmt.Errorf("%w: the server is silent", ErrNone)
 
 const (
-	// silentAfter is how long an answer is waited for before the server is asked whether it lives. A slow statement
-	// and a COMMIT that waits for a standby may take much longer, and a server that hangs may not.
+	// silentAfter is how long to wait for an answer before knocking at the server. A slow statement and a COMMIT that
+	// waits for a standby may take much longer. A server that hangs may not.
 	silentAfter = 5 * time.Second
-	// knockTimeout bounds that question. The server's postmaster answers it, without a login.
+	// knockTimeout bounds the knock. The server's postmaster answers it, without a login.
 	knockTimeout = 3 * time.Second
 )
 
-// Heard calls f, which waits for answers on conn, and ends its context when the server is silent.
+// Heard calls f, which waits for answers on conn. It ends the context of f when the server is silent.
 func Heard(ctx context.Context, conn *pgx.Conn, f func(context.Context) error) error {
 	heard, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -35,8 +35,8 @@ func Heard(ctx context.Context, conn *pgx.Conn, f func(context.Context) error) e
 	return err
 }
 
-// Listen calls silent once if an answer on conn is waited for and the server is found to be silent. The caller ends
-// ctx, and stops the timer, when the answer has come.
+// Listen calls silent once if an answer on conn is awaited and the server is silent. When the answer has come, the
+// caller ends ctx and stops the timer.
 func Listen(ctx context.Context, conn *pgx.Conn, silent func(error)) *time.Timer {
 	return time.AfterFunc(silentAfter, func() {
 		for ctx.Err() == nil {
@@ -58,12 +58,12 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// sslRequest asks a server whether it speaks TLS. Every server and pooler answers it with one byte, before it looks
-// at limits and logins: https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL
+// sslRequest asks a server whether it supports TLS. Every server and pooler answers it with one byte, before it
+// checks limits and logins: https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL
 var sslRequest = []byte{0, 0, 0, 8, 4, 210, 22, 47}
 
-// knock reports whether the server of conn takes a new connection, and says nothing. That a connection is refused
-// is an answer of the host. A server on this machine's own socket is not asked.
+// knock reports whether the server of conn takes a new connection and then stays silent. A refused connection is an
+// answer of the host. It does not ask a server on this machine's own socket.
 func knock(ctx context.Context, conn *pgx.Conn) (silent bool) {
 	address := conn.PgConn().Conn().RemoteAddr()
 	if address.Network() != "tcp" {

@@ -1,5 +1,5 @@
-// Package bounded reads files that a configuration names: none is read without an end,
-// and none is waited for without one.
+// Package bounded reads files that a configuration names. It bounds the size of each file and the time for reading
+// it.
 package bounded
 
 import (
@@ -19,22 +19,22 @@ const (
 	patience = 30 * time.Second
 )
 
-// Errors of Read, File and ReadAll.
+// The errors of Read, File and ReadAll.
 var (
 	ErrTooLarge = errors.New("it is too large")
 	ErrKind     = errors.New("it is neither a file nor a pipe")
 	ErrSilent   = errors.New("it is a pipe, and what writes into it did not end in time")
-	ErrNoFile   = errors.New("it is no regular file")
+	ErrNoFile   = errors.New("it is not a regular file")
 )
 
-// Read reads a file or a pipe of at most MaxBytes. A device is refused, and a pipe
-// that is not closed by its writer within 30 s.
+// Read reads a file or a pipe of at most MaxBytes. It refuses a device, and a pipe that its writer does not close
+// within 30 s.
 func Read(path string) ([]byte, error) { return readWithin(path, patience) }
 
-// File reads a regular file of at most MaxBytes. It is for what is read again later,
-// which a pipe cannot be, and waits for nothing.
+// File reads a regular file of at most MaxBytes. It is for files that are read again later, which a pipe cannot be.
+// It never waits.
 func File(path string) ([]byte, error) {
-	// To open a pipe does not wait for its writer so.
+	// Opened in this way, a pipe does not wait for its writer.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -79,8 +79,8 @@ func readWithin(path string, patience time.Duration) ([]byte, error) {
 		err  error
 	}
 	read := make(chan result, 1)
-	// To open a pipe waits for its writer, and nothing ends that wait. The program
-	// ends instead, since it has no configuration.
+	// Opening a pipe waits for its writer, and this wait cannot be ended. The program ends instead, since it has no
+	// configuration.
 	go func() {
 		text, err := readFile(path)
 		read <- result{text, err}

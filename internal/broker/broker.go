@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
@@ -12,14 +14,15 @@ import (
 )
 
 const (
-	startTimeout = 2 * time.Minute // of a virtual machine on a busy computer
+	startTimeout = 2 * time.Minute // for a virtual machine on a busy computer
+	logFile      = "output.log"
 	logLines     = 30
 )
 
-// ErrMissing is the error of a broker whose program is not on this machine.
+// ErrMissing means that the program of a broker is not on this machine.
 var ErrMissing = errors.New("not on this machine")
 
-// find returns the path of a program, which a Debian package installs.
+// find returns the path of a program that a Debian package installs.
 func find(program, debian string) (string, error) {
 	path, ok := pglocal.LookPath(program)
 	if !ok {
@@ -28,23 +31,56 @@ func find(program, debian string) (string, error) {
 	return path, nil
 }
 
-// listening waits until a broker that was just started takes connections.
-func listening(ctx context.Context, name, addr string, process *throwaway.Process, log func() string) error {
+// server is what all brokers are: a program that listens on a port, and its files.
+type server struct {
+	name    string
+	port    int
+	dir     *throwaway.Dir
+	command []string
+	process *throwaway.Process
+}
+
+// open makes the directory, chooses a port unless one is set, and calls begin, which sets the command and calls Start. If
+// that fails, open closes the server.
+func (s *server) open(ctx context.Context, begin func() error) (err error) {
+	if s.dir, err = throwaway.New(ctx); err != nil {
+		return err
+	}
+	if s.port == 0 {
+		s.port, err = throwaway.FreePort()
+	}
+	if err == nil {
+		err = begin()
+	}
+	if err != nil {
+		return errors.Join(err, s.Close(ctx))
+	}
+	return nil
+}
+
+// Addr returns the host and port. Kafka has neither TLS nor users there.
+func (s *server) Addr() string { return loopback(s.port) }
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// Start starts the broker again after Kill.
+func (s *server) Start(ctx context.Context) (err error) {
+	if s.process, err = s.dir.Start(logFile, s.command[0], s.command[1:]...); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-poll.C:
-		case <-process.Done():
-			return fmt.Errorf("%s ended while starting: %w\n%s", name, process.Err(), log())
-		case <-ctx.Done():
-			return fmt.Errorf("%s did not start: %w\n%s", name, ctx.Err(), log())
-		}
+	if err := s.process.AwaitListener(ctx, s.Addr()); err != nil {
+		return fmt.Errorf("start %s: %w\n%s", s.name, err, s.Log())
 	}
+	return nil
 }
+
+// Kill ends the broker at once, as a crash would.
+func (s *server) Kill(ctx context.Context) error { return s.process.Stop(ctx, syscall.SIGKILL) }
+
+// Close ends the broker and removes its files.
+func (s *server) Close(ctx context.Context) error { return s.dir.Close(ctx) }
+
+// Log returns the end of the broker's output.
+func (s *server) Log() string { return s.dir.Tail(logFile, logLines) }

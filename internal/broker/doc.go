@@ -1,11 +1,10 @@
-// Package broker starts real message brokers: each in a throw-away directory, on
-// ports of its own or on those asked for, from the programs of this machine. Tests
-// start them through brokertest, measurements and `make services` from here.
+// Package broker starts real message brokers from the programs of this machine. Each runs in a throw-away directory,
+// on ports of its own or on requested ones. Tests start them through brokertest. Measurements and `make services` use
+// this package.
 //
 // # Nouns
 //
-//   - Broker: a running program with its files. It ends with Close, and with the
-//     program that started it.
+//   - Broker: a running program with its files. It ends with Close, and with the program that started it.
 //
 // # Diagram
 //

@@ -2,54 +2,43 @@ package broker
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 )
 
-// Kafka is a running broker, its own controller: a cluster of one.
+// Kafka is a running broker that is its own controller: a cluster of one.
 type Kafka struct {
-	dir     *throwaway.Dir
-	java    string
-	jars    string
-	ports   kafkaPorts
-	process *throwaway.Process
+	server
+	sasl, tls, controller int // the ports of the further listeners
+	java, jars            string
 }
 
-// kafkaPorts are the listeners.
-type kafkaPorts struct{ plain, sasl, tls, controller int }
-
-// KafkaConfig is how to start a broker. Zero values mean defaults.
+// KafkaConfig describes how to start a broker. Zero values mean defaults.
 type KafkaConfig struct {
-	// Port to listen on, without TLS or users. 0: a free one.
+	// Port is the port to listen on, without TLS or users. 0: a free one.
 	Port int
 	// Settings are more lines for server.properties.
 	Settings string
-	// TLS opens one more listener, for clients with a certificate.
+	// TLS opens one more listener, for clients with a certificate. nil: none.
 	TLS *KafkaTLS
 }
 
-// KafkaTLS is in PEM: whom clients are vouched for by, and the broker's own.
+// KafkaTLS has the authority that signs the clients' certificates, and the broker's own certificate and key, in PEM.
 type KafkaTLS struct{ CA, Cert, Key []byte }
 
-// A user of the listener with SASL, whose password can be looked for in texts.
+// A user of the listener with SASL. Tests can look for the password in texts.
 const (
 	KafkaUser     = "dispatcher"
 	KafkaPassword = "secret-password"
 )
 
-const (
-	kafkaLog     = "kafka.log"
-	kafkaCluster = "b3JkZXJlZC1kaXNwYXRjaA" // any 16 bytes in base64
-)
+const kafkaCluster = "b3JkZXJlZC1kaXNwYXRjaA" // any 16 bytes, in base64
 
-// StartKafka starts a broker that makes no topic by itself. The first time it
-// fetches Kafka with Maven, which takes a minute; ctx bounds it.
+// StartKafka starts a broker that makes no topic by itself. The first time it fetches Kafka with Maven, which takes a
+// minute. ctx bounds the start. The caller calls Close.
 func StartKafka(ctx context.Context, c KafkaConfig) (*Kafka, error) {
 	java, err := find("java", "openjdk-17-jre-headless")
 	if err != nil {
@@ -59,22 +48,15 @@ func StartKafka(ctx context.Context, c KafkaConfig) (*Kafka, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := throwaway.New(ctx)
-	if err != nil {
+	k := &Kafka{server: server{name: "Kafka", port: c.Port}, java: java, jars: jars}
+	if err := k.open(ctx, func() error { return k.begin(ctx, c) }); err != nil {
 		return nil, err
-	}
-	k := &Kafka{dir: dir, java: java, jars: jars, ports: kafkaPorts{plain: c.Port}}
-	if err := k.begin(ctx, c); err != nil {
-		return nil, errors.Join(err, k.Close(ctx))
 	}
 	return k, nil
 }
 
 func (k *Kafka) begin(ctx context.Context, c KafkaConfig) (err error) {
-	for _, port := range []*int{&k.ports.plain, &k.ports.sasl, &k.ports.tls, &k.ports.controller} {
-		if *port != 0 {
-			continue
-		}
+	for _, port := range []*int{&k.sasl, &k.tls, &k.controller} {
 		if *port, err = throwaway.FreePort(); err != nil {
 			return err
 		}
@@ -85,6 +67,7 @@ func (k *Kafka) begin(ctx context.Context, c KafkaConfig) (err error) {
 	if err := k.format(ctx); err != nil {
 		return err
 	}
+	k.command = append([]string{k.java}, append(k.machine(), "kafka.Kafka", k.dir.Path("server.properties"))...)
 	return k.Start(ctx)
 }
 
@@ -98,17 +81,17 @@ func (k *Kafka) format(ctx context.Context) error {
 	return err
 }
 
-// machine is a small Java machine that starts fast.
+// machine returns the options of a small Java machine that starts fast.
 func (k *Kafka) machine() []string {
 	return []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", k.jars + "/*"}
 }
 
 func (k *Kafka) properties(c KafkaConfig) string {
-	listeners := fmt.Sprintf("PLAIN://127.0.0.1:%d,SASL://127.0.0.1:%d", k.ports.plain, k.ports.sasl)
+	listeners := fmt.Sprintf("PLAIN://127.0.0.1:%d,SASL://127.0.0.1:%d", k.port, k.sasl)
 	var more strings.Builder
 	if c.TLS != nil {
-		listeners += fmt.Sprintf(",TLS://127.0.0.1:%d", k.ports.tls)
+		listeners += fmt.Sprintf(",TLS://127.0.0.1:%d", k.tls)
 		more.WriteString(c.TLS.properties())
 	}
 	more.WriteString(c.Settings)
@@ -139,7 +122,7 @@ listener.name.sasl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain
 listener.name.sasl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.sasl.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 %[6]s
-`, k.ports.controller, listeners, k.dir.Path("logs"), KafkaUser, KafkaPassword, more.String())
+`, k.controller, listeners, k.dir.Path("logs"), KafkaUser, KafkaPassword, more.String())
 }
 
 func (t *KafkaTLS) properties() string {
@@ -154,38 +137,14 @@ listener.name.tls.ssl.truststore.certificates=%s
 `, line(t.Cert), line(t.Key), line(t.CA))
 }
 
-// Addr is its host and port, without TLS or users.
-func (k *Kafka) Addr() string { return k.addr(k.ports.plain) }
+// AddrSASL returns the host and port for KafkaUser, who logs in with PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.
+func (k *Kafka) AddrSASL() string { return loopback(k.sasl) }
 
-// AddrSASL is its host and port for KafkaUser, by PLAIN, SCRAM-SHA-256 or
-// SCRAM-SHA-512.
-func (k *Kafka) AddrSASL() string { return k.addr(k.ports.sasl) }
+// AddrTLS returns the host and port for clients with a certificate, if KafkaConfig.TLS was set.
+func (k *Kafka) AddrTLS() string { return loopback(k.tls) }
 
-// AddrTLS is its host and port for clients with a certificate, if it was given one.
-func (k *Kafka) AddrTLS() string { return k.addr(k.ports.tls) }
-
-func (k *Kafka) addr(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
-
-// Start starts it, again after Kill.
-func (k *Kafka) Start(ctx context.Context) (err error) {
-	args := append(k.machine(), "kafka.Kafka", k.dir.Path("server.properties"))
-	if k.process, err = k.dir.Start(kafkaLog, k.java, args...); err != nil {
-		return err
-	}
-	return listening(ctx, "Kafka", k.Addr(), k.process, k.Log)
-}
-
-// Kill ends it at once, as a crash would.
-func (k *Kafka) Kill(ctx context.Context) error { return k.process.Stop(ctx, syscall.SIGKILL) }
-
-// Signal sends sig, such as SIGSTOP and SIGCONT.
+// Signal sends sig, such as SIGSTOP or SIGCONT, to the broker.
 func (k *Kafka) Signal(sig syscall.Signal) error { return k.process.Signal(sig) }
 
-// Close ends it and removes its files.
-func (k *Kafka) Close(ctx context.Context) error { return k.dir.Close(ctx) }
-
-// Data is the directory that it keeps its topics in.
+// Data returns the directory in which the broker keeps its topics.
 func (k *Kafka) Data() string { return k.dir.Path("logs") }
-
-// Log is the end of what it printed.
-func (k *Kafka) Log() string { return k.dir.Tail(kafkaLog, logLines) }

@@ -13,13 +13,12 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
 )
 
-// kafkaPOM names Kafka's jars for Maven.
+// kafkaPOM lists Kafka's jars for Maven.
 //
 //go:embed kafka/pom.xml
 var kafkaPOM []byte
 
-// kafkaJars returns the directory of Kafka's jars in the cache, which Maven fills
-// once for each content of the POM.
+// kafkaJars returns the directory of Kafka's jars in the cache. Maven fills it once for each content of the POM.
 func kafkaJars(ctx context.Context) (string, error) {
 	digest := sha256.Sum256(kafkaPOM)
 	return pglocal.Cached(ctx, "kafka-"+hex.EncodeToString(digest[:6]), func(ctx context.Context, dir string) error {

@@ -4,60 +4,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os/exec"
-	"strconv"
 	"strings"
-	"syscall"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 )
 
 // NATS is a running server with JetStream.
-type NATS struct {
-	dir     *throwaway.Dir
-	program string
-	port    int
-	process *throwaway.Process
-}
+type NATS struct{ server }
 
-const (
-	natsLog = "nats.log"
-	// natsServer is the tool of go.mod that is built where it is needed.
-	natsServer = "github.com/nats-io/nats-server/v2"
-)
+// natsServer is the tool of sinks/nats/go.mod, which is built when it is needed.
+const natsServer = "github.com/nats-io/nats-server/v2"
 
-// A user whose password can be looked for in texts.
+// A user whose password tests can look for in texts.
 const (
 	NATSUser     = "dispatcher"
 	NATSPassword = "secret-password"
 )
 
-// NATSConfig is how to start a server. Zero values mean defaults.
+// NATSConfig describes how to start a server. Zero values mean defaults.
 type NATSConfig struct {
-	// Port to listen on. 0: a free one.
+	// Port is the port to listen on. 0: a free one.
 	Port int
 }
 
-// StartNATS builds the server, with the go command and the module of the current
-// directory, and starts it with NATSUser as its only user. ctx bounds both.
+// StartNATS builds the server, with the go command and the module of the current directory. It starts the server with
+// NATSUser as its only user. ctx bounds both. The caller calls Close.
 func StartNATS(ctx context.Context, c NATSConfig) (*NATS, error) {
 	program, err := buildNATS(ctx)
 	if err != nil {
 		return nil, err
 	}
-	dir, err := throwaway.New(ctx)
-	if err != nil {
+	n := &NATS{server{name: "nats-server", port: c.Port}}
+	if err := n.open(ctx, func() error { return n.begin(ctx, program) }); err != nil {
 		return nil, err
-	}
-	n := &NATS{dir: dir, port: c.Port}
-	if err := n.begin(ctx, program); err != nil {
-		return nil, errors.Join(err, n.Close(ctx))
 	}
 	return n, nil
 }
 
-// buildNATS returns the path of the server, in the build cache of the go command.
+// buildNATS returns the path of the server in the build cache of the go command.
 func buildNATS(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "tool", "-n", natsServer).Output()
 	if err != nil {
@@ -70,13 +53,9 @@ func buildNATS(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-func (n *NATS) begin(ctx context.Context, program string) (err error) {
-	if n.port == 0 {
-		if n.port, err = throwaway.FreePort(); err != nil {
-			return err
-		}
-	}
-	if n.program, err = n.dir.Executable(program); err != nil {
+func (n *NATS) begin(ctx context.Context, program string) error {
+	program, err := n.dir.Executable(program)
+	if err != nil {
 		return err
 	}
 	err = n.dir.WriteFile("nats.conf", fmt.Appendf(nil, `
@@ -87,41 +66,22 @@ authorization: {user: %q, password: %q}
 	if err != nil {
 		return err
 	}
+	n.command = []string{program, "-c", n.dir.Path("nats.conf")}
 	return n.Start(ctx)
 }
 
-// Addr is its host and port.
-func (n *NATS) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(n.port)) }
-
-// URL is its address for NATSUser, by way of a host and port that lead there.
+// URL returns an address for NATSUser. by is a host and port that lead to the server.
 func (n *NATS) URL(by string) string {
 	return fmt.Sprintf("nats://%s:%s@%s", NATSUser, NATSPassword, by)
 }
 
-// Close ends it and removes its files.
-func (n *NATS) Close(ctx context.Context) error { return n.dir.Close(ctx) }
-
-// Log is the end of what it printed.
-func (n *NATS) Log() string { return n.dir.Tail(natsLog, logLines) }
-
-// Kill ends it at once, as a crash would.
-func (n *NATS) Kill(ctx context.Context) error { return n.process.Stop(ctx, syscall.SIGKILL) }
-
-// Snapshot copies its files, after Kill.
+// Snapshot copies the server's files. Call it after Kill.
 func (n *NATS) Snapshot(ctx context.Context) error { return n.copyStore(ctx, "store", "snapshot") }
 
-// PutBack replaces its files with those of the snapshot, after Kill.
+// PutBack replaces the server's files with those of the snapshot. Call it after Kill.
 func (n *NATS) PutBack(ctx context.Context) error { return n.copyStore(ctx, "snapshot", "store") }
 
 func (n *NATS) copyStore(ctx context.Context, from, to string) error {
 	_, err := n.dir.Run(ctx, "sh", "-ec", `rm -rf "$2"; cp -Rp "$1" "$2"`, "sh", n.dir.Path(from), n.dir.Path(to))
 	return err
-}
-
-// Start starts it, again after Kill.
-func (n *NATS) Start(ctx context.Context) (err error) {
-	if n.process, err = n.dir.Start(natsLog, n.program, "-c", n.dir.Path("nats.conf")); err != nil {
-		return err
-	}
-	return listening(ctx, "nats-server", n.Addr(), n.process, n.Log)
 }

@@ -2,91 +2,65 @@ package broker
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"os"
-	"strconv"
-	"syscall"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 )
 
 // RabbitMQ is a running broker.
-type RabbitMQ struct {
-	dir     *throwaway.Dir
-	program string
-	port    int
-	process *throwaway.Process
-}
+type RabbitMQ struct{ server }
 
-const rabbitLog = "rabbitmq.log"
-
-// RabbitMQConfig is how to start a broker. Zero values mean defaults.
+// RabbitMQConfig describes how to start a broker. Zero values mean defaults.
 type RabbitMQConfig struct {
-	// Port to listen on. 0: a free one.
+	// Port is the port to listen on. 0: a free one.
 	Port int
-	// Settings are more lines for rabbitmq.conf; dir is the broker's directory,
-	// for files of its own.
+	// Settings returns more lines for rabbitmq.conf. dir is the broker's directory, for files that these lines need.
 	Settings func(dir *throwaway.Dir) (string, error)
 }
 
-// StartRabbitMQ starts a broker whose users are guest, and RabbitMQUser. It takes
-// a minute on a busy machine; ctx bounds it.
+// StartRabbitMQ starts a broker with the users guest and RabbitMQUser. It takes a minute on a busy machine. ctx
+// bounds it. The caller calls Close.
 func StartRabbitMQ(ctx context.Context, c RabbitMQConfig) (*RabbitMQ, error) {
 	program, err := find("rabbitmq-server", "rabbitmq-server")
 	if err != nil {
 		return nil, err
 	}
-	dir, err := throwaway.New(ctx)
-	if err != nil {
+	r := &RabbitMQ{server{name: "RabbitMQ", port: c.Port}}
+	if err := r.open(ctx, func() error { return r.begin(ctx, program, c) }); err != nil {
 		return nil, err
-	}
-	r := &RabbitMQ{dir: dir, program: program, port: c.Port}
-	if err := r.begin(ctx, c); err != nil {
-		return nil, errors.Join(err, r.Close(ctx))
 	}
 	return r, nil
 }
 
-func (r *RabbitMQ) begin(ctx context.Context, c RabbitMQConfig) (err error) {
-	if r.port == 0 {
-		if r.port, err = throwaway.FreePort(); err != nil {
-			return err
-		}
-	}
+func (r *RabbitMQ) begin(ctx context.Context, program string, c RabbitMQConfig) error {
 	if err := r.configure(c); err != nil {
 		return err
 	}
+	r.command = []string{"sh", r.dir.Path("env.sh"), script("rabbitmq-server", program)}
 	if err := r.Start(ctx); err != nil {
 		return err
 	}
-	// It takes connections a moment before it takes orders.
+	// The broker accepts connections a moment before it accepts commands.
 	if _, err := r.Control(ctx, "await_startup"); err != nil {
 		return err
 	}
 	if _, err := r.Control(ctx, "add_user", RabbitMQUser, RabbitMQPassword); err != nil {
 		return err
 	}
-	_, err = r.Control(ctx, "set_permissions", RabbitMQUser, ".*", ".*", ".*")
+	_, err := r.Control(ctx, "set_permissions", RabbitMQUser, ".*", ".*", ".*")
 	return err
 }
 
-// Close ends it and removes its files.
-func (r *RabbitMQ) Close(ctx context.Context) error { return r.dir.Close(ctx) }
-
-// Log is the end of what it printed.
-func (r *RabbitMQ) Log() string { return r.dir.Tail(rabbitLog, logLines) }
-
-// A user whose password can be looked for in texts.
+// A user whose password tests can look for in texts.
 const (
 	RabbitMQUser     = "dispatcher"
 	RabbitMQPassword = "secret-password"
 )
 
-// configure writes the broker's files. With input allowed the script becomes the
-// broker, so that a signal reaches that. Debian's wrapper of the program insists on
-// root or its own user, so the script behind it is run.
+// configure writes the broker's files. With input allowed the script becomes the broker, so that a signal reaches the
+// broker. Debian's wrapper of the program insists on root or its own user, so it runs the script that the wrapper
+// calls.
 func (r *RabbitMQ) configure(c RabbitMQConfig) error {
 	distribution, err := throwaway.FreePort()
 	if err != nil {
@@ -121,7 +95,7 @@ exec "$@"
 `, r.dir.Path(), r.port, distribution))
 }
 
-// script is the program behind Debian's wrapper, if there is one.
+// script returns the program that Debian's wrapper calls, if there is one.
 func script(name, wrapper string) string {
 	path := "/usr/lib/rabbitmq/bin/" + name
 	if _, err := os.Stat(path); err == nil {
@@ -130,28 +104,12 @@ func script(name, wrapper string) string {
 	return wrapper
 }
 
-// Addr is its host and port.
-func (r *RabbitMQ) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)) }
-
-// URL is its address for RabbitMQUser, by way of a host and port that lead there.
+// URL returns an address for RabbitMQUser. by is a host and port that lead to the broker.
 func (r *RabbitMQ) URL(by string) string {
 	return fmt.Sprintf("amqp://%s:%s@%s/", RabbitMQUser, RabbitMQPassword, by)
 }
 
-// Start starts it, again after Kill.
-func (r *RabbitMQ) Start(ctx context.Context) (err error) {
-	if r.process, err = r.dir.Start(rabbitLog, "sh", r.dir.Path("env.sh"), script("rabbitmq-server", r.program)); err != nil {
-		return err
-	}
-	return listening(ctx, "RabbitMQ", r.Addr(), r.process, r.Log)
-}
-
-// Kill ends it at once, as a crash would.
-func (r *RabbitMQ) Kill(ctx context.Context) error {
-	return r.process.Stop(ctx, syscall.SIGKILL)
-}
-
-// Control runs rabbitmqctl.
+// Control runs rabbitmqctl and returns its output.
 func (r *RabbitMQ) Control(ctx context.Context, args ...string) (string, error) {
 	return r.dir.Run(ctx, "sh", append([]string{r.dir.Path("env.sh"), script("rabbitmqctl", "rabbitmqctl")}, args...)...)
 }

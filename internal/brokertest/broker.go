@@ -38,8 +38,7 @@ func start[B running](t testing.TB, start func(context.Context) (B, error)) B {
 	return b
 }
 
-// shared is a broker for all tests of a package, started at first need. It ends
-// with the process.
+// shared is a broker for all tests of a package, started when the first test needs it. It ends with the process.
 type shared[B running] struct {
 	once   sync.Once
 	broker B
@@ -55,7 +54,7 @@ func (s *shared[B]) get(t testing.TB, start func(context.Context) (B, error)) B 
 	return s.broker
 }
 
-// NewRabbitMQ starts a broker for one test, to be killed at will.
+// NewRabbitMQ starts a broker for one test, which may kill it.
 func NewRabbitMQ(t testing.TB, c broker.RabbitMQConfig) *broker.RabbitMQ {
 	t.Helper()
 	pgtest.Require(t, "rabbitmq-server")
@@ -64,7 +63,7 @@ func NewRabbitMQ(t testing.TB, c broker.RabbitMQConfig) *broker.RabbitMQ {
 
 var sharedRabbitMQ shared[*broker.RabbitMQ]
 
-// SharedRabbitMQ is the one broker of all tests of a package.
+// SharedRabbitMQ returns the broker that all tests of a package share.
 func SharedRabbitMQ(t testing.TB) *broker.RabbitMQ {
 	t.Helper()
 	pgtest.Require(t, "rabbitmq-server")

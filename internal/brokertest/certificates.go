@@ -17,14 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Certificates are an authority of a test's own, and what it vouches for, in PEM.
+// Certificates are a test's own authority, and the certificates that it signed, in PEM.
 type Certificates struct {
 	CA                    []byte
-	ServerCert, ServerKey []byte // of localhost and 127.0.0.1
+	ServerCert, ServerKey []byte // for localhost and 127.0.0.1
 	ClientCert, ClientKey []byte
 }
 
-// NewCertificates makes them. They are good for an hour.
+// NewCertificates makes certificates that are valid for an hour.
 func NewCertificates(t testing.TB) *Certificates {
 	t.Helper()
 	key := newKey(t)
@@ -40,7 +40,7 @@ func NewCertificates(t testing.TB) *Certificates {
 	return c
 }
 
-// Write puts what a client needs into files: the authority, and its certificate
+// Write writes the files that a client needs, and returns their paths: the authority, and the client's certificate
 // and key.
 func (c *Certificates) Write(t testing.TB) (ca, cert, key string) {
 	t.Helper()

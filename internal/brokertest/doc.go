@@ -1,7 +1,5 @@
-// Package brokertest starts real message brokers for tests: each in a directory of
-// its own on ports of its own, from the programs of this machine, and gone with
-// the test.
+// Package brokertest starts real message brokers for tests from the programs of this machine. Each has a directory
+// and ports of its own, and ends with the test.
 //
-// A broker that is not on this machine skips the test, and fails it where CI is
-// set: see pgtest.Require.
+// If a broker's program is not on this machine, the test is skipped. If CI is set, it fails: see pgtest.Require.
 package brokertest

@@ -8,7 +8,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
-// NewKafka starts a broker for one test, to be killed at will.
+// NewKafka starts a broker for one test, which may kill it.
 func NewKafka(t testing.TB, c broker.KafkaConfig) *broker.Kafka {
 	t.Helper()
 	requireKafka(t)
@@ -17,7 +17,7 @@ func NewKafka(t testing.TB, c broker.KafkaConfig) *broker.Kafka {
 
 var sharedKafka shared[*broker.Kafka]
 
-// SharedKafka is the one broker of all tests of a package.
+// SharedKafka returns the broker that all tests of a package share.
 func SharedKafka(t testing.TB) *broker.Kafka {
 	t.Helper()
 	requireKafka(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 )
 
-// NewNATS starts a server for one test, to be killed at will.
+// NewNATS starts a server for one test, which may kill it.
 func NewNATS(t testing.TB, c broker.NATSConfig) *broker.NATS {
 	t.Helper()
 	return start(t, func(ctx context.Context) (*broker.NATS, error) { return broker.StartNATS(ctx, c) })
@@ -15,7 +15,7 @@ func NewNATS(t testing.TB, c broker.NATSConfig) *broker.NATS {
 
 var sharedNATS shared[*broker.NATS]
 
-// SharedNATS is the one server of all tests of a package.
+// SharedNATS returns the server that all tests of a package share.
 func SharedNATS(t testing.TB) *broker.NATS {
 	t.Helper()
 	return sharedNATS.get(t, func(ctx context.Context) (*broker.NATS, error) {

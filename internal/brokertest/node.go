@@ -15,9 +15,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
-// Node returns a command that runs a script with Node.js, beside the packages that
-// the lock file of its directory names. They are installed once for each lock file,
-// into the user's cache.
+// Node returns a command that runs a script with Node.js, beside the packages that the lock file of its directory
+// names. They are installed once for each lock file, into the user's cache.
 func Node(t testing.TB, script string, args ...string) *exec.Cmd {
 	t.Helper()
 	node := pgtest.Require(t, "node")
@@ -30,8 +29,7 @@ func Node(t testing.TB, script string, args ...string) *exec.Cmd {
 	return exec.CommandContext(t.Context(), node, append([]string{path}, args...)...)
 }
 
-// installed is a directory with the packages. Of several processes at once each
-// installs, and the first one's stays.
+// installed returns a directory with the packages. If several processes install at once, the first one's copy stays.
 func installed(t testing.TB, npm, source string) string {
 	t.Helper()
 	lock, err := os.ReadFile(filepath.Join(source, "package-lock.json"))

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Python returns an interpreter that has a module: Debian's, or the one in PATH.
-// Where there is none the test is skipped, and fails where CI is set.
+// Python returns an interpreter that has a module: Debian's, or the one in PATH. If there is none, the test is
+// skipped; if CI is set, it fails.
 func Python(t testing.TB, module string) string {
 	t.Helper()
 	for _, name := range []string{"/usr/bin/python3", "python3"} {

@@ -1,4 +1,4 @@
-// Package ending makes the SQL that an operator ends a transaction with.
+// Package ending makes the SQL with which an operator ends a transaction.
 package ending
 
 import (
@@ -8,23 +8,23 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Transaction is one of a session, as pg_stat_activity and pg_locks show it.
+// Transaction is the transaction of a session, as pg_stat_activity and pg_locks show it.
 type Transaction struct {
 	PID int
-	// Virtual is its virtual id, which every role may see. "" where it is not the transaction that is in the way,
-	// but the message of the client that it came with.
+	// Virtual is its virtual id, which every role may see. It is "" if the message of the client is in the way, not
+	// the transaction in which it came.
 	Virtual string
-	// Since is when the transaction began, or its message came; zero where that is hidden from the role that asks.
+	// Since is when the transaction began, or its message came; zero if the role that asks cannot see that.
 	Since time.Time
 }
 
-// asSQL is a time to the microsecond, as the server keeps it.
+// asSQL writes a time to the microsecond, as the server keeps it.
 const asSQL = "2006-01-02T15:04:05.999999Z"
 
-// SQL ends the transaction, and nothing that its session does later: by the time that somebody runs it, a pooler may have
-// given the session to another client. Nor does it end a COMMIT that waits for a synchronous standby, or that is written to the
-// log just before; between these two is a moment in which it may. It is "" where the transaction cannot be told from the next
-// one of its session.
+// SQL ends the transaction, and nothing that its session does later: by the time an operator runs it, a pooler may
+// have given the session to another client. It also spares a COMMIT that waits for a synchronous standby, and one that
+// is being written to the log just before that wait; between these two is a moment in which it may end the COMMIT. SQL
+// returns "" if the transaction cannot be distinguished from the next one of its session.
 func (t Transaction) SQL() string {
 	var which string
 	switch {

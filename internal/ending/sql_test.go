@@ -23,17 +23,13 @@ type session struct {
 }
 
 func newSession(t *testing.T, server *pglocal.Server, pool *pgxpool.Pool) session {
-	conn, err := pgx.Connect(t.Context(), server.URL())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	return session{pool, conn}
+	return session{pool, pgtest.Connect(t, server.URL())}
 }
 
 // begin is a transaction of the session that has written.
 func (s session) begin(t *testing.T) ending.Transaction {
 	t.Helper()
-	_, err := s.conn.Exec(t.Context(), "BEGIN; INSERT INTO public.t DEFAULT VALUES")
-	require.NoError(t, err)
+	pgtest.Exec(t, s.conn, "BEGIN; INSERT INTO public.t DEFAULT VALUES")
 	x := ending.Transaction{PID: int(s.conn.PgConn().PID())}
 	require.NoError(t, s.pool.QueryRow(t.Context(), `SELECT l.virtualtransaction, a.xact_start FROM pg_stat_activity a JOIN pg_locks l USING (pid)
 		WHERE pid = $1 LIMIT 1`, x.PID).Scan(&x.Virtual, &x.Since))
@@ -49,7 +45,7 @@ func (s session) commit(t *testing.T, event string) (answer <-chan error, waits 
 		committed <- err
 	}()
 	for len(committed) == 0 && !waits {
-		require.NoError(t, s.pool.QueryRow(t.Context(), "SELECT coalesce(wait_event, '') ILIKE $2 FROM pg_stat_activity WHERE pid = $1", s.conn.PgConn().PID(), event).Scan(&waits))
+		waits = pgtest.Value[bool](t, s.pool, "SELECT coalesce(wait_event, '') ILIKE $2 FROM pg_stat_activity WHERE pid = $1", s.conn.PgConn().PID(), event)
 	}
 	return committed, waits
 }
@@ -61,8 +57,7 @@ func TestSQL_EndsNoOtherTransactionAndNoCommitThatWaitsForAStandby(t *testing.T)
 	pool := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
 	do := func(sql string) {
 		t.Helper()
-		_, err := pool.Exec(t.Context(), sql)
-		require.NoError(t, err)
+		pgtest.Exec(t, pool, sql)
 	}
 	do("CREATE TABLE public.t ()")
 	for name, known := range map[string]func(*ending.Transaction){
@@ -78,16 +73,14 @@ func TestSQL_EndsNoOtherTransactionAndNoCommitThatWaitsForAStandby(t *testing.T)
 				return x.SQL()
 			}
 			former := begin()
-			_, err := s.conn.Exec(t.Context(), "ROLLBACK")
-			require.NoError(t, err)
+			pgtest.Exec(t, s.conn, "ROLLBACK")
 			do(former)
 			require.NoError(t, s.conn.Ping(t.Context()), "it is idle")
 			now := begin()
 			do(former)
 			require.NoError(t, s.conn.Ping(t.Context()), "it is in the next transaction")
 
-			_, err = s.conn.Exec(t.Context(), "SET synchronous_commit = on")
-			require.NoError(t, err)
+			pgtest.Exec(t, s.conn, "SET synchronous_commit = on")
 			answer, waits := s.commit(t, "SyncRep")
 			for !waits { // the server has not taken note of its standbys
 				require.NoError(t, <-answer)
@@ -111,8 +104,7 @@ func TestSQL_EndsNoCommitThatIsWritten(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Server(t, map[string]string{"fsync": "on", "synchronous_commit": "on", "commit_delay": "100000", "commit_siblings": "0"})
 	pool := pgtest.Pool(t, server.URL(), pgtest.PoolConfig{})
-	_, err := pool.Exec(t.Context(), "CREATE TABLE public.t ()")
-	require.NoError(t, err)
+	pgtest.Exec(t, pool, "CREATE TABLE public.t ()")
 	writer, err := pool.Acquire(t.Context())
 	require.NoError(t, err)
 	ended := make(chan struct{})
@@ -138,8 +130,7 @@ func TestSQL_EndsNoCommitThatIsWritten(t *testing.T) {
 		signal(syscall.SIGSTOP)
 		answer, waits = s.commit(t, "WALWrite")
 	}
-	_, err = pool.Exec(t.Context(), x.SQL())
-	require.NoError(t, err)
+	pgtest.Exec(t, pool, x.SQL())
 	signal(syscall.SIGCONT)
 	require.NoError(t, <-answer)
 	require.NoError(t, s.conn.Ping(t.Context()))

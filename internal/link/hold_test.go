@@ -8,19 +8,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 )
 
 func TestHold_StallsOneConnectionInOneDirection(t *testing.T) {
 	t.Parallel()
 	target, accepted := server(t)
-	l, err := link.Listen(target)
-	require.NoError(t, err)
-	t.Cleanup(l.Close)
+	l := tcptest.Link(t, target)
 	near, far := dial(t, l, accepted)
 	otherNear, otherFar := dial(t, l, accepted)
 	found := l.Hold(link.Server, func(data []byte) bool { return bytes.Contains(data, []byte("this one")) })
 
-	_, err = near.Write([]byte("this one"))
+	_, err := near.Write([]byte("this one"))
 	require.NoError(t, err)
 	got := make([]byte, 8)
 	_, err = far.Read(got)

@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// Side is where data comes from.
+// Side is the side of a link from which data comes.
 type Side int
 
 // The sides of a link.
 const (
-	Client Side = iota // whoever dialled the link
+	Client Side = iota // the party that dialled the link
 	Server             // its target
 )
 
@@ -28,18 +28,18 @@ type Link struct {
 	stalled bool
 	closed  bool
 	conns   map[net.Conn]bool
-	cuts    int // how often it was cut: a connection that was being made meanwhile ends, too
+	cuts    int // how often it was cut: a connection that was being made then ends, too
 	onData  func(fromServer bool, data []byte)
 	tears   map[Side]chan struct{}
 	hold    *hold // at most one
 }
 
-// hold is one connection that lets nothing through from one side.
+// hold is one connection on which nothing from one side passes.
 type hold struct {
 	from  Side
 	match func(data []byte) bool
-	after func(data []byte) int // how much of the data that match accepted goes through first; nil: nothing
-	to    net.Conn              // where what is held up leads to; nil until match has found the connection
+	after func(data []byte) int // how much of the data that match accepted passes first; nil: nothing
+	to    net.Conn              // the destination of the held data; nil until match has found the connection
 	found chan struct{}
 }
 
@@ -55,17 +55,17 @@ func Listen(target string) (*Link, error) {
 	return l, nil
 }
 
-// Addr is the host:port to reach the target by.
+// Addr returns the host:port at which clients reach the target.
 func (l *Link) Addr() string { return l.listener.Addr().String() }
 
-// Retarget leads new connections elsewhere. Those that are there stay: see Cut.
+// Retarget leads new connections to another target. Existing ones stay: see Cut.
 func (l *Link) Retarget(target string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.target = target
 }
 
-// nowhere is an address that nothing listens at.
+// nowhere is an address without a listener.
 const nowhere = "127.0.0.1:1"
 
 // Away takes the target off the network until the returned function is called: connections end, new ones are refused.
@@ -78,14 +78,14 @@ func (l *Link) Away() (back func()) {
 	return func() { l.Retarget(target) }
 }
 
-// Stall lets nothing through, either way, and closes nothing: a cable that is pulled.
+// Stall stops all data, in both directions, and closes no connection, as if the cable were pulled.
 func (l *Link) Stall() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stalled = true
 }
 
-// Resume lets through what was held up, and calls off a tear that did not come about.
+// Resume passes on the stalled data, and cancels a tear that has not happened yet.
 func (l *Link) Resume() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,8 +94,8 @@ func (l *Link) Resume() {
 	l.flowing.Broadcast()
 }
 
-// Release lets through what a Hold kept, and calls off one that has found nothing. Resume does not: a link may be stalled
-// meanwhile.
+// Release passes on the data that a Hold kept, and cancels a Hold that has found no connection. Resume does neither:
+// a link may be stalled during a Hold.
 func (l *Link) Release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +103,7 @@ func (l *Link) Release() {
 	l.flowing.Broadcast()
 }
 
-// Cut closes all connections and returns how many there were; new ones may be made.
+// Cut closes all connections and returns how many there were. Clients may make new ones.
 func (l *Link) Cut() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +121,7 @@ func (l *Link) cut() int {
 	return n
 }
 
-// Tear lets only the first half of the next piece of data from one side through and then closes its connection. The
+// Tear passes only the first half of the next piece of data from one side, and then closes its connection. The
 // channel is closed when that has happened.
 func (l *Link) Tear(from Side) <-chan struct{} {
 	l.mu.Lock()
@@ -131,9 +131,9 @@ func (l *Link) Tear(from Side) <-chan struct{} {
 	return torn
 }
 
-// Hold stalls one connection, in one direction: the one on which the client next sends data that match accepts lets
-// nothing more through from that side. The channel is closed when it was found. All others go on, and so does its other
-// direction.
+// Hold stalls one connection in one direction. It takes the connection on which the client next sends data that match
+// accepts. From then on nothing from the side from passes on it. The channel is closed when the connection is found.
+// All other connections go on, and so does its other direction.
 func (l *Link) Hold(from Side, match func(data []byte) bool) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,8 +141,8 @@ func (l *Link) Hold(from Side, match func(data []byte) bool) <-chan struct{} {
 	return l.hold.found
 }
 
-// HoldAt is Hold for what the client sends: the data that contains text, and all of the others, goes through up to text. To
-// the server it is a client whose network, or host, died in the middle of a message.
+// HoldAt is Hold for data of the client. The data must contain text and all of the others; it passes up to text. The
+// server sees a client whose network, or host, died in the middle of a message.
 func (l *Link) HoldAt(text string, others ...string) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,15 +154,15 @@ func (l *Link) HoldAt(text string, others ...string) <-chan struct{} {
 	return l.hold.found
 }
 
-// OnData calls f with each piece of data before it is passed on. f may Stall or cut the link: what it was called with
-// is then held up or lost.
+// OnData calls f with each piece of data before it is passed on. f may stall or cut the link: then this piece is held
+// up or lost.
 func (l *Link) OnData(f func(fromServer bool, data []byte)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.onData = f
 }
 
-// Close ends the link with its connections.
+// Close ends the link and its connections.
 func (l *Link) Close() {
 	_ = l.listener.Close()
 	l.mu.Lock()
@@ -235,7 +235,7 @@ func (l *Link) forget(conns ...net.Conn) {
 	}
 }
 
-// find looks whether a connection is the one to be held, and returns how much of the data goes through before that.
+// find checks whether a connection is the one to hold, and returns how much of the data passes before that.
 func (l *Link) find(from, to net.Conn, side Side, data []byte) (first int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -257,7 +257,8 @@ func (l *Link) holds(to net.Conn, side Side) bool {
 	return l.hold != nil && l.hold.to == to && l.hold.from == side
 }
 
-// pass waits while the link is stalled, and returns how much of the data may go on; the connection ends unless all does.
+// pass waits while the link is stalled, and returns how much of the data may pass. The connection ends unless all
+// does.
 func (l *Link) pass(to net.Conn, side Side, data []byte) (n int, whole bool) {
 	l.mu.Lock()
 	watch := l.onData

@@ -31,9 +31,7 @@ func server(t *testing.T) (string, <-chan net.Conn) {
 func linked(t *testing.T) (l *link.Link, near, far net.Conn) {
 	t.Helper()
 	target, accepted := server(t)
-	l, err := link.Listen(target)
-	require.NoError(t, err)
-	t.Cleanup(l.Close)
+	l = tcptest.Link(t, target)
 	near, far = dial(t, l, accepted)
 	return l, near, far
 }
@@ -95,12 +93,10 @@ func TestStall_HoldsWhatItsSenderHasGivenUp(t *testing.T) {
 func TestCut_EndsWhatIsThereAndLetsNewOnesIn(t *testing.T) {
 	t.Parallel()
 	target, accepted := server(t)
-	l, err := link.Listen(target)
-	require.NoError(t, err)
-	t.Cleanup(l.Close)
+	l := tcptest.Link(t, target)
 	near, far := dial(t, l, accepted)
 	send(t, near, "x") // both pumps run
-	_, err = io.ReadFull(far, make([]byte, 1))
+	_, err := io.ReadFull(far, make([]byte, 1))
 	require.NoError(t, err)
 	require.Equal(t, 1, l.Cut())
 	require.Empty(t, rest(t, near))
@@ -156,9 +152,7 @@ func TestRetarget_LeadsNewConnectionsElsewhere(t *testing.T) {
 func TestAway_EndsAndRefusesConnectionsUntilItIsBack(t *testing.T) {
 	t.Parallel()
 	target, accepted := server(t)
-	l, err := link.Listen(target)
-	require.NoError(t, err)
-	t.Cleanup(l.Close)
+	l := tcptest.Link(t, target)
 	near, _ := dial(t, l, accepted)
 	back := l.Away()
 	require.Empty(t, rest(t, near))
@@ -178,9 +172,7 @@ func TestAway_EndsAndRefusesConnectionsUntilItIsBack(t *testing.T) {
 func TestCut_EndsAConnectionThatIsBeingMade(t *testing.T) {
 	t.Parallel()
 	target, accepted := server(t)
-	l, err := link.Listen(target)
-	require.NoError(t, err)
-	t.Cleanup(l.Close)
+	l := tcptest.Link(t, target)
 	for range 2000 {
 		near, far := dial(t, l, accepted)
 		l.Cut()

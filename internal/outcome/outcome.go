@@ -1,11 +1,11 @@
-// Package outcome is what a sink's error says of its record beside the text: was it
-// delivered, or may it have been. The processor takes a time-out for the latter.
+// Package outcome marks a sink's error with what it means for its record, besides its text: the record was not
+// delivered, or it may have been. The processor takes a time-out for the latter.
 package outcome
 
 import "errors"
 
-// Known is an error of a record that was not delivered: no time-out, though a
-// time-out may be its cause.
+// Known returns an error of a record that was not delivered. It is not a time-out, though a time-out may be its
+// cause.
 func Known(err error) error {
 	if IsUnknown(err) {
 		return Text(err)
@@ -13,29 +13,42 @@ func Known(err error) error {
 	return err
 }
 
-// Text is an error with the text of another one, and with nothing that it says of the
-// record besides. A secret.Guard finds in it what the receiver said.
+// Text returns an error with only the text of another one. It drops everything else that the other error means
+// for the record. A secret.Guard finds the receiver's text in it.
 func Text(err error) error { return &text{err} }
 
 type text struct{ of error }
 
 func (t *text) Error() string { return t.of.Error() }
 
-// Quoted is the error that has the text.
+// Quoted returns the error that the text comes from.
 func (t *text) Quoted() error { return t.of }
 
-// Unknown is an error of a record that may have been delivered: a time-out, whatever
-// its cause.
+// Reworded returns an error with another text, and everything that the error means for the record.
+func Reworded(err error, text string) error { return &reworded{text, err} }
+
+type reworded struct {
+	text string
+	of   error
+}
+
+func (r *reworded) Error() string { return r.text }
+
+func (r *reworded) Unwrap() error { return r.of }
+
+// Unknown returns an error of a record that may have been delivered. It is a time-out, whether or not its cause
+// is one.
 func Unknown(err error) error { return &unknown{err} }
 
-// IsUnknown reports whether the processor takes the outcome for unknown.
+// IsUnknown reports whether the processor treats the outcome as unknown.
 func IsUnknown(err error) bool {
 	var timeout interface{ Timeout() bool }
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// Outage is an error of a record that may have been delivered; if it was not, the receiver took no record at all. So it is
-// unknown, and with processor.Unreached around it no attempt of the record.
+// Outage returns an error of a call that an outage of the receiver ended. The record may have been delivered, so
+// the outcome is unknown. If it was not delivered, the outage is the reason and not the record: wrap the error in
+// processor.Unreached, and the attempt does not count for the record.
 func Outage(err error) error { return &outage{&unknown{err}} }
 
 // IsOutage reports whether an error is, or wraps, one of Outage.
@@ -52,21 +65,21 @@ type unknown struct{ error }
 
 func (e *unknown) Unwrap() error { return e.error }
 
-// Timeout is true.
+// Timeout returns true.
 func (e *unknown) Timeout() bool { return true }
 
-// Refusal is the word of a receiver, or of its protocol, on one record: what the
-// sink has open to the receiver is whole.
-func Refusal(err error) error { return &refusal{err} }
+// AboutRecord returns the answer of a receiver, or of its protocol, about one record: the sink's connection to the
+// receiver is intact. Compare processor.Refused, the receiver's refusal of us.
+func AboutRecord(err error) error { return &aboutRecord{err} }
 
-// IsRefusal reports whether an error is, or wraps, one of Refusal.
-func IsRefusal(err error) bool {
-	var r *refusal
+// IsAboutRecord reports whether an error is, or wraps, one of AboutRecord.
+func IsAboutRecord(err error) bool {
+	var r *aboutRecord
 	return errors.As(err, &r)
 }
 
-// NoTime is the error of the first record that a call did not send, since the rest of its time was too short.
-// Nothing failed: the records before it are acknowledged, and none is on its way.
+// NoTime returns the error of the first record that a call did not send, because the rest of its time was too
+// short. Nothing failed: the records before it are acknowledged, and none is on its way.
 func NoTime(err error) error { return &noTime{err} }
 
 // IsNoTime reports whether an error is, or wraps, one of NoTime.
@@ -79,20 +92,20 @@ type noTime struct{ error }
 
 func (e *noTime) Unwrap() error { return e.error }
 
-// Final is a refusal that other credentials would not change: a sink that is made anew with them
-// would not know of it.
-func Final(err error) error { return &final{err} }
+// ReportedOnce returns a refusal that the sink reports only once, and that other credentials would not change: a
+// sink that was made anew does not know of it. So the processor keeps it until it is written.
+func ReportedOnce(err error) error { return &reportedOnce{err} }
 
-// IsFinal reports whether an error is, or wraps, one of Final.
-func IsFinal(err error) bool {
-	var f *final
+// IsReportedOnce reports whether an error is, or wraps, one of ReportedOnce.
+func IsReportedOnce(err error) bool {
+	var f *reportedOnce
 	return errors.As(err, &f)
 }
 
-type final struct{ error }
+type reportedOnce struct{ error }
 
-func (e *final) Unwrap() error { return e.error }
+func (e *reportedOnce) Unwrap() error { return e.error }
 
-type refusal struct{ error }
+type aboutRecord struct{ error }
 
-func (e *refusal) Unwrap() error { return e.error }
+func (e *aboutRecord) Unwrap() error { return e.error }

@@ -39,11 +39,11 @@ func TestUnknown_IsATimeoutAndKeepsItsCause(t *testing.T) {
 
 func TestRefusal_IsToldAndKeepsItsCause(t *testing.T) {
 	t.Parallel()
-	err := fmt.Errorf("send: %w", outcome.Refusal(processor.Permanent(errors.New("no"))))
-	require.True(t, outcome.IsRefusal(err))
+	err := fmt.Errorf("send: %w", outcome.AboutRecord(processor.Permanent(errors.New("no"))))
+	require.True(t, outcome.IsAboutRecord(err))
 	require.True(t, processor.IsPermanent(err))
-	require.False(t, outcome.IsRefusal(errors.New("no")))
-	require.False(t, outcome.IsRefusal(nil))
+	require.False(t, outcome.IsAboutRecord(errors.New("no")))
+	require.False(t, outcome.IsAboutRecord(nil))
 }
 
 func TestNoTime_IsToldAndKeepsItsCause(t *testing.T) {
@@ -59,12 +59,12 @@ func TestNoTime_IsToldAndKeepsItsCause(t *testing.T) {
 func TestFinal_IsToldAndKeepsItsCause(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("set back")
-	err := processor.Refused(fmt.Errorf("send: %w", outcome.Final(cause)))
-	require.True(t, outcome.IsFinal(err))
+	err := processor.Refused(fmt.Errorf("send: %w", outcome.ReportedOnce(cause)))
+	require.True(t, outcome.IsReportedOnce(err))
 	require.ErrorIs(t, err, cause)
 	require.EqualError(t, err, "send: set back")
-	require.False(t, outcome.IsFinal(processor.Refused(cause)))
-	require.False(t, outcome.IsFinal(nil))
+	require.False(t, outcome.IsReportedOnce(processor.Refused(cause)))
+	require.False(t, outcome.IsReportedOnce(nil))
 }
 
 func TestOutage_IsUnknownAndNoWordOnTheRecord(t *testing.T) {

@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 )
 
-// Cached returns the directory of a name in the cache of fetched programs, which any user can read. If it is not
-// there, fill makes its content in a directory that becomes it; of several processes at once one fills.
+// Cached returns the directory of a name in the cache of fetched programs, which any user can read. If it does not
+// exist, fill makes its content in another directory, which then takes its place. Of several processes at once, one
+// fills.
 func Cached(ctx context.Context, name string, fill func(ctx context.Context, dir string) error) (string, error) {
 	cache, err := cacheDir(Config{})
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// clockC is a library that, loaded before libc, has a program's wall clock go behind.
+// clockC is a library that makes a program's wall clock slow. It must be loaded before libc.
 //
 //go:embed clock.c.txt
 var clockC []byte
 
-// clock is a wall clock that is behind. nil is the machine's.
+// clock is a wall clock that is behind. nil is the clock of this machine.
 type clock struct {
 	library string
-	file    string // the library reads from it by how much
+	file    string // the library reads from it by how much the clock is behind
 	behind  time.Duration
 }
 
-// StandbyBehind is Standby whose wall clock is behind that of this machine, also once it is promoted. A standby of its own
-// has the machine's clock again. It needs a C compiler, and a system that loads libraries by LD_PRELOAD.
+// StandbyBehind is Standby with a wall clock that is behind this machine's, also once it is promoted. A standby of
+// that standby has the machine's clock again. It needs a C compiler, and a system that loads libraries by LD_PRELOAD.
 func (s *Server) StandbyBehind(ctx context.Context, behind time.Duration) (*Server, error) {
 	return s.standby(ctx, func(standby *Server) (err error) {
 		standby.clock, err = standby.newClock(ctx, behind)
@@ -32,7 +32,8 @@ func (s *Server) StandbyBehind(ctx context.Context, behind time.Duration) (*Serv
 	})
 }
 
-// PutBackBehind is PutBack on a machine whose wall clock is behind that of s by some more time. It needs what StandbyBehind needs.
+// PutBackBehind is PutBack on a machine whose wall clock is further behind than that of s, by behind. It needs what
+// StandbyBehind needs.
 func (s *Server) PutBackBehind(ctx context.Context, behind time.Duration) error {
 	s.mu.Lock()
 	if s.clock != nil {
@@ -49,7 +50,7 @@ func (s *Server) PutBackBehind(ctx context.Context, behind time.Duration) error 
 	return s.PutBack(ctx)
 }
 
-// SetBehind has the wall clock of s, which StandbyBehind or PutBackBehind gave it, step while it runs.
+// SetBehind changes the wall clock of s while it runs. StandbyBehind or PutBackBehind must have given s that clock.
 func (s *Server) SetBehind(behind time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +89,7 @@ func (c *clock) write() error {
 	return errors.Join(err, file.Close())
 }
 
-// command is how a program is run under the clock.
+// command returns the program and arguments that run a program under the clock.
 func (c *clock) command(program string, args ...string) (string, []string) {
 	if c == nil {
 		return program, args

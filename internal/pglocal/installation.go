@@ -44,7 +44,7 @@ func (v version) String() string {
 	return fmt.Sprintf("%d.%d", v.major, v.minor)
 }
 
-// installation is a set of PostgreSQL programs that the server's user was seen to be able to run.
+// installation is a set of PostgreSQL programs. A check has shown that the server's user can run them.
 type installation struct {
 	binDir  string
 	version version
@@ -83,7 +83,7 @@ func onMachine(ctx context.Context, c Config, dir *throwaway.Dir) (installation,
 	return best, best.binDir != ""
 }
 
-// inspect asks postgres for its version, as the user that will run it: that user may not be able to reach it.
+// inspect asks postgres for its version, as the user that will run it, because that user may not be able to reach it.
 func inspect(ctx context.Context, binDir string, dir *throwaway.Dir) (installation, error) {
 	text, err := dir.Run(ctx, filepath.Join(binDir, "postgres"), "--version")
 	if err != nil {
@@ -118,7 +118,8 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// LookPath finds a program in PATH, and where PostgreSQL and daemons are installed. Of several PostgreSQL installations the last by name is taken, which is the newest of Debian's.
+// LookPath finds a program in PATH, or in the directories where PostgreSQL and daemons are installed. Of several
+// PostgreSQL installations it takes the last by name, which is the newest of Debian's.
 func LookPath(program string) (string, bool) {
 	if path, err := exec.LookPath(program); err == nil {
 		return path, true

@@ -3,9 +3,7 @@ package pglocal
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -90,19 +88,6 @@ func TestConfig_EnvironmentChoosesWhereConfigIsSilent(t *testing.T) {
 	_, err = Config{}.withDefaults()
 	require.ErrorContains(t, err, `version "sixteen"`)
 	require.ErrorContains(t, err, `PGLOCAL_EMBEDDED="perhaps": give 1 or 0`)
-}
-
-// A port may be taken between the choice of it and the library's look at it: then another one is chosen.
-func TestUnpack_KnowsAPortThatWasTaken(t *testing.T) {
-	t.Parallel()
-	taken, err := net.Listen("tcp", "localhost:0")
-	require.NoError(t, err)
-	defer taken.Close()
-	dir := t.TempDir()
-	err = unpackOn(taken.Addr().(*net.TCPAddr).Port, dir, filepath.Join(dir, "unpacked"), releases[newestFetched()])
-	require.True(t, isPortTaken(err), err)
-	require.False(t, isPortTaken(errors.New("no network")))
-	require.False(t, isPortTaken(nil))
 }
 
 // TestStart_FetchesOnceForManyAtOnce is the one test that needs the network. Without it, it is skipped, but not in CI.

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lock takes a lock that all processes on this machine respect and that ends with its holder. The file stays:
-// removing it would let two processes hold locks on two files of one name.
+// lock takes a lock that all processes on this machine respect and that ends with its holder. The file stays: without
+// it, two processes could hold locks on two files of one name.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	dataDir   = "data"
 	logFile   = "server.log"
 
-	// maxPidFile bounds what is read of the postmaster's pid file, which has eight short lines.
+	// maxPidFile bounds how much of the postmaster's pid file is read. The file has eight short lines.
 	maxPidFile = 4 << 10
 
 	// startTimeout bounds one start of postgres, crash recovery included.
@@ -32,7 +32,7 @@ const (
 	portTries = 5
 )
 
-// Server is a running, or for the moment stopped, PostgreSQL cluster. It is safe for concurrent use.
+// Server is a PostgreSQL cluster that runs, or is stopped for the moment. It is safe for concurrent use.
 type Server struct {
 	programs installation
 	dir      *throwaway.Dir
@@ -46,8 +46,9 @@ type Server struct {
 	postgres *throwaway.Process // the last one started
 }
 
-// Start finds or fetches PostgreSQL, initialises a cluster and starts it. It returns once connections are accepted.
-// ctx bounds the starting only. The caller calls Stop; should it end without, the server ends with it.
+// Start finds or fetches PostgreSQL, initialises a cluster and starts it. It returns once the server accepts
+// connections. ctx bounds only the start. The caller calls Stop. If the caller ends without that, the server ends
+// with it.
 func Start(ctx context.Context, config Config) (*Server, error) {
 	config, err := config.withDefaults()
 	if err != nil {
@@ -73,7 +74,8 @@ func (s *Server) build(ctx context.Context, config Config) (err error) {
 	return s.startOnFreePort(ctx)
 }
 
-// initialise makes the data directory. Its files are not synced: a machine that crashes now takes the owner along.
+// initialise makes the data directory. It does not sync the files: if the machine crashes now, the owner is gone,
+// too.
 func (s *Server) initialise(ctx context.Context) error {
 	if err := s.dir.WriteFile("password", []byte(s.password)); err != nil {
 		return err
@@ -103,7 +105,7 @@ func (s *Server) configure(settings map[string]string) error {
 	return s.dir.AppendFile(dataDir+"/postgresql.conf", []byte(lines.String()))
 }
 
-// startOnFreePort tries again on another port if the chosen one was taken in the meantime.
+// startOnFreePort tries another port if another process took the chosen one in the meantime.
 func (s *Server) startOnFreePort(ctx context.Context) (err error) {
 	for range portTries {
 		if s.port, err = throwaway.FreePort(); err != nil {
@@ -117,7 +119,7 @@ func (s *Server) startOnFreePort(ctx context.Context) (err error) {
 	return err
 }
 
-// start runs postgres and waits until it accepts connections. The caller holds mu, or is the only one to know s.
+// start runs postgres and waits until it accepts connections. The caller holds mu, or no one else knows s yet.
 func (s *Server) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -152,14 +154,14 @@ func (s *Server) awaitReady(ctx context.Context, p *throwaway.Process) error {
 	return nil
 }
 
-// ready reads the pid file: the first line is the process id, to tell it from the file of a crashed
-// predecessor, the eighth the status.
+// ready reads the pid file. Its first line is the process id, which distinguishes it from the file of a crashed
+// predecessor. Its eighth line is the status.
 func (s *Server) ready(p *throwaway.Process) bool {
 	lines := strings.Split(s.dir.Head(dataDir+"/postmaster.pid", maxPidFile), "\n")
 	return len(lines) >= 8 && lines[0] == strconv.Itoa(p.Pid()) && strings.TrimSpace(lines[7]) == "ready"
 }
 
-// URL is the address of the database "postgres" for the superuser. It stays the same over Restart.
+// URL returns the address of the database "postgres" for the superuser. It stays the same after a Restart.
 func (s *Server) URL() string {
 	address := url.URL{
 		Scheme:   "postgres",
@@ -171,48 +173,42 @@ func (s *Server) URL() string {
 	return address.String()
 }
 
-// Port is the TCP port on 127.0.0.1.
+// Port returns the TCP port on 127.0.0.1.
 func (s *Server) Port() int { return s.port }
 
-// DataDir is the cluster's data directory. As root, its owner is another user.
+// DataDir returns the cluster's data directory. If this process runs as root, another user owns it.
 func (s *Server) DataDir() string { return s.dir.Path(dataDir) }
 
-// BinDir is the directory of the programs in use. A fetched one has no clients: see the package comment.
-func (s *Server) BinDir() string { return s.programs.binDir }
-
-// Version is the release in use, such as "15.18".
+// Version returns the release in use, such as "15.18".
 func (s *Server) Version() string { return s.programs.version.String() }
-
-// Major is the major version in use, such as 15.
-func (s *Server) Major() int { return s.programs.version.major }
 
 // LogTail returns the last lines of the server's log.
 func (s *Server) LogTail() string { return s.dir.Tail(logFile, 30) }
 
-// Pid is the process id of the postmaster last started.
+// Pid returns the process id of the last postmaster that was started.
 func (s *Server) Pid() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.postgres.Pid()
 }
 
-// StopImmediate ends the server as a crash would (pg_ctl stop -m immediate): no checkpoint, sessions are cut off, and
-// the next Restart goes through crash recovery. The data stays. On a stopped server it does nothing.
+// StopImmediate ends the server as a crash would (pg_ctl stop -m immediate): it makes no checkpoint and cuts off
+// sessions, and the next Restart goes through crash recovery. The data stays. On a stopped server it does nothing.
 func (s *Server) StopImmediate(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.postgres.Stop(ctx, syscall.SIGQUIT)
 }
 
-// StopFast ends the server in good order (pg_ctl stop -m fast): sessions are cut off and a checkpoint is made. The
-// data stays. On a stopped server it does nothing.
+// StopFast ends the server in good order (pg_ctl stop -m fast): it cuts off sessions and makes a checkpoint. The data
+// stays. On a stopped server it does nothing.
 func (s *Server) StopFast(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.postgres.Stop(ctx, syscall.SIGINT)
 }
 
-// Restart starts the server again on the same port, after StopFast if it still runs.
+// Restart starts the server again on the same port. It calls StopFast first if the server still runs.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,5 +221,5 @@ func (s *Server) Restart(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the server at once and removes everything. A second call does nothing.
+// Stop ends the server at once and removes all of its files. A second call does nothing.
 func (s *Server) Stop(ctx context.Context) error { return s.dir.Close(ctx) }

@@ -9,8 +9,8 @@ import (
 
 const snapshotDir = "snapshot"
 
-// Snapshot copies the data directory, as a snapshot of a disk does. For that s is stopped in good order and started
-// again. It replaces the snapshot that was taken before.
+// Snapshot copies the data directory, as a snapshot of a disk does. To do so it stops s in good order and starts it
+// again. It replaces the earlier snapshot.
 func (s *Server) Snapshot(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,8 +24,8 @@ func (s *Server) Snapshot(ctx context.Context) error {
 	return nil
 }
 
-// PutBack ends the server as a crash would, and starts it again on the files of its snapshot: the same cluster, on the same
-// timeline, without what was written since.
+// PutBack ends the server as a crash would, and starts it again on the files of its snapshot: the same cluster, on
+// the same timeline, without the later writes.
 func (s *Server) PutBack(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,14 +10,14 @@ import (
 )
 
 // Standby starts a hot standby on this machine that streams from s. It is a Server of its own, which the caller
-// stops; SELECT pg_promote() makes it a primary. For the copy s is stopped in good order and started again, so call
-// this before connections matter. It is the manual's cold file system backup, since fetched programs have no
+// stops. SELECT pg_promote() makes it a primary. To copy s, it stops s in good order and starts it again, so call it
+// before connections matter. It makes the manual's cold file system backup, since fetched programs do not include
 // pg_basebackup: https://www.postgresql.org/docs/current/backup-file.html
 func (s *Server) Standby(ctx context.Context) (*Server, error) {
 	return s.standby(ctx, func(*Server) error { return nil })
 }
 
-// standby has the new server changed before it starts.
+// standby calls change on the new server before that starts.
 func (s *Server) standby(ctx context.Context, change func(*Server) error) (*Server, error) {
 	dir, err := throwaway.New(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Server) standby(ctx context.Context, change func(*Server) error) (*Serv
 	return standby, nil
 }
 
-// copyTo copies the data directory while nothing writes to it. s is started again even if the copy failed.
+// copyTo copies the data directory while nothing writes to it. It starts s again even if the copy failed.
 func (s *Server) copyTo(ctx context.Context, standby *Server) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,15 +20,15 @@ const timeout = time.Minute
 // databases holds the database of every running test.
 var databases sync.Map // testing.TB -> func() string
 
-// URL is the address of the test's own, empty database, the same at each call. It is created at the first and dropped
-// when the test ends, whoever is still connected to it.
+// URL returns the address of the test's own, empty database, the same at each call. The first call creates the
+// database. It is dropped when the test ends, even if sessions are still connected to it.
 func URL(t testing.TB) string {
 	t.Helper()
 	create := sync.OnceValue(func() string { return create(t) })
 	once, _ := databases.LoadOrStore(t, create)
 	address := once.(func() string)()
 	if address == "" {
-		t.FailNow() // the first call has said why
+		t.FailNow() // the first call has logged the reason
 	}
 	return address
 }
@@ -54,7 +54,7 @@ func create(t testing.TB) string {
 }
 
 // Create makes an empty database on the shared server, for a caller without a testing.TB such as an Example. hint
-// becomes part of its name. drop removes it, whoever is connected.
+// becomes part of its name. drop removes the database, even if sessions are connected.
 func Create(ctx context.Context, hint string) (address string, drop func(context.Context) error, err error) {
 	server, err := shared()
 	if err != nil {
@@ -70,13 +70,13 @@ func Create(ctx context.Context, hint string) (address string, drop func(context
 
 var unusual = regexp.MustCompile(`[^a-z0-9]+`)
 
-// databaseName keeps within 63 bytes, past which PostgreSQL cuts names off without a word.
+// databaseName keeps to 63 bytes: PostgreSQL cuts off longer names without an error.
 func databaseName(hint string) string {
 	hint = unusual.ReplaceAllString(strings.ToLower(hint), "_")
 	return fmt.Sprintf("test_%.40s_%.12s", hint, strings.ToLower(rand.Text()))
 }
 
-// createDatabase copies template0: nobody can be connected to it, which would make the copy fail.
+// createDatabase copies template0: no session can be connected to it, which would make the copy fail.
 func createDatabase(ctx context.Context, server, name string) error {
 	return onServer(ctx, server, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "/* pgtest.create */ CREATE DATABASE "+pgx.Identifier{name}.Sanitize()+" TEMPLATE template0")
@@ -105,8 +105,8 @@ SELECT gid
 FROM pg_catalog.pg_prepared_xacts
 WHERE database = $1`
 
-// rollbackPrepared ends the prepared transactions that a test left: not even FORCE drops a database that has some,
-// and they can be ended only from within it.
+// rollbackPrepared ends the prepared transactions that a test left. Even FORCE does not drop a database that has
+// some, and they can be ended only from within it.
 func rollbackPrepared(ctx context.Context, conn *pgx.Conn, address, name string) error {
 	rows, err := conn.Query(ctx, selectPrepared, name)
 	if err != nil {
@@ -126,7 +126,7 @@ func rollbackPrepared(ctx context.Context, conn *pgx.Conn, address, name string)
 	})
 }
 
-// onServer connects for one errand. Connections are not kept: tests count sessions and stop servers.
+// onServer connects for one errand. It does not keep connections: tests count sessions and stop servers.
 func onServer(ctx context.Context, address string, errand func(*pgx.Conn) error) error {
 	conn, err := pgx.Connect(ctx, address)
 	if err != nil {

@@ -17,11 +17,12 @@ import (
 //go:embed hostile.sql
 var hostileSQL string
 
-// Hostile lays a trap in the schema public for every name of PostgreSQL's own, and lets every session of the test's
-// database look there first. A statement that calls such a name without saying pg_catalog steps into it. The returned
-// function names the traps that were stepped into since the last call.
+// Hostile lays a trap in the schema public for every name of PostgreSQL's own, and makes every session of the test's
+// database look there first. A statement that uses such a name without pg_catalog steps into the trap. The returned
+// function names the traps that were stepped into since its last call.
 //
-// Sessions report when they end. So it ends those that are idle, and waits until none is left but those of this package's pools.
+// Sessions report when they end. So the returned function ends idle sessions, and waits until only those of this
+// package's pools are left.
 func Hostile(t testing.TB) (sprung func() []string) {
 	t.Helper()
 	pool := Pool(t, URL(t), PoolConfig{SearchPath: "pg_catalog", MaxConns: 1})
@@ -36,14 +37,14 @@ func Hostile(t testing.TB) (sprung func() []string) {
 	}
 }
 
-// steppedSQL forgets what it reads, so that the next call begins anew.
+// steppedSQL deletes the traps that it reads, so that the next call begins anew.
 const steppedSQL = `/* pgtest.stepped */
 SELECT pg_get_function_identity_arguments(funcid) AS arguments, funcname::text, pg_stat_reset_single_function_counters(funcid)::text
 FROM pg_stat_user_functions
 WHERE schemaname = 'public' AND calls > 0 AND (SELECT prorettype FROM pg_proc p WHERE p.oid = funcid) <> 'trigger'::regtype -- ours
 ORDER BY 2, 1`
 
-// sessionsSQL counts those of the program under test, and ends those that a pooler keeps.
+// sessionsSQL counts the sessions of the program under test, and ends those that a pooler keeps.
 const sessionsSQL = `/* pgtest.sessions */
 SELECT count(*), count(*) FILTER (WHERE state = 'idle' AND pg_terminate_backend(pid))
 FROM pg_stat_activity
@@ -53,7 +54,7 @@ func stepped(t testing.TB, pool *pgxpool.Pool) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
-	own := t.Name()[:min(63, len(t.Name()))] // what PostgreSQL keeps of it
+	own := t.Name()[:min(63, len(t.Name()))] // PostgreSQL keeps no more of it
 	for left := 1; left > 0; time.Sleep(10 * time.Millisecond) {
 		if err := pool.QueryRow(ctx, sessionsSQL, own).Scan(&left, nil); err != nil {
 			t.Fatalf("wait for the sessions to end: %v", err)

@@ -3,17 +3,15 @@ package pgtest
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/url"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal/throwaway"
 )
 
-// Bouncer says how a PgBouncer is to pool. The zero value is transaction mode.
+// Bouncer describes how a PgBouncer pools. The zero value is transaction mode.
 type Bouncer struct {
 	// PoolMode is transaction, session or statement. Default: transaction.
 	PoolMode string
@@ -31,9 +29,9 @@ func PgBouncer(t testing.TB, address string) string {
 	return Bouncer{}.Start(t, address)
 }
 
-// Start runs the real pgbouncer in front of one database until the test ends and returns the URL through it. It asks
-// clients for no password. The test is skipped without the program (see Require). In transaction mode clients
-// must not use prepared statements: with pgx, default_query_exec_mode=exec in the URL.
+// Start runs the real pgbouncer in front of one database until the test ends, and returns the URL through it. Clients
+// need no password. Without the program the test is skipped (see Require). In transaction mode clients must not use
+// prepared statements: with pgx, default_query_exec_mode=exec in the URL.
 func (b Bouncer) Start(t testing.TB, address string) string {
 	t.Helper()
 	program := Require(t, "pgbouncer")
@@ -68,10 +66,10 @@ func (b Bouncer) run(ctx context.Context, dir *throwaway.Dir, program string, ta
 	if err != nil {
 		return 0, err
 	}
-	return port, awaitListener(ctx, p, port)
+	return port, p.AwaitListener(ctx, fmt.Sprintf("127.0.0.1:%d", port))
 }
 
-// config sends every client name to the one user that the address names, with that user's password.
+// config maps every client name to the one user that the address names, with that user's password.
 func (b Bouncer) config(port int, target *pgx.ConnConfig) string {
 	if b.PoolMode == "" {
 		b.PoolMode = "transaction"
@@ -94,24 +92,6 @@ ignore_startup_parameters = extra_float_digits,search_path
 server_round_robin = 1
 `, target.Database, quote(target.Host), target.Port, quote(target.Database), quote(target.User), quote(target.Password),
 		quote(setSearchPath), port, b.PoolMode, b.PoolSize)
-}
-
-func awaitListener(ctx context.Context, p *throwaway.Process, port int) error {
-	poll := time.NewTicker(10 * time.Millisecond)
-	defer poll.Stop()
-	for {
-		conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			return conn.Close()
-		}
-		select {
-		case <-poll.C:
-		case <-p.Done():
-			return fmt.Errorf("pgbouncer ended while starting: %w", p.Err())
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
 
 func (b Bouncer) stop(t testing.TB, dir *throwaway.Dir) {

@@ -1,7 +1,6 @@
 package pgtest
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,50 +9,36 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 )
-
-func query(t *testing.T, pool *pgxpool.Pool, sql string, args ...any) string {
-	t.Helper()
-	var value string
-	require.NoError(t, pool.QueryRow(t.Context(), sql, args...).Scan(&value))
-	return value
-}
-
-func execute(t *testing.T, pool *pgxpool.Pool, sql string) {
-	t.Helper()
-	_, err := pool.Exec(t.Context(), sql)
-	require.NoError(t, err)
-}
 
 func TestDatabase_IsTheTestsOwnAndEmpty(t *testing.T) {
 	t.Parallel()
 	mine := Database(t)
-	execute(t, mine, "CREATE TABLE public.t ()")
+	Exec(t, mine, "CREATE TABLE public.t ()")
 	require.Equal(t, URL(t), URL(t))
-	require.Equal(t, "t", query(t, Database(t), "SELECT relname FROM pg_catalog.pg_class WHERE relnamespace = 'public'::regnamespace"))
+	require.Equal(t, "t", Value[string](t, Database(t), "SELECT relname FROM pg_catalog.pg_class WHERE relnamespace = 'public'::regnamespace"))
 
 	t.Run("another", func(t *testing.T) {
-		execute(t, Database(t), "CREATE TABLE public.t ()")
+		Exec(t, Database(t), "CREATE TABLE public.t ()")
 	})
 }
 
 func TestDatabase_ForgottenSchemaFails(t *testing.T) {
 	t.Parallel()
 	pool := Database(t)
-	execute(t, pool, "CREATE TABLE public.t ()")
+	Exec(t, pool, "CREATE TABLE public.t ()")
 	_, err := pool.Exec(t.Context(), "SELECT FROM t")
 	require.ErrorContains(t, err, "42P01")
-	execute(t, Pool(t, URL(t), PoolConfig{SearchPath: `"$user", public`}), "SELECT FROM t")
+	Exec(t, Pool(t, URL(t), PoolConfig{SearchPath: `"$user", public`}), "SELECT FROM t")
 }
 
 func TestPool_SettingsReachTheSession(t *testing.T) {
 	t.Parallel()
 	pool := Pool(t, URL(t), PoolConfig{ApplicationName: "me", MaxConns: 3})
-	require.Equal(t, "me", query(t, pool, "SHOW application_name"))
+	require.Equal(t, "me", Value[string](t, pool, "SHOW application_name"))
 	require.EqualValues(t, 3, pool.Config().MaxConns)
-	require.Equal(t, t.Name(), query(t, Database(t), "SHOW application_name"))
+	require.Equal(t, t.Name(), Value[string](t, Database(t), "SHOW application_name"))
 }
 
 func TestDatabase_IsDroppedWhateverIsLeftInIt(t *testing.T) {
@@ -63,13 +48,47 @@ func TestDatabase_IsDroppedWhateverIsLeftInIt(t *testing.T) {
 		address := URL(t)
 		session, err := pgx.Connect(t.Context(), address)
 		require.NoError(t, err)
-		_, err = session.Exec(t.Context(), "BEGIN; CREATE TABLE public.t (); PREPARE TRANSACTION 'it''s left'")
-		require.NoError(t, err)
-		require.NoError(t, session.QueryRow(t.Context(), "SELECT pg_catalog.current_database()").Scan(&name))
+		Exec(t, session, "BEGIN; CREATE TABLE public.t (); PREPARE TRANSACTION 'it''s left'")
+		name = Value[string](t, session, "SELECT pg_catalog.current_database()")
 		// session stays open
 	})
-	require.Equal(t, "false", query(t, Database(t),
+	require.Equal(t, "false", Value[string](t, Database(t),
 		"SELECT EXISTS (SELECT FROM pg_catalog.pg_database WHERE datname = $1)::text", name))
+}
+
+func TestRole_IsDroppedWithWhatItOwnsAndWasGranted(t *testing.T) {
+	t.Parallel()
+	pool := Database(t)
+	Exec(t, pool, "CREATE TABLE public.t ()")
+	var name string
+	t.Run("has things", func(t *testing.T) {
+		name = Role(t, pool, `Quoted "x" `, "LOGIN PASSWORD 'secret'")
+		quoted := pgx.Identifier{name}.Sanitize()
+		Exec(t, pool, "GRANT SELECT ON public.t TO "+quoted+"; CREATE SCHEMA AUTHORIZATION "+quoted)
+		require.Equal(t, name, Value[string](t, Connect(t, As(t, pool.Config().ConnString(), name, "secret")), "SELECT session_user"))
+		require.Equal(t, name, Value[string](t, Connect(t, With(t, pool.Config().ConnString(), "role", name)), "SELECT current_user"))
+	})
+	require.Zero(t, Value[int](t, pool, "SELECT count(*) FROM pg_catalog.pg_roles WHERE rolname = $1", name))
+	require.Zero(t, Value[int](t, pool, "SELECT count(*) FROM pg_catalog.pg_namespace WHERE nspname = $1", name))
+}
+
+func TestBegin_IsRolledBack(t *testing.T) {
+	t.Parallel()
+	pool := Database(t)
+	t.Run("writes", func(t *testing.T) {
+		tx := Begin(t, pool, "CREATE TABLE public.t ()")
+		require.Equal(t, 1, Value[int](t, tx, "SELECT count(*) FROM pg_catalog.pg_tables WHERE schemaname = 'public'"))
+	})
+	require.Zero(t, Value[int](t, pool, "SELECT count(*) FROM pg_catalog.pg_tables WHERE schemaname = 'public'"))
+}
+
+func TestExecAndValue_AFailureNamesTheStatement(t *testing.T) {
+	t.Parallel()
+	pool := Database(t)
+	r := ending(func(r *recorder) { r.TB = t; Exec(r, pool, "SELECT 1/0") })
+	require.Contains(t, r.fatal, "SELECT 1/0: ERROR: division by zero")
+	r = ending(func(r *recorder) { r.TB = t; Value[int](r, pool, "SELECT 1/$1", 0) })
+	require.Contains(t, r.fatal, "SELECT 1/$1: ERROR: division by zero")
 }
 
 func TestDatabaseName_FitsWhateverTheTestIsCalled(t *testing.T) {
@@ -101,14 +120,14 @@ func TestServer_CanBeStoppedAndRestarted(t *testing.T) {
 	t.Parallel()
 	server := Server(t, map[string]string{"max_connections": "20"})
 	pool := Pool(t, server.URL(), PoolConfig{})
-	require.Equal(t, "20", query(t, pool, "SHOW max_connections"))
-	require.Equal(t, "64", query(t, pool, "SHOW max_prepared_transactions"))
-	require.Equal(t, "on", query(t, pool, "SHOW fsync"))
+	require.Equal(t, "20", Value[string](t, pool, "SHOW max_connections"))
+	require.Equal(t, "64", Value[string](t, pool, "SHOW max_prepared_transactions"))
+	require.Equal(t, "on", Value[string](t, pool, "SHOW fsync"))
 	require.NoError(t, server.StopImmediate(t.Context()))
 	require.Error(t, pool.Ping(t.Context()))
 	require.NoError(t, server.Restart(t.Context()))
 	require.NoError(t, pool.Ping(t.Context()))
-	require.Equal(t, "true", query(t, Pool(t, Standby(t, server).URL(), PoolConfig{}), "SELECT pg_catalog.pg_is_in_recovery()::text"))
+	require.Equal(t, "true", Value[string](t, Pool(t, Standby(t, server).URL(), PoolConfig{}), "SELECT pg_catalog.pg_is_in_recovery()::text"))
 }
 
 // TestPgBouncer_PoolsTransactions shows that it is not a mere relay: two clients share its one server connection, and
@@ -118,9 +137,9 @@ func TestPgBouncer_PoolsTransactions(t *testing.T) {
 	address := Bouncer{PoolSize: 1}.Start(t, URL(t)) + "&default_query_exec_mode=exec"
 	one, two := Pool(t, address, PoolConfig{MaxConns: 1}), Pool(t, address, PoolConfig{MaxConns: 1})
 	const backend = "SELECT pg_catalog.pg_backend_pid()::text"
-	require.Equal(t, query(t, one, backend), query(t, two, backend))
-	require.Empty(t, query(t, one, "SHOW search_path"))
-	require.Equal(t, query(t, Database(t), "SELECT pg_catalog.current_database()"), query(t, one, "SELECT pg_catalog.current_database()"))
+	require.Equal(t, Value[string](t, one, backend), Value[string](t, two, backend))
+	require.Empty(t, Value[string](t, one, "SHOW search_path"))
+	require.Equal(t, Value[string](t, Database(t), "SELECT pg_catalog.current_database()"), Value[string](t, one, "SELECT pg_catalog.current_database()"))
 }
 
 // recorder stands in for a test of which is to be seen how it ends.
@@ -175,25 +194,4 @@ func TestRequire_LooksBeyondPATH(t *testing.T) {
 	if matches, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pgbench"); len(matches) > 0 {
 		require.Equal(t, matches[len(matches)-1], Require(t, "pgbench"))
 	}
-}
-
-func ExampleCreate() {
-	ctx := context.Background()
-	address, drop, err := Create(ctx, "example")
-	if err != nil {
-		panic(err)
-	}
-	defer drop(ctx)
-
-	conn, err := pgx.Connect(ctx, address)
-	if err != nil {
-		panic(err)
-	}
-	defer conn.Close(ctx)
-	var tables int
-	if err := conn.QueryRow(ctx, "SELECT count(*) FROM pg_catalog.pg_tables WHERE schemaname = 'public'").Scan(&tables); err != nil {
-		panic(err)
-	}
-	fmt.Println("tables:", tables)
-	// Output: tables: 0
 }

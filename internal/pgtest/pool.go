@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PoolConfig says how a pool's sessions differ from PostgreSQL's defaults.
+// PoolConfig describes how a pool's sessions differ from PostgreSQL's defaults.
 type PoolConfig struct {
 	// SearchPath of the sessions. Default: empty, so that names without a schema are not found.
 	SearchPath string
@@ -16,18 +16,19 @@ type PoolConfig struct {
 	// MaxConns bounds the pool. Default: 8.
 	MaxConns int32
 
-	// ApplicationName is what pg_stat_activity shows. Default: the test's name.
+	// ApplicationName is the name in pg_stat_activity. Default: the test's name.
 	ApplicationName string
 }
 
-// Database is a pool on the test's own database (see URL), closed when the test ends. Each call opens another.
+// Database returns a pool on the test's own database (see URL), closed when the test ends. Each call opens another
+// pool.
 func Database(t testing.TB) *pgxpool.Pool {
 	t.Helper()
 	return Pool(t, URL(t), PoolConfig{})
 }
 
-// Pool opens a pool on any database and closes it when the test ends. A connection that the test has not given back
-// by then is an error of the test.
+// Pool opens a pool on any database and closes it when the test ends. If the test has not released a connection by
+// then, that is an error of the test.
 func Pool(t testing.TB, address string, config PoolConfig) *pgxpool.Pool {
 	t.Helper()
 	parsed, err := pgxpool.ParseConfig(address)
@@ -54,7 +55,7 @@ func Pool(t testing.TB, address string, config PoolConfig) *pgxpool.Pool {
 	return pool
 }
 
-// closePool does not wait for ever, as pool.Close does, for connections that nobody gives back.
+// closePool bounds the wait for connections that are never released. pool.Close would wait for ever.
 func closePool(t testing.TB, pool *pgxpool.Pool) {
 	closed := make(chan struct{})
 	go func() {

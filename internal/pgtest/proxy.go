@@ -7,10 +7,10 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 )
 
-// Link is a network between a test and a server, to be broken at will.
+// Link is a network between a test and a server, which the test can break.
 type Link = link.Link
 
-// Proxy puts a link in front of the server at address and returns the address to reach it by.
+// Proxy puts a link in front of the server at address and returns the address of the link.
 func Proxy(t testing.TB, address string) (string, *Link) {
 	t.Helper()
 	u, err := url.Parse(address)

@@ -7,7 +7,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
 )
 
-// packages names what to install for a program, where it is not called like the program.
+// packages names the package to install for a program, if its name differs from the program's.
 var packages = map[string]string{
 	"pgbench":       "postgresql",
 	"pg_basebackup": "postgresql",
@@ -19,8 +19,9 @@ var packages = map[string]string{
 	"mvn":           "maven",
 }
 
-// Require returns the path of a program, looked for in PATH and where PostgreSQL and daemons are installed. Without
-// it the test is skipped, but where CI is set it fails: a test that silently no longer runs protects nothing.
+// Require returns the path of a program, which it looks for in PATH and in the directories where PostgreSQL and
+// daemons are installed. Without the program the test is skipped. If CI is set, it fails, because a test that
+// silently no longer runs protects nothing.
 func Require(t testing.TB, program string) string {
 	t.Helper()
 	path, ok := pglocal.LookPath(program)

@@ -16,8 +16,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pglocal"
 )
 
-// Settings are those of the shared server: room for many tests at once, and no syncing to disk, since nobody pulls
-// this machine's plug to see what a test's rows do then.
+// Settings returns the settings of the shared server. It has room for many tests at once. It does not sync to disk,
+// since these tests do not need their rows after a crash of the machine.
 func Settings() map[string]string {
 	settings := roomy()
 	settings["fsync"] = "off"
@@ -31,11 +31,11 @@ func roomy() map[string]string {
 	}
 }
 
-// Announced is the variable that is set once it was said which server is used.
+// Announced is the environment variable that is set once a line about the server in use was logged.
 const Announced = "ORDERED_DISPATCHER_TEST_SERVER"
 
-// Announce says, before anything is done there, that the tests make and drop databases
-// and roles on the server of DATABASE_URL, and says it once for all test binaries.
+// Announce logs that the tests make and drop databases and roles on the server of DATABASE_URL, before they do so. It
+// logs that once for all test binaries.
 func Announce(log *slog.Logger) {
 	if os.Getenv(Announced) != "" {
 		return
@@ -43,13 +43,13 @@ func Announce(log *slog.Logger) {
 	_ = os.Setenv(Announced, "yes")
 	server := "the server of DATABASE_URL"
 	if config, err := pgconn.ParseConfig(os.Getenv("DATABASE_URL")); err == nil {
-		server = net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))) // no user, and no password
+		server = net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))) // without the user and the password
 	}
 	log.Warn("DATABASE_URL is set: the tests make and drop databases and roles there. Unset it to have a throw-away server", "server", server)
 }
 
-// shared returns the address of the server that this test binary's databases live on. A server that it starts ends
-// with the process.
+// shared returns the address of the server that has this test binary's databases. A server that it starts ends with
+// the process.
 var shared = sync.OnceValues(func() (string, error) {
 	if address := os.Getenv("DATABASE_URL"); address != "" {
 		Announce(slog.New(slog.NewTextHandler(os.Stderr, nil)))
@@ -64,9 +64,9 @@ var shared = sync.OnceValues(func() (string, error) {
 	return server.URL(), nil
 })
 
-// Server starts a server for this test alone and removes it when the test ends. It differs from the shared one in the
-// settings given and in that it syncs to disk. It is a local one even where DATABASE_URL is set. If the test failed,
-// the end of its log is shown.
+// Server starts a server for this test alone and removes it when the test ends. It has the given settings, and unlike
+// the shared server it syncs to disk. It is a local one even if DATABASE_URL is set. If the test failed, the end of
+// the server's log is shown.
 func Server(t testing.TB, settings map[string]string) *pglocal.Server {
 	t.Helper()
 	all := roomy()
@@ -81,7 +81,7 @@ func Server(t testing.TB, settings map[string]string) *pglocal.Server {
 	return server
 }
 
-// Standby starts a standby of a server, removed when the test ends. The server is restarted on the way.
+// Standby starts a standby of a server. It is removed when the test ends. This restarts the primary.
 func Standby(t testing.TB, primary *pglocal.Server) *pglocal.Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// unnamed is the user of a connection string that names none. It is no empty one, which the driver passes over.
+// unnamed is the user of a connection string that names none. It is not empty: the driver ignores an empty one.
 const unnamed = " "
 
 var (
@@ -23,11 +23,11 @@ var (
 
 var service = regexp.MustCompile(`(^|[?&\s])service(file)?\s*=`)
 
-// setting is one of the driver's, and its value if a connection string does not say.
+// setting is a setting of the driver, and its value if a connection string does not give one.
 type setting struct{ name, value string }
 
-// neutral are all settings that the driver takes from the environment or from a service file. What the driver takes from
-// a user's home directory by default stays as it is.
+// neutral returns all settings that the driver takes from the environment or from a service file. The files that the
+// driver reads from a user's home directory by default stay.
 func neutral() []setting {
 	all := []setting{
 		{"host", ""}, {"port", ""}, {"dbname", ""}, {"user", unnamed}, {"password", ""},
@@ -43,7 +43,7 @@ func neutral() []setting {
 	return all
 }
 
-// home are the files in a user's home directory: as libpq's.
+// home returns the files in a user's home directory, as libpq reads them.
 func home() []setting {
 	passfile, dir := "", ""
 	if runtime.GOOS == "windows" {
@@ -69,12 +69,14 @@ func existing(dir, name string) string {
 	return path
 }
 
-// ErrUnreadable is a connection string that the driver cannot read. What the driver says of it may repeat the password.
+// ErrUnreadable means that the driver cannot read a connection string. The driver's own message may repeat the
+// password.
 var ErrUnreadable = errors.New("the connection string cannot be read")
 
-// ParseAlone reads a connection string by itself: what it does not say is the driver's default, and nothing comes from
-// variables as PGPASSWORD or from a service file, which are meant for another server. It must name the user. A password
-// may stand in the file of passwords at home, which names its servers. No error repeats a value.
+// ParseAlone reads a connection string by itself. A setting that it does not give is the driver's default. Nothing
+// comes from variables such as PGPASSWORD or from a service file, which are meant for another server. The string must
+// name the user. The password may be in the password file at home, which names its servers. The errors repeat no
+// value.
 func ParseAlone(url string) (*pgx.ConnConfig, error) {
 	text, err := alone(url)
 	if err != nil {
@@ -101,7 +103,7 @@ func ParseAlone(url string) (*pgx.ConnConfig, error) {
 	return c, CheckParameters(c.RuntimeParams)
 }
 
-// alone is a connection string that says of each setting what the given one says, or else the driver's default.
+// alone returns a connection string with every setting: the given value, or else the driver's default.
 func alone(url string) (string, error) {
 	if service.MatchString(url) {
 		return "", errService
@@ -115,7 +117,7 @@ func alone(url string) (string, error) {
 		for _, s := range neutral() {
 			fmt.Fprintf(&b, "%s='%s' ", s.name, quoted.Replace(s.value))
 		}
-		return b.String() + url, nil // of two the driver takes the later one
+		return b.String() + url, nil // of two equal settings the driver takes the later one
 	}
 	named, query, err := authority(rest)
 	if err != nil {
@@ -136,10 +138,10 @@ func alone(url string) (string, error) {
 var (
 	quoted  = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 	escaped = strings.NewReplacer("%", "%25", "&", "%26", "=", "%3D", " ", "%20")
-	inQuery = strings.NewReplacer("&", "%26", "=", "%3D") // what is percent-encoded already stays as it is
+	inQuery = strings.NewReplacer("&", "%26", "=", "%3D") // text that is percent-encoded already stays as it is
 )
 
-// authority is what a url says before its query, divided as the driver divides it.
+// authority returns the part of a url before its query, divided as the driver divides it.
 func authority(rest string) (named []setting, query string, err error) {
 	if at := strings.IndexAny(rest, "@/"); at >= 0 && rest[at] == '@' {
 		user, password, _ := strings.Cut(rest[:at], ":")

@@ -13,14 +13,13 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 )
 
-// variables are those that name files of the driver, by their settings.
+// variables are the variables that name files of the driver, by their settings.
 var variables = map[string]string{
 	"passfile": "PGPASSFILE", "servicefile": "PGSERVICEFILE", "sslcert": "PGSSLCERT", "sslkey": "PGSSLKEY", "sslrootcert": "PGSSLROOTCERT",
 }
 
-// Files are the paths that the driver reads for a connection string, by the names of
-// their settings: given there, in the environment, or by default at home. A setting of a
-// service is none of them.
+// Files returns the paths that the driver reads for a connection string, by the names of their settings: given there,
+// in the environment, or by default at home. It does not include the settings of a service.
 func Files(connection string) map[string]string {
 	all := atHome()
 	for setting, variable := range variables {
@@ -35,8 +34,14 @@ func Files(connection string) map[string]string {
 	return all
 }
 
-// CheckFiles refuses a connection string that names what the driver would read, or wait
-// for, without an end. It quotes no value. What is not there is the driver's to judge.
+// FilesByUse returns the Files whose text is a secret, and those whose text decides whom the driver trusts.
+func FilesByUse(connection string) (secret, trusted []string) {
+	files := Files(connection)
+	return []string{files["sslkey"], files["passfile"]}, []string{files["sslcert"], files["sslrootcert"], files["servicefile"]}
+}
+
+// CheckFiles refuses a connection string that names a file which the driver would read, or wait for, without an end.
+// It quotes no value. The driver reports files that do not exist.
 func CheckFiles(connection string) error {
 	for setting, path := range Files(connection) {
 		_, err := bounded.File(path)
@@ -61,12 +66,12 @@ func atHome() map[string]string {
 	}
 }
 
-// word is a setting in the form key=value, with its value in quotes or without.
+// word matches a setting in the form key=value, with its value in quotes or without.
 var word = regexp.MustCompile(`([A-Za-z_]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s\\']|\\.)(?:[^\s\\]|\\.)*)?)`)
 
 var escape = regexp.MustCompile(`\\(.)`)
 
-// named are the files that a connection string itself names.
+// named returns the files that a connection string itself names.
 func named(connection string) map[string]string {
 	all := map[string]string{}
 	keep := func(name, value string) {

@@ -1,5 +1,5 @@
-// Package pgurl checks what the connection strings of a configuration ask of a server:
-// those of the cursor's database, of migrate and of the sql sink.
+// Package pgurl checks the settings in the connection strings of a configuration: those of the cursor's database, of
+// migrate and of the sql sink.
 package pgurl
 
 import (
@@ -9,28 +9,27 @@ import (
 	"strings"
 )
 
-// parameters are what a connection string may ask of the server besides what the driver knows. A name that is misspelt
-// would be sent to any server that answers, a password with it.
+// parameters are the settings that a connection string may have besides those that the driver knows. A misspelt name
+// would be sent to any server that answers, together with a password.
 var parameters = []string{
 	"application_name", "client_encoding", "datestyle", "default_transaction_isolation", "default_transaction_read_only",
 	"extra_float_digits", "idle_in_transaction_session_timeout", "intervalstyle", "jit", "lock_timeout", "options", "role", "search_path",
 	"statement_timeout", "synchronous_commit", "timezone", "transaction_timeout", "work_mem",
 }
 
-// CheckParameters refuses settings that neither the driver nor this list knows. It
-// quotes their names, and no value.
+// CheckParameters refuses settings that neither the driver nor this list knows. It quotes their names, and no value.
 func CheckParameters(given map[string]string) error {
 	for name := range given {
 		if !slices.Contains(parameters, strings.ToLower(name)) {
-			return fmt.Errorf("the connection string has a setting %q, which is none of the driver's and none that it may ask of the server: "+
-				"correct its name, or set it by ALTER ROLE", name)
+			return fmt.Errorf("the connection string has a setting %q, which the driver does not know and may not send to the server: "+
+				"correct its name, or set it with ALTER ROLE", name)
 		}
 	}
 	return nil
 }
 
-// Lowered are settings under the names that the server compares them by: of two spellings of one
-// the driver would send both, in no order.
+// Lowered returns settings under the names by which the server compares them. If one setting has two spellings, the
+// driver would send both, in any order.
 func Lowered(given map[string]string) map[string]string {
 	all := make(map[string]string, len(given))
 	for _, name := range slices.Sorted(maps.Keys(given)) {

@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-var errPasswords = errors.New("the connection string has several hosts, and the file of passwords has not the same password for each: " +
-	"the driver would send that for the first host to all of them. Write the password into the connection string, by a reference, " +
+var errPasswords = errors.New("the connection string has several hosts, and the password file does not have the same password for all of them: " +
+	"the driver would send the first host's password to each. Write the password into the connection string, by a reference, " +
 	"or give each host a line with the same password")
 
-// CheckPasswords refuses a connection string of several hosts whose password comes from a file that has another one, or
+// CheckPasswords refuses a connection string of several hosts if the file with its password has another password, or
 // none, for one of them: the driver takes the line of the first host and sends it to the next. It quotes no value.
 func CheckPasswords(connection string, c *pgx.ConnConfig) error {
 	for _, other := range c.Fallbacks {
@@ -29,7 +29,7 @@ func CheckPasswords(connection string, c *pgx.ConnConfig) error {
 	return nil
 }
 
-// ofHost is a connection string with one host. Of two of a setting the driver takes the later one.
+// ofHost returns a connection string with one host. Of two equal settings the driver takes the later one.
 func ofHost(connection, host string, port uint16) string {
 	number := strconv.Itoa(int(port))
 	rest, isURL := strings.CutPrefix(connection, "postgres://")

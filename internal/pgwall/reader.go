@@ -9,30 +9,29 @@ import (
 
 const headerSize = 5 // a message begins with its kind and its length
 
-// The kinds of messages that are looked at.
+// The kinds of messages that the reader examines.
 const (
 	dataRow         = 'D'
 	parameterStatus = 'S'
 	readyForQuery   = 'Z'
 )
 
-// reader lets the messages of a server pass until they are more than the driver may keep.
+// reader passes on the messages of a server until they are more than the driver may keep.
 type reader struct {
 	from       io.Reader
 	maxRows    int
 	loggedIn   bool
-	said       int // bytes before the login; after it, of rows in this answer
+	said       int // bytes before the login; after it, bytes of rows in this answer
 	parameters map[string]struct{}
-	err        error // why nothing more is read
+	err        error // why the reader reads no more
 
-	header []byte // as much of it as has come
-	left   int    // bytes that the message still has
-	name   []byte // of the parameter, as much as has come
+	header []byte // the part that has come
+	left   int    // bytes that are left of the message
+	name   []byte // the part of the parameter's name that has come
 	naming bool
 }
 
-// Read never lets the beginning of a refused message pass, so the driver reserves no
-// memory for it.
+// Read never passes on the beginning of a refused message, so the driver reserves no memory for it.
 func (r *reader) Read(p []byte) (int, error) {
 	if r.err != nil {
 		return 0, r.err
@@ -56,7 +55,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// take looks at the next part of a message, and returns its size.
+// take examines the next part of a message, and returns its size.
 func (r *reader) take(p []byte) (size int) {
 	if r.left > 0 {
 		size = min(r.left, len(p))
@@ -73,12 +72,12 @@ func (r *reader) take(p []byte) (size int) {
 	return size
 }
 
-// begin judges a message by its header. The length counts itself.
+// begin judges a message by its header. The length includes itself.
 func (r *reader) begin(kind byte, length int) error {
 	r.left, r.name, r.naming = length-4, r.name[:0], kind == parameterStatus
 	switch {
 	case length < 4:
-		return errors.New("the server's answer is none of PostgreSQL's")
+		return errors.New("the answer does not come from PostgreSQL")
 	case !r.loggedIn:
 		r.said += headerSize + r.left
 	case kind == dataRow && r.maxRows > 0:

@@ -6,9 +6,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PathSQL makes names without a schema mean PostgreSQL's own until the transaction ends. Without it, a role that may write to
-// a schema of the role's search_path can put an operator or a function of its own in the place of PostgreSQL's, and
-// our statement runs it with our rights. It is no session setting: those would stay behind at a pooler.
+// PathSQL makes names without a schema mean PostgreSQL's own until the transaction ends. Without it, a role that may
+// write to a schema of our search_path could put an operator or a function of its own in the place of PostgreSQL's,
+// and our statement would run it with our rights. It does not change the session: session settings would stay at a
+// pooler.
 const PathSQL = `/* prepared.path */ SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)`
 
 // Beginner is a connection, a pool, or a transaction.

@@ -15,25 +15,25 @@ import (
 type Statement struct {
 	SQL        string
 	Args       [][]byte
-	ArgFormats []int16 // of the arguments; nil = text
-	Formats    []int16 // of the result's columns; nil = text
+	ArgFormats []int16 // of the arguments; nil: text
+	Formats    []int16 // of the result's columns; nil: text
 }
 
-// most bounds the statements of one session: each costs the server memory for as long as the session lasts. What comes
-// later is parsed each time.
+// most bounds the statements of one session: each costs the server memory for as long as the session lasts. Further
+// statements are parsed each time.
 const most = 500
 
 const dataKey = "ordered-dispatcher"
 
-// known is what is remembered of a connection.
+// known is the state that the package keeps for a connection.
 type known struct {
 	own        bool
 	statements map[string]*pgconn.StatementDescription
 }
 
-// Ready prepares what is not prepared yet, in a transaction that begins with the given statements and is rolled back:
-// names are looked up in the search_path of that moment. Where nothing may be left behind it does nothing. conn is in
-// no transaction.
+// Ready prepares the statements that are not prepared yet. It does so in a transaction that begins with the given
+// statements and is rolled back: names are looked up in the search_path of that moment. If the session is not our
+// own, it does nothing. conn must not be in a transaction.
 func Ready(ctx context.Context, conn *pgx.Conn, begin []string, statements ...string) error {
 	k, err := knownOf(ctx, conn)
 	if err != nil || !k.own {
@@ -62,8 +62,8 @@ func Ready(ctx context.Context, conn *pgx.Conn, begin []string, statements ...st
 	return nil
 }
 
-// Again prepares anew those of the statements that are prepared, so that the server plans them for the tables as they are
-// now. conn may be in a transaction.
+// Again prepares those of the statements anew that are prepared, so that the server plans them for the tables as they
+// are now. conn may be in a transaction.
 func Again(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 	k, _ := conn.PgConn().CustomData()[dataKey].(*known)
 	for _, sql := range statements {
@@ -83,7 +83,8 @@ func Again(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 	return nil
 }
 
-// rollBack ends the transaction that conn is in. Where there is none, a ROLLBACK would leave a warning in the server's log.
+// rollBack ends the transaction of conn. If there is none, it sends no ROLLBACK, which would leave a warning in the
+// server's log.
 func rollBack(ctx context.Context, conn *pgx.Conn) error {
 	if conn.PgConn().TxStatus() == 'I' {
 		return nil
@@ -100,7 +101,7 @@ func run(ctx context.Context, conn *pgx.Conn, statements ...string) error {
 	return nil
 }
 
-// ownSQL tells a session of our own from a pooler's: see the package comment.
+// ownSQL distinguishes our own session from a pooler's: see the package comment.
 const ownSQL = `/* prepared.own */ SELECT pg_catalog.pg_backend_pid()`
 
 func knownOf(ctx context.Context, conn *pgx.Conn) (*known, error) {
@@ -120,7 +121,7 @@ func knownOf(ctx context.Context, conn *pgx.Conn) (*known, error) {
 	return k, nil
 }
 
-// Exec sends the statements in order, and one Sync behind them. The server runs none behind the first that fails.
+// Exec sends the statements in order, and one Sync after them. After the first that fails, the server runs none.
 func Exec(ctx context.Context, conn *pgx.Conn, statements ...Statement) *Results {
 	k, _ := conn.PgConn().CustomData()[dataKey].(*known)
 	var batch pgconn.Batch
@@ -134,7 +135,7 @@ func Exec(ctx context.Context, conn *pgx.Conn, statements ...Statement) *Results
 	return &Results{MultiResultReader: conn.PgConn().ExecBatch(ctx, &batch), conn: conn}
 }
 
-// Results are those of Exec.
+// Results are the results of Exec, one for each statement in order. The caller closes them.
 type Results struct {
 	*pgconn.MultiResultReader
 	conn *pgx.Conn
@@ -143,20 +144,20 @@ type Results struct {
 // Close returns the first error.
 func (r *Results) Close() error { return r.stale(r.MultiResultReader.Close()) }
 
-// ReadAll reads everything that is left.
+// ReadAll reads all remaining results.
 func (r *Results) ReadAll() ([]*pgconn.Result, error) {
 	results, err := r.MultiResultReader.ReadAll()
 	return results, r.stale(err)
 }
 
-// ErrStale is the error of a session whose prepared statements no longer hold. The
-// session is closed; another one prepares anew.
-var ErrStale = errors.New("what this session had prepared no longer holds")
+// ErrStale means that the prepared statements of a session are no longer valid. The session is closed; another one
+// prepares anew.
+var ErrStale = errors.New("the prepared statements of this session are no longer valid")
 
 const closeTimeout = time.Second
 
-// stale closes a connection whose prepared statements are gone (DISCARD ALL) or of another shape (ALTER TABLE). Its
-// error is no word on the statement, so it is not passed on as the server's.
+// stale closes a connection whose prepared statements are gone (DISCARD ALL) or of another shape (ALTER TABLE). That
+// error does not judge the statement, so it is not passed on as the server's.
 func (r *Results) stale(err error) error {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) || pgErr.Code != "26000" && !(pgErr.Code == "0A000" && pgErr.Routine == "RevalidateCachedQuery") {

@@ -67,7 +67,7 @@ func TestExec_ClosesASessionThatForgotItsStatements(t *testing.T) {
 	require.NoError(t, sum(t, conn))
 	_, err := conn.Exec(t.Context(), "DISCARD ALL")
 	require.NoError(t, err)
-	require.ErrorContains(t, sum(t, conn), "no longer holds")
+	require.ErrorContains(t, sum(t, conn), "are no longer valid")
 	require.True(t, conn.IsClosed())
 	require.NoError(t, sum(t, connect(t, pgtest.URL(t))))
 }

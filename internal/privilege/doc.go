@@ -1,12 +1,10 @@
-// Package privilege says what a role must be granted to run a statement, in the
-// words of the server that will check it.
+// Package privilege finds out which rights a role needs to run a statement. It asks the server that will check them.
 //
 // # Nouns
 //
-//   - Privilege: what one right of a GRANT gives, on one object.
-//   - Needs: all that the statements of one purpose ask for.
-//   - Blind spot: code that runs with a statement and of which nothing can be
-//     told, such as a trigger.
+//   - Privilege: one right of a GRANT, on one object.
+//   - Needs: all privileges that the statements of one purpose need.
+//   - Blind spot: code that runs with a statement and cannot be examined, such as a trigger.
 //
 // # Diagram
 //
@@ -17,13 +15,13 @@
 //
 // # Invariants
 //
-//   - Nothing is executed and nothing is left behind: the function is made in a
-//     savepoint that is always rolled back.
-//   - The role that asks needs no right to what the statement reads or writes, only
-//     USAGE on the schemas it names and the right to make temporary functions.
+//   - Nothing is executed and nothing is left behind: the function is made in a savepoint that is always rolled
+//     back.
+//   - The role that asks needs no right to the objects that the statement reads or writes. It only needs USAGE on
+//     the schemas that the statement names and the right to make temporary functions.
 //
 // # Left out
 //
-// What a function or a trigger does when it runs, and utility commands (CALL,
-// LOCK), which no function body of this kind may hold.
+// The actions of a function or a trigger when it runs, and utility commands (CALL, LOCK), which a function body of
+// this kind cannot contain.
 package privilege

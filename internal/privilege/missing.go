@@ -9,9 +9,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
-// The columns of a right on a table, of which $3 names those that are asked for;
-// NULL = all of them. A right that was granted on each of them is as good as one
-// on the table.
+// The columns of a right on a table, of which $3 names the ones in question; NULL means all of them. A right that was
+// granted on each of them is as good as one on the table.
 const missingColumnsSQL = `/* privilege.missing_columns */
 SELECT array_agg(attname::text ORDER BY attname)
 FROM pg_catalog.pg_attribute
@@ -20,9 +19,8 @@ WHERE attrelid = $1::regclass
 	AND CASE WHEN $3::text[] IS NULL THEN attnum > 0 ELSE attname = ANY ($3::text[]) END
 	AND NOT has_column_privilege(attrelid, attnum, $2)`
 
-// Missing returns those of the privileges that the current role does not hold,
-// itself or through another role. While a schema may not be used, what is in it is
-// not looked at.
+// Missing returns the privileges that the current role does not hold, itself or through another role. While a schema
+// may not be used, it does not check the objects in it.
 func Missing(ctx context.Context, db prepared.Beginner, privileges []Privilege) (missing []Privilege, err error) {
 	err = prepared.Within(ctx, db, func(tx pgx.Tx) error {
 		missing, err = missingWithin(ctx, tx, privileges)
@@ -33,7 +31,7 @@ func Missing(ctx context.Context, db prepared.Beginner, privileges []Privilege) 
 
 func missingWithin(ctx context.Context, db pgx.Tx, privileges []Privilege) ([]Privilege, error) {
 	var missing []Privilege
-	for _, p := range Merge(privileges) { // schemas come before what is in them
+	for _, p := range Merge(privileges) { // schemas come before the objects in them
 		if p.On != Database && p.On != Schema && len(missing) > 0 && missing[0].On == Schema {
 			return missing, nil
 		}
@@ -48,7 +46,7 @@ func missingWithin(ctx context.Context, db pgx.Tx, privileges []Privilege) ([]Pr
 	return missing, nil
 }
 
-// missing returns what of the privilege is not held; nil if all is.
+// missing returns the part of the privilege that is not held; nil if all is.
 func (p Privilege) missing(ctx context.Context, db pgx.Tx) (*Privilege, error) {
 	check := map[Object]string{
 		Database: "has_database_privilege($1::name, $2)",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,60 +14,56 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
-// Needs is what statements ask of the role that runs them.
+// Needs are the rights that statements need from the role that runs them.
 type Needs struct {
 	Privileges []Privilege
-	// BlindSpots name what runs with them and is not looked into.
+	// BlindSpots name the code that runs with them and was not examined.
 	BlindSpots []string
 }
 
-// Add puts more needs to these.
+// Add adds more needs to n.
 func (n *Needs) Add(more Needs) {
 	n.Privileges = Merge(slices.Concat(n.Privileges, more.Privileges))
 	n.BlindSpots = slices.Compact(slices.Sorted(slices.Values(slices.Concat(n.BlindSpots, more.BlindSpots))))
 }
 
-// ErrUtility: the statement is none of SELECT, INSERT, UPDATE, DELETE and MERGE,
-// of which alone the server says what it will check.
-var ErrUtility = errors.New("the server does not say what this kind of statement needs")
+// ErrUtility means that the statement is not a SELECT, INSERT, UPDATE, DELETE or MERGE. Only for these does the
+// server describe what it will check.
+var ErrUtility = errors.New("the server does not report what this kind of statement needs")
 
-// Of returns what the server will check before it runs one statement, whose
-// parameters are $1 and so on, in the search_path of tx. tx stays usable whatever
-// is wrong with the statement.
+// Of returns the rights that the server will check before it runs one statement in the search_path of tx. Its
+// parameters are $1 and so on. tx stays usable, even if the statement is wrong.
 func Of(ctx context.Context, tx pgx.Tx, statement string) (Needs, error) {
 	savepoint, err := tx.Begin(ctx)
 	if err != nil {
 		return Needs{}, err
 	}
 	defer func() { _ = savepoint.Rollback(ctx) }() // the function must not stay
-	function, err := create(ctx, savepoint, statement)
+	function, tree, err := create(ctx, savepoint, statement)
 	if err != nil {
 		return Needs{}, err
 	}
 	if _, err := savepoint.Exec(ctx, prepared.PathSQL, pgx.QueryExecModeExec); err != nil { // the statement needed the role's own
 		return Needs{}, err
 	}
-	entries, err := readTree(ctx, savepoint, function)
+	checks, err := parseTree(tree)
 	if err != nil {
 		return Needs{}, err
 	}
-	needs, err := dependencies(ctx, savepoint, function)
-	for _, e := range entries {
-		var more Needs
-		if err == nil {
-			more, err = e.needs(ctx, savepoint)
-		}
-		needs.Add(more)
-	}
-	return needs, err
+	return needs(ctx, savepoint, function, checks)
 }
 
-// create makes a function of the statement and returns its oid. The server reads
-// its body as it would the statement, and stores what it made of it.
-func create(ctx context.Context, tx pgx.Tx, statement string) (uint32, error) {
+const treeSQL = `/* privilege.tree */
+SELECT oid, prosqlbody::pg_catalog.text
+FROM pg_catalog.pg_proc
+WHERE oid OPERATOR(pg_catalog.=) 'pg_temp.ordered_dispatcher_needs'::pg_catalog.regproc`
+
+// create makes a function of the statement and returns its oid and its tree. The server reads the body in the same
+// way as the statement, and stores the result.
+func create(ctx context.Context, tx pgx.Tx, statement string) (function uint32, tree string, err error) {
 	types, err := parameterTypes(ctx, tx, statement)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	sql := fmt.Sprintf(`/* privilege.create */
 CREATE FUNCTION pg_temp.ordered_dispatcher_needs(%s) RETURNS void LANGUAGE sql
@@ -74,14 +71,13 @@ BEGIN ATOMIC
 %s
 ;END`, types, statement)
 	if _, err := tx.Exec(ctx, sql); err != nil {
-		return 0, utility(err)
+		return 0, "", utility(err)
 	}
-	var oid uint32
-	err = tx.QueryRow(ctx, `/* privilege.function */ SELECT 'pg_temp.ordered_dispatcher_needs'::pg_catalog.regproc::pg_catalog.oid`, pgx.QueryExecModeExec).Scan(&oid)
-	return oid, err
+	err = tx.QueryRow(ctx, treeSQL, pgx.QueryExecModeExec).Scan(&function, &tree)
+	return function, tree, err
 }
 
-// utility tells a statement that is of no kind to be looked into.
+// utility reports whether a statement is of a kind that cannot be examined.
 func utility(err error) error {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "0A000" {
@@ -96,8 +92,8 @@ FROM pg_catalog.unnest($1::pg_catalog.oid[]) WITH ORDINALITY parameter (oid, n)
 ORDER BY parameter.n
 LIMIT 1000`
 
-// parameterTypes lists what the server takes the parameters to be. It refuses more
-// than one command, as only the extended protocol does.
+// parameterTypes lists the types that the server gives the parameters. It refuses more than one command, since it
+// uses the extended protocol.
 func parameterTypes(ctx context.Context, tx pgx.Tx, statement string) (string, error) {
 	description, err := tx.Conn().PgConn().Prepare(ctx, "", statement, nil)
 	if err != nil {
@@ -111,59 +107,135 @@ func parameterTypes(ctx context.Context, tx pgx.Tx, statement string) (string, e
 	return strings.Join(names, ", "), err
 }
 
-// dependenciesSQL lists what the function was noted to depend on; what comes with
-// PostgreSQL is not noted. A function that everybody may call needs no grant.
-const dependenciesSQL = `/* privilege.dependencies */
+// needsSQL lists what function $1 needs: the schemas, sequences and functions that its recorded dependencies name,
+// and the rights on relations that its tree names, as checks of the relations $2, the rights $3 and the columns $4. A
+// row is a privilege, or a blind spot, which has no kind. Objects that come with PostgreSQL are not recorded, and a
+// function that PUBLIC may call needs no grant. For an INSERT the list has the sequences that fill the columns which
+// the INSERT does not name. The sequences of identity columns need no grant, and do not belong to a default.
+const needsSQL = `/* privilege.needs */
 WITH noted AS (
 	SELECT refclassid AS class, refobjid AS oid
-	FROM pg_catalog.pg_depend
-	WHERE classid = 'pg_catalog.pg_proc'::regclass AND objid = $1
-), named AS (
-	SELECT c.relnamespace AS schema, CASE c.relkind WHEN 'S' THEN 'SEQUENCE' END AS kind, c.relname::text AS name, '' AS arguments, false AS blind
-	FROM noted JOIN pg_catalog.pg_class c USING (oid)
-	WHERE class = 'pg_catalog.pg_class'::regclass
-	UNION ALL
-	SELECT p.pronamespace, CASE WHEN NOT has_function_privilege('public', p.oid, 'EXECUTE') THEN 'FUNCTION' END,
-		p.proname::text, format('(%s)', oidvectortypes(p.proargtypes)), NOT p.prosecdef
-	FROM noted JOIN pg_catalog.pg_proc p USING (oid)
-	WHERE class = 'pg_catalog.pg_proc'::regclass
-	UNION ALL
-	SELECT t.typnamespace, NULL, NULL, NULL, false
-	FROM noted JOIN pg_catalog.pg_type t USING (oid)
-	WHERE class = 'pg_catalog.pg_type'::regclass
+	FROM pg_depend
+	WHERE classid = 'pg_proc'::regclass AND objid = $1
+), relation AS (
+	SELECT relkind, relnamespace AS schema, relname::text AS name
+	FROM noted JOIN pg_class c USING (oid)
+	WHERE class = 'pg_class'::regclass
+), called AS (
+	SELECT p.oid, pronamespace AS schema, proname::text AS name, prosecdef, ARRAY(
+		SELECT part
+		FROM unnest(proargtypes::oid[]) WITH ORDINALITY AS a (oid, n)
+		JOIN pg_type t ON t.oid = a.oid
+		JOIN pg_namespace s ON s.oid = t.typnamespace,
+		LATERAL (VALUES (1, s.nspname::text), (2, t.typname::text)) AS parts (i, part)
+		ORDER BY n, i
+	) AS arguments
+	FROM noted JOIN pg_proc p USING (oid)
+	WHERE class = 'pg_proc'::regclass
+), own AS (
+	SELECT 'SCHEMA' AS kind, 'USAGE' AS "right", schema, '' AS name, NULL::text[] AS arguments
+	FROM relation
+	UNION
+	SELECT 'SCHEMA', 'USAGE', schema, '', NULL FROM called
+	UNION
+	SELECT 'SCHEMA', 'USAGE', typnamespace, '', NULL
+	FROM noted JOIN pg_type t USING (oid)
+	WHERE class = 'pg_type'::regclass
+	UNION
+	SELECT 'SEQUENCE', 'USAGE', schema, name, NULL FROM relation WHERE relkind = 'S'
+	UNION
+	SELECT 'FUNCTION', 'EXECUTE', schema, name, arguments FROM called WHERE NOT has_function_privilege('public', oid, 'EXECUTE')
+	UNION
+	SELECT '', 'function', schema, name, arguments FROM called WHERE NOT prosecdef
+), checked AS (
+	SELECT c.oid, c.relnamespace AS schema, c.relname::text AS name, "right", members::int[] AS members
+	FROM unnest($2::oid[], $3::text[], $4::text[]) AS checks (oid, "right", members)
+	JOIN pg_class c USING (oid)
 )
-SELECT n.nspname::text, coalesce(named.kind, ''), coalesce(named.name, ''), coalesce(named.arguments, ''), named.blind
-FROM named
-JOIN pg_catalog.pg_namespace n ON n.oid = named.schema
-WHERE n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\_%'
-LIMIT 10000`
+SELECT kind, "right", nspname::text AS schema, name, arguments, NULL::text[] AS columns
+FROM own JOIN pg_namespace n ON n.oid = schema
+WHERE nspname <> 'information_schema' AND nspname NOT LIKE 'pg\_%'
+UNION ALL
+SELECT 'TABLE', "right", nspname, name, NULL, CASE WHEN NOT members && ARRAY[` + wholeRow + `] THEN ARRAY(
+	SELECT attname::text FROM pg_attribute WHERE attrelid = checked.oid AND attnum + ` + wholeRow + ` = ANY (members)
+) END
+FROM checked JOIN pg_namespace n ON n.oid = schema
+UNION ALL
+SELECT 'SEQUENCE', 'USAGE', nspname, s.relname, NULL, NULL
+FROM checked
+JOIN pg_attrdef a ON a.adrelid = checked.oid AND a.adnum + ` + wholeRow + ` <> ALL (members)
+JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = a.oid AND d.refclassid = 'pg_class'::regclass
+JOIN pg_class s ON s.oid = d.refobjid AND s.relkind = 'S'
+JOIN pg_namespace n ON n.oid = s.relnamespace
+WHERE "right" = 'INSERT'
+UNION ALL
+SELECT '', 'triggers of', nspname, name, NULL, NULL
+FROM checked JOIN pg_namespace n ON n.oid = schema
+WHERE "right" <> 'SELECT' AND EXISTS (
+	SELECT FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+	WHERE t.tgrelid = checked.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND NOT p.prosecdef
+)
+LIMIT 20000`
 
-type dependency struct {
-	Schema, Kind, Name, Arguments string
-	Blind                         bool // runs as the role does, and is not looked into
+// object is one row of needsSQL.
+type object struct {
+	Kind, Right, Schema, Name string
+	Arguments                 []string // of a function: schema and name of each type, in turn
+	Columns                   []string
 }
 
-// dependencies are the schemas that a statement names things in, and those of the
-// things that it calls.
-func dependencies(ctx context.Context, tx pgx.Tx, function uint32) (Needs, error) {
-	rows, err := tx.Query(ctx, dependenciesSQL, pgx.QueryExecModeExec, function)
+// blind are the rights of a blind spot in needsSQL.
+var blind = []string{"function", "triggers of"}
+
+// sql returns the name of the object, quoted. The server may be another one than the cursor's, and an operator runs
+// what is made of its answer: each part of it is a name.
+func (o object) sql() (string, error) {
+	known := rank(objects, o.Kind) >= 0 && rank(rights, o.Right) >= 0 || o.Kind == "" && rank(blind, o.Right) >= 0
+	if !known || len(o.Arguments)%2 != 0 {
+		return "", errors.New("the server names a kind of object, or a right, that PostgreSQL does not have")
+	}
+	name := pgx.Identifier{o.Schema}
+	if o.Name != "" {
+		name = append(name, o.Name)
+	}
+	if o.Arguments == nil {
+		return name.Sanitize(), nil
+	}
+	var types []string
+	for part := range slices.Chunk(o.Arguments, 2) {
+		types = append(types, typeName(part[0], part[1]))
+	}
+	return name.Sanitize() + "(" + strings.Join(types, ", ") + ")", nil
+}
+
+// plainType is a name that means the same without quotes. "char" does not.
+var plainType = regexp.MustCompile(`^_?[a-z][a-z0-9_]{2,}$`)
+
+func typeName(schema, name string) string {
+	if schema == "pg_catalog" && plainType.MatchString(name) && name != "char" {
+		return name
+	}
+	return pgx.Identifier{schema, name}.Sanitize()
+}
+
+// needs replaces the numbers of checks by names, and adds what the function's dependencies name.
+func needs(ctx context.Context, tx pgx.Tx, function uint32, checks checks) (needs Needs, err error) {
+	rows, err := tx.Query(ctx, needsSQL, pgx.QueryExecModeExec, function, checks.relations, checks.rights, checks.columns)
 	if err != nil {
 		return Needs{}, err
 	}
-	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[dependency])
-	var needs Needs
-	for _, d := range all {
-		name := pgx.Identifier{d.Schema, d.Name}.Sanitize() + d.Arguments
-		needs.Privileges = append(needs.Privileges, Privilege{On: Schema, Name: pgx.Identifier{d.Schema}.Sanitize(), Right: "USAGE"})
-		switch Object(d.Kind) {
-		case Sequence:
-			needs.Privileges = append(needs.Privileges, Privilege{On: Sequence, Name: name, Right: "USAGE"})
-		case Function:
-			needs.Privileges = append(needs.Privileges, Privilege{On: Function, Name: name, Right: "EXECUTE"})
-		}
-		if d.Blind {
-			needs.BlindSpots = append(needs.BlindSpots, "function "+name)
+	objects, err := pgx.CollectRows(rows, pgx.RowToStructByPos[object])
+	for _, o := range objects {
+		name, nameErr := o.sql()
+		switch {
+		case nameErr != nil:
+			return Needs{}, nameErr
+		case o.Kind == "":
+			needs.BlindSpots = append(needs.BlindSpots, o.Right+" "+name)
+		default:
+			needs.Privileges = append(needs.Privileges, Privilege{On: Object(o.Kind), Name: name, Right: o.Right, Columns: o.Columns})
 		}
 	}
+	needs.Add(Needs{}) // sorts them
 	return needs, err
 }

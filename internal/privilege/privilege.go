@@ -10,10 +10,10 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Object is a kind of thing that rights are granted on, as GRANT spells it.
+// Object is a kind of object on which rights are granted, as GRANT spells it.
 type Object string
 
-// The kinds of objects. Views and foreign tables are tables to GRANT.
+// The kinds of objects. For GRANT, views and foreign tables are tables.
 const (
 	Database Object = "DATABASE"
 	Schema   Object = "SCHEMA"
@@ -22,15 +22,15 @@ const (
 	Function Object = "FUNCTION"
 )
 
-// Privilege is what one right gives.
+// Privilege is one right on one object.
 type Privilege struct {
 	On Object
-	// Name of the object, quoted and with its schema, as SQL takes it.
+	// Name is the name of the object, quoted and with its schema, as SQL takes it.
 	Name string
 	// Right is SELECT, INSERT, UPDATE, DELETE, USAGE, EXECUTE or CONNECT.
 	Right string
-	// Columns that the right is needed for, unquoted; nil for the whole object,
-	// and none but not nil where any one column will do.
+	// Columns are the columns for which the right is needed, unquoted. nil means the whole object; empty but not nil
+	// means that any one column will do.
 	Columns []string
 }
 
@@ -43,7 +43,7 @@ func compare(a, b Privilege) int {
 	)
 }
 
-// What a role meets first comes first.
+// The objects that a role meets first come first.
 var (
 	objects = []string{string(Database), string(Schema), string(Table), string(Sequence), string(Function)}
 	rights  = []string{"CONNECT", "USAGE", "EXECUTE", "SELECT", "INSERT", "UPDATE", "DELETE"}
@@ -51,9 +51,8 @@ var (
 
 func rank(order []string, name string) int { return slices.Index(order, name) }
 
-// Merge returns each right on each object once, with the columns of all, sorted:
-// two that name columns make one of both, and the whole object makes the columns
-// superfluous.
+// Merge returns each right on each object once, with the columns of all, sorted. Two that name columns become one
+// with both; a right on the whole object makes columns superfluous.
 func Merge(privileges []Privilege) []Privilege {
 	all := slices.Clone(privileges)
 	slices.SortStableFunc(all, compare)
@@ -78,7 +77,7 @@ func union(a, b []string) []string {
 	return slices.Compact(columns)
 }
 
-// ByObject is Merge in groups: one for each object.
+// ByObject returns the result of Merge in groups: one for each object.
 func ByObject(privileges []Privilege) [][]Privilege {
 	var groups [][]Privilege
 	for _, p := range Merge(privileges) {
@@ -94,8 +93,8 @@ func ByObject(privileges []Privilege) [][]Privilege {
 // Same reports whether two are on the same object.
 func (p Privilege) Same(other Privilege) bool { return p.On == other.On && p.Name == other.Name }
 
-// Grant is the command that gives a role several privileges on one object. It is one
-// line, whatever the names hold.
+// Grant returns the command that gives a role several privileges on one object. It is one line, whatever the names
+// contain.
 func Grant(role string, privileges ...Privilege) string {
 	given := make([]string, len(privileges))
 	for i, p := range privileges {
@@ -108,8 +107,8 @@ func Grant(role string, privileges ...Privilege) string {
 	return visible.SQL("GRANT " + strings.Join(given, ", ") + " ON " + name + " TO " + pgx.Identifier{role}.Sanitize())
 }
 
-// String is the right with its columns, as GRANT spells it. Where any column will
-// do it is that to all: which one would be missed least is not known.
+// String returns the right with its columns, as GRANT spells it. If any column will do, it is the right to all: it is
+// not known which one the owner would rather grant.
 func (p Privilege) String() string {
 	if len(p.Columns) == 0 {
 		return p.Right

@@ -2,7 +2,7 @@ package privilege
 
 import (
 	"context"
-	"crypto/rand"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -25,6 +25,9 @@ CREATE SEQUENCE app.numbers;
 CREATE FUNCTION aux.double(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT $1 * 2';
 CREATE FUNCTION aux.hidden(bigint, text) RETURNS bigint LANGUAGE sql AS 'SELECT $1 * 2';
 REVOKE EXECUTE ON FUNCTION aux.hidden FROM PUBLIC;
+CREATE DOMAIN aux."My ) Type" AS text;
+CREATE FUNCTION aux.odd("char", int[], aux."My ) Type") RETURNS bigint LANGUAGE sql AS 'SELECT 1';
+REVOKE EXECUTE ON FUNCTION aux.odd FROM PUBLIC;
 CREATE TYPE aux.mood AS ENUM ('good');`
 
 // statements, and what the server checks before it runs them.
@@ -74,7 +77,9 @@ var statements = []struct {
 	{"sequence", `SELECT nextval('app.numbers')`,
 		[]string{`GRANT USAGE ON SCHEMA "app" TO r`, `GRANT USAGE ON SEQUENCE "app"."numbers" TO r`}},
 	{"functions", `SELECT aux.double($1), aux.hidden($1, 'x')`,
-		[]string{`GRANT USAGE ON SCHEMA "aux" TO r`, `GRANT EXECUTE ON FUNCTION "aux"."hidden"(bigint, text) TO r`}},
+		[]string{`GRANT USAGE ON SCHEMA "aux" TO r`, `GRANT EXECUTE ON FUNCTION "aux"."hidden"(int8, text) TO r`}},
+	{"function of odd types", `SELECT aux.odd('x'::"char", '{1}', $1::text::aux."My ) Type")`,
+		[]string{`GRANT USAGE ON SCHEMA "aux" TO r`, `GRANT EXECUTE ON FUNCTION "aux"."odd"("pg_catalog"."char", _int4, "aux"."My ) Type") TO r`}},
 	{"type", `SELECT $1::text::aux.mood`, []string{`GRANT USAGE ON SCHEMA "aux" TO r`}},
 	{"nothing", `SELECT $1::int + 1`, nil},
 }
@@ -87,7 +92,7 @@ func TestOf_NamesWhatTheServerChecks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			conn, role := withRole(t, objectsSQL)
-			if c.name == "merge" && value[int](t, conn, "SELECT current_setting('server_version_num')::int") < 150000 {
+			if c.name == "merge" && pgtest.Value[int](t, conn, "SELECT current_setting('server_version_num')::int") < 150000 {
 				t.Skip("PostgreSQL 14 has no MERGE")
 			}
 			needs := of(t, conn, c.sql)
@@ -101,11 +106,40 @@ func TestOf_NamesWhatTheServerChecks(t *testing.T) {
 
 			for _, p := range single(needs.Privileges) {
 				revoke := strings.Replace(strings.Replace(Grant(role, p), "GRANT", "REVOKE", 1), " TO ", " FROM ", 1)
-				exec(t, conn, revoke)
+				pgtest.Exec(t, conn, revoke)
 				require.ErrorContains(t, runAs(t, conn, role, c.sql), "42501", revoke)
 				require.Equal(t, []Privilege{p}, missingAs(t, conn, role, needs.Privileges), revoke)
 				grantAll(t, conn, role, needs)
 			}
+		})
+	}
+}
+
+// TestOf_KnowsWhatDependenciesDoNot is why the server's tree is read: PostgreSQL records the same dependencies for both
+// statements of a pair, and the rights to one of them do not suffice for the other.
+func TestOf_KnowsWhatDependenciesDoNot(t *testing.T) {
+	t.Parallel()
+	for name, pair := range map[string][2]string{
+		"the whole row":   {`SELECT x FROM app.u`, `SELECT x FROM app.u WHERE u IS NOT NULL`},
+		"what is locked":  {`SELECT x FROM app.u`, `SELECT x FROM app.u FOR UPDATE`},
+		"what is written": {`INSERT INTO app.t (id, a) VALUES (1, 'a')`, `UPDATE app.t SET id = 1, a = 'a'`},
+		"what is read":    {`UPDATE app.u SET x = 1, y = 'a'`, `UPDATE app.u SET x = 1, y = 'a' WHERE x = 2`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, role := withRole(t, objectsSQL)
+			var recorded [2]string
+			for i, statement := range pair {
+				pgtest.Exec(t, conn, fmt.Sprintf("CREATE FUNCTION app.f%d() RETURNS void LANGUAGE sql BEGIN ATOMIC %s; END", i, statement))
+				recorded[i] = pgtest.Value[string](t, conn, fmt.Sprintf(`
+					SELECT string_agg(format('%%s.%%s', refobjid::regclass, refobjsubid), ' ' ORDER BY refobjid, refobjsubid)
+					FROM pg_depend
+					WHERE objid = 'app.f%d'::regproc AND refclassid = 'pg_class'::regclass`, i))
+			}
+			require.Equal(t, recorded[0], recorded[1])
+			grantAll(t, conn, role, of(t, conn, pair[0]))
+			require.NoError(t, runAs(t, conn, role, pair[0]))
+			require.ErrorContains(t, runAs(t, conn, role, pair[1]), "42501")
 		})
 	}
 }
@@ -115,7 +149,7 @@ func grantAll(t testing.TB, conn *pgx.Conn, role string, needs Needs) []string {
 	var all []string
 	for _, on := range ByObject(needs.Privileges) {
 		all = append(all, Grant(role, on...))
-		exec(t, conn, all[len(all)-1])
+		pgtest.Exec(t, conn, all[len(all)-1])
 	}
 	return all
 }
@@ -139,11 +173,11 @@ func single(privileges []Privilege) []Privilege {
 func TestOf_LeavesNothingAndExecutesNothing(t *testing.T) {
 	t.Parallel()
 	conn, _ := withRole(t, objectsSQL)
-	before := value[int](t, conn, "SELECT count(*) FROM pg_proc")
+	before := pgtest.Value[int](t, conn, "SELECT count(*) FROM pg_proc")
 	of(t, conn, `INSERT INTO app.u (x) SELECT nextval('app.numbers') / 0`)
-	require.Equal(t, before, value[int](t, conn, "SELECT count(*) FROM pg_proc"))
-	require.Zero(t, value[int](t, conn, "SELECT count(*) FROM app.u"))
-	require.False(t, value[bool](t, conn, "SELECT is_called FROM app.numbers"))
+	require.Equal(t, before, pgtest.Value[int](t, conn, "SELECT count(*) FROM pg_proc"))
+	require.Zero(t, pgtest.Value[int](t, conn, "SELECT count(*) FROM app.u"))
+	require.False(t, pgtest.Value[bool](t, conn, "SELECT is_called FROM app.numbers"))
 }
 
 func TestOf_SaysWhatItCannotLookInto(t *testing.T) {
@@ -154,7 +188,7 @@ func TestOf_SaysWhatItCannotLookInto(t *testing.T) {
 		CREATE FUNCTION app.safe() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS 'BEGIN RETURN NEW; END';
 		CREATE TRIGGER safe BEFORE INSERT ON app.t FOR EACH ROW EXECUTE FUNCTION app.safe();
 		CREATE PROCEDURE app.work() LANGUAGE sql AS '';`)
-	require.Equal(t, []string{`function "aux"."double"(bigint)`, `triggers of "app"."u"`},
+	require.Equal(t, []string{`function "aux"."double"(int8)`, `triggers of "app"."u"`},
 		of(t, conn, `INSERT INTO app.u (x) VALUES (aux.double($1))`).BlindSpots)
 	require.Empty(t, of(t, conn, `SELECT x FROM app.u`).BlindSpots, "nothing is inserted")
 	require.Empty(t, of(t, conn, `INSERT INTO app.t (a) VALUES ($1)`).BlindSpots, "it runs with its owner's rights")
@@ -178,7 +212,7 @@ func TestOf_LetsNoSecondCommandThrough(t *testing.T) {
 	defer func() { _ = tx.Rollback(context.Background()) }()
 	_, err = Of(t.Context(), tx, `SELECT 1; END; DROP TABLE app.u; SELECT 1`)
 	require.ErrorContains(t, err, "multiple commands")
-	require.Equal(t, 1, value[int](t, tx, "SELECT count(*) FROM pg_tables WHERE schemaname = 'app' AND tablename = 'u'"))
+	require.Equal(t, 1, pgtest.Value[int](t, tx, "SELECT count(*) FROM pg_tables WHERE schemaname = 'app' AND tablename = 'u'"))
 }
 
 func TestParseTree_RefusesWhatItDoesNotKnow(t *testing.T) {
@@ -203,10 +237,10 @@ func TestMissing_StopsAtASchemaThatMayNotBeUsed(t *testing.T) {
 func TestMissing_EachColumnIsAsGoodAsTheTable(t *testing.T) {
 	t.Parallel()
 	conn, role := withRole(t, objectsSQL)
-	exec(t, conn, `GRANT USAGE ON SCHEMA app TO `+role+`; GRANT SELECT (x, y) ON app.u TO `+role)
+	pgtest.Exec(t, conn, `GRANT USAGE ON SCHEMA app TO `+role+`; GRANT SELECT (x, y) ON app.u TO `+role)
 	require.Empty(t, missingAs(t, conn, role, of(t, conn, `SELECT u.* , u FROM app.u`).Privileges))
 	require.Empty(t, missingAs(t, conn, role, of(t, conn, `SELECT count(*) FROM app.u`).Privileges))
-	exec(t, conn, `REVOKE SELECT (x) ON app.u FROM `+role)
+	pgtest.Exec(t, conn, `REVOKE SELECT (x) ON app.u FROM `+role)
 	require.Len(t, missingAs(t, conn, role, of(t, conn, `SELECT u FROM app.u`).Privileges), 1)
 	require.Empty(t, missingAs(t, conn, role, of(t, conn, `SELECT count(*) FROM app.u`).Privileges), "any column will do")
 }
@@ -226,29 +260,9 @@ func TestMerge(t *testing.T) {
 // withRole is a session of a superuser, and a role with no rights.
 func withRole(t testing.TB, sql string) (*pgx.Conn, string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), pgtest.URL(t))
-	require.NoError(t, err)
-	exec(t, conn, sql)
-	role := "od_" + strings.ToLower(rand.Text())
-	exec(t, conn, "CREATE ROLE "+role)
-	t.Cleanup(func() {
-		_, err := conn.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role)
-		require.NoError(t, err)
-		require.NoError(t, conn.Close(context.Background()))
-	})
-	return conn, role
-}
-
-func exec(t testing.TB, conn *pgx.Conn, sql string) {
-	t.Helper()
-	_, err := conn.Exec(t.Context(), sql)
-	require.NoError(t, err, sql)
-}
-
-func value[T any](t testing.TB, db querier, sql string) (v T) {
-	t.Helper()
-	require.NoError(t, db.QueryRow(t.Context(), sql).Scan(&v), sql)
-	return v
+	conn := pgtest.Connect(t, pgtest.URL(t))
+	pgtest.Exec(t, conn, sql)
+	return conn, pgtest.Role(t, conn, "od_", "")
 }
 
 func of(t testing.TB, conn *pgx.Conn, statement string) Needs {
@@ -267,8 +281,7 @@ func runAs(t testing.TB, conn *pgx.Conn, role, statement string) error {
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(context.Background()) }()
-	_, err = tx.Exec(t.Context(), "SET LOCAL ROLE "+role)
-	require.NoError(t, err)
+	pgtest.Exec(t, tx, "SET LOCAL ROLE "+role)
 	prepared, err := conn.PgConn().Prepare(t.Context(), "", statement, nil)
 	if err != nil {
 		return err
@@ -282,14 +295,27 @@ func missingAs(t testing.TB, conn *pgx.Conn, role string, privileges []Privilege
 	tx, err := conn.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(context.Background()) }()
-	_, err = tx.Exec(t.Context(), "SET LOCAL ROLE "+role)
-	require.NoError(t, err)
+	pgtest.Exec(t, tx, "SET LOCAL ROLE "+role)
 	missing, err := Missing(t.Context(), tx, privileges)
 	require.NoError(t, err)
 	return missing
 }
 
-// querier is a connection or a transaction.
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+// A server that is not PostgreSQL answers needsSQL: an operator runs what is made of it.
+func TestObject_IsMadeOfNamesAlone(t *testing.T) {
+	t.Parallel()
+	const hostile = `int) \! id #`
+	got, err := object{Kind: "FUNCTION", Right: "EXECUTE", Schema: hostile, Name: hostile, Arguments: []string{"pg_catalog", hostile, hostile, "int4"}}.sql()
+	require.NoError(t, err)
+	const quoted = `"` + hostile + `"`
+	require.Equal(t, quoted+"."+quoted+`("pg_catalog".`+quoted+", "+quoted+`."int4")`, got)
+	for _, o := range []object{
+		{Kind: hostile, Right: "EXECUTE", Schema: "a"},
+		{Kind: "FUNCTION", Right: hostile, Schema: "a"},
+		{Kind: "", Right: hostile, Schema: "a"},
+		{Kind: "FUNCTION", Right: "EXECUTE", Schema: "a", Arguments: []string{"a"}},
+	} {
+		_, err := o.sql()
+		require.Error(t, err, o)
+	}
 }

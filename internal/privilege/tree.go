@@ -1,205 +1,69 @@
 package privilege
 
 import (
-	"context"
 	"errors"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/jackc/pgx/v5"
 )
 
-// mention is what a query tree, as pg_proc stores it, says of a relation: its
-// oid, and behind it what will be checked. That is a range table entry in
-// PostgreSQL 14 and 15, and an entry of its own since. Spaces within names are
-// escaped there, so that no name looks like this. TestOf_NamesWhatTheServerChecks
-// holds it for every version.
+// mention matches the part of a query tree, as pg_proc stores it, about a relation: its oid, and after it the checks.
+// That is a range table entry in PostgreSQL 14 and 15, and an entry of its own since. Spaces within names are escaped
+// there, so no name looks like this. TestOf_NamesWhatTheServerChecks checks it for every version.
+//
+// The recorded dependencies of a function are documented, but they tell neither a right from another nor the whole row
+// from any column: TestOf_KnowsWhatDependenciesDoNot.
 var mention = regexp.MustCompile(`:relid (\d+) |:requiredPerms (\d+) :checkAsUser \d+ ` +
 	`:selectedCols \(b([ \d]*)\) :insertedCols \(b([ \d]*)\) :updatedCols \(b([ \d]*)\)`)
 
-// entry is what will be checked of one relation.
-type entry struct {
-	relation uint32
-	rights   []entryRight
-}
-
-type entryRight struct {
-	right   string
-	columns []int16 // their numbers; none = any
-	whole   bool
-}
-
-// perms are the bits of requiredPerms, with the group of mention that holds the
-// columns of the right.
+// perms are the bits of requiredPerms, from the lowest, with the group of mention that holds the columns of the right.
 var perms = []struct {
-	bit     uint64
 	right   string
-	columns int // 0 = the right has none
-}{
-	{1 << 1, "SELECT", 3},
-	{1 << 0, "INSERT", 4},
-	{1 << 2, "UPDATE", 5},
-	{1 << 3, "DELETE", 0},
+	columns int // 0: the right has none
+}{{"INSERT", 4}, {"SELECT", 3}, {"UPDATE", 5}, {"DELETE", 0}}
+
+// wholeRow is the member for the whole row in a set of columns. The members exceed the columns' numbers by it.
+const wholeRow = "7"
+
+// checks are what the server will check: a right on columns of a relation at each index.
+type checks struct {
+	relations       []uint32
+	rights, columns []string // the columns as an array of PostgreSQL, of the members of a set; none: any column
 }
 
-// columnOffset is by how much the members of a set of columns exceed the columns'
-// numbers, of which 0 is the whole row.
-const columnOffset = 7
+// errTree: it is better to give no answer than a wrong one.
+var errTree = errors.New("ordered-dispatcher cannot read how this version of the server describes statements")
 
-// errTree: better no answer than a wrong one.
-var errTree = errors.New("this version of the server describes statements in a way that is not known here")
-
-const treeSQL = `/* privilege.tree */ SELECT prosqlbody::text FROM pg_catalog.pg_proc WHERE oid = $1`
-
-func readTree(ctx context.Context, tx pgx.Tx, function uint32) ([]entry, error) {
-	var tree string
-	if err := tx.QueryRow(ctx, treeSQL, pgx.QueryExecModeExec, function).Scan(&tree); err != nil {
-		return nil, err
-	}
-	return parseTree(tree)
-}
-
-func parseTree(tree string) ([]entry, error) {
-	var entries []entry
+func parseTree(tree string) (checks checks, err error) {
 	var relation uint64
-	checks := 0
+	known := 0
 	for _, found := range mention.FindAllStringSubmatch(tree, -1) {
-		var err error
 		if found[1] != "" {
 			if relation, err = strconv.ParseUint(found[1], 10, 32); err != nil {
-				return nil, err
+				return checks, err
 			}
 			continue
 		}
-		checks++
-		rights, err := parseRights(found)
-		if err != nil {
-			return nil, err
+		known++
+		bits, err := strconv.ParseUint(found[2], 10, 64)
+		if err != nil || bits>>len(perms) != 0 {
+			return checks, errTree
 		}
-		if len(rights) > 0 { // a subquery has none
-			entries = append(entries, entry{uint32(relation), rights})
-		}
-	}
-	if checks != strings.Count(tree, ":requiredPerms ") {
-		return nil, errTree
-	}
-	return entries, nil
-}
-
-func parseRights(found []string) ([]entryRight, error) {
-	bits, err := strconv.ParseUint(found[2], 10, 64)
-	if err != nil {
-		return nil, err
-	}
-	var rights []entryRight
-	for _, p := range perms {
-		if bits&p.bit == 0 {
-			continue
-		}
-		bits &^= p.bit
-		r := entryRight{right: p.right, whole: p.columns == 0}
-		if !r.whole {
-			if r.columns, err = parseColumns(found[p.columns]); err != nil {
-				return nil, err
+		for i, p := range perms {
+			if bits>>i&1 == 0 {
+				continue
 			}
-			r.whole = slices.Contains(r.columns, 0)
-		}
-		rights = append(rights, r)
-	}
-	if bits != 0 {
-		return nil, errTree
-	}
-	return rights, nil
-}
-
-func parseColumns(set string) ([]int16, error) {
-	var columns []int16
-	for _, member := range strings.Fields(set) {
-		n, err := strconv.ParseInt(member, 10, 16)
-		if err != nil {
-			return nil, err
-		}
-		columns = append(columns, int16(n)-columnOffset)
-	}
-	return columns, nil
-}
-
-const relationSQL = `/* privilege.relation */
-SELECT n.nspname::text, c.relname::text, EXISTS (
-	SELECT 1
-	FROM pg_catalog.pg_trigger t
-	JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
-	WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgenabled <> 'D' AND NOT p.prosecdef
-)
-FROM pg_catalog.pg_class c
-JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.oid = $1`
-
-const columnsSQL = `/* privilege.columns */
-SELECT attname::text
-FROM pg_catalog.pg_attribute
-WHERE attrelid = $1 AND attnum = ANY ($2::smallint[])
-LIMIT 2000`
-
-// needs puts names to the numbers.
-func (e entry) needs(ctx context.Context, tx pgx.Tx) (Needs, error) {
-	var needs Needs
-	var schema, table string
-	var triggers bool
-	if err := tx.QueryRow(ctx, relationSQL, pgx.QueryExecModeExec, e.relation).Scan(&schema, &table, &triggers); err != nil {
-		return needs, err
-	}
-	name := pgx.Identifier{schema, table}.Sanitize()
-	for _, r := range e.rights {
-		p := Privilege{On: Table, Name: name, Right: r.right}
-		if !r.whole {
-			var err error
-			if p.Columns, err = texts(ctx, tx, columnsSQL, e.relation, r.columns); err != nil {
-				return needs, err
+			members := wholeRow
+			if p.columns != 0 {
+				members = strings.Join(strings.Fields(found[p.columns]), ",")
 			}
-		}
-		needs.Privileges = append(needs.Privileges, p)
-		if r.right == "INSERT" {
-			if err := e.defaults(ctx, tx, r, &needs); err != nil {
-				return needs, err
-			}
-		}
-		if triggers && r.right != "SELECT" {
-			needs.BlindSpots = append(needs.BlindSpots, "triggers of "+name)
+			checks.relations = append(checks.relations, uint32(relation))
+			checks.rights = append(checks.rights, p.right)
+			checks.columns = append(checks.columns, "{"+members+"}")
 		}
 	}
-	return needs, nil
-}
-
-// sequencesSQL lists the sequences that fill the columns which an INSERT does not
-// name. Those of identity columns need no grant, and are none of a default.
-const sequencesSQL = `/* privilege.sequences */
-SELECT DISTINCT format('"%s"."%s"', replace(n.nspname, '"', '""'), replace(s.relname, '"', '""'))
-FROM pg_catalog.pg_attrdef a
-JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.objid = a.oid AND d.refclassid = 'pg_catalog.pg_class'::regclass
-JOIN pg_catalog.pg_class s ON s.oid = d.refobjid AND s.relkind = 'S'
-JOIN pg_catalog.pg_namespace n ON n.oid = s.relnamespace
-WHERE a.adrelid = $1 AND a.adnum <> ALL ($2::smallint[])
-LIMIT 2000`
-
-func (e entry) defaults(ctx context.Context, tx pgx.Tx, inserted entryRight, needs *Needs) error {
-	sequences, err := texts(ctx, tx, sequencesSQL, e.relation, inserted.columns)
-	for _, name := range sequences {
-		needs.Privileges = append(needs.Privileges, Privilege{On: Sequence, Name: name, Right: "USAGE"})
+	if known != strings.Count(tree, ":requiredPerms ") {
+		return checks, errTree
 	}
-	return err
-}
-
-// texts returns the one column of a query, never nil.
-func texts(ctx context.Context, tx pgx.Tx, sql string, relation uint32, columns []int16) ([]string, error) {
-	if columns == nil {
-		columns = []int16{} // NULL is no empty array
-	}
-	rows, err := tx.Query(ctx, sql, pgx.QueryExecModeExec, relation, columns)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return checks, nil
 }

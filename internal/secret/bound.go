@@ -3,17 +3,17 @@ package secret
 import "unicode/utf8"
 
 const (
-	// maxText is how much of a text is shown, in bytes.
+	// maxText is how many bytes of a text are shown.
 	maxText = 32 << 10
-	// margin is how much more is searched, so that of a secret that begins in what is
-	// shown at least minPart letters are found.
+	// margin is how many more bytes are searched. So of a secret that begins in the shown part, at least minPart
+	// letters are found.
 	margin = 2 << 10
-	// slack is longer than an escape that is escaped itself. Where a text was cut, its
-	// last escape may be a part of one, so a needle need not go on there.
+	// slack is longer than an escape that is escaped itself. If a text was cut, its last escape may be a part of one,
+	// so a needle need not go on there.
 	slack = 256
 )
 
-// cutAt is where a text ends that is cut to so many bytes: at the border of a character.
+// cutAt returns where to cut a text to that many bytes: at the border of a character.
 func cutAt(text string, limit int) int {
 	if len(text) <= limit {
 		return len(text)
@@ -25,7 +25,7 @@ func cutAt(text string, limit int) int {
 	return end
 }
 
-// rest is what a text has in place of what is not shown.
+// rest returns the replacement for the part of a text that is not shown.
 func rest(text string, shown int) string {
 	if shown == len(text) {
 		return ""

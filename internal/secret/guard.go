@@ -10,21 +10,28 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Hidden stands in for the words of a receiver.
+// Hidden replaces the words of a receiver.
 const Hidden = "[…]"
 
-// Guard is what errors of a sink go through on their way out.
+// Guard cleans the errors of a sink on their way out.
 type Guard struct {
 	Secrets Set
-	// Said is asked of each error of a chain by itself, whether its own text quotes a
-	// receiver, and returns that text without the receiver's words. nil: none does.
+	// Said is called with each error of a chain by itself. If the error's own text quotes a receiver, Said returns
+	// that text without the receiver's words, and true. nil: no error quotes one.
 	Said func(error) (hidden string, ok bool)
-	// Hide keeps out what Said finds. Otherwise it is quoted as a part of a line.
+	// Hide removes the text that Said finds. Otherwise that text is quoted as a part of a line.
 	Hide bool
+	// Redact takes the records of the call out of a receiver's words. nil: there are none.
+	Redact func(words string) string
 }
 
-// Error is an error without secrets, and without the receiver's words if those are
-// not to be quoted. Error(nil) is nil.
+// Of returns the guard of a call that has records. redact takes them out of a text (processor.Redact).
+func (g Guard) Of(redact func(words string) string) Guard {
+	g.Redact = redact
+	return g
+}
+
+// Error returns an error without secrets, and without the receiver's words if Hide is set. Error(nil) is nil.
 func (g Guard) Error(err error) error {
 	switch {
 	case err == nil:
@@ -38,9 +45,8 @@ func (g Guard) Error(err error) error {
 	return err
 }
 
-// text is that of an error, in which the texts of what it wraps are replaced where they
-// are. A word of a receiver that is one of ours, too, is hidden only where the receiver
-// said it.
+// text returns the text of an error, and replaces the texts of the errors that it wraps in their places. If a
+// receiver repeats one of our own words, only its repetition is hidden.
 func (g Guard) text(err error) string {
 	if masked, ok := err.(*maskedError); ok {
 		return masked.text
@@ -48,7 +54,7 @@ func (g Guard) text(err error) string {
 	if hidden, ok := g.said(err); ok && g.Hide {
 		return hidden
 	} else if ok {
-		return visible.Line(g.Secrets.Replace(err.Error()))
+		return visible.Line(g.quoted(err.Error(), hidden))
 	}
 	text, places := err.Error(), []place{}
 	for _, cause := range causes(err) {
@@ -59,6 +65,21 @@ func (g Guard) text(err error) string {
 	return fill(text, places)
 }
 
+// quoted returns a text without secrets and records. hidden is the same text without the receiver's words: our own
+// words around them stay whole. As in Quote, secrets are taken out before and after the records.
+func (g Guard) quoted(text, hidden string) string {
+	if g.Redact == nil {
+		return g.Secrets.Replace(text)
+	}
+	before, after, _ := strings.Cut(hidden, Hidden)
+	words, begins := strings.CutPrefix(text, before)
+	words, ends := strings.CutSuffix(words, after)
+	if !begins || !ends {
+		before, words, after = "", text, ""
+	}
+	return g.Secrets.Replace(before + g.Redact(g.Secrets.Replace(words)) + after)
+}
+
 func (g Guard) said(err error) (string, bool) {
 	if hidden, ok := g.Said(err); ok {
 		return hidden, true
@@ -66,9 +87,9 @@ func (g Guard) said(err error) (string, bool) {
 	return saidOnTheWay(err)
 }
 
-// saidOnTheWay hides what packages of Go quote of a certificate or of an answer.
+// saidOnTheWay hides the text that packages of Go quote from a certificate or from an answer.
 func saidOnTheWay(err error) (string, bool) {
-	switch e := err.(type) { // each error of a chain is asked by itself
+	switch e := err.(type) { // this function is called with each error of a chain
 	case x509.HostnameError:
 		return fmt.Sprintf("x509: the certificate is not for %s", e.Host), true
 	case x509.UnknownAuthorityError:
@@ -84,9 +105,9 @@ func saidOnTheWay(err error) (string, bool) {
 	}
 }
 
-// causes are what an error wraps, or has the text of.
+// causes returns the errors that an error wraps, or whose text it has.
 func causes(err error) []error {
-	switch e := err.(type) { // each error of a chain is asked by itself
+	switch e := err.(type) { // this function is called with each error of a chain
 	case interface{ Unwrap() []error }:
 		return e.Unwrap()
 	case interface{ Unwrap() error }:
@@ -99,13 +120,13 @@ func causes(err error) []error {
 	return nil
 }
 
-// place is a part of a text that is to be another one.
+// place is a part of a text, and its replacement.
 type place struct{ was, now string }
 
-// fill replaces the places of a text, which are in its order. A text that does not have
-// one of them is hidden whole: it may have words of it.
+// fill replaces the places of a text, which are in its order. If the text lacks one of them, all of the text is
+// hidden: it may contain the words of that place.
 func fill(text string, places []place) string {
-	var ours []string // what is between the places
+	var ours []string // the text between the places
 	for _, p := range places {
 		before, after, found := strings.Cut(text, p.was)
 		if !found { // pgconn indents the errors of several hosts
@@ -118,7 +139,7 @@ func fill(text string, places []place) string {
 	}
 	var b strings.Builder
 	for i, own := range append(ours, text) {
-		for _, p := range places { // as where an error has its cause twice
+		for _, p := range places { // as if an error contained its cause twice
 			own = strings.ReplaceAll(own, p.was, p.now)
 		}
 		b.WriteString(own)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -83,4 +84,14 @@ func TestGuard_WhatIsQuotedIsAPartOfALineWithoutSecrets(t *testing.T) {
 	require.NoError(t, guard(false).Error(nil))
 	plain := errors.New("ours")
 	require.Equal(t, plain, guard(true).Error(plain))
+}
+
+func TestGuard_TakesRecordsOutOfTheWordsOfAReceiverAlone(t *testing.T) {
+	t.Parallel()
+	redact := strings.NewReplacer("card", secret.Hidden, "7", secret.Hidden).Replace
+	err := fmt.Errorf("send card 7: %w; correct it", &answer{"no card 7 of swordfish-9"})
+	require.EqualError(t, guard(false).Of(redact).Error(err), "send card 7: code 7: no […] […] of [secret]; correct it")
+	require.EqualError(t, guard(true).Of(redact).Error(err), "send card 7: code 7: […]; correct it")
+	_, number := strconv.Atoi("card")
+	require.EqualError(t, guard(false).Of(redact).Error(number), `strconv.Atoi: parsing "[…]": invalid syntax`, "what Go quotes of an answer")
 }

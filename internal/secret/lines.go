@@ -2,12 +2,12 @@ package secret
 
 import "strings"
 
-// minLine keeps the words of a secret of several lines that are none, as "{" is, from
-// being taken out everywhere.
+// minLine is the shortest line of a secret of several lines that is removed by itself. Shorter ones, such as "{", are
+// not secret.
 const minLine = 8
 
-// lines are those of a value of several that may be secret by themselves. In JSON a
-// line break is written \n.
+// lines returns the lines of a value of several lines that may be secret by themselves. JSON writes a line break as
+// \n.
 func lines(value string) (all []string) {
 	value = strings.ReplaceAll(strings.ReplaceAll(value, `\r`, "\r"), `\n`, "\n")
 	if !strings.Contains(value, "\n") {
@@ -22,7 +22,7 @@ func lines(value string) (all []string) {
 	return all
 }
 
-// isFrame reports whether a line is the first or the last one of PEM, the same in each.
+// isFrame reports whether a line is the first or the last one of PEM, which is the same in each file.
 func isFrame(line string) bool {
 	return strings.Contains(line, "-----BEGIN ") || strings.Contains(line, "-----END ")
 }

@@ -14,23 +14,23 @@ import (
 const (
 	// layers is how often an escape may be escaped itself.
 	layers = 2
-	// stepsPerByte bounds the search, which gives up, and quotes nothing more, after
-	// so many steps for each byte of a text.
+	// stepsPerByte bounds the search. After that many steps for each byte of a text, the search gives up, and the
+	// rest is not quoted.
 	stepsPerByte = 200
-	// minPart is how much of a needle must stand at the end of a text to be found.
+	// minPart is how much of a needle must be at the end of a text to be found.
 	minPart = 6
-	// minCore is the shortest piece of base64 that is looked for.
+	// minCore is the shortest piece of base64 for which the search looks.
 	minCore = 5
 )
 
-// base64Cores are what the base64 of a text has in common wherever the text stands
-// in a longer one: at each of three places, in each of two alphabets.
+// base64Cores returns the parts that the base64 of a text always has, wherever the text is in a longer one: at each
+// of three places, in each of two alphabets.
 func base64Cores(text string) (all []string) {
 	for offset := range 3 {
 		padded := append(make([]byte, offset), text...)
 		encoded := base64.RawStdEncoding.EncodeToString(padded)
-		first := (offset*8 + 5) / 6 // the first letter that is the text's alone
-		last := len(padded) * 8 / 6 // the first one that is not any more
+		first := (offset*8 + 5) / 6 // the first letter that depends only on the text
+		last := len(padded) * 8 / 6 // the first letter after those
 		if core := encoded[first:last]; len(core) >= minCore {
 			all = append(all, core, strings.NewReplacer("+", "-", "/", "_").Replace(core))
 		}
@@ -40,15 +40,15 @@ func base64Cores(text string) (all []string) {
 
 func hexOf(text string) string { return hex.EncodeToString([]byte(text)) }
 
-// search is a text in which needles are looked for.
+// search is a text in which the package looks for needles.
 type search struct {
 	text  string
-	end   int                  // behind which a needle counts as cut off
+	end   int                  // a needle that reaches it counts as cut off
 	known [layers + 1][][]unit // by layer and place
-	steps int                  // that are left
+	steps int                  // the number that is left
 }
 
-// newSearch is a search in a text, or in the beginning of a long one.
+// newSearch returns a search in a text, or in the beginning of a long one.
 func newSearch(text string) *search {
 	end := len(text)
 	if end > maxText+margin {
@@ -73,13 +73,13 @@ func (s *search) match(n needle, i int) int {
 	return 0
 }
 
-// from matches what is left of a needle from j on.
+// from matches the rest of a needle from j on.
 func (s *search) from(n needle, i, j int) int {
 	if j >= len(n.text) {
 		return i
 	}
 	if i >= s.end && j >= minPart {
-		return i // cut off
+		return i // the end of the text cuts it off
 	}
 	if i >= len(s.text) {
 		return 0
@@ -97,7 +97,7 @@ func (s *search) from(n needle, i, j int) int {
 	return 0
 }
 
-// takes is where the needle goes on after a value; -1 if it does not.
+// takes returns where the needle goes on after a value; -1 if it does not.
 func (n needle) takes(value string, j int) int {
 	rest := n.text[j:]
 	switch {
@@ -127,7 +127,7 @@ type unit struct {
 
 func isEscape(c byte) bool { return c == '%' || c == '\\' || c == '&' || c == '+' }
 
-// units are all ways to read what stands at i, if escapes are so often escaped.
+// units returns all ways to read the text at i, for that many layers of escapes.
 func (s *search) units(i, layer int) []unit {
 	layer = max(0, layer)
 	if s.known[layer][i] == nil {
@@ -154,7 +154,7 @@ func (s *search) spell(i, layer int) []unit {
 			u = unit{" ", lead.next}
 		}
 		for _, u := range []unit{u, lead} {
-			if u.next > 0 && !slices.Contains(all, u) { // twice the same would double the work, each time
+			if u.next > 0 && !slices.Contains(all, u) { // duplicates would double the work each time
 				all = append(all, u)
 			}
 		}
@@ -162,7 +162,7 @@ func (s *search) spell(i, layer int) []unit {
 	return all
 }
 
-// read is n letters of an escape, which may be escaped themselves.
+// read returns n letters of an escape, which may be escaped themselves.
 func (s *search) read(i, n, layer int) (string, int) {
 	var b strings.Builder
 	for range n {
@@ -177,10 +177,10 @@ func (s *search) read(i, n, layer int) (string, int) {
 	return b.String(), i
 }
 
-// hexUnit is a byte of two hexadecimal digits.
+// hexUnit reads a byte of two hexadecimal digits.
 func (s *search) hexUnit(i, layer int) unit { return s.byteUnit(i, 2, 16, layer) }
 
-// byteUnit is a byte of so many digits to a base.
+// byteUnit reads a byte of that many digits to a base.
 func (s *search) byteUnit(i, digits, base, layer int) unit {
 	code, next := s.read(i, digits, layer)
 	n, err := strconv.ParseUint(code, base, 8)
@@ -190,7 +190,7 @@ func (s *search) byteUnit(i, digits, base, layer int) unit {
 	return unit{string([]byte{byte(n)}), next}
 }
 
-// backslash is what stands after one in JSON and its like.
+// backslash reads the escape after a backslash in JSON and similar languages.
 func (s *search) backslash(i, layer int) unit {
 	letter, next := s.read(i, 1, layer)
 	if next == 0 {
@@ -214,7 +214,7 @@ func (s *search) backslash(i, layer int) unit {
 	return unit{letter, next}
 }
 
-// braced is a character of up to six digits in braces.
+// braced reads a character of up to six digits in braces.
 func (s *search) braced(i, layer int) unit {
 	letter, next := s.read(i, 1, layer)
 	if letter != "{" {
@@ -234,7 +234,7 @@ func (s *search) braced(i, layer int) unit {
 	return unit{string(rune(n)), next}
 }
 
-// unicodeUnit is a character of four digits, or of twice four.
+// unicodeUnit reads a character of four digits, or of twice four.
 func (s *search) unicodeUnit(i, layer int) unit {
 	code := func(i int) (rune, int) {
 		digits, next := s.read(i, 4, layer)
@@ -265,7 +265,7 @@ func (s *search) unicodeUnit(i, layer int) unit {
 // maxEntity bounds the name of an entity of HTML.
 const maxEntity = 12
 
-// entity is a character of HTML behind its &.
+// entity reads a character of HTML after its &.
 func (s *search) entity(i, layer int) unit {
 	name := "&"
 	for range maxEntity {

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// PostgresFlood speaks the protocol of PostgreSQL up to a moment, and then sends messages
-// until the other side hangs up or 256 MiB are sent. It returns the address, and a function
-// that returns the bytes of the session that got the most.
+// PostgresFlood speaks the protocol of PostgreSQL up to a moment. Then it sends messages until the other side hangs
+// up or 256 MiB are sent. It returns the address, and a function that returns how many bytes the session received
+// that got the most.
 func PostgresFlood(t testing.TB, at Moment, message func(i int) pgproto3.BackendMessage) (address string, sent func() int64) {
 	t.Helper()
 	var most atomic.Int64

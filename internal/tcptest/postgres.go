@@ -9,18 +9,18 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// Moment is when a session is ended.
+// Moment is the moment at which a session is ended.
 type Moment int
 
 // The moments of a session.
 const (
-	Greeting  Moment = iota // before the password is asked for
+	Greeting  Moment = iota // before the question for the password
 	Login                   // in the answer to the password
 	Statement               // in the answer to the first statement
 )
 
-// Postgres speaks the protocol of PostgreSQL, and ends each session at a moment with an
-// error, made of the password of the login.
+// Postgres speaks the protocol of PostgreSQL. It ends each session at a moment with an error that refusal makes from
+// the password of the login.
 func Postgres(t testing.TB, at Moment, refusal func(password string) *pgproto3.ErrorResponse) (address string) {
 	t.Helper()
 	return Serve(t, func(conn net.Conn) {
@@ -33,7 +33,7 @@ func Postgres(t testing.TB, at Moment, refusal func(password string) *pgproto3.E
 	})
 }
 
-// session goes on until the moment is there.
+// session goes on until the moment comes.
 func session(server *pgproto3.Backend, at Moment) (password string, err error) {
 	if _, err := server.ReceiveStartupMessage(); err != nil || at == Greeting {
 		return "", err
@@ -58,7 +58,7 @@ func session(server *pgproto3.Backend, at Moment) (password string, err error) {
 	return password, err
 }
 
-// Long is an error of so many bytes, with the SQLSTATE 22000.
+// Long returns an error of that many bytes, with the SQLSTATE 22000.
 func Long(bytes int) func(password string) *pgproto3.ErrorResponse {
 	return func(string) *pgproto3.ErrorResponse {
 		return &pgproto3.ErrorResponse{Severity: "ERROR", Code: "22000", Message: strings.Repeat("m", bytes)}

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Serve hands each connection to the address, in a goroutine of its own, to handle. It
-// closes a connection when handle returns, or when t ends, which waits for all of them.
+// Serve calls handle with each connection to the address, in a goroutine of its own. It closes a connection when
+// handle returns, or when t ends. The end of t waits for all of them.
 func Serve(t testing.TB, handle func(net.Conn)) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +38,7 @@ func Serve(t testing.TB, handle func(net.Conn)) (address string) {
 	return listener.Addr().String()
 }
 
-// Closed is an address at which nobody listens: it is bound, so that nobody else comes to.
+// Closed returns an address without a listener. It is bound, so that no other process can take it.
 func Closed(t testing.TB) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -17,6 +17,13 @@ func TestCut_KeepsWhatMakesTwoLongNamesDiffer(t *testing.T) {
 	require.Equal(t, long[:200], Cut(long[:200]))
 }
 
+func TestStart_EndsAtACharactersBorder(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "x…", Start("xé", 2))
+	require.Equal(t, "xé", Start("xé", 3))
+	require.Equal(t, "é…", Start("éé", 3))
+}
+
 func TestCut_IsShortAndBreaksNoCharacter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,10 +1,9 @@
-// Package visible is the one layer through which texts that others wrote reach a
-// terminal, a log or a shell: ids, keys, errors, names of processes and people.
+// Package visible is the one layer through which texts that others wrote reach a terminal, a log or a shell: ids,
+// keys, errors, names of processes and people.
 //
-// A character is hidden if it does something else than to be seen: control
-// characters, marks that turn the direction of reading, and Unicode's own ends of
-// lines. Text, Line and JSON let none of them through; Shell and Quoted make one
-// word of a command of a text.
+// A character is hidden if it has an effect other than to be seen: control characters, marks that change the
+// direction of reading, and Unicode's own ends of lines. Text, Line and JSON let none of them through. Shell and
+// Quoted make one word of a command from a text.
 //
 //	Text   for people, in several lines   \u202e; line breaks and tabs stay
 //	Inline for people, in one line        the same, and line breaks too

@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// JSON is a writer of JSON that is encoded already: hidden characters of its strings
-// are escaped before they reach w. It takes whole texts: encoding/json and slog write
-// each of theirs at once.
+// JSON returns a writer for JSON that is encoded already. It escapes hidden characters of its strings before they
+// reach w. Each Write must have a whole text: encoding/json and slog do so.
 func JSON(w io.Writer) io.Writer { return jsonWriter{w} }
 
 type jsonWriter struct{ w io.Writer }
@@ -21,8 +20,8 @@ func (j jsonWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// EscapeJSON returns JSON without hidden characters within its strings: line breaks
-// and tabs between them stay. It is the text itself if it has none.
+// EscapeJSON returns JSON without hidden characters within its strings. Line breaks and tabs between the strings
+// stay. It returns the text itself if it has none.
 func EscapeJSON(text []byte) []byte {
 	at, size := nextHidden(text)
 	if at < 0 {
@@ -40,8 +39,8 @@ func EscapeJSON(text []byte) []byte {
 	return escaped.Bytes()
 }
 
-// nextHidden is the first hidden character and its length; -1 if there is none.
-// Encoders escape those below 0x20 themselves. All others have one of four first bytes.
+// nextHidden returns the place and the length of the first hidden character; -1 if there is none. Encoders escape
+// characters below 0x20 themselves. All others begin with one of four bytes.
 func nextHidden(text []byte) (at, size int) {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {

@@ -7,7 +7,7 @@ import (
 
 var harmless = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
 
-// Shell is a word of a command that is proposed, as a shell takes it.
+// Shell writes a word of a proposed command in the form that a shell reads.
 func Shell(word string) string {
 	if harmless.MatchString(word) && !strings.HasPrefix(word, "-") {
 		return word
@@ -15,8 +15,8 @@ func Shell(word string) string {
 	return Quoted(word)
 }
 
-// Quoted is Shell with quotes in any case. Hidden characters are escaped, line breaks
-// too: of a name that has them the command finds nothing, and does no harm.
+// Quoted is Shell with quotes in any case. It escapes hidden characters, line breaks too. If a name has such
+// characters, the command finds nothing, and does no harm.
 func Quoted(word string) string {
 	return "'" + strings.ReplaceAll(Inline(word), "'", `'\''`) + "'"
 }

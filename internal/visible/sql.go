@@ -8,10 +8,9 @@ import (
 
 var quotation = regexp.MustCompile(`"(?:[^"]|"")*"|'(?:[^']|'')*'`)
 
-// SQL is a command with quoted names and literals, of which those with hidden characters
-// are spelled U&"…" and U&'…', which means the same to PostgreSQL. So none of them ends a
-// line, of which psql would take the next one for a command of its own. Line breaks
-// between them stay.
+// SQL returns a command in which the quoted names and literals with hidden characters are spelled U&"…" and U&'…',
+// which means the same to PostgreSQL. So none of them ends a line: psql could take the next line for a command of its
+// own. Line breaks between them stay.
 func SQL(command string) string {
 	if !strings.ContainsFunc(command, Hidden) {
 		return command

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// account is whom a child runs as.
+// account is the user that a child runs as.
 type account struct {
 	uid, gid uint32
 	groups   []uint32 // supplementary ones
@@ -15,8 +15,8 @@ type account struct {
 	home     string
 }
 
-// introduce sets the variables that an account has of its own. What this process has
-// of them is another's.
+// introduce sets the variables that an account has of its own. The values that this process has belong to another
+// account.
 func (a *account) introduce(environment map[string]string) {
 	if a == nil {
 		return
@@ -27,7 +27,7 @@ func (a *account) introduce(environment map[string]string) {
 	}
 }
 
-// checkUser finds what is wrong with Config.User on every machine.
+// checkUser finds faults of Config.User that are the same on every machine.
 func checkUser(user string) error {
 	if strings.ContainsAny(user, "\x00\n") {
 		return errors.New("user must be a name, a uid, or uid:gid")
@@ -42,7 +42,7 @@ func checkUser(user string) error {
 	return nil
 }
 
-// ids reads uid and uid:gid. Neither is there for a name.
+// ids reads uid and uid:gid. For a name, both are nil.
 func ids(user string) (uid, gid *uint32, err error) {
 	first, second, both := strings.Cut(user, ":")
 	uid, numeric := number(first)
@@ -56,7 +56,7 @@ func ids(user string) (uid, gid *uint32, err error) {
 	return uid, gid, nil
 }
 
-// number reads an id. The highest means "none" to the system.
+// number reads an id. To the system the highest id means "none".
 func number(text string) (*uint32, bool) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n == 1<<32-1 {

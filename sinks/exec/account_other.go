@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// accountOf refuses a user where there are no uids.
+// accountOf refuses a user on systems without uids.
 func accountOf(user string, _ int) (*account, error) {
 	if user != "" {
 		return nil, errors.New("user needs a Unix system: remove it, and start the program by a wrapper that changes the user")

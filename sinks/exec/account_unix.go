@@ -10,14 +10,13 @@ import (
 	"syscall"
 )
 
-// accountOf looks up Config.User for a process with an effective uid. nil: the child
-// runs as this process does.
+// accountOf looks up Config.User for a process with an effective uid. nil: the child runs as the user of this
+// process.
 func accountOf(user string, euid int) (*account, error) {
 	if user == "" {
 		return nil, nil
 	}
-	// Not even with CAP_SETUID: the system takes capabilities from a child only if its
-	// parent was root.
+	// CAP_SETUID does not suffice: the system takes capabilities from a child only if its parent was root.
 	if euid != 0 {
 		return nil, fmt.Errorf("user %q needs ordered-dispatcher to run as root, and it runs as uid %d: run it as root, or remove user", user, euid)
 	}
@@ -59,8 +58,8 @@ func known(found *osuser.User) (*account, error) {
 	return a, nil
 }
 
-// credential has the system change the user between fork and exec, and with it drop
-// every capability and every group of this process.
+// credential makes the system change the user between fork and exec. With the user, the child loses every capability
+// and every group of this process.
 func (a *account) credential() *syscall.Credential {
 	if a == nil {
 		return nil
@@ -68,8 +67,8 @@ func (a *account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid, Groups: a.groups}
 }
 
-// give lets the child open its pipes by name, as in "echo x >/dev/stderr". Not every
-// system can change the owner of a pipe; then the child has them as they are.
+// give lets the child open its pipes by name, as in "echo x >/dev/stderr". Not every system can change the owner of a
+// pipe; there the child has the pipes unchanged.
 func (a *account) give(files [3]*os.File) {
 	if a == nil {
 		return

@@ -7,10 +7,11 @@ import (
 	"math"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// answer is the child's word on one attempt of a record.
+// answer is the child's answer to one attempt of a record.
 type answer struct {
 	DedupKey   *string `json:"dedup_key"`
 	Attempt    *int    `json:"attempt"`
@@ -20,10 +21,10 @@ type answer struct {
 	RetryAfter float64 `json:"retry_after"` // seconds
 }
 
-// Errors of a line that is no answer to the record. None quotes it.
+// Errors of a line that is not an answer to the record. None of them quotes it.
 var (
-	errNoAnswer  = errors.New("it wrote a line that is no answer, such as {\"dedup_key\": \"…\", \"attempt\": 1, \"ok\": true}")
-	errSaysNo    = errors.New("it says no")
+	errNoAnswer  = errors.New("it wrote a line that is not an answer; an answer is, for example, {\"dedup_key\": \"…\", \"attempt\": 1, \"ok\": true}")
+	errSaysNo    = errors.New("it refused the record")
 	errOutOfTurn = errors.New("it answered another record, or another attempt, out of turn")
 )
 
@@ -42,21 +43,21 @@ func parseAnswer(line []byte, d processor.Delivery) (answer, error) {
 	return a, nil
 }
 
-// spelled is a text as JSON can hold it.
+// spelled returns a text in the form that JSON can hold.
 func spelled(text string) (s string) {
 	encoded, _ := json.Marshal(text) // strings always encode
 	_ = json.Unmarshal(encoded, &s)
 	return s
 }
 
-// failure is what the child says against the record; nil if it has it.
+// failure returns the child's error about the record; nil if the child has it.
 func (a answer) failure(d processor.Delivery, secrets *redactor) error {
 	if a.OK {
 		return nil
 	}
 	err := errSaysNo
 	if !secrets.hides {
-		err = fmt.Errorf("it says: %s", cut(secrets.clean(d.Redact(secrets.clean(a.Error)))))
+		err = fmt.Errorf("its error: %s", visible.Start(secrets.Quote(a.Error, d.Redact), maxErrorText))
 	}
 	switch {
 	case a.Permanent:

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// maxBeside bounds the records beside which a child is quoted, in bytes.
+	// maxBeside bounds the records, in bytes, up to which a child is quoted.
 	maxBeside = 4 << 20
-	// recordCost is what the comparison with a record costs besides its size.
+	// recordCost is the cost of comparing a text with a record, besides the record's size.
 	recordCost = 1 << 10
 )
 
-// beside are records that a child may speak of.
+// beside holds records that a child may repeat in its output.
 type beside struct {
 	records []processor.Delivery
 	bytes   int
@@ -26,7 +26,7 @@ func besides(records []processor.Delivery) (b beside) {
 	return b
 }
 
-// add notes a record. Where there is too much of them, none has to be kept.
+// add notes a record. Once there is too much, none has to be kept.
 func (b *beside) add(d processor.Delivery) {
 	if b.bytes > maxBeside {
 		return
@@ -43,8 +43,7 @@ func (b *beside) add(d processor.Delivery) {
 
 func (b beside) clone() beside { return beside{slices.Clone(b.records), b.bytes} }
 
-// redact takes the records out of a text; of all of it nothing is left where they are
-// too much to be compared.
+// redact takes the records out of a text. If they are too much to be compared, nothing is left of the text.
 func (b beside) redact(text string) string {
 	if b.bytes > maxBeside {
 		return "[…]"

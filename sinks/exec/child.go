@@ -14,17 +14,16 @@ import (
 type child struct {
 	cmd     *exec.Cmd
 	stdin   *os.File
-	answers chan []byte   // lines of standard output; closed behind the last one
+	answers chan []byte   // lines of standard output; closed after the last one
 	ended   chan struct{} // closed when the process has ended, and its group was killed
 	words   *words        // of standard error
-	cause   error         // why answers was closed early; read it behind the last answer
+	cause   error         // why answers was closed early; read it after the last answer
 }
 
 // maxAnswer bounds one answer, in bytes.
 const maxAnswer = 64 << 10
 
-// start runs the command. What it writes is read from now on, whatever is written
-// to it.
+// start runs the command. From now on its output is read, whatever is written to it.
 func start(c Config, a *account, w *words) (*child, error) {
 	var ours, theirs [3]*os.File
 	var err error
@@ -68,21 +67,21 @@ func closeAll(files [3]*os.File) {
 	}
 }
 
-// wait kills what the child leaves of its group: it may hold the pipes open. So may a
-// process that left the group, for as long as it likes: it is not waited for.
+// wait kills the rest of the child's group, which may hold the pipes open. A process that left the group may hold
+// them as well, for as long as it likes. It is not waited for.
 func (k *child) wait(pipes [3]*os.File) {
 	_ = k.cmd.Wait() // ProcessState has it
 	killGroup(k.cmd.Process)
-	_ = pipes[0].Close() // a write to a pipe that is held open, and not read, has no end
+	_ = pipes[0].Close() // a write to a pipe that is held open and not read would never end
 	soon := time.Now().Add(exitTimeout)
 	for _, output := range pipes[1:] {
-		_ = output.SetReadDeadline(soon) // what the child wrote is in the pipe
+		_ = output.SetReadDeadline(soon) // the child's output is in the pipe
 	}
 	close(k.ended)
 }
 
-// read passes on the lines of standard output until it ends, or has one that is too
-// long to be an answer, or more than were asked for.
+// read passes on the lines of standard output. It stops at the end, at a line that is too long to be an answer, or at
+// more lines than were asked for.
 func (k *child) read(stdout *os.File) {
 	defer stdout.Close()
 	defer close(k.answers)
@@ -105,7 +104,7 @@ func (k *child) read(stdout *os.File) {
 	}
 }
 
-// kill ends the child and its group at once, and every read and write of its pipes.
+// kill ends the child and its group at once, and with them every read and write of its pipes.
 func (k *child) kill() {
 	select {
 	case <-k.ended:
@@ -125,14 +124,13 @@ func (k *child) running() bool {
 	}
 }
 
-// endTimeout bounds the wait for a killed process, which ends at once unless the
-// system is stuck.
+// endTimeout bounds the wait for a killed process, which ends at once unless the system is stuck.
 const endTimeout = 5 * time.Second
 
-// exitTimeout is for how long a child that ended its output may take to end.
+// exitTimeout is how long a child that closed its output may take to end.
 const exitTimeout = time.Second
 
-// grace lets a child that ends by itself do so: its exit status says why.
+// grace gives a child that ends by itself time to do so: its exit status gives the reason.
 func (k *child) grace(err error) {
 	if err != errEnded {
 		return
@@ -143,7 +141,7 @@ func (k *child) grace(err error) {
 	}
 }
 
-// end kills the child and says how it ended.
+// end kills the child and returns how it ended.
 func (k *child) end() string {
 	k.kill()
 	select {
@@ -155,7 +153,7 @@ func (k *child) end() string {
 	return k.cmd.ProcessState.String()
 }
 
-// stop asks the child to end, and kills it when the grace is over.
+// stop asks the child to end, and kills it after the grace.
 func (k *child) stop(grace time.Duration) {
 	_ = k.stdin.Close()
 	if k.running() {
@@ -187,7 +185,7 @@ func (k *child) send(line []byte, timeout time.Duration) error {
 	}
 }
 
-// next is the next line of standard output.
+// next returns the next line of standard output.
 func (k *child) next(ctx context.Context) ([]byte, error) {
 	select {
 	case line, ok := <-k.answers:

@@ -9,64 +9,69 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 )
 
 // Config describes a child. Zero values mean defaults.
 type Config struct {
-	// Command is the program and its arguments. There is no shell. A name without a
-	// slash is looked for in the PATH of this process; one that begins with "." is
-	// taken from Dir. Required.
-	Command []string
+	// Command is the program and its arguments. There is no shell. A name without a slash is looked up in the PATH of
+	// this process. A name that begins with "." is taken from Dir. Required.
+	//
+	// In the file: the program and its arguments. The sink uses no shell. It looks for a name without a slash in the
+	// `PATH` of `ordered-dispatcher`. A name that begins with `.` is relative to `dir`.
+	Command []string `knob:"command" need:"command: [python3, /opt/sink.py]"`
 	// Dir is the child's working directory. Default: this process's.
-	Dir string
-	// User is whom the child runs as: the name or the uid of an account, with its
-	// groups, or uid:gid, without other groups. It needs a Unix system and a process
-	// of root's, with the capabilities CAP_SETUID, CAP_SETGID and CAP_KILL. It cannot
-	// be root. HOME, USER and LOGNAME are the account's where Env does not name them.
-	// Default: whom this process runs as.
-	User string
-	// Env is the child's environment, beside PATH, HOME, LANG, LC_ALL, TZ and TMPDIR,
-	// which it has from this process where Env does not name them. It has nothing else.
-	// Values may be secrets.
-	Env map[string]string
-	// Secrets are kept out of what is quoted of the child, as the values of Env are:
-	// those among the arguments of Command.
-	Secrets []string
-	// Window is how many lines may wait for their answers at a time. Above 1 the child
-	// may have records that stand behind one it refuses. Default 1, at most 1,000.
-	Window int
-	// HideAnswers keeps what the child says, to standard output and to standard error,
-	// out of errors and of the log. Values of Env and Secrets are kept out anyway.
-	HideAnswers bool
-	// Timeout bounds the writing of one line and the wait for one answer; then the
-	// child's group is killed. Default 30 s, at least 1 ms, at most 1 h.
-	Timeout time.Duration
-	// MaxBytes bounds a record's line, with its key, type, id, headers, and the escapes
-	// of JSON, which make up to six bytes of one. A record with a longer line fails for
-	// good before the line is made. Default 16 MiB, at least 1 KiB, at most 1 GiB.
-	MaxBytes int
-	// Grace is how long the child has between SIGTERM and SIGKILL when the sink is
-	// closed. Default 5 s, at most 1 m.
-	Grace time.Duration
-	// Logger is told what the child writes to standard error. Default: discarded.
+	//
+	// In the file: the child's working directory. Default: the one of `ordered-dispatcher`.
+	Dir string `knob:"dir"`
+	// User is the account that the child runs as: its name or uid, with its groups, or uid:gid, without other groups.
+	// It needs a Unix system, and this process must run as root, with the capabilities CAP_SETUID, CAP_SETGID and
+	// CAP_KILL. User cannot be root. HOME, USER and LOGNAME are the account's unless Env names them. Default: the user
+	// of this process.
+	//
+	// In the file: the account that the child runs as: a name, a uid, or `uid:gid`. This needs root. Default: the
+	// account of `ordered-dispatcher`.
+	User string `knob:"user"`
+	// Env is the child's environment, besides PATH, HOME, LANG, LC_ALL, TZ and TMPDIR. The child has those from this
+	// process unless Env names them. It has no other variables. Values may be secrets.
+	//
+	// In the file: variables of the child, in addition to `PATH HOME LANG LC_ALL TZ TMPDIR`. It has no others. Default:
+	// none.
+	Env map[string]string `knob:"env"`
+	// Secrets are the secrets among the arguments of Command. They are kept out of quotes of the child, as the values
+	// of Env are.
+	Secrets []string `references:"command"`
+	// Window is how many lines may wait for their answers at a time. Above 1 the child may have records that come
+	// after one that it refuses.
+	//
+	// In the file: how many lines may wait for their answers at a time. It needs a `checkpoint` of at least as many.
+	Window int `knob:"window" default:"1" min:"1" max:"1_000"`
+	// HideAnswers keeps the child's words, on standard output and on standard error, out of errors and of the log.
+	// Values of Env and Secrets are kept out anyway.
+	//
+	// In the file: with `false`, errors and the log contain nothing of the child's output. The sink takes values of
+	// `env` out of them in any case.
+	HideAnswers bool `knob:"quote_answers" true:"false" false:"true"`
+	// Timeout bounds the writing of one line and the wait for one answer; then the child's group is killed.
+	//
+	// In the file: bounds writing one line, and waiting for one answer. Then the sink kills the child. A call has twice
+	// that time for each record of a `checkpoint`, and 5 s.
+	// [Its lease may be open](docs/operations.md#what-a-lease-means-to-the-database) for as long.
+	Timeout time.Duration `knob:"timeout" default:"30s" min:"1ms" max:"1h"`
+	// MaxBytes bounds a record's line, with its key, type, id, headers, and the escapes of JSON, which make up to six
+	// bytes from one. A record with a longer line fails for good before the line is made.
+	//
+	// In the file: the most bytes of a line, with key, type, id, headers and the escapes of JSON (`\u0001` is six bytes
+	// for one). A record with a longer line fails for good, before the sink builds the line.
+	MaxBytes int `knob:"max_bytes" default:"16_777_216" min:"1_024" max:"1_073_741_824"`
+	// Grace is the time between SIGTERM and SIGKILL when the sink is closed.
+	Grace time.Duration `knob:"-grace" default:"5s" min:"1ns" max:"1m"`
+	// Logger takes the lines that the child writes to standard error. Default: discarded.
 	Logger *slog.Logger
 }
 
-// DefaultTimeout is that of Config.Timeout.
-const DefaultTimeout = 30 * time.Second
-
-const (
-	minTimeout      = time.Millisecond
-	maxTimeout      = time.Hour
-	maxWindow       = 1_000
-	defaultMaxBytes = 16 << 20
-	minMaxBytes     = 1 << 10
-	maxMaxBytes     = 1 << 30
-	defaultGrace    = 5 * time.Second
-	maxGrace        = time.Minute
-)
-
-// inherited are the variables that a child has from this process.
+// inherited lists the variables that a child has from this process.
 var inherited = []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
 
 // String names the program and the user, and hides its arguments and environment.
@@ -84,26 +89,15 @@ func (c Config) String() string {
 func (c Config) GoString() string { return c.String() }
 
 func (c Config) withDefaults() Config {
-	if c.Window == 0 {
-		c.Window = 1
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = defaultMaxBytes
-	}
-	if c.Grace == 0 {
-		c.Grace = defaultGrace
-	}
+	knob.Fill(&c)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
 }
 
-// Validate returns every fault that can be found on any machine, at once, and quotes
-// no value of Env. It does not ask whether this machine has the program and the user.
+// Validate returns at once all faults that can be found on any machine, and quotes no value of Env. It does not check
+// whether this machine has the program and the user.
 func (c Config) Validate() error {
 	if err := c.withDefaults().validate(); err != nil {
 		return fmt.Errorf("configure exec sink: %w", err)
@@ -112,31 +106,23 @@ func (c Config) Validate() error {
 }
 
 func (c Config) validate() error {
-	var faults []error
-	fault := func(bad bool, format string, args ...any) {
-		if bad {
-			faults = append(faults, fmt.Errorf(format, args...))
-		}
-	}
-	fault(len(c.Command) == 0 || c.Command[0] == "", "command is missing: write the program and its arguments as a list")
+	faults := knob.Faults{knob.Check(c)}
+	fault := faults.If
+	fault(len(c.Command) > 0 && c.Command[0] == "", "command names no program: write the program and its arguments as a list")
 	fault(slices.ContainsFunc(append(slices.Clone(c.Command), c.Dir), holdsNUL), "command and dir cannot hold a NUL byte")
 	if err := checkUser(c.User); err != nil {
 		faults = append(faults, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		fault(name == "" || strings.ContainsAny(name, "=\x00"), "env: %q is no name of a variable", name)
+		fault(name == "" || strings.ContainsAny(name, "=\x00"), "env: %q is not the name of a variable", name)
 		fault(holdsNUL(c.Env[name]), "env: the value of %q holds a NUL byte", name)
 	}
-	fault(c.Window < 1 || c.Window > maxWindow, "window %d is not within 1 and %d", c.Window, maxWindow)
-	fault(c.Timeout < minTimeout || c.Timeout > maxTimeout, "timeout %v is not within %v and %v", c.Timeout, minTimeout, maxTimeout)
-	fault(c.MaxBytes < minMaxBytes || c.MaxBytes > maxMaxBytes, "max_bytes %d is not within %d and %d", c.MaxBytes, minMaxBytes, maxMaxBytes)
-	fault(c.Grace < 0 || c.Grace > maxGrace, "grace %v is not within 0 and %v", c.Grace, maxGrace)
 	return errors.Join(faults...)
 }
 
 func holdsNUL(text string) bool { return strings.ContainsRune(text, 0) }
 
-// environment is the whole of the child's.
+// environment returns the child's whole environment.
 func (c Config) environment(a *account) []string {
 	all := map[string]string{}
 	for _, name := range inherited {

@@ -4,23 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os/exec"
-	"slices"
-	"strings"
 	"syscall"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// refusal is a word on one record, the child's or ours; the child is whole.
+// refusal is an error about one record, the child's or ours; the child is intact.
 func (s *Sink) refusal(d processor.Delivery, err error) error {
-	return outcome.Refusal(fmt.Errorf("deliver record %q to %s: %w", visible.Cut(d.ID), s, err))
+	return outcome.AboutRecord(fmt.Errorf("deliver record %q to %s: %w", visible.Cut(d.ID), s, err))
 }
 
 // unsent is a failure before the child had a record.
@@ -32,19 +26,19 @@ func (s *Sink) unsent(err error) error {
 	return processor.Unreached(unsent)
 }
 
-// cannotStart reports that there is no such program or directory, or that it cannot
-// be run by us: that is so for every record.
+// cannotStart reports that there is no such program or directory, or that we cannot run it. That is so for every
+// record.
 func cannotStart(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, exec.ErrDot) || errors.Is(err, fs.ErrNotExist) ||
 		errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ENOEXEC) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// failed ends the child, of which nothing is known any more, and tells how. It may
-// have dealt with the record.
+// failed ends the child, whose state is no longer known, and returns how it ended. The child may have handled the
+// record.
 func (s *Sink) failed(k *child, d processor.Delivery, err error) error {
 	k.grace(err)
 	how := k.end()
-	return outcome.Unknown(fmt.Errorf("deliver record %q to %s: %w (%s)%s; the child may have dealt with it", visible.Cut(d.ID), s, err, how, k.words.tail()))
+	return outcome.Unknown(fmt.Errorf("deliver record %q to %s: %w (%s)%s; the child may have handled it", visible.Cut(d.ID), s, err, how, k.words.tail()))
 }
 
 // unheard is failed for a record whose line was not written whole.
@@ -56,36 +50,5 @@ func (s *Sink) unheard(k *child, d processor.Delivery, err error) error {
 	return fmt.Errorf("deliver record %q to %s: the child did not take it: %w (%s)%s", visible.Cut(d.ID), s, err, how, k.words.tail())
 }
 
-// redactor takes the values of Config.Env and Config.Secrets out of what a child says.
-type redactor struct {
-	set   secret.Set
-	hides bool // all that it says
-}
-
-func newRedactor(c Config) *redactor {
-	return &redactor{secret.New(slices.AppendSeq(slices.Clone(c.Secrets), maps.Values(c.Env))...), c.HideAnswers}
-}
-
-// clean makes a line of printable characters without secrets.
-func (r *redactor) clean(text string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
-		}
-		return ' '
-	}, r.set.Replace(strings.ToValidUTF8(text, "\uFFFD")))
-}
-
-// maxErrorText bounds what is quoted of a child, in bytes.
+// maxErrorText bounds the quote of a child, in bytes.
 const maxErrorText = 1000
-
-func cut(text string) string {
-	if len(text) <= maxErrorText {
-		return text
-	}
-	end := maxErrorText
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}

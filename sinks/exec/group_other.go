@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Where there are no process groups, the child alone is ended.
+// On systems without process groups, only the child itself is ended.
 
 func ownGroup(*account) *syscall.SysProcAttr { return nil }
 

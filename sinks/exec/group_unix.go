@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// ownGroup has a child lead a session, and so a process group: its own children end with
-// it, what a terminal sends to this process does not reach it, and it has no terminal. In
-// ours it could type commands into the shell that started us.
+// ownGroup makes a child lead a session, and so a process group. Its own children end with it, signals of this
+// process's terminal do not reach it, and it has no terminal. In our session it could type commands into the shell
+// that started us.
 func ownGroup(a *account) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Credential: a.credential()}
 }
 
-// killGroup ends a group at once. None of it is left to be told an error.
+// killGroup ends a group at once. It ignores an error: then none of the group is left.
 func killGroup(leader *os.Process) { _ = syscall.Kill(-leader.Pid, syscall.SIGKILL) }
 
 // askGroup asks a group to end.

@@ -7,16 +7,16 @@ import (
 	"os"
 	"sync"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/jsonline"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/jsonline"
 )
 
 // Sink hands records to a child process. It implements processor.BatchSink and is
 // safe for concurrent use; calls take turns on its one child.
 type Sink struct {
 	config  Config
-	account *account // nil: that of this process
+	account *account // nil: the account of this process
 	secrets *redactor
 
 	mu    sync.Mutex
@@ -26,9 +26,9 @@ type Sink struct {
 
 var _ processor.BatchSink = (*Sink)(nil)
 
-// New makes a sink. The child is started with the first delivery, not before. It fails
-// where Config.Validate does, and if Config.User is not an account of this machine or
-// this process is not root, and so cannot change to it.
+// New makes a sink. The child is started with the first delivery, not before. New fails where Config.Validate does.
+// It also fails if Config.User is not an account of this machine, or if this process is not root and so cannot change
+// to it.
 func New(c Config) (*Sink, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -47,8 +47,8 @@ func (s *Sink) String() string { return s.config.String() }
 // GoString is String, so that no verb prints a secret.
 func (s *Sink) GoString() string { return s.String() }
 
-// Close ends the child: with the end of its input and SIGTERM, and after Config.Grace
-// with SIGKILL. A later delivery starts another.
+// Close ends the child: with the end of its input and SIGTERM, and after Config.Grace with SIGKILL. A later delivery
+// starts another.
 func (s *Sink) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,9 +59,8 @@ func (s *Sink) Close() error {
 	return nil
 }
 
-// DeliverBatch writes records to the child in order and returns how many of them,
-// from the first on, it has answered with ok. An error whose Timeout() is true leaves
-// the outcome of its record unknown.
+// DeliverBatch writes records to the child in order. It returns how many of them, from the first on, the child has
+// answered with ok. An error whose Timeout() is true leaves the outcome of its record unknown.
 func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,26 +71,26 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 	if err != nil {
 		return 0, s.unsent(err)
 	}
-	defer context.AfterFunc(ctx, k.kill)() // a write that the child does not read knows no context
+	defer context.AfterFunc(ctx, k.kill)() // a write that the child does not read ignores the context
 	n, err := s.exchange(ctx, k, ds)
-	if err != nil && !outcome.IsRefusal(err) {
+	if err != nil && !outcome.IsAboutRecord(err) {
 		k.end()
 		s.child = nil
 	}
 	return n, err
 }
 
-// ready returns a child that runs.
+// ready returns a running child.
 func (s *Sink) ready(ctx context.Context, process string) (*child, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if s.child != nil && !s.child.running() {
-		s.config.Logger.Warn("the child ended between two records, and is started anew", "process", process, "err", s.child.end()+s.child.words.tail())
+		s.config.Logger.Warn("the child ended between two records, and is restarted", "process", process, "err", s.child.end()+s.child.words.tail())
 		s.child = nil
 	}
 	if s.child != nil && len(s.child.answers) > 0 {
-		s.config.Logger.Warn("the child wrote a line that was not asked for, and is started anew", "process", process)
+		s.config.Logger.Warn("the child wrote a line without a request, and is restarted", "process", process)
 		s.child.end()
 		s.child = nil
 	}
@@ -119,7 +118,7 @@ func (s *Sink) exchange(ctx context.Context, k *child, ds []processor.Delivery) 
 			return acknowledged, failure
 		}
 		if err := s.answered(ctx, k, ds[acknowledged]); err != nil {
-			if outcome.IsRefusal(err) {
+			if outcome.IsAboutRecord(err) {
 				s.drain(ctx, k, ds[acknowledged+1:sent])
 			}
 			return acknowledged, err
@@ -155,12 +154,12 @@ func (s *Sink) reset() {
 	}
 }
 
-// answered waits for the child's word on a record.
+// answered waits for the child's answer to a record.
 func (s *Sink) answered(ctx context.Context, k *child, d processor.Delivery) error {
 	wait, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("no answer within %v: %w", s.config.Timeout, context.DeadlineExceeded))
 	defer cancel()
 	line, err := k.next(wait)
-	if err == errEnded && ctx.Err() != nil { // we killed it
+	if err == errEnded && ctx.Err() != nil { // we killed the child
 		err = context.Cause(ctx)
 	}
 	if err != nil {
@@ -176,11 +175,11 @@ func (s *Sink) answered(ctx context.Context, k *child, d processor.Delivery) err
 	return nil
 }
 
-// drain takes the answers to records behind a refused one. They count for nothing,
-// but the next attempt must not find them; a child that does not give them ends.
+// drain takes the answers to records after a refused one. They count for nothing, but the next attempt must not find
+// them. A child that does not give them is ended.
 func (s *Sink) drain(ctx context.Context, k *child, ds []processor.Delivery) {
 	for _, d := range ds {
-		if err := s.answered(ctx, k, d); err != nil && !outcome.IsRefusal(err) {
+		if err := s.answered(ctx, k, d); err != nil && !outcome.IsAboutRecord(err) {
 			s.child = nil
 			return
 		}

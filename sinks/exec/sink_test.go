@@ -38,14 +38,7 @@ func newBench(t testing.TB) *bench {
 
 func (b *bench) sink(t testing.TB, how string, change func(*exec.Config)) *exec.Sink {
 	t.Helper()
-	config := exec.Config{Command: []string{"./child"}, Dir: b.dir, Env: map[string]string{"CHILD": how, "TOKEN": "secret-password"}}
-	if change != nil {
-		change(&config)
-	}
-	s, err := exec.New(config)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return sinktest.Made(t, exec.New, exec.Config{Command: []string{"./child"}, Dir: b.dir, Env: map[string]string{"CHILD": how, "TOKEN": "secret-password"}}, change)
 }
 
 // put makes a file that a child looks for.
@@ -98,13 +91,6 @@ func (b *bench) away(t testing.TB, s *exec.Sink) (back func()) {
 	return func() { require.NoError(t, os.Rename(path+".away", path)) }
 }
 
-func deliver(t testing.TB, s *exec.Sink, first, n int) (int, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	return s.DeliverBatch(ctx, sinktest.Deliveries(first, n))
-}
-
 func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 	t.Parallel()
 	for _, window := range []int{1, 20} {
@@ -140,17 +126,14 @@ func TestDeliverBatch_AChildThatDiesTellsHowAndWhyButNotOfWhat(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := b.sink(t, "dies", nil)
-	n, err := deliver(t, s, 1, 3)
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 3))
 	require.Equal(t, 1, n)
 	require.ErrorContains(t, err, "exit status 3")
 	require.ErrorContains(t, err, "its last words: cannot go on with")
 	require.NotContains(t, err.Error(), "1e400")
 	require.NotContains(t, err.Error(), "secret-password")
-	require.True(t, outcome.IsUnknown(err))
-	require.False(t, processor.IsPermanent(err))
-	n, err = deliver(t, s, 2, 1) // by another child, for which it is the first
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	require.Equal(t, "unknown", sinktest.Class(err), err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(2, 1)) // by another child, for which it is the first
 	require.Len(t, b.received(t), 2)
 }
 
@@ -160,7 +143,7 @@ func TestDeliverBatch_AChildThatEndsBetweenTwoRecordsIsStartedAnew(t *testing.T)
 	s := b.sink(t, "ends between", nil)
 	for id := range 6 {
 		for { // a line may have been on its way to the one that ended
-			n, err := deliver(t, s, id+1, 1)
+			n, err := sinktest.Deliver(t, s, sinktest.Deliveries(id+1, 1))
 			if n == 1 {
 				break
 			}
@@ -184,7 +167,7 @@ func TestDeliverBatch_AnAnswerThatIsNoneAcknowledgesNothing(t *testing.T) {
 	}{
 		"swaps":         {1, "out of turn"},
 		"twice":         {1, "out of turn"},
-		"chats":         {0, "a line that is no answer"},
+		"chats":         {0, "a line that is not an answer"},
 		"other attempt": {1, "another attempt, out of turn"},
 		"floods":        {0, "a line of more than 65536 bytes"},
 	} {
@@ -193,11 +176,10 @@ func TestDeliverBatch_AnAnswerThatIsNoneAcknowledgesNothing(t *testing.T) {
 				t.Parallel()
 				s := newBench(t).sink(t, how, func(c *exec.Config) { c.Window = window })
 				for range 2 {
-					n, err := deliver(t, s, 1, 5)
+					n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 5))
 					require.Equal(t, want.n, n)
 					require.ErrorContains(t, err, want.text)
-					require.True(t, outcome.IsUnknown(err))
-					require.False(t, processor.IsPermanent(err))
+					require.Equal(t, "unknown", sinktest.Class(err), err)
 				}
 			})
 		}
@@ -214,14 +196,14 @@ func TestDeliverBatch_AChildThatTakesItsWordBackIsStartedAnew(t *testing.T) {
 			b := newBench(t)
 			said := new(lines)
 			s := b.sink(t, "takes back", func(c *exec.Config) { c.Window, c.Logger = window, slog.New(slog.NewTextHandler(said, nil)) })
-			n, err := deliver(t, s, 1, 2)
+			n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 2))
 			require.Equal(t, 1, n)
 			require.ErrorContains(t, err, "no stock")
 			require.Eventually(t, func() bool { return exec.Unread(s) > 0 }, time.Minute, time.Millisecond)
-			n, err = deliver(t, s, 2, 3)
+			n, err = sinktest.Deliver(t, s, sinktest.Deliveries(2, 3))
 			require.Equal(t, 1, n)
 			require.ErrorContains(t, err, "no stock", "the new child's second line")
-			require.Contains(t, said.String(), "a line that was not asked for")
+			require.Contains(t, said.String(), "a line without a request")
 			got := b.received(t)
 			require.GreaterOrEqual(t, len(got), 4)
 			require.LessOrEqual(t, len(got), 3+min(window, 2), "the one behind it may have been read, too, if it was on its way")
@@ -239,19 +221,19 @@ func TestDeliverBatch_TheChildSaysWhatBecomesOfARecord(t *testing.T) {
 		permanent  bool
 		after      time.Duration
 	}{
-		"transient":        {`"error": "no room"`, "it says: no room", false, 0},
-		"permanent":        {`"error": "no such customer", "permanent": true, "more": []`, "it says: no such", true, 0},
-		"later":            {`"ok": false, "error": "busy", "retry_after": 1.5`, "it says: busy", false, 1500 * time.Millisecond},
-		"quotes":           {`"error": "bad n 1e400 in\nsecret-password"`, "it says: bad n […] in [secret]", false, 0},
-		"both":             {`"ok": true, "error": "x"`, "no answer", false, 0},
-		"neither":          {`"permanent": true`, "no answer", false, 0},
-		"of another type":  {`"ok": "yes"`, "no answer", false, 0},
-		"no end of a wait": {`"error": "x", "retry_after": 1e300`, "it says: x", false, 365 * 24 * time.Hour},
+		"transient":        {`"error": "no room"`, "its error: no room", false, 0},
+		"permanent":        {`"error": "no such customer", "permanent": true, "more": []`, "its error: no such", true, 0},
+		"later":            {`"ok": false, "error": "busy", "retry_after": 1.5`, "its error: busy", false, 1500 * time.Millisecond},
+		"quotes":           {`"error": "bad n 1e400 in\nsecret-password"`, "its error: bad n […] in [secret]", false, 0},
+		"both":             {`"ok": true, "error": "x"`, "not an answer", false, 0},
+		"neither":          {`"permanent": true`, "not an answer", false, 0},
+		"of another type":  {`"ok": "yes"`, "not an answer", false, 0},
+		"no end of a wait": {`"error": "x", "retry_after": 1e300`, "its error: x", false, 365 * 24 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newBench(t).sink(t, "says", func(config *exec.Config) { config.Env["SAYS"] = c.says })
-			n, err := deliver(t, s, 1, 2)
+			n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 2))
 			require.Zero(t, n)
 			require.ErrorContains(t, err, c.text)
 			require.Equal(t, c.permanent, processor.IsPermanent(err))
@@ -273,9 +255,7 @@ func TestDeliverBatch_AWindowMayShowAnotherOrderAfterARefusal(t *testing.T) {
 	require.ErrorContains(t, err, "not that type")
 	require.Equal(t, 1, n)
 	restore()
-	n, err = s.DeliverBatch(t.Context(), ds[1:]) // the same child, whose answers were taken
-	require.NoError(t, err)
-	require.Equal(t, 3, n)
+	sinktest.Delivered(t, s, ds[1:]) // the same child, whose answers were taken
 	var order []string
 	for _, m := range b.received(t) {
 		order = append(order, strings.Split(m.DedupKey, "/")[1])
@@ -287,7 +267,7 @@ func TestDeliverBatch_AChildThatHangsIsKilledWithItsGroup(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := b.sink(t, "grandchild", func(c *exec.Config) { c.Timeout = 5 * time.Second }) // both start in that on a busy machine
-	n, err := deliver(t, s, 1, 1)
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "no answer within 5s")
 	require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -318,17 +298,14 @@ func TestDeliverBatch_AChildThatDoesNotReadIsGivenUp(t *testing.T) {
 	require.Equal(t, 1, n)
 	require.Error(t, err)
 	require.True(t, outcome.IsUnknown(err), "the second record is with the child")
-	n, err = s.DeliverBatch(t.Context(), ds[2:]) // is the first of another child
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	sinktest.Delivered(t, s, ds[2:]) // is the first of another child
 }
 
 func TestDeliverBatch_AWriteThatNobodyReadsEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := b.sink(t, "journal", func(c *exec.Config) { c.Window = 2 })
-	_, err := deliver(t, s, 1, 1)
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	b.put(t, "silence")
 	ds := sinktest.Deliveries(2, 2)
 	ds[1].Payload = fmt.Appendf(nil, "%q", strings.Repeat("x", 4<<20))
@@ -345,8 +322,7 @@ func TestNew_TheChildHasTheEnvironmentThatIsNamed(t *testing.T) {
 	t.Setenv("DAEMON_SECRET", "secret-password")
 	b := newBench(t)
 	s := b.sink(t, "environment", func(c *exec.Config) { c.Env = map[string]string{"CHILD": "environment", "NAMED": "a=b c", "LANG": "C"} })
-	_, err := deliver(t, s, 1, 1)
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	var got []string
 	require.NoError(t, json.Unmarshal([]byte(b.read(t, "environment")), &got))
 	require.Contains(t, got, "NAMED=a=b c")
@@ -382,9 +358,7 @@ func TestDeliverBatch_StandardErrorGoesToTheLogCutAndCounted(t *testing.T) {
 	var log lines
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
 	s := b.sink(t, "talks", func(c *exec.Config) { c.Logger, c.Timeout = logger, 5*time.Minute })
-	n, err := deliver(t, s, 1, 3)
-	require.NoError(t, err)
-	require.Equal(t, 3, n)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 	require.NoError(t, s.Close())
 	require.Contains(t, log.String(), `"process":"sms","line":"0 yyy`)
 	for line := range strings.Lines(log.String()) {
@@ -394,7 +368,7 @@ func TestDeliverBatch_StandardErrorGoesToTheLogCutAndCounted(t *testing.T) {
 
 	said := new(lines)
 	s = b.sink(t, "dies", func(c *exec.Config) { c.Logger = slog.New(slog.NewJSONHandler(said, nil)) })
-	_, err = deliver(t, s, 1, 2)
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 2))
 	require.Error(t, err)
 	require.Contains(t, said.String(), "cannot go on with")
 	require.NotContains(t, said.String(), "1e400")
@@ -424,15 +398,13 @@ time.sleep(60)
 			s := b.sink(t, "", func(c *exec.Config) {
 				c.Command, c.Grace = []string{"/usr/bin/python3", "-c", trap, how}, grace
 			})
-			_, err := deliver(t, s, 1, 1)
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 			pid := b.pid(t, "child")
 			require.NoError(t, s.Close())
 			require.True(t, exists(filepath.Join(b.dir, "asked")))
 			require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH)
 			require.NoError(t, s.Close(), "a second time")
-			_, err = deliver(t, s, 2, 1)
-			require.NoError(t, err, "a later delivery starts another")
+			sinktest.Delivered(t, s, sinktest.Deliveries(2, 1)) // a later delivery starts another
 		})
 	}
 }
@@ -440,7 +412,7 @@ time.sleep(60)
 func TestNew_NamesEveryFaultAndNoSecret(t *testing.T) {
 	t.Parallel()
 	_, err := exec.New(exec.Config{Env: map[string]string{"A=B": "x", "C": "secret\x00password"}, Window: -1, Timeout: -1, MaxBytes: 1, Grace: time.Hour})
-	for _, want := range []string{"command is missing", `"A=B" is no name`, `the value of "C" holds a NUL`, "window", "timeout", "max_bytes", "grace"} {
+	for _, want := range []string{"command is missing", `"A=B" is not the name`, `the value of "C" holds a NUL`, "window", "timeout", "max_bytes", "grace"} {
 		require.ErrorContains(t, err, want)
 	}
 	require.NotContains(t, err.Error(), "password")

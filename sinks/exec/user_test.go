@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/exec"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
 // confession is what a child says of itself, by files in its directory.
@@ -90,9 +91,7 @@ func TestDeliverBatch_AChildOfAnotherUserHasNoRightOfRoots(t *testing.T) {
 	} {
 		require.NoError(t, os.RemoveAll(filepath.Join(b.dir, "said")))
 		s := b.asUser(t, user)
-		n, err := deliver(t, s, 1, 1)
-		require.NoError(t, err)
-		require.Equal(t, 1, n)
+		sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 		var said confession
 		require.NoError(t, json.Unmarshal([]byte(b.read(t, "said")), &said))
 		require.NotContains(t, said.Groups, 0, "of root")
@@ -107,7 +106,7 @@ func TestDeliverBatch_AChildOfAnotherUserHasNoRightOfRoots(t *testing.T) {
 func TestDeliverBatch_AChildOfAnotherUserThatHangsIsKilledWithItsGroup(t *testing.T) {
 	t.Parallel()
 	b := openBench(t)
-	n, err := deliver(t, b.asUser(t, "nobody", "hang"), 1, 1)
+	n, err := sinktest.Deliver(t, b.asUser(t, "nobody", "hang"), sinktest.Deliveries(1, 1))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "no answer within 5s")
 	for _, who := range []string{"child", "grandchild"} {
@@ -120,9 +119,7 @@ func TestDeliverBatch_AChildOfAnotherUserThatHangsIsKilledWithItsGroup(t *testin
 func TestDeliverBatch_AChildHasNotTheTerminalOfItsParent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	n, err := deliver(t, b.sink(t, "stat", nil), 1, 1)
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	sinktest.Delivered(t, b.sink(t, "stat", nil), sinktest.Deliveries(1, 1))
 	said := b.read(t, "stat") // pid (name) state ppid group session terminal …
 	pid, _, _ := strings.Cut(said, " ")
 	fields := strings.Fields(said[strings.LastIndex(said, ")")+1:])
@@ -134,7 +131,7 @@ func TestDeliverBatch_AUserThatCannotReachTheDirectoryIsRefused(t *testing.T) {
 	t.Parallel()
 	b := openBench(t)
 	require.NoError(t, os.Chmod(b.dir, 0o700))
-	n, err := deliver(t, b.asUser(t, "nobody"), 1, 1)
+	n, err := sinktest.Deliver(t, b.asUser(t, "nobody"), sinktest.Deliveries(1, 1))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "correct command, dir and user")
 	require.Contains(t, fmt.Sprint(err), `as user "nobody"`)

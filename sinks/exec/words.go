@@ -8,28 +8,30 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// words are what a child writes to standard error: the last of it for errors, all
-// of it, within bounds, for the log. To take the records out of it costs time, so the
-// child and the delivery never wait for that.
+// words collects the lines that a child writes to standard error. The last lines are for errors. All lines, within
+// bounds, are for the log. Taking the records out of them costs time, so the child and the delivery never wait for
+// that.
 type words struct {
 	config  Config
 	secrets *redactor
 	process string
 	some    chan struct{} // has one when a line waits
-	over    chan struct{} // closed when all is read
-	done    chan struct{} // closed when all is logged
+	over    chan struct{} // closed when everything is read
+	done    chan struct{} // closed when everything is logged
+	before  []string      // the lines that were logged last
 
 	mu      sync.Mutex
-	records []processor.Delivery // that the child may speak of: the last ones it was given
-	last    []string
-	waiting []string  // lines to be logged
-	about   beside    // records that those may speak of
-	second  time.Time // the one that is counted
-	noted   int       // lines in it
-	left    int       // lines left out
+	records []processor.Delivery // that the child may repeat: the last ones it was given
+	last    []string             // the lines up to now, as far as they are looked at
+	waiting []string             // lines to be logged
+	about   beside               // records that those may repeat
+	second  time.Time            // the second that is counted
+	noted   int                  // lines in it
+	left    int                  // lines left out
 }
 
 const (
@@ -47,7 +49,7 @@ func newWords(c Config, process string) *words {
 	}
 }
 
-// await returns when all is logged, or soon: what left the group may hold the pipe.
+// await returns when everything is logged, or after a short time: a process that left the group may hold the pipe.
 func (w *words) await() {
 	select {
 	case <-w.done:
@@ -69,7 +71,7 @@ func (w *words) given(d processor.Delivery) {
 	}
 }
 
-// read takes lines until the end, and of a long one the beginning.
+// read takes lines until the end. It keeps only the beginning of a long line.
 func (w *words) read(stderr *os.File) {
 	defer close(w.over)
 	defer stderr.Close()
@@ -93,10 +95,7 @@ func (w *words) note(line string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.last = append(w.last, line)
-	if n := len(w.last) - lastWords; n > 0 {
-		w.last = w.last[n:]
-	}
+	w.last = recent(append(w.last, line))
 	if now := time.Now(); now.Sub(w.second) >= time.Second {
 		w.second, w.noted = now, 0
 	}
@@ -114,8 +113,8 @@ func (w *words) note(line string) {
 	}
 }
 
-// log logs lines as they come, and rests after each time for longer than that took. Of
-// what is left at the end it logs what it can soon.
+// log logs lines as they come. After each time it rests for longer than the logging took. At the end it logs as much
+// of the rest as it can in a short time.
 func (w *words) log() {
 	defer close(w.done)
 	for {
@@ -140,19 +139,32 @@ func (w *words) log() {
 	}
 }
 
-// flush logs lines that wait, and reports whether there are more.
+// recent returns the last lines of some: those with which a secret in the next line may begin, and those for an error.
+func recent(lines []string) []string {
+	for size, i := 0, len(lines)-1; i >= 0; i-- {
+		if size += len(lines[i]) + 1; size > maxTogether && len(lines)-i > lastWords {
+			return slices.Clone(lines[i+1:])
+		}
+	}
+	return lines
+}
+
+// flush logs waiting lines, and reports whether there are more.
 func (w *words) flush() (more bool) {
 	lines, about, left, more := w.take()
 	if left > 0 {
 		w.config.Logger.Warn("the child's standard error has more lines than are logged", "process", w.process, "lines", left)
 	}
-	for _, line := range w.clean(lines, about) {
-		w.config.Logger.Info("the child's standard error", "process", w.process, "line", line)
+	if len(lines) > 0 {
+		for _, line := range w.clean(w.secrets.next(w.before, lines), about) {
+			w.config.Logger.Info("the child's standard error", "process", w.process, "line", line)
+		}
+		w.before = recent(append(w.before, lines...))
 	}
 	return more
 }
 
-// take takes the first lines that wait, and the records that they may speak of.
+// take takes the first waiting lines, and the records that they may repeat.
 func (w *words) take() (lines []string, about beside, left int, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -182,28 +194,25 @@ func (w *words) ended() bool {
 	}
 }
 
-// separator of lines is longer than what may be between two words that are shown as one.
+// separator separates lines. It is longer than any text between two words that are shown as one.
 const separator = "\n\n\n\n"
 
-// clean takes out of lines what they repeat of the records and of the secrets. The lines
-// go through it together, since each record is to be read once. What is taken out may have
-// been escaped, and what is unescaped is made printable again.
+// clean takes the records and the secrets out of lines that have no folded secret. It handles the lines together, so that
+// each record is read only once. The text that is taken out may have been escaped, and the text that is unescaped is
+// made printable again.
 func (w *words) clean(lines []string, about beside) []string {
-	if len(lines) == 0 {
-		return nil
-	}
 	clean := make([]string, len(lines))
 	for i, line := range lines {
-		clean[i] = w.secrets.clean(line)
+		clean[i] = w.secrets.Line(line)
 	}
 	clean = strings.Split(about.redact(strings.Join(clean, separator)), separator)
 	for i, line := range clean {
-		clean[i] = w.secrets.clean(line)
+		clean[i] = w.secrets.Line(line)
 	}
 	return clean
 }
 
-// tail is the last lines, for an error; "" if there are none.
+// tail returns the last lines, for an error; "" if there are none.
 func (w *words) tail() string {
 	w.mu.Lock()
 	lines, about := slices.Clone(w.last), besides(w.records)
@@ -211,5 +220,7 @@ func (w *words) tail() string {
 	if len(lines) == 0 {
 		return ""
 	}
-	return "; its last words: " + cut(strings.Join(w.clean(lines, about), " | "))
+	lines = w.secrets.next(nil, lines)
+	lines = lines[max(0, len(lines)-lastWords):]
+	return "; its last words: " + visible.Start(strings.Join(w.clean(lines, about), " | "), maxErrorText)
 }

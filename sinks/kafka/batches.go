@@ -6,25 +6,26 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// batchSent is a batch of records as a request has it. The client gives it a number once, and sends it again under that.
+// batchSent is a batch of records as a request carries it. The client gives it a number once, and sends it again
+// under that number.
 type batchSent struct {
 	partitionSent
 	producer producer
 	sequence int32
 }
 
-// producer is under whose numbers a batch is sent.
+// producer is the id and epoch under whose numbers a batch is sent.
 type producer struct {
 	id    int64
 	epoch int16
 }
 
-// Where a batch has its numbers: see https://kafka.apache.org/documentation/#recordbatch.
+// Where the numbers of a batch are: see https://kafka.apache.org/documentation/#recordbatch.
 const (
 	lengthAt     = 8
 	magicAt      = 16
 	attributesAt = 21
-	lastAt       = 23 // its last offset, from its first on
+	lastAt       = 23 // its last offset, counted from its first
 	firstTimeAt  = 27
 	maxTimeAt    = 35
 	producerAt   = 43
@@ -37,11 +38,12 @@ const (
 const (
 	timeOfBroker   = 1 << 3
 	controlRecords = 1 << 5
-	// deleteHorizon: the first time of the batch is that at which its tombstones go, which the cleaner of the log has set.
+	// deleteHorizon: the log cleaner has replaced the first time of the batch by the time at which its tombstones are
+	// removed.
 	deleteHorizon = 1 << 6
 )
 
-// batchesOf are the batches of a request. One in the form of before Kafka 0.11 has no numbers.
+// batchesOf returns the batches of a request. A batch in the format from before Kafka 0.11 has no numbers.
 func batchesOf(produce *kmsg.ProduceRequest) (all []batchSent) {
 	for _, topic := range produce.Topics {
 		for _, p := range topic.Partitions {
@@ -57,8 +59,9 @@ func batchesOf(produce *kmsg.ProduceRequest) (all []batchSent) {
 	return all
 }
 
-// whole reports whether a request has records for each of its partitions. Where a batch fails while the client writes a later one of
-// its partition, that is written as none: Kafka 4.3 meets a null pointer in it, and answers nothing more on the connection.
+// whole reports whether a request has records for each of its partitions. If a batch fails while the client writes a
+// later batch of its partition, the client writes that one without records. Kafka 4.3 meets a null pointer in such a
+// request, and answers nothing more on the connection.
 func whole(produce *kmsg.ProduceRequest) bool {
 	for _, topic := range produce.Topics {
 		for _, p := range topic.Partitions {

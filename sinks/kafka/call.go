@@ -2,12 +2,13 @@ package kafka
 
 import "github.com/ordered-dispatcher/ordered-dispatcher/processor"
 
-// call is one DeliverBatch. What it has seen acknowledged it does not send again, wherever that is: a refusal in one
-// partition leaves those behind it in others acknowledged. The records of each partition go on behind its last one, so each keeps its order.
+// call is one DeliverBatch. It never sends a record again whose acknowledgement it has seen, wherever that record is:
+// a refusal in one partition leaves later records in others acknowledged. Each partition continues after its own last
+// record, so each keeps its order.
 type call struct {
 	ds    []processor.Delivery
-	left  []int // those that were not seen acknowledged, in order
-	limit int   // of the records of the next window
+	left  []int // records whose acknowledgement was not seen, in order
+	limit int   // number of records of the next window
 }
 
 func newCall(ds []processor.Delivery, limit int) *call {
@@ -18,7 +19,7 @@ func newCall(ds []processor.Delivery, limit int) *call {
 	return c
 }
 
-// acknowledged is how many records are, from the first on.
+// acknowledged returns how many records are acknowledged, from the first on.
 func (c *call) acknowledged() int {
 	if len(c.left) == 0 {
 		return len(c.ds)
@@ -26,10 +27,10 @@ func (c *call) acknowledged() int {
 	return c.left[0]
 }
 
-// window are those that may go next.
+// window returns the records that may go next.
 func (c *call) window() []int { return c.left[:min(len(c.left), c.limit)] }
 
-// settle takes out what was acknowledged of a window, which is the first of what is left.
+// settle takes out the acknowledged records of a window. The window is the beginning of left.
 func (c *call) settle(window []place) {
 	first := len(window)
 	for i := len(window) - 1; i >= 0; i-- {

@@ -17,15 +17,15 @@ func TestNew_NamesEveryFaultAtOnce(t *testing.T) {
 		SASL: kafka.SASL{Mechanism: "GSSAPI", User: "u", Password: "secret-password"},
 	})
 	for _, want := range []string{
-		`broker "host" is not host:port`, `topic "a b": Kafka's topics have`, "window 20000 is not within 1 and 10000",
-		"max_bytes 5 is not within", `compression "rar" is none of none, gzip`, "timeout 2h0m0s is not within",
-		`sasl: mechanism "GSSAPI" is none of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512`,
+		`broker "host" is not host:port`, `topic "a b": Kafka's topics have`, "window must be between 1 and 10000, got 20000",
+		"max_bytes must be between 1024 and 67108864, got 5", `compression must be none, gzip, snappy, lz4 or zstd, got "rar"`, "timeout must be between 1ms and 1h0m0s, got 2h0m0s",
+		`sasl.mechanism must be PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512, got "GSSAPI"`,
 	} {
 		require.ErrorContains(t, err, want)
 	}
 	require.NotContains(t, err.Error(), "secret-password")
 	_, err = kafka.New(kafka.Config{})
-	require.ErrorContains(t, err, "brokers are missing")
+	require.ErrorContains(t, err, "brokers is missing")
 	require.ErrorContains(t, err, "topic is missing")
 	_, err = kafka.New(kafka.Config{Brokers: []string{"h:1"}, Topic: "{{.Nothing}}", SASL: kafka.SASL{Mechanism: "PLAIN", User: "u"}})
 	require.ErrorContains(t, err, "topic: template")

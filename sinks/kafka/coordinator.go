@@ -7,12 +7,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// clientRetries is for how long the client asks again by itself where it is not told.
+// clientRetries is how long the client asks again by itself unless it is told otherwise.
 const clientRetries = 30 * time.Second
 
-// retries is for how long the client asks again after a word of the broker's that may pass. It would look for the coordinator of a
-// transaction for longer than a call lasts, and the end of the call hides what the broker says: a cluster that can never have
-// a coordinator looked like one that is silent.
+// retries is how long the client asks again after an error of the broker that may pass. By default the client would
+// look for the coordinator of a transaction for longer than a call lasts. The end of the call then hides the broker's
+// error: a cluster that can never have a coordinator looked like a silent one.
 func (c Config) retries(key int16) time.Duration {
 	switch key {
 	case kmsg.FindCoordinator.Int16(), kmsg.InitProducerID.Int16():
@@ -22,7 +22,7 @@ func (c Config) retries(key int16) time.Duration {
 	}
 }
 
-// uncoordinated are the broker's words that a transaction has no coordinator, or that it does not work yet.
+// uncoordinated lists the broker's errors that a transaction has no coordinator, or that it does not work yet.
 var uncoordinated = []*kerr.Error{kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress, kerr.NotCoordinator}
 
 const coordinatorFix = "Kafka keeps what it knows of transactions in the topic __transaction_state. If this lasts, compare the number of brokers with " +

@@ -12,7 +12,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -35,19 +34,16 @@ func TestDeliverBatch_ACoordinatorThatIsNotThereIsNamed(t *testing.T) {
 				there := coordinatorSays(cluster, kind, code)
 				s := sinkOf(t, cluster, func(c *kafka.Config) { transactional(c); c.Timeout = 6 * time.Second })
 				for range 2 {
-					n, err := deliver(t, s, sinktest.Deliveries(1, 3))
+					n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 3))
 					require.Zero(t, n)
 					require.ErrorIs(t, err, code)
 					require.ErrorContains(t, err, "nothing was sent")
 					require.ErrorContains(t, err, "transaction.state.log.replication.factor")
 					require.NotContains(t, err.Error(), "advertised.listeners")
-					require.True(t, processor.IsUnreached(err), err)
-					require.False(t, outcome.IsUnknown(err), err)
+					require.Equal(t, "unreached", sinktest.Class(err), err)
 				}
 				there()
-				n, err := deliver(t, s, sinktest.Deliveries(1, 3))
-				require.NoError(t, err)
-				require.Equal(t, 3, n)
+				sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 			})
 		}
 	}
@@ -59,7 +55,7 @@ func TestDeliverBatch_OneBrokerWithKafkasDefaultsHasNoCoordinator(t *testing.T) 
 	one := brokertest.NewKafka(t, broker.KafkaConfig{Settings: "transaction.state.log.replication.factor=3\ntransaction.state.log.min.isr=2\n"})
 	b := benchOf(t, one, 1, nil)
 	s := b.sink(t, func(c *kafka.Config) { transactional(c); c.Timeout = 6 * time.Second })
-	_, err := deliver(t, s, sinktest.Deliveries(1, 3))
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 3))
 	require.ErrorIs(t, err, kerr.CoordinatorNotAvailable)
 	require.ErrorContains(t, err, "transaction.state.log.replication.factor")
 	require.True(t, processor.IsUnreached(err), err)
@@ -75,11 +71,9 @@ func TestDeliverBatch_WhatAFormerTransactionalIDLeftOpenEndsWithAWorkerThatHasIt
 	require.NoError(t, killed.BeginTransaction())
 	require.NoError(t, killed.ProduceSync(t.Context(), kgo.StringRecord("never committed")).FirstErr())
 
-	_, err = deliver(t, b.sink(t, transactional), sinktest.Deliveries(1, 2))
-	require.NoError(t, err, "it counts as delivered")
+	sinktest.Delivered(t, b.sink(t, transactional), sinktest.Deliveries(1, 2)) // it counts as delivered
 	require.Empty(t, b.read(t), "and is behind what is open")
 	former := b.sink(t, func(c *kafka.Config) { c.TransactionalID = b.topic + "-former" })
-	_, err = deliver(t, former, sinktest.Deliveries(3, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, former, sinktest.Deliveries(3, 1))
 	require.Equal(t, upTo(3), sequences(b.read(t)))
 }

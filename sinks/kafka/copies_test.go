@@ -57,9 +57,7 @@ func TestDeliverBatch_ACallThatSucceedsHasEachRecordOnce(t *testing.T) {
 			for first := 1; first <= 81; first += 40 {
 				ds := turns(first, 40, "a", "b")
 				enlarge(ds, "a", 6000)
-				n, err := deliver(t, s, ds)
-				require.NoError(t, err)
-				require.Equal(t, 40, n)
+				sinktest.Delivered(t, s, ds)
 			}
 			var odd, even []string
 			for i := 1; i <= 120; i += 2 {
@@ -76,9 +74,7 @@ func TestDeliverBatch_ACallThatSucceedsHasEachRecordOnce(t *testing.T) {
 func several(t *testing.T, brokers int) *kfake.Cluster {
 	t.Helper()
 	topics := []string{"t.a", "t.b", "t.c"}
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(brokers), kfake.SeedTopics(3, topics...))
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
+	cluster := clusterOf(t, kfake.NumBrokers(brokers), kfake.SeedTopics(3, topics...))
 	for node, topic := range topics {
 		for partition := range int32(3) {
 			require.NoError(t, cluster.MoveTopicPartition(topic, partition, int32(node%brokers)))
@@ -160,9 +156,7 @@ func tooLargeByChance(t *testing.T, chance *rand.Rand) {
 	for i := range ds {
 		ds[i].Type, ds[i].Key = string("abc"[chance.Intn(3)]), fmt.Sprint(chance.Intn(9))
 	}
-	n, err := deliver(t, s, marked(ds))
-	require.NoError(t, err)
-	require.Equal(t, 150, n)
+	sinktest.Delivered(t, s, marked(ds))
 	seen := 0
 	for partition, all := range readFake(t, cluster, "t.a", "t.b", "t.c") {
 		require.True(t, slices.IsSorted(all), "%s: %v", partition, all)
@@ -181,7 +175,7 @@ func TestDeliverBatch_TheSearchForARecordCopiesNothing(t *testing.T) {
 	answerProduce(cluster, kerr.InvalidRecord, larger(t, 0, "poison"))
 	ds := turns(1, 60, "a", "b", "c")
 	ds[30].Payload = []byte(`"poison"`)
-	n, err := deliver(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Equal(t, 30, n, err)
 	require.True(t, processor.IsPermanent(err), err)
 	require.ErrorContains(t, err, `record "31"`)
@@ -212,12 +206,10 @@ func TestDeliverBatch_ASizeThatATopicRefusesIsNotTriedAgain(t *testing.T) {
 				refused.Add(1)
 				return true
 			})
-			_, err := deliver(t, s, marked(turns(1, 100, "a", "b")))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, marked(turns(1, 100, "a", "b")))
 			require.LessOrEqual(t, refused.Load(), int64(7), "halves of 50")
 			require.Positive(t, refused.Swap(0))
-			_, err = deliver(t, s, marked(turns(101, 100, "a", "b")))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, marked(turns(101, 100, "a", "b")))
 			require.Zero(t, refused.Load())
 		})
 	}
@@ -231,12 +223,11 @@ func TestDeliverBatch_TheSizesOfASearchAreForgotten(t *testing.T) {
 	answerProduce(cluster, kerr.InvalidRecord, larger(t, 0, "poison"))
 	ds := sinktest.Deliveries(1, 60)
 	ds[40].Payload = []byte(`"poison"`)
-	n, err := deliver(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Equal(t, 40, n)
 	require.True(t, processor.IsPermanent(err), err)
 	produced := hear(cluster, kmsg.Produce)
-	_, err = deliver(t, s, sinktest.Deliveries(42, 60))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(42, 60))
 	require.Less(t, len(produced.all()), 10, "the first record, and all others, perhaps in two parts")
 }
 
@@ -244,11 +235,10 @@ func TestDeliverBatch_TheSizesOfASearchAreForgotten(t *testing.T) {
 func TestDeliverBatch_AVagueWordBesideARefusalLeavesTheWindowOpen(t *testing.T) {
 	t.Parallel()
 	cluster, s, _ := newMute(t)
-	_, err := deliver(t, s, typed(1, "a", "b"))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, typed(1, "a", "b"))
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.a", Err: kerr.MessageTooLarge})
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.b", Err: kerr.UnknownServerError})
-	_, err = deliver(t, s, typed(3, "a", "b", "a"))
+	_, err := sinktest.Deliver(t, s, typed(3, "a", "b", "a"))
 	require.Error(t, err)
 	require.True(t, outcome.IsUnknown(err), err)
 }

@@ -11,7 +11,8 @@ import (
 // dialTimeout bounds one connection to one address.
 const dialTimeout = 10 * time.Second
 
-// dialer makes the connections of a link, and sees what the client writes to them: the client writes a request at once.
+// dialer makes the connections of a link, and sees the requests that the client writes to them. The client writes a
+// request in one piece.
 func (s *Sink) dialer(w *written) func(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := s.dial
 	if dial == nil {
@@ -33,7 +34,7 @@ func (s *Sink) dialer(w *written) func(ctx context.Context, network, address str
 	}
 }
 
-// secured is conn with TLS for the host of an address.
+// secured returns conn with TLS for the host of an address.
 func secured(ctx context.Context, conn net.Conn, config *tls.Config, address string) (net.Conn, error) {
 	config = config.Clone()
 	if config.ServerName == "" {
@@ -53,21 +54,22 @@ func secured(ctx context.Context, conn net.Conn, config *tls.Config, address str
 	return client, nil
 }
 
-// watched is a connection whose requests are noted.
+// watched is a connection that takes note of its requests.
 type watched struct {
 	net.Conn
 	written *written
-	later   bool // it was made after another one of its link was closed
+	later   bool // it was made after another connection of its link was closed
 }
 
-// Close is called by the client.
+// Close closes the connection. The client calls it.
 func (c *watched) Close() error {
 	c.written.ended.Store(true)
 	return c.Conn.Close()
 }
 
-// Write writes nothing to a connection that the other side has ended: the client reads one only while it waits for an answer, so it does
-// not know, and a request that was written there may have arrived. It makes another connection.
+// Write does not write to a connection that the other side has ended. The client reads a connection only while it
+// waits for an answer, so it does not know of the end, and a request that was written there may have arrived. After
+// the error the client makes another connection.
 func (c *watched) Write(request []byte) (int, error) {
 	if hasLeft(c.Conn) {
 		return 0, net.ErrClosed

@@ -23,10 +23,8 @@ func TestDeliver_ABrokerThatSaysTooMuchIsNotHeardOut(t *testing.T) {
 		_, _ = conn.Write(binary.BigEndian.AppendUint32(nil, 2<<20))
 		_, _ = io.Copy(io.Discard, conn) // until the client leaves
 	})
-	s, err := kafka.New(kafka.Config{Brokers: []string{address}, Topic: "t"})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	s := sinktest.Made(t, kafka.New, kafka.Config{Brokers: []string{address}, Topic: "t"})
+	_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "2097152") // the length
 }
 
@@ -64,10 +62,8 @@ func TestDeliver_AnAnswerThatClaimsManyElementsTakesBoundedMemory(t *testing.T) 
 	})
 	var before, behind runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s, err := kafka.New(kafka.Config{Brokers: []string{address}, Topic: "t", Timeout: 2 * time.Second})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	s := sinktest.Made(t, kafka.New, kafka.Config{Brokers: []string{address}, Topic: "t", Timeout: 2 * time.Second})
+	_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 	require.Error(t, err)
 	runtime.ReadMemStats(&behind)
 	require.NotEmpty(t, hostile)

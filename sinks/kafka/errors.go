@@ -13,12 +13,12 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// refusal is the protocol's word on one record.
+// refusal is an error of the protocol about one record.
 type refusal struct{ error }
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// refusals are the broker's words on what is in a batch. They are final.
+// refusals lists the broker's errors about the contents of a batch. They are final.
 var refusals = []*kerr.Error{
 	kerr.MessageTooLarge,
 	kerr.RecordListTooLarge,
@@ -26,17 +26,17 @@ var refusals = []*kerr.Error{
 	kerr.InvalidTopicException,
 }
 
-// conditions are the broker's words after which it has taken nothing, and which no record can help:
-// the time of sending is ours, a topic that was deleted had the right name, one that is missing may be made, and the next link
-// gets a producer id in place of one that the coordinator has forgotten.
+// conditions lists the broker's errors after which it has taken nothing, and which no change of a record can fix. The
+// sink sets the time of sending. A topic that was deleted had the right name, and one that is missing may be made.
+// The next link gets a producer id in place of one that the coordinator has forgotten.
 var conditions = []*kerr.Error{kerr.InvalidTimestamp, kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.InvalidProducerIDMapping,
 	kerr.TransactionAbortable, kerr.InvalidTxnState, kerr.TransactionCoordinatorFenced}
 
-// passing are the broker's words that it takes nothing now, and may take it later. The client has
-// asked again for a while by then: see patience. REQUEST_TIMED_OUT and
-// NOT_ENOUGH_REPLICAS_AFTER_APPEND are not among them: they leave open whether the broker took
-// something, and the client never gives up after one of them. A leader that stepped down after it had
-// taken a batch says NOT_LEADER, too, and one whose disk failed may have it: see unanswered.
+// passing lists the broker's errors that it takes nothing now, and may take it later. By then the client has asked
+// again for a while: see patience. REQUEST_TIMED_OUT and NOT_ENOUGH_REPLICAS_AFTER_APPEND are not among them: they
+// leave open whether the broker took something, and the client never gives up after one of them. A leader that
+// stepped down after it had taken a batch answers NOT_LEADER, too, and a leader whose disk failed may have the batch:
+// see unanswered.
 var passing = []*kerr.Error{
 	kerr.NotEnoughReplicas,
 	kerr.NotLeaderForPartition,
@@ -54,7 +54,7 @@ var passing = []*kerr.Error{
 	kerr.NetworkException,
 }
 
-// vague are the broker's words that leave open whether it took something.
+// vague lists the broker's errors that leave open whether it took something.
 var vague = []*kerr.Error{
 	kerr.UnknownServerError,
 	kerr.RequestTimedOut,
@@ -63,7 +63,7 @@ var vague = []*kerr.Error{
 	kerr.NetworkException,
 }
 
-// isPassing reports whether no record can help it: a word of passing, or that the client could not
+// isPassing reports whether no change of a record can fix the error: it is one of passing, or the client could not
 // reach the partition's leader.
 func isPassing(err error) bool {
 	return isOneOf(err, passing) || errors.Is(err, kgo.ErrRecordRetries) || isDial(err)
@@ -76,14 +76,14 @@ func isDial(err error) bool {
 }
 
 // isLoss reports whether acknowledged records are missing: see stood.
-func isLoss(err error) bool { return outcomes.IsFinal(err) }
+func isLoss(err error) bool { return outcomes.IsReportedOnce(err) }
 
 func isRefusal(err error) bool {
 	var r *refusal
 	return errors.As(err, &r) || isOneOf(err, refusals)
 }
 
-// denials are the broker's words on us: our login, our rights, our settings.
+// denials lists the broker's errors about us: our login, our rights, our settings.
 var denials = []*kerr.Error{
 	kerr.SaslAuthenticationFailed,
 	kerr.IllegalSaslState,
@@ -98,36 +98,38 @@ var denials = []*kerr.Error{
 	kerr.InvalidRequiredAcks,
 	kerr.InvalidRequest,
 	kerr.SecurityDisabled,
-	kerr.PolicyViolation, // "request parameters": acks, compression, a transactional id. Of a record it is INVALID_RECORD
+	kerr.PolicyViolation, // "request parameters": acks, compression, a transactional id. For a record it is INVALID_RECORD
 }
 
-// refusesUs reports whether every record meets what the broker says. A topic that is
-// not there is that for all records only if none of them has a part in its name.
+// refusesUs reports whether every record meets this error of the broker. For a missing topic that is so only if no
+// part of a record is in the topic's name.
 func (s *Sink) refusesUs(err error) bool {
 	return isOneOf(err, denials) || s.topic.Fixed() && isOneOf(err, []*kerr.Error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicID})
 }
 
-// isOldEpoch reports whether the producer's epoch is not the last one. Without a transactional id it is the client itself that has
-// taken another one, for a partition that refused its records.
+// isOldEpoch reports whether the producer's epoch is not the last one. Without a transactional id the client itself
+// has taken another epoch, for a partition that refused its records.
 func isOldEpoch(err error) bool {
 	return isOneOf(err, []*kerr.Error{kerr.ProducerFenced, kerr.InvalidProducerEpoch})
 }
 
-// isFenced reports whether another producer has taken the transactional id, the coordinator has given up a transaction that
-// took too long, or it has an older epoch, since its data were set back.
+// isFenced reports whether another producer has taken the transactional id, the coordinator has given up a
+// transaction that took too long, or the coordinator has an older epoch because its data were set back.
 func (s *Sink) isFenced(err error) bool { return s.config.TransactionalID != "" && isOldEpoch(err) }
 
-// errForgotten is a transaction in which the client took a new epoch, since the broker knows its producer id no more: retention has deleted
-// all that it had sent to the partition. The coordinator has aborted what was sent under the old one.
+// errForgotten: in a transaction the client took a new epoch, because the broker no longer knows its producer id.
+// Retention has deleted all records that it had sent to the partition. The coordinator has aborted the records that
+// were sent under the old epoch.
 var errForgotten = processor.Unreached(errors.New("the broker has forgotten the producer in the middle of the transaction; the next attempt begins another one"))
 
-// errRenumbered is a window in which the client took a new epoch after an answer was lost, or after a batch was sent again. The broker may
-// have that batch, and would take it once more under the new number.
+// errRenumbered: in a window the client took a new epoch after an answer was lost, or after a batch was sent again.
+// The broker may have that batch, and would take it once more under the new number.
 var errRenumbered = errors.New("an answer was lost or unclear, and the client has begun to number anew since: sent once more, the record could be there twice")
 
-// errUnread is a request with records that written cannot read, so that it could not keep the order of what it lets through.
-var errUnread = processor.Unreached(errors.New("the client has written its records in a form that this version cannot check, so they are not sent: " +
-	"go back to the version before, and report it"))
+// errUnread: written cannot read the records of a request, so it could not keep the order of the requests that it
+// lets through.
+var errUnread = processor.Unreached(errors.New("the client has written its records in a form that this version cannot check, so they were not sent: " +
+	"go back to the previous version, and report this"))
 
 func isOneOf(err error, all []*kerr.Error) bool {
 	for _, e := range all {
@@ -138,8 +140,8 @@ func isOneOf(err error, all []*kerr.Error) bool {
 	return false
 }
 
-// known is a failure whose outcome is known, so it is no time-out to the processor,
-// though a time-out may be its cause.
+// known is a failure with a known outcome. So it is not a time-out to the processor, though a time-out may be its
+// cause.
 type known struct{ error }
 
 func (e *known) Unwrap() error { return e.error }
@@ -161,7 +163,7 @@ type unconnected struct{ error }
 
 func (e *unconnected) Unwrap() error { return e.error }
 
-// uncommitted is a failure before the commit of a transaction.
+// uncommitted is a failure before a transaction was committed.
 type uncommitted struct{ error }
 
 func (e *uncommitted) Error() string { return "nothing is committed: " + e.error.Error() }
@@ -170,8 +172,8 @@ func (e *uncommitted) Unwrap() error { return e.error }
 // Timeout is false: the outcome is known.
 func (e *uncommitted) Timeout() bool { return false }
 
-// uncommittedCause is err without the word that nothing is committed, for an error
-// that says more: nothing was sent.
+// uncommittedCause removes from err the words that nothing is committed. It serves errors that say more: nothing was
+// sent.
 func uncommittedCause(err error) error {
 	if u, ok := errors.AsType[*uncommitted](err); ok {
 		return u.error
@@ -179,9 +181,9 @@ func uncommittedCause(err error) error {
 	return err
 }
 
-// unconfirmed is what became of a commit that failed: an answer of Kafka that is no is a
-// no if it was asked once. The client asks again by itself after a lost connection, and a
-// no to that says nothing of the first time. Anything else leaves it open.
+// unconfirmed returns the outcome of a commit that failed. If Kafka was asked once and refuses, the refusal holds.
+// After a lost connection the client asks again by itself, and a refusal of that request proves nothing about the
+// first one. Any other error leaves the outcome open.
 func unconfirmed(err error, asked int) error {
 	if asked == 0 {
 		return &uncommitted{err}
@@ -197,8 +199,8 @@ func unconfirmed(err error, asked int) error {
 	return &open{err}
 }
 
-// hungUp is err without the client's guess at a connection that ends before its first answer: that
-// TLS or a login may be missing. This one has worked.
+// hungUp removes the client's guess about a connection that ends before its first answer: that TLS or a login may be
+// missing. This connection has worked.
 func hungUp(err error) error {
 	var eof *kgo.ErrFirstReadEOF
 	if errors.As(err, &eof) {
@@ -207,25 +209,25 @@ func hungUp(err error) error {
 	return err
 }
 
-// isUnfinished reports whether time ran out although no broker hung up. What was reached is silent, or has said words that leave
-// open whether it took something, and no record can help that.
+// isUnfinished reports whether time ran out although no broker hung up. The broker was reached and is silent, or its
+// answers leave open whether it took something. No change of a record can fix that.
 func isUnfinished(err error, of requests) bool {
 	return errors.Is(err, context.DeadlineExceeded) && !of.cut
 }
 
-// isWord reports whether an error is the broker's word on a record, or the client's own: the client gives up a batch
-// only where its last request was answered.
+// isWord reports whether an error is the broker's answer about a record, or the client's own error. The client gives
+// up a batch only where its last request was answered.
 func isWord(err error) bool {
 	var answer *kerr.Error
 	return isRefusal(err) || errors.As(err, &answer) || isPassing(err)
 }
 
-// unanswered is what became of records that were sent. Without a word of the broker on
-// them, or with one that is none, it may have them. So it may if an answer was lost: the
-// client asks again by itself, and a no to that says nothing of the first time. The same
-// holds for a no to records that were sent again after another word, such as REQUEST_TIMED_OUT: the client does not
-// say which that was. A word of passing follows others, or comes from
-// a leader that stepped down after it had taken the batch.
+// unanswered returns the outcome of records that were sent. Without an answer of the broker about them, or with one
+// that decides nothing, the broker may have them. It may have them as well if an answer was lost: the client asks
+// again by itself, and a refusal of that request proves nothing about the first one. The same holds for a refusal of
+// records that were sent again after another answer, such as REQUEST_TIMED_OUT: the client does not report which
+// answer that was. An error of passing follows others, or comes from a leader that stepped down after it had taken
+// the batch.
 func unanswered(err error, of requests) error {
 	word := isWord(err)
 	switch {
@@ -248,7 +250,7 @@ func unanswered(err error, of requests) error {
 	}
 }
 
-// noWord is a time-out of a broker that was reached and has not hung up, or its word on a commit that may pass.
+// noWord is a time-out of a broker that was reached and has not hung up, or its answer to a commit that may pass.
 type noWord struct{ error }
 
 func (e *noWord) Unwrap() error { return e.error }
@@ -258,7 +260,7 @@ func isNoWord(err error) bool {
 	return ok
 }
 
-// open is a failure whose outcome nobody knows.
+// open is a failure whose outcome is unknown.
 type open struct{ error }
 
 func isOpen(err error) bool {
@@ -271,7 +273,7 @@ func (e *open) Unwrap() error { return e.error }
 // Timeout is true: the outcome is unknown.
 func (e *open) Timeout() bool { return true }
 
-// fixes are the next step for what the broker says.
+// fixes lists the next step for each error of the broker.
 var fixes = []struct {
 	err  *kerr.Error
 	text string
@@ -294,7 +296,7 @@ var fixes = []struct {
 	{kerr.UnsupportedVersion, "the broker, or a proxy before it, is too old: replace it"},
 	{kerr.InvalidRequiredAcks, "the broker, or a proxy before it, does not take acks=all, without which records could be lost: use another one"},
 	{kerr.InvalidRequest, "see the log of the broker, or of a proxy before it: it does not take requests of this form"},
-	{kerr.SecurityDisabled, "this broker has no security: leave sasl out"},
+	{kerr.SecurityDisabled, "this broker has security off: leave sasl out"},
 	{kerr.PolicyViolation, "see which policy the broker, or a proxy before it, has for producers: it may ask for another compression or transactional_id"},
 	{kerr.NotEnoughReplicas, "bring replicas back until there are min.insync.replicas of them"},
 	{kerr.NotLeaderForPartition, leaderFix},
@@ -310,7 +312,7 @@ const leaderFix = "bring back the broker that leads the partition, or wait for t
 
 const anewFix = "the topic was deleted, and made anew if it is there: what was acknowledged and not read there is gone; make it if it is missing, and `seek` back to have it sent again, or `retry` to go on"
 
-// fix begins with a semicolon.
+// fix returns the next step, after a semicolon.
 func (s *Sink) fix(err error) string {
 	switch {
 	case s.isFenced(err):
@@ -335,17 +337,17 @@ func (s *Sink) fix(err error) string {
 	}
 	var late *lateError
 	if errors.As(err, &late) {
-		return "; it is kept, and the next call sends. Raise timeout, so that it is enough for both"
+		return "; the connection is kept, and the next call sends. Raise timeout, so that it is enough for both"
 	}
 	var connecting *unconnected
 	if errors.Is(err, context.DeadlineExceeded) && errors.As(err, &connecting) {
-		return "; see whether the brokers are reached by the names that the cluster gives them (advertised.listeners), or raise timeout: it may be too short for the way to them and a login"
+		return "; check that the brokers can be reached by the names that the cluster gives them (advertised.listeners), or raise timeout: it may be too short to connect and log in"
 	}
 	if errors.Is(err, context.DeadlineExceeded) && isNoWord(err) {
 		return "; see whether the partition has its in-sync replicas (min.insync.replicas), and whether its leader answers; raise timeout if it answers later"
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "; see whether the brokers, by the names that the cluster gives them (advertised.listeners), are reached, or raise timeout"
+		return "; check that the brokers can be reached by the names that the cluster gives them (advertised.listeners), or raise timeout"
 	}
 	return ""
 }

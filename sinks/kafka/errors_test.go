@@ -36,16 +36,9 @@ func typed(sequence int, types ...string) []processor.Delivery {
 }
 
 // sinkOf sends to it, ten at a time and as they are.
-func sinkOf(t testing.TB, cluster *kfake.Cluster, change func(*kafka.Config)) *kafka.Sink {
+func sinkOf(t testing.TB, cluster *kfake.Cluster, changes ...func(*kafka.Config)) *kafka.Sink {
 	t.Helper()
-	config := kafka.Config{Brokers: cluster.ListenAddrs(), Topic: "t", Window: 10, Compression: "none", Timeout: 5 * time.Second}
-	if change != nil {
-		change(&config)
-	}
-	s, err := kafka.New(config)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return sinktest.Made(t, kafka.New, kafka.Config{Brokers: cluster.ListenAddrs(), Topic: "t", Window: 10, Compression: "none", Timeout: 5 * time.Second}, changes...)
 }
 
 // answerProduce answers the requests to produce that are asked for with a code.
@@ -114,7 +107,7 @@ func TestDeliverBatch_TheBrokersCodeDecides(t *testing.T) {
 			cluster := fake(t)
 			s := sinkOf(t, cluster, nil)
 			answerProduce(cluster, c.code, from(2))
-			n, err := deliver(t, s, sinktest.Deliveries(1, 4)) // the first goes alone, being the first
+			n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 4)) // the first goes alone, being the first
 			require.Equal(t, 1, n)
 			require.ErrorContains(t, err, `record "2"`)
 			require.ErrorContains(t, err, c.fix)
@@ -137,9 +130,7 @@ func TestDeliverBatch_SaysWhereNobodyListens(t *testing.T) {
 	port, err := throwaway.FreePort()
 	require.NoError(t, err)
 	address := fmt.Sprintf("127.0.0.1:%d", port)
-	s, err := kafka.New(kafka.Config{Brokers: []string{address}, Topic: "t"})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
+	s := sinktest.Made(t, kafka.New, kafka.Config{Brokers: []string{address}, Topic: "t"})
 	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "nothing was sent")
 	require.ErrorContains(t, err, address+": connect: connection refused; start the broker there, or correct the address: ")
@@ -147,10 +138,8 @@ func TestDeliverBatch_SaysWhereNobodyListens(t *testing.T) {
 
 func TestDeliverBatch_WhatWasNotSentIsNotSaidToBeUncommitted(t *testing.T) {
 	t.Parallel()
-	s, err := kafka.New(kafka.Config{Brokers: fake(t).ListenAddrs(), Topic: "missing", TransactionalID: "x"})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	s := sinktest.Made(t, kafka.New, kafka.Config{Brokers: fake(t).ListenAddrs(), Topic: "missing", TransactionalID: "x"})
+	_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "nothing was sent: UNKNOWN_TOPIC_OR_PARTITION")
 	require.True(t, processor.IsRefused(err), "no record has a part in the topic's name: %v", err)
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -41,18 +40,13 @@ func TestDeliverBatch_ATopicThatDoesNotExistIsNoAttemptOfTheRecord(t *testing.T)
 						ds[i].Type = "paid"
 					}
 				}
-				n, err := deliver(t, s, ds)
+				n, err := sinktest.Deliver(t, s, ds)
 				require.Equal(t, before, n, "%v", err)
 				require.ErrorContains(t, err, "UNKNOWN_TOPIC_OR_PARTITION")
 				require.ErrorContains(t, err, "make the topic, or correct topic")
-				require.True(t, processor.IsUnreached(err), "an attempt of the record: %v", err)
-				require.False(t, processor.IsPermanent(err))
-				require.False(t, processor.IsRefused(err), "the record has a part in the topic's name")
-				require.False(t, outcome.IsUnknown(err))
+				require.Equal(t, "unreached", sinktest.Class(err), "an attempt of the record: %v", err)
 				b.create(t, b.topic+".made", 1, nil)
-				n, err = deliver(t, s, ds[before:])
-				require.NoError(t, err)
-				require.Equal(t, len(ds)-before, n)
+				sinktest.Delivered(t, s, ds[before:])
 				require.Equal(t, fmt.Sprint(before+1), sequences(readTopic(t, b.broker.Addr(), b.topic+".made")))
 			})
 		}
@@ -65,7 +59,7 @@ func TestDeliverBatch_ATopicThatKafkaCannotNameIsPermanent(t *testing.T) {
 	s := b.sink(t, func(c *kafka.Config) { c.Topic = `{{if eq .Type "odd"}}a b{{else}}` + b.topic + `{{end}}` })
 	ds := sinktest.Deliveries(1, 10)
 	ds[4].Type = "odd"
-	n, err := deliver(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Equal(t, 4, n)
 	require.True(t, processor.IsPermanent(err), err)
 	require.ErrorContains(t, err, `"a b"`)
@@ -77,25 +71,21 @@ func TestDeliverBatch_LogsIn(t *testing.T) {
 	b := newBench(t, 1, nil)
 	for i, mechanism := range []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} {
 		login := func(password string) *kafka.Sink {
-			s, err := kafka.New(kafka.Config{Brokers: []string{b.broker.AddrSASL()}, Topic: b.topic,
+			return sinktest.Made(t, kafka.New, kafka.Config{Brokers: []string{b.broker.AddrSASL()}, Topic: b.topic,
 				SASL: kafka.SASL{Mechanism: mechanism, User: broker.KafkaUser, Password: password}})
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = s.Close() })
-			return s
 		}
-		_, err := deliver(t, login("wrong-password"), sinktest.Deliveries(1, 1))
+		_, err := sinktest.Deliver(t, login("wrong-password"), sinktest.Deliveries(1, 1))
 		require.ErrorContains(t, err, "nothing was sent", mechanism)
 		require.ErrorContains(t, err, "correct user and password", mechanism)
 		require.NotContains(t, err.Error(), "wrong-password")
 		require.True(t, processor.IsRefused(err), err)
 		s := login(broker.KafkaPassword)
-		_, err = deliver(t, s, sinktest.Deliveries(i+1, 1))
+		_, err = sinktest.Deliver(t, s, sinktest.Deliveries(i+1, 1))
 		require.NoError(t, err, mechanism)
 	}
 	require.Equal(t, upTo(3), sequences(b.read(t)))
-	s, err := kafka.New(kafka.Config{Brokers: []string{b.broker.AddrSASL()}, Topic: b.topic})
-	require.NoError(t, err)
-	_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+	s := sinktest.Made(t, kafka.New, kafka.Config{Brokers: []string{b.broker.AddrSASL()}, Topic: b.topic})
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "it may expect TLS or sasl")
 }
 
@@ -110,10 +100,8 @@ func TestDeliverBatch_NamesASettingThatTheBrokerDoesNotExpect(t *testing.T) {
 		{kafka.Config{SASL: kafka.SASL{Mechanism: "SCRAM-SHA-512", User: broker.KafkaUser, Password: broker.KafkaPassword}}, "leave sasl out"},
 	} {
 		c.config.Brokers, c.config.Topic = []string{k.Addr()}, "never-reached"
-		s, err := kafka.New(c.config)
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = s.Close() })
-		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+		s := sinktest.Made(t, kafka.New, c.config)
+		_, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 		require.ErrorContains(t, err, "nothing was sent")
 		require.ErrorContains(t, err, c.fix)
 	}
@@ -136,10 +124,8 @@ func TestDeliverBatch_TLSWithAClientCertificate(t *testing.T) {
 		{&tls.Config{RootCAs: roots}, false},
 		{&tls.Config{Certificates: []tls.Certificate{pair}}, false},
 	} {
-		s, err := kafka.New(kafka.Config{Brokers: []string{k.AddrTLS()}, Topic: b.topic, TLS: client.config})
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = s.Close() })
-		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+		s := sinktest.Made(t, kafka.New, kafka.Config{Brokers: []string{k.AddrTLS()}, Topic: b.topic, TLS: client.config})
+		_, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 		require.Equal(t, client.taken, err == nil, err)
 		require.False(t, processor.IsPermanent(err))
 	}
@@ -153,12 +139,7 @@ func TestDeliverBatch_ABrokerThatIsKilledLosesNothingAndRepeatsNothing(t *testin
 			t.Parallel()
 			k := brokertest.NewKafka(t, broker.KafkaConfig{})
 			b := benchOf(t, k, 1, nil)
-			s := b.sink(t, func(c *kafka.Config) {
-				c.Timeout = time.Minute
-				if change != nil {
-					change(c)
-				}
-			})
+			s := b.sink(t, func(c *kafka.Config) { c.Timeout = time.Minute }, change)
 			const records = 6000
 			killAt := []int{1000, 3000}
 			var crash chan error // of the crash under way
@@ -167,7 +148,7 @@ func TestDeliverBatch_ABrokerThatIsKilledLosesNothingAndRepeatsNothing(t *testin
 					crash, killAt = make(chan error, 1), killAt[1:]
 					go func() { crash <- errors.Join(k.Kill(context.Background()), k.Start(context.Background())) }()
 				}
-				n, err := deliver(t, s, ds[:min(50, len(ds))])
+				n, err := sinktest.Deliver(t, s, ds[:min(50, len(ds))])
 				require.False(t, processor.IsPermanent(err), err)
 				ds = ds[n:]
 				if err != nil {

@@ -100,8 +100,7 @@ func TestDeliverBatch_EveryBatchIsNumberedAndWaitsForAllReplicas(t *testing.T) {
 	t.Parallel()
 	cluster := fake(t)
 	produced := hear(cluster, kmsg.Produce)
-	_, err := deliver(t, sinkOf(t, cluster, nil), sinktest.Deliveries(1, 30))
-	require.NoError(t, err)
+	sinktest.Delivered(t, sinkOf(t, cluster, nil), sinktest.Deliveries(1, 30))
 	const allInSync = -1
 	next := int32(0)
 	for _, request := range produced.all() {
@@ -122,8 +121,7 @@ func TestDeliverBatch_TheFirstRecordOfATopicGoesAloneOnEachLink(t *testing.T) {
 	s := sinkOf(t, cluster, nil)
 	for range 2 {
 		before := len(produced.all())
-		_, err := deliver(t, s, sinktest.Deliveries(1, 5))
-		require.NoError(t, err)
+		sinktest.Delivered(t, s, sinktest.Deliveries(1, 5))
 		first := batches(t, produced.all()[before])
 		require.Len(t, first, 1)
 		require.EqualValues(t, 1, first[0].NumRecords)
@@ -151,11 +149,9 @@ func TestDeliverBatch_TheBrokerHearsOfNoRecordBeforeTheClientHasTheWindow(t *tes
 		case <-time.After(500 * time.Millisecond):
 		}
 	})
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	<-produced.each
-	_, err = deliver(t, s, ds)
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, ds)
 	require.False(t, early)
 }
 
@@ -166,8 +162,7 @@ func TestDeliverBatch_BehindABatchNothingOfItsPartitionIsOnItsWay(t *testing.T) 
 	cluster := fake(t)
 	produced := hear(cluster, kmsg.Produce)
 	s := sinkOf(t, cluster, func(c *kafka.Config) { inBatches(c); c.Window = 100 })
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	answerProduce(cluster, kerr.InvalidRecord, func(request *kmsg.ProduceRequest) bool {
 		return bytes.Contains(request.Topics[0].Partitions[0].Records, []byte("poison"))
 	})
@@ -176,7 +171,7 @@ func TestDeliverBatch_BehindABatchNothingOfItsPartitionIsOnItsWay(t *testing.T) 
 		ds[i].Payload = fmt.Appendf(nil, "%q", incompressible()[:compressible])
 	}
 	ds[3].Payload = []byte(`"poison"`)
-	n, err := deliver(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Equal(t, 3, n)
 	require.True(t, processor.IsPermanent(err), err)
 	for _, request := range produced.all() {
@@ -195,7 +190,7 @@ func TestDeliverBatch_OfARefusedBatchTheRecordIsFound(t *testing.T) {
 	})
 	ds := sinktest.Deliveries(1, 10)
 	ds[6].Payload = []byte(`"poison"`)
-	n, err := deliver(t, sinkOf(t, cluster, nil), ds)
+	n, err := sinktest.Deliver(t, sinkOf(t, cluster, nil), ds)
 	require.Equal(t, 6, n)
 	require.True(t, processor.IsPermanent(err), err)
 	require.ErrorContains(t, err, `record "7"`)
@@ -210,14 +205,14 @@ func TestFence_NobodyAsksAgainUnderTheEpochThatWasFenced(t *testing.T) {
 	asked := hear(cluster, kmsg.InitProducerID)
 	s := sinkOf(t, cluster, transactional)
 	for range 3 {
-		n, err := deliver(t, s, underEpoch(4, sinktest.Deliveries(1, 2)))
+		n, err := sinktest.Deliver(t, s, sinktest.Under(4, sinktest.Deliveries(1, 2)))
 		require.Zero(t, n)
 		require.ErrorContains(t, err, "another producer has taken its transactional_id")
 		require.Greater(t, processor.RetryAfterDelay(err), 5*time.Second)
 		require.False(t, outcome.IsUnknown(err), err)
 		require.Len(t, asked.all(), 1)
 	}
-	_, err := deliver(t, s, underEpoch(5, sinktest.Deliveries(1, 2)))
+	_, err := sinktest.Deliver(t, s, sinktest.Under(5, sinktest.Deliveries(1, 2)))
 	require.Error(t, err)
 	require.Len(t, asked.all(), 2)
 }
@@ -232,9 +227,8 @@ func TestDeliverBatch_ACommitWithoutAnAnswerIsOfUnknownOutcome(t *testing.T) {
 		return response, nil, true
 	})
 	s := sinkOf(t, cluster, func(c *kafka.Config) { transactional(c); c.Timeout = 5 * time.Second }) // it comes to the commit in that on a busy machine
-	n, err := deliver(t, s, sinktest.Deliveries(1, 2))
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 2))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "the commit may have happened")
-	require.True(t, outcome.IsUnknown(err), err)
-	require.False(t, processor.IsPermanent(err), err)
+	require.Equal(t, "outage", sinktest.Class(err), err)
 }

@@ -13,12 +13,12 @@ func newGuard(c Config) secret.Guard {
 	return secret.Guard{Secrets: secret.New(c.SASL.Password), Said: said, Hide: c.HideAnswers}
 }
 
-// bare is a code of Kafka's without words of the broker's. What we say around it is not taken for these.
+// bare is a code of Kafka without words of the broker. The text that we add around it is not taken for the broker's.
 type bare struct{ error }
 
 func (b *bare) Unwrap() error { return b.error }
 
-// heard marks what the client says. It may be the bare code.
+// heard marks an error that the client returns. It may be the bare code.
 func heard(err error) error {
 	if code, ok := err.(*kerr.Error); ok && code != nil {
 		return &bare{code}
@@ -26,12 +26,13 @@ func heard(err error) error {
 	return err
 }
 
-// quoting is an error of the client's with words of the broker's anywhere in it.
+// quoting is an error of the client with words of the broker anywhere in it.
 type quoting struct{ error }
 
 func (q *quoting) Unwrap() error { return q.error }
 
-// named is why a connection failed to an address that the cluster gives. It has that address, which is the cluster's word.
+// named is the reason why a connection failed to an address that the cluster gave. It has that address, so it quotes
+// the cluster.
 type named struct{ error }
 
 func (n *named) Unwrap() error { return n.error }
@@ -42,7 +43,7 @@ func said(err error) (hidden string, ok bool) {
 		return secret.Hidden, true
 	}
 	if _, ok := err.(*named); ok {
-		return "an address that the cluster gives is not reached: " + secret.Hidden, true
+		return "an address that the cluster gives cannot be reached: " + secret.Hidden, true
 	}
 	code, ok := errors.Unwrap(err).(*kerr.Error)
 	if !ok || !strings.HasPrefix(err.Error(), code.Error()+": ") {

@@ -23,7 +23,7 @@ func TestDeliverBatch_NoRecordReachesATopicOfKafkasOwn(t *testing.T) {
 		for _, typ := range types {
 			ds := sinktest.Deliveries(1, 1)
 			ds[0].Type = typ
-			n, err := deliver(t, s, ds)
+			n, err := sinktest.Deliver(t, s, ds)
 			require.Zero(t, n)
 			require.True(t, processor.IsPermanent(err), "%q %q: %v", topic, typ, err)
 		}

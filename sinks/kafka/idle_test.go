@@ -10,8 +10,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -25,19 +23,16 @@ func TestDeliverBatch_ABrokerThatDiedWhileNothingWasSentIsNoAttempt(t *testing.T
 			k := brokertest.NewKafka(t, broker.KafkaConfig{})
 			b := benchOf(t, k, 1, nil)
 			const timeout = 12 * time.Second
-			s, err := kafka.New(config(k.Addr(), b.topic, timeout, change))
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = s.Close() })
+			s := sinktest.Made(t, kafka.New, config(k.Addr(), b.topic, timeout, change))
 			deliverAll(t, s, 1, 3)
 			killed(t, k)
 			begin := time.Now()
-			n, err := deliver(t, s, sinktest.Deliveries(4, 1))
+			n, err := sinktest.Deliver(t, s, sinktest.Deliveries(4, 1))
 			require.Zero(t, n)
 			require.ErrorContains(t, err, "nothing was sent: ")
 			require.ErrorContains(t, err, "connection refused")
 			require.ErrorContains(t, err, "start the broker there")
-			require.True(t, processor.IsUnreached(err), err)
-			require.False(t, outcome.IsUnknown(err), err)
+			require.Equal(t, "unreached", sinktest.Class(err), err)
 			require.Less(t, time.Since(begin), timeout, "a third of the time is for that")
 			require.NoError(t, k.Start(t.Context()))
 			deliverAll(t, s, 4, 1)

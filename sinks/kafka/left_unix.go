@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// hasLeft reports whether the other side has ended a connection, and reads nothing of it. Under TLS a goodbye of the other side is
-// something to read, and hides the end.
+// hasLeft reports whether the other side has ended a connection. It consumes nothing that waits there. Under TLS a
+// goodbye of the other side is unread data, and hides the end.
 func hasLeft(conn net.Conn) bool {
 	if layered, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = layered.NetConn()

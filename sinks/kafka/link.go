@@ -13,32 +13,31 @@ import (
 )
 
 const (
-	// maxAge is how long a link lives. A broker forgets the numbers of a producer
-	// id a day after its last batch in a partition (producer.id.expiration.ms), and
-	// then takes whatever comes.
+	// maxAge is how long a link lives. A broker forgets the numbers of a producer id a day after its last batch in a
+	// partition (producer.id.expiration.ms), and then takes any number.
 	maxAge = time.Hour
 
 	// metadataAge is how soon a client asks again where a partition is.
 	metadataAge = 500 * time.Millisecond
 
-	// patience is for how long, and for no more than a third of Config.Timeout, the client
-	// asks again after a word that may pass: that a topic is not there, which a broker says
-	// that has just started, or that replicas are missing. Then that word is the error,
-	// where a time-out would leave the outcome unknown.
+	// patience is how long the client asks again after an error that may pass. It is at most a third of
+	// Config.Timeout. Such an error is that a topic is missing, which a broker that has just started also answers, or
+	// that replicas are missing. After that time the broker's error is the error of the call. A time-out instead would
+	// leave the outcome unknown.
 	patience = 10 * time.Second
 
 	// abortTimeout bounds the end of a transaction that does not count.
 	abortTimeout = time.Second
 
-	// transactionMargin is what Kafka gives a transaction beyond its window's time.
+	// transactionMargin is the time that Kafka gives a transaction beyond the time of its window.
 	transactionMargin = 10 * time.Second
 
-	// enough is time for the first records of a link, however long it took to make it.
+	// enough is enough time for the first records of a link, however long it took to make the link.
 	enough = 10 * time.Second
 
-	// maxAnswer bounds what a broker says at a time: a byte of it may claim an element
-	// that takes a hundred in memory. An honest answer has some 60 for each partition
-	// of the topics that are sent to, and of what is fetched we say how much: see fetchBytes.
+	// maxAnswer bounds one answer of a broker: a byte of it may claim an element that takes a hundred bytes in memory.
+	// An honest answer has some 60 bytes for each partition of the topics that are sent to. The size of fetched data
+	// is ours to set: see fetchBytes.
 	maxAnswer = 1 << 20
 )
 
@@ -49,19 +48,19 @@ type link struct {
 	epoch         cursor.Epoch // of the worker that opened it
 	transactional bool
 	written       written
-	end           context.CancelFunc // of all that the client waits for
-	// topics are those that a record was acknowledged in: the client knows their
-	// partitions.
+	end           context.CancelFunc // of everything that the client waits for
+	// topics are those in which a record was acknowledged: the client knows their partitions.
 	topics map[string]bool
-	// asked are those whose id was asked for.
+	// asked are the topics whose id was asked for.
 	asked map[string]bool
-	// unseen are the marks of earlier links that are still to be looked at; looked says that it was waited for them.
+	// unseen are the marks of earlier links that the sink still has to look at. looked means that it has waited for
+	// them.
 	unseen []mark
 	looked bool
 }
 
-// open connects and gets a producer id. With a transactional id that fences
-// whoever had it, and aborts what was left open.
+// open connects and gets a producer id. With a transactional id, that fences the producer that had it, and aborts any
+// transaction that it left open.
 func (s *Sink) open(ctx context.Context, epoch cursor.Epoch) (*link, error) {
 	l := &link{opened: time.Now(), epoch: epoch, transactional: s.config.TransactionalID != "", topics: map[string]bool{}, asked: map[string]bool{}, unseen: s.stood.marks()}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -75,7 +74,7 @@ func (s *Sink) open(ctx context.Context, epoch cursor.Epoch) (*link, error) {
 	if err = l.client.Ping(ctx); err == nil {
 		_, _, err = l.client.ProducerID(ctx)
 	}
-	if ctx.Err() != nil { // a worker that was paused until now may have been given up
+	if ctx.Err() != nil { // a worker that was paused until now may have lost its lease
 		err = context.Cause(ctx)
 	}
 	if err != nil {
@@ -85,9 +84,10 @@ func (s *Sink) open(ctx context.Context, epoch cursor.Epoch) (*link, error) {
 	return l, nil
 }
 
-// late returns an error if less of a call's time is left than it took to make a link, and less than enough. Records that
-// were sent now could be there without an answer in time, at each attempt once more. For the first ones the client connects
-// to their leader and asks as often as for a link, or less. The next call has the link, and all of the time.
+// late returns an error if less of a call's time is left than it took to make a link, and less than enough. Records
+// that were sent now could land without an answer in time, once more at each attempt. To send the first records the
+// client connects to their leader, and it asks as often as it does to make a link, or less often. The next call has
+// the link, and all of the time.
 func late(ctx context.Context, took time.Duration) error {
 	end, limited := ctx.Deadline()
 	if left := time.Until(end); limited && left < took && left < enough {
@@ -96,14 +96,14 @@ func late(ctx context.Context, took time.Duration) error {
 	return nil
 }
 
-// lateError is a link that took too long for records in the same call. It is kept.
+// lateError: a link took too long to send records in the same call. The link is kept.
 type lateError struct{ took, of time.Duration }
 
 func (e *lateError) Error() string {
 	return fmt.Sprintf("the connection took %v of %v", e.took.Round(time.Millisecond), e.of.Round(time.Millisecond))
 }
 
-// options are those of the package comment's section on order, and the configuration's.
+// options returns the options that the package comment's section on order needs, and those of the configuration.
 func (s *Sink) options() []kgo.Opt {
 	c := s.config
 	tries := max(2, int(c.patience()/metadataAge)) // a leader that moved is found by the second
@@ -121,7 +121,7 @@ func (s *Sink) options() []kgo.Opt {
 		kgo.MetadataMinAge(metadataAge),
 		kgo.UnknownTopicRetries(tries),
 		kgo.RetryTimeoutFn(c.retries),
-		kgo.RecordRetries(tries), // of a batch whose last request was answered; the client never gives up another one
+		kgo.RecordRetries(tries), // for a batch whose last request was answered; the client never gives up any other
 		kgo.DisableClientMetrics(),
 		kgo.BrokerMaxReadBytes(maxAnswer), kgo.FetchMaxBytes(maxAnswer / 4), kgo.FetchMaxPartitionBytes(maxAnswer / 4), // the client compares them
 	}
@@ -191,18 +191,18 @@ func leaders(partitions []kmsg.MetadataResponseTopicPartition) map[int32]int32 {
 	return all
 }
 
-// knows reports whether records of a topic can be on their way together. Of a
-// transaction nothing counts if one fails.
+// knows reports whether records of a topic can be on their way together. In a transaction they can: if one fails,
+// none counts.
 func (l *link) knows(topic string) bool { return l.transactional || l.topics[topic] }
 
-// superseded reports whether another worker may have had the transactional id since: the
-// epoch of the lease has grown, and with it the right to ask for the id.
+// superseded reports whether another worker may have had the transactional id since. The epoch of the lease has
+// grown, and with it the right to ask for the id.
 func (l *link) superseded(epoch cursor.Epoch) bool { return l.transactional && epoch > l.epoch }
 
 // old reports whether the link has to be renewed.
 func (l *link) old() bool { return time.Since(l.opened) > maxAge }
 
-// close ends the connections: nothing is sent any more.
+// close ends the connections: nothing is sent after it.
 func (l *link) close() {
 	l.end()
 	l.client.Close()

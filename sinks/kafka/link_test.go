@@ -16,8 +16,8 @@ func TestLate_TenSecondsAreEnoughForTheFirstRecords(t *testing.T) {
 		timeout, took time.Duration
 		late          bool
 	}{
-		{DefaultTimeout, 20 * time.Second, false},
-		{DefaultTimeout, 21 * time.Second, true},
+		{30 * time.Second, 20 * time.Second, false},
+		{30 * time.Second, 21 * time.Second, true},
 		{4 * time.Second, 2 * time.Second, false},
 		{4 * time.Second, 2100 * time.Millisecond, true},
 	} {

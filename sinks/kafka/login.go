@@ -17,9 +17,8 @@ const (
 	mechanismSHA512 = "SCRAM-SHA-512"
 )
 
-// maxIterations bounds how often a broker makes the client hash the password. Kafka
-// takes 4,096 to 16,384. The client hashes without a look at the time, so a larger
-// number is a call that ends by no time-out.
+// maxIterations bounds how often a broker makes the client hash the password. Kafka takes 4,096 to 16,384. While the
+// client hashes it does not look at the time, so with a larger number no time-out would end the call.
 const maxIterations = 1_000_000
 
 func (s SASL) mechanism() sasl.Mechanism {
@@ -33,10 +32,10 @@ func (s SASL) mechanism() sasl.Mechanism {
 	}
 }
 
-// bounded is a mechanism of SCRAM that does maxIterations and no more.
+// bounded is a SCRAM mechanism that does at most maxIterations.
 type bounded struct{ sasl.Mechanism }
 
-// Authenticate is called by the client for each connection.
+// Authenticate begins a login. The client calls it for each connection.
 func (b bounded) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
 	session, first, err := b.Mechanism.Authenticate(ctx, host)
 	if err != nil {
@@ -50,7 +49,7 @@ type boundedSession struct {
 	hashed  bool // the broker's first message was answered
 }
 
-// Challenge is called by the client with each message of the broker.
+// Challenge answers a message of the broker. The client calls it for each one.
 func (b *boundedSession) Challenge(message []byte) (bool, []byte, error) {
 	if !b.hashed {
 		b.hashed = true
@@ -73,7 +72,7 @@ func checkIterations(message []byte) error {
 	}
 	text := string(bytes.TrimPrefix(parts[2], []byte("i=")))
 	if n, err := strconv.Atoi(text); err == nil && n > maxIterations {
-		return fmt.Errorf("the broker asks for %d iterations of SCRAM, and at most %d are done; see who answers at that address", n, maxIterations)
+		return fmt.Errorf("the broker asks for %d iterations of SCRAM, and the sink does at most %d; check which server answers at that address", n, maxIterations)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestDeliver_ABrokerThatAsksForTooManyIterationsIsRefused(t *testing.T) {
 			s := sinkOf(t, cluster, func(c *kafka.Config) {
 				c.SASL, c.Timeout = kafka.SASL{Mechanism: mechanism, User: "u", Password: "hunter2"}, 10*time.Second
 			})
-			n, err := deliver(t, s, sinktest.Deliveries(1, 1))
+			n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 			require.Zero(t, n)
 			require.ErrorContains(t, err, fmt.Sprintf("the broker asks for %d iterations of SCRAM", iterations))
 			require.True(t, processor.IsUnreached(err), err)

@@ -2,19 +2,18 @@ package kafka
 
 import (
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
 const (
-	// dedupHeader is the name that consumers of outboxes look for.
+	// dedupHeader is the header name that consumers of outboxes look for.
 	dedupHeader = "event_id"
 
 	topicRule = "Kafka's topics have 1 to 249 letters, digits, '.', '_' and '-', and are not . or .."
@@ -23,17 +22,17 @@ const (
 	internalRule = "topics that begin with _ belong to Kafka and its tools (__consumer_offsets, __transaction_state, _schemas)"
 )
 
-// message is what a record becomes. What the protocol cannot carry is a refusal.
+// message makes the message of a record. It returns a refusal if the protocol cannot carry the record.
 func (s *Sink) message(d *processor.Delivery) (*kgo.Record, error) {
 	topic, err := s.topic.Of(*d)
 	if err != nil {
 		return nil, &refusal{fmt.Errorf("its topic: %w", err)}
 	}
 	if !isTopic(topic) {
-		return nil, &refusal{fmt.Errorf("its topic %.300q: %s; correct topic", topic, topicRule)}
+		return nil, &refusal{fmt.Errorf("its topic %.300q: %s; correct topic", s.topic.Shown(topic), topicRule)}
 	}
 	if strings.HasPrefix(topic, "__") || isInternal(topic) && !isInternal(s.config.Topic) {
-		return nil, &refusal{fmt.Errorf("its topic %.300q: %s; correct topic, or skip the record", topic, internalRule)}
+		return nil, &refusal{fmt.Errorf("its topic %.300q: %s; correct topic, or skip the record", s.topic.Shown(topic), internalRule)}
 	}
 	if n := textSize(d); n > s.config.MaxBytes {
 		return nil, &refusal{fmt.Errorf("it has %d bytes, headers included, and max_bytes is %d: %w", n, s.config.MaxBytes, kerr.MessageTooLarge)}
@@ -45,7 +44,7 @@ func (s *Sink) message(d *processor.Delivery) (*kgo.Record, error) {
 	return r, nil
 }
 
-// textSize is the least that a record takes in a batch, found without a copy of it.
+// textSize is the least size of a record in a batch, found without copying the record.
 func textSize(d *processor.Delivery) int {
 	n := len(d.Payload) + 2*len(d.Key) + len(d.Type) + len(d.ID)
 	for name, value := range d.Headers {
@@ -56,37 +55,17 @@ func textSize(d *processor.Delivery) int {
 	return n
 }
 
-// headers has its values in one array.
+// headers returns the headers, with their values in one array.
 func headers(d *processor.Delivery) []kgo.RecordHeader {
-	all := make([]kgo.RecordHeader, 0, 10+len(d.Headers))
+	all := make([]kgo.RecordHeader, 0, wire.Count+1+len(d.Headers))
 	values := make([]byte, 0, 256)
-	add := func(name string, more func([]byte) []byte) {
+	text := func(name, value string) {
 		from := len(values)
-		values = more(values)
+		values = append(values, value...)
 		all = append(all, kgo.RecordHeader{Key: name, Value: values[from:len(values):len(values)]})
 	}
-	text := func(name, value string) {
-		add(name, func(b []byte) []byte { return append(b, value...) })
-	}
-	number := func(name string, value int64) {
-		add(name, func(b []byte) []byte { return strconv.AppendInt(b, value, 10) })
-	}
 	text(dedupHeader, d.DedupKey())
-	text("content-type", "application/json")
-	text("ordered-process", d.Process)
-	number("ordered-sequence", d.Sequence)
-	number("ordered-epoch", int64(d.Epoch))
-	number("ordered-attempt", int64(d.Attempt))
-	text("ordered-position", string(d.Position))
-	if d.Key != "" {
-		text("ordered-key", d.Key)
-	}
-	if d.Type != "" {
-		text("ordered-type", d.Type)
-	}
-	if !d.CreatedAt.IsZero() {
-		add("ordered-created-at", func(b []byte) []byte { return d.CreatedAt.UTC().AppendFormat(b, time.RFC3339Nano) })
-	}
+	wire.Each(*d, text)
 	for name, value := range d.Headers {
 		if !isOurs(name) {
 			text(name, value)
@@ -95,12 +74,12 @@ func headers(d *processor.Delivery) []kgo.RecordHeader {
 	return all
 }
 
-// isOurs reports whether a header of a record would pass for one of ours.
+// isOurs reports whether a header of a record could be mistaken for one of ours.
 func isOurs(name string) bool {
-	return reserved.Ours(name) || strings.EqualFold(name, dedupHeader) || strings.EqualFold(name, "content-type")
+	return wire.Ours(name) || strings.EqualFold(name, dedupHeader) || strings.EqualFold(name, "content-type")
 }
 
-// size is about what a message takes in a batch.
+// size is about the size of a message in a batch.
 func size(r *kgo.Record) int {
 	n := len(r.Key) + len(r.Value) + 32
 	for _, h := range r.Headers {
@@ -109,8 +88,8 @@ func size(r *kgo.Record) int {
 	return n
 }
 
-// isInternal: what is written to such a topic is an order to the cluster or to its
-// tools. Those of the tools can be named by topic's own text, never by a record.
+// isInternal reports whether a topic is internal: a message in it is an order to the cluster or to its tools. Only
+// the template's own text can name the topics of the tools, never a record.
 func isInternal(topic string) bool { return strings.HasPrefix(topic, "_") }
 
 func isTopic(name string) bool {
@@ -123,22 +102,24 @@ func isTopic(name string) bool {
 	}) < 0
 }
 
-// keyed puts records where their key says, as Kafka's own clients do. Those
-// without one go where the name of their process says, so that they keep their
-// order.
+// keyed puts records where their key leads, as Kafka's own clients do. Records without a key go where the name of
+// their process leads, so that they keep their order.
 type keyed struct{ kgo.TopicPartitioner }
 
 func (k keyed) RequiresConsistency(*kgo.Record) bool { return true }
 
 func (k keyed) Partition(r *kgo.Record, n int) int {
 	if r.Key == nil {
-		r = &kgo.Record{Key: r.Headers[processHeader].Value}
+		r = &kgo.Record{Key: processOf(r)}
 	}
 	return k.TopicPartitioner.Partition(r, n)
 }
 
-// processHeader is where headers puts the name of the process.
-const processHeader = 2
+// processOf returns the name of the process that a record came from.
+func processOf(r *kgo.Record) []byte {
+	i := slices.IndexFunc(r.Headers, func(h kgo.RecordHeader) bool { return h.Key == wire.HeaderProcess })
+	return r.Headers[i].Value
+}
 
 type partitioner struct{ kgo.Partitioner }
 

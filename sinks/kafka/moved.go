@@ -9,21 +9,21 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// absentError is a window that was acknowledged, and is not there. It may be elsewhere, so its outcome is unknown.
+// absentError: a window was acknowledged, and is not there. It may be elsewhere, so its outcome is unknown.
 type absentError struct {
 	mark
 	why string
 }
 
 func (e *absentError) Error() string {
-	return fmt.Sprintf("the record is not where the broker acknowledged it (partition %d of topic %q, offset %d): %s. The connection is another one than before, "+
-		"and what answered over it may be an older copy of the broker's data", e.partition, e.topic, e.offset, e.why)
+	return fmt.Sprintf("the record is not where the broker acknowledged it (partition %d of topic %q, offset %d): %s. The connection is new, "+
+		"and an older copy of the broker's data may have answered over it", e.partition, e.topic, e.offset, e.why)
 }
 
-// confirm looks, before a window counts, whether its records are there, and what was acknowledged before it, if the client has gone on
-// over another connection than the one before. An older copy of the broker's data takes any number of a producer that it does not know,
-// takes the commit for the one before it, and drops a record under a number that it has from a stranger. What nothing can be said of
-// counts.
+// confirm checks, before a window counts, that its records are there, and so are those acknowledged before it. It
+// does so if the client has gone on over another connection than before. The broker may have an older copy of its
+// data. Such a broker takes any number of a producer that it does not know. It takes a commit for the commit before
+// it, and drops a record whose number it has from another producer. If nothing can be found out, the window counts.
 func (s *Sink) confirm(ctx context.Context, p produced, epoch cursor.Epoch) produced {
 	if s.stood.older(p.places) {
 		return p // it shows the loss by itself
@@ -49,8 +49,8 @@ func (s *Sink) confirm(ctx context.Context, p produced, epoch cursor.Epoch) prod
 	return p
 }
 
-// gone looks whether the last records before a window are still there, of its partitions, and takes up a loss. While the
-// connection stays it does not ask.
+// gone checks whether the last records before a window are still there, in its partitions, and records a loss. It
+// does not ask while the connection stays the same.
 func (s *Sink) gone(ctx context.Context, places []place, epoch cursor.Epoch) bool {
 	if !s.link.written.moved() {
 		return false
@@ -72,12 +72,13 @@ func (s *Sink) gone(ctx context.Context, places []place, epoch cursor.Epoch) boo
 	return len(missing) > 0
 }
 
-// absent looks whether the records of a window are there: the last and the first of each partition, which has one batch of it, or two.
+// absent checks whether the records of a window are there. It looks at the last and the first of each partition,
+// since the window has one batch in each, or two.
 func (s *Sink) absent(ctx context.Context, places []place) *absentError {
 	if !s.link.written.moved() {
 		return nil
 	}
-	looked := map[mark]bool{} // one record is both
+	looked := map[mark]bool{} // one record may be both
 	for _, last := range []bool{true, false} {
 		marks := slices.DeleteFunc(ends(places, last), func(m mark) bool { return looked[m] })
 		missing, _ := s.link.missing(ctx, marks, s.config.patience(), true)
@@ -91,7 +92,7 @@ func (s *Sink) absent(ctx context.Context, places []place) *absentError {
 	return nil
 }
 
-// ends are the first or the last place of each partition that the broker has acknowledged, neighbours by their topic.
+// ends returns the first or the last place of each partition that the broker has acknowledged, grouped by topic.
 func ends(places []place, last bool) (all []mark) {
 	at := map[spot]mark{}
 	for _, p := range places {

@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -60,12 +60,7 @@ type mover struct {
 
 func (b *mover) sink(t testing.TB, change func(*kafka.Config)) *kafka.Sink {
 	t.Helper()
-	s := b.bench.sink(t, func(c *kafka.Config) {
-		c.Timeout = 2 * time.Minute
-		if change != nil {
-			change(c)
-		}
-	})
+	s := b.bench.sink(t, func(c *kafka.Config) { c.Timeout = 2 * time.Minute }, change)
 	s.Dial(func(ctx context.Context, network, _ string) (net.Conn, error) {
 		b.dialing.RLock()
 		defer b.dialing.RUnlock()
@@ -101,8 +96,7 @@ func TestDeliverBatch_ACommitThatAnOlderCopyAnswersDoesNotCount(t *testing.T) {
 	n, err := b.setBackUnder(t, s, kmsg.EndTxn, copied, 4, func() { b.others(t, 30) })
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "the record is not where the broker acknowledged it")
-	require.True(t, outcome.IsUnknown(err), err)
-	require.False(t, processor.IsRefused(err) || processor.IsPermanent(err), err)
+	require.Equal(t, "outage", sinktest.Class(err), err)
 	deliverAll(t, s, 4, 2)
 	require.Regexp(t, "^ *1 2 3 +4 5$", sequences(b.read(t)))
 }
@@ -124,8 +118,7 @@ func TestDeliverBatch_ARecordThatIsTakenForAStrangersDoesNotCount(t *testing.T) 
 	require.Equal(t, strangers, ours, "the copy hands out its ids once more")
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "the record is not where the broker acknowledged it")
-	require.True(t, outcome.IsUnknown(err), err)
-	require.False(t, processor.IsRefused(err) || processor.IsPermanent(err), err)
+	require.Equal(t, "outage", sinktest.Class(err), err)
 	deliverAll(t, s, 1, 2)
 	require.Regexp(t, "^ *1 2$", sequences(b.read(t)))
 }
@@ -138,9 +131,7 @@ func TestDeliverBatch_AWindowLooksOnlyAfterALostConnection(t *testing.T) {
 			t.Run(name+deny, func(t *testing.T) {
 				t.Parallel()
 				cluster := fake(t)
-				l, err := link.Listen(cluster.ListenAddrs()[0])
-				require.NoError(t, err)
-				t.Cleanup(l.Close)
+				l := tcptest.Link(t, cluster.ListenAddrs()[0])
 				s := sinkOf(t, cluster, change)
 				s.Redirect(l.Addr())
 				s.Limit(kversion.V3_9_0())
@@ -151,7 +142,7 @@ func TestDeliverBatch_AWindowLooksOnlyAfterALostConnection(t *testing.T) {
 				looked := func() int { return len(ends.all()) + len(looks.all()) }
 				send := func(sequence int) (asked int) {
 					before := looked()
-					delivered(t, s, sinktest.Deliveries(sequence, 3))
+					sinktest.Delivered(t, s, sinktest.Deliveries(sequence, 3))
 					return looked() - before
 				}
 				require.Zero(t, send(1))
@@ -189,7 +180,7 @@ func TestDeliverBatch_ALossIsSaidWhereTheClientHadClosedAnIdleConnection(t *test
 			"of its link": func(*testing.T, *kafka.Sink) {},
 			"of the link before": func(t *testing.T, s *kafka.Sink) {
 				require.NoError(t, s.Close())
-				delivered(t, s, typed(3, "a")) // the link looks at both, and writes to one
+				sinktest.Delivered(t, s, typed(3, "a")) // the link looks at both, and writes to one
 			},
 		} {
 			t.Run(name+" "+of, func(t *testing.T) {
@@ -197,16 +188,16 @@ func TestDeliverBatch_ALossIsSaidWhereTheClientHadClosedAnIdleConnection(t *test
 				cluster := old(t, "t.a", "t.b")
 				s := sinkOf(t, cluster, func(c *kafka.Config) { change(c); c.Topic = "t.{{.Type}}" })
 				connections := s.CloseIdle(500 * time.Millisecond)
-				delivered(t, s, typed(1, "a", "b"))
+				sinktest.Delivered(t, s, typed(1, "a", "b"))
 				before(t, s)
 				require.Eventually(t, func() bool { return connections() == 0 }, time.Minute, 10*time.Millisecond)
 				makeAnew(t, cluster, "t.b")
 				othersWrite(t, clientOf(t, cluster.ListenAddrs()...), "t.b", 5)
-				n, err := deliver(t, s, typed(4, "b"))
+				n, err := sinktest.Deliver(t, s, typed(4, "b"))
 				require.Zero(t, n)
 				require.ErrorContains(t, err, `partition 0 of topic "t.b" has acknowledged offset 0, and another record is there`)
 				require.True(t, processor.IsRefused(err), err)
-				delivered(t, s, underEpoch(decided, typed(4, "b", "a")))
+				sinktest.Delivered(t, s, sinktest.Under(decided, typed(4, "b", "a")))
 			})
 		}
 	}

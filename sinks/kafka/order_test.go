@@ -59,21 +59,17 @@ func TestDeliverBatch_NothingBehindARefusedRecordLands(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, 1, limited)
 			s := b.sink(t, change)
-			n, err := deliver(t, s, withPayloads(sinktest.Deliveries(1, 3))) // the client has several batches on their way only now
-			require.NoError(t, err)
-			require.Equal(t, 3, n)
+			sinktest.Delivered(t, s, withPayloads(sinktest.Deliveries(1, 3))) // the client has several batches on their way only now
 			ds := withPayloads(sinktest.Deliveries(4, 300))
 			ds[150].Payload = incompressible()
-			n, err = deliver(t, s, ds)
+			n, err := sinktest.Deliver(t, s, ds)
 			require.Equal(t, 150, n)
 			require.True(t, processor.IsPermanent(err), err)
 			require.ErrorContains(t, err, `record "154"`)
 			require.ErrorContains(t, err, "MESSAGE_TOO_LARGE")
 			require.ErrorContains(t, err, "raise max.message.bytes")
 			require.Equal(t, upTo(153), sequences(b.read(t)))
-			n, err = deliver(t, s, withPayloads(ds[150:]))
-			require.NoError(t, err)
-			require.Equal(t, 150, n)
+			sinktest.Delivered(t, s, withPayloads(ds[150:]))
 			require.Equal(t, upTo(303), sequences(b.read(t)))
 		})
 	}
@@ -86,7 +82,7 @@ func TestDeliverBatch_NothingBehindARefusedFirstRecordLands(t *testing.T) {
 	b := newBench(t, 1, limited)
 	ds := withPayloads(sinktest.Deliveries(1, 100))
 	ds[1].Payload = incompressible()
-	n, err := deliver(t, b.sink(t, inBatches), ds)
+	n, err := sinktest.Deliver(t, b.sink(t, inBatches), ds)
 	require.Equal(t, 1, n)
 	require.True(t, processor.IsPermanent(err), err)
 	require.Equal(t, "1", sequences(b.read(t)))
@@ -98,7 +94,7 @@ func TestDeliverBatch_NothingBehindARecordTooLargeForTheClientLands(t *testing.T
 	b := newBench(t, 1, nil)
 	ds := sinktest.Deliveries(1, 100)
 	ds[50].Payload = fmt.Appendf(nil, "%q", strings.Repeat("x", 30_000))
-	n, err := deliver(t, b.sink(t, inBatches), ds)
+	n, err := sinktest.Deliver(t, b.sink(t, inBatches), ds)
 	require.Equal(t, 50, n)
 	require.True(t, processor.IsPermanent(err), err)
 	require.Equal(t, upTo(50), sequences(b.read(t)))
@@ -115,11 +111,10 @@ func TestDeliverBatch_ARefusalLeavesTheOrderOfOtherPartitions(t *testing.T) {
 		ds[i].Key = fmt.Sprint(i % 7)
 	}
 	ds[90].Payload = incompressible()
-	n, err := deliver(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Equal(t, 90, n)
 	require.True(t, processor.IsPermanent(err), err)
-	_, err = deliver(t, s, withPayloads(ds[90:]))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, withPayloads(ds[90:]))
 	seen, last := map[string]bool{}, map[string]int{}
 	for _, m := range b.read(t) {
 		id := m.header("event_id")
@@ -142,15 +137,14 @@ func TestDeliverBatch_AnAttemptSendsNothingBehindWhatFailedBefore(t *testing.T) 
 	t.Parallel()
 	b := newBench(t, 2, limited)
 	s := b.sink(t, inBatches)
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	ds := withPayloads(sinktest.Deliveries(2, 20))
 	for i := range ds {
 		ds[i].Key = fmt.Sprint(i)
 	}
 	ds[0].Payload = incompressible()
 	for range 4 {
-		n, err := deliver(t, s, ds)
+		n, err := sinktest.Deliver(t, s, ds)
 		require.Zero(t, n)
 		require.True(t, processor.IsPermanent(err), err)
 	}
@@ -176,9 +170,8 @@ func TestDeliverBatch_NothingIsSentBeforeTheClientHasTheWholeWindow(t *testing.T
 			time.Sleep(500 * time.Millisecond) // what must not happen has no event to wait for
 		}
 	})
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
-	n, err := deliver(t, s, ds)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Equal(t, 7, n)
 	require.True(t, processor.IsPermanent(err), err)
 	require.Equal(t, upTo(8), sequences(b.read(t)))

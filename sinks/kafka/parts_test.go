@@ -12,8 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -36,13 +34,10 @@ func TestDeliverBatch_AWindowInTwoPartsIsSentAgain(t *testing.T) {
 				cluster := fake(t)
 				s := sinkOf(t, cluster, func(c *kafka.Config) { change(c); c.Timeout = 20 * time.Second })
 				s.SendPart(3)
-				_, err := deliver(t, s, sinktest.Deliveries(1, 2))
-				require.NoError(t, err)
+				sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 				fail(cluster)
 				began := time.Now()
-				n, err := deliver(t, s, sinktest.Deliveries(3, 8))
-				require.NoError(t, err)
-				require.Equal(t, 8, n)
+				sinktest.Delivered(t, s, sinktest.Deliveries(3, 8))
 				require.Less(t, time.Since(began), soon)
 				require.Equal(t, map[string][]int{"t0": {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}, readFake(t, cluster, "t"))
 			})
@@ -63,16 +58,15 @@ func TestDeliverBatch_ARefusalInAWindowInTwoPartsEndsTheWindow(t *testing.T) {
 			})
 			s.Limit(kversion.V3_9_0()) // the fake broker does not always know the epoch that it gave to a transaction
 			s.SendPart(9)
-			_, err := deliver(t, s, typed(1, "a", "b", "c"))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, typed(1, "a", "b", "c"))
 			cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.a", Err: kerr.MessageTooLarge})
 			began := time.Now()
 			ds := turns(4, 30, "a", "b", "c")
-			n, err := deliver(t, s, ds)
+			n, err := sinktest.Deliver(t, s, ds)
 			open := err != nil
 			if open { // the window ended before all of it was answered
 				require.ErrorContains(t, err, "the broker may have")
-				m, err := deliver(t, s, ds[n:])
+				m, err := sinktest.Deliver(t, s, ds[n:])
 				require.NoError(t, err)
 				n += m
 			}
@@ -128,13 +122,10 @@ func TestDeliverBatch_AProducerThatRetentionMadeForgottenGoesOn(t *testing.T) {
 			cluster := fake(t)
 			s := sinkOf(t, cluster, func(c *kafka.Config) { c.Timeout = 20 * time.Second })
 			s.SendPart(part)
-			_, err := deliver(t, s, sinktest.Deliveries(1, 2))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 			unknownProducer(t, cluster, 2)
 			began := time.Now()
-			n, err := deliver(t, s, sinktest.Deliveries(3, 5))
-			require.NoError(t, err)
-			require.Equal(t, 5, n)
+			sinktest.Delivered(t, s, sinktest.Deliveries(3, 5))
 			require.Less(t, time.Since(began), soon)
 			require.Equal(t, map[string][]int{"t0": {1, 2, 3, 4, 5, 6, 7}}, readFake(t, cluster, "t"))
 		})
@@ -146,17 +137,13 @@ func TestDeliverBatch_AProducerThatIsForgottenInATransactionBeginsAnotherOne(t *
 	t.Parallel()
 	cluster := fake(t)
 	s := sinkOf(t, cluster, func(c *kafka.Config) { transactional(c); c.Timeout = 20 * time.Second })
-	_, err := deliver(t, s, sinktest.Deliveries(1, 2))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 	unknownProducer(t, cluster, 0)
 	began := time.Now()
-	n, err := deliver(t, s, sinktest.Deliveries(3, 5))
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(3, 5))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "nothing is committed: the broker has forgotten the producer")
-	require.True(t, processor.IsUnreached(err), err)
-	require.False(t, outcome.IsUnknown(err), err)
+	require.Equal(t, "unreached", sinktest.Class(err), err)
 	require.Less(t, time.Since(began), soon)
-	n, err = deliver(t, s, sinktest.Deliveries(3, 5))
-	require.NoError(t, err)
-	require.Equal(t, 5, n)
+	sinktest.Delivered(t, s, sinktest.Deliveries(3, 5))
 }

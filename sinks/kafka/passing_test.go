@@ -34,10 +34,9 @@ func TestDeliverBatch_AWordThatMayPassIsNoAttempt(t *testing.T) {
 				t.Parallel()
 				cluster := fake(t)
 				s := sinkOf(t, cluster, change)
-				_, err := deliver(t, s, sinktest.Deliveries(1, 3))
-				require.NoError(t, err)
+				sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 				refused := cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t", Err: code, Count: -1})
-				n, err := deliver(t, s, sinktest.Deliveries(4, 3))
+				n, err := sinktest.Deliver(t, s, sinktest.Deliveries(4, 3))
 				require.Zero(t, n)
 				require.ErrorIs(t, err, code)
 				require.ErrorContains(t, err, fix)
@@ -45,9 +44,7 @@ func TestDeliverBatch_AWordThatMayPassIsNoAttempt(t *testing.T) {
 				require.Equal(t, change == nil, outcome.IsOutage(err), err)
 				require.Equal(t, change == nil, outcome.IsUnknown(err), err)
 				refused.Remove()
-				n, err = deliver(t, s, sinktest.Deliveries(4, 3))
-				require.NoError(t, err)
-				require.Equal(t, 3, n)
+				sinktest.Delivered(t, s, sinktest.Deliveries(4, 3))
 			})
 		}
 	}
@@ -61,13 +58,10 @@ func TestDeliverBatch_OneWordThatMayPassIsWaitedForWithAShortTimeout(t *testing.
 			t.Parallel()
 			cluster := fake(t)
 			s := sinkOf(t, cluster, nil)
-			_, err := deliver(t, s, sinktest.Deliveries(1, 2))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 			s = sinkOf(t, cluster, func(c *kafka.Config) { c.Timeout = 1400 * time.Millisecond })
 			answerOnce(cluster, code)
-			n, err := deliver(t, s, sinktest.Deliveries(3, 1))
-			require.NoError(t, err)
-			require.Equal(t, 1, n)
+			sinktest.Delivered(t, s, sinktest.Deliveries(3, 1))
 		})
 	}
 }
@@ -81,14 +75,13 @@ func TestDeliverBatch_ADeadLeaderIsNoAttempt(t *testing.T) {
 			p := newPair(t)
 			s := sinkOf(t, p.cluster, func(c *kafka.Config) { c.Brokers, c.Timeout = []string{p.other}, 4*time.Second })
 			s.Dial(p.dial)
-			_, err := deliver(t, s, sinktest.Deliveries(1, 2))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 			p.kill()
 			if !named {
 				p.cluster.ControlKey(kmsg.Metadata.Int16(), p.leaderless)
 			}
 			for range 3 {
-				n, err := deliver(t, s, sinktest.Deliveries(3, 2))
+				n, err := sinktest.Deliver(t, s, sinktest.Deliveries(3, 2))
 				require.Zero(t, n)
 				require.True(t, processor.IsUnreached(err), err)
 				require.Equal(t, outcome.IsOutage(err), outcome.IsUnknown(err), err)
@@ -109,9 +102,8 @@ type pair struct {
 }
 
 func newPair(t testing.TB) *pair {
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(1, "t"))
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
+	t.Helper()
+	cluster := clusterOf(t, kfake.NumBrokers(2), kfake.SeedTopics(1, "t"))
 	addresses, leads := cluster.ListenAddrs(), cluster.LeaderFor("t", 0)
 	return &pair{cluster: cluster, leader: addresses[leads], other: addresses[1-leads]}
 }

@@ -28,9 +28,7 @@ import (
 
 func TestGuard_ABrokerThatRepeatsTheLoginDisclosesNothing(t *testing.T) {
 	t.Parallel()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.EnableSASL())
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
+	cluster := clusterOf(t, kfake.SeedTopics(1, "t"), kfake.EnableSASL())
 	cluster.ControlKey(kmsg.SASLAuthenticate.Int16(), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
 		request := kreq.(*kmsg.SASLAuthenticateRequest)
@@ -44,10 +42,27 @@ func TestGuard_ABrokerThatRepeatsTheLoginDisclosesNothing(t *testing.T) {
 		s := sinkOf(t, cluster, func(c *kafka.Config) {
 			c.HideAnswers, c.SASL = hide, kafka.SASL{Mechanism: "PLAIN", User: "u", Password: secrettest.Canary}
 		})
-		_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+		_, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 		require.ErrorContains(t, err, "SASL_AUTHENTICATION_FAILED")
 		secrettest.RequireMasked(t, err, hide)
 	}
+}
+
+// A broker may have seen the record over an earlier connection.
+func TestGuard_NoWordOfARecordIsQuoted(t *testing.T) {
+	t.Parallel()
+	cluster := clusterOf(t, kfake.SeedTopics(1, "t"), kfake.EnableSASL())
+	cluster.ControlKey(kmsg.SASLAuthenticate.Int16(), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		response := request.ResponseKind().(*kmsg.SASLAuthenticateResponse)
+		response.ErrorCode = kerr.SaslAuthenticationFailed.Code
+		words := "cannot store " + sinktest.Repeated
+		response.ErrorMessage = &words
+		return response, nil, true
+	})
+	s := sinkOf(t, cluster, func(c *kafka.Config) { c.SASL = kafka.SASL{Mechanism: "PLAIN", User: "u", Password: secrettest.Canary} })
+	_, err := sinktest.Deliver(t, s, sinktest.Private())
+	sinktest.RequirePrivate(t, err, "SASL_AUTHENTICATION_FAILED", ": cannot store")
 }
 
 // The client quotes what it does not like in the messages of a login.
@@ -60,9 +75,7 @@ func TestGuard_ALoginThatFailsAtTheClientQuotesNoHiddenAnswer(t *testing.T) {
 		"final":      {first: "r=NONCE,s=eA==,i=4096", final: "e=WORDS-other-users-exist"},
 	} {
 		for _, hide := range []bool{false, true} {
-			cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"), kfake.EnableSASL())
-			require.NoError(t, err)
-			t.Cleanup(cluster.Close)
+			cluster := clusterOf(t, kfake.SeedTopics(1, "t"), kfake.EnableSASL())
 			cluster.ControlKey(kmsg.SASLAuthenticate.Int16(), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 				cluster.KeepControl()
 				response := kreq.ResponseKind().(*kmsg.SASLAuthenticateResponse)
@@ -77,7 +90,7 @@ func TestGuard_ALoginThatFailsAtTheClientQuotesNoHiddenAnswer(t *testing.T) {
 			s := sinkOf(t, cluster, func(c *kafka.Config) {
 				c.HideAnswers, c.SASL = hide, kafka.SASL{Mechanism: "SCRAM-SHA-256", User: "u", Password: secrettest.Canary}
 			})
-			_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+			_, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 			require.ErrorContains(t, err, "nothing was sent: the login by SCRAM failed", name)
 			require.Equal(t, !hide, strings.Contains(err.Error(), "WORDS"), "%s: %v", name, err)
 			require.True(t, processor.IsUnreached(err), "%s: %v", name, err)
@@ -101,10 +114,8 @@ func TestGuard_NamesOfACertificateAreNoPartOfAHiddenAnswer(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(certificate)
 	for _, hide := range []bool{false, true} {
-		s, err := kafka.New(kafka.Config{Brokers: []string{address}, Topic: "t", HideAnswers: hide, TLS: &tls.Config{RootCAs: roots, ServerName: "ours.example"}})
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = s.Close() })
-		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+		s := sinktest.Made(t, kafka.New, kafka.Config{Brokers: []string{address}, Topic: "t", HideAnswers: hide, TLS: &tls.Config{RootCAs: roots, ServerName: "ours.example"}})
+		_, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 		require.ErrorContains(t, err, "nothing was sent")
 		require.ErrorContains(t, err, "ours.example")
 		require.Equal(t, !hide, strings.Contains(err.Error(), "words.example"), err)
@@ -131,14 +142,12 @@ func TestGuard_AnAddressThatTheClusterNamesIsNoPartOfAHiddenAnswer(t *testing.T)
 			}
 			return new(net.Dialer).DialContext(ctx, network, address)
 		})
-		_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+		_, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 		require.ErrorContains(t, err, "nothing was sent: unable to initialize a producer ID due to request failures: unable to dial: ")
 		require.Equal(t, !hide, strings.Contains(err.Error(), "words.example"), err)
 		require.True(t, processor.IsUnreached(err), err)
 	}
-	closed, err := kafka.New(kafka.Config{Brokers: []string{"127.0.0.1:1"}, Topic: "t", HideAnswers: true})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = closed.Close() })
-	_, err = deliver(t, closed, sinktest.Deliveries(1, 1))
+	closed := sinktest.Made(t, kafka.New, kafka.Config{Brokers: []string{"127.0.0.1:1"}, Topic: "t", HideAnswers: true})
+	_, err := sinktest.Deliver(t, closed, sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "connection refused", "it is one of brokers")
 }

@@ -13,35 +13,36 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// written is what a link has put on the wire: the requests with records, and those that end a transaction. The client sends
-// both again by itself, and a no to the second time says nothing of the first; it does not say how often it asked.
+// written records what a link has put on the wire: the requests with records, and those that end a transaction. The
+// client sends both again by itself, and a refusal of the second request proves nothing about the first. The client
+// does not report how often it asked.
 type written struct {
 	lost atomic.Int64 // requests with records whose answer was lost
-	cut  atomic.Int64 // those, and ends of transactions, whose connection was ended by the other side
+	cut  atomic.Int64 // those, and ends of transactions, whose connection the other side ended
 
-	// ended says that a connection of the link was closed.
+	// ended is true once a connection of the link was closed.
 	ended atomic.Bool
 
 	mu sync.Mutex
-	// released is told when held or over changes.
+	// released is signalled when held or over changes.
 	released *sync.Cond
-	// held says that the client does not have the whole window yet: nothing of it is written.
+	// held is true while the client does not have the whole window yet: nothing of it is written.
 	held bool
 	// cancel ends the window.
 	cancel context.CancelCauseFunc
 	// sent is how often each batch of this window went out.
 	sent map[batchSent]int
-	// producer is that of the window's first batch.
+	// producer is the producer of the window's first batch.
 	producer *producer
 	// ends is how often the end of its transaction was asked for.
 	ends int
-	// last is the connection over which each partition was written to last, in whatever window.
+	// last is the connection over which each partition was last written to, in any window.
 	last map[partitionSent]*watched
-	// elsewhere says that a request of this window went over another connection than the last one.
+	// elsewhere is true if a request of this window went over another connection than the last one.
 	elsewhere bool
-	// refused is when a connection could not be made for the first time in this window; zero: all were.
+	// refused is when a connection could not be made for the first time in this window; zero: all were made.
 	refused time.Time
-	// over says that the window has been judged: no record of it is written any more.
+	// over is true once the window has been judged: no record of it is written any more.
 	over bool
 }
 
@@ -52,10 +53,11 @@ type partitionSent struct {
 	partition int32
 }
 
-// endOfTransaction is where the end of a transaction goes: to a broker, and to no partition of it.
+// endOfTransaction is the partition that stands for the end of a transaction: that goes to a broker, and to no
+// partition of it.
 var endOfTransaction = partitionSent{partition: -1}
 
-// OnBrokerE2E is called by the client at the end of each request: with its answer, or without.
+// OnBrokerE2E is called by the client at the end of each request, with an answer or without.
 func (w *written) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) {
 	err := e.Err()
 	produce := key == kmsg.Produce.Int16()
@@ -72,7 +74,7 @@ func (w *written) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.BrokerE2E) 
 	}
 }
 
-// begin forgets what earlier windows sent, and holds the next one back until release.
+// begin forgets the requests of earlier windows, and holds the next window back until release.
 func (w *written) begin(cancel context.CancelCauseFunc) {
 	w.lost.Store(0)
 	w.cut.Store(0)
@@ -84,7 +86,7 @@ func (w *written) begin(cancel context.CancelCauseFunc) {
 	w.ends, w.over, w.elsewhere, w.refused = 0, false, false, time.Time{}
 }
 
-// release lets the window go: the client has all of it.
+// release lets the window be written: the client has all of it.
 func (w *written) release() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +94,7 @@ func (w *written) release() {
 	w.released.Broadcast()
 }
 
-// end is what became of the requests of the window, to which none is added.
+// end returns the result of the window's requests. No request is added to the window after it.
 func (w *written) end() requests {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,8 +113,9 @@ func (w *written) any() bool {
 	return false
 }
 
-// undialed takes up that a connection could not be made. A window of which nothing was written ends with that when it has lasted: the
-// client never gives up a batch that it has tried to write, also where nothing of it was.
+// undialed notes that a connection could not be made. If nothing of a window was written, and the error has lasted,
+// it ends the window. The client never gives up a batch that it has tried to write, even if none of the batch was
+// written.
 func (w *written) undialed(err error, patience time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,20 +137,21 @@ func (w *written) again() bool {
 			named, numbered = named || p.topic != "", numbered || p.topic == ""
 		}
 	}
-	return again || named && numbered // brokers of two versions have the same partition, perhaps
+	return again || named && numbered // brokers of two versions may have the same partition
 }
 
-// moved reports whether the client has gone on over another connection than before, or asked once more: what answers may be another
-// broker, or an older copy of the first one's data.
+// moved reports whether the client has gone on over another connection than before, or asked once more. Then another
+// broker may answer, or an older copy of the first broker's data.
 func (w *written) moved() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.elsewhere || w.ends > 1 || w.again()
 }
 
-// route takes up over which connection a request to a partition goes. Another one than last time need not follow upon a lost one: the
-// client closes a connection that is idle. At a partition that this link has not written to it looked as it began. That look holds for
-// the connections that were made before any was closed: a broker that is set back ends its own.
+// route notes the connection over which a request to a partition goes. Another connection than last time does not
+// always mean that one was lost: the client closes an idle connection. The link looked, as it began, at any partition
+// that it has not written to. That look holds for the connections that were made before any was closed: a broker that
+// is set back ends its own.
 func (w *written) route(p partitionSent, c *watched) {
 	if w.last == nil {
 		w.last = map[partitionSent]*watched{}
@@ -157,7 +161,7 @@ func (w *written) route(p partitionSent, c *watched) {
 	w.last[p] = c
 }
 
-// requests are those of a window.
+// requests summarizes the requests of a window.
 type requests struct {
 	any   bool // at least one was written, in part
 	lost  bool // the answer to one was lost
@@ -165,11 +169,12 @@ type requests struct {
 	again bool // a batch went to its partition more than once
 	ends  int  // how often the end of its transaction was asked for
 
-	silent bool // of a part of the window the broker has said nothing
+	silent bool // the broker has not answered for a part of the window
 }
 
-// note takes up a request that is about to be written to a connection, and returns what takes it back if nothing of it was; not ok is
-// one that must not be written any more. One with records waits until the client has the whole window.
+// note records a request that is about to be written to a connection. It returns a function that takes this back if
+// nothing was written. If ok is false, the request must not be written any more. A request with records waits until
+// the client has the whole window.
 func (w *written) note(c *watched, request []byte) (back func(), ok bool) {
 	produce, read := readProduce(request)
 	end := isOf(request, kmsg.EndTxn)
@@ -220,7 +225,7 @@ func (w *written) note(c *watched, request []byte) (back func(), ok bool) {
 	}, true
 }
 
-// isRenumbered reports whether batches are under another producer id or epoch than those before in the window.
+// isRenumbered reports whether batches are under another producer id or epoch than the window's earlier batches.
 func (w *written) isRenumbered(batches []batchSent) bool {
 	for _, b := range batches {
 		if w.producer == nil {
@@ -233,7 +238,8 @@ func (w *written) isRenumbered(batches []batchSent) bool {
 	return false
 }
 
-// readProduce reads a request with records as the client writes it, whole; nil is another one. Not ok is one with records that cannot be read.
+// readProduce reads a request with records in the form in which the client writes it, whole. It returns nil for any
+// other request. ok is false if the request has records that cannot be read.
 func readProduce(request []byte) (produce *kmsg.ProduceRequest, ok bool) {
 	if !isOf(request, kmsg.Produce) {
 		return nil, true
@@ -250,10 +256,11 @@ func readProduce(request []byte) (produce *kmsg.ProduceRequest, ok bool) {
 	return produce, produce.ReadFrom(body) == nil
 }
 
-// isOf reports whether a request is one of a kind. The messages of a login may be shorter than any request.
+// isOf reports whether a request is of a kind. The messages of a login may be shorter than any request.
 func isOf(request []byte, kind kmsg.Key) bool {
 	return len(request) >= header && binary.BigEndian.Uint16(request[4:]) == uint16(kind.Int16())
 }
 
-// header is the least that a request has before its body: length, key, version, number of the request, length of the client's name.
+// header is the least size of a request before its body: length, key, version, number of the request, length of the
+// client's name.
 const header = 4 + 2 + 2 + 4 + 2

@@ -16,19 +16,21 @@ import (
 )
 
 const (
-	// fetchBytes and partitionBytes bound one answer with batches. The first partition of a request is answered with a whole batch,
-	// however large it is; those for which there is no room are asked for again, first.
+	// fetchBytes and partitionBytes bound one answer with batches. The first partition of a request is answered with a
+	// whole batch, however large that is. Partitions for which there is no room are asked for again, first.
 	fetchBytes, partitionBytes = maxAnswer / 4, 16 << 10
 
-	// lookAgain is the pause before partitions are looked at again that have no leader, or one that has just started.
+	// lookAgain is the pause before the sink looks again at partitions that have no leader, or a leader that has just
+	// started.
 	lookAgain = 100 * time.Millisecond
 
-	// slack is how far a record's time may be outside of those of its batch: clocks are corrected between two records.
+	// slack is how far a record's time may be outside the times of its batch: clocks are corrected between two
+	// records.
 	slack = time.Second
 )
 
-// mark is the last record that a partition has acknowledged: where it is, and what its batch says of it. The batch is enough, and need
-// not be unpacked: another one of the same producer, epoch and time cannot be at that offset.
+// mark is the last record that a partition has acknowledged: its place, and its batch's producer and time. The batch
+// is enough, and need not be unpacked: another batch of the same producer, epoch and time cannot be at that offset.
 type mark struct {
 	spot
 	offset   int64
@@ -36,26 +38,27 @@ type mark struct {
 	sent     time.Time
 }
 
-// spot is a partition by its name.
+// spot names a partition.
 type spot struct {
 	topic     string
 	partition int32
 }
 
-// markOf is where a record was acknowledged.
+// markOf returns the place at which a record was acknowledged.
 func markOf(r *kgo.Record) mark {
 	return mark{spot{r.Topic, r.Partition}, r.Offset, producer{r.ProducerID, r.ProducerEpoch}, r.Timestamp}
 }
 
-// finding is what a look at a mark has shown; the zero one: nothing can be said.
+// finding is the result of a look at a mark. The zero one means that nothing could be found out.
 type finding struct {
 	lost string // why the record is missing
 	open bool   // it has to be looked at again
 }
 
-// look makes sure, before a new link sends anything, that what earlier links saw acknowledged is still there. The link's own producer
-// begins anew, so the broker takes its records over any gap, and once others have written past the gap the offsets show none.
-// What has no leader is waited for once, for as long as the client waits for one; after that each window looks once.
+// look makes sure, before a new link sends anything, that the records which earlier links saw acknowledged are still
+// there. The link's own producer begins anew, so the broker takes its records over any gap. Once others have written
+// past the gap, the offsets show none. The sink waits once for partitions without a leader, for as long as the client
+// waits for one. After that each window looks once.
 func (s *Sink) look(ctx context.Context, epoch cursor.Epoch) error {
 	l := s.link
 	if len(l.unseen) == 0 {
@@ -71,10 +74,10 @@ func (s *Sink) look(ctx context.Context, epoch cursor.Epoch) error {
 	return s.stood.undecided(epoch)
 }
 
-// missing says of marks, one of each partition, why their records are not there, and returns those of which it is still open. One look
-// that does not find a record proves nothing: a broker that leads no more answers from its old log, and one that has just begun to lead
-// knows late what all replicas have. So what is missing is looked for until the patience ends. What has no leader is waited for, if
-// wait says so.
+// missing returns, for marks in one partition each, why their records are missing, and the marks that are still open.
+// One look that does not find a record proves nothing. A broker that leads no more answers from its old log. A broker
+// that has just begun to lead learns late which records all replicas have. So missing looks for a record until the
+// patience ends. If wait is set, it also waits for partitions without a leader.
 func (l *link) missing(ctx context.Context, marks []mark, patience time.Duration, wait bool) (why map[spot]string, open []mark) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -82,7 +85,7 @@ func (l *link) missing(ctx context.Context, marks []mark, patience time.Duration
 	for len(open) > 0 {
 		found := l.find(ctx, open)
 		if ctx.Err() != nil {
-			break // what it was not told counts for nothing
+			break // an answer that did not come counts for nothing
 		}
 		before := len(open)
 		open = slices.DeleteFunc(open, func(m mark) bool {
@@ -102,7 +105,7 @@ func (l *link) missing(ctx context.Context, marks []mark, patience time.Duration
 	return why, slices.DeleteFunc(open, func(m mark) bool { return why[m.spot] != "" })
 }
 
-// pause reports whether there is time for more after it.
+// pause waits for d, and reports whether there is time for more after it.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -112,7 +115,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// find asks the leaders of marks, one of each partition.
+// find asks the leaders of marks in one partition each.
 func (l *link) find(ctx context.Context, marks []mark) map[spot]finding {
 	found := map[spot]finding{}
 	names := map[string]bool{}
@@ -140,8 +143,8 @@ func (l *link) find(ctx context.Context, marks []mark) map[spot]finding {
 	return found
 }
 
-// ask asks a leader where its logs end, and then what is at each mark before that. A broker that is there and does not answer is not asked
-// again: this must keep nothing from being sent.
+// ask asks a leader where its logs end, and then for the batch at each mark before that end. It does not ask a broker
+// again that is there and does not answer: this look must not keep anything from being sent.
 func (l *link) ask(ctx context.Context, broker *kgo.Broker, marks []mark, topics map[string]described, found map[spot]finding) {
 	ends, err := endsOf(ctx, broker, marks)
 	var rest []mark
@@ -167,7 +170,7 @@ func (l *link) ask(ctx context.Context, broker *kgo.Broker, marks []mark, topics
 		switch {
 		case err != nil:
 			found[m.spot] = finding{open: isDial(err)}
-		case !ok || batch.err != nil: // such as retention, or that we may not read
+		case !ok || batch.err != nil: // such as retention, or a missing right to read
 			found[m.spot] = finding{open: kerr.IsRetriable(batch.err)}
 		default:
 			found[m.spot] = m.in(batch.records)
@@ -175,7 +178,7 @@ func (l *link) ask(ctx context.Context, broker *kgo.Broker, marks []mark, topics
 	}
 }
 
-// requested asks twice: the first answer may be that of a connection which ended while it was idle.
+// requested asks twice: the first answer may come from a connection that ended while it was idle.
 func requested(ctx context.Context, broker *kgo.Broker, request kmsg.Request) (kmsg.Response, error) {
 	response, err := broker.Request(ctx, request)
 	if err == nil || ctx.Err() != nil {
@@ -184,7 +187,7 @@ func requested(ctx context.Context, broker *kgo.Broker, request kmsg.Request) (k
 	return broker.Request(ctx, request)
 }
 
-// end is where a partition's log ends.
+// end is the end of a partition's log.
 type end struct {
 	offset int64
 	err    error
@@ -215,7 +218,7 @@ func endsOf(ctx context.Context, broker *kgo.Broker, marks []mark) (map[spot]end
 	return all, nil
 }
 
-// latest asks for the end of a log, of what all in-sync replicas have.
+// latest asks for the end of the part of a log that all in-sync replicas have.
 const latest = -1
 
 // fetched are batches of a partition.
@@ -257,7 +260,7 @@ func fetch(ctx context.Context, broker *kgo.Broker, marks []mark, topics map[str
 	return all, nil
 }
 
-// in looks for a mark in what the broker has from its offset on.
+// in looks for a mark in the batches that the broker has from the mark's offset on.
 func (m mark) in(batches []byte) finding {
 	if len(batches) == 0 {
 		return finding{open: true} // there was no room for it

@@ -35,7 +35,7 @@ func TestDeliverBatch_ALossIsSaidAlsoWhereOthersHaveWrittenPastIt(t *testing.T) 
 			require.NoError(t, s.Close()) // as after a record that was sent while the broker was away
 			requireLoss(t, s, 12, "and another record is there: an older copy of the broker's data was put back")
 			require.NotContains(t, sequences(b.read(t)), "12")
-			delivered(t, s, underEpoch(decided, sinktest.Deliveries(4, 9)))
+			sinktest.Delivered(t, s, sinktest.Under(decided, sinktest.Deliveries(4, 9)))
 		})
 	}
 }
@@ -50,11 +50,11 @@ func TestDeliverBatch_ALossIsSaidAfterTheCoordinatorFencedItsProducer(t *testing
 	deliverAll(t, s, 4, 8)
 	b.setBack(t, copied)
 	b.others(t, 30)
-	n, err := deliver(t, s, sinktest.Deliveries(12, 1))
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(12, 1))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "nothing is committed: ")
 	require.ErrorContains(t, err, "or an older copy of the broker's data was put back")
-	n, err = deliver(t, s, underEpoch(decided, sinktest.Deliveries(12, 1))) // and not after ten seconds
+	n, err = sinktest.Deliver(t, s, sinktest.Under(decided, sinktest.Deliveries(12, 1))) // and not after ten seconds
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "has acknowledged offset")
 	require.True(t, processor.IsRefused(err), err)
@@ -94,7 +94,7 @@ func TestDeliverBatch_ALogThatEndsBeforeWhatWasAcknowledgedIsSaidBeforeAnythingI
 	t.Parallel()
 	cluster := old(t, "t")
 	s := sinkOf(t, cluster, nil)
-	delivered(t, s, sinktest.Deliveries(1, 3))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 	require.NoError(t, s.Close())
 	makeAnew(t, cluster, "t")
 	answerLook(cluster, kmsg.Fetch, kerr.TopicAuthorizationFailed, -1)
@@ -140,11 +140,11 @@ func TestDeliverBatch_WhereNothingCanBeSaidItGoesOn(t *testing.T) {
 			t.Parallel()
 			cluster := fake(t)
 			s := sinkOf(t, cluster, nil)
-			delivered(t, s, sinktest.Deliveries(1, 3))
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 			require.NoError(t, s.Close())
 			hide(t, cluster)
 			for sequence := 4; sequence < 10; sequence += 2 {
-				delivered(t, s, sinktest.Deliveries(sequence, 2))
+				sinktest.Delivered(t, s, sinktest.Deliveries(sequence, 2))
 			}
 		})
 	}
@@ -160,11 +160,11 @@ func TestDeliverBatch_ALinkLooksAtEachPartitionOnce(t *testing.T) {
 	for i := range ds {
 		ds[i].Key, ds[i].Payload = fmt.Sprint(i), fmt.Appendf(nil, "%q", strings.Repeat("x", 12_000))
 	}
-	delivered(t, s, ds)
+	sinktest.Delivered(t, s, ds)
 	require.NoError(t, s.Close())
 	looks := hear(cluster, kmsg.Fetch)
 	for sequence := 301; sequence < 500; sequence += 50 {
-		delivered(t, s, sinktest.Deliveries(sequence, 50))
+		sinktest.Delivered(t, s, sinktest.Deliveries(sequence, 50))
 	}
 	seen := map[int32]bool{}
 	for _, request := range looks.all() {
@@ -177,6 +177,6 @@ func TestDeliverBatch_ALinkLooksAtEachPartitionOnce(t *testing.T) {
 	require.Greater(t, len(seen), partitions/2)
 	require.Less(t, len(looks.all()), 20)
 	before := len(looks.all())
-	delivered(t, s, sinktest.Deliveries(501, 50))
+	sinktest.Delivered(t, s, sinktest.Deliveries(501, 50))
 	require.Len(t, looks.all(), before)
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -45,11 +45,8 @@ func newBench(t testing.TB, partitions int32, settings map[string]string) *bench
 
 func benchOf(t testing.TB, broker *broker.Kafka, partitions int32, settings map[string]string) *bench {
 	t.Helper()
-	l, err := link.Listen(broker.Addr())
-	require.NoError(t, err)
-	t.Cleanup(l.Close)
 	client := clientOf(t, broker.Addr())
-	b := &bench{broker: broker, link: l, client: client, admin: kadm.NewClient(client), topic: topicOf(t)}
+	b := &bench{broker: broker, link: tcptest.Link(t, broker.Addr()), client: client, admin: kadm.NewClient(client), topic: topicOf(t)}
 	b.create(t, b.topic, partitions, settings)
 	return b
 }
@@ -101,6 +98,10 @@ func (b *bench) create(t testing.TB, topic string, partitions int32, settings ma
 	for name, value := range settings {
 		all[name] = &value
 	}
+	require.Eventually(t, func() bool { // its port is open before it answers
+		_, err := b.admin.BrokerMetadata(t.Context())
+		return err == nil
+	}, time.Minute, 50*time.Millisecond)
 	answer, err := b.admin.CreateTopic(t.Context(), partitions, 1, all, topic)
 	require.NoError(t, err)
 	require.NoError(t, answer.Err)
@@ -132,16 +133,10 @@ func (b *bench) alterTopic(t testing.TB, topic, name, value string) {
 }
 
 // sink sends to the topic, many at a time unless told otherwise.
-func (b *bench) sink(t testing.TB, change func(*kafka.Config)) *kafka.Sink {
+func (b *bench) sink(t testing.TB, changes ...func(*kafka.Config)) *kafka.Sink {
 	t.Helper()
-	config := kafka.Config{Brokers: []string{b.link.Addr()}, Topic: b.topic, Window: 500}
-	if change != nil {
-		change(&config)
-	}
-	s, err := kafka.New(config)
-	require.NoError(t, err)
+	s := sinktest.Made(t, kafka.New, kafka.Config{Brokers: []string{b.link.Addr()}, Topic: b.topic, Window: 500}, changes...)
 	s.Redirect(b.link.Addr())
-	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
@@ -247,19 +242,11 @@ func othersWrite(t testing.TB, client *kgo.Client, topic string, n int) {
 	}
 }
 
-// delivered delivers records, and all are acknowledged.
-func delivered(t testing.TB, s *kafka.Sink, ds []processor.Delivery) {
-	t.Helper()
-	n, err := deliver(t, s, ds)
-	require.NoError(t, err)
-	require.Equal(t, len(ds), n)
-}
-
 // deliverAll tries again, as a processor does.
 func deliverAll(t testing.TB, s *kafka.Sink, sequence, records int) {
 	t.Helper()
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
-		n, err := deliver(t, s, sinktest.Deliveries(sequence, records))
+		n, err := sinktest.Deliver(t, s, sinktest.Deliveries(sequence, records))
 		sequence, records = sequence+n, records-n
 		require.NoError(c, err)
 	}, 2*time.Minute, 100*time.Millisecond)

@@ -48,9 +48,7 @@ func (c *muteConn) Close() error {
 // newMute is a cluster of two, and a sink by type: the leader of t.b gives no answers on the connections that it has from mute on.
 func newMute(t *testing.T) (cluster *kfake.Cluster, s *kafka.Sink, mute func()) {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(1, "t.a", "t.b"))
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
+	cluster = clusterOf(t, kfake.NumBrokers(2), kfake.SeedTopics(1, "t.a", "t.b"))
 	require.NoError(t, cluster.MoveTopicPartition("t.a", 0, 0))
 	require.NoError(t, cluster.MoveTopicPartition("t.b", 0, 1))
 	var muted atomic.Bool
@@ -73,8 +71,7 @@ func TestDeliverBatch_APartitionThatIsSilentBesideARefusalLeavesTheWindowOpen(t 
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cluster, s, mute := newMute(t)
-			_, err := deliver(t, s, typed(1, "a", "b"))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, typed(1, "a", "b"))
 			ds := typed(3, "a", "b", "a", "a")
 			ds[0].Payload, ds[2].Payload, ds[3].Payload = []byte(`"mark-0"`), []byte(`"mark-2"`), []byte(`"mark-3"`)
 			answerProduce(cluster, kerr.RecordListTooLarge, func(request *kmsg.ProduceRequest) bool {
@@ -85,7 +82,7 @@ func TestDeliverBatch_APartitionThatIsSilentBesideARefusalLeavesTheWindowOpen(t 
 				return bytes.Contains(r, []byte("mark-0")) && bytes.Contains(r, []byte("mark-3"))
 			})
 			mute()
-			_, err = deliver(t, s, ds)
+			_, err := sinktest.Deliver(t, s, ds)
 			client, cerr := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.ConsumeTopics("t.b"))
 			require.NoError(t, cerr)
 			defer client.Close()
@@ -112,11 +109,10 @@ func TestDeliverBatch_APartitionThatIsSilentBesideAWordLeavesTheWindowOpen(t *te
 		t.Run(code.Message, func(t *testing.T) {
 			t.Parallel()
 			cluster, s, mute := newMute(t)
-			_, err := deliver(t, s, typed(1, "a", "b"))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, typed(1, "a", "b"))
 			mute()
 			cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.a", Err: code, Count: -1})
-			n, err := deliver(t, s, typed(3, "a", "b"))
+			n, err := sinktest.Deliver(t, s, typed(3, "a", "b"))
 			require.Zero(t, n)
 			require.True(t, outcome.IsUnknown(err), "what is behind it may be there: %v", err)
 		})
@@ -156,7 +152,7 @@ func TestDeliverBatch_ACommitThatWasNeverAskedForIsKnown(t *testing.T) {
 		}
 		return &endTxnConn{conn, &down}, nil
 	})
-	n, err := deliver(t, s, sinktest.Deliveries(1, 2))
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 2))
 	require.Zero(t, n)
 	require.Error(t, err)
 	require.Empty(t, ends.all())
@@ -171,10 +167,9 @@ func TestDeliverBatch_AWordOnTheTransactionIsNoAttempt(t *testing.T) {
 			t.Parallel()
 			cluster := fake(t)
 			s := sinkOf(t, cluster, transactional)
-			_, err := deliver(t, s, sinktest.Deliveries(1, 1))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 			answerProduce(cluster, code, from(1))
-			_, err = deliver(t, s, sinktest.Deliveries(2, 1))
+			_, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 1))
 			require.True(t, processor.IsUnreached(err), "an attempt of the record: %v", err)
 		})
 	}
@@ -193,10 +188,9 @@ func TestDeliverBatch_HiddenAnswersHideNoNextStep(t *testing.T) {
 			t.Parallel()
 			cluster := fake(t)
 			s := sinkOf(t, cluster, func(c *kafka.Config) { c.HideAnswers = true })
-			_, err := deliver(t, s, sinktest.Deliveries(1, 2))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 			answerProduce(cluster, code, from(1))
-			_, err = deliver(t, s, sinktest.Deliveries(3, 1))
+			_, err := sinktest.Deliver(t, s, sinktest.Deliveries(3, 1))
 			require.ErrorContains(t, err, text)
 			require.ErrorContains(t, err, `send record "3"`)
 		})

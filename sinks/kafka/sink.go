@@ -14,10 +14,10 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	outcomes "github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/route"
 )
 
 // Sink sends records to topics of one cluster. It implements processor.BatchSink
@@ -69,9 +69,8 @@ func (s *Sink) drop() {
 	}
 }
 
-// DeliverBatch sends records in order and returns how many of them, from the first
-// on, all in-sync replicas have; with a transactional id, how many are committed.
-// An error that ends by time-out leaves outcomes unknown.
+// DeliverBatch sends records in order. It returns how many of them, from the first on, all in-sync replicas have.
+// With a transactional id it returns how many are committed. After an error that is a time-out, outcomes are unknown.
 func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,24 +80,24 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (n int
 		c.settle(o.places)
 		if n = c.acknowledged(); o.next == 0 {
 			clear(s.sizes)
-			return n, s.guard.Error(s.failed(ds[n], o))
+			return n, s.guard.Of(processor.Redact(ds)).Error(s.failed(ds[n], o))
 		}
 		c.limit = o.next
 	}
 	return len(ds), nil
 }
 
-// outcome is what became of a window.
+// outcome is the result of a window.
 type outcome struct {
 	places []place // of the records that were sent
-	// next is how many may be sent next; 0: err is about the first that is left.
+	// next is how many records may be sent next; 0: err is about the first that is left.
 	next int
 	err  error
 }
 
-// next is how many records may be sent after a window that failed. What stands before a failed record can be sent without it,
-// where the whole transaction had to fail with it. And a broker refuses batches: which record it means shows where that is
-// alone. What may have arrived is not sent again.
+// next returns how many records may be sent after a window that failed. Where the whole transaction had to fail with
+// a record, the records before that one can be sent without it. And a broker refuses whole batches: which record it
+// means shows where that record is alone. Records that may have arrived are not sent again.
 func (s *Sink) next(records []*kgo.Record, p produced, o outcome) (n int) {
 	if isLoss(o.err) {
 		return 0
@@ -127,7 +126,7 @@ func (s *Sink) send(ctx context.Context, c *call) outcome {
 	if len(records) == 0 {
 		return outcome{err: err}
 	}
-	stop := context.AfterFunc(ctx, s.link.end) // a broker that is silent ends no call
+	stop := context.AfterFunc(ctx, s.link.end) // a silent broker would not end the call
 	defer func() {
 		if !stop() {
 			s.drop() // its client has ended
@@ -157,8 +156,8 @@ func (s *Sink) send(ctx context.Context, c *call) outcome {
 	return o
 }
 
-// judge says what became of a window: by the error of the client, by what is known of the
-// requests, and by what the topics had acknowledged before.
+// judge decides the outcome of a window. It uses the client's error, the facts about the requests, and the
+// acknowledgements that the topics gave before.
 func (s *Sink) judge(p produced, of requests, epoch cursor.Epoch) outcome {
 	o := outcome{places: p.places, err: p.err}
 	switch {
@@ -181,8 +180,9 @@ func (s *Sink) judge(p produced, of requests, epoch cursor.Epoch) outcome {
 	return o
 }
 
-// compare takes up what the broker said of each record of a window, wherever it failed: no later call would hear it. It returns
-// the first that shows that acknowledged records are missing, or how many there are.
+// compare notes the broker's answer about each record of a window, wherever the window failed: no later call would
+// hear it. It returns the first answer that shows that acknowledged records are missing, or how many answers there
+// are.
 func (s *Sink) compare(places []place, epoch cursor.Epoch) (first int) {
 	first = len(places)
 	for i, p := range places {
@@ -193,8 +193,8 @@ func (s *Sink) compare(places []place, epoch cursor.Epoch) (first int) {
 	return first
 }
 
-// identify asks for the ids of the topics that the link has sent nothing to, and compares them with
-// those that earlier links have sent to. What the broker does not know yet is asked for again.
+// identify asks for the ids of the topics that the link has sent nothing to. It compares them with the ids that
+// earlier links used. It asks again for topics that the broker does not know yet.
 func (s *Sink) identify(ctx context.Context, records []*kgo.Record, epoch cursor.Epoch) error {
 	if topics := s.unasked(records); len(topics) > 0 {
 		all, err := s.link.describe(ctx, topics)
@@ -214,8 +214,8 @@ func (s *Sink) identify(ctx context.Context, records []*kgo.Record, epoch cursor
 	return s.look(ctx, epoch)
 }
 
-// unasked are the topics of records whose ids the link has not asked for. A new link asks for all that are known: one event
-// that made several anew is one halt.
+// unasked returns the topics of records whose ids the link has not asked for. A new link asks for all known topics:
+// if one event made several of them anew, that is one halt.
 func (s *Sink) unasked(records []*kgo.Record) []string {
 	topics := map[string]bool{}
 	if len(s.link.asked) == 0 {
@@ -231,7 +231,7 @@ func (s *Sink) unasked(records []*kgo.Record) []string {
 	return slices.Sorted(maps.Keys(topics))
 }
 
-// connect makes sure of a link for a worker of that epoch.
+// connect makes sure that there is a link for a worker of that epoch.
 func (s *Sink) connect(ctx context.Context, epoch cursor.Epoch) (err error) {
 	if s.link != nil && s.link.old() {
 		clear(s.sizes) // the topic may take more by now
@@ -251,7 +251,7 @@ func (s *Sink) connect(ctx context.Context, epoch cursor.Epoch) (err error) {
 	return late(ctx, time.Since(s.link.opened))
 }
 
-// failed is the error of a record.
+// failed returns the error of a record.
 func (s *Sink) failed(d processor.Delivery, o outcome) error {
 	if isLoss(o.err) { // it names the next step itself
 		return processor.Refused(fmt.Errorf("send record %q to %s: %w", visible.Cut(d.ID), s, o.err))
@@ -266,9 +266,9 @@ func (s *Sink) failed(d processor.Delivery, o outcome) error {
 		return processor.RetryAfter(err, held.wait)
 	case isOpen(err) && (isPassing(err) || isNoWord(err) || isOldEpoch(err)):
 		return processor.Unreached(outcomes.Outage(err))
-	case isOpen(err): // a no that follows a lost answer is no word on the first time
+	case isOpen(err): // a no after a lost answer proves nothing about the first request
 		return err
-	case isOldEpoch(err): // whoever did it, it was not the record
+	case isOldEpoch(err): // the record was not the cause
 		return processor.Unreached(&known{err})
 	case s.refusesUs(err):
 		return processor.Refused(err)

@@ -6,12 +6,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// sizes are how many bytes the records of a topic in one window may have, where a broker has refused a batch of
-// several. They outlive the links, since a refusal ends a link, and a call that succeeds: its records were right, so the
-// batches were too large. A call that fails forgets them: it was the search for one record, or it does no harm.
+// sizes holds, for each topic whose broker has refused a batch of several records, how many bytes the topic's records
+// in one window may have. It outlives the links, since a refusal ends a link. It also outlives a call that succeeds:
+// its records were right, so the batches were too large. A call that fails forgets it: either the sink was searching
+// for one record, or forgetting does no harm.
 type sizes map[string]int
 
-// fit reports whether n bytes more of a topic go with those that a window has; of each topic one record always does.
+// fit reports whether n more bytes of a topic fit into a window. One record of each topic always does.
 func (s sizes) fit(topic string, has map[string]int, n int) bool {
 	limit, limited := s[topic]
 	if !limited {
@@ -21,8 +22,8 @@ func (s sizes) fit(topic string, has map[string]int, n int) bool {
 	return has[topic] == n || has[topic] <= limit
 }
 
-// halve makes room for half of each batch that was refused, and returns how many records may be sent next: those of a window,
-// or the one at failed without the others that were refused with it. 0: it was refused alone.
+// halve makes room for half of each batch that was refused. It returns how many records may be sent next: those of a
+// window, or the one at failed without the others that were refused with it. 0: it was refused alone.
 func (s sizes) halve(records []*kgo.Record, places []place, failed, window int) int {
 	type batch struct {
 		topic     string
@@ -52,8 +53,8 @@ func (s sizes) halve(records []*kgo.Record, places []place, failed, window int) 
 	}
 }
 
-// take makes messages of the records that may be on their way together: see the
-// package comment. The error is that of the first record, if it can be none.
+// take makes messages of the records that may be on their way together: see the package comment. It returns an error
+// if the first record cannot be a message.
 func (s *Sink) take(c *call) ([]*kgo.Record, error) {
 	window := c.window()
 	records, now := make([]*kgo.Record, 0, len(window)), time.Now()
@@ -66,7 +67,7 @@ func (s *Sink) take(c *call) ([]*kgo.Record, error) {
 		if err != nil {
 			break
 		}
-		r.Timestamp = now // one of all: their batch says which it is, and a clock may be set back between two
+		r.Timestamp = now // one for all: each batch records it, and a clock may be set back between two records
 		n := size(r)
 		alone := n > s.config.MaxBytes/2 || !s.link.knows(r.Topic)
 		if bytes += n; (alone || bytes > s.config.MaxBytes-batchOverhead || !s.sizes.fit(r.Topic, has, n)) && i > 0 {
@@ -80,5 +81,5 @@ func (s *Sink) take(c *call) ([]*kgo.Record, error) {
 	return records, nil
 }
 
-// batchOverhead is more than what a batch takes beside its records.
+// batchOverhead is more than the size of a batch without its records.
 const batchOverhead = 128

@@ -12,15 +12,15 @@ import (
 	outcomes "github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 )
 
-// stood is what the topics have acknowledged to this sink, over all links. A client forgets it with
-// its link, and the next one takes up a topic that was made anew without a word. It is kept while others have the lease: if one
-// of them has said the same loss, it is said again, since nobody knows that here, and silence would be worse.
+// stood is what the topics have acknowledged to this sink, over all links. A client forgets it with its link, and the
+// next client would accept a topic that was made anew without an error. The sink keeps it while other workers have
+// the lease. If one of them has reported the same loss, this sink reports it again: it cannot know about that report,
+// and silence would be worse.
 type stood struct {
 	topics map[string]*acknowledged
-	// lost is why acknowledged records are missing; nil: nothing is known of it.
+	// lost is why acknowledged records are missing; nil: no loss is known.
 	lost error
-	// epoch is the one of the record at which it was found. Every decision of an operator begins a
-	// larger one.
+	// epoch is the epoch of the record at which the loss was found. Every decision of an operator begins a larger one.
 	epoch cursor.Epoch
 }
 
@@ -30,26 +30,25 @@ type topicID [16]byte
 // acknowledged is what one topic has acknowledged.
 type acknowledged struct {
 	id topicID
-	// last are the last records, by partition. With transactions only those of a commit count.
+	// last are the last records, by partition. With transactions only committed records count.
 	last map[int32]mark
 }
 
-// place is where a record stands.
+// place is where a record is in its topic.
 type place struct {
-	mark // its offset is below 0 where the broker did not say
-	// acknowledged says that all in-sync replicas have the record; of a transaction, that it is committed.
+	mark // its offset is below 0 where the broker did not give one
+	// acknowledged is true once all in-sync replicas have the record; in a transaction, once it is committed.
 	acknowledged bool
 	err          error // of its record
 }
 
-// losses are the broker's words after which acknowledged records of a topic are missing.
+// losses lists the broker's errors which mean that acknowledged records of a topic are missing.
 //
-// UNKNOWN_PRODUCER_ID is none of them. Brokers before Kafka 2.4 also say it where retention has
-// deleted all records of the producer, and kgo only sees that if others wrote since. The offsets
-// prove a loss there.
+// UNKNOWN_PRODUCER_ID is not among them. Brokers before Kafka 2.4 also answer it where retention has deleted all
+// records of the producer, and kgo only sees that if others have written since. There the offsets prove a loss.
 var losses = []*kerr.Error{kerr.UnknownTopicID, kerr.UnknownTopicOrPartition, kerr.OutOfOrderSequenceNumber}
 
-// undecided returns the loss that no operator has decided on.
+// undecided returns the loss that no operator has decided on yet.
 func (s *stood) undecided(epoch cursor.Epoch) error {
 	if epoch > s.epoch {
 		s.lost = nil
@@ -57,21 +56,21 @@ func (s *stood) undecided(epoch cursor.Epoch) error {
 	return s.lost
 }
 
-// is takes up the id of a topic. Another one than before proves a loss if records were acknowledged
-// under that.
+// is notes the id of a topic. A different id than before proves a loss if records were acknowledged under the old
+// one.
 func (s *stood) is(topic string, id topicID, epoch cursor.Epoch) {
 	was := s.of(topic)
 	if id != was.id && id != (topicID{}) && was.id != (topicID{}) && len(was.last) > 0 {
-		s.lose(topic, epoch, fmt.Errorf("topic %q has another id than the one in which records were acknowledged: %s", topic, anewFix))
+		s.lose(topic, epoch, fmt.Errorf("topic %q has another id than when it acknowledged records: %s", topic, anewFix))
 	}
 	if id != (topicID{}) {
 		s.of(topic).id = id
 	}
 }
 
-// next takes up where a record was acknowledged, and reports a loss. An offset that is not above the last one of the
-// partition proves it. The client's own second request for a batch proves none: the broker
-// answers it with the offset of that batch, which is above the one before it.
+// next notes where a record was acknowledged, and reports a loss. An offset that is not above the last one of the
+// partition proves a loss. The client's own second request for a batch proves none: the broker answers it with the
+// offset of that batch, which is above the offset before it.
 func (s *stood) next(p place, epoch cursor.Epoch) bool {
 	if p.offset < 0 {
 		return false
@@ -84,7 +83,7 @@ func (s *stood) next(p place, epoch cursor.Epoch) bool {
 	return lost
 }
 
-// missed takes up what proves that an acknowledged record is missing.
+// missed records the proof that an acknowledged record is missing.
 func (s *stood) missed(m mark, why string, epoch cursor.Epoch) {
 	s.lose(m.topic, epoch, fmt.Errorf("partition %d of topic %q has acknowledged offset %d, and %s: an older copy of the broker's data was put back, "+
 		"the topic was made anew, or an unclean election lost what was acknowledged. Records are missing there: compare the topic with the table, and `seek` back to where they begin; "+
@@ -97,7 +96,7 @@ func (s *stood) again(p place) (last mark, again bool) {
 	return last, known && p.offset <= last.offset
 }
 
-// marks are the last records of all partitions, neighbours by their topic.
+// marks returns the last records of all partitions, grouped by topic.
 func (s *stood) marks() (all []mark) {
 	for _, topic := range s.topics {
 		all = slices.AppendSeq(all, maps.Values(topic.last))
@@ -105,7 +104,7 @@ func (s *stood) marks() (all []mark) {
 	return all
 }
 
-// older reports whether a place proves a loss, as next does, and takes up none.
+// older reports whether a place proves a loss, as next does, but records none.
 func (s *stood) older(places []place) bool {
 	return slices.ContainsFunc(places, func(p place) bool {
 		_, again := s.again(p)
@@ -113,12 +112,12 @@ func (s *stood) older(places []place) bool {
 	})
 }
 
-// refused takes up the broker's word on a record, and reports whether it proves a loss.
+// refused notes the broker's error about a record, and reports whether it proves a loss.
 //
-// OUT_OF_ORDER_SEQUENCE_NUMBER proves one where this link had acknowledgements in the partition: a
-// link never lives as long as a broker keeps its numbers (see maxAge), and kgo hides the word where
-// it only follows from an earlier batch that failed. A lost answer alone brings none: of each partition one
-// batch is on its way, or two in their order, and the broker knows them when they come again.
+// OUT_OF_ORDER_SEQUENCE_NUMBER proves one where this link had acknowledgements in the partition. A link never lives
+// as long as a broker keeps its numbers (see maxAge), and kgo hides the error where it only follows from an earlier
+// batch that failed. A lost answer alone does not cause it: each partition has one batch on its way, or two in their
+// order, and the broker knows them when they come again.
 func (s *stood) refused(p place, l *link, epoch cursor.Epoch) bool {
 	was := s.topics[p.topic]
 	if was == nil || len(was.last) == 0 || !isOneOf(p.err, losses) {
@@ -131,27 +130,27 @@ func (s *stood) refused(p place, l *link, epoch cursor.Epoch) bool {
 	return true
 }
 
-// lossOf is what a word of losses means, and the next step.
+// lossOf explains an error of losses, and gives the next step.
 func lossOf(topic string, err error) string {
 	switch {
 	case errors.Is(err, kerr.UnknownTopicID):
 		return anewFix
 	case errors.Is(err, kerr.UnknownTopicOrPartition):
 		return fmt.Sprintf("topic %q has acknowledged records and is not there any more. If it was deleted, what was acknowledged and not read there is gone: "+
-			"make it, and `seek` back to have it sent again, or `retry` to go on. A broker that does not know it yet needs a `retry` alone", topic)
+			"make it, and `seek` back to have it sent again, or `retry` to go on. If the broker only does not know the topic yet, `retry` is enough", topic)
 	default:
 		return fmt.Sprintf("the broker has lost what it had acknowledged in topic %q: compare the topic with the table, and `seek` back to where records are missing, or `retry` to go on", topic)
 	}
 }
 
-// lose takes up a loss, and forgets the topic: the same loss is not found twice. One decision answers
-// every loss that is known, so the error names them all.
+// lose records a loss, and forgets the topic: the same loss is not found twice. One decision answers all known
+// losses, so the error names them all.
 func (s *stood) lose(topic string, epoch cursor.Epoch, why error) {
 	delete(s.topics, topic)
 	if before := s.undecided(epoch); before != nil {
 		why = fmt.Errorf("%w; and %w", before, why)
 	}
-	s.lost, s.epoch = outcomes.Final(why), epoch
+	s.lost, s.epoch = outcomes.ReportedOnce(why), epoch
 }
 
 func (s *stood) of(topic string) *acknowledged {

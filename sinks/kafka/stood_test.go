@@ -24,12 +24,12 @@ const decided = 4 // the epoch after a decision: sinktest's is 3
 func requireLoss(t testing.TB, s *kafka.Sink, sequence int, text string) {
 	t.Helper()
 	for range 2 {
-		n, err := deliver(t, s, sinktest.Deliveries(sequence, 1))
+		n, err := sinktest.Deliver(t, s, sinktest.Deliveries(sequence, 1))
 		require.Zero(t, n)
 		require.ErrorContains(t, err, text)
 		require.ErrorContains(t, err, "`seek` back")
 		require.True(t, processor.IsRefused(err), err)
-		require.True(t, outcome.IsFinal(err), "another sink would not know of it")
+		require.True(t, outcome.IsReportedOnce(err), "another sink would not know of it")
 		require.False(t, processor.IsPermanent(err), err)
 	}
 }
@@ -63,13 +63,13 @@ func TestDeliverBatch_ATopicThatIsMadeAnewIsSaid(t *testing.T) {
 				t.Parallel()
 				b := newBench(t, 1, nil)
 				s := b.sink(t, change)
-				delivered(t, s, sinktest.Deliveries(1, 3))
+				sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 				b.makeAnew(t)
 				require.NoError(t, end(s))
 				requireLoss(t, s, 4, "what was acknowledged and not read there is gone")
-				delivered(t, s, underEpoch(decided, sinktest.Deliveries(4, 2)))
+				sinktest.Delivered(t, s, sinktest.Under(decided, sinktest.Deliveries(4, 2)))
 				require.NoError(t, s.Close())
-				delivered(t, s, underEpoch(decided, sinktest.Deliveries(6, 2))) // the new topic is the one that counts
+				sinktest.Delivered(t, s, sinktest.Under(decided, sinktest.Deliveries(6, 2))) // the new topic is the one that counts
 				require.Equal(t, "4 5 6 7", sequences(b.read(t)))
 			})
 		}
@@ -86,7 +86,7 @@ func TestDeliverBatch_ATopicThatIsMadeAnewIsSaidByItsOffsets(t *testing.T) {
 			answerLook(cluster, kmsg.ListOffsets, kerr.TopicAuthorizationFailed, 3) // on each link from the second on, so the offsets alone show it
 			s := sinkOf(t, cluster, change)
 			for sequence := 1; sequence < 6; sequence += 2 {
-				delivered(t, s, sinktest.Deliveries(sequence, 2))
+				sinktest.Delivered(t, s, sinktest.Deliveries(sequence, 2))
 				require.NoError(t, s.Close())
 			}
 			makeAnew(t, cluster, "t")
@@ -97,7 +97,7 @@ func TestDeliverBatch_ATopicThatIsMadeAnewIsSaidByItsOffsets(t *testing.T) {
 			}
 			require.Equal(t, visible, sequences(readTopic(t, cluster.ListenAddrs()[0], "t")))
 			for range 2 {
-				delivered(t, s, underEpoch(decided, sinktest.Deliveries(7, 3)))
+				sinktest.Delivered(t, s, sinktest.Under(decided, sinktest.Deliveries(7, 3)))
 				require.NoError(t, s.Close())
 			}
 		})
@@ -112,16 +112,16 @@ func TestDeliverBatch_EveryTopicThatIsMadeAnewIsSaid(t *testing.T) {
 			t.Parallel()
 			cluster := clusterOf(t, kfake.SeedTopics(1, "t.a", "t.b", "t.c"), kfake.MaxVersions(version))
 			s := sinkOf(t, cluster, func(c *kafka.Config) { transactional(c); c.Topic = "t.{{.Type}}" })
-			delivered(t, s, typed(1, "a", "b", "c"))
+			sinktest.Delivered(t, s, typed(1, "a", "b", "c"))
 			require.NoError(t, s.Close())
 			makeAnew(t, cluster, "t.a", "t.b", "t.c")
-			n, err := deliver(t, s, typed(4, "a", "b", "c"))
+			n, err := sinktest.Deliver(t, s, typed(4, "a", "b", "c"))
 			require.Zero(t, n)
 			require.True(t, processor.IsRefused(err), err)
 			require.ErrorContains(t, err, `topic "t.a"`)
 			require.ErrorContains(t, err, `topic "t.b"`)
 			require.ErrorContains(t, err, `topic "t.c"`)
-			delivered(t, s, underEpoch(decided, typed(4, "a", "b", "c")))
+			sinktest.Delivered(t, s, sinktest.Under(decided, typed(4, "a", "b", "c")))
 		})
 	}
 }
@@ -132,16 +132,16 @@ func TestDeliverBatch_TopicsThatAreMadeAnewAtOnceAreOneHalt(t *testing.T) {
 	topics := []string{"t.a", "t.b", "t.c", "t.d"}
 	cluster := clusterOf(t, kfake.SeedTopics(1, topics...), kfake.MaxVersions(kversion.V3_9_0()))
 	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}" })
-	delivered(t, s, typed(1, "a", "b", "c", "d"))
+	sinktest.Delivered(t, s, typed(1, "a", "b", "c", "d"))
 	require.NoError(t, s.Close())
 	makeAnew(t, cluster, topics...)
-	n, err := deliver(t, s, typed(5, "a", "b", "c", "d"))
+	n, err := sinktest.Deliver(t, s, typed(5, "a", "b", "c", "d"))
 	require.Zero(t, n)
 	require.True(t, processor.IsRefused(err), err)
 	for _, topic := range topics {
 		require.ErrorContains(t, err, topic)
 	}
-	delivered(t, s, underEpoch(decided, typed(5, "a", "b", "c", "d")))
+	sinktest.Delivered(t, s, sinktest.Under(decided, typed(5, "a", "b", "c", "d")))
 }
 
 // Each decision of an operator raises the epoch, and so does a take-over: what was acknowledged is kept over any number of them.
@@ -149,14 +149,14 @@ func TestDeliverBatch_ManyDecisionsForgetNoTopic(t *testing.T) {
 	t.Parallel()
 	cluster := fake(t)
 	s := sinkOf(t, cluster, nil)
-	delivered(t, s, sinktest.Deliveries(1, 3))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 	require.NoError(t, s.Close())
 	makeAnew(t, cluster, "t")
-	n, err := deliver(t, s, underEpoch(9, sinktest.Deliveries(4, 1)))
+	n, err := sinktest.Deliver(t, s, sinktest.Under(9, sinktest.Deliveries(4, 1)))
 	require.Zero(t, n)
 	require.True(t, processor.IsRefused(err), err)
 	require.ErrorContains(t, err, "another id")
-	delivered(t, s, underEpoch(10, sinktest.Deliveries(4, 1)))
+	sinktest.Delivered(t, s, sinktest.Under(10, sinktest.Deliveries(4, 1)))
 }
 
 // Of two partitions the second has lost what it had acknowledged, and the first lacks replicas.
@@ -164,10 +164,10 @@ func TestDeliverBatch_ALossIsSaidOfThePartitionThatHasIt(t *testing.T) {
 	t.Parallel()
 	cluster := clusterOf(t, kfake.SeedTopics(1, "t.a", "t.b"))
 	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Topic = "t.{{.Type}}" })
-	delivered(t, s, typed(1, "a", "b"))
+	sinktest.Delivered(t, s, typed(1, "a", "b"))
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.a", Err: kerr.NotEnoughReplicas, Count: -1})
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "t.b", Err: kerr.OutOfOrderSequenceNumber, Count: -1})
-	n, err := deliver(t, s, typed(3, "a", "b"))
+	n, err := sinktest.Deliver(t, s, typed(3, "a", "b"))
 	require.Zero(t, n)
 	require.True(t, processor.IsRefused(err), err)
 	require.ErrorContains(t, err, `what it had acknowledged in topic "t.b"`) // and in t.a, if the client gave up its batch before it was refused
@@ -180,18 +180,18 @@ func TestDeliverBatch_ABrokerThatLostWhatItAcknowledgedIsSaid(t *testing.T) {
 			t.Parallel()
 			b := ownBench(t)
 			s := b.sink(t, change)
-			delivered(t, s, sinktest.Deliveries(1, 3))
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 			copied := b.copied(t)
 			deliverAll(t, s, 4, 3)
 			b.setBack(t, copied)
 			require.Eventually(t, func() bool {
-				n, err := deliver(t, s, sinktest.Deliveries(7, 1))
+				n, err := sinktest.Deliver(t, s, sinktest.Deliveries(7, 1))
 				require.Zero(t, n)
 				require.Error(t, err)
 				return processor.IsRefused(err)
 			}, 2*time.Minute, time.Second, "it may be fenced first")
 			requireLoss(t, s, 7, "compare the topic with the table")
-			delivered(t, s, underEpoch(decided, sinktest.Deliveries(4, 4)))
+			sinktest.Delivered(t, s, sinktest.Under(decided, sinktest.Deliveries(4, 4)))
 		})
 	}
 }
@@ -204,20 +204,15 @@ func TestDeliverBatch_ATopicThatIsGoneIsSaidOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cluster := fake(t)
-			s := sinkOf(t, cluster, func(c *kafka.Config) {
-				c.Timeout = 2 * time.Second
-				if change != nil {
-					change(c)
-				}
-			})
-			delivered(t, s, sinktest.Deliveries(1, 3))
+			s := sinkOf(t, cluster, func(c *kafka.Config) { c.Timeout = 2 * time.Second }, change)
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 			require.NoError(t, cluster.DeleteTopic("t"))
 			requireLoss(t, s, 4, "not read there is gone")
-			_, err := deliver(t, s, underEpoch(decided, sinktest.Deliveries(4, 1)))
+			_, err := sinktest.Deliver(t, s, sinktest.Under(decided, sinktest.Deliveries(4, 1)))
 			require.ErrorContains(t, err, "make the topic, or correct topic")
 			require.NotContains(t, err.Error(), "is gone")
 			require.NoError(t, cluster.CreateTopic("t", 1, nil))
-			delivered(t, s, underEpoch(decided, sinktest.Deliveries(4, 1)))
+			sinktest.Delivered(t, s, sinktest.Under(decided, sinktest.Deliveries(4, 1)))
 		})
 	}
 }
@@ -235,13 +230,13 @@ func TestDeliverBatch_NoLossIsSaidWhereNoneIs(t *testing.T) {
 				for i := range ds {
 					ds[i].Key = string(rune('a' + (i*i)%7))
 				}
-				delivered(t, s, ds)
+				sinktest.Delivered(t, s, ds)
 				if sequence == 21 {
 					require.NoError(t, s.Close())
 				}
 			}
 			asked := hear(cluster, kmsg.Metadata)
-			delivered(t, s, sinktest.Deliveries(61, 20))
+			sinktest.Delivered(t, s, sinktest.Deliveries(61, 20))
 			require.Empty(t, asked.all(), "the link knows the topic")
 		})
 	}
@@ -253,9 +248,9 @@ func TestDeliverBatch_AnUnknownProducerProvesNoLoss(t *testing.T) {
 	cluster := fake(t)
 	s := sinkOf(t, cluster, nil)
 	answerProduce(cluster, kerr.UnknownProducerID, func(r *kmsg.ProduceRequest) bool { return batches(t, r)[0].FirstSequence == 4 })
-	delivered(t, s, sinktest.Deliveries(1, 4))
-	_, err := deliver(t, s, sinktest.Deliveries(5, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 4))
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(5, 1))
 	require.ErrorIs(t, err, kerr.UnknownProducerID)
 	require.False(t, processor.IsRefused(err), err)
-	delivered(t, s, sinktest.Deliveries(5, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(5, 1))
 }

@@ -16,25 +16,16 @@ import (
 
 func transactional(c *kafka.Config) { c.TransactionalID = c.Topic }
 
-func underEpoch(epoch int, ds []processor.Delivery) []processor.Delivery {
-	for i := range ds {
-		ds[i].Epoch = cursor.Epoch(epoch)
-	}
-	return ds
-}
-
 // Kafka refuses the zombie, and that asks for no new epoch by which it would refuse
 // the rightful worker in turn.
 func TestDeliverBatch_AZombieIsFencedAndFencesNobody(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 1, nil)
 	zombie, rightful := b.sink(t, transactional), b.sink(t, transactional)
-	_, err := deliver(t, zombie, underEpoch(1, sinktest.Deliveries(1, 5)))
-	require.NoError(t, err)
+	sinktest.Delivered(t, zombie, sinktest.Under(1, sinktest.Deliveries(1, 5)))
 	for sequence := 6; sequence < 12; sequence += 2 {
-		_, err = deliver(t, rightful, underEpoch(2, sinktest.Deliveries(sequence, 2)))
-		require.NoError(t, err)
-		n, err := deliver(t, zombie, underEpoch(1, sinktest.Deliveries(6, 10)))
+		sinktest.Delivered(t, rightful, sinktest.Under(2, sinktest.Deliveries(sequence, 2)))
+		n, err := sinktest.Deliver(t, zombie, sinktest.Under(1, sinktest.Deliveries(6, 10)))
 		require.Zero(t, n)
 		require.ErrorContains(t, err, "another producer has taken its transactional_id")
 		require.False(t, processor.IsPermanent(err))
@@ -49,15 +40,11 @@ func TestDeliverBatch_AFencedWorkerComesBackWithALargerEpoch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, 1, nil)
 	first, second := b.sink(t, transactional), b.sink(t, transactional)
-	_, err := deliver(t, first, underEpoch(1, sinktest.Deliveries(1, 2)))
-	require.NoError(t, err)
-	_, err = deliver(t, second, underEpoch(2, sinktest.Deliveries(3, 2)))
-	require.NoError(t, err)
-	_, err = deliver(t, first, underEpoch(1, sinktest.Deliveries(3, 2)))
+	sinktest.Delivered(t, first, sinktest.Under(1, sinktest.Deliveries(1, 2)))
+	sinktest.Delivered(t, second, sinktest.Under(2, sinktest.Deliveries(3, 2)))
+	_, err := sinktest.Deliver(t, first, sinktest.Under(1, sinktest.Deliveries(3, 2)))
 	require.Error(t, err)
-	n, err := deliver(t, first, underEpoch(3, sinktest.Deliveries(5, 2)))
-	require.NoError(t, err)
-	require.Equal(t, 2, n)
+	sinktest.Delivered(t, first, sinktest.Under(3, sinktest.Deliveries(5, 2)))
 	require.Equal(t, upTo(6), sequences(b.read(t)))
 }
 
@@ -68,9 +55,7 @@ func TestDeliverBatch_AReplayCostsTheWorkerNoAttempt(t *testing.T) {
 	b := newBench(t, 1, nil)
 	worker, operator := b.sink(t, transactional), b.sink(t, transactional)
 	for epoch, s := range []*kafka.Sink{worker, operator, worker, operator, worker} {
-		n, err := deliver(t, s, underEpoch(epoch+1, sinktest.Deliveries(2*epoch+1, 2)))
-		require.NoError(t, err)
-		require.Equal(t, 2, n)
+		sinktest.Delivered(t, s, sinktest.Under(cursor.Epoch(epoch+1), sinktest.Deliveries(2*epoch+1, 2)))
 	}
 	require.Equal(t, upTo(10), sequences(b.read(t)))
 }
@@ -84,7 +69,7 @@ func TestDeliverBatch_WhatWasNotCommittedIsNotSeen(t *testing.T) {
 		ds[i].Key = fmt.Sprint(i)
 	}
 	ds[3].Payload = incompressible()
-	n, err := deliver(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Equal(t, 3, n)
 	require.True(t, processor.IsPermanent(err), err)
 	require.Len(t, b.read(t), 3)
@@ -103,11 +88,10 @@ func TestDeliverBatch_AFailedTransactionHoldsNoReaderUp(t *testing.T) {
 	})
 	ds := sinktest.Deliveries(1, 5)
 	ds[0].Type = "odd"
-	n, err := deliver(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "nothing is committed")
 	require.False(t, processor.IsPermanent(err), err)
-	_, err = deliver(t, b.sink(t, nil), sinktest.Deliveries(99, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Deliveries(99, 1))
 	require.Equal(t, "99", sequences(b.read(t)))
 }

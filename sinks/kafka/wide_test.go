@@ -11,7 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -33,16 +32,13 @@ func TestDeliverBatch_ALinkThatTookMostOfTheTimeSendsInTheNextCall(t *testing.T)
 				}
 				return new(net.Dialer).DialContext(ctx, network, address)
 			})
-			n, err := deliver(t, s, sinktest.Deliveries(1, 2))
+			n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 2))
 			require.Zero(t, n)
 			require.ErrorContains(t, err, "nothing was sent: the connection took 2.")
-			require.ErrorContains(t, err, "of 4s; it is kept, and the next call sends. Raise timeout")
-			require.True(t, processor.IsUnreached(err), err)
-			require.False(t, outcome.IsUnknown(err), err)
+			require.ErrorContains(t, err, "of 4s; the connection is kept, and the next call sends. Raise timeout")
+			require.Equal(t, "unreached", sinktest.Class(err), err)
 			require.Empty(t, produced.all())
-			n, err = deliver(t, s, sinktest.Deliveries(1, 2))
-			require.NoError(t, err)
-			require.Equal(t, 2, n)
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 			require.Len(t, opened.all(), 1, "the link was kept")
 		})
 	}
@@ -96,7 +92,7 @@ func TestDeliverBatch_ALongWayWithAShortTimeoutMakesNoCopies(t *testing.T) {
 	s.Dial(aWay(b.broker.Addr(), 200*time.Millisecond))
 	ds := sinktest.Deliveries(1, 100)
 	for range 8 {
-		n, err := deliver(t, s, ds)
+		n, err := sinktest.Deliver(t, s, ds)
 		require.False(t, outcome.IsUnknown(err), err)
 		if ds = ds[n:]; len(ds) == 0 {
 			break
@@ -119,10 +115,9 @@ func TestDeliverBatch_ATimeThatEndsBeforeAnythingIsSentSaysToRaiseIt(t *testing.
 		return nil, nil, opened.Load() // silent from then on
 	})
 	s := sinkOf(t, cluster, func(c *kafka.Config) { c.Timeout = 2 * time.Second })
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "nothing was sent: no answer within 2s")
 	require.ErrorContains(t, err, "or raise timeout: it may be too short")
 	require.True(t, opened.Load())
-	require.True(t, processor.IsUnreached(err), err)
-	require.False(t, outcome.IsUnknown(err), err)
+	require.Equal(t, "unreached", sinktest.Class(err), err)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// answers are those of a window's records.
+// answers holds the answers to a window's records.
 type answers struct {
 	done chan struct{} // closed when all are there
 
@@ -26,7 +26,7 @@ func newAnswers(n int) *answers {
 	return &answers{done: make(chan struct{}), errs: make([]error, n), there: make([]bool, n), places: make([]place, n), missing: n}
 }
 
-// of returns what the client calls with the answer of the record at i.
+// of returns the function that the client calls with the answer to the record at i.
 func (a *answers) of(i int) func(*kgo.Record, error) {
 	return func(r *kgo.Record, err error) {
 		err = heard(err)
@@ -39,8 +39,8 @@ func (a *answers) of(i int) func(*kgo.Record, error) {
 	}
 }
 
-// prefix is how many records from the first on are acknowledged, and the error of
-// the next. whole says that no answer is missing.
+// prefix returns how many records from the first on are acknowledged, and the error of the next. whole is true if no
+// answer is missing.
 func (a *answers) prefix() (n int, whole bool, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,15 +53,16 @@ func (a *answers) prefix() (n int, whole bool, err error) {
 	return len(a.errs), whole, nil
 }
 
-// silent reports whether an answer is missing, is no word of the broker's, or leaves open whether it took the record.
+// silent reports whether an answer is missing, does not come from the broker, or leaves open whether the broker took
+// the record.
 func (a *answers) silent() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.missing > 0 || slices.ContainsFunc(a.errs, func(err error) bool { return err != nil && (!isWord(err) || isOneOf(err, vague)) })
 }
 
-// all are the places of the records, acknowledged or not, wherever they are in the window. Those that are not
-// have an offset below 0.
+// all returns the places of the records, acknowledged or not, wherever they are in the window. A record that is not
+// acknowledged has an offset below 0.
 func (a *answers) all() []place {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -74,17 +75,18 @@ func (a *answers) all() []place {
 	return all
 }
 
-// produced is what became of a window at the client.
+// produced is the client's result for a window.
 type produced struct {
 	acknowledged int // records, from the first on
-	failed       int // the one that err is about: with a transaction, one behind them
+	failed       int // the record that err is about: with a transaction, one after them
 	places       []place
 	err          error
-	silent       bool // of a part of the window the broker has said nothing
+	silent       bool // the broker has not answered for a part of the window
 }
 
-// produce sends a window and waits for its answers. older reports whether the places of its records prove that acknowledged records
-// are missing. Then a transaction is not committed, since its records would stand behind the gap. None of the places counts.
+// produce sends a window and waits for its answers. older reports whether the places of its records prove that
+// acknowledged records are missing. Then a transaction is not committed, since its records would come after the gap.
+// None of the places counts.
 func (l *link) produce(ctx context.Context, records []*kgo.Record, older func([]place) bool) produced {
 	window, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -98,7 +100,7 @@ func (l *link) produce(ctx context.Context, records []*kgo.Record, older func([]
 	}
 	p, whole := l.flush(ctx, window, records)
 	if p.err == nil {
-		p.err = context.Cause(ctx) // a worker that was given up commits nothing
+		p.err = context.Cause(ctx) // a worker that has lost its lease commits nothing
 	}
 	if p.err != nil {
 		if whole && ctx.Err() == nil {
@@ -121,8 +123,8 @@ func (l *link) produce(ctx context.Context, records []*kgo.Record, older func([]
 	return p
 }
 
-// without is a window of a transaction that is not known to be committed: what was acknowledged
-// does not count.
+// without returns the result of a window whose transaction is not known to be committed: its acknowledgements do not
+// count.
 func (p produced) without(err error) produced {
 	for i := range p.places {
 		p.places[i].offset, p.places[i].acknowledged = -1, false
@@ -131,16 +133,16 @@ func (p produced) without(err error) produced {
 	return p
 }
 
-// flush hands all records to the client before the first is sent: see the package
-// comment. The client takes them without a wait, as its buffer has room for a window. The
-// end of ctx, a call's, may reach the client before the window.
+// flush hands all records to the client before the first is sent: see the package comment. The client takes them
+// without waiting, as its buffer has room for a window. If ctx, the context of a call, ends, the client may see that
+// before the window does.
 func (l *link) flush(ctx, window context.Context, records []*kgo.Record) (p produced, whole bool) {
 	a := newAnswers(len(records))
 	for i, r := range records {
 		l.client.Produce(window, r, a.of(i))
 	}
 	l.written.release()
-	_ = l.client.Flush(window) // its one error is the end of window
+	_ = l.client.Flush(window) // its only error is the end of window
 	select {
 	case <-a.done:
 	case <-window.Done():
@@ -148,12 +150,12 @@ func (l *link) flush(ctx, window context.Context, records []*kgo.Record) (p prod
 	n, whole, err := a.prefix()
 	var word *kerr.Error
 	if end := cmp.Or(context.Cause(window), context.Cause(ctx)); n < len(records) && end != nil && !errors.As(err, &word) {
-		err = end // and not what the client makes of it
+		err = end // and not the error that the client makes of it
 	}
 	return produced{n, n, a.all(), err, a.silent()}, whole
 }
 
-// ended is the end of ctx, if that is what ended a call.
+// ended returns the cause of ctx's end, if that ended the call.
 func ended(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -161,8 +163,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// abort ends a transaction, so that consumers need not wait for its time-out. If
-// that fails, the next link's producer id does it.
+// abort ends a transaction, so that consumers need not wait for its time-out. If that fails, the producer id of the
+// next link does it.
 func (l *link) abort(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, abortTimeout)
 	defer cancel()

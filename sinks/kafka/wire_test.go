@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -22,9 +21,7 @@ import (
 // The old one takes the record, steps down and says NOT_LEADER_OR_FOLLOWER; the new one says MESSAGE_TOO_LARGE.
 func TestDeliverBatch_ANoOfABrokerOfAnotherVersionLeavesItOpen(t *testing.T) {
 	t.Parallel()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(1, "t"))
-	require.NoError(t, err)
-	t.Cleanup(cluster.Close)
+	cluster := clusterOf(t, kfake.NumBrokers(2), kfake.SeedTopics(1, "t"))
 	first := cluster.LeaderFor("t", 0)
 	cluster.ControlKey(kmsg.ApiVersions.Int16(), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
 		cluster.KeepControl()
@@ -47,8 +44,7 @@ func TestDeliverBatch_ANoOfABrokerOfAnotherVersionLeavesItOpen(t *testing.T) {
 		return response, nil, true
 	})
 	s := sinkOf(t, cluster, nil)
-	_, err = deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	n := 0
 	var versions []int16
 	cluster.ControlKey(kmsg.Produce.Int16(), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
@@ -74,11 +70,10 @@ func TestDeliverBatch_ANoOfABrokerOfAnotherVersionLeavesItOpen(t *testing.T) {
 		}
 		return response, nil, true
 	})
-	_, err = deliver(t, s, sinktest.Deliveries(2, 1))
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 1))
 	require.Len(t, versions, 2)
 	require.ErrorIs(t, err, kerr.MessageTooLarge)
-	require.True(t, outcome.IsUnknown(err), err)
-	require.False(t, processor.IsPermanent(err), err)
+	require.Equal(t, "unknown", sinktest.Class(err), err)
 }
 
 // The coordinator is silent in the commit, or says words that may pass until the time is over. No broker hangs up.
@@ -93,8 +88,7 @@ func TestDeliverBatch_ACommitThatIsNotAnsweredIsNoAttempt(t *testing.T) {
 			t.Parallel()
 			cluster := fake(t)
 			s := sinkOf(t, cluster, func(c *kafka.Config) { transactional(c); c.Timeout = 4 * time.Second })
-			_, err := deliver(t, s, sinktest.Deliveries(1, 2))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 			cluster.ControlKey(kmsg.EndTxn.Int16(), func(request kmsg.Request) (kmsg.Response, error, bool) {
 				cluster.KeepControl()
 				if code == nil {
@@ -105,9 +99,8 @@ func TestDeliverBatch_ACommitThatIsNotAnsweredIsNoAttempt(t *testing.T) {
 				response.ErrorCode = code.Code
 				return response, nil, true
 			})
-			_, err = deliver(t, s, sinktest.Deliveries(3, 2))
-			require.True(t, outcome.IsUnknown(err), err)
-			require.True(t, processor.IsUnreached(err), "an attempt of the record: %v", err)
+			_, err := sinktest.Deliver(t, s, sinktest.Deliveries(3, 2))
+			require.Equal(t, "outage", sinktest.Class(err), "an attempt of the record: %v", err)
 		})
 	}
 }
@@ -135,11 +128,10 @@ func TestDeliverBatch_WhatIsBeingWrittenMayBeThere(t *testing.T) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		return slowConn{conn, &slow}, err
 	})
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	slow.Store(true)
 	produced := hear(cluster, kmsg.Produce)
-	_, err = deliver(t, s, sinktest.Deliveries(2, 1))
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 1))
 	<-produced.each
 	require.True(t, outcome.IsUnknown(err), err)
 }
@@ -152,12 +144,9 @@ func TestDeliverBatch_ABatchWithoutAnOffsetProvesNoLoss(t *testing.T) {
 			t.Parallel()
 			cluster := fake(t)
 			s := sinkOf(t, cluster, change)
-			_, err := deliver(t, s, sinktest.Deliveries(1, 5))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 5))
 			answerProduce(cluster, kerr.DuplicateSequenceNumber, from(1))
-			n, err := deliver(t, s, sinktest.Deliveries(6, 3))
-			require.NoError(t, err)
-			require.Equal(t, 3, n)
+			sinktest.Delivered(t, s, sinktest.Deliveries(6, 3))
 		})
 	}
 }

@@ -30,10 +30,10 @@ func TestDeliverBatch_TheProposedSubjectsTakeTheRecordsToCome(t *testing.T) {
 		"declared, and another one":   {"", []string{"x.>"}, "s.{{.ID}}", fence + ",s.*", false},
 		"made of a part of a token":   {"", nil, "s.no-{{.ID}}.{{.Type}}.end", fence + ",s.*.*.end", false},
 		"one is there already":        {"s.9", nil, "s.{{.ID}}", fence + ",s.*", false},
-		"it would overlap":            {"s.9.>", nil, "s.{{.ID}}.{{.Key}}", "s.9.>," + fence + ",s.1.customer", true},
+		"it would overlap":            {"s.9.>", nil, "s.{{.ID}}.{{.Type}}", "s.9.>," + fence + ",s.1.made", true},
 		"branches":                    {"", nil, `s.{{if eq .ID "1"}}one{{else}}many{{end}}`, fence + ",s.one", true},
 		"all of it is of the record":  {"", nil, "{{.ID}}", fence + ",1", true},
-		"values that are more tokens": {"", nil, "s.{{tokens .Headers.path}}", fence + ",s.a.b", true},
+		"values that are more tokens": {"", nil, "s.{{tokens .DedupKey}}", fence + ",s.app.bookings%2F1%2F1700000000000001", true},
 		"fixed":                       {"", nil, "s", fence + ",s", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -51,10 +51,7 @@ func TestDeliverBatch_TheProposedSubjectsTakeTheRecordsToCome(t *testing.T) {
 				}
 			})
 			ds := sinktest.Deliveries(1, 2)
-			for i := range ds {
-				ds[i].Headers = map[string]string{"path": "a.b"}
-			}
-			_, err := deliver(t, s, ds)
+			_, err := sinktest.Deliver(t, s, ds)
 			found := proposed.FindStringSubmatch(err.Error())
 			require.Len(t, found, 2, "%v", err)
 			require.Equal(t, c.want, found[1])
@@ -63,7 +60,7 @@ func TestDeliverBatch_TheProposedSubjectsTakeTheRecordsToCome(t *testing.T) {
 			if c.one {
 				ds = ds[:1]
 			}
-			requireDelivered(t, s, ds)
+			sinktest.Delivered(t, s, ds)
 		})
 	}
 }

@@ -47,15 +47,15 @@ func TestCheck_NamesWhatADeclaredStreamLacksForOthers(t *testing.T) {
 			} else {
 				require.Len(t, found, 2)
 				require.True(t, found[1].Weakens)
-				require.Equal(t, `as declared, stream "BOOKINGS" does not take the subjects of process "mail", which uses it, too: if this process makes the stream, the other one halts at its first record, or waits`, found[1].Problem)
+				require.Equal(t, `the declared stream "BOOKINGS" does not take the subjects of process "mail", which uses it, too: if this process makes the stream, the other one halts at its first record, or waits`, found[1].Problem)
 				require.Equal(t, "set subjects in declare of this process to "+c.fix, found[1].Fix)
 			}
 			fixed := sink(c.fixed)
 			found, err = fixed.Check(t.Context(), "sms", others...)
 			require.NoError(t, err)
 			require.Len(t, found, 1, "there is no stream yet, and nothing else")
-			requireDelivered(t, fixed, of("sms"))
-			requireDelivered(t, second, of("mail"))
+			sinktest.Delivered(t, fixed, of("sms"))
+			sinktest.Delivered(t, second, of("mail"))
 		})
 	}
 }

@@ -12,15 +12,15 @@ import (
 
 // Finding is something about the stream that an operator should know.
 type Finding struct {
-	// Weakens says that a promise does not hold as it stands.
+	// Weakens means that a promise does not hold in the present state.
 	Weakens bool
 	Problem string
 	Fix     string
 }
 
-// Check looks at the stream, over a connection of its own, and changes nothing. Its
-// error says why the records of a process cannot go there. A stream that is to be
-// declared may be missing: then it is one for all processes of that stream, of which others may be named.
+// Check looks at the stream, over a connection of its own, and changes nothing. Its error explains why the records of
+// a process cannot go there. A stream that is to be declared may be missing. It is then one stream for all processes
+// that use it; others may name these processes.
 func (s *Sink) Check(ctx context.Context, process string, others ...Beside) ([]Finding, error) {
 	l, err := s.open(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Sink) Check(ctx context.Context, process string, others ...Beside) ([]F
 }
 
 func findings(name string, c jetstream.StreamConfig) []Finding {
-	all := []Finding{{Problem: fmt.Sprintf("stream %q knows a message's id for %v: what comes again later is a second message", name, c.Duplicates)}}
+	all := []Finding{{Problem: fmt.Sprintf("stream %q remembers a message's id for %v: a record that comes again later is a second message", name, c.Duplicates)}}
 	if c.Storage == jetstream.MemoryStorage {
 		all = append(all, Finding{true, fmt.Sprintf("stream %q is kept in memory: a restart of the server loses what was acknowledged", name), "use storage file"})
 	}

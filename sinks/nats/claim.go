@@ -17,15 +17,13 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// maxTail bounds how many messages before a claim are looked at, where two windows are not
-// more. What landed further back is sent again, which the server notices within its duplicate
-// window.
+// maxTail bounds how many messages before a claim the sink looks at. Two windows have no more. Records that landed
+// further back are sent again, and the server notices that within its duplicate window.
 const maxTail = 4000
 
-// mostAhead bounds how many of them are asked for at once, and aheadBytes what these may hold, by
-// the average of the stream, of which the tail may differ: so it bounds them to no fewer than
-// averageAhead. Each may have megabytes, and the client drops what is more than 64 MiB: if an
-// attempt fails, fewer are asked for at the next one.
+// mostAhead bounds how many of them the sink asks for at once. aheadBytes bounds their size, by the average of the
+// stream. The tail may differ from that average, so it does not bound their number below averageAhead. Each message
+// may have megabytes, and the client drops data above 64 MiB. If an attempt fails, the next one asks for fewer.
 const (
 	mostAhead    = 512
 	averageAhead = 32
@@ -33,8 +31,8 @@ const (
 	tailBytes    = 256 << 20 // of all of them
 )
 
-// claim is the right to publish for a process under an epoch, as long as it is the
-// last message on the fence's subject. The zero value is none.
+// claim is the right to publish for a process under an epoch. It holds as long as it is the last message on the
+// fence's subject. The zero value is not a claim.
 type claim struct {
 	process  string
 	epoch    cursor.Epoch
@@ -48,9 +46,8 @@ func (c claim) covers(d processor.Delivery) bool {
 	return c.sequence != 0 && c.process == d.Process && c.epoch == d.Epoch
 }
 
-// take makes the link's claim one that covers a record: it replaces the last one,
-// unless that is of a newer epoch. From then on nothing of older claims lands, so
-// the tail is final when it is read.
+// take makes the link's claim one that covers a record. It replaces the last claim, unless that has a newer epoch.
+// From then on nothing of older claims lands, so the tail is final when the sink reads it.
 func (l *link) take(ctx context.Context, c Config, fence string, d processor.Delivery) error {
 	if err := l.replace(ctx, c, fence, d); err != nil {
 		return err
@@ -58,7 +55,7 @@ func (l *link) take(ctx context.Context, c Config, fence string, d processor.Del
 	return l.readTail(ctx, c, d)
 }
 
-// look finds the stream for a new claim: the former one counts no more.
+// look finds the stream for a new claim: the former claim no longer counts.
 func (l *link) look(ctx context.Context, c Config, fence, subject string) error {
 	l.claim = claim{}
 	ctx, cancel := l.within(ctx, c.Timeout)
@@ -66,7 +63,7 @@ func (l *link) look(ctx context.Context, c Config, fence, subject string) error 
 	return ended(ctx, l.find(ctx, c, fence, subject))
 }
 
-// replace puts the link's claim behind the last one.
+// replace writes the link's claim after the last one.
 func (l *link) replace(ctx context.Context, c Config, fence string, d processor.Delivery) error {
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
@@ -94,21 +91,21 @@ func (l *link) lastClaim(ctx context.Context, name, fence string, d processor.De
 		return 0, fmt.Errorf("read the last claim: %w", undecoded(err))
 	}
 	if m.Header.Get(jetstream.MarkerReasonHeader) != "" {
-		return m.Sequence, nil // the server's own, in the place of a claim that has aged out
+		return m.Sequence, nil // the server wrote it in the place of a claim that has aged out
 	}
 	epoch, ok := number(m.Header, headerEpoch)
 	switch process := m.Header.Get(headerProcess); {
 	case !ok || process == "":
-		return 0, fmt.Errorf("message %d on the fence's subject %q is no claim: let nothing else publish there, and purge it", m.Sequence, fence)
+		return 0, fmt.Errorf("message %d on the fence's subject %q is not a claim: let nothing else publish there, and purge it", m.Sequence, fence)
 	case m.Header.Get(jetstream.MsgIDHeader) != "":
-		const fix = ": have no subject of a record be that of a fence, which is sure where the fence begins with " + fencePrefix + "; then purge it"
+		const fix = ": keep the subjects of records apart from the fences, which is sure if the fence begins with " + fencePrefix + "; then purge it"
 		return 0, &of{fmt.Errorf("message %d on the fence's subject %q is a record of process %s"+fix, m.Sequence, fence, process),
 			fmt.Sprintf("message %d on the fence's subject %q is a record"+fix, m.Sequence, fence)}
 	case process != escape(d.Process):
-		return 0, &of{fmt.Errorf("the fence's subject %q is that of process %s: give each process one of its own", fence, process),
-			fmt.Sprintf("the fence's subject %q is that of another process: give each process one of its own", fence)}
+		return 0, &of{fmt.Errorf("the fence's subject %q belongs to process %s: give each process one of its own", fence, process),
+			fmt.Sprintf("the fence's subject %q belongs to another process: give each process one of its own", fence)}
 	case isAnothers(m.Header.Get(headerOrigin), d):
-		return 0, fmt.Errorf("the fence's subject %q is that of another cursor, whose process is called %s, too: set another fence here, or rename the process; "+
+		return 0, fmt.Errorf("the fence's subject %q belongs to another cursor, whose process is called %s, too: set another fence here, or rename the process; "+
 			"if the other cursor is gone and no worker of it runs, nats stream purge %s --subject %s", fence, process, visible.Shell(name), visible.Shell(fence))
 	case cursor.Epoch(epoch) == d.Epoch && isAnotherWorkers(m.Header.Get(headerWorker), d):
 		return 0, claimedTwice(d, m.Sequence)
@@ -117,27 +114,27 @@ func (l *link) lastClaim(ctx context.Context, name, fence string, d processor.De
 	}
 }
 
-// isAnothers reports that a message is of another cursor than the record. One of an
-// earlier version does not say whose it is.
+// isAnothers reports that a message belongs to another cursor than the record. A message of an earlier version does
+// not name its cursor.
 func isAnothers(origin string, d processor.Delivery) bool {
 	return origin != "" && d.Origin != "" && origin != escape(d.Origin)
 }
 
-// isAnotherWorkers reports that a claim is of another worker than the record. One of an earlier version does not say
-// whose it is. A worker that makes its sink anew keeps its name, and so does one that goes on in its epoch.
+// isAnotherWorkers reports that a claim belongs to another worker than the record. A claim of an earlier version does
+// not name its worker. A worker that makes its sink anew keeps its name, and so does one that goes on in its epoch.
 func isAnotherWorkers(worker string, d processor.Delivery) bool {
 	return worker != "" && d.Worker != "" && worker != workerOf(d)
 }
 
 // claimedTwice refuses a claim of an epoch that another worker has claimed. In one database every worker has epochs
-// of its own, so another history of it was delivered here.
+// of its own. So another history of that database was delivered here.
 func claimedTwice(d processor.Delivery, sequence uint64) error {
 	return fmt.Errorf("message %d of the stream: epoch %d of process %q was claimed by another worker, and no two workers of one database have the same: "+
 		"the database was restored from a backup, or is a copy of another one. If it was restored, stop the workers and say so: `ordered-dispatcher restored %s --reason …`, which moves the epoch on; "+
 		"give a copy another stream", sequence, d.Epoch, d.Process, visible.Shell(d.Process))
 }
 
-// superseded refuses a record behind a message of a newer epoch.
+// superseded refuses a record after a message of a newer epoch.
 func superseded(d processor.Delivery, epoch int64, sequence uint64) error {
 	if cursor.Epoch(epoch) <= d.Epoch {
 		return nil
@@ -146,8 +143,7 @@ func superseded(d processor.Delivery, epoch int64, sequence uint64) error {
 		"if the database was restored from a backup, stop the workers and say so: `ordered-dispatcher restored %s --reason …`, which moves the epoch on", sequence, epoch, d.Process, d.Epoch, visible.Shell(d.Process))
 }
 
-// write puts a claim behind the one at sequence before; the server refuses it if
-// that is no longer the last.
+// write puts a claim after the one at sequence before. The server refuses it if that one is no longer the last.
 func (l *link) write(ctx context.Context, fence string, before uint64, d processor.Delivery) error {
 	config := l.stream.CachedInfo().Config
 	header := nats.Header{}
@@ -169,8 +165,8 @@ func (l *link) write(ctx context.Context, fence string, before uint64, d process
 	return l.landedOn(ctx, fence, ack.Sequence)
 }
 
-// landedOn refuses a stream to which the claim came under another subject, since the account maps
-// the fence's own: no record would be taken behind it. A newer claim may have replaced it.
+// landedOn refuses a stream that stored the claim under another subject because the account maps the fence's own. The
+// stream would take no record after it. A newer claim may have replaced it.
 func (l *link) landedOn(ctx context.Context, fence string, at uint64) error {
 	m, err := l.message(ctx, at)
 	if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && m.Subject == fence {
@@ -185,9 +181,8 @@ func (l *link) landedOn(ctx context.Context, fence string, at uint64) error {
 		fmt.Sprintf("%v: what is published to the fence's subject %q comes there as another one, "+fix, errUnfit, fence)}
 }
 
-// readTail finds what landed of the record and those behind it under older claims.
-// A record that an operator wants again has a larger sequence than all of it, also without what
-// promotions have added.
+// readTail finds which of the record and those after it have landed under older claims. A record that an operator
+// wants again has a larger sequence than all of them, even without the part that promotions have added.
 func (l *link) readTail(ctx context.Context, c Config, d processor.Delivery) error {
 	l.landed = map[string]bool{}
 	state := l.stream.CachedInfo().State
@@ -218,16 +213,15 @@ func (l *link) readTail(ctx context.Context, c Config, d processor.Delivery) err
 	return nil
 }
 
-// fewer has the next attempt ask for fewer messages at once, since n did not come. To one that was
-// asked for alone it means nothing: the connection was lost.
+// fewer makes the next attempt ask for fewer messages at once, since n did not come. If only one was asked for, that
+// means nothing: the connection was lost.
 func (l *link) fewer(n uint64) {
 	if n > 1 {
 		l.ahead = max(n/4, 1)
 	}
 }
 
-// inTail notes a message, which may be missing, and reports whether all before it have
-// landed.
+// inTail notes a message, which may be missing. It reports whether all records before the message have landed.
 func (l *link) inTail(m *jetstream.RawStreamMsg, d processor.Delivery) (whole bool, err error) {
 	if m == nil || m.Subject == l.claim.fence || m.Header.Get(headerProcess) != escape(d.Process) || isAnothers(m.Header.Get(headerOrigin), d) {
 		return false, nil // another publisher's
@@ -248,8 +242,8 @@ func (l *link) inTail(m *jetstream.RawStreamMsg, d processor.Delivery) (whole bo
 	return false, nil
 }
 
-// read returns n messages from a sequence on, with nil for one that is not there. It asks
-// for all at once: over a wide link, one after the other takes too long.
+// read returns n messages from a sequence on, with nil for a message that is not there. It asks for all at once: over
+// a slow link, one after the other takes too long.
 func (l *link) read(ctx context.Context, c Config, first, n uint64) ([]*jetstream.RawStreamMsg, error) {
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
@@ -270,14 +264,13 @@ func (l *link) read(ctx context.Context, c Config, first, n uint64) ([]*jetstrea
 	return messages, ended(ctx, group.Wait())
 }
 
-// idOf is the id under which a record goes out.
+// idOf returns the id under which a record goes out.
 func (l *link) idOf(d processor.Delivery) string {
 	id := messageID(d)
 	return cmp.Or(l.others[id], id)
 }
 
-// inTheWay has a record go out under another id, since a message of the stream has its
-// own without being it.
+// inTheWay makes a record go out under another id, since a different message of the stream has the record's own id.
 func (l *link) inTheWay(d processor.Delivery, at uint64) {
 	id := messageID(d)
 	l.others[id] = fmt.Sprint(id, afterID, at)

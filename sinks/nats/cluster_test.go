@@ -74,13 +74,13 @@ func TestCluster_AnOlderCopyOfAStreamsServerIsSaid(t *testing.T) {
 	})
 	kept, older := servers[1].StoreDir(), filepath.Join(t.TempDir(), "older")
 	s := b.sink(t, nil)
-	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 5)))
+	sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(1, 5)))
 	servers[1].Shutdown()
 	servers[1].WaitForShutdown()
 	require.NoError(t, os.CopyFS(older, os.DirFS(kept)))
 	again := startServer(t, func(o *server.Options) { trio.member(1)(o); o.StoreDir = kept })
 	b.takes(t)
-	requireDelivered(t, s, of(3, sinktest.Deliveries(6, 3)))
+	sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(6, 3)))
 	again.Shutdown()
 	again.WaitForShutdown()
 	startServer(t, func(o *server.Options) { trio.member(1)(o); o.StoreDir = older })
@@ -90,9 +90,9 @@ func TestCluster_AnOlderCopyOfAStreamsServerIsSaid(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 9, info.State.LastSeq, "the claim, five records, and the stranger's")
 	for range 2 {
-		requireLost(t, s, of(3, sinktest.Deliveries(9, 3)), "it acknowledged message 9, and has another one there")
+		requireLost(t, s, sinktest.Under(3, sinktest.Deliveries(9, 3)), "it acknowledged message 9, and has another one there")
 	}
-	requireDelivered(t, s, of(4, sinktest.Deliveries(6, 6)))
+	sinktest.Delivered(t, s, sinktest.Under(4, sinktest.Deliveries(6, 6)))
 }
 
 // takes waits until the stream hears what is published at the server of the bench: it refuses what is for another stream.
@@ -109,21 +109,21 @@ func TestCluster_WindowsFenceAndRefusalsHoldOnThreeReplicas(t *testing.T) {
 	t.Parallel()
 	b, servers := cluster(t, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 2000 })
 	old := b.sink(t, window(20))
-	requireDelivered(t, old, of(3, sinktest.Deliveries(1, 200)))
-	ds := of(3, sinktest.Deliveries(201, 20))
+	sinktest.Delivered(t, old, sinktest.Under(3, sinktest.Deliveries(1, 200)))
+	ds := sinktest.Under(3, sinktest.Deliveries(201, 20))
 	ds[7].Payload = []byte(`"` + strings.Repeat("x", 3000) + `"`)
-	n, err := deliver(t, old, ds)
+	n, err := sinktest.Deliver(t, old, ds)
 	require.Equal(t, 7, n)
 	require.True(t, processor.IsPermanent(err), err)
-	requireDelivered(t, old, ds[8:])
+	sinktest.Delivered(t, old, ds[8:])
 
 	successor := b.sink(t, func(c *nats.Config) { c.Window = 20; c.URL = "nats://" + servers[1].Addr().String() })
-	requireDelivered(t, successor, of(4, sinktest.Deliveries(221, 100)))
-	requireDelivered(t, old, of(3, sinktest.Deliveries(221, 20))) // the ids are compared first here: duplicates
-	n, err = deliver(t, old, of(3, sinktest.Deliveries(321, 20)))
+	sinktest.Delivered(t, successor, sinktest.Under(4, sinktest.Deliveries(221, 100)))
+	sinktest.Delivered(t, old, sinktest.Under(3, sinktest.Deliveries(221, 20))) // the ids are compared first here: duplicates
+	n, err = sinktest.Deliver(t, old, sinktest.Under(3, sinktest.Deliveries(321, 20)))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "another worker has claimed the stream")
-	_, err = deliver(t, old, of(3, sinktest.Deliveries(321, 20)))
+	_, err = sinktest.Deliver(t, old, sinktest.Under(3, sinktest.Deliveries(321, 20)))
 	require.ErrorContains(t, err, "another one has taken over")
 
 	for _, s := range servers {
@@ -131,7 +131,7 @@ func TestCluster_WindowsFenceAndRefusalsHoldOnThreeReplicas(t *testing.T) {
 			require.NoError(t, s.JetStreamStepdownStream(server.DEFAULT_GLOBAL_ACCOUNT, stream))
 		}
 	}
-	eventually(t, successor, of(4, sinktest.Deliveries(321, 100)))
+	eventually(t, successor, sinktest.Under(4, sinktest.Deliveries(321, 100)))
 
 	var want []string
 	for sequence := 1; sequence <= 420; sequence++ {

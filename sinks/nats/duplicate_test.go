@@ -37,10 +37,10 @@ func eachWindow(t *testing.T, test func(t *testing.T, n int)) {
 func TestDuplicate_OfAnotherProcessOrDatabaseIsNone(t *testing.T) {
 	eachWindow(t, func(t *testing.T, n int) {
 		b := newBench(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.>", "ordered-fence.>"} })
-		requireDelivered(t, b.sink(t, window(n)), sinktest.Deliveries(1, 5))
-		requireDelivered(t, b.sink(t, window(n)), mine("mail", "here too", sinktest.Deliveries(1, 5)))
+		sinktest.Delivered(t, b.sink(t, window(n)), sinktest.Deliveries(1, 5))
+		sinktest.Delivered(t, b.sink(t, window(n)), mine("mail", "here too", sinktest.Deliveries(1, 5)))
 		elsewhere := b.sink(t, func(c *nats.Config) { c.Window, c.Fence = n, "ordered-fence.elsewhere" })
-		requireDelivered(t, elsewhere, of(2, mine("sms", "elsewhere", sinktest.Deliveries(1, 5)))) // its epochs are of another count
+		sinktest.Delivered(t, elsewhere, sinktest.Under(2, mine("sms", "elsewhere", sinktest.Deliveries(1, 5)))) // its epochs are of another count
 		require.Equal(t, "1/sms 2/sms 3/sms 4/sms 5/sms 1/mail 2/mail 3/mail 4/mail 5/mail 1/sms 2/sms 3/sms 4/sms 5/sms", b.log(t, "ordered-process"))
 	})
 }
@@ -48,14 +48,14 @@ func TestDuplicate_OfAnotherProcessOrDatabaseIsNone(t *testing.T) {
 func TestFence_BelongsToOneCursor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	requireDelivered(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
 	other := b.sink(t, nil)
-	n, err := deliver(t, other, mine("sms", "elsewhere", sinktest.Deliveries(1, 2)))
+	n, err := sinktest.Deliver(t, other, mine("sms", "elsewhere", sinktest.Deliveries(1, 2)))
 	require.Zero(t, n)
-	require.ErrorContains(t, err, `"ordered-fence.sms" is that of another cursor, whose process is called sms, too`)
+	require.ErrorContains(t, err, `"ordered-fence.sms" belongs to another cursor, whose process is called sms, too`)
 	require.False(t, processor.IsPermanent(err))
 	require.NoError(t, b.stream.Purge(t.Context(), jetstream.WithPurgeSubject(fence)))
-	requireDelivered(t, other, mine("sms", "elsewhere", sinktest.Deliveries(1, 2)))
+	sinktest.Delivered(t, other, mine("sms", "elsewhere", sinktest.Deliveries(1, 2)))
 	require.Equal(t, "1 1 2", b.log(t))
 }
 
@@ -71,9 +71,9 @@ func TestDuplicate_OfAMessageThatIsGoneIsSent(t *testing.T) {
 			{func(b *bench) error { return b.stream.DeleteMsg(t.Context(), 3) }, "1 3 4 5 2 6"},
 		} {
 			b := newBench(t, nil)
-			requireDelivered(t, b.sink(t, window(n)), sinktest.Deliveries(1, 5))
+			sinktest.Delivered(t, b.sink(t, window(n)), sinktest.Deliveries(1, 5))
 			require.NoError(t, c.empty(b))
-			requireDelivered(t, b.sink(t, window(n)), sinktest.Deliveries(2, 5))
+			sinktest.Delivered(t, b.sink(t, window(n)), sinktest.Deliveries(2, 5))
 			require.Equal(t, c.want, b.log(t))
 		}
 	})
@@ -84,12 +84,12 @@ func TestDuplicate_OfAMessageThatIsGoneIsSent(t *testing.T) {
 func TestDuplicate_OfAnotherRowIsNone(t *testing.T) {
 	eachWindow(t, func(t *testing.T, n int) {
 		b := newBench(t, nil)
-		requireDelivered(t, b.sink(t, window(n)), sinktest.Deliveries(1, 5))
+		sinktest.Delivered(t, b.sink(t, window(n)), sinktest.Deliveries(1, 5))
 		again := sinktest.Deliveries(1, 5)
 		for i := range again {
 			again[i].Payload = fmt.Appendf(nil, `{"new": %d}`, i)
 		}
-		requireDelivered(t, b.sink(t, window(n)), again)
+		sinktest.Delivered(t, b.sink(t, window(n)), again)
 		require.Equal(t, "1 2 3 4 5 1 2 3 4 5", b.log(t))
 		for i, m := range b.received(t)[5:] {
 			require.Equal(t, string(again[i].Payload), m.Payload)
@@ -101,17 +101,17 @@ func TestDuplicate_OfAnotherRowIsNone(t *testing.T) {
 func TestDuplicate_OfAStrangersMessageIsNone(t *testing.T) {
 	eachWindow(t, func(t *testing.T, n int) {
 		twin := newBench(t, nil)
-		requireDelivered(t, twin.sink(t, nil), sinktest.Deliveries(1, 5))
+		sinktest.Delivered(t, twin.sink(t, nil), sinktest.Deliveries(1, 5))
 		b := newBench(t, nil)
 		for _, m := range twin.read(t)[1:4] {
 			_, err := b.admin.PublishMsg(t.Context(), &client.Msg{Subject: "bookings.stranger"}, jetstream.WithMsgID(m.Headers["Nats-Msg-Id"]))
 			require.NoError(t, err)
 		}
 		s := b.sink(t, window(n))
-		requireDelivered(t, s, sinktest.Deliveries(1, 5))
+		sinktest.Delivered(t, s, sinktest.Deliveries(1, 5))
 		require.Equal(t, "1 2 3 4 5", b.log(t))
 		require.NoError(t, s.Close())
-		requireDelivered(t, s, sinktest.Deliveries(1, 6))
+		sinktest.Delivered(t, s, sinktest.Deliveries(1, 6))
 		require.Equal(t, "1 2 3 4 5 6", b.log(t), "what stands there under another id is found")
 	})
 }
@@ -120,7 +120,7 @@ func TestDuplicate_OfAStrangersMessageIsNone(t *testing.T) {
 func TestDuplicate_OfAConsumedMessageCounts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *jetstream.StreamConfig) { c.Retention = jetstream.WorkQueuePolicy })
-	requireDelivered(t, b.sink(t, nil), sinktest.Deliveries(1, 2))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Deliveries(1, 2))
 	consumer, err := b.stream.CreateConsumer(t.Context(), jetstream.ConsumerConfig{FilterSubject: "bookings.>", AckPolicy: jetstream.AckExplicitPolicy})
 	require.NoError(t, err)
 	for range 2 {
@@ -128,7 +128,7 @@ func TestDuplicate_OfAConsumedMessageCounts(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, m.DoubleAck(t.Context()))
 	}
-	requireDelivered(t, b.sink(t, nil), sinktest.Deliveries(2, 2))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Deliveries(2, 2))
 	require.EqualValues(t, 3, b.stored(t), "two claims and a record")
 }
 

@@ -65,7 +65,7 @@ func TestGuard_ALoginThatTheServerRepeatsIsNotQuoted(t *testing.T) {
 		secrettest.RequireNone(t, err.Error(), seed)
 	}
 	for range 2 {
-		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+		_, err = sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 		requireHidden(err)
 		_, err = s.Check(t.Context(), "p")
 		requireHidden(err)
@@ -75,7 +75,7 @@ func TestGuard_ALoginThatTheServerRepeatsIsNotQuoted(t *testing.T) {
 	seedOnly := writeFile(t, "user.nk", []byte(seed))
 	s, err = nats.New(nats.Config{URL: "nats://" + address, Stream: stream, Subject: "bookings.{{.Type}}", NKey: seedOnly})
 	require.NoError(t, err)
-	_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+	_, err = sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "no account for ")
 	secrettest.RequireNone(t, err.Error(), seed)
 	require.True(t, strings.Contains(err.Error(), "[secret]"))

@@ -19,7 +19,7 @@ func TestOpen_FilesOfALoginHaveAnEnd(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, path := range []string{"/dev/zero", pipe} {
 		for _, change := range []func(*nats.Config){func(c *nats.Config) { c.Credentials = path }, func(c *nats.Config) { c.NKey = path }} {
-			_, err := deliver(t, declaring(t, s, change), sinktest.Deliveries(1, 1))
+			_, err := sinktest.Deliver(t, declaring(t, s, change), sinktest.Deliveries(1, 1))
 			require.ErrorIs(t, err, bounded.ErrNoFile)
 			require.ErrorContains(t, err, path)
 		}

@@ -35,10 +35,10 @@ const (
 	codeDuplicateOnItsWay jetstream.ErrorCode = 10158
 )
 
-const fixRoom = "the server or the account has no room for JetStream: raise max_file (max_mem for streams in memory) in the server's jetstream section or in the account's, " +
+const fixRoom = "JetStream has no room left on the server or in the account: raise max_file (max_mem for streams in memory) in the server's jetstream section or in the account's, " +
 	"or remove messages (purge what was read, or delete a stream)"
 
-// fixes are what an operator can do about what the server says.
+// fixes lists the next step of an operator for each error of the server.
 var fixes = map[jetstream.ErrorCode]string{
 	codeNotAvailable:                       "the cluster has no leader for JetStream: start its servers",
 	codeNoLeader:                           "the cluster has no leader for JetStream: start its servers",
@@ -46,7 +46,7 @@ var fixes = map[jetstream.ErrorCode]string{
 	codeAccountFull:                        fixRoom,
 	codeNoMemory:                           fixRoom,
 	codeNoStorage:                          fixRoom,
-	codeNoLimits:                           "the account has no limits of JetStream for this number of replicas: give it some",
+	codeNoLimits:                           "the account has no JetStream limits for this number of replicas: set them",
 	jetstream.JSErrCodeJetStreamNotEnabled: "start the server with JetStream (-js)",
 	jetstream.JSErrCodeJetStreamNotEnabledForAccount:   "enable JetStream for the account of this user",
 	jetstream.JSErrCodeStreamNotFound:                  "make the stream (nats stream add), or give declare to have it made",
@@ -55,23 +55,23 @@ var fixes = map[jetstream.ErrorCode]string{
 	codeStoreFailed:                                    "the stream is full (discard new) or cannot store: raise max_msgs or max_bytes (with discard_new_per_subject, max_msgs_per_subject), let consumers acknowledge, or free the disk",
 	codeSealed:                                         "the stream is sealed and takes nothing any more: name another one",
 	codeStreamOffline:                                  "the stream is offline: start the servers that hold it",
-	codeDuplicateOnItsWay:                              "an earlier attempt is still being decided on: the server lets go of it after the duplicate window at the latest",
+	codeDuplicateOnItsWay:                              "the server has not finished an earlier attempt: it drops that after the duplicate window at the latest",
 	jetstream.JSErrCodeStreamMessageExceedsMaximum:     "raise max_msg_size of the stream, or skip the record",
 	codeHeadersTooLarge:                                "the headers of a message have at most 64 KiB: make them smaller, or skip the record",
 	jetstream.JSErrCodeStreamWrongLastSequence:         "another worker has claimed the stream for this process, or the claim was removed: the next attempt finds out",
 	jetstream.JSErrCodeStreamWrongLastSequenceConstant: "another worker has claimed the stream for this process, or is about to: the next attempt finds out",
 }
 
-// errAgain: the record was not taken, since the chain was broken or its id is another
-// message's, and goes out again.
+// errAgain: the server did not take the record, since the chain was broken or its id belongs to another message. The
+// record goes out again.
 var errAgain = errors.New("it was not taken")
 
-// errTooLarge: by the client's word on what the server said when it connected.
+// errTooLarge: the client refused the record, by the limit that the server gave when it connected.
 var errTooLarge = errors.New("it is too large for the server")
 
-// refusal is the server's or the protocol's word on one record; the link is whole.
+// refusal is an error of the server or of the protocol about one record; the link is intact.
 func (s *Sink) refusal(d processor.Delivery, err error) error {
-	return outcome.Refusal(fmt.Errorf("publish record %q to %s: %w", visible.Cut(d.ID), s, err))
+	return outcome.AboutRecord(fmt.Errorf("publish record %q to %s: %w", visible.Cut(d.ID), s, err))
 }
 
 // unsent is a failure before anything was sent.
@@ -79,15 +79,15 @@ func (s *Sink) unsent(err error) error {
 	return ours(err, processor.Unreached(fmt.Errorf("publish to %s: nothing was sent: %w%s", s, outcome.Known(err), nextStep(err))))
 }
 
-// unsentNow is unsent for a record of which an earlier message may have had no answer.
+// unsentNow is unsent for a record whose earlier message may have had no answer.
 func (s *Sink) unsentNow(d processor.Delivery, err error) error {
 	if s.unheard != messageID(d) {
 		return s.unsent(err)
 	}
-	return s.unsent(fmt.Errorf("that is, by this attempt; an earlier one had no answer, and its message may have arrived, in the stream or at what listens on its subject: %w", err))
+	return s.unsent(fmt.Errorf("this holds for this attempt; an earlier one had no answer, and its message may have arrived, in the stream or at a subscriber of its subject: %w", err))
 }
 
-// ours marks an error as a refusal of us if the server's word is one.
+// ours marks an error as a refusal of us if the server's error is one.
 func ours(word, err error) error {
 	if refusesUs(word) {
 		return processor.Refused(err)
@@ -95,9 +95,9 @@ func ours(word, err error) error {
 	return err
 }
 
-// refusesUs reports whether the server's word, or what the stream is, has nothing to
-// do with a record: our login, our rights, a stream that is not there or unfit. No
-// leader, no responders and a limit of connections pass by themselves.
+// refusesUs reports whether the server's error, or the state of the stream, has nothing to do with a record: our
+// login, our rights, a stream that is missing or unfit. A missing leader, missing responders and a limit of
+// connections pass by themselves.
 func refusesUs(err error) bool {
 	switch code(err) {
 	case jetstream.JSErrCodeStreamNotFound, jetstream.JSErrCodeJetStreamNotEnabledForAccount, codeSealed:
@@ -114,8 +114,7 @@ func refusesUs(err error) bool {
 // errUnfit: the stream cannot take the records of this process.
 var errUnfit = errors.New("the stream is unfit")
 
-// failed is a failure with a record on its way. A connection that ends leaves the outcome
-// as open as a time-out does.
+// failed is a failure with a record on its way. A connection that ends leaves the outcome as open as a time-out does.
 func (s *Sink) failed(err error) error {
 	if refusesUs(err) {
 		return ours(err, fmt.Errorf("publish to %s: %w%s", s, err, nextStep(err)))
@@ -123,8 +122,8 @@ func (s *Sink) failed(err error) error {
 	return outcome.Unknown(fmt.Errorf("publish to %s: the server may have the record: %w%s", s, err, nextStep(err)))
 }
 
-// besideAnOpenOne is the failure of a record after which others were sent that have no answer:
-// whatever the server said of this one, it may have those.
+// besideAnOpenOne is the failure of a record after which others were sent that have no answer. Whatever the server
+// answered about this one, it may have those.
 func besideAnOpenOne(failure error) error {
 	err := fmt.Errorf("%w; the server may have records that were sent after this one: it has not answered for them", outcome.Text(failure))
 	if processor.IsUnreached(failure) {
@@ -133,8 +132,8 @@ func besideAnOpenOne(failure error) error {
 	return outcome.Unknown(err)
 }
 
-// unanswered is the end of a message that the server did not answer. The client writes when
-// it has time to: what it had not begun to write never will be.
+// unanswered is the error of a message that the server did not answer. The client writes when it has time to: after
+// the cut, it never writes a message that it had not begun to write.
 func (s *Sink) unanswered(p sent, err error) error {
 	s.link.cut()
 	if s.link.written() == p.before {
@@ -144,7 +143,7 @@ func (s *Sink) unanswered(p sent, err error) error {
 	return s.failed(err)
 }
 
-// answered sorts what the server said of a record.
+// answered sorts the server's answers about a record.
 func (s *Sink) answered(ctx context.Context, d processor.Delivery, p sent, err error) error {
 	switch code(err) {
 	case jetstream.JSErrCodeStreamMessageExceedsMaximum, codeHeadersTooLarge:
@@ -158,7 +157,7 @@ func (s *Sink) answered(ctx context.Context, d processor.Delivery, p sent, err e
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {
 			s.link.claim = claim{} // the stream may be gone: the next attempt looks
 			return s.refusal(d, processor.Unreached(fmt.Errorf("no stream takes subject %q (no responders): the next attempt looks whether the stream is there and takes it; "+
-				"or JetStream is not running", p.subject)))
+				"or JetStream is not running", s.subject.Shown(p.subject))))
 		}
 		return s.unanswered(p, s.link.elsewhere(ctx, s.config, p.subject, err))
 	default:
@@ -169,26 +168,26 @@ func (s *Sink) answered(ctx context.Context, d processor.Delivery, p sent, err e
 	}
 }
 
-// takesNone reports whether the server's word is of no record in particular: any other one would have been refused, too.
+// takesNone reports whether the server's error is not about this record: it would have refused any other record, too.
 func takesNone(err error) bool {
 	switch code(err) {
-	case codeNoResources, codeAccountFull, codeNoMemory, codeNoStorage, codeNoLimits: // no room
+	case codeNoResources, codeAccountFull, codeNoMemory, codeNoStorage, codeNoLimits: // there is no room
 		return true
 	case codeNotAvailable, codeNoLeader, codeStreamOffline, jetstream.JSErrCodeJetStreamNotEnabled:
 		return true
-	case codeDuplicateOnItsWay: // an earlier attempt of the record may be taken yet
+	case codeDuplicateOnItsWay: // the server may still take an earlier attempt of the record
 		return true
 	default:
 		return isConflict(err) // the claim is gone, or is not the last one
 	}
 }
 
-// coded is an error of the server with its code and the fix.
+// coded is an error of the server, with its code and the fix.
 func coded(err error) error {
 	return fmt.Errorf("error %d of the server: %w%s", code(err), err, nextStep(err))
 }
 
-// code is the server's, or 0.
+// code returns the server's error code, or 0.
 func code(err error) jetstream.ErrorCode {
 	var js jetstream.JetStreamError
 	if errors.As(err, &js) && js.APIError() != nil {
@@ -197,7 +196,7 @@ func code(err error) jetstream.ErrorCode {
 	return 0
 }
 
-// isConflict: what was expected of the stream does not hold.
+// isConflict reports that the stream is not in the state that the message expected.
 func isConflict(err error) bool {
 	switch code(err) {
 	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant, codeWrongLastID:
@@ -211,7 +210,7 @@ func refused(format string, args ...any) error {
 	return processor.Permanent(fmt.Errorf(format, args...))
 }
 
-// nextStep is the fix, as the end of a message.
+// nextStep returns the fix, as the end of a message.
 func nextStep(err error) string {
 	var (
 		certificate *tls.CertificateVerificationError

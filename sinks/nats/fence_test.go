@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -22,9 +23,7 @@ import (
 // over leads a sink's connection over a link of its own.
 func (b *bench) over(t testing.TB) (*link.Link, func(*nats.Config)) {
 	t.Helper()
-	l, err := link.Listen(b.addr)
-	require.NoError(t, err)
-	t.Cleanup(l.Close)
+	l := tcptest.Link(t, b.addr)
 	return l, func(c *nats.Config) { c.URL = "nats://" + l.Addr() }
 }
 
@@ -32,19 +31,19 @@ func TestFence_ASupersededWorkerIsRefusedByTheServer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	old, successor := b.sink(t, nil), b.sink(t, nil)
-	requireDelivered(t, old, of(3, sinktest.Deliveries(1, 2)))
-	requireDelivered(t, successor, of(4, sinktest.Deliveries(3, 1)))
+	sinktest.Delivered(t, old, sinktest.Under(3, sinktest.Deliveries(1, 2)))
+	sinktest.Delivered(t, successor, sinktest.Under(4, sinktest.Deliveries(3, 1)))
 
-	n, err := deliver(t, old, of(3, sinktest.Deliveries(3, 1)))
+	n, err := sinktest.Deliver(t, old, sinktest.Under(3, sinktest.Deliveries(3, 1)))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "error 10071 of the server")
 	require.False(t, processor.IsPermanent(err), "a superseded worker halts nothing")
-	n, err = deliver(t, old, of(3, sinktest.Deliveries(3, 1)))
+	n, err = sinktest.Deliver(t, old, sinktest.Under(3, sinktest.Deliveries(3, 1)))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "another one has taken over")
 	require.False(t, processor.IsPermanent(err))
 
-	requireDelivered(t, successor, of(4, sinktest.Deliveries(4, 1)))
+	sinktest.Delivered(t, successor, sinktest.Under(4, sinktest.Deliveries(4, 1)))
 	require.Equal(t, "1/3 2/3 3/4 4/4", b.log(t, "ordered-epoch"))
 }
 
@@ -64,15 +63,15 @@ func TestFence_OfTwoClaimsAtOnceTheServerTakesOne(t *testing.T) {
 	old := b.sink(t, over)
 	refused := make(chan error, 1)
 	go func() {
-		_, err := deliver(t, old, of(3, sinktest.Deliveries(1, 1)))
+		_, err := sinktest.Deliver(t, old, sinktest.Under(3, sinktest.Deliveries(1, 1)))
 		refused <- err
 	}()
 	<-held
-	requireDelivered(t, b.sink(t, nil), of(4, sinktest.Deliveries(1, 1)))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Under(4, sinktest.Deliveries(1, 1)))
 	l.OnData(nil)
 	l.Resume()
 	require.ErrorContains(t, <-refused, "claim the stream")
-	_, err := deliver(t, old, of(3, sinktest.Deliveries(1, 1)))
+	_, err := sinktest.Deliver(t, old, sinktest.Under(3, sinktest.Deliveries(1, 1)))
 	require.ErrorContains(t, err, "another one has taken over")
 	require.Equal(t, "1/4", b.log(t, "ordered-epoch"))
 }
@@ -83,9 +82,9 @@ func TestFence_HoldsForEverySubjectOfATemplate(t *testing.T) {
 	b := newBench(t, nil)
 	bySequence := func(c *nats.Config) { c.Subject = "bookings.{{.ID}}" }
 	old, successor := b.sink(t, bySequence), b.sink(t, bySequence)
-	requireDelivered(t, old, of(3, sinktest.Deliveries(1, 1)))
-	requireDelivered(t, successor, of(4, sinktest.Deliveries(2, 1)))
-	_, err := deliver(t, old, of(3, sinktest.Deliveries(7, 1))) // a subject that nobody has written to
+	sinktest.Delivered(t, old, sinktest.Under(3, sinktest.Deliveries(1, 1)))
+	sinktest.Delivered(t, successor, sinktest.Under(4, sinktest.Deliveries(2, 1)))
+	_, err := sinktest.Deliver(t, old, sinktest.Under(3, sinktest.Deliveries(7, 1))) // a subject without messages
 	require.ErrorContains(t, err, "error 10071 of the server")
 	require.Equal(t, "1/3 2/4", b.log(t, "ordered-epoch"))
 }
@@ -101,7 +100,7 @@ func TestFence_AWindowOnItsWayLandsNowhereBehindANewerClaim(t *testing.T) {
 				b := newBench(t, nil)
 				l, over := b.over(t)
 				old := b.sink(t, func(c *nats.Config) { over(c); c.Window = 4 })
-				requireDelivered(t, old, of(3, sinktest.Deliveries(1, 1)))
+				sinktest.Delivered(t, old, sinktest.Under(3, sinktest.Deliveries(1, 1)))
 				l.Stall()
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -110,12 +109,12 @@ func TestFence_AWindowOnItsWayLandsNowhereBehindANewerClaim(t *testing.T) {
 						time.AfterFunc(200*time.Millisecond, cancel)
 					}
 				})
-				n, err := old.DeliverBatch(ctx, of(3, sinktest.Deliveries(2, 4)))
+				n, err := old.DeliverBatch(ctx, sinktest.Under(3, sinktest.Deliveries(2, 4)))
 				require.Zero(t, n)
 				require.ErrorIs(t, err, context.Canceled)
 
 				successor := b.sink(t, window(2))
-				requireDelivered(t, successor, of(4, sinktest.Deliveries(2, successorHas)))
+				sinktest.Delivered(t, successor, sinktest.Under(4, sinktest.Deliveries(2, successorHas)))
 				for range foreign {
 					_, err := b.admin.Publish(t.Context(), "bookings.stranger", nil)
 					require.NoError(t, err)
@@ -126,7 +125,7 @@ func TestFence_AWindowOnItsWayLandsNowhereBehindANewerClaim(t *testing.T) {
 					clients++
 				}
 				require.Eventually(t, func() bool { return b.server.NumClients() == clients }, time.Minute, time.Millisecond)
-				requireDelivered(t, successor, of(4, sinktest.Deliveries(2+successorHas, 5-successorHas)))
+				sinktest.Delivered(t, successor, sinktest.Under(4, sinktest.Deliveries(2+successorHas, 5-successorHas)))
 
 				want := "1/3 2/4 3/4 4/4 5/4 6/4"
 				switch {
@@ -146,9 +145,9 @@ func TestFence_AWindowOnItsWayLandsNowhereBehindANewerClaim(t *testing.T) {
 func TestTakeOver_WhatHasLandedIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 100 * time.Millisecond })
-	requireDelivered(t, b.sink(t, window(5)), of(3, sinktest.Deliveries(1, 5)))
+	sinktest.Delivered(t, b.sink(t, window(5)), sinktest.Under(3, sinktest.Deliveries(1, 5)))
 	b.forget(t)
-	requireDelivered(t, b.sink(t, window(5)), of(4, sinktest.Deliveries(3, 5)))
+	sinktest.Delivered(t, b.sink(t, window(5)), sinktest.Under(4, sinktest.Deliveries(3, 5)))
 	require.Equal(t, "1/3 2/3 3/3 4/3 5/3 6/4 7/4", b.log(t, "ordered-epoch"))
 }
 
@@ -169,10 +168,10 @@ func (b *bench) forget(t testing.TB) {
 func TestTakeOver_AnotherRecordOfTheSameSequenceIsSent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(1, 3)))
-	other := of(4, sinktest.Deliveries(11, 1))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Under(3, sinktest.Deliveries(1, 3)))
+	other := sinktest.Under(4, sinktest.Deliveries(11, 1))
 	other[0].Sequence = 3
-	requireDelivered(t, b.sink(t, nil), other)
+	sinktest.Delivered(t, b.sink(t, nil), other)
 	require.Equal(t, "1 2 3 3", b.log(t))
 }
 
@@ -181,12 +180,12 @@ func TestTakeOver_WhatAnOperatorWantsAgainIsSent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	s := b.sink(t, window(3))
-	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 3)))
-	again := of(4, sinktest.Deliveries(1, 3))
+	sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(1, 3)))
+	again := sinktest.Under(4, sinktest.Deliveries(1, 3))
 	for i := range again {
 		again[i].Sequence += 1000
 	}
-	requireDelivered(t, s, again)
+	sinktest.Delivered(t, s, again)
 	require.Equal(t, "1 2 3 1001 1002 1003", b.log(t))
 }
 
@@ -195,32 +194,32 @@ func TestTakeOver_WhatAnOperatorWantsAgainIsSent(t *testing.T) {
 func TestTakeOver_AReplayHidesNothingThatHasLanded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 100 * time.Millisecond })
-	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(1, 2)))
-	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(4, 3)))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Under(3, sinktest.Deliveries(1, 2)))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Under(3, sinktest.Deliveries(4, 3)))
 	b.forget(t)
-	replay := of(4, sinktest.Deliveries(3, 1))
+	replay := sinktest.Under(4, sinktest.Deliveries(3, 1))
 	replay[0].After = replay[0].Position
 	for range 2 {
-		requireDelivered(t, b.sink(t, nil), replay)
+		sinktest.Delivered(t, b.sink(t, nil), replay)
 	}
-	requireDelivered(t, b.sink(t, nil), of(5, sinktest.Deliveries(5, 3)))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Under(5, sinktest.Deliveries(5, 3)))
 	require.Equal(t, "1/3 2/3 4/3 5/3 6/3 3/4 7/5", b.log(t, "ordered-epoch"))
 }
 
 func TestFence_AnOlderEpochThanTheStreamsIsExplained(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	requireDelivered(t, b.sink(t, nil), of(9, sinktest.Deliveries(1, 1)))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Under(9, sinktest.Deliveries(1, 1)))
 	restored := b.sink(t, nil)
-	n, err := deliver(t, restored, of(3, sinktest.Deliveries(1, 2)))
+	n, err := sinktest.Deliver(t, restored, sinktest.Under(3, sinktest.Deliveries(1, 2)))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, `is of epoch 9 of process "sms", and this worker has epoch 3`)
 	require.ErrorContains(t, err, "`ordered-dispatcher restored sms --reason …`")
-	again := of(1_000_009, sinktest.Deliveries(1, 2)) // as after that
+	again := sinktest.Under(1_000_009, sinktest.Deliveries(1, 2)) // as after that
 	for i := range again {
 		again[i].Sequence += cursor.HistoryGap
 	}
-	requireDelivered(t, b.sink(t, nil), again)
+	sinktest.Delivered(t, b.sink(t, nil), again)
 }
 
 // TestFence_AnEpochThatAnotherWorkerHasClaimedIsRefused: the database was restored, and its next worker comes to the epoch
@@ -234,11 +233,11 @@ func TestFence_AnEpochThatAnotherWorkerHasClaimedIsRefused(t *testing.T) {
 		}
 		return ds
 	}
-	requireDelivered(t, b.sink(t, nil), by("one", 3, sinktest.Deliveries(1, 2)))
-	requireDelivered(t, b.sink(t, nil), by("one", 3, sinktest.Deliveries(3, 2)))
+	sinktest.Delivered(t, b.sink(t, nil), by("one", 3, sinktest.Deliveries(1, 2)))
+	sinktest.Delivered(t, b.sink(t, nil), by("one", 3, sinktest.Deliveries(3, 2)))
 	restored := b.sink(t, nil)
 	for range 2 {
-		n, err := deliver(t, restored, by("two", 3, sinktest.Deliveries(3, 4)))
+		n, err := sinktest.Deliver(t, restored, by("two", 3, sinktest.Deliveries(3, 4)))
 		require.Zero(t, n)
 		require.ErrorContains(t, err, `epoch 3 of process "sms" was claimed by another worker`)
 		require.ErrorContains(t, err, "`ordered-dispatcher restored sms --reason …`")
@@ -250,32 +249,32 @@ func TestFence_AnEpochThatAnotherWorkerHasClaimedIsRefused(t *testing.T) {
 	for i := range again {
 		again[i].Sequence += cursor.HistoryGap
 	}
-	requireDelivered(t, restored, again)
-	requireDelivered(t, b.sink(t, nil), by("three", 1_000_004, sinktest.Deliveries(9, 1)))
+	sinktest.Delivered(t, restored, again)
+	sinktest.Delivered(t, b.sink(t, nil), by("three", 1_000_004, sinktest.Deliveries(9, 1)))
 }
 
 // TestFence_AClaimThatNamesNoWorkerIsNoOthers: it is of an earlier version, or of a program that names none.
 func TestFence_AClaimThatNamesNoWorkerIsNoOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	requireDelivered(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
 	named := sinktest.Deliveries(2, 1)
 	named[0].Worker = "one"
-	requireDelivered(t, b.sink(t, nil), named)
-	requireDelivered(t, b.sink(t, nil), sinktest.Deliveries(3, 1))
+	sinktest.Delivered(t, b.sink(t, nil), named)
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Deliveries(3, 1))
 }
 
 // TestTakeOver_AWindowThatWasOnItsWayInAPromotionIsFound: its records come again under larger numbers.
 func TestTakeOver_AWindowThatWasOnItsWayInAPromotionIsFound(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 100 * time.Millisecond })
-	requireDelivered(t, b.sink(t, window(5)), of(3, sinktest.Deliveries(1, 7)))
+	sinktest.Delivered(t, b.sink(t, window(5)), sinktest.Under(3, sinktest.Deliveries(1, 7)))
 	b.forget(t)
-	again := of(1_000_003, sinktest.Deliveries(3, 7))
+	again := sinktest.Under(1_000_003, sinktest.Deliveries(3, 7))
 	for i := range again {
 		again[i].Sequence += 28 * cursor.HistoryGap
 	}
-	requireDelivered(t, b.sink(t, window(5)), again)
+	sinktest.Delivered(t, b.sink(t, window(5)), again)
 	require.Equal(t, "1/3 2/3 3/3 4/3 5/3 6/3 7/3 280000008/1000003 280000009/1000003", b.log(t, "ordered-epoch"))
 }
 
@@ -283,12 +282,12 @@ func TestFence_AClaimThatIsRemovedIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	s := b.sink(t, nil)
-	requireDelivered(t, s, sinktest.Deliveries(1, 2))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 	require.NoError(t, b.stream.Purge(t.Context(), jetstream.WithPurgeSubject(fence)))
-	n, err := deliver(t, s, sinktest.Deliveries(3, 2))
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(3, 2))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "the next attempt finds out")
-	requireDelivered(t, s, sinktest.Deliveries(3, 2))
+	sinktest.Delivered(t, s, sinktest.Deliveries(3, 2))
 	require.Equal(t, "1 2 3 4", b.log(t))
 }
 
@@ -300,10 +299,10 @@ func TestFence_AClaimThatAgesOutIsMadeAnew(t *testing.T) {
 	})
 	deliverAll := func(ds []processor.Delivery) {
 		for s := b.sink(t, nil); len(ds) > 0; {
-			n, err := deliver(t, s, ds)
+			n, err := sinktest.Deliver(t, s, ds)
 			if err != nil { // a new claim may age out, too, before the record comes
 				require.True(t, processor.IsUnreached(err), err)
-				require.NotContains(t, err.Error(), "is no claim", "the server's marker is not a stranger's message")
+				require.NotContains(t, err.Error(), "is not a claim", "the server's marker is not a stranger's message")
 			}
 			ds = ds[n:]
 		}
@@ -320,21 +319,21 @@ func TestFence_BelongsToOneProcess(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.>", "fences.>"} })
 	shared := func(c *nats.Config) { c.Fence = "fences.all" }
-	requireDelivered(t, b.sink(t, shared), sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, b.sink(t, shared), sinktest.Deliveries(1, 1))
 	other := sinktest.Deliveries(1, 1)
 	other[0].Process = "mail"
-	_, err := deliver(t, b.sink(t, shared), other)
-	require.ErrorContains(t, err, `is that of process sms: give each process one of its own`)
+	_, err := sinktest.Deliver(t, b.sink(t, shared), other)
+	require.ErrorContains(t, err, `belongs to process sms: give each process one of its own`)
 
 	_, err = b.admin.PublishMsg(t.Context(), &client.Msg{Subject: "fences.record", Header: client.Header{"ordered-process": {"mail"}, "ordered-epoch": {"1"}, "Nats-Msg-Id": {"1"}}})
 	require.NoError(t, err)
-	_, err = deliver(t, b.sink(t, func(c *nats.Config) { c.Fence = "fences.record" }), sinktest.Deliveries(1, 1))
-	require.ErrorContains(t, err, `is a record of process mail: have no subject of a record be that of a fence`)
+	_, err = sinktest.Deliver(t, b.sink(t, func(c *nats.Config) { c.Fence = "fences.record" }), sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, `is a record of process mail: keep the subjects of records apart from the fences`)
 
 	_, err = b.admin.Publish(t.Context(), "fences.none", nil)
 	require.NoError(t, err)
-	_, err = deliver(t, b.sink(t, func(c *nats.Config) { c.Fence = "fences.none" }), other)
-	require.ErrorContains(t, err, "is no claim")
+	_, err = sinktest.Deliver(t, b.sink(t, func(c *nats.Config) { c.Fence = "fences.none" }), other)
+	require.ErrorContains(t, err, "is not a claim")
 }
 
 // Other processes and publishers write to the same stream, and even to the same
@@ -352,7 +351,7 @@ func TestWindow_OrderHoldsAmongOtherPublishers(t *testing.T) {
 	}()
 	s := b.sink(t, window(20))
 	for first := 1; first < 500; first += 100 {
-		requireDelivered(t, s, sinktest.Deliveries(first, 100))
+		sinktest.Delivered(t, s, sinktest.Deliveries(first, 100))
 	}
 	cancel()
 	<-ended
@@ -371,8 +370,8 @@ func TestFence_AnotherOneDoesNotHoldAWorkerOfTheOldOne(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "ordered-fence.another") })
 	old := b.sink(t, nil)
-	requireDelivered(t, old, of(3, sinktest.Deliveries(1, 2)))
-	requireDelivered(t, b.sink(t, func(c *nats.Config) { c.Fence = "ordered-fence.another" }), of(4, sinktest.Deliveries(3, 1)))
-	requireDelivered(t, old, of(3, sinktest.Deliveries(4, 1)))
+	sinktest.Delivered(t, old, sinktest.Under(3, sinktest.Deliveries(1, 2)))
+	sinktest.Delivered(t, b.sink(t, func(c *nats.Config) { c.Fence = "ordered-fence.another" }), sinktest.Under(4, sinktest.Deliveries(3, 1)))
+	sinktest.Delivered(t, old, sinktest.Under(3, sinktest.Deliveries(4, 1)))
 	require.Equal(t, "1/3 2/3 3/4 4/3", b.log(t, "ordered-epoch"))
 }

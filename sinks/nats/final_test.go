@@ -12,5 +12,5 @@ import (
 // A sink that is made anew with other credentials would not know of the loss.
 func TestErrSetBack_IsChangedByNoCredentials(t *testing.T) {
 	t.Parallel()
-	require.True(t, outcome.IsFinal(nats.ErrSetBack))
+	require.True(t, outcome.IsReportedOnce(nats.ErrSetBack))
 }

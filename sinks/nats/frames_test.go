@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
 // spoken is a connection on which a server says something.
@@ -40,6 +42,17 @@ func TestFramed_EndsWhatWouldExhaustTheMemory(t *testing.T) {
 		"a size below zero":              info + "HMSG s 1 2 -5\r\n",
 		"a line after a message":         info + "MSG s 1 2\r\nab\r\n" + endless,
 		"a line that grows by its bytes": info + "+OK\r\nPI" + endless,
+		"bytes after a message":          info + "MSG s 1 0\r\nabHMSG x 1 12 68157440\r\nMSG s 1 9223372036854775807\r\nx",
+		"no line's end after a message":  info + "MSG s 1 2\r\nab\n",
+		"an error that begins a line":    info + "-ERR \nHMSG permissions violation 12 68157440\r\nMSG s 1 5\r\n",
+		"an INFO that begins a line":     info + "INFO \r\nHMSG x 1 12 68157440\r\n",
+		"a line's end within a line":     info + "MSG s 1 5\r3\nabc\r\n",
+		"a line without its return":      info + "PING\n",
+		"a message without a size":       info + "MSG \r\n",
+		"a word before a line":           info + " MSG s 1 0\r\n\r\n",
+		"a line of no word":              info + "\r\n",
+		"a line of another protocol":     "HTTP/1.1 400 Bad Request\r\n",
+		"another word after PING":        info + "PING x\r\n",
 	} {
 		for way, from := range map[string]io.Reader{"whole": strings.NewReader(said), "byte by byte": iotest.OneByteReader(strings.NewReader(said))} {
 			server := &spoken{from: from}
@@ -70,13 +83,15 @@ func TestFramed_EndsAnAnswerOfManyElements(t *testing.T) {
 func TestFramed_LetsEveryMessagePass(t *testing.T) {
 	t.Parallel()
 	payload := strings.Repeat("x", 3*maxLine) // no line ends in it
-	said := "INFO {}\r\nPING\r\nMSG a.b 1 " + fmt.Sprint(len(payload)) + "\r\n" + payload + "\r\nHMSG a 1 r 5 7\r\nMSG 9\n-\r\n+OK\r\nMSG s 1 0\r\n\r\n"
+	said := "INFO {}\r\nPING\r\nMSG a.b 1 " + fmt.Sprint(len(payload)) + "\r\n" + payload + "\r\nHMSG a 1 r 5 7\r\nMSG 9\n-\r\n+OK\r\nMSG s 1 0\r\n\r\n" +
+		"-ERR 'a word'\r\nINFO {} \r\nPONG\r\nmsg\ts 1\t1\r\nx\r\n"
 	for _, from := range []io.Reader{strings.NewReader(said), iotest.OneByteReader(strings.NewReader(said)), iotest.HalfReader(strings.NewReader(said))} {
 		f := &framed{Conn: &spoken{from: from}}
 		read, err := io.ReadAll(f)
 		require.NoError(t, err)
 		require.Equal(t, said, string(read))
 		require.Zero(t, f.payload)
+		require.Empty(t, f.after)
 	}
 }
 
@@ -89,6 +104,41 @@ func TestFramed_LeavesTLSAlone(t *testing.T) {
 	read, err := io.ReadAll(f)
 	require.NoError(t, err)
 	require.Equal(t, said, read)
+}
+
+// A record's bytes begin a write of their own if those before them filled the client's buffer.
+func TestFramed_ARecordTurnsItNotOff(t *testing.T) {
+	t.Parallel()
+	f := &framed{Conn: &spoken{from: strings.NewReader("INFO {}\r\nMSG s 1 9223372036854775807\r\n")}}
+	for _, said := range []string{"CONNECT {}\r\n", "\x16\x03\x01"} {
+		_, err := f.Write([]byte(said))
+		require.NoError(t, err)
+	}
+	_, err := io.ReadAll(f)
+	require.ErrorIs(t, err, errSize)
+}
+
+// The client would panic, and end the program.
+func TestDeliver_AServerOutOfStepIsLeft(t *testing.T) {
+	t.Parallel()
+	for _, said := range []string{
+		"MSG s 1 0\r\nabHMSG x 1 12 68157440\r\n",
+		"MSG s 1 2\r0\nab\r\nHMSG x 1 12 68157440\r\n\r\n",
+		"-ERR \nHMSG permissions violation 12 68157440\r\n",
+	} {
+		address := tcptest.Serve(t, func(c net.Conn) {
+			fmt.Fprint(c, `INFO {"server_id":"s","version":"2.12.0","max_payload":1000000,"headers":true,"jetstream":true}`+"\r\n")
+			for lines := bufio.NewScanner(c); lines.Scan(); {
+				if strings.HasPrefix(lines.Text(), "PING") {
+					fmt.Fprint(c, "PONG\r\n"+said+"MSG s 1 9223372036854775807\r\nx")
+				}
+			}
+		})
+		sink, err := New(Config{URL: "nats://" + address, Stream: "S", Subject: "s.x", Timeout: time.Minute})
+		require.NoError(t, err)
+		_, err = sink.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+		require.ErrorContains(t, err, "is it a NATS server?")
+	}
 }
 
 // The client flushes in one goroutine and reads in another. The race detector judges.

@@ -32,11 +32,11 @@ func TestFence_AFullSubjectOfTheFenceIsSaid(t *testing.T) {
 	for _, keeps := range []int{1, 2, 5} {
 		b := newBench(t, keeping(int64(keeps)))
 		for i := range keeps {
-			requireDelivered(t, b.sink(t, each), sinktest.Deliveries(i+1, 1))
+			sinktest.Delivered(t, b.sink(t, each), sinktest.Deliveries(i+1, 1))
 		}
 		s := b.sink(t, each)
 		next := sinktest.Deliveries(keeps+1, 2)
-		n, err := deliver(t, s, next)
+		n, err := sinktest.Deliver(t, s, next)
 		require.Zero(t, n)
 		require.ErrorContains(t, err, `nothing was sent`)
 		require.ErrorContains(t, err, `the fence's subject "ordered-fence.sms" is full`)
@@ -46,9 +46,9 @@ func TestFence_AFullSubjectOfTheFenceIsSaid(t *testing.T) {
 		require.False(t, processor.IsPermanent(err))
 		require.False(t, outcome.IsUnknown(err))
 		b.edit(t, allowRollups)
-		requireDelivered(t, s, next)
+		sinktest.Delivered(t, s, next)
 		for i := range 2 * keeps {
-			requireDelivered(t, b.sink(t, each), sinktest.Deliveries(keeps+3+i, 1))
+			sinktest.Delivered(t, b.sink(t, each), sinktest.Deliveries(keeps+3+i, 1))
 		}
 	}
 }
@@ -57,14 +57,14 @@ func TestFence_AFullSubjectOfTheFenceIsSaid(t *testing.T) {
 func TestFence_AFullStreamIsNotAFullSubject(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *jetstream.StreamConfig) { keeping(5)(c); c.MaxMsgs = 3 })
-	requireDelivered(t, b.sink(t, each), sinktest.Deliveries(1, 2))
-	n, err := deliver(t, b.sink(t, each), sinktest.Deliveries(3, 1))
+	sinktest.Delivered(t, b.sink(t, each), sinktest.Deliveries(1, 2))
+	n, err := sinktest.Deliver(t, b.sink(t, each), sinktest.Deliveries(3, 1))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "raise max_msgs or max_bytes")
 	require.NotContains(t, err.Error(), "the fence's subject")
 	require.False(t, processor.IsRefused(err), "%v", err)
 	b.edit(t, func(c *jetstream.StreamConfig) { c.MaxMsgs = 100 })
-	requireDelivered(t, b.sink(t, each), sinktest.Deliveries(3, 1))
+	sinktest.Delivered(t, b.sink(t, each), sinktest.Deliveries(3, 1))
 }
 
 // TestDeliverBatch_WaitsWhileTheSubjectOfARecordIsFull: the stream has room for records of other subjects.
@@ -74,17 +74,15 @@ func TestDeliverBatch_WaitsWhileTheSubjectOfARecordIsFull(t *testing.T) {
 		b := newBench(t, keeping(2))
 		s := b.sink(t, window(n))
 		ds := sinktest.Deliveries(1, 6)
-		done, err := deliver(t, s, ds)
+		done, err := sinktest.Deliver(t, s, ds)
 		require.Equal(t, 2, done)
 		require.ErrorContains(t, err, "error 10077 of the server")
 		require.ErrorContains(t, err, `subject "bookings.made" is full`)
 		require.ErrorContains(t, err, "raise max_msgs_per_subject")
 		require.NotContains(t, err.Error(), "max_bytes")
-		require.True(t, processor.IsUnreached(err), "no healthy record is put aside: %v", err)
-		require.False(t, processor.IsPermanent(err))
-		require.False(t, processor.IsRefused(err))
+		require.Equal(t, "unreached", sinktest.Class(err), "no healthy record is put aside: %v", err)
 		b.edit(t, func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 6 })
-		requireDelivered(t, s, ds[2:])
+		sinktest.Delivered(t, s, ds[2:])
 		require.Equal(t, "1 2 3 4 5 6", b.log(t))
 	}
 }
@@ -99,7 +97,7 @@ func TestCheck_TellsOfAFenceThatFillsUp(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, slices.ContainsFunc(findings, fills), "%v", findings)
 
-	requireDelivered(t, b.sink(t, each), sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, b.sink(t, each), sinktest.Deliveries(1, 1))
 	_, err = b.sink(t, nil).Check(t.Context(), "sms")
 	require.ErrorContains(t, err, `the fence's subject "ordered-fence.sms" is full`)
 

@@ -8,20 +8,22 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// said is what the server says of a connection as a whole.
+// said is an error that the server sends about a connection as a whole.
 type said struct{ error }
 
 func (s *said) Unwrap() error { return s.error }
 
-// fixed are errors of the client that have no word of the server's in them.
+// fixed lists errors of the client that contain no words of the server.
 var fixed = []error{
 	nats.ErrNoServers, nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrTimeout,
 	nats.ErrMaxConnectionsExceeded, nats.ErrMaxAccountConnectionsExceeded, nats.ErrStaleConnection, nats.ErrSecureConnWanted,
@@ -29,8 +31,8 @@ var fixed = []error{
 	io.EOF, context.Canceled, context.DeadlineExceeded,
 }
 
-// heard marks what the client made of the words of a server, unless it is known to
-// have none. A server may say anything in the place of what the protocol expects.
+// heard marks an error that the client made from the words of a server, unless it is known to contain none. A server
+// may send anything in the place of the answer that the protocol expects.
 func heard(err error) error {
 	if err == nil || hasNoWords(err) {
 		return err
@@ -43,7 +45,8 @@ func hasNoWords(err error) bool {
 	return slices.ContainsFunc(fixed, func(known error) bool { return err == known }) || errors.As(err, &address)
 }
 
-// undecoded marks an error of the client over an answer that it cannot decode. Its type may be any, and it may quote the answer.
+// undecoded marks an error of the client about an answer that it cannot decode. Its type may be any, and it may quote
+// the answer.
 func undecoded(err error) error {
 	if _, ok := err.(jetstream.JetStreamError); ok || err == nil || hasNoWords(err) { // one that wraps such an error may have more words
 		return err
@@ -51,8 +54,8 @@ func undecoded(err error) error {
 	return &of{err, "the answer is not the JSON that was expected"}
 }
 
-// guard keeps out of errors what is secret: in the configuration, and in the login that
-// connections have from a file, which may be renewed.
+// guard keeps secrets out of errors: those in the configuration, and those in the login that connections read from a
+// file, which may be renewed.
 type guard struct {
 	known []string
 	hide  bool
@@ -62,7 +65,7 @@ type guard struct {
 	now           secret.Guard
 }
 
-// learn is told of the login of a connection. Another one may still have the former.
+// learn takes the login of a connection. Another connection may still have the former login.
 func (g *guard) learn(login []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,11 +77,20 @@ func (g *guard) learn(login []string) {
 }
 
 // Error masks an error as secret.Guard does.
-func (g *guard) Error(err error) error {
+func (g *guard) Error(err error) error { return g.of(nil).Error(err) }
+
+// of returns the secret.Guard of a call with records. A command stays whole, since it is to be pasted: the subjects in
+// it are those that the server gives its stream.
+func (g *guard) of(ds []processor.Delivery) secret.Guard {
 	g.mu.Lock()
-	now := g.now
-	g.mu.Unlock()
-	return now.Error(err)
+	defer g.mu.Unlock()
+	redact := processor.Redact(ds)
+	return g.now.Of(func(words string) string {
+		if strings.HasPrefix(words, editStream) {
+			return words
+		}
+		return redact(words)
+	})
 }
 
 func newGuard(c Config) *guard {
@@ -89,7 +101,7 @@ func newGuard(c Config) *guard {
 			continue
 		}
 		password, ok := u.User.Password()
-		if !ok { // a user alone is a token
+		if !ok { // a user without a password is a token
 			password = u.User.Username()
 		}
 		known = append(known, password)
@@ -99,7 +111,7 @@ func newGuard(c Config) *guard {
 
 // words finds the server's words in an error.
 func words(err error) (hidden string, ok bool) {
-	switch e := err.(type) { // each error of a chain is asked by itself
+	switch e := err.(type) { // each error of a chain is checked by itself
 	case *said:
 		return secret.Hidden, true
 	case *of:
@@ -115,7 +127,7 @@ func words(err error) (hidden string, ok bool) {
 	}
 }
 
-// of is an error about what the server says of itself or of the stream, and the same error without its words.
+// of is an error with the server's words about itself or about the stream, and the same error without them.
 type of struct {
 	error
 	hidden string

@@ -37,9 +37,9 @@ func TestRefuseRest_AMessageWithoutAnAnswerLeavesTheWindowOpen(t *testing.T) {
 	s := &Sink{config: Config{URL: "nats://x", Timeout: 10 * time.Millisecond}, link: &link{closed: make(chan struct{})}}
 	word := errors.New("word")
 	for name, failure := range map[string]error{"permanent": processor.Permanent(word), "refused": processor.Refused(word), "unreached": processor.Unreached(word)} {
-		err := s.refuseRest(t.Context(), []sent{{PubAckFuture: unacknowledged{}}}, outcome.Refusal(failure))
+		err := s.refuseRest(t.Context(), []sent{{PubAckFuture: unacknowledged{}}}, outcome.AboutRecord(failure))
 		require.True(t, outcome.IsUnknown(err), "%s: %v", name, err)
-		require.False(t, outcome.IsRefusal(err), "the link is to be dropped")
+		require.False(t, outcome.IsAboutRecord(err), "the link is to be dropped")
 		require.False(t, processor.IsPermanent(err) || processor.IsRefused(err), err)
 		require.Equal(t, name == "unreached", processor.IsUnreached(err) && outcome.IsOutage(err), err)
 		require.EqualError(t, err, "word; the server may have records that were sent after this one: it has not answered for them")

@@ -54,12 +54,7 @@ func streamInfo(t *testing.T, config map[string]any) string {
 
 func talkedTo(t *testing.T, address string, change func(*nats.Config)) *nats.Sink {
 	t.Helper()
-	c := nats.Config{URL: "nats://" + address, Stream: "our$orders", Subject: "bookings.{{.Type}}", Timeout: 5 * time.Second}
-	change(&c)
-	s, err := nats.New(c)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return sinktest.Made(t, nats.New, nats.Config{URL: "nats://" + address, Stream: "our$orders", Subject: "bookings.{{.Type}}", Timeout: 5 * time.Second}, change)
 }
 
 func hide(c *nats.Config) { c.HideAnswers = true }
@@ -127,6 +122,21 @@ func TestGuard_HiddenAnswersHaveNothingThatCannotBeDecoded(t *testing.T) {
 	}
 }
 
+func TestGuard_NoWordOfARecordIsQuoted(t *testing.T) {
+	t.Parallel()
+	answer, err := json.Marshal(map[string]any{"error": map[string]any{"code": 503, "err_code": 10008, "description": "cannot store " + sinktest.Repeated}})
+	require.NoError(t, err)
+	for said, ours := range map[string]string{
+		string(answer): "code=503 err_code=10008 description=cannot store",
+		`-ERR 'Permissions Violation for Publish to "` + sinktest.Repeated + `"'`: "nothing was sent",
+		streamInfo(t, map[string]any{"subjects": []string{fence}}):                `the stream does not take subject "{{.Key}}": nothing is published there; add a pattern to the stream's subjects`,
+	} {
+		s := talkedTo(t, talker(t, "2.12.0", func(string) string { return said }), func(c *nats.Config) { c.Subject = "{{.Key}}" })
+		_, err := s.DeliverBatch(t.Context(), sinktest.Private())
+		sinktest.RequirePrivate(t, err, ours, "nothing was sent")
+	}
+}
+
 // A word of the server's that is one of ours, too, is hidden where the server said it.
 func TestGuard_HiddenAnswersHideNoWordOfOurs(t *testing.T) {
 	t.Parallel()
@@ -151,4 +161,14 @@ func TestDeliverBatch_NoWordOfAServerIsAWordOfACommand(t *testing.T) {
 	require.True(t, processor.IsRefused(err), err)
 	require.ErrorContains(t, err, `nats stream edit 'our$orders' --subjects='a,$(id)'\''`+"`id`"+`\u000a.>,ordered-fence.sms', or set fence`)
 	require.NotContains(t, err.Error(), "x; id")
+}
+
+// The record has a word of the stream's subjects. A command with […] in it would take the subject away.
+func TestDeliverBatch_ACommandStaysWholeBesideARecordWithItsWords(t *testing.T) {
+	t.Parallel()
+	address := talker(t, "2.12.0", func(string) string { return streamInfo(t, map[string]any{"subjects": []string{"invoices.>"}}) })
+	ds := sinktest.Deliveries(1, 1)
+	ds[0].Key = "invoices"
+	_, err := talkedTo(t, address, func(*nats.Config) {}).DeliverBatch(t.Context(), ds)
+	require.ErrorContains(t, err, "--subjects='invoices.>,ordered-fence.sms'")
 }

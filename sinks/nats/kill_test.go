@@ -20,19 +20,17 @@ import (
 func TestDeliverBatch_AStreamThatIsSetBackIsSaid(t *testing.T) {
 	t.Parallel()
 	server := brokertest.NewNATS(t, broker.NATSConfig{})
-	s, err := nats.New(nats.Config{
+	s := sinktest.Made(t, nats.New, nats.Config{
 		URL: server.URL(server.Addr()), Stream: stream, Subject: "bookings.{{.Type}}", Declare: &nats.Declare{Subjects: []string{"bookings.>"}},
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 20)))
+	sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(1, 20)))
 	require.NoError(t, server.Kill(t.Context()))
 	require.NoError(t, server.Snapshot(t.Context()))
 	require.NoError(t, server.Start(t.Context()))
 	next := func(first, n int, epoch cursor.Epoch) error {
 		var err error
 		require.Eventually(t, func() bool { // until it has noticed that the server is another one
-			_, err = s.DeliverBatch(t.Context(), of(epoch, sinktest.Deliveries(first, n)))
+			_, err = s.DeliverBatch(t.Context(), sinktest.Under(epoch, sinktest.Deliveries(first, n)))
 			return err == nil || processor.IsRefused(err)
 		}, 30*time.Second, 10*time.Millisecond)
 		return err
@@ -51,12 +49,10 @@ func TestDeliverBatch_AStreamThatIsSetBackIsSaid(t *testing.T) {
 func TestDeliverBatch_AServerThatIsKilledLosesNothing(t *testing.T) {
 	t.Parallel()
 	server := brokertest.NewNATS(t, broker.NATSConfig{})
-	s, err := nats.New(nats.Config{
+	s := sinktest.Made(t, nats.New, nats.Config{
 		URL: server.URL(server.Addr()), Stream: stream, Subject: "bookings.{{.Type}}",
 		Declare: &nats.Declare{Subjects: []string{"bookings.>"}}, Window: 50,
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
 
 	const records, kills = 6000, 3
 	killed, done := make(chan int, records), make(chan error, 1)

@@ -17,7 +17,7 @@ func TestWindow_WhatIsTooLongForHeadersFailsForGoodBeforeItIsEscaped(t *testing.
 	const size = 12 << 20
 	b := newBench(t, nil)
 	s := b.sink(t, window(1))
-	requireDelivered(t, s, sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	long := strings.Repeat("\x01", size)
 	for name, grow := range map[string]func(*processor.Delivery){
 		"key":     func(d *processor.Delivery) { d.Key = long },
@@ -26,13 +26,13 @@ func TestWindow_WhatIsTooLongForHeadersFailsForGoodBeforeItIsEscaped(t *testing.
 		ds := sinktest.Deliveries(2, 1)
 		grow(&ds[0])
 		before := allocated()
-		n, err := deliver(t, s, ds)
+		n, err := sinktest.Deliver(t, s, ds)
 		require.Zero(t, n, name)
 		require.ErrorContains(t, err, "headers of NATS may have 8388608: make the row smaller", name)
 		require.True(t, processor.IsPermanent(err), name)
 		require.Less(t, allocated()-before, uint64(size), name)
 	}
-	requireDelivered(t, s, sinktest.Deliveries(2, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(2, 1))
 	require.Equal(t, "1 2", b.log(t))
 }
 

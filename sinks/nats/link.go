@@ -17,18 +17,18 @@ import (
 // heartbeat is how soon a silent server is noticed, within a factor of three.
 const heartbeat = 5 * time.Second
 
-// link is a connection, and what is known of the stream over it. One on which
-// anything went wrong is closed and never used again.
+// link is a connection, and the sink's knowledge of the stream over it. After any failure a link is closed and never
+// used again.
 type link struct {
 	connection *nats.Conn
 	js         jetstream.JetStream
 	stream     jetstream.Stream
-	closed     chan struct{} // at the connection's end
+	closed     chan struct{} // closed at the connection's end
 	undialled  []string      // why servers could not be reached while it was made
 
 	mu     sync.Mutex
 	socket *framed
-	broken error // why it was cut, if the server said so
+	broken error // why it was cut, if the server gave a reason
 
 	claim claim
 	ahead uint64 // see Sink
@@ -36,11 +36,11 @@ type link struct {
 	last uint64
 	// fastest is the shortest time from a message to its acknowledgement.
 	fastest time.Duration
-	// subject is the last one that was found to be the stream's.
+	// subject is the last one that was found among the stream's.
 	subject string
-	// landed are the ids of what the tail has of the records to be delivered.
+	// landed holds the ids of the records to be delivered that the tail has.
 	landed map[string]bool
-	// others are the ids under which records go out whose own is another message's.
+	// others holds the ids of records that go out under another id because a different message has their own.
 	others map[string]string
 }
 
@@ -63,8 +63,8 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 	return l, ended(ctx, err)
 }
 
-// undialledBy is the client's word on a connection that was not made, with the
-// addresses that were tried: it keeps a refused one to itself.
+// undialledBy returns the client's error about a connection that was not made, with the addresses that were tried.
+// The client does not name an address that refused.
 func (l *link) undialledBy(err error) error {
 	if !errors.Is(err, nats.ErrNoServers) || len(l.undialled) == 0 {
 		return err
@@ -72,13 +72,12 @@ func (l *link) undialledBy(err error) error {
 	return fmt.Errorf("%w (%s)", err, strings.Join(l.undialled, "; "))
 }
 
-// options leave nothing to the client's own decision: it never connects or sends
-// anew by itself, which would lose the order.
+// options leave no decision to the client: it never connects or sends anew by itself, which would lose the order.
 func (l *link) options(ctx context.Context, c Config) []nats.Option {
 	options := []nats.Option{
 		nats.Name("ordered-dispatcher"),
 		nats.NoReconnect(),
-		// An INFO comes before the login: anyone at the address could name where it goes.
+		// An INFO comes before the login: anyone at the address could name the server that gets the login.
 		nats.IgnoreDiscoveredServers(),
 		nats.Timeout(c.Timeout),
 		nats.PingInterval(cmp.Or(c.heartbeat, heartbeat)),
@@ -112,8 +111,8 @@ func (l *link) use(socket *framed) {
 	l.socket = socket
 }
 
-// fail ends the link for what the server says of it as a whole: a publishing that
-// the user has no right to is answered in no other way.
+// fail ends the link because of an error of the server about it as a whole. The server answers a publishing that the
+// user has no right to in no other way.
 func (l *link) fail(err error) {
 	l.mu.Lock()
 	if l.broken == nil {
@@ -132,7 +131,7 @@ func (l *link) cut() {
 	}
 }
 
-// written is how many bytes the network has taken over the link.
+// written returns how many bytes the network has taken over the link.
 func (l *link) written() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,14 +141,14 @@ func (l *link) written() int64 {
 // dead reports whether the link can no longer be used.
 func (l *link) dead() bool { return l.connection.IsClosed() || l.cause() != nil }
 
-// cause is why the server broke the link, or nil.
+// cause returns why the server broke the link, or nil.
 func (l *link) cause() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.broken
 }
 
-// lost is why the connection has ended.
+// lost returns why the connection has ended.
 func (l *link) lost() error {
 	if err := l.cause(); err != nil {
 		return err
@@ -157,8 +156,7 @@ func (l *link) lost() error {
 	return errors.Join(nats.ErrConnectionClosed, heard(l.connection.LastError()))
 }
 
-// within bounds requests over the link: by time, and by the end of its connection,
-// which the client would not notice.
+// within bounds requests over the link: by time, and by the end of its connection, which the client would not notice.
 func (l *link) within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	bounded, end := context.WithCancelCause(ctx)
@@ -172,7 +170,7 @@ func (l *link) within(ctx context.Context, timeout time.Duration) (context.Conte
 	return bounded, func() { end(nil); cancel() }
 }
 
-// ended is the end of ctx, if that is what ended a call.
+// ended returns the cause of ctx's end, if that ended the call.
 func ended(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 )
 
-// login is how a connection shows whose it is, as it is now, and what of a file that it
-// comes from is secret.
+// login is how a connection proves its identity at present, and the secret parts of the file that the login comes
+// from.
 type login struct {
 	options []nats.Option
 	secrets []string
@@ -42,7 +42,7 @@ func (c Config) credentials() (login, error) {
 	if err != nil {
 		return login{}, fmt.Errorf("read credentials: %w", err)
 	}
-	// A bearer JWT is a login without the seed, which need not be there.
+	// A bearer JWT is a login without the seed, so the seed may be missing.
 	return login{[]nats.Option{nats.UserCredentialBytes(text)}, []string{jwt, seedIn(text)}}, nil
 }
 
@@ -65,7 +65,7 @@ func (c Config) nkey() (login, error) {
 	return login{[]nats.Option{nats.Nkey(public, pair.Sign)}, []string{seedIn(text)}}, nil
 }
 
-// seedIn is the seed in a file of credentials; "" if it has none.
+// seedIn returns the seed in a file of credentials; "" if it has none.
 func seedIn(text []byte) string {
 	pair, err := nkeys.ParseDecoratedNKey(text)
 	if err != nil {
@@ -78,8 +78,7 @@ func seedIn(text []byte) string {
 	return string(seed)
 }
 
-// LoginFile is the path that a connection reads Credentials or NKey from; "" if there is
-// neither.
+// LoginFile returns the path of Credentials or NKey that a connection reads from; "" if neither is set.
 func (c Config) LoginFile() string {
 	if c.Credentials != "" {
 		return expand(c.Credentials)
@@ -87,8 +86,7 @@ func (c Config) LoginFile() string {
 	return c.NKey
 }
 
-// expand is a path as the client of NATS reads it: with variables, and ~ for the home
-// directory.
+// expand returns a path as the client of NATS reads it: with variables, and ~ for the home directory.
 func expand(path string) string {
 	path = os.ExpandEnv(path)
 	if below, ok := strings.CutPrefix(path, "~"); ok {

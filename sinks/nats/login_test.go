@@ -28,20 +28,15 @@ import (
 // declaring is a sink that makes its stream, so that nobody else logs in.
 func declaring(t testing.TB, s *server.Server, change func(*nats.Config)) *nats.Sink {
 	t.Helper()
-	config := nats.Config{
+	return sinktest.Made(t, nats.New, nats.Config{
 		URL: "nats://" + s.Addr().String(), Stream: stream, Subject: "bookings.{{.Type}}", Timeout: 10 * time.Second,
 		Declare: &nats.Declare{Subjects: []string{"bookings.>"}},
-	}
-	change(&config)
-	sink, err := nats.New(config)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = sink.Close() })
-	return sink
+	}, change)
 }
 
 func requireRefused(t testing.TB, s *nats.Sink, fix string) {
 	t.Helper()
-	n, err := deliver(t, s, sinktest.Deliveries(1, 2))
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 2))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, fix)
 	require.NotContains(t, err.Error(), "secret")
@@ -53,9 +48,9 @@ const correctLogin = "correct user and password, token, credentials or nkey"
 func TestLogin_ByUserAndPassword(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, nil)
-	requireDelivered(t, declaring(t, s, func(c *nats.Config) { c.User, c.Password = user, password }), sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, declaring(t, s, func(c *nats.Config) { c.User, c.Password = user, password }), sinktest.Deliveries(1, 1))
 	inURL := func(c *nats.Config) { c.URL = "nats://" + user + ":" + password + "@" + s.Addr().String() }
-	requireDelivered(t, declaring(t, s, inURL), sinktest.Deliveries(2, 1))
+	sinktest.Delivered(t, declaring(t, s, inURL), sinktest.Deliveries(2, 1))
 	requireRefused(t, declaring(t, s, func(c *nats.Config) { c.User, c.Password = user, "secret-but-wrong" }), correctLogin)
 	requireRefused(t, declaring(t, s, func(*nats.Config) {}), correctLogin)
 }
@@ -63,7 +58,7 @@ func TestLogin_ByUserAndPassword(t *testing.T) {
 func TestLogin_ByToken(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, func(o *server.Options) { o.Username, o.Password, o.Authorization = "", "", "secret-token" })
-	requireDelivered(t, declaring(t, s, func(c *nats.Config) { c.Token = "secret-token" }), sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, declaring(t, s, func(c *nats.Config) { c.Token = "secret-token" }), sinktest.Deliveries(1, 1))
 	requireRefused(t, declaring(t, s, func(c *nats.Config) { c.Token = "secret-but-wrong" }), correctLogin)
 }
 
@@ -76,7 +71,7 @@ func TestLogin_ByNKey(t *testing.T) {
 	s := startServer(t, func(o *server.Options) {
 		o.Username, o.Password, o.Nkeys = "", "", []*server.NkeyUser{{Nkey: public}}
 	})
-	requireDelivered(t, declaring(t, s, func(c *nats.Config) { c.NKey = seedFile(t, key) }), sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, declaring(t, s, func(c *nats.Config) { c.NKey = seedFile(t, key) }), sinktest.Deliveries(1, 1))
 	other, err := nkeys.CreateUser()
 	require.NoError(t, err)
 	requireRefused(t, declaring(t, s, func(c *nats.Config) { c.NKey = seedFile(t, other) }), correctLogin)
@@ -159,7 +154,7 @@ func TestLogin_ByCredentials(t *testing.T) {
 		o.Username, o.Password = "", ""
 		o.TrustedOperators, o.AccountResolver, o.SystemAccount = []*jwt.OperatorClaims{a.claims}, a.resolver, a.system
 	})
-	requireDelivered(t, declaring(t, s, func(c *nats.Config) { c.Credentials = a.credentials(t) }), sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, declaring(t, s, func(c *nats.Config) { c.Credentials = a.credentials(t) }), sinktest.Deliveries(1, 1))
 	strange := newAuthority(t).credentials(t)
 	requireRefused(t, declaring(t, s, func(c *nats.Config) { c.Credentials = strange }), correctLogin)
 	requireRefused(t, declaring(t, s, func(c *nats.Config) { c.Credentials = "/nowhere" }), "/nowhere")
@@ -178,7 +173,7 @@ func TestLogin_AMissingRightIsNamed(t *testing.T) {
 	sink := declaring(t, s, login)
 	ds := sinktest.Deliveries(1, 2)
 	ds[0].Type = "paid"
-	n, err := deliver(t, sink, ds)
+	n, err := sinktest.Deliver(t, sink, ds)
 	require.Equal(t, 1, n)
 	require.ErrorContains(t, err, `Permissions Violation for Publish to "bookings.made"`)
 	require.ErrorContains(t, err, "let the user publish to subject, fence and $JS.API.>")
@@ -202,7 +197,7 @@ func TestTLS_OwnAuthorityAndClientCertificate(t *testing.T) {
 	with := func(c *tls.Config) func(*nats.Config) {
 		return func(config *nats.Config) { config.User, config.Password, config.TLS = user, password, c }
 	}
-	requireDelivered(t, declaring(t, s, with(&tls.Config{RootCAs: authorities, Certificates: []tls.Certificate{own}})), sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, declaring(t, s, with(&tls.Config{RootCAs: authorities, Certificates: []tls.Certificate{own}})), sinktest.Deliveries(1, 1))
 	requireRefused(t, declaring(t, s, with(&tls.Config{Certificates: []tls.Certificate{own}})), "give the authority of the server's certificate as tls.ca")
 	requireRefused(t, declaring(t, s, with(&tls.Config{RootCAs: authorities})), "")
 	requireRefused(t, declaring(t, s, with(nil)), "")
@@ -217,7 +212,7 @@ func TestCheck_TellsWhatWeakensAPromise(t *testing.T) {
 	findings, err := b.sink(t, nil).Check(t.Context(), "sms")
 	require.NoError(t, err)
 	require.Len(t, findings, 2)
-	require.Contains(t, findings[0].Problem, "knows a message's id for 2m0s")
+	require.Contains(t, findings[0].Problem, "remembers a message's id for 2m0s")
 	require.Contains(t, findings[1].Problem, "sync_interval")
 	require.Contains(t, findings[1].Fix, "sync_interval: always")
 	require.False(t, findings[0].Weakens || findings[1].Weakens)

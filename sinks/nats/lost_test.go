@@ -8,7 +8,6 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
@@ -16,14 +15,13 @@ func TestDeliverBatch_WhatWasNotWrittenIsNotSent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	s := b.sink(t, nil)
-	requireDelivered(t, s, sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	b.link.Away()
 	s.HangUp()
-	n, err := deliver(t, s, sinktest.Deliveries(2, 1))
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 1))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "nothing was sent")
-	require.False(t, outcome.IsUnknown(err), err)
-	require.True(t, processor.IsUnreached(err), err)
+	require.Equal(t, "unreached", sinktest.Class(err), err)
 }
 
 // The stream has all of a window, and the acknowledgements of none arrive.
@@ -31,13 +29,13 @@ func TestDeliverBatch_ALostConnectionIsUnknown(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	s := b.sink(t, window(4))
-	requireDelivered(t, s, sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	b.link.Hold(link.Server, sinktest.Payload)
 	var n int
 	ended := make(chan error, 1)
 	go func() {
 		var err error
-		n, err = deliver(t, s, sinktest.Deliveries(2, 4))
+		n, err = sinktest.Deliver(t, s, sinktest.Deliveries(2, 4))
 		ended <- err
 	}()
 	require.Eventually(t, func() bool { return len(b.read(t)) == 5 }, time.Minute, 10*time.Millisecond)

@@ -13,29 +13,28 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
-// The headers that are read back.
+// The headers that the sink reads back.
 const (
-	headerProcess  = "ordered-process"
-	headerSequence = "ordered-sequence"
-	headerEpoch    = "ordered-epoch"
-	headerOrigin   = "ordered-origin"
-	headerReplay   = "ordered-replay"
-	headerWorker   = "ordered-worker" // of a claim
+	headerProcess  = wire.HeaderProcess
+	headerSequence = wire.HeaderSequence
+	headerEpoch    = wire.HeaderEpoch
+	headerOrigin   = wire.HeaderOrigin
+	headerReplay   = wire.HeaderReplay
+	headerWorker   = wire.HeaderWorker
 )
 
-// maxHead bounds what a record gives to the headers, in bytes before escapes, which
-// make three of one. A server takes messages of at most 64 MiB.
+// maxHead bounds the part of the headers that comes from a record, in bytes before escapes, which make three bytes
+// from one. A server takes messages of at most 64 MiB.
 const maxHead = 8 << 20
 
-// afterID stands between the id of a record and the sequence of another message that has
-// the same one.
+// afterID comes between the id of a record and the sequence of another message that has the same id.
 const afterID = "-"
 
-// headSize is what maxHead bounds.
+// headSize returns the size that maxHead bounds.
 func headSize(d processor.Delivery) int {
 	size := len(d.ID) + len(d.Key) + len(d.Type)
 	for name, value := range d.Headers {
@@ -44,41 +43,34 @@ func headSize(d processor.Delivery) int {
 	return size
 }
 
-// message is that of a record, without what it expects. What the protocol cannot
-// carry is a Permanent error.
+// message makes the message of a record, without its expectations. It returns a Permanent error if the protocol
+// cannot carry the record.
 func message(d processor.Delivery, subject, id string) (*nats.Msg, error) {
 	if size := headSize(d); size > maxHead {
 		return nil, refused("its key, type, id and headers have %d bytes, and headers of NATS may have %d: make the row smaller", size, maxHead)
 	}
-	header := make(nats.Header, 12+len(d.Headers))
+	header := make(nats.Header, wire.Count+3+len(d.Headers))
 	for name, value := range d.Headers {
 		switch {
 		case !validName(name):
 			return nil, refused("the name of a header is empty, or has a colon or what is no printable ASCII")
-		case reserved.Ours(name) || reserved.NATS(name):
+		case wire.Ours(name) || wire.NATS(name):
 			continue
 		}
 		header[name] = []string{escape(value)}
 	}
 	set(header, jetstream.MsgIDHeader, id)
-	set(header, "Content-Type", "application/json")
-	identify(header, d)
-	set(header, "ordered-dedup-key", escape(d.DedupKey()))
-	set(header, "ordered-attempt", strconv.Itoa(d.Attempt))
-	set(header, "ordered-position", escape(string(d.Position)))
-	if d.Key != "" {
-		set(header, "ordered-key", escape(d.Key))
+	wire.Each(d, func(name, value string) { set(header, name, escape(value)) })
+	if d.Origin != "" {
+		set(header, headerOrigin, escape(d.Origin))
 	}
-	if d.Type != "" {
-		set(header, "ordered-type", escape(d.Type))
-	}
-	if d.After == d.Position { // a dead letter's, out of its turn
+	if d.After == d.Position { // a dead letter's record, out of its turn
 		set(header, headerReplay, "true")
 	}
 	return &nats.Msg{Subject: subject, Header: header, Data: d.Payload}, nil
 }
 
-// identify says whose message it is, and where it stands.
+// identify names the process and the cursor of a message, and its place.
 func identify(header nats.Header, d processor.Delivery) {
 	set(header, headerProcess, escape(d.Process))
 	if d.Origin != "" {
@@ -88,7 +80,8 @@ func identify(header nats.Header, d processor.Delivery) {
 	set(header, headerEpoch, strconv.FormatInt(int64(d.Epoch), 10))
 }
 
-// workerOf names the worker of a claim: a digest, since its name has that of its host. "" is not known.
+// workerOf names the worker of a claim by a digest, since the worker's name contains its host's name. "" is not
+// known.
 func workerOf(d processor.Delivery) string {
 	if d.Worker == "" {
 		return ""
@@ -97,7 +90,7 @@ func workerOf(d processor.Delivery) string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// identity is what tells one of our messages from every other message in its stream.
+// identity distinguishes one of our messages from every other message in its stream.
 func identity(h nats.Header) string {
 	names := []string{jetstream.MsgIDHeader, headerProcess, headerOrigin, headerSequence, headerEpoch}
 	for i, name := range names {
@@ -112,7 +105,7 @@ func setNumber(header nats.Header, name string, value uint64) {
 	set(header, name, strconv.FormatUint(value, 10))
 }
 
-// number is a header that holds one; ok is false if it does not.
+// number returns the value of a header that holds a number; ok is false if it does not.
 func number(header nats.Header, name string) (value int64, ok bool) {
 	value, err := strconv.ParseInt(header.Get(name), 10, 64)
 	return value, err == nil
@@ -122,11 +115,11 @@ func validName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7F || r == ':' })
 }
 
-// messageID is the record's Nats-Msg-Id, by which the server knows a message that it has:
-// 32 hexadecimal digits, a digest of whose record it is, of its place and of its
-// payload. The dedup key alone would be that of other records, too: another process
-// reads the same table, another database has one of the same name, and ids come again. Of its
-// number, what a promotion leaves: a record that was on its way then comes again.
+// messageID returns the record's Nats-Msg-Id, by which the server recognizes a message that it has. It has 32
+// hexadecimal digits: a digest of the record's owner, its place and its payload. The dedup key alone would match
+// other records, too: another process reads the same table, another database has a process of the same name, and ids
+// come again. Of the record's number it takes the part that a promotion leaves unchanged: a record that was on its
+// way then comes again.
 func messageID(d processor.Delivery) string {
 	digest := sha256.New()
 	for _, part := range []string{cmp.Or(d.Origin, d.Process), strconv.FormatInt(d.Sequence%cursor.HistoryGap, 10), string(d.Position), d.DedupKey()} {
@@ -136,7 +129,7 @@ func messageID(d processor.Delivery) string {
 	return hex.EncodeToString(digest.Sum(nil)[:16])
 }
 
-// isPlain tells most values from those that have to be looked at closely.
+// isPlain separates most values from those that need a closer look.
 func isPlain(value string) bool {
 	for i := range len(value) {
 		if c := value[i]; c <= ' ' || c >= 0x7F || c == '%' {
@@ -146,8 +139,8 @@ func isPlain(value string) bool {
 	return true
 }
 
-// escape makes any text a header's value, which would otherwise be changed on its
-// way. A URL's decoder undoes it.
+// escape turns any text into a header's value, which would otherwise be changed on its way. A URL decoder reverses
+// it.
 func escape(value string) string {
 	if isPlain(value) {
 		return value

@@ -28,7 +28,7 @@ func TestMaxPayload_IsAskedForAgainBeforeARecordIsTooLarge(t *testing.T) {
 		requireTooLarge(t, s, ds, 3)
 		requireTooLarge(t, s, ds[3:], 0)
 		takes(server.MAX_PAYLOAD_SIZE)
-		requireDelivered(t, s, ds[3:])
+		sinktest.Delivered(t, s, ds[3:])
 		require.Equal(t, "1 2 3 4 5 6", b.log(t))
 	}
 }
@@ -38,14 +38,14 @@ func TestMaxPayload_LoweredUnderAConnectionRefusesTheRecord(t *testing.T) {
 	for _, n := range []int{1, 10} {
 		b, takes := newLimitedBench(t, server.MAX_PAYLOAD_SIZE)
 		s := b.sink(t, window(n))
-		requireDelivered(t, s, sinktest.Deliveries(1, 2))
+		sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 		takes(lowered)
 		ds := sinktest.Deliveries(3, 4)
 		ds[1].Payload = aboveLowered()
-		done, err := deliver(t, s, ds)
+		done, err := sinktest.Deliver(t, s, ds)
 		require.True(t, outcome.IsUnknown(err), "the server ends the connection: %v", err)
 		requireTooLarge(t, s, ds[done:], 1-done)
-		requireDelivered(t, s, ds[2:])
+		sinktest.Delivered(t, s, ds[2:])
 		require.Equal(t, "1 2 3 5 6", b.log(t))
 	}
 }

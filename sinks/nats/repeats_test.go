@@ -76,7 +76,7 @@ func requireNothingRepeated(t testing.TB, config nats.Config, quoted bool) {
 		s, err := nats.New(config)
 		require.NoError(t, err)
 		defer s.Close()
-		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+		_, err = sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 		require.Error(t, err)
 		_, checked := s.Check(t.Context(), "sms")
 		require.Error(t, checked)

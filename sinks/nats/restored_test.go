@@ -81,15 +81,15 @@ func TestDeliverBatch_AStreamThatIsRestoredUnderAConnectionIsSaid(t *testing.T) 
 			t.Parallel()
 			b := newBench(t, nil)
 			s := b.sink(t, window(c.window))
-			requireDelivered(t, s, of(3, sinktest.Deliveries(1, 5)))
+			sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(1, 5)))
 			copied := backup(t, b.admin.Conn())
-			requireDelivered(t, s, of(3, sinktest.Deliveries(6, 6)))
+			sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(6, 6)))
 			copied.restore(t, b.admin)
 			b.strangers(t, c.others)
 			for range 2 {
-				requireLost(t, s, of(3, sinktest.Deliveries(12, 4)), "it acknowledged message 12, and ")
+				requireLost(t, s, sinktest.Under(3, sinktest.Deliveries(12, 4)), "it acknowledged message 12, and ")
 			}
-			requireDelivered(t, s, of(4, sinktest.Deliveries(6, 10)))
+			sinktest.Delivered(t, s, sinktest.Under(4, sinktest.Deliveries(6, 10)))
 		})
 	}
 }
@@ -102,16 +102,16 @@ func TestDeliverBatch_AStreamThatIsRestoredWhileAMessageIsOnItsWayIsSaid(t *test
 			t.Parallel()
 			b := newBench(t, nil)
 			s := b.sink(t, nil)
-			requireDelivered(t, s, of(3, sinktest.Deliveries(1, 5)))
+			sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(1, 5)))
 			copied := backup(t, b.admin.Conn())
-			ds := of(3, sinktest.Deliveries(6, 8))
+			ds := sinktest.Under(3, sinktest.Deliveries(6, 8))
 			b.link.OnData(func(fromServer bool, data []byte) {
 				if !fromServer && bytes.Contains(data, ds[3].Payload) {
 					copied.restore(t, b.admin)
 					b.strangers(t, others)
 				}
 			})
-			n, err := deliver(t, s, ds)
+			n, err := sinktest.Deliver(t, s, ds)
 			require.Equal(t, 3, n)
 			require.ErrorContains(t, err, "it acknowledged message 9, and has another one there")
 			require.True(t, processor.IsRefused(err), "%v", err)
@@ -124,17 +124,17 @@ func TestDeliverBatch_WhatCouldNotBeReadIsReadLater(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	s := b.sink(t, func(c *nats.Config) { c.Window, c.Timeout = 4, 5*time.Second }) // a busy machine connects again in that
-	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 5)))
+	sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(1, 5)))
 	copied := backup(t, b.admin.Conn())
-	requireDelivered(t, s, of(3, sinktest.Deliveries(6, 6)))
+	sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(6, 6)))
 	copied.restore(t, b.admin)
 	b.strangers(t, 6)
 	b.link.Hold(link.Client, func(data []byte) bool { return bytes.Contains(data, []byte("$JS.API.STREAM.MSG.GET.")) })
-	requireDelivered(t, s, of(3, sinktest.Deliveries(12, 2))) // of which the second one follows the first one alone
+	sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(12, 2))) // of which the second one follows the first one alone
 	b.link.Release()
 	for range 2 {
 		require.NoError(t, s.Close())
-		requireLost(t, s, of(3, sinktest.Deliveries(14, 1)), "the stream was set back: it was deleted and made anew at")
+		requireLost(t, s, sinktest.Under(3, sinktest.Deliveries(14, 1)), "the stream was set back: it was deleted and made anew at")
 	}
 }
 

@@ -9,8 +9,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -49,20 +47,17 @@ func TestDeliverBatch_WaitsWhileTheServerOrTheAccountHasNoRoom(t *testing.T) {
 				}
 				b := benchAt(t, server.Addr().String(), 1, func(s *jetstream.StreamConfig) { s.Storage = c.storage })
 				s := b.sink(t, window(size))
-				requireDelivered(t, s, sinktest.Deliveries(1, 2))
+				sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 				b.fill(t)
 				for _, sink := range []*nats.Sink{s, b.sink(t, window(size))} { // the second one cannot even claim
-					n, err := deliver(t, sink, sinktest.Deliveries(3, 4))
+					n, err := sinktest.Deliver(t, sink, sinktest.Deliveries(3, 4))
 					require.Zero(t, n)
 					require.ErrorContains(t, err, fmt.Sprintf("err_code=%d", c.code))
-					require.True(t, processor.IsUnreached(err), "no healthy record is put aside: %v", err)
+					require.Equal(t, "unreached", sinktest.Class(err), "no healthy record is put aside: %v", err)
 					require.ErrorContains(t, err, "raise max_file")
-					require.False(t, processor.IsPermanent(err))
-					require.False(t, processor.IsRefused(err))
-					require.False(t, outcome.IsUnknown(err), "%v", err)
 				}
 				require.NoError(t, b.stream.Purge(t.Context(), jetstream.WithPurgeSubject("bookings.filling")))
-				requireDelivered(t, s, sinktest.Deliveries(3, 4))
+				sinktest.Delivered(t, s, sinktest.Deliveries(3, 4))
 				require.Equal(t, "1 2 3 4 5 6", b.log(t))
 			})
 		}
@@ -88,17 +83,14 @@ func TestDeliverBatch_AClaimThatWasRemovedIsNoFaultOfTheRecord(t *testing.T) {
 	for _, size := range []int{1, 4} {
 		b := newBench(t, nil)
 		s := b.sink(t, window(size))
-		requireDelivered(t, s, sinktest.Deliveries(1, 2))
+		sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 		require.NoError(t, b.stream.Purge(t.Context()))
-		n, err := deliver(t, s, sinktest.Deliveries(3, 4))
+		n, err := sinktest.Deliver(t, s, sinktest.Deliveries(3, 4))
 		require.Zero(t, n)
 		require.ErrorContains(t, err, "error 10071 of the server")
 		require.ErrorContains(t, err, "or the claim was removed")
-		require.True(t, processor.IsUnreached(err), "no healthy record is put aside: %v", err)
-		require.False(t, processor.IsPermanent(err))
-		require.False(t, processor.IsRefused(err))
-		require.False(t, outcome.IsUnknown(err), "%v", err)
-		requireDelivered(t, s, sinktest.Deliveries(3, 4))
+		require.Equal(t, "unreached", sinktest.Class(err), "no healthy record is put aside: %v", err)
+		sinktest.Delivered(t, s, sinktest.Deliveries(3, 4))
 		require.Equal(t, "3 4 5 6", b.log(t))
 	}
 }

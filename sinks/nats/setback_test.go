@@ -29,36 +29,33 @@ func TestDeliverBatch_AStreamThatIsSetBackIsSaidAfterOthersHavePublished(t *test
 			}
 		},
 		"another worker": func(t *testing.T, _ *broker.NATS, another func() *nats.Sink) {
-			requireDelivered(t, another(), of(4, sinktest.Deliveries(31, 30)))
+			sinktest.Delivered(t, another(), sinktest.Under(4, sinktest.Deliveries(31, 30)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := brokertest.NewNATS(t, broker.NATSConfig{})
 			another := func() *nats.Sink {
-				s, err := nats.New(nats.Config{
+				return sinktest.Made(t, nats.New, nats.Config{
 					URL: server.URL(server.Addr()), Stream: stream, Subject: "bookings.{{.Type}}", Window: 10, Declare: &nats.Declare{Subjects: []string{"bookings.>"}},
 				})
-				require.NoError(t, err)
-				t.Cleanup(func() { _ = s.Close() })
-				return s
 			}
 			s := another()
-			requireDelivered(t, s, of(3, sinktest.Deliveries(1, 20)))
+			sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(1, 20)))
 			require.NoError(t, server.Kill(t.Context()))
 			require.NoError(t, server.Snapshot(t.Context()))
 			require.NoError(t, server.Start(t.Context()))
 			require.NoError(t, s.Close())
-			requireDelivered(t, s, of(3, sinktest.Deliveries(21, 10)))
+			sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(21, 10)))
 			require.NoError(t, server.Kill(t.Context()))
 			require.NoError(t, server.PutBack(t.Context()))
 			require.NoError(t, server.Start(t.Context()))
 			others(t, server, another)
 			require.NoError(t, s.Close())
 			for range 2 {
-				requireLost(t, s, of(5, sinktest.Deliveries(61, 5)), "the stream was set back: it acknowledged message")
+				requireLost(t, s, sinktest.Under(5, sinktest.Deliveries(61, 5)), "the stream was set back: it acknowledged message")
 			}
-			requireDelivered(t, s, of(6, sinktest.Deliveries(61, 5)))
+			sinktest.Delivered(t, s, sinktest.Under(6, sinktest.Deliveries(61, 5)))
 		})
 	}
 }
@@ -70,8 +67,10 @@ func TestConnect_AMessageThatIsGoneIsNoLoss(t *testing.T) {
 		stream func(*jetstream.StreamConfig)
 		remove func(*testing.T, *bench)
 	}{
-		"nothing":              {nil, func(*testing.T, *bench) {}},
-		"others have replaced": {func(c *jetstream.StreamConfig) { c.AllowRollup = true }, func(t *testing.T, b *bench) { requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(3, 1))) }},
+		"nothing": {nil, func(*testing.T, *bench) {}},
+		"others have replaced": {func(c *jetstream.StreamConfig) { c.AllowRollup = true }, func(t *testing.T, b *bench) {
+			sinktest.Delivered(t, b.sink(t, nil), sinktest.Under(3, sinktest.Deliveries(3, 1)))
+		}},
 		"a purge":              {nil, func(t *testing.T, b *bench) { require.NoError(t, b.stream.Purge(t.Context())) }},
 		"a message is deleted": {nil, func(t *testing.T, b *bench) { require.NoError(t, b.stream.DeleteMsg(t.Context(), 3)) }},
 		"the last state alone": {func(c *jetstream.StreamConfig) { c.MaxMsgsPerSubject = 1 }, func(t *testing.T, b *bench) {
@@ -98,11 +97,11 @@ func TestConnect_AMessageThatIsGoneIsNoLoss(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, c.stream)
 			s := b.sink(t, nil)
-			requireDelivered(t, s, of(3, sinktest.Deliveries(1, 2)))
+			sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(1, 2)))
 			c.remove(t, b)
 			for first := 4; first < 7; first++ {
 				require.NoError(t, s.Close())
-				requireDelivered(t, s, of(3, sinktest.Deliveries(first, 1)))
+				sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(first, 1)))
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package nats_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -14,10 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
-	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -69,13 +67,10 @@ func startServer(t testing.TB, change func(*server.Options)) *server.Server {
 
 func benchAt(t testing.TB, addr string, replicas int, change func(*jetstream.StreamConfig)) *bench {
 	t.Helper()
-	l, err := link.Listen(addr)
-	require.NoError(t, err)
-	t.Cleanup(l.Close)
 	connection, err := client.Connect("nats://"+addr, client.UserInfo(user, password))
 	require.NoError(t, err)
 	t.Cleanup(connection.Close)
-	b := &bench{addr: addr, link: l}
+	b := &bench{addr: addr, link: tcptest.Link(t, addr)}
 	b.admin, err = jetstream.New(connection)
 	require.NoError(t, err)
 	config := jetstream.StreamConfig{Name: stream, Subjects: []string{"bookings.>", fence}, Replicas: replicas}
@@ -115,16 +110,9 @@ func (b *bench) refuse(t testing.TB) (restore func()) {
 // sink publishes by the records' types.
 func (b *bench) sink(t testing.TB, change func(*nats.Config)) *nats.Sink {
 	t.Helper()
-	config := nats.Config{
+	return sinktest.Made(t, nats.New, nats.Config{
 		URL: "nats://" + b.link.Addr(), User: user, Password: password, Stream: stream, Subject: "bookings.{{lower .Type}}",
-	}
-	if change != nil {
-		change(&config)
-	}
-	s, err := nats.New(config)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	}, change)
 }
 
 // window makes several messages wait for their acknowledgements.
@@ -186,27 +174,4 @@ func (b *bench) log(t testing.TB, name ...string) string {
 		all = append(all, text)
 	}
 	return strings.Join(all, " ")
-}
-
-// deliver gives a batch a minute.
-func deliver(t testing.TB, s *nats.Sink, ds []processor.Delivery) (int, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	return s.DeliverBatch(ctx, ds)
-}
-
-func requireDelivered(t testing.TB, s *nats.Sink, ds []processor.Delivery) {
-	t.Helper()
-	n, err := deliver(t, s, ds)
-	require.NoError(t, err)
-	require.Equal(t, len(ds), n)
-}
-
-// of are deliveries under an epoch.
-func of(epoch cursor.Epoch, ds []processor.Delivery) []processor.Delivery {
-	for i := range ds {
-		ds[i].Epoch = epoch
-	}
-	return ds
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/route"
 )
 
 // Sink publishes records to one stream. It implements processor.BatchSink and is
@@ -26,13 +26,13 @@ type Sink struct {
 
 	mu   sync.Mutex
 	link *link // nil: to be opened
-	// alone is how many records go out one at a time: the last chain broke.
+	// alone is how many records go out one at a time, because the last chain broke.
 	alone int
-	// gone: the stream to be declared was missing, which was said.
+	// gone: the stream to be declared was missing, and the sink has reported that.
 	gone bool
 	// unheard is the id of the last record whose message had no answer.
 	unheard string
-	// stood is what the stream has acknowledged last, over any connection.
+	// stood is the last acknowledgement of the stream, over any connection.
 	stood stood
 	// ahead is how many messages of a tail are asked for at once.
 	ahead uint64
@@ -68,9 +68,8 @@ func (s *Sink) Close() error {
 	return nil
 }
 
-// DeliverBatch publishes records in order and returns how many of them, from the
-// first on, the stream has. An error that is a time-out (outcome.IsUnknown) leaves
-// the outcome of its record unknown.
+// DeliverBatch publishes records in order. It returns how many of them, from the first on, the stream has. An error
+// that is a time-out (outcome.IsUnknown) leaves the outcome of its record unknown.
 func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,13 +78,13 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 		done, err := s.deliver(ctx, run)
 		n += done
 		if err != nil {
-			return n, s.guard.Error(err)
+			return n, s.guard.of(ds).Error(err)
 		}
 	}
 	return len(ds), nil
 }
 
-// sameEpoch are the records that one claim covers: in practice all.
+// sameEpoch returns the records that one claim covers: in practice all.
 func sameEpoch(ds []processor.Delivery) []processor.Delivery {
 	n := 1
 	for n < len(ds) && ds[n].Process == ds[0].Process && ds[n].Epoch == ds[0].Epoch {
@@ -94,8 +93,8 @@ func sameEpoch(ds []processor.Delivery) []processor.Delivery {
 	return ds[:n]
 }
 
-// deliver publishes records of one epoch. Where it returns without an error before the last,
-// the rest is for a new connection.
+// deliver publishes records of one epoch. If it returns without an error before the last record, the rest needs a new
+// connection.
 func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error) {
 	anew := s.link == nil || s.link.dead()
 	if anew {
@@ -105,7 +104,7 @@ func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error
 		}
 		s.link = l
 	}
-	defer context.AfterFunc(ctx, s.link.cut)() // a write that the server does not read knows no context
+	defer context.AfterFunc(ctx, s.link.cut)() // a write that the server does not read ignores the context
 	if err := s.claim(ctx, ds[0]); err != nil {
 		s.drop()
 		return 0, s.unsentNow(ds[0], err)
@@ -115,18 +114,18 @@ func (s *Sink) deliver(ctx context.Context, ds []processor.Delivery) (int, error
 		n++
 	}
 	done, err := s.publishAll(ctx, ds[n:])
-	if err != nil && !outcome.IsRefusal(err) {
+	if err != nil && !outcome.IsAboutRecord(err) {
 		s.drop()
 	}
 	if errors.Is(err, errTooLarge) && !anew {
-		s.drop() // a reload may have raised it, which the server says to a new connection alone
+		s.drop() // a reload may have raised the limit, and the server reports that only to a new connection
 		return n + done, nil
 	}
 	return n + done, err
 }
 
-// recognise holds the stream of the link against the one that has acknowledged before. An older copy of it has the same
-// time of its making, and what others have published since may have the numbers of what is lost.
+// recognise compares the link's stream with the stream that has acknowledged before. An older copy has the same time
+// of creation, and messages that others have published since may have the numbers of the lost ones.
 func (s *Sink) recognise(ctx context.Context, missing bool, d processor.Delivery) error {
 	if missing {
 		return s.stood.missing(d.Epoch)
@@ -144,7 +143,7 @@ func (s *Sink) recognise(ctx context.Context, missing bool, d processor.Delivery
 	return s.stood.found(s.link.stream.CachedInfo().Created, lacks, d.Epoch)
 }
 
-// claim has the link's claim cover a record.
+// claim makes the link's claim cover a record.
 func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 	if lost := s.stood.undecided(d.Epoch); lost != nil {
 		return lost
@@ -158,7 +157,7 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 	}
 	subject, err := s.subject.Of(d)
 	if err != nil {
-		subject = "" // the record's own fault, found where it is published
+		subject = "" // the record's own fault, which publish finds
 	}
 	config := s.config
 	if !cursor.IsFirst(d.Sequence, d.Epoch) && !s.gone {
@@ -167,7 +166,7 @@ func (s *Sink) claim(ctx context.Context, d processor.Delivery) error {
 	err = s.link.look(ctx, config, fence, subject)
 	missing := errors.Is(err, jetstream.ErrStreamNotFound)
 	s.gone = missing && s.config.Declare != nil
-	if lost := s.recognise(ctx, missing, d); lost != nil { // before the claim, which may take the number of what is lost
+	if lost := s.recognise(ctx, missing, d); lost != nil { // before the claim, which may take the number of a lost message
 		return lost
 	}
 	if err == nil {
@@ -195,7 +194,7 @@ func (s *Sink) fenceOf(d processor.Delivery) (string, error) {
 		err = subjectFault(fence)
 	}
 	if err != nil {
-		return "", fmt.Errorf("fence: it makes no subject of process %q: %w; set another one", d.Process, err)
+		return "", fmt.Errorf("fence: the template gives no valid subject for process %q: %w; set another one", d.Process, err)
 	}
 	return fence, nil
 }
@@ -210,7 +209,7 @@ type sent struct {
 	jetstream.PubAckFuture
 	id      string
 	subject string
-	// sequence is the one in the stream, if nobody else publishes there.
+	// sequence is the message's number in the stream, if no one else publishes there.
 	sequence uint64
 	chained  bool
 	at       time.Time // before it was sent
@@ -251,7 +250,7 @@ func (s *Sink) publishAll(ctx context.Context, ds []processor.Delivery) (acknowl
 	return acknowledged, nil
 }
 
-// window is how many records may be on their way.
+// window returns how many records may be on their way.
 func (s *Sink) window() int {
 	if s.alone > 0 {
 		return 1
@@ -259,9 +258,9 @@ func (s *Sink) window() int {
 	return s.config.Window
 }
 
-// publish sends one record: the only one on its way under the claim, any other in
-// the chain. A replicated stream takes no second message that expects the same
-// claim before the first is decided on.
+// publish sends one record. A record that is the only one on its way expects the claim; any other expects the message
+// before it in the chain. A replicated stream does not take a second message that expects the same claim before it
+// has decided on the first.
 func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent) (sent, error) {
 	subject, err := s.subject.Of(d)
 	if err == nil {
@@ -274,7 +273,7 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent)
 		return sent{}, s.refusal(d, refused("its subject: %w; correct subject, or skip the record", err))
 	}
 	if err := s.link.takesSubject(ctx, s.config, subject); err != nil {
-		return sent{}, outcome.Refusal(s.unsentNow(d, err)) // the link is whole
+		return sent{}, outcome.AboutRecord(s.unsentNow(d, err)) // the link is intact
 	}
 	l := s.link
 	p := sent{id: l.idOf(d), subject: subject, sequence: l.last + 1, at: time.Now(), before: l.written()}
@@ -303,7 +302,7 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent)
 	return p, nil
 }
 
-// acknowledged waits for the server's word on the first message of the window.
+// acknowledged waits for the server's answer to the first message of the window.
 func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) error {
 	ack, err := s.answer(ctx, p)
 	switch {
@@ -322,9 +321,10 @@ func (s *Sink) acknowledged(ctx context.Context, p sent, d processor.Delivery) e
 	return s.answered(ctx, d, p, err)
 }
 
-// taken takes up that the stream has a message of ours. An older copy of the stream may have been put back since the one before it,
-// while the connection stayed. The claim stands in the copy, so the server takes the message, and what others have published may come
-// up to the number of what the copy lacks, or past it. So the one before is read again.
+// taken notes that the stream has a message of ours. Since the message before it, an older copy of the stream may
+// have been put back while the connection stayed. The claim is in that copy, so the server takes the message.
+// Messages of others may have come up to the number of a message that the copy lacks, or past it. So the sink reads
+// the message before this one again.
 func (s *Sink) taken(ctx context.Context, p sent, d processor.Delivery, sequence uint64) error {
 	now := time.Now()
 	s.link.last = sequence
@@ -332,7 +332,7 @@ func (s *Sink) taken(ctx context.Context, p sent, d processor.Delivery, sequence
 	if s.stood.sequence < sequence && !s.follows(p, sequence, now) {
 		lacks, err := s.link.lacks(ctx, s.config, s.stood)
 		if err != nil {
-			return nil // the record is there. What is remembered stays, and is read with a later message
+			return nil // the record is there. The remembered message stays, and is read with a later message
 		}
 		if lost := s.stood.found(s.link.stream.CachedInfo().Created, lacks, d.Epoch); lost != nil {
 			return lost
@@ -341,15 +341,15 @@ func (s *Sink) taken(ctx context.Context, p sent, d processor.Delivery, sequence
 	return s.stood.next(sequence, identity(p.Msg().Header), d.Epoch, p.at)
 }
 
-// follows reports whether the message before one that was acknowledged now was still there: the server has compared it in a chain,
-// or there was no time to lose it.
+// follows reports whether the message before the one acknowledged now was still there. Either the server has compared
+// it in a chain, or there was no time to lose it.
 func (s *Sink) follows(p sent, sequence uint64, now time.Time) bool {
 	return p.chained && sequence == s.stood.sequence+1 || s.stood.isFresh(now, s.link.fastest)
 }
 
-// duplicate looks at the message that the server takes another one for. Only the record
-// itself counts as delivered. If another one stands there, or none any more, it goes
-// out again under an id that names what stood in its way.
+// duplicate looks at the message that the server takes for the same as this one. Only the record itself counts as
+// delivered. If another message is there, or none any more, the record goes out again under an id that names the
+// message in its way.
 func (s *Sink) duplicate(ctx context.Context, p sent, d processor.Delivery, at uint64) error {
 	there, err := s.link.holds(ctx, s.config, at, p.id, d.Payload)
 	if err != nil {
@@ -362,8 +362,8 @@ func (s *Sink) duplicate(ctx context.Context, p sent, d processor.Delivery, at u
 	return errAgain
 }
 
-// answer is what the server says of a message; a time-out or the end of the link if
-// it says nothing. Of a window most have been answered when the first one has.
+// answer returns the server's answer to a message, or a time-out or the end of the link if there is none. When the
+// first message of a window has its answer, most others have theirs.
 func (s *Sink) answer(ctx context.Context, p sent) (*jetstream.PubAck, error) {
 	select {
 	case ack := <-p.Ok():
@@ -385,14 +385,14 @@ func (s *Sink) answer(ctx context.Context, p sent) (*jetstream.PubAck, error) {
 	}
 }
 
-// settle waits until the server has refused what was chained to a message that it
-// refused: only then may that be sent again.
+// settle waits until the server has refused the messages that were chained to a refused message. Only then may they
+// be sent again.
 func (s *Sink) settle(ctx context.Context, rest []sent) error {
 	for _, p := range rest {
 		ack, err := s.answer(ctx, p)
 		switch {
 		case err == nil && !ack.Duplicate:
-			return s.failed(fmt.Errorf("message %d was taken behind one that was refused", ack.Sequence))
+			return s.failed(fmt.Errorf("the stream took message %d after it had refused an earlier one", ack.Sequence))
 		case err != nil && code(err) == 0 && !errors.Is(err, jetstream.ErrNoStreamResponse):
 			return s.failed(err)
 		}
@@ -400,9 +400,9 @@ func (s *Sink) settle(ctx context.Context, rest []sent) error {
 	return nil
 }
 
-// refuseRest returns why a record failed once nothing behind it is on its way.
+// refuseRest returns why a record failed, once nothing after it is on its way.
 func (s *Sink) refuseRest(ctx context.Context, rest []sent, failure error) error {
-	if !outcome.IsRefusal(failure) {
+	if !outcome.IsAboutRecord(failure) {
 		return failure
 	}
 	if err := s.settle(ctx, rest); err != nil {

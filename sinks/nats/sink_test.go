@@ -3,6 +3,7 @@ package nats_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -45,14 +46,15 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 	d := sinktest.Deliveries(9007199254740993, 1)[0]
 	d.Type, d.Key = "Made", " 50% é\r\n\xff"
 	d.Headers = map[string]string{"traceparent": "00-1", "Ordered-Epoch": "99", "Nats-Rollup": "all", "nats-ttl": "1s"}
-	requireDelivered(t, b.sink(t, nil), []processor.Delivery{d})
+	sinktest.Delivered(t, b.sink(t, nil), []processor.Delivery{d})
 	all := b.read(t)
 	require.Len(t, all, 1)
 	require.Equal(t, "bookings.made", all[0].Subject)
 	require.Equal(t, string(d.Payload), all[0].Body)
 	require.Regexp(t, "^[0-9a-f]{32}$", all[0].Headers["Nats-Msg-Id"])
 	require.Equal(t, map[string]string{
-		"Nats-Msg-Id": all[0].Headers["Nats-Msg-Id"], "ordered-dedup-key": d.DedupKey(), "Content-Type": "application/json",
+		"Nats-Msg-Id": all[0].Headers["Nats-Msg-Id"], "ordered-dedup-key": d.DedupKey(), "content-type": "application/json",
+		"ordered-version": "1", "ordered-created-at": d.CreatedAt.Format(time.RFC3339Nano),
 		"ordered-process": "sms", "ordered-origin": "here", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
 		"ordered-position": string(d.Position), "ordered-key": "%2050%25 é%0D%0A%FF", "ordered-type": "Made",
 		"traceparent":          "00-1",

@@ -42,12 +42,10 @@ func TestOpen_OnlyConfiguredServersGetTheLogin(t *testing.T) {
 	other := tcptest.Serve(t, func(conn net.Conn) { referred.Add(1); refer(conn) })
 	second := tcptest.Serve(t, func(conn net.Conn) { configured.Add(1); refer(conn, other) })
 	first := tcptest.Serve(t, func(conn net.Conn) { configured.Add(1); refer(conn, other) })
-	sink, err := nats.New(nats.Config{
+	sink := sinktest.Made(t, nats.New, nats.Config{
 		URL: "nats://" + first + ",nats://" + second, User: "u", Password: "p", Stream: stream, Subject: "bookings.x", Timeout: time.Minute,
 	})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = sink.Close() })
-	_, err = deliver(t, sink, sinktest.Deliveries(1, 1))
+	_, err := sinktest.Deliver(t, sink, sinktest.Deliveries(1, 1))
 	require.Error(t, err)
 	require.EqualValues(t, 2, configured.Load(), "all configured servers are tried")
 	require.Zero(t, referred.Load(), "a server that another one named got the login")

@@ -19,8 +19,7 @@ import (
 // The first server that compares the last sequence of another subject.
 const needMajor, needMinor = 2, 11
 
-// find looks at the stream, or makes it, and refuses one that cannot hold the
-// fence or that does not take the subject.
+// find looks at the stream, or makes it. It refuses a stream that cannot hold the fence or does not take the subject.
 func (l *link) find(ctx context.Context, c Config, fence, subject string) (err error) {
 	if version := l.connection.ConnectedServerVersion(); !atLeast(version, needMajor, needMinor) {
 		return &of{fmt.Errorf("the server is of version %s: the fence needs %d.%d or later", version, needMajor, needMinor),
@@ -37,13 +36,14 @@ func (l *link) find(ctx context.Context, c Config, fence, subject string) (err e
 	return unfit(l.stream.CachedInfo().Config, c, fence, subject)
 }
 
-// askLeader has messages be read from the stream's leader. Under allow_direct (mirror_direct) any replica or mirror answers
-// with what it has applied, and may lack what the leader has acknowledged: that would be sent a second time.
+// askLeader makes reads of messages go to the stream's leader. Under allow_direct (mirror_direct) any replica or
+// mirror answers with the messages that it has applied. It may lack a message that the leader has acknowledged, which
+// would then be sent a second time.
 func askLeader(s jetstream.Stream) { s.CachedInfo().Config.AllowDirect = false }
 
-// stream is what a stream is made with. Its sequences begin with the time in microseconds,
-// behind those of one that was deleted: a worker of that one, which still expects its
-// claim there, would be let in where another claim has the same sequence.
+// stream returns the configuration of a new stream. Its sequences begin with the time in microseconds, after those of
+// a deleted stream. Without that, a worker of the deleted stream, which still expects its claim there, would be let
+// in where another claim has the same sequence.
 func (d Declare) stream(name, fence string, now time.Time) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        name,
@@ -59,7 +59,7 @@ func (d Declare) stream(name, fence string, now time.Time) jetstream.StreamConfi
 	}
 }
 
-// with are the declared subjects, and the fence's if they do not take it.
+// with returns the declared subjects, and the fence's if they do not take it.
 func (d Declare) with(fence string) []string {
 	if takes(d.Subjects, fence) {
 		return d.Subjects
@@ -67,7 +67,7 @@ func (d Declare) with(fence string) []string {
 	return append(d.Subjects[:len(d.Subjects):len(d.Subjects)], fence)
 }
 
-// unfit says why records cannot go into the stream, and the fix.
+// unfit returns why records cannot go into the stream, and the fix.
 func unfit(c jetstream.StreamConfig, ours Config, fence, subject string) error {
 	switch {
 	case c.Sealed:
@@ -76,7 +76,7 @@ func unfit(c jetstream.StreamConfig, ours Config, fence, subject string) error {
 		return &of{fmt.Errorf("%w: it is a mirror, and takes nothing but what stream %q has: name that one", errUnfit, c.Mirror.Name),
 			fmt.Sprintf("%v: it is a mirror, and takes nothing but what another stream has: name that one", errUnfit)}
 	case c.NoAck:
-		return fmt.Errorf("%w: it has no_ack, so the server says of no message whether the stream has it: set no_ack to false", errUnfit)
+		return fmt.Errorf("%w: it has no_ack, so the server acknowledges no message: set no_ack to false", errUnfit)
 	case c.Retention == jetstream.InterestPolicy:
 		return fmt.Errorf("%w: it has retention interest, under which a claim is deleted at once and fences nothing: use limits", errUnfit)
 	case !takes(c.Subjects, fence):
@@ -100,15 +100,16 @@ func moves(t *jetstream.SubjectTransformConfig, subject string) bool {
 // source is the filter of a transform: none is all subjects.
 func source(t *jetstream.SubjectTransformConfig) string { return cmp.Or(t.Source, ">") }
 
-// notTaken says that a subject is none of the stream's; nil if it is one.
+// notTaken returns an error if a subject does not belong to the stream, and nil if it does.
 func notTaken(c jetstream.StreamConfig, ours Config, subject string) error {
 	if takes(c.Subjects, subject) {
 		return nil
 	}
-	return fmt.Errorf("the stream does not take subject %q: nothing is published there; %w", subject, takeSubject(c, ours, subject))
+	return fmt.Errorf("the stream does not take subject %q: nothing is published there; %w", ours.shown(subject), takeSubject(c, ours, subject))
 }
 
-// takeSubject is the command that has a stream take the subject of a record, and those of the records to come where that is known.
+// takeSubject returns the command that makes a stream take the subject of a record, and the subjects of later records
+// where they are known.
 func takeSubject(c jetstream.StreamConfig, ours Config, subject string) error {
 	const next = "%w, or correct subject"
 	for _, wide := range ours.covering(subject) {
@@ -116,13 +117,18 @@ func takeSubject(c jetstream.StreamConfig, ours Config, subject string) error {
 			return fmt.Errorf(next, addSubjects(c, ours.Stream, wide...))
 		}
 	}
+	if ours.shown(subject) != subject {
+		return errors.New("add a pattern to the stream's subjects that takes those of all records, or correct subject")
+	}
 	return fmt.Errorf(next+"; other records may have other subjects: add a pattern that takes them all", addSubjects(c, ours.Stream, subject))
 }
 
-// addSubjects is the command that has a stream take more subjects. A shell takes each text of
-// the server's in it for one word.
+const editStream = "nats stream edit "
+
+// addSubjects returns the command that makes a stream take more subjects. A shell takes each text of the server in it
+// for one word.
 func addSubjects(c jetstream.StreamConfig, name string, missing ...string) error {
-	command := "nats stream edit " + visible.Shell(name) + " --subjects="
+	command := editStream + visible.Shell(name) + " --subjects="
 	kept, added := merge(c.Subjects, missing)
 	all := strings.Join(slices.Concat(kept, added), ",")
 	hidden := command + "… (those that it has, and " + visible.Quoted(strings.Join(added, ",")) + ")"
@@ -132,10 +138,10 @@ func addSubjects(c jetstream.StreamConfig, name string, missing ...string) error
 	return &of{errors.New(command + visible.Quoted(all)), hidden}
 }
 
-// takesSubject returns an error unless a subject is one of the stream's own: what is
-// published to another one may be an order to somebody, and is not fenced. The
-// stream is looked at again before that, since it may have been given the subject. A subject
-// that it takes is not compared again over the same link: see elsewhere.
+// takesSubject returns an error unless a subject belongs to the stream. A message published to another subject may be
+// an order to somebody, and is not fenced. Before it returns the error it looks at the stream again, since that may
+// have been given the subject. Once the stream takes a subject, it is not compared again over the same link: see
+// elsewhere.
 func (l *link) takesSubject(ctx context.Context, c Config, subject string) error {
 	if subject == l.subject {
 		return nil
@@ -153,8 +159,8 @@ func (l *link) takesSubject(ctx context.Context, c Config, subject string) error
 	return notTaken(info.Config, c, subject)
 }
 
-// elsewhere is an answer that is missing, or is none of a stream. If the stream has lost the subject since it was looked at, it says so:
-// what listens there instead has the message.
+// elsewhere handles an answer that is missing, or does not come from a stream. If the stream has lost the subject
+// since the last look, the error reports that: the receiver that listens there instead has the message.
 func (l *link) elsewhere(ctx context.Context, c Config, subject string, missing error) error {
 	if l.dead() {
 		return missing
@@ -166,10 +172,10 @@ func (l *link) elsewhere(ctx context.Context, c Config, subject string, missing 
 		return missing
 	}
 	return fmt.Errorf("%w; the stream no longer takes subject %q, and what listens there instead may have received the record: %w",
-		missing, subject, takeSubject(info.Config, c, subject))
+		missing, c.shown(subject), takeSubject(info.Config, c, subject))
 }
 
-// info is what the stream is now.
+// info returns the present state of the stream.
 func (l *link) info(ctx context.Context, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	info, err := l.stream.Info(ctx, options...)
 	if err != nil {
@@ -179,15 +185,14 @@ func (l *link) info(ctx context.Context, options ...jetstream.StreamInfoOpt) (*j
 	return info, nil
 }
 
-// message is one of the stream.
+// message returns a message of the stream.
 func (l *link) message(ctx context.Context, at uint64) (*jetstream.RawStreamMsg, error) {
 	m, err := l.stream.GetMsg(ctx, at)
 	return m, undecoded(err)
 }
 
-// holds reports whether a message of the stream is the one of that id and payload. One that
-// is gone is not, and may be read by no one any more. But from a work queue each message
-// goes when it is consumed.
+// holds reports whether a message of the stream has that id and payload. A message that is gone does not, and it may
+// be that no one can read it any more. From a work queue, however, each message goes when it is consumed.
 func (l *link) holds(ctx context.Context, c Config, at uint64, id string, payload []byte) (bool, error) {
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
@@ -201,9 +206,9 @@ func (l *link) holds(ctx context.Context, c Config, at uint64, id string, payloa
 	return m.Header.Get(jetstream.MsgIDHeader) == id && bytes.Equal(m.Data, payload), nil
 }
 
-// lacks reports whether a stream is without the last message of ours that was acknowledged. Where there is none any more, a
-// newer claim may have replaced it, or it was read from a work queue, or a limit or a purge has removed it: that is no loss,
-// unless the stream was made at another time and has never come to that number.
+// lacks reports whether a stream is without our last acknowledged message. A message that is gone is usually not a
+// loss: a newer claim may have replaced it, a consumer may have read it from a work queue, or a limit or a purge may
+// have removed it. It is a loss if the stream was made at another time and has never reached that number.
 func (l *link) lacks(ctx context.Context, c Config, last stood) (bool, error) {
 	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
@@ -219,8 +224,7 @@ func (l *link) lacks(ctx context.Context, c Config, last stood) (bool, error) {
 	return identity(m.Header) != last.identity, nil
 }
 
-// atLeast reports whether a server is of that version or a later one. One whose version is no
-// number passes.
+// atLeast reports whether a server has that version or a later one. A server whose version is not a number passes.
 func atLeast(version string, major, minor int) bool {
 	first, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	second, _, _ := strings.Cut(rest, ".")

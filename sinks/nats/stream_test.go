@@ -23,7 +23,7 @@ import (
 func TestTakeOver_OverAWideLinkReadsABusyStream(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 100 * time.Millisecond })
-	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(1, 3)))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Under(3, sinktest.Deliveries(1, 3)))
 	for range 900 {
 		_, err := b.admin.PublishAsync("bookings.stranger", nil)
 		require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestTakeOver_OverAWideLinkReadsABusyStream(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	})
-	requireDelivered(t, b.sink(t, over), of(4, sinktest.Deliveries(2, 3)))
+	sinktest.Delivered(t, b.sink(t, over), sinktest.Under(4, sinktest.Deliveries(2, 3)))
 	require.Less(t, pieces.Load(), int32(450), "each message was waited for by itself")
 	require.Equal(t, "1/3 2/3 3/3 4/4", b.log(t, "ordered-epoch"))
 }
@@ -47,7 +47,7 @@ func TestTakeOver_OverAWideLinkReadsABusyStream(t *testing.T) {
 func TestTakeOver_ReadsFromTheLeaderAlone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *jetstream.StreamConfig) { c.AllowDirect, c.Duplicates = true, 100*time.Millisecond })
-	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(1, 3)))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Under(3, sinktest.Deliveries(1, 3)))
 	b.forget(t)
 	l, over := b.over(t)
 	var leaders, direct atomic.Int32
@@ -57,7 +57,7 @@ func TestTakeOver_ReadsFromTheLeaderAlone(t *testing.T) {
 			direct.Add(int32(bytes.Count(data, []byte("$JS.API.DIRECT."))))
 		}
 	})
-	requireDelivered(t, b.sink(t, over), of(4, sinktest.Deliveries(2, 3)))
+	sinktest.Delivered(t, b.sink(t, over), sinktest.Under(4, sinktest.Deliveries(2, 3)))
 	require.NotZero(t, leaders.Load())
 	require.Zero(t, direct.Load())
 	require.Equal(t, "1/3 2/3 3/3 4/4", b.log(t, "ordered-epoch"))
@@ -68,11 +68,11 @@ func TestDeliverBatch_AStreamThatIsRestoredUnderAWorkerIsSaid(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	s := b.sink(t, nil)
-	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 2)))
+	sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(1, 2)))
 	claim, err := b.stream.GetLastMsgForSubject(t.Context(), fence)
 	require.NoError(t, err)
 	config := b.stream.CachedInfo().Config
-	requireDelivered(t, s, of(3, sinktest.Deliveries(3, 4)))
+	sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(3, 4)))
 	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
 	require.Eventually(t, func() bool { // the server removes the files of the other one in the background, and may have no room for these meanwhile
 		b.stream, err = b.admin.CreateStream(t.Context(), config) // as if its first message was all that the copy had
@@ -82,11 +82,11 @@ func TestDeliverBatch_AStreamThatIsRestoredUnderAWorkerIsSaid(t *testing.T) {
 	again.Header.Del(jetstream.ExpectedLastSubjSeqHeader)
 	_, err = b.admin.PublishMsg(t.Context(), again)
 	require.NoError(t, err)
-	n, err := deliver(t, s, of(3, sinktest.Deliveries(7, 1)))
+	n, err := sinktest.Deliver(t, s, sinktest.Under(3, sinktest.Deliveries(7, 1)))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "the stream was set back")
 	require.True(t, processor.IsRefused(err))
-	requireDelivered(t, s, of(4, sinktest.Deliveries(7, 1)))
+	sinktest.Delivered(t, s, sinktest.Under(4, sinktest.Deliveries(7, 1)))
 	require.Equal(t, "7/3", b.log(t, "ordered-epoch"), "it had landed")
 }
 
@@ -94,7 +94,7 @@ func TestDeliverBatch_AStreamThatIsRestoredUnderAWorkerIsSaid(t *testing.T) {
 func TestTakeOver_ATailOfLargeMessagesIsReadInTheEnd(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(1, 1)))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Under(3, sinktest.Deliveries(1, 1)))
 	for _, strangers := range []struct{ count, size int }{{150, 900 << 10}, {520, 1}} {
 		for range strangers.count {
 			_, err := b.admin.Publish(t.Context(), "bookings.stranger", make([]byte, strangers.size))
@@ -103,7 +103,7 @@ func TestTakeOver_ATailOfLargeMessagesIsReadInTheEnd(t *testing.T) {
 	}
 	s := b.sink(t, nil)
 	require.Eventually(t, func() bool {
-		n, _ := s.DeliverBatch(t.Context(), of(4, sinktest.Deliveries(2, 1)))
+		n, _ := s.DeliverBatch(t.Context(), sinktest.Under(4, sinktest.Deliveries(2, 1)))
 		return n == 1
 	}, 5*time.Minute, time.Millisecond)
 }
@@ -112,7 +112,7 @@ func TestTakeOver_ATailOfLargeMessagesIsReadInTheEnd(t *testing.T) {
 func TestTakeOver_ATailOfLargeMessagesIsReadOverASlowLink(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	requireDelivered(t, b.sink(t, nil), of(3, sinktest.Deliveries(1, 1)))
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Under(3, sinktest.Deliveries(1, 1)))
 	for range 40 {
 		_, err := b.admin.Publish(t.Context(), "bookings.stranger", make([]byte, 300<<10))
 		require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestTakeOver_ATailOfLargeMessagesIsReadOverASlowLink(t *testing.T) {
 	})
 	s := b.sink(t, func(c *nats.Config) { over(c); c.Timeout = time.Second })
 	require.Eventually(t, func() bool {
-		n, _ := s.DeliverBatch(t.Context(), of(4, sinktest.Deliveries(2, 1)))
+		n, _ := s.DeliverBatch(t.Context(), sinktest.Under(4, sinktest.Deliveries(2, 1)))
 		return n == 1
 	}, 5*time.Minute, time.Millisecond)
 }
@@ -134,21 +134,21 @@ func TestTakeOver_ATailOfLargeMessagesIsReadOverASlowLink(t *testing.T) {
 func TestTakeOver_FindsAWholeWindowBehindMessagesOfOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *jetstream.StreamConfig) { c.Duplicates = 100 * time.Millisecond })
-	requireDelivered(t, b.sink(t, window(500)), of(3, sinktest.Deliveries(1, 1300)))
+	sinktest.Delivered(t, b.sink(t, window(500)), sinktest.Under(3, sinktest.Deliveries(1, 1300)))
 	for range 1200 {
 		_, err := b.admin.PublishAsync("bookings.stranger", nil)
 		require.NoError(t, err)
 	}
 	<-b.admin.PublishAsyncComplete()
 	b.forget(t)
-	requireDelivered(t, b.sink(t, window(500)), of(4, sinktest.Deliveries(2, 1300)))
+	sinktest.Delivered(t, b.sink(t, window(500)), sinktest.Under(4, sinktest.Deliveries(2, 1300)))
 	require.Equal(t, 1301, strings.Count(b.log(t, "ordered-epoch"), "/"))
 }
 
 // deleted has a stream that a sink declared and wrote to, and that someone then deletes.
 func deleted(t testing.TB, s *nats.Sink, admin jetstream.JetStream) {
 	t.Helper()
-	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 2)))
+	sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(1, 2)))
 	require.NoError(t, admin.DeleteStream(t.Context(), stream))
 }
 
@@ -160,12 +160,12 @@ func TestDeclare_AStreamThatIsGoneIsSaidBeforeItIsMadeAnew(t *testing.T) {
 	deleted(t, declaring(t, b.server, declared), b.admin)
 
 	next := declaring(t, b.server, declared)
-	n, err := deliver(t, next, of(4, sinktest.Deliveries(3, 2)))
+	n, err := sinktest.Deliver(t, next, sinktest.Under(4, sinktest.Deliveries(3, 2)))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, `there is no stream "BOOKINGS", and record 3 is not the first one of process "sms"`)
 	require.False(t, processor.IsPermanent(err))
 	require.False(t, processor.IsRefused(err))
-	requireDelivered(t, next, of(4, sinktest.Deliveries(3, 2)))
+	sinktest.Delivered(t, next, sinktest.Under(4, sinktest.Deliveries(3, 2)))
 	require.Equal(t, "3/4 4/4", b.log(t, "ordered-epoch"))
 }
 
@@ -176,20 +176,20 @@ func TestDeclare_AStreamThatIsDeletedUnderAWorkerIsMadeAnewWhenAnOperatorHasDeci
 	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
 	s := declaring(t, b.server, func(c *nats.Config) { c.User, c.Password = user, password })
 	deleted(t, s, b.admin)
-	_, err := deliver(t, s, of(3, sinktest.Deliveries(3, 2)))
+	_, err := sinktest.Deliver(t, s, sinktest.Under(3, sinktest.Deliveries(3, 2)))
 	require.ErrorContains(t, err, "no responders")
 	for range 2 {
-		requireLost(t, s, of(3, sinktest.Deliveries(3, 2)), "there is none any more")
+		requireLost(t, s, sinktest.Under(3, sinktest.Deliveries(3, 2)), "there is none any more")
 	}
-	requireDelivered(t, s, of(4, sinktest.Deliveries(3, 2)))
+	sinktest.Delivered(t, s, sinktest.Under(4, sinktest.Deliveries(3, 2)))
 	require.Equal(t, "3/4 4/4", b.log(t, "ordered-epoch"))
-	requireDelivered(t, s, of(5, sinktest.Deliveries(5, 1)))
+	sinktest.Delivered(t, s, sinktest.Under(5, sinktest.Deliveries(5, 1)))
 }
 
 // requireLost delivers to a stream in which acknowledged records are missing.
 func requireLost(t *testing.T, s *nats.Sink, ds []processor.Delivery, want string) {
 	t.Helper()
-	n, err := deliver(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Zero(t, n)
 	require.ErrorContains(t, err, want)
 	require.True(t, processor.IsRefused(err), err)
@@ -205,27 +205,27 @@ func TestDeliverBatch_AStreamThatAnotherProcessMadeAnewIsSaid(t *testing.T) {
 	}
 	second := declaring(t, b.server, shared)
 	others := func(epoch cursor.Epoch, from, n int) []processor.Delivery {
-		ds := of(epoch, sinktest.Deliveries(from, n))
+		ds := sinktest.Under(epoch, sinktest.Deliveries(from, n))
 		for i := range ds {
 			ds[i].Process = "another"
 		}
 		return ds
 	}
-	requireDelivered(t, second, others(3, 1, 2))
+	sinktest.Delivered(t, second, others(3, 1, 2))
 	deleted(t, declaring(t, b.server, shared), b.admin)
 	first := declaring(t, b.server, shared)
-	_, err := deliver(t, first, of(4, sinktest.Deliveries(3, 1)))
+	_, err := sinktest.Deliver(t, first, sinktest.Under(4, sinktest.Deliveries(3, 1)))
 	require.ErrorContains(t, err, "there is no stream")
-	requireDelivered(t, first, of(4, sinktest.Deliveries(3, 1)))
+	sinktest.Delivered(t, first, sinktest.Under(4, sinktest.Deliveries(3, 1)))
 
 	require.Eventually(t, func() bool { // its claim is not there any more
-		_, err := deliver(t, second, others(3, 3, 1))
+		_, err := sinktest.Deliver(t, second, others(3, 3, 1))
 		return processor.IsRefused(err)
 	}, 30*time.Second, 10*time.Millisecond)
 	requireLost(t, second, others(3, 3, 1), "it was deleted and made anew at 2")
-	requireDelivered(t, second, others(4, 3, 2))
+	sinktest.Delivered(t, second, others(4, 3, 2))
 	require.NoError(t, second.Close())
-	requireDelivered(t, second, others(5, 5, 1))
+	sinktest.Delivered(t, second, others(5, 5, 1))
 }
 
 // A worker that had the lease before the others met the loss does not know that an operator has decided. It says it once more,
@@ -236,26 +236,26 @@ func TestDeliverBatch_ALossIsSaidByEachWorkerThatRemembers(t *testing.T) {
 	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
 	declared := func(c *nats.Config) { c.User, c.Password = user, password }
 	early, late := declaring(t, b.server, declared), declaring(t, b.server, declared)
-	requireDelivered(t, early, of(3, sinktest.Deliveries(1, 2)))
-	requireDelivered(t, late, of(4, sinktest.Deliveries(3, 2)))
+	sinktest.Delivered(t, early, sinktest.Under(3, sinktest.Deliveries(1, 2)))
+	sinktest.Delivered(t, late, sinktest.Under(4, sinktest.Deliveries(3, 2)))
 	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
 	requireRefused := func(s *nats.Sink, ds []processor.Delivery) {
 		require.Eventually(t, func() bool { // its connection was to the old stream
-			_, err := deliver(t, s, ds)
+			_, err := sinktest.Deliver(t, s, ds)
 			return processor.IsRefused(err)
 		}, 30*time.Second, 10*time.Millisecond)
 	}
-	requireRefused(late, of(4, sinktest.Deliveries(5, 1)))
-	requireDelivered(t, late, of(5, sinktest.Deliveries(5, 1)))
-	requireRefused(early, of(8, sinktest.Deliveries(6, 1)))
-	requireDelivered(t, early, of(9, sinktest.Deliveries(6, 1)))
+	requireRefused(late, sinktest.Under(4, sinktest.Deliveries(5, 1)))
+	sinktest.Delivered(t, late, sinktest.Under(5, sinktest.Deliveries(5, 1)))
+	requireRefused(early, sinktest.Under(8, sinktest.Deliveries(6, 1)))
+	sinktest.Delivered(t, early, sinktest.Under(9, sinktest.Deliveries(6, 1)))
 }
 
 func TestDeliverBatch_AStreamThatIsMadeAnewByHandIsSaid(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	s := b.sink(t, nil)
-	requireDelivered(t, s, of(3, sinktest.Deliveries(1, 2)))
+	sinktest.Delivered(t, s, sinktest.Under(3, sinktest.Deliveries(1, 2)))
 	old, err := b.admin.Stream(t.Context(), stream)
 	require.NoError(t, err)
 	require.NoError(t, b.admin.DeleteStream(t.Context(), stream))
@@ -265,11 +265,11 @@ func TestDeliverBatch_AStreamThatIsMadeAnewByHandIsSaid(t *testing.T) {
 	require.NoError(t, err)
 
 	require.Eventually(t, func() bool {
-		_, err := deliver(t, s, of(3, sinktest.Deliveries(3, 1)))
+		_, err := sinktest.Deliver(t, s, sinktest.Under(3, sinktest.Deliveries(3, 1)))
 		return processor.IsRefused(err)
 	}, 30*time.Second, 10*time.Millisecond)
-	requireLost(t, s, of(3, sinktest.Deliveries(3, 1)), "it was deleted and made anew at 2")
-	requireDelivered(t, s, of(4, sinktest.Deliveries(3, 2)))
+	requireLost(t, s, sinktest.Under(3, sinktest.Deliveries(3, 1)), "it was deleted and made anew at 2")
+	sinktest.Delivered(t, s, sinktest.Under(4, sinktest.Deliveries(3, 2)))
 }
 
 // The claim of a superseded worker has a sequence that the new stream comes to, too.
@@ -280,9 +280,9 @@ func TestFence_HoldsForAWorkerOfAStreamThatWasDeleted(t *testing.T) {
 	declared := func(c *nats.Config) { c.User, c.Password = user, password }
 	old := declaring(t, b.server, declared)
 	deleted(t, old, b.admin)
-	requireDelivered(t, declaring(t, b.server, declared), of(4, sinktest.Deliveries(1, 2)))
+	sinktest.Delivered(t, declaring(t, b.server, declared), sinktest.Under(4, sinktest.Deliveries(1, 2)))
 
-	n, err := deliver(t, old, of(3, sinktest.Deliveries(3, 1)))
+	n, err := sinktest.Deliver(t, old, sinktest.Under(3, sinktest.Deliveries(3, 1)))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "error 10071 of the server")
 	require.Equal(t, "1/4 2/4", b.log(t, "ordered-epoch"))
@@ -291,10 +291,11 @@ func TestFence_HoldsForAWorkerOfAStreamThatWasDeleted(t *testing.T) {
 // No acknowledgement comes before the whole window is on its way.
 func TestWindow_IsAsLargeAsItIsSet(t *testing.T) {
 	t.Parallel()
+	const maxWindow = 10_000
 	b := newBench(t, nil)
 	l, over := b.over(t)
-	s := b.sink(t, func(c *nats.Config) { over(c); c.Window = nats.MaxWindow; c.Unhurried() })
-	requireDelivered(t, s, sinktest.Deliveries(1, 1))
+	s := b.sink(t, func(c *nats.Config) { over(c); c.Window = maxWindow; c.Unhurried() })
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	word := []byte("HPUB bookings.made ")
 	l.Hold(link.Server, func(data []byte) bool { return bytes.Contains(data, word) })
 	var before []byte // the end of the piece before
@@ -306,9 +307,9 @@ func TestWindow_IsAsLargeAsItIsSet(t *testing.T) {
 		data = append(before, data...)
 		sent += bytes.Count(data, word)
 		before = bytes.Clone(data[max(0, len(data)-len(word)+1):])
-		if sent == nats.MaxWindow {
+		if sent == maxWindow {
 			l.Release()
 		}
 	})
-	requireDelivered(t, s, sinktest.Deliveries(2, nats.MaxWindow))
+	sinktest.Delivered(t, s, sinktest.Deliveries(2, maxWindow))
 }

@@ -6,22 +6,22 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/route"
 )
 
-// maxSubject bounds a subject, in bytes: a line of the protocol has 4,096 unless the
-// server was told otherwise, and it ends the connection of who sends a longer one.
+// maxSubject bounds a subject, in bytes. A line of the protocol may have 4,096 unless the server is configured
+// otherwise, and the server ends the connection of a client that sends a longer one.
 const maxSubject = 1024
 
-// Faults of a subject. None quotes it, since a record has a part in it.
+// Faults of a subject. None of them quotes the subject, since part of it comes from a record.
 var (
 	errSubject  = errors.New("it is empty or too long, has spaces, wildcards or empty tokens, or is not UTF-8")
-	errFence    = errors.New("it is the subject of a fence, where a message that is no claim stops its process")
-	errInternal = errors.New("it begins with $ or _INBOX, as what the server and its clients say among themselves does: " +
-		"a message there can be an order, such as to purge a stream")
+	errFence    = errors.New("it is the subject of a fence, where a message that is not a claim stops its process")
+	errInternal = errors.New("it begins with $ or _INBOX, which the server and its clients use among themselves: " +
+		"a message there can be a command, such as to purge a stream")
 )
 
-// subjectFault says why no message is published to a subject; nil if one can be.
+// subjectFault returns why no message can be published to a subject; nil if one can.
 func subjectFault(subject string) error {
 	if len(subject) > maxSubject || !utf8.ValidString(subject) {
 		return errSubject
@@ -37,8 +37,8 @@ func subjectFault(subject string) error {
 	return nil
 }
 
-// isInternal: subjects by which servers are told what to do ($JS.API, $SYS, $KV),
-// and those of answers: of clients, of gateways, of services.
+// isInternal reports whether a subject gives orders to servers ($JS.API, $SYS, $KV), or carries answers: of clients,
+// of gateways, of services.
 func isInternal(subject string) bool {
 	first, _, _ := strings.Cut(subject, ".")
 	return strings.HasPrefix(first, "$") || strings.HasPrefix(first, "_INBOX") || first == "_R_" || first == "_GR_"
@@ -70,8 +70,9 @@ func matches(filter, subject []string) bool {
 	return len(filter) == len(subject)
 }
 
-// covering are sets of subjects that take that of a record and those of other records, the best one first: those that are declared, and
-// subject with * for what is made of a record. There is none where subject has branches, or values of several tokens.
+// covering returns sets of subjects that take the subject of a record and those of other records, the best one first:
+// the declared subjects, and subject with * for each value of a record. It returns none where subject has branches,
+// or values of several tokens.
 func (c Config) covering(subject string) (sets [][]string) {
 	if c.Declare != nil && takes(c.Declare.Subjects, subject) {
 		sets = append(sets, c.Declare.Subjects)
@@ -86,7 +87,17 @@ func (c Config) covering(subject string) (sets [][]string) {
 	return sets
 }
 
-// pattern is a subject with wildcards: only a whole token is one. None begins with a wildcard, which would take what others publish.
+// shown returns the subject of a record as an error may name it.
+func (c Config) shown(subject string) string {
+	template, err := route.Tokens(c.Subject)
+	if err != nil {
+		return subject // New has refused it
+	}
+	return template.Shown(subject)
+}
+
+// pattern returns a subject with wildcards: only a whole token is one. The result never begins with a wildcard, which
+// would take messages that others publish.
 func pattern(text string) string {
 	tokens := strings.Split(text, ".")
 	for i, token := range tokens {
@@ -100,7 +111,8 @@ func pattern(text string) string {
 	return strings.Join(tokens, ".")
 }
 
-// merge adds filters to those of a stream. What is among another one is left out: a stream has no two that overlap.
+// merge adds filters to those of a stream. It leaves out a filter that another one includes: a stream has no two that
+// overlap.
 func merge(has, more []string) (kept, added []string) {
 	for _, filter := range more {
 		if !amongAny(has, filter) {
@@ -115,14 +127,14 @@ func merge(has, more []string) (kept, added []string) {
 	return kept, added
 }
 
-// amongAny reports whether one of the filters takes all that another one does.
+// amongAny reports whether one of the filters takes everything that another filter takes.
 func amongAny(filters []string, other string) bool {
 	return slices.ContainsFunc(filters, func(filter string) bool {
 		return (!strings.HasSuffix(other, ">") || strings.HasSuffix(filter, ">")) && takes([]string{filter}, other)
 	})
 }
 
-// overlap reports whether a subject is taken by a filter of the one set and by one of the other.
+// overlap reports whether a subject can match a filter of each of the two sets.
 func overlap(some, others []string) bool {
 	for _, a := range some {
 		for _, b := range others {

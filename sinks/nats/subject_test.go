@@ -29,7 +29,7 @@ func TestDeliverBatch_NoRecordGivesTheServerAnOrder(t *testing.T) {
 			s := b.sink(t, func(c *nats.Config) { c.Subject = `{{if eq .Type "made"}}bookings.{{end}}` + subject; c.Window = 4 })
 			ds := sinktest.Deliveries(10*i+1, 2)
 			ds[0].Key, ds[1].Key, ds[1].Type, ds[1].Payload = "made", "$", typ, []byte(" ")
-			n, err := deliver(t, s, ds)
+			n, err := sinktest.Deliver(t, s, ds)
 			require.Equal(t, 1, n, "%s %s: %v", subject, typ, err)
 			require.Error(t, err, "%s %s", subject, typ)
 			require.NotContains(t, err.Error(), "no responders", "%s %s was asked", subject, typ)
@@ -58,7 +58,7 @@ func TestDeliverBatch_AValueOfARecordIsOneToken(t *testing.T) {
 	} {
 		ds := sinktest.Deliveries(i+1, 1)
 		ds[0].Key, ds[0].Type = c.key, "Order.Made"
-		requireDelivered(t, s, ds)
+		sinktest.Delivered(t, s, ds)
 		all := b.read(t)
 		require.Equal(t, c.want, all[len(all)-1].Subject)
 	}
@@ -83,12 +83,12 @@ func TestDeliverBatch_FindsASubjectThatTheStreamWasGiven(t *testing.T) {
 	s := b.sink(t, window(3))
 	ds := sinktest.Deliveries(1, 3)
 	ds[1].Type = "paid"
-	n, err := deliver(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Equal(t, 1, n)
 	require.ErrorContains(t, err, fmt.Sprintf("nats stream edit %s --subjects=", stream))
 	require.False(t, processor.IsPermanent(err))
 	b.edit(t, func(c *jetstream.StreamConfig) { c.Subjects = append(c.Subjects, "bookings.paid") })
-	requireDelivered(t, s, ds[1:])
+	sinktest.Delivered(t, s, ds[1:])
 	require.Equal(t, "1 2 3", b.log(t))
 }
 
@@ -103,26 +103,26 @@ func TestDeliverBatch_ASubjectThatAServiceHasNowIsSaid(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, nil)
 			s := b.sink(t, func(c *nats.Config) { c.Timeout = 5 * time.Second }) // a busy machine connects again in that
-			requireDelivered(t, s, sinktest.Deliveries(1, 2))
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 			b.edit(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.paid", fence} })
 			subscription, err := b.admin.Conn().Subscribe("bookings.made", service)
 			require.NoError(t, err)
 			require.NoError(t, b.admin.Conn().Flush())
 			next := sinktest.Deliveries(3, 1)
-			n, err := deliver(t, s, next)
+			n, err := sinktest.Deliver(t, s, next)
 			require.Zero(t, n)
 			require.ErrorContains(t, err, `the stream no longer takes subject "bookings.made", and what listens there instead may have received the record`)
 			require.True(t, outcome.IsUnknown(err), "%v", err)
 			for range 2 {
-				n, err = deliver(t, s, next)
+				n, err = sinktest.Deliver(t, s, next)
 				require.Zero(t, n)
 				require.ErrorContains(t, err, `the stream does not take subject "bookings.made"`)
-				require.ErrorContains(t, err, "nothing was sent: that is, by this attempt; an earlier one had no answer")
+				require.ErrorContains(t, err, "nothing was sent: this holds for this attempt; an earlier one had no answer")
 				require.True(t, processor.IsUnreached(err), "%v", err)
 			}
 			require.NoError(t, subscription.Unsubscribe())
 			b.edit(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.>", fence} })
-			requireDelivered(t, s, next)
+			sinktest.Delivered(t, s, next)
 			require.Equal(t, "1 2 3", b.log(t))
 		})
 	}
@@ -136,24 +136,23 @@ func TestDeliverBatch_ASubjectThatAnotherStreamHasNowIsNoAttemptOfTheRecord(t *t
 			t.Parallel()
 			b := newBench(t, nil)
 			s := b.sink(t, window(size))
-			requireDelivered(t, s, sinktest.Deliveries(1, 2))
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 			b.edit(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.paid", fence} })
 			other, err := b.admin.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"bookings.made"}})
 			require.NoError(t, err)
 			next := sinktest.Deliveries(3, 3)
 			for _, want := range []string{"error 10060 of the server", "nothing was sent: the stream does not take subject"} { // the next attempt looks
-				n, err := deliver(t, s, next)
+				n, err := sinktest.Deliver(t, s, next)
 				require.Zero(t, n)
 				require.ErrorContains(t, err, want)
-				require.True(t, processor.IsUnreached(err), "an attempt of the record: %v", err)
-				require.False(t, processor.IsRefused(err) || outcome.IsUnknown(err), "%v", err)
+				require.Equal(t, "unreached", sinktest.Class(err), "an attempt of the record: %v", err)
 			}
 			info, err := other.Info(t.Context())
 			require.NoError(t, err)
 			require.Zero(t, info.State.Msgs)
 			require.NoError(t, b.admin.DeleteStream(t.Context(), "OTHER"))
 			b.edit(t, func(c *jetstream.StreamConfig) { c.Subjects = []string{"bookings.>", fence} })
-			requireDelivered(t, s, next)
+			sinktest.Delivered(t, s, next)
 			require.Equal(t, "1 2 3 4 5", b.log(t))
 		})
 	}

@@ -39,10 +39,10 @@ func TestNew_NamesAllFaultsAtOnce(t *testing.T) {
 	}{
 		"nothing": {pubsub.Config{}, []string{"topic is missing", "project is missing"}},
 		"a wrong name": {pubsub.Config{Topic: "topics/orders", Window: 1001, Timeout: time.Nanosecond, OrderingKey: "{{.Nothing}}"},
-			[]string{`topic "topics/orders" is neither an id nor projects/PROJECT/topics/TOPIC`, "window 1001", "timeout 1ns", "ordering_key: "}},
-		"another project": {pubsub.Config{Project: "x", Topic: topic}, []string{`project "x" is not that of topic`}},
+			[]string{`topic "topics/orders" is neither an id nor projects/PROJECT/topics/TOPIC`, "window must be between 1 and 1000, got 1001", "timeout must be between", "ordering_key: "}},
+		"another project": {pubsub.Config{Project: "x", Topic: topic}, []string{`belongs to another project than "x"`}},
 		"emulator and more": {pubsub.Config{Topic: topic, Emulator: "localhost:8085", Endpoint: "here"},
-			[]string{`endpoint "here" is no host:port`, "emulator is given with endpoint"}},
+			[]string{`endpoint "here" is not host:port`, "emulator is given with endpoint"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,23 +58,23 @@ func TestDeliverBatch_SaysWhatIsWrongWithACredentialsFileAndQuotesNothingOfIt(t 
 	t.Parallel()
 	dir := t.TempDir()
 	for text, want := range map[string]string{
-		"secret-CANARY":             "are no JSON of Google Cloud with a type",
-		`{"private_key": "CANARY"}`: "are no JSON of Google Cloud with a type",
-		`{"type": "CANARY"`:         "are no JSON of Google Cloud with a type",
+		"secret-CANARY":             "are not a JSON of Google Cloud with a type",
+		`{"private_key": "CANARY"}`: "are not a JSON of Google Cloud with a type",
+		`{"type": "CANARY"`:         "are not a JSON of Google Cloud with a type",
 		`{"type": "service_account", "private_key": "CANARY"}`: "nothing was sent",
 	} {
 		path := filepath.Join(dir, fmt.Sprint(len(text)))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		s, err := pubsub.New(pubsub.Config{Topic: topic, Credentials: path, Endpoint: "127.0.0.1:1"})
 		require.NoError(t, err)
-		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+		_, err = sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 		require.ErrorContains(t, err, want)
 		require.NotContains(t, err.Error(), "CANARY")
-		require.Equal(t, "unreached", class(err))
+		require.Equal(t, "unreached", sinktest.Class(err))
 	}
 	s, err := pubsub.New(pubsub.Config{Topic: topic, Credentials: filepath.Join(dir, "absent")})
 	require.NoError(t, err)
-	_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+	_, err = sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "read credentials: open ")
 }
 
@@ -96,8 +96,7 @@ func TestDeliverBatch_AuthenticatesByFileOverTLS(t *testing.T) {
 		c.TLS = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 		c.Credentials = keyFile(t, account)
 	})
-	_, err = deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	require.Equal(t, "1", b.landed())
 	requireSigned(t, <-presented, &account.PublicKey)
 }
@@ -111,9 +110,9 @@ func TestDeliverBatch_RefusesACertificateItDoesNotKnow(t *testing.T) {
 	s := b.sink(t, func(c *pubsub.Config) {
 		c.Emulator, c.Endpoint, c.Credentials = "", b.link.Addr(), keyFile(t, account)
 	})
-	_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+	_, err = sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "certificate signed by unknown authority")
-	require.Equal(t, "unreached", class(err))
+	require.Equal(t, "unreached", sinktest.Class(err))
 }
 
 func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {

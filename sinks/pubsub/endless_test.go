@@ -19,7 +19,7 @@ func TestConnect_TheFileOfCredentialsHasAnEnd(t *testing.T) {
 	requireNoFile := func(given, path string) {
 		s, err := pubsub.New(pubsub.Config{Project: "p", Topic: "topic", Credentials: given})
 		require.NoError(t, err)
-		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
+		_, err = sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 		require.ErrorIs(t, err, bounded.ErrNoFile)
 		require.ErrorContains(t, err, path)
 	}

@@ -16,20 +16,20 @@ import (
 // failure is a request that was not acknowledged.
 type failure struct {
 	error
-	// answered: the server said so, and the connection is whole.
+	// answered: the error is the server's answer, and the connection is intact.
 	answered bool
 	// unknown: the server may have the messages all the same.
 	unknown bool
 	// refused: the server does not take these messages, now or later.
 	refused bool
-	// denied: the server does not take messages of ours, or there.
+	// denied: the server takes no messages from us, or none at this address.
 	denied bool
 }
 
 func (f *failure) Unwrap() error { return f.error }
 
-// Timeout reports an unknown outcome, as the processor asks for it: not that of a
-// request which had no time to be sent.
+// Timeout reports an unknown outcome, as the processor asks for it. It is false for a request that had no time to be
+// sent.
 func (f *failure) Timeout() bool { return f.unknown }
 
 // isDenied reports whether Pub/Sub refuses us: see isDenial.
@@ -38,8 +38,9 @@ func isDenied(err error) bool {
 	return ok && f.denied
 }
 
-// isDenial reports a code that every message would meet until somebody changes something: the credentials and their rights, a
-// topic that is not there, a region that its policy does not allow, a key of encryption that it cannot use, an endpoint that is no Pub/Sub.
+// isDenial reports a code that every message would meet until somebody changes something. Its causes are the
+// credentials and their rights, a missing topic, a region that the topic's policy does not allow, an encryption key
+// that Pub/Sub cannot use, and an endpoint that is not Pub/Sub.
 func isDenial(code codes.Code) bool {
 	switch code {
 	case codes.NotFound, codes.PermissionDenied, codes.Unauthenticated, codes.FailedPrecondition, codes.Unimplemented:
@@ -49,8 +50,9 @@ func isDenial(code codes.Code) bool {
 	}
 }
 
-// besideAnOpenOne is the failure of a request while another one of the window has no answer that is known: whatever the
-// server said of this one, it may have records of the other. What is no word on the record is no attempt of it here, either.
+// besideAnOpenOne is the failure of a request while another request of the window has no known answer. Whatever the
+// server answered about this one, it may have records of the other. An error that is not about the record is not an
+// attempt of it here, either.
 func besideAnOpenOne(f *failure) *failure {
 	err := fmt.Errorf("Pub/Sub may have records of this window: for some there is no answer, and for this one: %w", outcome.Text(f))
 	if processor.IsUnreached(f) || f.denied {
@@ -59,8 +61,9 @@ func besideAnOpenOne(f *failure) *failure {
 	return &failure{error: err, unknown: true}
 }
 
-// failed sorts what a request ended with by the code of gRPC. A quota is ours and not the record's, and passes by itself. Under
-// the codes that are not named the server may have the request, or the client made them of what happened to the connection.
+// failed sorts the end of a request by its gRPC code. A quota is ours and not the record's, and passes by itself. For
+// codes that it does not name, either the server may have the request, or the client made the code from an event of
+// the connection.
 func failed(ctx context.Context, err error, sent bool) *failure {
 	switch code := status.Code(err); {
 	case !sent:
@@ -86,7 +89,7 @@ func later(wrapped, err error) error {
 	return wrapped
 }
 
-// nextStep is the fix for what the server says.
+// nextStep returns the fix for the server's error.
 func nextStep(err error) string {
 	switch status.Code(err) {
 	case codes.NotFound:
@@ -97,13 +100,13 @@ func nextStep(err error) string {
 	case codes.Unauthenticated:
 		return "; correct the credentials"
 	case codes.ResourceExhausted:
-		return "; a quota is used up, or an ordering key takes more than 1 MB/s: wait, or have the quota raised. A proxy or an emulator may say so of a request that is too large for it"
+		return "; a quota is used up, or an ordering key takes more than 1 MB/s: wait, or have the quota raised. A proxy or an emulator may also refuse a request in this way because it is too large"
 	case codes.Unavailable:
-		return "; see whether the service is up and reached from here: its address is endpoint, or emulator, or else Google's own"
+		return "; check that the service is up and can be reached from here, at endpoint, emulator, or else Google's own address"
 	case codes.FailedPrecondition:
 		return "; the topic's message storage policy may not allow this region (set endpoint to one that it allows), or Pub/Sub cannot use the topic's encryption key"
 	case codes.Unimplemented:
-		return "; what answers there is no Pub/Sub: correct endpoint or emulator"
+		return "; the server there is not Pub/Sub: correct endpoint or emulator"
 	default:
 		return ""
 	}

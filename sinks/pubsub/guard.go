@@ -16,9 +16,8 @@ import (
 // defaultCredentials is the variable that Application Default Credentials look at first.
 const defaultCredentials = "GOOGLE_APPLICATION_CREDENTIALS"
 
-// newGuard reads the credentials again, as a connection does: a client sends parts of
-// them for a token, and the answer may repeat them. A file that cannot be read has no
-// secret that was sent.
+// newGuard reads the credentials again, as a connection does. A client sends parts of them to get a token, and the
+// answer may repeat those parts. If a file cannot be read, none of its secrets was sent.
 func newGuard(c Config) secret.Guard {
 	g := secret.Guard{Said: said, Hide: c.HideAnswers}
 	if path := cmp.Or(c.Credentials, os.Getenv(defaultCredentials)); path != "" && c.Emulator == "" {
@@ -28,8 +27,8 @@ func newGuard(c Config) secret.Guard {
 	return g
 }
 
-// secretsOf are what the JSON of Google's credentials keeps secret, at any depth: one
-// account may lend its rights to another.
+// secretsOf returns the secrets in the JSON of Google's credentials, at any depth: one account may lend its rights to
+// another.
 func secretsOf(text []byte) (all []string) {
 	var file struct {
 		Key     string          `json:"private_key"`
@@ -49,7 +48,7 @@ func secretsOf(text []byte) (all []string) {
 
 // said finds the service's words in an error: the message of a status, and its details.
 func said(err error) (hidden string, ok bool) {
-	switch e := err.(type) { // each error of a chain is asked by itself
+	switch e := err.(type) { // each error of a chain is checked by itself
 	case *undialled:
 		return e.text, true
 	case interface{ GRPCStatus() *status.Status }:
@@ -59,11 +58,11 @@ func said(err error) (hidden string, ok bool) {
 	}
 }
 
-// dialled is what the client says of a connection that it could not make. In what it says of
-// others there may be words of whoever answered: a certificate's, a proxy's.
+// dialled matches the client's error for a connection that it could not make. Its errors for other failures may
+// contain words of the host that answered: of a certificate, or of a proxy.
 var dialled = regexp.MustCompile(`connection error: desc = "transport: Error while dialing: (dial (?:tcp|unix)[^"]*)"$`)
 
-// undialled is the client's error of a connection that could not be made, with the reason alone.
+// undialled is the client's error for a connection that could not be made, with only the reason.
 type undialled struct {
 	error
 	text string
@@ -73,7 +72,7 @@ func (u *undialled) Error() string { return u.text }
 
 func (u *undialled) Unwrap() error { return u.error }
 
-// unheard is the error of a request that nobody has answered: then a failed dial is the client's own word.
+// unheard is the error of a request that has no answer: then a failed dial is the client's own error.
 func unheard(err error) error {
 	answer, ok := status.FromError(err)
 	if !ok {

@@ -42,12 +42,22 @@ func TestGuard_OnDemandNoDetailOfAnAnswerIsQuoted(t *testing.T) {
 	}
 }
 
+func TestGuard_NoWordOfARecordIsQuoted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.answers(func(*pb.PublishRequest) error {
+		return status.Error(codes.ResourceExhausted, "cannot store "+sinktest.Repeated)
+	})
+	_, err := sinktest.Deliver(t, b.sink(t, nil), sinktest.Private())
+	sinktest.RequirePrivate(t, err, "code = ResourceExhausted desc = cannot store")
+}
+
 func TestGuard_AnAnswerBreaksNoLine(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	answer := detailed(t, codes.ResourceExhausted)
 	b.answers(func(*pb.PublishRequest) error { return answer })
-	_, err := deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
+	_, err := sinktest.Deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "level=ERROR msg="+sinktest.Marker, "it is quoted")
 	require.NotContains(t, err.Error(), "\n")
 }
@@ -57,11 +67,9 @@ func TestGuard_HiddenAnswersHideNothingOfAConnectionThatFails(t *testing.T) {
 	t.Parallel()
 	closed := tcptest.Closed(t)
 	for _, hide := range []bool{true, false} {
-		s, err := pubsub.New(pubsub.Config{Project: project, Topic: "orders", Emulator: closed, HideAnswers: hide, Timeout: 10 * time.Second})
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = s.Close() })
-		sinktest.Hides(t, s, "nothing was sent: dial tcp "+closed, "connection refused; see whether the service is up")
-		sinktest.RequireHidden(t, s.Check(t.Context()), "connection refused; see whether the service is up")
+		s := sinktest.Made(t, pubsub.New, pubsub.Config{Project: project, Topic: "orders", Emulator: closed, HideAnswers: hide, Timeout: 10 * time.Second})
+		sinktest.Hides(t, s, "nothing was sent: dial tcp "+closed, "connection refused; check that the service is up")
+		sinktest.RequireHidden(t, s.Check(t.Context()), "connection refused; check that the service is up")
 	}
 }
 
@@ -91,16 +99,14 @@ func TestDeliverBatch_AKeyWithoutAnAnswerBesideAWordLeavesTheWindowOpen(t *testi
 				})
 				s := b.sink(t, func(c *pubsub.Config) { c.OrderingKey, c.Window = "{{.Key}}", 10 })
 				ds := keyed(2, keys...)
-				n, err := deliver(t, s, ds)
+				n, err := sinktest.Deliver(t, s, ds)
 				require.Zero(t, n)
 				require.True(t, outcome.IsUnknown(err), err)
 				require.False(t, processor.IsPermanent(err) || processor.IsRefused(err), err)
 				require.Equal(t, keys[0] == "a" && code != codes.InvalidArgument, processor.IsUnreached(err), "the record is at fault for none of the others: %v", err)
 				require.ErrorContains(t, err, "Pub/Sub may have")
 				restore()
-				n, err = deliver(t, s, ds)
-				require.NoError(t, err)
-				require.Equal(t, 2, n)
+				sinktest.Delivered(t, s, ds)
 			})
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
 )
 
-// open connects and looks whether the topic can take records.
+// open connects and checks whether the topic can take records.
 func (s *Sink) open(ctx context.Context) (*vkit.TopicAdminClient, error) {
 	ctx, cancel := s.bounded(ctx, "no connection")
 	defer cancel()
@@ -75,7 +75,7 @@ func (c Config) options() ([]option.ClientOption, error) {
 	return all, nil
 }
 
-// readCredentials quotes nothing of the file.
+// readCredentials returns errors that quote nothing of the file.
 func readCredentials(path string) (option.ClientOption, error) {
 	text, err := bounded.File(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func readCredentials(path string) (option.ClientOption, error) {
 	}
 	var file struct{ Type string }
 	if json.Unmarshal(text, &file) != nil || file.Type == "" {
-		return nil, fmt.Errorf("credentials in %s are no JSON of Google Cloud with a type, such as the key of a service account", path)
+		return nil, fmt.Errorf("credentials in %s are not a JSON of Google Cloud with a type, such as the key of a service account", path)
 	}
 	return option.WithAuthCredentialsJSON(option.CredentialsType(file.Type), text), nil
 }
@@ -92,8 +92,8 @@ func readCredentials(path string) (option.ClientOption, error) {
 var errNoSubscription = errors.New("the topic has no subscription and retains no messages: what is published would be lost; " +
 	"create a subscription first (gcloud pubsub subscriptions create … --enable-message-ordering)")
 
-// checkTopic finds a topic that does not exist, or that loses what it acknowledges.
-// An account that may only publish is not told.
+// checkTopic finds a topic that does not exist, or that loses acknowledged messages. The server does not answer this
+// to an account that may only publish.
 func (s *Sink) checkTopic(ctx context.Context, client *vkit.TopicAdminClient) error {
 	_, err := client.ListTopicSubscriptions(ctx, &pb.ListTopicSubscriptionsRequest{Topic: s.topic, PageSize: 1}).Next()
 	if errors.Is(err, iterator.Done) {
@@ -109,20 +109,18 @@ func (s *Sink) checkTopic(ctx context.Context, client *vkit.TopicAdminClient) er
 	return err
 }
 
-// noticeSent tells a call whether its request has left: from then on its outcome is
-// the server's.
+// noticeSent lets a call know whether its request has left: from then on the server decides its outcome.
 type noticeSent struct{}
 
 type sentKey struct{}
 
-// exchange is what is known of a request and its answer.
+// exchange records the state of a request and its answer.
 type exchange struct {
 	sent  atomic.Bool // the request has left
 	heard atomic.Bool // something has come back, even if it came before that
 }
 
-// explained is the error of the exchange. That of one in which nothing left and nothing came
-// back is the client's own.
+// explained returns the error of the exchange. If nothing left and nothing came back, it is the client's own error.
 func (x *exchange) explained(err error) error {
 	if x.sent.Load() || x.heard.Load() {
 		return err
@@ -149,12 +147,12 @@ func (noticeSent) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Con
 
 func (noticeSent) HandleConn(context.Context, stats.ConnStats) {}
 
-// bounded is ctx with the sink's time for one exchange.
+// bounded returns ctx with the sink's time for one exchange.
 func (s *Sink) bounded(ctx context.Context, what string) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("%s within %v: %w", what, s.config.Timeout, context.DeadlineExceeded))
 }
 
-// ended is the end of ctx, if that is what ended a call.
+// ended returns the cause of ctx's end, if that ended the call.
 func ended(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -1,20 +1,17 @@
 package pubsub
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"strconv"
 	"unicode/utf8"
 
 	pb "cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
-// What Pub/Sub takes: https://cloud.google.com/pubsub/quotas#resource_limits.
+// The limits of Pub/Sub: https://cloud.google.com/pubsub/quotas#resource_limits.
 const (
 	maxRequestBytes   = 10_000_000
 	maxAttributes     = 100
@@ -22,18 +19,18 @@ const (
 	maxAttributeValue = 1024
 	maxOrderingKey    = 1024
 
-	// frame is more than what the encoding adds to a message or a topic in a request.
+	// frame is more than the encoding adds to a message or a topic in a request.
 	frame = 16
 )
 
-// message is that of a record. What Pub/Sub cannot carry is a Permanent error.
+// message makes the message of a record. It returns a Permanent error if Pub/Sub cannot carry the record.
 func (s *Sink) message(d processor.Delivery) (*pb.PubsubMessage, error) {
 	key, err := s.key.Of(d)
 	if err != nil {
 		return nil, refused("its ordering key: %w", err)
 	}
 	if key == "" {
-		key = d.Process // what has no key is in order with all else that has none
+		key = d.Process // records without a key are in order among themselves
 	}
 	if err := checkText("its ordering key", key, maxOrderingKey); err != nil {
 		return nil, err
@@ -50,9 +47,9 @@ func (s *Sink) message(d processor.Delivery) (*pb.PubsubMessage, error) {
 }
 
 func attributes(d processor.Delivery) (map[string]string, error) {
-	all := make(map[string]string, 8+len(d.Headers))
+	all := make(map[string]string, wire.Count+len(d.Headers))
 	for name, value := range d.Headers {
-		if reserved.Ours(name) || reserved.PubSub(name) {
+		if wire.Ours(name) || wire.PubSub(name) {
 			continue
 		}
 		if name == "" {
@@ -63,17 +60,8 @@ func attributes(d processor.Delivery) (map[string]string, error) {
 		}
 		all[name] = value
 	}
-	all["ordered-process"] = d.Process
-	all["ordered-sequence"] = strconv.FormatInt(d.Sequence, 10)
-	all["ordered-epoch"] = strconv.FormatInt(int64(d.Epoch), 10)
-	all["ordered-attempt"] = strconv.Itoa(d.Attempt)
-	all["ordered-position"] = string(d.Position)
-	all["ordered-dedup-key"] = dedupKey(d)
-	for name, value := range map[string]string{"ordered-key": d.Key, "ordered-type": d.Type} {
-		if value != "" {
-			all[name] = value
-		}
-	}
+	wire.Each(d, func(name, value string) { all[name] = value })
+	all[wire.HeaderDedupKey] = wire.ShortKey(d, func(key string) bool { return checkText("", key, maxAttributeValue) == nil })
 	for name, value := range all {
 		if err := checkText(fmt.Sprintf("attribute %q", name), value, maxAttributeValue); err != nil {
 			return nil, err
@@ -85,17 +73,7 @@ func attributes(d processor.Delivery) (map[string]string, error) {
 	return all, nil
 }
 
-// dedupKey is the dedup key, as far as an attribute holds it.
-func dedupKey(d processor.Delivery) string {
-	key := d.DedupKey()
-	if checkText("", key, maxAttributeValue) == nil {
-		return key
-	}
-	digest := sha256.Sum256([]byte(key))
-	return "sha256:" + hex.EncodeToString(digest[:])
-}
-
-// size is what a message takes of a request, or a little more.
+// size is the size of a message in a request, or a little more.
 func size(m *pb.PubsubMessage) int { return proto.Size(m) + frame }
 
 func checkText(what, text string, most int) error {

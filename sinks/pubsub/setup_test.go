@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/pubsub"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -47,11 +48,8 @@ func newBench(t testing.TB, options ...grpc.ServerOption) *bench {
 	b.fake = pstest.NewServer(pstest.ServerReactorOption{FuncName: "Publish", Reactor: b},
 		pstest.ServerReactorOption{FuncName: "ListTopicSubscriptions", Reactor: &b.listing})
 	t.Cleanup(func() { _ = b.fake.Close() })
-	var err error
-	b.link, err = link.Listen(b.serve(t, options))
-	require.NoError(t, err)
-	t.Cleanup(b.link.Close)
-	_, err = b.fake.GServer.CreateTopic(t.Context(), &pb.Topic{Name: topic})
+	b.link = tcptest.Link(t, b.serve(t, options))
+	_, err := b.fake.GServer.CreateTopic(t.Context(), &pb.Topic{Name: topic})
 	require.NoError(t, err)
 	b.subscribe(t)
 	return b
@@ -153,14 +151,7 @@ func (b *bench) requested() string {
 
 func (b *bench) sink(t testing.TB, change func(*pubsub.Config)) *pubsub.Sink {
 	t.Helper()
-	config := pubsub.Config{Project: project, Topic: "orders", Emulator: b.link.Addr()}
-	if change != nil {
-		change(&config)
-	}
-	s, err := pubsub.New(config)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return sinktest.Made(t, pubsub.New, pubsub.Config{Project: project, Topic: "orders", Emulator: b.link.Addr()}, change)
 }
 
 // away takes the server off the network.

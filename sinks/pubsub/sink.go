@@ -12,10 +12,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/route"
 )
 
 // Sink publishes records to one topic. It implements processor.BatchSink and is
@@ -28,14 +28,14 @@ type Sink struct {
 
 	mu     sync.Mutex
 	client *vkit.TopicAdminClient // nil: to be opened
-	guard  secret.Guard           // of the credentials that client has
-	looked time.Time              // at the topic; zero: it is looked at before the next message
+	guard  secret.Guard           // of the credentials of client
+	looked time.Time              // when the sink last looked at the topic; zero: it looks before the next message
 	every  time.Duration          // after which it is looked at again
 	epoch  cursor.Epoch           // of the last record
 	since  string                 // id of the first record that was acknowledged after the last look
 }
 
-// lookEvery bounds for how long records go to a topic that nobody subscribes to any more.
+// lookEvery bounds how long records go to a topic that no longer has a subscription.
 const lookEvery = 30 * time.Second
 
 var _ processor.BatchSink = (*Sink)(nil)
@@ -72,8 +72,8 @@ func (s *Sink) close() error {
 	return err
 }
 
-// Check connects and looks at the topic, as the first delivery does. Its error ends
-// with the next step, where there is one.
+// Check connects and looks at the topic, as the first delivery does. Its error ends with the next step, where there
+// is one.
 func (s *Sink) Check(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,10 +92,10 @@ func (s *Sink) connect(ctx context.Context) error {
 	if err := s.look(context.WithValue(ctx, sentKey{}, &x)); err != nil {
 		_ = s.close()
 		if errors.Is(err, errNoSubscription) && s.since != "" {
-			err = fmt.Errorf("%w. The records from %q on were acknowledged since the topic was looked at, and may be lost: `seek` back to the first that receivers lack", err, visible.Cut(s.since))
+			err = fmt.Errorf("%w. The records from %q on were acknowledged since the topic was last checked, and may be lost: `seek` back to the first that receivers lack", err, visible.Cut(s.since))
 		}
 		f := failed(ctx, x.explained(err), false)
-		f.denied = x.sent.Load() && isDenial(status.Code(err)) // else a code is the client's own, as for a token that it could not get
+		f.denied = x.sent.Load() && isDenial(status.Code(err)) // otherwise the client made the code, as for a token that it could not get
 		return f
 	}
 	s.looked, s.since = time.Now(), ""
@@ -113,9 +113,8 @@ func (s *Sink) look(ctx context.Context) (err error) {
 	return ended(ctx, s.checkTopic(ctx, s.client))
 }
 
-// DeliverBatch publishes records in order and returns how many of them, from the
-// first on, Pub/Sub has acknowledged. An error with Timeout leaves the outcome of
-// its record unknown.
+// DeliverBatch publishes records in order. It returns how many of them, from the first on, Pub/Sub has acknowledged.
+// An error with Timeout leaves the outcome of its record unknown.
 func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +127,7 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 		}
 		acknowledged += n
 		if err != nil {
-			err = s.guard.Error(fmt.Errorf("publish record %q to %s: %w", visible.Cut(ds[acknowledged].ID), s, err))
+			err = s.guard.Of(processor.Redact(ds)).Error(fmt.Errorf("publish record %q to %s: %w", visible.Cut(ds[acknowledged].ID), s, err))
 		}
 		if isDenied(err) {
 			return acknowledged, processor.Refused(err)
@@ -140,8 +139,8 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 	return acknowledged, nil
 }
 
-// publishWindow publishes the chains of a window at once and returns how many
-// records of it, from the first on, are acknowledged.
+// publishWindow publishes the chains of a window at once. It returns how many records of the window, from the first
+// on, are acknowledged.
 func (s *Sink) publishWindow(ctx context.Context, ds []processor.Delivery) (int, error) {
 	chains, n, err := s.chains(ds)
 	if len(chains) == 0 {
@@ -166,8 +165,8 @@ func (s *Sink) publishWindow(ctx context.Context, ds []processor.Delivery) (int,
 			continue
 		}
 		if !c.err.answered {
-			// What the client still has of a request goes with its connection, and it
-			// would wait before it makes another.
+			// The client's remaining part of a request goes with its connection. The client would also wait before it
+			// makes another connection.
 			_ = s.close()
 		}
 		if c.err.denied {
@@ -190,7 +189,7 @@ func (s *Sink) publishWindow(ctx context.Context, ds []processor.Delivery) (int,
 	}
 }
 
-// chain are the messages of a window that share an ordering key.
+// chain holds the messages of a window that share an ordering key.
 type chain struct {
 	messages     []*pb.PubsubMessage
 	indexes      []int // of the messages' records in the window
@@ -198,8 +197,8 @@ type chain struct {
 	err          *failure // of the first message that is not acknowledged
 }
 
-// chains sorts a window by ordering key, up to the first record that cannot be a
-// message: n is how many there are before it, and err is its error.
+// chains sorts a window by ordering key, up to the first record that cannot be a message. n is how many records come
+// before it, and err is its error.
 func (s *Sink) chains(ds []processor.Delivery) (all []*chain, n int, err error) {
 	byKey := map[string]*chain{}
 	for i, d := range ds {
@@ -218,8 +217,7 @@ func (s *Sink) chains(ds []processor.Delivery) (all []*chain, n int, err error) 
 	return all, len(ds), nil
 }
 
-// publishChain publishes the messages of a chain in order, in as few requests as
-// they fit in.
+// publishChain publishes the messages of a chain in order, in as few requests as possible.
 func (s *Sink) publishChain(ctx context.Context, c *chain) {
 	most := len(c.messages)
 	for c.acknowledged < len(c.messages) && c.err == nil {
@@ -229,14 +227,14 @@ func (s *Sink) publishChain(ctx context.Context, c *chain) {
 		case f == nil:
 			c.acknowledged += len(request)
 		case f.refused && len(request) > 1:
-			most = 1 // none of them landed, and it takes one at a time to find the one meant
+			most = 1 // none of them landed, and sending one at a time finds the one that is meant
 		default:
 			c.err = f
 		}
 	}
 }
 
-// fitting is how many messages, from the first on, fit in a request.
+// fitting returns how many messages, from the first on, fit into a request.
 func (s *Sink) fitting(ms []*pb.PubsubMessage, most int) int {
 	room := s.room
 	for i, m := range ms[:min(most, len(ms))] {

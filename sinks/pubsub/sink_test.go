@@ -19,7 +19,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/pubsub"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -65,26 +64,19 @@ func keyed(n int, keys ...string) []processor.Delivery {
 	return ds
 }
 
-func deliver(t *testing.T, s *pubsub.Sink, ds []processor.Delivery) (int, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	return s.DeliverBatch(ctx, ds)
-}
-
 func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	d := sinktest.Deliveries(9007199254740993, 1)[0]
 	d.Headers = map[string]string{"traceparent": "00-1", "ordered-epoch": "99", "Ordered-Key": "x", "googclient_schemaencoding": "x"}
-	_, err := deliver(t, b.sink(t, nil), []processor.Delivery{d})
-	require.NoError(t, err)
+	sinktest.Delivered(t, b.sink(t, nil), []processor.Delivery{d})
 	m := b.fake.Messages()[0]
 	require.Equal(t, string(d.Payload), string(m.Data))
 	require.Equal(t, "customer", m.OrderingKey)
 	require.Equal(t, map[string]string{
 		"ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
 		"ordered-position": string(d.Position), "ordered-dedup-key": d.DedupKey(), "ordered-key": "customer", "ordered-type": "made",
+		"ordered-created-at": d.CreatedAt.Format(time.RFC3339Nano), "ordered-version": "1", "content-type": "application/json",
 		"traceparent": "00-1",
 	}, m.Attributes)
 }
@@ -98,8 +90,7 @@ func TestDeliverBatch_OrderingKey(t *testing.T) {
 		"{{.Headers.absent}}": "sms", // the process: no record is without an order
 	} {
 		b := newBench(t)
-		_, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.OrderingKey = template }), sinktest.Deliveries(1, 1))
-		require.NoError(t, err)
+		sinktest.Delivered(t, b.sink(t, func(c *pubsub.Config) { c.OrderingKey = template }), sinktest.Deliveries(1, 1))
 		require.Equal(t, want, b.fake.Messages()[0].OrderingKey, template)
 	}
 }
@@ -108,9 +99,7 @@ func TestDeliverBatch_ASubscriberSeesTheOrderOfEachKey(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	ds := keyed(60, "a", "b", "c")
-	n, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.Window = 25 }), ds)
-	require.NoError(t, err)
-	require.Equal(t, 60, n)
+	sinktest.Delivered(t, b.sink(t, func(c *pubsub.Config) { c.Window = 25 }), ds)
 	want := map[string][]string{}
 	for _, d := range ds {
 		want[d.Key] = append(want[d.Key], strconv.FormatInt(d.Sequence, 10))
@@ -127,15 +116,13 @@ func TestDeliverBatch_AWindowOfOneSendsNothingBehindAFailure(t *testing.T) {
 	ds := keyed(4, "a", "b")
 	ds[1].Type = "refused"
 	restore := b.refuse("refused", status.Error(codes.ResourceExhausted, "not now"))
-	n, err := deliver(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.ErrorContains(t, err, `publish record "2" to projects/p/topics/orders`)
 	require.ErrorContains(t, err, "a quota is used up")
 	require.Equal(t, 1, n)
 	require.Equal(t, "1|2", b.requested())
 	restore()
-	n, err = deliver(t, s, ds[1:])
-	require.NoError(t, err, "nothing has to be resumed")
-	require.Equal(t, 3, n)
+	sinktest.Delivered(t, s, ds[1:]) // nothing has to be resumed
 	require.Equal(t, "1 2 3 4", b.landed())
 }
 
@@ -148,15 +135,14 @@ func TestDeliverBatch_AWindowOfOneKeyIsAChain(t *testing.T) {
 	ds := keyed(8, "a")
 	ds[5].Type = "refused"
 	restore := b.refuse("refused", status.Error(codes.Unavailable, "in mid-window"))
-	n, err := deliver(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Error(t, err)
 	require.False(t, processor.IsPermanent(err))
 	require.Equal(t, 4, n)
 	require.Equal(t, "1 2 3 4|5 6 7 8", b.requested(), "one attempt: another is the processor's")
 	require.Equal(t, "1 2 3 4", b.landed())
 	restore()
-	_, err = deliver(t, s, ds[n:])
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, ds[n:])
 	require.Equal(t, "1 2 3 4 5 6 7 8", b.landed())
 }
 
@@ -168,12 +154,11 @@ func TestDeliverBatch_AWindowOfSeveralKeysHoldsTheOrderOfEach(t *testing.T) {
 	ds := keyed(6, "a", "b")
 	ds[2].Type = "refused" // with 1 and 5, of key a
 	restore := b.refuse("refused", status.Error(codes.Unavailable, "in mid-window"))
-	n, err := deliver(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Error(t, err)
 	require.Zero(t, n)
 	restore()
-	_, err = deliver(t, s, ds)
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, ds)
 	require.Equal(t, map[string]string{"a": "1 3 5", "b": "2 4 6 2 4 6"}, b.read(t, 9))
 }
 
@@ -183,7 +168,7 @@ func TestDeliverBatch_FindsTheRecordThatCannotSucceed(t *testing.T) {
 	ds := keyed(5, "a")
 	ds[2].Type = "refused"
 	b.refuse("refused", status.Error(codes.InvalidArgument, "it fits no schema"))
-	n, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.Window = 5 }), ds)
+	n, err := sinktest.Deliver(t, b.sink(t, func(c *pubsub.Config) { c.Window = 5 }), ds)
 	require.True(t, processor.IsPermanent(err), err)
 	require.ErrorContains(t, err, `record "3"`)
 	require.Equal(t, 2, n)
@@ -198,26 +183,8 @@ func TestDeliverBatch_RequestsStayBelowTheLimitOfPubSub(t *testing.T) {
 	for i := range ds {
 		ds[i].Payload = fmt.Appendf(nil, "%q", strings.Repeat("x", 4_900_000))
 	}
-	n, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.Window = 3 }), ds)
-	require.NoError(t, err)
-	require.Equal(t, 3, n)
+	sinktest.Delivered(t, b.sink(t, func(c *pubsub.Config) { c.Window = 3 }), ds)
 	require.Equal(t, "1 2|3", b.requested())
-}
-
-// class is how the processor takes an error.
-func class(err error) string {
-	switch {
-	case processor.IsRefused(err):
-		return "refused"
-	case processor.IsPermanent(err):
-		return "permanent"
-	case processor.IsUnreached(err):
-		return "unreached"
-	case outcome.IsUnknown(err):
-		return "unknown"
-	default:
-		return "transient"
-	}
 }
 
 func TestDeliverBatch_SortsErrorsByTheCodeOfGRPC(t *testing.T) {
@@ -245,14 +212,12 @@ func TestDeliverBatch_SortsErrorsByTheCodeOfGRPC(t *testing.T) {
 			b := newBench(t)
 			s := b.sink(t, nil)
 			restore := b.refuse("made", status.Error(code, "no"))
-			n, err := deliver(t, s, sinktest.Deliveries(1, 2))
+			n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 2))
 			require.Zero(t, n)
-			require.Equal(t, want, class(err), err)
+			require.Equal(t, want, sinktest.Class(err), err)
 			require.Equal(t, "1", b.requested(), "one attempt")
 			restore()
-			n, err = deliver(t, s, sinktest.Deliveries(1, 2))
-			require.NoError(t, err)
-			require.Equal(t, 2, n)
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 		})
 	}
 }
@@ -263,7 +228,7 @@ func TestDeliverBatch_HonoursTheDelayThatPubSubAsksFor(t *testing.T) {
 	answer, err := status.New(codes.ResourceExhausted, "slower").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(7 * time.Second)})
 	require.NoError(t, err)
 	b.refuse("made", answer.Err())
-	_, err = deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
+	_, err = sinktest.Deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
 	require.Equal(t, 7*time.Second, processor.RetryAfterDelay(err))
 }
 
@@ -271,18 +236,16 @@ func TestDeliverBatch_AConnectionThatDiesUnderARequestLeavesItsOutcomeUnknown(t 
 	t.Parallel()
 	b := newBench(t)
 	s := b.sink(t, nil)
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	restore := b.answers(func(*pb.PublishRequest) error {
 		b.link.Cut() // and the server takes the request on
 		return nil
 	})
-	n, err := deliver(t, s, sinktest.Deliveries(2, 2))
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 2))
 	require.Zero(t, n)
-	require.Equal(t, "unknown", class(err), err)
+	require.Equal(t, "unknown", sinktest.Class(err), err)
 	restore()
-	_, err = deliver(t, s, sinktest.Deliveries(2, 2))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(2, 2))
 	require.Equal(t, "1 2 2 3", b.landed())
 }
 
@@ -291,25 +254,23 @@ func TestDeliverBatch_AConnectionThatTakesTooLongLeavesNothingUnknown(t *testing
 	b := newBench(t)
 	s := b.sink(t, func(c *pubsub.Config) { c.Timeout = 200 * time.Millisecond })
 	b.link.Stall()
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "nothing was sent: no connection within 200ms")
-	require.Equal(t, "unreached", class(err))
+	require.Equal(t, "unreached", sinktest.Class(err))
 }
 
 func TestDeliverBatch_AnAbandonedRequestIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := b.sink(t, func(c *pubsub.Config) { c.Timeout = 5 * time.Second }) // a busy machine connects in that
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	b.link.Stall()
-	_, err = deliver(t, s, sinktest.Deliveries(2, 1))
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 1))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "no answer within 5s")
 	b.link.Cut()
 	b.link.Resume()
-	_, err = deliver(t, s, sinktest.Deliveries(3, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(3, 1))
 	require.Equal(t, "1 3", b.landed())
 }
 
@@ -335,11 +296,10 @@ func TestDeliverBatch_UsesNoConnectionAgainThatOwesAnAnswer(t *testing.T) {
 		b := newBench(t, grpc.StatsHandler(&taken))
 		s := b.sink(t, nil)
 		restore := b.refuse("made", status.Error(code, "no"))
-		_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+		_, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 		require.Error(t, err)
 		restore()
-		_, err = deliver(t, s, sinktest.Deliveries(1, 1))
-		require.NoError(t, err)
+		sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 		require.Equal(t, want, taken.Load(), code)
 	}
 }
@@ -347,22 +307,21 @@ func TestDeliverBatch_UsesNoConnectionAgainThatOwesAnAnswer(t *testing.T) {
 func TestDeliverBatch_NamesTheFixOfATopic(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	_, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.Topic = "absent" }), sinktest.Deliveries(1, 1))
+	_, err := sinktest.Deliver(t, b.sink(t, func(c *pubsub.Config) { c.Topic = "absent" }), sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "create the topic (gcloud pubsub topics create)")
-	require.Equal(t, "refused", class(err))
+	require.Equal(t, "refused", sinktest.Class(err))
 
 	// Pub/Sub acknowledges what nobody subscribes to, and drops it.
 	_, err = b.fake.GServer.DeleteSubscription(t.Context(), &pb.DeleteSubscriptionRequest{Subscription: subscription})
 	require.NoError(t, err)
-	_, err = deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
+	_, err = sinktest.Deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "create a subscription first")
-	require.Equal(t, "unreached", class(err))
+	require.Equal(t, "unreached", sinktest.Class(err))
 	require.Empty(t, b.requested())
 
 	_, err = b.fake.GServer.CreateTopic(t.Context(), &pb.Topic{Name: "projects/p/topics/kept", MessageRetentionDuration: durationpb.New(time.Hour)})
 	require.NoError(t, err)
-	_, err = deliver(t, b.sink(t, func(c *pubsub.Config) { c.Topic = "projects/p/topics/kept" }), sinktest.Deliveries(1, 1))
-	require.NoError(t, err, "the topic itself keeps messages")
+	sinktest.Delivered(t, b.sink(t, func(c *pubsub.Config) { c.Topic = "projects/p/topics/kept" }), sinktest.Deliveries(1, 1)) // the topic itself keeps messages
 }
 
 // The last subscription is deleted while records flow: Pub/Sub goes on to acknowledge.
@@ -371,19 +330,17 @@ func TestDeliverBatch_LooksAtTheTopicAgain(t *testing.T) {
 	b := newBench(t)
 	s := b.sink(t, nil)
 	s.LookEvery(0)
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
+	_, err := b.fake.GServer.DeleteSubscription(t.Context(), &pb.DeleteSubscriptionRequest{Subscription: subscription})
 	require.NoError(t, err)
-	_, err = b.fake.GServer.DeleteSubscription(t.Context(), &pb.DeleteSubscriptionRequest{Subscription: subscription})
-	require.NoError(t, err)
-	n, err := deliver(t, s, sinktest.Deliveries(2, 1))
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 1))
 	require.ErrorContains(t, err, "create a subscription first")
-	require.Equal(t, "unreached", class(err))
+	require.Equal(t, "unreached", sinktest.Class(err))
 	require.Zero(t, n)
 	require.Len(t, b.requested(), 1)
 
 	b.listing.denied.Store(true)
-	_, err = deliver(t, s, sinktest.Deliveries(2, 1))
-	require.NoError(t, err, "who may not look publishes")
+	sinktest.Delivered(t, s, sinktest.Deliveries(2, 1)) // who may not look publishes
 }
 
 // TestDeliverBatch_LooksAtATopicThatIsMadeAnewBeforeItPublishes: it has none of the former one's subscriptions.
@@ -391,25 +348,23 @@ func TestDeliverBatch_LooksAtATopicThatIsMadeAnewBeforeItPublishes(t *testing.T)
 	t.Parallel()
 	b := newBench(t)
 	s := b.sink(t, nil)
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	b.remove(t)
-	_, err = deliver(t, s, sinktest.Deliveries(2, 1))
-	require.Equal(t, "refused", class(err), err)
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 1))
+	require.Equal(t, "refused", sinktest.Class(err), err)
 	require.Equal(t, "1|2", b.requested(), "it is Pub/Sub that says so")
 	require.ErrorContains(t, err, "create the topic (gcloud pubsub topics create) and its subscriptions (gcloud pubsub subscriptions create")
 	require.ErrorContains(t, err, "`seek` back to what receivers lack")
 
 	_, err = b.fake.GServer.CreateTopic(t.Context(), &pb.Topic{Name: topic})
 	require.NoError(t, err)
-	n, err := deliver(t, s, sinktest.Deliveries(2, 1))
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 1))
 	require.ErrorContains(t, err, "create a subscription first")
 	require.Zero(t, n)
 	require.Equal(t, "1|2", b.requested(), "it would be acknowledged, and lost")
 
 	b.subscribe(t)
-	_, err = deliver(t, s, sinktest.Deliveries(2, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(2, 1))
 	require.Equal(t, "1 2", b.landed())
 }
 
@@ -424,10 +379,10 @@ func TestDeliverBatch_LooksAtTheTopicAfterARefusalOfAnotherKey(t *testing.T) {
 		}
 		return status.Error(codes.NotFound, "no such topic")
 	})
-	_, err := deliver(t, s, keyed(2, "a", "b"))
-	require.Equal(t, "unreached", class(err), err)
+	_, err := sinktest.Deliver(t, s, keyed(2, "a", "b"))
+	require.Equal(t, "unreached", sinktest.Class(err), err)
 	b.unsubscribe(t)
-	_, err = deliver(t, s, keyed(2, "a", "b"))
+	_, err = sinktest.Deliver(t, s, keyed(2, "a", "b"))
 	require.ErrorContains(t, err, "create a subscription first")
 }
 
@@ -436,12 +391,11 @@ func TestDeliverBatch_LooksAtTheTopicWhenAnOperatorHasDecided(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := b.sink(t, nil)
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	b.unsubscribe(t)
 	ds := sinktest.Deliveries(2, 1)
 	ds[0].Epoch++
-	_, err = deliver(t, s, ds)
+	_, err := sinktest.Deliver(t, s, ds)
 	require.ErrorContains(t, err, "create a subscription first")
 	require.Equal(t, "1", b.requested())
 }
@@ -451,25 +405,22 @@ func TestDeliverBatch_NamesWhatWasAcknowledgedSinceTheLastLook(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	s := b.sink(t, nil)
-	_, err := deliver(t, s, sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	again := sinktest.Deliveries(2, 2)
 	again[0].Epoch++
 	again[1].Epoch++
-	_, err = deliver(t, s, again) // looks
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, again) // looks
 	b.unsubscribe(t)
 	s.LookEvery(0)
 	for range 2 {
-		_, err = deliver(t, s, sinktest.Deliveries(4, 1))
+		_, err := sinktest.Deliver(t, s, sinktest.Deliveries(4, 1))
 		require.ErrorContains(t, err, "create a subscription first")
-		require.ErrorContains(t, err, `records from "2" on were acknowledged since the topic was looked at, and may be lost`)
+		require.ErrorContains(t, err, `records from "2" on were acknowledged since the topic was last checked, and may be lost`)
 	}
 	b.subscribe(t)
-	_, err = deliver(t, s, sinktest.Deliveries(4, 1))
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, sinktest.Deliveries(4, 1))
 	b.unsubscribe(t)
-	_, err = deliver(t, s, sinktest.Deliveries(5, 1))
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(5, 1))
 	require.ErrorContains(t, err, `records from "4" on`)
 }
 
@@ -477,9 +428,7 @@ func TestDeliverBatch_AnAccountThatMayOnlyPublishPublishes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.listing.denied.Store(true)
-	n, err := deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	sinktest.Delivered(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
 }
 
 func TestDeliverBatch_CountsNothingThatPubSubDoesNotName(t *testing.T) {
@@ -487,9 +436,9 @@ func TestDeliverBatch_CountsNothingThatPubSubDoesNotName(t *testing.T) {
 	b := newBench(t)
 	b.fake.SetAutoPublishResponse(false)
 	b.fake.AddPublishResponse(&pb.PublishResponse{MessageIds: []string{"m0"}}, nil)
-	n, err := deliver(t, b.sink(t, func(c *pubsub.Config) { c.Window = 2 }), sinktest.Deliveries(1, 2))
+	n, err := sinktest.Deliver(t, b.sink(t, func(c *pubsub.Config) { c.Window = 2 }), sinktest.Deliveries(1, 2))
 	require.ErrorContains(t, err, "Pub/Sub acknowledged 1 of 2 messages")
-	require.Equal(t, "unknown", class(err))
+	require.Equal(t, "unknown", sinktest.Class(err))
 	require.Zero(t, n)
 }
 
@@ -511,12 +460,12 @@ func TestDeliverBatch_RefusesWhatPubSubCannotCarry(t *testing.T) {
 		"a header's name has 257 bytes, and Pub/Sub takes 256":    func(d *processor.Delivery) { d.Headers = map[string]string{strings.Repeat("h", 257): "x"} },
 		`attribute "h" has 1025 bytes, and Pub/Sub takes 1024`:    func(d *processor.Delivery) { d.Headers = map[string]string{"h": strings.Repeat("x", 1025)} },
 		`attribute "h" is not UTF-8`:                              func(d *processor.Delivery) { d.Headers = map[string]string{"h": "\xff"} },
-		"it has 101 attributes, and Pub/Sub takes 100":            func(d *processor.Delivery) { d.Headers = headers(93) },
+		"it has 101 attributes, and Pub/Sub takes 100":            func(d *processor.Delivery) { d.Headers = headers(90) },
 		"bytes, and Pub/Sub takes requests of 10000000":           func(d *processor.Delivery) { d.Payload = make([]byte, 10_000_000) },
 	} {
 		ds := sinktest.Deliveries(1, 3)
 		change(&ds[1])
-		n, err := deliver(t, s, ds)
+		n, err := sinktest.Deliver(t, s, ds)
 		require.True(t, processor.IsPermanent(err), "%s: %v", want, err)
 		require.ErrorContains(t, err, want)
 		require.Equal(t, 1, n, want)
@@ -524,10 +473,9 @@ func TestDeliverBatch_RefusesWhatPubSubCannotCarry(t *testing.T) {
 	require.Equal(t, strings.TrimSpace(strings.Repeat("1 ", 8)), b.landed(), "nothing behind the refused")
 
 	d := sinktest.Deliveries(1, 1)
-	d[0].Headers = headers(92)
+	d[0].Headers = headers(89)
 	d[0].ID = strings.Repeat("i", 2000)
-	_, err := deliver(t, s, d)
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, d)
 	all := b.fake.Messages()
 	require.Regexp(t, "^sha256:[0-9a-f]{64}$", all[len(all)-1].Attributes["ordered-dedup-key"])
 }
@@ -543,8 +491,8 @@ func TestDeliverBatch_NamesTheFixOfARefusalOfUs(t *testing.T) {
 	} {
 		b := newBench(t)
 		b.refuse("made", status.Error(code, "no"))
-		_, err := deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
-		require.Equal(t, "refused", class(err), err)
+		_, err := sinktest.Deliver(t, b.sink(t, nil), sinktest.Deliveries(1, 1))
+		require.Equal(t, "refused", sinktest.Class(err), err)
 		require.ErrorContains(t, err, fix)
 	}
 }
@@ -557,11 +505,9 @@ func TestDeliverBatch_WhatIsNoPubSubRefusesUsAtTheFirstLook(t *testing.T) {
 	other := grpc.NewServer()
 	go func() { _ = other.Serve(listener) }()
 	t.Cleanup(other.Stop)
-	s, err := pubsub.New(pubsub.Config{Topic: topic, Emulator: listener.Addr().String()})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	_, err = deliver(t, s, sinktest.Deliveries(1, 1))
-	require.Equal(t, "refused", class(err), err)
+	s := sinktest.Made(t, pubsub.New, pubsub.Config{Topic: topic, Emulator: listener.Addr().String()})
+	_, err = sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
+	require.Equal(t, "refused", sinktest.Class(err), err)
 	require.ErrorContains(t, err, "nothing was sent")
 	require.ErrorContains(t, err, "correct endpoint or emulator")
 }

@@ -25,7 +25,7 @@ func TestGuard_OnDemandTheAccessTokenIsNotQuoted(t *testing.T) {
 	t.Cleanup(tokens.Close)
 	b, sink := authenticated(t, userFile(t, tokens.URL))
 	b.answers(func(*pb.PublishRequest) error { return status.Error(codes.Unavailable, "no to Bearer "+token) })
-	_, err := deliver(t, sink(true), sinktest.Deliveries(1, 1))
+	_, err := sinktest.Deliver(t, sink(true), sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "Unavailable")
 	require.NotContains(t, err.Error(), token)
 	require.NotContains(t, err.Error(), "no to")

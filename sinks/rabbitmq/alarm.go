@@ -11,20 +11,20 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
-// alarm is the state of the broker's memory and disk. While one of them is short, the broker
-// reads nothing more from a connection that publishes. It publishes the messages that it finds
-// there when it reads again, even if the sender has hung up meanwhile. So the sink keeps the
-// connection, and does not send them a second time.
+// alarm is the state of the broker's memory and disk. While either is short, the broker reads nothing more from a
+// connection that publishes. When it reads again, it publishes the messages that it finds there, even if the sender
+// has hung up meanwhile. So the sink keeps the connection, and does not send them a second time.
 type alarm struct {
 	blocked atomic.Pointer[string] // the broker's reason; nil: it reads
-	over    chan struct{}          // a word that it reads again
+	over    chan struct{}          // signals that the broker reads again
 	changes atomic.Int64
 	before  int64 // changes when the call began
 }
 
-// watch follows the broker's words. It ends with the connection.
+// watch follows the broker's notices. It ends with the connection.
 func (a *alarm) watch(changes <-chan amqp.Blocking) {
 	for change := range changes {
 		a.changes.Add(1)
@@ -40,13 +40,13 @@ func (a *alarm) watch(changes <-chan amqp.Blocking) {
 	}
 }
 
-// begin notes the begin of a call.
+// begin notes the beginning of a call.
 func (a *alarm) begin() { a.before = a.changes.Load() }
 
 // met reports whether there was an alarm during the call.
 func (a *alarm) met() bool { return a.blocked.Load() != nil || a.changes.Load() != a.before }
 
-// reason is the alarm as an error, or nil.
+// reason returns the alarm as an error, or nil.
 func (a *alarm) reason() error {
 	reason := a.blocked.Load()
 	if reason == nil {
@@ -99,8 +99,8 @@ func digest(body []byte) []byte {
 	return sum[:]
 }
 
-// resume returns how many of the records are on their way already, since an alarm held them up
-// in an earlier call. Messages of others are waited for before any of the records is sent.
+// resume returns how many of the records are on their way already, since an alarm held them up in an earlier call. If
+// other messages are on their way, it waits for them before any of the records is sent.
 func (s *Sink) resume(ctx context.Context, ds []processor.Delivery) (int, error) {
 	window := s.link.window
 	n := min(len(window), len(ds))
@@ -112,17 +112,17 @@ func (s *Sink) resume(ctx context.Context, ds []processor.Delivery) (int, error)
 	return n, nil
 }
 
-// isOf reports whether a publishing is the record's, in all but the number of the attempt.
+// isOf reports whether a publishing belongs to the record. Only the number of the attempt may differ.
 func (s *Sink) isOf(p sent, d processor.Delivery) bool {
 	key, message, err := s.message(d)
 	if err != nil || key != p.key {
 		return false
 	}
-	message.Headers[attemptHeader], message.Body = p.message.Headers[attemptHeader], digest(message.Body)
+	message.Headers[wire.HeaderAttempt], message.Body = p.message.Headers[wire.HeaderAttempt], digest(message.Body)
 	return reflect.DeepEqual(message, p.message)
 }
 
-// awaitOthers waits for messages on their way that are not those of the records to be sent.
+// awaitOthers waits for messages on their way that do not belong to the records to be sent.
 func (s *Sink) awaitOthers(ctx context.Context) error {
 	err := s.drain(ctx)
 	if err == nil {

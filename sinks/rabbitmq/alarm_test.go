@@ -36,9 +36,7 @@ func newAlarmed(t *testing.T, rabbit *broker.RabbitMQ, window int) alarmed {
 	require.NoError(t, err)
 	_, err = admin.QueueDeclare(name, true, false, false, false, nil)
 	require.NoError(t, err)
-	s, err := rabbitmq.New(rabbitmq.Config{URL: rabbit.URL(rabbit.Addr()), RoutingKey: name, Window: window, Timeout: time.Minute})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
+	s := sinktest.Made(t, rabbitmq.New, rabbitmq.Config{URL: rabbit.URL(rabbit.Addr()), RoutingKey: name, Window: window, Timeout: time.Minute})
 	return alarmed{&bench{broker: rabbit, name: name, kind: "queue"}, s}
 }
 
@@ -260,7 +258,7 @@ func TestDeliverBatch_AMessageThatAnAlarmCutsOffKeepsTimeout(t *testing.T) {
 		require.Zero(t, n)
 		require.NoError(t, ctx.Err(), "the call outlived timeout: %v", err)
 		require.ErrorContains(t, err, "the broker may have the record: not written within 1s: context deadline exceeded: "+
-			"the broker takes no messages (low on memory); free memory or disk there")
+			"the broker takes no messages ([…]); free memory or disk there")
 		require.True(t, outcome.IsOutage(err), err)
 		require.True(t, processor.IsUnreached(err), "it is no attempt of the record: %v", err)
 		require.False(t, s.Pending(), "nothing is to be waited for")

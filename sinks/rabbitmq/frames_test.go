@@ -99,6 +99,24 @@ func TestDeliverBatch_ABrokerThatReturnsTooMuchIsNotHeardOut(t *testing.T) {
 		"more messages than were sent": {func(channel uint16) speech {
 			return speech{bytes.Repeat(returned(channel, 0), 2), nil}
 		}, "the broker returned a message that was not sent"},
+		"a body that begins nowhere": {func(channel uint16) speech {
+			return speech{nil, frame(3, channel, make([]byte, piece))}
+		}, "the broker returned a message that was not sent"},
+		"a body beside another one": {func(channel uint16) speech {
+			return speech{returned(channel, 1), frame(3, channel, make([]byte, piece))}
+		}, "the broker returned a message that was not sent"},
+		"a text beyond its frame": {func(uint16) speech {
+			return speech{method(0, 10<<16|20, "\x20\x00\x00\x00"), frame(8, 0, nil)}
+		}, "the broker sent a method that RabbitMQ does not send"},
+		"a short text beyond its frame": {func(channel uint16) speech {
+			return speech{method(channel, 60<<16|50, "\x01\x38\xff"), frame(8, 0, nil)}
+		}, "the broker sent a method that RabbitMQ does not send"},
+		"a method of a consumer": {func(channel uint16) speech {
+			return speech{method(channel, 60<<16|60, "\x00"), nil}
+		}, "the broker sent a method that RabbitMQ does not send"},
+		"confirms of what was not sent": {func(channel uint16) speech {
+			return speech{acked(channel, 2), nil}
+		}, "the broker sent a method that RabbitMQ does not send"},
 		"a frame without an end": {func(uint16) speech {
 			return speech{[]byte{3, 0, 1, 0x7f, 0xff, 0xff, 0xff}, make([]byte, piece)}
 		}, "the broker sent a frame of more than 1048576 bytes"},
@@ -113,4 +131,28 @@ func TestDeliverBatch_ABrokerThatReturnsTooMuchIsNotHeardOut(t *testing.T) {
 			require.ErrorContains(t, err, c.fault)
 		})
 	}
+}
+
+// The client reads a text of the first method up to its end, over any number of frames.
+func TestOpen_ABrokerWhoseFirstTextHasNoEndIsNotHeardOut(t *testing.T) {
+	t.Parallel()
+	const size, piece = 512 << 20, 64 << 10
+	heard := make(chan int, 1)
+	address := tcptest.Serve(t, func(conn net.Conn) {
+		sent := 0
+		_, err := io.ReadFull(conn, make([]byte, 8))
+		if err == nil {
+			_, err = conn.Write(method(0, 10<<16|10, "\x00\x09"+string(binary.BigEndian.AppendUint32(nil, size))))
+		}
+		for body := frame(3, 0, make([]byte, piece)); err == nil && sent < size; {
+			var n int
+			n, err = conn.Write(body)
+			sent += n
+		}
+		heard <- sent
+	})
+	s := sinktest.Made(t, rabbitmq.New, rabbitmq.Config{URL: "amqp://u:p@" + address, Exchange: "e", RoutingKey: "k", Timeout: time.Minute})
+	_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	require.ErrorContains(t, err, "is it RabbitMQ?")
+	require.Less(t, <-heard, 32<<20)
 }

@@ -19,7 +19,7 @@ func (b *blocked) because(reason string) string {
 	return fmt.Sprintf("the broker takes no messages (%s); free memory or disk there", visible.Line(reason))
 }
 
-// returned is a message that the broker sent back, for what it said.
+// returned is a message that the broker sent back, with the broker's reason.
 type returned struct {
 	code uint16
 	text string
@@ -45,7 +45,7 @@ func newGuard(c Config) secret.Guard {
 
 // said finds the broker's words in an error.
 func said(err error) (hidden string, ok bool) {
-	switch e := err.(type) { // each error of a chain is asked by itself
+	switch e := err.(type) { // each error of a chain is checked by itself
 	case *amqp.Error:
 		return fmt.Sprintf(`Exception (%d) Reason: "%s"`, e.Code, secret.Hidden), e.Server
 	case *blocked:

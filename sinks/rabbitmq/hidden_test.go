@@ -41,12 +41,7 @@ func nacked(channel uint16, tag uint64) []byte {
 func talkedTo(t *testing.T, hostile func(channel uint16) speech, change func(*rabbitmq.Config)) *rabbitmq.Sink {
 	t.Helper()
 	address := tcptest.Serve(t, func(conn net.Conn) { _ = converse(conn, hostile) })
-	c := rabbitmq.Config{URL: "amqp://u:p@" + address, Exchange: "e", RoutingKey: "our.{{.Type}}", Timeout: 2 * time.Second}
-	change(&c)
-	s, err := rabbitmq.New(c)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return sinktest.Made(t, rabbitmq.New, rabbitmq.Config{URL: "amqp://u:p@" + address, Exchange: "e", RoutingKey: "our.{{.Type}}", Timeout: 2 * time.Second}, change)
 }
 
 func TestGuard_HiddenAnswersHaveNothingOfTheBrokers(t *testing.T) {
@@ -69,6 +64,30 @@ func TestGuard_HiddenAnswersHaveNothingOfTheBrokers(t *testing.T) {
 			t.Parallel()
 			s := talkedTo(t, c.hostile, func(c *rabbitmq.Config) { c.HideAnswers = true })
 			sinktest.Hides(t, s, c.ours)
+		})
+	}
+}
+
+func TestGuard_NoWordOfARecordIsQuoted(t *testing.T) {
+	t.Parallel()
+	words := shortText("cannot store " + sinktest.Repeated)
+	for name, c := range map[string]struct {
+		hostile func(channel uint16) speech
+		ours    string
+	}{
+		"a return": {func(channel uint16) speech {
+			return speech{first: returnedWith(channel, sinktest.Private()[0].DedupKey(), words[1:], "k")}
+		}, "; bind a queue for routing key \"our.{{.Key}}\""},
+		"an alarm": {func(uint16) speech { return speech{first: method(0, 10<<16|60, words)} }, "the broker takes no messages (cannot store"},
+		"the end of a channel": {func(channel uint16) speech {
+			return speech{first: method(channel, 20<<16|40, "\x01\x96"+words+"\x00\x3c\x00\x28")}
+		}, `Exception (406) Reason: "cannot store`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := talkedTo(t, c.hostile, func(c *rabbitmq.Config) { c.RoutingKey = "our.{{.Key}}" })
+			_, err := s.DeliverBatch(t.Context(), sinktest.Private())
+			sinktest.RequirePrivate(t, err, c.ours)
 		})
 	}
 }
@@ -101,9 +120,7 @@ func TestDeliverBatch_ARecordWithoutAConfirmBesideARefusalLeavesTheWindowOpen(t 
 					return speech{first: nacked(channel, 1)}
 				})
 			})
-			s, err := rabbitmq.New(rabbitmq.Config{URL: "amqp://u:p@" + address, Exchange: "e", RoutingKey: "k", Timeout: 3 * time.Second, Window: 2})
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = s.Close() })
+			s := sinktest.Made(t, rabbitmq.New, rabbitmq.Config{URL: "amqp://u:p@" + address, Exchange: "e", RoutingKey: "k", Timeout: 3 * time.Second, Window: 2})
 			n, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 2))
 			require.Zero(t, n)
 			require.ErrorContains(t, err, "the broker refused it (nack)")
@@ -129,12 +146,10 @@ func TestDeliverBatch_AWriteThatIsCutOffBesideARefusalLeavesTheWindowOpen(t *tes
 			return speech{}
 		})
 	})
-	s, err := rabbitmq.New(rabbitmq.Config{URL: "amqp://u:p@" + address, Exchange: "e", RoutingKey: "k", Timeout: 3 * time.Second, Window: 3})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
+	s := sinktest.Made(t, rabbitmq.New, rabbitmq.Config{URL: "amqp://u:p@" + address, Exchange: "e", RoutingKey: "k", Timeout: 3 * time.Second, Window: 3})
 	n, err := s.DeliverBatch(t.Context(), ds)
 	require.Zero(t, n)
-	require.ErrorContains(t, err, "312 NO_ROUTE")
+	require.ErrorContains(t, err, "312 […]")
 	require.ErrorContains(t, err, "the broker may have records that were sent after this one")
 	require.True(t, outcome.IsOutage(err), err)
 	require.False(t, s.Pending(), "nothing is to be waited for")

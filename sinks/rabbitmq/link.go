@@ -17,8 +17,7 @@ import (
 // heartbeat is how soon a silent broker is noticed, within a factor of two.
 const heartbeat = 5 * time.Second
 
-// link is a connection with its channel. One on which anything went wrong is
-// closed and never used again.
+// link is a connection with its channel. After any failure a link is closed and never used again.
 type link struct {
 	socket     *socket
 	connection *amqp.Connection
@@ -46,7 +45,7 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 	if err = s.hungUp(err, l, time.Since(began)); err != nil {
 		return nil, l.late(err)
 	}
-	// What comes now would wait for the broker without an end.
+	// The steps after this would wait for the broker without end.
 	defer context.AfterFunc(ctx, l.cut)()
 	if err = l.prepare(s.config); err != nil {
 		l.cut()
@@ -54,7 +53,7 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 	return l, l.late(ended(ctx, err))
 }
 
-// late notes of an error that is the end of the time for the connection whether the broker had answered.
+// late adds to an error that ran out of time for the connection whether the broker had answered.
 func (l *link) late(err error) error {
 	var late lateError
 	if errors.As(err, &late) {
@@ -128,9 +127,9 @@ func (l *link) prepare(c Config) (err error) {
 	}
 }
 
-// socket notes that the broker closed a connection: neither we did, nor was its time
-// over. It ends one on which the broker says what would exhaust the memory. Over TLS it
-// does not see that: there the broker has shown its certificate.
+// socket notes that the broker closed a connection: we did not close it, and its time was not over. It ends a
+// connection on which the broker sends something that would exhaust the memory. Over TLS it does not see that, but
+// there the broker has shown its certificate.
 type socket struct {
 	net.Conn
 	ended   atomic.Bool
@@ -141,7 +140,7 @@ type socket struct {
 }
 
 func (s *socket) Write(p []byte) (int, error) {
-	s.written.Add(int64(len(p))) // before: a write that is cut off may be counted while it goes on
+	s.written.Add(int64(len(p))) // before the write: one that is cut off may be counted while it goes on
 	n, err := s.Conn.Write(p)
 	s.written.Add(int64(n - len(p)))
 	return n, err
@@ -168,8 +167,8 @@ func (s *socket) Read(p []byte) (int, error) {
 // ended reports whether the broker closed the connection.
 func (l *link) ended() bool { return l.socket != nil && l.socket.ended.Load() }
 
-// wasReturned reports whether the broker returned a confirmed message: returns
-// come before the confirm of their message, on the same goroutine.
+// wasReturned reports whether the broker returned a confirmed message. A return comes before the confirm of its
+// message, on the same goroutine.
 func (l *link) wasReturned(id string) (amqp.Return, bool) {
 	for more := true; more; {
 		select {
@@ -195,9 +194,8 @@ func (l *link) cut() { _ = l.socket.Close() }
 // closePatience bounds the wait for a broker's answer to the end of a connection.
 const closePatience = 2 * time.Second
 
-// close ends the connection, and asks the broker first. One that is silent, or reads nothing
-// under an alarm, does not answer. The client has a deadline for that, too: each heartbeat of
-// the broker's puts it off.
+// close ends the connection, and asks the broker first. A broker that is silent, or reads nothing under an alarm,
+// does not answer. The client has a deadline for that, too, but each heartbeat of the broker puts it off.
 func (l *link) close() error {
 	silent := time.AfterFunc(closePatience, l.cut)
 	err := l.connection.Close()
@@ -207,7 +205,7 @@ func (l *link) close() error {
 	return err
 }
 
-// ended is the end of ctx, if that is what ended a call.
+// ended returns the cause of ctx's end, if that ended the call.
 func ended(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -1,46 +1,32 @@
 package rabbitmq
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 	"unicode/utf8"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/reserved"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
-// maxHeaderBytes bounds the properties of a message, which travel in one frame:
-// RabbitMQ's frames have 131,072 bytes unless it was told otherwise.
+// maxHeaderBytes bounds the properties of a message, which travel in one frame. RabbitMQ's frames have 131,072 bytes
+// unless it is configured otherwise.
 const maxHeaderBytes = 100_000
 
-const attemptHeader = "ordered-attempt"
-
-// publishing is the message of a record. What the protocol cannot carry is a
-// Permanent error: it would close the connection at every attempt.
+// publishing makes the message of a record. It returns a Permanent error if the protocol cannot carry the record,
+// which would close the connection at every attempt.
 func publishing(d processor.Delivery) (amqp.Publishing, error) {
-	headers := amqp.Table{
-		"ordered-process":   d.Process,
-		"ordered-sequence":  d.Sequence,
-		"ordered-epoch":     int64(d.Epoch),
-		attemptHeader:       int32(d.Attempt),
-		"ordered-position":  string(d.Position),
-		"ordered-dedup-key": d.DedupKey(),
-	}
-	for name, value := range map[string]string{"ordered-key": d.Key, "ordered-type": d.Type} {
-		if value != "" {
-			headers[name] = value
-		}
-	}
+	headers := amqp.Table{}
+	wire.Each(d, func(name, value string) { headers[name] = value })
+	headers[wire.HeaderSequence], headers[wire.HeaderEpoch], headers[wire.HeaderAttempt] = d.Sequence, int64(d.Epoch), int32(d.Attempt)
 	size := len(d.Key) + 2*len(d.Type) + 2*len(d.DedupKey()) + len(d.Position) + len(d.Process)
 	for name, value := range d.Headers {
 		switch {
 		case name == "" || !isShort(name):
 			return amqp.Publishing{}, refused("a header's name has %d bytes; AMQP takes 1 to %d, in UTF-8", len(name), shortString)
-		case reserved.Ours(name) || reserved.AMQP(name):
+		case wire.Ours(name) || wire.AMQP(name):
 			continue
 		}
 		headers[name] = value
@@ -52,7 +38,7 @@ func publishing(d processor.Delivery) (amqp.Publishing, error) {
 	p := amqp.Publishing{
 		ContentType:  "application/json",
 		DeliveryMode: amqp.Persistent,
-		MessageId:    messageID(d),
+		MessageId:    wire.ShortKey(d, isShort),
 		Headers:      headers,
 		Body:         d.Payload,
 	}
@@ -60,23 +46,13 @@ func publishing(d processor.Delivery) (amqp.Publishing, error) {
 		p.Type = d.Type
 	}
 	if d.CreatedAt.Unix() > 0 {
-		p.Timestamp = time.Unix(d.CreatedAt.Unix(), 0) // what AMQP carries of it
+		p.Timestamp = time.Unix(d.CreatedAt.Unix(), 0) // AMQP carries seconds
 	}
 	return p, nil
 }
 
-// messageID is the dedup key, as far as the property holds it.
-func messageID(d processor.Delivery) string {
-	key := d.DedupKey()
-	if isShort(key) {
-		return key
-	}
-	digest := sha256.Sum256([]byte(key))
-	return "sha256:" + hex.EncodeToString(digest[:])
-}
-
-// isShort: the strings of most properties are short, and clients refuse a message
-// in which one is not UTF-8. Values of headers may hold anything.
+// isShort reports whether a text fits the strings of most properties, which are short. Clients refuse a message in
+// which one is not UTF-8. Values of headers may hold anything.
 func isShort(text string) bool { return len(text) <= shortString && utf8.ValidString(text) }
 
 func refused(format string, args ...any) error {

@@ -101,10 +101,7 @@ func (b *distant) serve(conn net.Conn) {
 func (b *distant) sink(t *testing.T, window int) *rabbitmq.Sink {
 	t.Helper()
 	address := tcptest.Serve(t, b.serve)
-	s, err := rabbitmq.New(rabbitmq.Config{URL: "amqp://u:p@" + address + "/", RoutingKey: "{{.Type}}", Window: window})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return sinktest.Made(t, rabbitmq.New, rabbitmq.Config{URL: "amqp://u:p@" + address + "/", RoutingKey: "{{.Type}}", Window: window})
 }
 
 // deliver is one call within a time.
@@ -139,7 +136,7 @@ func TestDeliverBatch_ACallEndsBeforeItsTimeDoes(t *testing.T) {
 	b.nackAt.Store(1)
 	ds := sinktest.Deliveries(1, window)
 	_, err := deliver(t, s, time.Minute, ds)
-	require.True(t, outcome.IsRefusal(err), err)
+	require.True(t, outcome.IsAboutRecord(err), err)
 	n, err := deliver(t, s, 1500*time.Millisecond, ds)
 	require.True(t, outcome.IsNoTime(err), err)
 	require.False(t, outcome.IsUnknown(err) || processor.IsUnreached(err), err)

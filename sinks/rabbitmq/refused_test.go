@@ -68,8 +68,7 @@ func TestDeliverBatch_ALimitOnConnectionsPassesByItself(t *testing.T) {
 			require.False(t, processor.IsRefused(err) || processor.IsPermanent(err), err)
 			_, err = b.broker.Control(t.Context(), "clear_user_limits", user, limit)
 			require.NoError(t, err)
-			_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
-			require.NoError(t, err)
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 		})
 	}
 }
@@ -80,8 +79,7 @@ func TestDeliverBatch_AnExchangeThatIsGone(t *testing.T) {
 	b := newBench(t, nil)
 	declaring, finding := b.sink(t, nil), b.sink(t, func(c *rabbitmq.Config) { c.Type = "" })
 	for _, s := range []*rabbitmq.Sink{declaring, finding} {
-		_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
-		require.NoError(t, err)
+		sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	}
 	require.NoError(t, b.admin.ExchangeDelete(b.name, false, false))
 	_, err := finding.DeliverBatch(t.Context(), sinktest.Deliveries(2, 1))
@@ -89,9 +87,7 @@ func TestDeliverBatch_AnExchangeThatIsGone(t *testing.T) {
 	require.False(t, outcome.IsUnknown(err), err)
 	require.ErrorContains(t, err, "declare the exchange, or give its type to have it declared")
 	_, err = declaring.DeliverBatch(t.Context(), sinktest.Deliveries(2, 1))
-	require.False(t, processor.IsRefused(err) || processor.IsPermanent(err), err)
-	require.True(t, processor.IsUnreached(err), err)
-	require.False(t, outcome.IsUnknown(err), "nothing took it: %v", err)
+	require.Equal(t, "unreached", sinktest.Class(err), "nothing took it: %v", err)
 	require.ErrorContains(t, err, "the next attempt declares the exchange again")
 	_, err = declaring.DeliverBatch(t.Context(), sinktest.Deliveries(2, 1))
 	require.ErrorContains(t, err, "312 NO_ROUTE", "it is there again")

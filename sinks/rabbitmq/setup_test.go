@@ -15,6 +15,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/broker"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
@@ -34,10 +35,8 @@ var benches atomic.Int64
 func newBench(t testing.TB, queue amqp.Table) *bench {
 	t.Helper()
 	rabbit := brokertest.SharedRabbitMQ(t)
-	l, err := link.Listen(rabbit.Addr())
-	require.NoError(t, err)
-	t.Cleanup(l.Close)
-	b := &bench{broker: rabbit, link: l, name: fmt.Sprintf("%s.%d", strings.ReplaceAll(t.Name(), "/", "."), benches.Add(1)), kind: "queue"}
+	name := fmt.Sprintf("%s.%d", strings.ReplaceAll(t.Name(), "/", "."), benches.Add(1))
+	b := &bench{broker: rabbit, link: tcptest.Link(t, rabbit.Addr()), name: name, kind: "queue"}
 	if queue["x-queue-type"] == "stream" {
 		b.kind = "stream"
 	}
@@ -69,14 +68,7 @@ func (b *bench) refuse(t testing.TB) (restore func()) {
 // sink publishes to the exchange, by the records' types.
 func (b *bench) sink(t testing.TB, change func(*rabbitmq.Config)) *rabbitmq.Sink {
 	t.Helper()
-	config := rabbitmq.Config{URL: b.broker.URL(b.link.Addr()), Exchange: b.name, Type: amqp.ExchangeTopic, RoutingKey: "{{lower .Type}}"}
-	if change != nil {
-		change(&config)
-	}
-	s, err := rabbitmq.New(config)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return sinktest.Made(t, rabbitmq.New, rabbitmq.Config{URL: b.broker.URL(b.link.Addr()), Exchange: b.name, Type: amqp.ExchangeTopic, RoutingKey: "{{lower .Type}}"}, change)
 }
 
 // empty purges the queue. A stream cannot be.

@@ -10,9 +10,9 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/route"
 )
 
 // Sink publishes records to one exchange. It implements processor.BatchSink and
@@ -47,8 +47,8 @@ func (s *Sink) String() string { return s.config.String() }
 // GoString is String, so that no verb prints the password.
 func (s *Sink) GoString() string { return s.String() }
 
-// Close closes the connection, within two seconds also where the broker is silent. What an
-// alarm holds up may be published later. A later delivery opens another connection.
+// Close closes the connection. It takes at most two seconds, even if the broker is silent. Messages that an alarm
+// holds up may be published later. A later delivery opens another connection.
 func (s *Sink) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,25 +60,25 @@ func (s *Sink) Close() error {
 	return err
 }
 
-// Pending reports whether messages are on their way that an alarm of the broker holds up: a
-// sink in the place of this one would send them a second time.
+// Pending reports whether messages are on their way that an alarm of the broker holds up. A sink that replaced this
+// one would send them a second time.
 func (s *Sink) Pending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.link != nil && !s.link.dead() && len(s.link.window) > 0
 }
 
-// DeliverBatch publishes records in order and returns how many of them, from the
-// first on, the broker has confirmed and not returned. An error that is a time-out
-// (outcome.IsUnknown) leaves the outcome of its record unknown. One of outcome.NoTime is no
-// failure: the next call has the rest.
+// DeliverBatch publishes records in order. It returns how many of them, from the first on, the broker has confirmed
+// and not returned. An error that is a time-out (outcome.IsUnknown) leaves the outcome of its record unknown. An
+// error of outcome.NoTime is not a failure: the next call delivers the rest.
 func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	guard := s.guard.Of(processor.Redact(ds))
 	if s.link == nil || s.link.dead() {
 		l, err := s.open(ctx)
 		if err != nil {
-			return 0, s.guard.Error(s.unsent(err))
+			return 0, guard.Error(s.unsent(err))
 		}
 		s.link = l
 	}
@@ -90,10 +90,10 @@ func (s *Sink) DeliverBatch(ctx context.Context, ds []processor.Delivery) (int, 
 		s.drop()
 	case l.alarm.met():
 		l.hold()
-	case err != nil && !outcome.IsRefusal(err) && !outcome.IsNoTime(err):
+	case err != nil && !outcome.IsAboutRecord(err) && !outcome.IsNoTime(err):
 		s.drop()
 	}
-	return n, s.guard.Error(err)
+	return n, guard.Error(err)
 }
 
 func (s *Sink) drop() {
@@ -144,11 +144,11 @@ func (s *Sink) publishAll(ctx context.Context, ds []processor.Delivery) (acknowl
 	return acknowledged, nil
 }
 
-// settle returns why a record failed, once the broker has had its word on all behind it:
-// what it returns of them later would be taken for its word on their next attempts.
+// settle returns why a record failed. Before that it waits for the broker's answers about all records after it.
+// Otherwise a later return of one of them would be taken for the answer to its next attempt.
 func (s *Sink) settle(ctx context.Context, failure error) error {
-	if !outcome.IsRefusal(failure) {
-		return failure // the link goes, and with it what is on its way; or it waits for the end of an alarm
+	if !outcome.IsAboutRecord(failure) {
+		return failure // the link is dropped with everything on its way, or it waits for the end of an alarm
 	}
 	s.link.window = s.link.window[1:]
 	err := s.drain(ctx)
@@ -159,7 +159,7 @@ func (s *Sink) settle(ctx context.Context, failure error) error {
 	return s.besideAnOpenOne(failure)
 }
 
-// drain waits for the broker's word on all that is on its way, which counts for nothing.
+// drain waits for the broker's answers about everything on its way. The answers count for nothing.
 func (s *Sink) drain(ctx context.Context) error {
 	l := s.link
 	wait, cancel := context.WithTimeout(ctx, s.config.Timeout)
@@ -168,7 +168,7 @@ func (s *Sink) drain(ctx context.Context) error {
 		p := l.window[0]
 		select {
 		case <-p.confirm.Done():
-			if !p.confirm.Acked() && l.dead() { // then what was not confirmed counts as refused
+			if !p.confirm.Acked() && l.dead() { // an unconfirmed message then counts as refused
 				return errEnded
 			}
 			l.wasReturned(p.message.MessageId)
@@ -180,8 +180,7 @@ func (s *Sink) drain(ctx context.Context) error {
 	return nil
 }
 
-// hasRoom reports whether one more record may be on its way. Under an alarm those that
-// are come first.
+// hasRoom reports whether one more record may be on its way. Under an alarm the records on their way come first.
 func (s *Sink) hasRoom() bool {
 	n := len(s.link.window)
 	return n == 0 || n < s.pace.window() && s.link.alarm.reason() == nil
@@ -204,7 +203,7 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery) error {
 	}
 	write, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("not written within %v: %w", s.config.Timeout, context.DeadlineExceeded))
 	defer cancel()
-	defer context.AfterFunc(write, l.cut)() // a write that the broker does not read knows no context
+	defer context.AfterFunc(write, l.cut)() // a write that the broker does not read ignores the context
 	const mandatory, immediate = true, false
 	l.socket.frames.sends(message.Body)
 	before, began := l.socket.written.Load(), time.Now()
@@ -216,7 +215,7 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery) error {
 	return nil
 }
 
-// message is what a record becomes, and its routing key.
+// message makes the message of a record, and its routing key.
 func (s *Sink) message(d processor.Delivery) (key string, message amqp.Publishing, err error) {
 	if message, err = publishing(d); err != nil {
 		return "", message, err
@@ -234,8 +233,8 @@ func (s *Sink) message(d processor.Delivery) (key string, message amqp.Publishin
 	return key, message, err
 }
 
-// unpublished is a failure to write a record; before is what the link had written until then.
-// Under an alarm the broker reads no record, so what stays in the network is no attempt of it.
+// unpublished returns the error for a record that could not be written; before is how much the link had written until
+// then. Under an alarm the broker reads no record, so a record that stays in the network is not an attempt.
 func (s *Sink) unpublished(before int64, err error) error {
 	l := s.link
 	l.cut() // so that no more of it is written
@@ -248,7 +247,7 @@ func (s *Sink) unpublished(before int64, err error) error {
 	}
 }
 
-// confirmedWithin reports whether the broker has had its word on a publishing, or its connection ended.
+// confirmedWithin reports whether the broker has answered about a publishing, or its connection ended.
 func (p sent) confirmedWithin(wait context.Context) bool {
 	select {
 	case <-p.confirm.Done():
@@ -263,15 +262,15 @@ func (p sent) confirmedWithin(wait context.Context) bool {
 	}
 }
 
-// toBind is the next step for a message that no queue is bound for.
+// toBind returns the next step for a message that no queue is bound for.
 func (s *Sink) toBind(key string) string {
 	if s.config.Type == amqp.ExchangeHeaders { // it looks at no routing key
 		return "bind a queue whose arguments match the record's headers, which travel as text: a number in a binding does not match"
 	}
-	return fmt.Sprintf("bind a queue for routing key %q, or correct routing_key%s", key, aboutTokens(key))
+	return fmt.Sprintf("bind a queue for routing key %q, or correct routing_key%s", s.key.Shown(key), aboutTokens(key))
 }
 
-// aboutTokens explains a dot of a record's value.
+// aboutTokens explains a dot that comes from a record's value.
 func aboutTokens(key string) string {
 	if !strings.Contains(key, "%2E") {
 		return ""
@@ -279,7 +278,7 @@ func aboutTokens(key string) string {
 	return ": a value's dot is %2E, unless the template says {{tokens …}}"
 }
 
-// confirmed waits for the broker's word on the first record of the window.
+// confirmed waits for the broker's answer about the first record of the window.
 func (s *Sink) confirmed(ctx context.Context, d processor.Delivery) error {
 	p := s.link.window[0]
 	wait, cancel := context.WithTimeoutCause(ctx, s.config.Timeout, fmt.Errorf("no confirm within %v: %w", s.config.Timeout, context.DeadlineExceeded))
@@ -293,7 +292,7 @@ func (s *Sink) confirmed(ctx context.Context, d processor.Delivery) error {
 	if p.confirm.Acked() {
 		return nil
 	}
-	if s.link.dead() { // then what was not confirmed counts as refused
+	if s.link.dead() { // an unconfirmed message then counts as refused
 		err := s.link.explained(ended(ctx, closedBy(<-s.link.closed)))
 		switch alone := len(s.link.window) == 1; {
 		case alone && isTooLarge(err):
@@ -304,5 +303,5 @@ func (s *Sink) confirmed(ctx context.Context, d processor.Delivery) error {
 			return s.failed(err)
 		}
 	}
-	return s.refusal(d, processor.Unreached(errNack)) // of the queue, not of the record
+	return s.refusal(d, processor.Unreached(errNack)) // the queue's fault, not the record's
 }

@@ -62,14 +62,13 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 	b := newBench(t, nil)
 	d := sinktest.Deliveries(9007199254740993, 1)[0]
 	d.Type, d.Headers = "Made", map[string]string{"traceparent": "00-1", "ordered-epoch": "99"}
-	n, err := b.sink(t, nil).DeliverBatch(t.Context(), []processor.Delivery{d})
-	require.NoError(t, err)
-	require.Equal(t, 1, n)
+	sinktest.Delivered(t, b.sink(t, nil), []processor.Delivery{d})
 	require.Equal(t, []message{{
 		MessageID: d.DedupKey(), DeliveryMode: 2, Type: "Made", Timestamp: d.CreatedAt.Unix(), Body: string(d.Payload),
 		Headers: map[string]string{
 			"ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
 			"ordered-position": string(d.Position), "ordered-dedup-key": d.DedupKey(), "ordered-key": "customer", "ordered-type": "Made",
+			"ordered-version": "1", "ordered-created-at": d.CreatedAt.Format(time.RFC3339Nano), "content-type": "application/json",
 			"traceparent": "00-1",
 		},
 	}}, b.read(t))
@@ -87,9 +86,7 @@ func TestDeliverBatch_NackIsTriedAgain(t *testing.T) {
 	require.Equal(t, 3, n)
 	_, err = b.admin.QueuePurge(b.name, false)
 	require.NoError(t, err)
-	n, err = s.DeliverBatch(t.Context(), ds[3:])
-	require.NoError(t, err)
-	require.Equal(t, 2, n)
+	sinktest.Delivered(t, s, ds[3:])
 }
 
 // With a window, what stands behind a refused record may land before it: the
@@ -105,8 +102,7 @@ func TestDeliverBatch_AWindowMayShowAnotherOrderAfterARefusal(t *testing.T) {
 	require.ErrorContains(t, err, "returned it: 312 NO_ROUTE; bind a queue")
 	require.Equal(t, 1, n)
 	restore()
-	_, err = s.DeliverBatch(t.Context(), ds[1:])
-	require.NoError(t, err)
+	sinktest.Delivered(t, s, ds[1:])
 	var sequences []string
 	for _, m := range b.read(t) {
 		sequences = append(sequences, m.Headers["ordered-sequence"])
@@ -123,9 +119,7 @@ func TestDeliverBatch_ABrokerThatIsKilledLosesNothing(t *testing.T) {
 	require.NoError(t, err)
 	_, err = admin.QueueDeclare("q", true, false, false, false, nil)
 	require.NoError(t, err)
-	s, err := rabbitmq.New(rabbitmq.Config{URL: rabbit.URL(rabbit.Addr()), RoutingKey: "q"})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
+	s := sinktest.Made(t, rabbitmq.New, rabbitmq.Config{URL: rabbit.URL(rabbit.Addr()), RoutingKey: "q"})
 
 	const records = 2000
 	killed := make(chan error, 1)
@@ -167,9 +161,7 @@ func TestDeliverBatch_SaysWhatToCorrectOfARefusedLogin(t *testing.T) {
 		{broker.RabbitMQPassword, "wrong-password", "correct user and password in url", false},
 		{b.broker.Addr() + "/", b.broker.Addr() + "/elsewhere", "correct the vhost", true},
 	} {
-		s, err := rabbitmq.New(rabbitmq.Config{URL: strings.Replace(b.broker.URL(b.broker.Addr()), c.from, c.to, 1), Exchange: b.name})
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = s.Close() })
+		s := sinktest.Made(t, rabbitmq.New, rabbitmq.Config{URL: strings.Replace(b.broker.URL(b.broker.Addr()), c.from, c.to, 1), Exchange: b.name})
 		n, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 		require.Zero(t, n)
 		require.ErrorContains(t, err, "nothing was sent")
@@ -204,14 +196,11 @@ func TestDeliverBatch_ALinkThatBreaksAtTheLoginIsNoRefusedLogin(t *testing.T) {
 			_, _ = conn.Close(), broker.Close()
 		}
 	}()
-	s, err := rabbitmq.New(rabbitmq.Config{URL: b.broker.URL(proxy.Addr().String()), Exchange: b.name})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
+	s := sinktest.Made(t, rabbitmq.New, rabbitmq.Config{URL: b.broker.URL(proxy.Addr().String()), Exchange: b.name})
 	for range 3 {
-		_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+		_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 		require.ErrorContains(t, err, "the connection was closed at the login")
-		require.True(t, processor.IsUnreached(err), err)
-		require.False(t, processor.IsRefused(err), err)
+		require.Equal(t, "unreached", sinktest.Class(err), err)
 	}
 }
 

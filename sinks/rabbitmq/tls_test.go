@@ -44,10 +44,8 @@ func TestDeliverBatch_OverMutualTLS(t *testing.T) {
 	require.NoError(t, err)
 	deliver := func(c *tls.Config) error {
 		url := fmt.Sprintf("amqps://%s:%s@localhost:%d/", broker.RabbitMQUser, broker.RabbitMQPassword, port)
-		s, err := rabbitmq.New(rabbitmq.Config{URL: url, Exchange: "amq.fanout", TLS: c})
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = s.Close() })
-		_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+		s := sinktest.Made(t, rabbitmq.New, rabbitmq.Config{URL: url, Exchange: "amq.fanout", TLS: c})
+		_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 		return err
 	}
 	err = deliver(&tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}})

@@ -11,8 +11,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Lose is Subject.Lose over a link: the connection ends when match accepts what the sink
-// writes.
+// Lose makes a Subject.Lose over a link: the connection ends when match accepts the bytes that the sink writes.
 func Lose(l *link.Link, match func(written []byte) bool) func(testing.TB) (back func()) {
 	return func(testing.TB) func() {
 		found := l.Hold(link.Server, match)
@@ -28,7 +27,7 @@ func Lose(l *link.Link, match func(written []byte) bool) func(testing.TB) (back 
 	}
 }
 
-// Payload matches what a sink writes as soon as it has the payload of one of Deliveries.
+// Payload matches the bytes that a sink writes as soon as they contain the payload of one of Deliveries.
 func Payload(written []byte) bool { return bytes.Contains(written, []byte(`"n": 1e400`)) }
 
 // lost: the receiver has the record, and its answer never comes.
@@ -39,7 +38,7 @@ func lost(t *testing.T, s Subject) {
 	}
 	eventually(t, s, Deliveries(1, 1))
 	back := s.Lose(t)
-	n, err := deliver(t, s, Deliveries(2, 1))
+	n, err := Deliver(t, s.Sink, Deliveries(2, 1))
 	require.Zero(t, n)
 	require.Error(t, err)
 	require.True(t, s.Notes || outcome.IsUnknown(err), "the receiver may have it: %v", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// of makes deliveries those of a process and an epoch, numbered from a sequence on.
+// of turns deliveries into those of a process and an epoch, numbered from a sequence on.
 func of(process string, epoch cursor.Epoch, first int64, ds []processor.Delivery) []processor.Delivery {
 	for i := range ds {
 		ds[i].Process, ds[i].Epoch, ds[i].Sequence = process, epoch, first+int64(i)
@@ -24,13 +24,13 @@ func of(process string, epoch cursor.Epoch, first int64, ds []processor.Delivery
 	return ds
 }
 
-// by is the subject with another sink.
+// by returns the subject with another sink.
 func (s Subject) by(sink processor.BatchSink) Subject {
 	s.Sink = sink
 	return s
 }
 
-// twoProcesses deliver the same rows to one receiver: it has each row from both.
+// twoProcesses delivers the same rows to one receiver by two processes: the receiver has each row from both.
 func twoProcesses(t *testing.T, s Subject) {
 	if s.Another == nil {
 		t.Log("the receiver is not shared")
@@ -50,8 +50,8 @@ func twoProcesses(t *testing.T, s Subject) {
 	}
 }
 
-// emptied: what an operator sends again by a seek arrives, and so does what the next worker
-// sends again, since the last one died before its cursor advanced.
+// emptied: a record that an operator sends again by a seek arrives. So does a record that the next worker sends
+// again, since the last worker died before its cursor advanced.
 func emptied(t *testing.T, s Subject) {
 	if s.Empty == nil {
 		t.Log("the receiver cannot be emptied")
@@ -70,8 +70,8 @@ func emptied(t *testing.T, s Subject) {
 	require.Equal(t, s.messages(Deliveries(1, 5)), s.Received(t), "by another worker")
 }
 
-// idsAgain: a server that was promoted gives ids a second time. With order id the dedup key
-// may be the same, too. The number is not, nor is the row.
+// idsAgain: a server that was promoted gives ids a second time. With order id the dedup key may be the same, too. The
+// number and the row are different.
 func idsAgain(t *testing.T, s Subject) {
 	eventually(t, s, Deliveries(1, 3))
 	again := of("sms", 4, 4, Deliveries(1, 3))
@@ -82,8 +82,8 @@ func idsAgain(t *testing.T, s Subject) {
 	require.Equal(t, append(s.messages(Deliveries(1, 3)), s.messages(again)...), s.Received(t))
 }
 
-// windowRefused: all records that are on their way are refused. Sent again, each arrives
-// once: no word on the first attempt is taken for one on the second.
+// windowRefused: all records that are on their way are refused. Sent again, each arrives once: no answer to the first
+// attempt is taken for one to the second.
 func windowRefused(t *testing.T, s Subject) {
 	if s.Refuse == nil {
 		t.Log("the receiver refuses no single record")
@@ -98,7 +98,7 @@ func windowRefused(t *testing.T, s Subject) {
 		}
 		want = append(want, ds...)
 		restore := s.Refuse(t, "refused")
-		n, err := deliver(t, s, ds)
+		n, err := Deliver(t, s.Sink, ds)
 		require.Error(t, err)
 		require.Zero(t, n)
 		restore()
@@ -107,11 +107,10 @@ func windowRefused(t *testing.T, s Subject) {
 	require.Equal(t, s.messages(want), s.Received(t))
 }
 
-// promptly is when a call has ended that was to end at once, on a busy machine, too.
+// promptly bounds the end of a call that should end at once, also on a busy machine.
 const promptly = 8 * time.Second
 
-// endsWhileConnecting: a worker that is to stop does not wait for a receiver that takes
-// connections and is silent.
+// endsWhileConnecting: a worker that is to stop does not wait for a receiver that takes connections and is silent.
 func endsWhileConnecting(t *testing.T, s Subject) {
 	if s.Another == nil {
 		t.Log("the sink has its receiver from the beginning")
@@ -132,8 +131,8 @@ func endsWhileConnecting(t *testing.T, s Subject) {
 	require.Less(t, time.Since(<-canceled), promptly)
 }
 
-// closeAtSilence: a worker that is to stop does not wait for a receiver that is silent, neither
-// with a connection that is idle nor after a call that had no answer.
+// closeAtSilence: a worker that is to stop does not wait for a silent receiver, neither with an idle connection nor
+// after a call that had no answer.
 func closeAtSilence(t *testing.T, s Subject) {
 	closer, ok := s.Sink.(io.Closer)
 	if !ok {
@@ -153,7 +152,7 @@ func closeAtSilence(t *testing.T, s Subject) {
 func requireSoon(t *testing.T, closer io.Closer) {
 	t.Helper()
 	closed := make(chan error, 1)
-	go func() { closed <- closer.Close() }() // its error is of no account
+	go func() { closed <- closer.Close() }() // its error does not matter
 	select {
 	case <-closed:
 	case <-time.After(promptly):

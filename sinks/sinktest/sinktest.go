@@ -16,58 +16,53 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Message is what a receiver has of one delivery.
+// Message is one delivery in the receiver.
 type Message struct {
 	DedupKey string
 	Payload  string
 }
 
-// Subject is a sink and its receiver, for one test. New makes one anew for each.
+// Subject is a sink and its receiver, for one test. The caller makes a new one for each test.
 type Subject struct {
-	// Sink is the one under test.
+	// Sink is the sink under test.
 	Sink processor.BatchSink
-	// Received reads what the receiver has, in its order, with a reader that is
-	// not the sink's own code.
+	// Received reads the receiver's messages, in its order, with a reader that is not the sink's own code.
 	Received func(t testing.TB) []Message
-	// Refuse makes the receiver refuse the records of that type until the returned
-	// function is called. nil: the receiver cannot be told to.
+	// Refuse makes the receiver refuse the records of that type until the returned function is called. nil: the
+	// receiver cannot do that.
 	Refuse func(t testing.TB, typ string) (restore func())
-	// Away takes the receiver off the network until the returned function is
-	// called: connections break, new ones are refused. nil: there is no connection.
+	// Away takes the receiver off the network until the returned function is called: connections break, new ones are
+	// refused. nil: there is no connection.
 	Away func(t testing.TB) (back func())
-	// Deny makes the receiver refuse us, whatever the record: our login, our rights or
-	// our address, until the returned function is called. It may return another sink,
-	// with the wrong credentials, for the denial. nil: the receiver cannot be told to.
+	// Deny makes the receiver refuse us, whatever the record: our login, our rights or our address, until the returned
+	// function is called. It may return another sink, with the wrong credentials, for the denial. nil: the receiver
+	// cannot do that.
 	Deny func(t testing.TB) (denied processor.BatchSink, restore func())
-	// Silence lets the receiver answer nothing any more, with connections open.
+	// Silence makes the receiver answer nothing any more, with connections open.
 	Silence func(t testing.TB)
-	// Another makes one more sink to the receiver, as another process has, or another
-	// worker of the same one. Processes are told apart as the configuration asks for. nil:
-	// the receiver belongs to the one sink.
+	// Another makes one more sink for the receiver, like that of another process, or of another worker of the same
+	// one. Processes are distinguished as the configuration asks for. nil: the receiver belongs to the one sink.
 	Another func(t testing.TB, process string) processor.BatchSink
-	// Empty takes all that it has out of the receiver. nil: that cannot be done.
+	// Empty removes everything from the receiver. nil: that cannot be done.
 	Empty func(t testing.TB)
-	// Notes says that the receiver writes down what it has taken, and the sink asks it: no
-	// outcome is open for longer than an attempt, and a record counts as taken although
-	// the receiver was emptied.
+	// Notes means that the receiver writes down the records that it has taken, and the sink asks it. No outcome is
+	// open for longer than an attempt, and a record counts as taken although the receiver was emptied.
 	Notes bool
-	// Lose has the receiver take the next record, in whole or in part, and ends the
-	// connection before its answer. The receiver stays away until the returned function
-	// is called. nil: there is no connection.
+	// Lose makes the receiver take the next record, in whole or in part, and ends the connection before its answer.
+	// The receiver stays away until the returned function is called. nil: there is no connection.
 	Lose func(t testing.TB) (back func())
 	// TooLarge is a payload size in bytes that the receiver refuses; 0: none.
 	TooLarge int
-	// Order says that the receiver shows the order of the records even after a
-	// failure: nothing behind the first failure lands.
+	// Order means that the receiver shows the order of the records even after a failure: no record after the first
+	// failure lands.
 	Order bool
-	// Compact says that the receiver has payloads without the white space between
-	// their tokens.
+	// Compact means that the receiver has payloads without the white space between their tokens.
 	Compact bool
 	// Vague: the sink cannot know whether an error is about the record.
 	Vague bool
 }
 
-// One makes a BatchSink of a Sink.
+// One makes a BatchSink from a Sink.
 func One(sink processor.Sink) processor.BatchSink {
 	return processor.BatchSinkFunc(func(ctx context.Context, ds []processor.Delivery) (int, error) {
 		for i, d := range ds {
@@ -79,10 +74,10 @@ func One(sink processor.Sink) processor.BatchSink {
 	})
 }
 
-// patience bounds the wait for what must come.
+// patience bounds the wait for something that must come.
 const patience = time.Minute
 
-// Run holds a kind of sink to all promises.
+// Run checks all promises against a kind of sink.
 func Run(t *testing.T, subject func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
@@ -112,7 +107,7 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 	}
 }
 
-// Deliveries are n records from the id first on, each with a payload of its own.
+// Deliveries returns n records from the id first on, each with a payload of its own.
 func Deliveries(first, n int) []processor.Delivery {
 	ds := make([]processor.Delivery, n)
 	for i := range ds {
@@ -134,34 +129,26 @@ func delivery(id int) processor.Delivery {
 
 func position(id int) cursor.Position { return cursor.Position(fmt.Sprintf("int:%020d", id)) }
 
-// messages are what a receiver has of deliveries.
+// messages returns deliveries as a receiver has them.
 func (s Subject) messages(ds []processor.Delivery) []Message {
 	all := []Message{}
 	for _, d := range ds {
 		payload := bytes.NewBuffer(d.Payload)
 		if s.Compact {
 			payload = new(bytes.Buffer)
-			_ = json.Compact(payload, d.Payload) // those of these tests are JSON
+			_ = json.Compact(payload, d.Payload) // the payloads of these tests are JSON
 		}
 		all = append(all, Message{d.DedupKey(), payload.String()})
 	}
 	return all
 }
 
-func deliver(t testing.TB, s Subject, ds []processor.Delivery) (int, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	return s.Sink.DeliverBatch(ctx, ds)
-}
-
-// eventually delivers all, as a processor does: what was acknowledged is not sent
-// again.
+// eventually delivers all records as a processor does: it does not send acknowledged records again.
 func eventually(t testing.TB, s Subject, ds []processor.Delivery) {
 	t.Helper()
 	until := time.Now().Add(patience)
 	for len(ds) > 0 {
-		n, err := deliver(t, s, ds)
+		n, err := Deliver(t, s.Sink, ds)
 		ds = ds[n:]
 		if err == nil {
 			continue
@@ -173,8 +160,7 @@ func eventually(t testing.TB, s Subject, ds []processor.Delivery) {
 	}
 }
 
-// require that a receiver has all in order, but for repetitions of one record
-// directly behind itself.
+// requireOrder requires that a receiver has all messages in order. A message may be repeated directly after itself.
 func requireOrder(t testing.TB, want, got []Message) {
 	t.Helper()
 	var once []Message
@@ -188,9 +174,7 @@ func requireOrder(t testing.TB, want, got []Message) {
 
 func inOrder(t *testing.T, s Subject) {
 	ds := Deliveries(1, 50)
-	n, err := deliver(t, s, ds)
-	require.NoError(t, err)
-	require.Equal(t, len(ds), n)
+	Delivered(t, s.Sink, ds)
 	require.Equal(t, s.messages(ds), s.Received(t))
 }
 
@@ -202,7 +186,7 @@ func prefix(t *testing.T, s Subject) {
 	ds := Deliveries(1, 10)
 	ds[4].Type = "refused"
 	restore := s.Refuse(t, "refused")
-	n, err := deliver(t, s, ds)
+	n, err := Deliver(t, s.Sink, ds)
 	require.Error(t, err)
 	require.Equal(t, 4, n)
 	got := s.Received(t)
@@ -221,8 +205,7 @@ func dedupKey(t *testing.T, s Subject) {
 	first, again := delivery(1), delivery(1)
 	again.Attempt, again.Epoch = 2, 4
 	for _, d := range []processor.Delivery{first, again} {
-		_, err := deliver(t, s, []processor.Delivery{d})
-		require.NoError(t, err)
+		Delivered(t, s.Sink, []processor.Delivery{d})
 	}
 	for _, m := range s.Received(t) {
 		require.Equal(t, first.DedupKey(), m.DedupKey)
@@ -230,8 +213,7 @@ func dedupKey(t *testing.T, s Subject) {
 }
 
 func endsWithContext(t *testing.T, s Subject) {
-	_, err := deliver(t, s, Deliveries(1, 1))
-	require.NoError(t, err)
+	Delivered(t, s.Sink, Deliveries(1, 1))
 	s.Silence(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -255,7 +237,7 @@ func awayAtStart(t *testing.T, s Subject) {
 		return
 	}
 	back := s.Away(t)
-	n, err := deliver(t, s, Deliveries(1, 2))
+	n, err := Deliver(t, s.Sink, Deliveries(1, 2))
 	require.Zero(t, n)
 	require.Error(t, err)
 	require.False(t, processor.IsPermanent(err), err)
@@ -273,7 +255,7 @@ func awayInMidRun(t *testing.T, s Subject) {
 	}
 	eventually(t, s, Deliveries(1, 5))
 	back := s.Away(t)
-	n, err := deliver(t, s, Deliveries(6, 5))
+	n, err := Deliver(t, s.Sink, Deliveries(6, 5))
 	require.Zero(t, n)
 	require.Error(t, err)
 	require.False(t, processor.IsPermanent(err), err)
@@ -291,9 +273,9 @@ func tooLarge(t *testing.T, s Subject) {
 	ds[1].Payload = fmt.Appendf(nil, "%q", strings.Repeat("x", s.TooLarge))
 	var n int
 	var err error
-	for range 3 { // of several on their way the receiver may not say which
+	for range 3 { // if several are on their way, the receiver may not say which
 		var m int
-		m, err = deliver(t, s, ds[n:])
+		m, err = Deliver(t, s.Sink, ds[n:])
 		n += m
 		if processor.IsPermanent(err) {
 			break
@@ -304,8 +286,8 @@ func tooLarge(t *testing.T, s Subject) {
 	eventually(t, s, ds[2:])
 }
 
-// denied: the sink says that it is refused, at the latest when it has tried twice,
-// and nothing has arrived; afterwards all does.
+// denied: the sink reports that it is refused, at the latest after two attempts, and nothing has arrived. Afterwards
+// everything arrives.
 func denied(t *testing.T, s Subject) {
 	if s.Deny == nil {
 		t.Log("the receiver refuses nobody")
@@ -319,7 +301,7 @@ func denied(t *testing.T, s Subject) {
 	var err error
 	for range 2 {
 		var n int
-		n, err = deliver(t, Subject{Sink: sink}, ds)
+		n, err = Deliver(t, sink, ds)
 		require.Zero(t, n)
 		require.Error(t, err)
 		require.False(t, processor.IsPermanent(err) && !processor.IsRefused(err), "a verdict on the record: %v", err)
@@ -335,8 +317,8 @@ func denied(t *testing.T, s Subject) {
 	require.Equal(t, s.messages(ds), s.Received(t))
 }
 
-// awkward are values that a protocol may not be able to carry: each is delivered,
-// or refused for good; none breaks the connection or comes through changed.
+// awkward lists values that a protocol may not be able to carry. Each is delivered, or refused for good. None breaks
+// the connection or comes through changed.
 func awkward(t *testing.T, s Subject) {
 	id := 0
 	for name, change := range map[string]func(*processor.Delivery){
@@ -368,7 +350,7 @@ func awkward(t *testing.T, s Subject) {
 		id++
 		d := delivery(id)
 		change(&d)
-		n, err := deliver(t, s, []processor.Delivery{d})
+		n, err := Deliver(t, s.Sink, []processor.Delivery{d})
 		if err != nil {
 			require.True(t, processor.IsPermanent(err), "%s: %v", name, err)
 			require.Zero(t, n, name)
@@ -376,15 +358,12 @@ func awkward(t *testing.T, s Subject) {
 	}
 	before := len(s.Received(t))
 	ds := Deliveries(id+1, 1)
-	_, err := deliver(t, s, ds)
-	require.NoError(t, err)
+	Delivered(t, s.Sink, ds)
 	require.Equal(t, s.messages(ds), s.Received(t)[before:])
 }
 
 func empty(t *testing.T, s Subject) {
-	n, err := deliver(t, s, nil)
-	require.NoError(t, err)
-	require.Zero(t, n)
+	Delivered(t, s.Sink, nil)
 }
 
 func errorsHidePayload(t *testing.T, s Subject) {
@@ -395,7 +374,7 @@ func errorsHidePayload(t *testing.T, s Subject) {
 	s.Away(t)
 	d := delivery(1)
 	d.Payload = []byte(`{"card": "4111-CANARY"}`)
-	_, err := deliver(t, s, []processor.Delivery{d})
+	_, err := Deliver(t, s.Sink, []processor.Delivery{d})
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "CANARY")
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", s.Sink, s.Sink, s.Sink), "secret-password")

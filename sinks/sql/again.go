@@ -13,16 +13,16 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// firstRefusedSQL finds the first of some numbers whose record failed in the target and is not
-// known to be there since, by the primary key.
+// firstRefusedSQL finds the first of some numbers whose record failed in the target and is not known to be there
+// since, by the primary key.
 const firstRefusedSQL = `/* sql.again */
 SELECT coalesce(pg_catalog.min(sequence), 0)
 FROM {schema}.ordered_dispatcher_refused
 WHERE process_name OPERATOR(pg_catalog.=) $1 AND sequence OPERATOR(pg_catalog.=) ANY ($2::pg_catalog.int8[]) AND applied IS NOT TRUE`
 
-// judgeDone: records come again that stand before the last one that was applied. That proves that
-// they were applied only where the target does not have a note that it refused them. An operator
-// passed such a record over, and the source has lost that: the row may have been corrected since.
+// judgeDone handles records that come again although they are before the last applied one. That proves that they were
+// applied only if the target has no note that it refused them. An operator passed such a refused record over, and the
+// source has lost that decision: the row may have been corrected since.
 func (r *Remote) judgeDone(ctx context.Context, a applied, done []processor.Delivery) error {
 	if len(done) == 0 {
 		return nil
@@ -52,8 +52,8 @@ func (r *Remote) judgeDone(ctx context.Context, a applied, done []processor.Deli
 	return nil
 }
 
-// gap is how many numbers lie between the last record that was applied and another one. It is below 0
-// if that stands before it. In a new history the numbers go on with the same remainder.
+// gap returns how many numbers are between the last applied record and another one. It is below 0 if the other record
+// comes before the last applied one. In a new history the numbers continue with the same remainder.
 func (a applied) gap(d processor.Delivery) int64 {
 	gap := d.Sequence - 1 - a.sequence
 	if !a.isOfEarlierHistory(d) {
@@ -70,19 +70,19 @@ func (a applied) isBehind(d processor.Delivery) bool {
 	return a.gap(d) > 0 && d.After > a.position
 }
 
-// numberOf is the number that a record which comes again had when the target heard of it.
+// numberOf returns the number that a record which comes again had when the target first received it.
 func (a applied) numberOf(d processor.Delivery) int64 {
 	return a.sequence + 1 + a.gap(d)
 }
 
 func (r *Remote) refusedBefore(a applied, d processor.Delivery) error {
-	return fmt.Errorf("%w: it refused record %q of process %q, number %d, and went on behind it, up to position %s. Now the record comes again: a standby was promoted "+
+	return fmt.Errorf("%w: it refused record %q of process %q, number %d, and went on after it, up to position %s. Now the record comes again: a standby was promoted "+
 		"or the database was restored, and the source has lost that the record was passed over. Nothing was written. If it need not come: `ordered-dispatcher seek %s --to-position %s -c FILE --reason …`. "+
 		"If it shall come: take out of the target what follows position %s, and then: %s", ErrHistory, visible.Cut(d.ID), d.Process, a.numberOf(d), visible.Cut(string(a.position)),
 		visible.Shell(d.Process), visible.Quoted(string(a.position)), visible.Cut(string(d.After)), r.standAt(a, d))
 }
 
-// standAt is the SQL that has a record come next, if the target stands where it stood.
+// standAt returns the SQL after which a record comes next, if the target's position is still the same.
 func (r *Remote) standAt(a applied, d processor.Delivery) string {
 	return r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET position = %s, dedup_key = NULL, recent = NULL WHERE process_name = %s AND position = %s",
 		quote(string(d.After)), quote(d.Process), quote(string(a.position))))

@@ -14,8 +14,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// applied is what the target knows of a process: up to where its records were
-// applied, or passed over by an operator.
+// applied is the target's knowledge of a process: up to where its records were applied, or passed over by an
+// operator.
 type applied struct {
 	position cursor.Position
 	sequence int64
@@ -23,39 +23,37 @@ type applied struct {
 	dedupKey string // of the record of that number; "" if not known
 	origin   string // of the cursor that delivered them; "" if not known
 	since    int64  // each number above it, up to sequence, was applied or is noted as refused
-	recent   recent // what was applied last
+	recent   recent // the records that were applied last
 }
 
-// turn is a transaction with the lock of a process's row.
+// turn is a transaction that holds the lock of a process's row.
 type turn struct {
 	applied
-	done int                  // of the deliveries, from the first on, are applied already
-	rest []processor.Delivery // are to be applied
+	done int                  // how many deliveries, from the first on, are applied already
+	rest []processor.Delivery // the deliveries to apply
 }
 
-// has reports whether a record was applied before: its attempt was committed, and
-// the cursor did not hear of it.
+// has reports whether a record was applied before: its attempt was committed, and the cursor did not learn of that.
 func (a applied) has(d processor.Delivery) bool {
 	return d.Sequence <= a.sequence && !a.chained(d)
 }
 
-// chained reports whether a record stands directly behind what was applied, by its
-// position. Then its number does not matter: after a seek to where the target
-// stands nothing is missing, whatever either side was restored to.
+// chained reports whether a record comes directly after the last applied one, by its position. Then its number does
+// not matter: after a seek to the target's position nothing is missing, whatever either side was restored to.
 func (a applied) chained(d processor.Delivery) bool {
 	return d.After == a.position && d.Position > a.position
 }
 
-// isAnothers reports that the notes are of another cursor than the record. Notes of an
-// earlier version do not say whose they are, and become those of the first that comes.
+// isAnothers reports that the notes belong to another cursor than the record. Notes of an earlier version do not name
+// their cursor. They become notes of the first cursor that comes.
 func (a applied) isAnothers(d processor.Delivery) bool {
 	return a.origin != "" && d.Origin != "" && a.origin != d.Origin
 }
 
-// isReplay: a dead letter, out of its turn.
+// isReplay reports whether a record is a dead letter, out of its turn.
 func isReplay(d processor.Delivery) bool { return d.After == d.Position }
 
-// foreign reports a record that has the number of another one, which is there.
+// foreign reports a record that has the number of another record that is in the target.
 func (a applied) foreign(d processor.Delivery) bool {
 	last := d.Sequence == a.sequence
 	return d.Position > a.position ||
@@ -63,9 +61,8 @@ func (a applied) foreign(d processor.Delivery) bool {
 		last && a.dedupKey != "" && a.dedupKey != d.DedupKey()
 }
 
-// lockSQL finds the row by its primary key and holds it to the end of the
-// transaction: of two workers one waits for the other. A worker that hangs within
-// the transaction, or whose host is gone, is put out of it by the server.
+// lockSQL finds the row by its primary key and holds it to the end of the transaction: of two workers one waits for
+// the other. A worker may hang within the transaction, or its host may be gone. Then the server ends its session.
 const (
 	beginSQL = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`
 
@@ -87,13 +84,12 @@ VALUES ($1, $2, $3, 0, $3)
 ON CONFLICT DO NOTHING`
 )
 
-// idleTimeout is how long a worker may hang between locking and applying, before
-// the server lets another one have the row.
+// idleTimeout is how long a worker may hang between locking and applying, before the server lets another one have the
+// row.
 const idleTimeout = "5000"
 
-// begin locks the row of a process and holds the deliveries against it. An error is
-// none of the record's: nothing was written. Either way the connection may be left in a
-// transaction.
+// begin locks the row of a process and compares the deliveries with it. An error is not about the record: nothing was
+// written. In either case the connection may be left in a transaction.
 func (r *Remote) begin(ctx context.Context, ds []processor.Delivery) (turn, error) {
 	t, err := r.lock(ctx, ds)
 	return t, processor.Unreached(err)
@@ -139,11 +135,11 @@ func parseApplied(values [][]byte) (a applied, err error) {
 	return a, err
 }
 
-// judge tells what of the deliveries is new, or why none may be applied.
+// judge decides which of the deliveries are new, or why none may be applied.
 func (r *Remote) judge(ctx context.Context, a applied, ds []processor.Delivery) (turn, error) {
 	t := turn{applied: a}
 	first := ds[0]
-	if a.isAnothers(first) { // first: their numbers and epochs say nothing of ours
+	if a.isAnothers(first) { // checked first: another cursor's numbers and epochs prove nothing about ours
 		return t, r.failed(r.another(a, first))
 	}
 	if first.Epoch < a.epoch {
@@ -169,8 +165,8 @@ func (r *Remote) judge(ctx context.Context, a applied, ds []processor.Delivery) 
 	return t, r.judgeDone(ctx, a, ds[:t.done])
 }
 
-// judgeJump: the numbers go on elsewhere. What lies between must not be missing, and
-// unless each of it is noted, the notes are without a gap only from here on.
+// judgeJump handles numbers that go on elsewhere. No record between may be missing. Unless each of them is noted, the
+// notes are without a gap only from here on.
 func (r *Remote) judgeJump(ctx context.Context, a applied, t turn) (turn, error) {
 	next := t.rest[0]
 	if a.isOfEarlierHistory(next) && !a.chained(next) {
@@ -189,18 +185,18 @@ func (r *Remote) judgeJump(ctx context.Context, a applied, t turn) (turn, error)
 	return t, nil
 }
 
-// isOfEarlierHistory reports that the source has lost commits since the last record was applied,
-// or may have: see cursor.Histories. No seek moves the numbers as far.
+// isOfEarlierHistory reports that the source has lost commits since the last record was applied, or may have: see
+// cursor.Histories. No seek moves the numbers as far.
 func (a applied) isOfEarlierHistory(d processor.Delivery) bool {
 	return d.Sequence-a.sequence > cursor.HistoryGap/2
 }
 
-// judgeHistory: the source was promoted or restored, and does not go on where the target stands.
-// Records that were applied when the advances behind them were lost come again, if their rows are
-// still there, and may come one by one. Each must be the very record that was applied under its
-// number, by a dedup key that holds its time of creation; or one that was refused then, of which
-// judgeDone finds whether it is there by now. Or the cursor stands further: by no more than was
-// passed over, or the target has lost more than the source. Else nothing is known of what follows.
+// judgeHistory handles a source that was promoted or restored, and that does not continue at the target's position.
+// Records may have been applied whose advances of the cursor were lost. They come again if their rows are still
+// there, perhaps one by one. Each must be the very record that was applied under its number, by a dedup key that
+// holds its time of creation. Or it is a record that was refused then; judgeDone finds out whether it is there by
+// now. Otherwise the cursor may be further on. That is right if it is further by no more than was passed over; else
+// the target has lost more than the source. In all other cases nothing is known about the records that follow.
 func (r *Remote) judgeHistory(ctx context.Context, a applied, t turn) (turn, error) {
 	for len(t.rest) > 0 && !a.chained(t.rest[0]) {
 		again, err := r.comesAgain(ctx, a, t.rest[0])
@@ -232,8 +228,7 @@ func (r *Remote) judgeHistory(ctx context.Context, a applied, t turn) (turn, err
 	}
 }
 
-// comesAgain reports that a record of a new history is one of those that were applied in the last, or
-// refused.
+// comesAgain reports that a record of a new history was applied, or refused, in the last one.
 func (r *Remote) comesAgain(ctx context.Context, a applied, d processor.Delivery) (bool, error) {
 	gap := a.gap(d)
 	if d.CreatedAt.IsZero() || gap >= 0 {
@@ -246,15 +241,14 @@ func (r *Remote) comesAgain(ctx context.Context, a applied, d processor.Delivery
 	return l.noted && l.dedupKey == d.DedupKey(), err
 }
 
-// refusedSQL counts the records that failed in the target and were not applied
-// since, with numbers in (from, to], and those of them up to a third, by the
-// primary key.
+// refusedSQL counts the records that failed in the target and were not applied since, with numbers in (from, to]. It
+// also counts those of them up to a third number. It uses the primary key.
 const refusedSQL = `/* sql.refused */
 SELECT pg_catalog.count(*), pg_catalog.count(*) FILTER (WHERE sequence OPERATOR(pg_catalog.<=) $4)
 FROM {schema}.ordered_dispatcher_refused
 WHERE process_name OPERATOR(pg_catalog.=) $1 AND sequence OPERATOR(pg_catalog.>) $2 AND sequence OPERATOR(pg_catalog.<=) $3`
 
-// refusedWithin counts as refusedSQL says.
+// refusedWithin returns the counts of refusedSQL.
 func (r *Remote) refusedWithin(ctx context.Context, process string, from, to, upTo int64) (all, part int64, err error) {
 	var batch pgconn.Batch
 	queue(&batch, r.sql(refusedSQL), process, number(from), number(to), number(upTo))
@@ -272,10 +266,9 @@ func (r *Remote) refusedWithin(ctx context.Context, process string, from, to, up
 	return all, part, err
 }
 
-// passedOver reports whether the numbers between what was applied and a record
-// belong to nothing that is missing: to records that failed here and were skipped
-// or put aside (each is noted), or to the gap that a seek leaves, which begins an
-// epoch.
+// passedOver reports whether no record is missing for the numbers between the last applied record and another one.
+// Either their records failed here and were skipped or put aside (each is noted), or they belong to the gap that a
+// seek leaves, which begins an epoch.
 func (r *Remote) passedOver(ctx context.Context, a applied, d processor.Delivery) (explained, noted bool, err error) {
 	gap := a.gap(d)
 	if gap <= 0 { // the source was restored

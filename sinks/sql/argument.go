@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/jsonline"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/jsonline"
 )
 
 // argument is a part of a record that statements can name.
@@ -62,8 +62,7 @@ func headers(d processor.Delivery) []byte {
 	return jsonline.Object(d.Headers) // without escapes for HTML: a text or json column would show them
 }
 
-// timestamp writes what timestamptz reads under any DateStyle and TimeZone. The
-// year 0 of time.Time is 1 BC.
+// timestamp writes a form that timestamptz reads under any DateStyle and TimeZone. The year 0 of time.Time is 1 BC.
 func timestamp(t time.Time) []byte {
 	if t.IsZero() {
 		return nil

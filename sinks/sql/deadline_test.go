@@ -20,7 +20,7 @@ func TestCheck_NoQuestionWaitsForEver(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background() // without an end: parts that run in parallel wait for one another
 	remote := func(address string) *Remote {
-		r, err := NewRemote(RemoteConfig{URL: address, Statement: "SELECT @id::text", Timeout: 5 * time.Second})
+		r, err := NewRemote(Config{URL: address, Statements: []string{"SELECT @id::text"}, Timeout: 5 * time.Second})
 		require.NoError(t, err)
 		return r
 	}

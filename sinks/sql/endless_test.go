@@ -17,13 +17,11 @@ func TestRemote_ATargetThatSaysTooMuchIsNotHeardOut(t *testing.T) {
 	for where, at := range map[string]tcptest.Moment{"at once": tcptest.Greeting, "at the login": tcptest.Login, "in an answer": tcptest.Statement} {
 		t.Run(where, func(t *testing.T) {
 			t.Parallel()
-			remote, err := sql.NewRemote(sql.RemoteConfig{
-				URL:       "postgres://u@" + tcptest.Postgres(t, at, tcptest.Long(5<<20)) + "/d?sslmode=disable",
-				Statement: "SELECT 1", Timeout: time.Minute,
+			remote := sinktest.Made(t, sql.NewRemote, sql.Config{
+				URL:        "postgres://u@" + tcptest.Postgres(t, at, tcptest.Long(5<<20)) + "/d?sslmode=disable",
+				Statements: []string{"SELECT 1"}, Timeout: time.Minute,
 			})
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = remote.Close() })
-			_, err = remote.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+			_, err := remote.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "EOF", "the message was read to its end")
 			require.Less(t, len(err.Error()), 1000)

@@ -24,7 +24,7 @@ func TestRemote_SendsNoPasswordThatTheEnvironmentHasForAnotherServer(t *testing.
 		"postgres://ledger@" + address + "/d?sslmode=disable":     "",
 		"postgres://ledger:own@" + address + "/d?sslmode=disable": "own",
 	} {
-		remote, err := sql.NewRemote(sql.RemoteConfig{URL: url, Statement: "SELECT 1"})
+		remote, err := sql.NewRemote(sql.Config{URL: url, Statements: []string{"SELECT 1"}})
 		require.NoError(t, err)
 		_, err = remote.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 		require.Error(t, err)
@@ -35,10 +35,10 @@ func TestRemote_SendsNoPasswordThatTheEnvironmentHasForAnotherServer(t *testing.
 
 func TestNewRemote_TheURLNamesItsUser(t *testing.T) {
 	t.Setenv("PGUSER", "cursor")
-	_, err := sql.NewRemote(sql.RemoteConfig{URL: "postgres://h/d", Statement: "SELECT 1"})
+	_, err := sql.NewRemote(sql.Config{URL: "postgres://h/d", Statements: []string{"SELECT 1"}})
 	require.ErrorContains(t, err, "url: the connection string names no user")
 	for _, url := range []string{" postgres://u:swordfish@h/d?sslmode=disable", "postgresx://u:swordfish@h/d?sslmode=disable"} {
-		_, err = sql.NewRemote(sql.RemoteConfig{URL: url, Statement: "SELECT 1"})
+		_, err = sql.NewRemote(sql.Config{URL: url, Statements: []string{"SELECT 1"}})
 		require.ErrorContains(t, err, "url")
 		require.NotContains(t, err.Error(), "swordfish")
 	}

@@ -3,9 +3,6 @@ package sql
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -13,23 +10,34 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// failure says which statement failed, and whether it always will.
+// failure returns which statement failed, and whether it always will.
 func (s *Sink) failure(applied int, d processor.Delivery, err error) error {
-	where := fmt.Sprintf("statement %d of %d", min(applied+1, len(s.statements)), len(s.statements))
+	where := s.ordinal(min(applied, len(s.statements)-1))
 	if errors.Is(err, errNoRow) {
 		return processor.Permanent(fmt.Errorf("apply record %q: %s: %w, and the sink has `rows: at_least 1`; "+
 			"nothing was applied: correct the row, or what the statement looks for", visible.Cut(d.ID), where, err))
 	}
+	return s.said(d, where, err)
+}
+
+// Broken words the server's error about a deferred constraint that a record broke, as DeliverTx does: see
+// processor.TxSink.
+func (s *Sink) Broken(d processor.Delivery, err error) error {
+	return s.said(d, "its deferred constraints", err)
+}
+
+// ordinal names a statement; i counts from 0.
+func (s *Sink) ordinal(i int) string {
+	return fmt.Sprintf("statement %d of %d", i+1, len(s.statements))
+}
+
+// said words an error about a record, above all the server's.
+func (s *Sink) said(d processor.Delivery, where string, err error) error {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
 		return fmt.Errorf("apply record %q: %w", visible.Cut(d.ID), err)
 	}
-	return s.said(d, where, pgErr)
-}
-
-// said is what the server says against a record.
-func (s *Sink) said(d processor.Delivery, where string, pgErr *pgconn.PgError) error {
-	err := fmt.Errorf("apply record %q: %s: %w%s", visible.Cut(d.ID), where, &serverError{pgErr, s.secrets.Replace(d.Redact(s.secrets.Replace(pgErr.Message)))}, nextStep(pgErr.Code))
+	err = fmt.Errorf("apply record %q: %s: %w%s", visible.Cut(d.ID), where, &serverError{pgErr, s.secrets.Quote(pgErr.Message, d.Redact)}, nextStep(pgErr.Code))
 	switch {
 	case pgErr.Code == insufficientPrivilege:
 		return processor.Refused(err)
@@ -40,10 +48,10 @@ func (s *Sink) said(d processor.Delivery, where string, pgErr *pgconn.PgError) e
 	}
 }
 
-// insufficientPrivilege is the server's word on the role, whatever the record.
+// insufficientPrivilege is the server's error about the role, whatever the record.
 const insufficientPrivilege = "42501"
 
-// isPermanent: the server refuses the record's data. See the package comment.
+// isPermanent reports that the server refuses the record's data. See the package comment.
 func isPermanent(sqlState string) bool {
 	switch class(sqlState) {
 	case "22", "23", "44", "54":
@@ -66,35 +74,26 @@ func nextStep(sqlState string) string {
 
 func class(sqlState string) string { return sqlState[:min(2, len(sqlState))] }
 
-// serverError has another text for the server's error, which quotes values,
-// however large, and may break lines.
+// codeOf returns the SQLSTATE of a server's error; "" if the server has not answered with one.
+func codeOf(err error) string {
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return ""
+	}
+	return pgErr.Code
+}
+
+// serverError replaces the text of the server's error, which quotes values, however large, and may break lines.
 type serverError struct {
 	*pgconn.PgError
 	message string
 }
 
-// maxErrorText bounds what is quoted of the server, in bytes.
+// maxErrorText bounds the quote of the server, in bytes.
 const maxErrorText = 500
 
 func (e *serverError) Error() string {
-	return e.Severity + ": " + clean(e.message) + " (SQLSTATE " + e.Code + ")"
+	return e.Severity + ": " + visible.Start(e.message, maxErrorText) + " (SQLSTATE " + e.Code + ")"
 }
 
 func (e *serverError) Unwrap() error { return e.PgError }
-
-// clean makes a line of printable characters.
-func clean(text string) string {
-	if len(text) > maxErrorText {
-		end := maxErrorText
-		for !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end] + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text)
-}

@@ -34,10 +34,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 
-	sink, err := sql.New(sql.Config{Statement: `
+	sink, err := sql.New(sql.Config{Statements: []string{`
 		INSERT INTO public.payments (booking, amount)
 		VALUES (@id, (@payload::jsonb->>'amount')::numeric)
-		ON CONFLICT (booking) DO UPDATE SET amount = excluded.amount`})
+		ON CONFLICT (booking) DO UPDATE SET amount = excluded.amount`}})
 	if err != nil {
 		return err
 	}

@@ -37,15 +37,13 @@ func TestRemote_ATargetThatNeverEndsItsAnswerTakesNoMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			address, _ := tcptest.PostgresFlood(t, tcptest.Statement, message)
-			remote, err := sql.NewRemote(sql.RemoteConfig{
-				URL: "postgres://u@" + address + "/d?sslmode=disable", Statement: "SELECT 1", Timeout: 2 * time.Second,
+			remote := sinktest.Made(t, sql.NewRemote, sql.Config{
+				URL: "postgres://u@" + address + "/d?sslmode=disable", Statements: []string{"SELECT 1"}, Timeout: 2 * time.Second,
 			})
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = remote.Close() })
 			peak := watchHeap(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
-			_, err = remote.DeliverBatch(ctx, sinktest.Deliveries(1, 1))
+			_, err := remote.DeliverBatch(ctx, sinktest.Deliveries(1, 1))
 			require.Error(t, err)
 			require.Less(t, peak(), uint64(100<<20))
 		})

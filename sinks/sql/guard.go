@@ -10,13 +10,13 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 )
 
-func newGuard(c RemoteConfig, address *pgx.ConnConfig) secret.Guard {
+func newGuard(c Config, address *pgx.ConnConfig) secret.Guard {
 	return secret.Guard{Secrets: secret.New(append(slices.Clone(c.Secrets), address.Password)...), Said: said, Hide: c.HideAnswers}
 }
 
 // said finds the server's words in an error.
 func said(err error) (hidden string, ok bool) {
-	switch e := err.(type) { // each error of a chain is asked by itself
+	switch e := err.(type) { // each error of a chain is checked by itself
 	case *serverError:
 		return worded(e.PgError), true
 	case *pgconn.PgError:
@@ -28,10 +28,10 @@ func said(err error) (hidden string, ok bool) {
 	}
 }
 
-// sqlState is what PostgreSQL has for a code.
+// sqlState is the form of PostgreSQL's codes.
 var sqlState = regexp.MustCompile(`^[0-9A-Z]{5}$`)
 
-// worded is the server's error by what has no words of its own.
+// worded describes the server's error by the parts that contain no words of its own.
 func worded(e *pgconn.PgError) string {
 	severity, code := "ERROR", "?????"
 	switch e.SeverityUnlocalized {

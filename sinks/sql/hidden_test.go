@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/stretchr/testify/require"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/tcptest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
@@ -27,10 +26,7 @@ func markedError(string) *pgproto3.ErrorResponse {
 // hiding is a sink that quotes none of its target, which has these hosts.
 func hiding(t *testing.T, hosts ...string) *sql.Remote {
 	t.Helper()
-	s, err := sql.NewRemote(sql.RemoteConfig{URL: "postgres://u:pw@" + strings.Join(hosts, ",") + "/d?sslmode=disable&connect_timeout=1", Statement: "SELECT 1", HideAnswers: true, Timeout: 5 * time.Second})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return sinktest.Made(t, sql.NewRemote, sql.Config{URL: "postgres://u:pw@" + strings.Join(hosts, ",") + "/d?sslmode=disable&connect_timeout=1", Statements: []string{"SELECT 1"}, HideAnswers: true, Timeout: 5 * time.Second})
 }
 
 func TestRemote_HiddenAnswersAreThoseOfEveryHost(t *testing.T) {
@@ -47,8 +43,7 @@ func TestRemote_HiddenAnswersAreThoseOfEveryHost(t *testing.T) {
 			s := hiding(t, hosts...)
 			ours := append([]string{"nothing was sent", "failed to connect", "SQLSTATE 53300"}, hosts...)
 			err := sinktest.Hides(t, s, ours...)
-			require.True(t, processor.IsUnreached(err), err)
-			require.False(t, outcome.IsUnknown(err), err)
+			require.Equal(t, "unreached", sinktest.Class(err), err)
 			sinktest.RequireHidden(t, s.Check(t.Context()), ours...)
 		})
 	}
@@ -60,7 +55,7 @@ func TestRemoteConfig_NamesEveryHost(t *testing.T) {
 	for hosts, want := range map[string]string{
 		"a:1": "a:1", "a:1,b:2": "a:1 or b:2", "a,b,a": "a:5432 or b:5432",
 	} {
-		require.Equal(t, fmt.Sprintf("database %q of %s", "ledger", want), sql.RemoteConfig{URL: "postgres://me:secret@" + hosts + "/ledger"}.String())
+		require.Equal(t, fmt.Sprintf("database %q of %s", "ledger", want), sql.Config{URL: "postgres://me:secret@" + hosts + "/ledger"}.String())
 	}
 }
 
@@ -92,8 +87,8 @@ func TestRemote_HiddenAnswersHaveNothingOfALogin(t *testing.T) {
 func TestRemote_HiddenAnswersHaveNothingOfARefusalThatCouldNotBeNoted(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	s := r.sink(t, func(c *sql.RemoteConfig) {
-		c.HideAnswers, c.Statement = true, "SELECT ('"+sinktest.Marker+"' || @id::text)::uuid"
+	s := r.sink(t, func(c *sql.Config) {
+		c.HideAnswers, c.Statements = true, []string{"SELECT ('" + sinktest.Marker + "' || @id::text)::uuid"}
 	})
 	sinktest.Hides(t, s, `apply record "1": statement 1 of 1: ERROR: […] (SQLSTATE 22P02); correct the row or the statement`)
 	r.exec(t, "DROP TABLE public.ordered_dispatcher_refused")
@@ -107,7 +102,7 @@ func TestRemote_HiddenAnswersHideNoWordOfOurs(t *testing.T) {
 	r := newRemote(t)
 	for _, word := range []string{"record", "1", "e", "ERROR", "statement 1 of 1", "(SQLSTATE P0001)"} {
 		r.exec(t, "CREATE OR REPLACE FUNCTION public.f(text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '"+word+"'; END $$")
-		s := r.sink(t, func(c *sql.RemoteConfig) { c.HideAnswers, c.Statement = true, "SELECT public.f(@id::text)" })
+		s := r.sink(t, func(c *sql.Config) { c.HideAnswers, c.Statements = true, []string{"SELECT public.f(@id::text)"} })
 		_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 		require.EqualError(t, err, s.String()+`: apply record "1": statement 1 of 1: ERROR: […] (SQLSTATE P0001)`, word)
 	}
@@ -115,10 +110,8 @@ func TestRemote_HiddenAnswersHideNoWordOfOurs(t *testing.T) {
 
 func TestRemote_NoWordOfAServerBreaksALine(t *testing.T) {
 	t.Parallel()
-	s, err := sql.NewRemote(sql.RemoteConfig{URL: "postgres://u:pw@" + tcptest.Postgres(t, tcptest.Login, markedError) + "/d?sslmode=disable", Statement: "SELECT 1"})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+	s := sinktest.Made(t, sql.NewRemote, sql.Config{URL: "postgres://u:pw@" + tcptest.Postgres(t, tcptest.Login, markedError) + "/d?sslmode=disable", Statements: []string{"SELECT 1"}})
+	_, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "no for "+sinktest.Marker)
 	require.ErrorContains(t, s.Check(t.Context()), "no for "+sinktest.Marker)
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
 )
 
-// Needs asks the server what it checks of a role that runs the statements. Nothing
-// is executed. The connection should have the search_path of the cursor's; its
-// role needs no right to the tables, but to make temporary functions. A statement
-// that the server says nothing about is a blind spot.
+// Needs asks the server which rights it checks for a role that runs the statements. Nothing is executed. The
+// connection should have the search_path of the cursor's. Its role needs no right to the tables, but it needs the
+// right to make temporary functions. Needs cannot see the rights of a statement about which the server reports
+// nothing.
 func (s *Sink) Needs(ctx context.Context, conn *pgx.Conn) (privilege.Needs, error) {
 	var needs privilege.Needs
 	err := answer.Within(ctx, s.patience, func(ctx context.Context) (err error) {
@@ -35,9 +35,9 @@ func (s *Sink) needs(ctx context.Context, conn *pgx.Conn) (privilege.Needs, erro
 	for i, statement := range s.statements {
 		more, err := privilege.Of(ctx, tx, statement.sql)
 		if errors.Is(err, privilege.ErrUtility) {
-			more.BlindSpots = append(more.BlindSpots, fmt.Sprintf("statement %d of %d", i+1, len(s.statements)))
+			more.BlindSpots = append(more.BlindSpots, s.ordinal(i))
 		} else if err != nil {
-			return needs, fmt.Errorf("find out what statement %d of %d of the sql sink needs: %w", i+1, len(s.statements), err)
+			return needs, fmt.Errorf("find out what %s of the sql sink needs: %w", s.ordinal(i), err)
 		}
 		needs.Add(more)
 	}

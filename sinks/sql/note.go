@@ -34,14 +34,13 @@ SET
 WHERE process_name OPERATOR(pg_catalog.=) $1`
 )
 
-// keptSQL raises 22P02 unless the tables have what was noted: a trigger, a rule or a
-// policy there may drop or change it, or a view may have a table's place. COMMIT
-// travels in the same flush, and the server would run it after a note that changed
-// nothing, with the effects. It looks behind the notes, and so sees what triggers
-// did after them.
+// keptSQL raises 22P02 unless the tables contain the noted values. A trigger, a rule or a policy there may drop or
+// change them, or a view may have a table's place. COMMIT travels in the same flush. After a note that changed
+// nothing, the server would run it, with the effects. keptSQL runs after the notes, and so sees the changes that
+// triggers made after them.
 //
-// It also takes the time-out off that COMMIT. Cut short while it waits for a
-// synchronous standby, a COMMIT would claim what no standby has.
+// It also removes the time-out for that COMMIT. If a COMMIT were cut short while it waits for a synchronous standby,
+// it would claim something that no standby has.
 const (
 	keptSQL = `/* sql.kept */
 SELECT
@@ -68,13 +67,12 @@ FROM
 	notKept = "the notes are not there: "
 )
 
-// refusals are how many records with numbers in [from, to] are noted as refused, and
-// were not applied since.
+// refusals counts the records with numbers in [from, to] that are noted as refused, and were not applied since.
 type refusals struct{ from, to, rows int64 }
 
 func noRefusals() refusals { return refusals{from: 1, to: 0} }
 
-// queueDone notes what the turn applies.
+// queueDone notes the records that the turn applies.
 func (r *Remote) queueDone(batch *pgconn.Batch, t turn, process string) {
 	if n := len(t.rest); n == 0 {
 		r.queueRow(batch, process, t.applied, noRefusals())
@@ -83,7 +81,7 @@ func (r *Remote) queueDone(batch *pgconn.Batch, t turn, process string) {
 		r.queueRow(batch, process, t.applied, refusals{from: first.Sequence, to: first.Sequence})
 	} else {
 		left := refusals{from: first.Sequence, to: last.Sequence}
-		if first.Sequence <= t.sequence { // the source was restored: the numbers above are of another time
+		if first.Sequence <= t.sequence { // the source was restored: the numbers above belong to another time
 			left.to = math.MaxInt64
 		}
 		queue(batch, r.sql(clearSQL), process, number(left.from), number(left.to))
@@ -91,8 +89,8 @@ func (r *Remote) queueDone(batch *pgconn.Batch, t turn, process string) {
 	}
 }
 
-// queueRefused notes that a record failed, and what stands before it: nothing of
-// that is missing, or the record would not have been tried.
+// queueRefused notes that a record failed, and the records before it: none of those is missing, or the record would
+// not have been tried.
 func (r *Remote) queueRefused(batch *pgconn.Batch, t turn, d processor.Delivery) {
 	now, left := t.applied, noRefusals()
 	batch.ExecParams(constraintsSQL, nil, nil, nil, nil)
@@ -107,15 +105,15 @@ func (r *Remote) queueRefused(batch *pgconn.Batch, t turn, d processor.Delivery)
 	r.queueRow(batch, d.Process, now, left)
 }
 
-// queueRow notes how far a process has come, and has the transaction fail unless the
-// target keeps that and what was noted before it.
+// queueRow notes how far a process has come. It makes the transaction fail unless the target keeps that and the
+// earlier notes.
 func (r *Remote) queueRow(batch *pgconn.Batch, process string, a applied, left refusals) {
 	row := []string{process, string(a.position), number(a.sequence), number(int64(a.epoch)), a.dedupKey, number(a.since), a.origin}
 	queue(batch, r.sql(doneSQL), append(row[:len(row):len(row)], a.recent.text())...)
 	queue(batch, r.sql(keptSQL), append(row, number(left.from), number(left.to), number(left.rows))...)
 }
 
-// isNotKept reports that keptSQL raised.
+// isNotKept reports that keptSQL raised its error.
 func isNotKept(err error) bool {
 	var pgErr *pgconn.PgError
 	return errors.As(err, &pgErr) && pgErr.Code == "22P02" && strings.Contains(pgErr.Message, notKept)

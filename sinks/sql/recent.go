@@ -9,14 +9,14 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// recent are digests of the dedup keys of the last records that were applied, of one for each number,
-// the last one of the number that the process has come to. They prove of a record that comes again
-// after a promotion that it is one of them. A number without a record that was applied is blank.
+// recent holds digests of the dedup keys of the records that were applied last, one for each number. The last one
+// belongs to the number that the process has reached. If a record comes again after a promotion, the digest proves
+// that it is one of them. A number without an applied record is blank.
 type recent []byte
 
 const (
 	digestSize = 6
-	// mostRecent records come again without a doubt: those of a checkpoint, and what a standby may
+	// mostRecent is how many records can come again and be proved: those of a checkpoint, and as many as a standby may
 	// lag by. It keeps the row within a fifth of a page.
 	mostRecent = 256
 )
@@ -26,7 +26,7 @@ func digest(d processor.Delivery) []byte {
 	return sum[:digestSize]
 }
 
-// past leaves a number of records out.
+// past leaves out a number of records.
 func (r recent) past(gap int64) recent {
 	if gap < 0 || gap >= mostRecent {
 		return nil
@@ -36,7 +36,7 @@ func (r recent) past(gap int64) recent {
 
 func (r recent) last() recent { return r[max(0, len(r)-mostRecent*digestSize):] }
 
-// has reports whether a record is the one that stands so many numbers back; 1 is the last one.
+// has reports whether a record is the one that is that many numbers back; 1 is the last one.
 func (r recent) has(d processor.Delivery, back int64) bool {
 	at := int64(len(r)) - back*digestSize
 	return back > 0 && at >= 0 && bytes.Equal(r[at:at+digestSize], digest(d))

@@ -15,8 +15,8 @@ import (
 // ErrNoTables is returned by Remote.Check where Remote.Tables was not run.
 var ErrNoTables = errors.New("the sink's tables are missing")
 
-// tablesSQL makes what a Remote keeps in its target. The row of a process is updated
-// for each transaction and has no index beside its key, so its updates stay HOT.
+// tablesSQL makes the tables that a Remote keeps in its target. The row of a process is updated in each transaction.
+// It has no index besides its key, so its updates stay HOT.
 const tablesSQL = `CREATE TABLE {schema}.ordered_dispatcher_applied (
 	process_name pg_catalog.text PRIMARY KEY,
 	position pg_catalog.text COLLATE pg_catalog."C" NOT NULL,
@@ -36,23 +36,22 @@ CREATE TABLE {schema}.ordered_dispatcher_refused (
 	PRIMARY KEY (process_name, sequence)
 );`
 
-// alterSQL brings tables of an earlier version up to date. What they have proves
-// nothing of the numbers before.
+// alterSQL brings tables of an earlier version up to date. Their content proves nothing about the earlier numbers.
 const alterSQL = `ALTER TABLE {schema}.ordered_dispatcher_applied ADD COLUMN IF NOT EXISTS since bigint, ADD COLUMN IF NOT EXISTS origin text, ADD COLUMN IF NOT EXISTS recent bytea; ` +
 	`UPDATE {schema}.ordered_dispatcher_applied SET since = sequence WHERE since IS NULL; ` +
 	`ALTER TABLE {schema}.ordered_dispatcher_applied ALTER since SET NOT NULL; ` +
 	`ALTER TABLE {schema}.ordered_dispatcher_refused ADD COLUMN IF NOT EXISTS dedup_key text, ADD COLUMN IF NOT EXISTS applied boolean DEFAULT false; `
 
-// Tables is the SQL that makes the two tables that a Remote needs in its target. It
-// never makes them itself, so its role needs no right to: the owner of the schema
-// runs this, once for each target, and grants what Needs says.
+// Tables returns the SQL that makes the two tables that a Remote needs in its target. The Remote never makes them
+// itself, so its role needs no right to do so. The owner of the schema runs this SQL once for each target, and grants
+// the rights of Needs.
 func (r *Remote) Tables() string { return r.sql(tablesSQL) }
 
-// Role is that of the sink in the target.
+// Role returns the role of the sink in the target.
 func (r *Remote) Role() string { return r.address.User }
 
-// Needs is what the sink's role needs in the target: on the sink's tables, and for
-// the statements (see Sink.Needs).
+// Needs returns the rights that the sink's role needs in the target: on the sink's tables, and for the statements
+// (see Sink.Needs).
 func (r *Remote) Needs(ctx context.Context) (privilege.Needs, error) {
 	needs := privilege.Needs{Privileges: r.own()}
 	err := r.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {
@@ -81,8 +80,7 @@ func (r *Remote) own() []privilege.Privilege {
 	}
 }
 
-// Lacking is what of its Needs the sink's role does not hold. The tables must be
-// there.
+// Lacking returns the part of its Needs that the sink's role does not hold. The tables must exist.
 func (r *Remote) Lacking(ctx context.Context) (lacking []privilege.Privilege, err error) {
 	err = r.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		lacking, err = privilege.Missing(ctx, conn, r.own())
@@ -112,9 +110,8 @@ SELECT
 		AND (c.relname, a.attname) IN (('ordered_dispatcher_applied', 'since'), ('ordered_dispatcher_applied', 'origin'), ('ordered_dispatcher_applied', 'recent'), ('ordered_dispatcher_refused', 'applied'))),
 	pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean`
 
-// Check connects to the target and returns what is wrong with it: that it cannot be
-// reached or written to, that the tables are missing (ErrNoTables), and what it says
-// against the statements (see Sink.Check). It changes nothing.
+// Check connects to the target and returns its faults: that it cannot be reached or written to, that the tables are
+// missing (ErrNoTables), and its errors about the statements (see Sink.Check). It changes nothing.
 func (r *Remote) Check(ctx context.Context) error {
 	return r.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		var usable, present, current, readOnly bool
@@ -126,19 +123,19 @@ func (r *Remote) Check(ctx context.Context) error {
 		}
 		switch {
 		case readOnly:
-			return errors.New("it cannot be written to: it is a standby, or its sessions are read-only; lead url to the primary")
+			return errors.New("it cannot be written to: it is a standby, or its sessions are read-only; point url at the primary")
 		case !present:
 			return fmt.Errorf("%w in schema %q", ErrNoTables, r.config.Schema)
 		case !current:
 			return errors.New(r.old())
 		case !usable:
-			return nil // Lacking says so
+			return nil // Lacking reports it
 		}
 		return r.sink.Check(ctx, conn)
 	})
 }
 
-// with lends a connection of its own, for no longer than making one may take.
+// with lends a connection of its own, for no longer than making a connection may take.
 func (r *Remote) with(ctx context.Context, do func(context.Context, *pgx.Conn) error) error {
 	conn, err := r.connect(ctx, maxRows)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
@@ -20,24 +19,17 @@ func encoded(t *testing.T, server, client string) *remote {
 	t.Helper()
 	admin := pgtest.Database(t)
 	name := admin.Config().ConnConfig.Database + "_encoded"
-	exec := func(pool *pgxpool.Pool, statement string) {
-		_, err := pool.Exec(t.Context(), statement)
-		require.NoError(t, err)
-	}
-	exec(admin, fmt.Sprintf(`CREATE DATABASE %s ENCODING '%s' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`, name, server))
+	pgtest.Exec(t, admin, fmt.Sprintf(`CREATE DATABASE %s ENCODING '%s' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`, name, server))
 	t.Cleanup(func() {
 		_, err := admin.Exec(context.WithoutCancel(t.Context()), `DROP DATABASE `+name+` WITH (FORCE)`)
 		require.NoError(t, err)
 	})
-	exec(admin, fmt.Sprintf(`ALTER DATABASE %s SET client_encoding = '%s'`, name, client))
+	pgtest.Exec(t, admin, fmt.Sprintf(`ALTER DATABASE %s SET client_encoding = '%s'`, name, client))
 	address, err := url.Parse(admin.Config().ConnString())
 	require.NoError(t, err)
 	address.Path = "/" + name
 	r := &remote{address: address.String(), url: address.String()}
-	query := address.Query()
-	query.Set("client_encoding", "UTF8")
-	address.RawQuery = query.Encode()
-	r.pool = pgtest.Pool(t, address.String(), pgtest.PoolConfig{})
+	r.pool = pgtest.Pool(t, pgtest.With(t, r.address, "client_encoding", "UTF8"), pgtest.PoolConfig{})
 	r.exec(t, r.sink(t, nil).Tables())
 	r.exec(t, `CREATE TABLE public.received (n bigint GENERATED ALWAYS AS IDENTITY, id text, type text, dedup_key text, payload text)`)
 	return r
@@ -56,16 +48,16 @@ func TestRemote_TextsArriveAsTheyAreInADatabaseOfAnotherEncoding(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := encoded(t, c.server, c.client)
-			s := r.sink(t, func(rc *sql.RemoteConfig) {
+			s := r.sink(t, func(rc *sql.Config) {
 				address, err := url.Parse(rc.URL)
 				require.NoError(t, err)
 				address.RawQuery += "&" + c.url
 				rc.URL = address.String()
-				rc.Statement = receivedSQL + "; INSERT INTO public.received (type) VALUES ('ü')"
+				rc.Statements = []string{receivedSQL, "INSERT INTO public.received (type) VALUES ('ü')"}
 			})
 			ds := sinktest.Deliveries(1, 1)
 			ds[0].Type = "é"
-			mustDeliver(t, s, ds)
+			sinktest.Delivered(t, s, ds)
 			require.Equal(t, "é/1 ü/1", r.text(t, "SELECT string_agg(format('%s/%s', type, length(type)), ' ' ORDER BY n) FROM public.received"))
 			require.NoError(t, s.Check(t.Context()))
 		})
@@ -78,12 +70,12 @@ func TestRemote_ACharacterThatTheTargetLacksFailsItsRecord(t *testing.T) {
 	s := r.sink(t, nil)
 	ds := sinktest.Deliveries(1, 3)
 	ds[1].Type = "日"
-	n, err := deliverAll(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Equal(t, 1, n)
 	require.True(t, processor.IsPermanent(err), err)
 	require.ErrorContains(t, err, `apply record "2"`)
 	require.ErrorContains(t, err, "22P05")
-	mustDeliver(t, s, ds[2:]) // it was put aside
+	sinktest.Delivered(t, s, ds[2:]) // it was put aside
 	require.Equal(t, "1 3", r.ids(t))
 }
 
@@ -91,7 +83,7 @@ func TestRemote_ACharacterThatTheTargetLacksFailsItsRecord(t *testing.T) {
 func TestRemote_ACharacterThatTheNotesCannotHoldHaltsTheProcess(t *testing.T) {
 	t.Parallel()
 	r := encoded(t, "LATIN1", "LATIN1")
-	s := r.sink(t, func(c *sql.RemoteConfig) { c.Statement = "INSERT INTO public.received (type) VALUES (@type)" })
+	s := r.sink(t, func(c *sql.Config) { c.Statements = []string{"INSERT INTO public.received (type) VALUES (@type)"} })
 	for name, change := range map[string]func(*processor.Delivery){
 		"its id":             func(d *processor.Delivery) { d.ID = "日" },
 		"its type and id":    func(d *processor.Delivery) { d.ID, d.Type = "日", "日" },
@@ -99,7 +91,7 @@ func TestRemote_ACharacterThatTheNotesCannotHoldHaltsTheProcess(t *testing.T) {
 	} {
 		ds := sinktest.Deliveries(1, 1)
 		change(&ds[0])
-		n, err := deliverAll(t, s, ds)
+		n, err := sinktest.Deliver(t, s, ds)
 		require.Zero(t, n)
 		require.True(t, processor.IsRefused(err), "%s: %v", name, err)
 		require.ErrorContains(t, err, "deliver to a database in UTF8")

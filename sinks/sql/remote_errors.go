@@ -6,17 +6,15 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Errors of Remote.DeliverBatch, with nothing applied. None is a word on the record:
-// it is tried again, until somebody has done what the error says, and no dead letter is
-// made of it (processor.Unreached). At ErrNotKept the process halts.
+// Errors of Remote.DeliverBatch, with nothing applied. None of them is about the record. The record is tried again
+// until somebody has done what the error asks for, and no dead letter is made of it (processor.Unreached). At
+// ErrNotKept the process halts.
 var (
 	// ErrFenced: the target has records of a later epoch.
 	ErrFenced = errors.New("the target has records of a later epoch")
@@ -29,38 +27,38 @@ var (
 	// ErrOrigin: the target has records of another cursor under the name of the process.
 	ErrOrigin = errors.New("the target has records of another cursor under this name")
 	// ErrUnproven: it is not known whether the target has a dead letter.
-	ErrUnproven = errors.New("it is not known whether the target has this record")
-	// ErrNotKept: the target does not keep what the sink notes there.
+	ErrUnproven = errors.New("the sink cannot know whether the target has this record")
+	// ErrNotKept: the target does not keep the sink's notes.
 	ErrNotKept = errors.New("the target did not keep what the sink noted")
 )
 
 func (r *Remote) fenced(a applied, d processor.Delivery) error {
 	return fmt.Errorf("%w (%d, and this is epoch %d): another worker has taken over, or the cursor is an older copy than this target; "+
-		"nothing was written. If the cursor was restored: `ordered-dispatcher seek %s --to-position %s -c FILE --reason …` goes on behind what is there, and then %s",
+		"nothing was written. If the cursor was restored: `ordered-dispatcher seek %s --to-position %s -c FILE --reason …` goes on after what is there, and then %s",
 		ErrFenced, a.epoch, d.Epoch, visible.Shell(d.Process), visible.Quoted(string(a.position)), r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET epoch = 0 WHERE process_name = %s", quote(d.Process))))
 }
 
-// unknownProcess is a target without a row for a process that has delivered before.
+// unknownProcess is the error for a target without a row for a process that has delivered before.
 func (r *Remote) unknownProcess(d processor.Delivery) error {
 	err := fmt.Errorf("%w: it knows nothing of process %q, whose next record is number %d. If the target is the wrong one, correct that. "+
-		"If it was restored to before the first record: `ordered-dispatcher seek %s --to-start -c FILE --reason …`, and then what the next error says. "+
+		"If it was restored to before the first record: `ordered-dispatcher seek %s --to-start -c FILE --reason …`, and then what the next error names. "+
 		"If the process had another name there: %s (with that name)", ErrMissing, d.Process, d.Sequence, visible.Shell(d.Process), r.move(d))
 	if isReplay(d) {
-		return fmt.Errorf("%w. If it is to deliver there from now on, have a worker deliver its next record first: a replay does not say how far the process has come", err)
+		return fmt.Errorf("%w. If it is to deliver there from now on, have a worker deliver its next record first: a replay does not show how far the process has come", err)
 	}
 	return fmt.Errorf("%w. If the target is to have what follows, and nothing of what the cursor has passed: %s", err,
 		r.sql(fmt.Sprintf("INSERT INTO {schema}.ordered_dispatcher_applied (process_name, position, sequence, epoch, since) VALUES (%s, %s, %[3]d, 0, %[3]d)",
 			quote(d.Process), quote(string(d.After)), d.Sequence-1)))
 }
 
-// move is the SQL that has the notes follow a rename.
+// move returns the SQL that makes the notes follow a rename.
 func (r *Remote) move(d processor.Delivery) string {
 	return r.sql(fmt.Sprintf("UPDATE {schema}.ordered_dispatcher_applied SET process_name = %[1]s WHERE process_name = 'OLD NAME'; "+
 		"UPDATE {schema}.ordered_dispatcher_refused SET process_name = %[1]s WHERE process_name = 'OLD NAME'", quote(d.Process)))
 }
 
-// another has the ways out in turn: one for two processes that both live, and where the
-// other one is gone, one for each way to its name. A replay may not begin the notes.
+// another lists the ways out: one for two processes that both exist, and, if the other one is gone, one for each way
+// in which it got the name. A replay must not be the first to write notes.
 func (r *Remote) another(a applied, d processor.Delivery) error {
 	drop := r.sql(fmt.Sprintf("DELETE FROM {schema}.ordered_dispatcher_refused WHERE process_name = %[1]s; DELETE FROM {schema}.ordered_dispatcher_applied WHERE process_name = %[1]s", quote(d.Process)))
 	err := fmt.Errorf("%w: those of process %q are of origin %s, up to number %d, and record %q is of origin %s: a process of that name delivers from another database, or "+
@@ -89,7 +87,7 @@ func (r *Remote) missing(a applied, d processor.Delivery) error {
 }
 
 func (r *Remote) ofEarlierHistory(a applied, d processor.Delivery) error {
-	return fmt.Errorf("%w: a standby was promoted or the database was restored, and process %q goes on behind position %s. The target stands at %s, and what it has between the two may be rows that are gone. "+
+	return fmt.Errorf("%w: a standby was promoted or the database was restored, and process %q goes on after position %s. The target is at %s, and what it has between the two may be rows that are gone. "+
 		"Compare it with the table. If they agree up to there: `ordered-dispatcher seek %s --to-position %s -c FILE --reason …`. "+
 		"Else take out of the target what is not in the table, and what follows the position from which records shall come again, and with that position instead of the first one here: %s", ErrHistory, d.Process, visible.Cut(string(d.After)), visible.Cut(string(a.position)),
 		visible.Shell(d.Process), visible.Quoted(string(a.position)),
@@ -98,11 +96,11 @@ func (r *Remote) ofEarlierHistory(a applied, d processor.Delivery) error {
 
 func (r *Remote) foreign(a applied, d processor.Delivery) error {
 	return fmt.Errorf("%w: process %q has come to number %d at position %s there, and record %q of position %s is number %d here. Another source has a process "+
-		"of that name, or this one was restored, or rows were deleted before they were delivered. Give one of them another name, or go on behind what is there: "+
+		"of that name, or this one was restored, or rows were deleted before they were delivered. Give one of them another name, or go on after what is there: "+
 		"`ordered-dispatcher seek %s --to-position %s -c FILE --reason …`", ErrForeign, d.Process, a.sequence, visible.Cut(string(a.position)), visible.Cut(d.ID), visible.Cut(string(d.Position)), d.Sequence, visible.Shell(d.Process), visible.Quoted(string(a.position)))
 }
 
-// notKept halts the process: what drops the notes now drops those of the next attempt.
+// notKept halts the process: the cause that drops the notes now would also drop those of the next attempt.
 func (r *Remote) notKept() error {
 	return processor.Refused(r.failed(fmt.Errorf("%w, so nothing was written: look for a trigger, a rule or a row security policy at %s and %s (`\\d` in psql lists them), "+
 		"and for a view in the place of one. Drop it, then `ordered-dispatcher retry`", ErrNotKept, r.sql("{schema}.ordered_dispatcher_applied"), r.sql("{schema}.ordered_dispatcher_refused"))))
@@ -110,17 +108,7 @@ func (r *Remote) notKept() error {
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// Broken words what the server says of a deferred constraint that a record broke, as
-// DeliverTx does: see processor.TxSink.
-func (s *Sink) Broken(d processor.Delivery, err error) error {
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) {
-		return fmt.Errorf("apply record %q: %w", visible.Cut(d.ID), err)
-	}
-	return s.said(d, "its deferred constraints", pgErr)
-}
-
-// failed adds where.
+// failed adds the target to an error.
 func (r *Remote) failed(err error) error { return fmt.Errorf("%s: %w", r, err) }
 
 // unsent is a failure before anything was sent.
@@ -128,18 +116,16 @@ func (r *Remote) unsent(err error) error {
 	return ours(err, processor.Unreached(fmt.Errorf("%s: nothing was sent: %w%s", r, outcome.Known(err), r.nextStep(err))))
 }
 
-// ours marks an error as a refusal of us where the server's word is about our login,
-// our rights or the name of the database.
+// ours marks an error as a refusal of us if the server's error is about our login, our rights or the name of the
+// database.
 func ours(word, err error) error {
-	var pgErr *pgconn.PgError
-	if errors.As(word, &pgErr) && (class(pgErr.Code) == "28" || pgErr.Code == "3D000" || pgErr.Code == insufficientPrivilege) {
+	if code := codeOf(word); class(code) == "28" || code == "3D000" || code == insufficientPrivilege {
 		return processor.Refused(err)
 	}
 	return err
 }
 
-// unknown is a failure that may have come after the commit. The next attempt finds
-// out.
+// unknown is a failure that may have come after the commit. The next attempt finds out.
 func (r *Remote) unknown(ctx context.Context, err error) error {
 	return fmt.Errorf("%s: it may have the record, which the next attempt finds out: %w%s", r, because(ctx, err), r.nextStep(err))
 }
@@ -152,42 +138,35 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// isUnencodable reports a text with a character that the target's encoding lacks.
-func isUnencodable(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && pgErr.Code == "22P05"
-}
+// isUnencodable reports that a text has a character that the target's encoding lacks.
+func isUnencodable(err error) bool { return codeOf(err) == "22P05" }
 
-// unencodable halts the process: put aside, the record would look lost, because the
-// target cannot note that either.
+// unencodable halts the process. If the record were put aside it would look lost, because the target cannot note that
+// either.
 func (r *Remote) unencodable(err error) error {
 	return processor.Refused(fmt.Errorf("%s: nothing was written, because its encoding lacks a character of the process's name, or of the record's id or position, "+
 		"which it has to note: %w; deliver to a database in UTF8", r, err))
 }
 
-// old is the fix for tables of an earlier version.
+// old returns the fix for tables of an earlier version.
 func (r *Remote) old() string {
 	return "its tables are of an earlier version: as the owner of the schema run " + r.sql(alterSQL)
 }
 
-// nextStep is the fix for what the target says of itself.
+// nextStep returns the fix for an error about the target itself.
 func (r *Remote) nextStep(err error) string {
-	var pgErr *pgconn.PgError
-	if !errors.As(err, &pgErr) {
-		return ""
-	}
-	switch {
-	case pgErr.Code == "25006":
-		return "; it cannot be written to: lead url to the primary, or name all hosts in it"
-	case pgErr.Code == "42P01" || pgErr.Code == "3F000":
+	switch code := codeOf(err); {
+	case code == "25006":
+		return "; it cannot be written to: point url at the primary, or name all hosts in it"
+	case code == "42P01" || code == "3F000":
 		return "; create the sink's tables there, as `ordered-dispatcher grants` and `doctor` print them"
-	case pgErr.Code == "42703":
+	case code == "42703":
 		return "; " + r.old()
-	case pgErr.Code == "42501":
+	case code == insufficientPrivilege:
 		return "; grant its role what `ordered-dispatcher grants` prints"
-	case class(pgErr.Code) == "28":
+	case class(code) == "28":
 		return "; correct user and password in url, or let the user in (pg_hba.conf)"
-	case pgErr.Code == "3D000":
+	case code == "3D000":
 		return "; correct the database in url, or create it"
 	default:
 		return ""

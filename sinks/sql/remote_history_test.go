@@ -17,7 +17,7 @@ import (
 // inHistory are the deliveries of records first to first+n-1 after a promotion that left the cursor
 // behind record first-1.
 func inHistory(first, n int) []processor.Delivery {
-	all := inEpoch(1_000_004, sinktest.Deliveries(first, n))
+	all := sinktest.Under(1_000_004, sinktest.Deliveries(first, n))
 	for i := range all {
 		all[i].Sequence += cursor.HistoryGap
 		all[i].History = "1f0c77a2"
@@ -53,9 +53,9 @@ func TestRemote_GoesOnAfterAPromotionThatLostNothing(t *testing.T) {
 			for i := range after {
 				after[i].CreatedAt = time.UnixMicro(int64(1_700_000_000_000_000 + 5 - ahead + i)).UTC()
 			}
-			mustDeliver(t, s, before)
-			mustDeliver(t, s, after[:1]) // as one that has failed before
-			mustDeliver(t, s, after[1:])
+			sinktest.Delivered(t, s, before)
+			sinktest.Delivered(t, s, after[:1]) // as one that has failed before
+			sinktest.Delivered(t, s, after[1:])
 			require.Equal(t, "1 2 3 4 5 6 7", r.ids(t), "each once")
 		})
 	}
@@ -81,20 +81,20 @@ func TestRemote_GoesOnAfterAPromotionBehindWhatWasPassedOver(t *testing.T) {
 			t.Parallel()
 			r := newRemote(t)
 			s := r.sink(t, nil)
-			mustDeliver(t, s, stamped(sinktest.Deliveries(1, 5)))
+			sinktest.Delivered(t, s, stamped(sinktest.Deliveries(1, 5)))
 			restore := r.refuse(t, "refused")
 			for _, d := range sinktest.Deliveries(6, test.refused) {
 				d.Type = "refused"
-				_, err := deliverAll(t, s, []processor.Delivery{d})
+				_, err := sinktest.Deliver(t, s, []processor.Delivery{d})
 				require.True(t, processor.IsPermanent(err), err)
 			}
 			restore()
 			if test.want == "" {
-				_, err := deliverAll(t, s, test.next)
+				_, err := sinktest.Deliver(t, s, test.next)
 				require.ErrorIs(t, err, sql.ErrMissing)
 				return
 			}
-			mustDeliver(t, s, test.next)
+			sinktest.Delivered(t, s, test.next)
 			require.Equal(t, test.want, r.ids(t))
 		})
 	}
@@ -114,14 +114,14 @@ func TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas(t *testing.T) 
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, stamped(sinktest.Deliveries(1, 5)))
+	sinktest.Delivered(t, s, stamped(sinktest.Deliveries(1, 5)))
 	for name, ds := range map[string][]processor.Delivery{
 		"ids without a time prove nothing": inHistory(5, 2),
 		"fewer than were applied":          inHistory(3, 1),
 		"another record stands there":      stamped(inHistory(5, 2)), // at its position, and of another time
 		"one that is new, too early":       later(stamped(inHistory(4, 2)), "int:00000000000000000009"),
 	} {
-		n, err := deliverAll(t, s, ds)
+		n, err := sinktest.Deliver(t, s, ds)
 		require.ErrorIs(t, err, sql.ErrHistory, name)
 		require.False(t, processor.IsPermanent(err), name)
 		require.ErrorContains(t, err, "seek sms --to-position 'int:00000000000000000005'")
@@ -129,7 +129,7 @@ func TestRemote_RefusesWhereThePromotedSourceMayHaveLostWhatItHas(t *testing.T) 
 	}
 	require.Equal(t, "1 2 3 4 5", r.ids(t))
 
-	mustDeliver(t, s, inEpoch(1_000_005, sought(inHistory(6, 2), 0))) // as the error says, where both agree
+	sinktest.Delivered(t, s, sinktest.Under(1_000_005, sought(inHistory(6, 2), 0))) // as the error says, where both agree
 	require.Equal(t, "1 2 3 4 5 6 7", r.ids(t))
 }
 
@@ -155,9 +155,9 @@ func TestRemote_RefusesRowsThatAClockHasStampedBeforeWhatItHas(t *testing.T) {
 			t.Parallel()
 			r := newRemote(t)
 			s := r.sink(t, nil)
-			mustDeliver(t, s, at(50, sinktest.Deliveries(1, 5)))
+			sinktest.Delivered(t, s, at(50, sinktest.Deliveries(1, 5)))
 			for _, window := range []int{1, len(again)} {
-				n, err := deliverAll(t, s, again[:window])
+				n, err := sinktest.Deliver(t, s, again[:window])
 				require.ErrorIs(t, err, sql.ErrHistory)
 				require.Zero(t, n)
 				require.Equal(t, "1 2 3 4 5", r.ids(t))
@@ -172,12 +172,12 @@ func TestRemote_KnowsTheLast256RecordsThatComeAgain(t *testing.T) {
 	r := newRemote(t)
 	s := r.sink(t, nil)
 	before := at(0, sinktest.Deliveries(1, 300))
-	mustDeliver(t, s, before[:10])
-	mustDeliver(t, s, before[10:])
-	_, err := deliverAll(t, s, at(43, inHistory(44, 1)))
+	sinktest.Delivered(t, s, before[:10])
+	sinktest.Delivered(t, s, before[10:])
+	_, err := sinktest.Deliver(t, s, at(43, inHistory(44, 1)))
 	require.ErrorIs(t, err, sql.ErrHistory, "257 back")
-	mustDeliver(t, s, at(44, inHistory(45, 100)))
-	mustDeliver(t, s, at(144, inHistory(145, 157)))
+	sinktest.Delivered(t, s, at(44, inHistory(45, 100)))
+	sinktest.Delivered(t, s, at(144, inHistory(145, 157)))
 	require.Len(t, strings.Fields(r.ids(t)), 301)
 }
 
@@ -186,11 +186,11 @@ func TestRemote_KnowsTheLastRecordByNotesOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, at(0, sinktest.Deliveries(1, 5)))
+	sinktest.Delivered(t, s, at(0, sinktest.Deliveries(1, 5)))
 	r.exec(t, "UPDATE public.ordered_dispatcher_applied SET recent = NULL")
-	_, err := deliverAll(t, s, at(3, inHistory(4, 3)))
+	_, err := sinktest.Deliver(t, s, at(3, inHistory(4, 3)))
 	require.ErrorIs(t, err, sql.ErrHistory)
-	mustDeliver(t, s, at(4, inHistory(5, 2)))
+	sinktest.Delivered(t, s, at(4, inHistory(5, 2)))
 	require.Equal(t, "1 2 3 4 5 6", r.ids(t))
 }
 
@@ -199,15 +199,15 @@ func TestRemote_AppliesAgainWhatWasTakenOutOfTheTarget(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, sinktest.Deliveries(1, 5))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 5))
 	again := inHistory(4, 3)
-	_, err := deliverAll(t, s, again)
+	_, err := sinktest.Deliver(t, s, again)
 	require.ErrorIs(t, err, sql.ErrHistory)
 	r.exec(t, `DELETE FROM public.received WHERE id::int > 3`)
 	statement := regexp.MustCompile(`UPDATE .* WHERE process_name = '[^']*' AND position = '[^']*'`).FindString(err.Error())
 	require.NotEmpty(t, statement)
 	r.exec(t, statement)
-	mustDeliver(t, s, again)
+	sinktest.Delivered(t, s, again)
 	require.Equal(t, "1 2 3 4 5 6", r.ids(t))
 }
 
@@ -217,21 +217,21 @@ func TestRemote_BeginsWithTheFirstRecordOfACursor(t *testing.T) {
 	t.Parallel()
 	for name, ds := range map[string][]processor.Delivery{
 		"the first one":           sinktest.Deliveries(1, 3),
-		"in a history of its own": inEpoch(28_000_001, numbered(28*cursor.HistoryGap+1, sinktest.Deliveries(1, 3))),
-		"from the end":            inEpoch(28_000_001, numbered(28*cursor.HistoryGap+1, sinktest.Deliveries(5, 3))),
+		"in a history of its own": sinktest.Under(28_000_001, numbered(28*cursor.HistoryGap+1, sinktest.Deliveries(1, 3))),
+		"from the end":            sinktest.Under(28_000_001, numbered(28*cursor.HistoryGap+1, sinktest.Deliveries(5, 3))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRemote(t)
 			s := r.sink(t, nil)
 			for range 2 {
-				mustDeliver(t, s, ds)
+				sinktest.Delivered(t, s, ds)
 			}
 			require.Len(t, strings.Fields(r.ids(t)), 3)
 		})
 	}
 	r := newRemote(t)
-	_, err := deliverAll(t, r.sink(t, nil), inEpoch(28_000_001, numbered(27*cursor.HistoryGap+1, sinktest.Deliveries(1, 1))))
+	_, err := sinktest.Deliver(t, r.sink(t, nil), sinktest.Under(28_000_001, numbered(27*cursor.HistoryGap+1, sinktest.Deliveries(1, 1))))
 	require.ErrorIs(t, err, sql.ErrMissing, "a process that has delivered elsewhere before")
 }
 
@@ -242,7 +242,7 @@ func TestRemote_SaysWhatATargetLacksAfterAPromotion(t *testing.T) {
 	for name, goOn := range map[string]func(*testing.T, *remote, error) []processor.Delivery{
 		"they come": func(t *testing.T, _ *remote, err error) []processor.Delivery {
 			require.ErrorContains(t, err, "seek sms --to-position 'int:00000000000000000003'")
-			ds := inEpoch(1_000_005, inHistory(4, 5))
+			ds := sinktest.Under(1_000_005, inHistory(4, 5))
 			for i := range ds {
 				ds[i].Sequence = cursor.HistoryGap + 6 + cursor.SeekGap + 1 + int64(i)
 			}
@@ -258,9 +258,9 @@ func TestRemote_SaysWhatATargetLacksAfterAPromotion(t *testing.T) {
 			t.Parallel()
 			r := newRemote(t)
 			s := r.sink(t, nil)
-			mustDeliver(t, s, stamped(sinktest.Deliveries(1, 3)))
+			sinktest.Delivered(t, s, stamped(sinktest.Deliveries(1, 3)))
 			for _, ds := range [][]processor.Delivery{inHistory(7, 2), inHistory(7, 1)} {
-				n, err := deliverAll(t, s, ds)
+				n, err := sinktest.Deliver(t, s, ds)
 				require.ErrorIs(t, err, sql.ErrMissing)
 				require.NotErrorIs(t, err, sql.ErrHistory)
 				require.True(t, processor.IsUnreached(err), err)
@@ -268,8 +268,8 @@ func TestRemote_SaysWhatATargetLacksAfterAPromotion(t *testing.T) {
 				require.NotContains(t, err.Error(), "UPDATE", "it would pass over what is missing")
 				require.Zero(t, n)
 			}
-			_, err := deliverAll(t, s, inHistory(7, 2))
-			mustDeliver(t, s, goOn(t, r, err))
+			_, err := sinktest.Deliver(t, s, inHistory(7, 2))
+			sinktest.Delivered(t, s, goOn(t, r, err))
 			want := map[string]string{"they come": "1 2 3 4 5 6 7 8", "they need not come": "1 2 3 7 8"}
 			require.Equal(t, want[name], r.ids(t))
 		})

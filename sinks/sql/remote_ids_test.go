@@ -17,13 +17,13 @@ func TestRemote_IdsThatComeAgainForOtherRowsAreNotTakenForApplied(t *testing.T) 
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, stamped(sinktest.Deliveries(1, 5)))
+	sinktest.Delivered(t, s, stamped(sinktest.Deliveries(1, 5)))
 	again := promoted(3, 3)
 	for i := range again {
 		again[i].CreatedAt = again[i].CreatedAt.Add(time.Hour)
 	}
 	for n := 1; n <= len(again); n++ {
-		got, err := deliverAll(t, s, again[:n])
+		got, err := sinktest.Deliver(t, s, again[:n])
 		require.ErrorIs(t, err, sql.ErrHistory, n)
 		require.True(t, processor.IsUnreached(err), err)
 		require.Zero(t, got, n)

@@ -22,7 +22,7 @@ func (r *remote) hinder(t testing.TB, table, when, body string) (restore func())
 // mustNotKeep is that the process halts, with the table and what to look for.
 func mustNotKeep(t testing.TB, s *sql.Remote, ds ...processor.Delivery) {
 	t.Helper()
-	n, err := deliverAll(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.ErrorIs(t, err, sql.ErrNotKept)
 	require.True(t, processor.IsRefused(err), "the process does not halt: %v", err)
 	require.ErrorContains(t, err, `"public".ordered_dispatcher_applied`)
@@ -50,7 +50,7 @@ func TestRemote_WhatTheTargetDoesNotNoteIsNotApplied(t *testing.T) {
 			t.Parallel()
 			r := newRemote(t)
 			s := r.sink(t, nil)
-			mustDeliver(t, s, sinktest.Deliveries(1, 3))
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 			hinder(r, t)
 			for range 2 {
 				mustNotKeep(t, s, sinktest.Deliveries(4, 1)...)
@@ -77,7 +77,7 @@ func TestRemote_TheFirstRowThatTheTargetDoesNotKeepIsNamed(t *testing.T) {
 	restore := r.hinder(t, "applied", "BEFORE INSERT", "RETURN NULL;")
 	mustNotKeep(t, s, sinktest.Deliveries(1, 2)...)
 	restore()
-	mustDeliver(t, s, sinktest.Deliveries(1, 2))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 }
 
 // A failure that is not noted would have the record look lost after it was passed over.
@@ -91,11 +91,10 @@ func TestRemote_ARecordWhoseFailureTheTargetDoesNotNoteIsNotGivenUp(t *testing.T
 	ds[0].Type = "refused"
 	mustNotKeep(t, s, ds...)
 	restore()
-	_, err := deliverAll(t, s, ds)
+	_, err := sinktest.Deliver(t, s, ds)
 	require.True(t, processor.IsPermanent(err), err)
-	_, err = deliverAll(t, s, ds) // noted before
-	require.True(t, processor.IsPermanent(err), err)
-	require.False(t, processor.IsRefused(err), err)
+	_, err = sinktest.Deliver(t, s, ds) // noted before
+	require.Equal(t, "permanent", sinktest.Class(err), err)
 	require.Equal(t, "0/3 refused 1", r.noted(t))
 }
 
@@ -107,9 +106,9 @@ func TestRemote_AReplayThatTheTargetDoesNotNoteIsNotApplied(t *testing.T) {
 	s := r.sink(t, nil)
 	ds := sinktest.Deliveries(1, 2)
 	ds[0].Type = "refused"
-	_, err := deliverAll(t, s, ds[:1])
+	_, err := sinktest.Deliver(t, s, ds[:1])
 	require.True(t, processor.IsPermanent(err), err)
-	mustDeliver(t, s, ds[1:])
+	sinktest.Delivered(t, s, ds[1:])
 	restore()
 	free := r.hinder(t, "refused", "BEFORE UPDATE", "RETURN NULL;")
 	replay := ds[:1]
@@ -117,7 +116,7 @@ func TestRemote_AReplayThatTheTargetDoesNotNoteIsNotApplied(t *testing.T) {
 	mustNotKeep(t, s, replay...)
 	require.Equal(t, "2", r.ids(t))
 	free()
-	mustDeliver(t, s, replay)
-	mustDeliver(t, s, replay)
+	sinktest.Delivered(t, s, replay)
+	sinktest.Delivered(t, s, replay)
 	require.Equal(t, "2 1", r.ids(t))
 }

@@ -22,8 +22,8 @@ func (r *Remote) open(ctx context.Context) error {
 	return err
 }
 
-// connect returns a connection of its own to the target, which ends at an answer with
-// more bytes of rows; 0: with any.
+// connect returns a connection of its own to the target. The connection ends at an answer with more than maxRows
+// bytes of rows; 0: at an answer with any row.
 func (r *Remote) connect(ctx context.Context, maxRows int) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.config.Timeout)
 	defer cancel()
@@ -32,10 +32,10 @@ func (r *Remote) connect(ctx context.Context, maxRows int) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, address)
 }
 
-// endTimeout bounds what is done for a connection after its call has ended.
+// endTimeout bounds the work for a connection after its call has ended.
 const endTimeout = 2 * time.Second
 
-// end leaves the connection in no transaction, or closes it.
+// end leaves the connection without a transaction, or closes it.
 func (r *Remote) end() {
 	if r.conn == nil || !r.conn.IsClosed() && r.conn.PgConn().TxStatus() == 'I' {
 		return
@@ -63,12 +63,12 @@ func (r *Remote) drop() {
 	r.conn = nil
 }
 
-// errAnswer: the driver would keep any number of rows, and a row may have any columns.
+// errAnswer: the target answered with rows that were not asked for. The driver would keep any number of rows, and a
+// row may have any columns.
 var errAnswer = errors.New("the target answered with other rows than it was asked for: is it PostgreSQL?")
 
-// ask sends a batch, in one network flush, and returns the row of its last statement, or
-// nil. Each statement has at most one row, and a row of the last has that many columns.
-// The connection is of no use after errAnswer.
+// ask sends a batch, in one network flush, and returns the row of its last statement, or nil. Each statement has at
+// most one row, and a row of the last has that many columns. After errAnswer the connection is of no use.
 func (r *Remote) ask(ctx context.Context, batch *pgconn.Batch, columns int) (row [][]byte, err error) {
 	results := r.conn.PgConn().ExecBatch(ctx, batch)
 	for results.NextResult() {
@@ -91,20 +91,16 @@ func (r *Remote) ask(ctx context.Context, batch *pgconn.Batch, columns int) (row
 	return row, nil
 }
 
-// commit sends a batch, in one network flush, that ends with COMMIT. It returns how
-// many statements succeeded: after the first that failed the server runs none. Rows are
-// dropped, and only the last tag is kept.
+// commit sends a batch that ends with COMMIT, in one network flush. It returns how many statements succeeded: the
+// server runs none after the first that failed. Rows are dropped, and only the last tag is kept.
 func (r *Remote) commit(ctx context.Context, batch *pgconn.Batch) (done int, err error) {
 	batch.ExecParams("COMMIT", nil, nil, nil, nil)
 	var last pgconn.CommandTag
-	results := r.conn.PgConn().ExecBatch(ctx, batch)
-	for results.NextResult() {
-		if tag, err := results.ResultReader().Close(); err == nil {
-			last = tag
-			done++
-		}
-	}
-	if err := results.Close(); err != nil {
+	err = send(ctx, r.conn.PgConn(), batch, func(tag pgconn.CommandTag) {
+		last = tag
+		done++
+	})
+	if err != nil {
 		return done, err
 	}
 	if last.String() != "COMMIT" {
@@ -113,19 +109,16 @@ func (r *Remote) commit(ctx context.Context, batch *pgconn.Batch) (done int, err
 	return done, nil
 }
 
-// tagError is a COMMIT that the server did not do.
+// tagError is a COMMIT that the server did not perform.
 type tagError struct{ tag pgconn.CommandTag }
 
 func (e *tagError) Error() string { return "it answered COMMIT with " + e.tag.String() }
 
-// isServers reports whether the server itself said why, and still talks.
-func isServers(err error) bool {
-	var pgErr *pgconn.PgError
-	return errors.As(err, &pgErr) && !isGone(pgErr.Code)
-}
+// isServers reports whether the server itself gave the reason, and still answers.
+func isServers(err error) bool { return codeOf(err) != "" && !isGone(codeOf(err)) }
 
-// isGone: the server has ended the session (57P01 and so on, 25P03), or cannot be
-// written to any more (25006): another connection may find one that can.
+// isGone reports that the server has ended the session (57P01 and so on, 25P03), or can no longer be written to
+// (25006). Another connection may find a server that can.
 func isGone(sqlState string) bool {
 	return class(sqlState) == "08" || class(sqlState) == "57" && sqlState != "57014" || sqlState == "25P03" || sqlState == "25006"
 }

@@ -23,7 +23,7 @@ func from(origin string, ds []processor.Delivery) []processor.Delivery {
 
 func mustBeAnothers(t testing.TB, s *sql.Remote, ds []processor.Delivery) error {
 	t.Helper()
-	n, err := deliverAll(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.ErrorIs(t, err, sql.ErrOrigin)
 	require.True(t, processor.IsUnreached(err), err)
 	require.Zero(t, n)
@@ -36,14 +36,14 @@ func TestRemote_RefusesAnotherCursorUnderTheNameOfAProcess(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, sinktest.Deliveries(1, 5))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 5))
 	for _, ds := range [][]processor.Delivery{
-		sinktest.Deliveries(1, 8), sinktest.Deliveries(3, 1), sinktest.Deliveries(6, 1), inEpoch(1, sinktest.Deliveries(6, 1)),
-		inEpoch(9, numbered(10006, sinktest.Deliveries(6, 1))), letter("sms", 3),
+		sinktest.Deliveries(1, 8), sinktest.Deliveries(3, 1), sinktest.Deliveries(6, 1), sinktest.Under(1, sinktest.Deliveries(6, 1)),
+		sinktest.Under(9, numbered(10006, sinktest.Deliveries(6, 1))), letter("sms", 3),
 	} {
 		mustBeAnothers(t, s, from("there", ds))
 	}
-	mustDeliver(t, s, sinktest.Deliveries(6, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(6, 1))
 	require.Equal(t, "1 2 3 4 5 6", r.ids(t))
 	require.Equal(t, "6/3", r.noted(t))
 }
@@ -54,14 +54,14 @@ func TestRemote_AnotherCursorTakesAnAbandonedNameOver(t *testing.T) {
 	r := newRemote(t)
 	s := r.sink(t, nil)
 	r.withLetter(t, s)
-	there := from("there", inEpoch(1, sinktest.Deliveries(2, 3)))
+	there := from("there", sinktest.Under(1, sinktest.Deliveries(2, 3)))
 	r.obey(t, mustBeAnothers(t, s, there), "DELETE FROM")
 	for range 2 {
-		mustDeliver(t, s, there)
+		sinktest.Delivered(t, s, there)
 	}
 	require.Equal(t, "1 2 4 5 2 3 4", r.ids(t))
 	require.Equal(t, "4/1", r.noted(t))
-	mustBeAnothers(t, s, inEpoch(9, sinktest.Deliveries(6, 1)))
+	mustBeAnothers(t, s, sinktest.Under(9, sinktest.Deliveries(6, 1)))
 	mustBeUnproven(t, s, from("there", letter("sms", 1)))
 }
 
@@ -71,20 +71,20 @@ func TestRemote_ARenamedProcessDoesNotContinueTheNotesOfTheEarlierOne(t *testing
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, of("texts", from("forgotten", sinktest.Deliveries(1, 9))))
+	sinktest.Delivered(t, s, of("texts", from("forgotten", sinktest.Deliveries(1, 9))))
 	r.withLetter(t, s)
 	err := mustBeAnothers(t, s, letter("texts", 3))
 	require.NotContains(t, err.Error(), "INSERT")
-	mustBeAnothers(t, s, of("texts", inEpoch(9, numbered(10006, sinktest.Deliveries(6, 1)))))
+	mustBeAnothers(t, s, of("texts", sinktest.Under(9, numbered(10006, sinktest.Deliveries(6, 1)))))
 
 	_, move, found := strings.Cut(err.Error(), "another name there: ")
 	require.True(t, found, err)
 	move, _, _ = strings.Cut(move, " (with")
 	r.exec(t, strings.ReplaceAll(move, "OLD NAME", "sms"))
 	for range 2 {
-		mustDeliver(t, s, letter("texts", 3))
+		sinktest.Delivered(t, s, letter("texts", 3))
 	}
-	mustDeliver(t, s, of("texts", inEpoch(9, sinktest.Deliveries(6, 1))))
+	sinktest.Delivered(t, s, of("texts", sinktest.Under(9, sinktest.Deliveries(6, 1))))
 	require.Equal(t, "1 2 3 4 5 6 7 8 9 1 2 4 5 3 6", r.ids(t))
 }
 
@@ -92,11 +92,11 @@ func TestRemote_NotesThatDoNotSayWhoseTheyAreAreTheFirstOnes(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, sinktest.Deliveries(1, 2))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
 	r.exec(t, "UPDATE public.ordered_dispatcher_applied SET origin = NULL")
-	mustDeliver(t, s, from("there", sinktest.Deliveries(2, 2)))
+	sinktest.Delivered(t, s, from("there", sinktest.Deliveries(2, 2)))
 	mustBeAnothers(t, s, sinktest.Deliveries(4, 1))
-	mustDeliver(t, s, from("", sinktest.Deliveries(4, 1))) // by a program that does not say it
+	sinktest.Delivered(t, s, from("", sinktest.Deliveries(4, 1))) // by a program that does not say it
 	mustBeAnothers(t, s, sinktest.Deliveries(5, 1))
 }
 

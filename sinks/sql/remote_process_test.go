@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
@@ -39,10 +40,9 @@ func newSourceTo(t *testing.T, r *remote) *source {
 	_, err := migrations.Up(t.Context(), migrations.Config{ConnString: address})
 	require.NoError(t, err)
 	s := &source{pool: pgtest.Pool(t, address, pgtest.PoolConfig{}), remote: r, sink: r.sink(t, nil)}
-	_, err = s.pool.Exec(t.Context(), `CREATE TABLE public.bookings (
+	pgtest.Exec(t, s.pool, `CREATE TABLE public.bookings (
 		id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), type text NOT NULL);
 		CREATE INDEX ON public.bookings (created_at, id)`)
-	require.NoError(t, err)
 	s.store, err = cursor.NewStore(s.pool, cursor.Config{})
 	require.NoError(t, err)
 	return s
@@ -52,8 +52,7 @@ func newSourceTo(t *testing.T, r *remote) *source {
 func (s *source) insert(t *testing.T, types ...string) {
 	t.Helper()
 	for _, typ := range types {
-		_, err := s.pool.Exec(t.Context(), "INSERT INTO public.bookings (type) VALUES ($1)", typ)
-		require.NoError(t, err)
+		pgtest.Exec(t, s.pool, "INSERT INTO public.bookings (type) VALUES ($1)", typ)
 	}
 }
 
@@ -117,13 +116,13 @@ func TestRemote_FollowsWhatAnOperatorDecides(t *testing.T) {
 	var halt *processor.HaltError
 	require.ErrorAs(t, s.drain(t, false), &halt)
 	require.Equal(t, "8", halt.Failure.RecordID)
-	_, err := s.store.Skip(t.Context(), "sms", decision)
+	_, err := operator.New(s.store).Skip(t.Context(), "sms", decision)
 	require.NoError(t, err)
 	require.NoError(t, s.drain(t, false))
 	require.Equal(t, "1 2 5 6 9", s.remote.ids(t))
 
 	restore()
-	letters, err := s.store.DeadLetters(t.Context(), "sms", false, 10)
+	letters, err := operator.New(s.store).DeadLetters(t.Context(), "sms", false, 10)
 	require.NoError(t, err)
 	require.Len(t, letters, 3)
 	for _, letter := range letters[:2] {
@@ -135,14 +134,14 @@ func TestRemote_FollowsWhatAnOperatorDecides(t *testing.T) {
 	require.Equal(t, "1 2 5 6 9 3 4", s.remote.ids(t))
 
 	s.insert(t, "made", "made", "made")
-	_, err = s.store.Seek(t.Context(), "sms", s.before(t, 6), decision)
+	_, err = operator.New(s.store).Seek(t.Context(), "sms", s.before(t, 6), decision)
 	require.NoError(t, err)
 	require.NoError(t, s.drain(t, false))
 	require.Equal(t, "1 2 5 6 9 3 4 6 7 8 9 10 11 12", s.remote.ids(t))
 
 	s.insert(t, "made", "made", "made")
 	for _, id := range []int{13, 15} { // a second thought
-		_, err = s.store.Seek(t.Context(), "sms", s.before(t, id), decision)
+		_, err = operator.New(s.store).Seek(t.Context(), "sms", s.before(t, id), decision)
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.drain(t, false))
@@ -158,7 +157,7 @@ func TestRemote_ATargetThatWasRestoredGetsWhatItLacks(t *testing.T) {
 	for name, promote := range map[string]func(*testing.T, *source){
 		"alone": func(*testing.T, *source) {},
 		"and so was the source, to a later one": func(t *testing.T, s *source) {
-			_, err := s.store.Restored(t.Context(), "sms", decision)
+			_, err := operator.New(s.store).Restored(t.Context(), "sms", decision)
 			require.NoError(t, err)
 		},
 	} {
@@ -192,7 +191,7 @@ func restoreTarget(t *testing.T, promote func(*testing.T, *source)) {
 	require.Equal(t, "1 2 3", s.remote.ids(t))
 
 	stands := cursor.Position(s.remote.text(t, "SELECT position FROM public.ordered_dispatcher_applied"))
-	_, err := s.store.Seek(t.Context(), "sms", stands, decision)
+	_, err := operator.New(s.store).Seek(t.Context(), "sms", stands, decision)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return s.remote.ids(t) == "1 2 3 4 5 6 7 8 9 10" }, time.Minute, 5*time.Millisecond, func() string { return fmt.Sprint(s.row(t)) })
 	cancel()

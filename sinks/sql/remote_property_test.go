@@ -39,11 +39,11 @@ func TestRemote_OfAnyCursorsUnderOneNameTheFirstHasTheTarget(t *testing.T) {
 			if rapid.Bool().Draw(rt, "another worker") {
 				epoch++
 			}
-			ds := of(process, from(origin, inEpoch(epoch, sinktest.Deliveries(heard[origin]+1, rapid.IntRange(1, 4).Draw(rt, "records")))))
+			ds := of(process, from(origin, sinktest.Under(epoch, sinktest.Deliveries(heard[origin]+1, rapid.IntRange(1, 4).Draw(rt, "records")))))
 			for i := range ds {
 				ds[i].Type = process
 			}
-			n, err := deliverAll(t, s, ds)
+			n, err := sinktest.Deliver(t, s, ds)
 			if origin != first {
 				require.ErrorIs(rt, err, sql.ErrOrigin)
 				require.True(rt, processor.IsUnreached(err))

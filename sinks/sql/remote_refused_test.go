@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/link"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sql"
@@ -32,8 +34,8 @@ func TestRemote_TakesNoRecordForAppliedThatItRefused(t *testing.T) {
 	for name, again := range map[string]func() []processor.Delivery{
 		"after a promotion":              func() []processor.Delivery { return promoted(2, 5) },
 		"after a promotion, the first":   func() []processor.Delivery { return promoted(3, 4) },
-		"under its number":               func() []processor.Delivery { return inEpoch(9, stamped(sinktest.Deliveries(1, 6))[1:]) },
-		"under its number, as the first": func() []processor.Delivery { return inEpoch(9, stamped(sinktest.Deliveries(1, 6))[2:]) },
+		"under its number":               func() []processor.Delivery { return sinktest.Under(9, stamped(sinktest.Deliveries(1, 6))[1:]) },
+		"under its number, as the first": func() []processor.Delivery { return sinktest.Under(9, stamped(sinktest.Deliveries(1, 6))[2:]) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,14 +44,14 @@ func TestRemote_TakesNoRecordForAppliedThatItRefused(t *testing.T) {
 			restore := r.refuse(t, "refused")
 			before := stamped(sinktest.Deliveries(1, 5))
 			before[2].Type = "refused"
-			mustDeliver(t, s, before[:2])
-			_, err := deliverAll(t, s, before[2:3])
+			sinktest.Delivered(t, s, before[:2])
+			_, err := sinktest.Deliver(t, s, before[2:3])
 			require.True(t, processor.IsPermanent(err), err)
-			mustDeliver(t, s, before[3:])
+			sinktest.Delivered(t, s, before[3:])
 			restore()
 
 			for _, d := range again() { // one by one, as after a failed attempt
-				n, err := deliverAll(t, s, []processor.Delivery{d})
+				n, err := sinktest.Deliver(t, s, []processor.Delivery{d})
 				if d.ID == "2" {
 					require.NoError(t, err, "it is there")
 					continue
@@ -60,14 +62,14 @@ func TestRemote_TakesNoRecordForAppliedThatItRefused(t *testing.T) {
 				require.Zero(t, n)
 				break
 			}
-			_, err = deliverAll(t, s, again())
+			_, err = sinktest.Deliver(t, s, again())
 			require.ErrorIs(t, err, sql.ErrHistory)
 			require.Equal(t, "1 2 4 5", r.ids(t))
 
 			r.exec(t, "DELETE FROM public.received WHERE id IN ('4', '5')") // as the error says
 			r.obey(t, err, "UPDATE ")
 			ds := again()
-			mustDeliver(t, s, ds[len(ds)-4:])
+			sinktest.Delivered(t, s, ds[len(ds)-4:])
 			require.Equal(t, "1 2 3 4 5 6", r.ids(t))
 		})
 	}
@@ -79,8 +81,8 @@ func TestRemote_ARecordThatAReplayAppliedComesAgain(t *testing.T) {
 	r := newRemote(t)
 	s := r.sink(t, nil)
 	r.withLetter(t, s)
-	mustDeliver(t, s, letter("sms", 3))
-	mustDeliver(t, s, inEpoch(9, sinktest.Deliveries(2, 5)))
+	sinktest.Delivered(t, s, letter("sms", 3))
+	sinktest.Delivered(t, s, sinktest.Under(9, sinktest.Deliveries(2, 5)))
 	require.Equal(t, "1 2 4 5 3 6", r.ids(t))
 }
 
@@ -93,18 +95,16 @@ func TestRemote_ASourceThatLostASkipDoesNotLoseTheRecord(t *testing.T) {
 	s.insert(t, "made", "made", "refused", "made", "made")
 	var halt *processor.HaltError
 	require.ErrorAs(t, s.drain(t, false), &halt)
-	_, err := s.pool.Exec(t.Context(), "CREATE TABLE public.backup AS SELECT * FROM public.cursor")
-	require.NoError(t, err)
-	_, err = s.store.Skip(t.Context(), "sms", decision)
+	pgtest.Exec(t, s.pool, "CREATE TABLE public.backup AS SELECT * FROM public.cursor")
+	_, err := operator.New(s.store).Skip(t.Context(), "sms", decision)
 	require.NoError(t, err)
 	require.NoError(t, s.drain(t, false))
 	require.Equal(t, "1 2 4 5", s.remote.ids(t))
 
-	_, err = s.pool.Exec(t.Context(), `ALTER TABLE public.cursor DISABLE TRIGGER ALL;
+	pgtest.Exec(t, s.pool, `ALTER TABLE public.cursor DISABLE TRIGGER ALL;
 		UPDATE public.cursor c SET position = b.position, sequence = b.sequence, epoch = c.epoch, state = 'running', failed_position = NULL FROM public.backup b;
 		ALTER TABLE public.cursor ENABLE TRIGGER ALL;
 		UPDATE public.bookings SET type = 'corrected' WHERE id = 3`)
-	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	process := s.process(t, false)
@@ -129,12 +129,12 @@ func TestRemote_ARefusalIsNotedAlsoIfTheTargetHangsThen(t *testing.T) {
 	r.refuse(t, "refused")
 	ds := stamped(sinktest.Deliveries(1, 4))
 	ds[2].Type = "refused"
-	mustDeliver(t, s, ds[:2])
+	sinktest.Delivered(t, s, ds[:2])
 	hangs := r.link.Hold(link.Server, func(data []byte) bool { return bytes.Contains(data, []byte("ROLLBACK")) })
-	_, err := deliverAll(t, s, ds[2:3])
+	_, err := sinktest.Deliver(t, s, ds[2:3])
 	<-hangs
 	require.True(t, processor.IsPermanent(err), err)
 	require.Equal(t, "2/3 refused 3", r.noted(t))
-	mustDeliver(t, s, ds[3:])
+	sinktest.Delivered(t, s, ds[3:])
 	require.Equal(t, "1 2 4", r.ids(t))
 }

@@ -24,7 +24,7 @@ func of(process string, ds []processor.Delivery) []processor.Delivery {
 func letter(process string, number int) []processor.Delivery {
 	ds := of(process, sinktest.Deliveries(number, 1))
 	ds[0].After = ds[0].Position
-	return inEpoch(9, ds)
+	return sinktest.Under(9, ds)
 }
 
 // withLetter has the target take five records without the third, which failed there.
@@ -34,10 +34,10 @@ func (r *remote) withLetter(t testing.TB, s *sql.Remote) {
 	defer restore()
 	ds := sinktest.Deliveries(1, 5)
 	ds[2].Type = "refused"
-	mustDeliver(t, s, ds[:2])
-	_, err := deliverAll(t, s, ds[2:3])
+	sinktest.Delivered(t, s, ds[:2])
+	_, err := sinktest.Deliver(t, s, ds[2:3])
 	require.True(t, processor.IsPermanent(err), err)
-	mustDeliver(t, s, ds[3:])
+	sinktest.Delivered(t, s, ds[3:])
 }
 
 // obey runs the SQL of an error from there on.
@@ -51,7 +51,7 @@ func (r *remote) obey(t testing.TB, err error, from string) {
 
 func mustBeUnproven(t testing.TB, s *sql.Remote, ds []processor.Delivery) error {
 	t.Helper()
-	n, err := deliverAll(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.ErrorIs(t, err, sql.ErrUnproven)
 	require.ErrorContains(t, err, "discard")
 	require.Zero(t, n)
@@ -65,18 +65,18 @@ func TestRemote_ADeadLetterFromBeforeTheNotesBeginIsNotTakenForApplied(t *testin
 	r := newRemote(t)
 	s := r.sink(t, nil)
 	r.withLetter(t, s)
-	_, err := deliverAll(t, s, of("texts", sinktest.Deliveries(6, 1)))
+	_, err := sinktest.Deliver(t, s, of("texts", sinktest.Deliveries(6, 1)))
 	require.ErrorIs(t, err, sql.ErrMissing)
 	r.obey(t, err, "INSERT ")
-	mustDeliver(t, s, of("texts", sinktest.Deliveries(6, 1)))
+	sinktest.Delivered(t, s, of("texts", sinktest.Deliveries(6, 1)))
 
 	err = mustBeUnproven(t, s, letter("texts", 3))
 	require.Equal(t, "1 2 4 5 6", r.ids(t))
 	r.obey(t, err, "INSERT ")
 	for range 3 { // the answer was lost twice
-		mustDeliver(t, s, letter("texts", 3))
+		sinktest.Delivered(t, s, letter("texts", 3))
 	}
-	mustDeliver(t, s, inEpoch(9, of("texts", sinktest.Deliveries(7, 1))))
+	sinktest.Delivered(t, s, sinktest.Under(9, of("texts", sinktest.Deliveries(7, 1))))
 	require.Equal(t, "1 2 4 5 6 3 7", r.ids(t))
 }
 
@@ -85,15 +85,15 @@ func TestRemote_ARenamedProcessTakesItsNotesAlong(t *testing.T) {
 	r := newRemote(t)
 	s := r.sink(t, nil)
 	r.withLetter(t, s)
-	_, err := deliverAll(t, s, of("texts", sinktest.Deliveries(6, 1)))
+	_, err := sinktest.Deliver(t, s, of("texts", sinktest.Deliveries(6, 1)))
 	require.ErrorIs(t, err, sql.ErrMissing)
 	_, rename, found := strings.Cut(err.Error(), "another name there: ")
 	require.True(t, found, err)
 	rename, _, _ = strings.Cut(rename, " (with")
 	r.exec(t, strings.ReplaceAll(rename, "OLD NAME", "sms"))
-	mustDeliver(t, s, of("texts", sinktest.Deliveries(5, 2))) // the cursor did not hear of the first
+	sinktest.Delivered(t, s, of("texts", sinktest.Deliveries(5, 2))) // the cursor did not hear of the first
 	for range 2 {
-		mustDeliver(t, s, letter("texts", 3))
+		sinktest.Delivered(t, s, letter("texts", 3))
 	}
 	require.Equal(t, "1 2 4 5 6 3", r.ids(t))
 }
@@ -104,7 +104,7 @@ func TestRemote_AReplayBeginsNoNotes(t *testing.T) {
 	r := newRemote(t)
 	s := r.sink(t, nil)
 	for _, number := range []int{1, 3} {
-		n, err := deliverAll(t, s, letter("sms", number))
+		n, err := sinktest.Deliver(t, s, letter("sms", number))
 		require.ErrorIs(t, err, sql.ErrMissing)
 		require.NotContains(t, err.Error(), "INSERT")
 		require.Zero(t, n)
@@ -118,15 +118,15 @@ func TestRemote_ADeadLetterThatARestoreTookIsNotTakenForApplied(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, sinktest.Deliveries(1, 2))
-	sought := inEpoch(4, sinktest.Deliveries(3, 4)) // 3 and more were lost, and 3 put aside
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
+	sought := sinktest.Under(4, sinktest.Deliveries(3, 4)) // 3 and more were lost, and 3 put aside
 	for i := range sought {
 		sought[i].Sequence += 6 + cursor.SeekGap
 	}
-	mustDeliver(t, s, sought)
+	sinktest.Delivered(t, s, sought)
 	mustBeUnproven(t, s, letter("sms", 3))
 	require.Equal(t, "1 2 3 4 5 6", r.ids(t))
-	mustDeliver(t, s, inEpoch(9, sought)) // the last one is proved by the notes
+	sinktest.Delivered(t, s, sinktest.Under(9, sought)) // the last one is proved by the notes
 }
 
 // An operator said that what is missing need not come, not that it is not there.
@@ -134,14 +134,14 @@ func TestRemote_ADeadLetterThatAnOperatorPassedOverIsNotTakenForMissing(t *testi
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, sinktest.Deliveries(1, 2))
-	_, err := deliverAll(t, s, sinktest.Deliveries(5, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 2))
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(5, 1))
 	require.ErrorIs(t, err, sql.ErrMissing)
 	r.obey(t, err, "INSERT ")
-	mustDeliver(t, s, sinktest.Deliveries(5, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(5, 1))
 	r.obey(t, mustBeUnproven(t, s, letter("sms", 3)), "INSERT ")
 	for range 2 {
-		mustDeliver(t, s, letter("sms", 3))
+		sinktest.Delivered(t, s, letter("sms", 3))
 	}
 	require.Equal(t, "1 2 5 3", r.ids(t))
 }
@@ -157,7 +157,7 @@ func TestRemote_ANoteOfAnotherRecordProvesNothing(t *testing.T) {
 		other[0].Sequence = number
 		mustBeUnproven(t, s, other)
 	}
-	mustDeliver(t, s, letter("sms", 3))
+	sinktest.Delivered(t, s, letter("sms", 3))
 	require.Equal(t, "1 2 4 5 3", r.ids(t))
 }
 
@@ -167,15 +167,15 @@ func TestRemote_TablesOfAnEarlierVersionAreNamedWithTheirFix(t *testing.T) {
 	s := r.sink(t, nil)
 	r.withLetter(t, s)
 	r.exec(t, "ALTER TABLE public.ordered_dispatcher_applied DROP since; ALTER TABLE public.ordered_dispatcher_refused DROP applied, DROP dedup_key")
-	n, err := deliverAll(t, s, sinktest.Deliveries(6, 1))
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(6, 1))
 	require.Zero(t, n)
 	require.ErrorContains(t, err, "earlier version")
 	err = s.Check(t.Context())
 	require.ErrorContains(t, err, "earlier version")
 	r.obey(t, err, "ALTER TABLE \"public\".ordered_dispatcher_applied ADD")
 	require.NoError(t, s.Check(t.Context()))
-	mustDeliver(t, s, sinktest.Deliveries(6, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(6, 1))
 	mustBeUnproven(t, s, letter("sms", 2))
-	mustDeliver(t, s, letter("sms", 3))
+	sinktest.Delivered(t, s, letter("sms", 3))
 	require.Equal(t, "1 2 4 5 6 3", r.ids(t))
 }

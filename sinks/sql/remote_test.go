@@ -46,20 +46,12 @@ func newRemote(t testing.TB) *remote {
 
 func (r *remote) exec(t testing.TB, statements string) {
 	t.Helper()
-	_, err := r.pool.Exec(t.Context(), statements)
-	require.NoError(t, err)
+	pgtest.Exec(t, r.pool, statements)
 }
 
-func (r *remote) sink(t testing.TB, change func(*sql.RemoteConfig)) *sql.Remote {
+func (r *remote) sink(t testing.TB, change func(*sql.Config)) *sql.Remote {
 	t.Helper()
-	config := sql.RemoteConfig{URL: r.url, Statement: receivedSQL}
-	if change != nil {
-		change(&config)
-	}
-	s, err := sql.NewRemote(config)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	return sinktest.Made(t, sql.NewRemote, sql.Config{URL: r.url, Statements: []string{receivedSQL}}, change)
 }
 
 func (r *remote) received(t testing.TB) []sinktest.Message {
@@ -76,10 +68,9 @@ func (r *remote) ids(t testing.TB) string {
 	return r.text(t, "SELECT coalesce(string_agg(id, ' ' ORDER BY n), '') FROM public.received")
 }
 
-func (r *remote) text(t testing.TB, query string) (text string) {
+func (r *remote) text(t testing.TB, query string) string {
 	t.Helper()
-	require.NoError(t, r.pool.QueryRow(t.Context(), query).Scan(&text))
-	return text
+	return pgtest.Value[string](t, r.pool, query)
 }
 
 // noted is what the target keeps of the process.
@@ -99,28 +90,6 @@ func (r *remote) refuse(t testing.TB, typ string) (restore func()) {
 // away takes the target off the network.
 func (r *remote) away(testing.TB) (back func()) { return r.link.Away() }
 
-func deliverAll(t testing.TB, s *sql.Remote, ds []processor.Delivery) (int, error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	return s.DeliverBatch(ctx, ds)
-}
-
-func mustDeliver(t testing.TB, s *sql.Remote, ds []processor.Delivery) {
-	t.Helper()
-	n, err := deliverAll(t, s, ds)
-	require.NoError(t, err)
-	require.Equal(t, len(ds), n)
-}
-
-// inEpoch is a delivery of the same records by a later worker, or an earlier one.
-func inEpoch(epoch cursor.Epoch, ds []processor.Delivery) []processor.Delivery {
-	for i := range ds {
-		ds[i].Epoch = epoch
-	}
-	return ds
-}
-
 func TestRemote_KeepsThePromisesOfAllSinks(t *testing.T) {
 	t.Parallel()
 	sinktest.Run(t, func(t *testing.T) sinktest.Subject {
@@ -133,7 +102,7 @@ func TestRemote_KeepsThePromisesOfAllSinks(t *testing.T) {
 				u, err := url.Parse(r.address)
 				require.NoError(t, err)
 				u.Path = "/none"
-				return r.sink(t, func(c *sql.RemoteConfig) { c.URL = u.String() }), func() {}
+				return r.sink(t, func(c *sql.Config) { c.URL = u.String() }), func() {}
 			},
 			Away:     r.away,
 			Lose:     sinktest.Lose(r.link, sinktest.Payload),
@@ -150,9 +119,9 @@ func TestRemote_KeepsThePromisesOfAllSinks(t *testing.T) {
 func TestRemote_AppliesNothingTwiceWhateverTheWorkerHasHeardOfIt(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	mustDeliver(t, r.sink(t, nil), sinktest.Deliveries(1, 7)) // the worker dies before its cursor advances
-	mustDeliver(t, r.sink(t, nil), inEpoch(4, sinktest.Deliveries(1, 3)))
-	mustDeliver(t, r.sink(t, nil), inEpoch(5, sinktest.Deliveries(4, 6)))
+	sinktest.Delivered(t, r.sink(t, nil), sinktest.Deliveries(1, 7)) // the worker dies before its cursor advances
+	sinktest.Delivered(t, r.sink(t, nil), sinktest.Under(4, sinktest.Deliveries(1, 3)))
+	sinktest.Delivered(t, r.sink(t, nil), sinktest.Under(5, sinktest.Deliveries(4, 6)))
 	require.Equal(t, "1 2 3 4 5 6 7 8 9", r.ids(t))
 	require.Equal(t, "9/5", r.noted(t))
 }
@@ -161,9 +130,9 @@ func TestRemote_RefusesAWorkerOfAnOlderEpochAndWritesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	zombie := r.sink(t, nil)
-	mustDeliver(t, zombie, sinktest.Deliveries(1, 2))
-	mustDeliver(t, r.sink(t, nil), inEpoch(4, sinktest.Deliveries(1, 2))) // has nothing new, and takes over
-	n, err := deliverAll(t, zombie, sinktest.Deliveries(3, 2))
+	sinktest.Delivered(t, zombie, sinktest.Deliveries(1, 2))
+	sinktest.Delivered(t, r.sink(t, nil), sinktest.Under(4, sinktest.Deliveries(1, 2))) // has nothing new, and takes over
+	n, err := sinktest.Deliver(t, zombie, sinktest.Deliveries(3, 2))
 	require.ErrorIs(t, err, sql.ErrFenced)
 	require.False(t, processor.IsPermanent(err))
 	require.Zero(t, n)
@@ -176,7 +145,7 @@ func TestRemote_RefusesAWorkerOfAnOlderEpochAndWritesNothing(t *testing.T) {
 func TestRemote_AZombieWithinItsTransactionIsPutOutOfIt(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	mustDeliver(t, r.sink(t, nil), sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, r.sink(t, nil), sinktest.Deliveries(1, 1))
 	zombie := r.sink(t, nil)
 	r.link.OnData(func(fromServer bool, data []byte) {
 		if !fromServer && bytes.Contains(data, []byte("public.received")) {
@@ -193,8 +162,8 @@ func TestRemote_AZombieWithinItsTransactionIsPutOutOfIt(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return r.text(t, "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'") == "1"
 	}, time.Minute, 5*time.Millisecond)
-	other := r.sink(t, func(c *sql.RemoteConfig) { c.URL = r.address })
-	mustDeliver(t, other, inEpoch(4, sinktest.Deliveries(2, 2)))
+	other := r.sink(t, func(c *sql.Config) { c.URL = r.address })
+	sinktest.Delivered(t, other, sinktest.Under(4, sinktest.Deliveries(2, 2)))
 	r.link.OnData(nil)
 	r.link.Resume()
 	require.Error(t, <-stopped)
@@ -211,7 +180,7 @@ func TestRemote_FindsOutWhetherACommitWithoutAnAnswerHappened(t *testing.T) {
 			t.Parallel()
 			r := newRemote(t)
 			s := r.sink(t, nil)
-			mustDeliver(t, s, sinktest.Deliveries(1, 1))
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 			what := map[bool]string{false: "COMMIT\x00", true: "COMMIT\x00Z"}[c.fromServer]
 			var lost atomic.Bool
 			r.link.OnData(func(fromServer bool, data []byte) {
@@ -219,12 +188,12 @@ func TestRemote_FindsOutWhetherACommitWithoutAnAnswerHappened(t *testing.T) {
 					r.link.Cut()
 				}
 			})
-			n, err := deliverAll(t, s, sinktest.Deliveries(2, 2))
+			n, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 2))
 			require.ErrorContains(t, err, "which the next attempt finds out")
 			require.Zero(t, n)
 			require.True(t, lost.Load())
 			require.Eventually(t, func() bool { return r.ids(t) == c.want }, time.Minute, 5*time.Millisecond)
-			mustDeliver(t, s, sinktest.Deliveries(2, 2))
+			sinktest.Delivered(t, s, sinktest.Deliveries(2, 2))
 			require.Equal(t, "1 2 3", r.ids(t))
 		})
 	}
@@ -240,7 +209,7 @@ func TestRemote_CommitsWhatStandsBeforeTheFailingRecordAndNothingBehindIt(t *tes
 			t.Parallel()
 			r := newRemote(t)
 			r.exec(t, constraint)
-			n, err := deliverAll(t, r.sink(t, nil), sinktest.Deliveries(1, 9))
+			n, err := sinktest.Deliver(t, r.sink(t, nil), sinktest.Deliveries(1, 9))
 			require.Equal(t, 4, n)
 			require.True(t, processor.IsPermanent(err), err)
 			require.ErrorContains(t, err, `apply record "5"`)
@@ -262,7 +231,7 @@ func TestRemote_GoesOnBehindARecordThatFailedHereAndWasPassedOver(t *testing.T) 
 		ds[i].Type = "refused"
 	}
 	for i, d := range ds {
-		n, err := deliverAll(t, s, []processor.Delivery{d})
+		n, err := sinktest.Deliver(t, s, []processor.Delivery{d})
 		require.Equal(t, d.Type != "refused", err == nil, "%d: %v", i+1, err)
 		require.Equal(t, err == nil, n == 1)
 	}
@@ -273,11 +242,11 @@ func TestRemote_GoesOnBehindARecordThatFailedHereAndWasPassedOver(t *testing.T) 
 	replay := ds[2]
 	replay.After, replay.Epoch = replay.Position, 4
 	for range 2 { // the second attempt finds that the first was committed
-		mustDeliver(t, s, []processor.Delivery{replay})
+		sinktest.Delivered(t, s, []processor.Delivery{replay})
 	}
 	require.Equal(t, "1 4 6 3", r.ids(t))
 	require.Equal(t, "6/4 refused 2 5", r.noted(t))
-	mustDeliver(t, s, inEpoch(4, sinktest.Deliveries(7, 1)))
+	sinktest.Delivered(t, s, sinktest.Under(4, sinktest.Deliveries(7, 1)))
 	require.Equal(t, "1 4 6 3 7", r.ids(t))
 }
 
@@ -289,13 +258,13 @@ func TestRemote_FollowsASeek(t *testing.T) {
 			t.Parallel()
 			r := newRemote(t)
 			s := r.sink(t, nil)
-			mustDeliver(t, s, sinktest.Deliveries(1, c.from))
-			sought := inEpoch(4, sinktest.Deliveries(c.to, 2))
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, c.from))
+			sought := sinktest.Under(4, sinktest.Deliveries(c.to, 2))
 			for i := range sought {
 				sought[i].Sequence = int64(c.from + cursor.SeekGap + 1 + i)
 			}
-			mustDeliver(t, s, sought)
-			mustDeliver(t, s, sought)
+			sinktest.Delivered(t, s, sought)
+			sinktest.Delivered(t, s, sought)
 			require.Equal(t, fmt.Sprintf("1 2 3 4 5 %d %d", c.to, c.to+1), r.ids(t))
 		})
 	}
@@ -305,14 +274,14 @@ func TestRemote_RefusesToGoOnWhereTheTargetLacksRecords(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, sinktest.Deliveries(1, 3))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 	r.exec(t, `CREATE TABLE public.backup AS SELECT * FROM public.ordered_dispatcher_applied`)
-	mustDeliver(t, s, sinktest.Deliveries(4, 3))
+	sinktest.Delivered(t, s, sinktest.Deliveries(4, 3))
 	r.exec(t, `DELETE FROM public.received WHERE id::int > 3; DELETE FROM public.ordered_dispatcher_applied;
 		INSERT INTO public.ordered_dispatcher_applied SELECT * FROM public.backup`)
 
 	for _, epoch := range []cursor.Epoch{3, 4} { // by the same worker or by another
-		n, err := deliverAll(t, s, inEpoch(epoch, sinktest.Deliveries(7, 2)))
+		n, err := sinktest.Deliver(t, s, sinktest.Under(epoch, sinktest.Deliveries(7, 2)))
 		require.ErrorIs(t, err, sql.ErrMissing)
 		require.False(t, processor.IsPermanent(err))
 		require.ErrorContains(t, err, "seek sms --to-position 'int:00000000000000000003'")
@@ -320,11 +289,11 @@ func TestRemote_RefusesToGoOnWhereTheTargetLacksRecords(t *testing.T) {
 	}
 	require.Equal(t, "1 2 3", r.ids(t))
 
-	sought := inEpoch(5, sinktest.Deliveries(4, 3))
+	sought := sinktest.Under(5, sinktest.Deliveries(4, 3))
 	for i := range sought {
 		sought[i].Sequence = int64(6 + cursor.SeekGap + 1 + i)
 	}
-	mustDeliver(t, s, sought)
+	sinktest.Delivered(t, s, sought)
 	require.Equal(t, "1 2 3 4 5 6", r.ids(t))
 }
 
@@ -334,17 +303,17 @@ func TestRemote_RestoredToBeforeTheFirstRecordHasAllOfThemComeAgain(t *testing.T
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, sinktest.Deliveries(1, 3))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 	r.exec(t, `DELETE FROM public.received; DELETE FROM public.ordered_dispatcher_applied`)
-	_, err := deliverAll(t, s, sinktest.Deliveries(4, 2))
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(4, 2))
 	require.ErrorIs(t, err, sql.ErrMissing)
-	require.ErrorContains(t, err, "restored to before the first record: `ordered-dispatcher seek sms --to-start -c FILE --reason …`, and then what the next error says")
+	require.ErrorContains(t, err, "restored to before the first record: `ordered-dispatcher seek sms --to-start -c FILE --reason …`, and then what the next error names")
 
-	sought := inEpoch(5, numbered(3+cursor.SeekGap+1, sinktest.Deliveries(1, 5)))
-	_, err = deliverAll(t, s, sought)
+	sought := sinktest.Under(5, numbered(3+cursor.SeekGap+1, sinktest.Deliveries(1, 5)))
+	_, err = sinktest.Deliver(t, s, sought)
 	require.ErrorIs(t, err, sql.ErrMissing)
 	r.obey(t, err, "INSERT ")
-	mustDeliver(t, s, sought)
+	sinktest.Delivered(t, s, sought)
 	require.Equal(t, "1 2 3 4 5", r.ids(t))
 }
 
@@ -354,12 +323,12 @@ func TestRemote_GoesOnWhenToldThatWhatIsMissingNeedNotCome(t *testing.T) {
 	r := newRemote(t)
 	s := r.sink(t, nil)
 	obey := func(ds []processor.Delivery) {
-		_, err := deliverAll(t, s, ds)
+		_, err := sinktest.Deliver(t, s, ds)
 		require.ErrorIs(t, err, sql.ErrMissing)
 		at := strings.LastIndex(err.Error(), ": INSERT ")
 		require.Positive(t, at, err)
 		r.exec(t, err.Error()[at+2:])
-		mustDeliver(t, s, ds)
+		sinktest.Delivered(t, s, ds)
 	}
 	const first = cursor.SeekGap + 1 // by a process that was delivered elsewhere before
 	obey(sinktest.Deliveries(first, 2))
@@ -371,13 +340,13 @@ func TestRemote_RefusesAnotherRecordUnderANumberThatIsTaken(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, sinktest.Deliveries(1, 5))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 5))
 	stranger := sinktest.Deliveries(20, 1)
 	stranger[0].Sequence = 1 // the first of another source with a process of that name
 	again := sinktest.Deliveries(5, 1)
 	again[0].CreatedAt = again[0].CreatedAt.Add(time.Hour) // its id came again after a failover
 	for _, ds := range [][]processor.Delivery{stranger, again} {
-		n, err := deliverAll(t, s, inEpoch(4, ds))
+		n, err := sinktest.Deliver(t, s, sinktest.Under(4, ds))
 		require.ErrorIs(t, err, sql.ErrForeign)
 		require.False(t, processor.IsPermanent(err))
 		require.Zero(t, n)
@@ -388,11 +357,11 @@ func TestRemote_RefusesAnotherRecordUnderANumberThatIsTaken(t *testing.T) {
 func TestRemote_TheServerEndsAStatementThatTakesTooLong(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	s := r.sink(t, func(c *sql.RemoteConfig) {
-		c.Statement = receivedSQL + `; SELECT pg_sleep(60) WHERE @id = '2'`
+	s := r.sink(t, func(c *sql.Config) {
+		c.Statements = append(c.Statements, `SELECT pg_sleep(60) WHERE @id = '2'`)
 		c.Timeout = 5 * time.Second // record 1 is to have time on a busy machine
 	})
-	n, err := deliverAll(t, s, sinktest.Deliveries(1, 3))
+	n, err := sinktest.Deliver(t, s, sinktest.Deliveries(1, 3))
 	require.Equal(t, 1, n)
 	require.ErrorContains(t, err, "57014")
 	require.False(t, processor.IsPermanent(err))
@@ -403,35 +372,30 @@ func TestRemote_LooksForAnotherServerWhenItsOwnCannotBeWrittenTo(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	r.exec(t, "CREATE FUNCTION public.demoted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'demoted' USING ERRCODE = '25006'; END $$;"+
 		"CREATE TRIGGER demoted BEFORE INSERT ON public.received FOR EACH ROW EXECUTE FUNCTION public.demoted()")
 	session := func() string {
 		return r.text(t, "SELECT string_agg(pid::text, ' ') FROM pg_stat_activity WHERE application_name = 'ordered-dispatcher sink' AND datname = current_database()")
 	}
 	before := session()
-	_, err := deliverAll(t, s, sinktest.Deliveries(2, 1))
-	require.ErrorContains(t, err, "lead url to the primary")
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 1))
+	require.ErrorContains(t, err, "point url at the primary")
 	require.False(t, processor.IsPermanent(err))
 	r.exec(t, "DROP TRIGGER demoted ON public.received")
-	mustDeliver(t, s, sinktest.Deliveries(2, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(2, 1))
 	require.NotEqual(t, before, session(), "the demoted server was asked again on the same connection")
 }
 
 func TestRemote_NeedsIsAllThatItsRoleNeeds(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	role := "remote_" + strings.ToLower(fmt.Sprintf("%x", time.Now().UnixNano()))
-	r.exec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'secret-password'")
-	t.Cleanup(func() { _, _ = r.pool.Exec(context.Background(), "DROP OWNED BY "+role+"; DROP ROLE "+role) })
-	u, err := url.Parse(r.address)
-	require.NoError(t, err)
-	u.User = url.UserPassword(role, "secret-password")
-	s := r.sink(t, func(c *sql.RemoteConfig) { c.URL = u.String() })
+	role := pgtest.Role(t, r.pool, "remote_", "LOGIN PASSWORD 'secret-password'")
+	s := r.sink(t, func(c *sql.Config) { c.URL = pgtest.As(t, r.address, role, "secret-password") })
 	lacking, err := s.Lacking(t.Context())
 	require.NoError(t, err)
 	require.NotEmpty(t, lacking)
-	_, err = deliverAll(t, s, sinktest.Deliveries(1, 1))
+	_, err = sinktest.Deliver(t, s, sinktest.Deliveries(1, 1))
 	require.ErrorContains(t, err, "42501")
 	require.True(t, processor.IsRefused(err))
 
@@ -447,11 +411,11 @@ func TestRemote_NeedsIsAllThatItsRoleNeeds(t *testing.T) {
 	restore := r.refuse(t, "refused")
 	ds := sinktest.Deliveries(1, 3)
 	ds[1].Type = "refused"
-	n, err := deliverAll(t, s, ds)
+	n, err := sinktest.Deliver(t, s, ds)
 	require.Equal(t, 1, n)
 	require.True(t, processor.IsPermanent(err), err)
 	restore()
-	mustDeliver(t, s, ds[1:])
+	sinktest.Delivered(t, s, ds[1:])
 	require.Equal(t, "3/3", r.noted(t))
 }
 
@@ -459,13 +423,13 @@ func TestRemote_CheckFindsWhatIsWrongWithTheTarget(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	require.NoError(t, r.sink(t, nil).Check(t.Context()))
-	elsewhere := r.sink(t, func(c *sql.RemoteConfig) { c.Schema = "Else where" })
+	elsewhere := r.sink(t, func(c *sql.Config) { c.Schema = "Else where" })
 	require.ErrorIs(t, elsewhere.Check(t.Context()), sql.ErrNoTables)
 	r.exec(t, `CREATE SCHEMA "Else where"; `+elsewhere.Tables())
 	require.NoError(t, elsewhere.Check(t.Context()))
-	mustDeliver(t, elsewhere, sinktest.Deliveries(1, 2))
+	sinktest.Delivered(t, elsewhere, sinktest.Deliveries(1, 2))
 
-	wrong := r.sink(t, func(c *sql.RemoteConfig) { c.Statement = "INSERT INTO public.nowhere VALUES (@id)" })
+	wrong := r.sink(t, func(c *sql.Config) { c.Statements = []string{"INSERT INTO public.nowhere VALUES (@id)"} })
 	require.ErrorContains(t, wrong.Check(t.Context()), "42P01")
 	r.away(t)
 	require.ErrorContains(t, r.sink(t, nil).Check(t.Context()), "nothing was sent")
@@ -473,11 +437,11 @@ func TestRemote_CheckFindsWhatIsWrongWithTheTarget(t *testing.T) {
 
 func TestNewRemote_NamesEveryFaultAndNoSecret(t *testing.T) {
 	t.Parallel()
-	_, err := sql.NewRemote(sql.RemoteConfig{URL: "postgres://u:secret-pass word@h:x/d", Statement: "COPY", Schema: strings.Repeat("s", 64), Timeout: -1})
+	_, err := sql.NewRemote(sql.Config{URL: "postgres://u:secret-pass word@h:x/d", Statements: []string{"COPY"}, Schema: strings.Repeat("s", 64), Timeout: -1})
 	for _, want := range []string{"url cannot be read", "COPY has no place", "schema has 64 bytes", "timeout"} {
 		require.ErrorContains(t, err, want)
 	}
 	require.NotContains(t, err.Error(), "secret-pass")
-	config := sql.RemoteConfig{URL: "postgres://u:secret-password@h/d", Statement: receivedSQL}
+	config := sql.Config{URL: "postgres://u:secret-password@h/d", Statements: []string{receivedSQL}}
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v", config, config, config), "secret-password")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sql"
@@ -22,17 +23,17 @@ func TestRemote_AConnectionThatEndedWhileItWasIdleIsNoFailure(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
 	s := r.sink(t, nil)
-	mustDeliver(t, s, sinktest.Deliveries(1, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
 	r.hangUp(t)
-	mustDeliver(t, s, sinktest.Deliveries(2, 2))
+	sinktest.Delivered(t, s, sinktest.Deliveries(2, 2))
 	require.Equal(t, "1 2 3", r.ids(t))
 
 	r.hangUp(t)
 	back := r.away(t)
-	_, err := deliverAll(t, s, sinktest.Deliveries(4, 1))
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(4, 1))
 	require.True(t, processor.IsUnreached(err), err)
 	back()
-	mustDeliver(t, s, sinktest.Deliveries(4, 1))
+	sinktest.Delivered(t, s, sinktest.Deliveries(4, 1))
 }
 
 // What the target says of itself is no attempt at the record: no dead letter is made of it.
@@ -54,12 +55,11 @@ func TestRemote_WhatIsWrongWithTheTargetIsNoVerdictOnTheRecord(t *testing.T) {
 			t.Parallel()
 			r := newRemote(t)
 			s := r.sink(t, nil)
-			mustDeliver(t, s, sinktest.Deliveries(1, 3))
+			sinktest.Delivered(t, s, sinktest.Deliveries(1, 3))
 			r.exec(t, c.change)
-			n, err := deliverAll(t, s, c.next)
+			n, err := sinktest.Deliver(t, s, c.next)
 			require.Zero(t, n)
-			require.True(t, processor.IsUnreached(err), err)
-			require.False(t, processor.IsPermanent(err), err)
+			require.Equal(t, "unreached", sinktest.Class(err), err)
 		})
 	}
 }
@@ -76,14 +76,10 @@ func numbered(first int64, ds []processor.Delivery) []processor.Delivery {
 func TestRemote_AWaitForTheNotesIsNoAttempt(t *testing.T) {
 	t.Parallel()
 	r := newRemote(t)
-	s := r.sink(t, func(c *sql.RemoteConfig) { c.Timeout = 3 * time.Second })
-	mustDeliver(t, r.sink(t, nil), sinktest.Deliveries(1, 1))
-	tx, err := r.pool.Begin(t.Context())
-	require.NoError(t, err)
-	defer tx.Rollback(context.Background())
-	_, err = tx.Exec(t.Context(), "SELECT FROM public.ordered_dispatcher_applied FOR UPDATE")
-	require.NoError(t, err)
-	_, err = deliverAll(t, s, sinktest.Deliveries(2, 1))
+	s := r.sink(t, func(c *sql.Config) { c.Timeout = 3 * time.Second })
+	sinktest.Delivered(t, r.sink(t, nil), sinktest.Deliveries(1, 1))
+	pgtest.Begin(t, r.pool, "SELECT FROM public.ordered_dispatcher_applied FOR UPDATE")
+	_, err := sinktest.Deliver(t, s, sinktest.Deliveries(2, 1))
 	require.ErrorContains(t, err, "nothing was written")
 	require.True(t, processor.IsUnreached(err), err)
 
@@ -91,4 +87,30 @@ func TestRemote_AWaitForTheNotesIsNoAttempt(t *testing.T) {
 	defer cancel()
 	_, err = s.DeliverBatch(ctx, sinktest.Deliveries(2, 1))
 	require.True(t, processor.IsUnreached(err), err)
+}
+
+// The statements of all records together take longer than the call may, and each alone does not. Neither is such an
+// attempt the first record's, nor is it repeated for ever.
+func TestRemote_ACheckpointOfSlowStatementsIsApplied(t *testing.T) {
+	t.Parallel()
+	r := newRemote(t)
+	s, ds := r.sink(t, nil), sinktest.Deliveries(2, 30)
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1)) // connected
+	pgtest.Exec(t, r.pool, `CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END';
+		CREATE TRIGGER slow BEFORE INSERT ON public.received FOR EACH ROW EXECUTE FUNCTION public.slow()`)
+	call := func() (int, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		return s.DeliverBatch(ctx, ds)
+	}
+	n, err := call()
+	require.Zero(t, n)
+	require.Equal(t, "outage", sinktest.Class(err), err)
+	require.ErrorContains(t, err, "30 records took longer together than a call may")
+	for calls := 0; len(ds) > 0; calls++ {
+		require.Less(t, calls, 30, "it makes no progress")
+		n, _ = call()
+		ds = ds[n:]
+	}
+	require.Equal(t, "31", r.text(t, "SELECT count(*)::text FROM public.received"))
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sql"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
@@ -40,8 +42,7 @@ func (s *source) through(t *testing.T, checkpoint int, sink processor.BatchSinkF
 
 func (s *source) drop(t *testing.T, rows string) {
 	t.Helper()
-	_, err := s.pool.Exec(t.Context(), "DELETE FROM public.bookings WHERE "+rows)
-	require.NoError(t, err)
+	pgtest.Exec(t, s.pool, "DELETE FROM public.bookings WHERE "+rows)
 }
 
 // A number is written off when its row is gone. The target goes on, whether it has the
@@ -108,7 +109,7 @@ func TestRemote_GoesOnBehindARefusedCallOfWhichARowIsGone(t *testing.T) {
 		return err == nil && row.State == cursor.Halted
 	}, time.Minute, 5*time.Millisecond)
 	s.drop(t, "id = 5")
-	_, err := s.store.Skip(t.Context(), "sms", decision)
+	_, err := operator.New(s.store).Skip(t.Context(), "sms", decision)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return s.remote.ids(t) == "1 2 4 6 7 8" }, time.Minute, 5*time.Millisecond)
 	cancel()

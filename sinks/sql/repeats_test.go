@@ -25,13 +25,11 @@ func TestGuard_AServerThatRepeatsTheLoginDisclosesNothing(t *testing.T) {
 			t.Parallel()
 			address := tcptest.Postgres(t, at, repeating)
 			for _, hide := range []bool{false, true} {
-				remote, err := sql.NewRemote(sql.RemoteConfig{
-					URL:       "postgres://u:" + url.QueryEscape(secrettest.Canary) + "@" + address + "/d?sslmode=disable",
-					Statement: "SELECT 1", HideAnswers: hide,
+				remote := sinktest.Made(t, sql.NewRemote, sql.Config{
+					URL:        "postgres://u:" + url.QueryEscape(secrettest.Canary) + "@" + address + "/d?sslmode=disable",
+					Statements: []string{"SELECT 1"}, HideAnswers: hide,
 				})
-				require.NoError(t, err)
-				t.Cleanup(func() { _ = remote.Close() })
-				_, err = remote.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+				_, err := remote.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 				for _, err := range []error{err, remote.Check(t.Context())} {
 					require.ErrorContains(t, err, "28P01")
 					secrettest.RequireMasked(t, err, hide)

@@ -10,7 +10,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// letter is what the target has noted of a number that failed there.
+// letter is the target's note about a number that failed there.
 type letter struct {
 	noted    bool
 	applied  string // "t": by a replay since, "f": no, "": an operator passed over the number, so it is not known
@@ -28,9 +28,8 @@ UPDATE {schema}.ordered_dispatcher_refused
 SET applied = true, dedup_key = $3
 WHERE process_name OPERATOR(pg_catalog.=) $1 AND sequence OPERATOR(pg_catalog.=) $2`
 
-// judgeReplay: a dead letter that failed in the target and was not applied since is
-// to be applied. It was applied if the target's own notes prove it; else that is not
-// known.
+// judgeReplay handles a dead letter. If it failed in the target and was not applied since, it is to be applied. It
+// was applied if the target's own notes prove that; else that is not known.
 func (r *Remote) judgeReplay(ctx context.Context, t turn, ds []processor.Delivery) (turn, error) {
 	d := ds[0]
 	l, err := r.letter(ctx, d.Process, d.Sequence)

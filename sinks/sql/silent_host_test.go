@@ -20,5 +20,5 @@ func TestRemote_ASilentHostLeavesTimeForTheNext(t *testing.T) {
 	require.NoError(t, err)
 	both.Host = silent.Host + "," + both.Host
 	r.link.Stall()
-	require.NoError(t, r.sink(t, func(c *sql.RemoteConfig) { c.URL = both.String() }).Check(t.Context()))
+	require.NoError(t, r.sink(t, func(c *sql.Config) { c.URL = both.String() }).Check(t.Context()))
 }

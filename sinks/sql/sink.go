@@ -17,33 +17,27 @@ import (
 // Sink runs statements for each record. It implements processor.TxSink and is
 // safe for concurrent use.
 type Sink struct {
-	source     string
 	statements []statement
 	requireRow bool
-	patience   time.Duration // of Check and Needs: askTimeout, unless a test says otherwise
+	patience   time.Duration // of Check and Needs: askTimeout, unless a test sets another
 	secrets    secret.Set
 }
 
 var _ processor.TxSink = (*Sink)(nil)
 
-// New makes a sink. It finds what is wrong with the statements' form; Check
-// asks the server about the rest.
+// New makes a sink. It finds faults in the form of the statements; Check asks the server about the rest.
 func New(c Config) (*Sink, error) {
-	if err := c.validate(); err != nil {
+	statements, err := c.statements()
+	if err != nil {
 		return nil, fmt.Errorf("configure sql sink: %w", err)
 	}
-	statements, err := parse(c.Statement)
-	if err != nil {
-		return nil, err
-	}
-	return &Sink{source: c.Statement, statements: statements, requireRow: c.RequireRow, patience: askTimeout, secrets: secret.New(c.Secrets...)}, nil
+	return &Sink{statements: statements, requireRow: c.RequireRow, patience: askTimeout, secrets: secret.New(c.Secrets...)}, nil
 }
 
-// DeliverTx runs the statements in order, in one network flush. After an error
-// the transaction is of no more use.
+// DeliverTx runs the statements in order, in one network flush. After an error the transaction is of no more use.
 func (s *Sink) DeliverTx(ctx context.Context, tx pgx.Tx, d processor.Delivery) error {
-	// Of all calls of pgx only this one sends several statements with parameters at
-	// once without asking the server for their types first.
+	// Among the calls of pgx, only this one sends several statements with parameters at once without first asking the
+	// server for their types.
 	var batch pgconn.Batch
 	s.queue(&batch, d)
 	if applied, err := s.run(ctx, tx.Conn().PgConn(), &batch); err != nil {
@@ -55,26 +49,35 @@ func (s *Sink) DeliverTx(ctx context.Context, tx pgx.Tx, d processor.Delivery) e
 // errNoRow: a statement touched no row, though Config.RequireRow asks for one.
 var errNoRow = errors.New("it touched no row")
 
-// run sends a batch, in one network flush, and returns how many statements succeeded: those
-// before the first that failed, or that touched no row.
+// run sends a batch, in one network flush. It returns how many statements succeeded: those before the first that
+// failed, or that touched no row.
 func (s *Sink) run(ctx context.Context, conn *pgconn.PgConn, batch *pgconn.Batch) (applied int, err error) {
 	noRow := false
-	results := conn.ExecBatch(ctx, batch)
-	for results.NextResult() {
-		tag, err := results.ResultReader().Close()
-		noRow = noRow || err == nil && s.requireRow && touchedNone(tag)
-		if err == nil && !noRow {
+	err = send(ctx, conn, batch, func(tag pgconn.CommandTag) {
+		noRow = noRow || s.requireRow && touchedNone(tag)
+		if !noRow {
 			applied++
 		}
-	}
-	err = results.Close()
+	})
 	if noRow {
 		return applied, errNoRow
 	}
 	return applied, err
 }
 
-// touchedNone reports a command that the server counts rows of, and counted none.
+// send sends a batch, in one network flush, and drops the rows. It calls succeeded with the tag of each statement, up
+// to the first that failed: the server runs none after that.
+func send(ctx context.Context, conn *pgconn.PgConn, batch *pgconn.Batch, succeeded func(pgconn.CommandTag)) error {
+	results := conn.ExecBatch(ctx, batch)
+	for results.NextResult() {
+		if tag, err := results.ResultReader().Close(); err == nil {
+			succeeded(tag)
+		}
+	}
+	return results.Close()
+}
+
+// touchedNone reports a command for which the server counts rows, and counted none.
 func touchedNone(tag pgconn.CommandTag) bool { return strings.HasSuffix(tag.String(), " 0") }
 
 // queue adds the statements of a record to a batch.

@@ -12,7 +12,7 @@ type Config struct {
 	Writer io.Writer
 }
 
-// validate returns every fault at once.
+// validate returns all faults at once.
 func (c Config) validate() error {
 	if c.Writer == nil {
 		return errors.New("the writer is missing: set it to os.Stdout")

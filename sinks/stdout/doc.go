@@ -4,7 +4,7 @@
 //
 //   - Sink: a writer that lines go to.
 //   - Line: one JSON object and a line feed.
-//   - Torn line: what a write leaves that failed in the middle of a line.
+//   - Torn line: the remainder of a write that failed in the middle of a line.
 //
 // # A line
 //
@@ -22,34 +22,30 @@
 //	             that is not JSON
 //	dedup_key    string
 //
-// in this order. A payload that is neither JSON nor UTF-8 is null, and behind it
-// stands payload_base64, with its bytes in base64.
+// in this order. A payload that is neither JSON nor UTF-8 is null, and payload_base64 comes after it, with its bytes
+// in base64.
 //
 // # Invariants
 //
-//   - One object is one line, whatever the record holds. White space between
-//     the tokens of a payload is left out; its numbers, strings, escapes, and
-//     the order and doubling of its keys stay as they are.
+//   - One object is one line, no matter what the record holds. White space between the tokens of a payload is left out. Its
+//     numbers, strings and escapes, and the order and duplicates of its keys, stay as they are.
 //   - A line is one Write, so lines of several processes on one file do not mix.
-//   - A line has at most 128 MiB, or twice the bytes of its record where that is
-//     more. It is measured before it is made; a longer one is a Permanent error.
-//   - Deliver returns nil after the writer has taken the whole line and, if it
-//     has a Flush method, has flushed it.
-//   - A torn line is ended before the next one is written: it stands on a line of
-//     its own, and is no JSON.
-//   - Deliver returns when its context ends, though nobody may read the other
-//     end. The write goes on; the next delivery waits for it, so order holds.
+//   - A line has at most 128 MiB, or twice the bytes of its record if that is more. It is measured before it is made; a
+//     longer one is a Permanent error.
+//   - Deliver returns nil after the writer has taken the whole line and, if it has a Flush method, has flushed it.
+//   - A torn line is ended before the next one is written. It is on a line of its own, and is not JSON.
+//   - Deliver returns when its context ends, even if no one reads the other end. The write goes on, and the next
+//     delivery waits for it, so order holds.
 //
 // # Errors
 //
-// JSON that is nested deeper than 10,000 levels, the bound of encoding/json, is a
-// string. A failed write is not Permanent, not even a broken pipe (EPIPE): the record is fine, so it waits
-// until the process is started again with a reader. (A Go program whose file
-// descriptor 1 is a broken pipe is ended by SIGPIPE unless it catches that;
-// then nothing was delivered either.)
+// JSON that is nested deeper than 10,000 levels, the bound of encoding/json, becomes a string. A failed write is not
+// Permanent, not even a broken pipe (EPIPE): the record is fine, so it waits until the process is started again with
+// a reader. (If file descriptor 1 of a Go program is a broken pipe, SIGPIPE ends the program unless it catches that
+// signal; then nothing was delivered either.)
 //
 // # Left out
 //
-// Files, rotation, other encodings, and fsync: a line is handed to the
-// operating system, which may lose it with the power.
+// Files, rotation, other encodings, and fsync: a line is handed to the operating system, which may lose it in a power
+// failure.
 package stdout

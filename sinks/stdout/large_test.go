@@ -25,7 +25,7 @@ func TestDeliver_ALineThatEscapesMakeTooLongFailsForGoodBeforeItIsMade(t *testin
 		before := allocated()
 		err := s.Deliver(t.Context(), d)
 		require.ErrorContains(t, err, "its line would have 150995", name)
-		require.ErrorContains(t, err, "the bound is 134217728: make the row smaller", name)
+		require.ErrorContains(t, err, "the limit is 134217728: make the row smaller", name)
 		require.True(t, processor.IsPermanent(err), name)
 		require.Less(t, allocated()-before, uint64(size), name)
 	}

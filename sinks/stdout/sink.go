@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/jsonline"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/jsonline"
 )
 
 // Sink writes lines. It implements processor.Sink and is safe for concurrent
@@ -29,8 +29,7 @@ func New(c Config) (*Sink, error) {
 	return &Sink{writer: lineWriter{w: c.Writer}, turn: make(chan struct{}, 1)}, nil
 }
 
-// Deliver writes the record as one line. When ctx ends first, the line may
-// still come.
+// Deliver writes the record as one line. If ctx ends first, the line may still come.
 func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 	if ctx.Err() != nil { // select would choose at random
 		return fmt.Errorf("write record %q: %w", visible.Cut(d.ID), context.Cause(ctx))
@@ -38,9 +37,9 @@ func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("write record %q: an earlier write is not through, does anybody read the output? %w", visible.Cut(d.ID), context.Cause(ctx))
+		return fmt.Errorf("write record %q: an earlier write has not ended: check that a program reads the output: %w", visible.Cut(d.ID), context.Cause(ctx))
 	}
-	// A write to a pipe that nobody reads ends by no context, hence the goroutine.
+	// A write to a pipe that no one reads does not end with a context, hence the goroutine.
 	done := make(chan error, 1)
 	go func() {
 		done <- s.write(d)
@@ -52,19 +51,23 @@ func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 	case <-ctx.Done():
 	}
 	select {
-	case err := <-done: // both at once: what is written is delivered
+	case err := <-done: // if both are ready: a written line is delivered
 		return err
 	default:
-		return fmt.Errorf("write record %q: the write is not through, does anybody read the output? %w", visible.Cut(d.ID), context.Cause(ctx))
+		return fmt.Errorf("write record %q: the write has not ended: check that a program reads the output: %w", visible.Cut(d.ID), context.Cause(ctx))
 	}
 }
+
+// Pending reports whether a write is under way that a call has not waited for. A sink that replaced this one would write
+// into its line.
+func (s *Sink) Pending() bool { return len(s.turn) > 0 }
 
 // maxKept bounds the buffer that is kept for the next line.
 const maxKept = 64 << 10
 
 func (s *Sink) write(d processor.Delivery) (err error) {
 	defer s.reset()
-	defer func() { // the processor cannot: it is not its goroutine
+	defer func() { // the processor cannot recover this: it is another goroutine
 		if value := recover(); value != nil {
 			err = fmt.Errorf("write record %q: the writer panicked: %v", visible.Cut(d.ID), value)
 		}
@@ -81,8 +84,8 @@ func (s *Sink) write(d processor.Delivery) (err error) {
 // maxLine bounds a line, unless the record itself has more than half of it.
 const maxLine = 128 << 20
 
-// bound is for the line of a record: escapes may not make more of it than twice its
-// size, where that is much.
+// bound returns the bound for the line of a record: escapes may not make it more than twice the record's size, where
+// that is large.
 func bound(d processor.Delivery) int {
 	size := len(d.ID) + len(d.Key) + len(d.Type) + len(d.Payload)
 	for name, value := range d.Headers {
@@ -123,7 +126,7 @@ func (l *lineWriter) writeLine(line []byte) error {
 	return nil
 }
 
-// write takes a short write for an error, even if the writer does not.
+// write treats a short write as an error, even if the writer does not.
 func (l *lineWriter) write(p []byte) (int, error) {
 	n, err := l.w.Write(p)
 	if err == nil && n < len(p) {

@@ -257,7 +257,7 @@ func TestDeliver_EndsWithItsContextThoughNobodyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := io.Pipe()
 		s := newSink(t, w)
-		for _, fault := range []string{"the write is not through", "an earlier write is not through"} {
+		for _, fault := range []string{"the write has not ended", "an earlier write has not ended"} {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			done := make(chan error)
 			go func() { done <- s.Deliver(ctx, delivery("1")) }()

@@ -30,9 +30,9 @@ func New(c Config) (*Sink, error) {
 	return &Sink{publisher: c.Publisher, topicOf: topicOf, turn: make(chan struct{}, 1)}, nil
 }
 
-// Deliver publishes a record. nil means what it means to the Publisher: see the
-// package comment. The outcome is unknown if ctx ends while Publish runs; Publish
-// may then still be running when Deliver returns, and the next call waits for it.
+// Deliver publishes a record. nil has the meaning that the Publisher gives it: see the package comment. The outcome
+// is unknown if ctx ends while Publish runs. Publish may then still be running when Deliver returns, and the next
+// call waits for it.
 func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 	topic, err := s.topicOf(d)
 	if err == nil && topic == "" {
@@ -50,12 +50,12 @@ func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 	return nil
 }
 
-// errBusy: what it sent may still arrive, so nothing must be sent behind it.
+// errBusy: the earlier message may still arrive, so nothing must be sent after it.
 var errBusy = errors.New("the Publisher has not returned from an earlier call whose time was over; " +
 	"it must end with the context of its message")
 
-// takeTurn waits until Publish has returned. It hides that ctx timed out: nothing
-// was sent, so there is no unknown outcome.
+// takeTurn waits until Publish has returned. It hides that ctx timed out: nothing was sent, so the outcome is not
+// unknown.
 func (s *Sink) takeTurn(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return errors.New(context.Cause(ctx).Error())
@@ -74,8 +74,8 @@ type outcome struct {
 	panicked any
 }
 
-// publish calls Publish and gives the turn back when that returns, which may be
-// after the end of ctx and so of this call.
+// publish calls Publish. It gives the turn back when Publish returns, which may be after the end of ctx and so of
+// this call.
 func (s *Sink) publish(ctx context.Context, topic string, m *message.Message) error {
 	ended := make(chan outcome, 1)
 	go func() {

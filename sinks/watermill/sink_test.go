@@ -142,6 +142,7 @@ func TestDeliver_MessageCarriesTheRecord(t *testing.T) {
 	require.Equal(t, message.Metadata{
 		"ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
 		"ordered-position": string(d.Position), "ordered-dedup-key": d.DedupKey(), "ordered-key": "customer", "ordered-type": "made",
+		"ordered-version": "1", "ordered-created-at": d.CreatedAt.UTC().Format(time.RFC3339Nano), "content-type": "application/json",
 		"traceparent": "00-1",
 	}, first.Metadata)
 	require.Equal(t, watermill.UUID(d), first.UUID)

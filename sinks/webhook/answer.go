@@ -10,17 +10,19 @@ import (
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
 const (
-	// maxBody and bodyTimeout bound what is read of an answer's body, to reuse
-	// the connection and to tell the operator. The status has decided by then.
+	// maxBody and bodyTimeout bound how much of an answer's body is read, to reuse the connection and to inform the
+	// operator. By then the status has decided.
 	maxBody     = 8 << 10
 	bodyTimeout = 250 * time.Millisecond
 )
 
-// judge says what an answer means.
+// judge decides the meaning of an answer.
 func (s *Sink) judge(d processor.Delivery, resp *http.Response) error {
 	if resp.StatusCode >= 200 && resp.StatusCode <= 299 {
 		discard(resp)
@@ -34,6 +36,9 @@ func (s *Sink) judge(d processor.Delivery, resp *http.Response) error {
 	case plain:
 		return processor.Permanent(fmt.Errorf("%w; if the port expects TLS, set url to https://", err))
 	}
+	if why := contract(resp); why != "" {
+		return processor.Refused(fmt.Errorf("%w; %s", err, why))
+	}
 	switch {
 	case s.to.isRefusal(resp.StatusCode):
 		return processor.Refused(fmt.Errorf("%w%s", err, nextStep(resp.StatusCode)))
@@ -43,7 +48,7 @@ func (s *Sink) judge(d processor.Delivery, resp *http.Response) error {
 	if isGateways(resp.StatusCode) {
 		err = outcome.Unknown(fmt.Errorf("%w; the receiver behind it may have the record", err))
 	}
-	if resp.StatusCode == http.StatusTooManyRequests { // of ours: each record meets it, and waiting helps
+	if resp.StatusCode == http.StatusTooManyRequests { // about us: each record meets it, and waiting helps
 		err = processor.Unreached(err)
 	}
 	if delay := retryAfter(resp.Header, time.Now()); delay > 0 {
@@ -52,22 +57,22 @@ func (s *Sink) judge(d processor.Delivery, resp *http.Response) error {
 	return err
 }
 
-// discard reads what there is of a body, only for the sake of the connection.
+// discard reads the rest of a body, only so that the connection can be reused.
 func discard(resp *http.Response) {
 	if resp.Body != http.NoBody {
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBody))
 	}
 }
 
-// isGateways reports a status by which a gateway says that it passed the request
-// on, or tried to, and has no answer to pass back: RFC 9110 sections 15.6.3, 15.6.5.
+// isGateways reports the status of a gateway that passed the request on, or tried to, and has no answer to pass back:
+// RFC 9110 sections 15.6.3, 15.6.5.
 func isGateways(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusGatewayTimeout
 }
 
-// isRefusal reports a status that speaks of us, and not of the record: our
-// credentials, our account, or the address. Whatever is sent meets it. Where the
-// address is made of the record, an address that is not there may be the record's.
+// isRefusal reports a status that is about us, and not about the record: our credentials, our account, or the
+// address. Every request meets it. If part of the record is in the address, a missing address may be the record's
+// fault.
 func (t target) isRefusal(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusProxyAuthRequired:
@@ -79,6 +84,25 @@ func (t target) isRefusal(status int) bool {
 	}
 }
 
+// contract returns what a receiver that follows docs/wire.md says about the cursor, or "". Its answer names the number
+// that it has. A receiver that does not know the contract answers 409 and 428 about the record.
+func contract(resp *http.Response) string {
+	number := func(name string) string {
+		value := resp.Header.Get(name)
+		if _, err := strconv.ParseUint(value, 10, 63); err != nil {
+			return ""
+		}
+		return value
+	}
+	if epoch := number(wire.HeaderEpoch); resp.StatusCode == http.StatusConflict && epoch != "" {
+		return "the receiver has seen epoch " + epoch + ": another worker has taken over, or the cursor is an older copy"
+	}
+	if sequence := number(wire.HeaderSequence); resp.StatusCode == http.StatusPreconditionRequired && sequence != "" {
+		return "the last record that the receiver has applied is number " + sequence + ", and it wants those between: find out what became of them, and seek back if they have to come"
+	}
+	return ""
+}
+
 func isTransient(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -88,7 +112,7 @@ func isTransient(status int) bool {
 	}
 }
 
-// reason is ours, not the receiver's, which may hold anything.
+// reason returns our own text for a status. The receiver's text may hold anything.
 func reason(status int) string {
 	if text := http.StatusText(status); text != "" {
 		return " " + text
@@ -96,7 +120,7 @@ func reason(status int) string {
 	return ""
 }
 
-// nextStep is what to correct, as the end of a message.
+// nextStep returns the correction to make, as the end of a message.
 func nextStep(status int) string {
 	switch {
 	case status < 200:
@@ -106,42 +130,42 @@ func nextStep(status int) string {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return "; correct the credentials or the secret"
 	case status == http.StatusPaymentRequired:
-		return "; see to the account at the receiver"
+		return "; check the account at the receiver"
 	case status == http.StatusProxyAuthRequired:
-		return "; a proxy is in between, and this sink logs in to none: set url to the receiver itself"
+		return "; a proxy is in between, and this sink cannot log in to a proxy: set url to the receiver itself"
 	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusGone:
 		return "; check that url names an endpoint that takes POST"
 	default:
-		return "" // retry, or skip: whoever shows a halt says so
+		return "" // retry, or skip: the program that shows a halt prints that
 	}
 }
 
-// isPlain reports whether an answer may be that of a port which expects TLS, to a request without it.
+// isPlain reports whether an answer may come from a port that expects TLS and got a request without it.
 func (s *Sink) isPlain(resp *http.Response) bool {
 	return s.to.base.Scheme == "http" && resp.StatusCode == http.StatusBadRequest
 }
 
-// wantsTLS reports whether a body is the one that net/http or nginx has for a request without
-// TLS. It is theirs from its beginning on, so that no record which a receiver repeats passes for it.
+// wantsTLS reports whether a body is the one that net/http or nginx sends for a request without TLS. It must match
+// from its first byte, so that a record which a receiver repeats cannot be mistaken for it.
 func wantsTLS(body []byte) bool {
 	text := strings.TrimSpace(string(body))
 	return text == "Client sent an HTTP request to an HTTPS server." ||
 		strings.HasPrefix(text, "<html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title>")
 }
 
-// body is what is to be read of an answer.
+// body returns the part of an answer's body that is to be read.
 func (s *Sink) body(resp *http.Response) []byte {
 	if resp.StatusCode < 200 {
-		return nil // 101: what follows is another protocol, and may never come
+		return nil // 101: after it comes another protocol, perhaps never
 	}
 	if s.hides && !s.isPlain(resp) {
 		return nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody)) // what came counts, however it ended
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxBody)) // the part that came counts, however it ended
 	return body
 }
 
-// excerpt returns what the operator may see of the answer's body.
+// excerpt returns the part of the answer's body that the operator may see.
 func (s *Sink) excerpt(d processor.Delivery, body []byte) string {
 	if s.hides {
 		return ""
@@ -152,15 +176,14 @@ func (s *Sink) excerpt(d processor.Delivery, body []byte) string {
 	return ""
 }
 
-// quote is what may be said of a receiver's words: neither our secrets nor the
-// record, which it may have been sent for an answer. What stands in for a letter is
-// undone in between, and may have hidden a secret.
+// quote returns the part of a receiver's words that may be shown: without our secrets, and without the record, which
+// the receiver may have sent back.
 func (s *Sink) quote(d processor.Delivery, text string, limit int) string {
-	return s.secrets.clean(d.Redact(s.secrets.set.Replace(text)), limit)
+	return visible.Start(visible.Line(s.secrets.set.Quote(text, d.Redact)), limit)
 }
 
-// retryAfter returns the delay the receiver asked for, or 0: RFC 9110 section
-// 10.2.3. A date counts from the receiver's own clock, if it sent that.
+// retryAfter returns the delay that the receiver asked for, or 0: RFC 9110 section 10.2.3. A date counts from the
+// receiver's own clock, if the receiver sent that.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
@@ -176,6 +199,5 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return min(max(0, at.Sub(now)), maxRetryAfter)
 }
 
-// maxRetryAfter keeps sums of times within a time.Duration. The processor has the
-// say about how long is too long.
+// maxRetryAfter keeps sums of times within a time.Duration. The processor decides how long is too long.
 const maxRetryAfter = 365 * 24 * time.Hour

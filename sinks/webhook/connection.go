@@ -11,15 +11,15 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// connection is the one to the receiver, opened at need; whoever uses it takes its
-// turn. The pool of an http.Transport would send some requests again by itself,
-// does not tell whether it sent one, and takes longer over each.
+// connection is the connection to the receiver. It is opened when it is needed, and its users take turns. The pool of
+// an http.Transport would send some requests again by itself. It does not report whether it sent one, and takes
+// longer for each.
 type connection struct {
 	transport *http.Transport
 	scheme    string
 	address   string // host and port
 
-	turn   chan struct{}    // holds one while somebody uses what follows
+	turn   chan struct{}    // holds one while the fields below are in use
 	conn   *http.ClientConn // nil: to be opened
 	wire   *early           // what conn writes to; nil before the first
 	opened time.Time
@@ -33,7 +33,7 @@ func newConnection(t *http.Transport, u *url.URL) *connection {
 	return c
 }
 
-// address is what to dial for a URL.
+// address returns the address to dial for a URL.
 func address(u *url.URL) string {
 	host, port := u.Hostname(), u.Port()
 	if ascii, err := idna.Lookup.ToASCII(host); err == nil && !isASCII(host) {
@@ -79,9 +79,8 @@ func (c *connection) give() {
 	<-c.turn
 }
 
-// send sends a request, of which body is what it sends, once, and returns its answer
-// or why there is none. The caller has the turn. No redirects are followed, and no
-// cookies kept.
+// send sends a request once, with body as its content. It returns the answer, or why there is none. The caller has
+// the turn. Redirects are not followed, and cookies are not kept.
 func (c *connection) send(ctx context.Context, req *http.Request, body *bytes.Reader) (*http.Response, *noAnswer) {
 	for {
 		reused, err := c.open(ctx)
@@ -93,17 +92,17 @@ func (c *connection) send(ctx context.Context, req *http.Request, body *bytes.Re
 			return resp, nil
 		}
 		if reason := alert(c.conn.Err()); reason != nil {
-			err = reason // and not that the connection was closed
+			err = reason // rather than that the connection was closed
 		}
 		c.drop()
-		// A connection that was found closed before anything was written is nobody's failure.
+		// A connection that was found closed before anything was written is not a failure.
 		if sent := begun(body); sent || !reused || ctx.Err() != nil {
 			return nil, &noAnswer{sent: sent, err: err}
 		}
 	}
 }
 
-// open makes sure of a connection, and reports whether it was used before.
+// open makes sure that there is a connection, and reports whether it was used before.
 func (c *connection) open(ctx context.Context) (reused bool, err error) {
 	if c.conn != nil && c.conn.Err() == nil && time.Since(c.opened) < connectionAge {
 		return true, nil
@@ -117,7 +116,7 @@ func (c *connection) open(ctx context.Context) (reused bool, err error) {
 	return false, nil
 }
 
-// rest closes the connection if nobody has used it for idleTimeout.
+// rest closes the connection if it was not used for idleTimeout.
 func (c *connection) rest() {
 	c.turn <- struct{}{}
 	if time.Since(c.used) >= idleTimeout {
@@ -131,13 +130,13 @@ func (c *connection) drop() {
 		return
 	}
 	c.idle.Stop()
-	_ = c.conn.Close() // what it says of a connection that is given up is of no use
+	_ = c.conn.Close() // an error of a connection that is given up is of no use
 	c.conn = nil
 }
 
-// begun reports whether net/http has begun to read a request's body: before that
-// nothing is written but headers beyond 4 KiB. It has stopped by the time that it
-// returns an error. Of a request without a body nobody knows.
+// begun reports whether net/http has begun to read a request's body. Before that, it writes nothing except headers
+// beyond 4 KiB. By the time that it returns an error, it has stopped reading. For a request without a body this is
+// not known.
 func begun(body *bytes.Reader) bool {
 	return body == nil || body.Size() == 0 || body.Len() < int(body.Size())
 }

@@ -9,13 +9,20 @@ import (
 )
 
 // Basic is a user and a password, RFC 7617. The zero value is none.
-type Basic struct{ User, Password string }
+type Basic struct {
+	// User is the name of the login.
+	User string `knob:"user" need:"user: dispatcher"`
+	// Password of the user; it may be empty, as where the user is an API key.
+	//
+	// In the file: the password of the user. Default: `""`, as where the user is an API key.
+	Password string `knob:"password" secret:"true" like:"password: ${PASSWORD}"`
+}
 
 func (b Basic) encoded() string {
 	return base64.StdEncoding.EncodeToString([]byte(b.User + ":" + b.Password))
 }
 
-// userOf is the user of a URL.
+// userOf returns the user of a URL.
 func userOf(u *url.URL) (b Basic) {
 	if u.User != nil {
 		b.User = u.User.Username()
@@ -24,8 +31,7 @@ func userOf(u *url.URL) (b Basic) {
 	return b
 }
 
-// authorization is the value of the header; "" without Bearer, Basic and a user
-// in the URL.
+// authorization returns the value of the header; "" without Bearer, Basic and a user in the URL.
 func (c Config) authorization(u *url.URL) string {
 	switch user := userOf(u); {
 	case c.Bearer != "":
@@ -39,8 +45,7 @@ func (c Config) authorization(u *url.URL) string {
 	}
 }
 
-// credentialFaults quote nothing of what they are about. u is nil if it is at
-// fault itself.
+// credentialFaults returns faults that quote nothing of the credentials. u is nil if the URL itself has a fault.
 func (c Config) credentialFaults(u *url.URL) []error {
 	var given []string
 	for _, way := range []struct {

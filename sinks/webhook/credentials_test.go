@@ -21,8 +21,11 @@ func TestDeliver_SendsBearerAndBasic(t *testing.T) {
 	d := delivery()
 	require.NoError(t, newSink(t, Config{URL: url, Bearer: "token-1"}).Deliver(t.Context(), d))
 	require.NoError(t, newSink(t, Config{URL: url, Basic: Basic{"ann", "p@ss:word"}}).Deliver(t.Context(), d))
+	require.NoError(t, newSink(t, Config{URL: url, Basic: Basic{User: "an API key"}}).Deliver(t.Context(), d))
 	require.Equal(t, "Bearer token-1", requests()[0].header.Get("Authorization"))
-	user, password, ok := (&http.Request{Header: requests()[1].header}).BasicAuth()
+	user, password, ok := (&http.Request{Header: requests()[2].header}).BasicAuth()
+	require.Equal(t, []any{"an API key", "", true}, []any{user, password, ok})
+	user, password, ok = (&http.Request{Header: requests()[1].header}).BasicAuth()
 	require.True(t, ok)
 	require.Equal(t, "ann p@ss:word", user+" "+password)
 }

@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// metadata are the addresses where clouds serve credentials, beside those that are
-// link-local.
+// metadata lists the addresses where clouds serve credentials, besides the link-local ones.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("fd00:ec2::254"),   // Amazon, IPv6
 	netip.MustParseAddr("fd00:ec2::23"),    // Amazon, pods of EKS, IPv6
@@ -18,16 +17,15 @@ var metadata = []netip.Addr{
 	netip.MustParseAddr("192.0.0.192"),     // Oracle
 }
 
-// private is what of IPv4 is not public, by IANA's registry of special-purpose
-// addresses.
+// private lists the parts of IPv4 that are not public, by IANA's registry of special-purpose addresses.
 var private = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
 	"192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
 	"203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
 )
 
-// Of IPv6 only global is handed out, but for special; the rest is local, reserved
-// or multicast. nat64 is the Internet of IPv4.
+// In IPv6 only global is assigned to the Internet, except for special. The rest is local, reserved or multicast.
+// nat64 leads to the Internet of IPv4.
 var (
 	global  = netip.MustParsePrefix("2000::/3")
 	special = prefixes("2001::/23", "2001:db8::/32", "3fff::/20")
@@ -42,8 +40,7 @@ func prefixes(texts ...string) []netip.Prefix {
 	return all
 }
 
-// embeddings are the ranges of IPv6 that lead to an address of IPv4, and which
-// bytes that has in them.
+// embeddings lists the ranges of IPv6 that lead to an address of IPv4, and the bytes that hold that address.
 var embeddings = []struct {
 	in    netip.Prefix
 	bytes [][4]int
@@ -55,7 +52,7 @@ var embeddings = []struct {
 	{netip.MustParsePrefix("64:ff9b:1::/48"), [][4]int{{6, 7, 9, 10}, {7, 9, 10, 11}, {9, 10, 11, 12}, {12, 13, 14, 15}}}, // local NAT64, RFC 8215
 }
 
-// embedded are the addresses of IPv4 that one of IPv6 may lead to.
+// embedded returns the addresses of IPv4 that an address of IPv6 may lead to.
 func embedded(ip netip.Addr) (all []netip.Addr) {
 	for _, e := range embeddings {
 		if !e.in.Contains(ip) {
@@ -69,8 +66,8 @@ func embedded(ip netip.Addr) (all []netip.Addr) {
 	return all
 }
 
-// refuse is net.Dialer.Control: it sees each address after the name look-up, so
-// no name that changes its address gets around it.
+// refuse is net.Dialer.Control. It sees each address after the name look-up, so a name cannot get around it by
+// changing its address.
 func refuse(blockPrivate bool) func(network, address string, conn syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		ap, err := netip.ParseAddrPort(address)
@@ -93,8 +90,8 @@ func holdsCredentials(ip netip.Addr) bool {
 	return ip.IsLinkLocalUnicast() || slices.Contains(metadata, ip) || slices.ContainsFunc(embedded(ip), holdsCredentials)
 }
 
-// isPublic reports whether an address is one of the Internet, and leads to none
-// that is not. A NAT64 under a prefix of one's own cannot be told from it.
+// isPublic reports whether an address belongs to the Internet, and does not lead to one that does not. It cannot
+// recognize a NAT64 under a private prefix.
 func isPublic(ip netip.Addr) bool {
 	if ip.Is4() {
 		return !contains(private, ip)

@@ -3,11 +3,9 @@
 // # Nouns
 //
 //   - Sink: one host, reached over one keep-alive connection.
-//   - Target: where at the host, one for all or made of the record by a template.
-//   - Attempt: one POST. It carries the payload's bytes, and the record's
-//     identity, order and fencing token in headers.
-//   - Answer: the receiver's status. It alone decides: 2xx is an
-//     acknowledgement, whatever the body says.
+//   - Target: the address at the host. It is the same for all records, or a template makes it from the record.
+//   - Attempt: one POST. It carries the payload's bytes, and the record's identity, order and fencing token in headers.
+//   - Answer: the receiver's status. It alone decides: 2xx is an acknowledgement, no matter what the body contains.
 //   - Signature: Standard Webhooks v1 (HMAC-SHA256), made with a Secret.
 //   - Probe: one GET that asks for a record, before it is sent a second time.
 //
@@ -27,80 +25,78 @@
 //
 // # Headers
 //
-//	Content-Type         application/json, or that of a structured event
+//	Content-Type         application/json, or the type of a structured event
 //	Idempotency-Key      the dedup key: table/id/created_at in microseconds
 //	Ordered-Process      name of the process
-//	Ordered-Sequence     count of the process's records, without holes
+//	Ordered-Sequence     number of the record in its process: see processor.Delivery
+//	Ordered-Version      of the contract: see docs/wire.md
 //	Ordered-Epoch        fencing token: refuse a smaller one than you have seen
 //	Ordered-Attempt      counts from 1
-//	Ordered-Position     where the cursor stands once this record is acknowledged
+//	Ordered-Position     the cursor's position once this record is acknowledged
+//	Ordered-Dedup-Key    the dedup key, as Idempotency-Key
+//	Ordered-Created-At   when the row was created, RFC 3339; left out when that is not known
 //	Ordered-Key          left out when the record has none
 //	Ordered-Type         left out when the record has none
 //	webhook-id           with a Secret: the Idempotency-Key again
 //	webhook-timestamp    with a Secret: Unix seconds of this attempt
 //	webhook-signature    with a Secret: "v1,…", one for each key, separated by spaces
+//	ordered-signature    with a Secret: the same, of more headers: see docs/wire.md
 //	traceparent          W3C Trace Context: the span of the attempt, or, without
-//	tracestate           tracing, what the record's headers say; else left out
+//	tracestate           tracing, the trace in the record's headers; else left out
 //	ce-*                 with Format CloudEvents: id, source, type, time, specversion
 //
-// Values that come from a record may hold anything, so all of them are
-// percent-encoded by the rule of the CloudEvents HTTP binding 1.0.2, section
-// 3.1.3.2: every byte outside the printable ASCII range, the space, the double
-// quote and the percent sign become %XX. One round of percent-decoding gives
-// the value back, byte by byte. In the dedup key the full stops behind the
-// table's name are encoded too: Standard Webhooks signs "id.timestamp.payload",
-// and a row's id must not be able to move those borders.
+// Values that come from a record may hold anything, so all of them are percent-encoded by the rule of the CloudEvents
+// HTTP binding 1.0.2, section 3.1.3.2. Every byte outside the printable ASCII range, the space, the double quote and
+// the percent sign become %XX. One round of percent-decoding gives the value back, byte by byte. In the dedup key the
+// full stops after the table's name are encoded too: Standard Webhooks signs "id.timestamp.payload", and a row's id
+// must not be able to move those borders.
 //
 // # Invariants
 //
-//   - One record is on the wire at a time, and it is sent once per attempt: nothing
-//     of which a byte may have been written is sent again, redirects are never
-//     followed.
+//   - One record is on the wire at a time, and it is sent once per attempt. A request of which a byte may have been
+//     written is never sent again, and redirects are never followed.
 //   - The payload's bytes arrive unchanged.
 //   - No data of a record can make a request malformed.
-//   - A request ends within Timeout, and soon after its context does. What a
-//     receiver answers with is read up to 8 KiB and for at most 250 ms.
-//   - An attempt whose outcome is unknown ends as a time-out, an error whose
-//     Timeout method says true, and no other does. One that never reached the
-//     receiver has a known outcome.
-//   - A record that the receiver may have (processor.Delivery.Unknown) is not sent
-//     before it was asked for, if there is a Probe. A probe carries no
-//     Idempotency-Key, or a receiver that keeps its answers by it would keep "404".
-//   - Errors name the receiver by scheme and host only, not by the URL's path,
-//     query or user info. What a receiver echoes of the secret, the configured
-//     headers, the path, the query or the user info, letter by letter, is taken
-//     out; so is, word by word, what it echoes of the record
+//   - A request ends within Timeout, and soon after its context does. The sink reads at most 8 KiB of a receiver's
+//     answer, for at most 250 ms.
+//   - An attempt whose outcome is unknown ends as a time-out, an error whose Timeout method returns true. No other
+//     attempt does. An attempt that never reached the receiver has a known outcome.
+//   - If there is a Probe, the sink asks for a record that the receiver may have (processor.Delivery.Unknown) before it
+//     sends that record. A probe carries no Idempotency-Key. Otherwise a receiver that keeps its answers by that key
+//     would keep "404".
+//   - Errors name the receiver by scheme and host only, not by the URL's path, query or user info. The sink takes out
+//     anything that a receiver echoes, letter by letter, of the secret, the configured headers, the path, the query or
+//     the user info. Word by word, it also takes out anything that the receiver echoes of the record
 //     (processor.Record.Redact).
 //
 // # URL templates
 //
-// Scheme, user, host and port are as written. Behind them, {{ }} may stand in path
-// and query. Whatever it prints is percent-encoded, all but letters, digits and
-// -._~, so it never adds a segment, a parameter or a fragment. A path is decoded by
-// many receivers and proxies before they look for "." and ".." in it, so full stops
-// at the beginning of a value, or behind a slash or backslash in one, are encoded
-// twice there: one round of decoding gives the value back, but for those, which
-// come as %2E. A value in a path that is empty would lead elsewhere (/customers//x):
-// its record fails for good.
+// Scheme, user, host and port are as written. After them, {{ }} may appear in path and query. Its output is
+// percent-encoded, all except letters, digits and -._~, so it never adds a segment, a parameter or a fragment. Many
+// receivers and proxies decode a path before they look for "." and ".." in it. So full stops at the beginning of a
+// value in a path, or after a slash or backslash in it, are encoded twice there. One round of decoding gives the
+// value back, except for those full stops, which come as %2E. An empty value in a path would lead elsewhere
+// (/customers//x), so its record fails for good.
 //
 // # Transport
 //
-// HTTP/1.1 over TLS 1.2 or later, with the system's roots (SSL_CERT_FILE and
-// SSL_CERT_DIR name others) or those of Config.TLS. HTTP/2 gains nothing
-// for one request at a time, and its rules for sending again are another set. Proxy settings of the
-// environment are not used: a proxy answers 502 and 504 for requests that have
-// arrived, and sees the records of plain http. The connection is an http.ClientConn
-// of our own instead of one from a transport's pool, which would send some requests
-// again by itself, and does not tell whether it sent one. It is renewed after
-// five minutes, so that a change of the host's address is followed, and closed
-// when it was idle for 30 s; a receiver that closes it earlier may meet an attempt
-// on its way, which then fails and is tried again. Addresses where clouds keep their
-// credentials are refused, and with BlockPrivate all that are not public, by the
-// address that is dialled. net/http prints to the standard logger what a receiver
-// sends without being asked (the daemon leaves out what is quoted there).
+// HTTP/1.1 over TLS 1.2 or later, with the system's roots (SSL_CERT_FILE and SSL_CERT_DIR name others) or those of
+// Config.TLS. HTTP/2 gains nothing for one request at a time, and has different rules for sending again.
+//
+// The sink does not use proxy settings of the environment: a proxy answers 502 and 504 for requests that have
+// arrived, and sees the records of plain http.
+//
+// The connection is an http.ClientConn of our own. A connection from a transport's pool would send some requests
+// again by itself, and does not report whether it sent one. The connection is renewed after five minutes, so that it
+// follows a change of the host's address. It is closed after it was idle for 30 s. If a receiver closes it earlier,
+// that may meet an attempt on its way, which then fails and is tried again.
+//
+// Addresses where clouds keep their credentials are refused, and with BlockPrivate all addresses that are not public.
+// The sink checks the address that is dialled. net/http prints to the standard logger anything that a receiver sends
+// without being asked (the daemon leaves out the part that is quoted there).
 //
 // # Left out
 //
-// Other methods, batches, HTTP/2, proxies, templates for the body, baggage, and the other
-// headers of the record. Exactly-once: a receiver has the key, the sequence and the epoch to do its half.
+// Other methods, batches, HTTP/2, proxies, templates for the body, baggage, and the other headers of the record.
+// Exactly-once: a receiver has the key, the sequence and the epoch to do its half.
 package webhook

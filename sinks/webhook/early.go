@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// early is a connection whose receiver may answer before it has read the whole request, and close:
-// 413 is such an answer. net/http gives a request up at the first write that fails, and does not
-// look whether there is an answer. So a write that fails behind others is left to the next read,
-// which has the answer, or the reason why there is none.
+// early is a connection whose receiver may answer, and close, before it has read the whole request: 413 is such an
+// answer. net/http gives up a request at the first write that fails, and does not check whether there is an answer.
+// So if a write fails after others succeeded, early leaves that to the next read, which has the answer, or the reason
+// why there is none.
 type early struct {
 	net.Conn
-	wrote atomic.Bool // something of this request
+	wrote atomic.Bool // part of this request was written
 	cut   atomic.Bool // a write of it has failed
 	whole chan bool   // takes, at the end of its writes, whether all of it was written
 }
 
-// begin is called before each request, whose context it returns. nil does nothing.
+// begin is called before each request, whose context it returns. On a nil connection it does nothing.
 func (c *early) begin(ctx context.Context) context.Context {
 	if c == nil {
 		return ctx
@@ -31,8 +31,8 @@ func (c *early) begin(ctx context.Context) context.Context {
 	whole := make(chan bool, 1)
 	c.whole = whole
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(end httptrace.WroteRequestInfo) {
-		// Now, and not later: the alert that ends TLS comes after the request, and may fail. What
-		// net/http's buffer still holds here is a small request, which goes out in one write.
+		// This has to happen now: the alert that ends TLS comes after the request, and may fail. If net/http's buffer
+		// still holds data here, that is a small request, which goes out in one write.
 		select {
 		case whole <- end.Err == nil && !c.cut.Load():
 		default:
@@ -40,8 +40,8 @@ func (c *early) begin(ctx context.Context) context.Context {
 	}})
 }
 
-// wroteAll reports whether the request was written to its end, of which an answer has come and
-// been closed: by then net/http has written it, or closes the connection under the write.
+// wroteAll reports whether a request was written to its end. Its answer has come and been closed: by then net/http
+// has written the request, or closes the connection during the write.
 func (c *early) wroteAll(patience time.Duration) bool {
 	if c == nil {
 		return true
@@ -54,7 +54,7 @@ func (c *early) wroteAll(patience time.Duration) bool {
 	}
 }
 
-// Write is that of net.Conn, and counts as done when the receiver has closed in the middle.
+// Write is the method of net.Conn. It counts as done when the receiver has closed in the middle.
 func (c *early) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	if err != nil && c.wrote.Load() && (errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) {
@@ -67,7 +67,7 @@ func (c *early) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// dialEarly has the transport make such connections, of which c keeps the last.
+// dialEarly makes the transport open such connections. c keeps the last one.
 func (c *connection) dialEarly() {
 	dial := c.transport.DialContext
 	c.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
 // hasty answers as soon as it has read a request's header, and closes with the body unread.
@@ -62,8 +63,7 @@ func TestDeliver_A2xxBeforeTheEndOfTheRequestIsUnknown(t *testing.T) {
 			for range 10 {
 				err := s.Deliver(t.Context(), large)
 				require.ErrorContains(t, err, "before it had the whole request")
-				require.True(t, outcome.IsUnknown(err), "%v", err)
-				require.False(t, processor.IsPermanent(err))
+				require.Equal(t, "unknown", sinktest.Class(err), err)
 			}
 		})
 	}
@@ -149,6 +149,5 @@ func TestDeliver_NoAnswerBeforeTheEndOfTheRequestIsUnknown(t *testing.T) {
 	large := large()
 	err := s.Deliver(t.Context(), large)
 	require.Error(t, err)
-	require.True(t, outcome.IsUnknown(err), "%v", err)
-	require.False(t, processor.IsPermanent(err))
+	require.Equal(t, "unknown", sinktest.Class(err), err)
 }

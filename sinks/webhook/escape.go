@@ -6,8 +6,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// identity is the dedup key as headers carry it. Behind the table's name it has
-// no full stop: see the package comment.
+// identity is the dedup key in the form that headers carry. After the table's name it has no full stop: see the
+// package comment.
 func identity(d processor.Delivery) string {
 	key := escape(d.DedupKey())
 	table := escape(d.Table)
@@ -21,8 +21,8 @@ func identity(d processor.Delivery) string {
 	return table + strings.ReplaceAll(row, ".", "%2E")
 }
 
-// escape makes any string a header value, by the rule of the CloudEvents HTTP
-// binding 1.0.2, section 3.1.3.2. Bytes that are no UTF-8 are escaped as they are.
+// escape turns any string into a header value, by the rule of the CloudEvents HTTP binding 1.0.2, section 3.1.3.2.
+// Bytes that are not UTF-8 are escaped as they are.
 func escape(value string) string {
 	n := 0
 	for i := range len(value) {

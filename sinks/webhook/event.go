@@ -24,8 +24,7 @@ func eventType(d processor.Delivery) string {
 	return "record"
 }
 
-// eventTime is "" where RFC 3339, which ends with the year 9999, has no word for
-// it; PostgreSQL goes on.
+// eventTime is "" for a time that RFC 3339 cannot express, which ends with the year 9999. PostgreSQL has later years.
 func eventTime(d processor.Delivery) string {
 	at := d.CreatedAt.UTC()
 	if d.CreatedAt.IsZero() || at.Year() < 0 || at.Year() > 9999 {
@@ -46,8 +45,8 @@ type event struct {
 
 const structuredType = "application/cloudevents+json; charset=utf-8"
 
-// structured is the body of a record's event. The payload's bytes are put in as
-// they are, since an encoder of JSON would change them, and copied once.
+// structured returns the body of a record's event. It puts in the payload's bytes as they are, since a JSON encoder
+// would change them, and copies them once.
 func structured(d processor.Delivery) []byte {
 	e := event{
 		SpecVersion: "1.0",
@@ -75,8 +74,8 @@ func structured(d processor.Delivery) []byte {
 	return append(base64.StdEncoding.AppendEncode(append(whole, encodedName...), d.Payload), `"}`...)
 }
 
-// eventText is a value as an attribute may have it: the characters that the type
-// String forbids (section "Type system") are percent-encoded, as in a header.
+// eventText makes a value fit for an attribute: it percent-encodes, as in a header, the characters that the type
+// String forbids (section "Type system").
 func eventText(value string) string {
 	forbidden := func(r rune) bool {
 		return unicode.IsControl(r) || r == utf8.RuneError || r&0xFFFE == 0xFFFE || r >= 0xFDD0 && r <= 0xFDEF

@@ -41,13 +41,14 @@ func FuzzHeader(f *testing.F) {
 		require.NoError(t, err)
 		got := sent(t, s, d)
 		for name, want := range map[string]string{
-			"Ordered-Process":  process,
-			"Ordered-Key":      key,
-			"Ordered-Type":     typ,
-			"Ordered-Position": position,
-			"Idempotency-Key":  d.DedupKey(),
-			"Webhook-Id":       d.DedupKey(),
-			"Ce-Id":            d.DedupKey(),
+			"Ordered-Process":   process,
+			"Ordered-Key":       key,
+			"Ordered-Type":      typ,
+			"Ordered-Position":  position,
+			"Ordered-Dedup-Key": d.DedupKey(),
+			"Idempotency-Key":   d.DedupKey(),
+			"Webhook-Id":        d.DedupKey(),
+			"Ce-Id":             d.DedupKey(),
 		} {
 			back, err := url.PathUnescape(got.Get(name))
 			require.NoError(t, err)
@@ -66,7 +67,8 @@ func FuzzHeader(f *testing.F) {
 var names = []string{
 	"Content-Type", "Content-Length", "User-Agent", "Idempotency-Key",
 	"Ordered-Process", "Ordered-Sequence", "Ordered-Epoch", "Ordered-Attempt", "Ordered-Position", "Ordered-Key", "Ordered-Type",
-	"Webhook-Id", "Webhook-Timestamp", "Webhook-Signature",
+	"Ordered-Version", "Ordered-Dedup-Key", "Ordered-Created-At",
+	"Webhook-Id", "Webhook-Timestamp", "Webhook-Signature", "Ordered-Signature",
 	"Ce-Specversion", "Ce-Id", "Ce-Source", "Ce-Type", "Ce-Time",
 }
 

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// refusedHeaders are set by this package, by the transport, or belong to one hop.
+// refusedHeaders lists headers that this package or the transport sets, or that belong to one hop.
 var refusedHeaders = []string{
 	"Content-Type", "Content-Length", "Content-Encoding", "Idempotency-Key", "X-Idempotency-Key", "Host",
 	"Accept-Encoding", "Expect",
@@ -27,7 +27,7 @@ func headerFaults(headers map[string]string) []error {
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
 		case !isHeaderName(name):
-			faults = append(faults, fmt.Errorf("header %q is no header name", name))
+			faults = append(faults, fmt.Errorf("header %q is not a valid header name", name))
 		case isRefused(canonical):
 			faults = append(faults, fmt.Errorf("header %q is set by the dispatcher: remove it", name))
 		case seen[canonical]:
@@ -40,7 +40,7 @@ func headerFaults(headers map[string]string) []error {
 	return faults
 }
 
-// isHeaderName: a token, RFC 9110 section 5.6.2.
+// isHeaderName reports whether a name is a token, RFC 9110 section 5.6.2.
 func isHeaderName(name string) bool {
 	isTokenChar := func(r rune) bool {
 		return r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("!#$%&'*+-.^_`|~", r))
@@ -48,7 +48,7 @@ func isHeaderName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return !isTokenChar(r) })
 }
 
-// isControl: what no header value may hold, RFC 9110 section 5.5.
+// isControl reports whether a header value may not hold a character, RFC 9110 section 5.5.
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
 func isRefused(canonical string) bool {

@@ -14,7 +14,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// probe is where to ask for a record; its zero value is nowhere.
+// probe returns the address at which to ask for a record; its zero value means not to ask.
 func (c Config) probe() (target, error) {
 	if c.Probe == "" {
 		return target{}, nil
@@ -24,17 +24,17 @@ func (c Config) probe() (target, error) {
 		return target{}, errors.New(`is not of the form "GET /path?query", which is asked for at the url's host`)
 	}
 	if !strings.Contains(path, "{{") {
-		return target{}, errors.New("asks the same for all records: name one by {{.DedupKey}}")
+		return target{}, errors.New("is the same for all records: name the record with {{.DedupKey}}")
 	}
 	at, _ := cutOrigin(c.URL)
 	if _, err := parseURL(at); err != nil {
-		return target{}, nil // reported as the url's
+		return target{}, nil // reported as a fault of url
 	}
 	return parseTarget(at + path)
 }
 
-// ask looks whether the receiver has a record of which an earlier call has left
-// the outcome unknown. An error leaves it so.
+// ask finds out whether the receiver has a record whose outcome an earlier call has left unknown. An error leaves it
+// unknown.
 func (s *Sink) ask(ctx context.Context, d processor.Delivery) (found bool, err error) {
 	url, err := s.probe.of(d)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Sink) ask(ctx context.Context, d processor.Delivery) (found bool, err e
 	return found, nil
 }
 
-// answered says what the answer to a probe means.
+// answered decides the meaning of an answer to a probe.
 func (s *Sink) answered(d processor.Delivery, resp *http.Response) (found bool, err error) {
 	switch status := resp.StatusCode; {
 	case status >= 200 && status <= 299:
@@ -71,7 +71,7 @@ func (s *Sink) answered(d processor.Delivery, resp *http.Response) (found bool, 
 		if s.probe.isRefusal(status) {
 			return false, processor.Refused(fmt.Errorf("answered %d%s%s%s", status, reason(status), s.excerpt(d, s.body(resp)), nextStep(status)))
 		}
-		err = fmt.Errorf("answered %d%s%s; it is asked again, since only 2xx says yes, and 404 and 410 no", status, reason(status), s.excerpt(d, s.body(resp)))
+		err = fmt.Errorf("answered %d%s%s; the sink asks again, since only 2xx means yes, and 404 and 410 mean no", status, reason(status), s.excerpt(d, s.body(resp)))
 		return false, processor.RetryAfter(err, retryAfter(resp.Header, time.Now()))
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
 // ledger is a receiver that can be asked for what it has: at /records?key=…
@@ -112,8 +113,7 @@ func TestProbe_AnyOtherAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 		l, s := newLedger(t)
 		l.set(func(l *ledger) { l.probe = status })
 		err := s.Deliver(t.Context(), unsure())
-		require.True(t, outcome.IsUnknown(err), "%d: %v", status, err)
-		require.False(t, processor.IsPermanent(err), status)
+		require.Equal(t, "unknown", sinktest.Class(err), "%d: %v", status, err)
 		require.Equal(t, 7*time.Second, processor.RetryAfterDelay(err), status)
 		require.ErrorContains(t, err, "it may have already")
 		require.Equal(t, "GET /records", l.requests(), "nothing is sent")
@@ -175,7 +175,7 @@ func TestNew_RefusesProbesThatAskForNoRecord(t *testing.T) {
 		"GET https://elsewhere/{{.ID}}": "not of the form",
 		"GET @elsewhere/{{.ID}}":        "not of the form",
 		"GET //elsewhere/{{.ID}}":       "//",
-		"GET /canary":                   "asks the same for all records",
+		"GET /canary":                   "is the same for all records",
 		"GET /canary/{{.Nope}}":         "there are .Process",
 		"GET /canary/{{.ID}}#":          "fragment",
 	} {

@@ -13,10 +13,12 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/signature"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
-// newTemplate makes what all requests have in common.
+// newTemplate makes the part that all requests have in common.
 func newTemplate(c Config, u *url.URL) *http.Request {
 	header := http.Header{
 		"Content-Type": {"application/json"},
@@ -37,15 +39,14 @@ func newTemplate(c Config, u *url.URL) *http.Request {
 	return &http.Request{Method: http.MethodPost, URL: u, Host: u.Host, Header: header}
 }
 
-// maxHead bounds what a record gives to the headers, in bytes before escapes, which
-// make three of one. Servers take far less.
+// maxHead bounds the part of the headers that comes from a record, in bytes before escapes, which make three bytes
+// from one. Servers take far less.
 const maxHead = 1 << 20
 
-// headSize is what maxHead bounds.
+// headSize returns the size that maxHead bounds.
 func headSize(d processor.Delivery) int { return len(d.ID) + len(d.Key) + len(d.Type) }
 
-// request makes one attempt, and what it reads its body from. Its error is of the
-// record, and permanent.
+// request makes one attempt, and the reader for its body. Its error is about the record, and permanent.
 func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request, *bytes.Reader, error) {
 	if size := headSize(d); size > maxHead {
 		return nil, nil, processor.Permanent(fmt.Errorf(
@@ -64,15 +65,15 @@ func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request
 	// The span of the attempt, if there is one, or else the record's own trace.
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header))
 	body := bytes.NewReader(content)
-	req.Body, req.ContentLength = io.NopCloser(body), body.Size() // of any other type, headers go out alone before it
+	req.Body, req.ContentLength = io.NopCloser(body), body.Size() // with any other type, headers go out alone before the body
 	return &req, body, nil
 }
 
-// capacity is how many headers header adds at most.
+// capacity returns the largest number of headers that header adds.
 func (s *Sink) capacity() int {
-	n := 8
+	n := wire.Count + 1
 	if len(s.keys) > 0 {
-		n += 3
+		n += 4
 	}
 	if s.format == CloudEvents {
 		n += 4
@@ -95,18 +96,21 @@ func (s *Sink) header(d processor.Delivery, body []byte, now time.Time) http.Hea
 	}
 	id := identity(d)
 	set("Idempotency-Key", id)
-	setData("Ordered-Process", d.Process)
-	set("Ordered-Sequence", strconv.FormatInt(d.Sequence, 10))
-	set("Ordered-Epoch", strconv.FormatInt(int64(d.Epoch), 10))
-	set("Ordered-Attempt", strconv.Itoa(d.Attempt))
-	setData("Ordered-Position", string(d.Position))
-	setData("Ordered-Key", d.Key)
-	setData("Ordered-Type", d.Type)
+	wire.Each(d, func(name, value string) {
+		if name != wire.HeaderContentType { // the format sets that one
+			setData(http.CanonicalHeaderKey(name), value)
+		}
+	})
 	if len(s.keys) > 0 {
 		timestamp := strconv.FormatInt(now.Unix(), 10)
 		set("Webhook-Id", id)
 		set("Webhook-Timestamp", timestamp)
-		set("Webhook-Signature", sign(s.keys, id, timestamp, body))
+		m := signature.Message{
+			ID: id, Timestamp: timestamp, Body: body,
+			Process: h.Get(wire.HeaderProcess), Sequence: h.Get(wire.HeaderSequence), Epoch: h.Get(wire.HeaderEpoch),
+		}
+		set("Webhook-Signature", s.keys.Standard(m))
+		set(http.CanonicalHeaderKey(wire.HeaderSignature), s.keys.Ordered(m))
 	}
 	if s.format == CloudEvents {
 		set("Ce-Id", id)

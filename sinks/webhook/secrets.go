@@ -5,19 +5,20 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	masking "github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/signature"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// secrets takes secrets out of what a receiver says: some echo the request,
-// and its answer goes to logs and to the cursor's row.
+// secrets takes secrets out of a receiver's words. Some receivers echo the request, and their answer goes to logs and
+// to the cursor's row.
 type secrets struct{ set masking.Set }
 
-// minToken is from how many bytes on a part of a path is no ordinary word.
+// minToken is the length in bytes from which a part of a path is not an ordinary word.
 const minToken = 16
 
-// maxExcerpt and maxErrorText bound what is quoted, in bytes.
+// maxExcerpt and maxErrorText bound the quoted text, in bytes.
 const (
 	maxExcerpt   = 200
 	maxErrorText = 500
@@ -41,8 +42,8 @@ func newSecrets(c Config, of ...*url.URL) secrets {
 		known = append(known, pathSecrets(u)...)
 		known = append(known, basicSecrets(userOf(u))...)
 	}
-	for _, s := range known { // what the secret stands for is one, too
-		if key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(s, secretPrefix)); err == nil {
+	for _, s := range known { // a text that the secret stands for is a secret, too
+		if key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(s, signature.Prefix)); err == nil {
 			known = append(known, string(key))
 		}
 	}
@@ -56,8 +57,8 @@ func basicSecrets(b Basic) []string {
 	return []string{b.User, b.Password, b.encoded()}
 }
 
-// pathSecrets are what of a path may be a token: the whole, and the parts that
-// look like one. Ordinary words of it stay, as they are in any message.
+// pathSecrets returns the parts of a path that may be a token: the whole path, and the parts that look like one.
+// Ordinary words of the path stay, since they occur in any message.
 func pathSecrets(u *url.URL) []string {
 	var all []string
 	for _, path := range []string{u.Path, u.EscapedPath()} {
@@ -71,26 +72,7 @@ func pathSecrets(u *url.URL) []string {
 	return all
 }
 
-// clean makes a line of at most limit bytes, of printable characters, without
-// secrets.
+// clean makes a line of at most limit bytes, of printable characters, without secrets.
 func (s secrets) clean(text string, limit int) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) && r != utf8.RuneError {
-			return r
-		}
-		return ' '
-	}, s.set.Replace(text))
-	return cut(strings.Join(strings.Fields(text), " "), limit)
-}
-
-// cut ends a text at a character's border.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	end := limit
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
+	return visible.Start(visible.Line(s.set.Line(text)), limit)
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/signature"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/stretchr/testify/require"
 )
@@ -21,9 +22,9 @@ const (
 // -mac HMAC -macopt hexkey:$(base64 -d <<<"$key" | od -An -tx1 | tr -d ' \n') -binary | base64
 func TestSign_MatchesAVectorMadeByOpenSSL(t *testing.T) {
 	t.Parallel()
-	keys, err := parseSecret(secret)
+	keys, err := signature.Parse(secret)
 	require.NoError(t, err)
-	got := sign(keys, deliveryKey, "1767323045", []byte(`{"test": 2432232314}`))
+	got := keys.Standard(signature.Message{ID: deliveryKey, Timestamp: "1767323045", Body: []byte(`{"test": 2432232314}`)})
 	require.Equal(t, "v1,E2bnjyEeyq+ijftxgWk4IbDQQlnJKsG+q4q3wups8PU=", got)
 }
 
@@ -32,9 +33,9 @@ func TestSign_MatchesTheVectorOfTheReferenceLibraries(t *testing.T) {
 	t.Parallel()
 	const id, at, payload = "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, `{"test": 2432232314}`
 	const want = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
-	keys, err := parseSecret(secret)
+	keys, err := signature.Parse(secret)
 	require.NoError(t, err)
-	require.Equal(t, want, sign(keys, id, strconv.Itoa(at), []byte(payload)))
+	require.Equal(t, want, keys.Standard(signature.Message{ID: id, Timestamp: strconv.Itoa(at), Body: []byte(payload)}))
 	reference, err := standardwebhooks.NewWebhook(secret)
 	require.NoError(t, err)
 	theirs, err := reference.Sign(id, time.Unix(at, 0), []byte(payload))
@@ -60,7 +61,7 @@ func TestDeliver_RotationKeepsReceiversOfEitherSecret(t *testing.T) {
 			require.NoError(t, newSink(t, Config{URL: url, Secret: c.signs, Format: format}).Deliver(t.Context(), delivery()))
 			verify := func(secret string) error {
 				reference, err := standardwebhooks.NewWebhook(secret)
-				if !strings.HasPrefix(secret, secretPrefix) {
+				if !strings.HasPrefix(secret, signature.Prefix) {
 					reference, err = standardwebhooks.NewWebhookRaw([]byte(secret))
 				}
 				require.NoError(t, err)
@@ -123,7 +124,7 @@ func TestParseSecret_RefusesWhatIsNoKeyAndQuotesNothing(t *testing.T) {
 		"raw with spaces": rawSecret,
 		"second is short": otherSecret + " canary",
 	} {
-		_, err := parseSecret(secret)
+		_, err := signature.Parse(secret)
 		require.Error(t, err, name)
 		require.NotContains(t, err.Error(), "canary", name)
 		require.NotContains(t, err.Error(), "Y2Fu", name)

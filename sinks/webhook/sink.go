@@ -8,37 +8,38 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/signature"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // Sink posts records to one receiver. It implements processor.Sink and is safe for
 // concurrent use; deliveries take turns on its one connection.
 type Sink struct {
-	origin   string // scheme and host: all that errors may say of the URL
+	origin   string // scheme and host: the only part of the URL in errors
 	timeout  time.Duration
 	errTime  error // the cause of a request that took longer than timeout
 	to       target
 	probe    target // its zero value: never ask
 	template *http.Request
 	format   Format
-	keys     [][]byte
+	keys     signature.Keys
 	secrets  secrets
-	hides    bool // what the receiver says
+	hides    bool // the receiver's words
 	receiver *connection
 }
 
 var _ processor.Sink = (*Sink)(nil)
 
-// New makes a sink. It connects with the first delivery, not before. Idle
-// connections close by themselves, so there is nothing to close.
+// New makes a sink. It connects with the first delivery, not before. Idle connections close by themselves, so there
+// is nothing to close.
 func New(c Config) (*Sink, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("configure webhook sink: %w", err)
 	}
-	to, _ := parseTarget(c.URL)      // validated
-	probe, _ := c.probe()            // validated
-	keys, _ := parseSecret(c.Secret) // validated
+	to, _ := parseTarget(c.URL)          // validated
+	probe, _ := c.probe()                // validated
+	keys, _ := signature.Parse(c.Secret) // validated
 	return &Sink{
 		origin:   origin(c.URL),
 		timeout:  c.Timeout,
@@ -60,9 +61,8 @@ func (s *Sink) String() string { return "webhook to " + s.origin }
 // GoString is String, so that no verb prints the secrets.
 func (s *Sink) GoString() string { return s.String() }
 
-// Deliver posts the record once. nil means that the receiver answered 2xx, or
-// that it has the record already, by its answer to the probe. An error that is a
-// time-out leaves the outcome unknown.
+// Deliver posts the record once. nil means that the receiver answered 2xx, or that it already has the record, by its
+// answer to the probe. An error that is a time-out leaves the outcome unknown.
 func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 	if d.Unknown && s.probe.base != nil {
 		if found, err := s.ask(ctx, d); found || err != nil {
@@ -80,8 +80,7 @@ func (s *Sink) Deliver(ctx context.Context, d processor.Delivery) error {
 	return err
 }
 
-// exchange sends a request, which has that body, and returns what judge makes of its
-// answer, or a *noAnswer.
+// exchange sends a request with that body. It returns the result of judge for the answer, or a *noAnswer.
 func (s *Sink) exchange(ctx context.Context, req *http.Request, body *bytes.Reader, judge func(*http.Response) error) error {
 	attempt, end := context.WithTimeoutCause(ctx, s.timeout, s.errTime)
 	defer end()

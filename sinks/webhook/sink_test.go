@@ -19,6 +19,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
 func TestDeliver_SendsTheBytesUnchangedWithTheContractsHeaders(t *testing.T) {
@@ -34,18 +35,21 @@ func TestDeliver_SendsTheBytesUnchangedWithTheContractsHeaders(t *testing.T) {
 	require.Equal(t, "/send?a=b", r.uri)
 	require.Equal(t, strings.TrimPrefix(url, "http://"), r.host)
 	require.Equal(t, http.Header{
-		"Authorization":    {"Bearer t"},
-		"Content-Length":   {strconv.Itoa(len(exact))},
-		"Content-Type":     {"application/json"},
-		"Idempotency-Key":  {deliveryKey},
-		"Ordered-Attempt":  {"2"},
-		"Ordered-Epoch":    {"3"},
-		"Ordered-Key":      {"customer-7"},
-		"Ordered-Position": {"c:2026-01-02T03:04:05.000006Z/42"},
-		"Ordered-Process":  {"booking_sms"},
-		"Ordered-Sequence": {"9007199254740993"},
-		"Ordered-Type":     {"booking.confirmed"},
-		"User-Agent":       {"ordered-dispatcher"},
+		"Authorization":      {"Bearer t"},
+		"Content-Length":     {strconv.Itoa(len(exact))},
+		"Content-Type":       {"application/json"},
+		"Idempotency-Key":    {deliveryKey},
+		"Ordered-Attempt":    {"2"},
+		"Ordered-Created-At": {"2026-01-02T03:04:05.000006Z"},
+		"Ordered-Dedup-Key":  {deliveryKey},
+		"Ordered-Epoch":      {"3"},
+		"Ordered-Key":        {"customer-7"},
+		"Ordered-Position":   {"c:2026-01-02T03:04:05.000006Z/42"},
+		"Ordered-Process":    {"booking_sms"},
+		"Ordered-Sequence":   {"9007199254740993"},
+		"Ordered-Type":       {"booking.confirmed"},
+		"Ordered-Version":    {"1"},
+		"User-Agent":         {"ordered-dispatcher"},
 	}, r.header)
 }
 
@@ -201,8 +205,7 @@ func TestDeliver_ResetAfterTheRequestIsTransientAndOfUnknownOutcome(t *testing.T
 	})
 	err := newSink(t, Config{URL: server.url()}).Deliver(t.Context(), delivery())
 	require.ErrorContains(t, err, "the receiver may have the record")
-	require.False(t, processor.IsPermanent(err))
-	require.True(t, outcome.IsUnknown(err), "to the processor")
+	require.Equal(t, "unknown", sinktest.Class(err), "to the processor")
 	require.Equal(t, 1, server.count())
 }
 
@@ -244,10 +247,9 @@ func TestDeliver_SlowAnswerIsATimeoutOfUnknownOutcome(t *testing.T) {
 	slow.Store(true)
 	err := s.Deliver(t.Context(), delivery())
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.True(t, outcome.IsUnknown(err))
+	require.Equal(t, "unknown", sinktest.Class(err))
 	require.ErrorContains(t, err, "no answer within 5s")
 	require.ErrorContains(t, err, "the receiver may have the record")
-	require.False(t, processor.IsPermanent(err))
 }
 
 func TestDeliver_TimeoutBeforeAnythingWasSentIsNoTimeoutToTheProcessor(t *testing.T) {

@@ -7,19 +7,19 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/route"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/route"
 )
 
-// target is where requests go: one URL for all records, or one whose path and
-// query a template makes of each.
+// target is the address of requests: one URL for all records, or one whose path and query a template makes from each
+// record.
 type target struct {
 	base     *url.URL        // the URL, or scheme, user and host of it
-	template *route.Template // of path and query; nil: base is all
-	secret   *url.URL        // what of the URL is the same for all records
+	template *route.Template // of path and query; nil: base is the whole URL
+	secret   *url.URL        // the part of the URL that is the same for all records
 }
 
-// parseTarget never returns an error that quotes what it was given.
+// parseTarget never returns an error that quotes its input.
 func parseTarget(raw string) (target, error) {
 	origin, rest := cutOrigin(raw)
 	if strings.Contains(origin, "{{") {
@@ -35,7 +35,7 @@ func parseTarget(raw string) (target, error) {
 	}
 	template, err := route.Escaped(rest, escapeValue)
 	if err != nil {
-		return target{}, fmt.Errorf("is no template: %w", err)
+		return target{}, fmt.Errorf("is not a template: %w", err)
 	}
 	if err := checkText(template.Skeleton("x")); err != nil {
 		return target{}, err
@@ -44,7 +44,7 @@ func parseTarget(raw string) (target, error) {
 	return target{base, template, secret}, err
 }
 
-// cutOrigin splits a URL behind its host and port.
+// cutOrigin splits a URL after its host and port.
 func cutOrigin(raw string) (origin, rest string) {
 	_, authority, ok := strings.Cut(raw, "://")
 	if !ok {
@@ -58,8 +58,8 @@ func cutOrigin(raw string) (origin, rest string) {
 	return raw[:end], raw[end:]
 }
 
-// checkText holds what a template leaves as written to what a path and a query
-// may be: then nothing but the values of a record is left to be escaped.
+// checkText checks the part of a template that is used as written: it must be valid in a path and a query. Then only
+// the values of a record need escaping.
 func checkText(text string) error {
 	path, query, _ := strings.Cut(text, "?")
 	decoded, err := url.PathUnescape(path)
@@ -77,7 +77,7 @@ func checkText(text string) error {
 	}
 }
 
-// of is the URL for a record. Its error is of the record, and permanent.
+// of returns the URL for a record. Its error is about the record, and permanent.
 func (t target) of(d processor.Delivery) (*url.URL, error) {
 	if t.template == nil {
 		return t.base, nil
@@ -102,8 +102,8 @@ func (t target) of(d processor.Delivery) (*url.URL, error) {
 	return &u, nil
 }
 
-// isAbove reports whether a path that was decoded once has a segment that leads
-// out of it, to receivers that take a backslash for a slash, too.
+// isAbove reports whether a path that was decoded once has a segment that leads out of it. It also covers receivers
+// that take a backslash for a slash.
 func isAbove(decoded string) bool {
 	for segment := range strings.FieldsFuncSeq(decoded, isSeparator) {
 		if segment == "." || segment == ".." {
@@ -115,18 +115,17 @@ func isAbove(decoded string) bool {
 
 func isSeparator(r rune) bool { return r == '/' || r == '\\' }
 
-// What a value means depends on whether it comes to stand in the path or in the
-// query, which is seen when the template has run: until then these stand for an
-// empty value, and for a full stop at the beginning of a segment. No escaped value
-// and no text of a template has them.
+// The meaning of a value depends on whether it ends up in the path or in the query. That is known only when the
+// template has run. Until then these marks stand for an empty value, and for a full stop at the beginning of a
+// segment. No escaped value and no text of a template contains them.
 const (
 	markEmpty = "\x00"
 	markDot   = "\x01"
 )
 
-// escapeValue leaves nothing in a value that a path or a query gives a meaning.
-// In a path, full stops at the beginning of a segment are encoded twice: many
-// receivers and proxies decode a path before they look for . and .. in it.
+// escapeValue leaves nothing in a value that has a meaning in a path or a query. In a path, full stops at the
+// beginning of a segment are encoded twice: many receivers and proxies decode a path before they look for . and .. in
+// it.
 func escapeValue(value string) (string, error) {
 	if value == "" {
 		return markEmpty, nil
@@ -150,12 +149,12 @@ func escapeValue(value string) (string, error) {
 	return string(escaped), nil
 }
 
-// isUnreserved: RFC 3986 section 2.3.
+// isUnreserved reports whether a character is unreserved by RFC 3986 section 2.3.
 func isUnreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
 }
 
-// parseURL never returns the error of url.Parse, which quotes what it was given.
+// parseURL never returns the error of url.Parse, which quotes its input.
 func parseURL(raw string) (*url.URL, error) {
 	if raw == "" {
 		return nil, errors.New("is missing: write it as https://host/path")
@@ -172,7 +171,7 @@ func parseURL(raw string) (*url.URL, error) {
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return nil, errors.New("has no port within 1 and 65535")
+			return nil, errors.New("has no port between 1 and 65535")
 		}
 	}
 	if strings.ContainsAny(u.RawQuery, " \t") {
@@ -182,8 +181,8 @@ func parseURL(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// origin is the part of a URL that is no secret. A path may be one: many
-// receivers hand out URLs that authenticate by a token in it.
+// origin is the part of a URL that is not secret. A path may be secret: many receivers hand out URLs that
+// authenticate by a token in the path.
 func origin(raw string) string {
 	t, err := parseTarget(raw)
 	if err != nil {

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// connectTimeout bounds the look-up and dial, and again the TLS handshake,
-	// so that an error can say which of them hangs.
+	// connectTimeout bounds the look-up and dial, and then again the TLS handshake, so that an error can name the step
+	// that hangs.
 	connectTimeout = 5 * time.Second
-	// idleTimeout is below that of most receivers and of the address tables on
-	// the way (60 s and more), so that a delivery seldom meets a dead connection.
+	// idleTimeout is below the idle time-outs of most receivers and of the address tables on the way (60 s and more).
+	// So a delivery seldom meets a dead connection.
 	idleTimeout   = 30 * time.Second
 	connectionAge = 5 * time.Minute
 	// maxAnswerHeader bounds the answer's header.
 	maxAnswerHeader = 64 << 10
 )
 
-// newTransport makes what opens connections. What comes after the handshake is
-// bounded by exchange's own timer.
+// newTransport makes the transport that opens connections. exchange's own timer bounds everything after the
+// handshake.
 func newTransport(c Config) *http.Transport {
 	dialer := &net.Dialer{Timeout: min(connectTimeout, c.Timeout), Control: refuse(c.BlockPrivate)}
 	protocols := new(http.Protocols)

@@ -14,22 +14,21 @@ import (
 
 // noAnswer is a request that ended without an answer.
 type noAnswer struct {
-	sent  bool  // there was a connection: something of it may have arrived
-	cause error // why its context ended, or another word of ours; nil if there is none
+	sent  bool  // there was a connection: part of the request may have arrived
+	cause error // why its context ended, or another reason of ours; nil if there is none
 	err   error // of the transport
 }
 
 func (e *noAnswer) Error() string { return e.err.Error() }
 
-// tooEarly is a 2xx to a part of a request: the receiver, or a proxy in front of it, has said yes
-// to a record that it has not read.
+// tooEarly is a 2xx to a part of a request: the receiver, or a proxy in front of it, has accepted a record that it
+// has not read.
 func tooEarly(status int) *noAnswer {
 	err := fmt.Errorf("it answered %d%s before it had the whole request: let it read a request to its end first", status, reason(status))
 	return &noAnswer{sent: true, cause: err, err: err}
 }
 
-// unanswered says why no answer came, and whether the receiver may have the
-// record nevertheless.
+// unanswered returns why no answer came, and whether the receiver may have the record nevertheless.
 func (s *Sink) unanswered(d processor.Delivery, none *noAnswer) error {
 	err := s.clean(d, none)
 	if none.sent {
@@ -38,39 +37,26 @@ func (s *Sink) unanswered(d processor.Delivery, none *noAnswer) error {
 	return processor.Unreached(fmt.Errorf("post to %s: nothing was sent: %w%s", s.origin, outcome.Known(err), fix(err)))
 }
 
-// clean is why no answer came, without secrets and data.
+// clean returns why no answer came, without secrets and data.
 func (s *Sink) clean(d processor.Delivery, none *noAnswer) error {
 	var network *net.OpError
 	switch err := none.err; {
 	case none.cause != nil:
-		return none.cause // whatever the transport makes of it
+		return none.cause // whatever error the transport makes of it
 	case errors.As(err, &network):
-		return &cleanError{s.secrets.clean(err.Error(), maxErrorText), err} // nothing of it is the receiver's
+		return outcome.Reworded(err, s.secrets.clean(err.Error(), maxErrorText)) // none of it comes from the receiver
 	case s.hides:
-		return &cleanError{"there is no answer that can be read", err}
+		return outcome.Reworded(err, "there is no answer that can be read")
 	default:
-		return &cleanError{s.quote(d, err.Error(), maxErrorText), err}
+		return outcome.Reworded(err, s.quote(d, err.Error(), maxErrorText))
 	}
 }
 
-// cleanError stands for an error of the transport, which may quote the receiver
-// at length.
-type cleanError struct {
-	text  string
-	cause error
-}
-
-func (e *cleanError) Error() string { return e.text }
-
-func (e *cleanError) Unwrap() error { return e.cause }
-
-// aboutCertificate is the next step where the receiver ended the connection for
-// a reason of TLS.
+// aboutCertificate is the next step if the receiver ended the connection for a reason of TLS.
 const aboutCertificate = "; if it is about the certificate, give the receiver one that it knows in tls"
 
-// wanted is the next step where a connection broke in the middle of a request. A
-// refused certificate is told only after the handshake, since TLS 1.3, by an alert
-// that the end of the connection may overtake.
+// wanted returns the next step if a connection broke in the middle of a request. Since TLS 1.3, the receiver reports
+// a refused certificate only after the handshake, by an alert. The end of the connection may overtake that alert.
 func (s *Sink) wanted(err error) string {
 	var network *net.OpError
 	if alert(err) != nil || s.to.base.Scheme == "https" && errors.As(err, &network) && network.Op == "write" {
@@ -79,7 +65,7 @@ func (s *Sink) wanted(err error) string {
 	return ""
 }
 
-// alert is what the receiver said as the reason for the end of a connection by TLS.
+// alert returns the reason that the receiver gave, by TLS, for the end of a connection.
 func alert(err error) error {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "remote error" {
@@ -88,7 +74,7 @@ func alert(err error) error {
 	return nil
 }
 
-// fix is the next step for what hinders a connection.
+// fix returns the next step for an error that prevents a connection.
 func fix(err error) string {
 	var (
 		authority x509.UnknownAuthorityError

@@ -1,6 +1,5 @@
-// Package sourcetest holds an implementation of processor.Source to what the
-// interface promises: order, no gap, no repetition, positions that sort as
-// records do, and a late record that is not skipped.
+// Package sourcetest checks that an implementation of processor.Source keeps the promises of the interface: order, no
+// gap, no repetition, positions that sort as records do, and a late record that is not skipped.
 //
 //	func TestSource(t *testing.T) {
 //		sourcetest.Run(t, func(t testing.TB) sourcetest.Fixture { … })
@@ -17,20 +16,20 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Fixture is a source that has no record yet, and the means to give it some.
+// Fixture is a source that has no record yet, and functions that add some.
 type Fixture struct {
 	Source processor.Source
 	// Add makes n records and returns their ids, in the order of the source.
 	Add func(n int) []string
-	// Begin starts what will make one more record, which sorts before those that
-	// are added from now on. It appears when finish is called.
+	// Begin starts a transaction, or its like, that makes one more record. The record sorts before those that are
+	// added from now on. It appears when finish is called.
 	Begin func() (finish func() (id string))
 }
 
-// patience bounds what should come at once.
+// patience bounds the wait for something that should come at once.
 const patience = 30 * time.Second
 
-// Run runs each promise against a fixture of its own.
+// Run checks each promise against a fixture of its own.
 func Run(t *testing.T, open func(t testing.TB) Fixture) {
 	for name, promise := range map[string]func(*testing.T, Fixture){
 		"a source without records ends at once":       endsAtOnce,
@@ -38,7 +37,7 @@ func Run(t *testing.T, open func(t testing.TB) Fixture) {
 		"a position is worth the same at any time":    reread,
 		"a source that was read to its end goes on":   goesOn,
 		"a late record holds back and is not skipped": late,
-		"the end is behind what there is":             end,
+		"the end is after all records":                end,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,8 +46,8 @@ func Run(t *testing.T, open func(t testing.TB) Fixture) {
 	}
 }
 
-// all reads from a position to the end, in pages of limit, and holds each page to
-// what any page promises.
+// all reads from a position to the end, in pages of limit. It checks each page against the promises that any page
+// makes.
 func all(t *testing.T, s processor.Source, after cursor.Position, limit int) []processor.Record {
 	t.Helper()
 	var records []processor.Record
@@ -135,14 +134,14 @@ func late(t *testing.T, f Fixture) {
 		if n := len(page.Records); n > 0 {
 			after = page.Records[n-1].Position
 		}
-		require.Subset(t, first, got, "what is behind the late record waits for it")
+		require.Subset(t, first, got, "records after the late record wait for it")
 	}
 	id := finish()
 	got = append(got, ids(all(t, f.Source, after, 10))...)
 	require.Equal(t, append(append(first, id), behind...), got)
 }
 
-// end is for a source that is a processor.Ender.
+// end checks a source that is a processor.Ender.
 func end(t *testing.T, f Fixture) {
 	ender, ok := f.Source.(processor.Ender)
 	if !ok {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // A session that sends this database's changes to a subscriber is at work for ever,
@@ -26,7 +28,7 @@ func TestActivity_AWalSenderThatReplicatesHoldsNothingUp(t *testing.T) {
 // harmlessSession asks the condition about a session that only the test knows.
 func harmlessSession(t testing.TB, pool *pgxpool.Pool, backend, query string) bool {
 	t.Helper()
-	return value[bool](t, pool, `WITH session AS (
+	return pgtest.Value[bool](t, pool, `WITH session AS (
 			SELECT pid, datid, 0::oid AS usesysid, $1::text AS backend_type, $2::text AS query, '' AS application_name
 			FROM pg_stat_activity WHERE pid = pg_backend_pid()
 		)
@@ -57,7 +59,7 @@ func TestActivity_BoundsASessionByTheMessageThatItIsAt(t *testing.T) {
 		{"logical replication apply worker", "idle", false, ""},
 		{"parallel worker", "active", true, "3"},
 	} {
-		got := value[string](t, pool, `WITH session AS (
+		got := pgtest.Value[string](t, pool, `WITH session AS (
 				SELECT $1::text AS backend_type, nullif($2::text, '') AS state, CASE WHEN $3 THEN to_timestamp(5) END AS xact_start,
 					to_timestamp(3) AS query_start, to_timestamp(4) AS state_change, to_timestamp(1) AS backend_start
 			)

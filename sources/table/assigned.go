@@ -1,16 +1,19 @@
 package table
 
-import "slices"
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
 
-// puts is what a trigger's function puts into a column of NEW.
+// puts lists the values that a trigger's function puts into a column of NEW.
 type puts struct {
 	values []string // as the source has them
-	unread []string // what may put something there that cannot be read
+	unread []string // parts that may put in something that cannot be read
 }
 
-// assigned finds all that a PL/pgSQL function may put into a column of NEW. What names NEW,
-// and is not known to read it only, counts as unread, and so does a row that is returned and
-// is not NEW.
+// assigned finds everything that a PL/pgSQL function may put into a column of NEW. A part that names NEW, and is not
+// known only to read it, counts as unread. So does a returned row that is not NEW.
 func assigned(source, column string) puts {
 	tokens, ok := tokenize(source)
 	if !ok {
@@ -23,7 +26,7 @@ func assigned(source, column string) puts {
 	return f.puts
 }
 
-// function is one that is looked at token by token.
+// function is a function that is read token by token.
 type function struct {
 	source string
 	tokens []token
@@ -32,7 +35,7 @@ type function struct {
 	puts   puts
 }
 
-// at is a token, or none beyond the end.
+// at returns a token; past the end it returns a semicolon.
 func (f *function) at(i int) token {
 	if i < 0 || i >= len(f.tokens) {
 		return token{kind: ';'}
@@ -40,7 +43,7 @@ func (f *function) at(i int) token {
 	return f.tokens[i]
 }
 
-// end is where the statement ends that a token is in.
+// end returns the end of the statement that holds a token.
 func (f *function) end(i int) int {
 	for f.at(i).kind != ';' {
 		i++
@@ -55,7 +58,7 @@ func (f *function) unread(from, to int) {
 	}
 }
 
-// look takes up one token.
+// look takes note of one token.
 func (f *function) look(i int) {
 	before := f.at(i - 1)
 	if before.kind == ';' || before.operator(">>") || before.word("begin", "then", "else", "loop", "declare") {
@@ -79,7 +82,7 @@ func (f *function) look(i int) {
 	}
 }
 
-// statement takes up what a statement begins with.
+// statement takes note of the beginning of a statement.
 func (f *function) statement(i int) {
 	to, part := f.name(i)
 	switch {
@@ -98,7 +101,7 @@ func (f *function) statement(i int) {
 	}
 }
 
-// targets calls found for those names of a list that are NEW, or its column.
+// targets calls found for each name of a list that is NEW, or its column.
 func (f *function) targets(i int, found func(from, to int)) {
 	for {
 		to, part := f.name(i)
@@ -112,14 +115,14 @@ func (f *function) targets(i int, found func(from, to int)) {
 	}
 }
 
-// Parts of NEW that a name may stand for.
+// The parts of NEW that a name may mean.
 const (
 	theColumn = 1 + iota
 	wholeRow
 )
 
-// name returns where the name that begins at a token ends, and what part of NEW it is; 0 if
-// it is none. The name of a block or of the function may come first.
+// name returns where the name that begins at a token ends, and which part of NEW it is; 0 if it is none. The name of
+// the block or of the function may come first.
 func (f *function) name(i int) (to, part int) {
 	var words []string
 	for f.at(i).kind == tokenWord {
@@ -143,10 +146,10 @@ func (f *function) name(i int) (to, part int) {
 	}
 }
 
-// unchanged are the words of which an expression can make nothing but NEW, OLD or NULL.
+// unchanged are words from which an expression can only make NEW, OLD or NULL.
 var unchanged = []string{"new", "old", "null", "coalesce", "case", "when", "then", "else", "end", "tg_op", "is", "not", "and", "or"}
 
-// returns takes up a RETURN: a row that is not NEW may hold anything.
+// returns takes note of a RETURN: a row that is not NEW may hold anything.
 func (f *function) returns(i int) {
 	end := f.end(i)
 	for j := i + 1; j < end; j++ {
@@ -157,26 +160,65 @@ func (f *function) returns(i int) {
 	}
 }
 
-// updates finds the tables, without their schemas, whose column a PL/pgSQL function sets with
-// UPDATE, as far as its text shows it.
-func updates(source, column string) (tables []string) {
-	tokens, _ := tokenize(source)
+// updates finds the tables, without their schemas, whose column a PL/pgSQL function sets with UPDATE, as far as its
+// text shows it. unread reports that the text may hold another such UPDATE where it cannot be read: in what EXECUTE
+// runs, or in all of a text with a quote or a comment that does not end.
+func updates(source, column string) (tables []string, unread bool) {
+	tokens, ok := tokenize(source)
 	f := function{source: source, tokens: tokens}
+	executes, hidden, into := false, false, ""
 	for i, t := range tokens {
-		if !t.word("update") {
-			continue
-		}
-		table, set := "", false
-		for j := i + 1; j < f.end(i); j++ {
-			switch t := f.at(j); {
-			case !set && t.word("set"):
-				set = true
-			case !set && table == "" && t.kind == tokenWord && !t.word("only") && f.at(j+1).kind != '.':
-				table = t.text
-			case set && t.word(column) && (f.at(j+1).operator("=") || f.at(j+1).kind == '=' || f.at(j+1).kind == ',' || f.at(j+1).kind == ')') && !f.at(j-1).operator("="):
+		switch {
+		case t.kind == ';':
+			into = ""
+		case t.word("into"):
+			into = f.tableAt(i + 1) // of an INSERT or a MERGE, whose UPDATE names no table
+		case t.word("execute"):
+			executes = true
+		case t.kind == tokenString:
+			hidden = hidden || hidesUpdate(source[t.from:t.to], column)
+		case t.word("update"):
+			table := f.tableAt(i + 1)
+			if table == "set" {
+				table = into
+			}
+			if table != "" && f.sets(i+1, column) {
 				tables = append(tables, table)
 			}
 		}
 	}
-	return slices.Compact(tables)
+	return slices.Compact(tables), executes && hidden || !ok && hidesUpdate(source, column)
+}
+
+// tableAt returns the name that begins at a token, without a schema.
+func (f *function) tableAt(i int) string {
+	for f.at(i).word("only") || f.at(i).kind == tokenWord && f.at(i+1).kind == '.' {
+		i++
+		if f.at(i).kind == '.' {
+			i++
+		}
+	}
+	return f.at(i).text
+}
+
+// sets reports whether the SET of the UPDATE before a token sets a column.
+func (f *function) sets(i int, column string) bool {
+	set := false
+	for j := i; j < f.end(i) && !f.at(j).word("returning"); j++ {
+		next := f.at(j + 1)
+		switch {
+		case f.at(j).word("set"):
+			set = true
+		case set && f.at(j).word(column) && f.at(j-1).kind != '.' && !f.at(j-1).operator("=") &&
+			(next.operator("=") || next.kind == '=' || next.kind == ',' || next.kind == ')'):
+			return true
+		}
+	}
+	return false
+}
+
+// hidesUpdate reports whether a text may be an UPDATE that sets a column.
+func hidesUpdate(text, column string) bool {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return len(words) > 1 && slices.Contains(words, "update") && slices.Contains(words, strings.ToLower(column))
 }

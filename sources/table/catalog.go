@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// catalog is what the server says about the table, as it is at this moment.
+// catalog is the server's description of the table at this moment.
 type catalog struct {
 	oid       uint32
 	schema    string
@@ -18,7 +18,7 @@ type catalog struct {
 	standby   bool
 	hidesRows bool // row-level security is active for our role
 	seesAll   bool // our role sees when the transactions of every session began
-	tracks    bool // sessions show that, unless they say otherwise (track_activities)
+	tracks    bool // sessions show that, unless they turn it off (track_activities)
 	inherits  bool // false: it is a member of the role that does, and does not inherit from it
 	timeZone  string
 	role      string
@@ -41,12 +41,11 @@ type catalog struct {
 	indexes  []index
 }
 
-// name is that of the table, with its schema.
+// name returns the table's name, with its schema.
 func (cat *catalog) name() string { return qualify(cat.schema, cat.table) }
 
-// member is a table that rows are inserted into, or a view that has a default of its
-// own, with its default of the order column: a row gets that of the relation
-// that its INSERT names.
+// member is a table that rows are inserted into, or a view that has a default of its own. It has its own default of
+// the order column: a row gets the default of the relation that its INSERT names.
 type member struct {
 	Name      string
 	Kind      string
@@ -69,8 +68,8 @@ type column struct {
 	Assigned bool // by a sequence
 }
 
-// nullable is a column of a table below this one that may be NULL although the column here
-// may not: one that inherits may drop the constraint, up to PostgreSQL 17.
+// nullable is a column of a table below this one that may be NULL although the column here may not. Up to PostgreSQL
+// 17, a table that inherits may drop the constraint.
 type nullable struct{ Table, Column string }
 
 const nullableSQL = "/* source.catalog.nullable */" + treeSQL + `
@@ -98,11 +97,11 @@ type sequence struct {
 	Readable  bool
 }
 
-// errNoTable: the name means nothing.
+// errNoTable: no table has that name.
 var errNoTable = errors.New("no such table")
 
-// resolveSQL runs under the role's own search_path, which the table's name may
-// need; whatever else it puts before PostgreSQL's own names.
+// resolveSQL runs under the role's own search_path, which the table's name may need. That path may put anything
+// before PostgreSQL's own names.
 const resolveSQL = `/* source.catalog.resolve */
 SELECT
 	pg_catalog.to_regclass($1)::pg_catalog.oid,
@@ -177,8 +176,8 @@ WHERE i.indrelid = $1 AND i.indisunique AND i.indisvalid AND i.indpred IS NULL
 GROUP BY i.indexrelid
 LIMIT 1000`
 
-// sequencesSQL finds the sequences that the id column of any member takes its
-// values from: by identity, or by a default.
+// sequencesSQL finds the sequences that the id column of any member takes its values from, by identity or by a
+// default.
 const sequencesSQL = "/* source.catalog.sequences */" + treeSQL + `, found AS (
 	SELECT d.objid AS oid
 	FROM lineage
@@ -199,8 +198,7 @@ JOIN pg_sequence s ON s.seqrelid = found.oid
 ORDER BY s.seqrelid
 LIMIT 100`
 
-// readCatalog reads what the server says about the table, and leaves tx with the
-// settings of a read.
+// readCatalog reads the server's description of the table. It leaves tx with the settings of a read.
 func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence, error) {
 	parts, _ := parseName(c.Table)
 	cat := &catalog{columns: map[string]column{}}
@@ -265,7 +263,7 @@ func readCatalog(ctx context.Context, tx pgx.Tx, c Config) (*catalog, []sequence
 	return cat, sequences, err
 }
 
-// order are the columns of the position, as the catalog has them.
+// order lists the columns of the position, as the catalog names them.
 func (c Config) order() (columns []string) {
 	for _, column := range []string{c.Columns.ID, c.Columns.CreatedAt} {
 		if parts, err := parseName(column); err == nil && (column == c.Columns.ID || c.Order == CreatedAt) {
@@ -283,8 +281,7 @@ func collect[T any](ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[T])
 }
 
-// elsewhereSQL finds a table of that name that was missed: in another schema,
-// or spelled with capitals.
+// elsewhereSQL finds a table of that name that the lookup missed: in another schema, or spelled with capitals.
 const elsewhereSQL = `/* source.catalog.elsewhere */
 SELECT format('%I.%I', n.nspname, c.relname)
 FROM pg_class c
@@ -293,7 +290,7 @@ WHERE lower(c.relname) = lower($1) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AN
 ORDER BY 1
 LIMIT 3`
 
-// missingTable says what the name should perhaps have been.
+// missingTable suggests the name that may have been meant.
 func missingTable(ctx context.Context, tx pgx.Tx, c Config) Finding {
 	parts, _ := parseName(c.Table)
 	fix := "create it, or name another in source.table"

@@ -1,14 +1,17 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 )
 
-// Order says by what records are ordered.
+// Order names the columns that order the records.
 type Order string
 
 const (
@@ -18,41 +21,92 @@ const (
 	ID Order = "id"
 )
 
-// Config describes a source. Zero values mean defaults.
-type Config struct {
-	// Table is the source table, schema-qualified if need be: as in SQL, a name
-	// in double quotes is taken literally, one without is folded to lower case.
-	// Without a schema it is looked up in the connection's search_path, once, and
-	// refused if another role could put its own table before it. Required.
-	Table string
-	// Meant, if set, is asked once about a Table without a schema: the result of
-	// Source.Name when it was read before, by another worker perhaps; "" if that is not
-	// known. A name that means another table now is refused.
-	Meant func(ctx context.Context) (string, error)
-	// Order of the records. Default CreatedAt.
-	Order Order
-	// Columns of the table.
-	Columns Columns
-	// Where is an SQL condition on the table's columns; records for which it is
-	// not true are passed over. It is trusted as code, and sees only pg_catalog
-	// unless its names are schema-qualified. Default: all records.
-	Where string
-	// Latency is kept between the fence and what may still be preceded: slack
-	// for stamps that are not made by the database. Default 5 ms, or 1 s for a
-	// column that defaults to the start of the transaction (docs/decisions).
-	// At most 1 m.
-	Latency time.Duration
-	// MaxBytes bounds the records of one read, with key, type, id and headers: it ends
-	// with the record that reaches the bound. Default 16 MiB.
-	MaxBytes int
-	// MaxRecordBytes bounds one record: id, payload, key, type and headers. A larger one is
-	// not fetched. It has a Fault instead, which halts its process. Default 64 MiB, at
-	// most 512 MiB.
-	MaxRecordBytes int
+// Preset names the columns of a known table.
+type Preset string
 
-	// KeysOnly is for those who look and decide, and deliver nothing: no key, type,
-	// header or payload is read, and the role needs no right to them. Read returns no
-	// records then; its errors, and all other methods, are those of a source without.
+const (
+	// Outbox is the table of package outbox: Key, Type, Headers and Payload have the columns of these names.
+	Outbox Preset = "outbox"
+	// Debezium is the table of Debezium's outbox event router: aggregateid is the Key, type the Type, payload the
+	// Payload. https://debezium.io/documentation/reference/stable/transformations/outbox-event-router.html
+	Debezium Preset = "debezium"
+)
+
+// columns returns the columns of the preset, if it is known.
+func (p Preset) columns() Columns {
+	switch p {
+	case Outbox:
+		return Columns{Key: "key", Type: "type", Headers: "headers", Payload: "payload"}
+	case Debezium:
+		return Columns{Key: "aggregateid", Type: "type", Payload: "payload"}
+	default:
+		return Columns{}
+	}
+}
+
+// Named returns the configuration with the columns of its Preset.
+func (c Config) Named() Config {
+	preset := c.Preset.columns()
+	c.Columns.Key = cmp.Or(c.Columns.Key, preset.Key)
+	c.Columns.Type = cmp.Or(c.Columns.Type, preset.Type)
+	c.Columns.Headers = cmp.Or(c.Columns.Headers, preset.Headers)
+	c.Columns.Payload = cmp.Or(c.Columns.Payload, preset.Payload)
+	return c
+}
+
+// Config describes a source. Zero values mean defaults. Where a field has a knob tag, the tag names its default and
+// its bounds.
+type Config struct {
+	// Table is the source table, with its schema if need be. As in SQL, a name in double quotes is taken literally,
+	// and one without them is folded to lower case. A name without a schema is looked up once in the connection's
+	// search_path. It is refused if another role could put its own table before this one. Required.
+	//
+	// In the file: the table with its schema, as in SQL: `sales.orders`, `sales."My Table"`. Without a schema the
+	// dispatcher [looks it up](docs/operations.md#which-table-is-read).
+	Table string `knob:"table" need:"table: public.bookings"`
+	// Order of the records. Default CreatedAt.
+	//
+	// In the file: `created_at` orders by `(created_at, id)`, `id` by an integer that a sequence assigns.
+	Order Order `knob:"order" default:"created_at" oneof:"created_at id"`
+	// Preset names the columns of a known table, beside those that Columns has.
+	//
+	// In the file: the table is a known one: `outbox` is [ours](docs/producers.md), `debezium` is the table of its
+	// [outbox event router](docs/producers.md#from-debezium). So its columns have names. A name under `columns` comes
+	// before. Default: none.
+	Preset Preset `knob:"preset" oneof:"outbox debezium"`
+	// Columns of the table.
+	//
+	// In the file: the names of the columns.
+	Columns Columns `knob:"columns"`
+	// Where is an SQL condition on the table's columns. Records for which it is not true are passed over. It is
+	// trusted as code. It sees only pg_catalog unless its names are schema-qualified. Default: all records.
+	//
+	// In the file: a SQL condition on columns that do not change after the insert. It is trusted like code. It must not
+	// hold a `${…}` reference, because operators see it. Default: all rows.
+	Where string `knob:"where" like:"where: \"status = 'confirmed'\""`
+	// Latency is kept between the fence and the place where rows may still appear. It is slack for stamps that the
+	// database does not make. Default 5 ms, or 1 s for a column that defaults to the start of the transaction
+	// (docs/decisions).
+	//
+	// In the file: how long a record waits before it is read, for times that are older than their insert. Default: `5ms`.
+	// With a `now()` default it is `1s`, and the role needs
+	// [`pg_read_all_stats`](docs/guarantees.md#stamps-of-the-start-of-a-transaction).
+	Latency time.Duration `knob:"latency" min:"1us" max:"1m"`
+	// MaxRecordBytes bounds one record: id, payload, key, type and headers. The source does not fetch a larger one. It
+	// gives that record a Fault, which halts its process.
+	//
+	// In the file: a larger record is not fetched. Its process halts and names it.
+	MaxRecordBytes int `knob:"max_record_bytes" default:"67_108_864" min:"1" max:"536_870_912"`
+
+	// Meant, if set, is asked once about a Table without a schema. It returns the result of an earlier Source.Name,
+	// perhaps of another worker; "" if that is not known. A name that means another table now is refused.
+	Meant func(ctx context.Context) (string, error)
+	// MaxBytes bounds the records of one read, with key, type, id and headers. The read ends with the record that
+	// reaches the bound.
+	MaxBytes int `knob:"-max_bytes" default:"16_777_216" min:"1"`
+	// KeysOnly is for callers that look and decide, and deliver nothing. The source then reads no key, type, header or
+	// payload, and the role needs no right to them. Read returns no records. Its errors, and all other methods, are
+	// the same as without KeysOnly.
 	KeysOnly bool
 
 	// Logger receives the findings that weaken a promise. Default: slog.Default().
@@ -61,44 +115,36 @@ type Config struct {
 
 // Columns names the columns of the source, as in SQL (see Config.Table).
 type Columns struct {
-	// ID of the record: bigint, integer, smallint, uuid or text. Default "id".
-	ID string
-	// CreatedAt is a timestamptz. Default "created_at"; with Order ID that is read if
-	// the table has it as a timestamptz, and does without otherwise. Dedup keys hold
-	// the time where it is read.
-	CreatedAt string
-	// Key, Type and Headers are optional. Headers is a JSON object whose values
-	// are strings.
-	Key, Type, Headers string
+	// ID of the record: bigint, integer, smallint, uuid or text.
+	//
+	// In the file: the id of a record: bigint, integer, smallint, uuid or text.
+	ID string `knob:"id" default:"id"`
+	// CreatedAt is a timestamptz. Default "created_at". With Order ID the source reads the default column if the table
+	// has it as a timestamptz, and otherwise works without it. Dedup keys hold the time where it is read.
+	//
+	// In the file: a timestamptz. Default: `created_at`; with order `id`, that only if the table has it.
+	CreatedAt string `knob:"created_at"`
+	// Key is the column with the key of a record, such as a customer. Receivers get the key. Kafka keeps the order of
+	// each key, and templates of addresses and topics can use it. Default: none.
+	Key string `knob:"key"`
+	// Type is the column with the type of a record. Default: none.
+	Type string `knob:"type"`
+	// Headers is a column with a JSON object of at most 1,000 names. Default: none.
+	Headers string `knob:"headers"`
 	// Payload is the column delivered. Default: the whole row as JSON.
-	Payload string
+	Payload string `knob:"payload"`
 }
 
 const (
 	defaultLatency   = 5 * time.Millisecond
 	defaultTxLatency = time.Second
-	maxLatency       = time.Minute
-	defaultMaxBytes  = 16 << 20
-
-	defaultMaxRecordBytes = 64 << 20
-	maxMaxRecordBytes     = 512 << 20
 )
 
 func (c Config) withDefaults() Config {
-	if c.Order == "" {
-		c.Order = CreatedAt
-	}
-	if c.Columns.ID == "" {
-		c.Columns.ID = "id"
-	}
+	knob.Fill(&c)
+	c = c.Named()
 	if c.Columns.CreatedAt == "" && c.Order == CreatedAt {
 		c.Columns.CreatedAt = "created_at"
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = defaultMaxBytes
-	}
-	if c.MaxRecordBytes == 0 {
-		c.MaxRecordBytes = defaultMaxRecordBytes
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -108,20 +154,8 @@ func (c Config) withDefaults() Config {
 
 // validate returns every fault at once.
 func (c Config) validate() error {
-	var faults []error
-	if c.Order != CreatedAt && c.Order != ID {
-		faults = append(faults, fmt.Errorf("order %q is neither created_at nor id", c.Order))
-	}
-	if c.Latency < 0 || c.Latency > maxLatency {
-		faults = append(faults, fmt.Errorf("latency %v is not within 0 and %v", c.Latency, maxLatency))
-	}
-	if c.MaxBytes < 0 {
-		faults = append(faults, fmt.Errorf("max bytes %d is negative", c.MaxBytes))
-	}
-	if c.MaxRecordBytes < 1 || c.MaxRecordBytes > maxMaxRecordBytes {
-		faults = append(faults, fmt.Errorf("max record bytes %d is not between 1 and %d", c.MaxRecordBytes, maxMaxRecordBytes))
-	}
-	if _, err := parseName(c.Table); err != nil {
+	faults := []error{knob.Check(c)}
+	if _, err := parseName(c.Table); err != nil && c.Table != "" {
 		faults = append(faults, fmt.Errorf("table: %w", err))
 	}
 	for _, column := range []string{c.Columns.ID, c.Columns.CreatedAt, c.Columns.Key, c.Columns.Type, c.Columns.Headers, c.Columns.Payload} {

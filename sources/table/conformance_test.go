@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/sourcetest"
 )
 
@@ -33,7 +34,7 @@ func TestSource_KeepsThePromisesOfEverySource(t *testing.T) {
 					CREATE TABLE app.bookings (id %s PRIMARY KEY DEFAULT %s, created_at timestamptz NOT NULL DEFAULT %s)`, c.idType, c.idDefault, c.createdAt))
 				late := newSession(t, pool)
 				insert := func(n int) []string {
-					return value[[]string](t, pool, `WITH inserted AS (INSERT INTO app.bookings SELECT FROM generate_series(1, $1::int) RETURNING id)
+					return pgtest.Value[[]string](t, pool, `WITH inserted AS (INSERT INTO app.bookings SELECT FROM generate_series(1, $1::int) RETURNING id)
 						SELECT coalesce(array_agg(id::text), '{}') FROM inserted`, n)
 				}
 				return sourcetest.Fixture{
@@ -41,7 +42,7 @@ func TestSource_KeepsThePromisesOfEverySource(t *testing.T) {
 					Add:    insert,
 					Begin: func() func() string {
 						late.do(`BEGIN`)
-						id := value[string](t, late, `INSERT INTO app.bookings DEFAULT VALUES RETURNING id::text`)
+						id := pgtest.Value[string](t, late, `INSERT INTO app.bookings DEFAULT VALUES RETURNING id::text`)
 						return func() string {
 							late.do(`COMMIT`)
 							return id

@@ -31,10 +31,9 @@ func TestRead_CostAtTheTailIsFlat(t *testing.T) {
 		var blocks []int
 		for _, rows := range []int{10_000, 300_000} {
 			t.Run(fmt.Sprintf("%s %d rows", config.withDefaults().Order, rows), func(t *testing.T) {
-				pool := database(t, filled(rows, "bigint", "i", "")+fmt.Sprintf(`
+				_, s := sourceOn(t, filled(rows, "bigint", "i", "")+fmt.Sprintf(`
 					CREATE SEQUENCE app.s; ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.s');
-					SELECT setval('app.s', %d); CREATE UNIQUE INDEX ON app.bookings (id)`, rows))
-				s := bookings(t, pool, config)
+					SELECT setval('app.s', %d); CREATE UNIQUE INDEX ON app.bookings (id)`, rows), config)
 				after := cursor.Position(fmt.Sprintf("int:%020d", rows-10))
 				if config.Order != ID {
 					after = s.tail(t, 10)
@@ -72,8 +71,7 @@ func BenchmarkRead_AtTheTail(b *testing.B) {
 // of the page: that is used again, and holds on to no payload meanwhile.
 func TestRecycle_RoomIsUsedAgainAndItsRecordsLiveOn(t *testing.T) {
 	t.Parallel()
-	pool := database(t, filled(2_000, "bigint", "i", ""))
-	s := bookings(t, pool, Config{})
+	_, s := sourceOn(t, filled(2_000, "bigint", "i", ""), Config{})
 	first, err := s.Read(t.Context(), "", 1_000)
 	require.NoError(t, err)
 	require.Len(t, first.Records, 1_000)

@@ -8,15 +8,13 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// Count implements processor.Counter: it counts up to MaxLagRecords records, whether
-// or not they may be read yet.
+// Count implements processor.Counter. It counts up to MaxLagRecords records, whether or not they may be read yet.
 func (s *Source) Count(ctx context.Context) (records int64, more bool, err error) {
 	lag, err := s.Lag(ctx, "")
 	return lag.Records, lag.Records >= MaxLagRecords, err
 }
 
-// IsPosition reports whether some source of this package may have made a position, as
-// far as its beginning tells.
+// IsPosition reports whether a source of this package may have made a position, judging by its beginning.
 func IsPosition(p cursor.Position) bool {
 	tag, _, found := strings.Cut(string(p), ":")
 	return found && slices.Contains([]kind{kindAtInt, kindAtUUID, kindAtText, kindInt}, kind(tag))

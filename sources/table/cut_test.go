@@ -104,7 +104,7 @@ func endReads(t *testing.T, admin *pgxpool.Pool, l *link.Link, how string, times
 	for range times {
 		pid := 0
 		await(t, "a read waits for the lock, or has returned", func() bool {
-			pid = value[int](t, admin, fmt.Sprintf(waitingReadSQL, "coalesce(min(pid), 0)"))
+			pid = pgtest.Value[int](t, admin, fmt.Sprintf(waitingReadSQL, "coalesce(min(pid), 0)"))
 			return pid != 0 || len(done) > 0
 		})
 		if how == byNetwork {
@@ -112,7 +112,7 @@ func endReads(t *testing.T, admin *pgxpool.Pool, l *link.Link, how string, times
 		}
 		exec(t, admin, `SELECT pg_terminate_backend($1)`, pid)
 		await(t, "its session is gone", func() bool {
-			return value[bool](t, admin, `SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $1`, pid)
+			return pgtest.Value[bool](t, admin, `SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $1`, pid)
 		})
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
 )
 
-// waits bound all that a source asks the database. The server ends a statement of ours
-// after 30 s and a wait for a lock after 5 s, and says more of it than a deadline can:
-// what is longer is a network, or a server, that has fallen silent.
+// waits bounds everything that a source asks the database. The server ends one of our statements after 30 s, and a
+// wait for a lock after 5 s, and its error explains more than a deadline can. Anything longer means that the network,
+// or the server, has fallen silent.
 type waits struct {
 	read answer.Wait // the whole of a read, which may carry MaxBytes
 	ask  answer.Wait // everything else
-	// The look for late rows has these of the server: where it begins, and the rest.
+	// The look for late rows gets these times from the server: floor for finding where it begins, look for the rest.
 	floor, look time.Duration
 }
 
@@ -30,8 +30,7 @@ func defaultWaits() waits {
 	}
 }
 
-// inTx runs f in a transaction on a connection of the pool, within the time of a
-// question.
+// inTx runs f in a transaction on a connection of the pool, bounded by waits.ask.
 func (s *Source) inTx(ctx context.Context, options pgx.TxOptions, f func(context.Context, pgx.Tx) error) error {
 	return answer.OnConn(ctx, s.pool, s.waits.ask, func(ctx context.Context, conn *pgxpool.Conn) error {
 		return pgx.BeginTxFunc(ctx, conn, options, func(tx pgx.Tx) error { return f(ctx, tx) })

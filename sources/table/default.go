@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// stamping is what a default says about the stamps it makes.
+// stamping describes the stamps that a default makes.
 type stamping struct {
 	stamp    stamp
-	rounding time.Duration // what it may be off by
+	rounding time.Duration // the most that a stamp may be off by
 	zoned    bool          // the clock as it reads in the TimeZone of the session that inserts
 }
 
-// utc are the time zones whose timestamps without time zone never jump.
+// utc lists the time zones in which timestamps without time zone never jump.
 var utc = []string{"UTC", "Etc/UTC", "UCT", "Etc/UCT", "Universal", "Etc/Universal", "Zulu", "Etc/Zulu", "GMT", "Etc/GMT"}
 
 // Defaults as pg_get_expr prints them, and as people write them in triggers.
@@ -30,12 +30,12 @@ var (
 	localStart = regexp.MustCompile(`(?i)^LOCALTIMESTAMP(?:\((\d)\))?$`)
 )
 
-// conversions are what may be around the clock. None changes when the value is made.
+// conversions may enclose the clock. None of them changes when the value is made.
 var conversions = []struct {
 	around *regexp.Regexp
-	// to is the type of its value, of what it is given; "" if it stays.
+	// to returns the type of the result, given the type of the argument; "" if the type stays.
 	to func(from string) string
-	// through has the value pass through the session's TimeZone, if it changes the type.
+	// through: the value passes through the session's TimeZone if the conversion changes the type.
 	through bool
 }{
 	{wrapping, func(from string) string { return from }, false},
@@ -45,7 +45,7 @@ var conversions = []struct {
 	{timezoneOf, turned, false},
 }
 
-// turned is the type of AT TIME ZONE.
+// turned returns the type that AT TIME ZONE makes.
 func turned(from string) string {
 	if from == "timestamptz" {
 		return "timestamp"
@@ -53,9 +53,8 @@ func turned(from string) string {
 	return "timestamptz"
 }
 
-// readDefault finds the clock in a default, and follows its value through casts and
-// conversions to UTC to the column. A change between the types other than by a
-// conversion to UTC reads the clock in the session's TimeZone.
+// readDefault finds the clock in a default. It follows the value through casts, and through conversions to UTC, to
+// the column. A change between the types that is not a conversion to UTC reads the clock in the session's TimeZone.
 func readDefault(expression *string, atType string) stamping {
 	result := stamping{stamp: stampElsewhere}
 	if expression == nil {
@@ -98,7 +97,7 @@ func throughZone(from, to string) bool {
 	return from != to && !(from == "text" && to == "timestamptz")
 }
 
-// clock is when a clock is read, and the type of its value.
+// clock returns when a clock is read, and the type of its value.
 func clock(text string, precision *time.Duration) (made stamp, valueType string, zoned bool) {
 	if afterLock.MatchString(text) {
 		return stampAfterLock, "timestamptz", false

@@ -9,10 +9,11 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// detachedSQL finds the tables whose rows the source's table may have had: partitions whose DETACH … CONCURRENTLY did not
-// end, and tables that look like a partition. These belong to the same owner, have the same columns, and an
-// index that begins with the column of the order ($1): a DETACH leaves no other trace. A table that is partitioned itself is
-// left out, since it is more often one for another tenant. It reads pg_attribute once, and locks nothing.
+// detachedSQL finds the tables whose rows the source's table may have had: partitions whose DETACH … CONCURRENTLY did
+// not end, and tables that look like a partition. Those belong to the same owner, have the same columns, and have an
+// index that begins with the column of the order ($1): a DETACH leaves no other trace. A table that is partitioned
+// itself is left out, since it is more often the table of another tenant. The query reads pg_attribute once, and
+// locks nothing.
 const detachedSQL = "/* source.detached */" + treeSQL + `, shape (oid, columns) AS (
 	SELECT a.attrelid, array_agg(a.attname::text || ' ' || format_type(a.atttypid, a.atttypmod) ORDER BY a.attname)
 	FROM pg_attribute a
@@ -47,8 +48,8 @@ JOIN pg_namespace n ON n.oid = c.relnamespace
 ORDER BY 1, 2
 LIMIT 100`
 
-// lostSQL finds the first record after a position, in a table that is not read, that the source's table has not.
-// Of rows that it has, as a copy does, it reads so many and no more.
+// lostSQL finds the first record after a position in a table that is not read, if the source's table does not have
+// that record. It reads a limited number of the rows that the source's table has as well, as in a copy.
 const lostSQL = `/* source.lost */
 SELECT %[1]s
 FROM (SELECT t.* FROM %[2]s AS t WHERE %[3]s ORDER BY %[4]s LIMIT %[5]d) AS t
@@ -59,9 +60,9 @@ WHERE (
 ORDER BY %[4]s
 LIMIT 1`
 
-// Detached finds records after a position that are not read, since their table is no partition of the source's
-// table any more. It reads at most 10,000 rows of each such table, by index range. Rows before
-// the position are not looked at: they may have been delivered before the DETACH.
+// Detached finds records after a position that are not read because their table is no longer a partition of the
+// source's table. It reads at most 10,000 rows of each such table, by index range. It does not look at rows before
+// the position: they may have been delivered before the DETACH.
 func (s *Source) Detached(ctx context.Context, after cursor.Position) ([]Finding, error) {
 	var tables [][][]byte
 	err := s.ask(ctx, "look for partitions that were detached from", func(l *layout, ask asker) (err error) {
@@ -89,13 +90,13 @@ func (s *Source) Detached(ctx context.Context, after cursor.Position) ([]Finding
 	}
 	if n := len(hidden); n > 0 {
 		findings = append(findings, finding(Note, "run doctor as the owner of these tables",
-			"tables that may have been partitions of %s cannot be looked into, since our role may not read them (%d, the first is %s): "+
-				"whether they hold records that were not delivered is not known", s.located().Table, n, hidden[0]))
+			"our role may not read tables that may have been partitions of %s (%d, the first is %s): "+
+				"it is not known whether they hold records that were not delivered", s.located().Table, n, hidden[0]))
 	}
 	return findings, err
 }
 
-// lost is the finding of the first record of one table that was lost.
+// lost returns a finding about the first record that was lost with one table.
 func (s *Source) lost(ctx context.Context, after cursor.Position, p Partition) (findings []Finding, err error) {
 	err = s.ask(ctx, fmt.Sprintf("look into %s, which may have been a partition of", p.Name()), func(l *layout, ask asker) error {
 		args, err := l.startAfter(after)
@@ -128,6 +129,6 @@ func (p Partition) lostFinding(l *layout, id string) Finding {
 			"%s is being detached from %s, and holds records that were not delivered, the first is %s: they are not read any more", p.Name(), l.name(), id)
 	}
 	return finding(Warn, attach+", before the cursor passes these records; or deliver them by hand, and drop it",
-		"%s has the columns of %s and is no partition of it. It holds records after the cursor that %[2]s has not, the first is %[3]s: if it was detached, they are never delivered",
+		"%s has the columns of %s and is not a partition of it. It holds records after the cursor that %[2]s does not have, the first is %[3]s: if it was detached, they are never delivered",
 		p.Name(), l.name(), id)
 }

@@ -1,16 +1,14 @@
-// Package table reads records from any PostgreSQL table, in order and behind
-// a fence that no open transaction can undercut.
+// Package table reads records from any PostgreSQL table, strictly in order. It reads only below a fence, and no open
+// transaction can still commit a row below that fence.
 //
 // # Nouns
 //
 //   - Source: one table (or partition tree), its order and its columns.
-//   - Order: CreatedAt, position = (created_at, id); or ID, position = (id),
-//     for sequence-assigned integers.
-//   - Writer: a transaction that holds the lock every inserter must hold.
-//   - Sample: what one read saw: the mark m, taken first, and the writers W.
-//   - Fence: the read bound. Records at or past it may still be preceded.
-//   - Finding: something about the table that breaks or weakens a promise,
-//     with the SQL that fixes it.
+//   - Order: CreatedAt, position = (created_at, id); or ID, position = (id), for integers that a sequence assigns.
+//   - Writer: a transaction that holds the lock that every inserter must hold.
+//   - Sample: the result of one read: the mark m, which is taken first, and the writers W.
+//   - Fence: the bound of a read. Other rows may still appear before a record that is at or past the fence.
+//   - Finding: something about the table that breaks or weakens a promise, with the SQL that fixes it.
 //
 // # Diagram
 //
@@ -22,35 +20,30 @@
 //
 // # Invariants
 //
-//   - The three statements run in this order. A row below the fence that
-//     statement 3 does not see would belong to a transaction that (a) was in W,
-//     so its stamp is not below its bound; (b) locked the table after
-//     statement 2, so its stamp is later than m; or (c) had ended before
-//     statement 2, and then statement 3 sees it.
-//   - A writer first seen in sample i is bounded by m of sample i-1, and keeps
-//     that bound as long as it is seen without a break. A writer of the very
-//     first sample, or of one before which the clock stepped back, has no bound:
-//     nothing is read past it until it ends.
-//   - The lock is that of the table, of any part of it, or of a table above it:
-//     a row that is routed into a partition is stamped before the partition is
-//     locked.
-//   - Where the stamp is the start of a transaction (now()), every session at
-//     work is a writer, bounded by the arrival of its message: all transactions
-//     of that message may have this stamp, also those that have not begun. An idle
-//     one is a writer unless it was seen to wait for its client after the mark. A
-//     role that does not see this of all sessions is refused.
-//   - Positions are compared by the server, as tuples, in the columns' own
-//     types, and stored by value: deleting a record moves nothing.
-//   - A payload's bytes are those the server printed: never decoded, never
-//     encoded again.
+//   - The three statements run in this order. Suppose that statement 3 does not see a row below the fence. Its
+//     transaction would have to be one of three. (a) It was in W: then the row's stamp is not below the bound of that
+//     writer. (b) It locked the table after statement 2: then the stamp is later than m. (c) It ended before statement
+//     2: then statement 3 sees the row.
+//   - A writer that sample i sees for the first time is bounded by m of sample i-1. It keeps that bound as long as
+//     every sample sees it. A writer has no bound if the very first sample sees it, or the first sample after the clock
+//     stepped back. Nothing is read past such a writer until it ends.
+//   - The lock may be on the table, on any part of it, or on a table above it: PostgreSQL stamps a row that it routes
+//     into a partition before it locks the partition.
+//   - If the stamp is the start of a transaction (now()), every session at work is a writer. Its bound is the arrival
+//     of its message: all transactions of that message may have this stamp, including those that have not begun yet. An
+//     idle session is a writer unless it was seen, after the mark, to wait for its client. A role that cannot see this
+//     of all sessions is refused.
+//   - The server compares positions, as tuples, in the columns' own types. A position is stored by value, so deleting a
+//     record moves nothing.
+//   - A payload's bytes are exactly those that the server printed. They are never decoded or encoded again.
 //
 // # Left out
 //
-// Who reads, where records go, and how far a process has come. And what gives a
-// row a stamp that is older than its lock, which a read does not see: an UPDATE of
-// created_at, a value that the INSERT names or a trigger sets, a partition that is
-// attached with rows in it, an id that was fetched from the sequence before the
-// INSERT. Inspect and InspectRows name what of these leaves a trace. A worker in the
-// background that is stopped between the stamp of now() and the moment its
-// transaction can be seen is guarded against by the latency alone.
+// Who reads, where records go, and how far a process has come.
+//
+// A read also does not see rows whose stamp is older than their lock. Four things make such rows: an UPDATE of
+// created_at, a value that the INSERT names or a trigger sets, a partition that is attached with rows in it, and an
+// id that was fetched from the sequence before the INSERT. Inspect and InspectRows name those that leave a trace. A
+// background worker may be stopped between the stamp of now() and the moment at which its transaction can be seen.
+// Only the latency guards against that.
 package table

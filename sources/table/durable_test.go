@@ -36,7 +36,7 @@ func crash(t *testing.T, server *pglocal.Server, pool *pgxpool.Pool) {
 // servers before 15, which do not show it.
 func crashAlone(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
-	if value[int](t, pool, "SELECT current_setting('server_version_num')::int") < 150000 {
+	if pgtest.Value[int](t, pool, "SELECT current_setting('server_version_num')::int") < 150000 {
 		t.Skip("PostgreSQL 14 does not say that it has recovered")
 	}
 	victim := newSession(t, pool)
@@ -59,7 +59,7 @@ func TestRead_WhatIsReturnedOutlivesACrash(t *testing.T) {
 			records := readSome(t, s, "", 1)
 			crash(t, server, pool)
 			require.Equal(t, []string{"delivered"}, notes(t, records))
-			require.Equal(t, "delivered", value[string](t, pool, "SELECT coalesce(max(note), 'lost') FROM app.bookings"))
+			require.Equal(t, "delivered", pgtest.Value[string](t, pool, "SELECT coalesce(max(note), 'lost') FROM app.bookings"))
 		})
 	}
 }
@@ -72,7 +72,7 @@ func TestRead_OfARoleThatMayOnlyReadOutlivesACrash(t *testing.T) {
 	producer.do("INSERT INTO app.bookings (note) VALUES ('delivered')")
 	require.Equal(t, []string{"delivered"}, notes(t, readSome(t, s, "", 1)))
 	crash(t, server, pool)
-	require.Equal(t, 1, value[int](t, pool, "SELECT count(*)::int FROM app.bookings"))
+	require.Equal(t, 1, pgtest.Value[int](t, pool, "SELECT count(*)::int FROM app.bookings"))
 }
 
 // The same of rows that a condition leaves out: the cursor passes them.
@@ -87,7 +87,7 @@ func TestRead_WhatIsPassedOutlivesACrash(t *testing.T) {
 		return passed != ""
 	})
 	crash(t, server, pool)
-	require.NotZero(t, value[int](t, pool, "SELECT count(*) FROM app.bookings"))
+	require.NotZero(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM app.bookings"))
 }
 
 // The rows that are left out are behind the reader, though the cursor has not passed them.
@@ -111,13 +111,11 @@ func TestRead_ASessionThatIsKilledEndsTheBoundsOfWriters(t *testing.T) {
 	t.Parallel()
 	_, pool, _ := lazy(t)
 	s := bookings(t, pool, Config{Order: ID})
-	open := newSession(t, pool)
-	open.do("BEGIN")
+	open := begun(t, pool, "")
 	open.do("INSERT INTO app.bookings (note) SELECT 'taken back' FROM generate_series(1, 40)")
 	require.Empty(t, read(t, s, "", 100).Records)
 	crashAlone(t, pool)
-	early := newSession(t, pool)
-	early.do("BEGIN")
+	early := begun(t, pool, "")
 	early.do("INSERT INTO app.bookings (note) VALUES ('early')")
 	exec(t, pool, "INSERT INTO app.bookings (note) SELECT 'late' FROM generate_series(1, 60)")
 	require.Empty(t, read(t, s, "", 100).Records, "id 1 may still come")

@@ -19,7 +19,7 @@ import (
 
 // Errors of Before and At.
 var (
-	// ErrNoRecord: there is none with that id, or Config.Where leaves it out.
+	// ErrNoRecord: no record has that id, or Config.Where leaves it out.
 	ErrNoRecord = errors.New("no such record")
 	// ErrAmbiguous: several records have that id.
 	ErrAmbiguous = errors.New("several records have that id")
@@ -27,18 +27,16 @@ var (
 	ErrNoTime = errors.New("the source reads no created_at")
 )
 
-// Span is what stands between two positions.
+// Span describes the records between two positions.
 type Span struct {
-	// Records in order, the first ones only; without key, type, headers and
-	// payload.
+	// Records are the first ones, in order, without key, type, headers and payload.
 	Records []processor.Record
 	// Total is how many there are, counted up to MaxLagRecords.
 	Total int64
 }
 
-// Between returns what stands behind one position and not behind another, at most
-// limit records of it, by index range. It lists what is committed, whether or not
-// it may be read yet.
+// Between returns the records after one position, up to and including another, by index range. It lists at most limit
+// of them. It lists committed records, whether or not they may be read yet.
 func (s *Source) Between(ctx context.Context, after, upTo cursor.Position, limit int) (span Span, err error) {
 	if upTo <= after {
 		return Span{}, nil
@@ -50,8 +48,8 @@ func (s *Source) Between(ctx context.Context, after, upTo cursor.Position, limit
 	return span, err
 }
 
-// Back returns the position that many rows before another one, whether or not
-// Config.Where takes them; "" if there are fewer.
+// Back returns the position that is a number of rows before another one, whether or not Config.Where takes those
+// rows; "" if there are fewer.
 func (s *Source) Back(ctx context.Context, from cursor.Position, rows int) (position cursor.Position, err error) {
 	err = s.ask(ctx, "step back in", func(l *layout, ask asker) error {
 		position, err = l.back(s.config, ask, from, rows)
@@ -60,10 +58,9 @@ func (s *Source) Back(ctx context.Context, from cursor.Position, rows int) (posi
 	return position, err
 }
 
-// Before returns the position right before the record of an id: what is read
-// behind it begins with that record. It returns ErrNoRecord or ErrAmbiguous if
-// there is not one such record. Without an index that begins with the id column
-// the whole table is searched, for at most 30 s.
+// Before returns the position right before the record with an id: a read after that position begins with that record.
+// It returns ErrNoRecord if no record has the id, and ErrAmbiguous if several have it. Without an index that begins
+// with the id column, the server searches the whole table, for at most 30 s.
 func (s *Source) Before(ctx context.Context, id string) (position cursor.Position, err error) {
 	err = s.ask(ctx, "find a record of", func(l *layout, ask asker) error {
 		position, err = l.before(s.config, ask, id)
@@ -72,9 +69,9 @@ func (s *Source) Before(ctx context.Context, id string) (position cursor.Positio
 	return position, err
 }
 
-// At returns the position right before the first record created at a time or
-// later. Where records are ordered by id, that is the one with the lowest id; then
-// it needs a created_at column (ErrNoTime), and an index on it to be fast.
+// At returns the position right before the first record that was created at a time or later. Where records are
+// ordered by id, that is the record with the lowest id. In that case At needs a created_at column (else ErrNoTime),
+// and an index on it to be fast.
 func (s *Source) At(ctx context.Context, t time.Time) (position cursor.Position, err error) {
 	at := t.UnixMicro()
 	if t.Nanosecond()%1000 != 0 {
@@ -129,8 +126,7 @@ func (l *layout) span(c Config, ask asker, after, upTo cursor.Position, limit in
 	return span, err
 }
 
-// between is the condition of standing behind one position and not behind
-// another, with its arguments.
+// between is the condition for rows after one position, up to and including another, with its arguments.
 func (l *layout) between(c Config, after, upTo cursor.Position) (string, [][]byte, error) {
 	last, err := l.kind.parse(upTo)
 	if err != nil {
@@ -145,7 +141,7 @@ func (l *layout) between(c Config, after, upTo cursor.Position) (string, [][]byt
 	return condition, slices.Concat(args, l.arguments(last)), nil
 }
 
-// tuple is a key as parameters from $n on, in the columns' own types.
+// tuple writes a key as parameters from $n on, in the columns' own types.
 func (l *layout) tuple(n int) string {
 	if l.ordersByTime() {
 		return fmt.Sprintf("$%d::%s, $%d::%s", n, l.atType, n+1, l.idType)
@@ -153,7 +149,7 @@ func (l *layout) tuple(n int) string {
 	return fmt.Sprintf("$%d::%s", n, l.idType)
 }
 
-// keys are the columns that found takes: the id, and the time if there is one.
+// keys lists the columns that found takes: the id, and the time if there is one.
 func (l *layout) keys(c Config) string {
 	at := "NULL"
 	if l.at != "" {
@@ -162,7 +158,7 @@ func (l *layout) keys(c Config) string {
 	return fmt.Sprintf("t.%s, %s", quote(c.Columns.ID), at)
 }
 
-// found makes records of rows of keys.
+// found makes records from rows of keys.
 func (l *layout) found(rows [][][]byte, err error) ([]processor.Record, error) {
 	if err != nil {
 		return nil, err
@@ -187,8 +183,8 @@ func (l *layout) found(rows [][][]byte, err error) ([]processor.Record, error) {
 	return records, nil
 }
 
-// before finds the record of an id and then what precedes it: delivered or not,
-// left out by Where or not, so that the index leads to it at once.
+// before finds the record with an id, and then the row before it, delivered or not, left out by Where or not. So the
+// index leads to it at once.
 func (l *layout) before(c Config, ask asker, id string) (cursor.Position, error) {
 	where := "true"
 	if c.Where != "" {
@@ -197,7 +193,7 @@ func (l *layout) before(c Config, ask asker, id string) (cursor.Position, error)
 	rows, err := ask(fmt.Sprintf("/* source.find */ SELECT %s FROM %s AS t WHERE t.%s = $1::%s AND %s LIMIT 2",
 		l.keys(c), l.sql(), quote(c.Columns.ID), l.idType, where), []byte(id))
 	if malformed(err) {
-		return "", fmt.Errorf("%w: %q is no %s, as the ids are", ErrNoRecord, id, l.idType)
+		return "", fmt.Errorf("%w: %q is not a %s, which is the type of the ids", ErrNoRecord, id, l.idType)
 	}
 	if slow(err) {
 		return "", fmt.Errorf("%w: an index on %s would lead to the record at once; seek to a time or a position instead", err, quote(c.Columns.ID))
@@ -216,7 +212,7 @@ func (l *layout) before(c Config, ask asker, id string) (cursor.Position, error)
 	return l.preceding(c, ask, records[0].Position)
 }
 
-// preceding is the position of the record before a position; "" if there is none.
+// preceding returns the position of the row before a position; "" if there is none.
 func (l *layout) preceding(c Config, ask asker, position cursor.Position) (cursor.Position, error) {
 	return l.back(c, ask, position, 1)
 }
@@ -235,7 +231,7 @@ func (l *layout) back(c Config, ask asker, from cursor.Position, rows int) (curs
 	return records[0].Position, nil
 }
 
-// atTime is right before a time: behind every id of the microsecond before it.
+// atTime returns the position right before a time: after every id of the microsecond before it.
 func (l *layout) atTime(c Config, ask asker, at int64) (cursor.Position, error) {
 	switch {
 	case l.kind == kindAtText:
@@ -248,8 +244,8 @@ func (l *layout) atTime(c Config, ask asker, at int64) (cursor.Position, error) 
 	return l.beforeFirst(c, ask, at)
 }
 
-// beforeTexts is right before the first text of a time: behind the empty one, which is
-// the first, as there is no last text of the microsecond before; unless a record has it.
+// beforeTexts returns the position right before the first text id of a time. There is no last text of the microsecond
+// before. So it is the position of the empty text, which is the first, unless a record has it.
 func (l *layout) beforeTexts(c Config, ask asker, empty key) (cursor.Position, error) {
 	position, err := l.kind.position(empty)
 	if err != nil {
@@ -263,8 +259,7 @@ func (l *layout) beforeTexts(c Config, ask asker, empty key) (cursor.Position, e
 	return l.preceding(c, ask, position)
 }
 
-// beforeFirst is right before the lowest id from a time on, or behind the last
-// id there is.
+// beforeFirst returns the position right before the lowest id from a time on, or after the last id.
 func (l *layout) beforeFirst(c Config, ask asker, at int64) (cursor.Position, error) {
 	id := quote(c.Columns.ID)
 	// OFFSET 0 keeps the planner from walking along the ids for the lowest one.

@@ -39,8 +39,7 @@ func TestFind_LeadsToTheRecordAsked(t *testing.T) {
 	for kind, of := range kindTables {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, of.sql)
-			s := bookings(t, pool, of.config)
+			pool, s := sourceOn(t, of.sql, of.config)
 			all := readAll(t, s, "", 100)
 			require.Len(t, all, 12)
 			for i, r := range all {
@@ -80,9 +79,8 @@ func TestFind_LeadsToTheRecordAsked(t *testing.T) {
 
 func TestAt_AnEmptyIDIsNotPassedOver(t *testing.T) {
 	t.Parallel()
-	pool := database(t, kindTables["at.text"].sql+`;
-		INSERT INTO app.bookings VALUES ('', '2026-01-01'::timestamptz + interval '2 seconds')`)
-	s := bookings(t, pool, Config{})
+	_, s := sourceOn(t, kindTables["at.text"].sql+`;
+		INSERT INTO app.bookings VALUES ('', '2026-01-01'::timestamptz + interval '2 seconds')`, Config{})
 	all := readAll(t, s, "", 100)
 	require.Equal(t, "", all[6].ID)
 	for i, r := range all {
@@ -117,8 +115,7 @@ func TestBack_StepsOverRows(t *testing.T) {
 
 func TestBetween_CountsMoreThanItLists(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+fmt.Sprintf(`INSERT INTO app.bookings (note) SELECT i %% 2 FROM generate_series(1, %d) i`, MaxLagRecords+10))
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL+fmt.Sprintf(`INSERT INTO app.bookings (note) SELECT i %% 2 FROM generate_series(1, %d) i`, MaxLagRecords+10), Config{})
 	end := s.mustEnd(t)
 	span, err := s.Between(t.Context(), "", end, 3)
 	require.NoError(t, err)
@@ -134,19 +131,18 @@ func TestBetween_CountsMoreThanItLists(t *testing.T) {
 
 func TestFind_RefusesWhatIsNotOneRecord(t *testing.T) {
 	t.Parallel()
-	pool := database(t, `CREATE SCHEMA app;
+	pool, s := sourceOn(t, `CREATE SCHEMA app;
 		CREATE TABLE app.bookings (id bigint NOT NULL, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), note text);
 		CREATE UNIQUE INDEX ON app.bookings (created_at, id);
 		INSERT INTO app.bookings (id, note) VALUES (1, 'a'), (2, 'b');
-		INSERT INTO app.bookings (id, note) VALUES (1, 'b')`)
-	s := bookings(t, pool, Config{})
+		INSERT INTO app.bookings (id, note) VALUES (1, 'b')`, Config{})
 	_, err := s.Before(t.Context(), "1")
 	require.ErrorIs(t, err, ErrAmbiguous)
 	_, err = s.Before(t.Context(), "3")
 	require.ErrorIs(t, err, ErrNoRecord)
 	_, err = s.Before(t.Context(), "one")
 	require.ErrorIs(t, err, ErrNoRecord)
-	require.ErrorContains(t, err, "no bigint")
+	require.ErrorContains(t, err, "is not a bigint")
 	_, err = s.Before(t.Context(), "99999999999999999999")
 	require.ErrorIs(t, err, ErrNoRecord)
 

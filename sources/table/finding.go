@@ -11,19 +11,19 @@ type Severity string
 
 const (
 	// Refuse: the source cannot keep its promises and does not read.
-	Refuse Severity = "refuse"
+	Refuse Severity = "error"
 	// Warn: it reads, with a promise weakened.
-	Warn Severity = "warn"
-	// Note: it reads, and what others do with the table may go past it. Of InspectRows alone.
+	Warn Severity = "warning"
+	// Note: the source reads, and other users of the table may get around a promise. Only InspectRows returns it.
 	Note Severity = "note"
 )
 
-// Finding is something about a table that breaks or weakens a promise.
+// Finding describes something about a table that breaks or weakens a promise.
 type Finding struct {
 	Severity Severity
-	// Problem says what is wrong, in one sentence.
+	// Problem explains in one sentence what is wrong.
 	Problem string
-	// Fix is what to do: SQL, or else a change of the configuration.
+	// Fix is the next step: SQL, or else a change of the configuration.
 	Fix string
 }
 
@@ -34,8 +34,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s; fix: %s", f.Problem, f.Fix)
 }
 
-// finding is one, in which no name ends a line: neither that of the problem, nor one
-// of the SQL.
+// finding makes a Finding in which no name ends a line, neither in the problem nor in the SQL.
 func finding(severity Severity, fix, problem string, args ...any) Finding {
 	return Finding{severity, visible.Inline(fmt.Sprintf(problem, args...)), visible.SQL(fix)}
 }

@@ -5,12 +5,11 @@ import (
 	"fmt"
 )
 
-// maxHeaders is how many names the headers of a record may have. A name takes a
-// hundred times the memory of its text, and receivers take far fewer.
+// maxHeaders is how many names the headers of a record may have. A name takes a hundred times the memory of its text,
+// and receivers take far fewer.
 const maxHeaders = 1000
 
-// moreNames reports whether an object of JSON has more than so many names, without
-// keeping any of them.
+// moreNames reports whether a JSON object has more than a number of names, without keeping any of them.
 func moreNames(text []byte, most int) bool {
 	depth, names, quoted := 0, 0, false
 	for i := 0; i < len(text) && names <= most; i++ {
@@ -31,8 +30,7 @@ func moreNames(text []byte, most int) bool {
 	return names > most
 }
 
-// parseHeaders reads a JSON object; values that are no strings keep their JSON
-// text.
+// parseHeaders reads a JSON object. Values that are not strings keep their JSON text.
 func parseHeaders(text []byte) (map[string]string, error) {
 	if moreNames(text, maxHeaders) {
 		return nil, fmt.Errorf("its headers have more than %d names: put the rest into the payload", maxHeaders)

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Held is how far the fence stood behind at the last read, and by what.
+// Held describes how far the fence held back the last read, and the cause.
 type Held struct {
-	// Lag is for how long nothing newer may be read, beyond Config.Latency. Zero
-	// if nothing holds the fence.
+	// Lag is for how long the fence has kept newer rows from being read, beyond Config.Latency. Zero if nothing holds
+	// the fence.
 	Lag time.Duration
-	// Cause of it; "" if there is none. Writers names the transaction.
+	// Cause of the lag; "" if there is none. Writers names the transaction.
 	Cause Cause
 }
 
@@ -21,19 +21,16 @@ type Cause string
 const (
 	// CauseWriter: an open transaction that writes to the table.
 	CauseWriter Cause = "writer"
-	// CauseTransaction: any open transaction of the database, which counts where
-	// the stamp is the start of a transaction.
+	// CauseTransaction: any open transaction of the database. It counts where the stamp is the start of a transaction.
 	CauseTransaction Cause = "transaction"
-	// CausePrepared: a transaction that was prepared and neither committed nor
-	// rolled back.
+	// CausePrepared: a transaction that was prepared, and neither committed nor rolled back.
 	CausePrepared Cause = "prepared"
 )
 
-// Causes are all there are.
+// Causes lists all causes.
 func Causes() []Cause { return []Cause{CauseWriter, CauseTransaction, CausePrepared} }
 
-// Held returns how the fence stood at the last read that reached it. It waits for
-// no read and asks no database.
+// Held returns the state of the fence at the last read that reached it. It waits for no read and asks no database.
 func (s *Source) Held() Held {
 	if held := s.held.Load(); held != nil {
 		return *held
@@ -47,7 +44,7 @@ type standing struct {
 	since time.Time // when it was first seen there
 }
 
-// noteHeld keeps what Held returns. The caller holds mu.
+// noteHeld keeps the value that Held returns. The caller holds mu.
 func (s *Source) noteHeld(l *layout, r *reading) {
 	if r.bound >= r.sample.mark {
 		s.standing = standing{}

@@ -28,8 +28,7 @@ func TestHeld_SaysForHowLongAndByWhat(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			gid := strings.NewReplacer("$gid", literal("held "+rand.Text()))
-			pool := database(t, c.table)
-			s := bookings(t, pool, Config{Order: c.order})
+			pool, s := sourceOn(t, c.table, Config{Order: c.order})
 			require.Empty(t, readAll(t, s, "", 10))
 			holder := newSession(t, pool)
 			holder.do(gid.Replace(c.begin))
@@ -56,8 +55,7 @@ func TestHeld_SaysForHowLongAndByWhat(t *testing.T) {
 func TestHeld_CountsFromTheFirstReadForAWriterThatWasThere(t *testing.T) {
 	t.Parallel()
 	pool := database(t, bookingsSQL)
-	holder := newSession(t, pool)
-	holder.do(`BEGIN; INSERT INTO app.bookings DEFAULT VALUES`)
+	holder := begun(t, pool, `INSERT INTO app.bookings DEFAULT VALUES`)
 	s := bookings(t, pool, Config{})
 	require.Zero(t, s.Held(), "nothing is known before the first read")
 	read(t, s, "", 10)

@@ -11,10 +11,9 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// unique looks for proof that no two rows have one position: a unique index of all
-// rows, of columns of the position alone. Both are NOT NULL, so that NULLs do not
-// matter; nor does a deferrable one, since it holds at each commit. Without proof a
-// read looks out for such rows: see tie.
+// unique looks for proof that no two rows have one position: a unique index of all rows, over columns of the position
+// alone. Both columns are NOT NULL, so NULLs do not matter. Nor does it matter whether the index is deferrable, since
+// it holds at each commit. Without proof, a read watches for such rows: see tie.
 func (e *examination) unique(l *layout) {
 	if l.ordersByTime() && l.at == "" {
 		return
@@ -52,8 +51,7 @@ func (e *examination) unique(l *layout) {
 // holdsRows reports whether rows of the source are in the table or below it.
 func (m member) holdsRows() bool { return !m.Above && m.Kind != "v" }
 
-// heirs reports whether tables inherit from this one: an index holds the rows of
-// one of them.
+// heirs reports whether other tables inherit from this one. Then an index holds the rows of only one of them.
 func (e *examination) heirs() bool {
 	own := 0
 	for _, m := range e.cat.members {
@@ -64,7 +62,7 @@ func (e *examination) heirs() bool {
 	return e.cat.relkind != "p" && own > 1
 }
 
-// createIndex is the SQL that makes an index without blocking writers.
+// createIndex returns the SQL that makes an index without blocking writers.
 func (e *examination) createIndex(l *layout, what, columns string) string {
 	switch {
 	case e.cat.relkind == "p":
@@ -76,12 +74,12 @@ func (e *examination) createIndex(l *layout, what, columns string) string {
 	}
 }
 
-// mostPartitions is how many partitions a proposal spells out.
+// mostPartitions is how many partitions a proposal lists.
 const mostPartitions = 50
 
-// createIndexOfPartitions makes the index of each partition concurrently and attaches
-// it. That of a partitioned table holds nothing itself, and is valid as soon as all
-// of its partitions have theirs. PostgreSQL cannot build it concurrently by itself.
+// createIndexOfPartitions returns SQL that makes the index of each partition concurrently and attaches it. The index
+// of a partitioned table holds nothing itself, and is valid as soon as all of its partitions have theirs. PostgreSQL
+// cannot build that index concurrently by itself.
 func (e *examination) createIndexOfPartitions(what, columns string) string {
 	indexes := map[string]string{} // by the name of the table
 	for _, m := range e.cat.members {
@@ -112,10 +110,10 @@ func (e *examination) createIndexOfPartitions(what, columns string) string {
 
 func quoted(names ...string) string { return pgx.Identifier(names).Sanitize() }
 
-// maxName is what PostgreSQL keeps of a name, in bytes.
+// maxName is how much of a name PostgreSQL keeps, in bytes.
 const maxName = 63
 
-// indexName is of a table's own: two long names do not become one by the cut.
+// indexName returns a name for one table's index. PostgreSQL's cut does not make two long names equal.
 func indexName(table, what string) string {
 	suffix := "_dispatch_order"
 	if what != "INDEX" {
@@ -128,11 +126,10 @@ func indexName(table, what string) string {
 	return strings.ToValidUTF8(table[:maxName-len(suffix)-len(sum)], "") + sum + suffix
 }
 
-// unordered warns that no index gives the order. If nothing keeps positions unique
-// either, one index does both.
+// unordered warns that no index gives the order. If nothing keeps positions unique either, one index does both.
 func (e *examination) unordered(l *layout) {
 	order := strings.ReplaceAll(strings.Join(l.orderBy(e.config), ", "), "t.", "")
-	problem := fmt.Sprintf("no index of %s gives the order (%s): every read sorts what stands behind the cursor", l.name(), order)
+	problem := fmt.Sprintf("no index of %s gives the order (%s): every read sorts all rows after the cursor", l.name(), order)
 	if e.untied == 0 {
 		e.warn(e.createIndex(l, "INDEX", order), "%s", problem)
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
-// Inspect reads the catalog and finds what breaks or weakens a promise, the
-// worst first. The error is that of a database that did not answer.
+// Inspect reads the catalog and finds everything that breaks or weakens a promise, the worst first. It returns an
+// error if the database did not answer.
 func (s *Source) Inspect(ctx context.Context) ([]Finding, error) {
 	_, findings, err := s.inspect(ctx)
 	return findings, err
@@ -72,7 +72,7 @@ func (s *Source) inspect(ctx context.Context) (*layout, []Finding, error) {
 	return l, findings, nil
 }
 
-// deniedSchema is the finding that nothing in the table's schema can be told.
+// deniedSchema returns a finding that nothing in the table's schema can be examined.
 func (s *Source) deniedSchema(err error) (Finding, bool) {
 	parts, _ := parseName(s.located().Table)
 	var pgErr *pgconn.PgError
@@ -84,13 +84,13 @@ func (s *Source) deniedSchema(err error) (Finding, bool) {
 	return finding(Refuse, fix, "role %s may not use schema %s", role, parts[0]), true
 }
 
-// examination holds a table against what the fence needs.
+// examination compares a table with the needs of the fence.
 type examination struct {
 	config    Config
 	cat       *catalog
 	sequences []sequence
 	findings  []Finding
-	misfits   []Finding // of findings: what no role could read
+	misfits   []Finding // of findings: those that would stop any role
 	untied    int       // where in findings, from 1: nothing keeps positions unique, and an index could
 }
 
@@ -98,8 +98,8 @@ func (e *examination) refuse(fix, format string, args ...any) {
 	e.findings = append(e.findings, finding(Refuse, fix, format, args...))
 }
 
-// misfit refuses what is wrong for any role: the table or its columns are not what
-// the configuration takes them for.
+// misfit refuses a fault that any role would meet: the table or its columns are not as the configuration describes
+// them.
 func (e *examination) misfit(fix, format string, args ...any) {
 	e.refuse(fix, format, args...)
 	e.misfits = append(e.misfits, e.findings[len(e.findings)-1])
@@ -138,8 +138,8 @@ func (e *examination) run() *layout {
 	return l
 }
 
-// place checks where the rows are. It reports whether this is a table: of anything
-// else, nothing more can be said.
+// place checks where the rows are. It reports whether this is a table: of anything else, nothing more can be
+// examined.
 func (e *examination) place(l *layout) bool {
 	kinds := map[string]string{"v": "view", "m": "materialized view", "f": "foreign table", "S": "sequence", "i": "index", "c": "composite type"}
 	if what, bad := kinds[e.cat.relkind]; bad {
@@ -176,7 +176,7 @@ func (e *examination) place(l *layout) bool {
 	return true
 }
 
-// grants checks that each column that is read may be read.
+// grants checks that the role may read each column that the source reads.
 func (e *examination) grants(l *layout) {
 	var denied []string
 	whole := e.config.Columns.Payload == "" && !e.config.KeysOnly
@@ -215,7 +215,7 @@ func (e *examination) reads(name string) bool {
 	return false
 }
 
-// column finds a configured column, or refuses.
+// column finds a configured column, or refuses the table.
 func (e *examination) column(l *layout, role, configured string) (column, bool) {
 	parts, _ := parseName(configured)
 	found, ok := e.cat.columns[parts[0]]
@@ -230,8 +230,8 @@ func (e *examination) column(l *layout, role, configured string) (column, bool) 
 	return found, ok
 }
 
-// otherOrder is what to do where created_at is no column to order by: a timestamptz
-// of another name, the id, or a new column.
+// otherOrder proposes a fix where created_at is not a column to order by: a timestamptz of another name, the id, or a
+// new column.
 func (e *examination) otherOrder(l *layout) string {
 	var ways, stamps []string
 	for name, column := range e.cat.columns {
@@ -265,8 +265,8 @@ func (e *examination) notNull(l *layout, c column) {
 	}
 }
 
-// utf8 refuses a session in another encoding: receivers take keys, headers and payloads as
-// UTF-8. What is in SQL_ASCII is not converted, on either side.
+// utf8 refuses a session in another encoding: receivers take keys, headers and payloads as UTF-8. PostgreSQL does not
+// convert SQL_ASCII, on either side.
 func (e *examination) utf8() {
 	server, client := e.cat.server, e.cat.client
 	if client == "UTF8" || server == "SQL_ASCII" || server == "UTF8" && client == "SQL_ASCII" {
@@ -276,14 +276,14 @@ func (e *examination) utf8() {
 		"client_encoding of role %s is %s, and receivers take records as UTF-8; what it cannot hold would stop the process", e.cat.role, client)
 }
 
-// idOrder refuses ids whose bytes sort otherwise in UTF-8 than in the encoding of the
-// database. Those of Latin 1 keep their order.
+// idOrder refuses ids whose bytes sort differently in UTF-8 than in the encoding of the database. The bytes of Latin
+// 1 keep their order.
 func (e *examination) idOrder(l *layout, c column) {
 	if slices.Contains([]string{"UTF8", "LATIN1", "SQL_ASCII"}, e.cat.server) {
 		return
 	}
 	e.misfit("name a column that is a number or a uuid in source.columns.id",
-		"column %s of %s is a text, and the database is in %s: in UTF-8 its ids sort otherwise than on the server",
+		"column %s of %s is a text, and the database is in %s: in UTF-8 its ids sort in another order than on the server",
 		c.Name, l.name(), e.cat.server)
 }
 
@@ -312,7 +312,7 @@ func (e *examination) id(l *layout) {
 	switch {
 	case l.kind == "":
 		e.misfit("name a column of another type in source.columns.id",
-			"column %s of %s is of type %s: an id is bigint, integer, smallint, uuid or text", c.Name, l.name(), c.Type)
+			"column %s of %s is of type %s: an id must be bigint, integer, smallint, uuid or text", c.Name, l.name(), c.Type)
 		l.kind = kindAtText
 	case e.config.Order == ID && l.kind != kindAtInt:
 		e.misfit("order by created_at", "column %s of %s is of type %s: order id is for integers that a sequence assigns", c.Name, l.name(), c.Type)
@@ -331,8 +331,7 @@ func (e *examination) id(l *layout) {
 	e.notNull(l, c)
 }
 
-// knownCreatedAt is the name of the column that records ordered by id take their
-// time from where the configuration names none.
+// knownCreatedAt is the column that gives records ordered by id their time, where the configuration names none.
 const knownCreatedAt = "created_at"
 
 func (e *examination) createdAt(l *layout) {
@@ -378,7 +377,7 @@ func (e *examination) optional(l *layout) {
 		c, ok := e.column(l, role, configured)
 		if ok && role == "payload" {
 			l.bytea = c.Type == "bytea"
-			// These the server prints as a cast to text would.
+			// The server prints these types as a cast to text would.
 			l.asPrinted = slices.Contains([]string{"bytea", "json", "jsonb", "text", "character varying"}, c.Type)
 		}
 		if ok && role == "headers" && c.Type != "json" && c.Type != "jsonb" {

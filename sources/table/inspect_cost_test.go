@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // TestInspect_CostIsThatOfItsOwnTableWhateverElseIsThere: a catalog has many views and
@@ -14,7 +16,7 @@ import (
 func TestInspect_CostIsThatOfItsOwnTableWhateverElseIsThere(t *testing.T) {
 	t.Parallel()
 	pool := database(t, bookingsSQL+`CREATE VIEW app.v AS SELECT * FROM app.bookings`)
-	oid := value[uint32](t, pool, `SELECT 'app.bookings'::regclass::oid`)
+	oid := pgtest.Value[uint32](t, pool, `SELECT 'app.bookings'::regclass::oid`)
 	conn, err := pool.Acquire(t.Context())
 	require.NoError(t, err)
 	defer conn.Release()

@@ -17,8 +17,7 @@ func TestInspect_SequenceThatDoesNotGiveTheOrder(t *testing.T) {
 	} {
 		t.Run(change, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, bookingsSQL+`ALTER SEQUENCE app.bookings_id_seq MINVALUE -1000 `+change)
-			s := bookings(t, pool, Config{Order: ID})
+			pool, s := sourceOn(t, bookingsSQL+`ALTER SEQUENCE app.bookings_id_seq MINVALUE -1000 `+change, Config{Order: ID})
 			require.Equal(t, Refuse, found(t, s, problem).Severity)
 			fixed(t, pool, s, problem)
 			sound(t, s)
@@ -27,8 +26,7 @@ func TestInspect_SequenceThatDoesNotGiveTheOrder(t *testing.T) {
 	}
 	t.Run("all at once", func(t *testing.T) {
 		t.Parallel()
-		pool := database(t, bookingsSQL+`ALTER SEQUENCE app.bookings_id_seq CACHE 2 CYCLE`)
-		s := bookings(t, pool, Config{Order: ID})
+		_, s := sourceOn(t, bookingsSQL+`ALTER SEQUENCE app.bookings_id_seq CACHE 2 CYCLE`, Config{Order: ID})
 		_, err := s.Read(t.Context(), "", 1)
 		require.ErrorContains(t, err, "CACHE 1")
 		require.ErrorContains(t, err, "NO CYCLE")
@@ -57,8 +55,7 @@ func TestInspect_IDThatNoSequenceAssigns(t *testing.T) {
 // As after an import that did not set the sequence.
 func TestInspect_IDsPastTheirSequenceAreNamed(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (id) VALUES (7), (500)`)
-	s := bookings(t, pool, Config{Order: ID})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings (id) VALUES (7), (500)`, Config{Order: ID})
 	page := read(t, s, "", 10)
 	require.Empty(t, page.Records)
 	require.True(t, page.Waiting)
@@ -88,9 +85,8 @@ func TestInspect_IndexThatDoesNotGiveTheOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, bookingsSQL+`DROP INDEX app.bookings_order;`+c.sql)
-			s := bookings(t, pool, c.config)
-			f := found(t, s, "every read sorts what stands behind the cursor")
+			pool, s := sourceOn(t, bookingsSQL+`DROP INDEX app.bookings_order;`+c.sql, c.config)
+			f := found(t, s, "every read sorts all rows after the cursor")
 			require.Equal(t, Warn, f.Severity)
 			require.Equal(t, c.fix, f.Fix)
 			exec(t, pool, f.Fix)
@@ -101,11 +97,10 @@ func TestInspect_IndexThatDoesNotGiveTheOrder(t *testing.T) {
 
 func TestInspect_IndexOfPartitionsAndHeirs(t *testing.T) {
 	t.Parallel()
-	const missing = "every read sorts what stands behind the cursor"
+	const missing = "every read sorts all rows after the cursor"
 	t.Run("partitions", func(t *testing.T) {
 		t.Parallel()
-		pool := database(t, partitionedSQL+`ALTER TABLE app.bookings DROP CONSTRAINT bookings_pkey`)
-		s := bookings(t, pool, Config{})
+		pool, s := sourceOn(t, partitionedSQL+`ALTER TABLE app.bookings DROP CONSTRAINT bookings_pkey`, Config{})
 		require.Contains(t, found(t, s, missing).Fix, "CREATE INDEX CONCURRENTLY ")
 		fixed(t, pool, s, missing)
 		sound(t, s) // no index could prove that positions differ: it would have to hold region as well
@@ -117,8 +112,7 @@ func TestInspect_IndexOfPartitionsAndHeirs(t *testing.T) {
 	})
 	t.Run("heirs", func(t *testing.T) {
 		t.Parallel()
-		pool := database(t, bookingsSQL+`CREATE TABLE app.heir () INHERITS (app.bookings)`)
-		s := bookings(t, pool, Config{})
+		pool, s := sourceOn(t, bookingsSQL+`CREATE TABLE app.heir () INHERITS (app.bookings)`, Config{})
 		f := found(t, s, missing)
 		require.Equal(t, `CREATE INDEX CONCURRENTLY ON "app"."bookings" ("created_at", "id"), and the same on each table that inherits from it`, f.Fix)
 		exec(t, pool, `CREATE INDEX CONCURRENTLY ON "app"."heir" ("created_at", "id")`)
@@ -129,14 +123,13 @@ func TestInspect_IndexOfPartitionsAndHeirs(t *testing.T) {
 func TestInspect_RowsThatMayShareAPositionAreNamed(t *testing.T) {
 	t.Parallel()
 	const problem = "nothing keeps (created_at, id) of app.bookings unique: two rows with the same values would stop the process, since the second would be passed over"
-	pool := database(t, bookingsSQL+`
+	pool, s := sourceOn(t, bookingsSQL+`
 		ALTER TABLE app.bookings DROP CONSTRAINT bookings_pkey;
 		DROP INDEX app.bookings_order;
 		CREATE INDEX ON app.bookings (created_at, id);
 		CREATE UNIQUE INDEX ON app.bookings (created_at, id, note);
 		CREATE UNIQUE INDEX of_some ON app.bookings (id) WHERE id > 7;
-		CREATE UNIQUE INDEX ON app.bookings ((id + 1));`)
-	s := bookings(t, pool, Config{})
+		CREATE UNIQUE INDEX ON app.bookings ((id + 1));`, Config{})
 	fixed(t, pool, s, problem)
 	sound(t, s)
 	for _, unique := range []string{"(created_at, id)", "(id, created_at) INCLUDE (note)", "(created_at)"} {
@@ -156,8 +149,7 @@ func TestInspect_OneIndexIsProposedForOrderAndUniqueness(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, sql)
-			s := bookings(t, pool, Config{})
+			pool, s := sourceOn(t, sql, Config{})
 			findings, err := s.Inspect(t.Context())
 			require.NoError(t, err)
 			require.Len(t, findings, 1, "%v", findings)

@@ -56,7 +56,7 @@ func TestInspect_StandbyIsRefused(t *testing.T) {
 	exec(t, pool, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`)
 	follower := pgtest.Pool(t, standby.URL(), pgtest.PoolConfig{})
 	await(t, "the standby has caught up", func() bool {
-		return value[bool](t, follower, `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'bookings_order')`)
+		return pgtest.Value[bool](t, follower, `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'bookings_order')`)
 	})
 	s := bookings(t, follower, Config{})
 	f := found(t, s, "the server is a standby: what it shows may lag, and a cursor cannot be advanced there")
@@ -71,9 +71,8 @@ func TestInspect_StandbyIsRefused(t *testing.T) {
 	require.False(t, processor.IsPermanent(err), "a failover will find the primary")
 
 	// The fix: the standby becomes the primary, whose writers were never seen.
-	require.True(t, value[bool](t, follower, `SELECT pg_promote()`))
-	w := newSession(t, follower)
-	w.do(`BEGIN; INSERT INTO app.bookings (note) VALUES ('a')`)
+	require.True(t, pgtest.Value[bool](t, follower, `SELECT pg_promote()`))
+	w := begun(t, follower, `INSERT INTO app.bookings (note) VALUES ('a')`)
 	exec(t, follower, `INSERT INTO app.bookings (note) VALUES ('b')`)
 	holdsBack(t, primary, last(records))
 	w.do(`COMMIT`)

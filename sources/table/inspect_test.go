@@ -15,7 +15,7 @@ import (
 
 // fixed finds a problem, executes its fix as it is written, and finds the
 // problem gone.
-func fixed(t testing.TB, admin executor, s *Source, problem string) {
+func fixed(t testing.TB, admin pgtest.Session, s *Source, problem string) {
 	t.Helper()
 	f := found(t, s, problem)
 	for statement := range strings.SplitSeq(f.Fix, ";\n") { // as psql does: each in a transaction of its own
@@ -56,8 +56,6 @@ func sound(t testing.TB, s *Source) {
 	require.NoError(t, err)
 	require.Empty(t, findings)
 }
-
-var _ executor = (*pgxpool.Pool)(nil)
 
 func TestInspect_FindsNothingWrongWithAGoodTable(t *testing.T) {
 	t.Parallel()
@@ -161,7 +159,7 @@ func TestInspect_OfAViewSaysNothingElse(t *testing.T) {
 func TestInspect_WrongTypesAreRefused(t *testing.T) {
 	t.Parallel()
 	pool := database(t, bookingsSQL+`ALTER TABLE app.bookings ADD n numeric NOT NULL DEFAULT 1, ADD u uuid NOT NULL DEFAULT gen_random_uuid()`)
-	f := found(t, bookings(t, pool, Config{Columns: Columns{ID: "n"}}), "column n of app.bookings is of type numeric: an id is bigint, integer, smallint, uuid or text")
+	f := found(t, bookings(t, pool, Config{Columns: Columns{ID: "n"}}), "column n of app.bookings is of type numeric: an id must be bigint, integer, smallint, uuid or text")
 	require.Equal(t, "name a column of another type in source.columns.id", f.Fix)
 	f = found(t, bookings(t, pool, Config{Order: ID, Columns: Columns{ID: "u"}}), "column u of app.bookings is of type uuid: order id is for integers that a sequence assigns")
 	require.Equal(t, "order by created_at", f.Fix)
@@ -177,11 +175,10 @@ func TestInspect_WrongTypesAreRefused(t *testing.T) {
 
 func TestInspect_NullableColumnsAreRefused(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`
+	pool, byID := sourceOn(t, bookingsSQL+`
 		ALTER TABLE app.bookings ALTER created_at DROP NOT NULL, ALTER id DROP IDENTITY, DROP CONSTRAINT bookings_pkey, ALTER id DROP NOT NULL;
 		CREATE SEQUENCE app.s;
-		ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.s');`)
-	byID := bookings(t, pool, Config{Order: ID, Columns: Columns{CreatedAt: "created_at"}})
+		ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.s');`, Config{Order: ID, Columns: Columns{CreatedAt: "created_at"}})
 	const id = "column id of app.bookings may be NULL, and a row without it has no place in the order"
 	found(t, byID, id)
 	s := bookings(t, pool, Config{})
@@ -200,7 +197,7 @@ func TestInspect_NullableColumnsOfTablesBelowAreRefused(t *testing.T) {
 		CREATE UNIQUE INDEX ON app.bookings (created_at, id);
 		CREATE TABLE app.child () INHERITS (app.bookings); CREATE UNIQUE INDEX ON app.child (created_at, id);
 		CREATE TABLE app.grandchild () INHERITS (app.child); CREATE UNIQUE INDEX ON app.grandchild (created_at, id);`)
-	if value[int](t, pool, `SELECT current_setting('server_version_num')::int`) >= 180_000 {
+	if pgtest.Value[int](t, pool, `SELECT current_setting('server_version_num')::int`) >= 180_000 {
 		t.Skip("since PostgreSQL 18 a table that inherits cannot drop the constraint")
 	}
 	s := bookings(t, pool, Config{})
@@ -257,8 +254,7 @@ func TestRead_ASessionOfAnotherEncodingReadsUTF8(t *testing.T) {
 	_, err := s.Read(t.Context(), "", 10)
 	require.NoError(t, err)
 	for _, conn := range pool.AcquireAllIdle(t.Context()) {
-		_, err := conn.Exec(t.Context(), `SET client_encoding = 'LATIN1'`)
-		require.NoError(t, err)
+		exec(t, conn, `SET client_encoding = 'LATIN1'`)
 		conn.Release()
 	}
 	page, err := s.Read(t.Context(), "", 10)
@@ -294,8 +290,7 @@ func TestInspect_DefaultThatWeakensThePromise(t *testing.T) {
 	} {
 		t.Run(change, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, bookingsSQL+`ALTER TABLE app.bookings ALTER created_at `+change)
-			s := bookings(t, pool, Config{})
+			pool, s := sourceOn(t, bookingsSQL+`ALTER TABLE app.bookings ALTER created_at `+change, Config{})
 			f := found(t, s, "column created_at of app.bookings "+problem)
 			require.Equal(t, Warn, f.Severity)
 			exec(t, pool, f.Fix)
@@ -306,10 +301,9 @@ func TestInspect_DefaultThatWeakensThePromise(t *testing.T) {
 
 func TestInspect_DefaultOfAPartitionCounts(t *testing.T) {
 	t.Parallel()
-	pool := database(t, partitionedSQL+`
+	pool, whole := sourceOn(t, partitionedSQL+`
 		ALTER TABLE ONLY app.bookings_b1 ALTER created_at SET DEFAULT now();
-		ALTER TABLE ONLY app.bookings_a ALTER created_at SET DEFAULT now();`)
-	whole := bookings(t, pool, Config{})
+		ALTER TABLE ONLY app.bookings_a ALTER created_at SET DEFAULT now();`, Config{})
 	f := found(t, whole, "defaults to now(), which is taken before the table is locked")
 	require.Regexp(t, `column created_at of app\.bookings_(a|b1), a part of app\.bookings, `, f.Problem)
 	fixed(t, pool, whole, "defaults to now()")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
@@ -223,7 +224,7 @@ func (st *stage) plays() []*play {
 		p.events = []func(){
 			func() { st.late.do(begin) },
 			func() {
-				p.ids["early"] = value[string](st.t, st.early, `INSERT INTO bookings DEFAULT VALUES RETURNING id::text`)
+				p.ids["early"] = pgtest.Value[string](st.t, st.early, `INSERT INTO bookings DEFAULT VALUES RETURNING id::text`)
 				st.early.do(pass)
 			},
 		}
@@ -233,7 +234,7 @@ func (st *stage) plays() []*play {
 		return p
 	}
 	committed := func(p *play) {
-		p.ids["late"] = value[string](st.t, st.late, `SELECT currval('bookings_id_seq')::text`)
+		p.ids["late"] = pgtest.Value[string](st.t, st.late, `SELECT currval('bookings_id_seq')::text`)
 	}
 	commit := func(p *play) { st.late.do(insert + `COMMIT`); committed(p) }
 	prepare := func(*play) { st.late.do(insert + `PREPARE TRANSACTION ` + gid) }

@@ -13,19 +13,18 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// Lag is what stands behind a position, delivered or not.
+// Lag describes the records after a position, delivered or not.
 type Lag struct {
-	// Records behind the position, counted up to MaxLagRecords.
+	// Records counts the records after the position, up to MaxLagRecords.
 	Records int64
-	// Age of the oldest of them, by the database's clock; zero without records
-	// if it is not Aged.
+	// Age of the oldest of them, by the database's clock. It is zero without records, or if it is not Aged.
 	Age time.Duration
-	// Ahead is how far the oldest of them is stamped ahead of the database's clock, which
-	// it waits for; zero if it is not, or if the order is not by time. Stamp is its time.
+	// Ahead is how far the stamp of the oldest record is ahead of the database's clock. The record waits for that
+	// clock. It is zero if the stamp is not ahead, or if the order is not by time. Stamp is the time of that record.
 	Ahead time.Duration
 	Stamp time.Time
-	// Begun: a transaction that began later inserts nothing before the oldest of them. Zero where
-	// the order, or what stamps it, does not tell.
+	// Begun: a transaction that began later inserts nothing before the oldest record. It is zero where the order, or
+	// the way in which rows are stamped, does not allow to know this.
 	Begun time.Time
 	// Aged: the source reads a created_at column.
 	Aged bool
@@ -37,40 +36,39 @@ type Writer struct {
 	PID int
 	// GID of a prepared transaction, else "".
 	GID string
-	// Transaction is its virtual id, which every role may see: it tells one from the next of its
-	// session. "" where the fence waits for sessions, of which Since is seen.
+	// Transaction is its virtual id, which every role may see. It differs between one transaction of a session and the
+	// next. It is "" where the fence waits for sessions; those show Since.
 	Transaction string
 	// Application is the session's application_name, User its role.
 	Application, User string
-	// Since is when the transaction began, or was prepared; zero when the role
-	// may not see it.
+	// Since is when the transaction began, or was prepared; zero if the role may not see it.
 	Since time.Time
-	// State of the session, as pg_stat_activity has it: "active", "idle in
-	// transaction" …; "" for a prepared transaction, and when the role may not see it.
+	// State of the session as in pg_stat_activity: "active", "idle in transaction" …; "" for a prepared transaction,
+	// and if the role may not see it.
 	State string
-	// Command is what kind of statement it runs, or ran last: "DELETE", "INSERT" …, as its text
-	// begins. "" when that is not known.
+	// Command is the kind of statement that it runs, or ran last: "DELETE", "INSERT" …, as the text begins. "" if that
+	// is not known.
 	Command string
-	// Replicating: its COMMIT is done here and waits for a synchronous standby.
+	// Replicating: its COMMIT is done on this server and waits for a synchronous standby.
 	Replicating bool
-	// HiddenFrom is the role that asks, if the server has synchronous standbys and hides from
-	// that role what the session waits for: it may be as Replicating says. Else "".
+	// HiddenFrom is the role that asks, if the server has synchronous standbys and does not show that role why the
+	// session waits. Then Replicating may be true of it. Else "".
 	HiddenFrom string
-	// TimesHiddenFrom is the role that asks, if the server hides from that role since when the
-	// transaction goes on, so that Since is zero. Else "".
+	// TimesHiddenFrom is the role that asks, if the server does not show that role when the transaction began. Then
+	// Since is zero. Else "".
 	TimesHiddenFrom string
-	// MayBeCommitted: it is prepared, and the server has synchronous standbys. Its COMMIT PREPARED
-	// may be done and wait for one.
+	// MayBeCommitted: it is prepared, and the server has synchronous standbys. Its COMMIT PREPARED may be done and
+	// wait for a standby.
 	MayBeCommitted bool
-	// Ours: a session of a dispatcher, by its name, that writes nothing but a cursor.
-	// Only the fence of a worker of another role waits for it.
+	// Ours: by its name, a session of a dispatcher that writes only a cursor. Only the fence of a worker with another
+	// role waits for it.
 	Ours bool
 }
 
-// MaxLagRecords bounds the count of Lag, which reads that many index entries.
+// MaxLagRecords bounds the count of Lag, which reads as many index entries.
 const MaxLagRecords = 100_000
 
-// maxAge is what a time.Duration holds.
+// maxAge is the most that a time.Duration holds.
 const maxAge = time.Duration(math.MaxInt64)
 
 const lagSQL = `/* source.lag */
@@ -83,7 +81,7 @@ FROM (
 	LIMIT %d
 ) waiting`
 
-// Lag counts what stands behind a position, by index range.
+// Lag counts the records after a position, by index range.
 func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,13 +126,13 @@ func (s *Source) Lag(ctx context.Context, after cursor.Position) (Lag, error) {
 	return lag, nil
 }
 
-// commandSQL is the first word of a session's statement, if it is one of those that write or may. No more of
-// the text is asked for: it may hold what records do.
+// commandSQL is the first word of a session's statement, if it is one of the words that write or may write. It asks
+// for no more of the text, which may hold values of records.
 const commandSQL = `coalesce(upper(substring(a.query FROM '(?i)^\s*(INSERT|UPDATE|DELETE|MERGE|COPY|TRUNCATE|SELECT|WITH|CALL|DO|EXECUTE|FETCH|LOCK|SAVEPOINT)\M')), '')`
 
-// holdersSQL names the sessions behind the transactions that statement 2 of the
-// fence finds. xact_start, and what a session waits for, are hidden from roles without
-// pg_read_all_stats: a session without a backend_type is one that the role may not see.
+// holdersSQL names the sessions of the transactions that statement 2 of the fence finds. The server hides xact_start,
+// and what a session waits for, from roles without pg_read_all_stats. A session without a backend_type is one that
+// the role may not see.
 const holdersSQL = `
 SELECT DISTINCT
 	coalesce(l.pid, 0),
@@ -165,9 +163,9 @@ WHERE l.granted
 ORDER BY 6 NULLS LAST, 1
 LIMIT 100`
 
-// startedSQL is the same where the fence waits for sessions. One that is idle is
-// not named: it holds the fence for an instant, if at all. Nor is one that the role may not see:
-// such a role is not let read.
+// startedSQL does the same where the fence waits for sessions. It does not name an idle session, which holds the
+// fence for an instant at most. Nor does it name a session that the role may not see: such a role is not allowed to
+// read.
 const startedSQL = `/* source.holders */
 SELECT pid, '', '', coalesce(application_name, ''), coalesce(usename::text, ''), ` + earliest + `, coalesce(state, ''), ` + commandSQL + `, coalesce(wait_event = 'SyncRep', false), '', '', false, coalesce(` + ours + `, false)
 FROM pg_stat_activity a
@@ -179,8 +177,8 @@ WHERE database = current_database()
 ORDER BY 6 NULLS LAST, 1
 LIMIT 100`
 
-// Writers returns the transactions that the fence waits for at this moment,
-// oldest first, at most 100. Those that begin and end quickly come and go.
+// Writers returns the transactions that the fence waits for at this moment, oldest first, at most 100. Transactions
+// that begin and end quickly come and go in this list.
 func (s *Source) Writers(ctx context.Context) ([]Writer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +201,7 @@ func (s *Source) Writers(ctx context.Context) ([]Writer, error) {
 	return writers, nil
 }
 
-// collectWriters reads what holdersSQL or startedSQL finds.
+// collectWriters reads the rows that holdersSQL or startedSQL finds.
 func collectWriters(ctx context.Context, tx pgx.Tx, sql string) ([]Writer, error) {
 	rows, err := tx.Query(ctx, sql, pgx.QueryExecModeExec)
 	if err != nil {

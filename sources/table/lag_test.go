@@ -12,9 +12,8 @@ import (
 
 func TestLag_CountsWhatStandsBehindAPosition(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`
-		INSERT INTO app.bookings (created_at, note) SELECT clock_timestamp() - i * interval '1 hour', i % 2 FROM generate_series(10, 1, -1) i`)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL+`
+		INSERT INTO app.bookings (created_at, note) SELECT clock_timestamp() - i * interval '1 hour', i % 2 FROM generate_series(10, 1, -1) i`, Config{})
 	records := readAll(t, s, "", 10)
 	lag, err := s.Lag(t.Context(), records[6].Position)
 	require.NoError(t, err)
@@ -99,8 +98,7 @@ func TestLag_KnowsWhatBeganTooLateToInsertBeforeIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, c.sql)
-			s := bookings(t, pool, c.config)
+			pool, s := sourceOn(t, c.sql, c.config)
 			lag, err := s.Lag(t.Context(), "")
 			require.NoError(t, err)
 			require.Zero(t, lag.Begun, "nothing waits")
@@ -121,23 +119,21 @@ func TestWriters_NamesTheSessionsThatHoldTheFence(t *testing.T) {
 	for name, sql := range map[string]string{"clock_timestamp": bookingsSQL, "now": nowTable} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, sql)
-			s := bookings(t, pool, Config{})
+			pool, s := sourceOn(t, sql, Config{})
 			writers, err := s.Writers(t.Context())
 			require.NoError(t, err)
 			require.Empty(t, writers)
 
 			gid := pool.Config().ConnConfig.Database
 			exec(t, pool, `BEGIN; SAVEPOINT a; INSERT INTO app.bookings DEFAULT VALUES; PREPARE TRANSACTION `+literal(gid))
-			w := newSession(t, namedPool(t, pool, "the importer"))
-			w.do(`BEGIN; INSERT INTO app.bookings DEFAULT VALUES; INSERT INTO app.bookings DEFAULT VALUES`)
+			w := begun(t, namedPool(t, pool, "the importer"), `INSERT INTO app.bookings DEFAULT VALUES; INSERT INTO app.bookings DEFAULT VALUES`)
 			writers, err = s.Writers(t.Context())
 			require.NoError(t, err)
 			require.Len(t, writers, 2)
 			require.Equal(t, Writer{GID: gid, Transaction: writers[0].Transaction, User: "postgres", Since: writers[0].Since}, writers[0])
 			require.Equal(t, Writer{PID: int(w.pid), Transaction: writers[1].Transaction, Application: "the importer", User: "postgres", Since: writers[1].Since, State: "idle in transaction"}, writers[1])
 			for _, w := range writers {
-				require.WithinDuration(t, value[time.Time](t, pool, `SELECT clock_timestamp()`), w.Since, time.Minute)
+				require.WithinDuration(t, pgtest.Value[time.Time](t, pool, `SELECT clock_timestamp()`), w.Since, time.Minute)
 			}
 
 			exec(t, pool, `ROLLBACK PREPARED `+literal(gid))
@@ -152,8 +148,7 @@ func TestWriters_NamesTheSessionsThatHoldTheFence(t *testing.T) {
 func TestWriters_OfPartitionsAndOfTheTablesAboveAreNamed(t *testing.T) {
 	t.Parallel()
 	pool := database(t, partitionedSQL)
-	w := newSession(t, pool)
-	w.do(`BEGIN; INSERT INTO app.bookings_b1 (id, region) VALUES (1, 'b')`)
+	w := begun(t, pool, `INSERT INTO app.bookings_b1 (id, region) VALUES (1, 'b')`)
 	writers, err := bookings(t, pool, Config{}).Writers(t.Context())
 	require.NoError(t, err)
 	require.Len(t, writers, 1)
@@ -168,8 +163,7 @@ func TestWriters_OfOtherRolesAreNamedAsFarAsTheyMayBe(t *testing.T) {
 	t.Parallel()
 	pool := database(t, bookingsSQL)
 	s := bookings(t, readerPool(t, pool, "another"), Config{})
-	w := newSession(t, pool)
-	w.do(`BEGIN; INSERT INTO app.bookings DEFAULT VALUES`)
+	w := begun(t, pool, `INSERT INTO app.bookings DEFAULT VALUES`)
 	writers, err := s.Writers(t.Context())
 	require.NoError(t, err)
 	require.NotEmpty(t, writers)
@@ -220,11 +214,10 @@ func TestEnd_PassesWhatWasStampedAndNothingElse(t *testing.T) {
 // A stamp made after the end may be rounded to before it.
 func TestEnd_OfRoundedStampsPassesNothingByThatComesLater(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`ALTER TABLE app.bookings ALTER created_at TYPE timestamptz(0)`)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL+`ALTER TABLE app.bookings ALTER created_at TYPE timestamptz(0)`, Config{})
 	for range 3 {
 		await(t, "a second begins", func() bool {
-			return value[bool](t, pool, `SELECT extract(second FROM clock_timestamp()) % 1 < 0.1`)
+			return pgtest.Value[bool](t, pool, `SELECT extract(second FROM clock_timestamp()) % 1 < 0.1`)
 		})
 		end := s.mustEnd(t)
 		exec(t, pool, `TRUNCATE app.bookings; INSERT INTO app.bookings (note) VALUES ('after')`)

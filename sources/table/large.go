@@ -14,33 +14,30 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// detail is what a read fetches of each row. A row that turns out to be too large
-// ends a read before its first byte. The next one asks for that row alone. Any error
-// makes the next read one of whole rows again.
+// detail is how much a read fetches of each row. A row that turns out to be too large ends a read before its first
+// byte. The next read asks for that row alone. After any error the next read fetches whole rows again.
 type detail int
 
 const (
-	whole   detail = iota // everything: what is too large is noticed by the length of its message
+	whole   detail = iota // everything: a row that is too large is noticed by the length of its message
 	weighed               // the size, and everything if that is not too large
 	bare                  // id and time: the server itself could not make the rest
 )
 
-// Names of ours that Config.Where sees: no column of a table is called so.
+// Names of ours that Config.Where sees. No column of a table has such a name.
 const (
 	sizeTable  = "ordered_dispatcher_record"
 	sizeColumn = "ordered_dispatcher_size"
 )
 
 const (
-	// frameBytes is what a message has beside the fields of MaxRecordBytes: the time and
-	// the lengths.
+	// frameBytes is the part of a message besides the fields of MaxRecordBytes: the time and the lengths.
 	frameBytes = 64 << 10
 	// maxMessage is what pgx accepts by default.
 	maxMessage = 1<<30 - 1
 )
 
-// bound has a connection refuse larger messages, by their first bytes, until the
-// returned function is called.
+// bound makes a connection refuse larger messages, by their first bytes, until the returned function is called.
 func bound(conn *pgx.Conn, bytes int) (restore func()) {
 	frontend, before := conn.PgConn().Frontend(), conn.Config().MaxProtocolMessageBodyLen
 	if before <= 0 {
@@ -50,9 +47,8 @@ func bound(conn *pgx.Conn, bytes int) (restore func()) {
 	return func() { frontend.SetMaxBodyLen(before) }
 }
 
-// tooLarge reports whether a read failed because of the size of a row: it was
-// refused here, or the server could not put it together (54000, or XX000 of its
-// memory, which it gives out in pieces of up to a gigabyte).
+// tooLarge reports whether a read failed because of the size of a row. Either this side refused the row, or the
+// server could not put it together (54000, or XX000 of its memory, which it allocates in pieces of up to a gigabyte).
 func tooLarge(err error) bool {
 	var refused *pgproto3.ExceededMaxBodyLenErr
 	if errors.As(err, &refused) {
@@ -67,24 +63,23 @@ func tooLarge(err error) bool {
 	return pgErr.Code == "54000" || pgErr.Code == "XX000" && slices.Contains(allocators, pgErr.Routine)
 }
 
-// unexplained reports whether a connection was closed at a first row without a word
-// of the server: pgx keeps its reason to itself, which may have been the size of that row.
-// If it was not, the row is weighed in vain, and comes whole. So a connection that ends
-// for any other reason (a session that is ended, a crash, the network) never makes a row
-// too large: only the server's own word leads to a bare row.
+// unexplained reports whether a connection was closed at a first row without an error of the server. pgx does not
+// give its reason, which may have been the size of that row. If it was not, the row is weighed in vain, and comes
+// whole. So a connection that ends for any other reason (an ended session, a crash, the network) never makes a row
+// too large: only an error of the server leads to a bare row.
 func unexplained(err error) bool {
 	var pgErr *pgconn.PgError
 	return !errors.As(err, &pgErr)
 }
 
-// next is the detail of the next read.
+// next returns the detail of the next read.
 func (r *reading) next(after cursor.Position) (detail, error) {
 	switch was := r.layout.detail; {
 	case !r.large:
 		return whole, nil
 	case was == bare:
 		return whole, fmt.Errorf("the row after position %q is too large even without its payload", after)
-	case was == weighed && r.seen > 0: // it is the row after it that is too large, and a bare read would withhold both
+	case was == weighed && r.seen > 0: // the row after it is too large, and a bare read would withhold both
 		return whole, processor.Permanent(fmt.Errorf("the server cannot put the second row after position %q together, and no unique index "+
 			"proves that the first one is alone at its position: make the second one smaller, or create a unique index of the order", after))
 	default:
@@ -92,8 +87,7 @@ func (r *reading) next(after cursor.Position) (detail, error) {
 	}
 }
 
-// weighed is what such a read selects, and from where: the size is computed once
-// for each record.
+// weighed returns the fields that such a read selects, and their source. The size is computed once for each record.
 func (l *layout) weighed(c Config) (fields []string, source string) {
 	for _, expression := range l.fields(c) {
 		if expression != "" {
@@ -112,7 +106,7 @@ func (l *layout) weighed(c Config) (fields []string, source string) {
 		l.sql(), size, sizeColumn, where, sizeTable)
 }
 
-// withhold has the fields not fetched if they are too large, or at all.
+// withhold changes the fields so that they are not fetched if they are too large, or not at all.
 func (l *layout) withhold(c Config, all *[fieldCount]string) {
 	const size = sizeTable + "." + sizeColumn
 	for f, expression := range all {
@@ -129,8 +123,8 @@ func (l *layout) withhold(c Config, all *[fieldCount]string) {
 	all[fieldSize] = size
 }
 
-// size is the size of a record as it would be sent. That of a text is known without
-// unpacking it, and that of what was just computed without copying it.
+// size returns the size of a record as it would be sent. The server knows the size of a text without unpacking it,
+// and the size of a value that it just computed without copying it.
 func (l *layout) size(c Config) string {
 	terms := []string{"0::bigint"}
 	for f, expression := range l.of(whole).fields(c) {
@@ -147,7 +141,7 @@ func (l *layout) size(c Config) string {
 	return strings.Join(terms, " + ")
 }
 
-// weigh is the fault of a record that was not fetched, or should not have been.
+// weigh returns the fault of a record that was not fetched, or should not have been.
 func (r *reading) weigh(row *row) error {
 	switch {
 	case r.layout.detail == bare:

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -51,7 +52,7 @@ func TestRead_ARecordThatIsTooLargeIsNotFetched(t *testing.T) {
 						require.Empty(t, r.Payload)
 						require.NotEmpty(t, r.Position)
 					}
-					require.Equal(t, value[int](t, pool, "SELECT count(*) FROM app.bookings WHERE "+orTrue(config.Where)), len(records))
+					require.Equal(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM app.bookings WHERE "+orTrue(config.Where)), len(records))
 				}
 			}
 			records, _, err := through(t, bookings(t, pool, Config{Columns: config.Columns, Where: config.Where, Order: config.Order}), "", 500)
@@ -70,12 +71,11 @@ func TestRead_AConditionSeesNoNamesOfOurs(t *testing.T) {
 		t.Run(column, func(t *testing.T) {
 			t.Parallel()
 			for name, index := range map[string]string{"partial": " WHERE " + column + " > 0", "whole": ""} {
-				pool := database(t, fmt.Sprintf(`DROP SCHEMA IF EXISTS app CASCADE;
+				_, s := sourceOn(t, fmt.Sprintf(`DROP SCHEMA IF EXISTS app CASCADE;
 					CREATE SCHEMA app; CREATE TABLE app.bookings (
 						id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), %[1]s int NOT NULL DEFAULT 1, note text);
 					CREATE INDEX ON app.bookings (created_at, id)%[2]s;
-					INSERT INTO app.bookings (note) VALUES ('one'), (repeat('x', 300000)), ('three')`, column, index))
-				s := bookings(t, pool, Config{Where: column + " > 0", MaxRecordBytes: 100_000})
+					INSERT INTO app.bookings (note) VALUES ('one'), (repeat('x', 300000)), ('three')`, column, index), Config{Where: column + " > 0", MaxRecordBytes: 100_000})
 				records := readAll(t, s, "", 10)
 				require.Equal(t, []string{"1", "2", "3"}, ids(records), name)
 				require.ErrorContains(t, records[1].Fault, "max_record_bytes is 100000")
@@ -99,10 +99,9 @@ func TestRead_ARecordThatIsTooLargeTakesNoMemory(t *testing.T) {
 	if !inChild(t) {
 		return
 	}
-	pool := database(t, bookingsSQL+`
+	pool, s := sourceOn(t, bookingsSQL+`
 		INSERT INTO app.bookings (note) VALUES ('first'), (repeat('x', 100000000));
-		INSERT INTO app.bookings (note) VALUES (repeat(E'\x01', 180000000)), ('last'); -- which JSON writes in six bytes each`)
-	s := bookings(t, pool, Config{})
+		INSERT INTO app.bookings (note) VALUES (repeat(E'\x01', 180000000)), ('last'); -- which JSON writes in six bytes each`, Config{})
 	later(t, pool)
 	var records []processor.Record
 	var after cursor.Position
@@ -128,10 +127,9 @@ func TestRead_BytesOfKeyTypeAndIDCountAgainstMaxBytes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, bookingsSQL+`ALTER TABLE app.bookings ADD n int DEFAULT 1, ADD long text COLLATE "C" NOT NULL DEFAULT '';
+			pool, s := sourceOn(t, bookingsSQL+`ALTER TABLE app.bookings ADD n int DEFAULT 1, ADD long text COLLATE "C" NOT NULL DEFAULT '';
 				INSERT INTO app.bookings (note, long) SELECT repeat('x', 1000), repeat('x', 1000) || i FROM generate_series(1, 50) i;
-				CREATE UNIQUE INDEX ON app.bookings (created_at, long)`)
-			s := bookings(t, pool, Config{MaxBytes: 10_000, Columns: columns})
+				CREATE UNIQUE INDEX ON app.bookings (created_at, long)`, Config{MaxBytes: 10_000, Columns: columns})
 			later(t, pool)
 			var after cursor.Position
 			for range 4 {

@@ -14,27 +14,28 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Where ids do not grow, rows of a promoted server are looked for within a day before the cursor.
-// A process that did not run meets the server after its clock was corrected, so nothing else bounds
-// how far behind it was. A table whose rows of a day cannot be read in time is looked at within
-// ten minutes, and the log says so: each failover would stop its processes otherwise.
+// Where ids do not grow, the source looks for late rows of a promoted server within a day before the cursor. A
+// process that did not run meets the server after its clock was corrected. So nothing else bounds how far the clock
+// was behind. If the rows of a day cannot be read in time, the source looks at ten minutes, and logs that.
+// Otherwise each failover would stop the processes of such a table.
 const (
 	lateWindow  = 24 * time.Hour
 	shortWindow = 10 * time.Minute
 )
 
-// clockMargin is for what happens between a sample and our taking note of it.
+// clockMargin allows for the time between the moment of a sample and our noting it.
 const clockMargin = time.Second
 
-// clockSeen is when the clock of a server run was last seen to be right, by our own clock.
+// clockSeen records when the clock of a server run was last seen to be right, by our own clock.
 type clockSeen struct {
 	server string
 	mark   int64 // of that clock
 	seen   time.Time
-	upTo   cursor.Position // that it was past
+	upTo   cursor.Position // the position that it was past
 }
 
-// anyPosition is behind all that there are: what a worker delivers after a read was stamped before the read's mark.
+// anyPosition is after all positions: every record that a worker delivers after a read was stamped before the read's
+// mark.
 const anyPosition cursor.Position = "~"
 
 // read notes that a read has found the clock past its position.
@@ -42,8 +43,8 @@ func (c *clockSeen) read(now sample) {
 	*c = clockSeen{server: now.server, mark: now.mark, seen: time.Now(), upTo: anyPosition}
 }
 
-// held notes that the clock is past a position, unless it has stepped back since it was seen: a process that is halted over
-// its clock has it held against a position before those rows that the step is about.
+// held notes that the clock is past a position, unless the clock has stepped back since it was seen. A process that
+// halted because of its clock compares that clock with a position before the rows that the step affects.
 func (c *clockSeen) held(now sample, at cursor.Position) {
 	if c.server == now.server {
 		if now.mark < c.mark {
@@ -54,8 +55,9 @@ func (c *clockSeen) held(now sample, at cursor.Position) {
 	*c = clockSeen{server: now.server, mark: now.mark, seen: time.Now(), upTo: at}
 }
 
-// from is a position before all that the server may have stamped since its clock went back behind a position: no
-// more time has passed since then than since its clock was seen to be right. "" if it never was.
+// from returns a position before everything that the server may have stamped since its clock went back behind a
+// position. The clock went back after it was last seen to be right, so at most the time since then has passed. "" if
+// it never was.
 func (c clockSeen) from(k kind, now sample, after cursor.Position) (cursor.Position, error) {
 	if c.server != now.server || c.upTo < after {
 		return "", nil
@@ -63,27 +65,26 @@ func (c clockSeen) from(k kind, now sample, after cursor.Position) (cursor.Posit
 	return k.before(now.mark - (time.Since(c.seen) + clockMargin).Microseconds())
 }
 
-// before is a position before every row that is stamped at a time or later.
+// before returns a position before every row that is stamped at a time or later.
 func (k kind) before(at int64) (cursor.Position, error) {
 	return k.position(key{at: max(at-1, minAt), id: k.lowestID()})
 }
 
-// errUnsettled: a transaction that was open when the server was promoted may still commit a row
-// before the cursor.
+// errUnsettled: a transaction that was open when the server was promoted may still commit a row before the cursor.
 var errUnsettled = errors.New("transactions that may have stamped rows before the cursor are still open")
 
-// newestXID is the next transaction id, and writtenBy the transaction that wrote a row: xmin has 32
-// bits, and is read as the newest transaction of that number.
+// newestXID is the next transaction id, and writtenBy is the transaction that wrote a row. xmin has 32 bits, so it is
+// read as the newest transaction with that number.
 const (
 	newestXID = `(SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS xid) now`
 	writtenBy = `now.xid - mod(now.xid - t.xmin::text::bigint, 4294967296)`
 )
 
-// lateSQL finds the first row, of those at or before the position that a condition takes, whose
-// transaction is not below the horizon. A row that was delivered and then updated has such a
-// transaction, too: where the ids come one by one from one sequence, a new row has a larger one than all that were there.
-// The position itself may have an id that is no row's. The condition bounds what is read, by an index.
-// A table that was rewritten, such as by ALTER TABLE, has one transaction for all of its rows, which wrote its definition, too.
+// lateSQL finds the first row whose transaction is not below the horizon. It looks at rows at or before the position
+// that a condition takes. A row that was delivered and then updated also has such a transaction. Where the ids come
+// one by one from one sequence, that is no ambiguity: a new row has a larger id than all rows that were there. The
+// position itself may have an id that belongs to no row. The condition bounds, by an index, how much is read. If a
+// table was rewritten, such as by ALTER TABLE, one transaction wrote all of its rows and its definition.
 const lateSQL = `, recent AS (
 	SELECT
 		t.%[1]s AS id,
@@ -108,8 +109,8 @@ WHERE passed AND taken AND xid >= $3::text::bigint%[10]s
 ORDER BY at, recent.id
 LIMIT 1`
 
-// newIDs leaves out rows that were delivered. Only those near the position can have a larger id than the
-// position's, unless an application gave them ids of its own, which say nothing.
+// newIDs leaves out rows that were delivered. Only those near the position can have a larger id than the position's.
+// An exception is an application that gave them ids of its own, which prove nothing.
 const newIDs = `
 	AND recent.id > (
 		SELECT coalesce(greatest(
@@ -132,9 +133,9 @@ func (l *layout) lateSQL(c Config, condition string) string {
 		l.sql(), quote(l.at), condition, more, int(shortWindow.Seconds()))
 }
 
-// floorSQL finds an id, counted ones only, that no row of a promoted server is at or below: the id
-// of the position, if it is a row's; else the largest that a transaction below the horizon wrote. The
-// first is preferred, since an application may have given a row a large id of its own.
+// floorSQL finds an id such that no row of a promoted server is at or below it, for counted ids only. It is the id of
+// the position, if a row has it. Otherwise it is the largest id that a transaction below the horizon wrote. The first
+// is preferred, since an application may have given a row a large id of its own.
 const floorSQL = `/* source.late_floor */
 SELECT coalesce(
 	(SELECT t.%[1]s::bigint FROM %[2]s AS t WHERE t.%[3]s = $1::%[4]s AND t.%[1]s = $2::bigint LIMIT 1),
@@ -145,7 +146,7 @@ func (l *layout) floorSQL(c Config) string {
 	return fmt.Sprintf(floorSQL, quote(c.Columns.ID), l.sql(), quote(l.at), l.atType)
 }
 
-// above leaves no index but the one of the ids.
+// above leaves the planner no index except the one of the ids.
 func (l *layout) above(c Config, floor int64) string {
 	return fmt.Sprintf("t.%s > '%d'::bigint AND (t.%s <= $1::%s) IS TRUE", quote(c.Columns.ID), floor, quote(l.at), l.atType)
 }
@@ -167,12 +168,12 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 		return late, errUnsettled
 	}
 	if horizon == "" {
-		late.Reason = fmt.Sprintf("which rows of %s a clock that was behind has stamped before what was delivered cannot be said: it is the server that had delivered, or a copy of its tables", l.name())
+		late.Reason = fmt.Sprintf("it is not known which rows of %s a clock that was behind stamped before the cursor: this is the server that the worker delivered from, or a copy of its tables", l.name())
 		return late, nil
 	}
 	row, server, err := s.look(ctx, l, k, horizon, everywhere, &late)
-	if everywhere && errors.Is(err, errSlow) { // so would be the next look
-		late.Reason = fmt.Sprintf("which rows of %s a clock that was behind has stamped before what was delivered could not be found out in %v", l.name(), s.waits.look)
+	if everywhere && errors.Is(err, errSlow) { // the next look would be slow, too
+		late.Reason = fmt.Sprintf("the search for rows of %s that a clock that was behind stamped before the cursor did not end within %v", l.name(), s.waits.look)
 		return late, nil
 	}
 	if err != nil || row == nil {
@@ -183,7 +184,7 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 		return late, cursor.ErrElsewhere
 	}
 	if row.rewritten {
-		late.Reason = fmt.Sprintf("which rows of %s a clock that was behind has stamped before what was delivered cannot be said: the table was rewritten or made since, as ALTER TABLE does", l.name())
+		late.Reason = fmt.Sprintf("it is not known which rows of %s a clock that was behind stamped before the cursor: the table was made since, or rewritten, as ALTER TABLE does", l.name())
 		return late, nil
 	}
 	since := "inserted or changed"
@@ -196,17 +197,17 @@ func (s *Source) Late(ctx context.Context, at cursor.Position, horizon string, e
 	return late, err
 }
 
-// lateRow is a row that stands before a position, and may not have been delivered.
+// lateRow is a row before a position that may not have been delivered.
 type lateRow struct {
 	key
-	counted   bool // its id says that it was not delivered
+	counted   bool // its id shows that it was not delivered
 	rewritten bool // with its table: it may have been delivered, and others of it may not
 }
 
-// look returns the first late row, nil if there is none, and the run of the server. Where ids grow, it
-// looks at those that were made since, and else at a time before the position. If the server does not
-// end that in time, a shorter look follows, and late says so. After a clock that is known to have been behind there is none:
-// the error is errSlow.
+// look returns the first late row, nil if there is none, and the run of the server. Where ids grow, it looks at the
+// ids made since then, and otherwise at a time before the position. If the server does not finish that in time, look
+// tries a shorter time, and sets that in late. After a clock that is known to have been behind there is no shorter
+// look: the error is errSlow.
 func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, everywhere bool, late *processor.Late) (row *lateRow, server string, err error) {
 	if l.counter != 0 {
 		row, server, err = s.firstLate(ctx, l, k, horizon, s.aboveFloor)
@@ -227,7 +228,7 @@ func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, eve
 			continue
 		}
 		if err == nil && row == nil && !everywhere && (l.counter != 0 || window < lateWindow) {
-			late.Short = fmt.Sprintf("of the rows of %s that the server may have stamped before the cursor, only those of the last %.0f minutes were looked for: to look further takes too long. "+
+			late.Short = fmt.Sprintf("the search for rows of %s that the server has stamped before the cursor covered only the last %.0f minutes: more takes too long. "+
 				"If its clock was further behind, compare the table with the receiver", l.name(), window.Minutes())
 			s.config.Logger.Warn(late.Short)
 		}
@@ -236,11 +237,11 @@ func (s *Source) look(ctx context.Context, l *layout, k key, horizon string, eve
 	return row, server, err
 }
 
-// lateCondition is the condition of the rows that are looked at.
+// lateCondition returns the condition for the rows to look at.
 type lateCondition func(ctx context.Context, tx pgx.Tx, l *layout, k key, horizon string) (string, error)
 
-// aboveFloor takes rows whose ids are above the floor, unless the ids may have started again. That is not known if the
-// role may not read the sequence, nor while the sequence has made no id since it was set.
+// aboveFloor takes rows whose ids are above the floor, unless the ids may have started again. That is not known if
+// the role may not read the sequence, or while the sequence has made no id since it was set.
 func (s *Source) aboveFloor(ctx context.Context, tx pgx.Tx, l *layout, k key, horizon string) (string, error) {
 	last, err := l.recount(ctx, tx, s.config, l.counter, horizon)
 	if err != nil {
@@ -260,7 +261,7 @@ func (s *Source) aboveFloor(ctx context.Context, tx pgx.Tx, l *layout, k key, ho
 	return l.above(s.config, floor), err
 }
 
-// stampedWithin takes rows that are stamped at most so long before the position; 0 is any time.
+// stampedWithin takes rows that are stamped at most a window before the position; 0 means any time.
 func stampedWithin(window time.Duration) lateCondition {
 	return func(_ context.Context, _ pgx.Tx, l *layout, _ key, _ string) (string, error) {
 		from := "'-infinity'"
@@ -271,11 +272,11 @@ func stampedWithin(window time.Duration) lateCondition {
 	}
 }
 
-// errSlow: the server ended a statement over its time-out.
+// errSlow: the server ended a statement because of its time-out.
 var errSlow = errors.New("it takes too long")
 
-// endedBy bounds a statement by a time-out of the server. What the server says of one that took longer, it also
-// says of one that somebody cancelled.
+// endedBy bounds a statement by a time-out of the server. The server's error is the same for a statement that took
+// longer and for one that somebody cancelled.
 func endedBy(ctx context.Context, tx pgx.Tx, timeout time.Duration, run func() error) error {
 	if _, err := tx.Exec(ctx, fmt.Sprintf("SET LOCAL statement_timeout = %d", timeout.Milliseconds())); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -34,9 +35,8 @@ func lookedAt(t *testing.T, pool *pgxpool.Pool, sql, at, id, horizon string) (pl
 	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
 	exec(t, tx, settingsSQL)
 	exec(t, tx, "PREPARE looked AS "+sql)
-	var printed string
 	execute := fmt.Sprintf("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE looked(%s, %s, %s)", literal(at), literal(id), literal(horizon))
-	require.NoError(t, tx.QueryRow(t.Context(), execute, pgx.QueryExecModeSimpleProtocol).Scan(&printed))
+	printed := pgtest.Value[string](t, tx, execute, pgx.QueryExecModeSimpleProtocol)
 	exec(t, tx, "DEALLOCATE looked") // it outlives the transaction
 	var plans []struct{ Plan node }
 	require.NoError(t, json.Unmarshal([]byte(printed), &plans))
@@ -52,12 +52,12 @@ func TestPlan_LateRowsAreFoundByTheirIDs(t *testing.T) {
 			t.Parallel()
 			pool := database(t, `CREATE SCHEMA app;`+ddl+fmt.Sprintf(
 				`INSERT INTO app.bookings (created_at, note) SELECT timestamptz '2026-01-01 00:00+00' + i * interval '0.8 s', repeat('x', 200) FROM generate_series(1, %d) i`, lateRows))
-			horizon := value[string](t, pool, `SELECT pg_snapshot_xmax(pg_current_snapshot())::text`)
+			horizon := pgtest.Value[string](t, pool, `SELECT pg_snapshot_xmax(pg_current_snapshot())::text`)
 			exec(t, pool, `INSERT INTO app.bookings (created_at, note) SELECT timestamptz '2026-01-01 00:00+00' + i * interval '0.8 s', 'late' FROM generate_series(1, 10) i`)
 			s := bookings(t, pool, Config{})
 			l := s.mustLayout(t)
 			const lag = 100
-			at := value[string](t, pool, `SELECT created_at::text FROM app.bookings WHERE id = $1`, lateRows-lag)
+			at := pgtest.Value[string](t, pool, `SELECT created_at::text FROM app.bookings WHERE id = $1`, lateRows-lag)
 			for _, analyze := range []string{"", "ANALYZE app.bookings"} {
 				exec(t, pool, analyze)
 				for _, id := range []int{lateRows - lag, lateRows + 1000} { // of a row, and of none
@@ -108,12 +108,12 @@ func TestLate_ADayThatTakesTooLongIsFollowedByAShorterLook(t *testing.T) {
 	late, err = s.Late(t.Context(), at, "3", false)
 	require.NoError(t, err)
 	require.Empty(t, late.Reason)
-	require.Contains(t, late.Short, "only those of the last 10 minutes were looked for")
+	require.Contains(t, late.Short, "covered only the last 10 minutes")
 	require.Contains(t, log.String(), late.Short)
 
 	late, err = s.Late(t.Context(), at, "3", true)
 	require.NoError(t, err)
-	require.Contains(t, late.Reason, "which rows of app.bookings a clock that was behind has stamped before what was delivered could not be found out in 500ms")
+	require.Contains(t, late.Reason, "the search for rows of app.bookings that a clock that was behind stamped before the cursor did not end within 500ms")
 	require.Empty(t, late.From, "it is for an operator to find the first row")
 	require.Empty(t, late.Short)
 }
@@ -178,7 +178,7 @@ func TestLate_TrustsNoIDsOfASequenceThatCannotBeRead(t *testing.T) {
 			}
 			s := bookings(t, pool, Config{})
 			at := last(readAll(t, s, "", 10))
-			horizon := value[string](t, admin, `SELECT pg_snapshot_xmax(pg_current_snapshot())::text`)
+			horizon := pgtest.Value[string](t, admin, `SELECT pg_snapshot_xmax(pg_current_snapshot())::text`)
 			exec(t, admin, c.then)
 			late, err := s.Late(t.Context(), at, horizon, false)
 			require.NoError(t, err)

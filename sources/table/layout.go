@@ -8,26 +8,26 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// layout is a table as the catalog describes it, resolved once to an oid.
+// layout is a table as the catalog describes it. Its name was resolved once to an oid.
 type layout struct {
 	oid          uint32
 	schema       string
 	table        string
 	kind         kind
-	idType       string // what positions hold; the column's own, or wider in its operator family
+	idType       string // the type in positions; the column's own, or wider in its operator family
 	at           string // column created_at, "" if it is not read
 	atType       string
 	stamp        stamp
-	rounding     time.Duration // what a stamp of low precision may be off by
+	rounding     time.Duration // the most that a stamp of low precision may be off by
 	sequence     uint32        // oid; order ID only
 	sequenceName string        // as SQL takes it
 	bytea        bool          // the payload column holds bytes
 	asPrinted    bool          // the payload column needs no cast to text
 	counter      uint32        // oid of the sequence that the ids come from, one by one; 0: none; order CreatedAt
-	keyedByID    bool          // a record may have no created_at, so its dedup key is of its id alone
+	keyedByID    bool          // a record may have no created_at, so its dedup key consists of its id alone
 	shared       bool          // nothing proves that no two rows have one position
-	detail       detail        // what a read fetches of each row
-	partial      bool          // the order is given by an index of what Config.Where takes alone
+	detail       detail        // how much a read fetches of each row
+	partial      bool          // an index gives the order that holds only rows that Config.Where takes
 	inspected    time.Time
 }
 
@@ -39,7 +39,7 @@ func (l *layout) sql() string { return pgx.Identifier{l.schema, l.table}.Sanitiz
 
 func (l *layout) ordersByTime() bool { return l.kind != kindInt }
 
-// slack is what stays between the mark and the fence.
+// slack is the time that stays between the mark and the fence.
 func (l *layout) slack(c Config) time.Duration {
 	if !l.ordersByTime() {
 		return 0
@@ -54,14 +54,14 @@ func (l *layout) slack(c Config) time.Duration {
 	return latency + l.rounding
 }
 
-// quote quotes a column named as in SQL; validate has seen that it parses.
+// quote quotes a column named as in SQL. validate has checked that it parses.
 func quote(column string) string {
 	parts, _ := parseName(column)
 	return pgx.Identifier(parts).Sanitize()
 }
 
-// orderBy lists the parts of the position, qualified: after SELECT id::text, a
-// bare ORDER BY id would sort by the text.
+// orderBy lists the parts of the position, qualified: after SELECT id::text, a bare ORDER BY id would sort by the
+// text.
 func (l *layout) orderBy(c Config) []string {
 	id := "t." + quote(c.Columns.ID)
 	if l.kind == kindAtText {
@@ -73,7 +73,7 @@ func (l *layout) orderBy(c Config) []string {
 	return []string{"t." + quote(l.at), id}
 }
 
-// behind is the condition of a record after a position: see after.
+// behind is the condition for a record after a position: see after.
 func (l *layout) behind(c Config, fromStart bool) string {
 	if c.Where == "" {
 		return l.after(c, fromStart)
@@ -81,9 +81,8 @@ func (l *layout) behind(c Config, fromStart bool) string {
 	return l.after(c, fromStart) + "\n\tAND (\n" + c.Where + "\n)" // a newline ends a comment
 }
 
-// after is the condition of a row after a position, whose parts are $1 and $2;
-// without them, all rows. A created_at of infinity is after every time and so is
-// never read; Inspect names it.
+// after is the condition for a row after a position, whose parts are $1 and $2. Without them it takes all rows. A
+// created_at of infinity is after every time and so is never read; Inspect names it.
 func (l *layout) after(c Config, fromStart bool) string {
 	var conditions []string
 	order := strings.Join(l.orderBy(c), ", ")
@@ -103,7 +102,7 @@ func (l *layout) after(c Config, fromStart bool) string {
 	return strings.Join(conditions, "\n\tAND ")
 }
 
-// arguments are the values of $1 and $2 in behind.
+// arguments returns the values of $1 and $2 in behind.
 func (l *layout) arguments(k key) [][]byte {
 	if !l.ordersByTime() {
 		return [][]byte{[]byte(k.id)}
@@ -111,7 +110,7 @@ func (l *layout) arguments(k key) [][]byte {
 	return [][]byte{timestamp(k.at), []byte(k.id)}
 }
 
-// timestamp is a time as a parameter, from microseconds since 1970.
+// timestamp writes a time as a parameter, from microseconds since 1970.
 func timestamp(at int64) []byte {
 	return []byte(time.UnixMicro(at).UTC().Format("2006-01-02 15:04:05.000000+00"))
 }
@@ -127,11 +126,11 @@ const (
 	fieldType
 	fieldHeaders
 	fieldTaken // whether Config.Where takes the row
-	fieldSize  // of what is not fetched if it is too much
+	fieldSize  // of the part that is not fetched if it is too large
 	fieldCount
 )
 
-// fields are the expressions of a read by field; "" for what the source lacks.
+// fields returns the expressions of a read by field; "" for one that the source lacks.
 func (l *layout) fields(c Config) [fieldCount]string {
 	var all [fieldCount]string
 	all[fieldID] = "t." + quote(c.Columns.ID)
@@ -157,7 +156,7 @@ func (l *layout) fields(c Config) [fieldCount]string {
 	return all
 }
 
-// columns say at which column of a read a field stands; -1 for none.
+// columns returns the column of a read for each field; -1 for none.
 func (l *layout) columns(c Config) [fieldCount]int {
 	var at [fieldCount]int
 	next := 0
@@ -171,11 +170,9 @@ func (l *layout) columns(c Config) [fieldCount]int {
 	return at
 }
 
-// readSQL reads the rows after a position by index range: in the columns' own
-// types, at most as many as its last parameter says, each part of the position in
-// the order. Rows that Config.Where leaves out are counted among them, so that a
-// read is bounded however few records it meets; of these come the id and the time
-// alone.
+// readSQL reads the rows after a position by index range, in the columns' own types, with each part of the position
+// in the order. Its last parameter bounds their number. Rows that Config.Where leaves out count as well, so a read is
+// bounded however few records it meets. Of those rows it reads only the id and the time.
 func (l *layout) readSQL(c Config, fromStart bool) string {
 	limit := 1
 	if !fromStart {
@@ -206,15 +203,15 @@ func (l *layout) of(d detail) *layout {
 	return &changed
 }
 
-// uncounted returns the layout as one whose ids say nothing about the order of inserts.
+// uncounted returns the layout as if the ids did not show the order of inserts.
 func (l *layout) uncounted() *layout {
 	changed := *l
 	changed.counter = 0
 	return &changed
 }
 
-// selected is what a read selects, and from where. The condition is looked at once
-// for each row; what it leaves out joins nothing.
+// selected returns the fields that a read selects, and their source. The server evaluates the condition once for each
+// row. A row that it leaves out joins nothing.
 func (l *layout) selected(c Config) (fields []string, source string) {
 	if l.detail != whole {
 		return l.weighed(c)
@@ -237,15 +234,15 @@ func (l *layout) selected(c Config) (fields []string, source string) {
 	return fields, source
 }
 
-// finiteMicros is the record's time, NULL for infinity of either sign. The last of the
-// years that the server knows do not fit into a number; no position holds them.
+// finiteMicros is the record's time, or NULL for infinity of either sign. The last of the years that the server knows
+// do not fit into a number; no position holds them.
 func (l *layout) finiteMicros() string {
 	at := "t." + quote(l.at)
 	return fmt.Sprintf("CASE WHEN isfinite(%s) THEN %s END", at, l.micros(fmt.Sprintf("least(%s, '290000-01-01'::%s)", at, l.atType)))
 }
 
-// micros is a time as microseconds since 1970. A timestamp without time zone is
-// taken as UTC: Inspect refuses any other.
+// micros writes a time as microseconds since 1970. A timestamp without time zone is taken as UTC: Inspect refuses any
+// other.
 func (l *layout) micros(expression string) string {
 	if l.atType == "timestamp" {
 		expression += " AT TIME ZONE 'UTC'"

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// maxNameBytes is what PostgreSQL keeps of a name; it cuts the rest off in
-// silence, so that a longer one might mean another table.
+// maxNameBytes is how much of a name PostgreSQL keeps. It cuts the rest off silently, so a longer name might mean
+// another table.
 const maxNameBytes = 63
 
 // parseName reads a possibly qualified name as SQL does: parts are separated by
@@ -40,8 +40,8 @@ func parseName(text string) ([]string, error) {
 	return parts, nil
 }
 
-// qualify writes a name with its schema: without quotes where it needs none, since
-// messages show it and people copy it into their file.
+// qualify writes a name with its schema. It adds no quotes where none are needed: messages show the name, and people
+// copy it into their file.
 func qualify(schema, name string) string {
 	plain := schema + "." + name
 	if parts, err := parseName(plain); err != nil || !slices.Equal(parts, []string{schema, name}) {
@@ -50,8 +50,7 @@ func qualify(schema, name string) string {
 	return plain
 }
 
-// parsePart reads one part, and returns what follows it: "" or a text that
-// begins with a dot.
+// parsePart reads one part, and returns the rest: "" or a text that begins with a dot.
 func parsePart(text string) (part, after string, err error) {
 	if strings.HasPrefix(text, `"`) {
 		return parseQuoted(text)
@@ -65,7 +64,7 @@ func parsePart(text string) (part, after string, err error) {
 	}
 	for _, r := range part {
 		if r != '_' && r != '$' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r < 0x80 {
-			return "", "", fmt.Errorf("%q needs double quotes around the part it stands in", r)
+			return "", "", fmt.Errorf("%q needs double quotes around the part that it is in", r)
 		}
 	}
 	return foldASCII(part), after, nil
@@ -92,7 +91,7 @@ func parseQuoted(text string) (part, after string, err error) {
 	return "", "", errors.New("a double quote is not closed")
 }
 
-// foldASCII is PostgreSQL's folding in a multi-byte encoding: of A to Z alone.
+// foldASCII folds as PostgreSQL does in a multi-byte encoding: only A to Z.
 func foldASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

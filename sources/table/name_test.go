@@ -21,7 +21,7 @@ func TestParseName_ReadsNamesAsTheServerDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseName(name)
 			require.NoError(t, err)
-			require.Equal(t, value[[]string](t, pool, `SELECT parse_ident($1)`, name), got)
+			require.Equal(t, pgtest.Value[[]string](t, pool, `SELECT parse_ident($1)`, name), got)
 		})
 	}
 }
@@ -73,7 +73,7 @@ func TestNew_ReturnsEveryFaultAtOnce(t *testing.T) {
 		Columns:  Columns{ID: "a.id", Key: "two words"},
 	})
 	for _, fault := range []string{
-		"source: ", `order "name" is neither created_at nor id`, "latency -1ns is not within 0 and 1m0s", "max bytes -1 is negative",
+		"source: ", `order must be created_at or id, got "name"`, "latency must be between 1µs and 1m0s, got -1ns", "max_bytes must be at least 1, got -1",
 		"table: name a.b.c has more than a schema and a name", `column "a.id": a column has no qualifier`, "column: name two words",
 	} {
 		require.ErrorContains(t, err, fault)

@@ -11,17 +11,16 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
 )
 
-// Needs is what a role must be granted to read a table.
+// Needs lists the rights that a role needs to read a table.
 type Needs struct {
 	privilege.Needs
-	// Stats: the order column is stamped at the start of a transaction, so the
-	// fence needs to see when those of all sessions began. That takes membership in
-	// pg_read_all_stats.
+	// Stats: the order column is stamped at the start of a transaction, so the fence needs to see when the
+	// transactions of all sessions began. That takes membership in pg_read_all_stats.
 	Stats bool
 }
 
-// Needs asks the server what it checks of a role that reads the table. The role
-// that asks needs no right to the table, but to make temporary functions.
+// Needs asks the server which rights it checks when a role reads the table. The role that asks needs no right to the
+// table. It needs the right to make temporary functions.
 func (s *Source) Needs(ctx context.Context) (Needs, error) {
 	var needs Needs
 	err := s.inTx(ctx, pgx.TxOptions{}, func(ctx context.Context, tx pgx.Tx) error {
@@ -34,7 +33,7 @@ func (s *Source) Needs(ctx context.Context) (Needs, error) {
 		}
 		e := examination{config: s.config, cat: cat, sequences: sequences}
 		l := e.run()
-		if len(e.misfits) > 0 { // the server would say less: that a part of our statement is wrong
+		if len(e.misfits) > 0 { // the server would only report that a part of our statement is wrong
 			return misfitError(e.misfits)
 		}
 		needs.Stats = l.ordersByTime() && l.stamp == stampAtStart
@@ -42,8 +41,7 @@ func (s *Source) Needs(ctx context.Context) (Needs, error) {
 			return err
 		}
 		if l.ordersByTime() && !s.config.KeysOnly {
-			needs.Privileges = append(needs.Privileges, privilege.Privilege{On: privilege.Table, Name: l.sql(), Right: "SELECT", Columns: []string{"xmin"}})
-			needs.Privileges = privilege.Merge(needs.Privileges)
+			needs.Add(privilege.Needs{Privileges: []privilege.Privilege{{On: privilege.Table, Name: l.sql(), Right: "SELECT", Columns: []string{"xmin"}}}})
 		}
 		if err := needs.addWatch(ctx, tx, l, s.config); err != nil {
 			return err
@@ -59,8 +57,8 @@ func (s *Source) Needs(ctx context.Context) (Needs, error) {
 	return needs, nil
 }
 
-// addWatch adds what a worker needs to notice a partition that goes with undelivered records: see Undelivered. Operators, who
-// need the keys alone, watch none.
+// addWatch adds the rights that a worker needs to notice a partition that disappears with undelivered records: see
+// Undelivered. Operators, who only need the keys, watch no partition.
 func (n *Needs) addWatch(ctx context.Context, tx pgx.Tx, l *layout, c Config) error {
 	if c.KeysOnly {
 		return nil
@@ -74,7 +72,7 @@ func (n *Needs) addWatch(ctx context.Context, tx pgx.Tx, l *layout, c Config) er
 	return err
 }
 
-// misfitError says what doctor would say of the table.
+// misfitError returns the problems that doctor would report about the table.
 func misfitError(misfits []Finding) error {
 	var all []string
 	for _, f := range misfits {

@@ -2,6 +2,7 @@ package table
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,10 +21,8 @@ func TestFence_OfNowLeavesOutOurOwnThatWriteOnlyTheCursor(t *testing.T) {
 	} {
 		t.Run(application, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, nowTable)
-			s := bookings(t, pool, Config{Latency: 1})
-			other := newSession(t, pool)
-			other.do(`BEGIN`)
+			pool, s := sourceOn(t, nowTable, Config{Latency: time.Microsecond})
+			other := begun(t, pool, "")
 			other.do(`SELECT set_config('application_name', $1, true), pg_current_xact_id()`, application)
 			exec(t, pool, `INSERT INTO app.bookings DEFAULT VALUES`)
 			writers, err := s.Writers(t.Context())

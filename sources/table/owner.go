@@ -1,9 +1,9 @@
 package table
 
-// ownersSQL are two columns of tableSQL: whether this session has the rights of a
-// superuser, or can take them back, and a role that is none and owns the table, one below it, or
-// the type of a column. What such an owner attaches (a cast, a domain's check, an index on
-// an expression) runs with the rights of the role that reads.
+// ownersSQL adds two columns to tableSQL. The first is whether this session has the rights of a superuser, or can
+// take them back. The second is a role that is not a superuser and owns the table, a table below it, or the type of a
+// column. Code that such an owner attaches (a cast, a domain's check, an index on an expression) runs with the rights
+// of the role that reads.
 const ownersSQL = `
 	EXISTS (SELECT FROM pg_roles r WHERE r.rolsuper AND r.rolname IN (current_user, session_user)),
 	coalesce((
@@ -16,8 +16,7 @@ const ownersSQL = `
 		ORDER BY 1
 		LIMIT 1), '')`
 
-// owners warns where the owner of a table, or of a type in it, can have code run with all
-// rights.
+// owners warns if the owner of a table, or of a type in it, can make code run with all rights.
 func (e *examination) owners(l *layout) {
 	if e.cat.super && e.cat.owner != "" {
 		e.warn("run the processes as a role of their own: `ordered-dispatcher grants -c FILE --role NAME` prints what it needs",

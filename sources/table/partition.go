@@ -14,8 +14,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Partition is a table below the source's table: a partition of it, a part of one, or a table
-// that inherits from it. Tables lists the source's table itself, too.
+// Partition is a table below the source's table: a partition of it, a part of a partition, or a table that inherits
+// from it. Tables also lists the source's table itself.
 type Partition struct {
 	oid    uint32
 	schema string
@@ -24,21 +24,21 @@ type Partition struct {
 	above  uint32 // the oid of the table that it is a part of
 	// Attach is the SQL that makes it a part of that table again; "" for the source's table itself.
 	Attach string
-	// Detaching: a DETACH … CONCURRENTLY was begun and did not end. The source's table is read
-	// without its rows.
+	// Detaching: a DETACH … CONCURRENTLY was begun and did not end. A read of the source's table does not see its
+	// rows.
 	Detaching bool
 }
 
-// OID of the partition. It keeps it when it is renamed or detached.
+// OID of the partition. A rename or a detach does not change it.
 func (p Partition) OID() uint32 { return p.oid }
 
-// Below reports whether the partition is a part of another one, without one in between.
+// Below reports whether the partition is directly a part of another one.
 func (p Partition) Below(other Partition) bool { return p.above == other.oid }
 
 // Name of the partition, with its schema.
 func (p Partition) Name() string { return qualify(p.schema, p.table) }
 
-// Named reports whether a name means the partition: as in SQL, with or without a schema.
+// Named reports whether a name means the partition. As in SQL, the name may have a schema or not.
 func (p Partition) Named(name string) bool {
 	parts, err := parseName(name)
 	switch {
@@ -54,10 +54,10 @@ func (p Partition) Named(name string) bool {
 // maxPartitions is how many partitions are looked at.
 const maxPartitions = 10_000
 
-// namedSQL finds what the table's name leads to now: the layout may be older.
+// namedSQL finds the table that the name leads to now: the layout may be older.
 const namedSQL = `/* source.named */ SELECT to_regclass($1)::oid`
 
-// OID is what the table's name leads to, found without a lock of the table; 0 if that is nothing.
+// OID returns the oid of the table that the name leads to now, found without a lock on the table; 0 if there is none.
 func (s *Source) OID(ctx context.Context) (oid uint32, err error) {
 	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		result := tx.Conn().PgConn().ExecParams(ctx, namedSQL, [][]byte{[]byte(s.located().Table)}, nil, nil, nil).Read()
@@ -74,11 +74,11 @@ func (s *Source) OID(ctx context.Context) (oid uint32, err error) {
 	return oid, nil
 }
 
-// partitionsSQL lists a table and what is below it, by the indexes of pg_inherits. The constraint of a
-// partition is true of its rows, and of no other row of the table. It takes no right to
-// the partition, and leads the planner to that one alone. A default partition without others has none, and all rows. Rows of a
-// table that inherits, or that others inherit from, are told by its number, which takes a right to tableoid. A partitioned table
-// has no rows of its own.
+// partitionsSQL lists a table and everything below it, by the indexes of pg_inherits. The constraint of a partition
+// is true for its own rows, and for no other row of the table. It needs no right to the partition, and leads the
+// planner to that partition alone. A default partition without sibling partitions has no constraint, and all rows.
+// The rows of a table that inherits, or that others inherit from, are recognized by its oid, which needs a right to
+// tableoid. A partitioned table has no rows of its own.
 const partitionsSQL = "/* source.partitions */" + treeSQL + `
 SELECT
 	c.oid, n.nspname::text, c.relname::text,
@@ -109,13 +109,14 @@ LEFT JOIN LATERAL (
 ORDER BY 2, 3
 LIMIT %[2]d`
 
-// Partitions lists what is below the source's table, in the order of the names.
+// Partitions lists the tables below the source's table, in the order of their names.
 func (s *Source) Partitions(ctx context.Context) ([]Partition, error) {
 	all, err := s.Tables(ctx)
 	return slices.DeleteFunc(all, func(p Partition) bool { return p.above == 0 }), err
 }
 
-// Tables lists what Partitions lists, and the source's table itself: what its name leads to now, by its oid.
+// Tables lists the tables of Partitions, and the source's table itself: the one that its name leads to now, by its
+// oid.
 func (s *Source) Tables(ctx context.Context) (all []Partition, err error) {
 	err = s.ask(ctx, "list the partitions of", func(l *layout, ask asker) error {
 		named, err := ask(namedSQL, []byte(l.sql()))
@@ -148,8 +149,8 @@ func (s *Source) Tables(ctx context.Context) (all []Partition, err error) {
 	return all, err
 }
 
-// partitionLineageSQL names a partition and what is below it, as holdersSQL takes it. The tables above it
-// do not count: what is routed into the partition takes the partition's own lock as well.
+// partitionLineageSQL names a partition and the tables below it, in the form that holdersSQL takes. The tables above
+// it do not count: an INSERT that is routed into the partition also locks the partition itself.
 const partitionLineageSQL = `/* source.partition_writers */
 WITH RECURSIVE lineage (oid) AS (
 	SELECT %d::oid
@@ -157,8 +158,8 @@ WITH RECURSIVE lineage (oid) AS (
 	SELECT i.inhrelid FROM pg_inherits i JOIN lineage ON i.inhparent = lineage.oid
 )`
 
-// PartitionWriters returns the open transactions that write to a partition, or did, oldest first, at
-// most 100. Their rows are not to be seen yet.
+// PartitionWriters returns the open transactions that write to a partition, or did, oldest first, at most 100. Their
+// rows are not visible yet.
 func (s *Source) PartitionWriters(ctx context.Context, p Partition) (writers []Writer, err error) {
 	err = s.readOnly(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		writers, err = collectWriters(ctx, tx, fmt.Sprintf(partitionLineageSQL, p.oid)+holdersSQL)
@@ -203,9 +204,9 @@ FROM (
 	LIMIT %d
 ) undelivered`
 
-// Undelivered counts the committed records after a position in a partition, up to MaxUndelivered. It asks
-// the source's table, so that the role needs a right to the columns of the partition key only. The rows of a partition
-// that is Detaching are asked of the partition itself, which takes a right to it.
+// Undelivered counts the committed records after a position in a partition, up to MaxUndelivered. It queries the
+// source's table, so the role only needs a right to the columns of the partition key. For a partition that is
+// Detaching it queries the partition itself, which takes a right to that partition.
 func (s *Source) Undelivered(ctx context.Context, after cursor.Position, p Partition) (records int64, err error) {
 	err = s.ask(ctx, fmt.Sprintf("count what is undelivered in %s of", p.Name()), func(l *layout, ask asker) error {
 		args, err := l.startAfter(after)
@@ -226,7 +227,7 @@ func (s *Source) Undelivered(ctx context.Context, after cursor.Position, p Parti
 	return records, s.withRight(ctx, err)
 }
 
-// startAfter are the arguments of behind for a position.
+// startAfter returns the arguments of behind for a position.
 func (l *layout) startAfter(after cursor.Position) ([][]byte, error) {
 	if after == "" {
 		return nil, nil

@@ -107,8 +107,7 @@ func TestUndelivered_OfADefaultAloneTakesNoRightToSystemColumns(t *testing.T) {
 // TestUndelivered_ReadsOnePartition: a table has hundreds of them, and each is asked about.
 func TestUndelivered_ReadsOnePartition(t *testing.T) {
 	t.Parallel()
-	pool := database(t, monthsSQL+`INSERT INTO app.bookings SELECT n, '2026-02-15' FROM generate_series(10, 20000) n; ANALYZE app.bookings`)
-	s := bookings(t, pool, Config{})
+	_, s := sourceOn(t, monthsSQL+`INSERT INTO app.bookings SELECT n, '2026-02-15' FROM generate_series(10, 20000) n; ANALYZE app.bookings`, Config{})
 	partitions, err := s.Partitions(t.Context())
 	require.NoError(t, err)
 	l := s.mustLayout(t)
@@ -147,12 +146,10 @@ func TestFirst_IsTheFirstAfterThePosition(t *testing.T) {
 
 func TestPartitionWriters_AreThoseWithRowsInIt(t *testing.T) {
 	t.Parallel()
-	pool := database(t, monthsSQL)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, monthsSQL, Config{})
 	partitions, err := s.Partitions(t.Context())
 	require.NoError(t, err)
-	w := newSession(t, pool)
-	w.do(`BEGIN`)
+	w := begun(t, pool, "")
 	w.do(`INSERT INTO app.bookings (id, created_at) VALUES (9, '2026-01-15')`)
 	writers := map[string]int{}
 	for _, p := range partitions {
@@ -166,8 +163,7 @@ func TestPartitionWriters_AreThoseWithRowsInIt(t *testing.T) {
 // detachConcurrently leaves a DETACH … CONCURRENTLY that did not end.
 func detachConcurrently(t testing.TB, pool *pgxpool.Pool, parent, partition string) {
 	t.Helper()
-	reader := newSession(t, pool)
-	reader.do(`BEGIN`)
+	reader := begun(t, pool, "")
 	reader.do(`SELECT FROM ` + parent)
 	w := newSession(t, pool)
 	w.do(`SET lock_timeout = '200ms'`)
@@ -178,8 +174,7 @@ func detachConcurrently(t testing.TB, pool *pgxpool.Pool, parent, partition stri
 
 func TestUndelivered_OfAPartitionThatIsBeingDetached(t *testing.T) {
 	t.Parallel()
-	pool := database(t, monthsSQL+`DROP TABLE app.rest`)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, monthsSQL+`DROP TABLE app.rest`, Config{})
 	detachConcurrently(t, pool, "app.bookings", "app.m1")
 	require.Len(t, readAll(t, s, "", 10), 2, "its rows are not read any more")
 	partitions, err := s.Partitions(t.Context())
@@ -204,7 +199,7 @@ func TestDetached_FindsATableThatWasAPartition(t *testing.T) {
 		after  cursor.Position
 		names  string
 	}{
-		"it was detached":                {`ALTER TABLE app.bookings DETACH PARTITION app.m1`, Config{}, first, "app.m1 has the columns of app.bookings and is no partition of it. It holds records after the cursor that app.bookings has not, the first is 2"},
+		"it was detached":                {`ALTER TABLE app.bookings DETACH PARTITION app.m1`, Config{}, first, "app.m1 has the columns of app.bookings and is not a partition of it. It holds records after the cursor that app.bookings does not have, the first is 2"},
 		"by id":                          {`ALTER TABLE app.bookings DETACH PARTITION app.m1`, Config{Order: ID}, "int:00000000000000000001", "the first is 2"},
 		"it went to another schema":      {`ALTER TABLE app.bookings DETACH PARTITION app.m1; CREATE SCHEMA archive; ALTER TABLE app.m1 SET SCHEMA archive`, Config{}, first, "archive.m1 has"},
 		"all were detached":              {`ALTER TABLE app.bookings DETACH PARTITION app.m1; DROP TABLE app.m2, app.rest`, Config{}, first, "the first is 2"},

@@ -8,23 +8,21 @@ import (
 )
 
 const (
-	// maxScan bounds the rows of one read of which Config.Where takes few.
+	// maxScan bounds the rows of one read if Config.Where takes few of them.
 	maxScan = 10_000
-	// passRows is after how many rows without a record the cursor is moved over them.
-	// Until then the source alone remembers them, so that an idle process writes nothing.
+	// passRows is the number of rows without a record after which the cursor moves over them. Until then only the
+	// source remembers them, so that an idle process writes nothing.
 	passRows = 10_000
 )
 
-// passed is the last row that a read is through with: it is below the fence, and
-// so is every row before it.
+// passed is the last row that a read has finished with. It is below the fence, and so is every row before it.
 type passed struct {
 	key  key
 	any  bool
 	rows int // since the last record
 }
 
-// pass notes a row that the read is through with. One without a position is left
-// to the next row.
+// pass notes a row that the read has finished with. A row without a position is left to the next row.
 func (r *reading) pass(row *row) {
 	if !r.watched {
 		return
@@ -36,8 +34,8 @@ func (r *reading) pass(row *row) {
 	r.passed.key, r.passed.any = key{at: row.at, id: string(row.id)}, true
 }
 
-// through is the position of the last row that the read is through with, or else
-// the one it began after.
+// through returns the position of the last row that the read has finished with, or else the position that it began
+// after.
 func (r *reading) through(start cursor.Position) (cursor.Position, error) {
 	if !r.passed.any {
 		return start, nil
@@ -45,19 +43,19 @@ func (r *reading) through(start cursor.Position) (cursor.Position, error) {
 	return r.layout.kind.position(r.passed.key)
 }
 
-// full reports whether there may be more rows than were asked for.
+// full reports whether there may be more rows than the read asked for.
 func (r *reading) full() bool { return r.seen >= r.scan && r.scan > 0 }
 
-// stretch is where a source found no record: after one position, up to another.
-// Both were below the fence, so that there never will be one. Of one server run
-// only: its clock, or a standby's, may be another one.
+// stretch is a range in which a source found no record: after one position, up to another. Both were below the fence,
+// so there never will be one. It holds for one server run only: the clock of another run, or of a standby, may
+// differ.
 type stretch struct {
 	server   string
 	from, to cursor.Position
-	rows     int // from from to to; 0 if that is not known
+	rows     int // in the range; 0 if that is not known
 }
 
-// begin is for a read after a position: what is known after that is kept.
+// begin prepares for a read after a position, and keeps everything that is known about the rows after it.
 func (s *stretch) begin(after cursor.Position) {
 	switch {
 	case after < s.from || after > s.to:
@@ -67,7 +65,7 @@ func (s *stretch) begin(after cursor.Position) {
 	}
 }
 
-// extend takes up how far a read came.
+// extend notes how far a read came.
 func (s *stretch) extend(r *reading) error {
 	s.server = r.sample.server
 	if n := len(r.page.Records); n > 0 {
@@ -86,15 +84,15 @@ func (s *stretch) extend(r *reading) error {
 	return nil
 }
 
-// sparse is how many rows there are for one record, as far as is known: at least 1.
+// sparse is how many rows there are for each record, as far as is known: at least 1.
 type sparse int
 
-// scan is how many rows to ask for to find so many records.
+// scan returns how many rows to ask for to find a number of records.
 func (s sparse) scan(limit int) int {
 	return max(limit, min(maxScan, limit*max(1, int(s))))
 }
 
-// learn takes up how many rows a read has seen.
+// learn notes how many rows a read has seen.
 func (s *sparse) learn(r *reading) {
 	switch {
 	case r.taken > 0:
@@ -104,8 +102,8 @@ func (s *sparse) learn(r *reading) {
 	}
 }
 
-// tie keeps the rows of one position together, where nothing proves that there is
-// one only: they are passed together, or the read ends before them by name.
+// tie keeps the rows of one position together where nothing proves that there is only one. Either the read passes all
+// of them together, or it ends before them with an error that names the position.
 type tie struct {
 	on      bool
 	at      int64
@@ -120,8 +118,8 @@ func (t *tie) goesOn(row *row) bool {
 	return t.on && t.at == row.at && t.id == string(row.id)
 }
 
-// tied reports whether the page is not to take the row: it is the one beyond those
-// that were asked for, or shares its position with a record.
+// tied reports whether the page must leave the row out. Such a row is the extra one past those that were asked for,
+// or it shares its position with a record.
 func (r *reading) tied(row *row) bool {
 	t := &r.tie
 	last := r.seen == r.scan-1
@@ -153,7 +151,7 @@ func (r *reading) undo() {
 	r.tie.on = false
 }
 
-// when is the time of a row, for messages.
+// when returns the time of a row, for messages.
 func (l *layout) when(row *row) string {
 	if !l.ordersByTime() || !row.finite {
 		return ""

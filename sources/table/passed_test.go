@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -53,12 +54,11 @@ func TestRead_IdleCostIsFlatWhateverTheCondition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, filled(rows, "bigint", "i", "")+fmt.Sprintf(`
+			pool, s := sourceOn(t, filled(rows, "bigint", "i", "")+fmt.Sprintf(`
 				CREATE SEQUENCE app.s; ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.s');
 				SELECT setval('app.s', %d); CREATE UNIQUE INDEX ON app.bookings (id);
-				CREATE INDEX ON app.bookings (created_at, id) WHERE note = 'y'`, rows))
-			s := bookings(t, pool, config)
-			want := value[int](t, pool, "SELECT count(*) FROM app.bookings WHERE "+orTrue(config.Where))
+				CREATE INDEX ON app.bookings (created_at, id) WHERE note = 'y'`, rows), config)
+			want := pgtest.Value[int](t, pool, "SELECT count(*) FROM app.bookings WHERE "+orTrue(config.Where))
 			records, end, err := through(t, s, "", 500)
 			require.NoError(t, err)
 			require.Len(t, records, want)
@@ -87,8 +87,7 @@ func orTrue(where string) string {
 // The cursor is to move only over many rows at a time: what is idle writes nothing.
 func TestRead_FewRowsWithoutARecordAreNotWorthAWrite(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+fmt.Sprintf(`INSERT INTO app.bookings (note) SELECT 'no' FROM generate_series(1, %d)`, passRows-1))
-	s := bookings(t, pool, Config{Where: "note = 'yes'"})
+	pool, s := sourceOn(t, bookingsSQL+fmt.Sprintf(`INSERT INTO app.bookings (note) SELECT 'no' FROM generate_series(1, %d)`, passRows-1), Config{Where: "note = 'yes'"})
 	later(t, pool)
 	for range 3 {
 		page := read(t, s, "", 500)
@@ -117,8 +116,7 @@ func TestRead_WhatMayStillBePrecededIsNotPassedOver(t *testing.T) {
 			config.Where = "note = 'yes'"
 			s := bookings(t, pool, config)
 			read(t, s, "", 1)
-			writer := newSession(t, pool)
-			writer.do(`BEGIN; INSERT INTO app.bookings (note) VALUES ('yes')`)
+			writer := begun(t, pool, `INSERT INTO app.bookings (note) VALUES ('yes')`)
 			exec(t, pool, fmt.Sprintf(`INSERT INTO app.bookings (note) SELECT 'no' FROM generate_series(1, %d)`, passRows+1))
 			later(t, pool)
 			for range 3 {
@@ -137,8 +135,7 @@ func TestRead_WhatMayStillBePrecededIsNotPassedOver(t *testing.T) {
 // What a source remembers to have looked at holds for no earlier position.
 func TestRead_AfterASeekBackEverythingIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (note) SELECT CASE WHEN i % 50 = 0 THEN 'yes' ELSE 'no' END FROM generate_series(1, 500) i`)
-	s := bookings(t, pool, Config{Where: "note = 'yes'"})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings (note) SELECT CASE WHEN i % 50 = 0 THEN 'yes' ELSE 'no' END FROM generate_series(1, 500) i`, Config{Where: "note = 'yes'"})
 	later(t, pool)
 	first, _, err := through(t, s, "", 3)
 	require.NoError(t, err)

@@ -9,8 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Qualified reports whether the configured name has a schema, so that no search_path
-// decides what it means.
+// Qualified reports whether the configured name has a schema, so that no search_path decides which table it means.
 func (s *Source) Qualified() bool { return s.config.qualified() }
 
 // qualified is Source.Qualified.
@@ -19,8 +18,8 @@ func (c Config) qualified() bool {
 	return err == nil && len(parts) == 2
 }
 
-// meant is the table that the name is known to have meant; "" if that is not known, or
-// if the name has its schema.
+// meant returns the table that the name is known to have meant; "" if that is not known, or if the name has its
+// schema.
 func (s *Source) meant(ctx context.Context) (string, error) {
 	if s.config.Meant == nil || s.config.qualified() || s.pinned.Load() != nil {
 		return "", nil
@@ -28,8 +27,8 @@ func (s *Source) meant(ctx context.Context) (string, error) {
 	return s.config.Meant(ctx)
 }
 
-// settle keeps what the name means from now on, or finds why that is not certain. The
-// transaction is under our own search_path; cat.path is the role's.
+// settle fixes the table that the name means from now on, or finds why that is not certain. The transaction is under
+// our own search_path; cat.path is the role's.
 func (s *Source) settle(ctx context.Context, tx pgx.Tx, cat *catalog, meant string) (findings []Finding, err error) {
 	if s.pinned.Load() != nil {
 		return nil, nil
@@ -55,11 +54,10 @@ func refused(fix, problem string, args ...any) []Finding {
 	return []Finding{finding(Refuse, fix, problem, args...)}
 }
 
-// uncertainSQL finds the first schema of the search_path in which a role may put its own
-// table before one that has the name, or has put it there. Those who can do as they like
-// with that table need no such way: its owner, the owner of the database, superusers, and
-// the role that reads. Schemas that are not there count if a role may make them, and
-// those that the role may not use, since their owners may let it.
+// uncertainSQL finds the first schema of the search_path in which another role may put its own table before the one
+// that has the name, or has already put it there. It ignores roles that have full control of that table anyway: its
+// owner, the owner of the database, superusers, and the role that reads. A schema that does not exist counts if a
+// role may create it. A schema that the reading role may not use counts as well, since its owner may grant that.
 const uncertainSQL = `/* source.catalog.path */
 WITH entry AS (
 	SELECT p.place, named.name, n.oid, c.oid AS rel, c.relowner
@@ -100,8 +98,7 @@ CROSS JOIN LATERAL (
 ORDER BY pair.place, pair.earlier
 LIMIT 1`
 
-// uncertain finds that another role could make, or has made, a table that the name means
-// in the place of this one.
+// uncertain finds that another role could make, or has made, a table that the name means instead of this one.
 func (s *Source) uncertain(ctx context.Context, tx pgx.Tx, cat *catalog) ([]Finding, error) {
 	var ahead, meant, role string
 	var made, exists bool
@@ -130,8 +127,7 @@ func (s *Source) uncertain(ctx context.Context, tx pgx.Tx, cat *catalog) ([]Find
 	}
 }
 
-// splitPath reads a search_path as the server does. The server has accepted it, so
-// nothing in it is broken.
+// splitPath reads a search_path as the server does. The server has accepted it, so nothing in it is malformed.
 func splitPath(text string) (names []string) {
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
 		var name string
@@ -150,7 +146,7 @@ func splitPath(text string) (names []string) {
 	return names
 }
 
-// cutQuoted returns a name whose opening quote was read, and what follows its closing one.
+// cutQuoted returns a name whose opening quote was read, and the text after the closing one.
 func cutQuoted(text string) (name, after string) {
 	var b strings.Builder
 	for {

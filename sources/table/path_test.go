@@ -66,8 +66,8 @@ func TestInspect_ANameWithoutSchemaIsRefusedWhereAnotherCouldTakeItsPlace(t *tes
 			stranger, _ := user(t, admin)
 			reader, _ := user(t, admin)
 			exec(t, admin, "GRANT USAGE ON SCHEMA early, app TO "+reader+"; GRANT SELECT ON ALL TABLES IN SCHEMA app TO "+reader+"; GRANT SELECT ON ALL SEQUENCES IN SCHEMA app TO "+reader)
-			words := strings.NewReplacer("STRANGER", stranger, "READER", reader, "SUPER", value[string](t, admin, "SELECT current_user"),
-				"DATABASE DATABASE", "DATABASE "+value[string](t, admin, "SELECT quote_ident(current_database())"))
+			words := strings.NewReplacer("STRANGER", stranger, "READER", reader, "SUPER", pgtest.Value[string](t, admin, "SELECT current_user"),
+				"DATABASE DATABASE", "DATABASE "+pgtest.Value[string](t, admin, "SELECT quote_ident(current_database())"))
 			exec(t, admin, words.Replace(c.sql))
 			pool := login(t, admin, reader, c.path)
 			s := bookings(t, pool, Config{Table: "bookings"})
@@ -156,7 +156,7 @@ func TestInspect_ANameThatMeansAnotherTableThanBeforeIsRefused(t *testing.T) {
 		findings, err := s.Inspect(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, refused("write source.table as app.bookings, or as early.bookings if it is meant",
-			"table bookings meant app.bookings when the process last ran, and is early.bookings now, by the search_path of role %s", value[string](t, admin, "SELECT current_user")), findings)
+			"table bookings meant app.bookings when the process last ran, and is early.bookings now, by the search_path of role %s", pgtest.Value[string](t, admin, "SELECT current_user")), findings)
 	}
 	name, err = s.Name(t.Context())
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 // node is a node of a plan, with what a plan test asks of it.
@@ -57,7 +58,7 @@ func explained(t testing.TB, s *Source, after cursor.Position, limit int, wanted
 			execute += "(" + strings.Join(values, ", ") + ")"
 		}
 		var plans []struct{ Plan node }
-		printed := value[string](t, simple{conn.Conn}, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+execute)
+		printed := pgtest.Value[string](t, simple{conn.Conn}, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+execute)
 		require.NoError(t, json.Unmarshal([]byte(printed), &plans))
 		return plans[0].Plan
 	}
@@ -166,7 +167,7 @@ func (s *Source) middle(t testing.TB) cursor.Position {
 	case kindAtText:
 		id = "8"
 	}
-	at := value[int64](t, s.pool, `SELECT (extract(epoch FROM timestamptz '2026-01-01 00:02:00+00') * 1000000)::bigint`)
+	at := pgtest.Value[int64](t, s.pool, `SELECT (extract(epoch FROM timestamptz '2026-01-01 00:02:00+00') * 1000000)::bigint`)
 	p, err := l.kind.position(key{at: at, id: id})
 	require.NoError(t, err)
 	return p
@@ -184,8 +185,7 @@ func TestPlan_OtherStatementsDoNotReadTheTable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, c.sql)
-			s := bookings(t, pool, Config{})
+			_, s := sourceOn(t, c.sql, Config{})
 			for _, part := range c.parts {
 				for _, n := range explained(t, s, "", 1, part).all() {
 					require.False(t, strings.HasPrefix(n.Table, "bookings"), part)
@@ -210,15 +210,14 @@ func TestPlan_InspectRowsReadsAThousandRowsAtMost(t *testing.T) {
 			pool := inTimeZone(t, database(t, c.sql), "UTC")
 			s := bookings(t, pool, c.config)
 			e := rowExamination{examination: examination{config: s.config}, layout: s.mustLayout(t)}
-			conn := newSession(t, pool)
-			conn.do("BEGIN; " + settingsSQL)
+			conn := begun(t, pool, settingsSQL)
 			queries := []string{e.minusInfinitySQL(), e.newestSQL()}
 			if e.kind == kindAtInt {
 				queries = append(queries, e.outOfStepSQL())
 			}
 			for _, sql := range queries {
 				var plans []struct{ Plan node }
-				printed := value[string](t, simple{conn.Conn}, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+sql)
+				printed := pgtest.Value[string](t, simple{conn.Conn}, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+sql)
 				require.NoError(t, json.Unmarshal([]byte(printed), &plans))
 				plan := plans[0].Plan
 				for _, n := range plan.all() {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// token is a word, a string, a number or an operator of a PL/pgSQL function. It has no
-// comments.
+// token is a word, a string, a number or an operator of a PL/pgSQL function. Comments are not tokens.
 type token struct {
 	kind rune   // one of the constants below, or the character itself
 	text string // a word as the server folds it, or an operator
@@ -15,7 +14,7 @@ type token struct {
 	to   int
 }
 
-// Kinds of tokens that are no single character.
+// Kinds of tokens that are not a single character.
 const (
 	tokenWord rune = -1 - iota
 	tokenString
@@ -42,8 +41,8 @@ var (
 	operatorText = regexp.MustCompile(`^(?::=|::|[-+*/<>=~!@#%^&|?` + "`" + `]+)`)
 )
 
-// tokenize splits a function into tokens, as the server does. It reports false for one
-// that it cannot be sure of.
+// tokenize splits a function into tokens, as the server does. It reports false for a function that it cannot be sure
+// of.
 func tokenize(source string) (tokens []token, ok bool) {
 	for at := 0; at < len(source); {
 		rest := source[at:]
@@ -70,8 +69,7 @@ func tokenize(source string) (tokens []token, ok bool) {
 	return tokens, true
 }
 
-// nextToken returns the token that a text begins with, and its length; 0 if that is not
-// certain.
+// nextToken returns the token at the beginning of a text, and its length; 0 if that is not certain.
 func nextToken(rest string) (token, int) {
 	if text := escapedText.FindString(rest); text != "" {
 		return token{kind: tokenString}, len(text)
@@ -110,8 +108,8 @@ func nextToken(rest string) (token, int) {
 	return token{kind: rune(rest[0])}, 1
 }
 
-// operatorOf is the operator that a text begins with: up to a comment, and without a sign
-// of the number after it.
+// operatorOf returns the operator at the beginning of a text. It ends before a comment, and before the sign of a
+// number.
 func operatorOf(rest string) string {
 	text := operatorText.FindString(rest)
 	for _, comment := range []string{"--", "/*"} {
@@ -127,8 +125,7 @@ func operatorOf(rest string) string {
 	return text
 }
 
-// commentLength is the length of the comment that a text begins with; comments nest. 0 if
-// it has no end.
+// commentLength returns the length of the comment at the beginning of a text; comments nest. 0 if it has no end.
 func commentLength(rest string) int {
 	depth := 0
 	for i := 0; i+1 < len(rest); i++ {
@@ -147,7 +144,7 @@ func commentLength(rest string) int {
 	return 0
 }
 
-// show is what tokens look like in the source, on one line and without comments.
+// show prints tokens as they are in the source, on one line and without comments.
 func show(source string, tokens []token) string {
 	var b strings.Builder
 	for i, t := range tokens {

@@ -2,5 +2,5 @@ package table
 
 import "github.com/jackc/pgx/v5/pgxpool"
 
-// Pool is the one from which each read takes a connection (processor.Pooled).
+// Pool returns the pool from which each read takes a connection (processor.Pooled).
 func (s *Source) Pool() *pgxpool.Pool { return s.pool }

@@ -11,8 +11,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// kind tags the positions of one order over one family of ids. Positions of
-// different kinds must not be compared, and so begin differently.
+// kind tags the positions of one order over one family of ids. Positions of different kinds must not be compared, so
+// each kind begins differently.
 type kind string
 
 const (
@@ -22,7 +22,7 @@ const (
 	kindInt    kind = "int"     // smallint, integer or bigint alone
 )
 
-// key is what a position is made of, by value.
+// key holds the parts of a position, by value.
 type key struct {
 	at int64  // microseconds since 1970; unused in kindInt
 	id string // as the server prints it
@@ -33,26 +33,26 @@ const (
 	intWidth = 20
 )
 
-// The times that atLayout prints in a fixed width.
+// The range of times that atLayout prints in a fixed width.
 var (
 	minAt = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 	maxAt = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC).UnixMicro()
 )
 
-// position mints the position of a key: tag, time and id, each of fixed width
-// (a text id comes last), so that bytes sort as records do.
+// position makes the position of a key: tag, time and id, each of fixed width (a text id comes last). So the bytes of
+// positions sort as the records do.
 func (k kind) position(key key) (cursor.Position, error) {
 	b, err := k.append(nil, key.at, []byte(key.id), new(second))
 	return cursor.Position(b), err
 }
 
-// second is the last second that was printed: records come in order, most of them in the same one.
+// second is the last second that was printed. Records come in order, and most of them share a second.
 type second struct {
 	unix int64
 	text [len("2006-01-02T15:04:05.")]byte
 }
 
-// append mints a position at the end of b.
+// append writes a position to the end of b.
 func (k kind) append(b []byte, at int64, id []byte, last *second) ([]byte, error) {
 	b = append(append(b, k...), ':')
 	if k != kindInt {
@@ -74,8 +74,8 @@ func (k kind) append(b []byte, at int64, id []byte, last *second) ([]byte, error
 	return append(b, id...), nil
 }
 
-// appendInt prints any 64-bit integer in 20 bytes that sort as numbers do: '-'
-// comes before '0', and a negative number counts up from the smallest.
+// appendInt prints any 64-bit integer in 20 bytes that sort as numbers do. '-' comes before '0', and a negative
+// number counts up from the smallest.
 func appendInt(b []byte, id []byte) ([]byte, error) {
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
@@ -94,7 +94,7 @@ func appendPadded(b []byte, n uint64, width int) []byte {
 	return append(append(b, zeros[:max(0, width-len(text))]...), text...)
 }
 
-// parse reads a position that this kind minted.
+// parse reads a position that this kind made.
 func (k kind) parse(p cursor.Position) (key, error) {
 	tag, rest, _ := strings.Cut(string(p), ":")
 	if kind(tag) != k {
@@ -103,7 +103,7 @@ func (k kind) parse(p cursor.Position) (key, error) {
 			"put the configuration back, or name the process anew", p, string(k)+":")
 	}
 	result, ok := k.take(rest)
-	// Spelled in another way it would sort in another way.
+	// A position that is spelled in another way would also sort differently.
 	if again, err := k.position(result); !ok || err != nil || again != p {
 		return key{}, fmt.Errorf("position %q is malformed: a position looks like %q", p, string(k.example()))
 	}
@@ -112,7 +112,7 @@ func (k kind) parse(p cursor.Position) (key, error) {
 
 var uuidText = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// take reads what follows the tag.
+// take reads the part after the tag.
 func (k kind) take(rest string) (result key, ok bool) {
 	if k != kindInt {
 		at, id, ok := strings.Cut(rest, "/")
@@ -147,13 +147,13 @@ func parseInt(text string) (int64, bool) {
 	return int64(n), err == nil
 }
 
-// example is a position of this kind, for messages.
+// example returns a position of this kind, for messages.
 func (k kind) example() cursor.Position {
 	p, _ := k.position(key{at: minAt, id: k.lowestID()})
 	return p
 }
 
-// highestID is the id behind which none sorts; there is none among texts.
+// highestID is the id after which none sorts; texts have no such id.
 func (k kind) highestID() string {
 	if k == kindAtUUID {
 		return "ffffffff-ffff-ffff-ffff-ffffffffffff"

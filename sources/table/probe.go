@@ -12,11 +12,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// errRefused rolls the examination's transaction back, which the server has
-// given up: the finding says why.
+// errRefused rolls back the examination's transaction, which the server has given up. The finding explains why.
 var errRefused = errors.New("the server refuses to read the table")
 
-// probe has the server plan the read, and looks at what the catalog does not tell.
+// probe has the server plan the read, and checks everything that the catalog does not show.
 func (e *examination) probe(ctx context.Context, tx pgx.Tx, l *layout) error {
 	plan, err := e.planned(ctx, tx, l)
 	var pgErr *pgconn.PgError
@@ -29,7 +28,7 @@ func (e *examination) probe(ctx context.Context, tx pgx.Tx, l *layout) error {
 	}
 	if plan.sorts() {
 		e.unordered(l)
-		return nil // what follows would read the whole table
+		return nil // the checks below would read the whole table
 	}
 	if l.ordersByTime() {
 		return e.infinity(ctx, tx, l)
@@ -48,14 +47,14 @@ func (e *examination) probeFix(err *pgconn.PgError) string {
 	}
 }
 
-// plan is a node of what EXPLAIN prints.
+// plan is a node in the output of EXPLAIN.
 type plan struct {
 	Node  string `json:"Node Type"`
 	Index string `json:"Index Name"`
 	Plans []plan
 }
 
-// within reports whether the plan scans no other indexes than these.
+// within reports whether the plan scans only these indexes.
 func (p plan) within(indexes []string) bool {
 	if strings.HasSuffix(p.Node, "Scan") && !slices.Contains(indexes, p.Index) {
 		return false
@@ -71,8 +70,7 @@ JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indpred IS NOT NULL AND i.indisvalid
 LIMIT 100000`
 
-// planned plans the read, and finds out whether a partial index spares it the rows
-// that Config.Where leaves out.
+// planned plans the read, and finds out whether a partial index spares it the rows that Config.Where leaves out.
 func (e *examination) planned(ctx context.Context, tx pgx.Tx, l *layout) (plan, error) {
 	if e.config.Where != "" {
 		rows, err := tx.Query(ctx, fmt.Sprintf(partialSQL, l.oid), pgx.QueryExecModeExec)
@@ -95,23 +93,23 @@ func (e *examination) planned(ctx context.Context, tx pgx.Tx, l *layout) (plan, 
 	return e.explain(ctx, tx, l)
 }
 
-// sorts reports whether the rows come in order only after sorting.
+// sorts reports whether the server has to sort the rows to put them in order.
 func (p plan) sorts() bool {
 	return strings.HasSuffix(p.Node, "Sort") && p.scans() || slices.ContainsFunc(p.Plans, plan.sorts)
 }
 
-// scans reports whether there is a table to read: one without a partition has none.
+// scans reports whether there is a table to read: a partitioned table without partitions has none.
 func (p plan) scans() bool {
 	return strings.HasSuffix(p.Node, "Scan") || slices.ContainsFunc(p.Plans, plan.scans)
 }
 
-// explain plans the read behind some position.
+// explain plans the read after some position.
 func (e *examination) explain(ctx context.Context, tx pgx.Tx, l *layout) (plan, error) {
 	id := "0"
 	if l.kind == kindAtUUID {
 		id = l.kind.lowestID()
 	}
-	if e.config.Where != "" { // alone, since the parameters of a read are none of its
+	if e.config.Where != "" { // checked alone, since it must not use the parameters of a read
 		alone := fmt.Sprintf("/* source.where */ EXPLAIN SELECT FROM %s AS t WHERE true AND (\n%s\n)", l.sql(), e.config.Where)
 		if result := tx.Conn().PgConn().ExecParams(ctx, alone, nil, nil, nil, nil).Read(); result.Err != nil {
 			return plan{}, result.Err
@@ -129,7 +127,7 @@ func (e *examination) explain(ctx context.Context, tx pgx.Tx, l *layout) (plan, 
 	return plans[0].Plan, nil
 }
 
-// infinity finds the rows that stand behind every time.
+// infinity finds the rows that are after every time.
 func (e *examination) infinity(ctx context.Context, tx pgx.Tx, l *layout) error {
 	at := quote(l.at)
 	sql := fmt.Sprintf("/* source.infinity */ SELECT EXISTS (SELECT FROM %s AS t WHERE t.%s = 'infinity')", l.sql(), at)
@@ -142,7 +140,7 @@ func (e *examination) infinity(ctx context.Context, tx pgx.Tx, l *layout) error 
 	return nil
 }
 
-// ahead finds rows that their sequence has not come to yet.
+// ahead finds rows whose ids their sequence has not reached yet.
 func (e *examination) ahead(ctx context.Context, tx pgx.Tx, l *layout) error {
 	id := quote(e.config.Columns.ID)
 	sql := fmt.Sprintf(`/* source.ahead */
@@ -164,8 +162,8 @@ LIMIT 1`, id, l.sequence, l.sql(), l.lastID())
 	return nil
 }
 
-// transient tells errors that will pass from those that a finding should name.
-// 08P01 is a where clause with a parameter.
+// transient distinguishes errors that will pass from those that a finding should name. 08P01 is a where clause with a
+// parameter.
 func transient(err *pgconn.PgError) bool {
 	return err.Code != "08P01" && !slices.Contains([]string{"0A", "22", "28", "3D", "3F", "42"}, err.Code[:2])
 }

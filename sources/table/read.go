@@ -18,12 +18,10 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// Read returns at most limit records after a position and below the fence; fewer
-// if they reach Config.MaxBytes. Where Config.Where leaves out very many rows, it
-// returns without records, and with a position up to which there is none. An error
-// that will not pass by itself (a table that is gone, a column, a grant, a position
-// of another kind, two rows with one position) is processor.Permanent; the next
-// Read looks again all the same.
+// Read returns at most limit records after a position and below the fence. It returns fewer if they reach
+// Config.MaxBytes. If Config.Where leaves out very many rows, Read returns no records, and a position up to which
+// there is none. An error that will not pass by itself is processor.Permanent: a table that is gone, a column, a
+// grant, a position of another kind, two rows with one position. The next Read looks again all the same.
 func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (processor.Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,19 +33,21 @@ func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (pr
 		limit = 0
 	}
 	s.stretch.begin(after)
-	anew := false // whether the table was inspected since a sequence was found before the position: it may have another one by now
+	inspected := false // again, in this Read
 	for {
 		was := s.stretch
 		r, err := s.readOnce(ctx, l, was.to, s.atMost(limit))
 		switch {
-		case !anew && errors.As(err, new(*processor.SequenceError)):
-			anew, s.layout = true, nil
+		case !inspected && errors.As(err, new(*processor.SequenceError)):
+			// The sequence is before the position. The table may have another sequence by now: inspect it, and read again.
+			inspected, s.layout = true, nil
 			if l, err = s.current(ctx); err != nil {
 				return processor.Page{}, err
 			}
 			continue
 		case was.to != after && (processor.IsPermanent(err) || err == nil && r.sample.server != was.server):
-			s.stretch = stretch{from: after, to: after} // it may be the stretch that no longer holds
+			// What earlier rounds found may no longer hold: begin at the position again.
+			s.stretch = stretch{from: after, to: after}
 			continue
 		case err != nil:
 			return processor.Page{}, fmt.Errorf("read %s: %w", l.name(), lasting(err))
@@ -55,16 +55,19 @@ func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (pr
 		if err := s.stretch.extend(r); err != nil {
 			return processor.Page{}, err
 		}
-		if len(r.page.Records) == 0 && r.fault == nil && r.large {
-			continue // now it is asked for alone
-		}
-		if len(r.page.Records) == 0 && r.fault == nil && r.full() && !r.held && s.stretch.rows < passRows {
+		none := len(r.page.Records) == 0
+		switch {
+		case none && r.fault == nil && r.large:
+			// The first row is too large beside others: the next round asks for that row alone.
+			continue
+		case none && r.fault == nil && r.full() && !r.held && s.stretch.rows < passRows:
+			// Config.Where left out all rows of this round: the next one looks further.
 			if s.stretch.to == was.to && s.sparse >= maxScan {
 				return processor.Page{}, l.crowded(after)
 			}
 			continue
-		}
-		if len(r.page.Records) == 0 && s.stretch.rows >= passRows {
+		case none && s.stretch.rows >= passRows:
+			// It left out so many that the cursor passes them without a record.
 			r.page.Passed = s.stretch.to
 		}
 		if err := s.keep(ctx, l, r); err != nil {
@@ -75,7 +78,7 @@ func (s *Source) Read(ctx context.Context, after cursor.Position, limit int) (pr
 	}
 }
 
-// keep makes sure that a crash of the server takes back nothing that a page makes the cursor pass.
+// keep makes sure that a crash of the server takes back no row that a page makes the cursor pass.
 func (s *Source) keep(ctx context.Context, l *layout, r *reading) error {
 	switch {
 	case r.durable:
@@ -91,7 +94,7 @@ func (s *Source) keep(ctx context.Context, l *layout, r *reading) error {
 	return nil
 }
 
-// atMost is limit, or as many records as are known to fit into MaxBytes.
+// atMost returns limit, or fewer if only fewer records are known to fit into MaxBytes.
 func (s *Source) atMost(limit int) int {
 	if s.rows > 0 {
 		return min(limit, s.rows)
@@ -99,13 +102,13 @@ func (s *Source) atMost(limit int) int {
 	return limit
 }
 
-// crowded is the error of rows that no read gets past.
+// crowded is the error for rows that no read gets past.
 func (l *layout) crowded(after cursor.Position) error {
 	return processor.Permanent(fmt.Errorf("read %s: more than %d rows after position %q have one position, or none: "+
 		"give them other ids, or times from the year 1 to 9999", l.name(), maxScan, after))
 }
 
-// readOnce is one read behind the fence.
+// readOnce does one read below the fence.
 func (s *Source) readOnce(ctx context.Context, l *layout, after cursor.Position, limit int) (*reading, error) {
 	if s.detail != whole {
 		l, limit = l.of(s.detail), min(limit, 1)
@@ -125,9 +128,8 @@ func (s *Source) readOnce(ctx context.Context, l *layout, after cursor.Position,
 	return r, err
 }
 
-// distrust forgets the table's layout when the server says that it changed, and
-// every connection when it is no primary (SQLSTATE 25006): the next ones find out
-// anew who is.
+// distrust forgets the table's layout when the server reports that the table changed. It drops every connection when
+// the server is not a primary (SQLSTATE 25006): the next connections find out anew which server is.
 func (s *Source) distrust(err error) {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "25006" {
@@ -140,8 +142,8 @@ func (s *Source) distrust(err error) {
 
 var errReplaced = errors.New("the table was replaced by another of its name")
 
-// lasting marks the server's errors that will not pass by themselves: wrong
-// names and types, missing grants, impossible values.
+// lasting marks the server's errors that will not pass by themselves: wrong names and types, missing grants,
+// impossible values.
 func lasting(err error) error {
 	var pgErr *pgconn.PgError
 	if !errors.As(err, &pgErr) {
@@ -156,8 +158,8 @@ func lasting(err error) error {
 	return processor.Permanent(err)
 }
 
-// valueError is an error of a value (class 22), as of one that a condition cannot
-// convert. The server quotes it, and it is no one's business but the record's.
+// valueError is an error about a value (class 22), such as a value that a condition cannot convert. The server quotes
+// the value, which only concerns the record, so Error leaves it out.
 type valueError struct{ *pgconn.PgError }
 
 func (e *valueError) Error() string { return valueless(e.PgError) + " (SQLSTATE " + e.Code + ")" }
@@ -166,7 +168,7 @@ func (e *valueError) Unwrap() error { return e.PgError }
 
 var quotes = regexp.MustCompile(`(?s)".*"`)
 
-// valueless is the server's message without the values that it quotes.
+// valueless returns the server's message without the values that it quotes.
 func valueless(err *pgconn.PgError) string {
 	if !strings.HasPrefix(err.Code, "22") {
 		return err.Message
@@ -174,8 +176,7 @@ func valueless(err *pgconn.PgError) string {
 	return quotes.ReplaceAllString(err.Message, `"…"`)
 }
 
-// fit learns how many rows reach MaxBytes, so that the next read asks for no
-// more than it will take.
+// fit learns how many rows reach MaxBytes, so that the next read asks for no more than it will take.
 func (s *Source) fit(r *reading, limit int) {
 	switch {
 	case r.cut, r.taken >= limit && r.bytes >= s.config.MaxBytes:
@@ -208,7 +209,7 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 			r.large, r.cut, err = true, true, nil
 		}
 		if r.cut {
-			cancel() // what is left may be large: closes the connection
+			cancel() // the rest may be large: this closes the connection
 		}
 		if closed := results.Close(); err == nil && !r.cut {
 			err = closed
@@ -225,7 +226,7 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 	return r, err
 }
 
-// scan is how many rows to ask for, for so many records.
+// scan returns how many rows to ask for, to get a number of records.
 func (s *Source) scan(l *layout, limit int) int {
 	scan := limit
 	if l.sifts(s.config) && l.detail == whole {
@@ -237,7 +238,7 @@ func (s *Source) scan(l *layout, limit int) int {
 	return scan
 }
 
-// query returns the read behind a position, of so many rows at most.
+// query returns the read after a position, of at most a number of rows.
 func (l *layout) query(c Config, after cursor.Position, rows int) (string, [][]byte, error) {
 	atMost := []byte(strconv.Itoa(rows))
 	if after == "" {
@@ -250,11 +251,11 @@ func (l *layout) query(c Config, after cursor.Position, rows int) (string, [][]b
 	return l.readSQL(c, false), append(l.arguments(k), atMost), nil
 }
 
-// statement is one of those that a read consists of.
+// statement is one of the statements of a read.
 type statement = prepared.Statement
 
-// statements are the whole read: begin, settings, hold, mark, writers, rows, whether they are on the disk,
-// commit. Their order is the fence (TestFence_EveryInterleaving).
+// statements lists the whole read: begin, settings, hold, mark, writers, rows, whether they are on the disk, commit.
+// The fence depends on their order (TestFence_EveryInterleaving).
 func (l *layout) statements(c Config, query string, args [][]byte) []statement {
 	all := []statement{{SQL: beginSQL}, {SQL: readSettingsSQL}, {SQL: l.holdSQL()}, {SQL: l.markSQL()}}
 	for _, sql := range l.writerQueries() {
@@ -263,8 +264,8 @@ func (l *layout) statements(c Config, query string, args [][]byte) []statement {
 	return append(all, statement{SQL: query, Args: args, Formats: l.formats(c)}, statement{SQL: durableSQL}, statement{SQL: "COMMIT"})
 }
 
-// formats of the columns of a read: text, but for a time, which is a number then,
-// and for bytes.
+// formats returns the formats of the columns of a read: text, except for a time, which is then a number, and for
+// bytes.
 func (l *layout) formats(c Config) []int16 {
 	columns := l.columns(c)
 	var formats []int16
@@ -281,7 +282,7 @@ func (l *layout) formats(c Config) []int16 {
 	return formats
 }
 
-// Formats of a column, in the numbers of the protocol.
+// Formats of a column, as the protocol numbers them.
 const (
 	textFormat   int16 = 0
 	binaryFormat int16 = 1
@@ -296,8 +297,8 @@ func preparable(statements []statement) []string {
 	return sql
 }
 
-// check holds the mark against the position: what is stamped from now on must
-// sort behind what was delivered.
+// check compares the mark with the position: rows that are stamped from now on must sort after those that were
+// delivered.
 func (s *Source) check(l *layout, now sample, after cursor.Position) error {
 	f, err := l.overtaken(now, after)
 	switch {
@@ -315,8 +316,8 @@ func (s *Source) check(l *layout, now sample, after cursor.Position) error {
 	return &processor.ClockError{Late: processor.Late{Server: now.server, From: from, Reason: f.Problem}, Err: processor.Permanent(fmt.Errorf("%s", f))}
 }
 
-// Clock holds the server's clock against a position (processor.Clocked). A clock that is behind the one of the last read, and
-// not behind the position, has the next read wait for every transaction that is open then.
+// Clock compares the server's clock with a position (processor.Clocked). If the clock is behind the clock of the last
+// read, and not behind the position, the next read waits for every transaction that is open then.
 func (s *Source) Clock(ctx context.Context, at cursor.Position) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

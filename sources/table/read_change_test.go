@@ -21,8 +21,7 @@ func readsOn(t testing.TB, s *Source, after processor.Record, want ...string) {
 
 func TestRead_TableDroppedMidRunIsNamedAndReadAgainWhenItIsBack(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`, Config{})
 	records := readAll(t, s, "", 10)
 
 	exec(t, pool, `ALTER TABLE app.bookings RENAME TO old`)
@@ -44,8 +43,7 @@ func TestRead_TableDroppedMidRunIsNamedAndReadAgainWhenItIsBack(t *testing.T) {
 
 func TestRead_SchemaDroppedMidRunIsNamed(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL, Config{})
 	read(t, s, "", 10)
 	exec(t, pool, `DROP SCHEMA app CASCADE`)
 	for range 2 {
@@ -58,15 +56,13 @@ func TestRead_SchemaDroppedMidRunIsNamed(t *testing.T) {
 // The new table's writers were not seen in the samples of the old one.
 func TestRead_TableSwappedMidRunIsFencedAnew(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`
+	pool, s := sourceOn(t, bookingsSQL+`
 		INSERT INTO app.bookings DEFAULT VALUES;
-		CREATE TABLE app.new (LIKE app.bookings INCLUDING ALL);`)
-	s := bookings(t, pool, Config{})
+		CREATE TABLE app.new (LIKE app.bookings INCLUDING ALL);`, Config{})
 	records := readAll(t, s, "", 10)
 
 	exec(t, pool, `BEGIN; ALTER TABLE app.bookings RENAME TO old; ALTER TABLE app.new RENAME TO bookings; COMMIT`)
-	w := newSession(t, pool)
-	w.do(`BEGIN; INSERT INTO app.bookings (id) VALUES (11)`)
+	w := begun(t, pool, `INSERT INTO app.bookings (id) VALUES (11)`)
 	exec(t, pool, `INSERT INTO app.bookings (id) VALUES (12)`)
 	later(t, pool)
 	_, err := s.Read(t.Context(), last(records), 10)
@@ -81,11 +77,9 @@ func TestRead_TableSwappedMidRunIsFencedAnew(t *testing.T) {
 // one table's fence with the other's rows.
 func TestRead_WaitsForAnAlterTableAndNoLongerThanLockTimeout(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`, Config{})
 	records := readAll(t, s, "", 10)
-	w := newSession(t, pool)
-	w.do(`BEGIN; LOCK TABLE app.bookings IN ACCESS EXCLUSIVE MODE`)
+	w := begun(t, pool, `LOCK TABLE app.bookings IN ACCESS EXCLUSIVE MODE`)
 	began := time.Now()
 	_, err := s.Read(t.Context(), last(records), 10)
 	require.ErrorContains(t, err, "SQLSTATE 55P03")
@@ -137,8 +131,7 @@ func TestRead_IntegerIDThatBecomesBigintReadsOn(t *testing.T) {
 
 func TestRead_IDOfAnotherFamilyMidRunIsRefused(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`, Config{})
 	records := readAll(t, s, "", 10)
 	exec(t, pool, `ALTER TABLE app.bookings ALTER id DROP IDENTITY; ALTER TABLE app.bookings ALTER id TYPE uuid USING gen_random_uuid()`)
 	_, err := s.Read(t.Context(), last(records), 10)
@@ -150,8 +143,7 @@ func TestRead_IDOfAnotherFamilyMidRunIsRefused(t *testing.T) {
 
 func TestRead_ConfiguredColumnDroppedMidRunIsNamed(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`)
-	s := bookings(t, pool, Config{Columns: Columns{Key: "note"}})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`, Config{Columns: Columns{Key: "note"}})
 	records := readAll(t, s, "", 10)
 	exec(t, pool, `ALTER TABLE app.bookings RENAME note TO remark`)
 	for range 2 {
@@ -173,8 +165,7 @@ func TestRead_DefaultChangedMidRunIsNoticedAndFencedAnew(t *testing.T) {
 	require.Empty(t, log.all())
 
 	exec(t, pool, `ALTER TABLE app.bookings ALTER created_at SET DEFAULT now()`)
-	w := newSession(t, pool)
-	w.do(`BEGIN; SELECT 1`) // holds no lock of this table
+	w := begun(t, pool, `SELECT 1`) // holds no lock of this table
 	s.layout.inspected = time.Now().Add(-inspectInterval)
 	exec(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
 	holdsBack(t, s, "")
@@ -208,8 +199,7 @@ func TestRead_RemembersTheWarningsOfTheLastInspectionAlone(t *testing.T) {
 // A server that is away is no reason to give up.
 func TestRead_ConnectionsLostMidRunAreReplaced(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings DEFAULT VALUES`, Config{})
 	records := readAll(t, s, "", 10)
 	admin := newSession(t, pool)
 	admin.do(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)

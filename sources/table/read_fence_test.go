@@ -9,16 +9,16 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 func TestRead_LateCommitIsNotSkipped(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL, Config{})
 	require.Empty(t, readAll(t, s, "", 10))
 
-	late := newSession(t, pool)
-	late.do(`BEGIN; INSERT INTO app.bookings (id) VALUES (1)`)
+	late := begun(t, pool, `INSERT INTO app.bookings (id) VALUES (1)`)
 	exec(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
 	holdsBack(t, s, "")
 
@@ -30,8 +30,7 @@ func TestRead_WriterOfTheFirstSampleHoldsEverythingBack(t *testing.T) {
 	t.Parallel()
 	pool := database(t, bookingsSQL)
 	exec(t, pool, `INSERT INTO app.bookings (id) VALUES (1)`)
-	old := newSession(t, pool)
-	old.do(`BEGIN; INSERT INTO app.bookings (id) VALUES (2)`)
+	old := begun(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
 
 	s := bookings(t, pool, Config{})
 	holdsBack(t, s, "")
@@ -42,12 +41,11 @@ func TestRead_WriterOfTheFirstSampleHoldsEverythingBack(t *testing.T) {
 
 func TestRead_LowerIDOfAnEqualStampIsNotSkipped(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL, Config{})
 	require.Empty(t, readAll(t, s, "", 10))
 
 	low, high := newSession(t, pool), newSession(t, pool)
-	at := value[time.Time](t, pool, `SELECT clock_timestamp()`)
+	at := pgtest.Value[time.Time](t, pool, `SELECT clock_timestamp()`)
 	low.do(`BEGIN`)
 	low.do(`INSERT INTO app.bookings (id, created_at) VALUES (1, $1)`, at)
 	high.do(`INSERT INTO app.bookings (id, created_at) VALUES (2, $1)`, at)
@@ -59,14 +57,12 @@ func TestRead_LowerIDOfAnEqualStampIsNotSkipped(t *testing.T) {
 
 func TestRead_IDsCommittedInAnyOrderComeInTheirOwn(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL)
-	s := bookings(t, pool, Config{Order: ID})
+	pool, s := sourceOn(t, bookingsSQL, Config{Order: ID})
 	require.Empty(t, readAll(t, s, "", 10))
 
 	var writers []*session
 	for range 3 {
-		w := newSession(t, pool)
-		w.do(`BEGIN; INSERT INTO app.bookings DEFAULT VALUES`)
+		w := begun(t, pool, `INSERT INTO app.bookings DEFAULT VALUES`)
 		writers = append(writers, w)
 	}
 	writers[2].do(`COMMIT`)
@@ -82,12 +78,10 @@ func TestRead_SavepointThatIsRolledBackIsPassedOver(t *testing.T) {
 	for _, order := range []Order{CreatedAt, ID} {
 		t.Run(string(order), func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, bookingsSQL)
-			s := bookings(t, pool, Config{Order: order})
+			pool, s := sourceOn(t, bookingsSQL, Config{Order: order})
 			require.Empty(t, readAll(t, s, "", 10))
 
-			w := newSession(t, pool)
-			w.do(`BEGIN; SAVEPOINT a; INSERT INTO app.bookings (note) VALUES ('undone'); ROLLBACK TO a`)
+			w := begun(t, pool, `SAVEPOINT a; INSERT INTO app.bookings (note) VALUES ('undone'); ROLLBACK TO a`)
 			// The rollback gave the lock back, and the next insert takes it again.
 			exec(t, pool, `INSERT INTO app.bookings (note) VALUES ('other')`)
 			require.Equal(t, []string{"other"}, notes(t, readAll(t, s, "", 10)))
@@ -102,12 +96,10 @@ func TestRead_SavepointThatIsRolledBackIsPassedOver(t *testing.T) {
 
 func TestRead_RollbackLetsTheRestPass(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL, Config{})
 	require.Empty(t, readAll(t, s, "", 10))
 
-	w := newSession(t, pool)
-	w.do(`BEGIN; INSERT INTO app.bookings (id) VALUES (1)`)
+	w := begun(t, pool, `INSERT INTO app.bookings (id) VALUES (1)`)
 	exec(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
 	holdsBack(t, s, "")
 	w.do(`ROLLBACK`)
@@ -116,8 +108,7 @@ func TestRead_RollbackLetsTheRestPass(t *testing.T) {
 
 func TestRead_CopyInProgressHoldsBack(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL, Config{})
 	require.Empty(t, readAll(t, s, "", 10))
 
 	w := newSession(t, pool)
@@ -142,7 +133,7 @@ func TestRead_CopyInProgressHoldsBack(t *testing.T) {
 // locks counts the locks of an inserter that a session holds.
 func locks(t testing.TB, pool *pgxpool.Pool, pid uint32) int {
 	t.Helper()
-	return value[int](t, pool, `SELECT count(*) FROM pg_locks WHERE pid = $1 AND mode = 'RowExclusiveLock' AND granted`, int(pid))
+	return pgtest.Value[int](t, pool, `SELECT count(*) FROM pg_locks WHERE pid = $1 AND mode = 'RowExclusiveLock' AND granted`, int(pid))
 }
 
 func TestRead_UnrelatedTransactionsHoldNothingUp(t *testing.T) {
@@ -172,8 +163,7 @@ func TestRead_DeletedRecordOfTheCursorChangesNothing(t *testing.T) {
 	for _, order := range []Order{CreatedAt, ID} {
 		t.Run(string(order), func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`)
-			s := bookings(t, pool, Config{Order: order})
+			pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`, Config{Order: order})
 			records := readAll(t, s, "", 10)
 			require.Len(t, records, 5)
 			exec(t, pool, `DELETE FROM app.bookings WHERE id <= 3`)
@@ -185,7 +175,7 @@ func TestRead_DeletedRecordOfTheCursorChangesNothing(t *testing.T) {
 func TestRead_TiesArePagedThrough(t *testing.T) {
 	t.Parallel()
 	pool := database(t, nowTable+`INSERT INTO app.bookings SELECT FROM generate_series(1, 10000)`)
-	require.Equal(t, 1, value[int](t, pool, `SELECT count(DISTINCT created_at) FROM app.bookings`))
+	require.Equal(t, 1, pgtest.Value[int](t, pool, `SELECT count(DISTINCT created_at) FROM app.bookings`))
 	s := bookings(t, pool, Config{Latency: time.Millisecond})
 	records := readAll(t, s, "", 100)
 	require.Len(t, records, 10000)

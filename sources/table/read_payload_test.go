@@ -47,18 +47,16 @@ func TestRead_PayloadIsWhatTheServerPrints(t *testing.T) {
 
 func TestRead_PayloadIsTheWholeRowByDefault(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`
+	_, s := sourceOn(t, bookingsSQL+`
 		ALTER TABLE app.bookings ADD doc json, ADD raw bytea, ADD none int;
-		INSERT INTO app.bookings VALUES (9007199254740993, '2026-01-02 03:04:05.678901+00', 'a"b', '{"z": "\u0000",  "a":1e400}', '\x00ff');`)
-	s := bookings(t, pool, Config{})
+		INSERT INTO app.bookings VALUES (9007199254740993, '2026-01-02 03:04:05.678901+00', 'a"b', '{"z": "\u0000",  "a":1e400}', '\x00ff');`, Config{})
 	const want = `{"id":9007199254740993,"created_at":"2026-01-02T03:04:05.678901+00:00","note":"a\"b","doc":{"z": "\u0000",  "a":1e400},"raw":"\\x00ff","none":null}`
 	require.Equal(t, want, string(readAll(t, s, "", 10)[0].Payload))
 }
 
 func TestRead_EndsWithTheRecordThatReachesMaxBytes(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (note) SELECT repeat('x', 1000) FROM generate_series(1, 100)`)
-	s := bookings(t, pool, Config{MaxBytes: 3500, Columns: Columns{Payload: "note"}})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings (note) SELECT repeat('x', 1000) FROM generate_series(1, 100)`, Config{MaxBytes: 3500, Columns: Columns{Payload: "note"}})
 	later(t, pool)
 	var after cursor.Position
 	var sizes []int
@@ -76,10 +74,9 @@ func TestRead_EndsWithTheRecordThatReachesMaxBytes(t *testing.T) {
 // After large records come small ones, and pages grow again.
 func TestRead_PagesGrowAgainWhenRecordsAreSmall(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`
+	pool, s := sourceOn(t, bookingsSQL+`
 		INSERT INTO app.bookings (note) SELECT repeat('x', 5000) FROM generate_series(1, 5);
-		INSERT INTO app.bookings (note) SELECT 'x' FROM generate_series(1, 1000);`)
-	s := bookings(t, pool, Config{MaxBytes: 4000, Columns: Columns{Payload: "note"}})
+		INSERT INTO app.bookings (note) SELECT 'x' FROM generate_series(1, 1000);`, Config{MaxBytes: 4000, Columns: Columns{Payload: "note"}})
 	later(t, pool)
 	var after cursor.Position
 	reads := 0
@@ -120,8 +117,7 @@ func TestRead_PayloadOf100MBInBoundedMemory(t *testing.T) {
 	if !inChild(t) {
 		return
 	}
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (note) VALUES (repeat('x', 100000000)), ('small')`)
-	s := bookings(t, pool, Config{MaxRecordBytes: 200 << 20, Columns: Columns{Payload: "note"}})
+	_, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings (note) VALUES (repeat('x', 100000000)), ('small')`, Config{MaxRecordBytes: 200 << 20, Columns: Columns{Payload: "note"}})
 	records := readAll(t, s, "", 500)
 	require.Len(t, records[0].Payload, 100_000_000)
 	require.Equal(t, "small", string(records[1].Payload))
@@ -135,8 +131,7 @@ func TestRead_FortyPayloadsOf20MBInBoundedMemory(t *testing.T) {
 		return
 	}
 	const n, size = 40, 20_000_000
-	pool := database(t, bookingsSQL+fmt.Sprintf(`INSERT INTO app.bookings (note) SELECT repeat('x', %d) FROM generate_series(1, %d)`, size, n))
-	s := bookings(t, pool, Config{Columns: Columns{Payload: "note"}})
+	pool, s := sourceOn(t, bookingsSQL+fmt.Sprintf(`INSERT INTO app.bookings (note) SELECT repeat('x', %d) FROM generate_series(1, %d)`, size, n), Config{Columns: Columns{Payload: "note"}})
 	later(t, pool)
 	var after cursor.Position
 	for i := range n {
@@ -156,8 +151,7 @@ func TestRead_FortyPayloadsOf20MBInBoundedMemory(t *testing.T) {
 // A record that fills a page is delivered, however large.
 func TestRead_RecordLargerThanMaxBytesIsDelivered(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (note) VALUES (repeat('x', 3000000)), ('a')`)
-	s := bookings(t, pool, Config{MaxBytes: 1, Columns: Columns{Payload: "note"}})
+	_, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings (note) VALUES (repeat('x', 3000000)), ('a')`, Config{MaxBytes: 1, Columns: Columns{Payload: "note"}})
 	records := readAll(t, s, "", 10)
 	require.Equal(t, []string{"1", "2"}, ids(records))
 	require.Equal(t, strings.Repeat("x", 3000000), string(records[0].Payload))

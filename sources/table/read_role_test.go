@@ -111,7 +111,7 @@ func TestRead_SettingsOfTheRoleChangeNothing(t *testing.T) {
 		"statement_timeout":     "30s",
 
 		"standard_conforming_strings": "on",
-		"application_name":            value[string](t, pool, "SELECT concat('"+applicationRead+" ', right(current_setting('application_name'), "+applicationRest+"))"),
+		"application_name":            pgtest.Value[string](t, pool, "SELECT concat('"+applicationRead+" ', right(current_setting('application_name'), "+applicationRest+"))"),
 	} {
 		s := bookings(t, pool, Config{Where: fmt.Sprintf("current_setting('%s') = '%s'", setting, want)})
 		require.Equal(t, []string{"1"}, ids(readAll(t, s, "", 10)), setting)
@@ -151,7 +151,7 @@ func TestRead_LeavesTheSessionAsItWas(t *testing.T) {
 	admin := database(t, bookingsSQL)
 	pool := pgtest.Pool(t, admin.Config().ConnString(), pgtest.PoolConfig{MaxConns: 1, SearchPath: "app"})
 	settings := func() string {
-		return value[string](t, pool, `SELECT string_agg(name || '=' || setting, ' ' ORDER BY name) FROM pg_settings WHERE source IN ('session', 'client', 'interactive') OR name LIKE 'enable_%' OR name LIKE '%timeout'`)
+		return pgtest.Value[string](t, pool, `SELECT string_agg(name || '=' || setting, ' ' ORDER BY name) FROM pg_settings WHERE source IN ('session', 'client', 'interactive') OR name LIKE 'enable_%' OR name LIKE '%timeout'`)
 	}
 	before := settings()
 	s := bookings(t, pool, Config{})

@@ -18,10 +18,9 @@ import (
 // transaction can be seen, so a record is given a second (docs/decisions/0003).
 func TestRead_RecordOfNowWaitsASecond(t *testing.T) {
 	t.Parallel()
-	pool := database(t, nowTable+`INSERT INTO app.bookings DEFAULT VALUES`)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, nowTable+`INSERT INTO app.bookings DEFAULT VALUES`, Config{})
 	require.Len(t, readAll(t, s, "", 1), 1)
-	require.True(t, value[bool](t, pool, `SELECT clock_timestamp() - created_at >= interval '1 second' FROM app.bookings`))
+	require.True(t, pgtest.Value[bool](t, pool, `SELECT clock_timestamp() - created_at >= interval '1 second' FROM app.bookings`))
 
 	s = bookings(t, pool, Config{Latency: time.Minute})
 	require.True(t, read(t, s, "", 1).Waiting, "or whatever the configuration says")
@@ -41,8 +40,7 @@ func TestRead_NowOfAChainedTransactionIsNotSkipped(t *testing.T) {
 			start := s.mustEnd(t)
 			gate := newSession(t, pool)
 			gate.do(`SELECT pg_advisory_lock(1)`)
-			chained := newSession(t, pool)
-			chained.do(`BEGIN; INSERT INTO app.slow VALUES (1)`)
+			chained := begun(t, pool, `INSERT INTO app.slow VALUES (1)`)
 			read(t, s, start, 10)
 			committed := chained.start(pool, `COMMIT AND CHAIN`)
 			exec(t, pool, `INSERT INTO app.bookings (note) VALUES ('after')`)
@@ -90,7 +88,7 @@ func TestRead_NowOfASecondTransactionInOneMessageIsNotSkipped(t *testing.T) {
 func waitsAtGate(t *testing.T, pool *pgxpool.Pool, gate int) {
 	t.Helper()
 	await(t, "a session waits at the gate", func() bool {
-		return value[bool](t, pool, `SELECT count(*) = 1 FROM pg_locks
+		return pgtest.Value[bool](t, pool, `SELECT count(*) = 1 FROM pg_locks
 			WHERE locktype = 'advisory' AND objid = $1 AND NOT granted
 				AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`, gate)
 	})
@@ -144,8 +142,7 @@ func TestRead_PreparedTransactionKeepsItsBound(t *testing.T) {
 				require.Empty(t, readAll(t, s, "", 10))
 
 				gid := literal(pool.Config().ConnConfig.Database)
-				w := newSession(t, pool)
-				w.do(`BEGIN; INSERT INTO app.bookings (id) VALUES (1)`)
+				w := begun(t, pool, `INSERT INTO app.bookings (id) VALUES (1)`)
 				exec(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
 				holdsBack(t, s, "")
 				w.do(`PREPARE TRANSACTION ` + gid)
@@ -162,8 +159,7 @@ func TestRead_PreparedBetweenTwoReadsHoldsBack(t *testing.T) {
 	for name, sql := range map[string]string{"clock_timestamp": bookingsSQL, "now": nowTable} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, sql)
-			s := bookings(t, pool, Config{Latency: time.Millisecond})
+			pool, s := sourceOn(t, sql, Config{Latency: time.Millisecond})
 			require.Empty(t, readAll(t, s, "", 10))
 			gid := literal(pool.Config().ConnConfig.Database)
 			exec(t, pool, `BEGIN; INSERT INTO app.bookings (id) VALUES (1); PREPARE TRANSACTION `+gid)
@@ -186,8 +182,7 @@ func TestRead_LongReportHoldsUpOnlyTheTableWithNow(t *testing.T) {
 			s := bookings(t, readerPool(t, pool, role), Config{Latency: time.Millisecond})
 			require.Empty(t, readAll(t, s, "", 10))
 
-			report := newSession(t, pool)
-			report.do(`BEGIN; SELECT count(*) FROM pg_class`)
+			report := begun(t, pool, `SELECT count(*) FROM pg_class`)
 			exec(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
 			holdsBack(t, s, "")
 			report.do(`INSERT INTO app.bookings (id) VALUES (1); COMMIT`)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -15,8 +16,7 @@ func TestRead_RowOfTheFutureNeitherBlocksNorPullsTheCursor(t *testing.T) {
 	for _, at := range []string{"'2200-01-01'", "'20000-01-01'", "'294000-01-01'", "'294276-12-31 23:59:59'", "clock_timestamp() + interval '1 hour'"} {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, bookingsSQL+`INSERT INTO app.bookings (id, created_at) VALUES (1, `+at+`)`)
-			s := bookings(t, pool, Config{})
+			pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings (id, created_at) VALUES (1, `+at+`)`, Config{})
 			page := read(t, s, "", 10)
 			require.Empty(t, page.Records)
 			require.True(t, page.Waiting)
@@ -41,15 +41,13 @@ func TestRead_RowOfTheFutureNeitherBlocksNorPullsTheCursor(t *testing.T) {
 
 func TestRead_DueIsWhenTheRecordMayBeRead(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL)
-	s := bookings(t, pool, Config{Latency: 10 * time.Second})
+	pool, s := sourceOn(t, bookingsSQL, Config{Latency: 10 * time.Second})
 	exec(t, pool, `INSERT INTO app.bookings (created_at) VALUES (clock_timestamp() - interval '4 s')`)
 	page := read(t, s, "", 10)
 	require.True(t, page.Waiting)
 	require.InDelta(t, 6*time.Second, page.Due, float64(2*time.Second))
 
-	w := newSession(t, pool)
-	w.do(`BEGIN; INSERT INTO app.bookings DEFAULT VALUES`)
+	begun(t, pool, `INSERT INTO app.bookings DEFAULT VALUES`)
 	page = read(t, s, "", 10)
 	require.True(t, page.Waiting)
 	require.Zero(t, page.Due, "it is not known when a writer ends")
@@ -57,8 +55,7 @@ func TestRead_DueIsWhenTheRecordMayBeRead(t *testing.T) {
 
 func TestRead_InfinityIsNeverReadAndIsNamed(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (created_at) VALUES ('infinity'), (clock_timestamp())`)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings (created_at) VALUES ('infinity'), (clock_timestamp())`, Config{})
 	records := readAll(t, s, "", 10)
 	require.Equal(t, []string{"2"}, ids(records))
 	fixed(t, pool, s, `rows of app.bookings have a "created_at" of infinity: they are never delivered`)
@@ -94,8 +91,7 @@ func TestRead_TimeThatNoPositionHoldsIsNamed(t *testing.T) {
 
 func TestRead_ClockBehindTheCursorIsNamed(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL)
-	s := bookings(t, pool, Config{})
+	_, s := sourceOn(t, bookingsSQL, Config{})
 	ahead, err := kindAtInt.position(key{at: time.Now().Add(time.Hour).UnixMicro(), id: "7"})
 	require.NoError(t, err)
 	_, err = s.Read(t.Context(), ahead, 10)
@@ -108,8 +104,7 @@ func TestRead_ClockBehindTheCursorIsNamed(t *testing.T) {
 // What is inserted after TRUNCATE … RESTART IDENTITY would be below the cursor.
 func TestRead_SequenceThatStartedAnewIsNamed(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`)
-	s := bookings(t, pool, Config{Order: ID})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`, Config{Order: ID})
 	records := readAll(t, s, "", 10)
 	require.Len(t, records, 5)
 	for _, reset := range []string{
@@ -137,8 +132,7 @@ func TestRead_SequenceThatStartsPastTheCursorIsReadOn(t *testing.T) {
 	} {
 		t.Run(restart, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`)
-			s := bookings(t, pool, Config{Order: ID})
+			pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`, Config{Order: ID})
 			records := readAll(t, s, "", 10)
 			exec(t, pool, restart)
 			sound(t, s)
@@ -179,7 +173,7 @@ func TestRead_TimestampInUTC(t *testing.T) {
 	require.Empty(t, readAll(t, s, "", 10))
 	w := newSession(t, pool)
 	w.do(`SET TimeZone = 'America/New_York'; BEGIN; INSERT INTO app.bookings (id) VALUES (1)`)
-	before := value[time.Time](t, pool, `SELECT clock_timestamp()`)
+	before := pgtest.Value[time.Time](t, pool, `SELECT clock_timestamp()`)
 	exec(t, pool, `INSERT INTO app.bookings (id) VALUES (2)`)
 	holdsBack(t, s, "")
 	w.do(`COMMIT`)
@@ -195,8 +189,7 @@ func TestRead_TimestampInUTC(t *testing.T) {
 // transactions that may have stamped rows before the last read's mark.
 func TestClock_IsHeldAgainstAPositionBetweenTwoReads(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 2)`)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings SELECT FROM generate_series(1, 2)`, Config{})
 	at := last(readAll(t, s, "", 10))
 	require.NoError(t, s.Clock(t.Context(), at))
 
@@ -213,9 +206,7 @@ func TestClock_IsHeldAgainstAPositionBetweenTwoReads(t *testing.T) {
 
 	before := time.Now().Add(time.Second)
 	s.fence.last.mark = before.UnixMicro()
-	tx, err := pool.Begin(t.Context())
-	require.NoError(t, err)
-	exec(t, tx, `INSERT INTO app.bookings DEFAULT VALUES`)
+	tx := pgtest.Begin(t, pool, `INSERT INTO app.bookings DEFAULT VALUES`)
 	require.NoError(t, s.Clock(t.Context(), at))
 	exec(t, pool, `INSERT INTO app.bookings DEFAULT VALUES`)
 	time.Sleep(time.Until(before) + 100*time.Millisecond) // the clock passes what it had been
@@ -259,10 +250,9 @@ func TestClock_ThatStaysBehindKeepsTheTimeOfItsStep(t *testing.T) {
 // process that another one delivers by the new one.
 func TestRead_ASequenceThatIsNoLongerTheTablesIsNotHeldAgainstThePosition(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`CREATE SEQUENCE app.lower; CREATE SEQUENCE app.higher START 5001;
+	pool, s := sourceOn(t, bookingsSQL+`CREATE SEQUENCE app.lower; CREATE SEQUENCE app.higher START 5001;
 		ALTER TABLE app.bookings ALTER id DROP IDENTITY IF EXISTS; ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.lower');
-		INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`)
-	s := bookings(t, pool, Config{Order: ID})
+		INSERT INTO app.bookings SELECT FROM generate_series(1, 5)`, Config{Order: ID})
 	records := readAll(t, s, "", 10)
 	exec(t, pool, `ALTER TABLE app.bookings ALTER id SET DEFAULT nextval('app.higher'); INSERT INTO app.bookings DEFAULT VALUES`)
 	records = readAll(t, bookings(t, pool, Config{Order: ID}), last(records), 10)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
 func TestRead_IDsOfEachTypeComeUnchangedAndInOrder(t *testing.T) {
@@ -29,7 +30,7 @@ func TestRead_IDsOfEachTypeComeUnchangedAndInOrder(t *testing.T) {
 			t.Parallel()
 			pool := database(t, fmt.Sprintf(`CREATE SCHEMA app;
 				CREATE TABLE app.bookings (id %s PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp())`, c.idType))
-			at := value[time.Time](t, pool, `SELECT clock_timestamp()`)
+			at := pgtest.Value[time.Time](t, pool, `SELECT clock_timestamp()`)
 			for _, id := range c.ids {
 				exec(t, pool, `INSERT INTO app.bookings VALUES ($1, $2)`, id, at) // one time: the id decides
 			}
@@ -135,10 +136,9 @@ func TestRead_HeadersAreAJSONObjectOfStrings(t *testing.T) {
 	for _, headersType := range []string{"json", "jsonb"} {
 		t.Run(headersType, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, bookingsSQL+`ALTER TABLE app.bookings ADD headers `+headersType+`;
+			pool, s := sourceOn(t, bookingsSQL+`ALTER TABLE app.bookings ADD headers `+headersType+`;
 				INSERT INTO app.bookings (headers) VALUES
-					('{"trace": "a\"ß", "n": 12345678901234567890, "o": {"a":1}, "nothing": null}'), (NULL), ('{}'), ('[1]'), ('{"x":"y"}');`)
-			s := bookings(t, pool, Config{Columns: Columns{Headers: "headers"}})
+					('{"trace": "a\"ß", "n": 12345678901234567890, "o": {"a":1}, "nothing": null}'), (NULL), ('{}'), ('[1]'), ('{"x":"y"}');`, Config{Columns: Columns{Headers: "headers"}})
 			records := readSome(t, s, "", 5)
 			require.Len(t, records, 5)
 			require.Equal(t, `a"ß`, records[0].Headers["trace"])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -33,7 +34,7 @@ func TestRead_NowIsRefusedToAMemberThatDoesNotInherit(t *testing.T) {
 	exec(t, pool, fmt.Sprintf(`GRANT USAGE ON SCHEMA app TO %[1]s; GRANT SELECT ON app.bookings TO %[1]s;
 		ALTER ROLE %[1]s NOINHERIT; GRANT pg_read_all_stats TO %[1]s`, name))
 	s := bookings(t, readers, Config{Latency: time.Millisecond})
-	if value[int](t, pool, `SELECT current_setting('server_version_num')::int`) < 160000 {
+	if pgtest.Value[int](t, pool, `SELECT current_setting('server_version_num')::int`) < 160000 {
 		fixed(t, pool, s, "may not see when those of other sessions began")
 		require.Len(t, readAll(t, s, "", 10), 1)
 	}

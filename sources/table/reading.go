@@ -15,7 +15,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// reading takes what one flush returns, as it comes.
+// reading takes the results of one flush as they come.
 type reading struct {
 	layout    *layout
 	columns   [fieldCount]int
@@ -24,7 +24,7 @@ type reading struct {
 	maxBytes  int
 	maxRecord int
 	limit     int // of records
-	scan      int // of rows, with the one that is looked at for its position alone
+	scan      int // of rows, including the one that is read only for its position
 
 	sample sample
 	bound  int64
@@ -36,8 +36,8 @@ type reading struct {
 
 	unanswered bool  // not even the first row came
 	held       bool  // a row was at the fence, and so are those after it
-	durable    bool  // the disk has what was read
-	log        int64 // where the log ends that has what was read
+	durable    bool  // the disk has the rows that were read
+	log        int64 // where the log ends that has these rows
 
 	page  processor.Page
 	fault error // of the first row
@@ -48,12 +48,12 @@ type reading struct {
 	tie     tie
 
 	*scratch
-	chunk  []byte // room for payloads
-	second second
+	chunk []byte // room for payloads
+	last  second // the second of the position before, which most positions share
 }
 
-// scratch is room that one read leaves to the next. What a read allocates anew,
-// the collector has to look at: it was a third of what a record cost.
+// scratch is memory that one read leaves to the next. The garbage collector has to look at everything that a read
+// allocates anew: that was a third of the cost of a record.
 type scratch struct {
 	text  []byte             // positions and ids, one after the other
 	ends  []int              // of each of them in text
@@ -78,8 +78,7 @@ func (l *layout) newReading(c Config, room *scratch, limit, scan int) *reading {
 	return r
 }
 
-// take reads the results in the order of statements. A sample counts even if the
-// rows behind it fail.
+// take reads the results in the order of statements. A sample counts even if the rows after it fail.
 func (r *reading) take(results *prepared.Results, fence *fence) error {
 	for range 3 { // begin, settings, hold
 		if _, err := nextRows(results); err != nil {
@@ -105,10 +104,12 @@ func (r *reading) take(results *prepared.Results, fence *fence) error {
 		return err
 	}
 	durable, err := nextRows(results)
-	if err == nil {
-		r.durable = string(durable[0][0]) == "t"
-		r.log, err = strconv.ParseInt(string(durable[0][1]), 10, 64)
+	if err != nil {
+		return err
 	}
+	onDisk, end := durable[0][0], durable[0][1]
+	r.durable = string(onDisk) == "t"
+	r.log, err = strconv.ParseInt(string(end), 10, 64)
 	return err
 }
 
@@ -121,16 +122,18 @@ func nextRows(results *prepared.Results) ([][][]byte, error) {
 	return result.Rows, result.Err
 }
 
+// takeMark takes the row of markSQL.
 func (r *reading) takeMark(values [][]byte) error {
-	if string(values[2]) == "t" {
+	mark, server, standby, sameTable := values[0], values[1], values[2], values[3]
+	if string(standby) == "t" {
 		return &pgconn.PgError{Code: "25006", Message: "the server is a standby: connect to the primary"}
 	}
-	if string(values[3]) != "t" {
+	if string(sameTable) != "t" {
 		return errReplaced
 	}
-	r.sample.server = string(values[1])
+	r.sample.server = string(server)
 	var err error
-	r.sample.mark, err = strconv.ParseInt(string(values[0]), 10, 64)
+	r.sample.mark, err = strconv.ParseInt(string(mark), 10, 64)
 	return err
 }
 
@@ -176,8 +179,7 @@ func (r *reading) takeRows(rows *pgconn.ResultReader) error {
 	return err
 }
 
-// add applies the fence to a row as it comes, while the server goes on with the
-// next ones.
+// add applies the fence to a row as it comes, while the server continues with the next rows.
 func (r *reading) add(row *row) {
 	switch {
 	case r.ended:
@@ -209,7 +211,7 @@ func (r *reading) hold(row *row) {
 	}
 }
 
-// append makes a record of a row.
+// append makes a record from a row.
 func (r *reading) append(row *row) {
 	n := len(r.page.Records)
 	if n == cap(r.page.Records) {
@@ -225,7 +227,7 @@ func (r *reading) append(row *row) {
 	r.passed.rows = 0
 }
 
-// end ends the page before what cannot be delivered. Those before it go first.
+// end ends the page before something that cannot be delivered. The records before it are delivered first.
 func (r *reading) end(err error) {
 	r.ended = true
 	if len(r.page.Records) == 0 {
@@ -233,16 +235,15 @@ func (r *reading) end(err error) {
 	}
 }
 
-// maxDue bounds the hint for a row of the far future.
+// maxDue bounds the hint for a row far in the future.
 const maxDue = 24 * time.Hour
 
-// record copies what a row holds, but for position and id, which are left in
-// text: see finish.
+// record copies the values of a row, except for position and id. Those stay in text: see finish.
 func (r *reading) record(record *processor.Record, row *row) error {
 	if !row.finite && r.layout.ordersByTime() {
 		return errors.New("its created_at is -infinity; give it a time")
 	}
-	text, err := r.layout.kind.append(r.text, row.at, row.id, &r.second)
+	text, err := r.layout.kind.append(r.text, row.at, row.id, &r.last)
 	if err != nil {
 		return err
 	}
@@ -261,8 +262,8 @@ func (r *reading) record(record *processor.Record, row *row) error {
 	return nil
 }
 
-// finish gives the records their positions and ids, which share one string: most
-// of what a read allocates would be these.
+// finish gives the records their positions and ids, which share one string. Otherwise these would be most of the
+// allocations of a read.
 func (r *reading) finish() {
 	if r.held && r.full() { // a record may be among the rows that were not asked for
 		r.page.Waiting = true
@@ -284,7 +285,7 @@ const (
 	smallBytes = 4 << 10 // a payload up to this shares a chunk with others
 )
 
-// keep copies a payload, which is valid until the next row only.
+// keep copies a payload, which is valid only until the next row.
 func (r *reading) keep(payload []byte) []byte {
 	if len(payload) > smallBytes || payload == nil {
 		return slices.Clone(payload)

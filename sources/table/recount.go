@@ -10,8 +10,8 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 )
 
-// recountSQL reports whether, since the horizon, the sequence was made, altered or started again, or the column of the
-// ids was given another default; and the last id of the sequence, NULL if that is not known.
+// recountSQL reports whether, since the horizon, the sequence was made, altered or started again, or the column of
+// the ids was given another default. It also returns the last id of the sequence, NULL if that is not known.
 const recountSQL = `/* source.recount */
 SELECT
 	EXISTS (
@@ -34,11 +34,11 @@ func (l *layout) recountSQL(c Config, sequence uint32) string {
 	return fmt.Sprintf(recountSQL, sequence, l.oid, literal(parts[0]))
 }
 
-// errRecounted: ids of new rows may be below those of rows that were delivered.
+// errRecounted: ids of new rows may be below the ids of rows that were delivered.
 var errRecounted = errors.New("the ids may have started again")
 
-// recount returns the last id of a sequence, nil if that is not known. It returns errRecounted where the catalog shows that
-// the ids may have started again since the horizon.
+// recount returns the last id of a sequence, nil if that is not known. It returns errRecounted if the catalog shows
+// that the ids may have started again since the horizon.
 func (l *layout) recount(ctx context.Context, tx pgx.Tx, c Config, sequence uint32, horizon string) (last *int64, err error) {
 	var anew bool
 	if err := tx.QueryRow(ctx, l.recountSQL(c, sequence), pgx.QueryExecModeExec, horizon).Scan(&anew, &last); err != nil {
@@ -50,10 +50,11 @@ func (l *layout) recount(ctx context.Context, tx pgx.Tx, c Config, sequence uint
 	return last, nil
 }
 
-// KeysMayRepeat reports whether records that are read from now on may have the dedup keys of other records, up to a position or
-// read before: the keys are of ids alone, and the catalog shows that the ids have started again since the horizon
-// (see cursor.Store.Horizon), or the sequence stands before the position. So it reports if that is not known. It does not notice a
-// sequence that setval set back and that has come past the position again.
+// KeysMayRepeat reports whether records that are read from now on may have the dedup keys of other records, either up
+// to a position or read before. That is so if the keys consist of ids alone, and one of two things is true. Either
+// the catalog shows that the ids have started again since the horizon (see cursor.Store.Horizon), or the sequence is
+// before the position. It also reports true if that is not known. It does not notice a sequence that setval set back
+// and that has passed the position again.
 func (s *Source) KeysMayRepeat(ctx context.Context, at cursor.Position, horizon string) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

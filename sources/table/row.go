@@ -7,8 +7,7 @@ import (
 	"strconv"
 )
 
-// row is a row as the server printed it. Its bytes are valid until the next row
-// only.
+// row is a row as the server printed it. Its bytes are valid only until the next row.
 type row struct {
 	at       int64 // microseconds since 1970, if finite
 	finite   bool
@@ -21,13 +20,13 @@ type row struct {
 	weight   int64 // of the record, fetched or not
 }
 
-// size is what of a row counts against a bound: what the record keeps of it.
+// size is how much of a row counts against a bound: the part that the record keeps.
 func (r *row) size() int {
 	return len(r.id) + len(r.key) + len(r.typ) + len(r.headers) + len(r.payload)
 }
 
-// epoch2000 is where the binary form of a time counts from, in microseconds since
-// 1970; the largest and the smallest number are infinity.
+// epoch2000 is where the binary form of a time counts from, in microseconds since 1970. The largest and the smallest
+// number are infinity.
 const epoch2000 = 946_684_800_000_000
 
 func (l *layout) row(result *row, values [][]byte, columns *[fieldCount]int) (err error) {
@@ -51,7 +50,7 @@ func (l *layout) row(result *row, values [][]byte, columns *[fieldCount]int) (er
 		}
 		since2000 := int64(binary.BigEndian.Uint64(at))
 		result.finite = since2000 != math.MinInt64 && since2000 != math.MaxInt64
-		result.at = math.MaxInt64 // the last 29 years that the server knows, too
+		result.at = math.MaxInt64 // this includes the last 29 years that the server knows
 		switch {
 		case !result.finite:
 			result.at = math.MinInt64
@@ -73,7 +72,7 @@ func (l *layout) row(result *row, values [][]byte, columns *[fieldCount]int) (er
 	return nil
 }
 
-// below reports whether nothing can come to stand before the row any more.
+// below reports whether no row can still appear before the row.
 func (l *layout) below(row *row, bound, slack int64) bool {
 	if bound == unbounded {
 		return false

@@ -16,11 +16,9 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// InspectRows finds what the rows themselves break, and what stands against a
-// cursor at a position; "" stands for none. It reads a thousand rows at most, by
-// index range, so the table must be one that Inspect does not refuse. The error is
-// that of a database that did not answer, or of a position that is not the
-// source's.
+// InspectRows finds the promises that the rows themselves break, and the faults of a cursor at a position; "" means
+// no cursor. It reads at most a thousand rows, by index range, so the table must be one that Inspect does not refuse.
+// It returns an error if the database did not answer, or if the position does not belong to the source.
 func (s *Source) InspectRows(ctx context.Context, at cursor.Position) ([]Finding, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,13 +51,13 @@ func (s *Source) InspectRows(ctx context.Context, at cursor.Position) ([]Finding
 	return e.findings, nil
 }
 
-// rowExamination holds rows against what the fence needs.
+// rowExamination compares rows with the needs of the fence.
 type rowExamination struct {
 	examination
 	*layout
 }
 
-// minusInfinity finds rows that stand before every time: no position holds it.
+// minusInfinity finds rows that are before every time: no position holds them.
 func (e *rowExamination) minusInfinity(ctx context.Context, tx pgx.Tx) error {
 	if !e.ordersByTime() {
 		return nil
@@ -104,8 +102,7 @@ func (e *rowExamination) place(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// oneStamp notes rows that have no order among themselves: they share a stamp, and
-// their ids do not grow.
+// oneStamp notes rows that have no order among themselves: they share a stamp, and their ids do not grow.
 func (e *rowExamination) oneStamp(context.Context, pgx.Tx) error {
 	if !e.ordersByTime() || e.layout.stamp != stampAtStart || e.kind == kindAtInt {
 		return nil
@@ -120,12 +117,11 @@ func (e *rowExamination) note(fix, format string, args ...any) {
 	e.findings = append(e.findings, finding(Note, fix, format, args...))
 }
 
-// ahead of the clock by so much is no matter of rounding.
+// clockTolerance is how far ahead of the clock a stamp has to be so that it is not a matter of rounding.
 const clockTolerance = time.Second
 
-// future finds a row that the database's clock has not come to. Where the clock is past the cursor,
-// as it has to be here, the row was not delivered. It may have been to another process, if this
-// server was promoted and its clock is behind.
+// future finds a row that the database's clock has not reached. The clock has to be past the cursor here, so the row
+// was not delivered. Another process may have delivered it, if this server was promoted and its clock is behind.
 func (e *rowExamination) future(ctx context.Context, tx pgx.Tx) error {
 	if !e.ordersByTime() {
 		return nil
@@ -162,15 +158,15 @@ ORDER BY %[4]s DESC
 LIMIT 1`, at, e.finiteMicros(), e.sql(), strings.Join(e.orderBy(e.config), " DESC, "))
 }
 
-// A stamp and an id that are made as the row is inserted grow together, but for
-// what happens between two of them. Of so many rows is it looked at.
+// A stamp and an id that are both made as the row is inserted grow together, except for the moment between the two.
+// The check reads stepSample rows.
 const (
 	stepSample    = 1000
 	stepTolerance = time.Second
 )
 
-// outOfStep finds rows whose stamps contradict their ids by more than a moment:
-// one of the two was not made as the row was inserted.
+// outOfStep finds rows whose stamps contradict their ids by more than a moment: one of the two was not made as the
+// row was inserted.
 func (e *rowExamination) outOfStep(ctx context.Context, tx pgx.Tx) error {
 	if e.counter == 0 || e.layout.stamp != stampAfterLock {
 		return nil
@@ -207,7 +203,7 @@ WHERE id < before`, quote(e.config.Columns.ID), at, e.sql(), strings.Join(e.orde
 		(stepTolerance + 2*e.rounding).Microseconds())
 }
 
-// behind holds a position against what is stamped from now on: see overtaken.
+// behind compares a position with the stamps that are made from now on: see overtaken.
 func (e *rowExamination) behind(ctx context.Context, tx pgx.Tx, at cursor.Position) (*Finding, error) {
 	if at == "" {
 		return nil, nil
@@ -219,8 +215,8 @@ func (e *rowExamination) behind(ctx context.Context, tx pgx.Tx, at cursor.Positi
 	return e.overtaken(sample, at)
 }
 
-// overtaken is the finding that what is stamped from now on sorts before what was
-// delivered; nil if it does not.
+// overtaken returns the finding that rows stamped from now on sort before rows that were delivered; nil if they do
+// not.
 func (l *layout) overtaken(s sample, after cursor.Position) (*Finding, error) {
 	if after == "" {
 		return nil, nil

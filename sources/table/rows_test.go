@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -46,8 +47,7 @@ func TestInspectRows_FindsNothingWrongWithGoodRows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, c.sql)
-			s := bookings(t, pool, c.config)
+			pool, s := sourceOn(t, c.sql, c.config)
 			soundRows(t, s, "")
 			exec(t, pool, `INSERT INTO app.bookings SELECT FROM generate_series(1, 2000)`)
 			soundRows(t, s, "")
@@ -86,8 +86,7 @@ func TestInspectRows_RowsOfOneTransactionThatHaveNoOrderAreNoted(t *testing.T) {
 
 func TestInspectRows_StampsOfTheFutureAreNamed(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (created_at) VALUES (DEFAULT), ('2199-01-01 00:00:00+00'), ('infinity')`)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings (created_at) VALUES (DEFAULT), ('2199-01-01 00:00:00+00'), ('infinity')`, Config{})
 	f := rowFinding(t, s, "")
 	require.Equal(t, Warn, f.Severity)
 	require.Contains(t, f.Problem, `a "created_at" of the future, the last one of 2199-01-01 00:00:00+00: they wait until the database's clock has passed it`)
@@ -99,8 +98,7 @@ func TestInspectRows_StampsOfTheFutureAreNamed(t *testing.T) {
 
 func TestInspectRows_MinusInfinityIsNamed(t *testing.T) {
 	t.Parallel()
-	pool := database(t, bookingsSQL+`INSERT INTO app.bookings (created_at) VALUES ('-infinity')`)
-	s := bookings(t, pool, Config{})
+	pool, s := sourceOn(t, bookingsSQL+`INSERT INTO app.bookings (created_at) VALUES ('-infinity')`, Config{})
 	f := rowFinding(t, s, "")
 	require.Contains(t, f.Problem, `a "created_at" of -infinity: they cannot be delivered`)
 	exec(t, pool, f.Fix)
@@ -146,9 +144,7 @@ func TestInspectRows_CursorThatIsAheadIsNamed(t *testing.T) {
 	soundRows(t, byID, at)
 	exec(t, pool, "SELECT setval('app.bookings_id_seq', 9)")
 	exec(t, pool, set)
-	var last int
-	require.NoError(t, pool.QueryRow(t.Context(), "SELECT last_value FROM app.bookings_id_seq").Scan(&last))
-	require.Equal(t, 9, last, "the ids have come past the cursor by then")
+	require.Equal(t, 9, pgtest.Value[int](t, pool, "SELECT last_value FROM app.bookings_id_seq"), "the ids have come past the cursor by then")
 
 	_, err = byTime.InspectRows(t.Context(), at)
 	require.True(t, processor.IsPermanent(err), "a position of another source: %v", err)

@@ -10,8 +10,8 @@ import (
 // plainNextval is the only default of an id that grows with its sequence.
 var plainNextval = regexp.MustCompile(`^nextval\('.*'::regclass\)$`)
 
-// countedBy is the oid of the one sequence that ids come from, one by one, so that each row has a larger one
-// than all that were inserted before it began; 0 if there is none. Order CreatedAt.
+// countedBy returns the oid of the one sequence that ids come from, one by one. So each row has a larger id than all
+// rows that were inserted before it began. It returns 0 if there is no such sequence. Order CreatedAt.
 func (e *examination) countedBy() uint32 {
 	if !e.idAssigned() || len(e.sequences) != 1 {
 		return 0
@@ -23,17 +23,17 @@ func (e *examination) countedBy() uint32 {
 	return seq.OID
 }
 
-// readable checks that Late may find out whether the ids have started again.
+// readable checks that Late can find out whether the ids have started again.
 func (e *examination) readable(l *layout) {
 	if l.counter == 0 || e.config.KeysOnly || e.sequences[0].Readable {
 		return
 	}
 	name := e.sequences[0].Name
 	e.warn(fmt.Sprintf("GRANT SELECT ON SEQUENCE %s TO %s", name, pgx.Identifier{e.cat.role}.Sanitize()),
-		"role %s may not read sequence %s: after a failover or a restore, rows that were stamped before the cursor are looked for by time, and not by their ids", e.cat.role, name)
+		"role %s may not read sequence %s: after a failover or a restore, the search for rows that were stamped before the cursor goes by time, and not by their ids", e.cat.role, name)
 }
 
-// sequence checks what assigns the ids.
+// sequence checks the sequences that assign the ids.
 func (e *examination) sequence(l *layout) {
 	const other = "order by created_at"
 	switch len(e.sequences) {

@@ -13,12 +13,12 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
-// inspectInterval is how long what the catalog said is relied on. A default that
-// is changed under a running source is noticed within it.
+// inspectInterval is how long the source relies on the last look at the catalog. It notices a default that is changed
+// under a running source within this time.
 const inspectInterval = time.Minute
 
-// Source reads the records of one table (processor.Source). It keeps the bounds
-// of the writers it has seen, so it is read regularly, also when idle.
+// Source reads the records of one table (processor.Source). It keeps the bounds of the writers it has seen. So it
+// must be read regularly, also when idle.
 type Source struct {
 	pool   *pgxpool.Pool
 	config Config
@@ -33,7 +33,7 @@ type Source struct {
 	fenced   fenced
 	standing standing
 	clock    clockSeen
-	rows     int // that fit into MaxBytes, as far as is known; 0 = not known
+	rows     int // number that fits into MaxBytes, as far as is known; 0 = not known
 	sparse   sparse
 	detail   detail // of the next read
 	stretch  stretch
@@ -41,11 +41,9 @@ type Source struct {
 	scratch
 }
 
-// New returns the source that config describes. It touches no database yet: a
-// table that cannot be read in order is refused by Read and found by Inspect.
-// Each read takes one connection of the pool. No call waits for ever: within 30 s for
-// a connection, and 90 s for a read or 45 s for anything else, it ends with "no answer
-// in time".
+// New returns the source that config describes. It does not touch the database yet. Read refuses a table that cannot
+// be read in order, and Inspect finds it. Each read takes one connection of the pool. No call waits for ever: it ends
+// with "no answer in time" within 30 s for a connection, and within 90 s for a read or 45 s for anything else.
 func New(pool *pgxpool.Pool, config Config) (*Source, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
@@ -54,7 +52,7 @@ func New(pool *pgxpool.Pool, config Config) (*Source, error) {
 	return &Source{pool: pool, config: config, waits: defaultWaits()}, nil
 }
 
-// Recycle takes back the room of a page (processor.Recycler).
+// Recycle takes back the memory of a page (processor.Recycler).
 func (s *Source) Recycle(records []processor.Record) {
 	clear(records) // payloads may be large
 	s.mu.Lock()
@@ -64,9 +62,8 @@ func (s *Source) Recycle(records []processor.Record) {
 	}
 }
 
-// located is the configuration that names the table which was found first. A name without
-// a schema could mean another table later: one that a role makes in a schema that comes
-// earlier in the search_path.
+// located returns the configuration with the name of the table that was found first. A name without a schema could
+// mean another table later: one that a role makes in a schema that comes earlier in the search_path.
 func (s *Source) located() Config {
 	c := s.config
 	if name := s.pinned.Load(); name != nil {
@@ -75,14 +72,14 @@ func (s *Source) located() Config {
 	return c
 }
 
-// pin keeps what the name of the table means.
+// pin keeps the table that the name means.
 func (s *Source) pin(cat *catalog) {
 	name := cat.name()
 	s.pinned.CompareAndSwap(nil, &name)
 }
 
-// Name is the table that the configured name means, with its schema; "" if there is none,
-// or if it is not certain which: see Inspect. Once found it stays.
+// Name returns the table that the configured name means, with its schema. It returns "" if there is none, or if it is
+// not certain which: see Inspect. Once found, the name stays.
 func (s *Source) Name(ctx context.Context) (string, error) {
 	if s.pinned.Load() == nil {
 		if _, err := s.Inspect(ctx); err != nil {
@@ -95,15 +92,14 @@ func (s *Source) Name(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// Refresh forgets what the catalog said of the table (processor.Refresher).
+// Refresh forgets the catalog's description of the table (processor.Refresher).
 func (s *Source) Refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.layout = nil
 }
 
-// current returns the layout, inspecting the table if it was not, or not lately.
-// The caller holds mu.
+// current returns the layout. It inspects the table if that was never done, or not lately. The caller holds mu.
 func (s *Source) current(ctx context.Context) (*layout, error) {
 	if s.layout != nil && time.Since(s.layout.inspected) < inspectInterval {
 		return s.layout, nil
@@ -123,23 +119,22 @@ func (s *Source) current(ctx context.Context) (*layout, error) {
 			s.config.Logger.Warn("source table: "+f.Problem, "fix", f.Fix)
 		}
 	}
-	s.warned = warned // what is no longer found is said again when it comes back
+	s.warned = warned // a finding that is gone is reported again when it comes back
 	if now := (fenced{l.oid, l.stamp, l.sequence}); s.fenced != now {
-		s.fence, s.fenced = fence{}, now // its bounds were those of other locks
+		s.fence, s.fenced = fence{}, now // its bounds belonged to other locks
 		s.stretch = stretch{}
 	}
 	return l, nil
 }
 
-// fenced is what the bounds of a fence are about.
+// fenced identifies the object of a fence's bounds.
 type fenced struct {
 	table    uint32
 	stamp    stamp
 	sequence uint32
 }
 
-// refusal is all that stands against a table, as one error. It will not pass by
-// itself.
+// refusal returns everything that refuses a table, as one error. The error will not pass by itself.
 func refusal(findings []Finding) error {
 	var all error
 	for _, f := range findings {
@@ -155,8 +150,8 @@ func refusal(findings []Finding) error {
 	return processor.Permanent(all)
 }
 
-// End returns the position behind everything stamped so far: what is stamped
-// from now on follows it, and what an open transaction stamped before does not.
+// End returns the position after everything stamped so far. Rows that are stamped from now on follow it. Rows that an
+// open transaction stamped before do not.
 func (s *Source) End(ctx context.Context) (cursor.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

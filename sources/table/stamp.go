@@ -8,24 +8,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// stamp says when the order column's value is made, and so which transactions
-// may still commit a row below a mark.
+// stamp describes when the order column's value is made. That decides which transactions may still commit a row below
+// a mark.
 type stamp int
 
 const (
-	// stampAfterLock: clock_timestamp() or nextval(), evaluated after the
-	// inserter has locked the table. Only holders of that lock matter.
+	// stampAfterLock: clock_timestamp() or nextval(), evaluated after the inserter has locked the table. Only holders
+	// of that lock matter.
 	stampAfterLock stamp = iota
-	// stampAtStart: now() and its kin, the start of the transaction or of its
-	// statement, before any lock. Every open transaction matters.
+	// stampAtStart: now() and its relatives, the start of the transaction or of its statement, before any lock. Every
+	// open transaction matters.
 	stampAtStart
-	// stampElsewhere: no default, or the application's clock. Only the latency
-	// protects.
+	// stampElsewhere: no default, or the application's clock. Only the latency protects.
 	stampElsewhere
 )
 
-// rounding is what a time of so many digits behind the second may be off by:
-// one unit, though it is rounded to the nearest.
+// rounding returns how far a time with this number of digits after the second may be off: one unit, though it is
+// rounded to the nearest.
 func rounding(digits string) time.Duration {
 	if digits == "" || digits >= "6" {
 		return 0
@@ -37,8 +36,8 @@ func rounding(digits string) time.Duration {
 	return result
 }
 
-// stamp finds the weakest default among the tables that rows go into: a row
-// inserted straight into a partition gets the partition's.
+// stamp finds the weakest default among the tables that rows go into: a row inserted straight into a partition gets
+// the partition's.
 func (e *examination) stamp(l *layout, c column) {
 	if c.Typmod >= 0 {
 		l.rounding = rounding(fmt.Sprint(c.Typmod))
@@ -54,7 +53,7 @@ func (e *examination) stamp(l *layout, c column) {
 		zoned = e.zone(l, c, m, s) || zoned
 	}
 	if zoned {
-		return // its fix is that of all below
+		return // its fix also covers the findings below
 	}
 	fix := e.setDefault(l, weakest)
 	switch {
@@ -76,8 +75,8 @@ func (e *examination) stamp(l *layout, c column) {
 	}
 }
 
-// namedFirst are the members: those first that a change of a default names, and so
-// changes with all below them.
+// namedFirst returns the members. First come those that a change of a default names, since that changes all tables
+// below them.
 func (e *examination) namedFirst() []member {
 	rank := func(m member) int {
 		switch {
@@ -102,7 +101,7 @@ func (e *examination) placeOf(l *layout, m member) string {
 	return fmt.Sprintf("%s, a part of %s,", m.Name, l.name())
 }
 
-// setDefault is the SQL that has the database stamp what is inserted into a relation.
+// setDefault returns the SQL that makes the database stamp rows that are inserted into a relation.
 func (e *examination) setDefault(l *layout, m member) string {
 	table, stamp := l.sql(), "clock_timestamp()"
 	if m.Above {
@@ -117,9 +116,8 @@ func (e *examination) setDefault(l *layout, m member) string {
 	return fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT %s", table, pgx.Identifier{m.Column}.Sanitize(), stamp)
 }
 
-// refuseUnseen refuses a table whose fence our role cannot see: of a session that
-// commits many transactions in one message, nothing else shows that each is stamped
-// with the arrival of that message.
+// refuseUnseen refuses a table whose fence our role cannot see. If a session commits many transactions in one
+// message, each is stamped with the arrival of that message, and nothing else shows it.
 func (e *examination) refuseUnseen(because, better string) {
 	role := pgx.Identifier{e.cat.role}.Sanitize()
 	fix := fmt.Sprintf("GRANT pg_read_all_stats TO %s; -- or better: %s", role, better)

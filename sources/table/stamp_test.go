@@ -83,7 +83,7 @@ func TestReadDefault_AsTheServerPrintsIt(t *testing.T) {
 	} {
 		t.Run(c.atType+" "+c.expression, func(t *testing.T) {
 			exec(t, pool, fmt.Sprintf(`DROP TABLE IF EXISTS app.t; CREATE TABLE app.t (at %s DEFAULT (%s))`, c.atType, c.expression))
-			printed := value[*string](t, pool, `SELECT (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'app.t'::regclass)`)
+			printed := pgtest.Value[*string](t, pool, `SELECT (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'app.t'::regclass)`)
 			require.Equal(t, c.want, readDefault(printed, c.atType), printed)
 		})
 	}
@@ -100,7 +100,7 @@ func TestRounding_BoundsWhatTheServerRounds(t *testing.T) {
 	for digits := range 7 {
 		for range 20 {
 			at := base.Add(time.Duration(random.Int64N(10_000_000)) * time.Microsecond)
-			rounded := value[time.Time](t, pool, fmt.Sprintf(`SELECT $1::timestamptz::timestamptz(%d)`, digits), at)
+			rounded := pgtest.Value[time.Time](t, pool, fmt.Sprintf(`SELECT $1::timestamptz::timestamptz(%d)`, digits), at)
 			require.LessOrEqual(t, at.Sub(rounded), rounding(fmt.Sprint(digits)), "seed %d", seed)
 		}
 	}
@@ -117,23 +117,22 @@ func TestRead_RoundedStampIsNotSkipped(t *testing.T) {
 	} {
 		t.Run(column, func(t *testing.T) {
 			t.Parallel()
-			pool := database(t, `CREATE SCHEMA app; CREATE TABLE app.bookings (id bigint PRIMARY KEY, created_at `+column+`)`)
-			s := bookings(t, pool, Config{})
+			pool, s := sourceOn(t, `CREATE SCHEMA app; CREATE TABLE app.bookings (id bigint PRIMARY KEY, created_at `+column+`)`, Config{})
 			await(t, "two rows got the same second", func() bool {
 				exec(t, pool, `TRUNCATE app.bookings`)
 				await(t, "a second begins", func() bool {
-					return value[bool](t, pool, `SELECT extract(second FROM clock_timestamp()) % 1 < 0.2`)
+					return pgtest.Value[bool](t, pool, `SELECT extract(second FROM clock_timestamp()) % 1 < 0.2`)
 				})
 				exec(t, pool, `INSERT INTO app.bookings VALUES (2)`)
 				later(t, pool)
 				page := read(t, s, "", 10)
-				if value[bool](t, pool, `SELECT clock_timestamp() >= created_at + interval '0.5 s' FROM app.bookings`) {
+				if pgtest.Value[bool](t, pool, `SELECT clock_timestamp() >= created_at + interval '0.5 s' FROM app.bookings`) {
 					return false // the machine is busy: by now the row may be read
 				}
 				require.Empty(t, page.Records)
 				require.Greater(t, page.Due, time.Duration(0))
 				exec(t, pool, `INSERT INTO app.bookings VALUES (1)`)
-				return value[bool](t, pool, `SELECT count(DISTINCT created_at) = 1 FROM app.bookings`)
+				return pgtest.Value[bool](t, pool, `SELECT count(DISTINCT created_at) = 1 FROM app.bookings`)
 			})
 			require.Equal(t, []string{"1", "2"}, ids(readAll(t, s, "", 10)))
 		})

@@ -2,18 +2,14 @@ package table
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -45,27 +41,7 @@ func database(t testing.TB, sql string) *pgxpool.Pool {
 	return pool
 }
 
-type executor interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}
-
-// exec runs one or several statements.
-func exec(t testing.TB, on executor, sql string, args ...any) {
-	t.Helper()
-	_, err := on.Exec(t.Context(), sql, args...)
-	require.NoError(t, err, sql)
-}
-
-type querier interface {
-	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
-}
-
-// value returns the one value that a query yields.
-func value[T any](t testing.TB, on querier, sql string, args ...any) (v T) {
-	t.Helper()
-	require.NoError(t, on.QueryRow(t.Context(), sql, args...).Scan(&v), sql)
-	return v
-}
+var exec = pgtest.Exec
 
 // bookings reads app.bookings unless the config names another table.
 func bookings(t testing.TB, pool *pgxpool.Pool, c Config) *Source {
@@ -76,6 +52,13 @@ func bookings(t testing.TB, pool *pgxpool.Pool, c Config) *Source {
 	s, err := New(pool, c)
 	require.NoError(t, err)
 	return s
+}
+
+// sourceOn reads a database of the test's own, with what sql makes in it.
+func sourceOn(t testing.TB, sql string, c Config) (*pgxpool.Pool, *Source) {
+	t.Helper()
+	pool := database(t, sql)
+	return pool, bookings(t, pool, c)
 }
 
 // await waits until a condition holds: for what happens on the server, of which
@@ -178,6 +161,14 @@ func newSession(t testing.TB, pool *pgxpool.Pool) *session {
 	return &session{Conn: conn, t: t, pid: conn.PgConn().PID()}
 }
 
+// begun is a session within a transaction that has done what sql says.
+func begun(t testing.TB, pool *pgxpool.Pool, sql string) *session {
+	t.Helper()
+	s := newSession(t, pool)
+	s.do("BEGIN; " + sql)
+	return s
+}
+
 func (s *session) do(sql string, args ...any) {
 	s.t.Helper()
 	exec(s.t, s, sql, args...)
@@ -193,7 +184,7 @@ func (s *session) start(watch *pgxpool.Pool, sql string) (end func()) {
 		done <- err
 	}()
 	await(s.t, "the session waits for a lock", func() bool {
-		return value[bool](s.t, watch, `SELECT coalesce(wait_event_type = 'Lock', false) FROM pg_stat_activity WHERE pid = $1`, int(s.pid))
+		return pgtest.Value[bool](s.t, watch, `SELECT coalesce(wait_event_type = 'Lock', false) FROM pg_stat_activity WHERE pid = $1`, int(s.pid))
 	})
 	return func() {
 		s.t.Helper()
@@ -227,22 +218,14 @@ func (j *journal) all() []string {
 // user is a role of the test's own, and a pool of its sessions.
 func user(t testing.TB, admin *pgxpool.Pool) (name string, pool *pgxpool.Pool) {
 	t.Helper()
-	name = "reader_" + strings.ToLower(rand.Text())
-	exec(t, admin, fmt.Sprintf(`CREATE ROLE %s LOGIN PASSWORD 'secret'`, name))
-	t.Cleanup(func() {
-		_, err := admin.Exec(context.Background(), fmt.Sprintf(`DROP OWNED BY %[1]s; DROP ROLE %[1]s`, name))
-		require.NoError(t, err)
-	})
+	name = pgtest.Role(t, admin, "reader_", "LOGIN PASSWORD 'secret'")
 	return name, login(t, admin, name, "")
 }
 
 // login opens a pool of a role's sessions on the database of another pool.
 func login(t testing.TB, admin *pgxpool.Pool, role, searchPath string) *pgxpool.Pool {
 	t.Helper()
-	address, err := url.Parse(admin.Config().ConnString())
-	require.NoError(t, err)
-	address.User = url.UserPassword(role, "secret")
-	return pgtest.Pool(t, address.String(), pgtest.PoolConfig{SearchPath: searchPath})
+	return pgtest.Pool(t, pgtest.As(t, admin.Config().ConnString(), role, "secret"), pgtest.PoolConfig{SearchPath: searchPath})
 }
 
 // readerPool is of sessions of the "same" role as the producers', a superuser; of

@@ -185,7 +185,7 @@ func (g ground) committed(t testing.TB, pool *pgxpool.Pool) []string {
 	if g.config.Order == ID {
 		order = "id"
 	}
-	return value[[]string](t, pool, fmt.Sprintf(`SELECT coalesce(array_agg(label ORDER BY %s), '{}') FROM app.bookings`, order))
+	return pgtest.Value[[]string](t, pool, fmt.Sprintf(`SELECT coalesce(array_agg(label ORDER BY %s), '{}') FROM app.bookings`, order))
 }
 
 // delivered is what a reader read.

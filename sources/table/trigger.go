@@ -17,8 +17,8 @@ type trigger struct {
 	After    bool // the row was inserted; otherwise before each row, after the default was evaluated
 }
 
-// triggersSQL finds the triggers of every table that rows go into. One on a
-// partition that stems from the table above it is found there.
+// triggersSQL finds the triggers of every table that rows go into. A trigger on a partition that comes from the table
+// above it is found on that table.
 const triggersSQL = "/* source.catalog.triggers */" + treeSQL + `
 SELECT t.tgname::text, t.tgrelid::regclass::text, p.prosrc, l.lanname::text, t.tgtype & 2 = 0
 FROM lineage
@@ -36,9 +36,9 @@ func readTriggers(ctx context.Context, tx pgx.Tx, oid uint32) ([]trigger, error)
 	return collect[trigger](ctx, tx, fmt.Sprintf(triggersSQL, oid))
 }
 
-// triggers warns of one that puts something else into the order column than the
-// default would. clock_timestamp() is as good there: the table is locked by then.
-// The start of a transaction takes the fence that such a default takes.
+// triggers warns of a trigger that puts something else into the order column than the default would.
+// clock_timestamp() is as good in a trigger: the table is locked by then. For the start of a transaction, the source
+// takes the fence that such a default takes.
 func (e *examination) triggers(l *layout) {
 	column := e.config.Columns.CreatedAt
 	if e.config.Order == ID {
@@ -56,7 +56,7 @@ func (e *examination) triggers(l *layout) {
 		var wrong []string
 		puts := assigned(t.Source, parts[0])
 		if len(puts.unread) > 0 {
-			e.warn(dropTrigger(t), "what trigger %s of %s puts into column %s cannot be read: %s. A value below what was delivered is passed over",
+			e.warn(dropTrigger(t), "the value that trigger %s of %s puts into column %s is not known: %s. A value below what was delivered is passed over",
 				t.Name, t.Table, parts[0], strings.Join(puts.unread, ", and "))
 		}
 		for _, value := range puts.values {
@@ -81,9 +81,10 @@ func (e *examination) triggers(l *layout) {
 	}
 }
 
-// restamps warns of a trigger that changes the order column of rows that are inserted already.
+// restamps warns of a trigger that changes the order column of rows that are already inserted.
 func (e *examination) restamps(t trigger, column string) {
-	for _, target := range updates(t.Source, column) {
+	targets, unread := updates(t.Source, column)
+	for _, target := range targets {
 		for _, whole := range []string{t.Table, e.config.Table} {
 			if parts, _ := parseName(whole); len(parts) > 0 && parts[len(parts)-1] == target {
 				e.warn(dropTrigger(t), "trigger %s of %s updates column %s of rows that are inserted already: a row that gets a value below what was delivered is passed over",
@@ -91,6 +92,10 @@ func (e *examination) restamps(t trigger, column string) {
 				return
 			}
 		}
+	}
+	if unread {
+		e.warn(dropTrigger(t), "whether trigger %s of %s updates column %s of rows that are inserted already is not known, since a part of its function cannot be read: "+
+			"a row that gets a value below what was delivered is passed over", t.Name, t.Table, column)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestAssigned_TortureOfTriggers(t *testing.T) {
 		exec(t, pool, `CREATE OR REPLACE FUNCTION app.f() RETURNS trigger LANGUAGE plpgsql AS `+literal(body))
 		exec(t, pool, `CREATE OR REPLACE TRIGGER stamp BEFORE INSERT ON app.bookings FOR EACH ROW EXECUTE FUNCTION app.f();
 			TRUNCATE app.bookings; INSERT INTO app.bookings DEFAULT VALUES`)
-		require.Equal(t, 2001, value[int](t, pool, `SELECT extract(year FROM created_at)::int FROM app.bookings`), body)
+		require.Equal(t, 2001, pgtest.Value[int](t, pool, `SELECT extract(year FROM created_at)::int FROM app.bookings`), body)
 		found := assigned(body, "created_at")
 		require.NotEmpty(t, append(found.values, found.unread...), body)
 	}

@@ -1,10 +1,9 @@
 package table
 
-// viewsSQL finds the views that rows may be inserted through, and that have a
-// default of their own for what is the order column below them: by the rule behind
-// each view, which alone says what its columns are. OFFSET 0 has it read the rules of
-// these views alone (by pg_depend_reference_index): left to itself, the server
-// searches those of all views of its catalog, for 0.2 s.
+// viewsSQL finds the views that rows may be inserted through and that have a default of their own for the order
+// column below them. It follows the rule of each view, which alone defines the view's columns. OFFSET 0 makes the
+// server read the rules of these views alone (by pg_depend_reference_index). Otherwise the server searches the rules
+// of all views of its catalog, for 0.2 s.
 const viewsSQL = "/* source.catalog.views */" + treeSQL + `, column_of (relation, attnum) AS (
 	SELECT a.attrelid, a.attnum::int
 	FROM lineage

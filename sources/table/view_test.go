@@ -29,8 +29,7 @@ func TestRead_DefaultsOfViewsAndDomainsAreFenced(t *testing.T) {
 
 			s := bookings(t, readerPool(t, pool, "stats"), Config{Latency: time.Millisecond})
 			require.Empty(t, readAll(t, s, "", 10))
-			late := newSession(t, pool)
-			late.do(`BEGIN; SELECT 1`)
+			late := begun(t, pool, `SELECT 1`)
 			if c.into == "app.bookings" { // statement_timestamp() is that of the message
 				late.do(`ROLLBACK`)
 			}

@@ -10,9 +10,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// watchedSQL lists the conditions that tell the rows of one partition from those of others, of every kind that the table has: the
-// constraint of one partition below each table, the partition keys of all levels, and tableoid where tables inherit. Undelivered
-// asks by conditions like these. The keys count although the constraints name them: there may be no partition yet.
+// watchedSQL lists the conditions that distinguish the rows of one partition from the rows of others, of every kind
+// that the table has: the constraint of one partition below each table, the partition keys of all levels, and
+// tableoid where tables inherit. Undelivered uses conditions like these. The keys are listed although the constraints
+// name them: there may be no partition yet.
 const watchedSQL = "/* source.watched */" + treeSQL + `, below AS (
 	SELECT DISTINCT ON (i.inhparent) pg_get_partition_constraintdef(i.inhrelid) AS condition
 	FROM tree
@@ -35,8 +36,8 @@ SELECT 't.tableoid = 0' WHERE EXISTS (
 )
 LIMIT 10000`
 
-// watching is a statement that needs the rights of Undelivered for every partition; "" if the table has none, and is not made
-// for any.
+// watching returns a statement that needs the rights of Undelivered for every partition; "" if the table has no
+// partition, and is not made for any.
 func (l *layout) watching(ctx context.Context, tx pgx.Tx) (string, error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf(watchedSQL, l.oid), pgx.QueryExecModeExec)
 	if err != nil {
@@ -49,7 +50,7 @@ func (l *layout) watching(ctx context.Context, tx pgx.Tx) (string, error) {
 	return fmt.Sprintf("/* source.watching */ SELECT FROM %s AS t WHERE (%s)", l.sql(), strings.Join(conditions, ") OR (")), nil
 }
 
-// unwatchedSQL lists the columns among those of watchedSQL that our role may not read. The columns of an expression in a
+// unwatchedSQL lists those columns of watchedSQL that our role may not read. The columns of an expression in a
 // partition key depend on the table.
 const unwatchedSQL = "/* source.unwatched */" + treeSQL + `, named AS (
 	SELECT k.attname
@@ -75,11 +76,11 @@ WHERE NOT has_column_privilege(a.attrelid, a.attnum, 'SELECT')
 ORDER BY 1
 LIMIT 2000`
 
-// unwatched is a column that our role may not read, both as SQL takes them.
+// unwatched is a column that our role may not read. Both names are as SQL takes them.
 type unwatched struct{ Column, Role string }
 
-// InspectPartitions finds which right our role lacks to ask what each partition holds. Reading the table does not take it: see
-// Undelivered. The error is that of a database that did not answer.
+// InspectPartitions finds which right our role lacks to count the records of each partition. Reading the table does
+// not need that right: see Undelivered. It returns an error if the database did not answer.
 func (s *Source) InspectPartitions(ctx context.Context) ([]Finding, error) {
 	s.mu.Lock()
 	l, err := s.current(ctx)
@@ -103,7 +104,7 @@ func (s *Source) InspectPartitions(ctx context.Context) ([]Finding, error) {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) && pgErr.Code == "42501" {
 		return []Finding{finding(Warn, "run, as the owner, what `ordered-dispatcher grants` prints for the role",
-			"what the partitions of %s hold cannot be asked: %s (SQLSTATE %s)"+unwatchedThen, l.name(), pgErr.Message, pgErr.Code)}, nil
+			"the partitions of %s cannot be read: %s (SQLSTATE %s)"+unwatchedThen, l.name(), pgErr.Message, pgErr.Code)}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look at the rights to the partitions of %s: %w", l.name(), lasting(err))
@@ -111,8 +112,8 @@ func (s *Source) InspectPartitions(ctx context.Context) ([]Finding, error) {
 	return found, nil
 }
 
-// unwatchedThen is what a missing right leads to.
-const unwatchedThen = ". So `ordered-dispatcher partitions` calls none of them safe to drop, and a worker does not notice one that goes with undelivered records"
+// unwatchedThen describes the consequence of a missing right.
+const unwatchedThen = ". So `ordered-dispatcher partitions` calls none of them safe to drop, and a worker does not notice when one is dropped with undelivered records"
 
 func (l *layout) unwatched(lacking []unwatched) []Finding {
 	if len(lacking) == 0 {
@@ -124,7 +125,7 @@ func (l *layout) unwatched(lacking []unwatched) []Finding {
 	}
 	names, role := strings.Join(columns, ", "), lacking[0].Role
 	return []Finding{finding(Warn, fmt.Sprintf("GRANT SELECT (%s) ON %s TO %s", names, l.sql(), role),
-		"role %s may not read %s of %s, by which its partitions are told apart"+unwatchedThen, role, names, l.name())}
+		"role %s may not read %s of %s, which identifies its partitions"+unwatchedThen, role, names, l.name())}
 }
 
 // withRight adds to an error of Undelivered which right is missing, if one is.

@@ -92,7 +92,7 @@ func TestNeeds_HoldWhatTellsPartitionsApart(t *testing.T) {
 			fix := fmt.Sprintf(`GRANT SELECT (%s) ON "app"."bookings" TO %s`, c.columns, role)
 			require.Len(t, found, 1)
 			require.Equal(t, fix, found[0].Fix)
-			require.Contains(t, found[0].Problem, fmt.Sprintf("role %s may not read %s of app.bookings, by which its partitions are told apart", role, c.columns))
+			require.Contains(t, found[0].Problem, fmt.Sprintf("role %s may not read %s of app.bookings, which identifies its partitions", role, c.columns))
 			partitions, err := s.Partitions(t.Context())
 			require.NoError(t, err)
 			denied := 0

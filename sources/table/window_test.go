@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 )
 
@@ -159,7 +160,7 @@ func report(t *testing.T, pool *pgxpool.Pool) {
 			(SELECT coalesce(max(by), 0) FROM missed WHERE missed.role = samples.role)
 		FROM app.samples GROUP BY role ORDER BY role`)
 	require.NoError(t, err)
-	n := value[int](t, pool, `SELECT count(*) FROM app.bookings`)
+	n := pgtest.Value[int](t, pool, `SELECT count(*) FROM app.bookings`)
 	for rows.Next() {
 		var role string
 		var samples, missed, beyond, most int

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// zone refuses stamps that a session makes in its own TimeZone, however the
-// database or of our role is: the fence is in UTC, and hours away from them. A
-// timestamp without time zone takes only what is known to be in UTC.
+// zone refuses stamps that a session makes in its own TimeZone, whatever the TimeZone of the database or of our role
+// is. The fence is in UTC, and may be hours away from them. A timestamp without time zone takes only stamps that are
+// known to be in UTC.
 func (e *examination) zone(l *layout, c column, m member, s stamping) bool {
 	place := e.placeOf(l, m)
 	switch {
@@ -18,7 +18,7 @@ func (e *examination) zone(l *layout, c column, m member, s stamping) bool {
 		return e.timeZone(l, c, m)
 	case l.atType == "timestamp" && (s.zoned || s.stamp == stampElsewhere):
 		e.refuse(e.zoneFix(l, c, m), "column %s of %s is a timestamp without time zone that defaults to %s, which is not known to be in UTC "+
-			"whatever the TimeZone of the session that inserts: %s", c.Name, place, *m.Default, hoursOff)
+			"for every TimeZone of the session that inserts: %s", c.Name, place, *m.Default, hoursOff)
 	case s.zoned:
 		e.refuse(e.setDefault(l, m), "column %s of %s defaults to %s, which passes through the TimeZone of the session that inserts: %s",
 			c.Name, place, *m.Default, hoursOff)
@@ -38,8 +38,7 @@ func (e *examination) ageZone(l *layout, c column) {
 
 const hoursOff = "the fence is in UTC, and a record that is stamped hours before it would be passed over"
 
-// timeZone refuses a timestamp without time zone that applications stamp where they
-// are likely not to do so in UTC.
+// timeZone refuses a timestamp without time zone that applications stamp, where they probably do not stamp it in UTC.
 func (e *examination) timeZone(l *layout, c column, m member) bool {
 	place := e.placeOf(l, m)
 	if l.atType != "timestamp" || slices.Contains(utc, e.cat.timeZone) {
@@ -50,8 +49,7 @@ func (e *examination) timeZone(l *layout, c column, m member) bool {
 	return true
 }
 
-// zoneFix is a default in UTC, and what to do where the stamps so far are in another
-// time zone.
+// zoneFix returns a default in UTC, and the next step where the stamps so far are in another time zone.
 func (e *examination) zoneFix(l *layout, c column, m member) string {
 	column := pgx.Identifier{c.Name}.Sanitize()
 	other := fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE timestamptz USING %[2]s AT TIME ZONE 'the zone of the stamps', "+
@@ -72,7 +70,7 @@ func (e *examination) idAssigned() bool {
 	return e.config.Order == CreatedAt && c.Assigned && idKinds[c.Type] == kindAtInt
 }
 
-// clockNames are those of all that reads a clock.
+// clockNames matches the names of everything that reads a clock.
 var clockNames = regexp.MustCompile(`(?i)\b(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|` +
 	`current_timestamp|localtimestamp|current_date|current_time|localtime)\b`)
 
@@ -83,7 +81,7 @@ func (e *examination) zoneOfTrigger(l *layout, t trigger, value string) bool {
 	if !s.zoned && !unknown {
 		return false
 	}
-	e.refuse(dropTrigger(t), "trigger %s of %s stamps rows with %s, which is not known to be in UTC whatever the TimeZone of the session that inserts: %s",
+	e.refuse(dropTrigger(t), "trigger %s of %s stamps rows with %s, which is not known to be in UTC for every TimeZone of the session that inserts: %s",
 		t.Name, t.Table, value, hoursOff)
 	return true
 }

@@ -146,7 +146,7 @@ func TestReadDefault_TortureOfTimeZones(t *testing.T) {
 		}
 		atType := pick([]string{"timestamp", "timestamptz"})
 		conn.do(fmt.Sprintf(`SET TimeZone = 'UTC'; DROP TABLE IF EXISTS app.t; CREATE TABLE app.t (id int, at %s DEFAULT (%s))`, atType, expression))
-		printed := value[*string](t, conn, `SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'app.t'::regclass`)
+		printed := pgtest.Value[*string](t, conn, `SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'app.t'::regclass`)
 		if got := readDefault(printed, atType); got.stamp == stampElsewhere || got.zoned {
 			refused++
 			continue
@@ -156,7 +156,7 @@ func TestReadDefault_TortureOfTimeZones(t *testing.T) {
 			conn.do(fmt.Sprintf(`SET TimeZone = '%s'; INSERT INTO app.t (id) VALUES (1)`, zone))
 		}
 		conn.do(`SET TimeZone = 'UTC'`)
-		require.True(t, value[bool](t, conn, `SELECT max(abs(extract(epoch FROM at - clock_timestamp()::timestamp))) < 60 FROM app.t`), "%s %s", atType, expression)
+		require.True(t, pgtest.Value[bool](t, conn, `SELECT max(abs(extract(epoch FROM at - clock_timestamp()::timestamp))) < 60 FROM app.t`), "%s %s", atType, expression)
 	}
 	require.Greater(t, min(accepted, refused), 20)
 }

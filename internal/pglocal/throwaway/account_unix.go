@@ -12,13 +12,13 @@ import (
 	"syscall"
 )
 
-// account is the user that programs run as. nil stands for the user we are.
+// account is the user that runs the programs. nil means the user of this process.
 type account struct {
 	name     string
 	uid, gid uint32
 }
 
-// unprivileged picks the account: ourselves, unless we are root.
+// unprivileged picks the account: this process's own, unless it runs as root.
 func unprivileged() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

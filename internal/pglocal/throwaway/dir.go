@@ -22,12 +22,12 @@ type Dir struct {
 	closeErr  error
 }
 
-// open keeps every Dir reachable until it is closed: a collected one would close its pipe, and the guard would
-// take a server down that is still in use (TestDir_OutlivesGarbageCollection).
+// open keeps every Dir reachable until it is closed. If a Dir were collected, its pipe would close, and the guard
+// would end a server that is still in use (TestDir_OutlivesGarbageCollection).
 var open sync.Map
 
 // New makes a directory that the unprivileged user can reach, in TMPDIR if possible, else in /tmp or /var/tmp. ctx
-// bounds the making only; the directory stays until Close or until this process ends.
+// bounds only the making. The directory stays until Close or until this process ends.
 func New(ctx context.Context) (*Dir, error) {
 	user, err := unprivileged()
 	if err != nil {
@@ -36,8 +36,8 @@ func New(ctx context.Context) (*Dir, error) {
 	return newAs(ctx, user)
 }
 
-// NewOwn is New for programs that are trusted with what this process may: they run as its user, root too, and no
-// other account can read what is in the directory.
+// NewOwn is New for programs that may do what this process may do. They run as its user, even if that is root, and no
+// other account can read the content of the directory.
 func NewOwn(ctx context.Context) (*Dir, error) { return newAs(ctx, nil) }
 
 func newAs(ctx context.Context, user *account) (*Dir, error) {
@@ -53,8 +53,8 @@ func newAs(ctx context.Context, user *account) (*Dir, error) {
 	return d, nil
 }
 
-// makeTemp lets the user itself make the directory. Its permission to do so is the proof that every parent can be
-// passed, and the guard, which runs as that user, can remove what it owns.
+// makeTemp lets the user itself make the directory. That the user can do so proves that it can pass every parent. And
+// the guard, which runs as that user, can remove what the user owns.
 func makeTemp(ctx context.Context, user *account) (string, error) {
 	bases := slices.Compact([]string{os.TempDir(), "/tmp", "/var/tmp"})
 	var failures []error
@@ -73,13 +73,13 @@ func makeTemp(ctx context.Context, user *account) (string, error) {
 		user, errors.Join(failures...))
 }
 
-// Path is the absolute path of an element in the directory.
+// Path returns the absolute path of an element in the directory.
 func (d *Dir) Path(elem ...string) string {
 	return filepath.Join(append([]string{d.path}, elem...)...)
 }
 
-// Command prepares a program: as the unprivileged user, in the directory, with an environment of few
-// variables. When ctx ends it is killed.
+// Command prepares a program to run as the unprivileged user, in the directory, with an environment of few variables.
+// When ctx ends, the program is killed.
 func (d *Dir) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = d.path
@@ -89,8 +89,8 @@ func (d *Dir) Command(ctx context.Context, name string, args ...string) *exec.Cm
 	return cmd
 }
 
-// passed are the variables that programs get from this process. Any other may hold a secret, which the account
-// could read in /proc, or change a PostgreSQL program's behaviour behind our back, as PGDATA does.
+// passed are the variables that programs get from this process. Any other may hold a secret, which the account could
+// read in /proc. Or it may change a PostgreSQL program's behaviour without our knowledge, as PGDATA does.
 var passed = []string{"PATH", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "JAVA_HOME", "GOCOVERDIR", "GOMAXPROCS"}
 
 func environ(home string) []string {
@@ -103,7 +103,7 @@ func environ(home string) []string {
 	return env
 }
 
-// Run runs a program to its end and returns what it printed; an error carries that as well.
+// Run runs a program to its end and returns its output. An error contains the output, too.
 func (d *Dir) Run(ctx context.Context, name string, args ...string) (string, error) {
 	return output(d.Command(ctx, name, args...))
 }
@@ -116,8 +116,8 @@ func output(cmd *exec.Cmd) (string, error) {
 	return string(out), nil
 }
 
-// Close ends the programs that still run, at once, and removes the directory. A second call returns the first
-// call's answer. When ctx ends first the guard goes on by itself.
+// Close ends the programs that still run, at once, and removes the directory. A second call returns the answer of the
+// first. If ctx ends first, the guard goes on by itself.
 func (d *Dir) Close(ctx context.Context) error {
 	d.closeOnce.Do(func() {
 		open.Delete(d)
@@ -130,7 +130,8 @@ func (d *Dir) close(ctx context.Context) error {
 	if err := d.guard.release(ctx); err != nil {
 		return fmt.Errorf("remove %s: %w", d.path, err)
 	}
-	// The guard emptied it. In a TMPDIR that only root may write to, the last rmdir is ours, and no more than that.
+	// The guard emptied it. In a TMPDIR to which only root may write, the last rmdir is left to us, and no more than
+	// that.
 	if err := os.Remove(d.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove a temporary directory: %w; remove it by hand", err)
 	}

@@ -13,22 +13,23 @@ import (
 	"time"
 )
 
-// The directory belongs to the programs' user, who may put a link in any place at any time. So where that is another user
-// than us, which only root has, we write nothing there: a shell does that, as the user, with the user's rights.
+// The directory belongs to the programs' user, who may put a link anywhere in it at any time. If that is another user
+// than ours, which needs root, this process writes nothing there. Instead a shell writes, as the user, with the
+// user's rights.
 const (
 	writeScript  = `umask 077; cat >"$1"`
 	appendScript = `umask 077; cat >>"$1"`
 	copyScript   = `umask 022; cat >"$1"; chmod 755 "$1"`
 
-	// startScript becomes the program, so that the process id it notes for the guard is the program's. Its third file
-	// hears when the id is noted.
+	// startScript becomes the program, so that the process id that it notes for the guard is the program's. It writes
+	// to its file descriptor 3 when the id is noted.
 	startScript = `(umask 077; : >>"$1" && : >"pids/$$") || exit 126; echo >&3; log=$1; shift; exec "$@" >>"$log" 2>&1 3>&-`
 )
 
-// fileTimeout bounds one of these.
+// fileTimeout bounds one of these scripts.
 const fileTimeout = time.Minute
 
-// headTimeout bounds the reading of a file that should be short. It is long for a machine that is busy.
+// headTimeout bounds the reading of a file that should be short. It is long because the machine may be busy.
 const headTimeout = 10 * time.Second
 
 // WriteFile writes a file that only the programs' user (and root) can read and write.
@@ -36,13 +37,13 @@ func (d *Dir) WriteFile(name string, content []byte) error {
 	return d.asUser(bytes.NewReader(content), writeScript, d.Path(name))
 }
 
-// AppendFile adds to the end of a file, and makes it if it is not there.
+// AppendFile adds to the end of a file. If the file does not exist, it makes it.
 func (d *Dir) AppendFile(name string, content []byte) error {
 	return d.asUser(bytes.NewReader(content), appendScript, d.Path(name))
 }
 
-// Executable returns a path under which the programs' user can run a program of ours: as root that is another user than
-// us, who cannot look into the directory of a `go run`, so it gets a copy.
+// Executable returns a path under which the programs' user can run one of our programs. As root that user is not us,
+// and cannot look into the directory of a `go run`, so it gets a copy.
 func (d *Dir) Executable(path string) (string, error) {
 	if d.user == nil {
 		return path, nil
@@ -79,8 +80,8 @@ func (d *Dir) Tail(name string, lines int) string {
 	return strings.TrimSpace(text)
 }
 
-// Head returns the beginning of a file of the directory, read as the programs' user and not for long: the user
-// may have put anything in its place. "" if it cannot be read.
+// Head returns the beginning of a file of the directory. It reads as the programs' user and for a bounded time,
+// because the user may have put anything in its place. It returns "" if the file cannot be read.
 func (d *Dir) Head(name string, bytes int) string {
 	ctx, cancel := context.WithTimeout(context.Background(), headTimeout)
 	defer cancel()
@@ -91,7 +92,7 @@ func (d *Dir) Head(name string, bytes int) string {
 	return text
 }
 
-// checkPath refuses a path that mktemp did not make: another process of the same user may have put words in its mouth.
+// checkPath refuses a path that mktemp did not make: another process of the same user may have forged it.
 func checkPath(base, path string) error {
 	name, found := strings.CutPrefix(path, filepath.Join(base, "throwaway-"))
 	if !found || name == "" || strings.ContainsAny(name, "/.\n") {
@@ -100,14 +101,14 @@ func checkPath(base, path string) error {
 	return nil
 }
 
-// unlist takes an ended program off the guard's list: its process id may be another's from now on.
+// unlist removes an ended program from the guard's list: its process id may belong to another process from now on.
 func (d *Dir) unlist(pid int) {
 	ctx, cancel := context.WithTimeout(context.Background(), fileTimeout)
 	defer cancel()
 	_ = d.Command(ctx, "rm", "-f", d.Path("pids", strconv.Itoa(pid))).Run()
 }
 
-// lookPath finds a program, so that one that is missing is an error of Start and no line in a log.
+// lookPath finds a program, so that a missing one is an error of Start and not a line in a log.
 func lookPath(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 // guardScript waits for the end of its standard input, ends the programs named in pids/ and removes the directory.
-// SIGQUIT is PostgreSQL's immediate shutdown: the data is going away, so a checkpoint would be wasted. A program that
-// is there after ten seconds is killed. The removal is tried again because a program that was being started
+// SIGQUIT is PostgreSQL's immediate shutdown: the data is going away, so a checkpoint would be wasted. It kills a
+// program that is still there after ten seconds. It tries the removal again, because a program that was being started
 // may still be writing.
 const guardScript = `
 trap '' HUP INT QUIT TERM
@@ -31,7 +31,7 @@ n=0
 until rm -rf "$dir" 2>/dev/null || [ $n -ge 20 ]; do sleep 0.1; n=$((n + 1)); done
 `
 
-// guard is the shell that cleans up when the pipe to it closes, by our hand or because this process is gone.
+// guard is the shell that cleans up when its pipe closes, because we close it or because this process is gone.
 type guard struct {
 	cmd  *exec.Cmd
 	pipe io.Closer
@@ -49,8 +49,8 @@ func (d *Dir) startGuard() (*guard, error) {
 	return &guard{cmd: cmd, pipe: pipe}, nil
 }
 
-// release lets the guard do its work and waits for it. Its exit status is not looked at: what counts is whether the
-// directory is gone, and the caller sees to that.
+// release lets the guard do its work and waits for it. It ignores the exit status: it only counts that the directory
+// is gone, and the caller checks that.
 func (g *guard) release(ctx context.Context) error {
 	if err := g.pipe.Close(); err != nil {
 		return err

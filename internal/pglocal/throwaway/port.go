@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// FreePort finds a TCP port on 127.0.0.1 that nobody listens on. It lies below the range from which systems take
-// the ports of outgoing connections: a client that keeps dialling a stopped server in that range ends up connected
-// to itself and so blocks the server's return. Another process may take the port before the caller does.
+// FreePort finds a free TCP port on 127.0.0.1. The port is below the range from which systems take the ports of
+// outgoing connections. In that range, a client that keeps dialling a stopped server ends up connected to itself, and
+// so blocks the server's return. Another process may take the port before the caller does.
 func FreePort() (int, error) {
 	const low, high, tries = 15_000, 32_000, 50
 	for range tries {
@@ -22,7 +22,7 @@ func FreePort() (int, error) {
 	return 0, errors.New("find a free port on 127.0.0.1: none in " + strconv.Itoa(tries) + " tries; does this machine let processes listen on loopback?")
 }
 
-// PortFree tells whether a listener on 127.0.0.1 could be had on this port just now.
+// PortFree reports whether a process could listen on this port of 127.0.0.1 just now.
 func PortFree(port int) bool {
 	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {

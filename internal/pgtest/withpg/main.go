@@ -1,9 +1,9 @@
 // Command withpg runs a command with DATABASE_URL set to a throw-away PostgreSQL server that ends with the command:
 //
-//	go run ./internal/pgtest/withpg go test ./...
+//	go run ./internal/pgtest/withpg go test work
 //
-// So all test binaries of one run share a server. Where DATABASE_URL is set already, that server is used. The exit
-// status is the command's. Which PostgreSQL it is, and how to choose, is told in package pglocal.
+// So all test binaries of one run share a server. If DATABASE_URL is set already, that server is used. The exit
+// status is the command's. Package pglocal describes which PostgreSQL is used and how to choose another.
 package main
 
 import (
@@ -66,8 +66,8 @@ func run(log *slog.Logger, command []string) (status int, err error) {
 	return execute(command)
 }
 
-// execute runs the command to its end. Ctrl-C reaches it from the terminal, and withpg waits for what it makes of
-// that; SIGTERM is passed on.
+// execute runs the command to its end. Ctrl-C reaches the command from the terminal, and withpg waits until the
+// command ends. withpg passes SIGTERM on.
 func execute(command []string) (status int, err error) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -92,7 +92,7 @@ func execute(command []string) (status int, err error) {
 	}
 }
 
-// exitStatus passes the command's on; one that a signal ended has none and counts as failed.
+// exitStatus returns the command's exit status. A command that a signal ended has none and counts as failed.
 func exitStatus(err error) (int, error) {
 	var exit *exec.ExitError
 	switch {

@@ -1,4 +1,4 @@
-// Package secrettest is how receivers of tests repeat a secret.
+// Package secrettest repeats a secret in the forms in which receivers may repeat it, for tests.
 package secrettest
 
 import (
@@ -13,20 +13,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Canary is a secret to be looked for, with letters that some forms escape.
+// Canary is a secret with letters that some forms escape. Tests look for it.
 const Canary = "CANARY/pass+word&9"
 
-// Words are what receivers say before they repeat it.
+// Words are the words of a receiver before it repeats a secret.
 const Words = "no user has "
 
-// Forms are ways to repeat a text, one after the other.
+// Forms returns a text repeated in all forms, one after the other.
 func Forms(text string) string {
-	quoted, _ := json.Marshal(text) // a string always has a form
+	quoted, _ := json.Marshal(text) // never fails for a string
 	return fmt.Sprintf("%s %s %s %s %x %s", text, quoted, url.QueryEscape(text), html.EscapeString(text), text,
 		base64.StdEncoding.EncodeToString([]byte("id:"+text)))
 }
 
-// RequireNone fails if a text has a secret in it, in any of its forms.
+// RequireNone fails if a text contains a secret, in any of its forms.
 func RequireNone(t testing.TB, text, secret string) {
 	t.Helper()
 	for _, form := range strings.Fields(Forms(secret)) {

@@ -1,0 +1,55 @@
+package command
+
+import (
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+)
+
+const description = `Delivers the rows of PostgreSQL tables to other systems: in order, with none missing.
+
+Exit codes: 0 done, 1 failed (doctor: it found something), 2 wrong use or configuration, 3 a process is halted.
+Logs go to stderr: as text on a terminal, as JSON elsewhere.`
+
+// cli is the whole command line, as kong parses it.
+type cli struct {
+	LogLevel level            `help:"Log at this level and above: debug, info, warn or error." default:"info" placeholder:"LEVEL"`
+	Version  kong.VersionFlag `help:"Print the version."`
+
+	Run        runCommand        `cmd:"" help:"Run the processes of a file. Any number of workers may run the same process; one of them delivers."`
+	Migrate    migrateCommand    `cmd:"" help:"Create, show or remove the cursor tables."`
+	Check      checkCommand      `cmd:"" help:"Check a file without a database."`
+	Doctor     doctorCommand     `cmd:"" help:"Check a file against its database, and print each finding with its fix. Exits with 1 on an error or a warning."`
+	Grants     grantsCommand     `cmd:"" help:"Print the SQL that lets a role run the processes of a file, and nothing else."`
+	Status     statusCommand     `cmd:"" help:"Show the state, position and lag of each process, and what holds it up."`
+	Partitions partitionsCommand `cmd:"" help:"Show which partitions are safe to drop or detach, because every process has delivered their records. Exits with 1 if a named partition is not safe."`
+	Pause      pauseCommand      `cmd:"" help:"Pause a process at its next checkpoint. When the command returns, no delivery is in flight."`
+	Resume     resumeCommand     `cmd:"" help:"Resume a paused process."`
+	Retry      retryCommand      `cmd:"" help:"Try the failing record again at once, and count its attempts from one. Also resumes a halted process."`
+	Skip       skipCommand       `cmd:"" help:"Pass over the failing record, and only that one, for good. Also resumes a halted process."`
+	Seek       seekCommand       `cmd:"" help:"Move the cursor of a process forward or back. Also resumes a halted process. Needs -c."`
+	Restored   restoredCommand   `cmd:"" help:"Record that the database was restored from a backup or a snapshot. Processes go on under numbers and keys that were never used."`
+	History    historyCommand    `cmd:"" help:"Show what was done to a process, when, by whom and why."`
+	Process    processCommand    `cmd:"" help:"Rename or forget the cursor of a process."`
+	DeadLetter deadLetterCommand `cmd:"" help:"List, show, replay or discard the records that on_poison: dead_letter put aside."`
+}
+
+// AfterApply makes the logger that the commands get.
+func (c *cli) AfterApply(ctx *kong.Context, sys system) error {
+	logger := daemon.NewLogger(sys.stderr, slog.Level(c.LogLevel))
+	daemon.Adopt(logger)
+	ctx.Bind(logger)
+	return nil
+}
+
+// version returns the version of the module, or the commit from which the program was built.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,67 @@
+package daemon
+
+import (
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// Config holds the content of a configuration file. Zero values mean defaults.
+type Config struct {
+	// Database is the connection string of the PostgreSQL that holds the tables; "" if the file names none.
+	//
+	// In the file: the connection string of the PostgreSQL that holds the tables. Default: the variable `DATABASE_URL`.
+	Database string `knob:"database" like:"database: ${DATABASE_URL}" secret:"true"`
+	// Schema is the schema of the cursor tables.
+	//
+	// In the file: the schema of the cursor tables.
+	Schema string `knob:"schema" default:"public"`
+	// Processes are in the order of the file.
+	//
+	// In the file: the processes by name, with the keys below.
+	Processes []Process `knob:"processes" need:"processes: {my_process: {source: {…}, sink: {…}}}"`
+
+	// file is the name of the file; "" if the configuration has none.
+	file string
+	// secretFiles are the files from which secrets were read, or will be.
+	secretFiles []string
+	// trustedFiles are the files that decide whom the program trusts.
+	trustedFiles []string
+	// databaseFiles are the files to which references in Database point, with their content.
+	databaseFiles map[string]string
+	// renewal is nil if no reference points to a file.
+	renewal *renewal
+}
+
+// Process is one entry of the key processes.
+type Process struct {
+	// Name is the key of the entry.
+	Name string
+	// Source is what to read.
+	Source table.Config `knob:"source" need:"source: {table: public.bookings}"`
+	// Sink is the receiver of the records.
+	//
+	// In the file: one of the [receivers](README.md#receivers). Each has a page with its own keys.
+	Sink Sink `knob:"sink" need:"sink: {webhook: {url: \"https://…\"}}"`
+	// Config has the other keys. Those that are not set are zero: see filled.
+	processor.Config
+
+	// files are the files to which references of the process point, with their content.
+	files map[string]string
+}
+
+// filled returns the process with the defaults of all settings.
+func (p Process) filled() Process {
+	knob.Fill(&p.Source)
+	knob.Fill(&p.Config)
+	return p
+}
+
+// Names returns the names of the processes in the order of the file.
+func (c Config) Names() []string {
+	names := make([]string, len(c.Processes))
+	for i, p := range c.Processes {
+		names[i] = p.Name
+	}
+	return names
+}

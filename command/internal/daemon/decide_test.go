@@ -1,0 +1,102 @@
+package daemon_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+)
+
+// TestSkip_OfAHaltOverTheDatabaseSaysWhatItIs: it said "not at the expected position", though the operator had
+// named none. Of one that is paused, status named a record that fails and has no id.
+func TestSkip_OfAHaltOverTheDatabaseSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	clock := func(t *testing.T, s *cursor.Store, is error) string {
+		row, err := s.Look(t.Context(), "a")
+		require.NoError(t, err)
+		require.NotEmpty(t, row.Position)
+		require.ErrorIs(t, s.HaltClock(t.Context(), "a", cursor.ClockHalt{At: row.Position, Reason: "the clock stepped back, so `retry`"}), is)
+		return "the clock stepped back, so `retry`"
+	}
+	for name, displace := range map[string]func(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) (reason string){
+		"halted as clock": func(t *testing.T, _ *pgxpool.Pool, s *cursor.Store) string { return clock(t, s, cursor.ErrHalted) },
+		"paused as clock": func(t *testing.T, _ *pgxpool.Pool, s *cursor.Store) string {
+			asBob(t, operator.New(s).Pause)
+			return clock(t, s, cursor.ErrPaused)
+		},
+		"restored": func(t *testing.T, pool *pgxpool.Pool, s *cursor.Store) string {
+			exec(t, pool, "UPDATE od.cursor SET system_identifier = 1")
+			_, err := s.Acquire(t.Context(), "a")
+			require.ErrorIs(t, err, cursor.ErrHalted)
+			return "the database is not the one this position belongs to"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, config := drained(t, stdoutProcess)
+			s := newStore(t, pool)
+			reason := displace(t, pool, s)
+			o := operatorOf(t, config)
+			for _, d := range []cursor.Decision{{Actor: "alice", Reason: "x"}, {Actor: "alice", Reason: "x", DryRun: true}} {
+				_, err := o.Skip(t.Context(), d)
+				require.ErrorIs(t, err, operator.ErrNotFailing)
+				require.ErrorContains(t, err, "no record is failing: the process is halted over its database, and delivers nothing: "+reason)
+				require.ErrorContains(t, err, "retry")
+				require.Regexp(t, "; nothing was changed$", err.Error())
+			}
+
+			_, text, _ := status(t, config, "")
+			require.Contains(t, text, reason)
+			require.NotContains(t, text, "record  fails")
+		})
+	}
+}
+
+// TestDecision_OfAHaltOverUsProposesNoSkip: pause and resume proposed it, and skip took it without a word. The record, which was
+// never refused, was lost for nothing.
+func TestDecision_OfAHaltOverUsProposesNoSkip(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	s := newStore(t, pool)
+	lease, err := s.Acquire(t.Context(), "a")
+	require.NoError(t, err)
+	now, at := time.Now(), lease.Position()
+	refused := cursor.Failure{Position: at[:len(at)-1] + "9", RecordID: "9", Attempts: 1, First: now, Last: now, Error: "401 Unauthorized", Class: cursor.ClassRefused}
+	require.NoError(t, lease.Halt(t.Context(), refused))
+	lease.Release()
+	before, err := s.Look(t.Context(), "a")
+	require.NoError(t, err)
+	o := operatorOf(t, config)
+
+	decision := cursor.Decision{Actor: "alice", Reason: "x"}
+	const fix = "fix what the receiver refuses (credentials, address, settings; where records are missing, `seek` back to them), then `ordered-dispatcher retry a`"
+	_, pauseErr := o.Pause(t.Context(), decision)
+	_, resumeErr := o.Resume(t.Context(), decision)
+	for _, err := range []error{pauseErr, resumeErr} {
+		require.ErrorIs(t, err, cursor.ErrHalted)
+		require.ErrorContains(t, err, "the receiver refuses us, not record 9")
+		require.ErrorContains(t, err, fix)
+		require.NotContains(t, err.Error(), "skip")
+	}
+	for _, dry := range []bool{true, false} {
+		decision.DryRun = dry
+		_, err = o.Skip(t.Context(), decision)
+		require.ErrorIs(t, err, operator.ErrNotFailing)
+		require.ErrorContains(t, err, "the receiver refuses us, not record 9: 401 Unauthorized")
+		require.ErrorContains(t, err, "nothing was changed: "+fix)
+		require.ErrorContains(t, err, "`ordered-dispatcher seek a --to-position")
+	}
+	after, err := s.Look(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+
+	decision.DryRun = false
+	outcome, err := o.Retry(t.Context(), decision)
+	require.NoError(t, err)
+	require.Equal(t, before.Position, outcome.After.Position)
+	require.Equal(t, cursor.Running, outcome.After.State)
+}

@@ -1,0 +1,198 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon/yamlfile"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/bounded"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// Load reads a configuration file; "-" is standard input. Every error is a *UsageError, and names all faults of the
+// file. kinds are the sinks that the file may have.
+func Load(path string, stdin io.Reader, env yamlfile.Environment, kinds []sinks.Spec) (Config, error) {
+	name, text, err := path, []byte(nil), error(nil)
+	if path == "-" {
+		name = "stdin"
+		text, err = bounded.ReadAll(stdin)
+	} else {
+		text, err = bounded.Read(path)
+	}
+	if err != nil {
+		return Config{}, &UsageError{fmt.Errorf("read the configuration: %w; name a file that exists and that this user may read", err)}
+	}
+	config, err := Parse(name, text, env, kinds)
+	if err != nil {
+		return Config{}, &UsageError{err}
+	}
+	if path != "-" {
+		config.file = path
+	}
+	return config, nil
+}
+
+// Parse reads a configuration from text. name is the name of the file.
+func Parse(name string, text []byte, env yamlfile.Environment, kinds []sinks.Spec) (Config, error) {
+	file := yamlfile.Parse(name, text, env)
+	if err := file.Err(); err != nil {
+		return Config{}, err
+	}
+	renewal := &renewal{name: name, text: text, env: env, kinds: kinds, once: map[string]bool{}, users: make(chan string, 1)}
+	file.ReadFilesBy(renewal.readFirst)
+	config := parseFile(file.Root(), kinds)
+	if file.Root().FileTexts() != nil {
+		config.renewal = renewal
+	}
+	config.secretFiles, config.trustedFiles = file.SecretFiles(), file.TrustedFiles()
+	if file.HoldsSecrets() {
+		config.secretFiles = append(config.secretFiles, name)
+	}
+	return config, file.Err()
+}
+
+func parseFile(root yamlfile.Node, kinds []sinks.Spec) (c Config) {
+	root.Decode(&c, yamlfile.By{
+		"database":  func(n yamlfile.Node) { c.Database, c.databaseFiles = parseDatabase(n), n.FileTexts() },
+		"schema":    func(n yamlfile.Node) { c.Schema = parseSchema(n) },
+		"processes": func(n yamlfile.Node) { c.Processes = parseProcesses(n, c.Schema, kinds) },
+	})
+	return c
+}
+
+func parseDatabase(n yamlfile.Node) string {
+	database := n.Secret()
+	if !n.Sound() {
+		return ""
+	}
+	if database == "" {
+		n.Fault("it is empty: give a connection string, or remove the key and set DATABASE_URL")
+		return ""
+	}
+	if _, err := poolConfig(database, 0); err != nil {
+		n.Fault("%v", err)
+	}
+	return database
+}
+
+func parseSchema(n yamlfile.Node) string {
+	schema := n.Text()
+	if _, err := cursor.NewStore(nil, cursor.Config{Schema: schema}); err != nil {
+		n.Refuse(err)
+		return ""
+	}
+	return schema
+}
+
+func parseProcesses(n yamlfile.Node, schema string, kinds []sinks.Spec) []Process {
+	m := n.AnyMapping()
+	if len(m.Names()) == 0 {
+		n.Fault("there is no process: add one")
+	}
+	var processes []Process
+	for _, name := range m.Names() {
+		n, _ := m.Get(name)
+		processes = append(processes, parseProcess(n, name, schema, kinds))
+	}
+	faultShared(processes, func(name string) yamlfile.Node {
+		n, _ := m.Get(name)
+		return n
+	})
+	return processes
+}
+
+func parseProcess(n yamlfile.Node, name, schema string, kinds []sinks.Spec) Process {
+	p := Process{Name: name}
+	if err := checkName(name); err != nil {
+		n.Fault("%v", err)
+	}
+	keys := n.Decode(&p, yamlfile.By{
+		"source": func(n yamlfile.Node) { p.Source = parseSource(n) },
+		"sink":   func(n yamlfile.Node) { p.Sink = readSink(n, kinds) },
+	})
+	keys.Read("start", func(n yamlfile.Node) { checkStart(n, p.Start) })
+	keys.Read("dead_letter_run", func(n yamlfile.Node) {
+		if !p.DeadLetter {
+			n.Fault("it limits dead letters, and on_poison: dead_letter is not set: set it, or remove this key")
+		}
+	})
+	if p.Sink.Config != nil && p.Sink.window() > p.filled().Checkpoint {
+		n.Fault("a window of %d needs a checkpoint of at least as many, since a fault may send a whole window again", p.Sink.window())
+	}
+	if p.files = n.FileTexts(); n.Sound() {
+		checkProcess(n, p, schema)
+	}
+	return p
+}
+
+// maxNameBytes is how many bytes of a name PostgreSQL keeps.
+const maxNameBytes = 63
+
+// checkName refuses names that would be cut off, that a log could not show, or that a command would take for a flag.
+func checkName(name string) error {
+	switch {
+	case name == "" || strings.TrimSpace(name) != name:
+		return errors.New("the name of a process must not be empty, and must not begin or end with a space")
+	case len(name) > maxNameBytes:
+		return fmt.Errorf("the name has %d bytes: shorten it to %d", len(name), maxNameBytes)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return errors.New("the name has a character that cannot be printed: remove it")
+	case !begins(name):
+		return fmt.Errorf("the name of a process must begin with a letter, a digit or _, since commands take a - for a flag: "+
+			"give it another one; a cursor that has this one follows with `ordered-dispatcher process rename -- %s NEW`", visible.Shell(name))
+	default:
+		return nil
+	}
+}
+
+// begins reports whether a name may begin with its first character.
+func begins(name string) bool {
+	first, _ := utf8.DecodeRuneInString(name)
+	return first == '_' || unicode.IsLetter(first) || unicode.IsDigit(first)
+}
+
+// checkProcess makes the packages check their settings. If they would refuse a setting at the start, it is refused
+// here.
+func checkProcess(n yamlfile.Node, p Process, schema string) {
+	store, err := cursor.NewStore(nil, cursor.Config{Schema: schema})
+	if err != nil {
+		return // the schema's fault is reported
+	}
+	if _, _, err := p.build(dependencies{store: store, stdout: io.Discard}); err != nil {
+		n.Refuse(err)
+	}
+}
+
+func parseSource(n yamlfile.Node) (c table.Config) {
+	keys := n.Decode(&c, nil)
+	keys.Read("where", func(n yamlfile.Node) {
+		if len(n.References()) > 0 {
+			n.Fault("a condition must not have a reference: doctor, grants, the log and the audit show it to people who must not know a secret. " +
+				"Write the value out, or compare with a table that has it")
+		}
+	})
+	if n.Sound() {
+		if _, err := table.New(nil, c); err != nil {
+			n.Refuse(err)
+		}
+	}
+	return c
+}
+
+func checkStart(n yamlfile.Node, start cursor.Position) {
+	switch {
+	case !n.Sound() || start == processor.Beginning || start == processor.End:
+	case start == "":
+		n.Fault("say where: beginning, end, or a position")
+	case !table.IsPosition(start):
+		n.Fault("this is not a place to start: write beginning, end (send only what comes from now on), or a position as status shows it")
+	}
+}

@@ -1,0 +1,207 @@
+package daemon_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+)
+
+// working runs processes until stop, or the end of the test.
+func working(t testing.TB, config daemon.Config) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- daemon.Run(ctx, quiet(daemon.RunConfig{Config: config}))
+	}()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		require.NoError(t, <-done)
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// onlyReads is the configuration of a role that may read the tables, and nothing else.
+func onlyReads(t testing.TB, pool *pgxpool.Pool, config daemon.Config) daemon.Config {
+	t.Helper()
+	role, address := role(t, pool)
+	exec(t, pool, "GRANT USAGE ON SCHEMA od, public TO "+role+"; GRANT SELECT ON ALL TABLES IN SCHEMA od, public TO "+role)
+	config.Database = address
+	return config
+}
+
+// TestStatus_SaysRunningWhileAWorkerWatchesAndNoWorkerAtOnce: also where nothing is
+// to be delivered, and for a worker that stands by, in a role that may see nothing of
+// other sessions.
+func TestStatus_SaysRunningWhileAWorkerWatchesAndNoWorkerAtOnce(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, stdoutProcess+"  b: {source: {table: public.bookings}, sink: {stdout: {}}, poll: 20ms}\n")
+	first, second := working(t, config), working(t, config)
+	asked := onlyReads(t, pool, config)
+	states := func() string {
+		_, text, _ := status(t, asked, "")
+		return text
+	}
+	require.Eventually(t, func() bool {
+		now := states()
+		return strings.Count(now, "running") == 2
+	}, time.Minute, 10*time.Millisecond)
+	first()
+	require.Regexp(t, `(?m)^a +running .*\n^b +running `, states(), "another one stands by")
+	second()
+	left(t, pool)
+	now := states()
+	require.Regexp(t, `(?m)^a +no worker .*\n^b +no worker `, now)
+	require.Contains(t, now, "a: no worker runs it: ")
+	require.Contains(t, now, "next: see that `ordered-dispatcher run` runs")
+}
+
+// TestStatus_AfterAPromotionSaysThatWorkersMayBeAtTheOldPrimary: while two primaries ran, status on the new one said that no worker
+// runs, and to start one.
+func TestStatus_AfterAPromotionSaysThatWorkersMayBeAtTheOldPrimary(t *testing.T) {
+	t.Parallel()
+	pool, config := drained(t, stdoutProcess)
+	left(t, pool)
+	exec(t, pool, "UPDATE od.cursor SET timeline = timeline + 1") // as that of another server
+	config = onlyReads(t, pool, config)
+	_, text, _ := status(t, config, "")
+	require.Regexp(t, `(?m)^a: no worker of it has a session on this server: its last worker was .*A standby was promoted since then .timeline 2, now 1., and workers may still deliver from the old primary; next: fence the old primary first, then see that`, text)
+	exec(t, pool, "UPDATE od.cursor SET timeline = 0") // a mark, and no timeline
+	_, text, _ = status(t, config, "")
+	require.Contains(t, text, "a: no worker runs it: ")
+}
+
+// TestStatus_SeesAWorkerWhoseAnnouncementWasLostWithTheServer: a promoted standby, or a restored database, may lack it. The worker
+// delivered, and status said that there was none, for good.
+func TestStatus_SeesAWorkerWhoseAnnouncementWasLostWithTheServer(t *testing.T) {
+	t.Parallel()
+	server, pool, _ := ownServer(t)
+	config := configure(t, server.URL(), stdoutProcess)
+	working(t, config)
+	untilTrue(t, pool, "SELECT count(*) = 1 FROM od.cursor_event WHERE process_name = 'a' AND action = 'watch'")
+	exec(t, pool, "DELETE FROM od.cursor_event WHERE action = 'watch'; INSERT INTO od.cursor_event (process_name, actor, action, detail) VALUES ('a', 'me', 'watch', '{\"set\": \"of another\"}')")
+	_, text, _ := status(t, config, "")
+	require.Contains(t, text, "a: no worker runs it: ")
+	require.NoError(t, server.Restart(t.Context()))
+	require.Eventually(t, func() bool {
+		_, text, _ := status(t, config, "")
+		return strings.Contains(text, "running") && !strings.Contains(text, "no worker")
+	}, patience, 100*time.Millisecond)
+}
+
+// TestStatus_OfACursorThatWasDeletedOrRenamedSaysSo: a worker that is started does not begin anew.
+func TestStatus_OfACursorThatWasDeletedOrRenamedSaysSo(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, stdoutProcess)
+	for sql, want := range map[string]string{
+		"INSERT INTO od.cursor_event (process_name, actor, action) VALUES ('a', 'me', 'create')":                          "the cursor's row was deleted, and a new one would send its records a second time: put the row back, or give the cursor up with `ordered-dispatcher process forget a`",
+		`INSERT INTO od.cursor_event (process_name, actor, action, detail) VALUES ('a', 'me', 'renamed', '{"new": "b"}')`: `the cursor was renamed to "b"`,
+	} {
+		exec(t, pool, "DELETE FROM od.cursor_event; "+sql)
+		_, text, _ := status(t, config, "")
+		require.Contains(t, text, want)
+		require.NotContains(t, text, "no worker has run it yet")
+	}
+}
+
+// TestStatus_OfACursorThatMayBeLostProposesNoWorker: one that is started begins where the file says, and passes over what came since,
+// or sends everything again. Whether the process has ever run, nothing shows.
+func TestStatus_OfACursorThatMayBeLostProposesNoWorker(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, stdoutProcess)
+	_, text, _ := status(t, config, "")
+	require.Contains(t, text, "a: no worker has run it yet: start `ordered-dispatcher run`")
+	exec(t, pool, "INSERT INTO od.cursor (process_name, position, epoch) VALUES ('other', '', 28000000000001)") // as after a restore
+	_, text, _ = status(t, config, "")
+	require.Contains(t, text, "a: it has no cursor. A standby was promoted or the database restored, so if the process has delivered before, its cursor is lost: start no worker")
+	require.Contains(t, text, "ordered-dispatcher seek a -c FILE --to-id ID")
+}
+
+// TestStatus_AWorkerWhoseReadWaitsIsThere: its one session is in the middle of a read,
+// which waits for a lock of the table.
+func TestStatus_AWorkerWhoseReadWaitsIsThere(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, stdoutProcess)
+	working(t, config)
+	tx := begin(t, pool, "LOCK TABLE public.bookings IN ACCESS EXCLUSIVE MODE")
+	defer func() { require.NoError(t, tx.Rollback(context.WithoutCancel(t.Context()))) }()
+	waits := func() (waits, alone bool) {
+		require.NoError(t, pool.QueryRow(t.Context(), `SELECT coalesce(bool_or(wait_event_type = 'Lock'), false), count(*) = 1
+			FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name ~ 'ordered-dispatcher'`).Scan(&waits, &alone))
+		return waits, alone
+	}
+	require.Eventually(t, func() bool {
+		w, alone := waits()
+		if w && !alone { // before its read waits, its sessions are left alone: each that is ended delays the read
+			exec(t, pool, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+				WHERE datname = current_database() AND application_name ~ 'run/' AND state = 'idle'`)
+		}
+		return w && alone
+	}, patience, 10*time.Millisecond)
+	all, text, _ := status(t, config, "")
+	require.NotContains(t, text, "no worker")
+	require.Contains(t, text, " has locked the table; next: end its transaction, or: SELECT pg_terminate_backend(")
+	require.Len(t, all, 1)
+}
+
+// A program with the library announces nothing, so that of its process only a held
+// lease would be seen: nothing is claimed.
+func TestStatus_ClaimsNothingOfAProgramWithTheLibrary(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	exec(t, pool, "INSERT INTO od.cursor (process_name, holder, epoch) VALUES ('a', 'a program', 1)")
+	_, text, document := status(t, configure(t, pgtest.URL(t), stdoutProcess), "")
+	require.Regexp(t, `(?m)^a +running `, text)
+	require.Nil(t, document["hold"])
+}
+
+// TestStatus_ASessionOfAnotherRoleIsNoWorker: every role may choose the names of a
+// worker's sessions. A worker in a new role is seen all the same.
+func TestStatus_ASessionOfAnotherRoleIsNoWorker(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, stdoutProcess)
+	require.NoError(t, drain(t, config))
+	left(t, pool)
+	role, address := stranger(t, pool)
+	for _, name := range []string{config.Watching("x"), cursor.ApplicationLease + "a", cursor.ApplicationTx + "a"} {
+		spoof := pgtest.Pool(t, address, pgtest.PoolConfig{ApplicationName: name})
+		require.NoError(t, spoof.Ping(t.Context()))
+	}
+	_, text, _ := status(t, config, "")
+	require.Regexp(t, `(?m)^a +no worker `, text)
+
+	exec(t, pool, fmt.Sprintf(`GRANT ALL ON SCHEMA od TO %[1]q; GRANT ALL ON ALL TABLES IN SCHEMA od, public TO %[1]q`, role))
+	moved := config
+	moved.Database = address
+	require.NoError(t, drain(t, moved))
+	_, text, _ = status(t, config, "")
+	require.Regexp(t, `(?m)^a +running `, text, "the role is that of a worker now")
+}
+
+func TestWatching_FitsIntoAnApplicationName(t *testing.T) {
+	t.Parallel()
+	config := configure(t, "postgres://u@h/d", stdoutProcess)
+	require.Regexp(t, `^mine run/[0-9a-f]{12}$`, config.Watching("mine"))
+	long := config.Watching(strings.Repeat("x", 80))
+	require.Len(t, long, 63, "PostgreSQL cuts off the rest")
+	require.Equal(t, config.Watching("")[1:], long[len(long)-16:])
+	other := config
+	other.Schema = "elsewhere"
+	require.NotEqual(t, config.Watching(""), other.Watching(""))
+}

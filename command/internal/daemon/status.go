@@ -1,0 +1,396 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// Status is the state of a process.
+type Status struct {
+	cursor.Row
+	// New means that no worker has run the process yet, so it has no cursor.
+	New bool
+	// Lag is the lag after the position; nil if it is not known.
+	Lag *Lag
+	// Holding are the transactions that hold records back, oldest first.
+	Holding []table.Writer
+	// Hold is the reason that holds delivery up; nil if there is none, as far as is known.
+	Hold *Hold
+	// Also has further facts beside Hold that bear on what to do.
+	Also []Hold
+	// DeadLetters is the number of open ones, counted up to operator.MaxCountedLetters; nil if the role may not read
+	// them.
+	DeadLetters *int64
+	// Problem is why a part of this is not known; "" if all is.
+	Problem string
+
+	lockers   []cursor.Locker // of its row
+	operator  *cursor.Locker  // an operator's session that has held its row for long
+	veiled    *cursor.Locker  // its worker's session that seems to have held its row for long; the role cannot see since when
+	blockers  []cursor.Locker // the sessions for which the one that has its row waits
+	paused    *operator.Event // the last pause; nil if it is not known
+	deserted  bool            // records wait, and there is no worker
+	strangers []cursor.Locker // sessions that may have locked its row then
+	absent    bool            // no worker runs it
+	live      bool            // a worker has a session
+	promoted  string          // the timelines of a promotion since its last change of worker; "" if there was none
+	moving    bool            // a worker delivers the first record
+	unread    bool            // the source cannot be read
+	roles     []string        // of its workers
+	bounds    leaseBounds     // of a transaction of its lease
+}
+
+// Lag describes the records that are committed and not delivered yet.
+type Lag struct {
+	// Records is their number. At most table.MaxLagRecords are counted.
+	Records int64
+	// Age is the age of the oldest; nil if the source has no created_at column.
+	Age *time.Duration
+	// Ahead is how far the stamp of the oldest is ahead of the database's clock, for which it waits. Stamp is its
+	// time then.
+	Ahead time.Duration
+	Stamp time.Time
+
+	begun time.Time // a transaction that began later inserts nothing before the oldest; zero: not known
+}
+
+// StatusConfig chooses whose status to read.
+type StatusConfig struct {
+	// Config must have its Database. Without processes all cursors of the schema are shown, without lag, since that
+	// needs the source.
+	Config Config
+	// Process is the only one to show; "" shows all.
+	Process string
+}
+
+// StatusReader reads the state of processes. The caller closes it.
+type StatusReader struct {
+	config  StatusConfig
+	pool    *pgxpool.Pool
+	store   *cursor.Store
+	sources map[string]*table.Source
+	secrets secret.Set
+	pause   func(context.Context, time.Duration) // between two looks
+}
+
+// NewStatusReader makes the pool. It does not connect yet.
+func NewStatusReader(ctx context.Context, c StatusConfig) (*StatusReader, error) {
+	pool, store, err := c.Config.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &StatusReader{config: c, pool: pool, store: store, sources: map[string]*table.Source{}, secrets: c.Config.Secrets(), pause: pause}
+	for _, p := range c.Config.Processes {
+		if r.sources[p.Name], err = c.Config.keys(p, pool); err != nil {
+			pool.Close()
+			return nil, &UsageError{err}
+		}
+	}
+	return r, nil
+}
+
+// Close closes the connections.
+func (r *StatusReader) Close() { r.pool.Close() }
+
+// Read returns one status for each process. It returns a *UsageError for a process that is not known.
+func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
+	rows, err := r.store.List(ctx)
+	if errors.Is(err, answer.ErrNone) {
+		return nil, fmt.Errorf("%w; check whether the server hangs, whether a migration has locked the table, or whether a pooler in between has all of its connections in use", err)
+	}
+	if err != nil {
+		return nil, Reachable(err)
+	}
+	processes := r.config.Config.Processes
+	all, err := choose(statuses(rows, processes), r.config.Process)
+	if err != nil {
+		return nil, err
+	}
+	lockers, err := r.store.Lockers(ctx)
+	if err != nil {
+		return nil, Reachable(err)
+	}
+	if lockers, err = lasting(ctx, r.store, lockers, r.pause); err != nil {
+		return nil, Reachable(err)
+	}
+	long, err := longHolders(ctx, r.store, lockers, r.pause)
+	if err != nil {
+		return nil, Reachable(err)
+	}
+	seen, err := r.config.Config.presence(ctx, r.pool)
+	if err != nil {
+		return nil, Reachable(err)
+	}
+	letters, err := openLetters(ctx, r.store, names(all))
+	if err != nil {
+		return nil, Reachable(err)
+	}
+	for i := range all {
+		if letters != nil {
+			n := letters[all[i].Process]
+			all[i].DeadLetters = &n
+		}
+		r.explain(ctx, &all[i], lockers, long)
+		all[i].see(seen)
+	}
+	r.each(ctx, all, func(ctx context.Context, s *Status) {
+		if _, ok := r.process(s.Process); ok {
+			r.measure(ctx, s, r.sources[s.Process], unlisted(r.config.Config, rows))
+		}
+	})
+	if err := r.lookAgain(ctx, all); err != nil {
+		return nil, Reachable(err)
+	}
+	if err := r.lookForPromotion(ctx, all); err != nil {
+		return nil, Reachable(err)
+	}
+	for i := range all {
+		all[i].Hold = all[i].hold()
+		all[i].Also = all[i].also()
+		all[i].Problem = r.secrets.Replace(all[i].Problem)
+	}
+	return all, nil
+}
+
+// see notes what is known of the workers of the process.
+func (s *Status) see(workers presence) {
+	s.live, s.roles = workers[s.Process].live, workers[s.Process].roles
+	s.absent = workers.absent(s.Process) && !s.New && !slices.ContainsFunc(s.lockers, s.leads)
+}
+
+func names(all []Status) []string {
+	var names []string
+	for _, s := range all {
+		names = append(names, s.Process)
+	}
+	return names
+}
+
+// bounds returns the bounds of a process's lease; zero if the sink cannot be made here.
+func (r *StatusReader) bounds(name string) leaseBounds {
+	p, ok := r.process(name)
+	if !ok {
+		return leaseBounds{}
+	}
+	return r.config.Config.leaseBounds(p, r.pool, r.store)
+}
+
+// process returns a configured process, with its defaults.
+func (r *StatusReader) process(name string) (Process, bool) {
+	processes := r.config.Config.Processes
+	at := slices.IndexFunc(processes, func(p Process) bool { return p.Name == name })
+	if at < 0 {
+		return Process{}, false
+	}
+	return processes[at].filled(), true
+}
+
+// lookAgain keeps what is still there after a while. It waits once for all processes, because many may wait for one
+// transaction.
+func (r *StatusReader) lookAgain(ctx context.Context, all []Status) error {
+	var wait time.Duration
+	for _, s := range all {
+		wait = max(wait, r.doubt(s))
+	}
+	if wait == 0 {
+		return nil
+	}
+	r.pause(ctx, wait)
+	if err := move(ctx, r.store, all); err != nil {
+		return err
+	}
+	r.each(ctx, all, func(ctx context.Context, s *Status) {
+		if len(s.Holding) == 0 {
+			return
+		}
+		if err := s.stay(ctx, r.sources[s.Process]); err != nil {
+			s.Problem = err.Error()
+		}
+	})
+	for i := range all {
+		if s := &all[i]; r.doubt(*s) > 0 && len(s.Holding) == 0 {
+			if err := r.desert(ctx, s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// move finds, among processes with writers, those that deliver the first record: a worker has it, or had it, so a
+// writer does not hold it back.
+func move(ctx context.Context, store *cursor.Store, all []Status) error {
+	if !slices.ContainsFunc(all, func(s Status) bool { return len(s.Holding) > 0 }) {
+		return nil
+	}
+	rows, err := store.List(ctx)
+	if err != nil {
+		return err
+	}
+	lockers, err := store.Lockers(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		s := &all[i]
+		s.moving = slices.ContainsFunc(s.lockers, s.leads) || slices.ContainsFunc(lockers, s.leads) ||
+			slices.ContainsFunc(rows, func(row cursor.Row) bool { return row.Process == s.Process && row.Position != s.Position })
+	}
+	return nil
+}
+
+// doubt returns after how long a second look decides what one cannot: whether writers stay, and whether a process has
+// records to deliver and no worker. 0 means that there is no doubt.
+func (r *StatusReader) doubt(s Status) time.Duration {
+	p, known := r.process(s.Process)
+	switch {
+	case !known:
+		return 0
+	case s.due() && p.Limit == (processor.Limit{}):
+		return stays + min(p.Poll, maxDueWait)
+	case s.perhapsOverdue(p): // without times latency does not apply
+		return stays + min(p.Poll, maxDueWait)
+	case len(s.Holding) > 0 || s.overdue(p):
+		return stays
+	default:
+		return 0
+	}
+}
+
+// statuses returns one status for each process, or, without processes, one for each row.
+func statuses(rows []cursor.Row, processes []Process) []Status {
+	var all []Status
+	if len(processes) == 0 {
+		for _, row := range rows {
+			all = append(all, Status{Row: row, Problem: "status cannot count the lag without the configuration: name it with -c"})
+		}
+		return all
+	}
+	for _, p := range processes {
+		s := Status{Row: cursor.Row{Process: p.Name}, New: true}
+		if at := slices.IndexFunc(rows, func(row cursor.Row) bool { return row.Process == p.Name }); at >= 0 {
+			s = Status{Row: rows[at]}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func choose(all []Status, process string) ([]Status, error) {
+	if process == "" {
+		return all, nil
+	}
+	at := slices.IndexFunc(all, func(s Status) bool { return s.Process == process })
+	if at < 0 {
+		return nil, unknownProcess(process, names(all))
+	}
+	return all[at : at+1], nil
+}
+
+// stays is how long a transaction must be seen to hold records back. Shorter ones come and go with every insert.
+const stays = 250 * time.Millisecond
+
+// measure finds what only the source knows. left are the cursors of no process in the file.
+func (r *StatusReader) measure(ctx context.Context, s *Status, source *table.Source, left []string) {
+	if s.New {
+		r.unborn(ctx, s, left)
+		return
+	}
+	if s.Position == cursor.Unplaced {
+		s.Problem = "its first worker starts at the place that `start` names in the file"
+		return
+	}
+	lag, err := source.Lag(ctx, s.Position)
+	if err != nil {
+		s.Problem, s.unread = err.Error()+r.tableLocked(ctx, source, err), true
+		return
+	}
+	s.Lag = lagOf(lag)
+	if lag.Records == 0 {
+		return
+	}
+	if err := s.lookForWriters(ctx, source); err != nil {
+		s.Problem = err.Error()
+	}
+}
+
+// lookForWriters finds the transactions that may hold records back. It leaves out the dispatcher's own sessions: the
+// fence of a worker of their role does not wait for them.
+func (s *Status) lookForWriters(ctx context.Context, source *table.Source) error {
+	writers, err := source.Writers(ctx)
+	s.Holding = slices.DeleteFunc(writers, func(w table.Writer) bool {
+		return w.Ours && !slices.ContainsFunc(s.roles, func(role string) bool { return role != w.User })
+	})
+	return err
+}
+
+// unborn describes what a process without a cursor needs.
+func (r *StatusReader) unborn(ctx context.Context, s *Status, left []string) {
+	if past := r.store.Past(ctx, s.Process); errors.Is(past, cursor.ErrDeleted) || errors.Is(past, cursor.ErrRenamed) {
+		s.Problem = past.Error()
+		return
+	}
+	lost, err := r.store.MayBeLost(ctx)
+	switch {
+	case err != nil:
+		s.Problem = err.Error()
+	case lost:
+		s.Problem = fmt.Sprintf("it has no cursor. A standby was promoted or the database restored, so if the process has delivered before, its cursor is lost: start no worker for it before you have compared "+
+			"what its receiver has with the table, and made the cursor there with `ordered-dispatcher seek %s -c FILE --to-id ID --reason …`. If it has never run: start `ordered-dispatcher run`", visible.Shell(s.Process))
+		if len(left) > 0 {
+			s.Problem += fmt.Sprintf(". If it was renamed, and that is lost: `ordered-dispatcher process rename OLD %s`. Cursors whose process is not in this file: %s", visible.Shell(s.Process), oneOf(left))
+		}
+	default:
+		s.Problem = "no worker has run it yet: start `ordered-dispatcher run`"
+	}
+}
+
+// lagOf converts the lag that the source reports.
+func lagOf(lag table.Lag) *Lag {
+	l := &Lag{Records: lag.Records, Ahead: lag.Ahead, Stamp: lag.Stamp, begun: lag.Begun}
+	if lag.Aged {
+		l.Age = &lag.Age
+	}
+	return l
+}
+
+// stay drops the writers that are no longer there, and those that began after the record that a worker delivers now.
+func (s *Status) stay(ctx context.Context, source *table.Source) error {
+	now, err := source.Writers(ctx)
+	s.Holding = slices.DeleteFunc(stayed(s.Holding, now), func(w table.Writer) bool { return s.moving && beganAfter(w, s.Lag.begun) })
+	return err
+}
+
+// beganAfter reports whether it is known that a writer inserts nothing before the records that wait. For a prepared
+// transaction the server knows when it was prepared, not when it began.
+func beganAfter(w table.Writer, begun time.Time) bool {
+	return w.GID == "" && !begun.IsZero() && w.Since.After(begun)
+}
+
+// stayed returns the writers of now that were there before. A session's long transaction differs from its next short
+// one by its virtual id, or by when it began, which may be hidden.
+func stayed(before, now []table.Writer) []table.Writer {
+	return slices.DeleteFunc(now, func(w table.Writer) bool {
+		return !slices.ContainsFunc(before, func(b table.Writer) bool {
+			return b.PID == w.PID && b.GID == w.GID && b.Transaction == w.Transaction && b.Since.Equal(w.Since)
+		})
+	})
+}
+
+// Halted reports whether one of the processes is halted.
+func Halted(all []Status) bool {
+	return slices.ContainsFunc(all, func(s Status) bool { return s.State == cursor.Halted })
+}

@@ -1,0 +1,263 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Hold is a reason that holds delivery up, and what to do about it.
+type Hold struct {
+	Kind HoldKind
+	// Text is the reason in one line.
+	Text string
+}
+
+// HoldKind is the kind of reason that can hold delivery up.
+type HoldKind string
+
+// The kinds of a Hold. If several apply, the first in this list counts.
+const (
+	HoldPaused   HoldKind = "paused"    // an operator paused it
+	HoldHalted   HoldKind = "halted"    // a record failed for good
+	HoldLocked   HoldKind = "locked"    // a stranger, or a worker without its network, has a lock on which delivery waits
+	HoldFailing  HoldKind = "failing"   // a record is tried again and again
+	HoldSink     HoldKind = "sink"      // the receiver is slow
+	HoldFuture   HoldKind = "future"    // the next record is stamped ahead of the database's clock
+	HoldWriter   HoldKind = "writer"    // a transaction may still insert before the records that wait
+	HoldNobody   HoldKind = "no_worker" // no worker runs the process
+	HoldHidden   HoldKind = "hidden"    // a worker has held the row for long, and why is hidden from this role
+	HoldPromoted HoldKind = "promoted"  // a standby was promoted, and workers may still deliver from the old primary; comes beside another hold
+)
+
+const (
+	// longCall is how long a sink call goes on before status names it.
+	longCall = 5 * time.Second
+	// longWait is how long a record waits, beyond poll and latency, before status assumes that no worker delivers.
+	longWait = 10 * time.Second
+	// longAhead is how far ahead of the clock a stamp must be to be more than rounding.
+	longAhead = time.Second
+	// pauseLookBack is how many of the last events are searched for a pause.
+	pauseLookBack = 100
+)
+
+// hold finds the reason that holds a process up; nil if there is none, as far as is known.
+func (s Status) hold() *Hold {
+	stranger := slices.IndexFunc(s.lockers, func(l cursor.Locker) bool { return !l.Worker() })
+	torn := slices.IndexFunc(s.lockers, func(l cursor.Locker) bool { return l.Worker() && l.Torn() })
+	lease := slices.IndexFunc(s.lockers, longLease)
+	switch {
+	case s.New:
+		return nil
+	case s.State == cursor.Paused && s.Failure != nil && s.Failure.OfServer():
+		return &Hold{HoldPaused, fmt.Sprintf("paused%s, and `resume` is refused: %s", s.pausedBy(), visible.Line(s.Failure.Error))}
+	case s.State == cursor.Paused:
+		return &Hold{HoldPaused, fmt.Sprintf("paused%s; next: `ordered-dispatcher resume %s`", s.pausedBy(), visible.Shell(s.Process))}
+	case s.State == cursor.Halted:
+		return &Hold{HoldHalted, s.halted()}
+	case stranger >= 0:
+		l := s.lockers[stranger]
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: %s", visible.Line(l.String()), l.Advice())}
+	case s.deserted && len(s.strangers) > 0 && s.strangers[0].Certain:
+		l := s.strangers[0]
+		return &Hold{HoldLocked, fmt.Sprintf("records wait, and %s has locked the cursor table: no worker can deliver; next: %s", visible.Line(l.String()), l.Advice())}
+	case s.deserted && len(s.strangers) > 0 && s.live:
+		l := s.strangers[0]
+		return &Hold{HoldLocked, fmt.Sprintf("records wait, and no worker holds the cursor's row, although one is there: %s %s; next: read the worker's log. If the row is locked: %s",
+			visible.Line(l.String()), l.Locks(), l.Advice())}
+	case torn >= 0:
+		l := s.lockers[torn]
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s; next: %s", visible.Line(l.String()), l.Advice())}
+	case len(s.blockers) > 0:
+		l := s.blockers[0]
+		return &Hold{HoldLocked, fmt.Sprintf("%s waits for %s: nothing is written down or delivered; next: %s",
+			s.waiter(), l.Lock(), l.Advice())}
+	case s.operator != nil:
+		return &Hold{HoldLocked, fmt.Sprintf("the cursor's row is locked by %s: no worker can deliver; next: %s", operating(*s.operator), adviceOn(*s.operator))}
+	case s.Failure != nil && s.absent: // before the next attempt, which no worker makes
+		return &Hold{HoldNobody, s.unwatched()}
+	case s.Failure != nil && s.deserted:
+		return &Hold{HoldNobody, s.untried()}
+	case s.Failure != nil:
+		return &Hold{HoldFailing, s.failing()}
+	case lease >= 0 && s.lockers[lease].Replicating:
+		return &Hold{HoldLocked, fmt.Sprintf("%s: %s; next: %s", visible.Line(s.lockers[lease].String()), cursor.WhileReplicating, cursor.KeepReplicating)}
+	case lease >= 0 && slowDatabase(s.lockers[lease]):
+		return &Hold{HoldLocked, fmt.Sprintf("its worker %s waits for the database, and not for the receiver: a command of %s has been running for %s; next: see what it waits for in pg_stat_activity",
+			visible.Line(s.Holder), visible.Line(s.lockers[lease].String()), round(s.lockers[lease].Running))}
+	case lease >= 0 && s.bounds.longCall(s.lockers[lease]):
+		return &Hold{HoldSink, fmt.Sprintf("a call of the receiver has been running since %s, by worker %s; next: see what the receiver does; its time-out ends the call. %s",
+			moment(s.bounds.calledAt(s.lockers[lease])), visible.Line(s.Holder), pinned(s.bounds))}
+	case s.veiled != nil && s.lasts():
+		problem, next := s.hidden()
+		return &Hold{HoldHidden, problem + "; next: " + next}
+	case s.Lag != nil && s.Lag.Ahead > longAhead:
+		return &Hold{HoldFuture, fmt.Sprintf("the next record is stamped %s, which is %s ahead of the database's clock: it waits until then; "+
+			"next: if the stamp is wrong, run the UPDATE that `ordered-dispatcher doctor` prints", moment(s.Lag.Stamp), round(s.Lag.Ahead))}
+	case s.absent: // before a writer, which holds up only records that a worker reads
+		return &Hold{HoldNobody, s.unwatched()}
+	case len(s.Holding) > 0 && !s.moving:
+		return &Hold{HoldWriter, s.heldBy("records", s.Holding[0]).String()}
+	case s.deserted:
+		return &Hold{HoldNobody, s.nobody()}
+	default:
+		return nil
+	}
+}
+
+// longLease reports whether a worker has held its lock for long without a checkpoint.
+func longLease(l cursor.Locker) bool { return l.Worker() && !l.Operator() && l.Age > longCall }
+
+// waiter names the session that has the row and waits for a lock.
+func (s Status) waiter() string {
+	if s.operator != nil {
+		return operating(*s.operator)
+	}
+	return "its worker " + visible.Line(s.Holder)
+}
+
+// operating names an operator's session.
+func operating(l cursor.Locker) string { return "an operator's session, " + visible.Line(l.String()) }
+
+// slowDatabase reports whether the database takes most, or much, of a worker's time.
+func slowDatabase(l cursor.Locker) bool { return l.Running > min(l.Age/2, longCall) }
+
+// pausedBy names the person who paused the process, if the audit has it.
+func (s Status) pausedBy() string {
+	if s.paused == nil {
+		return ", by hand"
+	}
+	text := fmt.Sprintf(" by %s since %s", visible.Line(s.paused.Actor), moment(s.paused.At))
+	if s.paused.Reason != "" {
+		text += fmt.Sprintf(": %q", visible.Line(s.paused.Reason))
+	}
+	return text
+}
+
+func (s Status) halted() string {
+	halt := processor.HaltError{Process: s.Process}
+	if s.Failure != nil {
+		halt.Failure = *s.Failure
+	}
+	return halt.Sentence()
+}
+
+func (s Status) failing() string {
+	next := "the next attempt is due"
+	if s.Failure.Wait > 0 {
+		next = fmt.Sprintf("the next attempt comes in %s, or at once with `ordered-dispatcher retry %s`", round(s.Failure.Wait), visible.Shell(s.Process))
+	}
+	return fmt.Sprintf("record %s fails, %s: %s; %s", visible.Short(s.Failure.RecordID), s.Failure.Tried(), visible.Line(s.Failure.Error), next)
+}
+
+func (s Status) unwatched() string {
+	if s.promoted != "" {
+		return "no worker of it has a session on this server: " + s.lastWorker()
+	}
+	return "no worker runs it: " + s.lastWorker()
+}
+
+func (s Status) nobody() string {
+	return fmt.Sprintf("records wait, and no worker holds the cursor's row: %s", s.lastWorker())
+}
+
+func (s Status) untried() string {
+	return fmt.Sprintf("record %s fails, %s: %s; the next attempt is due, and no worker makes it: %s",
+		visible.Short(s.Failure.RecordID), s.Failure.Tried(), visible.Line(s.Failure.Error), s.lastWorker())
+}
+
+func (s Status) lastWorker() string {
+	last := "no worker ever had it"
+	if s.Holder != "" {
+		last = "its last worker was " + visible.Line(s.Holder)
+	}
+	if s.promoted != "" {
+		return fmt.Sprintf("%s, and nothing has moved here since %s. A standby was promoted since then (%s), and workers may still deliver from the old primary; "+
+			"next: fence the old primary first, then see that `ordered-dispatcher run` runs with this server, and read its log%s", last, moment(s.UpdatedAt), s.promoted, s.mayBeLocked())
+	}
+	return fmt.Sprintf("%s, and nothing has moved since %s; next: see that `ordered-dispatcher run` runs, and read its log%s", last, moment(s.UpdatedAt), s.mayBeLocked())
+}
+
+// mayBeLocked names the sessions that may have locked the row of a process for which no worker is known to run.
+func (s Status) mayBeLocked() string {
+	if len(s.strangers) == 0 {
+		return ""
+	}
+	l := s.strangers[0]
+	return fmt.Sprintf(". If it runs, %s %s; then %s", visible.Line(l.String()), l.Locks(), l.Advice())
+}
+
+func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// explain finds what hold needs besides the row.
+func (r *StatusReader) explain(ctx context.Context, s *Status, lockers []cursor.Locker, long holders) {
+	for _, l := range lockers {
+		if l.Process == s.Process {
+			s.lockers = append(s.lockers, l)
+		}
+	}
+	s.operator, s.veiled = of(s.Process, long.operators), of(s.Process, long.veiled)
+	if s.operator != nil || s.veiled != nil || slices.ContainsFunc(s.lockers, longLease) {
+		s.bounds = r.bounds(s.Process)
+		blockers, err := r.store.Blockers(ctx, s.Process)
+		if err != nil {
+			s.Problem = err.Error()
+		}
+		s.blockers = blockers
+	}
+	if s.State != cursor.Paused || s.New {
+		return
+	}
+	events, err := operator.New(r.store).History(ctx, s.Process, pauseLookBack)
+	if err != nil {
+		s.Problem = err.Error()
+		return
+	}
+	if at := slices.IndexFunc(events, func(e operator.Event) bool { return e.Action == "pause" }); at >= 0 {
+		s.paused = &events[at]
+	}
+}
+
+// overdue reports whether records wait longer than any worker would let them. For a process with a limit that cannot
+// be decided: it waits without the lease.
+func (s Status) overdue(p Process) bool {
+	return s.waits(p) && s.Lag.Age != nil && *s.Lag.Age > longWait+p.Poll+p.Source.Latency
+}
+
+// perhapsOverdue is overdue for records whose age is not known.
+func (s Status) perhapsOverdue(p Process) bool { return s.waits(p) && s.Lag.Age == nil }
+
+// waits reports whether records wait for no known reason.
+func (s Status) waits(p Process) bool {
+	return s.hold() == nil && len(s.lockers) == 0 && p.Limit == (processor.Limit{}) && s.Lag != nil && s.Lag.Records > 0
+}
+
+// due reports whether the next attempt at a failing record may be made and is not made, as far as one look shows.
+func (s Status) due() bool {
+	return s.State == cursor.Running && s.Failure != nil && s.Failure.Wait == 0 && len(s.lockers) == 0
+}
+
+// maxDueWait bounds how long a worker may take to begin the next attempt at a failing record.
+const maxDueWait = 5 * time.Second
+
+// desert looks a second time at a process whose records, or whose next attempt, are overdue. A busy worker is without
+// its lock for a moment at each checkpoint, and another worker looks once in each poll.
+func (r *StatusReader) desert(ctx context.Context, s *Status) error {
+	row, err := r.store.Look(ctx, s.Process)
+	if err != nil {
+		return err
+	}
+	lockers, err := r.store.Lockers(ctx)
+	held := slices.ContainsFunc(lockers, func(l cursor.Locker) bool { return l.Process == s.Process })
+	s.deserted = err == nil && !held && row.UpdatedAt.Equal(s.UpdatedAt)
+	if s.deserted {
+		s.strangers, err = r.store.Strangers(ctx)
+	}
+	return err
+}

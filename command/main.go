@@ -1,0 +1,81 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"reflect"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks"
+)
+
+// Main runs the program with the arguments of this process and ends the process with the exit code of the command. It
+// never returns. A configuration may have sinks of these kinds. Main also changes how the operating system treats the
+// process: there is no core dump that could show a secret, and no child inherits an open file.
+func Main(kinds ...sinks.Spec) {
+	if err := daemon.Undumpable(); err != nil {
+		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err) // a sandbox may forbid it; the program works without
+	}
+	if err := daemon.CloseOnExec(); err != nil {
+		fmt.Fprintln(os.Stderr, "ordered-dispatcher:", err)
+	}
+	os.Exit(execute(os.Args[1:], system{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.LookupEnv, exit: os.Exit, kinds: kinds}))
+}
+
+// system is the surroundings that commands can use.
+type system struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            func(string) (string, bool)
+	exit           func(int)
+	known          *known
+	kinds          []sinks.Spec // the sinks that a configuration may have
+}
+
+// known holds the secrets that the command must not print: a server repeats the login.
+type known struct{ secrets func() secret.Set }
+
+func execute(args []string, sys system) int {
+	sys.known = &known{secrets: func() secret.Set { return secret.Set{} }}
+	parser, err := kong.New(&cli{},
+		kong.Name("ordered-dispatcher"),
+		kong.Description(description),
+		defaults(),
+		kong.Writers(sys.stdout, sys.stderr),
+		kong.Exit(sys.exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.BindTo(context.Background(), (*context.Context)(nil)),
+		kong.Bind(sys),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), duration),
+	)
+	if err != nil {
+		return report(sys, err)
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		return report(sys, &daemon.UsageError{Err: fmt.Errorf("%w; see ordered-dispatcher --help", err)})
+	}
+	err = command.Run()
+	err = sys.known.secrets().Error(err) // including those that were renewed meanwhile
+	if err != nil && command.Command() == "run" && !visible.IsTerminal(sys.stderr) {
+		daemon.NewLogger(sys.stderr, slog.LevelError).Error("ended", "err", err) // every line of the log stays JSON, the last one too
+		return daemon.ExitCode(err)
+	}
+	return report(sys, err)
+}
+
+// report prints an error and returns its exit code.
+func report(sys system, err error) int {
+	if err != nil {
+		fmt.Fprintln(sys.stderr, "ordered-dispatcher:", visible.Indented(err.Error()))
+	}
+	return daemon.ExitCode(err)
+}

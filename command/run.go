@@ -1,0 +1,66 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+type runCommand struct {
+	file
+	Drain  bool          `help:"Deliver what there is and end. Exits with 0 if every process has caught up, 3 if one is halted, 1 on an error that does not pass by itself, such as a wrong password. Waits for a server or receiver that is away."`
+	Grace  time.Duration `default:"${grace}" help:"How long a delivery in flight may take after SIGTERM, SIGINT or SIGHUP. A second signal ends the program at once."`
+	Listen string        `placeholder:"ADDR" help:"Serve /metrics, /healthz and /readyz at host:port. :port listens on this machine only."`
+}
+
+// Run is called by kong.
+func (c *runCommand) Run(ctx context.Context, sys system, logger *slog.Logger) error {
+	config, err := c.load(sys)
+	if err != nil {
+		return err
+	}
+	if c.Grace <= 0 {
+		return &daemon.UsageError{Err: errors.New("--grace must be above 0s")}
+	}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, stopping()...)
+	defer signal.Stop(signals)
+	return daemon.Run(ctx, daemon.RunConfig{
+		Config: config, Drain: c.Drain, Grace: c.Grace, Listen: c.Listen,
+		Stdout: sys.stdout, Logger: logger, Signals: signals, Exit: sys.exit,
+	})
+}
+
+// defaults are the values that stand for ${…} in the tags of the commands: the library has the defaults.
+func defaults() kong.Vars {
+	var process processor.Config
+	var decision cursor.Decision
+	knob.Fill(&process)
+	knob.Fill(&decision)
+	return kong.Vars{"version": version(), "grace": process.Grace.String(), "timeout": decision.Timeout.String()}
+}
+
+// interruptible returns a context that ends with the first signal.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, stopping()...)
+}
+
+// stopping returns the signals that end a command. A terminal that closes sends SIGHUP. Under nohup that signal is
+// ignored, and asking for it would undo this.
+func stopping() []os.Signal {
+	signals := []os.Signal{syscall.SIGTERM, syscall.SIGINT}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}

@@ -1,0 +1,13 @@
+package operator
+
+import (
+	"context"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// ForgetGone is Forget after it has found no row.
+func ForgetGone(ctx context.Context, o *Operator, process string, d cursor.Decision) (Change, error) {
+	d, _ = d.Reasoned()
+	return o.forgetGone(ctx, process, d, cursor.ErrUnknown)
+}

@@ -1,0 +1,93 @@
+package operator
+
+import (
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
+)
+
+// Duty is a task that a role does with the cursors of a schema, and needs rights for.
+type Duty string
+
+// The duties.
+const (
+	// DutyDeliver is to acquire leases, and all that a Lease does except PutAside.
+	DutyDeliver Duty = "deliver"
+	// DutyPutAside is cursor.Lease.PutAside, in addition to DutyDeliver.
+	DutyPutAside Duty = "put aside"
+	// DutyCount is CountDeadLetters, in addition to DutyDeliver. Without it everything is still delivered, but
+	// records that were put aside go unnoticed.
+	DutyCount Duty = "count"
+	// DutyCreate is Create, in addition to DutyDeliver. It may be taken away once each process has its cursor.
+	DutyCreate Duty = "create"
+	// DutyDecide is the methods that take a Decision, History and DeadLetters. It is not enough to take over a
+	// lease, nor to read the contents of records.
+	DutyDecide Duty = "decide"
+	// DutyReplay is cursor.Lease.Letter and cursor.Lease.Replayed, in addition to DutyDecide and DutyDeliver.
+	DutyReplay Duty = "replay"
+)
+
+// stateColumns are the columns of a cursor that workers and operators write.
+var stateColumns = []string{
+	"position", "sequence", "epoch", "state", "failed_position", "failed_record_id", "failed_attempts",
+	"first_failed_at", "last_failed_at", "next_attempt_at", "failed_error", "failed_class", "system_identifier", "timeline", "database_oid", "histories", "horizon",
+}
+
+// Grants returns the SQL that gives a role, as the catalog spells it, the rights its duties need in the schema,
+// and nothing else: down to single columns. It asks no database. Sources and sinks report themselves what they
+// need.
+func (o *Operator) Grants(role string, duties ...Duty) string {
+	var b strings.Builder
+	for _, on := range privilege.ByObject(o.Needs(duties...)) {
+		b.WriteString(privilege.Grant(role, on...) + ";\n")
+	}
+	return b.String()
+}
+
+// Needs returns the rights that Grants grants.
+func (o *Operator) Needs(duties ...Duty) []privilege.Privilege {
+	var needed []privilege.Privilege
+	for _, duty := range duties {
+		switch duty {
+		case DutyDeliver: // UPDATE of any column is enough for FOR UPDATE
+			needed = append(append(needed, o.auditNeeds()...), o.may("UPDATE", "cursor", append([]string{"holder"}, stateColumns...)...))
+		case DutyPutAside:
+			needed = append(needed, o.may("INSERT", "dead_letter",
+				"process_name", "position", "sequence", "table_name", "record_id", "key", "type", "record_created_at",
+				"headers", "payload", "attempts", "first_failed_at", "error", "class"))
+		case DutyCount:
+			needed = append(needed, o.may("SELECT", "dead_letter", "process_name", "resolution"))
+		case DutyCreate:
+			needed = append(needed, o.may("INSERT", "cursor", "process_name", "position", "system_identifier", "timeline", "database_oid", "epoch", "sequence", "histories"))
+		case DutyDecide:
+			needed = append(append(needed, o.auditNeeds()...),
+				o.may("INSERT", "cursor", "process_name", "position", "state", "system_identifier", "timeline", "database_oid", "epoch", "sequence", "histories"),
+				o.may("UPDATE", "cursor", append([]string{"process_name"}, stateColumns...)...),
+				o.may("DELETE", "cursor"),
+				o.may("SELECT", "dead_letter", tables.LetterColumns...),
+				o.may("UPDATE", "dead_letter", "process_name", "resolution", "resolved_at", "resolved_by", "reason"))
+		case DutyReplay:
+			needed = append(needed, o.may("SELECT", "dead_letter", "headers", "payload"))
+		}
+	}
+	return needed
+}
+
+// auditNeeds returns the rights to read the cursors, and to read and write their audit, except the time at
+// which something is noted.
+func (o *Operator) auditNeeds() []privilege.Privilege {
+	return []privilege.Privilege{
+		{On: privilege.Schema, Name: o.db.Schema, Right: "USAGE"},
+		o.may("SELECT", "cursor"),
+		o.may("SELECT", "cursor_event"),
+		o.may("INSERT", "cursor_event", "process_name", "actor", "action", "reason", "from_position", "to_position", "detail"),
+	}
+}
+
+// may returns a right to a table of the schema, or to columns of it.
+func (o *Operator) may(right, table string, columns ...string) privilege.Privilege {
+	return privilege.Privilege{On: privilege.Table, Name: o.db.Schema + "." + pgx.Identifier{table}.Sanitize(), Right: right, Columns: columns}
+}

@@ -1,0 +1,116 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
+)
+
+// Event is one row of the audit: what was done to a cursor, when, and by whom.
+type Event struct {
+	ID      int64
+	Process string
+	// At is the database's time.
+	At time.Time
+	// Actor is a worker, or the person who decided.
+	Actor string
+	// User is the role that was logged in; "" if the event is older than that column.
+	User string
+	// Action is what was done: create, place, configure, watch, halt, promoted, settled, dead_letter,
+	// dead_letter_replayed, dead_letter_discarded, partition_gone, pause, resume, retry, skip, seek, restored,
+	// rename (noted for the new name), renamed (for the old one), forget or downgrade (by `migrate down`),
+	// or write_off (records that may have been sent are gone from the source). Newer versions may add others.
+	Action string
+	// Reason is the operator's reason, or the error that caused a halt; "" if there is none.
+	Reason string
+	// From and To are positions of the cursor; To of a halt is the position of the record.
+	From, To cursor.Position
+	// Detail is a JSON object with further facts about the action.
+	Detail json.RawMessage
+}
+
+// MaxHistory bounds the number of events in one History.
+const MaxHistory = 10_000
+
+// historySQL follows a cursor back through its names. Of each name it takes the events before the cursor was
+// renamed from it: those of one action or, if $3 is null, all.
+const historySQL = `/* cursor.history */
+WITH RECURSIVE name (process_name, until) AS (
+	SELECT $1::text COLLATE "C", 9223372036854775807
+	UNION ALL
+	SELECT renamed.old COLLATE "C", renamed.id
+	FROM name n
+	CROSS JOIN LATERAL (
+		SELECT e.detail->>'old' AS old, e.id
+		FROM {schema}.cursor_event e
+		WHERE e.process_name = n.process_name AND e.action = 'rename' AND e.id < n.until
+		ORDER BY e.id DESC
+		LIMIT 1
+	) renamed
+)
+SELECT
+	e.id,
+	e.process_name,
+	(extract(epoch FROM e.at) * 1000000)::bigint,
+	e.actor,
+	e.action,
+	e.reason,
+	coalesce(e.from_position, ''),
+	coalesce(e.to_position, ''),
+	e.detail,
+	coalesce(e.db_user, '')
+FROM (SELECT process_name, max(until) AS until FROM name GROUP BY process_name) n
+JOIN {schema}.cursor_event e ON e.process_name = n.process_name AND e.id < n.until
+WHERE $3::text IS NULL OR e.action = $3
+ORDER BY e.id DESC
+LIMIT $2`
+
+// History returns the last events of a process, the newest first: at most limit of them, between 1 and
+// MaxHistory. A deleted cursor still has a history, and a renamed one also has the history of its old names. A
+// process that never existed has none.
+func (o *Operator) History(ctx context.Context, process string, limit int) ([]Event, error) {
+	if limit < 1 || limit > MaxHistory {
+		return nil, o.db.Explain("read the history of", process, fmt.Errorf("limit must be between 1 and %[2]d, got %[1]d", limit, MaxHistory))
+	}
+	return o.events(ctx, process, tables.Null, limit)
+}
+
+// Last returns the last event of an action in the history of a process, and whether there is one.
+func (o *Operator) Last(ctx context.Context, process, action string) (last Event, found bool, err error) {
+	events, err := o.events(ctx, process, action, 1)
+	if len(events) == 0 {
+		return Event{}, false, err
+	}
+	return events[0], true, nil
+}
+
+// Events returns the last events of an action in the history of a process, the newest first: at most limit of
+// them.
+func (o *Operator) Events(ctx context.Context, process, action string, limit int) ([]Event, error) {
+	return o.events(ctx, process, action, limit)
+}
+
+func (o *Operator) events(ctx context.Context, process, action string, limit int) ([]Event, error) {
+	results, err := o.ask(ctx, o.db.Statement(historySQL, process, strconv.Itoa(limit), action))
+	if err != nil {
+		return nil, o.db.Explain("read the history of", process, err)
+	}
+	var events []Event
+	for _, values := range results[0].Rows {
+		p := tables.Parser{Values: values}
+		events = append(events, Event{
+			ID: p.Int(0), Process: p.Text(1), At: p.Time(2), Actor: p.Text(3), Action: p.Text(4), Reason: p.Text(5),
+			From: cursor.Position(p.Text(6)), To: cursor.Position(p.Text(7)), Detail: json.RawMessage(p.Text(8)),
+			User: p.Text(9),
+		})
+		if p.Err != nil {
+			return nil, o.db.Explain("read the history of", process, p.Err)
+		}
+	}
+	return events, nil
+}

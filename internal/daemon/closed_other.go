@@ -1,7 +1,0 @@
-//go:build !unix
-
-package daemon
-
-import "io"
-
-func isClosed(io.Writer) bool { return false }

@@ -1,0 +1,28 @@
+// Package outbox is the producer's half: it writes records in the transaction that changes the business data. Either
+// both are committed or neither, and the dispatcher sends what is committed.
+//
+// # Nouns
+//
+//   - Outbox: a table of records, with the columns of Outbox.SQL. Nothing is ever updated in it.
+//   - Record: one row: a type, the aggregate that it is about, a payload, and headers.
+//   - Aggregate: the business object that the record is about, by its type and its id.
+//
+// # Invariants
+//
+//   - Add is one statement in the caller's transaction. It commits nothing, and rolls nothing back.
+//   - A record that is refused is refused before anything is sent to the server, so the transaction can go on.
+//   - The records of one Add are ordered as they are given. Between transactions, the time of the insert decides:
+//     see docs/guarantees.md.
+//   - The payload arrives as JSON with the same meaning. jsonb removes white space and orders keys. An outbox of raw
+//     bytes (Config.Raw) keeps each byte.
+//
+// # Diagram
+//
+//	business data ─┐
+//	               ├─ one transaction ──► COMMIT ──► dispatcher (source: {table: …, preset: outbox}) ──► sink
+//	Record ── Add ─┘
+//
+// # Left out
+//
+// Reading the outbox: see package sources/table. Deleting what was delivered.
+package outbox

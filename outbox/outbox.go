@@ -1,0 +1,91 @@
+package outbox
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// DefaultMaxBytes is the default of Config.MaxBytes.
+const DefaultMaxBytes = 1 << 20
+
+// Config describes an outbox. Zero values mean defaults.
+type Config struct {
+	// Table is the name of the table, with its schema if need be, as the catalog spells it. Default {"public",
+	// "outbox"}.
+	Table pgx.Identifier
+	// MaxBytes bounds one record: the bytes of its payload and of its headers as JSON. Default DefaultMaxBytes.
+	MaxBytes int
+	// Raw is for a table whose payload is a bytea. Sinks then get the bytes of a payload unchanged.
+	Raw bool
+}
+
+// Outbox writes records into one table. It is safe for concurrent use.
+type Outbox struct {
+	config Config
+	insert string
+}
+
+// New returns the outbox that config describes. It does not touch the database.
+func New(config Config) (*Outbox, error) {
+	if len(config.Table) == 0 {
+		config.Table = pgx.Identifier{"public", "outbox"}
+	}
+	if config.MaxBytes == 0 {
+		config.MaxBytes = DefaultMaxBytes
+	}
+	if config.MaxBytes < 0 {
+		return nil, fmt.Errorf("outbox: MaxBytes is %d: choose 1 or more", config.MaxBytes)
+	}
+	if len(config.Table) > 2 {
+		return nil, fmt.Errorf("outbox: Table is %q: give a name, or a schema and a name", config.Table)
+	}
+	return &Outbox{config: config, insert: insertInto(config)}, nil
+}
+
+var standard, _ = New(Config{})
+
+// Add writes records into the table public.outbox, in the transaction tx: see Outbox.Add.
+func Add(ctx context.Context, tx pgx.Tx, records ...Record) error {
+	return standard.Add(ctx, tx, records...)
+}
+
+// AddSQL is Add for a transaction of database/sql, with any driver for PostgreSQL.
+func AddSQL(ctx context.Context, tx *sql.Tx, records ...Record) error {
+	return standard.AddSQL(ctx, tx, records...)
+}
+
+// Add writes records in the transaction tx, in one statement. They are delivered in this order, once tx is committed.
+//
+// A *RecordError means that a record was refused before anything was sent: the transaction can go on. After any other
+// error the server refuses everything but a rollback, to a savepoint or of the whole.
+func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, records ...Record) error {
+	return o.add(ctx, records, func(list string) error {
+		_, err := tx.Exec(ctx, o.insert, list)
+		return err
+	})
+}
+
+// AddSQL is Add for a transaction of database/sql, with any driver for PostgreSQL.
+func (o *Outbox) AddSQL(ctx context.Context, tx *sql.Tx, records ...Record) error {
+	return o.add(ctx, records, func(list string) error {
+		_, err := tx.ExecContext(ctx, o.insert, list)
+		return err
+	})
+}
+
+func (o *Outbox) add(ctx context.Context, records []Record, insert func(list string) error) error {
+	if len(records) == 0 {
+		return nil
+	}
+	list, err := o.encode(ctx, records)
+	if err != nil {
+		return err
+	}
+	if err := insert(list); err != nil {
+		return fmt.Errorf("add %d records to %s: %w", len(records), o.config.Table.Sanitize(), err)
+	}
+	return nil
+}

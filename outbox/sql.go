@@ -1,0 +1,43 @@
+package outbox
+
+import "fmt"
+
+// insertSQL reads the records from one parameter, a JSON array: every driver has text. The identity and the default of
+// created_at are evaluated row by row, in this order.
+const insertSQL = `/* outbox.add */
+INSERT INTO %s (aggregate_type, aggregate_id, "key", type, payload, headers)
+SELECT r ->> 'aggregate_type', r ->> 'aggregate_id', r ->> 'key', r ->> 'type', %s, (r -> 'headers')::text::jsonb
+FROM pg_catalog.json_array_elements($1::text::json) WITH ORDINALITY AS list (r, n)
+ORDER BY n`
+
+func insertInto(c Config) string {
+	payload := "(r -> 'payload')::text::jsonb"
+	if c.Raw {
+		payload = "pg_catalog.decode(r ->> 'raw', 'base64')"
+	}
+	return fmt.Sprintf(insertSQL, c.Table.Sanitize(), payload)
+}
+
+// tableSQL makes the table. created_at orders the records. Rows with one transaction_id were written together.
+const tableSQL = `CREATE TABLE IF NOT EXISTS %s (
+	id             bigint GENERATED ALWAYS AS IDENTITY,
+	created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+	aggregate_type text,
+	aggregate_id   text,
+	key            text,
+	type           text NOT NULL,
+	payload        %s NOT NULL,
+	headers        jsonb,
+	transaction_id xid8 NOT NULL DEFAULT pg_current_xact_id(),
+	PRIMARY KEY (created_at, id)
+);
+`
+
+// SQL returns the statements that make the table, if it is missing.
+func (o *Outbox) SQL() string {
+	payload := "jsonb"
+	if o.config.Raw {
+		payload = "bytea"
+	}
+	return fmt.Sprintf(tableSQL, o.config.Table.Sanitize(), payload)
+}

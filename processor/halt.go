@@ -1,0 +1,80 @@
+package processor
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
+
+// This file has the words of a halt over a record: what Drain returns, what the log and `status` show, and what a
+// refused decision proposes. A halt over the database is worded where it is found: server.go here, halt.go and
+// identity.go in package cursor, rows.go in package table. Its error names the next step.
+
+// RefusedFix is what to do after a halt because the receiver refuses us, before the retry.
+const RefusedFix = "fix what the receiver refuses (credentials, address, settings; where records are missing, `seek` back to them)"
+
+// HaltError is the error of Drain when the process is halted. Package cursor/operator has what an operator can do:
+// Retry, Skip or Seek.
+type HaltError struct {
+	Process string
+	Failure cursor.Failure
+}
+
+func (e *HaltError) Error() string { return fmt.Sprintf("process %q is %s", e.Process, e.Sentence()) }
+
+// Sentence says what the process is halted over, and what comes next, in one line.
+func (e *HaltError) Sentence() string {
+	if e.Failure.OfServer() { // its error names the next step
+		return "halted: " + visible.Line(e.Failure.Error)
+	}
+	return e.cause() + "; next: " + e.Next()
+}
+
+func (e *HaltError) cause() string {
+	f, where := e.Failure, ""
+	if f == (cursor.Failure{}) {
+		return "halted"
+	}
+	switch f.Class {
+	case cursor.ClassRefused:
+		return fmt.Sprintf("halted: the receiver refuses us, not record %s, %s: %s", visible.Short(f.RecordID), f.Tried(), visible.Line(f.Error))
+	case cursor.ClassPermanent:
+		where = ", which the receiver refuses for good"
+	case cursor.ClassUnreadable:
+		where = ", which cannot be read from its table"
+	case cursor.ClassUnknown:
+		where = ", which the receiver may have: look there first"
+	}
+	return fmt.Sprintf("halted at record %s%s, %s: %s", visible.Short(f.RecordID), where, f.Tried(), visible.Line(f.Error))
+}
+
+// Next is what an operator does after the halt. It proposes to pass over a record only if a record is at fault. It is
+// empty after a halt over the database, whose error names the next step.
+func (e *HaltError) Next() string {
+	process := visible.Shell(e.Process)
+	switch f := e.Failure; {
+	case f.OfServer():
+		return ""
+	case f.OfUs():
+		return fmt.Sprintf("%s, then `ordered-dispatcher retry %s`", RefusedFix, process)
+	case f == (cursor.Failure{}):
+		return fmt.Sprintf("`ordered-dispatcher retry %s`", process)
+	default:
+		return fmt.Sprintf("`ordered-dispatcher retry %[1]s`, or `ordered-dispatcher skip %[1]s --reason …`", process)
+	}
+}
+
+// halted logs a halt. The attributes have what differs between two halts, so that logs can be grouped by message.
+func (r *reporter) halted(f cursor.Failure) {
+	if f.OfServer() {
+		r.trouble(slog.LevelError, "halted over its database, and not over a record: nothing is delivered until an operator decides", "err", f.Error)
+		return
+	}
+	what := "halted: nothing after this record is delivered until an operator decides: `ordered-dispatcher retry`, or `skip`"
+	if f.OfUs() {
+		what = "halted: the receiver refuses us, so nothing is sent: " + RefusedFix + ", then `ordered-dispatcher retry`"
+	}
+	r.trouble(slog.LevelError, what, "position", visible.Cut(string(f.Position)), "record_id", visible.Cut(f.RecordID), "attempt", f.Attempts, "err", f.Error)
+}

@@ -1,0 +1,104 @@
+package exec
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+)
+
+const (
+	// minFolded is the shortest secret that is looked for over the ends of lines, as in package secret.
+	minFolded = 4
+	// minBegun is how much of a secret at the end of the last line is taken for its beginning, as in package secret.
+	minBegun = 6
+)
+
+// redactor takes the values of Config.Env and Config.Secrets out of a child's words.
+type redactor struct {
+	secret.Set
+	unbroken []string // the values without line breaks
+	hides    bool     // all of the child's words
+}
+
+func newRedactor(c Config) *redactor {
+	values := slices.AppendSeq(slices.Clone(c.Secrets), maps.Values(c.Env))
+	r := &redactor{Set: secret.New(values...), hides: c.HideAnswers}
+	for _, value := range values {
+		if value = strings.NewReplacer("\r", "", "\n", "").Replace(value); len(value) >= minFolded {
+			r.unbroken = append(r.unbroken, value)
+		}
+	}
+	return r
+}
+
+// next returns lines without the secrets that go on over the end of a line. before are the lines that were logged just
+// before them: where a secret begins there, the first line begins with a mask. The lines that have a part of one secret
+// become one line. A part of a secret at the end of a line that was cut is still there.
+func (r *redactor) next(before, lines []string) []string {
+	all := r.masked(slices.Concat(before, lines))
+	if len(before) == 0 {
+		return strings.Split(all, "\n")
+	}
+	shown := r.masked(before) + "\n"
+	if rest, ok := strings.CutPrefix(all, shown); ok {
+		return strings.Split(rest, "\n")
+	}
+	same := 0
+	for same < len(all) && same < len(shown) && all[same] == shown[same] {
+		same++
+	}
+	return strings.Split(secret.Mask+strings.TrimPrefix(all[same:], secret.Mask), "\n")
+}
+
+// masked joins lines and takes the secrets out.
+func (r *redactor) masked(lines []string) string {
+	return r.Replace(r.unfold(strings.Join(lines, "\n")))
+}
+
+// unfold masks each value that has line breaks between its letters. Set finds base64 and hex with line breaks by itself.
+func (r *redactor) unfold(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		n := 0
+		for _, value := range r.unbroken {
+			n = max(n, folded(text[i:], value))
+		}
+		if n == 0 {
+			b.WriteByte(text[i])
+			i++
+			continue
+		}
+		b.WriteString(secret.Mask)
+		i += n
+	}
+	return b.String()
+}
+
+// folded returns how long a value is that begins a text and has line breaks; 0 if none does. The end of the text may
+// cut the value off.
+func folded(text, value string) int {
+	found, breaks := 0, 0
+	for i := range len(text) {
+		switch {
+		case text[i] == '\n' && found > 0:
+			breaks++
+			continue
+		case text[i] != value[found]:
+			return 0
+		}
+		found++
+		switch {
+		case found < len(value):
+		case breaks > 0:
+			return i + 1
+		default:
+			return 0 // Set finds it
+		}
+	}
+	if found >= minBegun && breaks > 0 {
+		return len(text)
+	}
+	return 0
+}

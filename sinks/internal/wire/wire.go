@@ -1,0 +1,75 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Version of the contract: a receiver that knows this version understands every message of it. It grows when a name
+// changes its meaning or is removed, and not when a name is added.
+const Version = "1"
+
+// The names of the contract, as every protocol with headers or attributes carries them. HTTP spells them with capitals.
+const (
+	HeaderVersion   = "ordered-version"
+	HeaderProcess   = "ordered-process"
+	HeaderSequence  = "ordered-sequence"
+	HeaderEpoch     = "ordered-epoch"
+	HeaderAttempt   = "ordered-attempt"
+	HeaderPosition  = "ordered-position"
+	HeaderDedupKey  = "ordered-dedup-key"
+	HeaderKey       = "ordered-key"
+	HeaderType      = "ordered-type"
+	HeaderCreatedAt = "ordered-created-at"
+
+	// Only HTTP has this, with a secret: see package internal/signature.
+	HeaderSignature = "ordered-signature"
+
+	// Only NATS has these: its sink reads its own messages back.
+	HeaderOrigin = "ordered-origin" // a random name of the process's cursor
+	HeaderReplay = "ordered-replay" // "true" where a dead letter is replayed out of its turn
+	HeaderWorker = "ordered-worker" // of a claim: see package nats
+
+	HeaderContentType = "content-type"
+	ContentType       = "application/json"
+)
+
+// Count is how many headers Each yields at most.
+const Count = 11
+
+// Each calls yield for every header of a delivery, in a fixed order. Key, type and created-at are left out where the record
+// has none. A sink escapes and bounds the values as its protocol needs.
+func Each(d processor.Delivery, yield func(name, value string)) {
+	yield(HeaderVersion, Version)
+	yield(HeaderProcess, d.Process)
+	yield(HeaderSequence, strconv.FormatInt(d.Sequence, 10))
+	yield(HeaderEpoch, strconv.FormatInt(int64(d.Epoch), 10))
+	yield(HeaderAttempt, strconv.Itoa(d.Attempt))
+	yield(HeaderPosition, string(d.Position))
+	yield(HeaderDedupKey, d.DedupKey())
+	if d.Key != "" {
+		yield(HeaderKey, d.Key)
+	}
+	if d.Type != "" {
+		yield(HeaderType, d.Type)
+	}
+	if !d.CreatedAt.IsZero() {
+		yield(HeaderCreatedAt, d.CreatedAt.UTC().Format(time.RFC3339Nano))
+	}
+	yield(HeaderContentType, ContentType)
+}
+
+// ShortKey returns the dedup key of a delivery as a protocol with a bound carries it: the key itself if it fits, else
+// its SHA-256. So receivers can compare two keys in either form.
+func ShortKey(d processor.Delivery, fits func(string) bool) string {
+	key := d.DedupKey()
+	if fits(key) {
+		return key
+	}
+	digest := sha256.Sum256([]byte(key))
+	return "sha256:" + hex.EncodeToString(digest[:])
+}
