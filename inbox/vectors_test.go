@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/inbox"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/brokertest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
@@ -48,6 +50,16 @@ func vectors(t *testing.T) []vector {
 	require.Equal(t, 1, file.Version)
 	require.GreaterOrEqual(t, len(file.Vectors), 30)
 	return file.Vectors
+}
+
+// The program that makes the vectors signs by itself. So they are those that it makes, and not edited by hand.
+func TestVectors_AreThoseOfTheirProgram(t *testing.T) {
+	t.Parallel()
+	made, err := exec.CommandContext(t.Context(), brokertest.Python(t, "json"), "../tools/wire-vectors").Output()
+	require.NoError(t, err)
+	text, err := os.ReadFile("../docs/wire-vectors.json")
+	require.NoError(t, err)
+	require.Equal(t, string(text), string(made))
 }
 
 func TestHandler_AnswersAsTheTestVectorsSay(t *testing.T) {

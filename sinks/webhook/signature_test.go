@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,35 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const (
-	rawSecret   = "a raw secret has no spaces" // has some
-	otherSecret = "0123456789abcdef0123456789abcdef"
-)
-
-// Computed with: printf '%s' "$id.$timestamp.$payload" | openssl dgst -sha256
-// -mac HMAC -macopt hexkey:$(base64 -d <<<"$key" | od -An -tx1 | tr -d ' \n') -binary | base64
-func TestSign_MatchesAVectorMadeByOpenSSL(t *testing.T) {
-	t.Parallel()
-	keys, err := signature.Parse(secret)
-	require.NoError(t, err)
-	got := keys.Standard(signature.Message{ID: deliveryKey, Timestamp: "1767323045", Body: []byte(`{"test": 2432232314}`)})
-	require.Equal(t, "v1,E2bnjyEeyq+ijftxgWk4IbDQQlnJKsG+q4q3wups8PU=", got)
-}
-
-// The vector that the reference libraries of Standard Webhooks are tested with.
-func TestSign_MatchesTheVectorOfTheReferenceLibraries(t *testing.T) {
-	t.Parallel()
-	const id, at, payload = "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, `{"test": 2432232314}`
-	const want = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
-	keys, err := signature.Parse(secret)
-	require.NoError(t, err)
-	require.Equal(t, want, keys.Standard(signature.Message{ID: id, Timestamp: strconv.Itoa(at), Body: []byte(payload)}))
-	reference, err := standardwebhooks.NewWebhook(secret)
-	require.NoError(t, err)
-	theirs, err := reference.Sign(id, time.Unix(at, 0), []byte(payload))
-	require.NoError(t, err)
-	require.Equal(t, want, theirs)
-}
+const otherSecret = "0123456789abcdef0123456789abcdef"
 
 func TestDeliver_RotationKeepsReceiversOfEitherSecret(t *testing.T) {
 	t.Parallel()
@@ -111,22 +82,4 @@ func TestDeliver_EveryAttemptHasAFreshTimestampAndTheSameID(t *testing.T) {
 		require.NotEqual(t, get(first, "Webhook-Timestamp"), get(second, "Webhook-Timestamp"))
 		require.NotEqual(t, get(first, "Webhook-Signature"), get(second, "Webhook-Signature"))
 	})
-}
-
-func TestParseSecret_RefusesWhatIsNoKeyAndQuotesNothing(t *testing.T) {
-	t.Parallel()
-	for name, secret := range map[string]string{
-		"blank":           "  ",
-		"short":           "canary",
-		"long":            strings.Repeat("canary", 11),
-		"short base64":    "whsec_Y2FuYXJ5",
-		"no base64":       "whsec_canary!canary!canary!canary!canary!",
-		"raw with spaces": rawSecret,
-		"second is short": otherSecret + " canary",
-	} {
-		_, err := signature.Parse(secret)
-		require.Error(t, err, name)
-		require.NotContains(t, err.Error(), "canary", name)
-		require.NotContains(t, err.Error(), "Y2Fu", name)
-	}
 }
