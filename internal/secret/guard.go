@@ -21,7 +21,8 @@ type Guard struct {
 	Said func(error) (hidden string, ok bool)
 	// Hide removes the text that Said finds. Otherwise that text is quoted as a part of a line.
 	Hide bool
-	// Redact takes the records of the call out of a receiver's words. nil: there are none.
+	// Redact takes the records of the call out of a receiver's words. nil: there are none. An error with a method Whole()
+	// keeps them: it is a command to be pasted, which our own code made of names that were asked for.
 	Redact func(words string) string
 }
 
@@ -54,7 +55,7 @@ func (g Guard) text(err error) string {
 	if hidden, ok := g.said(err); ok && g.Hide {
 		return hidden
 	} else if ok {
-		return visible.Line(g.quoted(err.Error(), hidden))
+		return visible.Line(g.quoted(err, hidden))
 	}
 	text, places := err.Error(), []place{}
 	for _, cause := range causes(err) {
@@ -65,10 +66,11 @@ func (g Guard) text(err error) string {
 	return fill(text, places)
 }
 
-// quoted returns a text without secrets and records. hidden is the same text without the receiver's words: our own
+// quoted returns the text of an error without secrets and records. hidden is the same text without the receiver's words: our own
 // words around them stay whole. As in Quote, secrets are taken out before and after the records.
-func (g Guard) quoted(text, hidden string) string {
-	if g.Redact == nil {
+func (g Guard) quoted(err error, hidden string) string {
+	text := err.Error()
+	if _, whole := err.(interface{ Whole() }); whole || g.Redact == nil {
 		return g.Secrets.Replace(text)
 	}
 	before, after, _ := strings.Cut(hidden, Hidden)

@@ -15,10 +15,13 @@ const (
 	maxLine = 64 << 10
 	// maxFrame bounds a message. Servers allow at most 64 MiB of payload, and less for headers.
 	maxFrame = 65 << 20
-	// maxElements bounds the commas of a message without headers. All such messages that we receive are JSON, which
-	// the client decodes, and there an element of three bytes takes a hundred. A message of the stream inside that
-	// JSON is in base64, which has no commas.
+	// maxElements bounds the commas of a message. All messages that we receive are JSON, which the client decodes, and
+	// there an element of three bytes takes a hundred. A message of the stream inside that JSON is in base64, which has
+	// no commas.
 	maxElements = 100_000
+	// maxWithHeaders bounds a message with headers, each of which the client keeps: the server answers so with a status
+	// alone. Messages of the stream are read as JSON: see askLeader.
+	maxWithHeaders = 64 << 10
 )
 
 var errLine = fmt.Errorf("the server sent a line of more than %d bytes: is it a NATS server?", maxLine)
@@ -35,8 +38,7 @@ type framed struct {
 	line    []byte
 	payload int // bytes that are left of a message
 	after   string
-	headers bool
-	commas  int          // of a message without headers, so far
+	commas  int          // of a message, so far
 	written atomic.Int64 // bytes that the network has taken, or may have
 }
 
@@ -70,7 +72,7 @@ func (f *framed) follow(p []byte) error {
 		if f.payload > 0 {
 			n := min(f.payload, len(p))
 			f.commas += bytes.Count(p[:n], []byte{','})
-			if !f.headers && f.commas > maxElements {
+			if f.commas > maxElements {
 				return errElements
 			}
 			f.payload, p = f.payload-n, p[n:]
@@ -103,6 +105,8 @@ func (f *framed) follow(p []byte) error {
 
 var errElements = fmt.Errorf("the server sent an answer of more than %d elements: is it a NATS server?", maxElements)
 
+var errHeaders = fmt.Errorf("the server sent a message of more than %d bytes with headers: is it a NATS server?", maxWithHeaders)
+
 var errSize = errors.New("the server sent a message whose size cannot be: is it a NATS server?")
 
 var errSyntax = errors.New("the server sent bytes that the protocol does not have: is it a NATS server?")
@@ -132,6 +136,9 @@ func (f *framed) ended() error {
 	if err != nil || size < 0 || size > maxFrame {
 		return errSize
 	}
-	f.payload, f.after, f.headers, f.commas = size, lineEnd, verb == "HMSG", 0
+	if verb == "HMSG" && size > maxWithHeaders {
+		return errHeaders
+	}
+	f.payload, f.after, f.commas = size, lineEnd, 0
 	return nil
 }

@@ -73,11 +73,21 @@ func TestFramed_EndsAnAnswerOfManyElements(t *testing.T) {
 	require.ErrorContains(t, err, "is it a NATS server?")
 	require.True(t, server.closed)
 	require.Less(t, len(read), len(body)/2)
+}
 
-	said := fmt.Sprintf("INFO {}\r\nHMSG s 1 12 %[1]d\r\nNATS/1.0\r\n\r\n%[2]s\r\nMSG s 1 7\r\n{\"a\":1}\r\n", 12+len(body), body)
-	read, err = io.ReadAll(&framed{Conn: &spoken{from: strings.NewReader(said)}})
+func TestFramed_EndsAMessageWithHeadersThatIsNoStatus(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"alternates":[` + strings.Repeat("{},", 1<<20) + "{}]}", strings.Repeat("%x:\r\n", 1<<20)} {
+		server := &spoken{from: strings.NewReader(fmt.Sprintf("INFO {}\r\nHMSG s 1 12 %d\r\nNATS/1.0\r\n\r\n%s\r\n", 12+len(body), body))}
+		read, err := io.ReadAll(&framed{Conn: server})
+		require.ErrorIs(t, err, errHeaders)
+		require.True(t, server.closed)
+		require.Less(t, len(read), len(body)/2)
+	}
+	status := "INFO {}\r\nHMSG s 1 r 16 16\r\nNATS/1.0 503\r\n\r\n\r\n"
+	read, err := io.ReadAll(&framed{Conn: &spoken{from: strings.NewReader(status)}})
 	require.NoError(t, err)
-	require.Equal(t, said, string(read))
+	require.Equal(t, status, string(read))
 }
 
 func TestFramed_LetsEveryMessagePass(t *testing.T) {

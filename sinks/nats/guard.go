@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -28,7 +27,7 @@ var fixed = []error{
 	nats.ErrNoServers, nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrTimeout,
 	nats.ErrMaxConnectionsExceeded, nats.ErrMaxAccountConnectionsExceeded, nats.ErrStaleConnection, nats.ErrSecureConnWanted,
 	nats.ErrSecureConnRequired, nats.ErrNoInfoReceived, nats.ErrNoResponders, nats.ErrConnectionClosed, nats.ErrDisconnected, nats.ErrBadHeaderMsg,
-	io.EOF, context.Canceled, context.DeadlineExceeded,
+	io.EOF, context.Canceled, context.DeadlineExceeded, errLine, errElements, errSize, errHeaders, errSyntax,
 }
 
 // heard marks an error that the client made from the words of a server, unless it is known to contain none. A server
@@ -79,18 +78,11 @@ func (g *guard) learn(login []string) {
 // Error masks an error as secret.Guard does.
 func (g *guard) Error(err error) error { return g.of(nil).Error(err) }
 
-// of returns the secret.Guard of a call with records. A command stays whole, since it is to be pasted: the subjects in
-// it are those that the server gives its stream.
+// of returns the secret.Guard of a call with records.
 func (g *guard) of(ds []processor.Delivery) secret.Guard {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	redact := processor.Redact(ds)
-	return g.now.Of(func(words string) string {
-		if strings.HasPrefix(words, editStream) {
-			return words
-		}
-		return redact(words)
-	})
+	return g.now.Of(processor.Redact(ds))
 }
 
 func newGuard(c Config) *guard {
@@ -116,6 +108,8 @@ func words(err error) (hidden string, ok bool) {
 		return secret.Hidden, true
 	case *of:
 		return e.hidden, true
+	case *command:
+		return e.hidden, true
 	case jetstream.JetStreamError:
 		api := e.APIError()
 		if api == nil || api.Description == "" {
@@ -134,3 +128,12 @@ type of struct {
 }
 
 func (o *of) Unwrap() error { return o.error }
+
+// command is a command to be pasted, and the same command without the subjects that the server gives its stream.
+type command struct {
+	error
+	hidden string
+}
+
+// Whole keeps secret.Guard from taking records out of it. Our own code has made it.
+func (*command) Whole() {}

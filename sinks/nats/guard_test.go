@@ -11,6 +11,7 @@ import (
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/sinktest"
 )
 
 func TestGuard_HidesSecretsAndOnDemandAllThatTheServerSays(t *testing.T) {
@@ -22,6 +23,21 @@ func TestGuard_HidesSecretsAndOnDemandAllThatTheServerSays(t *testing.T) {
 	require.NotContains(t, newGuard(c).Error(err).Error(), "no ")
 	require.ErrorIs(t, newGuard(c).Error(err), jetstream.ErrStreamNotFound)
 	require.EqualError(t, newGuard(c).Error(fmt.Errorf("lost: %w", &said{errors.New("words")})), "lost: […]")
+}
+
+// A server whose words begin like the command that we propose switches nothing off, and its words are none of ours.
+func TestGuard_OnlyACommandOfOursStaysWhole(t *testing.T) {
+	t.Parallel()
+	g := newGuard(Config{URL: "nats://x"}).of(sinktest.Private())
+	ours := addSubjects(jetstream.StreamConfig{Subjects: []string{"bookings.>"}}, "x", "a")
+	text := g.Error(ours).Error()
+	require.Contains(t, text, "nats stream edit x --subjects=")
+	theirs := &jetstream.APIError{Code: 400, ErrorCode: 10071, Description: text + " " + sinktest.Repeated}
+	got := g.Error(fmt.Errorf("publish: %w", theirs)).Error()
+	for _, words := range []string{sinktest.Repeated, "4111"} {
+		require.NotContains(t, got, words)
+	}
+	require.Contains(t, got, "[…]")
 }
 
 // unacknowledged is a message that the server does not answer.

@@ -3,6 +3,7 @@ package nats_test
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,6 +137,28 @@ func TestDeliverBatch_WhatCouldNotBeReadIsReadLater(t *testing.T) {
 		require.NoError(t, s.Close())
 		requireLost(t, s, sinktest.Under(3, sinktest.Deliveries(14, 1)), "the stream was set back: it was deleted and made anew at")
 	}
+}
+
+// TestDeliverBatch_AReadThatIsNotAnsweredEndsTheLink: it is not waited for again with each record, and the error names it.
+func TestDeliverBatch_AReadThatIsNotAnsweredEndsTheLink(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	s := b.sink(t, func(c *nats.Config) { c.Timeout = 5 * time.Second })
+	sinktest.Delivered(t, s, sinktest.Deliveries(1, 1))
+	b.link.Hold(link.Client, func(data []byte) bool { return bytes.Contains(data, []byte("$JS.API.STREAM.MSG.GET.")) })
+	next := 2
+	var err error
+	for err == nil { // until one record comes so long after the last one that the sink looks
+		time.Sleep(50 * time.Millisecond)
+		var n int
+		n, err = sinktest.Deliver(t, s, sinktest.Deliveries(next, 3))
+		next += n
+	}
+	require.ErrorContains(t, err, "read message")
+	b.link.Release()
+	require.NoError(t, s.Close())
+	sinktest.Delivered(t, s, sinktest.Deliveries(next, 1))
+	require.Equal(t, next, strings.Count(b.log(t, "ordered-sequence"), "/"), "no record is there twice")
 }
 
 // strangers publish n messages.

@@ -136,7 +136,7 @@ func (s *Sink) recognise(ctx context.Context, missing bool, d processor.Delivery
 	lacks := false
 	if s.stood.sequence != 0 {
 		var err error
-		if lacks, err = s.link.lacks(ctx, s.config, s.stood); err != nil {
+		if lacks, err = s.link.lacks(ctx, s.config.Timeout, s.stood); err != nil {
 			return err
 		}
 	}
@@ -297,7 +297,7 @@ func (s *Sink) publish(ctx context.Context, d processor.Delivery, window []sent)
 		return sent{}, s.refusal(d, refused("%w: more than the %d bytes that it takes, headers included: "+
 			"raise max_payload, or skip the record", errTooLarge, l.connection.MaxPayload()))
 	case err != nil:
-		return sent{}, s.unanswered(p, errors.Join(err, l.cause()))
+		return sent{}, s.unanswered(p, ended(ctx, errors.Join(err, l.cause())))
 	}
 	return p, nil
 }
@@ -330,9 +330,11 @@ func (s *Sink) taken(ctx context.Context, p sent, d processor.Delivery, sequence
 	s.link.last = sequence
 	s.link.fastest = min(s.link.fastest, now.Sub(p.at))
 	if s.stood.sequence < sequence && !s.follows(p, sequence, now) {
-		lacks, err := s.link.lacks(ctx, s.config, s.stood)
+		lacks, err := s.link.lacks(ctx, min(s.config.Timeout, time.Second), s.stood)
 		if err != nil {
-			return nil // the record is there. The remembered message stays, and is read with a later message
+			// The record is there. The remembered message stays, and is read over a new link before anything else is sent.
+			s.link.fail(fmt.Errorf("after record %d was acknowledged: %w", d.Sequence, err))
+			return nil
 		}
 		if lost := s.stood.found(s.link.stream.CachedInfo().Created, lacks, d.Epoch); lost != nil {
 			return lost

@@ -123,19 +123,17 @@ func takeSubject(c jetstream.StreamConfig, ours Config, subject string) error {
 	return fmt.Errorf(next+"; other records may have other subjects: add a pattern that takes them all", addSubjects(c, ours.Stream, subject))
 }
 
-const editStream = "nats stream edit "
-
 // addSubjects returns the command that makes a stream take more subjects. A shell takes each text of the server in it
 // for one word.
 func addSubjects(c jetstream.StreamConfig, name string, missing ...string) error {
-	command := editStream + visible.Shell(name) + " --subjects="
+	edit := "nats stream edit " + visible.Shell(name) + " --subjects="
 	kept, added := merge(c.Subjects, missing)
 	all := strings.Join(slices.Concat(kept, added), ",")
-	hidden := command + "… (those that it has, and " + visible.Quoted(strings.Join(added, ",")) + ")"
+	hidden := edit + "… (those that it has, and " + visible.Quoted(strings.Join(added, ",")) + ")"
 	if len(kept) < len(c.Subjects) {
-		hidden = command + "… (those that it has, without those that are among the following, and " + visible.Quoted(strings.Join(added, ",")) + ")"
+		hidden = edit + "… (those that it has, without those that are among the following, and " + visible.Quoted(strings.Join(added, ",")) + ")"
 	}
-	return &of{errors.New(command + visible.Quoted(all)), hidden}
+	return &command{errors.New(edit + visible.Quoted(all)), hidden}
 }
 
 // takesSubject returns an error unless a subject belongs to the stream. A message published to another subject may be
@@ -209,8 +207,8 @@ func (l *link) holds(ctx context.Context, c Config, at uint64, id string, payloa
 // lacks reports whether a stream is without our last acknowledged message. A message that is gone is usually not a
 // loss: a newer claim may have replaced it, a consumer may have read it from a work queue, or a limit or a purge may
 // have removed it. It is a loss if the stream was made at another time and has never reached that number.
-func (l *link) lacks(ctx context.Context, c Config, last stood) (bool, error) {
-	ctx, cancel := l.within(ctx, c.Timeout)
+func (l *link) lacks(ctx context.Context, timeout time.Duration, last stood) (bool, error) {
+	ctx, cancel := l.within(ctx, timeout)
 	defer cancel()
 	m, err := l.message(ctx, last.sequence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
