@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
@@ -93,7 +94,9 @@ const operateSQL = `/* cursor.operate */
 SELECT` + rowColumns + `,
 	` + unnotedSQL + `
 FROM {schema}.cursor
-WHERE process_name = $1
+WHERE process_name = $1`
+
+const forUpdate = `
 FOR UPDATE`
 
 // LockForOperator waits for the row of a process, at most for timeout, and calls f in the transaction that then
@@ -120,18 +123,45 @@ func (s *Store) LockForOperator(ctx context.Context, process string, timeout tim
 // lockWaiting leaves conn in a transaction that holds the lock of a row.
 func (s *Store) lockWaiting(ctx context.Context, conn *pgx.Conn, process string, timeout time.Duration) (Row, error) {
 	results, err := tables.FlushWithin(ctx, timeout+tables.Margin, conn, tables.Begin, tables.Pin,
-		tables.Wait(ApplicationOperator+process, timeout, s.config.Timeout), s.db.Statement(operateSQL, process))
+		tables.Wait(ApplicationOperator+process, timeout, s.config.Timeout), s.db.Statement(operateSQL+forUpdate, process))
 	if tables.GaveUp(err) {
 		return Row{}, fmt.Errorf("%w, and was not free within %v", ErrLocked, timeout)
 	}
 	if err != nil {
 		return Row{}, err
 	}
-	locked := results[len(results)-1]
-	if len(locked.Rows) == 0 {
+	return operatedRow(results[len(results)-1])
+}
+
+// LookBeside reads the row of a further process in the transaction of LockForOperator, as it is committed now.
+func (s *Store) LookBeside(ctx context.Context, conn *pgx.Conn, process string) (Row, error) {
+	return s.beside(ctx, conn, operateSQL, process)
+}
+
+// LockBeside waits for the row of a further process in the transaction of LockForOperator, for no longer than that has
+// waited for the first one, and locks it.
+func (s *Store) LockBeside(ctx context.Context, conn *pgx.Conn, process string) (Row, error) {
+	row, err := s.beside(ctx, conn, operateSQL+forUpdate, process)
+	if tables.GaveUp(err) {
+		return row, s.nameLockers(ctx, process, fmt.Errorf("%w, and was not free in time", ErrLocked))
+	}
+	return row, err
+}
+
+func (s *Store) beside(ctx context.Context, conn *pgx.Conn, sql, process string) (Row, error) {
+	results, err := tables.Flush(ctx, conn, s.db.Statement(sql, process))
+	if err != nil {
+		return Row{}, err
+	}
+	return operatedRow(results[0])
+}
+
+// operatedRow returns the row that operateSQL has read.
+func operatedRow(result *pgconn.Result) (Row, error) {
+	if len(result.Rows) == 0 {
 		return Row{}, ErrUnknown
 	}
-	p := tables.Parser{Values: locked.Rows[0]}
+	p := tables.Parser{Values: result.Rows[0]}
 	row, err := parseRow(p.Values)
 	row.unnoted = p.True(rowWidth)
 	return row, err
