@@ -94,9 +94,7 @@ const operateSQL = `/* cursor.operate */
 SELECT` + rowColumns + `,
 	` + unnotedSQL + `
 FROM {schema}.cursor
-WHERE process_name = $1`
-
-const forUpdate = `
+WHERE process_name = $1
 FOR UPDATE`
 
 // LockForOperator waits for the row of a process, at most for timeout, and calls f in the transaction that then
@@ -123,7 +121,7 @@ func (s *Store) LockForOperator(ctx context.Context, process string, timeout tim
 // lockWaiting leaves conn in a transaction that holds the lock of a row.
 func (s *Store) lockWaiting(ctx context.Context, conn *pgx.Conn, process string, timeout time.Duration) (Row, error) {
 	results, err := tables.FlushWithin(ctx, timeout+tables.Margin, conn, tables.Begin, tables.Pin,
-		tables.Wait(ApplicationOperator+process, timeout, s.config.Timeout), s.db.Statement(operateSQL+forUpdate, process))
+		tables.Wait(ApplicationOperator+process, timeout, s.config.Timeout), s.db.Statement(operateSQL, process))
 	if tables.GaveUp(err) {
 		return Row{}, fmt.Errorf("%w, and was not free within %v", ErrLocked, timeout)
 	}
@@ -135,21 +133,23 @@ func (s *Store) lockWaiting(ctx context.Context, conn *pgx.Conn, process string,
 
 // LookBeside reads the row of a further process in the transaction of LockForOperator, as it is committed now.
 func (s *Store) LookBeside(ctx context.Context, conn *pgx.Conn, process string) (Row, error) {
-	return s.beside(ctx, conn, operateSQL, process)
+	results, err := tables.Flush(ctx, conn, tables.Statement{SQL: s.lookSQL, Args: []string{process}})
+	if err != nil {
+		return Row{}, err
+	}
+	if len(results[0].Rows) == 0 {
+		return Row{}, ErrUnknown
+	}
+	return parseRow(results[0].Rows[0])
 }
 
 // LockBeside waits for the row of a further process in the transaction of LockForOperator, for no longer than that has
 // waited for the first one, and locks it.
 func (s *Store) LockBeside(ctx context.Context, conn *pgx.Conn, process string) (Row, error) {
-	row, err := s.beside(ctx, conn, operateSQL+forUpdate, process)
+	results, err := tables.Flush(ctx, conn, s.db.Statement(operateSQL, process))
 	if tables.GaveUp(err) {
-		return row, s.nameLockers(ctx, process, fmt.Errorf("%w, and was not free in time", ErrLocked))
+		return Row{}, s.nameLockers(ctx, process, fmt.Errorf("%w, and was not free in time", ErrLocked))
 	}
-	return row, err
-}
-
-func (s *Store) beside(ctx context.Context, conn *pgx.Conn, sql, process string) (Row, error) {
-	results, err := tables.Flush(ctx, conn, s.db.Statement(sql, process))
 	if err != nil {
 		return Row{}, err
 	}

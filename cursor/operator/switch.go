@@ -18,6 +18,9 @@ import (
 var (
 	// ErrBehind reports that the new version did not come to where the old one is within Decision.Timeout.
 	ErrBehind = errors.New("the new version is behind the old one")
+	// ErrSwitchEnded reports that the change of a switch has ended its transaction, as COMMIT does. What it did before that
+	// may be committed, and the audit has no event of it.
+	ErrSwitchEnded = errors.New("the change ended the transaction of the switch, so it is not known whether readers use the new version")
 	// ErrSwitchTx is what Commit and Rollback of the transaction of a switch return.
 	ErrSwitchTx = errors.New("the transaction belongs to the switch: return nil to have it committed, an error to have it rolled back")
 )
@@ -120,6 +123,9 @@ func (o *Operator) writeSwitch(ctx context.Context, conn *pgx.Conn, s Switched, 
 	tx, err := tables.Adopt(ctx, conn, ErrSwitchTx)
 	if err == nil {
 		err = change(ctx, tx)
+	}
+	if err == nil && conn.PgConn().TxStatus() != 'T' {
+		err = ErrSwitchEnded
 	}
 	if err != nil {
 		return err
