@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
@@ -127,11 +128,40 @@ func (s *Store) lockWaiting(ctx context.Context, conn *pgx.Conn, process string,
 	if err != nil {
 		return Row{}, err
 	}
-	locked := results[len(results)-1]
-	if len(locked.Rows) == 0 {
+	return operatedRow(results[len(results)-1])
+}
+
+// LookBeside reads the row of a further process in the transaction of LockForOperator, as it is committed now.
+func (s *Store) LookBeside(ctx context.Context, conn *pgx.Conn, process string) (Row, error) {
+	results, err := tables.Flush(ctx, conn, tables.Statement{SQL: s.lookSQL, Args: []string{process}})
+	if err != nil {
+		return Row{}, err
+	}
+	if len(results[0].Rows) == 0 {
 		return Row{}, ErrUnknown
 	}
-	p := tables.Parser{Values: locked.Rows[0]}
+	return parseRow(results[0].Rows[0])
+}
+
+// LockBeside waits for the row of a further process in the transaction of LockForOperator, for no longer than that has
+// waited for the first one, and locks it.
+func (s *Store) LockBeside(ctx context.Context, conn *pgx.Conn, process string) (Row, error) {
+	results, err := tables.Flush(ctx, conn, s.db.Statement(operateSQL, process))
+	if tables.GaveUp(err) {
+		return Row{}, s.nameLockers(ctx, process, fmt.Errorf("%w, and was not free in time", ErrLocked))
+	}
+	if err != nil {
+		return Row{}, err
+	}
+	return operatedRow(results[0])
+}
+
+// operatedRow returns the row that operateSQL has read.
+func operatedRow(result *pgconn.Result) (Row, error) {
+	if len(result.Rows) == 0 {
+		return Row{}, ErrUnknown
+	}
+	p := tables.Parser{Values: result.Rows[0]}
 	row, err := parseRow(p.Values)
 	row.unnoted = p.True(rowWidth)
 	return row, err

@@ -114,7 +114,7 @@ func (l *Lease) WithTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 	defer cancel()
 	defer answer.Listen(listening, l.conn.Conn(), func(err error) { _ = l.lose(err) }).Stop()
 	if l.tx == nil {
-		tx, err := leaseTx(ctx, l.conn.Conn())
+		tx, err := tables.Adopt(ctx, l.conn.Conn(), ErrTx)
 		if err != nil {
 			return l.store.db.Explain("deliver under", l.row.Process, l.lose(err))
 		}

@@ -1,0 +1,145 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
+
+// Errors of Switch, besides those of package cursor.
+var (
+	// ErrBehind reports that the new version did not come to where the old one is within Decision.Timeout.
+	ErrBehind = errors.New("the new version is behind the old one")
+	// ErrSwitchEnded reports that the change of a switch has ended its transaction, as COMMIT does. What it did before that
+	// may be committed, and the audit has no event of it.
+	ErrSwitchEnded = errors.New("the change ended the transaction of the switch, so it is not known whether readers use the new version")
+	// ErrSwitchTx is what Commit and Rollback of the transaction of a switch return.
+	ErrSwitchTx = errors.New("the transaction belongs to the switch: return nil to have it committed, an error to have it rolled back")
+)
+
+// Switched is what a switch did.
+type Switched struct {
+	// From and To are the rows of the two processes at that moment. To.Position is not before From.Position.
+	From, To cursor.Row
+	// Held is for how long the old version could not advance: from the lock of its row to the COMMIT.
+	Held time.Duration
+}
+
+// catchUp is how long the old version is held while the new one applies what is left. Before that, the new one has
+// come to where the old one was.
+const catchUp = 2 * time.Second
+
+// betweenLooks is how long Switch waits before it looks at a cursor again.
+const betweenLooks = 5 * time.Millisecond
+
+// Switch puts what one process has built in the place of what another has built from the same source: two versions of
+// a read model. change does that, for instance it replaces a view, in a transaction in which the search_path is
+// pg_catalog. In the same transaction both processes get an event in the audit.
+//
+// At that moment the new version has applied every record that the old one has. Switch waits for that, at most
+// Decision.Timeout, and returns ErrBehind if it does not come. Decision.Expect is not used. A dry run calls nothing.
+//
+// Neither cursor is changed: both processes go on, so Switch with the names exchanged takes it back.
+func (o *Operator) Switch(ctx context.Context, from, to string, d cursor.Decision, change func(ctx context.Context, tx pgx.Tx) error) (Switched, error) {
+	s, err := o.switchOver(ctx, from, to, d, change)
+	if err != nil {
+		return s, o.db.Explain("switch to", to, tables.Unaudited(err))
+	}
+	return s, nil
+}
+
+func (o *Operator) switchOver(ctx context.Context, from, to string, d cursor.Decision, change func(ctx context.Context, tx pgx.Tx) error) (s Switched, err error) {
+	if d, err = d.Reasoned(); err != nil {
+		return s, err
+	}
+	if from == to {
+		return s, fmt.Errorf("both versions are the process %q", from)
+	}
+	if s.From, err = o.store.Look(ctx, from); err != nil {
+		return s, err
+	}
+	look := func() (cursor.Row, error) { return o.store.Look(ctx, to) }
+	if s.To, err = reached(ctx, look, s.From, d.Timeout); err != nil || d.DryRun {
+		return s, err
+	}
+	err = o.store.LockForOperator(ctx, from, d.Timeout, func(conn *pgx.Conn, row cursor.Row) (err error) {
+		s.From = row
+		start := time.Now()
+		defer func() { s.Held = time.Since(start) }()
+		beside := func() (cursor.Row, error) { return o.store.LookBeside(ctx, conn, to) }
+		if _, err := reached(ctx, beside, row, min(catchUp, o.config.Timeout)); err != nil {
+			return err
+		}
+		if s.To, err = o.store.LockBeside(ctx, conn, to); err != nil {
+			return err
+		}
+		if s.To.Position < s.From.Position { // a seek came in between
+			return behind(s.To, s.From)
+		}
+		return o.writeSwitch(ctx, conn, s, d, change)
+	})
+	return s, err
+}
+
+// reached looks at a process until it is where another one was seen, and returns its row.
+func reached(ctx context.Context, look func() (cursor.Row, error), other cursor.Row, timeout time.Duration) (cursor.Row, error) {
+	late := time.After(timeout)
+	for {
+		row, err := look()
+		if err != nil {
+			return row, err
+		}
+		if row.Position >= other.Position {
+			return row, nil
+		}
+		if row.State != cursor.Running {
+			return row, behind(row, other)
+		}
+		select {
+		case <-ctx.Done():
+			return row, context.Cause(ctx)
+		case <-late:
+			return row, behind(row, other)
+		case <-time.After(betweenLooks):
+		}
+	}
+}
+
+func behind(row, other cursor.Row) error {
+	return fmt.Errorf("%w: %s is %s at %q, and %s is at %q", ErrBehind, visible.Cut(row.Process), row.State, visible.Cut(string(row.Position)),
+		visible.Cut(other.Process), visible.Cut(string(other.Position)))
+}
+
+// writeSwitch makes the change and its two events durable. The transaction holds the locks of both rows.
+func (o *Operator) writeSwitch(ctx context.Context, conn *pgx.Conn, s Switched, d cursor.Decision, change func(ctx context.Context, tx pgx.Tx) error) error {
+	tx, err := tables.Adopt(ctx, conn, ErrSwitchTx)
+	if err == nil {
+		err = change(ctx, tx)
+	}
+	if err == nil && conn.PgConn().TxStatus() != 'T' {
+		err = ErrSwitchEnded
+	}
+	if err != nil {
+		return err
+	}
+	event := func(process, action, key, other string, at cursor.Row) tables.Statement {
+		detail, _ := json.Marshal(map[string]string{key: other})
+		return o.db.Statement(decisionEventSQL, process, d.Actor, action, d.Reason, string(at.Position), string(at.Position), string(detail))
+	}
+	results, err := tables.Flush(ctx, conn,
+		event(s.From.Process, "switched_from", "to", s.To.Process, s.From),
+		event(s.To.Process, "switched_to", "from", s.From.Process, s.To),
+		tables.Commit)
+	if err == nil && !tables.Committed(results, 2) {
+		return tables.ErrNotAsLocked
+	}
+	return tables.Uncertain(err)
+}

@@ -1,0 +1,216 @@
+package readmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
+
+// ErrApart reports that two versions were not at the same position at any moment within Comparison.Wait.
+var ErrApart = errors.New("the two versions were never at the same record")
+
+// Comparison looks for differences between the tables of two versions.
+type Comparison struct {
+	// Old and New are the processes of the two versions. They have the same source.
+	Old, New string
+	// SQL returns a row for each difference, and no row if there is none, for instance
+	// (TABLE v1.balance EXCEPT TABLE v2.balance) UNION ALL (TABLE v2.balance EXCEPT TABLE v1.balance).
+	SQL string
+	// Hold is the table of the source, as in SQL, if writers to it are to wait until both versions have come to its end:
+	// for a table into which so much is written that the two are never at the same record otherwise. They wait for HoldFor
+	// at most.
+	Hold string
+	// Wait is for how long to wait for a moment when both versions have applied the same records.
+	Wait time.Duration `knob:"wait" default:"30s" min:"1ms" max:"1h"`
+	// HoldFor bounds how long writers wait.
+	HoldFor time.Duration `knob:"hold_for" default:"1s" min:"1ms" max:"1m"`
+	// Limit is how many rows to return at most.
+	Limit int `knob:"limit" default:"20" min:"1" max:"10000"`
+}
+
+// Difference is what a comparison found.
+type Difference struct {
+	// Position is where both versions were.
+	Position cursor.Position
+	// Columns are the names of the query's columns, and Rows its first rows, as text; "NULL" is written for a null.
+	Columns []string
+	Rows    [][]string
+	// More reports that there are more than Comparison.Limit rows.
+	More bool
+}
+
+// Compare runs a comparison. It changes nothing, and holds no lock while the query runs. store has the cursors of both
+// versions.
+func Compare(ctx context.Context, store *cursor.Store, c Comparison) (Difference, error) {
+	knob.Fill(&c)
+	if err := errors.Join(knob.Check(c), c.check()); err != nil {
+		return Difference{}, fmt.Errorf("compare read models: %w", err)
+	}
+	d, err := c.compare(ctx, store)
+	if err != nil {
+		err = fmt.Errorf("compare read models %s and %s: %w", visible.Cut(c.Old), visible.Cut(c.New), err)
+	}
+	return d, err
+}
+
+func (c Comparison) check() error {
+	switch {
+	case c.Old == c.New:
+		return fmt.Errorf("both versions are the process %q", c.Old)
+	case strings.TrimSpace(c.SQL) == "":
+		return errors.New("there is no query to compare with")
+	}
+	return nil
+}
+
+// compare takes a snapshot in which both versions are at the same position, and runs the query in it.
+func (c Comparison) compare(ctx context.Context, store *cursor.Store) (Difference, error) {
+	var snapshot pgx.Tx
+	var at cursor.Position
+	var err error
+	if c.Hold == "" {
+		snapshot, at, err = c.meet(ctx, store, c.Wait, together)
+	} else {
+		snapshot, at, err = c.meetAtTheEnd(ctx, store)
+	}
+	if err != nil {
+		return Difference{}, err
+	}
+	defer func() { _ = snapshot.Rollback(context.WithoutCancel(ctx)) }()
+	d, err := c.differences(ctx, snapshot)
+	d.Position = at
+	return d, err
+}
+
+// together reports that two versions have applied the same records.
+func together(old, recent cursor.Position) bool { return old == recent }
+
+// meetAtTheEnd is meet while no one writes to the table of the source. It begins when the new version has come to where
+// the old one was. The server lets the writers go after HoldFor, even if this program has died.
+func (c Comparison) meetAtTheEnd(ctx context.Context, store *cursor.Store) (pgx.Tx, cursor.Position, error) {
+	first, err := store.Look(ctx, c.Old)
+	if err != nil {
+		return nil, "", err
+	}
+	near, _, err := c.meet(ctx, store, c.Wait, func(_, recent cursor.Position) bool { return recent >= first.Position })
+	if err != nil {
+		return nil, "", err
+	}
+	_ = near.Rollback(ctx)
+	held, err := store.Pool().Begin(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = held.Rollback(context.WithoutCancel(ctx)) }()
+	if err := hold(ctx, held, c.Hold, c.HoldFor); err != nil {
+		return nil, "", fmt.Errorf("hold the writers to %s: %w", visible.Cut(c.Hold), err)
+	}
+	return c.meet(ctx, store, c.HoldFor, together)
+}
+
+const (
+	holdForSQL = "SELECT pg_catalog.set_config('lock_timeout', $1, true), pg_catalog.set_config('idle_in_transaction_session_timeout', $1, true)"
+	tableSQL   = "SELECT $1::text::pg_catalog.regclass::text"
+)
+
+// hold keeps writers from a table until the transaction ends. Readers go on.
+func hold(ctx context.Context, tx pgx.Tx, table string, atMost time.Duration) error {
+	var name string // as the server quotes it
+	if err := tx.QueryRow(ctx, tableSQL, table).Scan(&name); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, holdForSQL, strconv.FormatInt(atMost.Milliseconds(), 10)); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, "LOCK TABLE "+name+" IN SHARE MODE")
+	return err
+}
+
+// betweenSnapshots is how long meet waits before it takes another snapshot.
+const betweenSnapshots = 5 * time.Millisecond
+
+// meet takes snapshot after snapshot until the positions in one are as wanted.
+func (c Comparison) meet(ctx context.Context, store *cursor.Store, wait time.Duration, wanted func(old, recent cursor.Position) bool) (pgx.Tx, cursor.Position, error) {
+	late := time.After(wait)
+	for {
+		snapshot, err := store.Pool().BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+		if err != nil {
+			return nil, "", err
+		}
+		old, recent, err := c.positions(ctx, snapshot, store.Config().Schema)
+		if err == nil && wanted(old, recent) {
+			return snapshot, old, nil
+		}
+		_ = snapshot.Rollback(context.WithoutCancel(ctx))
+		if err != nil {
+			return nil, "", err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, "", context.Cause(ctx)
+		case <-late:
+			return nil, "", fmt.Errorf("%w within %v: at the end %s was at %q, and %s at %q", ErrApart, wait,
+				visible.Cut(c.Old), visible.Cut(string(old)), visible.Cut(c.New), visible.Cut(string(recent)))
+		case <-time.After(betweenSnapshots):
+		}
+	}
+}
+
+// positions returns where the versions are. It is the first statement of the transaction, so the snapshot is taken with it.
+func (c Comparison) positions(ctx context.Context, snapshot pgx.Tx, schema string) (old, recent cursor.Position, err error) {
+	cursors := pgx.Identifier{schema, "cursor"}.Sanitize()
+	rows, err := snapshot.Query(ctx, "SELECT process_name, position FROM "+cursors+" WHERE process_name IN ($1, $2)", c.Old, c.New)
+	if err != nil {
+		return "", "", err
+	}
+	at := map[string]cursor.Position{}
+	var process string
+	var position cursor.Position
+	if _, err := pgx.ForEachRow(rows, []any{&process, &position}, func() error { at[process] = position; return nil }); err != nil {
+		return "", "", err
+	}
+	for _, name := range []string{c.Old, c.New} {
+		if _, ok := at[name]; !ok {
+			return "", "", fmt.Errorf("%w: %q", cursor.ErrUnknown, name)
+		}
+	}
+	return at[c.Old], at[c.New], nil
+}
+
+// differences runs the query.
+func (c Comparison) differences(ctx context.Context, snapshot pgx.Tx) (d Difference, err error) {
+	rows, err := snapshot.Query(ctx, c.SQL, pgx.QueryResultFormats{pgx.TextFormatCode})
+	if err != nil {
+		return d, err
+	}
+	defer rows.Close()
+	for _, column := range rows.FieldDescriptions() {
+		d.Columns = append(d.Columns, column.Name)
+	}
+	for rows.Next() {
+		if len(d.Rows) == c.Limit {
+			d.More = true
+			break
+		}
+		var row []string
+		for _, value := range rows.RawValues() {
+			if value == nil {
+				row = append(row, "NULL")
+			} else {
+				row = append(row, string(value))
+			}
+		}
+		d.Rows = append(d.Rows, row)
+	}
+	rows.Close()
+	return d, rows.Err()
+}

@@ -1,0 +1,246 @@
+package readmodel_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/readmodel"
+)
+
+var alice = cursor.Decision{Actor: "alice", Reason: "version 2", Timeout: patience}
+
+func halted(row cursor.Row) bool { return row.State == cursor.Halted }
+
+func applied(n int64) func(cursor.Row) bool {
+	return func(row cursor.Row) bool { return row.Sequence >= n }
+}
+
+func TestModel_AppliesEachTypeByItsHandler(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	closed := readmodel.On("account.closed", func(ctx context.Context, tx pgx.Tx, c credited, _ processor.Delivery) error {
+		_, err := tx.Exec(ctx, "DELETE FROM v1.balance WHERE account = $1", c.Account)
+		return err
+	})
+	w.run(t, "v1", model(t, credit("v1"), closed, readmodel.Ignore("account.renamed")))
+	w.add(t, "account.credited", credited{"a", 5}, credited{"b", 7})
+	w.add(t, "account.renamed", credited{"b", 0})
+	w.add(t, "account.closed", credited{"a", 0})
+	w.add(t, "account.credited", credited{"b", 1})
+	w.waitFor(t, "v1", applied(5))
+	require.EqualValues(t, 0, w.balance(t, "v1.balance", "a"))
+	require.EqualValues(t, 8, w.balance(t, "v1.balance", "b"))
+}
+
+func TestModel_ATypeWithoutAHandlerHaltsEvenWherePoisonIsPutAside(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(t, "v1", model(t, credit("v1")))
+	w.add(t, "account.credited", credited{"a", 5})
+	w.add(t, "account.frozen", credited{"a", 0})
+	row := w.waitFor(t, "v1", halted)
+	require.Equal(t, cursor.ClassRefused, row.Failure.Class, "the record is not at fault")
+	require.Contains(t, row.Failure.Error, `no handler for records of type "account.frozen": deploy a version that has one`)
+	require.EqualValues(t, 5, w.balance(t, "v1.balance", "a"))
+}
+
+func TestModel_OtherwiseTakesTheRest(t *testing.T) {
+	t.Parallel()
+	var got []string
+	m := model(t, readmodel.Ignore("a"), readmodel.Otherwise(func(_ context.Context, _ pgx.Tx, d processor.Delivery) error {
+		got = append(got, d.Type)
+		return nil
+	}))
+	for _, recordType := range []string{"a", "b", ""} {
+		require.NoError(t, m.DeliverTx(t.Context(), nil, processor.Delivery{Record: processor.Record{Type: recordType}}))
+	}
+	require.Equal(t, []string{"b", ""}, got)
+	require.NoError(t, model(t, readmodel.IgnoreOthers()).DeliverTx(t.Context(), nil, processor.Delivery{}))
+	require.ErrorContains(t, model(t, readmodel.Ignore("a")).DeliverTx(t.Context(), nil, processor.Delivery{}), "no handler for records without a type")
+}
+
+// Several records share a transaction. The ones before a poison record are committed, and the halt names that one.
+func TestModel_APoisonRecordAmongOthersIsNamedAndKeepsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add(t, "account.credited", credited{"a", 1}, credited{"a", 2}, map[string]any{"account": "secret-holder", "cents": "secret-amount"}, credited{"a", 4})
+	w.run(t, "v1", model(t, credit("v1")))
+	row := w.waitFor(t, "v1", halted)
+	require.Equal(t, "3", row.Failure.RecordID)
+	require.Equal(t, cursor.ClassPermanent, row.Failure.Class)
+	require.Contains(t, row.Failure.Error, `decode the payload of a record of type "account.credited" as readmodel_test.credited`)
+	require.NotContains(t, row.Failure.Error, "secret")
+	require.EqualValues(t, 3, w.balance(t, "v1.balance", "a"))
+}
+
+func TestNew_RefusesWhatIsAmbiguous(t *testing.T) {
+	t.Parallel()
+	apply := func(context.Context, pgx.Tx, processor.Delivery) error { return nil }
+	for want, handlers := range map[string][]readmodel.Handler{
+		"it has no handler":                   {},
+		`two handlers are for the type "a"`:   {readmodel.Ignore("a"), readmodel.Ignore("b", "a")},
+		"two handlers are for the types that": {readmodel.IgnoreOthers(), readmodel.Otherwise(apply)},
+		`a handler is for the type ""`:        {readmodel.Ignore("")},
+		"a handler has no function":           {readmodel.Otherwise(nil)},
+	} {
+		_, err := readmodel.New(handlers...)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// The new version is built while the old one serves and records come in. It is compared, takes over and is taken back.
+func TestSwitch_PutsTheNewVersionInThePlaceOfTheOldAndBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(t, "v1", model(t, credit("v1")))
+	w.add(t, "account.credited", credited{"a", 1}, credited{"b", 2})
+	w.waitFor(t, "v1", applied(2))
+	writing, stopWriting := context.WithCancel(t.Context())
+	written := make(chan int64)
+	go func() {
+		n := int64(2)
+		for ; writing.Err() == nil; n++ {
+			w.add(t, "account.credited", credited{"a", 1})
+			w.waitFor(t, "v1", applied(n-20)) // no faster than they are applied
+		}
+		written <- n
+	}()
+	w.run(t, "v2", model(t, credit("v2")))
+
+	found, err := readmodel.Compare(t.Context(), w.store, readmodel.Comparison{
+		Old: "balances@v1", New: "balances@v2", SQL: "TABLE v1.balance EXCEPT TABLE v2.balance", Hold: "public.outbox", HoldFor: patience, Wait: patience,
+	})
+	require.NoError(t, err)
+	require.Empty(t, found.Rows)
+
+	o := operator.New(w.store)
+	to := func(version string) func(context.Context, pgx.Tx) error {
+		return func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "CREATE OR REPLACE VIEW public.balance AS SELECT account, cents FROM "+version+".balance")
+			return err
+		}
+	}
+	before := w.balance(t, "public.balance", "a")
+	for _, step := range [][2]string{{"v1", "v2"}, {"v2", "v1"}, {"v1", "v2"}} {
+		s, err := o.Switch(t.Context(), "balances@"+step[0], "balances@"+step[1], alice, to(step[1]))
+		require.NoError(t, err)
+		t.Logf("%s to %s: held for %v", step[0], step[1], s.Held)
+		require.GreaterOrEqual(t, s.To.Position, s.From.Position)
+		var definition string
+		require.NoError(t, w.pool.QueryRow(t.Context(), "SELECT pg_catalog.pg_get_viewdef('public.balance')").Scan(&definition))
+		require.Contains(t, definition, step[1]+".balance")
+		after := w.balance(t, "public.balance", "a")
+		require.GreaterOrEqual(t, after, before, "readers do not go back in time")
+		before = after
+	}
+	stopWriting()
+	n := <-written
+	w.waitFor(t, "v1", applied(n))
+	w.waitFor(t, "v2", applied(n))
+	require.Equal(t, n-1, w.balance(t, "public.balance", "a"), "neither version has lost or doubled anything")
+	events, err := o.History(t.Context(), "balances@v2", 2)
+	require.NoError(t, err)
+	require.Equal(t, "switched_to", events[0].Action)
+	require.Equal(t, "switched_from", events[1].Action)
+	require.JSONEq(t, `{"from": "balances@v1"}`, string(events[0].Detail))
+}
+
+func TestSwitch_RefusesAVersionThatIsBehindAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(t, "v1", model(t, credit("v1")))
+	w.add(t, "account.credited", credited{"a", 1}, credited{"a", 2})
+	w.waitFor(t, "v1", applied(2))
+	o := operator.New(w.store)
+	change := func(context.Context, pgx.Tx) error { return errors.New("was called") }
+	hurried := alice
+	hurried.Timeout = 100 * 1e6
+	_, err := o.Switch(t.Context(), "balances@v1", "balances@v2", hurried, change)
+	require.ErrorIs(t, err, operator.ErrBehind)
+	require.ErrorContains(t, err, "balances@v2 is running at")
+
+	w.run(t, "v2", model(t, readmodel.Ignore("another")))
+	w.waitFor(t, "v2", halted)
+	_, err = o.Switch(t.Context(), "balances@v1", "balances@v2", alice, change)
+	require.ErrorIs(t, err, operator.ErrBehind, "it is not waited for")
+	require.ErrorContains(t, err, "balances@v2 is halted at")
+	for _, names := range [][2]string{{"balances@v1", "balances@v1"}, {"balances@v1", "none"}, {"none", "balances@v1"}} {
+		_, err = o.Switch(t.Context(), names[0], names[1], alice, change)
+		require.Error(t, err)
+	}
+}
+
+func TestSwitch_AFailedChangeLeavesReadersWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := operator.New(w.store)
+	for want, change := range map[string]func(context.Context, pgx.Tx) error{
+		"does not exist": func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "CREATE OR REPLACE VIEW public.balance AS SELECT account, cents FROM v3.balance")
+			return err
+		},
+		operator.ErrSwitchTx.Error(): func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "CREATE OR REPLACE VIEW public.balance AS SELECT account, cents FROM v2.balance")
+			return errors.Join(err, tx.Commit(ctx))
+		},
+	} {
+		_, err := o.Switch(t.Context(), "balances@v1", "balances@v2", alice, change)
+		require.ErrorContains(t, err, want)
+		var definition string
+		require.NoError(t, w.pool.QueryRow(t.Context(), "SELECT pg_catalog.pg_get_viewdef('public.balance')").Scan(&definition))
+		require.Contains(t, definition, "v1.balance")
+	}
+	_, err := o.Switch(t.Context(), "balances@v1", "balances@v2", alice, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "ROLLBACK")
+		return err
+	})
+	require.ErrorIs(t, err, operator.ErrSwitchEnded)
+	events, err := o.History(t.Context(), "balances@v1", 10)
+	require.NoError(t, err)
+	require.Equal(t, "create", events[0].Action)
+}
+
+func TestCompare_ShowsWhatDiffersAtOneRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add(t, "account.credited", credited{"a", 1}, credited{"b", 2}, credited{"c", 3})
+	w.run(t, "v1", model(t, credit("v1")))
+	w.run(t, "v2", model(t, credit("v2")))
+	w.waitFor(t, "v1", applied(3))
+	row := w.waitFor(t, "v2", applied(3))
+	pgtest.Exec(t, w.pool, "UPDATE v2.balance SET cents = cents + 1 WHERE account <> 'a'")
+	c := readmodel.Comparison{Old: "balances@v1", New: "balances@v2", SQL: "(TABLE v1.balance EXCEPT TABLE v2.balance) ORDER BY account", Limit: 1}
+	d, err := readmodel.Compare(t.Context(), w.store, c)
+	require.NoError(t, err)
+	require.Equal(t, readmodel.Difference{Position: row.Position, Columns: []string{"account", "cents"}, Rows: [][]string{{"b", "2"}}, More: true}, d)
+
+	c.SQL = "DELETE FROM v1.balance RETURNING NULL"
+	_, err = readmodel.Compare(t.Context(), w.store, c)
+	require.ErrorContains(t, err, "read-only transaction")
+	c.SQL, c.New = "SELECT 1", "balances@v3"
+	_, err = readmodel.Compare(t.Context(), w.store, c)
+	require.ErrorIs(t, err, cursor.ErrUnknown)
+	c.New, c.SQL = c.Old, " "
+	_, err = readmodel.Compare(t.Context(), w.store, c)
+	require.ErrorContains(t, err, "both versions are")
+}
+
+func TestCompare_OfVersionsThatAreNeverAtTheSameRecordSaysWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add(t, "account.credited", credited{"a", 1})
+	w.run(t, "v1", model(t, credit("v1")))
+	w.waitFor(t, "v1", applied(1))
+	_, err := readmodel.Compare(t.Context(), w.store, readmodel.Comparison{Old: "balances@v1", New: "balances@v2", SQL: "SELECT 1", Wait: 50 * 1e6})
+	require.ErrorIs(t, err, readmodel.ErrApart)
+	require.True(t, strings.Contains(err.Error(), `balances@v2 at ""`), err)
+}
