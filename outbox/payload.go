@@ -20,10 +20,11 @@ func (o *Outbox) payload(value any) (text []byte, size int, err error) {
 		return given, len(given), nil
 	}
 	if isBytes(reflect.TypeOf(value)) {
+		advice := "this outbox holds JSON: give a json.RawMessage, or set Config.Raw for a table whose payload is a bytea"
 		if o.config.Raw {
-			return nil, 0, fmt.Errorf("its Payload is a %T, which encoding/json writes as base64: convert it to a []byte", value)
+			advice = "encoding/json makes base64 of it: convert it to a []byte"
 		}
-		return nil, 0, fmt.Errorf("its Payload is a %T, and this outbox holds JSON: give a json.RawMessage, or set Config.Raw for a table whose payload is a bytea", value)
+		return nil, 0, fmt.Errorf("its Payload is a %s, and %s", strings.Replace(fmt.Sprintf("%T", value), "uint8", "byte", 1), advice)
 	}
 	if text, err = payloadJSON(value); err != nil {
 		return nil, 0, err

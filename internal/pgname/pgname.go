@@ -73,7 +73,7 @@ func parsePart(text string) (part, after string, err error) {
 			return "", "", fmt.Errorf("%q needs double quotes around the part that it is in", r)
 		}
 	}
-	return foldASCII(part), after, nil
+	return Fold(part), after, nil
 }
 
 func parseQuoted(text string) (part, after string, err error) {
@@ -97,8 +97,8 @@ func parseQuoted(text string) (part, after string, err error) {
 	return "", "", errors.New("a double quote is not closed")
 }
 
-// foldASCII folds as PostgreSQL does in a multi-byte encoding: only A to Z.
-func foldASCII(s string) string {
+// Fold folds as PostgreSQL does in a multi-byte encoding: only A to Z.
+func Fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
 			return r + 'a' - 'A'
