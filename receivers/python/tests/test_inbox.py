@@ -112,6 +112,18 @@ class Wsgi(unittest.TestCase):
         self.assertEqual(self.answer(effect)["status"], 200)
         self.assertEqual(effects(), ["a"])
 
+    def test_an_effect_that_catches_an_error_of_a_statement_is_not_applied(self):
+        def careless(conn, message):
+            try:
+                conn.execute("SELECT 1/0")
+            except psycopg.Error:
+                pass
+
+        with self.assertLogs("ordered_inbox.wsgi"):
+            self.assertEqual(self.answer(careless)["status"], 503)
+        self.assertEqual(self.answer(effect)["status"], 200)
+        self.assertEqual(effects(), ["a"])
+
     def test_refuses_what_is_no_record(self):
         for change in [{"ordered-sequence": "1x"}, {"ordered-epoch": "0"}, {"ordered-sequence": str(2**63)}, {"ordered-dedup-key": ""}]:
             self.assertEqual(self.answer(effect, self.headers | change)["status"], 400, change)

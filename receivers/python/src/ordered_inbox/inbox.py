@@ -86,8 +86,9 @@ class Inbox:
                 return Outcome.DUPLICATE
             if self.refuse_gaps and 0 < sequence < message.sequence - 1:
                 raise GapError(f"{_of(message)} has number {message.sequence}, and the last one applied is {sequence}", sequence)
+            effect(conn, message)
+            # Last, since this statement fails where the effect has caught an error of a statement: a COMMIT would not.
             cursor.execute(self._within(_ADVANCE), (message.sequence, self.receiver, message.process))
-        effect(conn, message)
         return Outcome.APPLIED
 
     def prune(self, conn: psycopg.Connection, keep: timedelta, limit: int) -> int:
