@@ -87,6 +87,9 @@ func TestReceivers_HaveTheTablesOfGo(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, box.SQL(), strings.ReplaceAll(string(text), "{schema}", `"public"`), name)
 	}
+	script, err := os.ReadFile(filepath.Join(sources, "sql", "inbox.sql"))
+	require.NoError(t, err)
+	require.Contains(t, string(script), strings.ReplaceAll(box.SQL(), `"public"`, "public"))
 }
 
 // The example of each page is the receiver that the live test runs.
