@@ -3,6 +3,7 @@ import { Inbox, PoisonError } from "ordered-inbox";
 import { Pool } from "pg";
 
 const pool = new Pool({ connectionString: process.env.DATABASE_URL });
+pool.on("error", console.error); // an idle client that lost its server
 const box = new Inbox("bookings");
 await pool.query(box.sql());
 

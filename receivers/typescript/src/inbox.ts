@@ -101,18 +101,16 @@ export class Inbox {
   handler(pool: Pool, config: HandlerConfig, effect: Effect): (req: IncomingMessage, res: ServerResponse) => void {
     return handler(config, async (message) => {
       const client = await pool.connect();
-      let broken: unknown = new Error("the transaction was not ended");
       try {
         await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
         await this.handle(client, message, effect);
         await client.query("COMMIT");
-        broken = undefined;
       } catch (error) {
-        await client.query("ROLLBACK").then(() => (broken = undefined), (why) => (broken = why));
+        const broken = await client.query("ROLLBACK").then(() => false, () => true);
+        client.release(broken); // a broken client is not used again
         throw error;
-      } finally {
-        client.release(broken !== undefined); // a broken client is not used again
       }
+      client.release();
     });
   }
 

@@ -34,7 +34,7 @@ public final class InboxHandler implements HttpHandler {
     }
 
     /** Returns the same handler with another clock. */
-    public InboxHandler withClock(Clock clock) {
+    InboxHandler withClock(Clock clock) {
         return new InboxHandler(secret, apply, clock);
     }
 

@@ -81,18 +81,20 @@ public record Message(String process, long sequence, long epoch, String dedupKey
 
     /** Undoes what the webhook sink does to values of a record. What is no escape stays as it is. */
     private static String unescape(String value) {
-        if (!value.matches("(?s)([^%]|%[0-9A-Fa-f]{2})*+")) {
-            return value;
-        }
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         byte[] escaped = value.getBytes(StandardCharsets.UTF_8);
         for (int i = 0; i < escaped.length; i++) {
-            if (escaped[i] == '%') {
-                bytes.write(Integer.parseInt(new String(escaped, i + 1, 2, StandardCharsets.US_ASCII), 16));
-                i += 2;
-            } else {
+            if (escaped[i] != '%') {
                 bytes.write(escaped[i]);
+                continue;
             }
+            int high = i + 2 < escaped.length ? Character.digit(escaped[i + 1], 16) : -1;
+            int low = high >= 0 ? Character.digit(escaped[i + 2], 16) : -1;
+            if (low < 0) {
+                return value;
+            }
+            bytes.write(high << 4 | low);
+            i += 2;
         }
         try {
             return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes.toByteArray())).toString();

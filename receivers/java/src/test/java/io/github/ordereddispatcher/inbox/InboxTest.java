@@ -159,6 +159,11 @@ class InboxTest {
         Message got = Message.fromRequest(headers::get, "x".getBytes(), null, null);
         assertEquals(List.of("café", "a b+c", "50%", "%FF"), List.of(got.process(), got.dedupKey(), got.key(), got.type()));
         assertArrayEquals("x".getBytes(), got.body());
+        headers.put("ordered-key", "%41".repeat(100_000) + "%4");
+        headers.put("ordered-type", "%41".repeat(100_000));
+        got = Message.fromRequest(headers::get, new byte[0], null, null);
+        assertEquals(300_002, got.key().length(), "no escape");
+        assertEquals("A".repeat(100_000), got.type());
     }
 
     @Test
