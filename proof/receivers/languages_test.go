@@ -15,12 +15,13 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 )
 
-// languages is how to start the receiver of each: arguments of env(1).
-var languages = map[string]func(t *testing.T) []string{
-	"Go":         goReceiver,
-	"Python":     pythonReceiver,
-	"TypeScript": typescriptReceiver,
-	"Java":       javaReceiver,
+// receivers is how to start the receivers of each language: arguments of env(1). Several share a database.
+var receivers = map[string][]func(t *testing.T) []string{
+	"Go":               {goReceiver},
+	"Python":           {pythonReceiver},
+	"TypeScript":       {typescriptReceiver},
+	"Java":             {javaReceiver},
+	"Go beside Python": {goReceiver, pythonReceiver},
 }
 
 func goReceiver(t *testing.T) []string {

@@ -34,10 +34,13 @@ func TestMain(m *testing.M) {
 // seeks back, or a superseded worker sends late.
 func TestLive_EachBookingIsMadeOnceInOrder(t *testing.T) {
 	t.Parallel()
-	for language, receiver := range languages {
-		t.Run(language, func(t *testing.T) {
+	for name, programs := range receivers {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, receiver(t))
+			w := newWorld(t)
+			for _, program := range programs {
+				w.receive(program(t))
+			}
 			w.start()
 			stop := w.produce()
 			defer stop()

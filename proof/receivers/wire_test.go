@@ -53,17 +53,18 @@ func (p post) keyed(key string) post {
 	return post{header, p.body}
 }
 
-// wire hands requests on to the receiver, also those of a daemon that has been killed meanwhile.
+// wire hands requests on to the receivers in turn, also those of a daemon that has been killed meanwhile.
 type wire struct {
-	receiver string
-	server   *httptest.Server
+	receivers []string
+	server    *httptest.Server
 
 	mu    sync.Mutex
 	posts []post
+	sent  int
 }
 
-func newWire(t *testing.T, receiver string) *wire {
-	w := &wire{receiver: receiver}
+func newWire(t *testing.T) *wire {
+	w := &wire{}
 	w.server = httptest.NewServer(w)
 	t.Cleanup(w.server.Close)
 	return w
@@ -97,7 +98,11 @@ type answer struct {
 }
 
 func (w *wire) send(p post) (answer, error) {
-	req, err := http.NewRequest(http.MethodPost, w.receiver, bytes.NewReader(p.body))
+	w.mu.Lock()
+	receiver := w.receivers[w.sent%len(w.receivers)]
+	w.sent++
+	w.mu.Unlock()
+	req, err := http.NewRequest(http.MethodPost, receiver, bytes.NewReader(p.body))
 	if err != nil {
 		return answer{}, err
 	}

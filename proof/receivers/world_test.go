@@ -50,8 +50,8 @@ type world struct {
 	booked  atomic.Int64 // the number of the last booking
 }
 
-// newWorld starts a receiver: the arguments of env(1), see languages.
-func newWorld(t *testing.T, receiver []string) *world {
+// newWorld makes the tables. It has no receiver yet.
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, address: pgtest.URL(t)}
 	w.pool = pgtest.Pool(t, w.address, pgtest.PoolConfig{})
@@ -67,18 +67,24 @@ func newWorld(t *testing.T, receiver []string) *world {
 	require.NoError(t, err)
 	t.Cleanup(w.close)
 
-	port, err := throwaway.FreePort()
-	require.NoError(t, err)
-	address := fmt.Sprintf("127.0.0.1:%d", port)
-	environment := []string{fmt.Sprintf("PORT=%d", port), "DATABASE_URL=" + w.address, "SECRET=" + secret}
-	process, err := w.dir.Start("receiver.log", "env", append(environment, receiver...)...)
-	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	require.NoError(t, process.AwaitListener(ctx, address), w.dir.Tail("receiver.log", 20))
-	w.wire = newWire(t, "http://"+address)
+	w.wire = newWire(t)
 	require.NoError(t, w.dir.WriteFile("dispatcher.yaml", fmt.Appendf(nil, config, w.wire.server.URL, secret)))
 	return w
+}
+
+// receive starts a receiver: see receivers.
+func (w *world) receive(program []string) {
+	w.t.Helper()
+	port, err := throwaway.FreePort()
+	require.NoError(w.t, err)
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	environment := []string{fmt.Sprintf("PORT=%d", port), "DATABASE_URL=" + w.address, "SECRET=" + secret}
+	process, err := w.dir.Start("receiver.log", "env", append(environment, program...)...)
+	require.NoError(w.t, err)
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(w.t, process.AwaitListener(ctx, address), w.dir.Tail("receiver.log", 20))
+	w.wire.receivers = append(w.wire.receivers, "http://"+address)
 }
 
 func (w *world) close() {
