@@ -139,6 +139,10 @@ torture: ## Real daemons under faults by the seed SEED, for FOR; ends with a ver
 torture-short: ## One fixed seed of torture, under 3 minutes. Needs: as test; rabbitmq-server
 	$(GO) run ./proof/torture -short
 
+.PHONY: receivers
+receivers: ## Receivers of all languages behind a daemon that is killed 30 times, and their tests. Needs: as test; what .ci/run installs
+	CI=true $(GO) run ./internal/pgtest/withpg $(GO) test -count=1 -timeout 20m $(ARGS) ./proof/receivers -args -kills 30
+
 .PHONY: services
 services: ## The receivers of docs/sinks on their usual ports, those that do not run yet. Needs: Go; see docs/sinks
 	$(GO) run ./proof/services

@@ -16,6 +16,7 @@ var packages = map[string]string{
 	"nohup":         "coreutils",
 	"promtool":      "prometheus",
 	"java":          "openjdk-17-jre-headless",
+	"javac":         "openjdk-17-jdk-headless",
 	"mvn":           "maven",
 }
 

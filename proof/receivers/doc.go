@@ -1,0 +1,16 @@
+// Package receivers tests the receivers of all languages against the daemon and PostgreSQL. It has only tests, and a
+// receiver in Go.
+//
+//	producers ──▶ outbox ──▶ daemon, killed again and again ──▶ wire ──▶ receiver of a language ──▶ inbox, booking
+//	operator  ──▶ seeks back, replays dead letters                ▲
+//	                                         a superseded worker ─┘
+//
+// Nouns: a receiver is a program that books rooms. It gets PORT, DATABASE_URL and SECRET. The wire is a proxy that
+// keeps each request, and loses each fifth answer.
+//
+// Invariants: each committed booking is in the receiver's table once. Those of the room that always exists are there
+// in the order of the outbox. A late request of an older epoch gets 409 and changes nothing.
+//
+// Left out: the signatures and answers one by one. Each receiver runs docs/wire-vectors.json in its own tests, which
+// this package starts.
+package receivers

@@ -1,0 +1,134 @@
+package receivers
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+)
+
+// kills is 30 in make receivers. Here it is small, so that make test stays short.
+var kills = flag.Int("kills", 3, "how often the daemon is killed")
+
+// testDir is there as long as the tests run.
+var testDir string
+
+func TestMain(m *testing.M) {
+	var err error
+	if testDir, err = os.MkdirTemp("", "receivers-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(testDir)
+	os.Exit(code)
+}
+
+// The daemon is killed while bookings come and answers are lost. In between, the operator replays a dead letter or
+// seeks back, or a superseded worker sends late.
+func TestLive_EachBookingIsMadeOnceInOrder(t *testing.T) {
+	t.Parallel()
+	for name, programs := range receivers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			for _, program := range programs {
+				w.receive(program(t))
+			}
+			w.start()
+			stop := w.produce()
+			defer stop()
+			events := []func(int){w.replayDeadLetter, w.seekBack, w.sendLate}
+			for i := range *kills {
+				before := w.wire.count()
+				w.await("ten requests more", func() bool { return w.wire.count() >= before+10 })
+				w.kill()
+				w.start()
+				events[i%len(events)](i)
+			}
+			stop()
+			w.seekBack(*kills) // so that the newest epoch reaches the receiver
+			w.await("every booking", func() bool { return w.number(waitingSQL) == 0 && w.seen() == w.epoch() })
+			w.kill()
+			w.judge()
+		})
+	}
+}
+
+// replayDeadLetter books a room that does not exist yet: the receiver refuses it until the room is there.
+func (w *world) replayDeadLetter(i int) {
+	room := fmt.Sprint("attic ", i)
+	require.NoError(w.t, w.book(w.t.Context(), nil, room))
+	open := func() int64 { return w.number("SELECT count(*) FROM public.dead_letter WHERE resolution IS NULL") }
+	w.await("a dead letter", func() bool { return open() == 1 })
+	require.Zero(w.t, w.number("SELECT count(*) FROM public.booking WHERE room = $1", room))
+	pgtest.Exec(w.t, w.pool, "INSERT INTO public.room VALUES ($1)", room)
+	w.await("the replay", func() bool {
+		if err := w.operate("dead-letter", "replay", "--process", "bookings", "--all"); err != nil {
+			w.t.Log(err) // the wire may have lost the answer
+		}
+		return open() == 0
+	})
+	require.EqualValues(w.t, 1, w.number("SELECT count(*) FROM public.booking WHERE room = $1", room))
+}
+
+func (w *world) seekBack(int) {
+	require.NoError(w.t, w.operate("seek", "bookings", "--to-start"))
+}
+
+func (w *world) epoch() int64 { return w.number("SELECT epoch FROM public.cursor") }
+func (w *world) seen() int64  { return w.number("SELECT epoch FROM public.inbox_process") }
+
+// sendLate sends what the worker before had on its way: a booking that was made, and one that the receiver does not
+// know.
+func (w *world) sendLate(i int) {
+	w.await("a request of the new worker", func() bool { return w.seen() > w.wire.last(w.t, w.epoch()).epoch() })
+	late := w.wire.last(w.t, w.seen())
+	unknown := fmt.Sprint("public.outbox/late/", i)
+	for _, p := range []post{late, late.keyed(unknown)} {
+		got, err := w.wire.send(p.signed(w.t))
+		require.NoError(w.t, err)
+		require.Equal(w.t, http.StatusConflict, got.status, "%s", got.body)
+		seen, err := strconv.ParseInt(got.header.Get("ordered-epoch"), 10, 64)
+		require.NoError(w.t, err)
+		require.Greater(w.t, seen, p.epoch())
+	}
+	require.Zero(w.t, w.number("SELECT count(*) FROM public.inbox WHERE dedup_key = $1", unknown))
+}
+
+// judge compares both ends, and then sends once more what must change nothing.
+func (w *world) judge() {
+	const (
+		wantSQL = `SELECT string_agg(payload->>'id', ' ' ORDER BY created_at, id) FROM public.outbox WHERE payload->>'room' = 'blue'`
+		gotSQL  = `SELECT string_agg(id::text, ' ' ORDER BY n) FROM public.booking WHERE room = 'blue'`
+		// Dead letters came later than their place.
+		wantLateSQL = `SELECT coalesce(string_agg(payload->>'id', ' ' ORDER BY created_at, id), '') FROM public.outbox WHERE payload->>'room' <> 'blue'`
+		gotLateSQL  = `SELECT coalesce(string_agg(id::text, ' ' ORDER BY n), '') FROM public.booking WHERE room <> 'blue'`
+		stateSQL    = `SELECT concat_ws(' ',
+			(SELECT string_agg(b::text, '' ORDER BY n) FROM public.booking b),
+			(SELECT string_agg(i::text, '' ORDER BY dedup_key) FROM public.inbox i),
+			(SELECT string_agg(p::text, '') FROM public.inbox_process p))`
+	)
+	text := func(sql string) string { return pgtest.Value[string](w.t, w.pool, sql) }
+	require.Equal(w.t, text(wantSQL), text(gotSQL))
+	require.Equal(w.t, text(wantLateSQL), text(gotLateSQL))
+	require.Greater(w.t, w.epoch(), int64(*kills), "the killed daemons were at work")
+
+	before := text(stateSQL)
+	w.sendLate(*kills)
+	newest := w.wire.last(w.t, w.seen()+1)
+	got, err := w.wire.send(newest.signed(w.t))
+	require.NoError(w.t, err)
+	require.Equal(w.t, http.StatusOK, got.status, "a duplicate")
+	got, err = w.wire.send(newest.keyed("unsigned"))
+	require.NoError(w.t, err)
+	require.Equal(w.t, http.StatusUnauthorized, got.status)
+	require.Equal(w.t, before, text(stateSQL))
+	w.t.Logf("%d requests, %d bookings, epoch %d", w.wire.count(), w.number("SELECT count(*) FROM public.booking"), w.epoch())
+}

@@ -1,0 +1,34 @@
+package io.github.ordereddispatcher.inbox;
+
+import com.sun.net.httpserver.HttpServer;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
+import java.sql.SQLException;
+import org.postgresql.ds.PGSimpleDataSource;
+
+class Bookings {
+    public static void main(String[] args) throws Exception {
+        PGSimpleDataSource database = new PGSimpleDataSource();
+        database.setURL(System.getenv("JDBC_URL"));
+        Inbox box = new Inbox("bookings");
+        try (Connection connection = database.getConnection()) {
+            connection.createStatement().execute(box.sql());
+        }
+        HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", Integer.parseInt(System.getenv("PORT"))), 0);
+        server.createContext("/", box.handler(database, System.getenv("SECRET"), Bookings::book));
+        server.start();
+    }
+
+    static void book(Connection connection, Message message) throws SQLException, InboxException {
+        String sql = """
+                INSERT INTO public.booking (id, room)
+                SELECT b.id, r.name FROM json_to_record(?::json) AS b (id bigint, room text) JOIN public.room r ON r.name = b.room""";
+        try (var insert = connection.prepareStatement(sql)) {
+            insert.setString(1, new String(message.body(), StandardCharsets.UTF_8));
+            if (insert.executeUpdate() == 0) {
+                throw new InboxException.Poison("there is no such room");
+            }
+        }
+    }
+}

@@ -1,0 +1,25 @@
+import json
+import os
+from wsgiref.simple_server import make_server
+
+import psycopg
+from ordered_inbox import Inbox, PoisonError
+
+box = Inbox("bookings")
+
+
+def connect():
+    return psycopg.connect(os.environ["DATABASE_URL"])
+
+
+def book(conn, record):
+    booking = json.loads(record.body)
+    if not conn.execute("SELECT FROM public.room WHERE name = %s", (booking["room"],)).rowcount:
+        raise PoisonError(f"there is no room {booking['room']}")
+    conn.execute("INSERT INTO public.booking (id, room) VALUES (%s, %s)", (booking["id"], booking["room"]))
+
+
+with connect() as conn:
+    conn.execute(box.sql())
+app = box.wsgi(connect, os.environ["SECRET"], book)
+make_server("127.0.0.1", int(os.environ["PORT"]), app).serve_forever()
