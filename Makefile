@@ -44,6 +44,12 @@ build: ## bin/ordered-dispatcher. Needs: Go
 demo: ## Producers, two workers, a crash and a verdict. Needs: Go; PostgreSQL, or the network once to fetch it
 	$(GO) run ./proof/demo
 
+NAME = read-model
+
+.PHONY: example
+example: ## A system of examples/ with its verdict; NAME says which. Needs: Go; PostgreSQL, or the network once to fetch it
+	$(GO) run ./internal/pgtest/withpg $(GO) run ./examples/$(NAME)
+
 .PHONY: test
 test: ## All tests on a throw-away server. Needs: Go; PostgreSQL, or the network once to fetch it
 	$(GO) run ./internal/pgtest/withpg $(GO) test $(RACE) $(TEST_FLAGS) $(ARGS) $(PKGS)
