@@ -109,6 +109,44 @@ func TestWords_OnlyTheSecretOfAFoldedLineIsHidden(t *testing.T) {
 	}
 }
 
+// flushed are the lines that are logged of lines that come one at a time.
+func flushed(env map[string]string, lines ...string) (said []string) {
+	var log bytes.Buffer
+	w := exec.NewWords(exec.Config{Env: env, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, line := range lines {
+		w.Note(line)
+		w.Flush()
+	}
+	for _, line := range regexp.MustCompile(`(?m) line=(.*)$`).FindAllStringSubmatch(log.String(), -1) {
+		said = append(said, strings.Trim(line[1], `"`))
+	}
+	return said
+}
+
+// Another line after a part of a secret does not bring back what was hidden of it.
+func TestWords_WhatWasHiddenIsNotLoggedAfterAnInterruption(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"TOKEN": token}
+	require.Equal(t, []string{"[secret]", "[secret]", "[secret]", "another thread says this", "and this"},
+		flushed(env, token[:9], token[9:18], token[18:27], "another thread says this", "and this"))
+	require.Equal(t, []string{"s3cr3", "[secret]", "five"}, flushed(env, "s3cr3", "t-of-the", "five"))
+}
+
+// A line may end as a secret begins by chance: the next line stays as it is.
+func TestWords_ALineAfterTheBeginningOfASecretIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"DSN": "postgres://app:swordfish-9@db/app"}
+	require.Equal(t, []string{"connecting to [secret]", "connected", "done"}, flushed(env, "connecting to postgres", "connected", "done"))
+}
+
+// Short values are found within a line alone: the ends of lines make them by chance.
+func TestWords_AShortValueIsNotLookedForOverTheEndsOfLines(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"LEVEL": "info", "LONGEST": "1234567"}
+	require.Equal(t, []string{"logged in", "fo: the first", "abc1234", "567"}, flushed(env, "logged in", "fo: the first", "abc1234", "567"))
+	require.Equal(t, []string{"abc1234", "[secret]"}, flushed(map[string]string{"TOKEN": "12345678"}, "abc1234", "5678"))
+}
+
 func TestDeliverBatch_AFoldedSecretIsNotInTheError(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"base64", "od -An -v -tx1", "fold -w 10", "fold -w 3"} {

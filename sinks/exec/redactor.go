@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// minFolded is the shortest secret that is looked for over the ends of lines, as in package secret.
-	minFolded = 4
+	// minFolded is the shortest secret that is looked for over the ends of lines. The end of one word and the beginning
+	// of the next line often make a shorter one: "logged in" and "fo: the first" hold "info".
+	minFolded = 8
 	// minBegun is how much of a secret at the end of the last line is taken for its beginning, as in package secret.
 	minBegun = 6
 )
@@ -36,6 +37,11 @@ func newRedactor(c Config) *redactor {
 // next returns lines without the secrets that go on over the end of a line. before are the lines that were logged just
 // before them: where a secret begins there, the first line begins with a mask. The lines that have a part of one secret
 // become one line. A part of a secret at the end of a line that was cut is still there.
+//
+// Two kinds of folded secret are not found, so their parts are logged, and are in an error. The first kind has another
+// line between its parts, such as a line of another thread. What was hidden before that line came stays hidden. The
+// second kind has more than white space before the part in each line, such as "| ". If the secret is folded as it is, an
+// indent is enough.
 func (r *redactor) next(before, lines []string) []string {
 	all := r.masked(slices.Concat(before, lines))
 	if len(before) == 0 {
@@ -44,6 +50,11 @@ func (r *redactor) next(before, lines []string) []string {
 	shown := r.masked(before) + "\n"
 	if rest, ok := strings.CutPrefix(all, shown); ok {
 		return strings.Split(rest, "\n")
+	}
+	// If a secret began before the lines and did not go on in them, a mask that was logged is none here: all has its
+	// parts in the clear, and ends with the lines as they are by themselves.
+	if alone := r.masked(lines); strings.HasSuffix(all, "\n"+alone) {
+		return strings.Split(alone, "\n")
 	}
 	same := 0
 	for same < len(all) && same < len(shown) && all[same] == shown[same] {
