@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon/yamlfile"
 )
 
 func TestParse_AFileThatAReferenceNamesHasAnEnd(t *testing.T) {
@@ -98,4 +100,47 @@ func TestParse_AHostileFileOf64KiBTakesBoundedWork(t *testing.T) {
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(hostileLimit))
 		})
 	}
+}
+
+// lists reads every key of a file as a list, and counts their elements.
+func lists(text string) (elements int, err error) {
+	f := yamlfile.Parse("f.yaml", []byte(text), environment(nil))
+	if err := f.Err(); err != nil {
+		return 0, err
+	}
+	m := f.Root().AnyMapping()
+	for _, name := range m.Names() {
+		m.Read(name, func(n yamlfile.Node) { elements += len(n.List()) })
+	}
+	return elements, f.Err()
+}
+
+// aliasedLists is a list of the same element, and keys with aliases of it.
+func aliasedLists(element string, elements, aliases int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "l: &l [%s]\n", strings.TrimSuffix(strings.Repeat(element+",", elements), ","))
+	for i := range aliases {
+		fmt.Fprintf(&b, "k%d: *l\n", i)
+	}
+	return b.String()
+}
+
+// Not parallel: it counts all memory that is asked for.
+func TestParse_AliasesOfAListLeadToABoundedNumberOfElements(t *testing.T) {
+	for element, problem := range map[string]string{
+		`""`: "lead to too many entries of lists", "x": "lead to too many entries of lists", strings.Repeat("x", 2000): "expand to more than 8388608 bytes",
+	} {
+		n := min(4000, 1<<16/len(element))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got, err := lists(aliasedLists(element, n, 4000))
+		runtime.ReadMemStats(&after)
+		require.ErrorContains(t, err, problem)
+		require.Equal(t, 1, strings.Count(err.Error(), problem))
+		require.LessOrEqual(t, got, 100_000)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(hostileLimit))
+	}
+	got, err := lists(aliasedLists("x", 900, 99))
+	require.NoError(t, err)
+	require.Equal(t, 90_000, got)
 }

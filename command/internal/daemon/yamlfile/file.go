@@ -31,7 +31,7 @@ type File struct {
 	literal    bool     // the file itself contains a secret
 	faults     []Fault
 	expanded   int  // bytes that replaced references
-	merged     int  // keys and merge keys that were read
+	merged     int  // keys, merge keys and entries of lists that were read
 	bounded    bool // a bound was exceeded
 }
 

@@ -20,8 +20,8 @@ type Mapping struct {
 // maxMerges bounds how deep merge keys may lead to others.
 const maxMerges = 10
 
-// maxKeys bounds how many keys are read in a file, since merge keys can lead to the same ones again and again. A file
-// that a person writes has far fewer.
+// maxKeys bounds how many keys and entries of lists are read in a file, since merge keys and aliases can lead to the
+// same ones again and again. A file that a person writes has far fewer.
 const maxKeys = 100_000
 
 // Mapping reads the node as a mapping of the known keys.

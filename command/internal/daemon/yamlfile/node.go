@@ -183,7 +183,8 @@ func (n Node) Texts() map[string]string {
 	return texts
 }
 
-// List reads a sequence of texts that faults may show.
+// List reads a sequence of texts that faults may show. It reads none once a bound of the file was exceeded, since each
+// alias of a list leads to all of its elements again.
 func (n Node) List() []string {
 	node, ok := n.plain()
 	if !ok {
@@ -194,8 +195,17 @@ func (n Node) List() []string {
 		n.wrongKind("a list")
 		return nil
 	}
+	if n.file.merged += len(sequence.Values); n.file.merged > maxKeys {
+		n.file.once(node.GetToken(), n.path, "the aliases of this file lead to too many entries of lists: write them out")
+	}
+	if n.file.bounded {
+		return nil
+	}
 	texts := make([]string, len(sequence.Values))
 	for i, value := range sequence.Values {
+		if n.file.bounded { // by the elements before this one
+			return nil
+		}
 		element := Node{file: n.file, node: value, key: value.GetToken(), path: join(n.path, strconv.Itoa(i+1))}
 		texts[i], _ = element.shown()
 	}
