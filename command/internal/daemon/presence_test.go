@@ -13,6 +13,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
 // working runs processes until stop, or the end of the test.
@@ -110,12 +111,65 @@ func TestStatus_OfACursorThatWasDeletedOrRenamedSaysSo(t *testing.T) {
 	pool, config := fixture(t, stdoutProcess)
 	for sql, want := range map[string]string{
 		"INSERT INTO od.cursor_event (process_name, actor, action) VALUES ('a', 'me', 'create')":                          "the cursor's row was deleted, and a new one would send its records a second time: put the row back, or give the cursor up with `ordered-dispatcher process forget a`",
-		`INSERT INTO od.cursor_event (process_name, actor, action, detail) VALUES ('a', 'me', 'renamed', '{"new": "b"}')`: `the cursor was renamed to "b"`,
+		`INSERT INTO od.cursor_event (process_name, actor, action, detail) VALUES ('a', 'me', 'renamed', '{"new": "b"}')`: "the cursor was renamed to \"b\": give the process that name in the file. If this is another process, free its name with `ordered-dispatcher process forget a --reason …`",
 	} {
 		exec(t, pool, "DELETE FROM od.cursor_event; "+sql)
 		_, text, _ := status(t, config, "")
 		require.Contains(t, text, want)
 		require.NotContains(t, text, "no worker has run it yet")
+	}
+}
+
+// TestStatus_OfAProcessUnderANewNameSaysWhyRunRefusesIt: doctor says the same.
+func TestStatus_OfAProcessUnderANewNameSaysWhyRunRefusesIt(t *testing.T) {
+	t.Parallel()
+	pool := database(t)
+	insert(t, pool, 3)
+	old := strings.Replace(stdoutProcess, "{source", "{start: beginning, source", 1)
+	require.NoError(t, drain(t, configure(t, pgtest.URL(t), old)))
+	renamed := configure(t, pgtest.URL(t), strings.Replace(old, "a:", "renamed:", 1))
+	refused := drain(t, renamed)
+	require.ErrorContains(t, refused, "`ordered-dispatcher process rename a renamed -c FILE --reason …`")
+	all, text, _ := status(t, renamed, "")
+	require.Equal(t, refused.Error(), all[0].Problem)
+	require.NotContains(t, text, "no worker has run it yet")
+
+	all, _, _ = status(t, configure(t, pgtest.URL(t), strings.NewReplacer("a:", "another:", "source: {", "source: {where: id > 1, ").Replace(old)), "")
+	require.Equal(t, "no worker has run it yet: start `ordered-dispatcher run`", all[0].Problem)
+}
+
+func TestStatus_OfACursorThatWasGivenUpDoesNotSayThatItNeverRan(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, stdoutProcess)
+	insert(t, pool, 1)
+	config.Processes[0].Start = processor.Beginning
+	require.NoError(t, drain(t, config))
+	_, err := daemon.Forget(t.Context(), config, "a", cursor.Decision{Actor: "test", Reason: "anew"})
+	require.NoError(t, err)
+	_, text, _ := status(t, config, "")
+	require.Contains(t, text, "a: its cursor was given up, and no worker has run it since: start `ordered-dispatcher run`")
+}
+
+// TestStatus_OfANameThatACursorHadSaysWhatBecameOfIt: without a file, too.
+func TestStatus_OfANameThatACursorHadSaysWhatBecameOfIt(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, stdoutProcess)
+	config.Processes = nil
+	created(t, pool)
+	for sql, want := range map[string]string{
+		"INSERT INTO od.cursor_event (process_name, actor, action, detail) VALUES ('old', 'me', 'renamed', '{\"new\": \"a\"}')": `the cursor was renamed to "a": ask for it by that name`,
+		"INSERT INTO od.cursor_event (process_name, actor, action) VALUES ('old', 'me', 'create')":                              "`ordered-dispatcher process forget old`",
+		"INSERT INTO od.cursor_event (process_name, actor, action) VALUES ('old', 'me', 'forget')":                              `there is no process "old"`,
+	} {
+		exec(t, pool, sql)
+		reader, err := daemon.NewStatusReader(t.Context(), daemon.StatusConfig{Config: config, Process: "old"})
+		require.NoError(t, err)
+		_, err = reader.Read(t.Context())
+		reader.Close()
+		var usage *daemon.UsageError
+		require.ErrorAs(t, err, &usage)
+		require.ErrorContains(t, err, want)
+		exec(t, pool, "DELETE FROM od.cursor_event WHERE process_name = 'old'")
 	}
 }
 

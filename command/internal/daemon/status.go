@@ -21,7 +21,7 @@ import (
 // Status is the state of a process.
 type Status struct {
 	cursor.Row
-	// New means that no worker has run the process yet, so it has no cursor.
+	// New means that the process has no cursor. Problem has the reason.
 	New bool
 	// Lag is the lag after the position; nil if it is not known.
 	Lag *Lag
@@ -115,7 +115,7 @@ func (r *StatusReader) Read(ctx context.Context) ([]Status, error) {
 		return nil, Reachable(err)
 	}
 	processes := r.config.Config.Processes
-	all, err := choose(statuses(rows, processes), r.config.Process)
+	all, err := r.choose(ctx, statuses(rows, processes))
 	if err != nil {
 		return nil, err
 	}
@@ -190,12 +190,18 @@ func (r *StatusReader) bounds(name string) leaseBounds {
 
 // process returns a configured process, with its defaults.
 func (r *StatusReader) process(name string) (Process, bool) {
+	p, ok := r.written(name)
+	return p.filled(), ok
+}
+
+// written returns a configured process as it is in the file.
+func (r *StatusReader) written(name string) (Process, bool) {
 	processes := r.config.Config.Processes
 	at := slices.IndexFunc(processes, func(p Process) bool { return p.Name == name })
 	if at < 0 {
 		return Process{}, false
 	}
-	return processes[at].filled(), true
+	return processes[at], true
 }
 
 // lookAgain keeps what is still there after a while. It waits once for all processes, because many may wait for one
@@ -289,15 +295,24 @@ func statuses(rows []cursor.Row, processes []Process) []Status {
 	return all
 }
 
-func choose(all []Status, process string) ([]Status, error) {
+// choose returns the status of the only process to show, or all. If that process is not known, its cursor may have
+// another name now, or be gone.
+func (r *StatusReader) choose(ctx context.Context, all []Status) ([]Status, error) {
+	process := r.config.Process
 	if process == "" {
 		return all, nil
 	}
-	at := slices.IndexFunc(all, func(s Status) bool { return s.Process == process })
-	if at < 0 {
+	if at := slices.IndexFunc(all, func(s Status) bool { return s.Process == process }); at >= 0 {
+		return all[at : at+1], nil
+	}
+	switch past := r.store.Past(ctx, process); {
+	case errors.Is(past, cursor.ErrRenamed):
+		return nil, usage("%w: ask for it by that name", past)
+	case errors.Is(past, cursor.ErrDeleted):
+		return nil, usage("%w", past)
+	default:
 		return nil, unknownProcess(process, names(all))
 	}
-	return all[at : at+1], nil
 }
 
 // stays is how long a transaction must be seen to hold records back. Shorter ones come and go with every insert.
@@ -339,8 +354,12 @@ func (s *Status) lookForWriters(ctx context.Context, source *table.Source) error
 
 // unborn describes what a process without a cursor needs.
 func (r *StatusReader) unborn(ctx context.Context, s *Status, left []string) {
-	if past := r.store.Past(ctx, s.Process); errors.Is(past, cursor.ErrDeleted) || errors.Is(past, cursor.ErrRenamed) {
+	switch past := r.store.Past(ctx, s.Process); {
+	case errors.Is(past, cursor.ErrDeleted):
 		s.Problem = past.Error()
+		return
+	case errors.Is(past, cursor.ErrRenamed):
+		s.Problem = fmt.Sprintf("%v: give the process that name in the file. If this is another process, free its name with `ordered-dispatcher process forget %s --reason …`", past, visible.Shell(s.Process))
 		return
 	}
 	lost, err := r.store.MayBeLost(ctx)
@@ -354,8 +373,20 @@ func (r *StatusReader) unborn(ctx context.Context, s *Status, left []string) {
 			s.Problem += fmt.Sprintf(". If it was renamed, and that is lost: `ordered-dispatcher process rename OLD %s`. Cursors whose process is not in this file: %s", visible.Shell(s.Process), oneOf(left))
 		}
 	default:
-		s.Problem = "no worker has run it yet: start `ordered-dispatcher run`"
+		s.Problem = r.first(ctx, s.Process)
 	}
+}
+
+// first describes what a process needs whose first worker makes its cursor. It knows when run would refuse to.
+func (r *StatusReader) first(ctx context.Context, process string) string {
+	p, _ := r.written(process) // earlierNames compares it with what run noted, which has no defaults
+	if _, same := r.config.Config.earlierNames(ctx, r.pool, p); p.Start != "" && len(same) > 0 {
+		return newNameError(p, same).Error()
+	}
+	if _, _, err := r.store.Forgotten(ctx, process); err == nil {
+		return "its cursor was given up, and no worker has run it since: start `ordered-dispatcher run`"
+	}
+	return "no worker has run it yet: start `ordered-dispatcher run`"
 }
 
 // lagOf converts the lag that the source reports.
