@@ -208,11 +208,11 @@ func (o object) sql() (string, error) {
 	return name.Sanitize() + "(" + strings.Join(types, ", ") + ")", nil
 }
 
-// plainType is a name that means the same without quotes. "char" does not.
+// plainType is a name that means the same without quotes. "char" does not, and "any" is a word of SQL.
 var plainType = regexp.MustCompile(`^_?[a-z][a-z0-9_]{2,}$`)
 
 func typeName(schema, name string) string {
-	if schema == "pg_catalog" && plainType.MatchString(name) && name != "char" {
+	if schema == "pg_catalog" && plainType.MatchString(name) && name != "char" && name != "any" {
 		return name
 	}
 	return pgx.Identifier{schema, name}.Sanitize()
