@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Needs are the rights that statements need from the role that runs them.
@@ -231,7 +232,7 @@ func needs(ctx context.Context, tx pgx.Tx, function uint32, checks checks) (need
 		case nameErr != nil:
 			return Needs{}, nameErr
 		case o.Kind == "":
-			needs.BlindSpots = append(needs.BlindSpots, o.Right+" "+name)
+			needs.BlindSpots = append(needs.BlindSpots, visible.SQL(o.Right+" "+name))
 		default:
 			needs.Privileges = append(needs.Privileges, Privilege{On: Object(o.Kind), Name: name, Right: o.Right, Columns: o.Columns})
 		}

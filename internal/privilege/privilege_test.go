@@ -194,6 +194,8 @@ func TestOf_SaysWhatItCannotLookInto(t *testing.T) {
 		CREATE PROCEDURE app.work() LANGUAGE sql AS '';`)
 	require.Equal(t, []string{`function "aux"."double"(int8)`, `triggers of "app"."u"`},
 		of(t, conn, `INSERT INTO app.u (x) VALUES (aux.double($1))`).BlindSpots)
+	pgtest.Exec(t, conn, "CREATE FUNCTION aux.\"a\nb\"() RETURNS bigint LANGUAGE sql AS 'SELECT 1'")
+	require.Equal(t, []string{`function "aux".U&"a\+00000Ab"()`}, of(t, conn, "SELECT aux.\"a\nb\"()").BlindSpots, "in one line, as in a grant")
 	require.Empty(t, of(t, conn, `SELECT x FROM app.u`).BlindSpots, "nothing is inserted")
 	require.Empty(t, of(t, conn, `INSERT INTO app.t (a) VALUES ($1)`).BlindSpots, "it runs with its owner's rights")
 
