@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // Needs are the rights that statements need from the role that runs them.
@@ -208,11 +209,11 @@ func (o object) sql() (string, error) {
 	return name.Sanitize() + "(" + strings.Join(types, ", ") + ")", nil
 }
 
-// plainType is a name that means the same without quotes. "char" does not.
+// plainType is a name that means the same without quotes. "char" does not, and "any" is a word of SQL.
 var plainType = regexp.MustCompile(`^_?[a-z][a-z0-9_]{2,}$`)
 
 func typeName(schema, name string) string {
-	if schema == "pg_catalog" && plainType.MatchString(name) && name != "char" {
+	if schema == "pg_catalog" && plainType.MatchString(name) && name != "char" && name != "any" {
 		return name
 	}
 	return pgx.Identifier{schema, name}.Sanitize()
@@ -231,7 +232,7 @@ func needs(ctx context.Context, tx pgx.Tx, function uint32, checks checks) (need
 		case nameErr != nil:
 			return Needs{}, nameErr
 		case o.Kind == "":
-			needs.BlindSpots = append(needs.BlindSpots, o.Right+" "+name)
+			needs.BlindSpots = append(needs.BlindSpots, visible.SQL(o.Right+" "+name))
 		default:
 			needs.Privileges = append(needs.Privileges, Privilege{On: Object(o.Kind), Name: name, Right: o.Right, Columns: o.Columns})
 		}

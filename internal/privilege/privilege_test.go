@@ -28,6 +28,8 @@ REVOKE EXECUTE ON FUNCTION aux.hidden FROM PUBLIC;
 CREATE DOMAIN aux."My ) Type" AS text;
 CREATE FUNCTION aux.odd("char", int[], aux."My ) Type") RETURNS bigint LANGUAGE sql AS 'SELECT 1';
 REVOKE EXECUTE ON FUNCTION aux.odd FROM PUBLIC;
+CREATE FUNCTION aux.kind("any", VARIADIC "any") RETURNS json LANGUAGE internal IMMUTABLE AS 'json_build_object';
+REVOKE EXECUTE ON FUNCTION aux.kind FROM PUBLIC;
 CREATE TYPE aux.mood AS ENUM ('good');`
 
 // statements, and what the server checks before it runs them.
@@ -80,6 +82,8 @@ var statements = []struct {
 		[]string{`GRANT USAGE ON SCHEMA "aux" TO r`, `GRANT EXECUTE ON FUNCTION "aux"."hidden"(int8, text) TO r`}},
 	{"function of odd types", `SELECT aux.odd('x'::"char", '{1}', $1::text::aux."My ) Type")`,
 		[]string{`GRANT USAGE ON SCHEMA "aux" TO r`, `GRANT EXECUTE ON FUNCTION "aux"."odd"("pg_catalog"."char", _int4, "aux"."My ) Type") TO r`}},
+	{"function of any types", `SELECT aux.kind('a'::text, 1)`,
+		[]string{`GRANT USAGE ON SCHEMA "aux" TO r`, `GRANT EXECUTE ON FUNCTION "aux"."kind"("pg_catalog"."any", "pg_catalog"."any") TO r`}},
 	{"type", `SELECT $1::text::aux.mood`, []string{`GRANT USAGE ON SCHEMA "aux" TO r`}},
 	{"nothing", `SELECT $1::int + 1`, nil},
 }
@@ -190,6 +194,8 @@ func TestOf_SaysWhatItCannotLookInto(t *testing.T) {
 		CREATE PROCEDURE app.work() LANGUAGE sql AS '';`)
 	require.Equal(t, []string{`function "aux"."double"(int8)`, `triggers of "app"."u"`},
 		of(t, conn, `INSERT INTO app.u (x) VALUES (aux.double($1))`).BlindSpots)
+	pgtest.Exec(t, conn, "CREATE FUNCTION aux.\"a\nb\"() RETURNS bigint LANGUAGE sql AS 'SELECT 1'")
+	require.Equal(t, []string{`function "aux".U&"a\+00000Ab"()`}, of(t, conn, "SELECT aux.\"a\nb\"()").BlindSpots, "in one line, as in a grant")
 	require.Empty(t, of(t, conn, `SELECT x FROM app.u`).BlindSpots, "nothing is inserted")
 	require.Empty(t, of(t, conn, `INSERT INTO app.t (a) VALUES ($1)`).BlindSpots, "it runs with its owner's rights")
 
@@ -317,5 +323,24 @@ func TestObject_IsMadeOfNamesAlone(t *testing.T) {
 	} {
 		_, err := o.sql()
 		require.Error(t, err, o)
+	}
+}
+
+// The name of each type that PostgreSQL has, as a grant spells it, is that type to the server.
+func TestTypeName_MeansTheType(t *testing.T) {
+	t.Parallel()
+	conn := pgtest.Connect(t, pgtest.URL(t))
+	rows, err := conn.Query(t.Context(), "SELECT oid, typname::text FROM pg_type WHERE typnamespace = 'pg_catalog'::regnamespace ORDER BY oid LIMIT 10000")
+	require.NoError(t, err)
+	types, err := pgx.CollectRows(rows, pgx.RowToStructByPos[struct {
+		OID  uint32
+		Name string
+	}])
+	require.NoError(t, err)
+	require.Greater(t, len(types), 100)
+	for _, want := range types {
+		var got uint32
+		require.NoError(t, conn.QueryRow(t.Context(), "SELECT $1::text::regtype::oid", typeName("pg_catalog", want.Name)).Scan(&got), want.Name)
+		require.Equal(t, want.OID, got, want.Name)
 	}
 }

@@ -37,9 +37,16 @@ const (
 
 	// maxAnswer bounds one answer of a broker: a byte of it may claim an element that takes a hundred bytes in memory.
 	// An honest answer has some 60 bytes for each partition of the topics that are sent to. The size of fetched data
-	// is ours to set: see fetchBytes.
+	// is ours to set: see fetchBytes. But the first batch of it comes whole: see answerBytes.
 	maxAnswer = 1 << 20
+
+	// besideBatch is what an answer may have beside a batch, in bytes.
+	besideBatch = 32 << 10
 )
+
+// answerBytes bounds one answer of a broker. It takes a batch of ours: otherwise the look for a loss would never find
+// out anything where max_bytes is large.
+func (c Config) answerBytes() int32 { return int32(max(maxAnswer, c.MaxBytes+besideBatch)) }
 
 // link is a client with its producer id.
 type link struct {
@@ -123,7 +130,7 @@ func (s *Sink) options() []kgo.Opt {
 		kgo.RetryTimeoutFn(c.retries),
 		kgo.RecordRetries(tries), // for a batch whose last request was answered; the client never gives up any other
 		kgo.DisableClientMetrics(),
-		kgo.BrokerMaxReadBytes(maxAnswer), kgo.FetchMaxBytes(maxAnswer / 4), kgo.FetchMaxPartitionBytes(maxAnswer / 4), // the client compares them
+		kgo.BrokerMaxReadBytes(c.answerBytes()), kgo.FetchMaxBytes(maxAnswer / 4), kgo.FetchMaxPartitionBytes(maxAnswer / 4), // the client compares them
 	}
 	if c.SASL.Mechanism != "" {
 		options = append(options, kgo.SASL(c.SASL.mechanism()))

@@ -17,7 +17,7 @@ import (
 
 const (
 	// fetchBytes and partitionBytes bound one answer with batches. The first partition of a request is answered with a
-	// whole batch, however large that is. Partitions for which there is no room are asked for again, first.
+	// whole batch, however large that is: see Config.answerBytes. Partitions for which there is no room are asked for again, first.
 	fetchBytes, partitionBytes = maxAnswer / 4, 16 << 10
 
 	// lookAgain is the pause before the sink looks again at partitions that have no leader, or a leader that has just

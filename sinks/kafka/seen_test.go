@@ -12,7 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka"
@@ -102,6 +104,35 @@ func TestDeliverBatch_ALogThatEndsBeforeWhatWasAcknowledgedIsSaidBeforeAnythingI
 	produced := hear(cluster, kmsg.Produce)
 	requireLoss(t, s, 4, "has acknowledged offset 2, and its log ends before offset 0")
 	require.Empty(t, produced.all())
+}
+
+// Kafka answers with whole batches, so the look has to take one of ours, and one of others that is not larger.
+func TestDeliverBatch_ALossIsSaidWhereTheBatchesAreAsLargeAsOursMayBe(t *testing.T) {
+	t.Parallel()
+	const largest = 4 << 20
+	for name, size := range map[string]int{"small batches of others": 1000, "large batches of others": largest - 1000} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := clusterOf(t, kfake.SeedTopics(1, "t"), kfake.MaxVersions(kversion.V2_7_0()), kfake.BrokerConfigs(map[string]string{"message.max.bytes": fmt.Sprint(largest)}))
+			s := sinkOf(t, cluster, func(c *kafka.Config) { c.MaxBytes, c.Timeout = largest, time.Minute })
+			ds := sinktest.Deliveries(1, 4)
+			for i := range ds {
+				ds[i].Payload = []byte(`"` + strings.Repeat("x", 3<<20) + `"`)
+			}
+			sinktest.Delivered(t, s, ds[:3])
+			require.NoError(t, s.Close())
+			sinktest.Delivered(t, s, ds[3:])
+			require.NoError(t, s.Close())
+			makeAnew(t, cluster, "t")
+			others, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.ProducerBatchMaxBytes(largest), kgo.ProducerBatchCompression(kgo.NoCompression()))
+			require.NoError(t, err)
+			defer others.Close()
+			for range 6 {
+				require.NoError(t, others.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: make([]byte, size)}).FirstErr())
+			}
+			requireLoss(t, s, 5, "has acknowledged offset 3, and another record is there")
+		})
+	}
 }
 
 // What nothing can be said of keeps nothing from being sent, and is asked for once on each link.

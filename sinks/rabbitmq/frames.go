@@ -1,6 +1,7 @@
 package rabbitmq
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ const (
 	// maxFrame bounds a frame. RabbitMQ's have at most 128 KiB, unless its frame_max is raised.
 	maxFrame = 1 << 20
 
+	versionHead  = 8  // AMQP, and four numbers: the answer to a client whose version the server does not have
 	frameHead    = 7  // type, channel and size
 	contentHead  = 12 // class, weight and the size of the body
 	methodFrame  = 1
@@ -37,6 +39,17 @@ var (
 	errReturned = errors.New("the broker returned a message that was not sent: is it RabbitMQ?")
 	errMethod   = errors.New("the broker sent a method that RabbitMQ does not send: is it RabbitMQ?")
 )
+
+// otherVersion reports that the server has answered with the version of the protocol that it wants.
+type otherVersion struct{ wanted [4]byte }
+
+func (e otherVersion) Error() string {
+	return fmt.Sprintf("the server wants another version of the protocol (%d-%d-%d-%d) than AMQP 0-9-1: correct host and port in url, or let the server speak AMQP 0-9-1 there",
+		e.wanted[0], e.wanted[1], e.wanted[2], e.wanted[3])
+}
+
+// isVersion reports whether the bytes begin such an answer. No frame begins so.
+func isVersion(head []byte) bool { return bytes.HasPrefix(head, []byte("AMQP")) }
 
 // frames follows the bytes of the broker, and finds out when they would exhaust the memory: the client keeps the
 // frames of a message until it has the size that the broker gave. Here a broker only sends messages of ours that it
@@ -79,6 +92,9 @@ func (f *frames) missing() int {
 	if len(f.head) < frameHead {
 		return frameHead - len(f.head)
 	}
+	if isVersion(f.head) {
+		return versionHead - len(f.head)
+	}
 	if f.head[0] == methodFrame {
 		return frameHead + int(binary.BigEndian.Uint32(f.head[3:])) + 1 - len(f.head)
 	}
@@ -89,6 +105,12 @@ func (f *frames) missing() int {
 func (f *frames) begun() error {
 	if len(f.head) < frameHead {
 		return nil
+	}
+	if isVersion(f.head) {
+		if len(f.head) < versionHead {
+			return nil
+		}
+		return otherVersion{[4]byte(f.head[4:])}
 	}
 	size := int64(binary.BigEndian.Uint32(f.head[3:]))
 	if size > maxFrame {

@@ -105,6 +105,9 @@ func TestDeliverBatch_ABrokerThatReturnsTooMuchIsNotHeardOut(t *testing.T) {
 		"a body beside another one": {func(channel uint16) speech {
 			return speech{returned(channel, 1), frame(3, channel, make([]byte, piece))}
 		}, "the broker returned a message that was not sent"},
+		"a message of another id": {func(channel uint16) speech {
+			return speech{returnedWith(channel, "another", "NO_ROUTE", "k"), nil}
+		}, "the broker may have the record: the broker returned a message that was not sent"},
 		"a text beyond its frame": {func(uint16) speech {
 			return speech{method(0, 10<<16|20, "\x20\x00\x00\x00"), frame(8, 0, nil)}
 		}, "the broker sent a method that RabbitMQ does not send"},
@@ -127,8 +130,9 @@ func TestDeliverBatch_ABrokerThatReturnsTooMuchIsNotHeardOut(t *testing.T) {
 			s, err := rabbitmq.New(rabbitmq.Config{URL: "amqp://u:p@" + address, Exchange: "e", RoutingKey: "k", Timeout: time.Minute})
 			require.NoError(t, err)
 			defer func() { _ = s.Close() }()
-			_, err = s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
+			n, err := s.DeliverBatch(t.Context(), sinktest.Deliveries(1, 1))
 			require.ErrorContains(t, err, c.fault)
+			require.Zero(t, n)
 		})
 	}
 }

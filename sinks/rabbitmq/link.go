@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -25,9 +26,9 @@ type link struct {
 	returns    chan amqp.Return
 	closed     chan *amqp.Error // of the channel: its one error
 	alarm      alarm
-	returned   map[string]amqp.Return
-	window     []sent // on their way; after a call only those that an alarm holds up
-	broken     bool   // by a write that was cut off
+	returned   map[string]*returned // of the window, by id
+	window     []sent               // on their way; after a call only those that an alarm holds up
+	broken     bool                 // by a write that was cut off, or by the broker
 }
 
 // open connects, asks for confirms, and declares or checks the exchange.
@@ -38,7 +39,7 @@ func (s *Sink) open(ctx context.Context) (*link, error) {
 		returns:  make(chan amqp.Return, s.config.Window),
 		closed:   make(chan *amqp.Error, 1),
 		alarm:    alarm{over: make(chan struct{}, 1)},
-		returned: map[string]amqp.Return{},
+		returned: map[string]*returned{},
 	}
 	began := time.Now()
 	err := l.dial(ctx, s.config)
@@ -167,22 +168,28 @@ func (s *socket) Read(p []byte) (int, error) {
 // ended reports whether the broker closed the connection.
 func (l *link) ended() bool { return l.socket != nil && l.socket.ended.Load() }
 
-// wasReturned reports whether the broker returned a confirmed message. A return comes before the confirm of its
-// message, on the same goroutine.
-func (l *link) wasReturned(id string) (amqp.Return, bool) {
+// wasReturned returns why the broker returned a confirmed message; nil if it did not. A return comes before the confirm
+// of its message, on the same goroutine, so each one belongs to a message of the window. For one of another message
+// wasReturned returns errReturned, and the link is broken. It keeps no body and no header of what came back.
+func (l *link) wasReturned(id string) (*returned, error) {
 	for more := true; more; {
 		select {
 		case r, open := <-l.returns:
-			if more = open; open {
-				l.returned[r.MessageId] = r
+			if more = open; !open {
+				continue
 			}
+			if !slices.ContainsFunc(l.window, func(p sent) bool { return p.message.MessageId == r.MessageId }) {
+				l.broken = true
+				return nil, errReturned
+			}
+			l.returned[r.MessageId] = &returned{r.ReplyCode, r.ReplyText}
 		default:
 			more = false
 		}
 	}
-	r, ok := l.returned[id]
+	r := l.returned[id]
 	delete(l.returned, id)
-	return r, ok
+	return r, nil
 }
 
 // dead reports whether the link can no longer be used.

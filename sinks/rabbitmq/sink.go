@@ -171,7 +171,9 @@ func (s *Sink) drain(ctx context.Context) error {
 			if !p.confirm.Acked() && l.dead() { // an unconfirmed message then counts as refused
 				return errEnded
 			}
-			l.wasReturned(p.message.MessageId)
+			if _, err := l.wasReturned(p.message.MessageId); err != nil {
+				return err
+			}
 			l.window = l.window[1:]
 		case <-wait.Done():
 			return context.Cause(wait)
@@ -286,8 +288,11 @@ func (s *Sink) confirmed(ctx context.Context, d processor.Delivery) error {
 	if !p.confirmedWithin(wait) {
 		return s.unconfirmed(p, context.Cause(wait))
 	}
-	if r, ok := s.link.wasReturned(p.message.MessageId); ok {
-		return s.refusal(d, s.unroutable(fmt.Errorf("%w; %s", &returned{r.ReplyCode, r.ReplyText}, s.toBind(p.key))))
+	switch back, err := s.link.wasReturned(p.message.MessageId); {
+	case err != nil:
+		return s.failed(err)
+	case back != nil:
+		return s.refusal(d, s.unroutable(fmt.Errorf("%w; %s", back, s.toBind(p.key))))
 	}
 	if p.confirm.Acked() {
 		return nil

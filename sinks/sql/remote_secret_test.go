@@ -2,6 +2,7 @@ package sql_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,4 +51,30 @@ func TestNeedsElsewhere_KeepsASecretThatTheTargetHasForAName(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, fmt.Sprint(findings), `lacks EXECUTE on "public"."f"("public"."`)
 	require.NotContains(t, fmt.Sprint(findings), "TOPSECRETkey")
+}
+
+// The grants of many tables are longer than what is kept of an error. Each command is whole, and has no secret.
+func TestNeedsElsewhere_ALongListOfGrantsIsWhole(t *testing.T) {
+	t.Parallel()
+	const tables = 60
+	r := newRemote(t)
+	column := strings.Repeat("c", 60)
+	var columns, statements []string
+	for i := range 10 {
+		columns = append(columns, fmt.Sprintf("%s%d", column, i))
+	}
+	for i := range tables {
+		pgtest.Exec(t, r.pool, fmt.Sprintf("CREATE TABLE public.t%d (%s text)", i, strings.Join(columns, " text, ")))
+		statements = append(statements, fmt.Sprintf("INSERT INTO public.t%d (%s) VALUES (@id%s)", i, strings.Join(columns, ", "), strings.Repeat(", ''", len(columns)-1)))
+	}
+	pgtest.Exec(t, r.pool, `CREATE TABLE public."z TOPSECRETkey" (id text)`)
+	statements = append(statements, `INSERT INTO public."z TOPSECRETkey" VALUES (@id)`)
+	text, err := sql.Config{URL: r.address, Statements: statements, Secrets: []string{"TOPSECRETkey"}}.NeedsElsewhere(t.Context())
+	require.NoError(t, err)
+	require.Greater(t, len(text), 32<<10)
+	require.NotContains(t, text, "…")
+	require.NotContains(t, text, "TOPSECRETkey")
+	for i := range tables {
+		require.Regexp(t, fmt.Sprintf(`(?m)^GRANT INSERT .* ON "public"."t%d" TO .*;$`, i), text)
+	}
 }

@@ -166,7 +166,11 @@ func (c Config) NeedsElsewhere(ctx context.Context) (string, error) {
 	if len(needs.BlindSpots) > 0 {
 		fmt.Fprintf(&b, "Not checked, so add what they need: %s.\n", strings.Join(needs.BlindSpots, ", "))
 	}
-	return sink.guard.Secrets.Replace(b.String()), errors.Join(err, needsErr) // the target may name an object like the password
+	var clean strings.Builder // the target may name an object like the password
+	for line := range strings.Lines(b.String()) {
+		clean.WriteString(sink.guard.Secrets.Replace(line)) // of a longer text it returns only the beginning
+	}
+	return clean.String(), errors.Join(err, needsErr)
 }
 
 // Exposures finds a target to which the password and the records may go without TLS, or without a check of its
