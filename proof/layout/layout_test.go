@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 	"cursor/operator":        {"cursor", "cursor/internal/tables", "internal/answer", "internal/privilege", "internal/visible"},
 	"cursor":                 {"cursor/internal/tables", "internal/answer", "internal/ending", "internal/knob", "internal/prepared", "internal/visible"},
 	"processor":              {"cursor", "internal/knob", "internal/outcome", "internal/visible"},
-	"sources/":               {"cursor", "processor", "internal/answer", "internal/knob", "internal/prepared", "internal/privilege", "internal/visible", "self"},
+	"sources/":               {"cursor", "processor", "internal/answer", "internal/knob", "internal/pgname", "internal/prepared", "internal/privilege", "internal/visible", "self"},
 	"sinks/":                 {"cursor", "processor", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/signature", "internal/visible", "sinks", "sinks/internal/jsonline", "sinks/internal/route", "sinks/internal/wire", "self"},
 	"migrations":             {"internal/answer", "internal/ending", "internal/pgurl", "internal/pgwall", "internal/prepared", "internal/visible"},
 	"internal/pglocal":       {"self"},
@@ -36,11 +36,12 @@ var arrows = map[string][]string{
 	"internal/knob":          {},
 	"internal/secret":        {"internal/visible"},
 	"internal/visible":       {},
+	"internal/pgname":        {},
 	"internal/pgurl":         {"internal/bounded"},
 	"internal/pgwall":        {},
 	"internal/plaintext":     {},
 	"internal/signature":     {},
-	"outbox":                 {},
+	"outbox":                 {"internal/pgname"},
 	"inbox":                  {"internal/signature"},
 }
 

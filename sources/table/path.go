@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgname"
 )
 
 // Qualified reports whether the configured name has a schema, so that no search_path decides which table it means.
@@ -138,7 +140,7 @@ func splitPath(text string) (names []string) {
 			if end < 0 {
 				end = len(text)
 			}
-			name, text = foldASCII(text[:end]), text[end:]
+			name, text = pgname.Fold(text[:end]), text[end:]
 		}
 		names = append(names, name)
 		text = strings.TrimPrefix(strings.TrimSpace(text), ",")
