@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgname"
 )
 
 // DefaultMaxBytes is the default of Config.MaxBytes.
@@ -13,10 +15,11 @@ const DefaultMaxBytes = 1 << 20
 
 // Config describes an outbox. Zero values mean defaults.
 type Config struct {
-	// Table is the name of the table, with its schema if need be, as the catalog spells it. Default {"public",
-	// "outbox"}.
+	// Table is the name of the table, with its schema if need be, as the catalog spells it: each part has between 1
+	// and 63 bytes. Default {"public", "outbox"}.
 	Table pgx.Identifier
-	// MaxBytes bounds one record: the bytes of its payload and of its headers as JSON. Default DefaultMaxBytes.
+	// MaxBytes bounds one record: type, aggregate, key, payload and headers, and 19 bytes for its id. JSON counts as
+	// PostgreSQL prints it. So a source whose max_record_bytes is not less reads each record. Default DefaultMaxBytes.
 	MaxBytes int
 	// Raw is for a table whose payload is a bytea. Sinks then get the bytes of a payload unchanged.
 	Raw bool
@@ -42,6 +45,11 @@ func New(config Config) (*Outbox, error) {
 	if len(config.Table) > 2 {
 		return nil, fmt.Errorf("outbox: Table is %q: give a name, or a schema and a name", config.Table)
 	}
+	for _, part := range config.Table {
+		if err := pgname.Check(part); err != nil {
+			return nil, fmt.Errorf("outbox: Table is %q: %w", config.Table, err)
+		}
+	}
 	return &Outbox{config: config, insert: insertInto(config)}, nil
 }
 
@@ -58,25 +66,30 @@ func AddSQL(ctx context.Context, tx *sql.Tx, records ...Record) error {
 }
 
 // Add writes records in the transaction tx, in one statement. They are delivered in this order, once tx is committed.
+// Call it after the statement that locks the business row: so two transactions that change the row write their records
+// in the order of their changes.
 //
 // A *RecordError means that a record was refused before anything was sent: the transaction can go on. After any other
-// error the server refuses everything but a rollback, to a savepoint or of the whole.
+// error roll back, to a savepoint or the whole: the server refuses to go on, or it wrote another number of records.
 func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, records ...Record) error {
-	return o.add(ctx, records, func(list string) error {
-		_, err := tx.Exec(ctx, o.insert, list)
-		return err
+	return o.add(ctx, records, func(list string) (int64, error) {
+		tag, err := tx.Exec(ctx, o.insert, list)
+		return tag.RowsAffected(), err
 	})
 }
 
 // AddSQL is Add for a transaction of database/sql, with any driver for PostgreSQL.
 func (o *Outbox) AddSQL(ctx context.Context, tx *sql.Tx, records ...Record) error {
-	return o.add(ctx, records, func(list string) error {
-		_, err := tx.ExecContext(ctx, o.insert, list)
-		return err
+	return o.add(ctx, records, func(list string) (int64, error) {
+		result, err := tx.ExecContext(ctx, o.insert, list)
+		if err != nil {
+			return 0, err
+		}
+		return result.RowsAffected()
 	})
 }
 
-func (o *Outbox) add(ctx context.Context, records []Record, insert func(list string) error) error {
+func (o *Outbox) add(ctx context.Context, records []Record, insert func(list string) (written int64, err error)) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -84,7 +97,11 @@ func (o *Outbox) add(ctx context.Context, records []Record, insert func(list str
 	if err != nil {
 		return err
 	}
-	if err := insert(list); err != nil {
+	written, err := insert(list)
+	if err == nil && written != int64(len(records)) {
+		err = fmt.Errorf("the server wrote %d rows: a trigger or a rule of the table changes what is inserted: roll back, and remove it", written)
+	}
+	if err != nil {
 		return fmt.Errorf("add %d records to %s: %w", len(records), o.config.Table.Sanitize(), err)
 	}
 	return nil

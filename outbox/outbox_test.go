@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
 	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
@@ -66,16 +65,6 @@ func TestAdd_WritesEachFieldInOrder(t *testing.T) {
 	}
 }
 
-func TestAdd_KeepsTheBytesOfARawPayload(t *testing.T) {
-	t.Parallel()
-	o, pool := made(t, outbox.Config{Table: pgx.Identifier{"public", "Raw Box"}, Raw: true})
-	for way, add := range adds(pool) {
-		pgtest.Exec(t, pool, `TRUNCATE public."Raw Box"`)
-		require.NoError(t, add(t.Context(), o, outbox.Record{Type: "a", Payload: []byte("\x00\xff\\x")}, outbox.Record{Type: "b", Payload: []int{1}}), way)
-		require.Equal(t, `00ff5c78 5b315d`, pgtest.Value[string](t, pool, `SELECT string_agg(encode(payload, 'hex'), ' ' ORDER BY id) FROM public."Raw Box"`), way)
-	}
-}
-
 func TestAdd_IsPartOfTheCallersTransaction(t *testing.T) {
 	t.Parallel()
 	o, pool := made(t, outbox.Config{})
@@ -86,51 +75,71 @@ func TestAdd_IsPartOfTheCallersTransaction(t *testing.T) {
 	require.Zero(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.outbox"))
 }
 
-// A record that is refused leaves the transaction as it was.
-func TestAdd_RefusesARecordBeforeAnythingIsSent(t *testing.T) {
+// A trigger may drop a row, and the server reports no error.
+func TestAdd_SaysThatTheServerWroteFewerRows(t *testing.T) {
 	t.Parallel()
-	o, pool := made(t, outbox.Config{MaxBytes: 100})
-	for want, r := range map[string]outbox.Record{
-		"it has no Type":                                       {Payload: 1},
-		`"\xff" is not UTF-8`:                                  {Type: "a", Key: "\xff"},
-		"its payload is a []byte":                              {Type: "a", Payload: []byte("{}")},
-		"encode its payload: json: unsupported":                {Type: "a", Payload: func() {}},
-		"encode its payload: json: error calling":              {Type: "a", Payload: json.RawMessage(`{"a":`)},
-		"payload and headers have 103 bytes, and may have 100": {Type: "a", Payload: strings.Repeat("a", 100), Headers: map[string]string{"b": ""}},
-	} {
-		tx := pgtest.Begin(t, pool, "SELECT 1")
-		err := o.Add(t.Context(), tx, outbox.Record{Type: "fine", Payload: 1}, r)
-		var refused *outbox.RecordError
-		require.ErrorAs(t, err, &refused)
-		require.Equal(t, 1, refused.Index)
-		require.ErrorContains(t, err, "outbox: record 1: ")
-		require.ErrorContains(t, err, want)
-		require.Equal(t, strings.HasPrefix(want, "payload and"), errors.Is(err, outbox.ErrTooLarge))
-		require.NoError(t, o.Add(t.Context(), tx, outbox.Record{Type: "fine", Payload: 1}), "the transaction goes on")
-		require.NoError(t, tx.Rollback(t.Context()))
+	o, pool := made(t, outbox.Config{})
+	pgtest.Exec(t, pool, `CREATE FUNCTION public.drop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN CASE NEW.type WHEN 'b' THEN NULL ELSE NEW END; END $$;
+		CREATE TRIGGER drops BEFORE INSERT ON public.outbox FOR EACH ROW EXECUTE FUNCTION public.drop()`)
+	for way, add := range adds(pool) {
+		require.NoError(t, add(t.Context(), o, outbox.Record{Type: "a", Payload: 1}), way)
+		err := add(t.Context(), o, outbox.Record{Type: "a", Payload: 1}, outbox.Record{Type: "b", Payload: 1})
+		require.ErrorContains(t, err, `add 2 records to "public"."outbox": the server wrote 1 rows: a trigger or a rule of the table changes what is inserted: roll back, and remove it`, way)
 	}
-	require.NoError(t, o.Add(t.Context(), nil), "nothing to add")
+	require.Equal(t, 2, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.outbox"))
 }
 
 func TestAdd_SaysWhatTheServerRefuses(t *testing.T) {
 	t.Parallel()
 	o, pool := made(t, outbox.Config{})
+	pgtest.Exec(t, pool, "ALTER TABLE public.outbox ADD CONSTRAINT no_a CHECK (type <> 'a')")
 	for way, add := range adds(pool) {
-		err := add(t.Context(), o, outbox.Record{Type: "a", Payload: "\x00"})
+		err := add(t.Context(), o, outbox.Record{Type: "a", Payload: 1})
 		require.ErrorContains(t, err, `add 1 records to "public"."outbox": `, way)
-		require.ErrorContains(t, err, "unsupported Unicode escape sequence", way)
+		require.ErrorContains(t, err, "no_a", way)
 	}
 }
 
-func TestAdd_PutsTheTraceIntoTheHeaders(t *testing.T) {
+// The search_path is the caller's, and may put other types, functions and operators first.
+func TestAdd_TakesNothingFromTheSearchPath(t *testing.T) {
 	t.Parallel()
-	o, pool := made(t, outbox.Config{})
-	traced := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}}))
-	const own = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		return o.Add(traced, tx, outbox.Record{Type: "a", Payload: 1, Headers: map[string]string{"tenant": "x"}},
-			outbox.Record{Type: "b", Payload: 1, Headers: map[string]string{"traceparent": own}})
-	}))
-	require.Equal(t, "00-01000000000000000000000000000000-0200000000000000-00 x, "+own+" ",
-		pgtest.Value[string](t, pool, `SELECT string_agg(concat(headers ->> 'traceparent', ' ', headers ->> 'tenant'), ', ' ORDER BY id) FROM public.outbox`))
+	pool := pgtest.Database(t)
+	pgtest.Exec(t, pool, `CREATE SCHEMA evil;
+		CREATE DOMAIN evil.json AS pg_catalog.json CHECK (false);
+		CREATE DOMAIN evil.jsonb AS pg_catalog.jsonb CHECK (false);
+		CREATE DOMAIN evil.text AS pg_catalog.text CHECK (false);
+		CREATE FUNCTION evil.fail(pg_catalog.json, pg_catalog.text) RETURNS pg_catalog.text LANGUAGE sql AS $$ SELECT (1/0)::pg_catalog.text $$;
+		CREATE OPERATOR evil.->> (LEFTARG = pg_catalog.json, RIGHTARG = pg_catalog.text, FUNCTION = evil.fail);
+		CREATE OPERATOR evil.-> (LEFTARG = pg_catalog.json, RIGHTARG = pg_catalog.text, FUNCTION = evil.fail);
+		CREATE FUNCTION evil.decode(pg_catalog.text, pg_catalog.text) RETURNS pg_catalog.bytea LANGUAGE sql AS $$ SELECT (1/0)::pg_catalog.text::pg_catalog.bytea $$`)
+	for _, raw := range []bool{false, true} {
+		o, err := outbox.New(outbox.Config{Raw: raw})
+		require.NoError(t, err)
+		pgtest.Exec(t, pool, "DROP TABLE IF EXISTS public.outbox")
+		pgtest.Exec(t, pool, o.SQL())
+		for _, path := range []string{"evil", "evil, pg_catalog"} {
+			tx := pgtest.Begin(t, pool, "SET LOCAL search_path = "+path)
+			require.NoError(t, o.Add(t.Context(), tx, outbox.Record{Type: "a", Payload: 1, Headers: map[string]string{"b": "c"}}), path)
+			require.NoError(t, tx.Commit(t.Context()))
+		}
+		require.Equal(t, 2, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.outbox WHERE type = 'a'"))
+	}
+}
+
+func TestNew_RefusesNamesThatPostgreSQLWouldChange(t *testing.T) {
+	t.Parallel()
+	for want, name := range map[string]pgx.Identifier{
+		"a part is empty":                     {""},
+		`["public" ""]: a part is empty`:      {"public", ""},
+		"has 64 bytes":                        {"public", strings.Repeat("é", 32)},
+		"has a NUL":                           {"a\x00", "b"},
+		"is not UTF-8":                        {"a\xff"},
+		"give a name, or a schema and a name": {"a", "b", "c"},
+	} {
+		_, err := outbox.New(outbox.Config{Table: name})
+		require.ErrorContains(t, err, "outbox: Table is [")
+		require.ErrorContains(t, err, want)
+	}
+	_, err := outbox.New(outbox.Config{Table: pgx.Identifier{strings.Repeat("é", 31) + "a", "My \"Table\""}})
+	require.NoError(t, err)
 }

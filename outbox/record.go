@@ -8,12 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"unicode/utf8"
-
-	"go.opentelemetry.io/otel/propagation"
 )
 
-// Record is one row of an outbox.
+// maxHeaders is how many names the source takes from one record.
+const maxHeaders = 1000
+
+// idBytes is the length of the longest id that the table assigns. max_record_bytes counts it.
+const idBytes = 19
+
+// Record is one row of an outbox. Its texts are UTF-8 without NUL, because PostgreSQL has no others.
 type Record struct {
 	// Type of the event, as "booking.created". A version may be part of it. Required.
 	Type string
@@ -21,15 +27,18 @@ type Record struct {
 	AggregateType, AggregateID string
 	// Key is what a broker partitions by. Default: AggregateID.
 	Key string
-	// Payload is any value that encoding/json encodes. A json.RawMessage is JSON already. With Config.Raw it is a
-	// []byte, and anything else is encoded as JSON.
+	// Payload is any value that encoding/json encodes, written without escapes for HTML. A json.RawMessage is JSON
+	// already. With Config.Raw, the bytes of a []byte or of a json.RawMessage are written as they are. A nil []byte is
+	// empty there. Without Config.Raw a []byte is refused. A named type of bytes, or a pointer to bytes, is refused in
+	// both, because encoding/json makes base64 of it. A type with a MarshalJSON or MarshalText of its own is no such type.
 	Payload any
-	// Headers go out with the record: see docs/wire.md. If the context of Add has a trace, and Headers has no
-	// "traceparent", Add puts the trace there.
+	// Headers go out with the record: see docs/wire.md. At most 1,000 names. If the context of Add has a trace, Add
+	// puts it there, as "traceparent" and "tracestate". A "traceparent" of Headers that is not empty comes before: then
+	// both are as Headers has them.
 	Headers map[string]string
 }
 
-// RecordError is a record that Add refused. Nothing was sent to the database.
+// RecordError is a record that Add refused. It names the field. Nothing was sent to the database.
 type RecordError struct {
 	Index int // in the arguments of Add, from 0
 	Err   error
@@ -48,7 +57,7 @@ type row struct {
 	Key           string            `json:"key,omitempty"`
 	Type          string            `json:"type"`
 	Payload       json.RawMessage   `json:"payload,omitempty"`
-	Raw           []byte            `json:"raw,omitempty"` // base64
+	Raw           []byte            `json:"raw,omitzero"` // base64; empty bytes are not NULL
 	Headers       map[string]string `json:"headers,omitempty"`
 }
 
@@ -60,75 +69,97 @@ func (o *Outbox) encode(ctx context.Context, records []Record) (string, error) {
 			return "", &RecordError{Index: i, Err: err}
 		}
 	}
-	var list bytes.Buffer
-	encoder := json.NewEncoder(&list)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(rows); err != nil {
+	list, err := encodeJSON(rows)
+	if err != nil {
 		return "", fmt.Errorf("outbox: %w", err)
 	}
-	return list.String(), nil
+	return string(list), nil
 }
 
 func (o *Outbox) row(ctx context.Context, r Record) (row, error) {
 	made := row{AggregateType: r.AggregateType, AggregateID: r.AggregateID, Key: cmp.Or(r.Key, r.AggregateID), Type: r.Type, Headers: traced(ctx, r.Headers)}
-	if r.Type == "" {
-		return row{}, errors.New("it has no Type")
-	}
 	if err := made.readable(); err != nil {
 		return row{}, err
 	}
-	raw, isBytes := r.Payload.([]byte)
-	switch {
-	case isBytes && !o.config.Raw:
-		return row{}, errors.New("its payload is a []byte, and this outbox holds JSON: give a json.RawMessage, or set Config.Raw for a table whose payload is a bytea")
-	case isBytes:
-		made.Raw = raw
-	default:
-		encoded, err := json.Marshal(r.Payload)
-		if err != nil {
-			return row{}, fmt.Errorf("encode its payload: %w", err)
-		}
-		made.Payload = encoded
-		if o.config.Raw {
-			made.Raw, made.Payload = encoded, nil
-		}
+	payload, size, err := o.payload(r.Payload)
+	if err != nil {
+		return row{}, err
 	}
-	if size := made.size(); size > o.config.MaxBytes {
-		return row{}, fmt.Errorf("%w: payload and headers have %d bytes, and may have %d: set Config.MaxBytes, and max_record_bytes of the source", ErrTooLarge, size, o.config.MaxBytes)
+	if o.config.Raw {
+		made.Raw = payload
+	} else {
+		made.Payload = payload
+	}
+	headers, err := made.headerBytes()
+	if err != nil {
+		return row{}, fmt.Errorf("its Headers %w", err)
+	}
+	size += idBytes + len(made.Type) + len(made.AggregateType) + len(made.AggregateID) + len(made.Key) + headers
+	if size > o.config.MaxBytes {
+		return row{}, fmt.Errorf("%w: it has %d bytes, and MaxBytes is %d: make it smaller, or raise Config.MaxBytes, and max_record_bytes of the source with it",
+			ErrTooLarge, size, o.config.MaxBytes)
 	}
 	return made, nil
 }
 
-// size returns what Config.MaxBytes bounds.
-func (r row) size() int {
-	size := len(r.Payload) + len(r.Raw)
-	for name, value := range r.Headers {
-		size += len(name) + len(value)
-	}
-	return size
-}
-
-// readable refuses what encoding/json would change without a word.
+// readable refuses what PostgreSQL cannot hold, and what the source would not take.
 func (r row) readable() error {
-	texts := []string{r.AggregateType, r.AggregateID, r.Key, r.Type}
-	for name, value := range r.Headers {
-		texts = append(texts, name, value)
+	if r.Type == "" {
+		return errors.New("its Type is empty")
 	}
-	for _, text := range texts {
-		if !utf8.ValidString(text) {
-			return fmt.Errorf("%q is not UTF-8", text)
+	for _, field := range [][2]string{{"Type", r.Type}, {"AggregateType", r.AggregateType}, {"AggregateID", r.AggregateID}, {"Key", r.Key}} {
+		if err := checkText(field[1]); err != nil {
+			return fmt.Errorf("its %s %w", field[0], err)
+		}
+	}
+	if len(r.Headers) > maxHeaders {
+		return fmt.Errorf("its Headers have %d names, with those of the trace, and the dispatcher takes %d: put the rest into the payload", len(r.Headers), maxHeaders)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		if err := cmp.Or(checkText(name), checkText(r.Headers[name])); err != nil {
+			return fmt.Errorf("its Headers[%.100q] %w", name, err)
 		}
 	}
 	return nil
 }
 
-// traced returns the headers with the trace of ctx, if it has one and they have none.
-func traced(ctx context.Context, headers map[string]string) map[string]string {
-	trace := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, trace)
-	if len(trace) == 0 || headers["traceparent"] != "" {
-		return headers
+// headerBytes returns the size of the headers as the server prints them.
+func (r row) headerBytes() (int, error) {
+	if len(r.Headers) == 0 {
+		return 0, nil
 	}
-	maps.Copy(trace, headers)
-	return trace
+	text, err := encodeJSON(r.Headers)
+	if err != nil {
+		return 0, err
+	}
+	return jsonbBytes(text)
+}
+
+// Both follow the name of a field.
+var (
+	errUTF8 = errors.New("is not UTF-8")
+	errNUL  = errors.New("has a NUL (U+0000), which PostgreSQL holds in no text")
+)
+
+// checkText refuses a text that the server refuses, or that encoding/json changes without a word.
+func checkText(text string) error {
+	switch {
+	case !utf8.ValidString(text):
+		return errUTF8
+	case strings.ContainsRune(text, 0):
+		return errNUL
+	default:
+		return nil
+	}
+}
+
+// encodeJSON is json.Marshal without escapes for HTML.
+func encodeJSON(value any) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }

@@ -3,17 +3,24 @@ package outbox
 import "fmt"
 
 // insertSQL reads the records from one parameter, a JSON array: every driver has text. The identity and the default of
-// created_at are evaluated row by row, in this order.
+// created_at are evaluated row by row, in this order. Each function, type and operator has its schema: the search_path
+// is the caller's, and may have others of the same name.
 const insertSQL = `/* outbox.add */
 INSERT INTO %s (aggregate_type, aggregate_id, "key", type, payload, headers)
-SELECT r ->> 'aggregate_type', r ->> 'aggregate_id', r ->> 'key', r ->> 'type', %s, (r -> 'headers')::text::jsonb
-FROM pg_catalog.json_array_elements($1::text::json) WITH ORDINALITY AS list (r, n)
+SELECT
+	r OPERATOR(pg_catalog.->>) 'aggregate_type',
+	r OPERATOR(pg_catalog.->>) 'aggregate_id',
+	r OPERATOR(pg_catalog.->>) 'key',
+	r OPERATOR(pg_catalog.->>) 'type',
+	%s,
+	(r OPERATOR(pg_catalog.->) 'headers')::pg_catalog.text::pg_catalog.jsonb
+FROM pg_catalog.json_array_elements($1::pg_catalog.text::pg_catalog.json) WITH ORDINALITY AS list (r, n)
 ORDER BY n`
 
 func insertInto(c Config) string {
-	payload := "(r -> 'payload')::text::jsonb"
+	payload := "(r OPERATOR(pg_catalog.->) 'payload')::pg_catalog.text::pg_catalog.jsonb"
 	if c.Raw {
-		payload = "pg_catalog.decode(r ->> 'raw', 'base64')"
+		payload = "pg_catalog.decode(r OPERATOR(pg_catalog.->>) 'raw', 'base64')"
 	}
 	return fmt.Sprintf(insertSQL, c.Table.Sanitize(), payload)
 }
