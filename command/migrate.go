@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgname"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
 )
@@ -113,15 +113,19 @@ type migratePrint struct {
 func (c *migratePrint) Run(sys system) error { return migrations.Print(sys.stdout, c.Schema) }
 
 type migrateOutbox struct {
-	Table string `placeholder:"NAME" default:"public.outbox" help:"The table, with its schema."`
+	Table string `placeholder:"NAME" default:"public.outbox" help:"The table, with its schema, as in source.table: sales.\"My Table\"."`
 	Raw   bool   `help:"Payloads are bytes (bytea), and not JSON."`
 }
 
 // Run is called by kong.
 func (c *migrateOutbox) Run(sys system) error {
-	o, err := outbox.New(outbox.Config{Table: strings.Split(c.Table, "."), Raw: c.Raw})
+	name, err := pgname.Parse(c.Table)
 	if err != nil {
-		return &daemon.UsageError{Err: fmt.Errorf("--table %s: write a schema and a name, such as public.outbox", c.Table)}
+		return &daemon.UsageError{Err: fmt.Errorf("--table: %w: write a schema and a name, such as public.outbox", err)}
+	}
+	o, err := outbox.New(outbox.Config{Table: name, Raw: c.Raw})
+	if err != nil {
+		return &daemon.UsageError{Err: err}
 	}
 	_, err = fmt.Fprint(sys.stdout, o.SQL())
 	return err
