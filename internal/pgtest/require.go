@@ -16,7 +16,9 @@ var packages = map[string]string{
 	"nohup":         "coreutils",
 	"promtool":      "prometheus",
 	"java":          "openjdk-17-jre-headless",
+	"javac":         "openjdk-17-jdk-headless",
 	"mvn":           "maven",
+	"php":           "php-cli",
 }
 
 // Require returns the path of a program, which it looks for in PATH and in the directories where PostgreSQL and
