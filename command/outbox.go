@@ -1,0 +1,113 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
+)
+
+// databaseFile is the flag of commands that need the database, and no cursor tables.
+type databaseFile struct {
+	Config string `short:"c" placeholder:"FILE" help:"Configuration file; - is standard input. Without a file, DATABASE_URL names the database."`
+}
+
+// asOwner runs f with connections to the database.
+func (f databaseFile) asOwner(ctx context.Context, sys system, do func(context.Context, *pgxpool.Pool) error) error {
+	config, err := optionalFile{Config: f.Config}.load(sys)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	return config.AsOwner(ctx, do)
+}
+
+// outboxTable names the table of an outbox.
+type outboxTable struct {
+	Table string `placeholder:"NAME" default:"public.outbox" help:"The table, with its schema."`
+}
+
+func (t outboxTable) open(c outbox.Config) (*outbox.Outbox, error) {
+	c.Table = strings.Split(t.Table, ".")
+	if len(c.Table) != 2 || c.Table[0] == "" || c.Table[1] == "" {
+		return nil, &daemon.UsageError{Err: fmt.Errorf("--table %s: write a schema and a name, such as public.outbox", t.Table)}
+	}
+	return outbox.New(c)
+}
+
+type migrateOutbox struct {
+	databaseFile
+	outboxTable
+	Raw         bool `help:"Payloads are bytes (bytea), and not JSON."`
+	Partitioned bool `help:"The table has a partition for each day. Run migrate partitions every day."`
+	Apply       bool `help:"Make the table, instead of printing its SQL, with the partitions of today and the next 7 days."`
+}
+
+// Run is called by kong.
+func (c *migrateOutbox) Run(ctx context.Context, sys system) error {
+	o, err := c.open(outbox.Config{Raw: c.Raw, Partitioned: c.Partitioned})
+	if err != nil {
+		return err
+	}
+	if !c.Apply {
+		_, err = fmt.Fprint(sys.stdout, o.SQL())
+		return err
+	}
+	return c.asOwner(ctx, sys, func(ctx context.Context, pool *pgxpool.Pool) error {
+		made, err := o.Create(ctx, pool)
+		if err != nil {
+			return err
+		}
+		verdict := "is there already"
+		if made {
+			verdict = "made"
+		}
+		fmt.Fprintln(sys.stdout, visible.Inline(c.Table), verdict)
+		if !c.Partitioned {
+			return nil
+		}
+		return makePartitions(ctx, sys.stdout, pool, o, outbox.DefaultDaysAhead)
+	})
+}
+
+type migratePartitions struct {
+	databaseFile
+	outboxTable
+	Ahead int `placeholder:"DAYS" default:"7" help:"How many days after today get a partition, between 1 and 366."`
+}
+
+// Run is called by kong.
+func (c *migratePartitions) Run(ctx context.Context, sys system) error {
+	o, err := c.open(outbox.Config{Partitioned: true})
+	if err != nil {
+		return err
+	}
+	if c.Ahead < 1 || c.Ahead > outbox.MaxDaysAhead {
+		return &daemon.UsageError{Err: fmt.Errorf("--ahead must be between 1 and %d, got %d", outbox.MaxDaysAhead, c.Ahead)}
+	}
+	return c.asOwner(ctx, sys, func(ctx context.Context, pool *pgxpool.Pool) error {
+		return makePartitions(ctx, sys.stdout, pool, o, c.Ahead)
+	})
+}
+
+func makePartitions(ctx context.Context, stdout io.Writer, pool *pgxpool.Pool, o *outbox.Outbox, ahead int) error {
+	made, err := o.MakePartitions(ctx, pool, ahead)
+	for _, name := range made {
+		fmt.Fprintln(stdout, visible.SQL(name), "made")
+	}
+	if errors.Is(err, outbox.ErrNotPartitioned) {
+		return fmt.Errorf("%w: migrate outbox --partitioned makes such a table", err)
+	}
+	if err == nil && len(made) == 0 {
+		fmt.Fprintln(stdout, "nothing to make: today and the days ahead have partitions")
+	}
+	return err
+}
