@@ -18,6 +18,7 @@ type migrateCommand struct {
 	Print  migratePrint  `cmd:"" help:"Print the SQL, for a migration tool of your own."`
 
 	Outbox     migrateOutbox     `cmd:"" help:"Print the SQL of an outbox table, which producers write to, or make the table with --apply."`
+	Follow     migrateFollow     `cmd:"" help:"Print the SQL that makes an existing table a good source. Exits with 1 if SQL alone does not."`
 	Partitions migratePartitions `cmd:"" help:"Make the partitions of an outbox for today and the next days, those that are missing."`
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
 // databaseFile is the flag of commands that need the database, and no cursor tables.
@@ -110,4 +111,36 @@ func makePartitions(ctx context.Context, stdout io.Writer, pool *pgxpool.Pool, o
 		fmt.Fprintln(stdout, "nothing to make: today and the days ahead have partitions")
 	}
 	return err
+}
+
+type migrateFollow struct {
+	databaseFile
+	Table     string `required:"" placeholder:"NAME" help:"The table, with its schema, as in source.table."`
+	ID        string `name:"id" placeholder:"COLUMN" default:"id" help:"The column of the ids."`
+	CreatedAt string `placeholder:"COLUMN" default:"created_at" help:"The column of the time of the insert."`
+}
+
+// Run is called by kong.
+func (c *migrateFollow) Run(ctx context.Context, sys system) error {
+	source := table.Config{Table: c.Table, Columns: table.Columns{ID: c.ID, CreatedAt: c.CreatedAt}}
+	return c.asOwner(ctx, sys, func(ctx context.Context, pool *pgxpool.Pool) error {
+		statements, found, err := outbox.Follow(ctx, pool, source)
+		if err != nil {
+			return err
+		}
+		for _, statement := range statements {
+			fmt.Fprintln(sys.stdout, statement+";")
+		}
+		var left []daemon.Finding
+		for _, f := range found {
+			left = append(left, daemon.Finding{Process: c.Table, Severity: daemon.Severity(f.Severity), Problem: f.Problem, Fix: f.Fix})
+		}
+		if len(statements) == 0 && len(left) == 0 {
+			fmt.Fprintln(sys.stdout, visible.Comment(c.Table+" is ready"))
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		return errors.Join(daemon.PrintFindings(sys.stderr, left), daemon.Verdict(left))
+	})
 }

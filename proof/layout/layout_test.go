@@ -40,7 +40,7 @@ var arrows = map[string][]string{
 	"internal/pgwall":        {},
 	"internal/plaintext":     {},
 	"internal/signature":     {},
-	"outbox":                 {},
+	"outbox":                 {"sources/table"},
 	"inbox":                  {"internal/signature"},
 }
 
