@@ -47,7 +47,7 @@ type producer struct {
 
 var producers = []producer{
 	{"python", "book.py", func(t testing.TB, path string, address *pgx.ConnConfig, seat string) *exec.Cmd {
-		return with(exec.Command("/usr/bin/python3", path, seat), "DATABASE_URL="+address.ConnString())
+		return with(exec.Command(brokertest.Python(t, "psycopg"), path, seat), "DATABASE_URL="+address.ConnString())
 	}},
 	{"js", "book.mjs", func(t testing.TB, path string, address *pgx.ConnConfig, seat string) *exec.Cmd {
 		for _, name := range []string{"package.json", "package-lock.json", ".npmrc"} {
