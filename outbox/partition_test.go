@@ -127,7 +127,7 @@ func TestAdd_WithoutAPartitionFailsTheWholeTransactionAndLosesNothing(t *testing
 }
 
 // names are the names of the partitions of some days around today, as the database's clock has it.
-func names(t testing.TB, pool *pgxpool.Pool, first, last int) []string {
+func days(t testing.TB, pool *pgxpool.Pool, first, last int) []string {
 	t.Helper()
 	return pgtest.Value[[]string](t, pool, `SELECT array_agg('"public"."outbox_' || to_char((clock_timestamp() AT TIME ZONE 'UTC')::date + n, 'YYYY_MM_DD') || '"' ORDER BY n) FROM generate_series($1::int, $2::int) n`, first, last)
 }
@@ -138,9 +138,9 @@ func TestMakePartitions_MakesWhatIsMissingOfTodayAndTheDaysAhead(t *testing.T) {
 	made, err := o.MakePartitions(t.Context(), pool, 2)
 	require.NoError(t, err)
 	require.Len(t, made, 3)
-	require.Subset(t, names(t, pool, -1, 2), made, "it may be another day by now")
+	require.Subset(t, days(t, pool, -1, 2), made, "it may be another day by now")
 
-	want := names(t, pool, 0, 4)
+	want := days(t, pool, 0, 4)
 	pgtest.Exec(t, pool, "DROP TABLE "+made[1])
 	var makers sync.WaitGroup
 	all := make([][]string, 3)
