@@ -41,6 +41,9 @@ func (t outboxTable) open(c outbox.Config) (*outbox.Outbox, error) {
 	if err != nil {
 		return nil, &daemon.UsageError{Err: fmt.Errorf("--table: %w: write a schema and a name, such as public.outbox", err)}
 	}
+	if len(name) != 2 {
+		return nil, &daemon.UsageError{Err: fmt.Errorf("--table %s: write a schema and a name, such as public.outbox", t.Table)}
+	}
 	c.Table = name
 	o, err := outbox.New(c)
 	if err != nil {
