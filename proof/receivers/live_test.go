@@ -78,8 +78,10 @@ func (w *world) replayDeadLetter(i int) {
 	require.EqualValues(w.t, 1, w.number("SELECT count(*) FROM public.booking WHERE room = $1", room))
 }
 
+// seekBack goes back by a hundred records, or to the start.
 func (w *world) seekBack(int) {
-	require.NoError(w.t, w.operate("seek", "bookings", "--to-start"))
+	const idSQL = `SELECT id FROM (SELECT id, created_at FROM public.outbox ORDER BY created_at DESC, id DESC LIMIT 100) o ORDER BY created_at, id LIMIT 1`
+	require.NoError(w.t, w.operate("seek", "bookings", "--to-id", fmt.Sprint(w.number(idSQL))))
 }
 
 func (w *world) epoch() int64 { return w.number("SELECT epoch FROM public.cursor") }
