@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -97,17 +98,11 @@ const maxBytes = 8 << 20
 // as long as that took. The report is valid also with an error: it has what was removed before. An error removes
 // nothing by itself, and a later pass goes on where this one ended.
 func Pass(ctx context.Context, c Config) (Report, error) {
-	c.Rule = c.Rule.Filled()
-	if err := errors.Join(c.Rule.Check(), c.known()); err != nil {
-		return Report{}, err
+	p, err := newPass(ctx, c)
+	if err != nil {
+		return p.report, err
 	}
-	p := pass{Config: c}
-	var err error
-	if p.pruning, err = c.Source.Pruning(ctx, c.Rule.Keep, p.needs()); err != nil {
-		return Report{}, err
-	}
-	p.report = Report{Table: p.pruning.Table(), Mode: c.Rule.Mode}
-	if c.Rule.Mode == ModeDrop {
+	if p.Rule.Mode == ModeDrop {
 		err = p.drop(ctx)
 	} else {
 		err = p.run(ctx)
@@ -133,6 +128,18 @@ type pass struct {
 	states  map[string]cursor.State
 	through []operator.Pruned // before the pass
 	report  Report
+}
+
+func newPass(ctx context.Context, c Config) (p pass, err error) {
+	c.Rule = c.Rule.Filled()
+	p.Config = c
+	if err := errors.Join(c.Rule.Check(), c.known()); err != nil {
+		return p, err
+	}
+	if p.pruning, err = c.Source.Pruning(ctx, c.Rule.Keep, p.needs()); err == nil {
+		p.report = Report{Table: p.pruning.Table(), Mode: c.Rule.Mode}
+	}
+	return p, err
 }
 
 func (p *pass) needs() (all []table.Need) {
@@ -310,6 +317,15 @@ func (e *PassesCursor) Error() string {
 		visible.Line(e.Table), e.Keep, names(e.Holds), strings.Join(all, "; "))
 }
 
+// HeldBy lists the processes that hold rows back, with their states; "" if none does.
+func (r Report) HeldBy() string {
+	var all []string
+	for _, h := range r.Holds {
+		all = append(all, fmt.Sprintf("%s %s", h.Process, h.State))
+	}
+	return strings.Join(all, ", ")
+}
+
 // Refused returns a *PassesCursor if the rule would pass a cursor; nil if it was carried out to its end.
 func (r Report) Refused(keep time.Duration) error {
 	if len(r.Holds) == 0 {
@@ -318,4 +334,54 @@ func (r Report) Refused(keep time.Duration) error {
 	return &PassesCursor{Table: r.Table, Keep: keep, Holds: r.Holds}
 }
 
-func (p *pass) drop(context.Context) error { return errors.New("not yet") }
+// MaxPreview bounds the rows that Preview counts.
+const MaxPreview = 10_000
+
+// Preview is Pass that removes nothing: the report has the first rows or partitions that a pass would remove, at most
+// MaxPreview rows.
+func Preview(ctx context.Context, c Config) (Report, error) {
+	c.Rule = c.Rule.Filled()
+	p, err := newPass(ctx, c)
+	if err != nil {
+		return p.report, err
+	}
+	after, err := p.begin(ctx)
+	if err != nil {
+		return p.report, err
+	}
+	err = p.Operator.Prune(ctx, p.pruning.Table(), func(ctx context.Context, tx pgx.Tx, standing []operator.Standing) (operator.Removal, error) {
+		if err := p.settle(standing); err != nil {
+			return operator.Removal{}, err
+		}
+		if c.Rule.Mode == ModeDrop {
+			return operator.Removal{}, p.previewDrop(ctx, tx)
+		}
+		s, err := p.pruning.Look(ctx, tx, after, MaxPreview, math.MaxInt)
+		if err != nil {
+			return operator.Removal{}, err
+		}
+		p.report.Rows, p.report.Through, p.report.Holds = int64(s.Rows), s.Last, p.holds(s.Stop)
+		p.report.Batches = (s.Rows + c.Rule.Batch - 1) / c.Rule.Batch
+		return operator.Removal{}, nil
+	})
+	return p.report, err
+}
+
+// Summary describes a pass in a line. verb is "removed", or what would be done.
+func (r Report) Summary(verb string) string {
+	if r.Mode == ModeDrop {
+		return fmt.Sprintf("%s %s", count(int64(len(r.Partitions)), "partition"), verb)
+	}
+	text := fmt.Sprintf("%s %s", count(r.Rows, "row"), verb)
+	if r.Through != "" {
+		text += fmt.Sprintf(" in %s, up to %s", count(int64(r.Batches), "transaction"), visible.Cut(string(r.Through)))
+	}
+	return text
+}
+
+func count(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

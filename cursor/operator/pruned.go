@@ -28,7 +28,7 @@ type Pruned struct {
 	Through cursor.Position
 	// Mode is that of the rule that removed the last rows, and Place where these rows are; "" if nowhere.
 	Mode, Place string
-	// Removed is how many rows were removed in all, and At when the last ones were, by the database's clock.
+	// Removed is how many rows were removed in all, by the server's estimate for a partition, and At when the last ones were, by the database's clock.
 	Removed int64
 	At      time.Time
 }
@@ -111,7 +111,7 @@ ON CONFLICT (table_name, kind) DO UPDATE SET
 	through = greatest(pruned.through, excluded.through),
 	mode = excluded.mode,
 	place = excluded.place,
-	removed = pruned.removed + excluded.removed,
+	removed = pruned.removed + CASE WHEN excluded.through > pruned.through THEN excluded.removed ELSE 0 END,
 	at = clock_timestamp()`
 
 // Prune calls f in a transaction in which no cursor on a table moves back, with the cursors of the schema. It notes
@@ -236,4 +236,35 @@ func (o *Operator) rehearsePruned(ctx context.Context, process string, to cursor
 		return err
 	}
 	return lacks(process, to, all)
+}
+
+// detachTimeout is how long a partition waits for the transactions that use its table.
+const detachTimeout = 20 * time.Second
+
+// Detach runs a statement that detaches a partition and cannot run in a transaction. It waits for transactions that
+// use the table for up to 20 s. The settings are the session's, so it needs a direct connection, and closes it.
+func (o *Operator) Detach(ctx context.Context, table, statement string) error {
+	conn, err := o.db.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	session := conn.Hijack() // so that no other statement gets its settings
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = session.Close(closing)
+	}()
+	return answer.Within(ctx, detachTimeout+tables.Margin, func(ctx context.Context) error {
+		for _, sql := range []string{
+			"SET search_path = pg_catalog, pg_temp",
+			"SET lock_timeout = " + tables.Milliseconds(detachTimeout),
+			"SET statement_timeout = " + tables.Milliseconds(detachTimeout),
+			statement,
+		} {
+			if _, err := session.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+				return o.db.WithFix("detach a partition of "+visible.Line(table), err)
+			}
+		}
+		return nil
+	})
 }

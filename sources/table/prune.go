@@ -82,7 +82,7 @@ func (p *Pruning) Settle(change func(*Need)) {
 }
 
 // Table returns the name of the table, with its schema.
-func (p *Pruning) Table() string { return p.layout.name() }
+func (p *Pruning) Table() string { return qualify(p.layout.schema, p.layout.table) }
 
 // Stretch is a run of rows, in the order of the source, that no process needs and that are old enough.
 type Stretch struct {
@@ -125,10 +125,10 @@ func (p *Pruning) old(v *values) string {
 	return fmt.Sprintf("(isfinite(%s) AND %[1]s < %s - $%d::interval)", at, now, n)
 }
 
-// spared is the condition for a row that a process does not need.
-func (n need) spared(v *values) (string, error) {
+// needed is the condition for a row that a process needs: an index range, and its source.where.
+func (n need) needed(v *values) (string, error) {
 	if n.None {
-		return "true", nil
+		return "false", nil
 	}
 	var conditions []string
 	if n.After != "" {
@@ -145,9 +145,15 @@ func (n need) spared(v *values) (string, error) {
 		conditions = append(conditions, "(\n"+where+"\n)") // a newline ends a comment
 	}
 	if len(conditions) == 0 {
-		return "false", nil
+		return "true", nil
 	}
-	return "((" + strings.Join(conditions, " AND ") + ") IS NOT TRUE)", nil
+	return strings.Join(conditions, " AND "), nil
+}
+
+// spared is the condition for a row that a process does not need.
+func (n need) spared(v *values) (string, error) {
+	needed, err := n.needed(v)
+	return "((" + needed + ") IS NOT TRUE)", err
 }
 
 // beyond is the condition for a row after the position in the parameters from $n on.
