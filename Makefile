@@ -143,6 +143,10 @@ torture-short: ## One fixed seed of torture, under 3 minutes. Needs: as test; ra
 services: ## The receivers of docs/sinks on their usual ports, those that do not run yet. Needs: Go; see docs/sinks
 	$(GO) run ./proof/services
 
+.PHONY: bench-retention
+bench-retention: ## 5,000 inserts a second for RETENTION_SECONDS, without and with retention: deliveries and size. Needs: as bench
+	$(GO) run ./proof/bench -only retention -seconds $(RETENTION_SECONDS)
+
 .PHONY: bench
 bench: ## The measurements that the documentation quotes. Needs: Go; PostgreSQL, or the network once to fetch it
 	$(GO) run ./proof/bench

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -91,8 +90,8 @@ func (h Hold) String() string {
 	return fmt.Sprintf("%s (%s) has not passed row %s%s: %s", visible.Line(h.Process), state, visible.Short(h.Record.ID), at, h.Fix)
 }
 
-// maxBytes bounds the rows of one batch, as the table stores them.
-const maxBytes = 8 << 20
+// maxFileBytes bounds the rows of one file, as the table stores them.
+const maxFileBytes = 8 << 20
 
 // Pass removes all rows that no reader needs and that are older than Keep, in small transactions. After each it rests
 // as long as that took. The report is valid also with an error: it has what was removed before. An error removes
@@ -194,7 +193,7 @@ func (p *pass) batch(ctx context.Context, after cursor.Position) (s table.Stretc
 		if err := p.settle(standing); err != nil {
 			return operator.Removal{}, err
 		}
-		if s, err = p.pruning.Look(ctx, tx, after, p.Rule.Batch, maxBytes); err != nil || s.Rows == 0 {
+		if s, err = p.pruning.Look(ctx, tx, after, p.Rule.Batch, p.maxBytes()); err != nil || s.Rows == 0 {
 			return operator.Removal{}, err
 		}
 		if removed, err = p.remove(ctx, tx, s); err != nil {
@@ -212,6 +211,14 @@ func (p *pass) batch(ctx context.Context, after cursor.Position) (s table.Stretc
 	}
 	p.report.Holds = p.holds(s.Stop)
 	return s, nil
+}
+
+// maxBytes bounds a batch whose rows come here; 0: no bound.
+func (p *pass) maxBytes() int {
+	if p.Rule.Mode == ModeFiles {
+		return maxFileBytes
+	}
+	return 0
 }
 
 // remove removes a stretch in the way of the rule.
@@ -356,7 +363,7 @@ func Preview(ctx context.Context, c Config) (Report, error) {
 		if c.Rule.Mode == ModeDrop {
 			return operator.Removal{}, p.previewDrop(ctx, tx)
 		}
-		s, err := p.pruning.Look(ctx, tx, after, MaxPreview, math.MaxInt)
+		s, err := p.pruning.Look(ctx, tx, after, MaxPreview, 0)
 		if err != nil {
 			return operator.Removal{}, err
 		}

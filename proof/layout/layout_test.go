@@ -40,6 +40,7 @@ var arrows = map[string][]string{
 	"internal/pgwall":        {},
 	"internal/plaintext":     {},
 	"internal/signature":     {},
+	"retention":              {"cursor", "cursor/operator", "processor", "sources/table", "internal/knob", "internal/visible"},
 	"outbox":                 {},
 	"inbox":                  {"internal/signature"},
 }
@@ -78,6 +79,8 @@ func TestImports_FindsArrowsThatPointTheOtherWay(t *testing.T) {
 		{"command/internal/daemon", "go.opentelemetry.io/otel/sdk/trace"},
 		{"cursor", "github.com/stretchr/testify/require"},
 		{"internal/pglocal", "github.com/fergusstrange/embedded-postgres"},
+		{"sources/table", module + "/retention"},
+		{"cursor/operator", module + "/retention"},
 		{"sinks/kafka", module + "/command"},
 		{"cmd/ordered-dispatcher", module + "/proof/torture/history"},
 		{"outbox", module + "/processor"},

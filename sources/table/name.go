@@ -100,3 +100,15 @@ func foldASCII(s string) string {
 		return r
 	}, s)
 }
+
+// ColumnName returns the name of a column as the catalog has it, from its name as in SQL.
+func ColumnName(text string) (string, error) {
+	parts, err := parseName(text)
+	if err == nil && len(parts) != 1 {
+		err = fmt.Errorf("column %q: a column has no qualifier", text)
+	}
+	if err != nil {
+		return "", err
+	}
+	return parts[0], nil
+}

@@ -163,14 +163,14 @@ func (l *layout) beyond(c Config, n int) string {
 
 // prunableSQL reads the first rows after a position, by index range: keys, sizes, and whether each condition holds.
 const prunableSQL = `/* source.prunable */
-SELECT %s, pg_column_size(t.*), %s
+SELECT %s, %s, %s
 FROM %s AS t
 WHERE %s
 ORDER BY %s
 LIMIT %d`
 
-// Look finds the rows after a position that may go: at most limit, and at most about maxBytes of them, but at least
-// one. It takes no lock that a writer needs, and is no writer for the fence.
+// Look finds the rows after a position that may go, at most limit. Unless maxBytes is 0, it also bounds their size, as
+// the table stores them, but finds at least one; that needs the right to read all columns. It takes no lock that a writer needs, and is no writer for the fence.
 func (p *Pruning) Look(ctx context.Context, tx pgx.Tx, after cursor.Position, limit, maxBytes int) (s Stretch, err error) {
 	var v values
 	l, c := p.layout, p.source.config
@@ -190,7 +190,11 @@ func (p *Pruning) Look(ctx context.Context, tx pgx.Tx, after cursor.Position, li
 		}
 		conditions = append(conditions, spared)
 	}
-	found, err := run(ctx, tx, fmt.Sprintf(prunableSQL, l.keys(c), strings.Join(conditions, ", "), l.sql(), from, strings.Join(l.orderBy(c), ", "), limit), v)
+	size := "0"
+	if maxBytes > 0 {
+		size = "pg_column_size(t.*)"
+	}
+	found, err := run(ctx, tx, fmt.Sprintf(prunableSQL, l.keys(c), size, strings.Join(conditions, ", "), l.sql(), from, strings.Join(l.orderBy(c), ", "), limit), v)
 	if err != nil {
 		return Stretch{}, err
 	}

@@ -270,7 +270,9 @@ func TestRun_CarriesOutTheRulesAndGoesOnWhenAPassFails(t *testing.T) {
 	go func() {
 		done <- daemon.Run(ctx, quiet(daemon.RunConfig{Config: config, Logger: slog.New(slog.NewTextHandler(log, nil))}.PruningEvery(10*time.Millisecond)))
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(log.String(), "retention failed, and is tried again; deliveries go on") }, patience, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return strings.Contains(log.String(), "retention failed, and is tried again; deliveries go on")
+	}, patience, 5*time.Millisecond)
 	insert(t, pool, 2)
 	untilTrue(t, pool, "SELECT sequence = 9 FROM od.cursor")
 	exec(t, pool, "CREATE TABLE public.archive (LIKE public.bookings)")
