@@ -21,6 +21,7 @@ FUZZTIME = 10s
 SEED =
 FOR = 1m
 SEEDS = 6
+RETENTION_SECONDS = 600
 
 # Tests mostly wait for servers and timers, hence more of them at once than there are cores.
 TEST_FLAGS = -count=1 -timeout 20m -parallel 8

@@ -102,7 +102,10 @@ const standingsSQL = `/* cursor.standings */
 SELECT process_name, position, state, coalesce(failed_class, '')
 FROM {schema}.cursor
 ORDER BY process_name
-LIMIT 100000`
+LIMIT 100001`
+
+// maxStandings is how many cursors a removal looks at.
+const maxStandings = 100_000
 
 const prunedSQL = `/* cursor.pruned_through */
 INSERT INTO {schema}.cursor_pruned AS pruned (table_name, kind, through, mode, place, removed)
@@ -118,17 +121,25 @@ ON CONFLICT (table_name, kind) DO UPDATE SET
 // what f removed, and commits both. It returns ErrBusy, without a wait, if another session has the table. table has
 // its schema.
 func (o *Operator) Prune(ctx context.Context, table string, f func(context.Context, pgx.Tx, []Standing) (Removal, error)) error {
+	var refused error // by f, whose statements are about other tables than ours
 	err := o.db.OnConnection(ctx, func(conn *pgxpool.Conn) error {
 		return answer.Within(ctx, pruneTimeout, func(ctx context.Context) error {
 			return prepared.Within(ctx, conn, func(tx pgx.Tx) error {
-				return o.prune(ctx, tx, table, f)
+				return o.prune(ctx, tx, table, func(ctx context.Context, tx pgx.Tx, standing []Standing) (removal Removal, err error) {
+					removal, refused = f(ctx, tx, standing)
+					return removal, refused
+				})
 			})
 		})
 	})
-	if err == nil || errors.Is(err, ErrBusy) {
+	switch {
+	case err == nil || errors.Is(err, ErrBusy):
 		return err
+	case refused != nil:
+		return fmt.Errorf("remove rows of %s: %w", visible.Line(table), err)
+	default:
+		return o.db.WithFix("remove rows of "+visible.Line(table), err)
 	}
-	return o.db.WithFix("remove rows of "+visible.Line(table), err)
 }
 
 func (o *Operator) prune(ctx context.Context, tx pgx.Tx, table string, f func(context.Context, pgx.Tx, []Standing) (Removal, error)) error {
@@ -149,6 +160,9 @@ func (o *Operator) prune(ctx context.Context, tx pgx.Tx, table string, f func(co
 	standing, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Standing])
 	if err != nil {
 		return err
+	}
+	if len(standing) > maxStandings {
+		return fmt.Errorf("there are more than %d cursors, and no more are looked at", maxStandings)
 	}
 	removal, err := f(ctx, tx, standing)
 	if err != nil || removal.Rows == 0 {

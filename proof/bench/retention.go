@@ -73,7 +73,7 @@ func (b *bench) keepUp(ctx context.Context, name string, prune bool) (k kept, er
 	together := func(f func() error) { all.Go(func() { errs <- f() }) }
 	together(func() error { return p.Run(within) })
 	together(func() error { return b.load(within, name) })
-	together(func() error { return b.weigh(within, name, &k) })
+	together(func() error { return b.sizes(within, name, &k) })
 	if prune {
 		together(func() error { return b.pruneOften(within, name) })
 	}
@@ -101,8 +101,8 @@ func (b *bench) load(ctx context.Context, name string) error {
 	return nil
 }
 
-// weigh notes the most bytes of each half of the time.
-func (b *bench) weigh(ctx context.Context, name string, k *kept) error {
+// sizes notes the most bytes of each half of the time.
+func (b *bench) sizes(ctx context.Context, name string, k *kept) error {
 	half := time.Now().Add(time.Duration(b.seconds) * time.Second / 2)
 	for {
 		var size int64

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"compress/gzip"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -340,4 +341,38 @@ func TestErase_RefusesWhileADeadLetterOfTheKeyIsOpen(t *testing.T) {
 	require.ErrorIs(t, err, operator.ErrOpenLetter)
 	require.ErrorContains(t, err, "replay or discard them")
 	require.Equal(t, 4, staying(t, pool))
+}
+
+// However a seek and a removal fall together, all records after the cursor are there.
+func TestPrune_BesideSeeksNoRecordAfterTheCursorIsMissing(t *testing.T) {
+	t.Parallel()
+	const rows, batch = 40, "5"
+	pool, config := aged(t, stdoutProcess, "keep: 1h, batch: "+batch, rows)
+	for round := 1; round <= 8; round++ {
+		last := round * rows
+		exec(t, pool, "DELETE FROM public.bookings")
+		exec(t, pool, `INSERT INTO public.bookings (id, created_at) OVERRIDING SYSTEM VALUE
+			SELECT n, timestamptz '2026-01-01 00:00Z' + n * interval '1 minute' FROM generate_series($1::int - $2::int + 1, $1) n`, last, rows)
+		place(t, pool, "a", string(oldAt(last)), "running")
+		sought := make(chan error, 1)
+		o := operatorOf(t, config)
+		go func() {
+			_, err := o.Seek(context.WithoutCancel(t.Context()), daemon.ToPosition(oldAt(last-rows/2)), cursor.Decision{Actor: "ann", Reason: "again"})
+			sought <- err
+		}()
+		_, err := prune(t, config)
+		var passes *rules.PassesCursor
+		if err != nil && !errors.As(err, &passes) {
+			require.ErrorIs(t, err, rules.ErrBusy)
+		}
+		at := last
+		if err := <-sought; err == nil {
+			at -= rows / 2
+		} else {
+			var gone *operator.PrunedError
+			require.ErrorAs(t, err, &gone)
+		}
+		require.Equal(t, string(oldAt(at)), pgtest.Value[string](t, pool, "SELECT position FROM od.cursor"))
+		require.Equal(t, last-at, count(t, pool, "SELECT count(*) FROM public.bookings WHERE id > $1", at))
+	}
 }

@@ -228,3 +228,65 @@ func TestSeek_BackToRemovedRowsSaysSo(t *testing.T) {
 		})
 	}
 }
+
+func TestParse_RulesOfRetention(t *testing.T) {
+	t.Parallel()
+	const processes = "processes: {a: {source: {table: t}, sink: {stdout: {}}}}\nretention:\n  "
+	for text, want := range map[string]string{
+		"u: {keep: 1h}":                                   "2:3: retention.u: no process reads a table of this name: write it as source.table of a process has it",
+		"t: {}":                                           "retention.t: the key \"keep\" is missing: add it, as in keep: 168h",
+		"t: {keep: 0s}":                                   `retention.t.keep: "0s" is out of bounds: write a duration from 1s to 876000h0m0s`,
+		"t: {keep: 1h, mode: forget}":                     `retention.t.mode: "forget" is not known here: write delete, drop, mark, archive or files`,
+		"t: {keep: 1h, mode: mark}":                       "retention.t: mode mark needs the key column",
+		"t: {keep: 1h, column: gone}":                     "retention.t: column is only for mode mark, and the mode is delete: remove one of them",
+		"t: {keep: 1h, mode: archive, archive: old}":      "retention.t: archive old has no schema: write public.old",
+		"t: {keep: 1h, mode: files, directory: archives}": "retention.t: directory archives is not an absolute path",
+	} {
+		_, err := daemon.Parse("f.yaml", []byte(processes+text), environment(nil), kinds)
+		require.ErrorContains(t, err, want, text)
+	}
+	config, err := daemon.Parse("f.yaml", []byte(processes+"t: {keep: 1h}"), environment(nil), kinds)
+	require.NoError(t, err)
+	require.Equal(t, []daemon.TableRule{{Table: "t", Rule: rules.Rule{Keep: time.Hour}}}, config.Rules)
+}
+
+// A role that has what grants prints carries out the rules, and doctor names each right that it lacks.
+func TestGrants_LetARoleCarryOutTheRules(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ rule, lacks string }{
+		"delete":  {"keep: 1h", "DELETE"},
+		"mark":    {"keep: 1h, mode: mark, column: gone", "UPDATE (gone)"},
+		"archive": {"keep: 1h, mode: archive, archive: app.archive", "DELETE"},
+		"files":   {"keep: 1h, mode: files, directory: '" + t.TempDir() + "'", "DELETE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := confined(t)
+			exec(t, pool, `CREATE TABLE app.archive (LIKE app.plain);
+				ALTER TABLE app.plain ADD gone boolean;
+				ALTER TABLE app.archive ADD gone boolean;
+				UPDATE app.plain SET created_at = '2026-01-01';`)
+			config := ruled(t, "  a: {source: {table: app.plain, columns: {payload: note}}, sink: {stdout: {}}, start: beginning, poll: 20ms}\n", "app.plain", c.rule)
+			role, config := granted(t, pool, config)
+			deliver(t, config)
+			require.False(t, daemon.Wrong(doctor(t, config)), "%+v", doctor(t, config))
+			require.EqualValues(t, 3, pruned(t, config).Rows)
+
+			exec(t, pool, "REVOKE "+c.lacks+" ON app.plain FROM "+`"`+role+`"`)
+			findings := doctor(t, config)
+			require.True(t, daemon.Wrong(findings))
+			require.Contains(t, findings[len(findings)-1].Problem, "lacks "+strings.ReplaceAll(strings.ReplaceAll(c.lacks, "(", `("`), ")", `")`)+" on app.plain")
+		})
+	}
+}
+
+func TestDoctor_NamesARoleThatCannotDropPartitions(t *testing.T) {
+	t.Parallel()
+	pool := confined(t)
+	config := ruled(t, "  a: {source: {table: app.parted}, sink: {stdout: {}}, start: beginning, poll: 20ms}\n", "app.parted", "keep: 1h, mode: drop")
+	_, config = granted(t, pool, config)
+	deliver(t, config)
+	findings := doctor(t, config)
+	require.Contains(t, findings[len(findings)-1].Problem, "does not own app.parted, and only an owner can drop its partitions")
+	require.Contains(t, findings[len(findings)-1].Fix, "ordered-dispatcher prune app.parted")
+}
