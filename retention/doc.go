@@ -35,9 +35,9 @@
 //   - A row goes only if no reader needs it. A reader needs a row that is after the position of its cursor and that
 //     its source.where takes. The statement that removes rows has this condition itself, so the snapshot that sees
 //     a row also sees that it is not needed.
-//   - No undelivered row is among them. A cursor stands at a record that was below the fence when it was read: every
-//     row up to that position was visible then, or never will be. The one exception is that of delivery itself:
-//     rows that the application stamps in the past. Delivery does not read them either.
+//   - No undelivered row is among them. The record of a cursor's position was below the fence when it was read: every
+//     row up to that position was visible then, or never will be. There is one exception: rows that the application
+//     stamps in the past. Delivery does not read them either.
 //   - A position that moves back and a removal exclude each other. The removal holds an advisory lock of the table
 //     until it commits, and reads the cursors after it has the lock. A seek holds the row of its cursor, takes the
 //     same lock in shared mode, and only then reads how far rows are gone. So either the pass sees the position to
