@@ -13,7 +13,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/prepared"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
@@ -124,7 +123,7 @@ func (o *Operator) Prune(ctx context.Context, table string, f func(context.Conte
 	var refused error // by f, whose statements are about other tables than ours
 	err := o.db.OnConnection(ctx, func(conn *pgxpool.Conn) error {
 		return answer.Within(ctx, pruneTimeout, func(ctx context.Context) error {
-			return prepared.Within(ctx, conn, func(tx pgx.Tx) error {
+			return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 				return o.prune(ctx, tx, table, func(ctx context.Context, tx pgx.Tx, standing []Standing) (removal Removal, err error) {
 					removal, refused = f(ctx, tx, standing)
 					return removal, refused
@@ -143,6 +142,9 @@ func (o *Operator) Prune(ctx context.Context, table string, f func(context.Conte
 }
 
 func (o *Operator) prune(ctx context.Context, tx pgx.Tx, table string, f func(context.Context, pgx.Tx, []Standing) (Removal, error)) error {
+	if _, err := tx.Exec(ctx, tables.Pin.SQL, pgx.QueryExecModeExec); err != nil {
+		return err
+	}
 	if _, err := tx.Exec(ctx, pruneSettingsSQL, pgx.QueryExecModeExec, ApplicationPrune+table); err != nil {
 		return err
 	}
