@@ -236,7 +236,7 @@ func TestParse_RulesOfRetention(t *testing.T) {
 		"u: {keep: 1h}":                                   "3:3: retention.u: no process reads a table of this name: write it as source.table of a process has it",
 		"t: {}":                                           "retention.t: the key \"keep\" is missing: add it, as in keep: 168h",
 		"t: {keep: 0s}":                                   `retention.t.keep: "0s" is out of bounds: write a duration from 1s to 876000h0m0s`,
-		"t: {keep: 1h, mode: forget}":                     `retention.t.mode: "forget" is not known here: write delete, drop, mark, archive or files`,
+		"t: {keep: 1h, mode: forget}":                     `retention.t.mode: "forget" is not known here: write delete or drop or mark or archive or files`,
 		"t: {keep: 1h, mode: mark}":                       "retention.t: mode mark needs the key column",
 		"t: {keep: 1h, column: gone}":                     "retention.t: column is only for mode mark, and the mode is delete: remove one of them",
 		"t: {keep: 1h, mode: archive, archive: old}":      "retention.t: archive old has no schema: write public.old",
