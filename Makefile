@@ -21,6 +21,7 @@ FUZZTIME = 10s
 SEED =
 FOR = 1m
 SEEDS = 6
+RETENTION_SECONDS = 600
 
 # Tests mostly wait for servers and timers, hence more of them at once than there are cores.
 TEST_FLAGS = -count=1 -timeout 20m -parallel 8
@@ -152,6 +153,10 @@ receivers: ## Receivers of all languages behind a daemon that is killed 30 times
 .PHONY: services
 services: ## The receivers of docs/sinks on their usual ports, those that do not run yet. Needs: Go; see docs/sinks
 	$(GO) run ./proof/services
+
+.PHONY: bench-retention
+bench-retention: ## 5,000 inserts a second for RETENTION_SECONDS, without and with retention: deliveries and size. Needs: as bench
+	$(GO) run ./proof/bench -only retention -seconds $(RETENTION_SECONDS)
 
 .PHONY: bench
 bench: ## The measurements that the documentation quotes. Needs: Go; PostgreSQL, or the network once to fetch it

@@ -26,6 +26,8 @@ type cli struct {
 	Grants     grantsCommand     `cmd:"" help:"Print the SQL that lets a role run the processes of a file, and nothing else."`
 	Status     statusCommand     `cmd:"" help:"Show the state, position and lag of each process, and what holds it up."`
 	Partitions partitionsCommand `cmd:"" help:"Show which partitions are safe to drop or detach, because every process has delivered their records. Exits with 1 if a named partition is not safe."`
+	Prune      pruneCommand      `cmd:"" help:"Carry out the rules of retention once: remove rows that every process has passed. Exits with 1 if a process holds rows back."`
+	Erase      eraseCommand      `cmd:"" help:"Delete or blank the delivered rows of a key, such as a person's, and note it in the history."`
 	Pause      pauseCommand      `cmd:"" help:"Pause a process at its next checkpoint. When the command returns, no delivery is in flight."`
 	Resume     resumeCommand     `cmd:"" help:"Resume a paused process."`
 	Retry      retryCommand      `cmd:"" help:"Try the failing record again at once, and count its attempts from one. Also resumes a halted process."`

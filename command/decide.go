@@ -192,6 +192,7 @@ type seekCommand struct {
 	needReason
 	fenced
 	target
+	Pruned bool `help:"Go to a place although retention has removed rows after it. Only those that are in the table are delivered."`
 }
 
 // Run is called by kong.
@@ -207,7 +208,7 @@ func (c *seekCommand) Run(ctx context.Context, sys system) error {
 		return err
 	}
 	return c.run(ctx, sys, c.Reason, func(o *daemon.Operator, ctx context.Context, d cursor.Decision) (daemon.Outcome, error) {
-		d.Fenced = c.Fenced
+		d.Fenced, d.Pruned = c.Fenced, c.Pruned
 		return o.Seek(ctx, to, d)
 	})
 }

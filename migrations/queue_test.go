@@ -16,7 +16,20 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
 )
 
-// slowCall leaves the last migration to be applied, and a transaction open that has the cursor
+// undo takes back the migrations down to the last one that locks the cursor table.
+func undo(t *testing.T, config migrations.Config) {
+	t.Helper()
+	for {
+		undone, err := migrations.Down(t.Context(), config)
+		require.NoError(t, err)
+		require.NotNil(t, undone)
+		if undone.Version == 3 {
+			return
+		}
+	}
+}
+
+// slowCall leaves a migration that locks the cursor table to be applied, and a transaction open that has the cursor
 // table, as a worker's does while its receiver has a record.
 func slowCall(t *testing.T) (*pgxpool.Pool, pgx.Tx, uint32) {
 	t.Helper()
@@ -24,8 +37,7 @@ func slowCall(t *testing.T) (*pgxpool.Pool, pgx.Tx, uint32) {
 	config := migrations.Config{ConnString: pgtest.URL(t)}
 	_, err := migrations.Up(t.Context(), config)
 	require.NoError(t, err)
-	_, err = migrations.Down(t.Context(), config)
-	require.NoError(t, err)
+	undo(t, config)
 	tx := pgtest.Begin(t, pool, "SET LOCAL application_name = 'ordered-dispatcher lease slow'")
 	pgtest.Exec(t, tx, "SELECT 1 FROM public.cursor FOR UPDATE SKIP LOCKED")
 	return pool, tx, tx.Conn().PgConn().PID()
@@ -102,8 +114,7 @@ func TestUp_SaysThatASessionWaitsForAStandby(t *testing.T) {
 	config := migrations.Config{ConnString: server.URL()}
 	_, err := migrations.Up(t.Context(), config)
 	require.NoError(t, err)
-	_, err = migrations.Down(t.Context(), config)
-	require.NoError(t, err)
+	undo(t, config)
 	for _, sql := range []string{"ALTER SYSTEM SET synchronous_standby_names = 'away'", "SELECT pg_reload_conf()"} {
 		pgtest.Exec(t, pool, sql)
 	}

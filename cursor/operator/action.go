@@ -14,6 +14,8 @@ type action struct {
 	needsReason bool
 	moves       bool
 	ofRecord    bool // about the failing record, so Expect is that record's position
+	// to is where a seek goes, whose records must be there; nil for other actions.
+	to *cursor.Position
 	// apply returns the changed row, or why the action is refused.
 	apply func(cursor.Row) (cursor.Row, error)
 }

@@ -49,12 +49,20 @@ func (o *Operator) decide(ctx context.Context, process string, d cursor.Decision
 			return Change{}, err
 		}
 		change, err := a.plan(row, d)
+		if err == nil && a.to != nil {
+			err = o.rehearsePruned(ctx, process, *a.to, d)
+		}
 		return change, o.refusal(a, process, err)
 	}
 	var change Change
 	err = o.store.LockForOperator(ctx, process, d.Timeout, func(conn *pgx.Conn, row cursor.Row) (err error) {
 		if change, err = a.plan(row, d); err != nil {
 			return err
+		}
+		if a.to != nil {
+			if err := o.checkPruned(ctx, conn, process, *a.to, d); err != nil {
+				return err
+			}
 		}
 		return write(conn, change, d)
 	})

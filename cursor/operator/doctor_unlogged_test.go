@@ -14,7 +14,7 @@ func TestDoctor_WarnsOfEachTableThatACrashEmpties(t *testing.T) {
 	t.Parallel()
 	pool := database(t)
 	s := granted(t, pool, "w", operator.DutyDeliver)
-	tables := []string{"cursor", "cursor_event", "cursor_past", "dead_letter", "ordered_dispatcher_migration"}
+	tables := []string{"cursor", "cursor_event", "cursor_past", "cursor_pruned", "dead_letter", "ordered_dispatcher_migration"}
 	for _, table := range tables {
 		exec(t, pool, fmt.Sprintf("ALTER TABLE dispatch.%s SET UNLOGGED", table))
 	}

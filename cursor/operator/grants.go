@@ -28,6 +28,11 @@ const (
 	DutyDecide Duty = "decide"
 	// DutyReplay is cursor.Lease.Letter and cursor.Lease.Replayed, in addition to DutyDecide and DutyDeliver.
 	DutyReplay Duty = "replay"
+	// DutyPrune is Prune: to read the cursors, and to note how far rows are gone. The rights to the source's table
+	// come in addition.
+	DutyPrune Duty = "prune"
+	// DutyErase is Erase, in addition to DutyPrune.
+	DutyErase Duty = "erase"
 )
 
 // stateColumns are the columns of a cursor that workers and operators write.
@@ -67,10 +72,20 @@ func (o *Operator) Needs(duties ...Duty) []privilege.Privilege {
 				o.may("INSERT", "cursor", "process_name", "position", "state", "system_identifier", "timeline", "database_oid", "epoch", "sequence", "histories"),
 				o.may("UPDATE", "cursor", append([]string{"process_name"}, stateColumns...)...),
 				o.may("DELETE", "cursor"),
+				o.may("SELECT", "cursor_pruned"),
 				o.may("SELECT", "dead_letter", tables.LetterColumns...),
 				o.may("UPDATE", "dead_letter", "process_name", "resolution", "resolved_at", "resolved_by", "reason"))
 		case DutyReplay:
 			needed = append(needed, o.may("SELECT", "dead_letter", "headers", "payload"))
+		case DutyPrune:
+			needed = append(append(needed, o.auditNeeds()...),
+				o.may("SELECT", "cursor_pruned"),
+				o.may("INSERT", "cursor_pruned", "table_name", "kind", "through", "mode", "place", "removed"),
+				o.may("UPDATE", "cursor_pruned", "through", "mode", "place", "removed", "at"))
+		case DutyErase:
+			needed = append(needed,
+				o.may("SELECT", "dead_letter", "process_name", "table_name", "key", "resolution"),
+				o.may("UPDATE", "dead_letter", "key", "headers", "payload", "error"))
 		}
 	}
 	return needed

@@ -19,13 +19,14 @@ import (
 // to must be a position of the process's source; only the source can check that. "" is before the first record.
 // Records passed over are never delivered; records after to come again with the dedup keys they had. If records
 // have no time of creation and their ids have started again, other rows had these keys: use SeekAnew there.
+// If retention has removed records after to, Seek returns a *PrunedError: see Decision.Table.
 func (o *Operator) Seek(ctx context.Context, process string, to cursor.Position, d cursor.Decision) (Change, error) {
 	return o.operate(ctx, process, d, seekTo(to))
 }
 
 // seekTo is the action of Seek.
 func seekTo(to cursor.Position) action {
-	return action{name: "seek", needsReason: true, moves: true, apply: func(row cursor.Row) (cursor.Row, error) {
+	return action{name: "seek", needsReason: true, moves: true, to: &to, apply: func(row cursor.Row) (cursor.Row, error) {
 		var err error
 		switch {
 		case haltedAs(row, cursor.ClassReset) && !row.Unsettled():

@@ -24,6 +24,7 @@ type bench struct {
 	address string
 	pool    *pgxpool.Pool
 	scale   float64
+	seconds int // of measurements that take a time
 	log     *slog.Logger
 
 	store     *cursor.Store

@@ -51,9 +51,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // options are what the flags say.
 type options struct {
-	only  string
-	scale float64
-	args  []string // as given, to print the command
+	only    string
+	scale   float64
+	seconds int
+	args    []string // as given, to print the command
 }
 
 func parseOptions(args []string, stderr io.Writer) (options, error) {
@@ -62,6 +63,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.only, "only", "", "one `NAME` of "+strings.Join(names(), ", "))
 	flags.Float64Var(&o.scale, "scale", 1, "`FACTOR` by which records and times are multiplied; only 1 is comparable with the documentation")
+	flags.IntVar(&o.seconds, "seconds", 600, "for how many `SECONDS` -only retention inserts, once with a rule and once without")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -73,6 +75,8 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		fault = fmt.Sprintf("-only %q: choose one of %s", o.only, strings.Join(names(), ", "))
 	case !(o.scale > 0 && o.scale <= 10):
 		fault = fmt.Sprintf("-scale %v: choose more than 0 and at most 10", o.scale)
+	case o.seconds < 20 || o.seconds > 36_000:
+		fault = fmt.Sprintf("-seconds %d: choose at least 20 and at most 36000", o.seconds)
 	default:
 		return o, nil
 	}
@@ -110,6 +114,7 @@ func measure(ctx context.Context, address string, o options, log *slog.Logger, s
 		return err
 	}
 	defer b.pool.Close()
+	b.seconds = o.seconds
 	machine, err := b.machine(ctx, o)
 	if err != nil {
 		return err
@@ -148,8 +153,16 @@ func measurements() []measurement {
 	}
 }
 
+// named are those that only -only runs, since they take long.
+func named() []measurement { return []measurement{{"retention", measureRetention}} }
+
 func selected(only string) []measurement {
 	var result []measurement
+	for _, m := range named() {
+		if only == m.name {
+			return []measurement{m}
+		}
+	}
 	for _, m := range measurements() {
 		if only == "" || only == m.name {
 			result = append(result, m)
@@ -160,7 +173,7 @@ func selected(only string) []measurement {
 
 func names() []string {
 	var result []string
-	for _, m := range measurements() {
+	for _, m := range append(measurements(), named()...) {
 		result = append(result, m.name)
 	}
 	return result

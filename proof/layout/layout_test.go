@@ -43,6 +43,7 @@ var arrows = map[string][]string{
 	"internal/signature":     {},
 	"readmodel":              {"internal/knob", "internal/visible", "cursor", "processor"},
 	"outbox":                 {"internal/pgname", "sources/table"},
+	"retention":              {"cursor", "cursor/operator", "processor", "sources/table", "internal/knob", "internal/visible"},
 	"inbox":                  {"internal/signature"},
 }
 
@@ -80,6 +81,8 @@ func TestImports_FindsArrowsThatPointTheOtherWay(t *testing.T) {
 		{"command/internal/daemon", "go.opentelemetry.io/otel/sdk/trace"},
 		{"cursor", "github.com/stretchr/testify/require"},
 		{"internal/pglocal", "github.com/fergusstrange/embedded-postgres"},
+		{"sources/table", module + "/retention"},
+		{"cursor/operator", module + "/retention"},
 		{"sinks/kafka", module + "/command"},
 		{"cmd/ordered-dispatcher", module + "/proof/torture/history"},
 		{"outbox", module + "/processor"},
@@ -138,7 +141,7 @@ func arrow(from, to string) bool {
 		return below(from, "proof")
 	}
 	if below(from, "command/internal/daemon") {
-		return below(to, "cursor", "processor", "sources", "sinks", "readmodel", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
+		return below(to, "cursor", "processor", "retention", "sources", "sinks", "readmodel", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
 	}
 	origin := "" // the nearest one: arrows may also have a directory below another one
 	for dir := range arrows {

@@ -25,7 +25,8 @@ const (
 // pagesOf are the documents about a file.
 func pagesOf(file setting) []page {
 	process := file.named("processes").below
-	pages := []page{{path: "docs/configuration.md", lists: map[string][]setting{" file": file.below, " process": process}}}
+	rule := file.named("retention").below
+	pages := []page{{path: "docs/configuration.md", lists: map[string][]setting{" file": file.below, " process": process, " rule": rule}}}
 	for _, s := range process {
 		if s.form != oneOf {
 			continue

@@ -48,6 +48,10 @@ func readAll(root string) (setting, error) {
 	if err != nil {
 		return setting{}, err
 	}
+	rule, err := r.settings("retention", "Rule")
+	if err != nil {
+		return setting{}, err
+	}
 	kinds, err := r.kinds()
 	if err != nil {
 		return setting{}, err
@@ -58,8 +62,11 @@ func readAll(root string) (setting, error) {
 		}
 	}
 	for i := range file {
-		if file[i].Name == "processes" {
+		switch file[i].Name {
+		case "processes":
 			file[i].form, file[i].below = entries, process
+		case "retention":
+			file[i].form, file[i].below = entries, rule
 		}
 	}
 	return setting{form: keys, below: file}, nil

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -19,4 +20,16 @@ func qualify(schema, name string) string {
 		return pgx.Identifier{schema, name}.Sanitize()
 	}
 	return plain
+}
+
+// ColumnName returns the name of a column as the catalog has it, from its name as in SQL.
+func ColumnName(text string) (string, error) {
+	parts, err := parseName(text)
+	if err == nil && len(parts) != 1 {
+		err = fmt.Errorf("column %q: a column has no qualifier", text)
+	}
+	if err != nil {
+		return "", err
+	}
+	return parts[0], nil
 }

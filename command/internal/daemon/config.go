@@ -3,6 +3,7 @@ package daemon
 import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
@@ -21,6 +22,12 @@ type Config struct {
 	// In the file: the processes by name, with the keys below.
 	Processes []Process `knob:"processes" need:"processes: {my_process: {source: {…}, sink: {…}}}"`
 
+	// Rules are in the order of the file.
+	//
+	// In the file: what becomes of rows that every process has delivered, by the name of the table, with the keys below.
+	// Default: they stay.
+	Rules []TableRule `knob:"retention" like:"retention: {public.bookings: {keep: 168h}}"`
+
 	// file is the name of the file; "" if the configuration has none.
 	file string
 	// secretFiles are the files from which secrets were read, or will be.
@@ -31,6 +38,13 @@ type Config struct {
 	databaseFiles map[string]string
 	// renewal is nil if no reference points to a file.
 	renewal *renewal
+}
+
+// TableRule is one entry of the key retention.
+type TableRule struct {
+	// Table is the key of the entry: the table as source.table of a process has it.
+	Table string
+	rules.Rule
 }
 
 // Process is one entry of the key processes.

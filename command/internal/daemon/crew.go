@@ -36,6 +36,7 @@ type crew struct {
 	refused bool             // no process begins, because the server lacks connections; set before announced is closed
 
 	connectionsPatience time.Duration
+	pruneInterval       time.Duration
 	serverRun           string // the run of the server on which status knows the workers
 
 	mu    sync.Mutex
@@ -48,6 +49,7 @@ func newCrew(ctx context.Context, c RunConfig, pool *pgxpool.Pool, store *cursor
 	with := dependencies{config: c.Config, pool: pool, store: store, stdout: c.Stdout, logger: c.Logger, grace: c.Grace, closers: &crew.closers,
 		renewInterval: cmp.Or(c.renewInterval, renewInterval)}
 	crew.connectionsPatience = cmp.Or(c.connectionsPatience, connectionsPatience)
+	crew.pruneInterval = cmp.Or(c.pruneInterval, pruneInterval)
 	var err error
 	if crew.guard, err = newGuard(c, pool, store); err != nil {
 		return nil, err

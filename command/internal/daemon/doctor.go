@@ -59,6 +59,7 @@ func examine(ctx context.Context, c Config, patience time.Duration) ([]Finding, 
 	for _, p := range c.Processes {
 		d.check(ctx, p.Name, func(ctx context.Context) error { return d.process(ctx, p, rows) })
 	}
+	d.check(ctx, "", d.rules)
 	return d.findings, nil
 }
 

@@ -202,3 +202,9 @@ func (c *madeConfig[T]) Open(sinks.Environment) (sinks.Opened, error) {
 
 // Watching is the application_name of a worker's sessions.
 func (c Config) Watching(application string) string { return c.watching(application) }
+
+// PruningEvery carries out rules of retention more often.
+func (c RunConfig) PruningEvery(d time.Duration) RunConfig {
+	c.pruneInterval = d
+	return c
+}

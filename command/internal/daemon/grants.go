@@ -48,6 +48,7 @@ func Grants(ctx context.Context, w io.Writer, c GrantsConfig) error {
 		g.process(ctx, p)
 	}
 	g.workers()
+	g.rules(ctx)
 	if c.Operator != "" {
 		g.operators()
 	}

@@ -174,6 +174,9 @@ func (o *Operator) Seek(ctx context.Context, target Target, d cursor.Decision) (
 	if err != nil {
 		return Outcome{}, err
 	}
+	if d.Table, err = o.source.Name(ctx); err != nil {
+		return Outcome{}, Reachable(err)
+	}
 	change, keys, err := o.move(ctx, to, d)
 	if o.beforeFirstRun(err) {
 		return o.seekNew(ctx, to, d)

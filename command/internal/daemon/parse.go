@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -64,6 +65,7 @@ func parseFile(root yamlfile.Node, kinds []sinks.Spec) (c Config) {
 		"database":  func(n yamlfile.Node) { c.Database, c.databaseFiles = parseDatabase(n), n.FileTexts() },
 		"schema":    func(n yamlfile.Node) { c.Schema = parseSchema(n) },
 		"processes": func(n yamlfile.Node) { c.Processes = parseProcesses(n, c.Schema, kinds) },
+		"retention": func(n yamlfile.Node) { c.Rules = parseRules(n, c.Processes) },
 	})
 	return c
 }
@@ -169,6 +171,25 @@ func checkProcess(n yamlfile.Node, p Process, schema string) {
 	if _, _, err := p.build(dependencies{store: store, stdout: io.Discard}); err != nil {
 		n.Refuse(err)
 	}
+}
+
+func parseRules(n yamlfile.Node, processes []Process) (all []TableRule) {
+	m := n.AnyMapping()
+	for _, name := range m.Names() {
+		n, _ := m.Get(name)
+		r := TableRule{Table: name}
+		n.Decode(&r.Rule, nil)
+		if !slices.ContainsFunc(processes, func(p Process) bool { return p.Source.Table == name }) {
+			n.Fault("no process reads a table of this name: write it as source.table of a process has it")
+		}
+		if n.Sound() {
+			if err := r.Check(); err != nil {
+				n.Refuse(err)
+			}
+		}
+		all = append(all, r)
+	}
+	return all
 }
 
 func parseSource(n yamlfile.Node) (c table.Config) {

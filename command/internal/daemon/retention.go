@@ -108,7 +108,9 @@ type retention struct {
 	store   *cursor.Store
 	tables  []Retention
 	unknown []string
-	pause   func(context.Context, time.Duration) // between two looks
+	// elsewhere are cursors that the file does not have, and that last read another table, or one that is not certain.
+	elsewhere []elsewhere
+	pause     func(context.Context, time.Duration) // between two looks
 }
 
 // readers finds the processes that read each table, and their positions: the processes of the file, and those of
@@ -218,7 +220,7 @@ func (r *retention) stranger(ctx context.Context, row cursor.Row) error {
 		return nil
 	}
 	name, err := source.Name(ctx)
-	if err != nil || !slices.ContainsFunc(r.tables, func(t Retention) bool { return t.Table == name }) {
+	if err != nil {
 		return err
 	}
 	reader, err := r.reader(ctx, p, []cursor.Row{row})
@@ -230,8 +232,18 @@ func (r *retention) stranger(ctx context.Context, row cursor.Row) error {
 		reader.Problem += fmt.Sprintf(". If no worker runs it because a `process rename` of it was lost: ordered-dispatcher process rename %s NEW", visible.Shell(row.Process))
 	}
 	reader.source = source
+	if !slices.ContainsFunc(r.tables, func(t Retention) bool { return t.Table == name }) {
+		r.elsewhere = append(r.elsewhere, elsewhere{name, reader})
+		return nil
+	}
 	r.add(name, reader)
 	return nil
+}
+
+// elsewhere is a cursor of another file, and the table that it last read; "" if that is not certain.
+type elsewhere struct {
+	table string
+	Reader
 }
 
 // source returns the source of these settings, without source.where.

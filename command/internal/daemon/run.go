@@ -27,6 +27,7 @@ type RunConfig struct {
 	// Listen is the address of metrics and health, as host:port. Only this machine can reach :port. "": do not
 	// listen.
 	Listen              string
+	pruneInterval       time.Duration // of retention; 0: pruneInterval. Tests prune more often
 	lookInterval        time.Duration // of the monitor and the guard; 0: lookInterval and guardInterval. Tests look more often
 	maxSilence          time.Duration // of a process that lives; 0: its own. Tests wait for less
 	connectionsPatience time.Duration // with a server that is full; 0: connectionsPatience. Tests have less
@@ -126,6 +127,7 @@ func (c *crew) run(signals *signals, listener net.Listener) error {
 	}
 	group.Add(func() error { return c.announce() }, func(error) { c.stop() })
 	group.Add(func() error { return c.guardPartitions() }, func(error) { c.stop() })
+	group.Add(func() error { return c.keepPruning() }, func(error) { c.stop() })
 	if c.monitor != nil {
 		group.Add(func() error { return c.look() }, func(error) { c.stop() })
 		group.Add(func() error { return c.count() }, func(error) { c.stop() })

@@ -1,0 +1,53 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// Erase erases a person's data from the delivered rows of a table that a process of the file reads: see rules.Erase.
+func Erase(ctx context.Context, c Config, name string, e table.Erase, d cursor.Decision) (rules.Erasure, error) {
+	i := slices.IndexFunc(c.Processes, func(p Process) bool { return p.Source.Table == name })
+	if i < 0 {
+		return rules.Erasure{}, usage("no process of the file reads a table named %s: write it as source.table has it", visible.Line(name))
+	}
+	if e.By == "" {
+		e.By = c.Processes[i].Source.Columns.Key
+	}
+	if e.By == "" {
+		return rules.Erasure{}, usage("no source.columns.key is set for %s: name the column of the key with --by", visible.Line(name))
+	}
+	rule := TableRule{Table: name}
+	if i := slices.IndexFunc(c.Rules, func(r TableRule) bool { return r.Table == name }); i >= 0 {
+		rule = c.Rules[i]
+	}
+	pool, store, err := c.open(ctx)
+	if err != nil {
+		return rules.Erasure{}, err
+	}
+	defer pool.Close()
+	config, err := c.passConfig(ctx, pool, store, rule)
+	if err != nil {
+		return rules.Erasure{}, Reachable(err)
+	}
+	done, err := rules.Erase(ctx, config, e, d)
+	return done, Reachable(err)
+}
+
+// PrintErased writes the result of an erasure for people.
+func PrintErased(w io.Writer, name string, done rules.Erasure, dry bool) error {
+	verb := "erased"
+	if dry {
+		verb = "would be erased"
+	}
+	_, err := fmt.Fprintf(w, "%s: %s %s, %s in the archive table, %s; noted in the history of %s\n", visible.Line(name), amount(int(done.Rows), "row"), verb,
+		amount(int(done.Archived), "row"), amount(int(done.Letters), "dead letter"), visible.Line(oneOf(done.Processes)))
+	return err
+}

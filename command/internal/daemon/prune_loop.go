@@ -1,0 +1,69 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
+)
+
+const (
+	// pruneInterval is the pause between two passes over all rules. It is pruneFactor times as long as the passes took
+	// if that is longer, unless they removed rows.
+	pruneInterval = 10 * time.Second
+	pruneFactor   = 20
+)
+
+// keepPruning carries out the rules of the file until the crew ends. A pass that fails is tried again, and stops no
+// delivery. Of several workers, one at a time removes rows of a table.
+func (c *crew) keepPruning() error {
+	<-c.announced
+	if c.refused || len(c.config.Rules) == 0 {
+		<-c.ctx.Done()
+		return nil
+	}
+	logged := problems{}
+	for c.ctx.Err() == nil {
+		began, idle := time.Now(), true
+		for _, r := range c.config.Rules {
+			report, err := c.config.prune(c.ctx, c.pool, c.store, r, rules.Pass)
+			idle = idle && report.Rows == 0
+			if c.ctx.Err() == nil || report.Rows > 0 {
+				c.logPass(logged, r, report, err)
+			}
+		}
+		wait := c.pruneInterval
+		if idle {
+			wait = max(wait, pruneFactor*time.Since(began))
+		}
+		pause(c.ctx, wait)
+	}
+	return nil
+}
+
+// logPass writes one line for a pass, and another one when what holds rows back, or what fails, has changed.
+func (c *crew) logPass(logged problems, r TableRule, report rules.Report, err error) {
+	level := c.log.Info
+	if report.Rows == 0 && len(report.Partitions) == 0 {
+		level = c.log.Debug
+	}
+	level("retention: "+report.Summary("removed"), "table", report.Table, "mode", report.Mode, "rows", report.Rows, "transactions", report.Batches,
+		"partitions", report.Partitions, "position", visible.Cut(string(report.Through)))
+	if errors.Is(err, rules.ErrBusy) || errors.Is(err, context.Canceled) && c.ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		if logged.changes(r.Table, err) {
+			c.log.Warn("retention failed, and is tried again; deliveries go on", "table", report.Table, "err", err)
+		}
+		return
+	}
+	held := report.Refused(r.Keep)
+	if held == nil {
+		logged.changes(r.Table, nil)
+	} else if logged.changes(r.Table, errors.New(report.HeldBy())) { // the row that is held back changes with each pass
+		c.log.Warn("retention: processes hold rows back that are older than keep", "table", report.Table, "err", held)
+	}
+}

@@ -1,0 +1,378 @@
+package daemon_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+func TestPrune_MarksRowsInAColumn(t *testing.T) {
+	t.Parallel()
+	for kind, marked := range map[string]string{"timestamptz": "mark IS NOT NULL", "boolean": "mark"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			pool, config := aged(t, stdoutProcess, "keep: 1h, mode: mark, column: mark, batch: 2", 5)
+			_, err := prune(t, config)
+			require.ErrorContains(t, err, "public.bookings has no column mark that can be written")
+			exec(t, pool, "ALTER TABLE public.bookings ADD mark "+kind)
+			report := pruned(t, config)
+			require.EqualValues(t, 5, report.Rows)
+			require.Equal(t, 8, staying(t, pool))
+			require.Equal(t, 5, count(t, pool, "SELECT count(*) FROM public.bookings WHERE "+marked))
+			require.Zero(t, pruned(t, config).Rows)
+		})
+	}
+}
+
+func TestPrune_MovesRowsIntoATableInOneTransaction(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "keep: 1h, mode: archive, archive: public.archive, batch: 2", 5)
+	exec(t, pool, `CREATE TABLE public.archive (LIKE public.bookings, archived_at timestamptz NOT NULL DEFAULT now());
+		CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF OLD.id = 4 THEN RAISE ''crash''; END IF; RETURN OLD; END';
+		CREATE TRIGGER crash AFTER DELETE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.fail();`)
+	report, err := prune(t, config)
+	require.ErrorContains(t, err, "crash")
+	require.EqualValues(t, 2, report.Rows)
+	require.Equal(t, 6, staying(t, pool))
+	require.Equal(t, 2, count(t, pool, "SELECT count(*) FROM public.archive"), "the copies of the failed batch are gone with it")
+
+	exec(t, pool, "DROP TRIGGER crash ON public.bookings")
+	require.EqualValues(t, 3, pruned(t, config).Rows)
+	require.Equal(t, 5, count(t, pool, "SELECT count(DISTINCT id) FROM public.archive WHERE customer = 'c' AND archived_at IS NOT NULL"))
+	require.Equal(t, 5, count(t, pool, "SELECT count(*) FROM public.archive"))
+}
+
+func TestPrune_AnArchiveThatDropsRowsKeepsThem(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "keep: 1h, mode: archive, archive: public.archive", 5)
+	exec(t, pool, `CREATE TABLE public.archive (LIKE public.bookings);
+		CREATE FUNCTION public.lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF NEW.id = 4 THEN RETURN NULL; END IF; RETURN NEW; END';
+		CREATE TRIGGER lose BEFORE INSERT ON public.archive FOR EACH ROW EXECUTE FUNCTION public.lose();`)
+	_, err := prune(t, config)
+	require.ErrorContains(t, err, "public.archive took 4 of 5 rows")
+	require.Equal(t, 8, staying(t, pool))
+}
+
+// lines returns the lines of all files of an archive, sorted.
+func lines(t testing.TB, dir string) (all []string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.jsonl.gz"))
+	require.NoError(t, err)
+	for _, name := range names {
+		f, err := os.Open(name)
+		require.NoError(t, err)
+		defer f.Close()
+		z, err := gzip.NewReader(f)
+		require.NoError(t, err)
+		scanner := bufio.NewScanner(z)
+		for scanner.Scan() {
+			all = append(all, scanner.Text())
+		}
+		require.NoError(t, scanner.Err())
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestPrune_ACrashBetweenFileAndDeleteNeitherLosesNorDoubles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	rule := "keep: 1h, mode: files, directory: '" + dir + "', batch: "
+	pool, config := aged(t, stdoutProcess, rule+"3", 7)
+	all := pgtest.Value[[]string](t, pool, "SELECT array_agg(row_to_json(t)::text ORDER BY row_to_json(t)::text COLLATE \"C\") FROM public.bookings t WHERE created_at < now() - interval '1 hour'")
+	exec(t, pool, `CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF OLD.id = 5 THEN RAISE ''crash''; END IF; RETURN OLD; END';
+		CREATE TRIGGER crash BEFORE DELETE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.fail();`)
+	report, err := prune(t, config)
+	require.ErrorContains(t, err, "crash")
+	require.EqualValues(t, 3, report.Rows)
+	require.Equal(t, 7, staying(t, pool))
+	require.Len(t, lines(t, dir), 6, "the file of rows 4 to 6 is written, and its rows are still there")
+
+	exec(t, pool, "DROP TRIGGER crash ON public.bookings")
+	require.EqualValues(t, 4, pruned(t, ruled(t, stdoutProcess, "public.bookings", rule+"2")).Rows)
+	require.Equal(t, all, lines(t, dir))
+	require.Equal(t, 3, staying(t, pool))
+}
+
+func TestPrune_RowsThatChangeWhileTheyAreWrittenStay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pool, config := aged(t, stdoutProcess, "keep: 1h, mode: files, directory: '"+dir+"'", 3)
+	exec(t, pool, `CREATE FUNCTION public.alter() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF OLD.id = 2 THEN RETURN NULL; END IF; RETURN OLD; END';
+		CREATE TRIGGER alter BEFORE DELETE ON public.bookings FOR EACH ROW EXECUTE FUNCTION public.alter();`)
+	_, err := prune(t, config)
+	require.ErrorContains(t, err, "rows changed while they were written to an archive file, so they were not deleted")
+	require.Equal(t, 6, staying(t, pool))
+}
+
+// ranges is a table of events with partitions of two past months, one of no rows, and one of now.
+func ranges(t testing.TB, more string) *pgxpool.Pool {
+	t.Helper()
+	pool := months(t)
+	exec(t, pool, `DROP TABLE public.rest;
+		CREATE TABLE public.empty PARTITION OF public.events FOR VALUES FROM ('2025-12-01') TO ('2026-01-01');
+		CREATE TABLE public.present PARTITION OF public.events FOR VALUES FROM ('2026-03-01') TO ('9999-01-01');
+		INSERT INTO public.events DEFAULT VALUES;`+more)
+	return pool
+}
+
+func tables(t testing.TB, pool *pgxpool.Pool) []string {
+	t.Helper()
+	return pgtest.Value[[]string](t, pool, "SELECT array_agg(relname::text ORDER BY relname) FROM pg_class WHERE relispartition AND relkind = 'r'")
+}
+
+func TestPrune_DropsPartitionsWhoseRangeIsOver(t *testing.T) {
+	t.Parallel()
+	for name, more := range map[string]string{"concurrently": "", "with a default partition": "CREATE TABLE public.rest PARTITION OF public.events DEFAULT"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := ranges(t, more)
+			before := tables(t, pool)
+			config := ruled(t, monthsProcess, "public.events", "keep: 1h, mode: drop")
+			deliver(t, config)
+			place(t, pool, "a", "at.int:2026-02-10T00:00:00.000000Z/00000000000000000003", "paused")
+			preview, err := daemon.Prune(t.Context(), config, nil, rules.Preview)
+			require.ErrorContains(t, err, "a (paused) has not passed row 4 of 2026-02-20T00:00:00Z: ordered-dispatcher resume a")
+			require.Equal(t, []string{"public.jan"}, preview[0].Partitions)
+			require.Equal(t, before, tables(t, pool))
+
+			report, err := prune(t, config)
+			require.ErrorContains(t, err, "retention of public.events with keep 1h0m0s would pass the cursor of a")
+			require.Equal(t, []string{"public.jan"}, report.Partitions)
+			require.Equal(t, slices.DeleteFunc(before, func(n string) bool { return n == "jan" }), tables(t, pool), "the empty one stays, and so does that of now")
+			require.Equal(t, 3, count(t, pool, "SELECT count(*) FROM public.events"))
+
+			_, err = operatorOf(t, config).Seek(t.Context(), daemon.ToBeginning, cursor.Decision{Actor: "ann", Reason: "again"})
+			var gone *operator.PrunedError
+			require.ErrorAs(t, err, &gone)
+			require.ErrorContains(t, err, "were removed (retention, mode drop)")
+		})
+	}
+}
+
+func TestPrune_ATransactionThatWritesToAPartitionKeepsIt(t *testing.T) {
+	t.Parallel()
+	pool := ranges(t, "")
+	config := ruled(t, monthsProcess, "public.events", "keep: 1h, mode: drop")
+	deliver(t, config)
+	place(t, pool, "a", "at.int:2026-01-21T00:00:00.000000Z/00000000000000000002", "paused")
+	exec(t, pool, "DELETE FROM public.feb")
+	importer := session(t, "BEGIN; INSERT INTO public.events (created_at) VALUES ('2026-01-25')")
+	done := make(chan error, 1)
+	go func() {
+		_, err := daemon.Prune(context.WithoutCancel(t.Context()), config, nil, rules.Pass)
+		done <- err
+	}()
+	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_inherits WHERE inhdetachpending)")
+	exec(t, importer, "COMMIT")
+	select {
+	case err := <-done:
+		require.ErrorContains(t, err, "a (paused) has not passed row 6 of 2026-01-25T00:00:00Z")
+	case <-time.After(time.Minute):
+		require.FailNow(t, "it waits")
+	}
+	require.Contains(t, tables(t, pool), "jan", "it is attached again")
+	require.Equal(t, 4, count(t, pool, "SELECT count(*) FROM public.events"))
+}
+
+// gated makes a statement of a table wait until the function is called.
+func gated(t testing.TB, pool *pgxpool.Pool, when string) (open func()) {
+	t.Helper()
+	exec(t, pool, `CREATE TABLE public.gate (open boolean);
+		CREATE FUNCTION public.wait() RETURNS trigger LANGUAGE plpgsql AS $$
+		BEGIN
+			WHILE NOT EXISTS (SELECT FROM public.gate) LOOP PERFORM pg_catalog.pg_sleep(0.01); END LOOP;
+			IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
+			RETURN NEW;
+		END $$;
+		CREATE TRIGGER wait BEFORE `+when+` FOR EACH ROW EXECUTE FUNCTION public.wait();`)
+	return func() { exec(t, pool, "INSERT INTO public.gate VALUES (true)") }
+}
+
+func TestPrune_ASeekThatComesMeanwhileSeesThatTheRowsAreGone(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "keep: 1h", 4)
+	at := pgtest.Value[string](t, pool, "SELECT position FROM od.cursor")
+	open := gated(t, pool, "DELETE ON public.bookings")
+	ctx := context.WithoutCancel(t.Context())
+	deleted, sought := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := daemon.Prune(ctx, config, nil, rules.Pass)
+		deleted <- err
+	}()
+	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name LIKE 'ordered-dispatcher prune %' AND query LIKE '%source.prune %' AND wait_event = 'PgSleep')")
+	o := operatorOf(t, config)
+	go func() {
+		_, err := o.Seek(ctx, daemon.ToPosition(oldAt(1)), cursor.Decision{Actor: "ann", Reason: "again"})
+		sought <- err
+	}()
+	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name LIKE 'ordered-dispatcher operator %' AND wait_event = 'advisory')")
+	open()
+	require.NoError(t, <-deleted)
+	var gone *operator.PrunedError
+	require.ErrorAs(t, <-sought, &gone)
+	require.Equal(t, at, pgtest.Value[string](t, pool, "SELECT position FROM od.cursor"))
+}
+
+func TestPrune_RemovesNothingThatACursorGoesBackToMeanwhile(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "keep: 1h", 4)
+	open := gated(t, pool, "INSERT ON od.cursor_event")
+	sought := make(chan error, 1)
+	o := operatorOf(t, config)
+	go func() {
+		_, err := o.Seek(context.WithoutCancel(t.Context()), daemon.ToPosition(oldAt(1)), cursor.Decision{Actor: "ann", Reason: "again"})
+		sought <- err
+	}()
+	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name LIKE 'ordered-dispatcher operator %' AND wait_event = 'PgSleep')")
+	_, err := prune(t, config)
+	require.ErrorIs(t, err, rules.ErrBusy)
+	require.Equal(t, 7, staying(t, pool))
+	open()
+	require.NoError(t, <-sought)
+	_, err = prune(t, config)
+	require.ErrorContains(t, err, "has not passed row 2")
+	require.Equal(t, 6, staying(t, pool))
+}
+
+func TestPrune_ALockOfAnotherSessionIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "keep: 1h", 4)
+	session(t, "BEGIN; SELECT FROM public.bookings WHERE id = 2 FOR UPDATE")
+	_, err := prune(t, config)
+	require.ErrorContains(t, err, "lock timeout")
+	require.Equal(t, 7, staying(t, pool))
+}
+
+func TestRun_CarriesOutTheRulesAndGoesOnWhenAPassFails(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, stdoutProcess, "keep: 1h, mode: archive, archive: public.archive", 4)
+	log := &buffer{}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- daemon.Run(ctx, quiet(daemon.RunConfig{Config: config, Logger: slog.New(slog.NewTextHandler(log, nil))}.PruningEvery(10*time.Millisecond)))
+	}()
+	require.Eventually(t, func() bool {
+		return strings.Contains(log.String(), "retention failed, and is tried again; deliveries go on")
+	}, patience, 5*time.Millisecond)
+	insert(t, pool, 2)
+	untilTrue(t, pool, "SELECT sequence = 9 FROM od.cursor")
+	exec(t, pool, "CREATE TABLE public.archive (LIKE public.bookings)")
+	untilTrue(t, pool, "SELECT count(*) = 4 FROM public.archive")
+	require.Eventually(t, func() bool {
+		return strings.Contains(log.String(), `msg="retention: 4 rows removed in 1 transaction, up to `+string(oldAt(4)))
+	}, patience, 5*time.Millisecond)
+	stop()
+	require.NoError(t, <-done)
+	require.Equal(t, 1, strings.Count(log.String(), "retention failed"), "a failure is logged once")
+}
+
+const keyed = "  a: {source: {table: public.bookings, columns: {key: customer}}, sink: {stdout: {}}, poll: 20ms}\n"
+
+func TestErase_DeletesOrBlanksDeliveredRowsOfAKeyAndNotesIt(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, keyed, "keep: 1h, mode: archive, archive: public.archive", 2)
+	exec(t, pool, `CREATE TABLE public.archive (LIKE public.bookings, note text NOT NULL DEFAULT 'x');
+		ALTER TABLE public.bookings ADD note text NOT NULL DEFAULT 'x', ADD extra jsonb DEFAULT '{"a":1}';
+		ALTER TABLE public.archive ADD extra jsonb;`)
+	pruned(t, config)
+	exec(t, pool, `UPDATE public.archive SET customer = 'ann';
+		INSERT INTO public.bookings (customer) VALUES ('ann'), ('bob'), ('ann');
+		INSERT INTO od.dead_letter (process_name, position, sequence, table_name, record_id, key, payload, attempts, first_failed_at, error, class, resolution, resolved_at)
+		VALUES ('a', '', 1, 'public.bookings', '1', 'ann', 'secret', 1, now(), 'ann is secret', 'permanent', 'discarded', now());`)
+	d := cursor.Decision{Actor: "ann", Reason: "request 7"}
+	e := table.Erase{Key: "ann", Blank: []string{"note", "extra"}}
+	_, err := daemon.Erase(t.Context(), config, "public.bookings", e, d)
+	require.ErrorIs(t, err, table.ErrUndelivered)
+	require.ErrorContains(t, err, "process a has yet to deliver row ")
+	deliver(t, config)
+
+	dry := d
+	dry.DryRun = true
+	for _, d := range []cursor.Decision{dry, d} {
+		done, err := daemon.Erase(t.Context(), config, "public.bookings", e, d)
+		require.NoError(t, err)
+		require.Equal(t, rules.Erasure{Erased: table.Erased{Rows: 2, Archived: 2}, Letters: 1, Processes: []string{"a"}}, done)
+		blanked := 0
+		if !d.DryRun {
+			blanked = 2
+		}
+		require.Equal(t, blanked, count(t, pool, "SELECT count(*) FROM public.bookings WHERE customer = 'ann' AND note = '' AND extra IS NULL"))
+		require.Equal(t, blanked, count(t, pool, "SELECT count(*) FROM public.archive WHERE customer = 'ann' AND note = '' AND extra IS NULL"))
+	}
+	require.Equal(t, 1, count(t, pool, "SELECT count(*) FROM od.dead_letter WHERE key = '' AND payload IS NULL AND error = 'erased'"))
+	events, err := operatorOf(t, config).History(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, "erase", events[0].Action)
+	require.Equal(t, "request 7", events[0].Reason)
+	require.JSONEq(t, `{"table": "public.bookings", "by": "customer", "blanked": ["note", "extra"], "rows": 2, "archived": 2, "dead_letters": 1}`, string(events[0].Detail))
+
+	done, err := daemon.Erase(t.Context(), config, "public.bookings", table.Erase{By: "customer", Key: "bob"}, d)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, done.Rows)
+	require.Zero(t, count(t, pool, "SELECT count(*) FROM public.bookings WHERE customer = 'bob'"))
+}
+
+func TestErase_RefusesWhileADeadLetterOfTheKeyIsOpen(t *testing.T) {
+	t.Parallel()
+	pool, config := aged(t, keyed, "keep: 1h", 1)
+	exec(t, pool, `INSERT INTO od.dead_letter (process_name, position, sequence, table_name, record_id, key, attempts, first_failed_at, error, class)
+		VALUES ('a', '', 1, 'public.bookings', '1', 'c', 1, now(), 'x', 'permanent')`)
+	_, err := daemon.Erase(t.Context(), config, "public.bookings", table.Erase{Key: "c"}, cursor.Decision{Actor: "ann", Reason: "request 7"})
+	require.ErrorIs(t, err, operator.ErrOpenLetter)
+	require.ErrorContains(t, err, "replay or discard them")
+	require.Equal(t, 4, staying(t, pool))
+}
+
+// However a seek and a removal fall together, all records after the cursor are there.
+func TestPrune_BesideSeeksNoRecordAfterTheCursorIsMissing(t *testing.T) {
+	t.Parallel()
+	const rows, batch = 40, "5"
+	pool, config := aged(t, stdoutProcess, "keep: 1h, batch: "+batch, rows)
+	for round := 1; round <= 8; round++ {
+		last := round * rows
+		exec(t, pool, "DELETE FROM public.bookings")
+		exec(t, pool, `INSERT INTO public.bookings (id, created_at) OVERRIDING SYSTEM VALUE
+			SELECT n, timestamptz '2026-01-01 00:00Z' + n * interval '1 minute' FROM generate_series($1::int - $2::int + 1, $1) n`, last, rows)
+		place(t, pool, "a", string(oldAt(last)), "running")
+		sought := make(chan error, 1)
+		o := operatorOf(t, config)
+		go func() {
+			_, err := o.Seek(context.WithoutCancel(t.Context()), daemon.ToPosition(oldAt(last-rows/2)), cursor.Decision{Actor: "ann", Reason: "again"})
+			sought <- err
+		}()
+		_, err := prune(t, config)
+		var passes *rules.PassesCursor
+		if err != nil && !errors.As(err, &passes) {
+			require.ErrorIs(t, err, rules.ErrBusy)
+		}
+		at := last
+		if err := <-sought; err == nil {
+			at -= rows / 2
+		} else {
+			var gone *operator.PrunedError
+			require.ErrorAs(t, err, &gone)
+		}
+		require.Equal(t, string(oldAt(at)), pgtest.Value[string](t, pool, "SELECT position FROM od.cursor"))
+		require.Equal(t, last-at, count(t, pool, "SELECT count(*) FROM public.bookings WHERE id > $1", at))
+	}
+}

@@ -1,0 +1,131 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/privilege"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	rules "github.com/ordered-dispatcher/ordered-dispatcher/retention"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// ruleNeeds are the rights that a rule needs on tables, in addition to those of reading the source, and the tables
+// that the role must own.
+type ruleNeeds struct {
+	rights []privilege.Privilege
+	owned  string // "": none
+}
+
+// needsOf returns what a rule needs of the table that its source reads.
+func (r TableRule) needsOf(ctx context.Context, source *table.Source) (needs ruleNeeds, err error) {
+	name, err := source.Name(ctx)
+	if err == nil && name == "" {
+		err = fmt.Errorf("it is not certain which table %s means", visible.Line(r.Table))
+	}
+	if err != nil {
+		return needs, err
+	}
+	may := func(on, right string, columns ...string) {
+		needs.rights = append(needs.rights, privilege.Privilege{On: privilege.Table, Name: on, Right: right, Columns: columns})
+	}
+	switch r.Filled().Mode {
+	case rules.ModeDrop:
+		needs.owned = name
+	case rules.ModeMark:
+		column, err := table.ColumnName(r.Column)
+		if err != nil {
+			return needs, err
+		}
+		may(name, "SELECT", column)
+		may(name, "UPDATE", column)
+	case rules.ModeArchive:
+		may(name, "SELECT")
+		may(name, "DELETE")
+		may(r.Archive, "INSERT")
+	case rules.ModeFiles:
+		may(name, "SELECT")
+		may(name, "DELETE")
+	default:
+		may(name, "DELETE")
+	}
+	return needs, nil
+}
+
+// ruleSource returns a source of the table of a rule.
+func (c Config) ruleSource(r TableRule, pool *pgxpool.Pool) (*table.Source, error) {
+	for _, p := range c.Processes {
+		if p.Source.Table == r.Table {
+			return c.keys(p, pool)
+		}
+	}
+	return nil, fmt.Errorf("no process reads %s", visible.Line(r.Table))
+}
+
+// rules writes the needs of retention.
+func (g *grants) rules(ctx context.Context) {
+	if len(g.Config.Rules) == 0 {
+		return
+	}
+	g.comment("For retention: to note how far rows are gone, and to remove them. Leave it out if another role runs `ordered-dispatcher prune`.")
+	g.grant(g.Role, operator.New(g.store).Needs(operator.DutyPrune)...)
+	for _, r := range g.Config.Rules {
+		source, err := g.Config.ruleSource(r, g.pool)
+		var needs ruleNeeds
+		if err == nil {
+			needs, err = r.needsOf(ctx, source)
+		}
+		if err != nil {
+			g.unknown(Process{Name: "retention of " + r.Table}, err)
+			continue
+		}
+		g.grant(g.Role, needs.rights...)
+		if needs.owned != "" {
+			g.hint("Only an owner of %s and its partitions can drop these: let the owner run `ordered-dispatcher prune %[1]s`, for example from cron, with a file of its own that has the rule.", needs.owned)
+		}
+	}
+	g.comment("`ordered-dispatcher erase` needs in addition DELETE on the table, or UPDATE on the columns to blank, and this:\n%s",
+		operator.New(g.store).Grants(g.Role, operator.DutyErase))
+}
+
+const ownsSQL = `/* doctor.owns */
+SELECT current_user::text, pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = $1::text::regclass`
+
+// rules checks that the role may carry out the rules of retention.
+func (d *doctor) rules(ctx context.Context) error {
+	if len(d.config.Rules) == 0 || d.tableless {
+		return nil
+	}
+	needed := operator.New(d.store).Needs(operator.DutyPrune)
+	for _, r := range d.config.Rules {
+		source, err := d.config.ruleSource(r, d.pool)
+		if err != nil {
+			return err
+		}
+		needs, err := r.needsOf(ctx, source)
+		if err != nil {
+			return err
+		}
+		needed = append(needed, needs.rights...)
+		if needs.owned == "" {
+			continue
+		}
+		var role string
+		var owns bool
+		err = ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error {
+			return tx.QueryRow(ctx, ownsSQL, binary, needs.owned).Scan(&role, &owns)
+		})
+		if err != nil {
+			return err
+		}
+		if !owns {
+			d.find("", Warn, "let the owner run `ordered-dispatcher prune "+visible.Shell(r.Table)+"`, with a file that has the rule, and remove the rule from this one",
+				"role %s does not own %s, and only an owner can drop its partitions", role, needs.owned)
+		}
+	}
+	return d.missing(ctx, "", needed)
+}

@@ -1,0 +1,286 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/internal/tables"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/answer"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+)
+
+// ErrBusy reports that another session removes rows of the table, or a seek on it is under way.
+var ErrBusy = errors.New("rows of the table are being removed by another session, or a cursor on it is being moved")
+
+// Pruned is how far rows of a source's table are gone, in one order of its records.
+type Pruned struct {
+	// Table has its schema.
+	Table string
+	// Through is the position of the last row that was removed.
+	Through cursor.Position
+	// Mode is that of the rule that removed the last rows, and Place where these rows are; "" if nowhere.
+	Mode, Place string
+	// Removed is how many rows were removed in all, by the server's estimate for a partition, and At when the last ones were, by the database's clock.
+	Removed int64
+	At      time.Time
+}
+
+// PrunedError refuses a seek to a place whose records are not all there any more.
+type PrunedError struct {
+	Process string
+	Pruned
+}
+
+func (e *PrunedError) Error() string {
+	fate := "were removed"
+	if e.Place != "" {
+		fate = "are in " + visible.Line(e.Place)
+	}
+	return fmt.Sprintf("records of %s up to position %s %s (retention, mode %s), so this replay would lack them. To send what is still there: "+
+		"ordered-dispatcher seek %s --to-position %s -c FILE --reason …. To go back further with what the table holds, for example once the rows are put back, add --pruned",
+		visible.Line(e.Table), visible.Cut(string(e.Through)), fate, e.Mode, visible.Shell(e.Process), visible.Shell(string(e.Through)))
+}
+
+// Standing is the part of a cursor's row that decides whether rows may go.
+type Standing struct {
+	Process  string
+	Position cursor.Position
+	State    cursor.State
+	// Class is that of its failure; "" if it does not fail.
+	Class cursor.Class
+}
+
+// Removal is what one transaction removed.
+type Removal struct {
+	// Through are the last positions that were removed, one for each order that a process reads in.
+	Through     []cursor.Position
+	Rows        int64
+	Mode, Place string
+}
+
+// pruneTimeout bounds one transaction of Prune.
+const pruneTimeout = 30 * time.Second
+
+// ApplicationPrune is the application name of a transaction of Prune, before the name of the table.
+const ApplicationPrune = "ordered-dispatcher prune "
+
+// pruneSettingsSQL ends with the transaction. A transaction that writes to the table holds its fence, so it must not
+// wait for a lock, nor stay open with a client that is gone. Its values are printed alike for every role.
+const pruneSettingsSQL = `/* cursor.prune_settings */
+SELECT
+	set_config('application_name', $1, true),
+	set_config('lock_timeout', '100ms', true),
+	set_config('statement_timeout', '20s', true),
+	set_config('idle_in_transaction_session_timeout', '10s', true),
+	set_config('row_security', 'off', true),
+	set_config('TimeZone', 'UTC', true),
+	set_config('DateStyle', 'ISO', true),
+	set_config('IntervalStyle', 'postgres', true),
+	set_config('bytea_output', 'hex', true),
+	set_config('extra_float_digits', '1', true),
+	set_config('enable_seqscan', 'off', true),
+	set_config('enable_bitmapscan', 'off', true),
+	set_config('jit', 'off', true)`
+
+// lockKeySQL is the advisory lock of a source's table. A session that removes rows has it alone, sessions that move
+// cursors share it. It ends with the transaction, so a pooler may be between.
+const lockKeySQL = `hashtextextended('ordered-dispatcher pruned ' || $1, 0)`
+
+const pruneLockSQL = `/* cursor.prune_lock */ SELECT pg_try_advisory_xact_lock(` + lockKeySQL + `)`
+
+// standingsSQL has a snapshot of its own, taken after the lock: it sees every seek that came before. It locks no row:
+// that would wait for a worker, and the worker for it.
+const standingsSQL = `/* cursor.standings */
+SELECT process_name, position, state, coalesce(failed_class, '')
+FROM {schema}.cursor
+ORDER BY process_name
+LIMIT 100001`
+
+// maxStandings is how many cursors a removal looks at.
+const maxStandings = 100_000
+
+const prunedSQL = `/* cursor.pruned_through */
+INSERT INTO {schema}.cursor_pruned AS pruned (table_name, kind, through, mode, place, removed)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (table_name, kind) DO UPDATE SET
+	through = greatest(pruned.through, excluded.through),
+	mode = excluded.mode,
+	place = excluded.place,
+	removed = pruned.removed + CASE WHEN excluded.through > pruned.through THEN excluded.removed ELSE 0 END,
+	at = clock_timestamp()`
+
+// Prune calls f in a transaction in which no cursor on a table moves back, with the cursors of the schema. It notes
+// what f removed, and commits both. It returns ErrBusy, without a wait, if another session has the table. table has
+// its schema.
+func (o *Operator) Prune(ctx context.Context, table string, f func(context.Context, pgx.Tx, []Standing) (Removal, error)) error {
+	var refused error // by f, whose statements are about other tables than ours
+	err := o.db.OnConnection(ctx, func(conn *pgxpool.Conn) error {
+		return answer.Within(ctx, pruneTimeout, func(ctx context.Context) error {
+			return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+				return o.prune(ctx, tx, table, func(ctx context.Context, tx pgx.Tx, standing []Standing) (removal Removal, err error) {
+					removal, refused = f(ctx, tx, standing)
+					return removal, refused
+				})
+			})
+		})
+	})
+	switch {
+	case err == nil || errors.Is(err, ErrBusy):
+		return err
+	case refused != nil:
+		return fmt.Errorf("remove rows of %s: %w", visible.Line(table), err)
+	default:
+		return o.db.WithFix("remove rows of "+visible.Line(table), err)
+	}
+}
+
+func (o *Operator) prune(ctx context.Context, tx pgx.Tx, table string, f func(context.Context, pgx.Tx, []Standing) (Removal, error)) error {
+	if _, err := tx.Exec(ctx, tables.Pin.SQL, pgx.QueryExecModeExec); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, pruneSettingsSQL, pgx.QueryExecModeExec, ApplicationPrune+table); err != nil {
+		return err
+	}
+	var alone bool
+	if err := tx.QueryRow(ctx, pruneLockSQL, pgx.QueryExecModeExec, table).Scan(&alone); err != nil {
+		return err
+	}
+	if !alone {
+		return ErrBusy
+	}
+	rows, err := tx.Query(ctx, o.db.SQL(standingsSQL), pgx.QueryExecModeExec)
+	if err != nil {
+		return err
+	}
+	standing, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Standing])
+	if err != nil {
+		return err
+	}
+	if len(standing) > maxStandings {
+		return fmt.Errorf("there are more than %d cursors, and no more are looked at", maxStandings)
+	}
+	removal, err := f(ctx, tx, standing)
+	if err != nil || removal.Rows == 0 {
+		return err
+	}
+	for _, through := range removal.Through {
+		_, err := tx.Exec(ctx, o.db.SQL(prunedSQL), pgx.QueryExecModeExec, table, kindOf(through), string(through), removal.Mode, removal.Place, removal.Rows)
+		if err != nil {
+			return fmt.Errorf("note how far rows are gone: %w", err)
+		}
+	}
+	return nil
+}
+
+// kindOf returns the tag of a position. Positions of other tags cannot be compared with it.
+func kindOf(p cursor.Position) string {
+	kind, _, _ := strings.Cut(string(p), ":")
+	return kind
+}
+
+// lookPrunedSQL finds how far rows are gone, of one kind of positions or, for the beginning, of all.
+const lookPrunedSQL = `/* cursor.pruned */
+SELECT table_name, through, mode, place, removed, (extract(epoch FROM at) * 1000000)::bigint::text
+FROM {schema}.cursor_pruned
+WHERE table_name = $1 AND ($2 = '' OR kind = $2)
+ORDER BY kind
+LIMIT 10`
+
+const sharePrunedSQL = `/* cursor.share_pruned */ SELECT pg_advisory_xact_lock_shared(` + lockKeySQL + `)`
+
+// Pruned returns how far rows of a table are gone, for each order in which processes read it.
+func (o *Operator) Pruned(ctx context.Context, table string) ([]Pruned, error) {
+	results, err := o.ask(ctx, o.db.Statement(lookPrunedSQL, table, ""))
+	if err != nil {
+		return nil, o.db.WithFix("read how far rows of "+visible.Line(table)+" are gone", err)
+	}
+	return parsePruned(results[0].Rows)
+}
+
+func parsePruned(rows [][][]byte) (all []Pruned, err error) {
+	for _, values := range rows {
+		p := tables.Parser{Values: values}
+		all = append(all, Pruned{Table: p.Text(0), Through: cursor.Position(p.Text(1)), Mode: p.Text(2), Place: p.Text(3), Removed: p.Int(4), At: p.Time(5)})
+		if p.Err != nil {
+			return nil, p.Err
+		}
+	}
+	return all, nil
+}
+
+// lacks returns a *PrunedError if records after a position are gone.
+func lacks(process string, to cursor.Position, all []Pruned) error {
+	for _, p := range all {
+		if to == "" || kindOf(p.Through) == kindOf(to) && to < p.Through {
+			return &PrunedError{Process: process, Pruned: p}
+		}
+	}
+	return nil
+}
+
+// checkPruned refuses a seek to a place whose records are gone. conn is in the transaction of the decision. The lock
+// comes first, with a statement of its own: the question after it sees what was removed before.
+func (o *Operator) checkPruned(ctx context.Context, conn *pgx.Conn, process string, to cursor.Position, d cursor.Decision) error {
+	if d.Table == "" || d.Pruned {
+		return nil
+	}
+	results, err := tables.Flush(ctx, conn, o.db.Statement(sharePrunedSQL, d.Table), o.db.Statement(lookPrunedSQL, d.Table, kindOf(to)))
+	if err != nil {
+		return fmt.Errorf("read how far rows of %s are gone: %w", visible.Line(d.Table), err)
+	}
+	all, err := parsePruned(results[1].Rows)
+	if err != nil {
+		return err
+	}
+	return lacks(process, to, all)
+}
+
+// rehearsePruned is checkPruned without a lock.
+func (o *Operator) rehearsePruned(ctx context.Context, process string, to cursor.Position, d cursor.Decision) error {
+	if d.Table == "" || d.Pruned {
+		return nil
+	}
+	all, err := o.Pruned(ctx, d.Table)
+	if err != nil {
+		return err
+	}
+	return lacks(process, to, all)
+}
+
+// detachTimeout is how long a partition waits for the transactions that use its table.
+const detachTimeout = 20 * time.Second
+
+// Detach runs a statement that detaches a partition and cannot run in a transaction. It waits for transactions that
+// use the table for up to 20 s. The settings are the session's, so it needs a direct connection, and closes it.
+func (o *Operator) Detach(ctx context.Context, table, statement string) error {
+	conn, err := o.db.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	session := conn.Hijack() // so that no other statement gets its settings
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = session.Close(closing)
+	}()
+	return answer.Within(ctx, detachTimeout+tables.Margin, func(ctx context.Context) error {
+		for _, sql := range []string{
+			"SET search_path = pg_catalog, pg_temp",
+			"SET lock_timeout = " + tables.Milliseconds(detachTimeout),
+			"SET statement_timeout = " + tables.Milliseconds(detachTimeout),
+			statement,
+		} {
+			if _, err := session.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+				return o.db.WithFix("detach a partition of "+visible.Line(table), err)
+			}
+		}
+		return nil
+	})
+}

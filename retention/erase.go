@@ -1,0 +1,67 @@
+package retention
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// Erasure counts what Erase erased.
+type Erasure struct {
+	table.Erased
+	// Letters are dead letters that were emptied.
+	Letters int64
+	// Processes have an event of it in their history.
+	Processes []string
+}
+
+// errRehearsed ends the transaction of a dry run.
+var errRehearsed = errors.New("rehearsed")
+
+// Erase erases a person's data from rows that every reader has delivered: it deletes the rows of a key or blanks
+// columns of them, empties resolved dead letters of the key, and writes an event into the history of each reader, in
+// one transaction of at most 20 s. The event does not have the key. Of the rule in c, only Archive counts. If a row or
+// a dead letter of the key is undelivered, nothing is erased (table.ErrUndelivered, operator.ErrOpenLetter). Archive
+// files are not changed. A dry run erases and rolls back. d needs a reason.
+func Erase(ctx context.Context, c Config, e table.Erase, d cursor.Decision) (done Erasure, err error) {
+	if d, err = d.Reasoned(); err != nil {
+		return done, err
+	}
+	if err := c.known(); err != nil {
+		return done, err
+	}
+	p := pass{Config: c}
+	if p.pruning, err = c.Source.Pruning(ctx, c.Rule.Keep, p.needs()); err != nil {
+		return done, err
+	}
+	for _, r := range c.Readers {
+		done.Processes = append(done.Processes, r.Process)
+	}
+	e.Archive = c.Rule.Archive
+	err = p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (none operator.Removal, err error) {
+		if done.Erased, err = p.pruning.Erase(ctx, tx, e); err != nil {
+			return none, err
+		}
+		if done.Letters, err = c.Operator.EraseLetters(ctx, tx, done.Processes, e.Key); err != nil {
+			return none, err
+		}
+		if err := c.Operator.NoteErased(ctx, tx, done.Processes, d, map[string]any{
+			"table": p.pruning.Table(), "by": e.By, "blanked": e.Blank, "rows": done.Rows, "archived": done.Archived, "dead_letters": done.Letters,
+		}); err != nil {
+			return none, err
+		}
+		if d.DryRun {
+			return none, errRehearsed
+		}
+		return none, nil
+	})
+	if errors.Is(err, errRehearsed) {
+		err = nil
+	}
+	return done, err
+}

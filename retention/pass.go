@@ -1,0 +1,394 @@
+package retention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// Errors of Pass.
+var (
+	// ErrBusy reports that another session removes rows of the table, or a seek on it is under way.
+	ErrBusy = operator.ErrBusy
+	// ErrUnknown reports a cursor of which it is not known whether it needs rows of the table.
+	ErrUnknown = errors.New("nothing was removed, because it is not known what a cursor needs")
+)
+
+// Config describes a pass. All fields except Others are required.
+type Config struct {
+	Rule Rule
+	// Operator has the cursors of all processes that read the table.
+	Operator *operator.Operator
+	// Source is the table, read in the order in which rows go.
+	Source *table.Source
+	// Readers are all processes that read the table, a part of it or a table above it.
+	Readers []Reader
+	// Others are cursors that read other tables.
+	Others []string
+}
+
+// Reader is a process that reads the table.
+type Reader struct {
+	Process string
+	Source  *table.Source
+	// Start is where it begins while its cursor has no place: processor.Beginning, processor.End, or a position.
+	Start cursor.Position
+	// Listed: the file of this program has the process.
+	Listed bool
+	// Problem is why its position does not show what it has delivered; "" if it does.
+	Problem string
+}
+
+// Report is the result of a pass.
+type Report struct {
+	Table string
+	Mode  Mode
+	// Rows were removed, in Batches transactions.
+	Rows    int64
+	Batches int
+	// Partitions were dropped. Their rows are not counted in Rows.
+	Partitions []string
+	// Waiting are partitions that cannot go yet although their range is over, and why.
+	Waiting []string
+	// Through is the position of the last row that was removed; "" if none was.
+	Through cursor.Position
+	// Holds are the processes that need the first row that is old enough and stays.
+	Holds []Hold
+}
+
+// Hold is a process that keeps a row from being removed.
+type Hold struct {
+	Process string
+	// State of its cursor; "" if it has none.
+	State cursor.State
+	// Record is the row, without its content.
+	Record processor.Record
+	// Fix is what makes the row free.
+	Fix string
+}
+
+func (h Hold) String() string {
+	state := string(h.State)
+	if state == "" {
+		state = "not run yet"
+	}
+	at := ""
+	if !h.Record.CreatedAt.IsZero() {
+		at = " of " + h.Record.CreatedAt.Format(time.RFC3339Nano)
+	}
+	return fmt.Sprintf("%s (%s) has not passed row %s%s: %s", visible.Line(h.Process), state, visible.Short(h.Record.ID), at, h.Fix)
+}
+
+// maxFileBytes bounds the rows of one file, as the table stores them.
+const maxFileBytes = 8 << 20
+
+// Pass removes all rows that no reader needs and that are older than Keep, in small transactions. After each it rests
+// as long as that took. The report is valid also with an error: it has what was removed before. An error removes
+// nothing by itself, and a later pass goes on where this one ended.
+func Pass(ctx context.Context, c Config) (Report, error) {
+	p, err := newPass(ctx, c)
+	if err != nil {
+		return p.report, err
+	}
+	if p.Rule.Mode == ModeDrop {
+		err = p.drop(ctx)
+	} else {
+		err = p.run(ctx)
+	}
+	return p.report, err
+}
+
+// known returns why it is not known what a reader needs.
+func (c Config) known() error {
+	var all []error
+	for _, r := range c.Readers {
+		if r.Problem != "" {
+			all = append(all, fmt.Errorf("%w: process %s: %s", ErrUnknown, visible.Line(r.Process), r.Problem))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// pass is a Pass under way.
+type pass struct {
+	Config
+	pruning *table.Pruning
+	states  map[string]cursor.State
+	through []operator.Pruned // before the pass
+	report  Report
+}
+
+func newPass(ctx context.Context, c Config) (p pass, err error) {
+	c.Rule = c.Rule.Filled()
+	p.Config = c
+	if err := errors.Join(c.Rule.Check(), c.known()); err != nil {
+		return p, err
+	}
+	if p.pruning, err = c.Source.Pruning(ctx, c.Rule.Keep, p.needs()); err == nil {
+		p.report = Report{Table: p.pruning.Table(), Mode: c.Rule.Mode}
+	}
+	return p, err
+}
+
+func (p *pass) needs() (all []table.Need) {
+	for _, r := range p.Readers {
+		all = append(all, table.Need{Process: r.Process, Source: r.Source})
+	}
+	return all
+}
+
+// run works in batches until a row must stay.
+func (p *pass) run(ctx context.Context) error {
+	after, err := p.begin(ctx)
+	for err == nil {
+		began := time.Now()
+		var s table.Stretch
+		if s, err = p.batch(ctx, after); err != nil || !s.Full {
+			break
+		}
+		after = s.Last
+		rest(ctx, time.Since(began))
+		err = ctx.Err()
+	}
+	return err
+}
+
+// begin returns the position after which the pass begins. Rows that are marked stay in the table, so the pass begins
+// after them.
+func (p *pass) begin(ctx context.Context) (after cursor.Position, err error) {
+	if p.through, err = p.Operator.Pruned(ctx, p.pruning.Table()); err != nil || p.Rule.Mode != ModeMark {
+		return "", err
+	}
+	for _, pruned := range p.through {
+		if table.SameOrder(p.pruning.Example(), pruned.Through) && pruned.Mode == string(ModeMark) {
+			after = pruned.Through
+		}
+	}
+	return after, nil
+}
+
+// rest gives the deliveries that waited for a transaction as much time as it took.
+func rest(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// batch removes the rows after a position that may go, at most Rule.Batch.
+func (p *pass) batch(ctx context.Context, after cursor.Position) (s table.Stretch, err error) {
+	var removed table.Removed
+	err = p.Operator.Prune(ctx, p.pruning.Table(), func(ctx context.Context, tx pgx.Tx, standing []operator.Standing) (operator.Removal, error) {
+		if err := p.settle(standing); err != nil {
+			return operator.Removal{}, err
+		}
+		if s, err = p.pruning.Look(ctx, tx, after, p.Rule.Batch, p.maxBytes()); err != nil || s.Rows == 0 {
+			return operator.Removal{}, err
+		}
+		if removed, err = p.remove(ctx, tx, s); err != nil {
+			return operator.Removal{}, err
+		}
+		return operator.Removal{Through: removed.Through, Rows: removed.Rows, Mode: string(p.Rule.Mode), Place: p.Rule.place()}, nil
+	})
+	if err != nil {
+		return s, err
+	}
+	p.report.Rows += removed.Rows
+	if removed.Rows > 0 {
+		p.report.Batches++
+		p.report.Through = removed.Through[0]
+	}
+	p.report.Holds = p.holds(s.Stop)
+	return s, nil
+}
+
+// maxBytes bounds a batch whose rows come here; 0: no bound.
+func (p *pass) maxBytes() int {
+	if p.Rule.Mode == ModeFiles {
+		return maxFileBytes
+	}
+	return 0
+}
+
+// remove removes a stretch in the way of the rule.
+func (p *pass) remove(ctx context.Context, tx pgx.Tx, s table.Stretch) (table.Removed, error) {
+	switch p.Rule.Mode {
+	case ModeMark:
+		return p.pruning.Mark(ctx, tx, s, p.Rule.Column)
+	case ModeArchive:
+		return p.pruning.Archive(ctx, tx, s, p.Rule.Archive)
+	case ModeFiles:
+		return p.file(ctx, tx, s)
+	default:
+		return p.pruning.Delete(ctx, tx, s)
+	}
+}
+
+// settle takes over the positions of all cursors as the transaction sees them. A cursor that is neither a reader nor
+// reads another table has appeared since, and may need every row.
+func (p *pass) settle(standing []operator.Standing) error {
+	p.states = map[string]cursor.State{}
+	at := map[string]cursor.Position{}
+	for _, s := range standing {
+		reads := slices.ContainsFunc(p.Readers, func(r Reader) bool { return r.Process == s.Process })
+		switch failure := (cursor.Failure{Class: s.Class}); {
+		case !reads && !slices.Contains(p.Others, s.Process):
+			return fmt.Errorf("%w: %s has appeared", ErrUnknown, visible.Line(s.Process))
+		case reads && failure.OfServer():
+			return fmt.Errorf("%w: process %s is halted over its database (%s), so rows before its cursor may be undelivered: decide on that halt first",
+				ErrUnknown, visible.Line(s.Process), s.Class)
+		}
+		p.states[s.Process], at[s.Process] = s.State, s.Position
+	}
+	p.pruning.Settle(func(n *table.Need) {
+		place, placed := at[n.Process]
+		if !placed || place == cursor.Unplaced {
+			i := slices.IndexFunc(p.Readers, func(r Reader) bool { return r.Process == n.Process })
+			place = p.Readers[i].Start
+		}
+		n.None = place == processor.End
+		n.After = place
+		if place == processor.Beginning || n.None {
+			n.After = ""
+		}
+	})
+	return nil
+}
+
+// holds describes who needs a row that is old enough.
+func (p *pass) holds(stop *table.Stop) (all []Hold) {
+	if stop == nil || stop.Young {
+		return nil
+	}
+	for _, process := range stop.By {
+		i := slices.IndexFunc(p.Readers, func(r Reader) bool { return r.Process == process })
+		state := p.states[process]
+		all = append(all, Hold{Process: process, State: state, Record: stop.Record, Fix: p.Readers[i].fix(state)})
+	}
+	return all
+}
+
+// fix is what makes the rows free that a reader needs.
+func (r Reader) fix(state cursor.State) string {
+	name := visible.Shell(r.Process)
+	forget := fmt.Sprintf("if nobody runs it any more: ordered-dispatcher process forget %s --reason …", name)
+	if !r.Listed {
+		return "it is not in this file; " + forget
+	}
+	switch state {
+	case cursor.Paused:
+		return fmt.Sprintf("ordered-dispatcher resume %s; %s, and remove it from the file", name, forget)
+	case cursor.Halted:
+		return fmt.Sprintf("ordered-dispatcher status %s shows why it halted; %s, and remove it from the file", name, forget)
+	case "":
+		return "run it, or remove it from the file"
+	default:
+		return "it delivers in order, and has yet to come so far; " + forget + ", and remove it from the file"
+	}
+}
+
+// names lists processes.
+func names(holds []Hold) string {
+	var all []string
+	for _, h := range holds {
+		all = append(all, visible.Line(h.Process))
+	}
+	return strings.Join(all, ", ")
+}
+
+// PassesCursor reports that rows are older than Keep and a cursor has not passed them, so the rule was not carried
+// out to its end.
+type PassesCursor struct {
+	Table string
+	Keep  time.Duration
+	Holds []Hold
+}
+
+func (e *PassesCursor) Error() string {
+	var all []string
+	for _, h := range e.Holds {
+		all = append(all, h.String())
+	}
+	return fmt.Sprintf("retention of %s with keep %v would pass the cursor of %s, so it stopped there: %s",
+		visible.Line(e.Table), e.Keep, names(e.Holds), strings.Join(all, "; "))
+}
+
+// HeldBy lists the processes that hold rows back, with their states; "" if none does.
+func (r Report) HeldBy() string {
+	var all []string
+	for _, h := range r.Holds {
+		all = append(all, fmt.Sprintf("%s %s", h.Process, h.State))
+	}
+	return strings.Join(all, ", ")
+}
+
+// Refused returns a *PassesCursor if the rule would pass a cursor; nil if it was carried out to its end.
+func (r Report) Refused(keep time.Duration) error {
+	if len(r.Holds) == 0 {
+		return nil
+	}
+	return &PassesCursor{Table: r.Table, Keep: keep, Holds: r.Holds}
+}
+
+// MaxPreview bounds the rows that Preview counts.
+const MaxPreview = 10_000
+
+// Preview is Pass that removes nothing: the report has the first rows or partitions that a pass would remove, at most
+// MaxPreview rows.
+func Preview(ctx context.Context, c Config) (Report, error) {
+	c.Rule = c.Rule.Filled()
+	p, err := newPass(ctx, c)
+	if err != nil {
+		return p.report, err
+	}
+	after, err := p.begin(ctx)
+	if err != nil {
+		return p.report, err
+	}
+	err = p.Operator.Prune(ctx, p.pruning.Table(), func(ctx context.Context, tx pgx.Tx, standing []operator.Standing) (operator.Removal, error) {
+		if err := p.settle(standing); err != nil {
+			return operator.Removal{}, err
+		}
+		if c.Rule.Mode == ModeDrop {
+			return operator.Removal{}, p.previewDrop(ctx, tx)
+		}
+		s, err := p.pruning.Look(ctx, tx, after, MaxPreview, 0)
+		if err != nil {
+			return operator.Removal{}, err
+		}
+		p.report.Rows, p.report.Through, p.report.Holds = int64(s.Rows), s.Last, p.holds(s.Stop)
+		p.report.Batches = (s.Rows + c.Rule.Batch - 1) / c.Rule.Batch
+		return operator.Removal{}, nil
+	})
+	return p.report, err
+}
+
+// Summary describes a pass in a line. verb is "removed", or what would be done.
+func (r Report) Summary(verb string) string {
+	if r.Mode == ModeDrop {
+		return fmt.Sprintf("%s %s", count(int64(len(r.Partitions)), "partition"), verb)
+	}
+	text := fmt.Sprintf("%s %s", count(r.Rows, "row"), verb)
+	if r.Through != "" {
+		text += fmt.Sprintf(" in %s, up to %s", count(int64(r.Batches), "transaction"), visible.Cut(string(r.Through)))
+	}
+	return text
+}
+
+func count(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,90 @@
+package retention
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/knob"
+)
+
+// Rule is what becomes of the rows of one table that every process has delivered. Zero values mean defaults.
+type Rule struct {
+	// Keep is how old a row must be, by its created_at.
+	//
+	// In the file: how old a row must be, by its `created_at`. `168h` is a week.
+	Keep time.Duration `knob:"keep" need:"keep: 168h" min:"1s" max:"876000h"`
+	// Mode is what happens to the rows. ModeDelete deletes them. ModeDrop drops partitions whose range is over.
+	// ModeMark marks them in Column. ModeArchive moves them into the table Archive, and ModeFiles into compressed
+	// files in Directory.
+	//
+	// In the file: `delete` them, `drop` partitions whose range is over, `mark` them in a column, move them to an
+	// `archive` table, or move them to compressed `files`.
+	Mode Mode `knob:"mode" default:"delete" oneof:"delete drop mark archive files"`
+	// Column is the column that ModeMark sets: a timestamptz that is NULL, or a boolean that is not true.
+	//
+	// In the file: the column that `mode: mark` sets: a timestamptz that is NULL, or a boolean that is not true.
+	Column string `knob:"column" like:"column: deleted_at"`
+	// Archive is the table of ModeArchive, with its schema. It has the columns of the source's table.
+	//
+	// In the file: the table of `mode: archive`, with its schema. It has the columns of the source's table.
+	Archive string `knob:"archive" like:"archive: public.bookings_archive"`
+	// Directory is where ModeFiles writes. It belongs to one database alone.
+	//
+	// In the file: the directory of `mode: files`. It belongs to one database alone.
+	Directory string `knob:"directory" like:"directory: /var/lib/dispatcher/archive"`
+	// Batch is how many rows one transaction removes. Deliveries of newer rows wait for it.
+	//
+	// In the file: how many rows one transaction removes. Deliveries of newer rows wait for it.
+	Batch int `knob:"batch" default:"1_000" min:"1" max:"10_000"`
+}
+
+// Mode is what happens to the rows of a rule.
+type Mode string
+
+// The modes.
+const (
+	ModeDelete  Mode = "delete"
+	ModeDrop    Mode = "drop"
+	ModeMark    Mode = "mark"
+	ModeArchive Mode = "archive"
+	ModeFiles   Mode = "files"
+)
+
+// Filled returns the rule with its defaults.
+func (r Rule) Filled() Rule {
+	knob.Fill(&r)
+	return r
+}
+
+// Check returns every fault of a rule.
+func (r Rule) Check() error {
+	r = r.Filled()
+	faults := knob.Faults{knob.Check(r)}
+	for _, own := range []struct {
+		key, value string
+		mode       Mode
+	}{{"column", r.Column, ModeMark}, {"archive", r.Archive, ModeArchive}, {"directory", r.Directory, ModeFiles}} {
+		faults.If(own.value == "" && r.Mode == own.mode, "mode %s needs the key %s", own.mode, own.key)
+		faults.If(own.value != "" && r.Mode != own.mode, "%s is only for mode %s, and the mode is %s: remove one of them", own.key, own.mode, r.Mode)
+	}
+	faults.If(r.Archive != "" && !strings.Contains(r.Archive, "."), "archive %s has no schema: write public.%[1]s", r.Archive)
+	faults.If(r.Directory != "" && !filepath.IsAbs(r.Directory), "directory %s is not an absolute path", r.Directory)
+	return errors.Join(faults...)
+}
+
+// place is where the rows are afterwards; "" if they are gone for good.
+func (r Rule) place() string {
+	switch r.Mode {
+	case ModeArchive:
+		return "table " + r.Archive
+	case ModeFiles:
+		return "files in " + r.Directory
+	case ModeMark:
+		return fmt.Sprintf("the table, marked in column %s", r.Column)
+	default:
+		return ""
+	}
+}

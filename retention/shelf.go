@@ -1,0 +1,182 @@
+package retention
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
+)
+
+// Shelf is where archive files go. An object store would be another one beside Directory.
+type Shelf interface {
+	// Put stores content under a name, and replaces what was there. When it returns nil, a crash does not lose it.
+	Put(ctx context.Context, name string, content []byte) error
+	// List returns the names that begin with prefix.
+	List(ctx context.Context, prefix string) ([]string, error)
+	// Remove removes a file. It is no error if there is none.
+	Remove(ctx context.Context, name string) error
+}
+
+// Directory is a Shelf in the file system.
+type Directory string
+
+// Put writes a file under another name, has it on the disk, and then gives it its name.
+func (d Directory) Put(_ context.Context, name string, content []byte) error {
+	temporary, err := os.CreateTemp(string(d), ".writing-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) // gone by then, unless something failed
+	_, err = temporary.Write(content)
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temporary.Name(), filepath.Join(string(d), name)); err != nil {
+		return err
+	}
+	return d.sync()
+}
+
+// sync has the names of the directory on the disk.
+func (d Directory) sync() error {
+	dir, err := os.Open(string(d))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// List reads the directory.
+func (d Directory) List(_ context.Context, prefix string) (names []string, err error) {
+	entries, err := os.ReadDir(string(d))
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), prefix) {
+			names = append(names, entry.Name())
+		}
+	}
+	return names, err
+}
+
+// Remove removes a file.
+func (d Directory) Remove(_ context.Context, name string) error {
+	if err := os.Remove(filepath.Join(string(d), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+const (
+	suffix       = ".jsonl.gz"
+	maxNameBytes = 255 // of a file, in common file systems
+)
+
+// fileName names a file by its table, and by the positions of its first and last row. What is escaped has no comma.
+func fileName(table string, first, last cursor.Position) (string, error) {
+	name := beginning(table, first) + url.QueryEscape(string(last)) + suffix
+	if len(name) > maxNameBytes {
+		return "", fmt.Errorf("the ids of %s are too long for the name of a file: use mode archive", table)
+	}
+	return name, nil
+}
+
+// beginning is how the names of files begin that have the same first row.
+func beginning(table string, first cursor.Position) string {
+	return url.QueryEscape(table) + "," + url.QueryEscape(string(first)) + ","
+}
+
+// file writes the rows of a stretch and then deletes them. It writes before it takes a lock that delivery would wait
+// for. Rows that change in between are not what was written, so the transaction fails, and a later pass writes the
+// file again.
+func (p *pass) file(ctx context.Context, tx pgx.Tx, s table.Stretch) (table.Removed, error) {
+	rows, err := p.pruning.Contents(ctx, tx, s)
+	if err != nil || len(rows) == 0 {
+		return table.Removed{}, err
+	}
+	if err := p.write(ctx, s, rows); err != nil {
+		return table.Removed{}, fmt.Errorf("write an archive file, before its rows are deleted: %w", err)
+	}
+	removed, err := p.pruning.Take(ctx, tx, s)
+	if err != nil {
+		return table.Removed{}, err
+	}
+	if !sameRows(rows, removed.Contents) {
+		return table.Removed{}, errors.New("rows changed while they were written to an archive file, so they were not deleted: the next pass writes them again")
+	}
+	return removed, nil
+}
+
+func sameRows(written, deleted [][]byte) bool {
+	written = slices.Clone(written)
+	slices.SortFunc(written, bytes.Compare)
+	slices.SortFunc(deleted, bytes.Compare)
+	return slices.EqualFunc(written, deleted, bytes.Equal)
+}
+
+// write stores a file of JSON lines. Then it removes the file of an earlier attempt that crashed before its rows were
+// deleted: it begins with the same row, and no row of it is gone.
+func (p *pass) write(ctx context.Context, s table.Stretch, rows [][]byte) error {
+	shelf := Directory(p.Rule.Directory)
+	name, err := fileName(p.pruning.Table(), s.First, s.Last)
+	if err != nil {
+		return err
+	}
+	content, err := compressed(rows)
+	if err != nil {
+		return err
+	}
+	if err := shelf.Put(ctx, name, content); err != nil {
+		return err
+	}
+	prefix := beginning(p.pruning.Table(), s.First)
+	earlier, err := shelf.List(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	for _, other := range earlier {
+		last, err := url.QueryUnescape(strings.TrimSuffix(strings.TrimPrefix(other, prefix), suffix))
+		if err != nil || other == name || p.gone(cursor.Position(last)) {
+			continue
+		}
+		if err := shelf.Remove(ctx, other); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gone reports whether rows up to a position were removed before, so that only files have them.
+func (p *pass) gone(last cursor.Position) bool {
+	if last <= p.report.Through {
+		return true
+	}
+	return slices.ContainsFunc(p.through, func(pruned operator.Pruned) bool {
+		return table.SameOrder(pruned.Through, last) && last <= pruned.Through
+	})
+}
+
+func compressed(rows [][]byte) ([]byte, error) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	for _, row := range rows {
+		if _, err := w.Write(append(bytes.Clone(row), '\n')); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,135 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+)
+
+// Erase is what to erase of a table: rows of a key, or columns of them.
+type Erase struct {
+	// By is the column that has the key; "": Columns.Key of the source.
+	By, Key string
+	// Blank are the columns to blank; none: the rows are deleted. A column becomes NULL or, if it must not be NULL, an
+	// empty text or JSON object.
+	Blank []string
+	// Archive is the table of a rule of retention that has such rows as well; "" if there is none.
+	Archive string
+}
+
+// Erased counts what was erased.
+type Erased struct{ Rows, Archived int64 }
+
+// ErrUndelivered reports rows that a process has yet to deliver.
+var ErrUndelivered = errors.New("undelivered")
+
+const undeliveredKeySQL = `/* source.undelivered_key */
+SELECT %s
+FROM %s AS t
+WHERE t.%s::text = $1 AND (%s)
+LIMIT 1`
+
+// Erase erases rows of a key that no process needs. If a process has yet to deliver one of them, it returns
+// ErrUndelivered, and erases nothing. keep does not count.
+func (p *Pruning) Erase(ctx context.Context, tx pgx.Tx, e Erase) (Erased, error) {
+	if e.By == "" {
+		e.By = p.source.config.Columns.Key
+	}
+	if e.By == "" {
+		return Erased{}, fmt.Errorf("the source of %s has no columns.key: name the column that has the key", p.Table())
+	}
+	by, err := p.find(ctx, tx, e.By)
+	if err != nil {
+		return Erased{}, err
+	}
+	if err := p.delivered(ctx, tx, by, e.Key); err != nil {
+		return Erased{}, err
+	}
+	set, err := p.blanks(ctx, tx, e.Blank)
+	if err != nil {
+		return Erased{}, err
+	}
+	v := values{[]byte(e.Key)}
+	conditions := []string{fmt.Sprintf("t.%s::text = $1", pgx.Identifier{by.name}.Sanitize())}
+	for _, n := range p.needs {
+		spared, err := n.spared(&v)
+		if err != nil {
+			return Erased{}, err
+		}
+		conditions = append(conditions, spared)
+	}
+	var erased Erased
+	if erased.Rows, err = change(ctx, tx, p.layout.sql(), set, strings.Join(conditions, " AND "), v); err != nil || e.Archive == "" {
+		return erased, err
+	}
+	archive, err := parseName(e.Archive)
+	if err != nil {
+		return erased, err
+	}
+	erased.Archived, err = change(ctx, tx, pgx.Identifier(archive).Sanitize(), set, conditions[0], v[:1])
+	return erased, err
+}
+
+// change deletes rows, or sets columns of them, and returns how many.
+func change(ctx context.Context, tx pgx.Tx, table, set, where string, v values) (int64, error) {
+	sql := fmt.Sprintf("/* source.erase */ DELETE FROM %s AS t WHERE %s", table, where)
+	if set != "" {
+		sql = fmt.Sprintf("/* source.blank */ UPDATE %s AS t SET %s WHERE %s", table, set, where)
+	}
+	result, err := run(ctx, tx, sql, v)
+	if err != nil {
+		return 0, err
+	}
+	return result.CommandTag.RowsAffected(), nil
+}
+
+// delivered returns ErrUndelivered if a process needs a row of the key.
+func (p *Pruning) delivered(ctx context.Context, tx pgx.Tx, by writable, key string) error {
+	for _, n := range p.needs {
+		v := values{[]byte(key)}
+		needed, err := n.needed(&v)
+		if err != nil {
+			return err
+		}
+		found, err := run(ctx, tx, fmt.Sprintf(undeliveredKeySQL, p.layout.keys(p.source.config), p.layout.sql(), pgx.Identifier{by.name}.Sanitize(), needed), v)
+		if err != nil {
+			return err
+		}
+		if len(found.Rows) > 0 {
+			var record processor.Record
+			if record, err = p.layout.record(found.Rows[0]); err != nil {
+				return err
+			}
+			return fmt.Errorf("%w: process %s has yet to deliver row %s of that key. Nothing was erased: let it deliver or skip the row, then erase again", ErrUndelivered, n.Process, record.ID)
+		}
+	}
+	return nil
+}
+
+// blanks is the SET of an UPDATE that empties columns.
+func (p *Pruning) blanks(ctx context.Context, tx pgx.Tx, names []string) (string, error) {
+	var all []string
+	for _, name := range names {
+		c, err := p.find(ctx, tx, name)
+		if err != nil {
+			return "", err
+		}
+		value := "NULL"
+		switch {
+		case !c.required:
+		case c.kind == "json" || c.kind == "jsonb":
+			value = "'{}'"
+		case c.kind == "text" || c.kind == "character varying" || c.kind == "bytea":
+			value = "''"
+		default:
+			return "", fmt.Errorf("column %s of %s is a %s that must not be NULL, and has no empty value: delete the rows, or change them yourself", name, p.Table(), c.kind)
+		}
+		all = append(all, pgx.Identifier{c.name}.Sanitize()+" = "+value)
+	}
+	return strings.Join(all, ", "), nil
+}

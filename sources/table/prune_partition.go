@@ -1,0 +1,164 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Range is a partition of a table that is partitioned by ranges of created_at.
+type Range struct {
+	Partition
+	// Over: no row that is created from now on belongs into it, and none that is younger than keep.
+	Over bool
+	// Plain: it cannot be detached concurrently, since the table has a default partition.
+	Plain bool
+}
+
+// Table returns the partition's name, quoted for SQL.
+func (r Range) Table() string { return pgx.Identifier{r.schema, r.table}.Sanitize() }
+
+// rangesSQL lists the partitions right below a table, if its key is created_at ($1) alone. Their constraint is asked
+// about the time $2: a range that holds rows before that time, and not the time itself, is over.
+const rangesSQL = `/* source.ranges */
+SELECT
+	c.oid,
+	n.nspname::text,
+	c.relname::text,
+	coalesce(pg_get_partition_constraintdef(c.oid), 'true'),
+	format('ALTER TABLE %%I.%%I ATTACH PARTITION %%I.%%I ', m.nspname, p.relname, n.nspname, c.relname) || pg_get_expr(c.relpartbound, c.oid),
+	i.inhdetachpending,
+	pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT'
+FROM pg_partitioned_table k
+JOIN pg_attribute a ON a.attrelid = k.partrelid AND a.attname = $1
+JOIN pg_class p ON p.oid = k.partrelid
+JOIN pg_namespace m ON m.oid = p.relnamespace
+JOIN pg_inherits i ON i.inhparent = k.partrelid
+JOIN pg_class c ON c.oid = i.inhrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE k.partrelid = %d AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] = a.attnum
+ORDER BY 3
+LIMIT %d`
+
+// Ranges lists the partitions, but not a default one. It returns an error if the table is not partitioned by ranges of
+// created_at alone.
+func (p *Pruning) Ranges(ctx context.Context, tx pgx.Tx) (all []Range, err error) {
+	parts, _ := parseName(p.layout.at)
+	listed, err := run(ctx, tx, fmt.Sprintf(rangesSQL, p.layout.oid, maxPartitions), values{[]byte(parts[0])})
+	if err != nil {
+		return nil, err
+	}
+	if len(listed.Rows) == 0 {
+		return nil, fmt.Errorf("%s has no partitions by ranges of %s: use another mode than drop", p.Table(), p.layout.at)
+	}
+	plain := false
+	for _, values := range listed.Rows {
+		if string(values[6]) == "t" {
+			plain = true
+			continue
+		}
+		oid, err := strconv.ParseUint(string(values[0]), 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		r := Range{Partition: Partition{oid: uint32(oid), schema: string(values[1]), table: string(values[2]), rows: string(values[3]),
+			above: p.layout.oid, Attach: string(values[4]), Detaching: string(values[5]) == "t"}}
+		if r.Over, err = p.over(ctx, tx, r); err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	for i := range all {
+		all[i].Plain = plain
+	}
+	return all, nil
+}
+
+// overSQL asks the constraint of a partition about the time before which rows are old, and whether it has such a row.
+// A range is without gaps, so one that has older rows and not that time has no time after it.
+const overSQL = `/* source.over */
+SELECT
+	(SELECT (%s) IS NOT TRUE FROM (SELECT (now() AT TIME ZONE 'UTC' - $1::interval)%s AS %s) AS t)
+	AND EXISTS (SELECT FROM %s AS t WHERE t.%[3]s < (now() AT TIME ZONE 'UTC' - $1::interval)%[2]s LIMIT 1)`
+
+func (p *Pruning) over(ctx context.Context, tx pgx.Tx, r Range) (bool, error) {
+	zone := " AT TIME ZONE 'UTC'"
+	if p.layout.atType == "timestamp" {
+		zone = ""
+	}
+	result, err := run(ctx, tx, fmt.Sprintf(overSQL, r.rows, zone, quote(p.layout.at), r.Table()), values{[]byte(fmt.Sprintf("%d microseconds", p.keep.Microseconds()))})
+	if err != nil {
+		return false, err
+	}
+	return string(result.Rows[0][0]) == "t", nil
+}
+
+const firstNeededSQL = `/* source.first_needed */
+SELECT %s
+FROM %s AS t
+WHERE %s
+ORDER BY %s
+LIMIT 1`
+
+// Needed returns the first row of a partition, attached or not, that a process needs, and which does; nil if there is
+// none. It looks by the index ranges after the positions.
+func (p *Pruning) Needed(ctx context.Context, tx pgx.Tx, r Range) (*Stop, error) {
+	for _, n := range p.needs {
+		var v values
+		condition, err := n.needed(&v)
+		if err != nil {
+			return nil, err
+		}
+		c := n.Source.config
+		found, err := run(ctx, tx, fmt.Sprintf(firstNeededSQL, n.layout.keys(c), r.Table(), condition, strings.Join(n.layout.orderBy(c), ", ")), v)
+		if err != nil {
+			return nil, err
+		}
+		if len(found.Rows) > 0 {
+			record, err := n.layout.record(found.Rows[0])
+			return &Stop{Record: record, By: []string{n.Process}}, err
+		}
+	}
+	return nil, nil
+}
+
+const lastOfSQL = `/* source.last_of */
+SELECT %s
+FROM %s AS t
+ORDER BY %s DESC
+LIMIT 1`
+
+const estimateSQL = `/* source.estimate */ SELECT greatest(reltuples, 1)::bigint FROM pg_class WHERE oid = $1::oid`
+
+// Extent returns the last positions of a partition, and how many rows it has by the server's estimate.
+func (p *Pruning) Extent(ctx context.Context, tx pgx.Tx, r Range) (removed Removed, err error) {
+	for _, o := range p.orders {
+		c := o.Source.config
+		found, err := run(ctx, tx, fmt.Sprintf(lastOfSQL, o.layout.keys(c), r.Table(), strings.Join(o.layout.orderBy(c), " DESC, ")), nil)
+		if err != nil || len(found.Rows) == 0 {
+			return removed, err
+		}
+		record, err := o.layout.record(found.Rows[0])
+		if err != nil {
+			return removed, err
+		}
+		removed.Through = append(removed.Through, record.Position)
+	}
+	estimate, err := run(ctx, tx, estimateSQL, values{[]byte(fmt.Sprint(r.oid))})
+	if err != nil {
+		return removed, err
+	}
+	removed.Rows, err = strconv.ParseInt(string(estimate.Rows[0][0]), 10, 64)
+	return removed, err
+}
+
+// DetachSQL detaches a partition within a transaction, under a lock of the whole table.
+func (p *Pruning) DetachSQL(r Range) string {
+	return fmt.Sprintf("ALTER TABLE %s DETACH PARTITION %s", p.layout.sql(), r.Table())
+}
+
+// DetachConcurrentlySQL detaches a partition outside a transaction.
+func (p *Pruning) DetachConcurrentlySQL(r Range) string { return p.DetachSQL(r) + " CONCURRENTLY" }

@@ -1,0 +1,217 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
+)
+
+// Removed are the rows that a statement removed.
+type Removed struct {
+	Rows int64
+	// Through are the last positions, one for each order in which a process reads the table.
+	Through []cursor.Position
+	// Contents are the rows as JSON, in no order; only Take returns them.
+	Contents [][]byte
+}
+
+const deleteSQL = `/* source.prune */
+DELETE FROM %s AS t
+WHERE %s
+RETURNING %s`
+
+// Delete deletes the rows of a stretch.
+func (p *Pruning) Delete(ctx context.Context, tx pgx.Tx, s Stretch) (Removed, error) {
+	return p.remove(ctx, tx, s, func(where string) string { return fmt.Sprintf(deleteSQL, p.layout.sql(), where, p.keys()) })
+}
+
+// Take is Delete that returns the rows.
+func (p *Pruning) Take(ctx context.Context, tx pgx.Tx, s Stretch) (Removed, error) {
+	return p.remove(ctx, tx, s, func(where string) string {
+		return fmt.Sprintf(deleteSQL, p.layout.sql(), where, p.keys()+", row_to_json(t.*)::text")
+	})
+}
+
+// keys are the columns that removed reads.
+func (p *Pruning) keys() string {
+	var all []string
+	for _, o := range p.orders {
+		all = append(all, o.layout.keys(o.Source.config))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (p *Pruning) remove(ctx context.Context, tx pgx.Tx, s Stretch, statement func(where string) string) (Removed, error) {
+	var v values
+	where, err := p.within(&v, s)
+	if err != nil {
+		return Removed{}, err
+	}
+	result, err := run(ctx, tx, statement(where), v)
+	if err != nil {
+		return Removed{}, err
+	}
+	return p.removed(result.Rows)
+}
+
+// removed reads what a statement returned: the keys, and what follows them.
+func (p *Pruning) removed(rows [][][]byte) (r Removed, err error) {
+	through := make([]cursor.Position, len(p.orders))
+	for _, values := range rows {
+		for i, o := range p.orders {
+			record, err := o.layout.record(values[2*i : 2*i+2])
+			if err != nil {
+				return Removed{}, err
+			}
+			through[i] = max(through[i], record.Position)
+		}
+		if rest := values[2*len(p.orders):]; len(rest) > 0 {
+			r.Contents = append(r.Contents, bytes.Clone(rest[0]))
+		}
+		r.Rows++
+	}
+	if r.Rows > 0 {
+		r.Through = through
+	}
+	return r, nil
+}
+
+const contentsSQL = `/* source.contents */
+SELECT row_to_json(t.*)::text
+FROM %s AS t
+WHERE %s
+ORDER BY %s`
+
+// Contents returns the rows of a stretch as JSON, in order.
+func (p *Pruning) Contents(ctx context.Context, tx pgx.Tx, s Stretch) (rows [][]byte, err error) {
+	var v values
+	where, err := p.within(&v, s)
+	if err != nil {
+		return nil, err
+	}
+	result, err := run(ctx, tx, fmt.Sprintf(contentsSQL, p.layout.sql(), where, strings.Join(p.layout.orderBy(p.source.config), ", ")), v)
+	if err != nil {
+		return nil, err
+	}
+	for _, values := range result.Rows {
+		rows = append(rows, values[0])
+	}
+	return rows, nil
+}
+
+const columnTypesSQL = `/* source.column_types */
+SELECT a.attname::text, format_type(a.atttypid, NULL), a.attnotnull
+FROM pg_attribute a
+WHERE a.attrelid = $1::oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+ORDER BY a.attnum
+LIMIT 2000`
+
+// writable is a column of the table that can be written.
+type writable struct {
+	name, kind string
+	required   bool
+}
+
+func (p *Pruning) columns(ctx context.Context, tx pgx.Tx) (all []writable, err error) {
+	result, err := run(ctx, tx, columnTypesSQL, values{[]byte(fmt.Sprint(p.layout.oid))})
+	if err != nil {
+		return nil, err
+	}
+	for _, values := range result.Rows {
+		all = append(all, writable{string(values[0]), string(values[1]), string(values[2]) == "t"})
+	}
+	return all, nil
+}
+
+// find returns the column that a name means, as in SQL.
+func (p *Pruning) find(ctx context.Context, tx pgx.Tx, name string) (writable, error) {
+	all, err := p.columns(ctx, tx)
+	if err != nil {
+		return writable{}, err
+	}
+	parts, err := parseName(name)
+	if err != nil || len(parts) != 1 {
+		return writable{}, fmt.Errorf("%q is not the name of a column", name)
+	}
+	i := slices.IndexFunc(all, func(c writable) bool { return c.name == parts[0] })
+	if i < 0 {
+		return writable{}, fmt.Errorf("%s has no column %s that can be written", p.Table(), name)
+	}
+	return all[i], nil
+}
+
+const markRowsSQL = `/* source.mark */
+UPDATE %s AS t
+SET %s = %s
+WHERE %s
+	AND %s
+RETURNING %s`
+
+// Mark marks the rows of a stretch as deleted: a column of type boolean becomes true, one of a time becomes the
+// present time. Rows that are marked stay as they are.
+func (p *Pruning) Mark(ctx context.Context, tx pgx.Tx, s Stretch, name string) (Removed, error) {
+	c, err := p.find(ctx, tx, name)
+	if err != nil {
+		return Removed{}, err
+	}
+	quoted := pgx.Identifier{c.name}.Sanitize()
+	var value, free string
+	switch c.kind {
+	case "boolean":
+		value, free = "true", fmt.Sprintf("t.%s IS NOT TRUE", quoted)
+	case "timestamp with time zone", "timestamp without time zone":
+		value, free = "clock_timestamp()", fmt.Sprintf("t.%s IS NULL", quoted)
+	default:
+		return Removed{}, fmt.Errorf("column %s of %s is a %s: to mark rows it must be a timestamptz or a boolean", name, p.Table(), c.kind)
+	}
+	return p.remove(ctx, tx, s, func(where string) string {
+		return fmt.Sprintf(markRowsSQL, p.layout.sql(), quoted, value, where, free, p.keys())
+	})
+}
+
+const archiveSQL = `/* source.archive */
+WITH gone AS (
+	DELETE FROM %s AS t
+	WHERE %s
+	RETURNING t.*
+), kept AS (
+	INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE
+	SELECT %[4]s FROM gone
+	RETURNING 1
+)
+SELECT %[5]s, (SELECT count(*) FROM kept)::text
+FROM gone AS t`
+
+// Archive moves the rows of a stretch into a table that has the columns of this one, perhaps more.
+func (p *Pruning) Archive(ctx context.Context, tx pgx.Tx, s Stretch, into string) (Removed, error) {
+	parts, err := parseName(into)
+	if err != nil {
+		return Removed{}, err
+	}
+	columns, err := p.columns(ctx, tx)
+	if err != nil {
+		return Removed{}, err
+	}
+	var names []string
+	for _, c := range columns {
+		names = append(names, pgx.Identifier{c.name}.Sanitize())
+	}
+	removed, err := p.remove(ctx, tx, s, func(where string) string {
+		return fmt.Sprintf(archiveSQL, p.layout.sql(), where, pgx.Identifier(parts).Sanitize(), strings.Join(names, ", "), p.keys())
+	})
+	if err != nil {
+		return Removed{}, err
+	}
+	if removed.Rows > 0 && string(removed.Contents[0]) != strconv.FormatInt(removed.Rows, 10) {
+		return Removed{}, fmt.Errorf("%s took %s of %d rows: a trigger, a rule or a policy on it drops the others, so nothing was removed", into, removed.Contents[0], removed.Rows)
+	}
+	removed.Contents = nil
+	return removed, nil
+}
