@@ -4,18 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 )
-
-// Message is what Handle has to know of a record. Package-level functions read it from the headers of a protocol.
-type Message struct {
-	Process  string // "ordered-process"
-	Sequence int64  // "ordered-sequence", from 1
-	Epoch    int64  // "ordered-epoch", from 1
-	DedupKey string // "ordered-dedup-key"
-}
 
 // Outcome is what became of a message.
 type Outcome int
@@ -27,41 +18,22 @@ const (
 	Duplicate
 )
 
-// StaleError means that a worker sent the message that has been superseded. Answer 409.
-type StaleError struct {
-	Message Message
-	Seen    int64 // the largest epoch of the process
-}
-
-func (e *StaleError) Error() string {
-	return fmt.Sprintf("inbox: record %q of process %q has epoch %d, and epoch %d has come: another worker has taken over", e.Message.DedupKey, e.Message.Process, e.Message.Epoch, e.Seen)
-}
-
-// GapError means that records before the message have not come. Answer 428.
-type GapError struct {
-	Message Message
-	Last    int64 // the largest sequence that was applied
-}
-
-func (e *GapError) Error() string {
-	return fmt.Sprintf("inbox: record %q of process %q has number %d, and the last one applied is %d", e.Message.DedupKey, e.Message.Process, e.Message.Sequence, e.Last)
-}
-
 // Config describes an inbox. Zero values mean defaults.
 type Config struct {
 	// Receiver names who applies records. Required.
 	Receiver string
 	// Schema has the two tables. Default "public".
 	Schema string
-	// RefuseGaps has Handle return a *GapError where a number is missing. Not every gap is a loss: see docs/wire.md.
-	// The first message of a process may have any number.
+	// RefuseGaps has Handle return a *GapError where a number is missing. Not every gap is a loss: see docs/wire.md. It
+	// is for receivers that get all records of a process in one stream, and whose program calls AcceptGap when an
+	// operator says so. The first message of a process may have any number.
 	RefuseGaps bool
 }
 
 // Inbox applies records for one receiver. It is safe for concurrent use.
 type Inbox struct {
-	config                       Config
-	enter, note, advance, forget string // statements
+	config Config
+	sql    statements
 }
 
 // New returns the inbox that config describes. It does not touch the database.
@@ -70,8 +42,7 @@ func New(config Config) (*Inbox, error) {
 		return nil, errors.New("inbox: Receiver is missing: name who applies the records")
 	}
 	config.Schema = cmp.Or(config.Schema, "public")
-	in := func(sql string) string { return within(config.Schema, sql) }
-	return &Inbox{config: config, enter: in(enterSQL), note: in(noteSQL), advance: in(advanceSQL), forget: in(pruneSQL)}, nil
+	return &Inbox{config: config, sql: statementsIn(config.Schema)}, nil
 }
 
 // Handle applies a message for a receiver whose inbox is in the schema public: see Inbox.Handle.
@@ -84,29 +55,71 @@ func Handle(ctx context.Context, tx pgx.Tx, receiver string, m Message, effect f
 }
 
 // Handle applies a message in the transaction tx, which has to be READ COMMITTED. It calls effect unless the message
-// is stale, repeated, or after a gap that is refused. After an error, also one of effect, the caller rolls back; else
-// it commits, and then acknowledges the message.
+// has been applied, or is refused: with an *OriginError, a *StaleError, a *LateError or a *GapError. An error that
+// wraps ErrMessage means that the message is none.
+//
+// After an error, also one of effect, the caller rolls back; else it commits, and then acknowledges the message. A
+// rollback forgets the message's epoch, too. Over HTTP a superseded worker may send at that moment, so the Handler
+// keeps the epoch.
 func (i *Inbox) Handle(ctx context.Context, tx pgx.Tx, m Message, effect func(context.Context, pgx.Tx) error) (Outcome, error) {
+	before, err := i.enter(ctx, tx, m)
+	if err != nil {
+		return 0, err
+	}
+	return i.settle(ctx, tx, before, m, effect)
+}
+
+// notes is what is known of a process in a stream.
+type notes struct {
+	origin          string
+	epoch, sequence int64
+}
+
+// enter locks the notes of the stream, refuses another origin, and notes a larger epoch.
+func (i *Inbox) enter(ctx context.Context, tx pgx.Tx, m Message) (notes, error) {
 	if err := m.validate(); err != nil {
-		return 0, err
+		return notes{}, err
 	}
-	seen, err := i.lock(ctx, tx, m)
+	if err := i.open(ctx, tx, m); err != nil {
+		return notes{}, err
+	}
+	return i.lock(ctx, tx, m)
+}
+
+// open compares the origin of the first message of a stream with the origin of the process. Dedup keys belong to the
+// process, so all its streams have one origin.
+func (i *Inbox) open(ctx context.Context, tx pgx.Tx, m Message) error {
+	if m.Stream == "" {
+		return nil
+	}
+	known, err := i.exec(ctx, tx, i.sql.known, i.config.Receiver, m.Process, noted(m.Stream))
+	if err != nil || known > 0 {
+		return err
+	}
+	m.Stream, m.Epoch = "", 0 // this row is the process's own: it stays locked until the stream has a row
+	_, err = i.lock(ctx, tx, m)
+	return err
+}
+
+// settle applies a message that enter has let in. The order of its cases is that of docs/wire.md.
+func (i *Inbox) settle(ctx context.Context, tx pgx.Tx, before notes, m Message, effect func(context.Context, pgx.Tx) error) (Outcome, error) {
+	fresh, err := i.exec(ctx, tx, i.sql.note, i.config.Receiver, m.Process, noted(m.DedupKey))
 	switch {
 	case err != nil:
 		return 0, err
-	case m.Epoch < seen.epoch:
-		return 0, &StaleError{Message: m, Seen: seen.epoch}
-	}
-	changed, err := i.exec(ctx, tx, i.note, i.config.Receiver, m.Process, m.DedupKey)
-	switch {
-	case err != nil:
-		return 0, err
-	case changed == 0:
+	case fresh == 0 && m.Epoch < before.epoch: // before StaleError: a broker that was set back repeats what is applied, and that is no harm
 		return Duplicate, nil
-	case i.config.RefuseGaps && seen.sequence > 0 && m.Sequence > seen.sequence+1:
-		return 0, &GapError{Message: m, Last: seen.sequence}
+	case fresh == 0: // after a seek back, this number is the one before the next
+		return Duplicate, i.advance(ctx, tx, m)
+	case m.Epoch < before.epoch: // before the sequence: a superseded worker's numbers mean nothing
+		return 0, &StaleError{Message: m, Seen: before.epoch}
+	case m.Replay: // its number is an old one
+	case m.Sequence <= before.sequence:
+		return 0, &LateError{Message: m, Last: before.sequence}
+	case i.config.RefuseGaps && before.sequence > 0 && m.Sequence > before.sequence+1:
+		return 0, &GapError{Message: m, Last: before.sequence}
 	}
-	if _, err := i.exec(ctx, tx, i.advance, i.config.Receiver, m.Process, m.Sequence); err != nil {
+	if err := i.advance(ctx, tx, m); err != nil {
 		return 0, err
 	}
 	if err := effect(ctx, tx); err != nil {
@@ -115,9 +128,11 @@ func (i *Inbox) Handle(ctx context.Context, tx pgx.Tx, m Message, effect func(co
 	return Applied, nil
 }
 
-func (m Message) validate() error {
-	if m.Process == "" || m.DedupKey == "" || m.Sequence < 1 || m.Epoch < 1 {
-		return fmt.Errorf("%w: it lacks a process, a dedup key, a sequence or an epoch: %+v", ErrMessage, m)
+// advance notes a larger sequence. A replay is out of turn, so its number says nothing of the records before it.
+func (i *Inbox) advance(ctx context.Context, tx pgx.Tx, m Message) error {
+	if m.Replay {
+		return nil
 	}
-	return nil
+	_, err := i.exec(ctx, tx, i.sql.advance, i.config.Receiver, m.Process, noted(m.Stream), m.Sequence)
+	return err
 }

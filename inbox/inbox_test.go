@@ -3,6 +3,7 @@ package inbox_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -31,7 +32,23 @@ func box(t *testing.T, refuseGaps bool) *inbox.Inbox {
 }
 
 func message(sequence, epoch int64, key string) inbox.Message {
-	return inbox.Message{Process: "p", Sequence: sequence, Epoch: epoch, DedupKey: key}
+	return inbox.Message{Process: "p", Origin: "o", Sequence: sequence, Epoch: epoch, DedupKey: key}
+}
+
+func replay(sequence, epoch int64, key string) inbox.Message {
+	m := message(sequence, epoch, key)
+	m.Replay = true
+	return m
+}
+
+func in(stream string, m inbox.Message) inbox.Message {
+	m.Stream = stream
+	return m
+}
+
+func from(origin string, m inbox.Message) inbox.Message {
+	m.Origin = origin
+	return m
 }
 
 // handle applies a message in a transaction of its own. Its effect is a row.
@@ -69,14 +86,15 @@ func TestHandle_AppliesEachRecordOnce(t *testing.T) {
 		{message(1, 2, "a"), inbox.Duplicate},  // a take-over
 		{message(9, 2, "c"), inbox.Applied},    // a gap
 		{message(10, 3, "a"), inbox.Duplicate}, // a seek back
-		{message(3, 3, "d"), inbox.Applied},    // a dead letter is replayed
+		{replay(3, 4, "d"), inbox.Applied},     // a dead letter
+		{message(9, 1, "c"), inbox.Duplicate},  // a broker is set back, or a superseded worker repeats
 	} {
 		got, err := handle(t, pool, step.m)
 		require.NoError(t, err, step.m)
 		require.Equal(t, step.want, got, step.m)
 	}
 	require.Equal(t, "a b c d", effects(t, pool))
-	require.Equal(t, "3 9", pgtest.Value[string](t, pool, "SELECT concat(epoch, ' ', sequence) FROM public.inbox_process"))
+	require.Equal(t, notes{Origin: "o", Epoch: 4, Sequence: 10, DedupKeys: []string{"a", "b", "c", "d"}}, noted(t, pool, "p"))
 }
 
 func TestHandle_RefusesASupersededWorker(t *testing.T) {
@@ -94,6 +112,45 @@ func TestHandle_RefusesASupersededWorker(t *testing.T) {
 	require.Equal(t, "a", effects(t, pool))
 }
 
+// Its record was put aside after time-outs, and those after it were sent.
+func TestHandle_RefusesALateRequest(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	for _, m := range []inbox.Message{message(1, 1, "a"), message(3, 1, "c")} {
+		_, err := handle(t, pool, m)
+		require.NoError(t, err)
+	}
+	_, err := handle(t, pool, message(2, 1, "b"))
+	var late *inbox.LateError
+	require.ErrorAs(t, err, &late)
+	require.EqualValues(t, 3, late.Last)
+	require.EqualError(t, err, `inbox: record "b" of process "p" comes late: it has number 2, and number 3 has come`)
+	_, err = handle(t, pool, replay(2, 2, "b"))
+	require.NoError(t, err, "an operator replays it")
+	require.Equal(t, "a c b", effects(t, pool))
+}
+
+// Decision 9: a worker ends in a call, and the rows of that call are deleted before the next one reads them.
+func TestHandle_TheNextWorkerMayGiveANumberToAnotherRecord(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	for i, key := range []string{"a", "b", "c"} {
+		_, err := handle(t, pool, message(int64(i+1), 1, key))
+		require.NoError(t, err)
+	}
+	failed := errors.New("failed")
+	for _, effect := range []error{failed, nil} {
+		for i, key := range []string{"d", "e", "f"} {
+			err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+				_, err := box(t, false).Handle(t.Context(), tx, message(int64(i+2), 2, key), func(context.Context, pgx.Tx) error { return effect })
+				return err
+			})
+			require.ErrorIs(t, err, effect, key)
+		}
+	}
+	require.Equal(t, notes{Origin: "o", Epoch: 2, Sequence: 4, DedupKeys: []string{"a", "b", "c", "d", "e", "f"}}, noted(t, pool, "p"))
+}
+
 func TestHandle_RefusesGapsIfToldTo(t *testing.T) {
 	t.Parallel()
 	pool, strict := made(t), box(t, true)
@@ -108,6 +165,111 @@ func TestHandle_RefusesGapsIfToldTo(t *testing.T) {
 	_, err = handleIn(t, strict, pool, message(7, 2, "c"))
 	require.NoError(t, err)
 	require.Equal(t, "a b c", effects(t, pool))
+}
+
+func TestHandle_ASeekToBeforeTheLastRecordClosesAGap(t *testing.T) {
+	t.Parallel()
+	pool, strict := made(t), box(t, true)
+	var gap *inbox.GapError
+	for _, step := range []struct {
+		m   inbox.Message
+		gap bool
+	}{
+		{message(1, 1, "a"), false},
+		{message(3, 1, "c"), true},
+		{message(10_004, 2, "b"), true}, // a seek to after the last record
+		{message(20_003, 3, "a"), false},
+		{message(20_004, 3, "b"), false},
+		{message(20_005, 3, "c"), false},
+	} {
+		_, err := handleIn(t, strict, pool, step.m)
+		require.Equal(t, step.gap, errors.As(err, &gap), "%v: %v", step.m, err)
+	}
+	require.Equal(t, "a b c", effects(t, pool))
+}
+
+func TestAcceptGap_LetsTheRecordAfterTheGapIn(t *testing.T) {
+	t.Parallel()
+	pool, strict := made(t), box(t, true)
+	accept := func(stream string, through int64) error {
+		return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return strict.AcceptGap(t.Context(), tx, "p", stream, through) })
+	}
+	require.ErrorContains(t, accept("", 5), `receiver "c" has no record of process "p" in stream ""`)
+	_, err := handleIn(t, strict, pool, message(1, 1, "a"))
+	require.NoError(t, err)
+	var gap *inbox.GapError
+	_, err = handleIn(t, strict, pool, message(4, 1, "d"))
+	require.ErrorAs(t, err, &gap)
+	require.NoError(t, accept("", 3))
+	require.NoError(t, accept("", 2), "it never falls")
+	_, err = handleIn(t, strict, pool, message(4, 2, "d"))
+	require.NoError(t, err)
+	require.Equal(t, "a d", effects(t, pool))
+}
+
+// Two databases have a process of one name, and tables without created_at: their records have the same dedup keys.
+func TestHandle_RefusesAnotherSenderUnderTheSameName(t *testing.T) {
+	t.Parallel()
+	pool, i := made(t), box(t, false)
+	var origin *inbox.OriginError
+	refused := func(m inbox.Message) {
+		t.Helper()
+		_, err := handle(t, pool, m)
+		require.ErrorAs(t, err, &origin, "%v", m)
+	}
+	_, err := handle(t, pool, in("1", message(1, 1, "public.t/1")))
+	require.NoError(t, err)
+	refused(from("other", in("1", message(1, 9, "public.t/1"))))
+	refused(from("other", in("2", message(1, 9, "public.t/1")))) // in a stream that has no record yet
+	require.Equal(t, "o", origin.Noted)
+	require.ErrorContains(t, origin, `has origin "other", and the records before have "o": two senders use one name`)
+
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return i.AcceptOrigin(t.Context(), tx, "p", "other") }))
+	refused(in("1", message(2, 9, "public.t/2")))
+	refused(in("2", message(2, 9, "public.t/2")))
+	got, err := handle(t, pool, from("other", in("1", message(1, 1, "public.t/1"))))
+	require.NoError(t, err, "its numbers are its own")
+	require.Equal(t, inbox.Duplicate, got)
+	_, err = handle(t, pool, from("other", in("2", message(2, 1, "public.t/2"))))
+	require.NoError(t, err)
+	require.Equal(t, "public.t/1 public.t/2", effects(t, pool))
+}
+
+// Two first records, of two senders and in two streams, at the same time: one sender is refused.
+func TestHandle_StreamsThatBeginAtOnceHaveOneOrigin(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	for round := range 20 {
+		var errs [8]error
+		var group sync.WaitGroup
+		for i := range errs {
+			m := from(fmt.Sprint(i%2), in(fmt.Sprint(i), message(1, 1, fmt.Sprint(round, "/", i))))
+			m.Process = fmt.Sprint(round)
+			group.Go(func() { _, errs[i] = handle(t, pool, m) })
+		}
+		group.Wait()
+		for i, err := range errs {
+			require.Equal(t, errs[i%2] == nil, err == nil, err)
+		}
+		require.NotEqual(t, errs[0] == nil, errs[1] == nil)
+	}
+}
+
+// A partition that lags behind a take-over has records of the worker before.
+func TestHandle_EachStreamHasItsOwnEpochAndSequence(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	for _, m := range []inbox.Message{in("0", message(2, 1, "b")), in("0", message(3, 2, "c")), in("1", message(1, 1, "a")), in("1", message(4, 2, "d"))} {
+		_, err := handle(t, pool, m)
+		require.NoError(t, err)
+	}
+	var stale *inbox.StaleError
+	_, err := handle(t, pool, in("1", message(5, 1, "e")))
+	require.ErrorAs(t, err, &stale)
+	got, err := handle(t, pool, in("1", message(9, 3, "b")))
+	require.NoError(t, err)
+	require.Equal(t, inbox.Duplicate, got, "dedup keys belong to the process")
+	require.Equal(t, "b c a d", effects(t, pool))
 }
 
 func TestHandle_AnEffectThatFailsLeavesNoNote(t *testing.T) {
@@ -152,7 +314,7 @@ func TestHandle_RefusesWhatIsNoMessage(t *testing.T) {
 	pool := made(t)
 	_, err := handle(t, pool, inbox.Message{Process: "p", Sequence: 1, Epoch: 1})
 	require.ErrorIs(t, err, inbox.ErrMessage)
-	require.ErrorContains(t, err, "it lacks a process, a dedup key, a sequence or an epoch")
+	require.ErrorContains(t, err, "it lacks a process, an origin, a dedup key, a sequence or an epoch")
 }
 
 func TestPrune_ForgetsOldKeysALittleAtATime(t *testing.T) {

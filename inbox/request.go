@@ -7,59 +7,70 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/signature"
 )
 
-// Errors of a request, before anything is applied.
+// ErrSignature means that the signature is missing, wrong or too old. The answer is 401.
+var ErrSignature = errors.New("inbox: the signature is missing, wrong, or too far from the clock")
+
+// Errors of a request that says nothing about its record.
 var (
-	// ErrSignature means that the signature is missing, wrong or too old. Answer 401.
-	ErrSignature = errors.New("inbox: the signature is missing, wrong, or too far from the clock")
-	// ErrMessage means that a header is missing or wrong, or that the body is too large. Answer 400.
-	ErrMessage = errors.New("inbox: the request is no record")
+	errMethod     = errors.New("inbox: send records with POST")
+	errTooLarge   = errors.New("inbox: the body is too large")
+	errIncomplete = errors.New("inbox: the body did not come in whole")
 )
 
-// read checks a request, and returns the record in it.
+// Request is a record as a webhook sink sends it.
+type Request struct {
+	Message
+	Type, Key string
+	Body      []byte
+}
+
+// read checks a request, and returns the record in it. It reads the body last, so that a request without a signature,
+// or an old one, costs nothing.
 func (h *Handler) read(w http.ResponseWriter, req *http.Request) (Request, error) {
 	if req.Method != http.MethodPost {
-		return Request{}, fmt.Errorf("%w: its method is %s", ErrMessage, req.Method)
+		return Request{}, fmt.Errorf("%w, and not with %s", errMethod, strconv.QuoteToASCII(req.Method))
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, h.config.MaxBytes))
-	if err != nil {
-		return Request{}, fmt.Errorf("%w: %w", ErrMessage, err)
+	if name := signature.Doubled(req.Header); name != "" {
+		return Request{}, fmt.Errorf("%w: %s is there twice", ErrMessage, strconv.QuoteToASCII(name))
 	}
-	if len(h.keys) > 0 && !h.signed(req.Header, body) {
+	signed := !h.config.Unsigned
+	if signed && !h.isTimely(req.Header) {
 		return Request{}, ErrSignature
 	}
-	m, err := FromHeaders(func(name string) string { return unescape(req.Header.Get(name)) })
-	return Request{Message: m, Type: unescape(req.Header.Get("ordered-type")), Key: unescape(req.Header.Get("ordered-key")), Body: body}, err
-}
-
-func (h *Handler) signed(header http.Header, body []byte) bool {
-	m := signature.Message{
-		ID: header.Get("webhook-id"), Timestamp: header.Get("webhook-timestamp"), Body: body,
-		Process: header.Get("ordered-process"), Sequence: header.Get("ordered-sequence"), Epoch: header.Get("ordered-epoch"),
-	}
-	seconds, err := strconv.ParseInt(m.Timestamp, 10, 64)
-	// The signature covers webhook-id, which is the dedup key.
-	return err == nil && h.config.Now().Sub(time.Unix(seconds, 0)).Abs() <= h.config.Tolerance &&
-		unescape(m.ID) == unescape(header.Get("ordered-dedup-key")) && h.keys.VerifyOrdered(header.Get("ordered-signature"), m)
-}
-
-// FromHeaders reads a message from headers, properties or attributes: get returns the text of one, "" if it is absent.
-// Its error wraps ErrMessage.
-func FromHeaders(get func(name string) string) (Message, error) {
-	m := Message{Process: get("ordered-process"), DedupKey: get("ordered-dedup-key")}
-	sequence, err := strconv.ParseInt(get("ordered-sequence"), 10, 64)
+	body, err := h.body(w, req)
 	if err != nil {
-		return m, fmt.Errorf("%w: ordered-sequence: %w", ErrMessage, err)
+		return Request{}, err
 	}
-	if m.Epoch, err = strconv.ParseInt(get("ordered-epoch"), 10, 64); err != nil {
-		return m, fmt.Errorf("%w: ordered-epoch: %w", ErrMessage, err)
+	if signed && !h.keys.VerifyOrdered(signature.Message{Header: req.Header, Body: body}) {
+		return Request{}, ErrSignature
 	}
-	m.Sequence = sequence
-	return m, m.validate()
+	get := func(name string) string { return unescape(req.Header.Get(name)) }
+	m, err := FromHeaders(get)
+	return Request{Message: m, Type: get("ordered-type"), Key: get("ordered-key"), Body: body}, err
+}
+
+// isTimely reports whether a request has a signature, and a time that is near enough to the clock.
+func (h *Handler) isTimely(header http.Header) bool {
+	seconds, err := strconv.ParseInt(header.Get("webhook-timestamp"), 10, 64)
+	return err == nil && header.Get("ordered-signature") != "" && h.config.Now().Sub(time.Unix(seconds, 0)).Abs() <= h.config.Tolerance
+}
+
+// body reads a body. One that is cut off or comes too slowly is not the record's fault, so it may come again.
+func (h *Handler) body(w http.ResponseWriter, req *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, h.config.MaxBytes))
+	switch {
+	case asType[*http.MaxBytesError](err):
+		return nil, fmt.Errorf("%w: it may have %d bytes", errTooLarge, h.config.MaxBytes)
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errIncomplete, err)
+	}
+	return body, nil
 }
 
 // unescape undoes what the webhook sink does to values of a record. It leaves alone what is no escape.
@@ -70,26 +81,15 @@ func unescape(value string) string {
 	return value
 }
 
-// answer says what became of a request, as in docs/wire.md.
-func answer(w http.ResponseWriter, err error) {
-	var stale *StaleError
-	var gap *GapError
-	switch {
-	case err == nil:
-		return
-	case errors.As(err, &stale):
-		w.Header().Set("Ordered-Epoch", strconv.FormatInt(stale.Seen, 10))
-		http.Error(w, err.Error(), http.StatusConflict)
-	case errors.As(err, &gap):
-		w.Header().Set("Ordered-Sequence", strconv.FormatInt(gap.Last, 10))
-		http.Error(w, err.Error(), http.StatusPreconditionRequired)
-	case errors.Is(err, ErrSignature):
-		http.Error(w, err.Error(), http.StatusUnauthorized)
-	case errors.Is(err, ErrMessage):
-		http.Error(w, err.Error(), http.StatusBadRequest)
-	case errors.Is(err, ErrPoison):
-		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
-	default:
-		http.Error(w, "the record was not applied: try again", http.StatusServiceUnavailable)
+// escape is the reverse of unescape, for a value in a header.
+func escape(value string) string {
+	var escaped strings.Builder
+	for i := range len(value) {
+		if c := value[i]; c <= ' ' || c >= 0x7F || c == '"' || c == '%' {
+			fmt.Fprintf(&escaped, "%%%02X", c)
+		} else {
+			escaped.WriteByte(c)
+		}
 	}
+	return escaped.String()
 }

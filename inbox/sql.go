@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -12,30 +11,43 @@ import (
 const tablesSQL = `CREATE TABLE IF NOT EXISTS {schema}.inbox_process (
 	receiver text   NOT NULL,
 	process  text   NOT NULL,
+	stream   text   NOT NULL,
+	origin   text   NOT NULL,
 	epoch    bigint NOT NULL,
 	sequence bigint NOT NULL,
-	PRIMARY KEY (receiver, process)
+	PRIMARY KEY (receiver, process, stream)
 ) WITH (fillfactor = 50);
 
 CREATE TABLE IF NOT EXISTS {schema}.inbox (
 	receiver    text        NOT NULL,
 	process     text        NOT NULL,
 	dedup_key   text        NOT NULL,
-	received_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+	received_at timestamptz NOT NULL DEFAULT pg_catalog.clock_timestamp(),
 	PRIMARY KEY (receiver, process, dedup_key)
 );
 
 CREATE INDEX IF NOT EXISTS inbox_received_at ON {schema}.inbox (receiver, received_at);
 `
 
-// Statements of Handle, in this order.
+// Statements of Handle, in this order. Their operators are qualified, as is all that a search_path could lead elsewhere.
 const (
-	// enterSQL locks the row of the process, or makes it. A call that waited for the lock sees the newest version.
-	enterSQL = `/* inbox.enter */
-INSERT INTO {schema}.inbox_process AS p (receiver, process, epoch, sequence)
-VALUES ($1, $2, $3, 0)
-ON CONFLICT (receiver, process) DO UPDATE SET epoch = greatest(p.epoch, excluded.epoch)
-RETURNING epoch, sequence`
+	knownSQL = `/* inbox.known */
+SELECT 1
+FROM {schema}.inbox_process
+WHERE receiver OPERATOR(pg_catalog.=) $1 AND process OPERATOR(pg_catalog.=) $2 AND stream OPERATOR(pg_catalog.=) $3`
+
+	// lockSQL locks the row of a stream, or makes it. A call that waited for the lock sees the newest version. It notes a
+	// larger epoch, unless the origin is another one. Such an epoch begins with this message, so the record before it is
+	// the last one: the epoch before may have given larger numbers to records that were deleted before they were
+	// acknowledged.
+	lockSQL = `/* inbox.lock */
+INSERT INTO {schema}.inbox_process AS p (receiver, process, stream, origin, epoch, sequence)
+VALUES ($1, $2, $3, $4, $5, 0)
+ON CONFLICT (receiver, process, stream) DO UPDATE SET
+	epoch = CASE WHEN p.origin OPERATOR(pg_catalog.=) excluded.origin THEN greatest(p.epoch, excluded.epoch) ELSE p.epoch END,
+	sequence = CASE WHEN p.origin OPERATOR(pg_catalog.=) excluded.origin AND excluded.epoch OPERATOR(pg_catalog.>) p.epoch
+		THEN least(p.sequence, $6::bigint) ELSE p.sequence END
+RETURNING origin, epoch, sequence`
 
 	noteSQL = `/* inbox.note */
 INSERT INTO {schema}.inbox (receiver, process, dedup_key)
@@ -44,15 +56,20 @@ ON CONFLICT DO NOTHING`
 
 	advanceSQL = `/* inbox.advance */
 UPDATE {schema}.inbox_process
-SET sequence = greatest(sequence, $3)
-WHERE receiver = $1 AND process = $2`
+SET sequence = greatest(sequence, $4)
+WHERE receiver OPERATOR(pg_catalog.=) $1 AND process OPERATOR(pg_catalog.=) $2 AND stream OPERATOR(pg_catalog.=) $3`
 )
 
-const pruneSQL = `/* inbox.prune */
-DELETE FROM {schema}.inbox
-WHERE ctid = ANY (ARRAY(
-	SELECT ctid FROM {schema}.inbox WHERE receiver = $1 AND received_at < clock_timestamp() - $2::interval ORDER BY received_at LIMIT $3
-))`
+// statements are those of an inbox, in its schema.
+type statements struct{ known, lock, note, advance, adopt, adoptStreams, prune string }
+
+func statementsIn(schema string) statements {
+	in := func(sql string) string { return within(schema, sql) }
+	return statements{
+		known: in(knownSQL), lock: in(lockSQL), note: in(noteSQL), advance: in(advanceSQL),
+		adopt: in(adoptSQL), adoptStreams: in(adoptStreamsSQL), prune: in(pruneSQL),
+	}
+}
 
 func within(schema, sql string) string {
 	return strings.ReplaceAll(sql, "{schema}", pgx.Identifier{schema}.Sanitize())
@@ -61,27 +78,28 @@ func within(schema, sql string) string {
 // SQL returns the statements that make the two tables, where they are missing.
 func (i *Inbox) SQL() string { return within(i.config.Schema, tablesSQL) }
 
-// seen is what is known of a process.
-type seen struct{ epoch, sequence int64 }
-
-func (i *Inbox) lock(ctx context.Context, tx pgx.Tx, m Message) (s seen, err error) {
-	if err := tx.QueryRow(ctx, i.enter, i.config.Receiver, m.Process, m.Epoch).Scan(&s.epoch, &s.sequence); err != nil {
-		return s, fmt.Errorf("inbox of receiver %q: %w", i.config.Receiver, err)
+// lock returns the notes of a message's stream, with a larger epoch noted. It returns an *OriginError if they belong to
+// another origin.
+func (i *Inbox) lock(ctx context.Context, tx pgx.Tx, m Message) (n notes, err error) {
+	last := m.Sequence - 1
+	if m.Replay {
+		last = 1<<63 - 1 // it lowers nothing
 	}
-	return s, nil
+	err = tx.QueryRow(ctx, i.sql.lock, i.config.Receiver, m.Process, noted(m.Stream), m.Origin, m.Epoch, last).Scan(&n.origin, &n.epoch, &n.sequence)
+	switch {
+	case err != nil:
+		return n, fmt.Errorf("inbox of receiver %q: %w", i.config.Receiver, err)
+	case n.origin != m.Origin:
+		return n, &OriginError{Message: m, Noted: n.origin}
+	}
+	return n, nil
 }
 
-// exec returns how many rows a statement changed.
+// exec returns how many rows a statement changed or found.
 func (i *Inbox) exec(ctx context.Context, tx pgx.Tx, sql string, args ...any) (int64, error) {
 	tag, err := tx.Exec(ctx, sql, args...)
 	if err != nil {
 		return 0, fmt.Errorf("inbox of receiver %q: %w", i.config.Receiver, err)
 	}
 	return tag.RowsAffected(), nil
-}
-
-// Prune forgets keys of the receiver that came longer ago than keep, at most limit of them, and returns how many. A
-// record that comes again after that is applied again, unless its epoch is stale: keep more than you may seek back.
-func (i *Inbox) Prune(ctx context.Context, tx pgx.Tx, keep time.Duration, limit int) (int64, error) {
-	return i.exec(ctx, tx, i.forget, i.config.Receiver, keep, limit)
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/inbox"
@@ -22,20 +25,46 @@ import (
 
 // vector is one of docs/wire-vectors.json.
 type vector struct {
-	Name       string   `json:"name"`
-	Secrets    []string `json:"secrets"`
-	Now        int64    `json:"now"`
-	RefuseGaps bool     `json:"refuse_gaps"`
-	Before     struct {
-		Epoch     int64    `json:"epoch"`
-		Sequence  int64    `json:"sequence"`
-		DedupKeys []string `json:"dedup_keys"`
-	} `json:"before"`
-	Headers       map[string]string `json:"headers"`
+	Name          string            `json:"name"`
+	Secrets       []string          `json:"secrets"`
+	Now           int64             `json:"now"`
+	RefuseGaps    bool              `json:"refuse_gaps"`
+	Process       string            `json:"process"`
+	Before        notes             `json:"before"`
+	Headers       [][2]string       `json:"headers"`
 	Body          []byte            `json:"body_base64"`
+	Effect        string            `json:"effect"`
 	Status        int               `json:"status"`
-	Applied       bool              `json:"applied"`
 	AnswerHeaders map[string]string `json:"answer_headers"`
+	Applied       bool              `json:"applied"`
+	After         notes             `json:"after"`
+}
+
+// notes is what a receiver has noted of a process.
+type notes struct {
+	Origin    string   `json:"origin"`
+	Epoch     int64    `json:"epoch"`
+	Sequence  int64    `json:"sequence"`
+	DedupKeys []string `json:"dedup_keys"`
+}
+
+func (n notes) put(t *testing.T, pool *pgxpool.Pool, process string) {
+	t.Helper()
+	pgtest.Exec(t, pool, "TRUNCATE public.inbox, public.inbox_process, public.effect")
+	if n.Origin != "" {
+		pgtest.Exec(t, pool, "INSERT INTO public.inbox_process VALUES ('c', $1, '', $2, $3, $4)", process, n.Origin, n.Epoch, n.Sequence)
+	}
+	pgtest.Exec(t, pool, "INSERT INTO public.inbox (receiver, process, dedup_key) SELECT 'c', $1, k FROM unnest($2::text[]) AS k", process, n.DedupKeys)
+}
+
+func noted(t *testing.T, pool *pgxpool.Pool, process string) notes {
+	t.Helper()
+	const sql = `SELECT jsonb_build_object('origin', coalesce(max(origin), ''), 'epoch', coalesce(max(epoch), 0), 'sequence', coalesce(max(sequence), 0),
+		'dedup_keys', (SELECT coalesce(jsonb_agg(dedup_key ORDER BY dedup_key COLLATE "C"), '[]') FROM public.inbox WHERE process = $1))
+		FROM public.inbox_process WHERE process = $1`
+	var n notes
+	require.NoError(t, json.Unmarshal(pgtest.Value[[]byte](t, pool, sql, process), &n))
+	return n
 }
 
 func vectors(t *testing.T) []vector {
@@ -48,7 +77,7 @@ func vectors(t *testing.T) []vector {
 	}
 	require.NoError(t, json.Unmarshal(text, &file))
 	require.Equal(t, 1, file.Version)
-	require.GreaterOrEqual(t, len(file.Vectors), 30)
+	require.GreaterOrEqual(t, len(file.Vectors), 70)
 	return file.Vectors
 }
 
@@ -66,30 +95,39 @@ func TestHandler_AnswersAsTheTestVectorsSay(t *testing.T) {
 	t.Parallel()
 	pool := made(t)
 	for _, v := range vectors(t) {
-		pgtest.Exec(t, pool, "TRUNCATE public.inbox, public.inbox_process, public.effect")
-		if v.Before.Epoch > 0 {
-			process := strings.Replace(v.Headers["ordered-process"], "refunds", "payments", 1)
-			pgtest.Exec(t, pool, "INSERT INTO public.inbox_process VALUES ('c', $1, $2, $3)", process, v.Before.Epoch, v.Before.Sequence)
-			pgtest.Exec(t, pool, "INSERT INTO public.inbox (receiver, process, dedup_key) SELECT 'c', $1, k FROM unnest($2::text[]) AS k", process, v.Before.DedupKeys)
-		}
+		v.Before.put(t, pool, v.Process)
 		h, err := box(t, v.RefuseGaps).Handler(pool, inbox.HandlerConfig{
-			Secret: strings.Join(v.Secrets, " "), Now: func() time.Time { return time.Unix(v.Now, 0) },
-		}, func(ctx context.Context, tx pgx.Tx, r inbox.Request) error {
-			require.Equal(t, string(v.Body), string(r.Body), v.Name)
-			_, err := tx.Exec(ctx, "INSERT INTO public.effect (key) VALUES ($1)", r.DedupKey)
-			return err
-		})
+			Secret: strings.Join(v.Secrets, " "), Now: func() time.Time { return time.Unix(v.Now, 0) }, Logger: quiet,
+		}, v.effect(t))
 		require.NoError(t, err)
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", bytes.NewReader(v.Body))
-		for name, value := range v.Headers {
-			req.Header.Set(name, value)
+		for _, h := range v.Headers {
+			req.Header.Add(h[0], h[1])
 		}
 		answer := httptest.NewRecorder()
 		h.ServeHTTP(answer, req)
 		require.Equal(t, v.Status, answer.Code, "%s: %s", v.Name, answer.Body)
-		for name, value := range v.AnswerHeaders {
-			require.Equal(t, value, answer.Header().Get(name), v.Name)
+		for _, name := range []string{"ordered-origin", "ordered-epoch", "ordered-sequence"} {
+			require.Equal(t, v.AnswerHeaders[name], answer.Header().Get(name), v.Name)
 		}
 		require.Equal(t, v.Applied, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.effect") == 1, v.Name)
+		require.Equal(t, v.After, noted(t, pool, v.Process), v.Name)
+	}
+}
+
+// effect applies the record of a vector, or fails as the vector asks for.
+func (v vector) effect(t *testing.T) inbox.Effect {
+	return func(ctx context.Context, tx pgx.Tx, r inbox.Request) error {
+		require.Equal(t, string(v.Body), string(r.Body), v.Name)
+		_, err := tx.Exec(ctx, "INSERT INTO public.effect (key) VALUES ($1)", r.DedupKey)
+		switch v.Effect {
+		case "fails":
+			err = errors.New("the account is locked")
+		case "fails for good":
+			err = fmt.Errorf("no such account: %w", inbox.ErrPoison)
+		default:
+			require.Equal(t, "applies", v.Effect, v.Name)
+		}
+		return err
 	}
 }

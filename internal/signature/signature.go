@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -55,33 +56,69 @@ func parseKey(secret string) ([]byte, error) {
 	return key, nil
 }
 
-// Message is what a signature covers: values of headers as they are sent, and the body.
+// Message is what is signed: the headers of a request as they are sent, by their canonical names, and its body.
 type Message struct {
-	ID, Timestamp            string // webhook-id, webhook-timestamp
-	Process, Sequence, Epoch string // ordered-process, ordered-sequence, ordered-epoch
-	Body                     []byte
+	Header http.Header
+	Body   []byte
 }
+
+// The headers that both signatures cover, and the one of ours. Ordered covers all headers that begin with prefix.
+const (
+	idHeader        = "Webhook-Id"
+	timestampHeader = "Webhook-Timestamp"
+	orderedHeader   = "Ordered-Signature"
+	prefix          = "Ordered-"
+)
 
 // Standard returns the value of webhook-signature: Standard Webhooks 1.0.0, "Signature scheme".
 func (k Keys) Standard(m Message) string {
-	return k.sign([]byte(m.ID+"."+m.Timestamp+"."), m.Body)
+	return k.sign([]byte(m.Header.Get(idHeader)+"."+m.Header.Get(timestampHeader)+"."), m.Body)
 }
 
 // Ordered returns the value of ordered-signature. No value of a header has a line feed, so the lines cannot be mistaken.
 func (k Keys) Ordered(m Message) string { return k.sign(m.lines()) }
 
-// VerifyOrdered reports whether a value of ordered-signature has a signature of the message by one of the keys.
-func (k Keys) VerifyOrdered(value string, m Message) bool {
-	given := strings.Fields(value)
+// VerifyOrdered reports whether the value of ordered-signature has a signature of the message by one of the keys. Its
+// caller has refused a message for which Doubled is not "".
+func (k Keys) VerifyOrdered(m Message) bool {
+	given := strings.Fields(m.Header.Get(orderedHeader))
 	return slices.ContainsFunc(k, func(key []byte) bool {
 		want := []byte(Keys{key}.Ordered(m))
 		return slices.ContainsFunc(given, func(one string) bool { return hmac.Equal([]byte(one), want) })
 	})
 }
 
+// Doubled returns the name of a header that is signed, or is a signature, and that came more than once; "" if there is
+// none. Two parts of a receiver could believe different values of it.
+func Doubled(header http.Header) string {
+	for name, values := range header {
+		if len(values) > 1 && (isOrdered(name) || name == idHeader || name == timestampHeader) {
+			return strings.ToLower(name)
+		}
+	}
+	return ""
+}
+
+func isOrdered(name string) bool { return strings.HasPrefix(name, prefix) }
+
+// lines returns what Ordered signs: docs/wire.md has its form.
 func (m Message) lines() []byte {
+	var headers []string
+	for name := range m.Header {
+		if isOrdered(name) && name != orderedHeader {
+			headers = append(headers, strings.ToLower(name)+":"+m.Header.Get(name))
+		}
+	}
+	slices.SortFunc(headers, func(a, b string) int { return strings.Compare(name(a), name(b)) })
 	digest := sha256.Sum256(m.Body)
-	return []byte(strings.Join([]string{"ordered-v1", m.ID, m.Timestamp, m.Process, m.Sequence, m.Epoch, hex.EncodeToString(digest[:])}, "\n"))
+	lines := append([]string{"ordered-v1", m.Header.Get(idHeader), m.Header.Get(timestampHeader)}, headers...)
+	return []byte(strings.Join(append(lines, hex.EncodeToString(digest[:])), "\n"))
+}
+
+// name returns the part of a line before its colon: a line sorts by that alone.
+func name(line string) string {
+	before, _, _ := strings.Cut(line, ":")
+	return before
 }
 
 func (k Keys) sign(parts ...[]byte) string {

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,13 +16,17 @@ const (
 	otherSecret = "0123456789abcdef0123456789abcdef"
 )
 
+func message(id, timestamp, body string) Message {
+	return Message{Header: http.Header{"Webhook-Id": {id}, "Webhook-Timestamp": {timestamp}}, Body: []byte(body)}
+}
+
 // Computed with: printf '%s' "$id.$timestamp.$payload" | openssl dgst -sha256
 // -mac HMAC -macopt hexkey:$(base64 -d <<<"$key" | od -An -tx1 | tr -d ' \n') -binary | base64
 func TestStandard_MatchesAVectorMadeByOpenSSL(t *testing.T) {
 	t.Parallel()
 	keys, err := Parse(secret)
 	require.NoError(t, err)
-	got := keys.Standard(Message{ID: "public.bookings/42/1767323045000006", Timestamp: "1767323045", Body: []byte(`{"test": 2432232314}`)})
+	got := keys.Standard(message("public.bookings/42/1767323045000006", "1767323045", `{"test": 2432232314}`))
 	require.Equal(t, "v1,E2bnjyEeyq+ijftxgWk4IbDQQlnJKsG+q4q3wups8PU=", got)
 }
 
@@ -32,7 +37,7 @@ func TestStandard_MatchesTheVectorOfTheReferenceLibraries(t *testing.T) {
 	const want = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 	keys, err := Parse(secret)
 	require.NoError(t, err)
-	require.Equal(t, want, keys.Standard(Message{ID: id, Timestamp: strconv.Itoa(at), Body: []byte(payload)}))
+	require.Equal(t, want, keys.Standard(message(id, strconv.Itoa(at), payload)))
 	reference, err := standardwebhooks.NewWebhook(secret)
 	require.NoError(t, err)
 	theirs, err := reference.Sign(id, time.Unix(at, 0), []byte(payload))
@@ -55,5 +60,31 @@ func TestParse_RefusesWhatIsNoKeyAndQuotesNothing(t *testing.T) {
 		require.Error(t, err, name)
 		require.NotContains(t, err.Error(), "canary", name)
 		require.NotContains(t, err.Error(), "Y2Fu", name)
+	}
+}
+
+// The form is that of docs/wire.md, line by line.
+func TestOrdered_CoversEachHeaderOfTheContractAndTheBody(t *testing.T) {
+	t.Parallel()
+	m := message("id", "1767323045", "")
+	for name, value := range map[string]string{
+		"ordered-type": "made", "ordered-epoch": "3", "ordered-type-x": "later:name", "ordered-signature": "v1,x", "traceparent": "00-x",
+	} {
+		m.Header.Set(name, value)
+	}
+	require.Equal(t, "ordered-v1\nid\n1767323045\nordered-epoch:3\nordered-type:made\nordered-type-x:later:name\n"+
+		"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", string(m.lines()))
+}
+
+func TestDoubled_NamesAHeaderOfTheContractThatCameTwice(t *testing.T) {
+	t.Parallel()
+	h := http.Header{"Cookie": {"a", "b"}, "Webhook-Signature": {"a", "b"}, "Ordered-Epoch": {"1"}}
+	require.Empty(t, Doubled(h))
+	for _, name := range []string{"ordered-later", "ordered-signature", "webhook-id", "webhook-timestamp"} {
+		other := h.Clone()
+		other.Add(name, "x")
+		require.Empty(t, Doubled(other))
+		other.Add(name, "x")
+		require.Equal(t, name, Doubled(other))
 	}
 }

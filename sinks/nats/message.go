@@ -49,7 +49,7 @@ func message(d processor.Delivery, subject, id string) (*nats.Msg, error) {
 	if size := headSize(d); size > maxHead {
 		return nil, refused("its key, type, id and headers have %d bytes, and headers of NATS may have %d: make the row smaller", size, maxHead)
 	}
-	header := make(nats.Header, wire.Count+3+len(d.Headers))
+	header := make(nats.Header, wire.Count+1+len(d.Headers))
 	for name, value := range d.Headers {
 		switch {
 		case !validName(name):
@@ -61,12 +61,6 @@ func message(d processor.Delivery, subject, id string) (*nats.Msg, error) {
 	}
 	set(header, jetstream.MsgIDHeader, id)
 	wire.Each(d, func(name, value string) { set(header, name, escape(value)) })
-	if d.Origin != "" {
-		set(header, headerOrigin, escape(d.Origin))
-	}
-	if d.After == d.Position { // a dead letter's record, out of its turn
-		set(header, headerReplay, "true")
-	}
 	return &nats.Msg{Subject: subject, Header: header, Data: d.Payload}, nil
 }
 

@@ -28,6 +28,7 @@
 //	Content-Type         application/json, or the type of a structured event
 //	Idempotency-Key      the dedup key: table/id/created_at in microseconds
 //	Ordered-Process      name of the process
+//	Ordered-Origin       identifies the process's cursor
 //	Ordered-Sequence     number of the record in its process: see processor.Delivery
 //	Ordered-Version      of the contract: see docs/wire.md
 //	Ordered-Epoch        fencing token: refuse a smaller one than you have seen
@@ -35,12 +36,13 @@
 //	Ordered-Position     the cursor's position once this record is acknowledged
 //	Ordered-Dedup-Key    the dedup key, as Idempotency-Key
 //	Ordered-Created-At   when the row was created, RFC 3339; left out when that is not known
+//	Ordered-Replay       true for a dead letter that is replayed; else left out
 //	Ordered-Key          left out when the record has none
 //	Ordered-Type         left out when the record has none
 //	webhook-id           with a Secret: the Idempotency-Key again
 //	webhook-timestamp    with a Secret: Unix seconds of this attempt
 //	webhook-signature    with a Secret: "v1,…", one for each key, separated by spaces
-//	ordered-signature    with a Secret: the same, of more headers: see docs/wire.md
+//	ordered-signature    with a Secret: the same, of all Ordered- headers: see docs/wire.md
 //	traceparent          W3C Trace Context: the span of the attempt, or, without
 //	tracestate           tracing, the trace in the record's headers; else left out
 //	ce-*                 with Format CloudEvents: id, source, type, time, specversion

@@ -102,13 +102,9 @@ func (s *Sink) header(d processor.Delivery, body []byte, now time.Time) http.Hea
 		}
 	})
 	if len(s.keys) > 0 {
-		timestamp := strconv.FormatInt(now.Unix(), 10)
 		set("Webhook-Id", id)
-		set("Webhook-Timestamp", timestamp)
-		m := signature.Message{
-			ID: id, Timestamp: timestamp, Body: body,
-			Process: h.Get(wire.HeaderProcess), Sequence: h.Get(wire.HeaderSequence), Epoch: h.Get(wire.HeaderEpoch),
-		}
+		set("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
+		m := signature.Message{Header: h, Body: body}
 		set("Webhook-Signature", s.keys.Standard(m))
 		set(http.CanonicalHeaderKey(wire.HeaderSignature), s.keys.Ordered(m))
 	}

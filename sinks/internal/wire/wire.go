@@ -25,24 +25,24 @@ const (
 	HeaderKey       = "ordered-key"
 	HeaderType      = "ordered-type"
 	HeaderCreatedAt = "ordered-created-at"
+	HeaderOrigin    = "ordered-origin" // a random name of the process's cursor
+	HeaderReplay    = "ordered-replay" // "true" for a dead letter that is replayed, out of its turn
 
 	// Only HTTP has this, with a secret: see package internal/signature.
 	HeaderSignature = "ordered-signature"
 
-	// Only NATS has these: its sink reads its own messages back.
-	HeaderOrigin = "ordered-origin" // a random name of the process's cursor
-	HeaderReplay = "ordered-replay" // "true" where a dead letter is replayed out of its turn
-	HeaderWorker = "ordered-worker" // of a claim: see package nats
+	// Only claims of NATS have this: see package nats.
+	HeaderWorker = "ordered-worker"
 
 	HeaderContentType = "content-type"
 	ContentType       = "application/json"
 )
 
 // Count is how many headers Each yields at most.
-const Count = 11
+const Count = 13
 
-// Each calls yield for every header of a delivery, in a fixed order. Key, type and created-at are left out where the record
-// has none. A sink escapes and bounds the values as its protocol needs.
+// Each calls yield for every header of a delivery, in a fixed order. Origin, key, type and created-at are left out where the
+// delivery has none, and replay where it is in its turn. A sink escapes and bounds the values as its protocol needs.
 func Each(d processor.Delivery, yield func(name, value string)) {
 	yield(HeaderVersion, Version)
 	yield(HeaderProcess, d.Process)
@@ -51,6 +51,12 @@ func Each(d processor.Delivery, yield func(name, value string)) {
 	yield(HeaderAttempt, strconv.Itoa(d.Attempt))
 	yield(HeaderPosition, string(d.Position))
 	yield(HeaderDedupKey, d.DedupKey())
+	if d.Origin != "" {
+		yield(HeaderOrigin, d.Origin)
+	}
+	if IsReplay(d) {
+		yield(HeaderReplay, "true")
+	}
 	if d.Key != "" {
 		yield(HeaderKey, d.Key)
 	}
@@ -62,6 +68,9 @@ func Each(d processor.Delivery, yield func(name, value string)) {
 	}
 	yield(HeaderContentType, ContentType)
 }
+
+// IsReplay reports a dead letter that is replayed, out of its turn.
+func IsReplay(d processor.Delivery) bool { return d.Position != "" && d.After == d.Position }
 
 // ShortKey returns the dedup key of a delivery as a protocol with a bound carries it: the key itself if it fits, else
 // its SHA-256. So receivers can compare two keys in either form.
