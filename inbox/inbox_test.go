@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -317,20 +316,31 @@ func TestHandle_RefusesWhatIsNoMessage(t *testing.T) {
 	require.ErrorContains(t, err, "it lacks a process, an origin, a dedup key, a sequence or an epoch")
 }
 
-func TestPrune_ForgetsOldKeysALittleAtATime(t *testing.T) {
+// An operator renames a process, and its last record comes again under the new name.
+func TestRename_KeepsWhatIsKnownOfAProcess(t *testing.T) {
 	t.Parallel()
-	pool := made(t)
-	for i, key := range []string{"a", "b", "c"} {
-		_, err := handle(t, pool, message(int64(i+1), 1, key))
+	pool, i := made(t), box(t, false)
+	rename := func(from, to string) error {
+		return pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return i.Rename(t.Context(), tx, from, to) })
+	}
+	renamed := func(m inbox.Message) inbox.Message {
+		m.Process = "renamed"
+		return m
+	}
+	require.EqualError(t, rename("p", "renamed"), `inbox: rename process "p": receiver "c" has no record of it`)
+	for n := range int64(2) {
+		_, err := handle(t, pool, in(fmt.Sprint(n), message(n+1, 3, fmt.Sprint(n))))
 		require.NoError(t, err)
 	}
-	pgtest.Exec(t, pool, "UPDATE public.inbox SET received_at = received_at - interval '2 hours' WHERE dedup_key <> 'c'")
-	for _, want := range []int64{1, 1, 0} {
-		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-			n, err := box(t, false).Prune(t.Context(), tx, time.Hour, 1)
-			require.Equal(t, want, n)
-			return err
-		}))
-	}
-	require.Equal(t, "c", pgtest.Value[string](t, pool, "SELECT string_agg(dedup_key, ' ') FROM public.inbox"))
+	require.NoError(t, rename("p", "renamed"))
+	got, err := handle(t, pool, renamed(in("0", message(1, 4, "0"))))
+	require.NoError(t, err)
+	require.Equal(t, inbox.Duplicate, got)
+	var stale *inbox.StaleError
+	_, err = handle(t, pool, renamed(in("1", message(3, 2, "2"))))
+	require.ErrorAs(t, err, &stale)
+	_, err = handle(t, pool, message(1, 1, "other"))
+	require.NoError(t, err, "another process has the old name")
+	require.EqualError(t, rename("p", "renamed"), `inbox: rename process "p": receiver "c" has records under the name "renamed" already`)
+	require.ErrorContains(t, rename("p", ""), "the new name is empty")
 }

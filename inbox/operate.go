@@ -2,9 +2,23 @@ package inbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+)
+
+// Statements of Rename.
+const (
+	renameSQL = `/* inbox.rename */
+UPDATE {schema}.inbox_process
+SET process = $3
+WHERE receiver OPERATOR(pg_catalog.=) $1 AND process OPERATOR(pg_catalog.=) $2`
+
+	renameKeysSQL = `/* inbox.rename_keys */
+UPDATE {schema}.inbox
+SET process = $3
+WHERE receiver OPERATOR(pg_catalog.=) $1 AND process OPERATOR(pg_catalog.=) $2`
 )
 
 // Statements of AcceptOrigin. The first one locks the process's own row, so that no stream begins meanwhile.
@@ -45,5 +59,30 @@ func (i *Inbox) AcceptGap(ctx context.Context, tx pgx.Tx, process, stream string
 	if err == nil && found == 0 {
 		return fmt.Errorf("inbox: accept a gap: receiver %q has no record of process %q in stream %q: the first one may have any number", i.config.Receiver, process, stream)
 	}
+	return err
+}
+
+// Rename moves what is noted of a process to another name, as an operator did with `process rename`. Otherwise records
+// that come again under the new name are applied again. Call it before a worker sends under that name. It returns an
+// error if the receiver has no record under the old name, or has one under the new name.
+func (i *Inbox) Rename(ctx context.Context, tx pgx.Tx, from, to string) error {
+	if to == "" {
+		return errors.New("inbox: rename: the new name is empty")
+	}
+	taken, err := i.exec(ctx, tx, i.sql.known, i.config.Receiver, to, "")
+	switch {
+	case err != nil:
+		return err
+	case taken > 0:
+		return fmt.Errorf("inbox: rename process %q: receiver %q has records under the name %q already", from, i.config.Receiver, to)
+	}
+	moved, err := i.exec(ctx, tx, i.sql.rename, i.config.Receiver, from, to)
+	switch {
+	case err != nil:
+		return err
+	case moved == 0:
+		return fmt.Errorf("inbox: rename process %q: receiver %q has no record of it", from, i.config.Receiver)
+	}
+	_, err = i.exec(ctx, tx, i.sql.renameKeys, i.config.Receiver, from, to)
 	return err
 }

@@ -61,13 +61,13 @@ WHERE receiver OPERATOR(pg_catalog.=) $1 AND process OPERATOR(pg_catalog.=) $2 A
 )
 
 // statements are those of an inbox, in its schema.
-type statements struct{ known, lock, note, advance, adopt, adoptStreams, prune string }
+type statements struct{ known, lock, note, advance, adopt, adoptStreams, rename, renameKeys, prune string }
 
 func statementsIn(schema string) statements {
 	in := func(sql string) string { return within(schema, sql) }
 	return statements{
 		known: in(knownSQL), lock: in(lockSQL), note: in(noteSQL), advance: in(advanceSQL),
-		adopt: in(adoptSQL), adoptStreams: in(adoptStreamsSQL), prune: in(pruneSQL),
+		adopt: in(adoptSQL), adoptStreams: in(adoptStreamsSQL), rename: in(renameSQL), renameKeys: in(renameKeysSQL), prune: in(pruneSQL),
 	}
 }
 

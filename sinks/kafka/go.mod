@@ -3,6 +3,7 @@ module github.com/ordered-dispatcher/ordered-dispatcher/sinks/kafka
 go 1.26.0
 
 require (
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/stretchr/testify v1.12.1
 	github.com/twmb/franz-go v1.22.2
 	github.com/twmb/franz-go/pkg/kadm v1.19.0
@@ -11,7 +12,6 @@ require (
 )
 
 require (
-	github.com/jackc/pgx/v5 v5.12.0 // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
 	go.opentelemetry.io/otel v1.47.0 // indirect
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect

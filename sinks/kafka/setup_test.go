@@ -190,6 +190,16 @@ func (b *bench) received(t testing.TB) []sinktest.Message {
 	return all
 }
 
+// headers of what is in the topic, in its order.
+func (b *bench) headers(t testing.TB, name string) []string {
+	t.Helper()
+	var all []string
+	for _, m := range b.read(t) {
+		all = append(all, m.header(name))
+	}
+	return all
+}
+
 // sequences of what is in the topic, in its order.
 func sequences(all []message) string {
 	var text []string

@@ -43,6 +43,7 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 					Empty:    b.empty,
 					Lose:     sinktest.Lose(b.link, decides(name)),
 					Received: b.received,
+					Header:   b.headers,
 					Refuse:   b.refuse,
 					Deny: func(t testing.TB) (processor.BatchSink, func()) {
 						return b.sink(t, func(c *kafka.Config) {
@@ -129,7 +130,7 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 	require.Equal(t, []message{{"0", "0", "customer", string(d.Payload), []string{
 		"event_id=" + d.DedupKey(), "ordered-version=1",
 		"ordered-process=sms", "ordered-sequence=9007199254740993", "ordered-epoch=3", "ordered-attempt=1",
-		"ordered-position=" + string(d.Position), "ordered-dedup-key=" + d.DedupKey(), "ordered-key=customer", "ordered-type=Made",
+		"ordered-position=" + string(d.Position), "ordered-dedup-key=" + d.DedupKey(), "ordered-origin=here", "ordered-key=customer", "ordered-type=Made",
 		"ordered-created-at=" + d.CreatedAt.Format(time.RFC3339Nano), "content-type=application/json", "traceparent=00-1",
 	}}}, b.read(t))
 }

@@ -3,6 +3,7 @@ module github.com/ordered-dispatcher/ordered-dispatcher/sinks/nats
 go 1.26.0
 
 require (
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/nats-io/jwt/v2 v2.8.2
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
@@ -12,7 +13,6 @@ require (
 )
 
 require (
-	github.com/jackc/pgx/v5 v5.12.0 // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
 	go.opentelemetry.io/otel v1.47.0 // indirect
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect

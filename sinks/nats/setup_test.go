@@ -158,6 +158,15 @@ func (b *bench) received(t testing.TB) []sinktest.Message {
 	return all
 }
 
+func (b *bench) headers(t testing.TB, name string) []string {
+	t.Helper()
+	var all []string
+	for _, m := range b.read(t) {
+		all = append(all, m.Headers[name])
+	}
+	return all
+}
+
 // log is the records' sequences in the stream, each with other headers behind it;
 // what strangers published is left out.
 func (b *bench) log(t testing.TB, name ...string) string {

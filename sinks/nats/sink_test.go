@@ -23,6 +23,7 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 				return sinktest.Subject{
 					Sink:     b.sink(t, window(n)),
 					Received: b.received,
+					Header:   b.headers,
 					Refuse:   func(t testing.TB, _ string) func() { return b.refuse(t) },
 					Deny: func(t testing.TB) (processor.BatchSink, func()) {
 						return b.sink(t, func(c *nats.Config) { c.Password = "wrong-password" }), func() {}

@@ -166,6 +166,14 @@ func (b *bench) received(testing.TB) []sinktest.Message {
 	return all
 }
 
+func (b *bench) headers(_ testing.TB, name string) []string {
+	var all []string
+	for _, m := range b.fake.Messages() {
+		all = append(all, m.Attributes[name])
+	}
+	return all
+}
+
 // landed are the sequences of the messages that the server has, in its order.
 func (b *bench) landed() string {
 	var all []string

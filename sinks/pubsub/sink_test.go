@@ -34,6 +34,7 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 				return sinktest.Subject{
 					Sink:     b.sink(t, func(c *pubsub.Config) { c.Window = window }),
 					Received: b.received,
+					Header:   b.headers,
 					Refuse: func(_ testing.TB, typ string) func() {
 						return b.refuse(typ, status.Error(codes.InvalidArgument, "it fits no schema"))
 					},
@@ -74,7 +75,7 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 	require.Equal(t, string(d.Payload), string(m.Data))
 	require.Equal(t, "customer", m.OrderingKey)
 	require.Equal(t, map[string]string{
-		"ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
+		"ordered-process": "sms", "ordered-origin": "here", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
 		"ordered-position": string(d.Position), "ordered-dedup-key": d.DedupKey(), "ordered-key": "customer", "ordered-type": "made",
 		"ordered-created-at": d.CreatedAt.Format(time.RFC3339Nano), "ordered-version": "1", "content-type": "application/json",
 		"traceparent": "00-1",

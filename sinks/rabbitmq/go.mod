@@ -3,12 +3,12 @@ module github.com/ordered-dispatcher/ordered-dispatcher/sinks/rabbitmq
 go 1.26.0
 
 require (
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/rabbitmq/amqp091-go v1.16.0
 	github.com/stretchr/testify v1.12.1
 )
 
 require (
-	github.com/jackc/pgx/v5 v5.12.0 // indirect
 	github.com/sethvargo/go-retry v0.5.0 // indirect
 	go.opentelemetry.io/otel v1.47.0 // indirect
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect

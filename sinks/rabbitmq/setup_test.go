@@ -121,3 +121,12 @@ func (b *bench) received(t testing.TB) []sinktest.Message {
 	}
 	return all
 }
+
+func (b *bench) headers(t testing.TB, name string) []string {
+	t.Helper()
+	var all []string
+	for _, m := range b.read(t) {
+		all = append(all, m.Headers[name])
+	}
+	return all
+}

@@ -35,6 +35,7 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 					return sinktest.Subject{
 						Sink:     b.sink(t, func(c *rabbitmq.Config) { c.Window = window }),
 						Received: b.received,
+						Header:   b.headers,
 						Refuse:   func(t testing.TB, _ string) func() { return b.refuse(t) },
 						Deny: func(t testing.TB) (processor.BatchSink, func()) {
 							return b.sink(t, func(c *rabbitmq.Config) {
@@ -66,7 +67,7 @@ func TestDeliverBatch_MessageCarriesTheRecord(t *testing.T) {
 	require.Equal(t, []message{{
 		MessageID: d.DedupKey(), DeliveryMode: 2, Type: "Made", Timestamp: d.CreatedAt.Unix(), Body: string(d.Payload),
 		Headers: map[string]string{
-			"ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
+			"ordered-process": "sms", "ordered-origin": "here", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
 			"ordered-position": string(d.Position), "ordered-dedup-key": d.DedupKey(), "ordered-key": "customer", "ordered-type": "Made",
 			"ordered-version": "1", "ordered-created-at": d.CreatedAt.Format(time.RFC3339Nano), "content-type": "application/json",
 			"traceparent": "00-1",

@@ -155,6 +155,15 @@ func (b *bench) received(t testing.TB) []sinktest.Message {
 	return all
 }
 
+func (b *bench) headers(t testing.TB, name string) []string {
+	t.Helper()
+	var all []string
+	for _, e := range b.entries(t, stream) {
+		all = append(all, e[name])
+	}
+	return all
+}
+
 // log is the numbers in a stream.
 func (b *bench) log(t testing.TB, stream string) string {
 	t.Helper()

@@ -28,6 +28,7 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 				return sinktest.Subject{
 					Sink:     b.sink(t, window(n)),
 					Received: b.received,
+					Header:   b.headers,
 					Deny: func(t testing.TB) (processor.BatchSink, func()) {
 						return b.sink(t, func(c *redis.Config) { c.URL = strings.Replace(c.URL, password, "wrong-password", 1) }), func() {}
 					},
@@ -53,7 +54,7 @@ func TestDeliverBatch_AnEntryCarriesTheRecord(t *testing.T) {
 	b.ask(t, "HSET", state, "process", "sms", "epoch", "3", "worker", "", "sequence", "9007199254740992")
 	sinktest.Delivered(t, b.sink(t, nil), []processor.Delivery{d})
 	require.Equal(t, []map[string]string{{
-		"ordered-version": "1", "ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
+		"ordered-version": "1", "ordered-process": "sms", "ordered-origin": "here", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
 		"ordered-position": string(d.Position), "ordered-dedup-key": d.DedupKey(), "ordered-key": "customer", "ordered-type": "made",
 		"ordered-created-at": d.CreatedAt.Format(time.RFC3339Nano), "content-type": "application/json", "traceparent": "00-1", "": "empty",
 		"payload": string(d.Payload),

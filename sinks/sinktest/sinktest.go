@@ -28,6 +28,9 @@ type Subject struct {
 	Sink processor.BatchSink
 	// Received reads the receiver's messages, in its order, with a reader that is not the sink's own code.
 	Received func(t testing.TB) []Message
+	// Header reads a header of the receiver's messages, in its order: "" where a message has none of that name. nil: its
+	// protocol has no headers.
+	Header func(t testing.TB, name string) []string
 	// Refuse makes the receiver refuse the records of that type until the returned function is called. nil: the
 	// receiver cannot do that.
 	Refuse func(t testing.TB, typ string) (restore func())
@@ -82,6 +85,7 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Subject){
 		"InOrderAndUnchanged":                  inOrder,
+		"CarriesTheHeadersOfTheContract":       contract,
 		"AcknowledgesThePrefixOfAFailure":      prefix,
 		"SameDedupKeyAtEveryAttempt":           dedupKey,
 		"TwoProcessesShareAReceiver":           twoProcesses,

@@ -98,6 +98,16 @@ func (b *bench) received(testing.TB) []sinktest.Message {
 	return all
 }
 
+func (b *bench) headers(_ testing.TB, name string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []string
+	for _, m := range b.messages {
+		all = append(all, m.Metadata.Get(name))
+	}
+	return all
+}
+
 func newSink(t testing.TB, c watermill.Config) *watermill.Sink {
 	t.Helper()
 	s, err := watermill.New(c)
@@ -112,6 +122,7 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 		return sinktest.Subject{
 			Sink:     sinktest.One(newSink(t, watermill.Config{Publisher: b, Topic: "bookings"})),
 			Received: b.received,
+			Header:   b.headers,
 			Refuse: func(_ testing.TB, typ string) func() {
 				return b.set(func() { b.refused = typ }, func() { b.refused = "" })
 			},
@@ -140,7 +151,7 @@ func TestDeliver_MessageCarriesTheRecord(t *testing.T) {
 	first, second := b.messages[0], b.messages[1]
 	require.Equal(t, string(d.Payload), string(first.Payload))
 	require.Equal(t, message.Metadata{
-		"ordered-process": "sms", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
+		"ordered-process": "sms", "ordered-origin": "here", "ordered-sequence": "9007199254740993", "ordered-epoch": "3", "ordered-attempt": "1",
 		"ordered-position": string(d.Position), "ordered-dedup-key": d.DedupKey(), "ordered-key": "customer", "ordered-type": "made",
 		"ordered-version": "1", "ordered-created-at": d.CreatedAt.UTC().Format(time.RFC3339Nano), "content-type": "application/json",
 		"traceparent": "00-1",

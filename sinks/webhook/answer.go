@@ -12,7 +12,6 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/outcome"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
-	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
 const (
@@ -36,7 +35,7 @@ func (s *Sink) judge(d processor.Delivery, resp *http.Response) error {
 	case plain:
 		return processor.Permanent(fmt.Errorf("%w; if the port expects TLS, set url to https://", err))
 	}
-	if why := contract(resp); why != "" {
+	if why := s.contract(d, resp); why != "" {
 		return processor.Refused(fmt.Errorf("%w; %s", err, why))
 	}
 	switch {
@@ -82,25 +81,6 @@ func (t target) isRefusal(status int) bool {
 	default:
 		return status < 400
 	}
-}
-
-// contract returns what a receiver that follows docs/wire.md says about the cursor, or "". Its answer names the number
-// that it has. A receiver that does not know the contract answers 409 and 428 about the record.
-func contract(resp *http.Response) string {
-	number := func(name string) string {
-		value := resp.Header.Get(name)
-		if _, err := strconv.ParseUint(value, 10, 63); err != nil {
-			return ""
-		}
-		return value
-	}
-	if epoch := number(wire.HeaderEpoch); resp.StatusCode == http.StatusConflict && epoch != "" {
-		return "the receiver has seen epoch " + epoch + ": another worker has taken over, or the cursor is an older copy"
-	}
-	if sequence := number(wire.HeaderSequence); resp.StatusCode == http.StatusPreconditionRequired && sequence != "" {
-		return "the last record that the receiver has applied is number " + sequence + ", and it wants those between: find out what became of them, and seek back if they have to come"
-	}
-	return ""
 }
 
 func isTransient(status int) bool {

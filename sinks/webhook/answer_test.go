@@ -276,30 +276,3 @@ func TestCure_NamesTheHostOfAFailedLookup(t *testing.T) {
 	require.Contains(t, fix(&net.DNSError{IsNotFound: true}), "check the host in url")
 	require.Empty(t, fix(&net.DNSError{IsTemporary: true}))
 }
-
-// A receiver that follows docs/wire.md names the number that it has. Without it, the same statuses are about the record.
-func TestDeliver_WhatTheReceiverHasSeenHaltsAndIsNotTheRecordsFault(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		status       int
-		header, text string
-		refused      bool
-	}{
-		{409, "Ordered-Epoch", "the receiver has seen epoch 12: another worker has taken over, or the cursor is an older copy", true},
-		{428, "Ordered-Sequence", "the last record that the receiver has applied is number 12, and it wants those between", true},
-		{409, "Ordered-Sequence", "", false},
-		{428, "Ordered-Epoch", "", false},
-		{422, "Ordered-Epoch", "", false},
-	} {
-		server := answer(t, c.status, map[string]string{c.header: "12"}, "")
-		err := newSink(t, Config{URL: server.URL}).Deliver(t.Context(), delivery())
-		require.ErrorContains(t, err, c.text)
-		require.Equal(t, c.refused, processor.IsRefused(err), c)
-		require.Equal(t, !c.refused, processor.IsPermanent(err), c)
-	}
-	for _, value := range []string{"", "-1", "a b", "1e9", strings.Repeat("9", 20)} {
-		server := answer(t, 409, map[string]string{"Ordered-Epoch": value}, "")
-		err := newSink(t, Config{URL: server.URL}).Deliver(t.Context(), delivery())
-		require.True(t, processor.IsPermanent(err), value)
-	}
-}

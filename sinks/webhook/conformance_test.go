@@ -25,6 +25,7 @@ type inbox struct {
 	server *http.Server
 	mu     sync.Mutex
 	all    []sinktest.Message
+	heads  []http.Header
 
 	denied  bool
 	refused string // the type of records that it does not take
@@ -79,6 +80,7 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	default:
 		b.all = append(b.all, sinktest.Message{DedupKey: key, Payload: string(body)})
+		b.heads = append(b.heads, r.Header)
 		if b.mute {
 			panic(http.ErrAbortHandler) // ends the connection
 		}
@@ -114,6 +116,16 @@ func (b *inbox) received(testing.TB) []sinktest.Message {
 	return append([]sinktest.Message{}, slices.Clone(b.all)...)
 }
 
+func (b *inbox) headers(_ testing.TB, name string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var all []string
+	for _, h := range b.heads {
+		all = append(all, h.Get(name))
+	}
+	return all
+}
+
 func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]webhook.Config{
@@ -137,6 +149,7 @@ func TestSink_KeepsThePromisesOfAllSinks(t *testing.T) {
 					Empty:    func(testing.TB) { b.set(func() { b.all = nil }) },
 					Lose:     b.lose,
 					Received: b.received,
+					Header:   b.headers,
 					Refuse:   b.refuse,
 					Deny: func(testing.TB) (processor.BatchSink, func()) {
 						b.set(func() { b.denied = true })

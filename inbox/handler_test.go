@@ -1,0 +1,237 @@
+package inbox_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/inbox"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/signature"
+)
+
+// nothing is an effect without a trace.
+func nothing(context.Context, pgx.Tx, inbox.Request) error { return nil }
+
+// signed returns a request of a sink with the secret of these tests.
+func signed(t testing.TB, m inbox.Message, body string) *http.Request {
+	t.Helper()
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+	for name, value := range map[string]string{
+		"ordered-process": m.Process, "ordered-origin": m.Origin, "ordered-dedup-key": m.DedupKey, "webhook-id": m.DedupKey,
+		"ordered-sequence": strconv.FormatInt(m.Sequence, 10), "ordered-epoch": strconv.FormatInt(m.Epoch, 10),
+		"webhook-timestamp": strconv.FormatInt(time.Now().Unix(), 10),
+	} {
+		req.Header.Set(name, value)
+	}
+	keys, err := signature.Parse(secret)
+	require.NoError(t, err)
+	req.Header.Set("ordered-signature", keys.Ordered(signature.Message{Header: req.Header, Body: []byte(body)}))
+	return req
+}
+
+func answerOf(h http.Handler, req *http.Request) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	h.ServeHTTP(answer, req)
+	return answer
+}
+
+func handler(t testing.TB, db inbox.Beginner, config inbox.HandlerConfig, effect inbox.Effect) *inbox.Handler {
+	t.Helper()
+	i, err := inbox.New(inbox.Config{Receiver: "c"})
+	require.NoError(t, err)
+	if config.Logger == nil {
+		config.Logger = quiet
+	}
+	h, err := i.Handler(db, config, effect)
+	require.NoError(t, err)
+	return h
+}
+
+// db is a database that no request may reach.
+type db struct{}
+
+func (db) Begin(context.Context) (pgx.Tx, error) {
+	return nil, errors.New("a request has reached the database")
+}
+
+func TestHandler_NeedsASecretADatabaseAndAnEffect(t *testing.T) {
+	t.Parallel()
+	i := box(t, false)
+	for name, c := range map[string]struct {
+		db     inbox.Beginner
+		config inbox.HandlerConfig
+		effect inbox.Effect
+		want   string
+	}{
+		"no secret":   {db{}, inbox.HandlerConfig{}, nothing, "Secret is missing: is its environment variable unset?"},
+		"blank":       {db{}, inbox.HandlerConfig{Secret: " "}, nothing, "Secret is blank"},
+		"both":        {db{}, inbox.HandlerConfig{Secret: secret, Unsigned: true}, nothing, "exclude each other"},
+		"tolerance":   {db{}, inbox.HandlerConfig{Secret: secret, Tolerance: -time.Second}, nothing, "Tolerance is negative: -1s"},
+		"bytes":       {db{}, inbox.HandlerConfig{Secret: secret, MaxBytes: -1}, nothing, "MaxBytes is negative: -1"},
+		"no database": {nil, inbox.HandlerConfig{Secret: secret}, nothing, "the database is nil"},
+		"no effect":   {db{}, inbox.HandlerConfig{Secret: secret}, nil, "the effect is nil"},
+	} {
+		_, err := i.Handler(c.db, c.config, c.effect)
+		require.ErrorContains(t, err, c.want, name)
+	}
+	_, err := i.Handler(db{}, inbox.HandlerConfig{Unsigned: true}, nothing)
+	require.NoError(t, err)
+}
+
+// unread is a body that must not be read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the body was read")
+	return 0, io.EOF
+}
+
+func TestHandler_ReadsNoBodyOfARequestWithoutAFreshSignature(t *testing.T) {
+	t.Parallel()
+	h := handler(t, db{}, inbox.HandlerConfig{Secret: secret}, nothing)
+	for want, change := range map[int]func(*http.Request){
+		http.StatusUnauthorized:     func(r *http.Request) { r.Header.Del("ordered-signature") },
+		http.StatusBadRequest:       func(r *http.Request) { r.Header.Add("ordered-epoch", "1") },
+		http.StatusMethodNotAllowed: func(r *http.Request) { r.Method = http.MethodGet },
+	} {
+		req := signed(t, message(1, 1, "a"), "")
+		change(req)
+		req.Body = io.NopCloser(unread{t})
+		require.Equal(t, want, answerOf(h, req).Code)
+	}
+	req := signed(t, message(1, 1, "a"), "")
+	req.Header.Set("webhook-timestamp", "1")
+	req.Body = io.NopCloser(unread{t})
+	require.Equal(t, http.StatusUnauthorized, answerOf(h, req).Code)
+}
+
+// A probe or a health check is no record.
+func TestHandler_TakesOnlyPOST(t *testing.T) {
+	t.Parallel()
+	h := handler(t, db{}, inbox.HandlerConfig{Secret: secret}, nothing)
+	answer := answerOf(h, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?key=a", nil))
+	require.Equal(t, http.StatusMethodNotAllowed, answer.Code)
+	require.Equal(t, "POST", answer.Header().Get("Allow"))
+}
+
+func TestHandler_ABodyThatIsTooLargeIsTheRecordsFault(t *testing.T) {
+	t.Parallel()
+	h := handler(t, db{}, inbox.HandlerConfig{Secret: secret, MaxBytes: 5}, nothing)
+	answer := answerOf(h, signed(t, message(1, 1, "a"), "123456"))
+	require.Equal(t, http.StatusRequestEntityTooLarge, answer.Code)
+	require.Equal(t, "inbox: the body is too large: it may have 5 bytes\n", answer.Body.String())
+}
+
+// With 400 it would become a dead letter, although nothing is wrong with it.
+func TestHandler_ABodyThatDoesNotComeInWholeMayComeAgain(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(handler(t, db{}, inbox.HandlerConfig{Secret: secret}, nothing))
+	server.Config.ReadTimeout = 300 * time.Millisecond
+	server.Start()
+	t.Cleanup(server.Close)
+	for name, end := range map[string]func(*net.TCPConn) error{
+		"cut off": (*net.TCPConn).CloseWrite,
+		"slow":    func(*net.TCPConn) error { return nil },
+	} {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		req := signed(t, message(1, 1, "a"), `{"half":`)
+		var head bytes.Buffer
+		require.NoError(t, req.Header.Write(&head))
+		_, err = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n%s\r\n{\"half\":", &head)
+		require.NoError(t, err)
+		require.NoError(t, end(conn.(*net.TCPConn)))
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Minute)))
+		line := make([]byte, len("HTTP/1.1 408"))
+		_, err = io.ReadFull(conn, line)
+		require.NoError(t, err, name)
+		require.Equal(t, "HTTP/1.1 408", string(line), name)
+	}
+}
+
+func TestHandler_LogsARecordThatWasNotApplied(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	for _, c := range []struct {
+		m      inbox.Message
+		err    error
+		status int
+		log    string
+	}{
+		{message(1, 2, "a"), nil, 200, ""},
+		{message(2, 2, "b"), errors.New("relation does not exist"), 503, `level=ERROR msg="the record was not applied" process=p sequence=2 epoch=2 dedup_key=b err="relation does not exist"`},
+		{message(2, 2, "b"), fmt.Errorf("no account: %w", inbox.ErrPoison), 422, `level=ERROR msg="the record was not applied" process=p sequence=2 epoch=2 dedup_key=b err="no account: the record can never be applied"`},
+		{message(2, 1, "b"), nil, 409, `level=WARN msg="the record was refused" process=p sequence=2 epoch=1 dedup_key=b err=`},
+	} {
+		var log bytes.Buffer
+		config := inbox.HandlerConfig{Secret: secret, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		h := handler(t, pool, config, func(context.Context, pgx.Tx, inbox.Request) error { return c.err })
+		answer := answerOf(h, signed(t, c.m, "{}"))
+		require.Equal(t, c.status, answer.Code)
+		require.Contains(t, log.String(), c.log)
+		require.Equal(t, c.log == "", log.Len() == 0)
+		require.NotContains(t, answer.Body.String(), "relation", "what failed here is not the sender's business")
+	}
+}
+
+// The worker before may still have a request on the wire.
+func TestHandler_AFailedEffectLeavesALargerEpochNoted(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	var failure error
+	h := handler(t, pool, inbox.HandlerConfig{Secret: secret}, func(ctx context.Context, tx pgx.Tx, r inbox.Request) error {
+		_, err := tx.Exec(ctx, "INSERT INTO public.effect (key) VALUES ($1)", r.DedupKey)
+		return errors.Join(err, failure)
+	})
+	require.Equal(t, 200, answerOf(h, signed(t, message(1, 1, "a"), "")).Code)
+	failure = errors.New("busy")
+	require.Equal(t, 503, answerOf(h, signed(t, message(2, 2, "c"), "")).Code)
+	failure = nil
+	require.Equal(t, 409, answerOf(h, signed(t, message(2, 1, "b"), "")).Code, "an operator skipped it")
+	require.Equal(t, 200, answerOf(h, signed(t, message(2, 2, "c"), "")).Code)
+	require.Equal(t, "a c", effects(t, pool))
+}
+
+// An effect that ignores an error of SQL leaves a transaction that cannot commit.
+func TestHandler_AnEffectThatHidesAnErrorIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	h := handler(t, pool, inbox.HandlerConfig{Secret: secret}, func(ctx context.Context, tx pgx.Tx, _ inbox.Request) error {
+		_, _ = tx.Exec(ctx, "SELECT 1/0")
+		return nil
+	})
+	require.Equal(t, 503, answerOf(h, signed(t, message(1, 1, "a"), "")).Code)
+	require.Zero(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.inbox"))
+}
+
+// An index of PostgreSQL takes 2,700 bytes, and a text of it no NUL.
+func TestHandle_NotesALongKeyByItsDigest(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	long := strings.Repeat("k", 10_000)
+	for _, want := range []inbox.Outcome{inbox.Applied, inbox.Duplicate} {
+		got, err := handle(t, pool, in(long, message(1, 1, long)))
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	require.Regexp(t, `^sha256:[0-9a-f]{64}$`, pgtest.Value[string](t, pool, "SELECT dedup_key FROM public.inbox"))
+	for _, m := range []inbox.Message{message(2, 1, "a\x00b"), message(2, 1, "\xff"), from("\xff", message(2, 1, "b")), in("\x00", message(2, 1, "b"))} {
+		_, err := handle(t, pool, m)
+		require.ErrorIs(t, err, inbox.ErrMessage)
+	}
+}
