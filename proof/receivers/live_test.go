@@ -74,7 +74,7 @@ func (w *world) replayDeadLetter(i int) {
 	require.Zero(w.t, booked())
 	pgtest.Exec(w.t, w.pool, "INSERT INTO public.room VALUES ($1)", room)
 
-	first := w.wire.find(w.t, func(p post) bool { return bytes.Contains(p.body, []byte(room)) })
+	first := w.wire.find(w.t, func(p post) bool { return bytes.Contains(p.body, []byte(strconv.Quote(room))) })
 	w.await("a record after it", func() bool { return w.last() > first.number(w.t, "ordered-sequence") })
 	got := w.send(first.with("ordered-epoch", fmt.Sprint(w.seen())))
 	require.Equal(w.t, http.StatusConflict, got.status, "%s", got.body)
@@ -88,7 +88,7 @@ func (w *world) replayDeadLetter(i int) {
 		return open() == 0
 	})
 	require.EqualValues(w.t, 1, booked())
-	replay := w.wire.find(w.t, func(p post) bool { return bytes.Contains(p.body, []byte(room)) })
+	replay := w.wire.find(w.t, func(p post) bool { return bytes.Contains(p.body, []byte(strconv.Quote(room))) })
 	require.Equal(w.t, "true", replay.header.Get("ordered-replay"))
 	for _, p := range []post{first, replay} {
 		require.Equal(w.t, http.StatusOK, w.send(p).status, "a duplicate")
