@@ -43,9 +43,12 @@ async function serve<T>(box: Inbox, config: HandlerConfig, apply: Effect, use: (
 
 // post sends one request to a handler. Headers are pairs, as a name may come twice.
 async function post(box: Inbox, config: HandlerConfig, apply: Effect, headers: Pairs, body: Buffer, method = "POST"): Promise<Answer> {
-  const length: Pairs = [["host", "localhost"], ["content-length", String(body.length)]];
+  const values: Record<string, string[]> = {};
+  for (const [name, value] of headers) {
+    (values[name] ??= []).push(value);
+  }
   return serve(box, config, apply, (port) => new Promise<Answer>((resolve, reject) => {
-    const req = request({ host: "127.0.0.1", port, method, headers: [...length, ...headers].flat(), agent: false }, (res) => {
+    const req = request({ host: "127.0.0.1", port, method, headers: values, agent: false }, (res) => {
       let text = "";
       res.setEncoding("utf8").on("data", (chunk) => (text += chunk));
       res.on("end", () => resolve({ status: res.statusCode!, headers: res.headers, text }));
@@ -254,17 +257,18 @@ test("a noted origin is escaped in the answer", async () => {
 });
 
 test("refuses what is no record", async () => {
-  for (const change of [
+  const changes: Record<string, string>[] = [
     { "ordered-sequence": "1x" }, { "ordered-epoch": "0" }, { "ordered-epoch": String(2n ** 63n) }, { "ordered-dedup-key": "" },
     { "ordered-origin": "" }, { "ordered-process": "a%00b" }, { "ordered-origin": "a%FF" }, { "ordered-dedup-key": "a\xff" },
-  ]) {
+  ];
+  for (const change of changes) {
     assert.equal((await answer(effect, change)).status, 400, JSON.stringify(change));
   }
   assert.deepEqual(await effects(), []);
 });
 
 test("says what is wrong with a request", async () => {
-  const got = await answer(effect, {}, {}, "GET");
+  const got = await answer(effect, {}, {}, "PUT");
   assert.deepEqual([got.status, got.headers.allow], [405, "POST"]);
   assert.equal((await answer(effect, {}, { maxBytes: 1 })).status, 413);
   assert.deepEqual(await effects(), []);
