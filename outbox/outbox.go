@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
 )
 
 // DefaultMaxBytes is the default of Config.MaxBytes.
@@ -20,6 +22,16 @@ type Config struct {
 	MaxBytes int
 	// Raw is for a table whose payload is a bytea. Sinks then get the bytes of a payload unchanged.
 	Raw bool
+	// CompressAbove is from how many bytes on a payload is compressed with zstd, if that makes it smaller. The row then
+	// has the header content-encoding: zstd. It needs Raw. Default: no payload is compressed.
+	CompressAbove int
+	// ClaimAbove is from how many bytes on a payload, compressed or not, goes to Claims before the insert. The row then
+	// has a reference instead, and the header claim-check: see package claim. Default: none does. MaxBytes bounds such
+	// a payload, too.
+	ClaimAbove int
+	// Claims is the store for ClaimAbove. Call Collect now and then, which removes what rolled back transactions leave
+	// there.
+	Claims claim.Store
 }
 
 // Outbox writes records into one table. It is safe for concurrent use.
@@ -41,6 +53,9 @@ func New(config Config) (*Outbox, error) {
 	}
 	if len(config.Table) > 2 {
 		return nil, fmt.Errorf("outbox: Table is %q: give a name, or a schema and a name", config.Table)
+	}
+	if err := config.validatePacking(); err != nil {
+		return nil, err
 	}
 	return &Outbox{config: config, insert: insertInto(config)}, nil
 }

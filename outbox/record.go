@@ -60,6 +60,9 @@ func (o *Outbox) encode(ctx context.Context, records []Record) (string, error) {
 			return "", &RecordError{Index: i, Err: err}
 		}
 	}
+	if err := o.pack(ctx, rows); err != nil {
+		return "", err
+	}
 	var list bytes.Buffer
 	encoder := json.NewEncoder(&list)
 	encoder.SetEscapeHTML(false)
@@ -75,6 +78,9 @@ func (o *Outbox) row(ctx context.Context, r Record) (row, error) {
 		return row{}, errors.New("it has no Type")
 	}
 	if err := made.readable(); err != nil {
+		return row{}, err
+	}
+	if err := made.reserved(); err != nil {
 		return row{}, err
 	}
 	raw, isBytes := r.Payload.([]byte)

@@ -40,7 +40,12 @@ var arrows = map[string][]string{
 	"internal/pgwall":        {},
 	"internal/plaintext":     {},
 	"internal/signature":     {},
-	"outbox":                 {},
+	"outbox":                 {"claim", "internal/zstd"},
+	"claim":                  {},
+	"claimcheck":             {"claim"},
+	"internal/zstd":          {},
+	"payload":                {"claim", "internal/zstd", "processor"},
+	"upcast":                 {"internal/visible", "payload", "processor"},
 	"inbox":                  {"internal/signature"},
 }
 
@@ -136,7 +141,7 @@ func arrow(from, to string) bool {
 		return below(from, "proof")
 	}
 	if below(from, "command/internal/daemon") {
-		return below(to, "cursor", "processor", "sources", "sinks", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
+		return below(to, "claim", "cursor", "payload", "processor", "sources", "upcast", "sinks", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
 	}
 	origin := "" // the nearest one: arrows may also have a directory below another one
 	for dir := range arrows {
