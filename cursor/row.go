@@ -92,8 +92,12 @@ const (
 	// ClassUnreached means that nothing was sent, or that the receiver could take no record at all. It shows
 	// nothing about this record, which is tried again.
 	ClassUnreached Class = "unreached"
-	// ClassUnreadable means that the source could not read the record, so no sink was called.
+	// ClassUnreadable means that the source could not read the record, or that it could not be prepared for the
+	// sink. No sink was called.
 	ClassUnreadable Class = "unreadable"
+	// ClassUnprepared is ClassUnreadable of a dead letter that holds the whole row: the record was read, and could
+	// not be prepared. A replay prepares it again. Only dead letters have this class.
+	ClassUnprepared Class = "unprepared"
 	// ClassRestored means that the database is not the one that the position belongs to, or was put back. No
 	// record is at fault: RecordID is "", and Position is the cursor's.
 	ClassRestored Class = "restored"

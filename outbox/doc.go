@@ -11,6 +11,8 @@
 // # Invariants
 //
 //   - Add is one statement in the caller's transaction. It commits nothing, and rolls nothing back.
+//   - A large payload is durable in its store (Config.Claims) before its row is inserted. A rollback leaves it there, until
+//     Collect removes it.
 //   - A record that is refused is refused before anything is sent to the server, so the transaction can go on. The
 //     error names the record and the field. So texts that PostgreSQL cannot hold never end a transaction.
 //   - Add writes all of its records, or returns an error.

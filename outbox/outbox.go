@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgname"
 )
 
@@ -26,6 +27,16 @@ type Config struct {
 	// Partitioned is for a table that Create and SQL make with a partition for each day, by UTC. A record can only be
 	// added on a day that has one: see MakePartitions.
 	Partitioned bool
+	// CompressAbove is from how many bytes on a payload is compressed with zstd, if that makes it smaller. The row then
+	// has the header content-encoding: zstd. It needs Raw. Default: no payload is compressed.
+	CompressAbove int
+	// ClaimAbove is from how many bytes on a payload, compressed or not, goes to Claims before the insert. The row then
+	// has a reference instead, and the header claim-check: see package claim. Default: none does. MaxBytes bounds such
+	// a payload, too.
+	ClaimAbove int
+	// Claims is the store for ClaimAbove. Call Collect now and then, which removes what rolled back transactions leave
+	// there.
+	Claims claim.Store
 }
 
 // Outbox writes records into one table. It is safe for concurrent use.
@@ -52,6 +63,9 @@ func New(config Config) (*Outbox, error) {
 		if err := pgname.Check(part); err != nil {
 			return nil, fmt.Errorf("outbox: Table is %q: %w", config.Table, err)
 		}
+	}
+	if err := config.validatePacking(); err != nil {
+		return nil, err
 	}
 	return &Outbox{config: config, insert: insertInto(config)}, nil
 }

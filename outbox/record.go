@@ -69,6 +69,9 @@ func (o *Outbox) encode(ctx context.Context, records []Record) (string, error) {
 			return "", &RecordError{Index: i, Err: err}
 		}
 	}
+	if err := o.pack(ctx, rows); err != nil {
+		return "", err
+	}
 	list, err := encodeJSON(rows)
 	if err != nil {
 		return "", fmt.Errorf("outbox: %w", err)
@@ -79,6 +82,9 @@ func (o *Outbox) encode(ctx context.Context, records []Record) (string, error) {
 func (o *Outbox) row(ctx context.Context, r Record) (row, error) {
 	made := row{AggregateType: r.AggregateType, AggregateID: r.AggregateID, Key: cmp.Or(r.Key, r.AggregateID), Type: r.Type, Headers: traced(ctx, r.Headers)}
 	if err := made.readable(); err != nil {
+		return row{}, err
+	}
+	if err := made.reserved(); err != nil {
 		return row{}, err
 	}
 	payload, size, err := o.payload(r.Payload)

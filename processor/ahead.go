@@ -3,6 +3,7 @@ package processor
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
@@ -26,7 +27,14 @@ func (s *shift) readLimit(delivered int, took time.Duration) int {
 // while one of them is copied, and eight with a garbage collector that waits until the heap has doubled.
 const heavyBytes = 8 << 20
 
-func heavy(records []Record) bool { return len(records) == 1 && len(records[0].Payload) >= heavyBytes }
+func heavy(records []Record) bool {
+	for i := range records {
+		if r := &records[i]; len(r.Payload) >= heavyBytes && (len(records) == 1 || r.row != nil) {
+			return true
+		}
+	}
+	return false
+}
 
 // readBehind reads the records after these once these are delivered, and not if they failed. It gives their
 // memory back first.
@@ -69,8 +77,9 @@ type pending struct {
 	began  time.Time
 	done   chan struct{}
 	cancel context.CancelFunc
-	page   Page  // once done
-	err    error // once done
+	wanted atomic.Bool // the worker waits for it
+	page   Page        // once done
+	err    error       // once done
 }
 
 // begin starts to read the records after a position.
@@ -82,6 +91,9 @@ func (s *shift) begin(after cursor.Position, limit int) *pending {
 		defer cancel()
 		if r.page, r.err = s.reader.read(ctx, after, limit); r.err == nil {
 			r.err = s.reader.onServer(s.lease, r.page)
+		}
+		if r.err == nil && s.config.Prepare != nil {
+			s.prepareAhead(ctx, r)
 		}
 	}()
 	return r
@@ -101,6 +113,7 @@ func (s *shift) bound() time.Duration { return s.config.Store.LeaseTimeout() / o
 
 // doneInTime waits for a read until it is overdue, and reports whether it is done.
 func (s *shift) doneInTime(r *pending) bool {
+	r.wanted.Store(true)
 	timer := time.NewTimer(max(0, s.bound()-time.Since(r.began)))
 	defer timer.Stop()
 	select {

@@ -26,6 +26,10 @@ type Config struct {
 	// Dispatch is the sink with its guarantee: Each, Batch, Pipeline or InTx. Required.
 	Dispatch Dispatch
 
+	// Prepare makes each record ready for the sink after it was read: see Prepare. Default: records go out as they
+	// are in the table.
+	Prepare Prepare
+
 	// Start is where a new cursor begins: beginning, end, or a position of the source as `status` shows it. It
 	// counts only when the cursor is made, so remove it from a file after the first run. There is no default:
 	// without it a new process runs only while its source holds no record, and otherwise Run returns a
@@ -87,7 +91,7 @@ type Config struct {
 	// `breaker.failures`, or 10 without a breaker.
 	DeadLetterRun int `knob:"dead_letter_run" min:"1" max:"1_000_000_000"`
 
-	// Timeout bounds one sink call. With InTx it is at most 10 m, and the server keeps the lock of a silent
+	// Timeout bounds one sink call, and the preparation of one record. With InTx it is at most 10 m, and the server keeps the lock of a silent
 	// worker for 10 s longer than that.
 	Timeout time.Duration `knob:"-timeout" default:"30s" min:"1ns" max:"1h"`
 	// Grace is how long a sink call in flight may go on after the context of Run has ended.

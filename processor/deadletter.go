@@ -16,6 +16,7 @@ const replayPatience = 20 * time.Millisecond
 // an epoch of its own. No other worker delivers meanwhile: a busy worker yields the row, and Replay waits
 // for that until ctx ends. The cursor stays where it is. A failure leaves the dead letter open; its error wraps
 // cursor.ErrNoDeadLetter or cursor.ErrMoved as the errors of the operator's Discard do. With d.DryRun nothing is sent.
+// Config.Prepare makes the record ready again.
 //
 // The process must be running (not paused or halted), and this Process must not run it at the same time.
 func (p *Process) Replay(ctx context.Context, id int64, d cursor.Decision) error {
@@ -43,7 +44,11 @@ func (p *Process) Replay(ctx context.Context, id int64, d cursor.Decision) error
 	if letter, err = lease.Letter(ctx, id, d); err != nil {
 		return err
 	}
-	n, failure := s.hand([]Delivery{s.again(letter)})
+	delivery := s.again(letter)
+	if err := s.prepareAgain(&delivery.Record); err != nil {
+		return fmt.Errorf("replay dead letter %d: %w", id, err)
+	}
+	n, failure := s.hand([]Delivery{delivery})
 	if failure != nil {
 		return fmt.Errorf("replay dead letter %d: %w", id, failure)
 	}

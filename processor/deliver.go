@@ -21,6 +21,7 @@ func (s *shift) deliver(records []Record) error {
 		if err != nil {
 			return err
 		}
+		letGo(records[:done])
 		records = records[done:]
 	}
 	return nil
@@ -35,6 +36,9 @@ func (s *shift) deliver(records []Record) error {
 func (s *shift) deliverChunk(records []Record) (done int, err error) {
 	if err := s.writeOff(s.progress.sent.gone(s.lease.Position(), records[0].Position)); err != nil {
 		return 0, err // TestSequence_NoNumberStandsForTwoRecordsWhenARowIsDeleted
+	}
+	if failure := s.prepareNext(records); failure != nil {
+		return s.failed(s.deliveries(records[:1])[0], failure) // TestPrepare_AnOutageIsTriedAgainAndNothingPassesTheRecord
 	}
 	n := s.chunk(records)
 	if err := s.admit(n); err != nil || s.ending() {
@@ -61,10 +65,10 @@ func (s *shift) deliverChunk(records []Record) (done int, err error) {
 	return acknowledged + passed, err
 }
 
-// chunk is how many of the records go together: at most those of one advance, and of the same fate. A record
-// that the source could not read goes alone, and none goes with records after one that is gone.
+// chunk is how many of the records go together: at most those of one advance, of the same fate, and ready. A record
+// that could not be read goes alone, and none goes with records after one that is gone.
 func (s *shift) chunk(records []Record) int {
-	n := readable(records[:min(len(records), s.chunkLimit())])
+	n := readable(records[:s.config.readyOnes(records[:min(len(records), s.chunkLimit())])])
 	return s.progress.sent.whole(s.lease.Position(), records, n)
 }
 

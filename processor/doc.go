@@ -37,8 +37,9 @@
 //
 //	settle, conclude    the advance that an earlier shift owes, then its verdict      due, pending
 //	recall              the failing record of the row                                 recalled
-//	read                the next page, while this one is delivered (ahead.go)
+//	read                the next page, while this one is delivered (ahead.go), and prepare it (prepare.go)
 //	  write off         records that were sent and are gone keep their numbers        writtenOff
+//	  prepare           what is not ready yet; its failure is an attempt
 //	  admit             wait until the limit lets the chunk go (limit.go)
 //	  hand              the chunk to the sink (call.go):                              attempted
 //	    call              one call for all of it, or one for each record: under the

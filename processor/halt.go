@@ -43,7 +43,7 @@ func (e *HaltError) cause() string {
 	case cursor.ClassPermanent:
 		where = ", which the receiver refuses for good"
 	case cursor.ClassUnreadable:
-		where = ", which cannot be read from its table"
+		where = ", which cannot be read"
 	case cursor.ClassUnknown:
 		where = ", which the receiver may have: look there first"
 	}

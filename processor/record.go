@@ -27,12 +27,15 @@ type Record struct {
 	// Headers come from the source's headers column; nil if it has none.
 	Headers map[string]string
 	// Payload holds the bytes that the server printed. They are never decoded and encoded again on the way to
-	// the sink, and the sink must not change them.
+	// the sink, unless Config.Prepare does so, and the sink must not change them.
 	Payload json.RawMessage
 	// Fault is why the source could not read the record; nil if it could. The record then has a position, a
 	// table and an id, and all else that could be read. It goes to no sink: it fails for good, with class
 	// cursor.ClassUnreadable.
 	Fault error
+
+	// row is the record as the source read it, once the record is prepared: see Prepare.
+	row *Record
 }
 
 // Delivery is a record handed to a sink.

@@ -126,19 +126,21 @@ func (s *shift) halt(v verdict) error {
 // transaction, so no record is passed without one.
 func (s *shift) deadLetter(v verdict) error {
 	d := v.delivery
-	if len(d.Payload) > maxLetterBytes {
+	row := d.stored()
+	if len(row.Payload) > maxLetterBytes {
 		return errLetterTooLarge
 	}
 	from := placeOf(s.lease)
+	v.failure.Class = d.letterClass(v.failure.Class)
 	letter := cursor.DeadLetter{
 		Position:  d.Position,
 		Table:     d.Table,
 		RecordID:  d.ID,
 		Key:       d.Key,
-		Type:      d.Type,
+		Type:      row.Type,
 		CreatedAt: d.CreatedAt,
-		Headers:   d.Headers,
-		Payload:   d.Payload,
+		Headers:   row.Headers,
+		Payload:   row.Payload,
 		Failure:   v.failure,
 	}
 	if err := s.write(func(ctx context.Context) error { return s.lease.PutAside(ctx, letter) }); err != nil {

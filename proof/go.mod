@@ -20,6 +20,8 @@ require (
 require (
 	github.com/alecthomas/kong v1.17.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/itchyny/gojq v0.12.20 // indirect
+	github.com/itchyny/timefmt-go v0.1.9 // indirect
 	github.com/lmittmann/tint v1.2.1 // indirect
 	github.com/nats-io/nkeys v0.4.16 // indirect
 	github.com/oklog/run v1.2.0 // indirect

@@ -42,8 +42,13 @@ var arrows = map[string][]string{
 	"internal/plaintext":     {},
 	"internal/signature":     {},
 	"readmodel":              {"internal/knob", "internal/visible", "cursor", "processor"},
-	"outbox":                 {"internal/pgname", "sources/table"},
+	"outbox":                 {"claim", "internal/pgname", "internal/zstd", "sources/table"},
 	"retention":              {"cursor", "cursor/operator", "processor", "sources/table", "internal/knob", "internal/visible"},
+	"claim":                  {},
+	"claimcheck":             {"claim"},
+	"internal/zstd":          {},
+	"payload":                {"claim", "internal/zstd", "processor"},
+	"upcast":                 {"internal/visible", "payload", "processor"},
 	"inbox":                  {"internal/signature"},
 }
 
@@ -141,7 +146,7 @@ func arrow(from, to string) bool {
 		return below(from, "proof")
 	}
 	if below(from, "command/internal/daemon") {
-		return below(to, "cursor", "processor", "retention", "sources", "sinks", "readmodel", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
+		return below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
 	}
 	origin := "" // the nearest one: arrows may also have a directory below another one
 	for dir := range arrows {

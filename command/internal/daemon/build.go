@@ -67,6 +67,9 @@ func (p Process) build(d dependencies) (*processor.Process, *table.Source, error
 		return nil, nil, fmt.Errorf("process %q: %w", p.Name, err)
 	}
 	config := p.processorConfig(d)
+	if config.Prepare, err = p.prepare(); err != nil {
+		return nil, nil, fmt.Errorf("process %q: %w", p.Name, err)
+	}
 	config.Source, config.Dispatch, config.Timeout = source, dispatch, timeout
 	process, err := processor.New(config)
 	return process, source, err

@@ -57,6 +57,21 @@ type Process struct {
 	//
 	// In the file: one of the [receivers](README.md#receivers). Each has a page with its own keys.
 	Sink Sink `knob:"sink" need:"sink: {webhook: {url: \"https://…\"}}"`
+	// Claims is the directory of the objects of claim checks; "" if references are passed on.
+	//
+	// In the file: the directory with the payloads of [claim checks](docs/producers.md#large-payloads). They are read
+	// there before a record goes out. Default: the receiver gets the reference.
+	Claims string `knob:"claims" like:"claims: /var/lib/ordered-dispatcher/claims"`
+	// Decompress replaces payloads with the header content-encoding: zstd by what they were.
+	//
+	// In the file: `decompress` payloads that have the header `content-encoding: zstd`, or `pass` them on with that
+	// header.
+	Decompress bool `knob:"compressed" true:"decompress" false:"pass"`
+	// Upcast has a jq program by type and version.
+	//
+	// In the file: programs in jq, by type and version. Each turns a payload of its version into the next one: see
+	// [versions](docs/producers.md#versions). Default: none.
+	Upcast map[string]string `knob:"upcast" like:"upcast: {booking.created@1: '.seats = (.count // 1) | del(.count)'}"`
 	// Config has the other keys. Those that are not set are zero: see filled.
 	processor.Config
 

@@ -119,6 +119,7 @@ func parseProcess(n yamlfile.Node, name, schema string, kinds []sinks.Spec) Proc
 	keys := n.Decode(&p, yamlfile.By{
 		"source": func(n yamlfile.Node) { p.Source = parseSource(n) },
 		"sink":   func(n yamlfile.Node) { p.Sink = readSink(n, kinds) },
+		"upcast": func(n yamlfile.Node) { p.Upcast = parseUpcast(n) },
 	})
 	keys.Read("start", func(n yamlfile.Node) { checkStart(n, p.Start) })
 	keys.Read("dead_letter_run", func(n yamlfile.Node) {

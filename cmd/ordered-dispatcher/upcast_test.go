@@ -1,0 +1,172 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
+)
+
+// upcasting is a process with a chain of three versions.
+func upcasting(t *testing.T, more string) string {
+	return file(t, `processes:
+  a:
+    source: {table: public.outbox, preset: outbox}
+    sink: {stdout: {}}
+    start: beginning
+    upcast:
+      booking.created@1: '.seats = (.count // 1) | del(.count)'
+      booking.created@2: '.seats = [range(.seats)]'
+`+more)
+}
+
+// addAll commits records, in order.
+func addAll(t *testing.T, pool *pgxpool.Pool, config outbox.Config, records ...outbox.Record) {
+	t.Helper()
+	o, err := outbox.New(config)
+	require.NoError(t, err)
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { return o.Add(t.Context(), tx, records...) }))
+}
+
+func TestUpcast_ADaemonDeliversEachVersionAsTheCurrentOne(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 0)
+	pgtest.Exec(t, pool, must(t, address, "migrate", "outbox"))
+	addAll(t, pool, outbox.Config{},
+		outbox.Record{Type: "booking.created", Payload: map[string]any{"count": 2}},
+		outbox.Record{Type: "booking.created@2", Payload: map[string]any{"seats": 1}},
+		outbox.Record{Type: "booking.created@3", Payload: map[string]any{"seats": []int{7}}},
+		outbox.Record{Type: "booking.closed@9", Payload: map[string]any{"count": 1}})
+	out := must(t, address, "run", "--drain", "-c", upcasting(t, ""))
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	require.Len(t, lines, 4)
+	for i, want := range []string{
+		`"type":"booking.created@3"`, `"payload":{"seats":[0,1]}`, `"type":"booking.created@3"`, `"payload":{"seats":[0]}`,
+		`"type":"booking.created@3"`, `"payload":{"seats":[7]}`, `"type":"booking.closed@9"`, `"payload":{"count":1}`,
+	} {
+		require.Contains(t, lines[i/2], want)
+	}
+}
+
+func TestUpcast_AFailureHaltsAndNamesTypeAndVersionAndNoData(t *testing.T) {
+	t.Parallel()
+	for want, record := range map[string]outbox.Record{
+		"upcast booking.created@2: the upcaster failed: jq: range":                                               {Type: "booking.created@2", Payload: map[string]any{"seats": "Smith4711"}},
+		"upcast booking.created@1: the upcaster failed: jq: expected an object but got: array":                   {Type: "booking.created@1", Payload: []string{"Smith4711"}},
+		"upcast booking.created@4: the current version is 3: this program is older than the producer of the rec": {Type: "booking.created@4", Payload: "Smith4711"},
+	} {
+		t.Run(record.Type, func(t *testing.T) {
+			t.Parallel()
+			address, pool := database(t, 0)
+			pgtest.Exec(t, pool, must(t, address, "migrate", "outbox"))
+			next := outbox.Record{Type: "other", Payload: 1}
+			addAll(t, pool, outbox.Config{}, next, record, next)
+
+			code, stdout, stderr := do(t, address, "run", "--drain", "-c", upcasting(t, ""))
+			require.NotZero(t, code)
+			require.Equal(t, 1, strings.Count(stdout, "\n"), "nothing passes the record")
+			require.Contains(t, stderr, want)
+			require.Contains(t, stderr, "which cannot be read")
+			_, status, _ := do(t, address, "status")
+			require.Contains(t, status, want)
+			require.NotContains(t, stderr+status, "Smith")
+
+			config := upcasting(t, "    on_poison: dead_letter\n")
+			must(t, address, "retry", "a", "--reason=put it aside")
+			require.Equal(t, 1, strings.Count(must(t, address, "run", "--drain", "-c", config), "\n"))
+			require.Regexp(t, `unprepared +open +upcast booking\.created@`, must(t, address, "dead-letter", "list"))
+			require.Contains(t, must(t, address, "dead-letter", "show", "1", "--payload"), "Smith4711", "the dead letter has the row")
+
+			text := `processes: {a: {source: {table: public.outbox, preset: outbox}, sink: {stdout: {}}, upcast: {` +
+				`booking.created@1: "{seats: .}", booking.created@2: ".", booking.created@3: ".", booking.created@4: "."}}}`
+			require.Contains(t, must(t, address, "dead-letter", "replay", "1", "-c", file(t, text)), `"type":"booking.created@5"`)
+		})
+	}
+}
+
+func TestUpcast_AFaultOfAMappingIsFoundAtItsLine(t *testing.T) {
+	t.Parallel()
+	for mapping, want := range map[string]string{
+		`{a: "."}`:                 `upcast.a: it has no version: write a@1 for records that have none`,
+		`{a@1: ".x |"}`:            `upcast."a@1": it is not a jq program`,
+		`{a@1: "nosuch"}`:          `upcast."a@1": it is not a jq program: function not defined: nosuch/0`,
+		`{a@1: ".", a@3: "."}`:     `upcast: "a" has a gap: there is no upcaster from version 2, and one from version 3`,
+		`{a@1: "import \"a\"; ."}`: `upcast."a@1": it is not a jq program`,
+	} {
+		config := file(t, "processes: {a: {source: {table: t}, sink: {stdout: {}}, upcast: "+mapping+"}}")
+		code, _, stderr := do(t, "", "check", "-c", config)
+		require.Equal(t, 2, code, mapping)
+		require.Contains(t, stderr, want)
+	}
+}
+
+func TestClaims_TheDaemonResolvesThemOrPassesThemOn(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long ", 1000)
+	dir := t.TempDir()
+	address, pool := database(t, 0)
+	pgtest.Exec(t, pool, must(t, address, "migrate", "outbox", "--raw"))
+	addAll(t, pool, outbox.Config{Raw: true, ClaimAbove: 10, CompressAbove: 10, Claims: claim.Dir(dir)},
+		outbox.Record{Type: "a", Payload: map[string]string{"x": long}}, outbox.Record{Type: "a", Payload: 1})
+	run := func(name, keys string) (int, string, string) {
+		code, stdout, stderr := do(t, address, "run", "--drain", "-c", file(t, "processes: {"+name+
+			": {source: {table: public.outbox, preset: outbox}, sink: {stdout: {}}, start: beginning"+keys+"}}"))
+		must(t, address, "process", "forget", name, "--reason=the next one reads the same table")
+		return code, stdout, stderr
+	}
+
+	code, stdout, stderr := run("passing", "")
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, `"claim-check":"`)
+	require.Contains(t, stdout, `"content-encoding":"zstd"`)
+	require.NotContains(t, stdout, "long")
+
+	_, stdout, _ = do(t, address, "doctor", "-c", file(t, "processes: {d: {source: {table: public.outbox, preset: outbox}, sink: {stdout: {}}, claims: "+dir+"/away}}"))
+	require.Contains(t, stdout, "the directory of claim checks cannot be opened")
+
+	code, stdout, stderr = run("resolving", ", compressed: decompress, claims: "+dir)
+	require.Zero(t, code, stderr)
+	require.Contains(t, stdout, `"payload":{"x":"`+long+`"}`)
+	require.NotContains(t, stdout, "claim-check")
+	require.NotContains(t, stdout, "content-encoding")
+
+	// Missing objects halt, a directory that is away does not.
+	away := start(t, address, "run", "-c", file(t, "processes: {away: {source: {table: public.outbox, preset: outbox}, sink: {stdout: {}}, start: beginning, "+
+		"retry: {initial: 10ms}, claims: "+dir+"/away}}"))
+	require.Eventually(t, func() bool {
+		_, status, _ := do(t, address, "status", "away")
+		return strings.Contains(status, "the store failed")
+	}, patience, 50*time.Millisecond)
+	away.stop()
+	require.NotContains(t, must(t, address, "status", "away"), "halted")
+	must(t, address, "process", "forget", "away", "--reason=the next one reads the same table")
+
+	var names []string
+	require.NoError(t, claim.Dir(dir).List(t.Context(), func(o claim.Object) error { names = append(names, o.Name); return nil }))
+	require.Len(t, names, 1)
+	require.NoError(t, claim.Dir(dir).Delete(t.Context(), names[0]))
+	code, stdout, stderr = run("missing", ", compressed: decompress, claims: "+dir)
+	require.NotZero(t, code)
+	require.Empty(t, stdout, "nothing passes the record")
+	require.Contains(t, stderr, "resolve its claim check "+names[0]+": the object is missing from its store")
+}
+
+// A payload that would be larger than max_record_bytes once it is decompressed.
+func TestDecompress_ABombHalts(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 0)
+	pgtest.Exec(t, pool, must(t, address, "migrate", "outbox", "--raw"))
+	addAll(t, pool, outbox.Config{Raw: true, CompressAbove: 10}, outbox.Record{Type: "a", Payload: make([]byte, 100_000)})
+	config := file(t, "processes: {a: {source: {table: public.outbox, preset: outbox, max_record_bytes: 10000}, sink: {stdout: {}}, start: beginning, compressed: decompress}}")
+	code, stdout, stderr := do(t, address, "run", "--drain", "-c", config)
+	require.NotZero(t, code)
+	require.Empty(t, stdout)
+	require.Contains(t, stderr, "decompress its payload: decompressed, it is too large: it may have 10000 bytes")
+}
