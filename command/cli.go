@@ -20,7 +20,7 @@ type cli struct {
 	Version  kong.VersionFlag `help:"Print the version."`
 
 	Run        runCommand        `cmd:"" help:"Run the processes of a file. Any number of workers may run the same process; one of them delivers."`
-	Migrate    migrateCommand    `cmd:"" help:"Create, show or remove the cursor tables."`
+	Migrate    migrateCommand    `cmd:"" help:"Create, show or remove the cursor tables. Create or prepare the tables that producers write to."`
 	Check      checkCommand      `cmd:"" help:"Check a file without a database."`
 	Doctor     doctorCommand     `cmd:"" help:"Check a file against its database, and print each finding with its fix. Exits with 1 on an error or a warning."`
 	Grants     grantsCommand     `cmd:"" help:"Print the SQL that lets a role run the processes of a file, and nothing else."`

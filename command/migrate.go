@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
 	"github.com/ordered-dispatcher/ordered-dispatcher/migrations"
-	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
 )
 
 type migrateCommand struct {
@@ -18,7 +16,10 @@ type migrateCommand struct {
 	Down   migrateDown   `cmd:"" help:"Undo the last migration. Undoing the first one removes every cursor."`
 	Status migrateStatus `cmd:"" help:"Show which migrations are applied."`
 	Print  migratePrint  `cmd:"" help:"Print the SQL, for a migration tool of your own."`
-	Outbox migrateOutbox `cmd:"" help:"Print the SQL of an outbox table, which producers write to."`
+
+	Outbox     migrateOutbox     `cmd:"" help:"Print the SQL of an outbox table, which producers write to, or make the table with --apply."`
+	Follow     migrateFollow     `cmd:"" help:"Print the SQL that makes an existing table a good source. Exits with 1 if SQL alone does not."`
+	Partitions migratePartitions `cmd:"" help:"Make the partitions of an outbox for today and the next days, those that are missing."`
 }
 
 func (f optionalFile) migrations(sys system) (migrations.Config, error) {
@@ -111,18 +112,3 @@ type migratePrint struct {
 
 // Run is called by kong.
 func (c *migratePrint) Run(sys system) error { return migrations.Print(sys.stdout, c.Schema) }
-
-type migrateOutbox struct {
-	Table string `placeholder:"NAME" default:"public.outbox" help:"The table, with its schema."`
-	Raw   bool   `help:"Payloads are bytes (bytea), and not JSON."`
-}
-
-// Run is called by kong.
-func (c *migrateOutbox) Run(sys system) error {
-	o, err := outbox.New(outbox.Config{Table: strings.Split(c.Table, "."), Raw: c.Raw})
-	if err != nil {
-		return &daemon.UsageError{Err: fmt.Errorf("--table %s: write a schema and a name, such as public.outbox", c.Table)}
-	}
-	_, err = fmt.Fprint(sys.stdout, o.SQL())
-	return err
-}

@@ -23,6 +23,9 @@ type Config struct {
 	MaxBytes int
 	// Raw is for a table whose payload is a bytea. Sinks then get the bytes of a payload unchanged.
 	Raw bool
+	// Partitioned is for a table that Create and SQL make with a partition for each day, by UTC. A record can only be
+	// added on a day that has one: see MakePartitions.
+	Partitioned bool
 }
 
 // Outbox writes records into one table. It is safe for concurrent use.

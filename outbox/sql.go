@@ -37,14 +37,21 @@ const tableSQL = `CREATE TABLE IF NOT EXISTS %s (
 	headers        jsonb,
 	transaction_id xid8 NOT NULL DEFAULT pg_current_xact_id(),
 	PRIMARY KEY (created_at, id)
-);
+)%s;
 `
 
-// SQL returns the statements that make the table, if it is missing.
+// SQL returns the statement that makes the table, if it is missing. It makes no partition.
 func (o *Outbox) SQL() string {
-	payload := "jsonb"
-	if o.config.Raw {
-		payload = "bytea"
+	by := ""
+	if o.config.Partitioned {
+		by = " PARTITION BY RANGE (created_at)"
 	}
-	return fmt.Sprintf(tableSQL, o.config.Table.Sanitize(), payload)
+	return fmt.Sprintf(tableSQL, o.config.Table.Sanitize(), o.payloadType(), by)
+}
+
+func (o *Outbox) payloadType() string {
+	if o.config.Raw {
+		return "bytea"
+	}
+	return "jsonb"
 }

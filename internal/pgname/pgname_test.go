@@ -47,9 +47,9 @@ func TestParse_RefusesWithTheReason(t *testing.T) {
 		strings.Repeat("a", 64):        "has 64 bytes, and PostgreSQL keeps only 63",
 		strings.Repeat("é", 32):        "has 64 bytes",
 		"a." + strings.Repeat("é", 32): "has 64 bytes",
-		"a\x00":                         "'\\x00' needs double quotes",
-		"\"a\x00\"":                     "has a NUL",
-		"\"\xff\"":                      "is not UTF-8",
+		"a\x00":                        "'\\x00' needs double quotes",
+		"\"a\x00\"":                    "has a NUL",
+		"\"\xff\"":                     "is not UTF-8",
 	} {
 		_, err := pgname.Parse(name)
 		require.ErrorContains(t, err, reason, name)

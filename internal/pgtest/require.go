@@ -18,6 +18,7 @@ var packages = map[string]string{
 	"java":          "openjdk-17-jre-headless",
 	"javac":         "openjdk-17-jdk-headless",
 	"mvn":           "maven",
+	"php":           "php-cli",
 }
 
 // Require returns the path of a program, which it looks for in PATH and in the directories where PostgreSQL and

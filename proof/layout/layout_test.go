@@ -42,7 +42,7 @@ var arrows = map[string][]string{
 	"internal/plaintext":     {},
 	"internal/signature":     {},
 	"readmodel":              {"internal/knob", "internal/visible", "cursor", "processor"},
-	"outbox":                 {"internal/pgname"},
+	"outbox":                 {"internal/pgname", "sources/table"},
 	"inbox":                  {"internal/signature"},
 }
 

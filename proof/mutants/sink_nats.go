@@ -66,7 +66,7 @@ set(m.Header, jetstream.ExpectedLastSubjSeqSubjHeader, l.claim.fence)`, "_ = l")
 	mutate("what a server of NATS says at the login is quoted where quote_answers is false", "sinks/nats.TestGuard_AServerThatRepeatsTheLoginDisclosesNothing",
 		code("sinks/nats.Sink.open", "heard(err)", "err")),
 	mutate("what a NATS server says of itself and of its stream is quoted where quote_answers is false", "sinks/nats.TestGuard_HiddenAnswersHaveNothingOfTheServersOwn",
-		code("sinks/nats.words", "return e.hidden, true", "return e.hidden, false")),
+		code("sinks/nats.words", "return e.unsaid(), true", "return e.unsaid(), false")),
 	mutate("the subjects of a server stand in a command that is to be pasted", "sinks/nats.TestDeliverBatch_NoWordOfAServerIsAWordOfACommand",
 		code("sinks/nats.addSubjects", "visible.Quoted(all)", "all")),
 	mutate("a NATS server's line may be without an end", "sinks/nats.TestFramed_EndsWhatWouldExhaustTheMemory",

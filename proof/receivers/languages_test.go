@@ -17,11 +17,11 @@ import (
 
 // receivers is how to start the receivers of each language: arguments of env(1). Several share a database.
 var receivers = map[string][]func(t *testing.T) []string{
-	"Go":               {goReceiver},
-	"Python":           {pythonReceiver},
-	"TypeScript":       {typescriptReceiver},
-	"Java":             {javaReceiver},
-	"Go beside Python": {goReceiver, pythonReceiver},
+	"Go":         {goReceiver},
+	"Python":     {pythonReceiver},
+	"TypeScript": {typescriptReceiver},
+	"Java":       {javaReceiver},
+	"all four":   {goReceiver, pythonReceiver, typescriptReceiver, javaReceiver},
 }
 
 func goReceiver(t *testing.T) []string {

@@ -1,8 +1,10 @@
 package receivers
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"strconv"
@@ -30,8 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// The daemon is killed while bookings come and answers are lost. In between, the operator replays a dead letter or
-// seeks back, or a superseded worker sends late.
+// The daemon is killed while bookings come and answers are lost. In between, the operator replays a dead letter, whose
+// first request comes late, or seeks back; a superseded worker sends, or another database under the same name.
 func TestLive_EachBookingIsMadeOnceInOrder(t *testing.T) {
 	t.Parallel()
 	for name, programs := range receivers {
@@ -44,7 +46,7 @@ func TestLive_EachBookingIsMadeOnceInOrder(t *testing.T) {
 			w.start()
 			stop := w.produce()
 			defer stop()
-			events := []func(int){w.replayDeadLetter, w.seekBack, w.sendLate}
+			events := []func(int){w.replayDeadLetter, w.seekBack, w.sendStale, w.sendOfAnother}
 			for i := range *kills {
 				before := w.wire.count()
 				w.await("ten requests more", func() bool { return w.wire.count() >= before+10 })
@@ -61,45 +63,89 @@ func TestLive_EachBookingIsMadeOnceInOrder(t *testing.T) {
 	}
 }
 
-// replayDeadLetter books a room that does not exist yet: the receiver refuses it until the room is there.
+// replayDeadLetter books a room that does not exist yet: the receiver refuses it until the room is there. By then, its
+// successors have been applied, so its first request is late. Only the replay may book it.
 func (w *world) replayDeadLetter(i int) {
 	room := fmt.Sprint("attic ", i)
 	require.NoError(w.t, w.book(w.t.Context(), nil, room))
 	open := func() int64 { return w.number("SELECT count(*) FROM public.dead_letter WHERE resolution IS NULL") }
+	booked := func() int64 { return w.number("SELECT count(*) FROM public.booking WHERE room = $1", room) }
 	w.await("a dead letter", func() bool { return open() == 1 })
-	require.Zero(w.t, w.number("SELECT count(*) FROM public.booking WHERE room = $1", room))
+	require.Zero(w.t, booked())
 	pgtest.Exec(w.t, w.pool, "INSERT INTO public.room VALUES ($1)", room)
+
+	first := w.wire.find(w.t, func(p post) bool { return bytes.Contains(p.body, []byte(strconv.Quote(room))) })
+	w.await("a record after it", func() bool { return w.last() > first.number(w.t, "ordered-sequence") })
+	got := w.send(first.with("ordered-epoch", fmt.Sprint(w.seen())))
+	require.Equal(w.t, http.StatusConflict, got.status, "%s", got.body)
+	require.NotEmpty(w.t, got.header.Get("ordered-sequence"))
+	require.Zero(w.t, booked())
+
 	w.await("the replay", func() bool {
 		if err := w.operate("dead-letter", "replay", "--process", "bookings", "--all"); err != nil {
 			w.t.Log(err) // the wire may have lost the answer
 		}
 		return open() == 0
 	})
-	require.EqualValues(w.t, 1, w.number("SELECT count(*) FROM public.booking WHERE room = $1", room))
+	require.EqualValues(w.t, 1, booked())
+	replay := w.wire.find(w.t, func(p post) bool { return bytes.Contains(p.body, []byte(strconv.Quote(room))) })
+	require.Equal(w.t, "true", replay.header.Get("ordered-replay"))
+	for _, p := range []post{first, replay} {
+		require.Equal(w.t, http.StatusOK, w.send(p).status, "a duplicate")
+	}
+	require.EqualValues(w.t, 1, booked())
+	w.replays++
 }
 
+// seekBack goes back by a hundred records, or to the start.
 func (w *world) seekBack(int) {
-	require.NoError(w.t, w.operate("seek", "bookings", "--to-start"))
+	const idSQL = `SELECT id FROM (SELECT id, created_at FROM public.outbox ORDER BY created_at DESC, id DESC LIMIT 100) o ORDER BY created_at, id LIMIT 1`
+	require.NoError(w.t, w.operate("seek", "bookings", "--to-id", fmt.Sprint(w.number(idSQL))))
+	w.seeks++
 }
 
 func (w *world) epoch() int64 { return w.number("SELECT epoch FROM public.cursor") }
 func (w *world) seen() int64  { return w.number("SELECT epoch FROM public.inbox_process") }
+func (w *world) last() int64  { return w.number("SELECT sequence FROM public.inbox_process") }
 
-// sendLate sends what the worker before had on its way: a booking that was made, and one that the receiver does not
+// send has the sender sign a request anew, and sends it past the daemon.
+func (w *world) send(p post) answer {
+	w.t.Helper()
+	got, err := w.wire.send(p.signed(w.t))
+	require.NoError(w.t, err)
+	return got
+}
+
+func (w *world) isNoted(key string) bool {
+	return w.number("SELECT count(*) FROM public.inbox WHERE dedup_key = $1", key) > 0
+}
+
+// sendStale sends what the worker before had on its way: a booking that was made, and one that the receiver does not
 // know.
-func (w *world) sendLate(i int) {
+func (w *world) sendStale(i int) {
 	w.await("a request of the new worker", func() bool { return w.seen() > w.wire.last(w.t, w.epoch()).epoch() })
-	late := w.wire.last(w.t, w.seen())
-	unknown := fmt.Sprint("public.outbox/late/", i)
-	for _, p := range []post{late, late.keyed(unknown)} {
-		got, err := w.wire.send(p.signed(w.t))
-		require.NoError(w.t, err)
-		require.Equal(w.t, http.StatusConflict, got.status, "%s", got.body)
-		seen, err := strconv.ParseInt(got.header.Get("ordered-epoch"), 10, 64)
-		require.NoError(w.t, err)
-		require.Greater(w.t, seen, p.epoch())
-	}
-	require.Zero(w.t, w.number("SELECT count(*) FROM public.inbox WHERE dedup_key = $1", unknown))
+	newest := w.seen()
+	stale := w.wire.find(w.t, func(p post) bool { return p.epoch() < newest && w.isNoted(p.header.Get("ordered-dedup-key")) })
+	require.Equal(w.t, http.StatusOK, w.send(stale).status, "a duplicate does no harm")
+	unknown := fmt.Sprint("public.outbox/stale/", i)
+	got := w.send(stale.keyed(unknown))
+	require.Equal(w.t, http.StatusConflict, got.status, "%s", got.body)
+	seen, err := strconv.ParseInt(got.header.Get("ordered-epoch"), 10, 64)
+	require.NoError(w.t, err)
+	require.Greater(w.t, seen, stale.epoch())
+	require.False(w.t, w.isNoted(unknown))
+}
+
+// sendOfAnother sends what a database with a process of the same name would: with numbers and an epoch that are larger.
+func (w *world) sendOfAnother(i int) {
+	unknown := fmt.Sprint("public.outbox/another/", i)
+	ours := w.wire.last(w.t, math.MaxInt64)
+	another := ours.keyed(unknown).with("ordered-origin", "another").with("ordered-epoch", "1000000").with("ordered-sequence", "1000000")
+	got := w.send(another)
+	require.Equal(w.t, http.StatusConflict, got.status, "%s", got.body)
+	require.Equal(w.t, ours.header.Get("ordered-origin"), got.header.Get("ordered-origin"))
+	require.False(w.t, w.isNoted(unknown))
+	require.Less(w.t, w.seen(), int64(1000000))
 }
 
 // judge compares both ends, and then sends once more what must change nothing.
@@ -121,14 +167,14 @@ func (w *world) judge() {
 	require.Greater(w.t, w.epoch(), int64(*kills), "the killed daemons were at work")
 
 	before := text(stateSQL)
-	w.sendLate(*kills)
+	w.sendStale(*kills)
+	w.sendOfAnother(*kills)
 	newest := w.wire.last(w.t, w.seen()+1)
-	got, err := w.wire.send(newest.signed(w.t))
-	require.NoError(w.t, err)
-	require.Equal(w.t, http.StatusOK, got.status, "a duplicate")
-	got, err = w.wire.send(newest.keyed("unsigned"))
+	require.Equal(w.t, http.StatusOK, w.send(newest).status, "a duplicate")
+	got, err := w.wire.send(newest.keyed("unsigned"))
 	require.NoError(w.t, err)
 	require.Equal(w.t, http.StatusUnauthorized, got.status)
 	require.Equal(w.t, before, text(stateSQL))
-	w.t.Logf("%d requests, %d bookings, epoch %d", w.wire.count(), w.number("SELECT count(*) FROM public.booking"), w.epoch())
+	w.t.Logf("%d bookings, %d requests, %d kills, %d replays, %d seeks, epoch %d: none lost, none twice, none out of order",
+		w.number("SELECT count(*) FROM public.booking"), w.wire.count(), *kills, w.replays, w.seeks, w.epoch())
 }

@@ -35,10 +35,7 @@ func (p post) signed(t *testing.T) post {
 	require.NoError(t, err)
 	header := p.header.Clone()
 	header.Set("webhook-timestamp", strconv.FormatInt(time.Now().Unix(), 10))
-	m := signature.Message{
-		ID: header.Get("webhook-id"), Timestamp: header.Get("webhook-timestamp"), Body: p.body,
-		Process: header.Get("ordered-process"), Sequence: header.Get("ordered-sequence"), Epoch: header.Get("ordered-epoch"),
-	}
+	m := signature.Message{Header: header, Body: p.body}
 	header.Set("webhook-signature", keys.Standard(m))
 	header.Set("ordered-signature", keys.Ordered(m))
 	return post{header, p.body}
@@ -46,11 +43,21 @@ func (p post) signed(t *testing.T) post {
 
 // keyed returns the request with another dedup key.
 func (p post) keyed(key string) post {
+	return p.with("webhook-id", key).with("ordered-dedup-key", key).with("idempotency-key", key)
+}
+
+// with returns the request with another value of a header.
+func (p post) with(name, value string) post {
 	header := p.header.Clone()
-	for _, name := range []string{"webhook-id", "ordered-dedup-key", "idempotency-key"} {
-		header.Set(name, key)
-	}
+	header.Set(name, value)
 	return post{header, p.body}
+}
+
+func (p post) number(t *testing.T, name string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(p.header.Get(name), 10, 64)
+	require.NoError(t, err)
+	return n
 }
 
 // wire hands requests on to the receivers in turn, also those of a daemon that has been killed meanwhile.
@@ -124,14 +131,19 @@ func (w *wire) count() int {
 
 // last returns the newest request with an epoch below the given one.
 func (w *wire) last(t *testing.T, below int64) post {
+	return w.find(t, func(p post) bool { return p.epoch() < below })
+}
+
+// find returns the newest request that is meant.
+func (w *wire) find(t *testing.T, meant func(post) bool) post {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := len(w.posts) - 1; i >= 0; i-- {
-		if w.posts[i].epoch() < below {
+		if meant(w.posts[i]) {
 			return w.posts[i]
 		}
 	}
-	require.Fail(t, "no such request", "epoch below %d", below)
+	require.Fail(t, "no such request")
 	return post{}
 }

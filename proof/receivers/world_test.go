@@ -48,6 +48,8 @@ type world struct {
 	wire    *wire
 	daemon  *throwaway.Process
 	booked  atomic.Int64 // the number of the last booking
+	replays int          // dead letters that were replayed
+	seeks   int          // how often the operator sought back
 }
 
 // newWorld makes the tables. It has no receiver yet.

@@ -106,10 +106,8 @@ func words(err error) (hidden string, ok bool) {
 	switch e := err.(type) { // each error of a chain is checked by itself
 	case *said:
 		return secret.Hidden, true
-	case *of:
-		return e.hidden, true
-	case *command:
-		return e.hidden, true
+	case interface{ unsaid() string }:
+		return e.unsaid(), true
 	case jetstream.JetStreamError:
 		api := e.APIError()
 		if api == nil || api.Description == "" {
@@ -127,13 +125,11 @@ type of struct {
 	hidden string
 }
 
-func (o *of) Unwrap() error { return o.error }
+func (o *of) Unwrap() error  { return o.error }
+func (o *of) unsaid() string { return o.hidden }
 
 // command is a command to be pasted, and the same command without the subjects that the server gives its stream.
-type command struct {
-	error
-	hidden string
-}
+type command struct{ of }
 
 // Whole keeps secret.Guard from taking records out of it. Our own code has made it.
 func (*command) Whole() {}

@@ -133,7 +133,7 @@ func addSubjects(c jetstream.StreamConfig, name string, missing ...string) error
 	if len(kept) < len(c.Subjects) {
 		hidden = edit + "… (those that it has, without those that are among the following, and " + visible.Quoted(strings.Join(added, ",")) + ")"
 	}
-	return &command{errors.New(edit + visible.Quoted(all)), hidden}
+	return &command{of{errors.New(edit + visible.Quoted(all)), hidden}}
 }
 
 // takesSubject returns an error unless a subject belongs to the stream. A message published to another subject may be

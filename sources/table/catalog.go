@@ -32,6 +32,8 @@ type catalog struct {
 	client    string // encoding in which our role's sessions get it
 	root      string // the topmost table that this one is a partition of, or itself
 
+	grown bool // by a column that DDL adds: the server has it not yet
+
 	partitionKeys []string // columns, of all levels
 
 	members  []member // the table, all below it, and the partitioned tables above it

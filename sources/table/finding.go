@@ -34,6 +34,17 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s; fix: %s", f.Problem, f.Fix)
 }
 
+// fault is a Finding of an examination, with the DDL that ends it.
+type fault struct {
+	Finding
+	statements []string // none if DDL alone does not end it
+	// apply changes the catalog in memory as the statements will change the server's. DDL then examines it again.
+	// It is nil if the statements change nothing that other findings depend on.
+	apply func()
+	// instead is another way to end it, beside the statements.
+	instead string
+}
+
 // finding makes a Finding in which no name ends a line, neither in the problem nor in the SQL.
 func finding(severity Severity, fix, problem string, args ...any) Finding {
 	return Finding{severity, visible.Inline(fmt.Sprintf(problem, args...)), visible.SQL(fix)}

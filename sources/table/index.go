@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 )
 
 // unique looks for proof that no two rows have one position: a unique index of all rows, over columns of the position
@@ -42,9 +40,9 @@ func (e *examination) unique(l *layout) {
 			columns = append(columns, pgx.Identifier{key}.Sanitize())
 		}
 	}
-	e.warn(e.createIndex(l, "UNIQUE INDEX", strings.Join(columns, ", ")),
+	e.find(e.unindexed(l, "UNIQUE INDEX", strings.Join(columns, ", "), fmt.Sprintf(
 		"nothing keeps (%s) of %s unique: two rows with the same values would stop the process, since the second would be passed over",
-		strings.Join(position, ", "), l.name())
+		strings.Join(position, ", "), l.name())))
 	e.untied = len(e.findings)
 }
 
@@ -62,15 +60,21 @@ func (e *examination) heirs() bool {
 	return e.cat.relkind != "p" && own > 1
 }
 
-// createIndex returns the SQL that makes an index without blocking writers.
-func (e *examination) createIndex(l *layout, what, columns string) string {
+// createIndex returns the SQL that makes an index without blocking writers, as a proposal and statement by statement.
+func (e *examination) createIndex(l *layout, what, columns string) (fix string, statements []string) {
 	switch {
 	case e.cat.relkind == "p":
 		return e.createIndexOfPartitions(what, columns)
 	case e.heirs():
-		return fmt.Sprintf("CREATE %s CONCURRENTLY ON %s (%s), and the same on each table that inherits from it", what, l.sql(), columns)
+		for _, m := range e.cat.members {
+			if m.holdsRows() {
+				statements = append(statements, fmt.Sprintf("CREATE %s CONCURRENTLY ON %s (%s)", what, m.Name, columns))
+			}
+		}
+		return fmt.Sprintf("CREATE %s CONCURRENTLY ON %s (%s), and the same on each table that inherits from it", what, l.sql(), columns), statements
 	default:
-		return fmt.Sprintf("CREATE %s CONCURRENTLY ON %s (%s)", what, l.sql(), columns)
+		fix = fmt.Sprintf("CREATE %s CONCURRENTLY ON %s (%s)", what, l.sql(), columns)
+		return fix, []string{fix}
 	}
 }
 
@@ -80,7 +84,7 @@ const mostPartitions = 50
 // createIndexOfPartitions returns SQL that makes the index of each partition concurrently and attaches it. The index
 // of a partitioned table holds nothing itself, and is valid as soon as all of its partitions have theirs. PostgreSQL
 // cannot build that index concurrently by itself.
-func (e *examination) createIndexOfPartitions(what, columns string) string {
+func (e *examination) createIndexOfPartitions(what, columns string) (fix string, statements []string) {
 	indexes := map[string]string{} // by the name of the table
 	for _, m := range e.cat.members {
 		if m.holdsRows() {
@@ -101,11 +105,18 @@ func (e *examination) createIndexOfPartitions(what, columns string) string {
 			attach = append(attach, fmt.Sprintf("ALTER INDEX %s ATTACH PARTITION %s", parent, indexes[m.Name]))
 		}
 	}
+	statements = slices.Concat(steps, attach)
 	if n := len(steps); n > mostPartitions {
-		steps, attach = steps[:mostPartitions], attach[:mostPartitions-1]
-		attach = append(attach, fmt.Sprintf("-- and the same for the other %d partitions", n-mostPartitions))
+		more := fmt.Sprintf("-- and the same for the other %d partitions", n-mostPartitions)
+		steps, attach = steps[:mostPartitions], append(slices.Clone(attach[:mostPartitions-1]), more)
 	}
-	return strings.Join(slices.Concat(steps, attach), ";\n")
+	return strings.Join(slices.Concat(steps, attach), ";\n"), statements
+}
+
+// unindexed finds that an index is missing.
+func (e *examination) unindexed(l *layout, what, columns, problem string) fault {
+	fix, statements := e.createIndex(l, what, columns)
+	return fault{Finding: finding(Warn, fix, "%s", problem), statements: statements}
 }
 
 func quoted(names ...string) string { return pgx.Identifier(names).Sanitize() }
@@ -131,10 +142,9 @@ func (e *examination) unordered(l *layout) {
 	order := strings.ReplaceAll(strings.Join(l.orderBy(e.config), ", "), "t.", "")
 	problem := fmt.Sprintf("no index of %s gives the order (%s): every read sorts all rows after the cursor", l.name(), order)
 	if e.untied == 0 {
-		e.warn(e.createIndex(l, "INDEX", order), "%s", problem)
+		e.find(e.unindexed(l, "INDEX", order, problem))
 		return
 	}
 	untied := &e.findings[e.untied-1]
-	untied.Problem = visible.Inline(problem) + "; and " + untied.Problem
-	untied.Fix = e.createIndex(l, "UNIQUE INDEX", order)
+	*untied = e.unindexed(l, "UNIQUE INDEX", order, problem+"; and "+untied.Problem)
 }

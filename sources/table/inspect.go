@@ -56,7 +56,7 @@ func (s *Source) inspect(ctx context.Context) (*layout, []Finding, error) {
 		if !e.refused() {
 			err = e.probe(ctx, tx, l)
 		}
-		findings = e.findings
+		findings = e.plain()
 		if e.refused() {
 			l = nil
 		}
@@ -89,28 +89,44 @@ type examination struct {
 	config    Config
 	cat       *catalog
 	sequences []sequence
-	findings  []Finding
+	findings  []fault
 	misfits   []Finding // of findings: those that would stop any role
 	untied    int       // where in findings, from 1: nothing keeps positions unique, and an index could
 }
 
 func (e *examination) refuse(fix, format string, args ...any) {
-	e.findings = append(e.findings, finding(Refuse, fix, format, args...))
+	e.find(fault{Finding: finding(Refuse, fix, format, args...)})
+}
+
+func (e *examination) find(f fault) { e.findings = append(e.findings, f) }
+
+// alter finds a fault that a statement ends. apply may be nil: see fault.
+func (e *examination) alter(severity Severity, apply func(), statement, format string, args ...any) {
+	f := finding(severity, statement, format, args...)
+	e.find(fault{Finding: f, statements: []string{f.Fix}, apply: apply})
 }
 
 // misfit refuses a fault that any role would meet: the table or its columns are not as the configuration describes
 // them.
 func (e *examination) misfit(fix, format string, args ...any) {
 	e.refuse(fix, format, args...)
-	e.misfits = append(e.misfits, e.findings[len(e.findings)-1])
+	e.misfits = append(e.misfits, e.findings[len(e.findings)-1].Finding)
 }
 
 func (e *examination) warn(fix, format string, args ...any) {
-	e.findings = append(e.findings, finding(Warn, fix, format, args...))
+	e.find(fault{Finding: finding(Warn, fix, format, args...)})
 }
 
 func (e *examination) refused() bool {
-	return slices.ContainsFunc(e.findings, func(f Finding) bool { return f.Severity == Refuse })
+	return slices.ContainsFunc(e.findings, func(f fault) bool { return f.Severity == Refuse })
+}
+
+// plain returns the findings as others see them.
+func (e *examination) plain() (findings []Finding) {
+	for _, f := range e.findings {
+		findings = append(findings, f.Finding)
+	}
+	return findings
 }
 
 func (e *examination) run() *layout {
@@ -158,7 +174,7 @@ func (e *examination) place(l *layout) bool {
 	}
 	for _, m := range e.cat.members {
 		if m.Unlogged {
-			e.warn(fmt.Sprintf("ALTER TABLE %s SET LOGGED", m.Name), "%s is unlogged: a crash of the server empties it, what was not delivered is lost, and ids may start again", m.Name)
+			e.alter(Warn, nil, fmt.Sprintf("ALTER TABLE %s SET LOGGED", m.Name), "%s is unlogged: a crash of the server empties it, what was not delivered is lost, and ids may start again", m.Name)
 		}
 	}
 	if e.cat.standby {
@@ -226,6 +242,7 @@ func (e *examination) column(l *layout, role, configured string) (column, bool) 
 			fix = e.otherOrder(l)
 		}
 		e.misfit(fix, "table %s has no column %s", l.name(), configured)
+		e.addable(l, &e.findings[len(e.findings)-1], role, parts[0])
 	}
 	return found, ok
 }
@@ -233,6 +250,15 @@ func (e *examination) column(l *layout, role, configured string) (column, bool) 
 // otherOrder proposes a fix where created_at is not a column to order by: a timestamptz of another name, the id, or a
 // new column.
 func (e *examination) otherOrder(l *layout) string {
+	if ways := e.otherWays(l); len(ways) > 0 {
+		return strings.Join(ways, "; or ")
+	}
+	return fmt.Sprintf("the order needs a column that the database assigns. As the owner: %s, which gives the rows that are there one time, and so the order of their ids",
+		e.addStamp(knownCreatedAt))
+}
+
+// otherWays proposes what to order by instead of created_at, without a new column.
+func (e *examination) otherWays(l *layout) []string {
 	var ways, stamps []string
 	for name, column := range e.cat.columns {
 		if column.Type == "timestamp with time zone" {
@@ -243,14 +269,10 @@ func (e *examination) otherOrder(l *layout) string {
 		slices.Sort(stamps)
 		ways = append(ways, fmt.Sprintf("name a timestamptz of %s in source.columns.created_at: %s", l.name(), strings.Join(stamps, ", ")))
 	}
-	switch {
-	case e.idAssigned():
+	if e.idAssigned() {
 		ways = append(ways, fmt.Sprintf("set source.order: id, since a sequence assigns column %s", e.config.Columns.ID))
-	case len(stamps) == 0:
-		ways = append(ways, fmt.Sprintf("the order needs a column that the database assigns. As the owner: ALTER TABLE %s ADD COLUMN created_at timestamptz NOT NULL "+
-			"DEFAULT clock_timestamp(), which locks the table while it is rewritten, and puts the rows that are there in no certain order", l.sql()))
 	}
-	return strings.Join(ways, "; or ")
+	return ways
 }
 
 func (e *examination) isNotNull(column string) bool {
@@ -260,7 +282,7 @@ func (e *examination) isNotNull(column string) bool {
 
 func (e *examination) notNull(l *layout, c column) {
 	if !c.NotNull {
-		e.refuse(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", l.sql(), pgx.Identifier{c.Name}.Sanitize()),
+		e.alter(Refuse, nil, fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", l.sql(), pgx.Identifier{c.Name}.Sanitize()),
 			"column %s of %s may be NULL, and a row without it has no place in the order", c.Name, l.name())
 	}
 }
@@ -291,7 +313,7 @@ func (e *examination) idOrder(l *layout, c column) {
 func (e *examination) nullable(l *layout) {
 	for _, n := range e.cat.nullable {
 		if e.cat.columns[n.Column].NotNull {
-			e.refuse(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", n.Table, pgx.Identifier{n.Column}.Sanitize()),
+			e.alter(Refuse, nil, fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", n.Table, pgx.Identifier{n.Column}.Sanitize()),
 				"column %s of %s, a part of %s, may be NULL, and a row without it has no place in the order", n.Column, n.Table, l.name())
 		}
 	}

@@ -136,8 +136,8 @@ func TestInspect_WithoutATimeProposesTheOrderThatThereIs(t *testing.T) {
 		"another name": {`CREATE TABLE app.bookings (id uuid PRIMARY KEY, made timestamptz NOT NULL DEFAULT clock_timestamp())`,
 			"name a timestamptz of app.bookings in source.columns.created_at: made"},
 		"ids of applications": {`CREATE TABLE app.bookings (id bigint PRIMARY KEY, made text)`,
-			`the order needs a column that the database assigns. As the owner: ALTER TABLE "app"."bookings" ADD COLUMN created_at timestamptz NOT NULL ` +
-				`DEFAULT clock_timestamp(), which locks the table while it is rewritten, and puts the rows that are there in no certain order`},
+			`the order needs a column that the database assigns. As the owner: ALTER TABLE app.bookings ADD COLUMN "created_at" timestamptz NOT NULL DEFAULT now(), ` +
+				`ALTER COLUMN "created_at" SET DEFAULT clock_timestamp(), which gives the rows that are there one time, and so the order of their ids`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

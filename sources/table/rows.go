@@ -36,7 +36,7 @@ func (s *Source) InspectRows(ctx context.Context, at cursor.Position) ([]Finding
 		if behind == nil {
 			checks = slices.Insert(checks, 1, e.future)
 		} else {
-			e.findings = append(e.findings, *behind)
+			e.find(fault{Finding: *behind})
 		}
 		for _, check := range checks {
 			if err := check(ctx, tx); err != nil {
@@ -48,7 +48,7 @@ func (s *Source) InspectRows(ctx context.Context, at cursor.Position) ([]Finding
 	if err != nil {
 		return nil, fmt.Errorf("inspect the rows of %s: %w", l.name(), lasting(err))
 	}
-	return e.findings, nil
+	return e.plain(), nil
 }
 
 // rowExamination compares rows with the needs of the fence.
@@ -114,7 +114,7 @@ func (e *rowExamination) oneStamp(context.Context, pgx.Tx) error {
 }
 
 func (e *rowExamination) note(fix, format string, args ...any) {
-	e.findings = append(e.findings, finding(Note, fix, format, args...))
+	e.find(fault{Finding: finding(Note, fix, format, args...)})
 }
 
 // clockTolerance is how far ahead of the clock a stamp has to be so that it is not a matter of rounding.

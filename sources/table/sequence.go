@@ -56,14 +56,14 @@ func (e *examination) sequence(l *layout) {
 	seq := e.sequences[0]
 	l.sequence, l.sequenceName = seq.OID, seq.Name
 	if seq.Cache > 1 {
-		e.refuse(fmt.Sprintf("ALTER SEQUENCE %s CACHE 1", seq.Name),
+		e.alter(Refuse, nil, fmt.Sprintf("ALTER SEQUENCE %s CACHE 1", seq.Name),
 			"sequence %s hands out ids in blocks (CACHE %d): a session may commit an id below those already delivered", seq.Name, seq.Cache)
 	}
 	if seq.Increment < 0 {
-		e.refuse(fmt.Sprintf("ALTER SEQUENCE %s INCREMENT BY 1", seq.Name), "sequence %s counts down", seq.Name)
+		e.alter(Refuse, nil, fmt.Sprintf("ALTER SEQUENCE %s INCREMENT BY 1", seq.Name), "sequence %s counts down", seq.Name)
 	}
 	if seq.Cycle {
-		e.refuse(fmt.Sprintf("ALTER SEQUENCE %s NO CYCLE", seq.Name), "sequence %s starts again at its end (CYCLE), below what was delivered", seq.Name)
+		e.alter(Refuse, nil, fmt.Sprintf("ALTER SEQUENCE %s NO CYCLE", seq.Name), "sequence %s starts again at its end (CYCLE), below what was delivered", seq.Name)
 	}
 	if !seq.Readable {
 		e.refuse(fmt.Sprintf("GRANT SELECT ON SEQUENCE %s TO %s", seq.Name, pgx.Identifier{e.cat.role}.Sanitize()),

@@ -56,21 +56,22 @@ func (e *examination) stamp(l *layout, c column) {
 		return // its fix also covers the findings below
 	}
 	fix := e.setDefault(l, weakest)
+	apply := func() { e.defaulted(l, weakest) }
 	switch {
 	case l.stamp == stampAtStart && !e.cat.seesAll:
 		e.refuseUnseen(fmt.Sprintf("column %s of %s defaults to %s", c.Name, e.placeOf(l, weakest), *weakest.Default), fix)
 	case l.stamp == stampAtStart:
-		e.warn(fix, "column %s of %s defaults to %s, which is taken before the table is locked: every open transaction of this database, "+
+		e.alter(Warn, apply, fix, "column %s of %s defaults to %s, which is taken before the table is locked: every open transaction of this database, "+
 			"a long report too, holds delivery up, and records wait %v", c.Name, e.placeOf(l, weakest), *weakest.Default, l.slack(e.config))
 		if !e.cat.tracks {
 			e.warn("ALTER SYSTEM SET track_activities = on; SELECT pg_reload_conf(); or ALTER DATABASE or ROLE, where it is set",
 				"track_activities is off for new sessions: while one of them is there, reading %s fails, since it does not show when its transactions began", l.name())
 		}
 	case l.stamp == stampElsewhere && weakest.Default == nil:
-		e.warn(fix, "column %s of %s has no default: a stamp of the application's clock may be older than what was delivered, "+
+		e.alter(Warn, apply, fix, "column %s of %s has no default: a stamp of the application's clock may be older than what was delivered, "+
 			"and only the latency of %v protects such a record from being passed over (order id needs no clock)", c.Name, e.placeOf(l, weakest), l.slack(e.config))
 	case l.stamp == stampElsewhere:
-		e.warn(fix, "column %s of %s defaults to %s, which is not the database's clock at the time of the insert: "+
+		e.alter(Warn, apply, fix, "column %s of %s defaults to %s, which is not the database's clock at the time of the insert: "+
 			"only the latency of %v protects a record from being passed over (order id needs no clock)", c.Name, e.placeOf(l, weakest), *weakest.Default, l.slack(e.config))
 	}
 }
@@ -101,19 +102,34 @@ func (e *examination) placeOf(l *layout, m member) string {
 	return fmt.Sprintf("%s, a part of %s,", m.Name, l.name())
 }
 
+// stampBy is the default that makes the database stamp rows as they are inserted.
+func (l *layout) stampBy() string {
+	if l.atType == "timestamp" {
+		return "(clock_timestamp() AT TIME ZONE 'utc')"
+	}
+	return "clock_timestamp()"
+}
+
 // setDefault returns the SQL that makes the database stamp rows that are inserted into a relation.
 func (e *examination) setDefault(l *layout, m member) string {
-	table, stamp := l.sql(), "clock_timestamp()"
+	table := l.sql()
 	if m.Above {
 		table = e.cat.root
 	}
 	if m.Kind == "v" {
 		table = m.Name
 	}
-	if l.atType == "timestamp" {
-		stamp = "(clock_timestamp() AT TIME ZONE 'utc')"
+	return fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT %s", table, pgx.Identifier{m.Column}.Sanitize(), l.stampBy())
+}
+
+// defaulted changes the catalog as the SQL of setDefault does: a view alone, or a table with all tables below it.
+func (e *examination) defaulted(l *layout, m member) {
+	stamp := l.stampBy()
+	for i, other := range e.cat.members {
+		if m.Kind == "v" && other.Name == m.Name || m.Kind != "v" && other.Kind != "v" && (m.Above || !other.Above) {
+			e.cat.members[i].Default = &stamp
+		}
 	}
-	return fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s SET DEFAULT %s", table, pgx.Identifier{m.Column}.Sanitize(), stamp)
 }
 
 // refuseUnseen refuses a table whose fence our role cannot see. If a session commits many transactions in one

@@ -20,7 +20,7 @@ func (e *examination) zone(l *layout, c column, m member, s stamping) bool {
 		e.refuse(e.zoneFix(l, c, m), "column %s of %s is a timestamp without time zone that defaults to %s, which is not known to be in UTC "+
 			"for every TimeZone of the session that inserts: %s", c.Name, place, *m.Default, hoursOff)
 	case s.zoned:
-		e.refuse(e.setDefault(l, m), "column %s of %s defaults to %s, which passes through the TimeZone of the session that inserts: %s",
+		e.alter(Refuse, func() { e.defaulted(l, m) }, e.setDefault(l, m), "column %s of %s defaults to %s, which passes through the TimeZone of the session that inserts: %s",
 			c.Name, place, *m.Default, hoursOff)
 	default:
 		return false

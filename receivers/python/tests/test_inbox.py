@@ -6,20 +6,32 @@ import unittest
 from datetime import timedelta
 
 import psycopg
-from ordered_inbox import Inbox, Message, MessageError, Outcome, PoisonError, StaleError, message_from_request
+from ordered_inbox import (
+    UNSIGNED,
+    GapError,
+    Inbox,
+    LateError,
+    Message,
+    MessageError,
+    OriginError,
+    Outcome,
+    PoisonError,
+    StaleError,
+    message_from_request,
+)
 
-from test_vectors import connect, effect, effects, post, prepare
+from test_vectors import connect, effect, effects, noted, post, prepare
 
-SECRET = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
-
-
-def message(sequence, epoch, key):
-    return Message(process="p", sequence=sequence, epoch=epoch, dedup_key=key)
+APPLIED, DUPLICATE = Outcome.APPLIED, Outcome.DUPLICATE
 
 
-def handle(one, effect=effect):
+def message(sequence, epoch, key, **more):
+    return Message(**{"process": "p", "origin": "o", "sequence": sequence, "epoch": epoch, "dedup_key": key, **more})
+
+
+def handle(one, effect=effect, box=None):
     with connect() as conn:
-        return Inbox("c").handle(conn, one, effect)
+        return (box or Inbox("c")).handle(conn, one, effect)
 
 
 class Handle(unittest.TestCase):
@@ -27,18 +39,24 @@ class Handle(unittest.TestCase):
         prepare()
 
     def test_applies_each_record_once(self):
-        applied, duplicate = Outcome.APPLIED, Outcome.DUPLICATE
         for one, want in [
-            (message(1, 1, "a"), applied),
-            (message(1, 2, "a"), duplicate),  # a take-over
-            (message(9, 2, "c"), applied),  # a gap
-            (message(10, 3, "a"), duplicate),  # a seek back
-            (message(3, 3, "d"), applied),  # a dead letter is replayed
+            (message(1, 1, "a"), APPLIED),
+            (message(1, 2, "a"), DUPLICATE),  # a take-over
+            (message(9, 2, "c"), APPLIED),  # a gap
+            (message(10, 3, "a"), DUPLICATE),  # a seek back
+            (message(3, 3, "d", replay=True), APPLIED),  # a dead letter is replayed
+            (message(3, 1, "d"), DUPLICATE),  # a broker was set back
         ]:
             self.assertEqual(handle(one), want, one)
-        with self.assertRaises(StaleError) as raised:
+        with self.assertRaises(StaleError) as stale:
             handle(message(11, 2, "e"))
-        self.assertEqual(raised.exception.seen, 3)
+        self.assertEqual(stale.exception.seen, 3)
+        with self.assertRaises(LateError) as late:
+            handle(message(4, 3, "e"))
+        self.assertEqual(late.exception.last, 10)
+        with self.assertRaises(OriginError) as other:
+            handle(message(11, 3, "e", origin="other"))
+        self.assertEqual(other.exception.noted, "o")
         self.assertEqual(effects(), ["a", "c", "d"])
 
     def test_an_effect_that_fails_leaves_no_note(self):
@@ -49,18 +67,54 @@ class Handle(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "broken"):
             handle(message(1, 1, "a"), broken)
         self.assertEqual(effects(), [])
-        self.assertEqual(handle(message(1, 1, "a")), Outcome.APPLIED)
+        self.assertEqual(handle(message(1, 1, "a")), APPLIED)
 
     def test_two_at_once_apply_once(self):
-        for key in "abcdefghij":
+        for sequence, key in enumerate("abcdefghij", start=1):
             outcomes = []
-            threads = [threading.Thread(target=lambda: outcomes.append(handle(message(1, 1, key)))) for _ in range(4)]
+            threads = [threading.Thread(target=lambda: outcomes.append(handle(message(sequence, 1, key)))) for _ in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-            self.assertEqual(outcomes.count(Outcome.APPLIED), 1)
-            self.assertEqual(outcomes.count(Outcome.DUPLICATE), 3)
+            self.assertEqual(outcomes.count(APPLIED), 1)
+            self.assertEqual(outcomes.count(DUPLICATE), 3)
+
+    def test_streams_have_epochs_and_sequences_of_their_own_and_one_origin(self):
+        self.assertEqual(handle(message(7, 2, "a", stream="0")), APPLIED)
+        self.assertEqual(handle(message(3, 1, "b", stream="1")), APPLIED)
+        self.assertEqual(handle(message(4, 1, "a", stream="1")), DUPLICATE)
+        with self.assertRaises(StaleError):
+            handle(message(8, 1, "c", stream="0"))
+        for stream in ("0", "1", "2", "s" * 501):
+            with self.assertRaises(OriginError):
+                handle(message(9, 2, "d", stream=stream, origin="other"))
+        self.assertEqual(handle(message(1, 1, "d", stream="s" * 501)), APPLIED)
+
+    def test_an_operator_accepts_an_origin(self):
+        handle(message(7, 5, "a"))
+        handle(message(7, 5, "b", stream="1"))
+        with connect() as conn:
+            Inbox("c").accept_origin(conn, "p", "other")
+        for stream in ("", "1"):
+            with self.assertRaises(OriginError):
+                handle(message(8, 5, "c", stream=stream))
+            self.assertEqual(handle(message(1, 1, "a", origin="other", stream=stream)), DUPLICATE)
+        self.assertEqual(handle(message(2, 1, "c", origin="other")), APPLIED)
+        with self.assertRaisesRegex(ValueError, "needed"), connect() as conn:
+            Inbox("c").accept_origin(conn, "p", "")
+
+    def test_an_operator_accepts_a_gap(self):
+        strict = Inbox("c", refuse_gaps=True)
+        handle(message(1, 1, "a"), box=strict)
+        with self.assertRaises(GapError) as gap:
+            handle(message(5, 1, "e"), box=strict)
+        self.assertEqual(gap.exception.last, 1)
+        with connect() as conn:
+            strict.accept_gap(conn, "p", "", 4)
+        self.assertEqual(handle(message(5, 1, "e"), box=strict), APPLIED)
+        with self.assertRaisesRegex(ValueError, "no record"), connect() as conn:
+            strict.accept_gap(conn, "p", "1", 4)
 
     def test_refuses_a_connection_without_a_transaction(self):
         with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as conn:
@@ -75,7 +129,7 @@ class Handle(unittest.TestCase):
         with connect() as conn:
             conn.execute('CREATE SCHEMA "100% ""odd"""')
             conn.execute(box.sql())
-            self.assertEqual(box.handle(conn, message(1, 1, "a"), effect), Outcome.APPLIED)
+            self.assertEqual(box.handle(conn, message(1, 1, "a"), effect), APPLIED)
             self.assertEqual(box.prune(conn, timedelta(), 1), 1)
             conn.rollback()
 
@@ -88,61 +142,95 @@ class Handle(unittest.TestCase):
             self.assertEqual(conn.execute("SELECT string_agg(dedup_key, ' ') FROM public.inbox").fetchone()[0], "c")
 
 
+def never(conn, message):
+    effect(conn, message)
+    raise PoisonError("no such room")
+
+
+def later(conn, message):
+    effect(conn, message)
+    raise OSError("a secret detail")
+
+
+def careless(conn, message):
+    try:
+        conn.execute("SELECT 1/0")
+    except psycopg.Error:
+        pass
+
+
+def undecided(conn, message):
+    effect(conn, message)
+    raise psycopg.Rollback
+
+
 class Wsgi(unittest.TestCase):
-    headers = {"ordered-process": "p", "ordered-sequence": "1", "ordered-epoch": "1", "ordered-dedup-key": "a"}
+    headers = {"ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "2", "ordered-epoch": "2", "ordered-dedup-key": "b"}
 
     def setUp(self):
         prepare()
+        handle(message(1, 1, "a"))
 
-    def answer(self, effect, headers=headers, **environ):
-        return post(Inbox("c").wsgi(connect, None, effect), headers, b"{}", **environ)
+    def answer(self, effect=effect, headers=headers, **environ):
+        return post(Inbox("c").wsgi(connect, UNSIGNED, effect), headers.items(), b"{}", **environ)
 
-    def test_says_whether_the_record_may_come_again(self):
-        def never(conn, message):
-            raise PoisonError("no such room")
+    def test_logs_an_effect_that_fails_and_keeps_the_epoch(self):
+        for broken, status in [(never, 422), (later, 503), (careless, 503), (undecided, 503)]:
+            with self.subTest(broken.__name__), self.assertLogs("ordered_inbox.wsgi", "ERROR") as logs:
+                answer = self.answer(broken)
+                self.assertEqual(answer["status"], status)
+                self.assertNotIn("secret", answer["body"])
+                self.assertIn("process 'p', sequence 2, epoch 2, dedup key 'b'", logs.output[0])
+                self.assertEqual(noted("p"), {"origin": "o", "epoch": 2, "sequence": 1, "dedup_keys": ["a"]})
+                self.assertEqual(effects(), ["a"])
+        self.assertEqual(self.answer()["status"], 200)
+        self.assertEqual(effects(), ["a", "b"])
 
-        def later(conn, message):
-            raise OSError("a secret detail")
+    def test_logs_what_it_refuses(self):
+        self.answer()
+        with self.assertLogs("ordered_inbox.wsgi", "WARNING") as logs:
+            answer = self.answer(headers=self.headers | {"ordered-dedup-key": "c"})
+        self.assertEqual((answer["status"], answer["headers"]["ordered-sequence"]), (409, "2"))
+        self.assertIn("comes late", logs.output[0])
 
-        self.assertEqual(self.answer(never), self.answer(never) | {"status": 422, "body": "no such room"})
-        with self.assertLogs("ordered_inbox.wsgi"):
-            self.assertEqual(self.answer(later)["status"], 503)
-        with self.assertLogs("ordered_inbox.wsgi"):
-            self.assertNotIn("secret", self.answer(later)["body"])
-        self.assertEqual(self.answer(effect)["status"], 200)
-        self.assertEqual(effects(), ["a"])
-
-    def test_an_effect_that_catches_an_error_of_a_statement_is_not_applied(self):
-        def careless(conn, message):
-            try:
-                conn.execute("SELECT 1/0")
-            except psycopg.Error:
-                pass
-
-        with self.assertLogs("ordered_inbox.wsgi"):
-            self.assertEqual(self.answer(careless)["status"], 503)
-        self.assertEqual(self.answer(effect)["status"], 200)
-        self.assertEqual(effects(), ["a"])
+    def test_a_noted_origin_is_escaped_in_the_answer(self):
+        with connect() as conn:
+            Inbox("c").accept_origin(conn, "p", 'a "b"%ü')
+        self.assertEqual(self.answer()["headers"]["ordered-origin"], "a%20%22b%22%25%C3%BC")
 
     def test_refuses_what_is_no_record(self):
-        for change in [{"ordered-sequence": "1x"}, {"ordered-epoch": "0"}, {"ordered-sequence": str(2**63)}, {"ordered-dedup-key": ""}]:
-            self.assertEqual(self.answer(effect, self.headers | change)["status"], 400, change)
-        for environ in [{"REQUEST_METHOD": "GET"}, {"CONTENT_LENGTH": "-1"}, {"CONTENT_LENGTH": "3"}, {"CONTENT_LENGTH": str(1 << 30)}]:
-            self.assertEqual(self.answer(effect, **environ)["status"], 400, environ)
-        self.assertEqual(effects(), [])
+        for change in [
+            {"ordered-sequence": "1x"}, {"ordered-epoch": "0"}, {"ordered-sequence": str(2**63)}, {"ordered-dedup-key": ""},
+            {"ordered-origin": ""}, {"ordered-process": "a%00b"}, {"ordered-origin": "a%FF"}, {"ordered-dedup-key": "a\xff"},
+        ]:  # fmt: skip
+            self.assertEqual(self.answer(headers=self.headers | change)["status"], 400, change)
+        self.assertEqual(effects(), ["a"])
+
+    def test_says_what_is_wrong_with_a_request(self):
+        for environ, want in [
+            ({"REQUEST_METHOD": "GET"}, 405),
+            ({"CONTENT_LENGTH": "-1"}, 408),
+            ({"CONTENT_LENGTH": "3"}, 408),
+            ({"CONTENT_LENGTH": str(1 << 30)}, 413),
+        ]:
+            self.assertEqual(self.answer(**environ)["status"], want, environ)
+        self.assertEqual(self.answer(REQUEST_METHOD="GET")["headers"]["allow"], "POST")
+        self.assertEqual(effects(), ["a"])
 
 
 class Request(unittest.TestCase):
     def test_names_secrets_that_are_none_and_quotes_nothing_of_them(self):
-        for secret, want in [("", "is blank"), ("whsec_!", "not base64"), ("tooshort", "a key of 8 bytes")]:
+        for secret, want in [(None, "is missing"), ("", "is missing"), (" ", "is missing"), ("whsec_!", "not base64"), ("tooshort", "a key of 8 bytes")]:
             with self.assertRaisesRegex(ValueError, want) as raised:
                 Inbox("c").wsgi(connect, secret, effect)
             self.assertNotIn("tooshort", str(raised.exception))
+            with self.assertRaisesRegex(ValueError, want):
+                message_from_request({}, b"", secret)
 
     def test_reads_escaped_values_and_names_in_any_case(self):
-        headers = {"Ordered-Process": "caf%C3%A9", "Ordered-Sequence": "1", "Ordered-Epoch": "2", "Ordered-Dedup-Key": "a%20b",
-                   "Ordered-Key": "50%", "Ordered-Type": "%FF"}
-        got = message_from_request(headers, b"x", None)
-        self.assertEqual(got, Message("café", 1, 2, "a b", type="%FF", key="50%", body=b"x"))
+        headers = {"Ordered-Process": "caf%C3%A9", "Ordered-Origin": "o", "Ordered-Sequence": "1", "Ordered-Epoch": "2",
+                   "Ordered-Dedup-Key": "a%20b", "Ordered-Replay": "true", "Ordered-Key": "50%", "Ordered-Type": "a+b"}  # fmt: skip
+        got = message_from_request(headers, b"x", UNSIGNED)
+        self.assertEqual(got, Message("café", "o", 1, 2, "a b", replay=True, type="a+b", key="50%", body=b"x"))
         with self.assertRaises(MessageError):
-            message_from_request({}, b"", None)
+            message_from_request({}, b"", UNSIGNED)

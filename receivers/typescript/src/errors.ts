@@ -13,11 +13,18 @@ export class SignatureError extends InboxError {
   }
 }
 
-// A header is missing or wrong, the method is not POST, or the body is too large.
+// A header is missing, wrong, or there twice.
 export class MessageError extends InboxError {
   override readonly status = 400;
   constructor(why: string) {
     super(`the request is no record: ${why}`);
+  }
+}
+
+// The method is not POST, or the body is too large or did not come in whole. It says nothing about the record.
+export class RequestError extends InboxError {
+  constructor(text: string, override readonly status: number, override readonly headers: Record<string, string> = {}) {
+    super(text);
   }
 }
 
@@ -26,8 +33,21 @@ export class PoisonError extends InboxError {
   override readonly status = 422;
 }
 
-// A worker sent the message that has been superseded. seen is the largest epoch of the process.
-export class StaleError extends InboxError {
+// A message that is refused for what is noted of its process.
+export abstract class RefusedError extends InboxError {}
+
+// Another cursor sent the message than the one before: two senders use one name. noted is the origin before.
+export class OriginError extends RefusedError {
+  override readonly status = 409;
+  override readonly headers: Record<string, string>;
+  constructor(text: string, readonly noted: string) {
+    super(text);
+    this.headers = { "Ordered-Origin": escape(noted) };
+  }
+}
+
+// A worker sent the message that has been superseded. seen is the largest epoch of the process, in this stream.
+export class StaleError extends RefusedError {
   override readonly status = 409;
   override readonly headers: Record<string, string>;
   constructor(text: string, readonly seen: bigint) {
@@ -36,12 +56,32 @@ export class StaleError extends InboxError {
   }
 }
 
-// Records before the message have not come. last is the largest sequence that was applied.
-export class GapError extends InboxError {
+// The message comes after a record that was sent after it. last is the sequence of the last record.
+export class LateError extends RefusedError {
+  override readonly status = 409;
+  override readonly headers: Record<string, string>;
+  constructor(text: string, readonly last: bigint) {
+    super(text);
+    this.headers = { "Ordered-Sequence": String(last) };
+  }
+}
+
+// Records before the message have not come. last is the sequence of the last record.
+export class GapError extends RefusedError {
   override readonly status = 428;
   override readonly headers: Record<string, string>;
   constructor(text: string, readonly last: bigint) {
     super(text);
     this.headers = { "Ordered-Sequence": String(last) };
   }
+}
+
+// escape encodes a value as the webhook sink does: all bytes except printable ASCII, and the space, " and %.
+function escape(value: string): string {
+  let escaped = "";
+  for (const byte of Buffer.from(value)) {
+    const plain = byte > 0x20 && byte < 0x7f && byte !== 0x22 && byte !== 0x25;
+    escaped += plain ? String.fromCharCode(byte) : "%" + byte.toString(16).toUpperCase().padStart(2, "0");
+  }
+  return escaped;
 }

@@ -1,60 +1,89 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { InboxError, MessageError } from "./errors.js";
+import { InboxError, RefusedError, RequestError } from "./errors.js";
 import { messageFromRequest, type Message } from "./message.js";
-import { parseSecret } from "./signature.js";
+import { parseSecret, requireTimely, single, unsigned, type Secret } from "./signature.js";
 
 export interface HandlerConfig {
-  // secret is the one of the sink, or several with spaces between. With null, no signature is checked, and anybody who
-  // reaches the handler can send records.
-  secret: string | null;
+  // secret is the one of the sink, or several with spaces between. With unsigned, no signature is checked, and anybody
+  // who reaches the handler can send records.
+  secret: Secret;
   // maxBytes bounds a body. Default 64 MiB, as max_record_bytes of the dispatcher.
   maxBytes?: number;
   // now is the clock, in seconds since 1970. Default: the present.
   now?: () => number;
-  // log gets what an effect threw, if it is not an InboxError. Default console.error.
-  log?: (error: unknown) => void;
+  // log gets each record that was not applied, and why. Default console.
+  log?: Pick<Console, "warn" | "error">;
 }
 
 // handler answers requests. apply commits a record, or rejects.
 export function handler(config: HandlerConfig, apply: (message: Message) => Promise<void>) {
-  if (config.secret !== null) {
-    parseSecret(config.secret); // a bad one shows at the start, not at the first record
-  }
-  const log = config.log ?? console.error;
-  const maxBytes = config.maxBytes ?? 64 * 2 ** 20;
+  parseSecret(config.secret); // a bad one shows at the start, not at the first record
+  const { secret, maxBytes = 64 * 2 ** 20, now = () => Date.now() / 1000, log = console } = config;
   return (req: IncomingMessage, res: ServerResponse): void => {
-    read(req, maxBytes)
-      .then((body) => apply(messageFromRequest(req.headers, body, config.secret, config.now?.())))
+    read(req, secret, maxBytes, now())
+      .then((message) => logged(log, message, apply(message)))
       .then(
         () => res.writeHead(200).end(),
-        (error: unknown) => refuse(res, error, log),
+        (error: unknown) => refuse(res, error),
       );
   };
 }
 
-async function read(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  if (req.method !== "POST") {
-    throw new MessageError(`its method is ${req.method}`);
+// logged reports a record that was not applied: the sender gets no details of what failed here.
+async function logged(log: Pick<Console, "warn" | "error">, message: Message, applied: Promise<void>): Promise<void> {
+  try {
+    await applied;
+  } catch (error) {
+    const { process, sequence, epoch, dedupKey } = message;
+    const of = { process, sequence, epoch, dedupKey };
+    if (error instanceof RefusedError) {
+      log.warn("the record was refused", of, error.message);
+    } else {
+      log.error("the record was not applied", of, error);
+    }
+    throw error;
   }
+}
+
+// read checks a request, and returns the record in it. It reads the body last, so that a request without a signature, or
+// an old one, costs nothing.
+async function read(req: IncomingMessage, secret: Secret, maxBytes: number, now: number): Promise<Message> {
+  if (req.method !== "POST") {
+    throw new RequestError(`send records with POST, and not with ${JSON.stringify(req.method)}`, 405, { Allow: "POST" });
+  }
+  const headers = req.headersDistinct;
+  if (secret !== unsigned) {
+    requireTimely(single(headers), now);
+  }
+  return messageFromRequest(headers, await readBody(req, maxBytes), secret, now);
+}
+
+async function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of req as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) {
-      throw new MessageError(`its body is longer than ${maxBytes} bytes`);
+  try {
+    for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) {
+        break;
+      }
+      chunks.push(chunk);
     }
-    chunks.push(chunk);
+  } catch {
+    throw new RequestError("the body did not come in whole", 408); // not the record's fault, so it may come again
+  }
+  if (bytes > maxBytes) {
+    throw new RequestError(`the body is too large: it may have ${maxBytes} bytes`, 413, { Connection: "close" });
   }
   return Buffer.concat(chunks);
 }
 
-function refuse(res: ServerResponse, error: unknown, log: (error: unknown) => void): void {
+function refuse(res: ServerResponse, error: unknown): void {
   const headers = { "Content-Type": "text/plain; charset=utf-8" };
   if (error instanceof InboxError) {
     res.writeHead(error.status, { ...headers, ...error.headers }).end(error.message);
     return;
   }
-  log(error);
   res.writeHead(503, headers).end("the record was not applied: try again");
 }

@@ -1,11 +1,13 @@
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { ClientBase, Pool } from "pg";
 
-import { GapError, StaleError } from "./errors.js";
+import { GapError, LateError, OriginError, StaleError } from "./errors.js";
 import { handler, type HandlerConfig } from "./handler.js";
-import type { Message } from "./message.js";
+import { validate, type Message } from "./message.js";
+import { adoptSQL, adoptStreamsSQL, advanceSQL, knownSQL, lockSQL, noteSQL, pruneSQL } from "./statements.js";
 
 // Effect applies a record on the client whose transaction also notes it.
 export type Effect = (client: ClientBase, message: Message) => Promise<unknown>;
@@ -18,32 +20,20 @@ export interface InboxConfig {
   // schema has the two tables. Default "public".
   schema?: string;
   // With refuseGaps, handle throws a GapError where a number is missing. Not every gap is a loss: see docs/wire.md of
-  // ordered-dispatcher. The first message of a process may have any number. Default false.
+  // ordered-dispatcher. It is for receivers that get all records of a process in one stream, and whose program calls
+  // acceptGap when an operator says so. The first message of a process may have any number. Default false.
   refuseGaps?: boolean;
 }
 
-// enterSQL locks the row of the process, or makes it. A call that waited for the lock sees the newest version.
-const enterSQL = `/* inbox.enter */
-INSERT INTO {schema}.inbox_process AS p (receiver, process, epoch, sequence)
-VALUES ($1, $2, $3, 0)
-ON CONFLICT (receiver, process) DO UPDATE SET epoch = greatest(p.epoch, excluded.epoch)
-RETURNING epoch::text, sequence::text`;
+// Notes are what is known of a process in a stream.
+interface Notes {
+  origin: string;
+  epoch: bigint;
+  sequence: bigint;
+}
 
-const noteSQL = `/* inbox.note */
-INSERT INTO {schema}.inbox (receiver, process, dedup_key)
-VALUES ($1, $2, $3)
-ON CONFLICT DO NOTHING`;
-
-const advanceSQL = `/* inbox.advance */
-UPDATE {schema}.inbox_process
-SET sequence = greatest(sequence, $3)
-WHERE receiver = $1 AND process = $2`;
-
-const pruneSQL = `/* inbox.prune */
-DELETE FROM {schema}.inbox
-WHERE ctid = ANY (ARRAY(
-  SELECT ctid FROM {schema}.inbox WHERE receiver = $1 AND received_at < clock_timestamp() - make_interval(secs => $2) ORDER BY received_at LIMIT $3
-))`;
+const maxNoted = 500; // bytes of a text in an index
+const maxSequence = 2n ** 63n - 1n;
 
 // Inbox applies records for one receiver. Two receivers in one database each apply every record.
 export class Inbox {
@@ -64,36 +54,43 @@ export class Inbox {
   }
 
   // handle applies a message in the transaction that is open on client, which has to be READ COMMITTED. It calls effect
-  // unless the message is stale, repeated, or after a gap that is refused. If the promise is rejected, also by effect,
-  // the caller rolls back; else it commits, and then acknowledges the message. It throws StaleError and GapError.
+  // unless the message has been applied, or is refused: with OriginError, StaleError, LateError or GapError. If the
+  // promise is rejected, also by effect, the caller rolls back; else it commits, and then acknowledges the message. A
+  // rollback forgets the message's epoch, too. Over HTTP a superseded worker may send at that moment, so handler keeps
+  // the epoch.
   async handle(client: ClientBase, message: Message, effect: Effect): Promise<Outcome> {
-    const { receiver } = this;
-    const { process, epoch, sequence, dedupKey } = message;
-    const of = `record ${JSON.stringify(dedupKey)} of process ${JSON.stringify(process)}`;
-    const entered = await client.query(this.#within(enterSQL), [receiver, process, epoch]);
-    const seen = { epoch: BigInt(entered.rows[0].epoch), sequence: BigInt(entered.rows[0].sequence) };
-    if (epoch < seen.epoch) {
-      const why = `has epoch ${epoch}, and epoch ${seen.epoch} has come: another worker has taken over`;
-      throw new StaleError(`${of} ${why}`, seen.epoch);
+    return this.#settle(client, await this.#enter(client, message), message, effect);
+  }
+
+  // acceptOrigin has handle accept messages of that origin from now on, and refuse those of the one before. It is for an
+  // operator who knows that one database has replaced another. Epochs and sequences begin again, in all streams. The
+  // dedup keys stay: a record that has been applied is a duplicate from either origin. So two senders that are both in
+  // use need two names, and not this. Call it in a transaction.
+  async acceptOrigin(client: ClientBase, process: string, origin: string): Promise<void> {
+    if (process === "" || origin === "") {
+      const got = `${JSON.stringify(process)} and ${JSON.stringify(origin)}`;
+      throw new Error(`accept an origin: a process and an origin are needed, got ${got}`);
     }
-    const noted = await client.query(this.#within(noteSQL), [receiver, process, dedupKey]);
-    if (noted.rowCount === 0) {
-      return "duplicate";
+    await this.#change(client, adoptSQL, process, origin);
+    await this.#change(client, adoptStreamsSQL, process, origin);
+  }
+
+  // acceptGap has handle accept the record after the number through, although records up to it have not come. It is for
+  // an operator who knows why they have not: a skip, a record that was put aside, a promotion, a restore. stream is ""
+  // where all records have one order. It throws if nothing has come from the process in that stream: the first record
+  // may have any number.
+  async acceptGap(client: ClientBase | Pool, process: string, stream: string, through: bigint): Promise<void> {
+    if ((await this.#change(client, advanceSQL, process, noted(stream), through)) === 0) {
+      const of = `process ${JSON.stringify(process)} in stream ${JSON.stringify(stream)}`;
+      throw new Error(`accept a gap: receiver ${JSON.stringify(this.receiver)} has no record of ${of}`);
     }
-    if (this.#refuseGaps && seen.sequence > 0n && sequence > seen.sequence + 1n) {
-      throw new GapError(`${of} has number ${sequence}, and the last one applied is ${seen.sequence}`, seen.sequence);
-    }
-    await effect(client, message);
-    // Last, since this statement fails where the effect has caught an error of a statement: a COMMIT would not.
-    await client.query(this.#within(advanceSQL), [receiver, process, sequence]);
-    return "applied";
   }
 
   // prune forgets keys that came longer than keepSeconds ago, at most limit of them, and returns how many. A record that
-  // comes again after that is applied again, unless its epoch is stale: keep more than you may seek back.
+  // comes again after that is applied again, unless its epoch or its sequence is refused: keep more than you may seek
+  // back.
   async prune(client: ClientBase | Pool, keepSeconds: number, limit: number): Promise<number> {
-    const pruned = await client.query(this.#within(pruneSQL), [this.receiver, keepSeconds, limit]);
-    return pruned.rowCount ?? 0;
+    return this.#change(client, pruneSQL, keepSeconds, limit);
   }
 
   // handler returns a listener of node:http that applies what a webhook sink posts, each record in a transaction of
@@ -101,9 +98,10 @@ export class Inbox {
   handler(pool: Pool, config: HandlerConfig, effect: Effect): (req: IncomingMessage, res: ServerResponse) => void {
     return handler(config, async (message) => {
       const client = await pool.connect();
+      let failed: { error: unknown } | undefined;
       try {
         await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
-        await this.handle(client, message, effect);
+        failed = await this.#attempt(client, message, effect);
         await client.query("COMMIT");
       } catch (error) {
         const broken = await client.query("ROLLBACK").then(() => false, () => true);
@@ -111,10 +109,112 @@ export class Inbox {
         throw error;
       }
       client.release();
+      if (failed !== undefined) {
+        throw failed.error;
+      }
     });
+  }
+
+  // #attempt returns why a record is not applied. It leaves a larger epoch to commit also then, so that a superseded
+  // worker is refused from then on.
+  async #attempt(client: ClientBase, message: Message, effect: Effect): Promise<{ error: unknown } | undefined> {
+    const before = await this.#enter(client, message);
+    await client.query("SAVEPOINT inbox");
+    try {
+      await this.#settle(client, before, message, effect);
+      return undefined;
+    } catch (error) {
+      await client.query("ROLLBACK TO SAVEPOINT inbox");
+      return { error };
+    }
+  }
+
+  // #enter locks the notes of the stream, refuses another origin, and notes a larger epoch.
+  async #enter(client: ClientBase, message: Message): Promise<Notes> {
+    validate(message);
+    await this.#open(client, message);
+    return this.#lock(client, message);
+  }
+
+  // #open compares the origin of the first message of a stream with the origin of the process. Dedup keys belong to the
+  // process, so all its streams have one origin.
+  async #open(client: ClientBase, message: Message): Promise<void> {
+    if (message.stream !== "" && (await this.#change(client, knownSQL, message.process, noted(message.stream))) === 0) {
+      // This row is the process's own: it stays locked until the stream has a row.
+      await this.#lock(client, { ...message, stream: "", epoch: 0n });
+    }
+  }
+
+  // #lock returns the notes of a message's stream, with a larger epoch noted. It throws an OriginError if they belong to
+  // another origin.
+  async #lock(client: ClientBase, message: Message): Promise<Notes> {
+    const { process, stream, origin, epoch, sequence, replay } = message;
+    const last = replay ? maxSequence : sequence - 1n; // a replay lowers nothing
+    const { rows } = await client.query(this.#within(lockSQL), [this.receiver, process, noted(stream), origin, epoch, last]);
+    const notes = { origin: rows[0].origin, epoch: BigInt(rows[0].epoch), sequence: BigInt(rows[0].sequence) };
+    if (notes.origin !== origin) {
+      const why = `has origin ${JSON.stringify(origin)}, and the records before have ${JSON.stringify(notes.origin)}: two senders use one name`;
+      throw new OriginError(`${of(message)} ${why}. If this one has replaced the other, accept its origin (acceptOrigin)`, notes.origin);
+    }
+    return notes;
+  }
+
+  // #settle applies a message that #enter has let in. The order of its cases is that of docs/wire.md.
+  async #settle(client: ClientBase, before: Notes, message: Message, effect: Effect): Promise<Outcome> {
+    const { process, epoch, dedupKey } = message;
+    if ((await this.#change(client, noteSQL, process, noted(dedupKey))) === 0) {
+      if (epoch >= before.epoch) {
+        await this.#advance(client, message); // after a seek back, this number is the one before the next
+      }
+      return "duplicate";
+    }
+    if (epoch < before.epoch) {
+      // before the sequence: a superseded worker's numbers mean nothing
+      const why = `has epoch ${epoch}, and epoch ${before.epoch} has come: another worker has taken over`;
+      throw new StaleError(`${of(message)} ${why}`, before.epoch);
+    }
+    if (!message.replay) {
+      this.#requireNext(before.sequence, message); // the number of a replay is an old one
+    }
+    await effect(client, message);
+    // Last, since this statement fails where the effect has caught an error of a statement: a COMMIT would not.
+    await this.#advance(client, message);
+    return "applied";
+  }
+
+  #requireNext(last: bigint, message: Message): void {
+    const { sequence } = message;
+    if (sequence <= last) {
+      throw new LateError(`${of(message)} comes late: it has number ${sequence}, and number ${last} has come`, last);
+    }
+    if (this.#refuseGaps && last > 0n && sequence > last + 1n) {
+      const why = `has number ${sequence}, and the last one that came is ${last}`;
+      throw new GapError(`${of(message)} ${why}: seek back to before that one, or accept the gap (acceptGap)`, last);
+    }
+  }
+
+  // #advance notes a larger sequence. A replay is out of turn, so its number says nothing of the records before it.
+  async #advance(client: ClientBase, message: Message): Promise<void> {
+    const sequence = message.replay ? 0n : message.sequence;
+    await this.#change(client, advanceSQL, message.process, noted(message.stream), sequence);
+  }
+
+  // #change returns how many rows a statement changed or found.
+  async #change(client: ClientBase | Pool, sql: string, ...values: unknown[]): Promise<number> {
+    const { rowCount } = await client.query(this.#within(sql), [this.receiver, ...values]);
+    return rowCount ?? 0;
   }
 
   #within(sql: string): string {
     return sql.replaceAll("{schema}", () => this.#schema);
   }
+}
+
+// noted returns a dedup key or a stream as the tables have it: itself, or its SHA-256 if it is long.
+function noted(text: string): string {
+  return Buffer.byteLength(text) <= maxNoted ? text : "sha256:" + createHash("sha256").update(text).digest("hex");
+}
+
+function of(message: Message): string {
+  return `record ${JSON.stringify(message.dedupKey)} of process ${JSON.stringify(message.process)}`;
 }

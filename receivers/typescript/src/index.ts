@@ -1,4 +1,16 @@
-export { GapError, InboxError, MessageError, PoisonError, SignatureError, StaleError } from "./errors.js";
+export {
+  GapError,
+  InboxError,
+  LateError,
+  MessageError,
+  OriginError,
+  PoisonError,
+  RefusedError,
+  RequestError,
+  SignatureError,
+  StaleError,
+} from "./errors.js";
 export { Inbox, type Effect, type InboxConfig, type Outcome } from "./inbox.js";
-export { messageFromHeaders, messageFromRequest, type Headers, type Message } from "./message.js";
+export { messageFromHeaders, messageFromRequest, type Message } from "./message.js";
+export { unsigned, type Headers, type Secret } from "./signature.js";
 export { type HandlerConfig } from "./handler.js";

@@ -1,81 +1,91 @@
-import { MessageError, SignatureError } from "./errors.js";
-import { parseSecret, verify } from "./signature.js";
+import { MessageError } from "./errors.js";
+import { parseSecret, requireSigned, requireTimely, single, unsigned, type Headers, type Secret } from "./signature.js";
 
 // Message is a record as a sink sends it. Sequence and epoch count from 1.
 export interface Message {
   readonly process: string;
+  // origin identifies the cursor of the process.
+  readonly origin: string;
   readonly sequence: bigint;
   readonly epoch: bigint;
   readonly dedupKey: string;
+  // replay is true for a dead letter that is replayed, out of its turn.
+  readonly replay: boolean;
+  // stream names the part of the process's records that has an order of its own: a partition of Kafka, or an ordering
+  // key of Pub/Sub. It is "" where all records have one order, as over HTTP.
+  readonly stream: string;
   readonly type: string;
   readonly key: string;
   readonly body: Buffer;
 }
 
-// Headers have names in lower case, as node:http has them.
-export type Headers = Readonly<Record<string, string | string[] | undefined>>;
-
-const tolerance = 300; // seconds between a signature's time and the receiver's clock
 const max = 2n ** 63n - 1n;
 
-// messageFromRequest checks a request of the webhook sink, and returns the record in it. secret is the one of the sink,
-// or several with spaces between. With null, no signature is checked. now is the receiver's clock, in seconds since
-// 1970. It throws SignatureError and MessageError, and Error for a secret that is none.
-export function messageFromRequest(headers: Headers, body: Buffer, secret: string | null, now = Date.now() / 1000): Message {
-  const get = (name: string) => text(headers[name]);
-  if (secret !== null && !signed(get, body, parseSecret(secret), now)) {
-    throw new SignatureError();
+// messageFromRequest checks a request of the webhook sink, and returns the record in it. Give it headersDistinct of a
+// request of node:http: only that shows a header that came twice. now is the receiver's clock, in seconds since 1970. It
+// throws SignatureError and MessageError, and Error for a secret that is none.
+export function messageFromRequest(headers: Headers, body: Buffer, secret: Secret, now = Date.now() / 1000): Message {
+  const keys = parseSecret(secret);
+  const found = single(headers);
+  if (keys !== unsigned) {
+    requireTimely(found, now);
+    requireSigned(found, body, keys);
   }
-  return messageFromHeaders((name) => unescape(get(name)), body);
+  return messageFromHeaders((name) => unescape(found.get(name) ?? ""), body);
 }
 
 // messageFromHeaders reads headers, properties or attributes: get returns the text of one, "" if it is absent. It
 // throws MessageError.
-export function messageFromHeaders(get: (name: string) => string, body: Buffer): Message {
+export function messageFromHeaders(get: (name: string) => string, body: Buffer, stream = ""): Message {
   const message = {
     process: get("ordered-process"),
+    origin: get("ordered-origin"),
     sequence: number(get, "ordered-sequence"),
     epoch: number(get, "ordered-epoch"),
     dedupKey: get("ordered-dedup-key"),
+    replay: get("ordered-replay") === "true",
+    stream,
     type: get("ordered-type"),
     key: get("ordered-key"),
     body,
   };
-  if (message.process === "" || message.dedupKey === "") {
-    throw new MessageError("it lacks a process or a dedup key");
-  }
+  validate(message);
   return message;
 }
 
-function signed(get: (name: string) => string, body: Buffer, keys: Buffer[], now: number): boolean {
-  const lines = ["webhook-id", "webhook-timestamp", "ordered-process", "ordered-sequence", "ordered-epoch"].map(get);
-  const [id, seconds] = lines as [string, string];
-  return (
-    /^[0-9]{1,15}$/.test(seconds) &&
-    Math.abs(now - Number(seconds)) <= tolerance &&
-    unescape(id) === unescape(get("ordered-dedup-key")) && // the signature covers webhook-id, which is the dedup key
-    verify(keys, get("ordered-signature"), lines, body)
-  );
+// validate throws a MessageError for a message that an inbox cannot note.
+export function validate(message: Message): void {
+  const { process, origin, dedupKey, sequence, epoch, stream } = message;
+  if (process === "" || origin === "" || dedupKey === "") {
+    throw new MessageError("it lacks a process, an origin or a dedup key");
+  }
+  if (sequence < 1n || sequence > max || epoch < 1n || epoch > max) {
+    throw new MessageError(`its sequence is ${sequence}, and its epoch ${epoch}: they count from 1`);
+  }
+  for (const text of [process, origin, dedupKey, stream]) {
+    if (text.includes("\0") || Buffer.from(text).toString() !== text) {
+      throw new MessageError(`${JSON.stringify(text)} has a NUL, or is not UTF-8`);
+    }
+  }
 }
 
 function number(get: (name: string) => string, name: string): bigint {
   const value = get(name);
-  const n = /^[0-9]{1,19}$/.test(value) ? BigInt(value) : 0n;
-  if (n < 1n || n > max) {
-    throw new MessageError(`${name} is ${JSON.stringify(value)}, not a number from 1`);
+  if (!/^[0-9]{1,19}$/.test(value)) {
+    throw new MessageError(`${name} is ${JSON.stringify(value)}, which is no number`);
   }
-  return n;
+  return BigInt(value);
 }
 
-function text(value: string | string[] | undefined): string {
-  return (Array.isArray(value) ? value[0] : value) ?? "";
-}
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-// unescape undoes what the webhook sink does to values of a record. What is no escape stays as it is.
+// unescape undoes what the webhook sink does to values of a record. What is no escape stays as it is. Bytes that are
+// not UTF-8 become lone surrogates, which validate refuses where it matters.
 function unescape(value: string): string {
+  const escaped = /%(?![0-9A-Fa-f]{2})/.test(value) ? value : value.replace(/%(..)/g, (_, hex) => String.fromCharCode(parseInt(hex, 16)));
   try {
-    return decodeURIComponent(value);
+    return decoder.decode(Buffer.from(escaped, "latin1"));
   } catch {
-    return value;
+    return escaped.replace(/[\x80-\xff]/g, (byte) => String.fromCharCode(0xdc00 + byte.charCodeAt(0)));
   }
 }

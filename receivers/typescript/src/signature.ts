@@ -1,16 +1,29 @@
-// The signature over process, sequence, epoch and body: docs/wire.md of ordered-dispatcher, "Signatures".
+// The signature over the headers that begin with ordered-, and the body: docs/wire.md of ordered-dispatcher,
+// "Signatures".
 
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+
+import { MessageError, SignatureError } from "./errors.js";
 
 const prefix = "whsec_";
 const minKey = 24;
 const maxKey = 64;
+const tolerance = 300; // seconds between a signature's time and the receiver's clock
 
-// parseSecret returns the keys of a secret: one or more, with spaces between. Its errors quote nothing of it.
-export function parseSecret(secret: string): Buffer[] {
-  const keys = secret.split(/\s+/).filter((one) => one !== "").map(parseKey);
+// unsigned in place of a secret has no signature checked. Then anybody who reaches the receiver can send records.
+export const unsigned: unique symbol = Symbol("unsigned");
+
+// Secret is the one of the sink, or several with spaces between; or unsigned.
+export type Secret = string | typeof unsigned;
+
+// parseSecret returns the keys of a secret. Its errors quote nothing of it.
+export function parseSecret(secret: Secret): Buffer[] | typeof unsigned {
+  if (secret === unsigned) {
+    return secret;
+  }
+  const keys = (secret ?? "").split(/\s+/).filter((one) => one !== "").map(parseKey); // ?? as process.env may lack it
   if (keys.length === 0) {
-    throw new Error("the secret is blank: is its environment variable unset? null checks no signature");
+    throw new Error("the secret is missing: is its environment variable unset? unsigned takes records from anybody");
   }
   return keys;
 }
@@ -31,12 +44,49 @@ function parseKey(secret: string): Buffer {
   return key;
 }
 
-// verify reports whether one of the given signatures is by one of the keys. The lines are id, time, process, sequence
-// and epoch, as they were sent.
-export function verify(keys: Buffer[], given: string, lines: string[], body: Uint8Array): boolean {
-  const digest = createHash("sha256").update(body).digest("hex");
-  const text = ["ordered-v1", ...lines, digest].join("\n");
+// Headers are those of a request: each name in any case, with its value, or with all values that came.
+export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+// single returns headers by their names in lower case. It throws a MessageError if one that is signed, or a signature,
+// is there twice.
+export function single(headers: Headers): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [mixed, values] of Object.entries(headers)) {
+    const name = mixed.toLowerCase();
+    const signed = name.startsWith("ordered-") || name === "webhook-id" || name === "webhook-timestamp";
+    for (const value of typeof values === "string" ? [values] : (values ?? [])) {
+      if (signed && found.has(name)) {
+        throw new MessageError(`${name} is there twice`);
+      }
+      found.set(name, value);
+    }
+  }
+  return found;
+}
+
+// requireTimely throws a SignatureError unless there is a signature, and a time that is near enough to the clock.
+export function requireTimely(headers: ReadonlyMap<string, string>, now: number): void {
+  const seconds = headers.get("webhook-timestamp") ?? "";
+  const timely = /^[0-9]{1,15}$/.test(seconds) && Math.abs(now - Number(seconds)) <= tolerance;
+  if (!timely || !headers.get("ordered-signature")) {
+    throw new SignatureError();
+  }
+}
+
+// requireSigned throws a SignatureError unless one of the signatures is by one of the keys.
+export function requireSigned(headers: ReadonlyMap<string, string>, body: Uint8Array, keys: Buffer[]): void {
+  const text = lines(headers, body);
   const wants = keys.map((key) => Buffer.from("v1," + createHmac("sha256", key).update(text).digest("base64")));
-  const signatures = given.split(/\s+/).map((one) => Buffer.from(one));
-  return signatures.some((one) => wants.some((want) => one.length === want.length && timingSafeEqual(one, want)));
+  const given = (headers.get("ordered-signature") ?? "").split(/\s+/).map((one) => Buffer.from(one, "latin1"));
+  if (!given.some((one) => wants.some((want) => one.length === want.length && timingSafeEqual(one, want)))) {
+    throw new SignatureError();
+  }
+}
+
+function lines(headers: ReadonlyMap<string, string>, body: Uint8Array): Buffer {
+  const names = [...headers.keys()].filter((name) => name.startsWith("ordered-") && name !== "ordered-signature").sort();
+  const at = [headers.get("webhook-id") ?? "", headers.get("webhook-timestamp") ?? ""];
+  const digest = createHash("sha256").update(body).digest("hex");
+  const text = ["ordered-v1", ...at, ...names.map((name) => `${name}:${headers.get(name)}`), digest].join("\n");
+  return Buffer.from(text, "latin1"); // what came: node:http reads the bytes of a header as ISO 8859-1
 }

@@ -24,3 +24,28 @@ export async function effects(): Promise<string[]> {
   const { rows } = await pool.query("SELECT key FROM public.effect ORDER BY n");
   return rows.map((row) => row.key);
 }
+
+export interface Notes {
+  origin: string;
+  epoch: number;
+  sequence: number;
+  dedup_keys: string[];
+}
+
+// put makes these the only notes.
+export async function put(process: string, notes: Notes): Promise<void> {
+  await prepare();
+  if (notes.origin !== "") {
+    const { origin, epoch, sequence } = notes;
+    await pool.query("INSERT INTO public.inbox_process VALUES ('c', $1, '', $2, $3, $4)", [process, origin, epoch, sequence]);
+  }
+  const keys = "INSERT INTO public.inbox (receiver, process, dedup_key) SELECT 'c', $1, k FROM unnest($2::text[]) AS k";
+  await pool.query(keys, [process, notes.dedup_keys]);
+}
+
+export async function noted(process: string): Promise<Notes> {
+  const found = await pool.query("SELECT origin, epoch, sequence FROM public.inbox_process WHERE process = $1", [process]);
+  const keys = await pool.query('SELECT dedup_key FROM public.inbox WHERE process = $1 ORDER BY dedup_key COLLATE "C"', [process]);
+  const { origin, epoch, sequence } = found.rows[0] ?? { origin: "", epoch: 0, sequence: 0 };
+  return { origin, epoch: Number(epoch), sequence: Number(sequence), dedup_keys: keys.rows.map((row) => row.dedup_key) };
+}

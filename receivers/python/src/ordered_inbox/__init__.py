@@ -4,19 +4,24 @@ docs/wire.md of ordered-dispatcher is the specification. An Inbox applies messag
 Inbox.wsgi is an application that answers the webhook sink; message_from_request checks a request of any framework.
 """
 
-from .errors import GapError, InboxError, MessageError, PoisonError, SignatureError, StaleError
+from .errors import GapError, InboxError, LateError, MessageError, OriginError, PoisonError, RequestError, SignatureError, StaleError
 from .inbox import Effect, Inbox, Outcome
 from .message import Message, message_from_headers, message_from_request
+from .signature import UNSIGNED
 
 __all__ = [
+    "UNSIGNED",
     "Effect",
     "GapError",
     "Inbox",
     "InboxError",
+    "LateError",
     "Message",
     "MessageError",
+    "OriginError",
     "Outcome",
     "PoisonError",
+    "RequestError",
     "SignatureError",
     "StaleError",
     "message_from_headers",

@@ -1,5 +1,11 @@
 """The errors of a receiver, each with its answer in HTTP."""
 
+from collections.abc import Iterable
+from urllib.parse import quote
+
+# What the webhook sink leaves as it is: printable ASCII, except the space, the quotation mark and the percent sign.
+_PLAIN = "".join(chr(c) for c in range(0x21, 0x7F) if chr(c) not in '"%')
+
 
 class InboxError(Exception):
     """The base of all errors of this package.
@@ -21,9 +27,22 @@ class SignatureError(InboxError):
 
 
 class MessageError(InboxError):
-    """A header is missing or wrong, the method is not POST, or the body is too large."""
+    """A header is missing, wrong, or there twice."""
 
     status = "400 Bad Request"
+
+
+class RequestError(InboxError):
+    """The method is not POST, or the body is too large or did not come in whole. It says nothing about the record."""
+
+    def __init__(self, text: str, status: str, headers: Iterable[tuple[str, str]] = ()) -> None:
+        super().__init__(text)
+        self.status = status
+        self._headers = list(headers)
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        return self._headers
 
 
 class PoisonError(InboxError):
@@ -32,8 +51,22 @@ class PoisonError(InboxError):
     status = "422 Unprocessable Entity"
 
 
+class OriginError(InboxError):
+    """Another cursor sent the message than the one before: two senders use one name. noted is the origin before."""
+
+    status = "409 Conflict"
+
+    def __init__(self, text: str, noted: str) -> None:
+        super().__init__(text)
+        self.noted = noted
+
+    @property
+    def headers(self) -> list[tuple[str, str]]:
+        return [("Ordered-Origin", quote(self.noted, safe=_PLAIN))]
+
+
 class StaleError(InboxError):
-    """A worker sent the message that has been superseded. seen is the largest epoch of the process."""
+    """A worker sent the message that has been superseded. seen is the largest epoch of the process, in this stream."""
 
     status = "409 Conflict"
 
@@ -46,11 +79,7 @@ class StaleError(InboxError):
         return [("Ordered-Epoch", str(self.seen))]
 
 
-class GapError(InboxError):
-    """Records before the message have not come. last is the largest sequence that was applied."""
-
-    status = "428 Precondition Required"
-
+class _SequenceError(InboxError):
     def __init__(self, text: str, last: int) -> None:
         super().__init__(text)
         self.last = last
@@ -58,3 +87,15 @@ class GapError(InboxError):
     @property
     def headers(self) -> list[tuple[str, str]]:
         return [("Ordered-Sequence", str(self.last))]
+
+
+class LateError(_SequenceError):
+    """The message comes after a record that was sent after it. last is the sequence of the last record."""
+
+    status = "409 Conflict"
+
+
+class GapError(_SequenceError):
+    """Records before the message have not come. last is the sequence of the last record."""
+
+    status = "428 Precondition Required"

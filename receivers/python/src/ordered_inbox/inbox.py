@@ -1,8 +1,10 @@
 """The inbox: two tables in the receiver's database, and the checks in the receiver's transaction."""
 
 import enum
+import hashlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from importlib import resources
 
@@ -10,35 +12,17 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from .errors import GapError, StaleError
+from . import statements
+from .errors import GapError, LateError, OriginError, StaleError
 from .message import Message
+from .signature import Unsigned
 from .wsgi import Application
 
 # Effect applies a record on the connection whose transaction also notes it.
 Effect = Callable[[psycopg.Connection, Message], object]
 
-# _ENTER locks the row of the process, or makes it. A call that waited for the lock sees the newest version.
-_ENTER = """/* inbox.enter */
-INSERT INTO {schema}.inbox_process AS p (receiver, process, epoch, sequence)
-VALUES (%s, %s, %s, 0)
-ON CONFLICT (receiver, process) DO UPDATE SET epoch = greatest(p.epoch, excluded.epoch)
-RETURNING epoch, sequence"""
-
-_NOTE = """/* inbox.note */
-INSERT INTO {schema}.inbox (receiver, process, dedup_key)
-VALUES (%s, %s, %s)
-ON CONFLICT DO NOTHING"""
-
-_ADVANCE = """/* inbox.advance */
-UPDATE {schema}.inbox_process
-SET sequence = greatest(sequence, %s)
-WHERE receiver = %s AND process = %s"""
-
-_PRUNE = """/* inbox.prune */
-DELETE FROM {schema}.inbox
-WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM {schema}.inbox WHERE receiver = %s AND received_at < clock_timestamp() - %s::interval ORDER BY received_at LIMIT %s
-))"""
+_MAX_NOTED = 500  # bytes of a text in an index
+_MAX_SEQUENCE = 2**63 - 1
 
 
 class Outcome(enum.Enum):
@@ -48,12 +32,22 @@ class Outcome(enum.Enum):
     DUPLICATE = "duplicate"  # the record was applied before, and the effect was not called
 
 
+@dataclass(frozen=True)
+class _Notes:
+    """What is known of a process in a stream."""
+
+    origin: str
+    epoch: int
+    sequence: int
+
+
 class Inbox:
     """Applies records for one receiver. Safe to use from several threads, each with a connection of its own.
 
     receiver names who applies records: two receivers in one database each apply every record. schema has the two
     tables. With refuse_gaps, handle raises a GapError where a number is missing; not every gap is a loss, see
-    docs/wire.md. The first message of a process may have any number.
+    docs/wire.md. It is for receivers that get all records of a process in one stream, and whose program calls
+    accept_gap when an operator says so. The first message of a process may have any number.
     """
 
     def __init__(self, receiver: str, *, schema: str = "public", refuse_gaps: bool = False) -> None:
@@ -71,57 +65,152 @@ class Inbox:
     def handle(self, conn: psycopg.Connection, message: Message, effect: Effect) -> Outcome:
         """Apply a message in the transaction that is open on conn, which has to be READ COMMITTED.
 
-        Calls effect(conn, message) unless the message is stale, repeated, or after a gap that is refused. After an
-        exception, also one of effect, the caller rolls back; else it commits, and then acknowledges the message.
-        Raises StaleError and GapError.
+        Calls effect(conn, message) unless the message has been applied, or is refused: with OriginError, StaleError,
+        LateError or GapError. After an exception, also one of effect, the caller rolls back; else it commits, and then
+        acknowledges the message. A rollback forgets the message's epoch, too. Over HTTP a superseded worker may send at
+        that moment, so wsgi keeps the epoch.
         """
+        return self._settle(conn, self._enter(conn, message), message, effect)
+
+    def accept_origin(self, conn: psycopg.Connection, process: str, origin: str) -> None:
+        """Have handle accept messages of that origin from now on, and refuse those of the one before.
+
+        The transaction is open on conn, and the caller commits. It is for an operator who knows that one database has replaced another. Epochs and sequences begin again, in all
+        streams. The dedup keys stay: a record that has been applied is a duplicate from either origin. So two senders
+        that are both in use need two names, and not this.
+        """
+        if not (process and origin):
+            raise ValueError(f"accept an origin: a process and an origin are needed, got {process!r} and {origin!r}")
         _require_transaction(conn)
-        with conn.cursor(row_factory=tuple_row) as cursor:
-            cursor.execute(self._within(_ENTER), (self.receiver, message.process, message.epoch))
-            epoch, sequence = cursor.fetchone()
-            if message.epoch < epoch:
-                raise StaleError(f"{_of(message)} has epoch {message.epoch}, and epoch {epoch} has come: another worker has taken over", epoch)
-            cursor.execute(self._within(_NOTE), (self.receiver, message.process, message.dedup_key))
-            if cursor.rowcount == 0:
-                return Outcome.DUPLICATE
-            if self.refuse_gaps and 0 < sequence < message.sequence - 1:
-                raise GapError(f"{_of(message)} has number {message.sequence}, and the last one applied is {sequence}", sequence)
-            effect(conn, message)
-            # Last, since this statement fails where the effect has caught an error of a statement: a COMMIT would not.
-            cursor.execute(self._within(_ADVANCE), (message.sequence, self.receiver, message.process))
-        return Outcome.APPLIED
+        for text in (statements.ADOPT, statements.ADOPT_STREAMS):
+            self._change(conn, text, process=process, origin=origin)
+
+    def accept_gap(self, conn: psycopg.Connection, process: str, stream: str, through: int) -> None:
+        """Have handle accept the record after the number through, although records up to it have not come.
+
+        The caller commits. It is for an operator who knows why they have not: a skip, a record that was put aside, a promotion, a restore.
+        stream is "" where all records have one order. Raises ValueError if nothing has come from the process in that
+        stream: the first record may have any number.
+        """
+        if not self._change(conn, statements.ADVANCE, process=process, stream=_noted(stream), sequence=through):
+            raise ValueError(f"accept a gap: receiver {self.receiver!r} has no record of process {process!r} in stream {stream!r}")
 
     def prune(self, conn: psycopg.Connection, keep: timedelta, limit: int) -> int:
         """Forget keys that came longer ago than keep, at most limit of them, and return how many.
 
-        A record that comes again after that is applied again, unless its epoch is stale: keep more than you may seek
-        back.
+        A record that comes again after that is applied again, unless its epoch or its sequence is refused: keep more
+        than you may seek back.
         """
-        with conn.cursor() as cursor:
-            return cursor.execute(self._within(_PRUNE), (self.receiver, keep, limit)).rowcount
+        return self._change(conn, statements.PRUNE, keep=keep, limit=limit)
 
-    def wsgi(self, connect: Callable[[], AbstractContextManager[psycopg.Connection]], secret: str | None, effect: Effect) -> Application:
+    def wsgi(self, connect: Callable[[], AbstractContextManager[psycopg.Connection]], secret: str | Unsigned, effect: Effect) -> Application:
         """Return a WSGI application that applies what a webhook sink posts, each record in a transaction.
 
         connect returns a context manager with a connection: the method connection of a psycopg_pool.ConnectionPool,
-        or a function that calls psycopg.connect. secret is the one of the sink, or several with spaces between; with
-        None, no signature is checked.
+        or a function that calls psycopg.connect. secret is the one of the sink, or several with spaces between. With
+        UNSIGNED, no signature is checked, and anybody who reaches the application can send records.
         """
 
         def apply(message: Message) -> None:
-            with connect() as conn, conn.transaction():
-                self.handle(conn, message, effect)
+            with connect() as conn:
+                self._apply(conn, message, effect)
 
         return Application(apply, secret)
+
+    def _apply(self, conn: psycopg.Connection, message: Message, effect: Effect) -> None:
+        """Commit the effect of a record together with the note of it.
+
+        A record that is not applied leaves a larger epoch noted, so that a superseded worker is refused from then on.
+        """
+        # An effect that raises psycopg.Rollback leaves the savepoint without an exception.
+        failed: Exception | None = RuntimeError("the effect rolled back: raise an error instead")
+        with conn.transaction():
+            before = self._enter(conn, message)
+            try:
+                with conn.transaction():  # a savepoint
+                    self._settle(conn, before, message, effect)
+                    failed = None
+            except Exception as error:
+                failed = error
+        if failed is not None:
+            raise failed
+
+    def _enter(self, conn: psycopg.Connection, message: Message) -> _Notes:
+        """Lock the notes of the stream, refuse another origin, and note a larger epoch."""
+        _require_transaction(conn)
+        self._open(conn, message)
+        return self._lock(conn, message, message.epoch)
+
+    def _open(self, conn: psycopg.Connection, message: Message) -> None:
+        """Compare the origin of the first message of a stream with the origin of the process.
+
+        Dedup keys belong to the process, so all its streams have one origin.
+        """
+        if message.stream and not self._change(conn, statements.KNOWN, process=message.process, stream=_noted(message.stream)):
+            # This row is the process's own: it stays locked until the stream has a row.
+            self._lock(conn, replace(message, stream=""), 0)
+
+    def _lock(self, conn: psycopg.Connection, message: Message, epoch: int) -> _Notes:
+        """Return the notes of a message's stream, with a larger epoch noted. Raise OriginError if they are another's."""
+        values = {
+            "receiver": self.receiver, "process": message.process, "stream": _noted(message.stream), "origin": message.origin, "epoch": epoch,
+            "last": _MAX_SEQUENCE if message.replay else message.sequence - 1,
+        }  # fmt: skip
+        with conn.cursor(row_factory=tuple_row) as cursor:
+            notes = _Notes(*cursor.execute(self._within(statements.LOCK), values).fetchone())
+        if notes.origin != message.origin:
+            text = f"has origin {message.origin!r}, and the records before have {notes.origin!r}: two senders use one name"
+            raise OriginError(f"{_of(message)} {text}. If this one has replaced the other, accept its origin (accept_origin)", notes.origin)
+        return notes
+
+    def _settle(self, conn: psycopg.Connection, before: _Notes, message: Message, effect: Effect) -> Outcome:
+        """Apply a message that _enter has let in. The order of its cases is that of docs/wire.md."""
+        if not self._change(conn, statements.NOTE, process=message.process, dedup_key=_noted(message.dedup_key)):
+            if message.epoch >= before.epoch:  # after a seek back, this number is the one before the next
+                self._advance(conn, message)
+            return Outcome.DUPLICATE
+        if message.epoch < before.epoch:  # before the sequence: a superseded worker's numbers mean nothing
+            text = f"has epoch {message.epoch}, and epoch {before.epoch} has come: another worker has taken over"
+            raise StaleError(f"{_of(message)} {text}", before.epoch)
+        if not message.replay:  # its number is an old one
+            self._require_next(before, message)
+        effect(conn, message)
+        # Last, since this statement fails where the effect has caught an error of a statement: a COMMIT would not.
+        self._advance(conn, message)
+        return Outcome.APPLIED
+
+    def _require_next(self, before: _Notes, message: Message) -> None:
+        last = before.sequence
+        if message.sequence <= last:
+            raise LateError(f"{_of(message)} comes late: it has number {message.sequence}, and number {last} has come", last)
+        if self.refuse_gaps and 0 < last < message.sequence - 1:
+            text = f"has number {message.sequence}, and the last one that came is {last}"
+            raise GapError(f"{_of(message)} {text}: seek back to before that one, or accept the gap (accept_gap)", last)
+
+    def _advance(self, conn: psycopg.Connection, message: Message) -> None:
+        """Note a larger sequence. A replay is out of turn, so its number says nothing of the records before it."""
+        sequence = 0 if message.replay else message.sequence
+        self._change(conn, statements.ADVANCE, process=message.process, stream=_noted(message.stream), sequence=sequence)
+
+    def _change(self, conn: psycopg.Connection, text: str, **values: object) -> int:
+        """Return how many rows a statement changed or found."""
+        with conn.cursor() as cursor:
+            return cursor.execute(self._within(text), {"receiver": self.receiver, **values}).rowcount
 
     def _within(self, text: str) -> str:
         return text.replace("{schema}", self._schema.replace("%", "%%"))
 
 
+def _noted(text: str) -> str:
+    """Return a dedup key or a stream as the tables have it: itself, or its SHA-256 if it is long."""
+    raw = text.encode()
+    return text if len(raw) <= _MAX_NOTED else "sha256:" + hashlib.sha256(raw).hexdigest()
+
+
 def _require_transaction(conn: psycopg.Connection) -> None:
     """Refuse a connection whose statements would each be committed alone."""
     if conn.autocommit and conn.info.transaction_status == TransactionStatus.IDLE:
-        raise ValueError("handle needs an open transaction: call it within `with conn.transaction():`")
+        raise ValueError("the inbox needs an open transaction: call it within `with conn.transaction():`")
 
 
 def _of(message: Message) -> str:

@@ -7,78 +7,79 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
 
 from . import signature
-from .errors import MessageError, SignatureError
+from .errors import MessageError
+from .signature import Headers, Unsigned
 
-TOLERANCE = 300  # seconds between a signature's time and the receiver's clock
-
-_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
-_NO_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_NUMBER = re.compile(r"[0-9]{1,19}")
+_NO_ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _MAX = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class Message:
-    """A record as a sink sends it. Sequence and epoch count from 1."""
+    """A record as a sink sends it. Sequence and epoch count from 1. Raises MessageError if it is none.
+
+    origin identifies the cursor of the process. replay is true for a dead letter that is replayed, out of its turn.
+    stream names the part of the process's records that has an order of its own: a partition of Kafka, or an ordering
+    key of Pub/Sub. It is "" where all records have one order, as over HTTP.
+    """
 
     process: str
+    origin: str
     sequence: int
     epoch: int
     dedup_key: str
+    replay: bool = False
+    stream: str = ""
     type: str = ""
     key: str = ""
     body: bytes = field(default=b"", repr=False)
 
     def __post_init__(self) -> None:
-        if not (self.process and self.dedup_key and 1 <= self.sequence <= _MAX and 1 <= self.epoch <= _MAX):
-            raise MessageError(f"the request is no record: it lacks a process, a dedup key, a sequence or an epoch: {self}")
+        if not (self.process and self.origin and self.dedup_key and 1 <= self.sequence <= _MAX and 1 <= self.epoch <= _MAX):
+            raise MessageError(f"the request is no record: it lacks a process, an origin, a dedup key, a sequence or an epoch: {self}")
+        for text in (self.process, self.origin, self.dedup_key, self.stream):
+            if "\0" in text or not _is_utf8(text):
+                raise MessageError(f"the request is no record: {text!r} has a NUL, or is not UTF-8")
 
 
 def message_from_request(
-    headers: Mapping[str, str],
+    headers: Headers,
     body: bytes,
-    secrets: str | Sequence[str] | None,
+    secrets: str | Sequence[str] | Unsigned,
     now: float | None = None,
 ) -> Message:
     """Check a request of the webhook sink, and return the record in it.
 
-    headers may have names in any case. secrets are those of the sink: a list, or a text with spaces between. With
-    None, no signature is checked, and anybody who reaches the receiver can send records. now is the clock, in seconds
-    since 1970; the default is the present.
+    headers are a mapping, or pairs of name and value, with names in any case. Give pairs if your framework has them:
+    only they show a header that came twice. Values are text as servers make it, from ISO 8859-1. secrets are those of
+    the sink: a list, or a text with spaces between; or UNSIGNED. now is the clock, in seconds since 1970; the default
+    is the present.
 
     Raises SignatureError and MessageError, and ValueError for secrets that are none.
     """
-    lower = {name.lower(): value for name, value in headers.items()}
-    if secrets is not None:
-        keys = signature.parse_secret(secrets if isinstance(secrets, str) else " ".join(secrets))
-        _check_signature(lower, body, keys, time.time() if now is None else now)
-    return message_from_headers({name: _unescape(value) for name, value in lower.items()}, body)
+    found = signature.single(headers)
+    keys = signature.parse_secret(secrets if secrets is None or isinstance(secrets, (str, Unsigned)) else " ".join(secrets))
+    if not isinstance(keys, Unsigned):
+        signature.require_timely(found, time.time() if now is None else now)
+        signature.require_signed(found, body, keys)
+    return message_from_headers({name: _unescape(value) for name, value in found.items()}, body)
 
 
-def message_from_headers(headers: Mapping[str, str], body: bytes = b"") -> Message:
+def message_from_headers(headers: Mapping[str, str], body: bytes = b"", stream: str = "") -> Message:
     """Return the record in headers, properties or attributes, whose names are in lower case. Raises MessageError."""
     return Message(
         process=headers.get("ordered-process", ""),
+        origin=headers.get("ordered-origin", ""),
         sequence=_number(headers, "ordered-sequence"),
         epoch=_number(headers, "ordered-epoch"),
         dedup_key=headers.get("ordered-dedup-key", ""),
+        replay=headers.get("ordered-replay") == "true",
+        stream=stream,
         type=headers.get("ordered-type", ""),
         key=headers.get("ordered-key", ""),
         body=body,
     )
-
-
-def _check_signature(headers: Mapping[str, str], body: bytes, keys: Sequence[bytes], now: float) -> None:
-    names = ["webhook-id", "webhook-timestamp", "ordered-process", "ordered-sequence", "ordered-epoch"]
-    lines = [headers.get(name, "") for name in names]
-    identifier, seconds = lines[:2]
-    if not (
-        _NUMBER.fullmatch(seconds)
-        and abs(now - int(seconds)) <= TOLERANCE
-        # The signature covers webhook-id, which is the dedup key.
-        and _unescape(identifier) == _unescape(headers.get("ordered-dedup-key", ""))
-        and signature.verify(keys, headers.get("ordered-signature", ""), lines, body)
-    ):
-        raise SignatureError("the signature is missing, wrong, or too far from the clock")
 
 
 def _number(headers: Mapping[str, str], name: str) -> int:
@@ -89,10 +90,19 @@ def _number(headers: Mapping[str, str], name: str) -> int:
 
 
 def _unescape(value: str) -> str:
-    """Undo what the webhook sink does to values of a record. What is no escape stays as it is."""
-    if _NO_ESCAPE.search(value):
-        return value
+    """Undo what the webhook sink does to values of a record. What is no escape stays as it is.
+
+    Bytes that are not UTF-8 become lone surrogates, which a Message refuses where it matters.
+    """
+    raw = value.encode("latin-1", "replace")
+    if not _NO_ESCAPE.search(raw):
+        raw = unquote_to_bytes(raw)
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _is_utf8(text: str) -> bool:
     try:
-        return unquote_to_bytes(value).decode()
-    except UnicodeDecodeError:
-        return value
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -8,7 +8,10 @@ import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.sql.Savepoint;
+import java.time.Clock;
 import java.time.Duration;
+import java.util.HexFormat;
 import javax.sql.DataSource;
 
 /**
@@ -30,34 +33,10 @@ public final class Inbox {
         DUPLICATE
     }
 
-    // Locks the row of the process, or makes it. A call that waited for the lock sees the newest version.
-    private static final String ENTER = """
-            /* inbox.enter */
-            INSERT INTO {schema}.inbox_process AS p (receiver, process, epoch, sequence)
-            VALUES (?, ?, ?, 0)
-            ON CONFLICT (receiver, process) DO UPDATE SET epoch = greatest(p.epoch, excluded.epoch)
-            RETURNING epoch, sequence""";
+    /** What is known of a process in a stream. */
+    private record Notes(String origin, long epoch, long sequence) {}
 
-    private static final String NOTE = """
-            /* inbox.note */
-            INSERT INTO {schema}.inbox (receiver, process, dedup_key)
-            VALUES (?, ?, ?)
-            ON CONFLICT DO NOTHING""";
-
-    private static final String ADVANCE = """
-            /* inbox.advance */
-            UPDATE {schema}.inbox_process
-            SET sequence = greatest(sequence, ?)
-            WHERE receiver = ? AND process = ?""";
-
-    private static final String PRUNE = """
-            /* inbox.prune */
-            DELETE FROM {schema}.inbox
-            WHERE ctid = ANY (ARRAY(
-                SELECT ctid FROM {schema}.inbox
-                WHERE receiver = ? AND received_at < clock_timestamp() - make_interval(secs => ?)
-                ORDER BY received_at LIMIT ?
-            ))""";
+    private static final int MAX_NOTED = 500; // bytes of a text in an index
 
     private final String receiver;
     private final String schema;
@@ -72,7 +51,8 @@ public final class Inbox {
      * @param receiver names who applies records
      * @param schema has the two tables
      * @param refuseGaps has handle throw a Gap where a number is missing. Not every gap is a loss: see docs/wire.md of
-     *     ordered-dispatcher. The first message of a process may have any number.
+     *     ordered-dispatcher. It is for receivers that get all records of a process in one stream, and whose program
+     *     calls acceptGap when an operator says so. The first message of a process may have any number.
      */
     public Inbox(String receiver, String schema, boolean refuseGaps) {
         if (receiver.isEmpty()) {
@@ -94,72 +74,196 @@ public final class Inbox {
 
     /**
      * Applies a message in the transaction that is open on a connection, which has to be READ COMMITTED. Calls effect
-     * unless the message is stale, repeated, or after a gap that is refused. After an exception, also one of effect, the
-     * caller rolls back; else it commits, and then acknowledges the message.
+     * unless the message has been applied, or is refused. After an exception, also one of effect, the caller rolls back;
+     * else it commits, and then acknowledges the message. A rollback forgets the message's epoch, too. Over HTTP a
+     * superseded worker may send at that moment, so handler keeps the epoch.
      *
+     * @throws InboxException.Origin
      * @throws InboxException.Stale
+     * @throws InboxException.Late
      * @throws InboxException.Gap
+     * @throws InboxException.NoMessage
      * @throws IllegalStateException if the connection commits each statement by itself
      */
     public Outcome handle(Connection connection, Message message, Effect effect) throws Exception {
-        if (connection.getAutoCommit()) {
-            throw new IllegalStateException("handle needs an open transaction: call setAutoCommit(false) first");
-        }
-        long last = enter(connection, message);
-        if (change(connection, NOTE, receiver, message.process(), message.dedupKey()) == 0) {
-            return Outcome.DUPLICATE;
-        }
-        if (refuseGaps && last > 0 && message.sequence() > last + 1) {
-            throw new InboxException.Gap(message, last);
-        }
-        effect.apply(connection, message);
-        // Last, since this statement fails where the effect has caught an error of a statement.
-        change(connection, ADVANCE, message.sequence(), receiver, message.process());
-        return Outcome.APPLIED;
+        return settle(connection, enter(connection, message), message, effect);
     }
 
-    /** Returns the largest sequence that was applied. */
-    private long enter(Connection connection, Message message) throws SQLException, InboxException {
-        try (PreparedStatement enter = prepare(connection, ENTER, receiver, message.process(), message.epoch());
-                ResultSet seen = enter.executeQuery()) {
-            seen.next();
-            if (message.epoch() < seen.getLong("epoch")) {
-                throw new InboxException.Stale(message, seen.getLong("epoch"));
-            }
-            return seen.getLong("sequence");
+    /**
+     * Has handle accept messages of that origin from now on, and refuse those of the one before. It is for an operator
+     * who knows that one database has replaced another. Epochs and sequences begin again, in all streams. The dedup keys
+     * stay: a record that has been applied is a duplicate from either origin. So two senders that are both in use need
+     * two names, and not this. The caller commits.
+     */
+    public void acceptOrigin(Connection connection, String process, String origin) throws SQLException {
+        requireTransaction(connection);
+        if (process.isEmpty() || origin.isEmpty()) {
+            throw new IllegalArgumentException("accept an origin: a process and an origin are needed");
+        }
+        change(connection, Statements.ADOPT, receiver, process, origin);
+        change(connection, Statements.ADOPT_STREAMS, origin, receiver, process, origin);
+    }
+
+    /**
+     * Has handle accept the record after the number through, although records up to it have not come. It is for an
+     * operator who knows why they have not: a skip, a record that was put aside, a promotion, a restore. The caller
+     * commits, unless the connection does.
+     *
+     * @param stream "" where all records have one order
+     * @throws IllegalArgumentException if nothing has come from the process in that stream: the first record may have any
+     *     number
+     */
+    public void acceptGap(Connection connection, String process, String stream, long through) throws SQLException {
+        if (change(connection, Statements.ADVANCE, through, receiver, process, noted(stream)) == 0) {
+            throw new IllegalArgumentException("accept a gap: receiver \"" + receiver + "\" has no record of process \"" + process
+                    + "\" in stream \"" + stream + "\"");
         }
     }
 
     /**
      * Forgets keys that came longer ago than keep, at most limit of them, and returns how many. A record that comes
-     * again after that is applied again, unless its epoch is stale: keep more than you may seek back.
+     * again after that is applied again, unless its epoch or its sequence is refused: keep more than you may seek back.
      */
     public int prune(Connection connection, Duration keep, int limit) throws SQLException {
-        return change(connection, PRUNE, receiver, keep.toMillis() / 1000.0, limit);
+        return change(connection, Statements.PRUNE, receiver, keep.toMillis() / 1000.0, limit);
     }
 
     /**
      * Returns a handler that applies what a webhook sink posts, each record in a transaction, and answers as docs/wire.md
      * of ordered-dispatcher says.
      *
-     * @param secret of the sink, or several with spaces between. With null, no signature is checked, and anybody who
-     *     reaches the handler can send records.
+     * @param secret of the sink, or several with spaces between
      * @throws IllegalArgumentException for a secret that is none
      */
     public InboxHandler handler(DataSource database, String secret, Effect effect) {
-        return new InboxHandler(secret, message -> {
-            try (Connection connection = database.getConnection()) {
-                connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
-                connection.setAutoCommit(false);
-                try {
-                    handle(connection, message, effect);
-                    connection.commit();
-                } catch (Throwable e) {
-                    connection.rollback();
-                    throw e;
-                }
+        Signature.parse(secret); // a bad one shows at the start, not at the first record
+        return new InboxHandler(secret, message -> apply(database, message, effect), Clock.systemUTC());
+    }
+
+    /** Does the same, but checks no signature. Then anybody who reaches the handler can send records. */
+    public InboxHandler unsignedHandler(DataSource database, Effect effect) {
+        return new InboxHandler(null, message -> apply(database, message, effect), Clock.systemUTC());
+    }
+
+    /**
+     * Commits the effect of a record together with the note of it. A record that is not applied leaves a larger epoch
+     * noted, so that a superseded worker is refused from then on.
+     */
+    private void apply(DataSource database, Message message, Effect effect) throws Exception {
+        try (Connection connection = database.getConnection()) {
+            connection.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
+            connection.setAutoCommit(false);
+            Exception failed;
+            try {
+                failed = attempt(connection, message, effect);
+                connection.commit();
+            } catch (Throwable e) {
+                connection.rollback();
+                throw e;
             }
-        });
+            if (failed != null) {
+                throw failed;
+            }
+        }
+    }
+
+    /** Returns why a record was not applied, or null. The transaction can be committed. */
+    private Exception attempt(Connection connection, Message message, Effect effect) throws Exception {
+        Notes before = enter(connection, message);
+        Savepoint entered = connection.setSavepoint();
+        try {
+            settle(connection, before, message, effect);
+            return null;
+        } catch (Exception e) {
+            connection.rollback(entered);
+            return e;
+        }
+    }
+
+    /** Locks the notes of the stream, refuses another origin, and notes a larger epoch. */
+    private Notes enter(Connection connection, Message message) throws SQLException, InboxException {
+        requireTransaction(connection);
+        message.validate();
+        open(connection, message);
+        return lock(connection, message, message.stream(), message.epoch());
+    }
+
+    /**
+     * Compares the origin of the first message of a stream with the origin of the process. Dedup keys belong to the
+     * process, so all its streams have one origin.
+     */
+    private void open(Connection connection, Message message) throws SQLException, InboxException {
+        if (message.stream().isEmpty()) {
+            return;
+        }
+        try (PreparedStatement known = prepare(connection, Statements.KNOWN, receiver, message.process(), noted(message.stream()));
+                ResultSet row = known.executeQuery()) {
+            if (row.next()) {
+                return;
+            }
+        }
+        lock(connection, message, "", 0); // this row is the process's own: it stays locked until the stream has a row
+    }
+
+    /** Returns the notes of a stream, with a larger epoch noted. */
+    private Notes lock(Connection connection, Message message, String stream, long epoch) throws SQLException, InboxException {
+        long last = message.replay() ? Long.MAX_VALUE : message.sequence() - 1; // a replay lowers nothing
+        try (PreparedStatement lock = prepare(connection, Statements.LOCK, receiver, message.process(), noted(stream), message.origin(), epoch, last);
+                ResultSet row = lock.executeQuery()) {
+            row.next();
+            Notes notes = new Notes(row.getString("origin"), row.getLong("epoch"), row.getLong("sequence"));
+            if (!notes.origin.equals(message.origin())) {
+                throw new InboxException.Origin(message, notes.origin);
+            }
+            return notes;
+        }
+    }
+
+    /** Applies a message that enter has let in. The order of its cases is that of docs/wire.md. */
+    private Outcome settle(Connection connection, Notes before, Message message, Effect effect) throws Exception {
+        if (change(connection, Statements.NOTE, receiver, message.process(), noted(message.dedupKey())) == 0) {
+            if (message.epoch() >= before.epoch) {
+                advance(connection, message); // after a seek back, this number is the one before the next
+            }
+            return Outcome.DUPLICATE;
+        }
+        if (message.epoch() < before.epoch) { // before the sequence: a superseded worker's numbers mean nothing
+            throw new InboxException.Stale(message, before.epoch);
+        }
+        if (!message.replay()) { // its number is an old one
+            requireNext(before.sequence, message);
+        }
+        effect.apply(connection, message);
+        // Last, since this statement fails where the effect has caught an error of a statement.
+        advance(connection, message);
+        return Outcome.APPLIED;
+    }
+
+    private void requireNext(long last, Message message) throws InboxException {
+        if (message.sequence() <= last) {
+            throw new InboxException.Late(message, last);
+        }
+        if (refuseGaps && last > 0 && message.sequence() > last + 1) {
+            throw new InboxException.Gap(message, last);
+        }
+    }
+
+    /** Notes a larger sequence. A replay is out of turn, so its number says nothing of the records before it. */
+    private void advance(Connection connection, Message message) throws SQLException {
+        long sequence = message.replay() ? 0 : message.sequence();
+        change(connection, Statements.ADVANCE, sequence, receiver, message.process(), noted(message.stream()));
+    }
+
+    /** Returns a dedup key or a stream as the tables have it: itself, or its SHA-256 if it is long. */
+    private static String noted(String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        return bytes.length <= MAX_NOTED ? text : "sha256:" + HexFormat.of().formatHex(Signature.sha256(bytes));
+    }
+
+    private static void requireTransaction(Connection connection) throws SQLException {
+        if (connection.getAutoCommit()) {
+            throw new IllegalStateException("the inbox needs an open transaction: call setAutoCommit(false) first");
+        }
     }
 
     private int change(Connection connection, String sql, Object... args) throws SQLException {

@@ -1,5 +1,6 @@
 package io.github.ordereddispatcher.inbox;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
 
 /** A message that is not applied. The sink acts on the status of the answer: see docs/wire.md of ordered-dispatcher. */
@@ -32,7 +33,7 @@ public abstract sealed class InboxException extends Exception {
         }
     }
 
-    /** A header is missing or wrong, the method is not POST, or the body is too large. */
+    /** A header is missing, wrong, or there twice. */
     public static final class NoMessage extends InboxException {
         private static final long serialVersionUID = 1;
 
@@ -43,6 +44,29 @@ public abstract sealed class InboxException extends Exception {
         @Override
         public int status() {
             return 400;
+        }
+    }
+
+    /** The method is not POST, or the body is too large or did not come in whole. It says nothing about the record. */
+    public static final class NoRequest extends InboxException {
+        private static final long serialVersionUID = 1;
+        private final int status;
+        private final transient Map<String, String> headers;
+
+        NoRequest(int status, String text, Map<String, String> headers) {
+            super(text);
+            this.status = status;
+            this.headers = headers;
+        }
+
+        @Override
+        public int status() {
+            return status;
+        }
+
+        @Override
+        public Map<String, String> headers() {
+            return headers;
         }
     }
 
@@ -60,6 +84,46 @@ public abstract sealed class InboxException extends Exception {
         }
     }
 
+    /** Another cursor sent the message than the one before: two senders use one name. */
+    public static final class Origin extends InboxException {
+        private static final long serialVersionUID = 1;
+        private final String noted;
+
+        public Origin(Message message, String noted) {
+            super(message.name() + " has origin \"" + message.origin() + "\", and the records before have \"" + noted
+                    + "\": two senders use one name. If this one has replaced the other, accept its origin (acceptOrigin)");
+            this.noted = noted;
+        }
+
+        /** The origin of the records before. */
+        public String noted() {
+            return noted;
+        }
+
+        @Override
+        public int status() {
+            return 409;
+        }
+
+        @Override
+        public Map<String, String> headers() {
+            return Map.of("Ordered-Origin", escape(noted));
+        }
+
+        /** Encodes a value as the webhook sink does: all bytes except printable ASCII, and the space, " and %. */
+        private static String escape(String value) {
+            StringBuilder escaped = new StringBuilder();
+            for (byte b : value.getBytes(StandardCharsets.UTF_8)) {
+                if (b > ' ' && b < 0x7F && b != '"' && b != '%') {
+                    escaped.append((char) b);
+                } else {
+                    escaped.append(String.format("%%%02X", b));
+                }
+            }
+            return escaped.toString();
+        }
+    }
+
     /** A worker sent the message that has been superseded. */
     public static final class Stale extends InboxException {
         private static final long serialVersionUID = 1;
@@ -70,7 +134,7 @@ public abstract sealed class InboxException extends Exception {
             this.seen = seen;
         }
 
-        /** The largest epoch of the process. */
+        /** The largest epoch of the process, in this stream. */
         public long seen() {
             return seen;
         }
@@ -86,17 +150,44 @@ public abstract sealed class InboxException extends Exception {
         }
     }
 
+    /** The message comes after a record that was sent after it: meanwhile its own record was put aside or skipped. */
+    public static final class Late extends InboxException {
+        private static final long serialVersionUID = 1;
+        private final long last;
+
+        public Late(Message message, long last) {
+            super(message.name() + " comes late: it has number " + message.sequence() + ", and number " + last + " has come");
+            this.last = last;
+        }
+
+        /** The sequence of the last record. */
+        public long last() {
+            return last;
+        }
+
+        @Override
+        public int status() {
+            return 409;
+        }
+
+        @Override
+        public Map<String, String> headers() {
+            return Map.of("Ordered-Sequence", Long.toString(last));
+        }
+    }
+
     /** Records before the message have not come. */
     public static final class Gap extends InboxException {
         private static final long serialVersionUID = 1;
         private final long last;
 
         public Gap(Message message, long last) {
-            super(message.name() + " has number " + message.sequence() + ", and the last one applied is " + last);
+            super(message.name() + " has number " + message.sequence() + ", and the last one that came is " + last
+                    + ": seek back to before that one, or accept the gap (acceptGap)");
             this.last = last;
         }
 
-        /** The largest sequence that was applied. */
+        /** The sequence of the last record. */
         public long last() {
             return last;
         }

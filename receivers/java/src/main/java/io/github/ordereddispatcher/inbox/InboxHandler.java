@@ -5,6 +5,8 @@ import com.sun.net.httpserver.HttpHandler;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Clock;
+import java.time.Instant;
+import java.util.Map;
 
 /** Checks requests, has each record committed, and answers. */
 public final class InboxHandler implements HttpHandler {
@@ -20,14 +22,8 @@ public final class InboxHandler implements HttpHandler {
     private final Apply apply;
     private final Clock clock;
 
-    InboxHandler(String secret, Apply apply) {
-        this(secret, apply, Clock.systemUTC());
-    }
-
-    private InboxHandler(String secret, Apply apply, Clock clock) {
-        if (secret != null) {
-            Signature.parse(secret); // a bad one shows at the start, not at the first record
-        }
+    /** @param secret null for requests without a signature */
+    InboxHandler(String secret, Apply apply, Clock clock) {
         this.secret = secret;
         this.apply = apply;
         this.clock = clock;
@@ -43,13 +39,12 @@ public final class InboxHandler implements HttpHandler {
         int status = 200;
         String text = "";
         try {
-            apply.apply(read(exchange));
+            applyLogged(read(exchange));
         } catch (InboxException e) {
             status = e.status();
             text = e.getMessage();
             e.headers().forEach(exchange.getResponseHeaders()::set);
         } catch (Exception e) {
-            LOG.log(System.Logger.Level.ERROR, "the record was not applied, and the dispatcher sends it again", e);
             status = 503;
             text = "the record was not applied: try again";
         }
@@ -60,14 +55,48 @@ public final class InboxHandler implements HttpHandler {
         exchange.close();
     }
 
-    private Message read(HttpExchange exchange) throws IOException, InboxException {
+    /** Logs a record that is not applied: the sender gets no details of what failed here. */
+    private void applyLogged(Message message) throws Exception {
+        try {
+            apply.apply(message);
+        } catch (InboxException.Origin | InboxException.Stale | InboxException.Late | InboxException.Gap | InboxException.NoMessage e) {
+            LOG.log(System.Logger.Level.WARNING, "the record was refused: " + described(message) + ": " + e.getMessage());
+            throw e;
+        } catch (Exception e) {
+            LOG.log(System.Logger.Level.ERROR, "the record was not applied: " + described(message), e);
+            throw e;
+        }
+    }
+
+    private static String described(Message message) {
+        return message.name() + ", sequence " + message.sequence() + ", epoch " + message.epoch();
+    }
+
+    /** Reads the body last, so that a request without a signature, or an old one, costs nothing. */
+    private Message read(HttpExchange exchange) throws InboxException {
         if (!exchange.getRequestMethod().equals("POST")) {
-            throw new InboxException.NoMessage("its method is " + exchange.getRequestMethod());
+            String text = "send records with POST, and not with " + exchange.getRequestMethod();
+            throw new InboxException.NoRequest(405, text, Map.of("Allow", "POST"));
         }
-        byte[] body = exchange.getRequestBody().readNBytes(MAX_BYTES + 1);
+        if (secret == null) {
+            return Message.fromUnsignedRequest(exchange.getRequestHeaders(), body(exchange));
+        }
+        Instant now = clock.instant();
+        Signature.requireTimely(Signature.single(exchange.getRequestHeaders()), now);
+        return Message.fromRequest(exchange.getRequestHeaders(), body(exchange), secret, now);
+    }
+
+    /** Reads a body. One that is cut off or comes too slowly is not the record's fault, so it may come again. */
+    private static byte[] body(HttpExchange exchange) throws InboxException {
+        byte[] body;
+        try {
+            body = exchange.getRequestBody().readNBytes(MAX_BYTES + 1);
+        } catch (IOException e) {
+            throw new InboxException.NoRequest(408, "the body did not come in whole", Map.of());
+        }
         if (body.length > MAX_BYTES) {
-            throw new InboxException.NoMessage("its body is longer than " + MAX_BYTES + " bytes");
+            throw new InboxException.NoRequest(413, "the body is too large: it may have " + MAX_BYTES + " bytes", Map.of());
         }
-        return Message.fromRequest(exchange.getRequestHeaders()::getFirst, body, secret, clock.instant());
+        return body;
     }
 }

@@ -6,29 +6,49 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
 import java.util.function.UnaryOperator;
-import java.util.stream.Stream;
 
-/** A record as a sink sends it. Sequence and epoch count from 1. Type and key are "" if it has none. */
-public record Message(String process, long sequence, long epoch, String dedupKey, String type, String key, byte[] body) {
-    private static final long TOLERANCE = 300; // seconds between a signature's time and the receiver's clock
-
+/**
+ * A record as a sink sends it.
+ *
+ * @param process the name of the process
+ * @param origin identifies the cursor of the process
+ * @param sequence its number in the process, from 1
+ * @param epoch the fencing token, from 1
+ * @param dedupKey identifies the record
+ * @param replay true for a dead letter that is replayed, out of its turn
+ * @param stream names the part of the process's records that has an order of its own: a partition of Kafka, or an
+ *     ordering key of Pub/Sub; "" where all records have one order, as over HTTP
+ * @param type "" if it has none
+ * @param key "" if it has none
+ * @param body the payload
+ */
+public record Message(String process, String origin, long sequence, long epoch, String dedupKey, boolean replay, String stream,
+        String type, String key, byte[] body) {
     /**
      * Checks a request of the webhook sink, and returns the record in it.
      *
-     * @param header returns the value of a header, whose name is in lower case; null or "" if it is absent
-     * @param secret of the sink, or several with spaces between; with null, no signature is checked
+     * @param headers the values of each header that came, with names in any case
+     * @param secret of the sink, or several with spaces between
      * @param now the receiver's clock
      * @throws InboxException.BadSignature
      * @throws InboxException.NoMessage
      * @throws IllegalArgumentException for a secret that is none
      */
-    public static Message fromRequest(UnaryOperator<String> header, byte[] body, String secret, Instant now) throws InboxException {
-        UnaryOperator<String> get = name -> text(header.apply(name));
-        if (secret != null && !signed(get, body, Signature.parse(secret), now)) {
-            throw new InboxException.BadSignature();
-        }
-        return fromHeaders(name -> unescape(get.apply(name)), body);
+    public static Message fromRequest(Map<String, List<String>> headers, byte[] body, String secret, Instant now) throws InboxException {
+        List<byte[]> keys = Signature.parse(secret);
+        SortedMap<String, String> found = Signature.single(headers);
+        Signature.requireTimely(found, now);
+        Signature.requireSigned(found, body, keys);
+        return fromHeaders(name -> unescape(found.getOrDefault(name, "")), "", body);
+    }
+
+    /** Does the same, but checks no signature. Then anybody who reaches the receiver can send records. */
+    public static Message fromUnsignedRequest(Map<String, List<String>> headers, byte[] body) throws InboxException {
+        SortedMap<String, String> found = Signature.single(headers);
+        return fromHeaders(name -> unescape(found.getOrDefault(name, "")), "", body);
     }
 
     /**
@@ -37,14 +57,25 @@ public record Message(String process, long sequence, long epoch, String dedupKey
      * @param header returns the text of one; null or "" if it is absent
      * @throws InboxException.NoMessage
      */
-    public static Message fromHeaders(UnaryOperator<String> header, byte[] body) throws InboxException {
+    public static Message fromHeaders(UnaryOperator<String> header, String stream, byte[] body) throws InboxException {
         UnaryOperator<String> get = name -> text(header.apply(name));
-        Message message = new Message(get.apply("ordered-process"), number(get, "ordered-sequence"), number(get, "ordered-epoch"),
-                get.apply("ordered-dedup-key"), get.apply("ordered-type"), get.apply("ordered-key"), body);
-        if (message.process.isEmpty() || message.dedupKey.isEmpty()) {
-            throw new InboxException.NoMessage("it lacks a process or a dedup key");
-        }
+        Message message = new Message(get.apply("ordered-process"), get.apply("ordered-origin"), number(get, "ordered-sequence"),
+                number(get, "ordered-epoch"), get.apply("ordered-dedup-key"), get.apply("ordered-replay").equals("true"), stream,
+                get.apply("ordered-type"), get.apply("ordered-key"), body);
+        message.validate();
         return message;
+    }
+
+    /** @throws InboxException.NoMessage if an inbox cannot note the message */
+    void validate() throws InboxException {
+        if (process.isEmpty() || origin.isEmpty() || dedupKey.isEmpty() || sequence < 1 || epoch < 1) {
+            throw new InboxException.NoMessage("it lacks a process, an origin, a dedup key, a sequence or an epoch");
+        }
+        for (String text : List.of(process, origin, dedupKey, stream)) {
+            if (text.indexOf('\0') >= 0 || !StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
+                throw new InboxException.NoMessage("\"" + text + "\" has a NUL, or is not UTF-8");
+            }
+        }
     }
 
     /** What errors call the record. */
@@ -52,37 +83,41 @@ public record Message(String process, long sequence, long epoch, String dedupKey
         return "record \"" + dedupKey + "\" of process \"" + process + "\"";
     }
 
-    private static boolean signed(UnaryOperator<String> get, byte[] body, List<byte[]> keys, Instant now) {
-        List<String> lines = Stream.of("webhook-id", "webhook-timestamp", "ordered-process", "ordered-sequence", "ordered-epoch").map(get).toList();
-        String id = lines.get(0);
-        String seconds = lines.get(1);
-        return seconds.matches("[0-9]{1,15}")
-                && Math.abs(now.getEpochSecond() - Long.parseLong(seconds)) <= TOLERANCE
-                && unescape(id).equals(unescape(get.apply("ordered-dedup-key"))) // the signature covers webhook-id, which is the dedup key
-                && Signature.verify(keys, get.apply("ordered-signature"), lines, body);
-    }
-
     private static long number(UnaryOperator<String> get, String name) throws InboxException {
         String value = get.apply(name);
         try {
-            long n = Long.parseLong(value);
-            if (n >= 1) {
-                return n;
+            if (value.matches("[0-9]{1,19}")) {
+                return Long.parseLong(value);
             }
         } catch (NumberFormatException e) {
             // as below
         }
-        throw new InboxException.NoMessage(name + " is \"" + value + "\", not a number from 1");
+        throw new InboxException.NoMessage(name + " is \"" + value + "\", which is no number of 64 bits");
     }
 
     private static String text(String value) {
         return value == null ? "" : value;
     }
 
-    /** Undoes what the webhook sink does to values of a record. What is no escape stays as it is. */
+    /**
+     * Undoes what the webhook sink does to values of a record. What is no escape stays as it is. Bytes that are not
+     * UTF-8 become lone surrogates, which validate refuses where it matters.
+     */
     private static String unescape(String value) {
+        byte[] plain = plain(value.getBytes(StandardCharsets.ISO_8859_1)); // what came: servers read the bytes as that
+        try {
+            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(plain)).toString();
+        } catch (CharacterCodingException e) {
+            StringBuilder text = new StringBuilder();
+            for (byte b : plain) {
+                text.append((char) (b < 0 ? 0xDC00 + (b & 0xFF) : b));
+            }
+            return text.toString();
+        }
+    }
+
+    private static byte[] plain(byte[] escaped) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-        byte[] escaped = value.getBytes(StandardCharsets.UTF_8);
         for (int i = 0; i < escaped.length; i++) {
             if (escaped[i] != '%') {
                 bytes.write(escaped[i]);
@@ -91,15 +126,11 @@ public record Message(String process, long sequence, long epoch, String dedupKey
             int high = i + 2 < escaped.length ? Character.digit(escaped[i + 1], 16) : -1;
             int low = high >= 0 ? Character.digit(escaped[i + 2], 16) : -1;
             if (low < 0) {
-                return value;
+                return escaped;
             }
             bytes.write(high << 4 | low);
             i += 2;
         }
-        try {
-            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes.toByteArray())).toString();
-        } catch (CharacterCodingException e) {
-            return value;
-        }
+        return bytes.toByteArray();
     }
 }

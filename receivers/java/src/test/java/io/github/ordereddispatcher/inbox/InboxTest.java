@@ -6,6 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.net.httpserver.HttpServer;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.net.http.HttpResponse;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -13,15 +18,20 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.logging.Handler;
+import java.util.logging.Level;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** What the vectors do not show. */
 class InboxTest {
     private static final Map<String, String> HEADERS = Map.of(
-            "ordered-process", "caf%C3%A9", "ordered-sequence", "1", "ordered-epoch", "1", "ordered-dedup-key", "a");
+            "ordered-process", "caf%C3%A9", "ordered-origin", "o", "ordered-sequence", "2", "ordered-epoch", "2", "ordered-dedup-key", "b");
 
     private final Inbox box = new Inbox("c");
 
@@ -31,7 +41,11 @@ class InboxTest {
     }
 
     private static Message message(long sequence, long epoch, String key) {
-        return new Message("p", sequence, epoch, key, "", "", new byte[0]);
+        return message("p", "o", sequence, epoch, key, "");
+    }
+
+    private static Message message(String process, String origin, long sequence, long epoch, String key, String stream) {
+        return new Message(process, origin, sequence, epoch, key, false, stream, "", "", new byte[0]);
     }
 
     private Inbox.Outcome handle(Message message) throws Exception {
@@ -53,11 +67,60 @@ class InboxTest {
         assertEquals(Inbox.Outcome.DUPLICATE, handle(message(1, 2, "a")), "a take-over");
         assertEquals(Inbox.Outcome.APPLIED, handle(message(9, 2, "c")), "a gap");
         assertEquals(Inbox.Outcome.DUPLICATE, handle(message(10, 3, "a")), "a seek back");
-        assertEquals(Inbox.Outcome.APPLIED, handle(message(3, 3, "d")), "a dead letter is replayed");
+        Message replay = new Message("p", "o", 3, 3, "d", true, "", "", "", new byte[0]);
+        assertEquals(Inbox.Outcome.APPLIED, handle(replay), "a dead letter is replayed");
+        assertEquals(Inbox.Outcome.DUPLICATE, handle(message(3, 1, "d")), "a broker was set back");
         assertEquals(3, assertThrows(InboxException.Stale.class, () -> handle(message(11, 2, "e"))).seen());
-        Inbox strict = new Inbox("c", "public", true);
-        assertEquals(9, assertThrows(InboxException.Gap.class, () -> handle(strict, message(11, 3, "e"), Fixture::effect)).last());
+        assertEquals(10, assertThrows(InboxException.Late.class, () -> handle(message(4, 3, "e"))).last());
+        Message other = message("p", "other", 11, 3, "e", "");
+        assertEquals("o", assertThrows(InboxException.Origin.class, () -> handle(other)).noted());
         assertEquals(List.of("a", "c", "d"), Fixture.effects());
+    }
+
+    @Test
+    void streamsHaveEpochsAndSequencesOfTheirOwnAndOneOrigin() throws Exception {
+        assertEquals(Inbox.Outcome.APPLIED, handle(message("p", "o", 7, 2, "a", "0")));
+        assertEquals(Inbox.Outcome.APPLIED, handle(message("p", "o", 3, 1, "b", "1")));
+        assertEquals(Inbox.Outcome.DUPLICATE, handle(message("p", "o", 4, 1, "a", "1")));
+        assertThrows(InboxException.Stale.class, () -> handle(message("p", "o", 8, 1, "c", "0")));
+        String longest = "s".repeat(501);
+        for (String stream : List.of("0", "1", "2", longest)) {
+            assertThrows(InboxException.Origin.class, () -> handle(message("p", "other", 9, 2, "d", stream)));
+        }
+        assertEquals(Inbox.Outcome.APPLIED, handle(message("p", "o", 1, 1, "d", longest)));
+    }
+
+    @Test
+    void anOperatorAcceptsAnOrigin() throws Exception {
+        handle(message(7, 5, "a"));
+        handle(message("p", "o", 7, 5, "b", "1"));
+        acceptOrigin("p", "other");
+        for (String stream : List.of("", "1")) {
+            assertThrows(InboxException.Origin.class, () -> handle(message("p", "o", 8, 5, "c", stream)));
+            assertEquals(Inbox.Outcome.DUPLICATE, handle(message("p", "other", 1, 1, "a", stream)));
+        }
+        assertEquals(Inbox.Outcome.APPLIED, handle(message("p", "other", 2, 1, "c", "")));
+        assertThrows(IllegalArgumentException.class, () -> acceptOrigin("p", ""));
+    }
+
+    private void acceptOrigin(String process, String origin) throws SQLException {
+        try (Connection connection = Fixture.DATABASE.getConnection()) {
+            connection.setAutoCommit(false);
+            box.acceptOrigin(connection, process, origin);
+            connection.commit();
+        }
+    }
+
+    @Test
+    void anOperatorAcceptsAGap() throws Exception {
+        Inbox strict = new Inbox("c", "public", true);
+        handle(strict, message(1, 1, "a"), Fixture::effect);
+        assertEquals(1, assertThrows(InboxException.Gap.class, () -> handle(strict, message(5, 1, "e"), Fixture::effect)).last());
+        try (Connection connection = Fixture.DATABASE.getConnection()) {
+            strict.acceptGap(connection, "p", "", 4);
+            assertThrows(IllegalArgumentException.class, () -> strict.acceptGap(connection, "p", "1", 4));
+        }
+        assertEquals(Inbox.Outcome.APPLIED, handle(strict, message(5, 1, "e"), Fixture::effect));
     }
 
     @Test
@@ -74,8 +137,9 @@ class InboxTest {
     void twoAtOnceApplyOnce() throws Exception {
         var threads = Executors.newFixedThreadPool(4);
         try {
-            for (String key : "abcdefghij".split("")) {
-                Callable<Inbox.Outcome> one = () -> handle(message(1, 1, key));
+            for (int i = 1; i <= 10; i++) {
+                int sequence = i;
+                Callable<Inbox.Outcome> one = () -> handle(message(sequence, 1, "key " + sequence));
                 int applied = 0;
                 for (Future<Inbox.Outcome> outcome : threads.invokeAll(List.of(one, one, one, one))) {
                     applied += outcome.get() == Inbox.Outcome.APPLIED ? 1 : 0;
@@ -117,37 +181,125 @@ class InboxTest {
     }
 
     @Test
-    void saysWhetherTheRecordMayComeAgain() throws Exception {
-        var never = Fixture.post(box.handler(Fixture.DATABASE, null, (connection, message) -> {
-            throw new InboxException.Poison("no such room");
-        }), HEADERS, new byte[0]);
-        assertEquals(422, never.statusCode());
-        assertEquals("no such room", never.body());
-        var later = Fixture.post(box.handler(Fixture.DATABASE, null, (connection, message) -> {
-            throw new IllegalStateException("a detail that is nobody's business");
-        }), HEADERS, new byte[0]);
-        assertEquals(503, later.statusCode());
-        assertFalse(later.body().contains("detail"));
-        var careless = Fixture.post(box.handler(Fixture.DATABASE, null, (connection, message) -> {
-            assertThrows(SQLException.class, () -> connection.createStatement().execute("SELECT 1/0"));
-        }), HEADERS, new byte[0]);
-        assertEquals(503, careless.statusCode(), "PostgreSQL rolls back");
-        var done = Fixture.post(box.handler(Fixture.DATABASE, null, (connection, message) -> {
-            assertEquals("café", message.process());
-            Fixture.effect(connection, message);
-        }), HEADERS, "{}".getBytes());
-        assertEquals(200, done.statusCode(), done.body());
-        assertEquals(List.of("a"), Fixture.effects());
+    void logsAnEffectThatFailsAndKeepsTheEpoch() throws Exception {
+        handle(message("café", "o", 1, 1, "a", ""));
+        Map<Integer, Inbox.Effect> failing = Map.of(
+                422, (connection, message) -> {
+                    Fixture.effect(connection, message);
+                    throw new InboxException.Poison("no such room");
+                },
+                503, (connection, message) -> {
+                    Fixture.effect(connection, message);
+                    throw new IllegalStateException("a secret detail");
+                },
+                // PostgreSQL rolls back.
+                -503, (connection, message) -> assertThrows(SQLException.class, () -> connection.createStatement().execute("SELECT 1/0")));
+        for (var one : failing.entrySet()) {
+            List<LogRecord> logged = logged(() -> {
+                var answer = post(one.getValue());
+                assertEquals(Math.abs(one.getKey()), answer.statusCode());
+                assertFalse(answer.body().contains("secret"));
+            });
+            assertEquals(Level.SEVERE, logged.get(0).getLevel());
+            assertTrue(logged.get(0).getMessage().contains("record \"b\" of process \"café\", sequence 2, epoch 2"), logged.get(0).getMessage());
+            assertEquals(new Fixture.Notes("o", 2, 1, List.of("a")), Fixture.noted("café"));
+            assertEquals(List.of("a"), Fixture.effects());
+        }
+        assertEquals(200, post(Fixture::effect).statusCode());
+        assertEquals(List.of("a", "b"), Fixture.effects());
+    }
+
+    @Test
+    void logsWhatItRefuses() throws Exception {
+        post(Fixture::effect);
+        List<LogRecord> logged = logged(() -> {
+            var late = post(Fixture::effect, Map.of("ordered-dedup-key", "c"));
+            assertEquals(409, late.statusCode());
+            assertEquals("2", late.headers().firstValue("ordered-sequence").orElse(""));
+        });
+        assertEquals(Level.WARNING, logged.get(0).getLevel());
+        assertTrue(logged.get(0).getMessage().contains("comes late"), logged.get(0).getMessage());
+    }
+
+    private HttpResponse<String> post(Inbox.Effect effect) throws Exception {
+        return post(effect, Map.of());
+    }
+
+    private HttpResponse<String> post(Inbox.Effect effect, Map<String, String> change) throws Exception {
+        Map<String, String> headers = new HashMap<>(HEADERS);
+        headers.putAll(change);
+        return Fixture.post(box.unsignedHandler(Fixture.DATABASE, effect), headers, "{}".getBytes());
+    }
+
+    private interface Action {
+        void run() throws Exception;
+    }
+
+    /** Returns what the handler logs meanwhile. */
+    private static List<LogRecord> logged(Action action) throws Exception {
+        List<LogRecord> records = new CopyOnWriteArrayList<>();
+        Logger logger = Logger.getLogger(InboxHandler.class.getName());
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord record) {
+                records.add(record);
+            }
+
+            @Override
+            public void flush() {}
+
+            @Override
+            public void close() {}
+        };
+        logger.addHandler(handler);
+        try {
+            action.run();
+        } finally {
+            logger.removeHandler(handler);
+        }
+        assertEquals(1, records.size());
+        return records;
+    }
+
+    @Test
+    void aNotedOriginIsEscapedInTheAnswer() throws Exception {
+        acceptOrigin("café", "a \"b\"%ü");
+        assertEquals("a%20%22b%22%25%C3%BC", post(Fixture::effect).headers().firstValue("ordered-origin").orElse(""));
     }
 
     @Test
     void refusesWhatIsNoRecord() throws Exception {
         for (String[] change : new String[][] {
-            {"ordered-sequence", "1x"}, {"ordered-epoch", "0"}, {"ordered-epoch", "9223372036854775808"}, {"ordered-dedup-key", ""}
+            {"ordered-sequence", "1x"}, {"ordered-epoch", "0"}, {"ordered-epoch", "9223372036854775808"}, {"ordered-dedup-key", ""},
+            {"ordered-origin", ""}, {"ordered-process", "a%00b"}, {"ordered-origin", "a%FF"}
         }) {
-            Map<String, String> headers = new HashMap<>(HEADERS);
-            headers.put(change[0], change[1]);
-            assertEquals(400, Fixture.post(box.handler(Fixture.DATABASE, null, Fixture::effect), headers, new byte[0]).statusCode());
+            assertEquals(400, post(Fixture::effect, Map.of(change[0], change[1])).statusCode(), change[0] + ": " + change[1]);
+        }
+        assertEquals(List.of(), Fixture.effects());
+    }
+
+    @Test
+    void takesNothingButPost() throws Exception {
+        var answer = Fixture.send(box.unsignedHandler(Fixture.DATABASE, Fixture::effect), "PUT", List.of(), new byte[0]);
+        assertEquals(405, answer.statusCode());
+        assertEquals("POST", answer.headers().firstValue("allow").orElse(""));
+    }
+
+    /** The sender is gone by then, so nobody reads the answer: but a part of a body must not become a record. */
+    @Test
+    void doesNotApplyABodyThatIsCutOff() throws Exception {
+        HttpServer server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext("/", box.unsignedHandler(Fixture.DATABASE, Fixture::effect));
+        server.start();
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), server.getAddress().getPort())) {
+            StringBuilder request = new StringBuilder("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n");
+            HEADERS.forEach((name, value) -> request.append(name).append(": ").append(value).append("\r\n"));
+            socket.getOutputStream().write(request.append("\r\n{}").toString().getBytes());
+            socket.shutdownOutput();
+            String answer = new String(socket.getInputStream().readAllBytes());
+            assertTrue(answer.isEmpty() || answer.startsWith("HTTP/1.1 408"), answer);
+        } finally {
+            server.stop(0);
         }
         assertEquals(List.of(), Fixture.effects());
     }
@@ -155,20 +307,27 @@ class InboxTest {
     @Test
     void readsEscapedValuesAndLeavesTheRest() throws Exception {
         Map<String, String> headers = new HashMap<>(HEADERS);
-        headers.putAll(Map.of("ordered-dedup-key", "a%20b+c", "ordered-key", "50%", "ordered-type", "%FF"));
-        Message got = Message.fromRequest(headers::get, "x".getBytes(), null, null);
-        assertEquals(List.of("café", "a b+c", "50%", "%FF"), List.of(got.process(), got.dedupKey(), got.key(), got.type()));
+        headers.putAll(Map.of("ordered-dedup-key", "a%20b+c", "Ordered-Key", "50%", "ordered-type", "\u00c3\u00a9", "ordered-replay", "true"));
+        Message got = Message.fromUnsignedRequest(single(headers), "x".getBytes());
+        assertEquals(List.of("café", "a b+c", "50%", "é"), List.of(got.process(), got.dedupKey(), got.key(), got.type()));
+        assertTrue(got.replay());
         assertArrayEquals("x".getBytes(), got.body());
-        headers.put("ordered-key", "%41".repeat(100_000) + "%4");
+        headers.put("Ordered-Key", "%41".repeat(100_000) + "%4");
         headers.put("ordered-type", "%41".repeat(100_000));
-        got = Message.fromRequest(headers::get, new byte[0], null, null);
+        got = Message.fromUnsignedRequest(single(headers), new byte[0]);
         assertEquals(300_002, got.key().length(), "no escape");
         assertEquals("A".repeat(100_000), got.type());
     }
 
+    private static Map<String, List<String>> single(Map<String, String> headers) {
+        Map<String, List<String>> lists = new HashMap<>();
+        headers.forEach((name, value) -> lists.put(name, List.of(value)));
+        return lists;
+    }
+
     @Test
     void namesSecretsThatAreNoneAndQuotesNothingOfThem() {
-        for (String[] c : new String[][] {{"", "is blank"}, {"whsec_!", "not base64"}, {"tooshort", "a key of 8 bytes"}}) {
+        for (String[] c : new String[][] {{null, "is missing"}, {"", "is missing"}, {" ", "is missing"}, {"whsec_!", "not base64"}, {"tooshort", "a key of 8 bytes"}}) {
             var e = assertThrows(IllegalArgumentException.class, () -> box.handler(Fixture.DATABASE, c[0], Fixture::effect));
             assertTrue(e.getMessage().contains(c[1]) && !e.getMessage().contains("tooshort"), e.getMessage());
         }

@@ -1,0 +1,147 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// The days of which MakePartitions makes partitions ahead.
+const (
+	DefaultDaysAhead = 7
+	MaxDaysAhead     = 366
+)
+
+// ErrNotPartitioned means that the table has no partitions by a range of created_at.
+var ErrNotPartitioned = errors.New("it is not partitioned by a range of created_at")
+
+// MakePartitions makes the missing partitions of today, by the database's clock in UTC, and of as many days after that,
+// between 1 and MaxDaysAhead. It returns the names of those that it made, also beside an error. Several programs may do
+// so at once. A day that any partition covers already is left alone, such as a partition of a whole month.
+//
+// Each partition is one short transaction. It holds no lock that an INSERT waits for, unless the table has a DEFAULT
+// partition: PostgreSQL locks that and reads all of it, and refuses the new partition if rows of that day are there.
+// Such a day is an error, and the other days get their partitions. The role must own the table. The partitions get the same owner only if it is the role itself.
+func (o *Outbox) MakePartitions(ctx context.Context, db DB, daysAhead int) (made []string, err error) {
+	if err := o.qualified(); err != nil {
+		return nil, err
+	}
+	if daysAhead < 1 || daysAhead > MaxDaysAhead {
+		return nil, fmt.Errorf("outbox: the days ahead must be between 1 and %d, got %d", MaxDaysAhead, daysAhead)
+	}
+	if longest := maxNameBytes - len(dayLayout); len(o.config.Table[1]) > longest {
+		return nil, fmt.Errorf("outbox: the name %q has more than %d bytes, which leaves no room for a day in the names of its partitions", o.config.Table[1], longest)
+	}
+	days, err := o.missingDays(ctx, db, daysAhead)
+	for _, day := range days {
+		name, dayErr := o.makePartition(ctx, db, day)
+		if name != "" {
+			made = append(made, name)
+		}
+		err = errors.Join(err, dayErr)
+		var pgErr *pgconn.PgError
+		if dayErr != nil && !(errors.As(dayErr, &pgErr) && pgErr.Code == checkViolation) {
+			break
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("make partitions of %s: %w", o.config.Table.Sanitize(), err)
+	}
+	return made, err
+}
+
+// checkViolation is the SQLSTATE of a day whose rows are in the DEFAULT partition. The days after it are not affected.
+const checkViolation = "23514"
+
+const (
+	maxNameBytes = 63 // PostgreSQL keeps so much of a name
+	dayLayout    = "_2006_01_02"
+	boundLayout  = "2006-01-02 15:04:05+00"
+)
+
+// partitionedSQL returns the table's oid if it can have partitions by day.
+const partitionedSQL = `/* outbox.partitioned */
+SELECT p.partrelid
+FROM pg_partitioned_table p
+JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
+WHERE p.partrelid = to_regclass($1) AND p.partstrat = 'r' AND p.partnatts = 1 AND a.attname = 'created_at'`
+
+// missingSQL finds the days, from one on, that no partition covers. A DEFAULT partition covers none.
+const missingSQL = `/* outbox.missing_days */
+WITH bound AS (
+	SELECT
+		CASE m[1] WHEN 'MINVALUE' THEN '-infinity' ELSE btrim(m[1], '''') END::timestamptz AS low,
+		CASE m[2] WHEN 'MAXVALUE' THEN 'infinity' ELSE btrim(m[2], '''') END::timestamptz AS high
+	FROM pg_inherits i
+	JOIN pg_class c ON c.oid = i.inhrelid
+	CROSS JOIN LATERAL regexp_match(pg_get_expr(c.relpartbound, c.oid), '^FOR VALUES FROM \((.+)\) TO \((.+)\)$') m
+	WHERE i.inhparent = $1 AND m IS NOT NULL
+), day AS (
+	SELECT coalesce($2::date, clock_timestamp()::date) + n AS at
+	FROM generate_series(0, $3::int) n
+)
+SELECT day.at
+FROM day
+WHERE NOT EXISTS (SELECT FROM bound WHERE bound.low <= day.at AND bound.high >= day.at + 1)
+ORDER BY day.at
+LIMIT 1000`
+
+// missing returns the days that no partition covers: a day and those after it, or today if it is nil.
+func (o *Outbox) missing(ctx context.Context, tx pgx.Tx, from *time.Time, daysAhead int) ([]time.Time, error) {
+	var oid uint32
+	err := tx.QueryRow(ctx, partitionedSQL, pgx.QueryExecModeExec, o.config.Table.Sanitize()).Scan(&oid)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, ErrNotPartitioned
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows, err := tx.Query(ctx, missingSQL, pgx.QueryExecModeExec, oid, from, daysAhead)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[time.Time])
+}
+
+func (o *Outbox) missingDays(ctx context.Context, db DB, daysAhead int) (days []time.Time, err error) {
+	err = within(ctx, db, func(ctx context.Context, tx pgx.Tx) error {
+		days, err = o.missing(ctx, tx, nil, daysAhead)
+		return err
+	})
+	return days, err
+}
+
+// makePartition makes the partition of a day, and returns its name; "" if the day has one meanwhile. The new table is
+// attached once it is there: PARTITION OF would keep INSERTs out of the whole outbox. ATTACH takes the lock that is
+// taken here first, which INSERTs do not wait for, and which one session at a time may have.
+func (o *Outbox) makePartition(ctx context.Context, db DB, day time.Time) (made string, err error) {
+	parent := o.config.Table.Sanitize()
+	name := pgx.Identifier{o.config.Table[0], o.config.Table[1] + day.Format(dayLayout)}.Sanitize()
+	err = within(ctx, db, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "/* outbox.partition_lock */ LOCK TABLE ONLY "+parent+" IN SHARE UPDATE EXCLUSIVE MODE", pgx.QueryExecModeExec); err != nil {
+			return err
+		}
+		if missing, err := o.missing(ctx, tx, &day, 0); err != nil || len(missing) == 0 {
+			return err
+		}
+		for _, statement := range []string{
+			fmt.Sprintf("/* outbox.partition */ CREATE TABLE %s (LIKE %s INCLUDING ALL EXCLUDING IDENTITY)", name, parent),
+			fmt.Sprintf("/* outbox.attach */ ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM ('%s') TO ('%s')",
+				parent, name, day.Format(boundLayout), day.AddDate(0, 0, 1).Format(boundLayout)),
+		} {
+			if _, err := tx.Exec(ctx, statement, pgx.QueryExecModeExec); err != nil {
+				return err
+			}
+		}
+		made = name
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("partition %s: %w", name, err)
+	}
+	return made, nil
+}

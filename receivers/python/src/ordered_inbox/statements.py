@@ -1,0 +1,46 @@
+"""The statements of an inbox: those of package inbox in Go. {schema} is the schema of its tables."""
+
+KNOWN = """/* inbox.known */
+SELECT 1
+FROM {schema}.inbox_process
+WHERE receiver = %(receiver)s AND process = %(process)s AND stream = %(stream)s"""
+
+# LOCK locks the row of a stream, or makes it. A call that waited for the lock sees the newest version. It notes a larger
+# epoch, unless the origin is another one. Such an epoch begins with this message, so the record before it is the last one.
+LOCK = """/* inbox.lock */
+INSERT INTO {schema}.inbox_process AS p (receiver, process, stream, origin, epoch, sequence)
+VALUES (%(receiver)s, %(process)s, %(stream)s, %(origin)s, %(epoch)s, 0)
+ON CONFLICT (receiver, process, stream) DO UPDATE SET
+    epoch = CASE WHEN p.origin = excluded.origin THEN greatest(p.epoch, excluded.epoch) ELSE p.epoch END,
+    sequence = CASE WHEN p.origin = excluded.origin AND excluded.epoch > p.epoch THEN least(p.sequence, %(last)s) ELSE p.sequence END
+RETURNING origin, epoch, sequence"""
+
+NOTE = """/* inbox.note */
+INSERT INTO {schema}.inbox (receiver, process, dedup_key)
+VALUES (%(receiver)s, %(process)s, %(dedup_key)s)
+ON CONFLICT DO NOTHING"""
+
+ADVANCE = """/* inbox.advance */
+UPDATE {schema}.inbox_process
+SET sequence = greatest(sequence, %(sequence)s)
+WHERE receiver = %(receiver)s AND process = %(process)s AND stream = %(stream)s"""
+
+# ADOPT locks the process's own row, so that no stream begins meanwhile.
+ADOPT = """/* inbox.adopt */
+INSERT INTO {schema}.inbox_process AS p (receiver, process, stream, origin, epoch, sequence)
+VALUES (%(receiver)s, %(process)s, '', %(origin)s, 0, 0)
+ON CONFLICT (receiver, process, stream) DO UPDATE SET origin = excluded.origin, epoch = 0, sequence = 0
+WHERE p.origin <> excluded.origin"""
+
+ADOPT_STREAMS = """/* inbox.adopt_streams */
+UPDATE {schema}.inbox_process
+SET origin = %(origin)s, epoch = 0, sequence = 0
+WHERE receiver = %(receiver)s AND process = %(process)s AND origin <> %(origin)s"""
+
+PRUNE = """/* inbox.prune */
+DELETE FROM {schema}.inbox
+WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM {schema}.inbox
+    WHERE receiver = %(receiver)s AND received_at < clock_timestamp() - %(keep)s::interval
+    ORDER BY received_at LIMIT %(limit)s
+))"""
