@@ -46,10 +46,11 @@ demo: ## Producers, two workers, a crash and a verdict. Needs: Go; PostgreSQL, o
 	$(GO) run ./proof/demo
 
 NAME = read-model
+WITH_product-events = $(GO) run ./internal/brokertest/withrabbitmq
 
 .PHONY: example
 example: ## A system of examples/ with its verdict; NAME says which. Needs: Go; PostgreSQL, or the network once to fetch it
-	$(GO) run ./internal/pgtest/withpg $(GO) run ./examples/$(NAME)
+	$(GO) run ./internal/pgtest/withpg $(WITH_$(NAME)) $(GO) run ./examples/$(NAME)
 
 .PHONY: test
 test: ## All tests on a throw-away server. Needs: Go; PostgreSQL, or the network once to fetch it

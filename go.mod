@@ -14,7 +14,7 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require golang.org/x/sync v0.24.0 // indirect
+require golang.org/x/sync v0.24.0
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

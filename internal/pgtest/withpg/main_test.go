@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest/child"
 )
 
 // silent keeps the log out of the tests' output.
@@ -49,9 +50,9 @@ func TestRun_PassesTheStatusOn(t *testing.T) {
 
 	status, err = run(silent, []string{"sh", "-c", "kill -9 $$"})
 	require.ErrorContains(t, err, "signal: killed")
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, child.Failed, status)
 
 	status, err = run(silent, []string{"no-such-command"})
 	require.ErrorContains(t, err, "no-such-command")
-	require.Equal(t, exitFailed, status)
+	require.Equal(t, child.Failed, status)
 }
