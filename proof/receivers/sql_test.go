@@ -3,11 +3,11 @@ package receivers
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"testing"
 
@@ -164,7 +164,7 @@ func TestSQL_TwoAtOnceApplyOnce(t *testing.T) {
 			for j := range got {
 				group.Go(func() {
 					_ = pool.QueryRow(t.Context(), "SELECT outcome FROM public.inbox_receive('c', 'p', 'o', 1, $1, $2, false, false, $3)",
-						i+1, strconv.Itoa(i)+streams[0], streams[j]).Scan(&got[j])
+						i+1, fmt.Sprintf("%d/%s", i, streams[0]), streams[j]).Scan(&got[j])
 				})
 			}
 			group.Wait()
