@@ -12,6 +12,8 @@ require (
 	golang.org/x/sync v0.24.0
 )
 
+require github.com/klauspost/compress v1.20.3 // indirect
+
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
