@@ -71,10 +71,10 @@ func (h *Handler) apply(ctx context.Context, r Request) error {
 		})
 		return nil
 	})
-	if refused != nil {
-		return refused
+	if err != nil { // a COMMIT that failed has noted nothing, so what was refused is no answer
+		return err
 	}
-	return err
+	return refused
 }
 
 // log reports a record that was not applied: the sender gets no details of what failed here.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/inbox"
@@ -207,16 +208,49 @@ func TestHandler_AFailedEffectLeavesALargerEpochNoted(t *testing.T) {
 	require.Equal(t, "a c", effects(t, pool))
 }
 
-// An effect that ignores an error of SQL leaves a transaction that cannot commit.
-func TestHandler_AnEffectThatHidesAnErrorIsNotAcknowledged(t *testing.T) {
+// An effect that ignores an error of SQL leaves a transaction that cannot commit. A replay notes nothing after it.
+func TestHandler_AnEffectThatHidesAnErrorIsNotAcknowledgedAndLeavesALargerEpochNoted(t *testing.T) {
 	t.Parallel()
 	pool := made(t)
-	h := handler(t, pool, inbox.HandlerConfig{Secret: secret}, func(ctx context.Context, tx pgx.Tx, _ inbox.Request) error {
-		_, _ = tx.Exec(ctx, "SELECT 1/0")
-		return nil
-	})
-	require.Equal(t, 503, answerOf(h, signed(t, message(1, 1, "a"), "")).Code)
-	require.Zero(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.inbox"))
+	for _, m := range []inbox.Message{message(2, 2, "b"), replay(2, 2, "b")} {
+		pgtest.Exec(t, pool, "TRUNCATE public.inbox, public.inbox_process")
+		hides := false
+		h := handler(t, pool, inbox.HandlerConfig{Secret: secret}, func(ctx context.Context, tx pgx.Tx, _ inbox.Request) error {
+			if hides {
+				_, _ = tx.Exec(ctx, "SELECT 1/0")
+			}
+			return nil
+		})
+		require.Equal(t, 200, answerOf(h, signed(t, message(1, 1, "a"), "")).Code)
+		hides = true
+		require.Equal(t, 503, answerOf(h, signed(t, m, "")).Code)
+		require.Equal(t, 1, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.inbox"))
+		require.Equal(t, 2, pgtest.Value[int](t, pool, "SELECT epoch FROM public.inbox_process"))
+	}
+}
+
+// uncommitted is a database whose COMMIT fails.
+type uncommitted struct{ *pgxpool.Pool }
+
+func (u uncommitted) Begin(ctx context.Context) (pgx.Tx, error) {
+	tx, err := u.Pool.Begin(ctx)
+	return failing{tx}, err
+}
+
+type failing struct{ pgx.Tx }
+
+func (f failing) Commit(ctx context.Context) error {
+	return errors.Join(errors.New("the server is gone"), f.Rollback(ctx))
+}
+
+// What was refused was not noted either.
+func TestHandler_ACommitThatFailsIsNoWordAboutTheRecord(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	require.Equal(t, 200, answerOf(handler(t, pool, inbox.HandlerConfig{Secret: secret}, nothing), signed(t, message(1, 2, "a"), "")).Code)
+	h := handler(t, uncommitted{pool}, inbox.HandlerConfig{Secret: secret}, nothing)
+	require.Equal(t, 503, answerOf(h, signed(t, message(2, 1, "b"), "")).Code)
+	require.Equal(t, 409, answerOf(handler(t, pool, inbox.HandlerConfig{Secret: secret}, nothing), signed(t, message(2, 1, "b"), "")).Code)
 }
 
 // An index of PostgreSQL takes 2,700 bytes, and a text of it no NUL.

@@ -119,14 +119,20 @@ func (i *Inbox) settle(ctx context.Context, tx pgx.Tx, before notes, m Message, 
 	case i.config.RefuseGaps && before.sequence > 0 && m.Sequence > before.sequence+1:
 		return 0, &GapError{Message: m, Last: before.sequence}
 	}
-	if err := i.advance(ctx, tx, m); err != nil {
-		return 0, err
-	}
 	if err := effect(ctx, tx); err != nil {
 		return 0, err
 	}
-	return Applied, nil
+	if tx.Conn().PgConn().TxStatus() == failed {
+		return 0, errHidden
+	}
+	return Applied, i.advance(ctx, tx, m)
 }
+
+// failed is the state of a transaction in which a statement has failed.
+const failed = 'E'
+
+// errHidden reports an effect that did not return the error of a statement. PostgreSQL answers its COMMIT with a ROLLBACK.
+var errHidden = errors.New("inbox: a statement of the effect failed, and the effect returned no error: return it, or use a savepoint")
 
 // advance notes a larger sequence. A replay is out of turn, so its number says nothing of the records before it.
 func (i *Inbox) advance(ctx context.Context, tx pgx.Tx, m Message) error {
