@@ -461,7 +461,7 @@ func TestDeliverBatch_RefusesWhatPubSubCannotCarry(t *testing.T) {
 		"a header's name has 257 bytes, and Pub/Sub takes 256":    func(d *processor.Delivery) { d.Headers = map[string]string{strings.Repeat("h", 257): "x"} },
 		`attribute "h" has 1025 bytes, and Pub/Sub takes 1024`:    func(d *processor.Delivery) { d.Headers = map[string]string{"h": strings.Repeat("x", 1025)} },
 		`attribute "h" is not UTF-8`:                              func(d *processor.Delivery) { d.Headers = map[string]string{"h": "\xff"} },
-		"it has 101 attributes, and Pub/Sub takes 100":            func(d *processor.Delivery) { d.Headers = headers(90) },
+		"it has 101 attributes, and Pub/Sub takes 100":            func(d *processor.Delivery) { d.Headers = headers(89) },
 		"bytes, and Pub/Sub takes requests of 10000000":           func(d *processor.Delivery) { d.Payload = make([]byte, 10_000_000) },
 	} {
 		ds := sinktest.Deliveries(1, 3)
@@ -474,7 +474,7 @@ func TestDeliverBatch_RefusesWhatPubSubCannotCarry(t *testing.T) {
 	require.Equal(t, strings.TrimSpace(strings.Repeat("1 ", 8)), b.landed(), "nothing behind the refused")
 
 	d := sinktest.Deliveries(1, 1)
-	d[0].Headers = headers(89)
+	d[0].Headers = headers(88)
 	d[0].ID = strings.Repeat("i", 2000)
 	sinktest.Delivered(t, s, d)
 	all := b.fake.Messages()
