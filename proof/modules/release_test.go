@@ -111,7 +111,7 @@ func copyTree(to string) error {
 	return nil
 }
 
-// publish puts the module of a tag into the proxy, as proxy.golang.org would.
+// publish puts the module of a tag into the proxy, as the public module proxy would.
 func (r *release) publish(tag string) error {
 	dir := strings.TrimSuffix(path.Dir(tag), ".")
 	m := module.Version{Path: path.Join(ours, dir), Version: path.Base(tag)}
