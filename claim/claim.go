@@ -65,7 +65,7 @@ func Put(ctx context.Context, store Store, payload []byte) (Reference, error) {
 	return r, nil
 }
 
-// JSON returns the reference as it stands in a row.
+// JSON returns the reference as a row has it.
 func (r Reference) JSON() []byte {
 	text, _ := json.Marshal(r) // texts and a number: never fails
 	return text
