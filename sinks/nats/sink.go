@@ -136,7 +136,7 @@ func (s *Sink) recognise(ctx context.Context, missing bool, d processor.Delivery
 	lacks := false
 	if s.stood.sequence != 0 {
 		var err error
-		if lacks, err = s.link.lacks(ctx, s.config.Timeout, s.stood); err != nil {
+		if lacks, err = s.link.lacks(ctx, s.config, s.stood); err != nil {
 			return err
 		}
 	}
@@ -330,7 +330,7 @@ func (s *Sink) taken(ctx context.Context, p sent, d processor.Delivery, sequence
 	s.link.last = sequence
 	s.link.fastest = min(s.link.fastest, now.Sub(p.at))
 	if s.stood.sequence < sequence && !s.follows(p, sequence, now) {
-		lacks, err := s.link.lacks(ctx, min(s.config.Timeout, time.Second), s.stood)
+		lacks, err := s.link.lacks(ctx, s.config, s.stood)
 		if err != nil {
 			// The record is there. The remembered message stays, and is read over a new link before anything else is sent.
 			s.link.fail(fmt.Errorf("after record %d was acknowledged: %w", d.Sequence, err))

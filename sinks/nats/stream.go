@@ -207,8 +207,8 @@ func (l *link) holds(ctx context.Context, c Config, at uint64, id string, payloa
 // lacks reports whether a stream is without our last acknowledged message. A message that is gone is usually not a
 // loss: a newer claim may have replaced it, a consumer may have read it from a work queue, or a limit or a purge may
 // have removed it. It is a loss if the stream was made at another time and has never reached that number.
-func (l *link) lacks(ctx context.Context, timeout time.Duration, last stood) (bool, error) {
-	ctx, cancel := l.within(ctx, timeout)
+func (l *link) lacks(ctx context.Context, c Config, last stood) (bool, error) {
+	ctx, cancel := l.within(ctx, c.Timeout)
 	defer cancel()
 	m, err := l.message(ctx, last.sequence)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
