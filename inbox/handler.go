@@ -3,6 +3,7 @@ package inbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -71,10 +72,14 @@ func (h *Handler) apply(ctx context.Context, r Request) error {
 		})
 		return nil
 	})
-	if err != nil { // a COMMIT that failed has noted nothing, so what was refused is no answer
+	switch {
+	case err == nil:
+		return refused
+	case refused != nil: // the log needs it; a COMMIT that failed has noted nothing, so what was refused is no answer
+		return fmt.Errorf("%w, after: %v", err, refused)
+	default:
 		return err
 	}
-	return refused
 }
 
 // log reports a record that was not applied: the sender gets no details of what failed here.

@@ -253,6 +253,60 @@ func TestHandler_ACommitThatFailsIsNoWordAboutTheRecord(t *testing.T) {
 	require.Equal(t, 409, answerOf(handler(t, pool, inbox.HandlerConfig{Secret: secret}, nothing), signed(t, message(2, 1, "b"), "")).Code)
 }
 
+// The inbox notes the record before it calls an effect that takes a role without rights to its tables.
+func TestHandler_AnEffectMayTakeAnotherRole(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	role := pgtest.Role(t, pool, "tenant", "")
+	pgtest.Exec(t, pool, "GRANT USAGE ON SCHEMA public TO "+role)
+	pgtest.Exec(t, pool, "GRANT INSERT ON public.effect TO "+role)
+	h := handler(t, pool, inbox.HandlerConfig{Secret: secret}, func(ctx context.Context, tx pgx.Tx, r inbox.Request) error {
+		_, err := tx.Exec(ctx, "SET LOCAL ROLE "+role)
+		require.NoError(t, err)
+		_, err = tx.Exec(ctx, "INSERT INTO public.effect (key) VALUES ($1)", r.DedupKey)
+		return err
+	})
+	for _, m := range []inbox.Message{message(1, 1, "a"), message(2, 1, "b"), message(1, 1, "a")} {
+		require.Equal(t, 200, answerOf(h, signed(t, m, "")).Code)
+	}
+	require.Equal(t, "a b", effects(t, pool))
+}
+
+// An effect that ends the transaction takes its own work, or its own note, out of it.
+func TestHandler_AnEffectThatEndsTheTransactionIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	for _, m := range []inbox.Message{message(1, 1, "a"), replay(1, 1, "a")} {
+		h := handler(t, pool, inbox.HandlerConfig{Secret: secret}, func(ctx context.Context, tx pgx.Tx, r inbox.Request) error {
+			_, err := tx.Exec(ctx, "ROLLBACK")
+			return err
+		})
+		require.Equal(t, 503, answerOf(h, signed(t, m, "")).Code)
+		tx, err := pool.Begin(t.Context())
+		require.NoError(t, err)
+		_, err = box(t, false).Handle(t.Context(), tx, m, func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "ROLLBACK")
+			return err
+		})
+		require.ErrorContains(t, err, "or the effect ended the transaction")
+		require.NoError(t, tx.Rollback(t.Context()))
+	}
+}
+
+// The error of the COMMIT, on a connection that is gone, does not take the place of the effect's.
+func TestHandler_LogsWhyTheConnectionIsGone(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	var log bytes.Buffer
+	config := inbox.HandlerConfig{Secret: secret, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	h := handler(t, pool, config, func(ctx context.Context, tx pgx.Tx, _ inbox.Request) error {
+		_, err := tx.Exec(ctx, "SELECT pg_terminate_backend(pg_backend_pid())")
+		return err
+	})
+	require.Equal(t, 503, answerOf(h, signed(t, message(1, 1, "a"), "")).Code)
+	require.Contains(t, log.String(), "57P01")
+}
+
 // An index of PostgreSQL takes 2,700 bytes, and a text of it no NUL.
 func TestHandle_NotesALongKeyByItsDigest(t *testing.T) {
 	t.Parallel()

@@ -119,20 +119,25 @@ func (i *Inbox) settle(ctx context.Context, tx pgx.Tx, before notes, m Message, 
 	case i.config.RefuseGaps && before.sequence > 0 && m.Sequence > before.sequence+1:
 		return 0, &GapError{Message: m, Last: before.sequence}
 	}
+	if err := i.advance(ctx, tx, m); err != nil { // before the effect, which may take a role without rights to our tables
+		return 0, err
+	}
 	if err := effect(ctx, tx); err != nil {
 		return 0, err
 	}
-	if tx.Conn().PgConn().TxStatus() == failed {
+	if tx.Conn().PgConn().TxStatus() != open {
 		return 0, errHidden
 	}
-	return Applied, i.advance(ctx, tx, m)
+	return Applied, nil
 }
 
-// failed is the state of a transaction in which a statement has failed.
-const failed = 'E'
+// open is the state of a transaction that PostgreSQL would commit.
+const open = 'T'
 
-// errHidden reports an effect that did not return the error of a statement. PostgreSQL answers its COMMIT with a ROLLBACK.
-var errHidden = errors.New("inbox: a statement of the effect failed, and the effect returned no error: return it, or use a savepoint")
+// errHidden reports an effect that did not return the error of a statement, or that ended the transaction. PostgreSQL
+// answers a COMMIT with a ROLLBACK, or with a warning, and so the effect would be lost.
+var errHidden = errors.New("inbox: a statement of the effect failed, and the effect returned no error, or the effect ended the transaction: " +
+	"return the error, or use a savepoint, and leave COMMIT and ROLLBACK to the inbox")
 
 // advance notes a larger sequence. A replay is out of turn, so its number says nothing of the records before it.
 func (i *Inbox) advance(ctx context.Context, tx pgx.Tx, m Message) error {
