@@ -46,7 +46,7 @@ func (s *Store) Past(ctx context.Context, process string) error {
 		err = fmt.Errorf("%w to %q", ErrRenamed, to)
 	case action != "" && action != "forget":
 		err = fmt.Errorf("%w, and a new one would send its records a second time: put the row back, "+
-			"or give the cursor up with `ordered-dispatcher process forget %s`", ErrDeleted, visible.Shell(process))
+			"or give the cursor up with `ordered-dispatcher process forget %s --reason …`", ErrDeleted, visible.Shell(process))
 	}
 	if err != nil {
 		return s.db.Explain("make", process, err)

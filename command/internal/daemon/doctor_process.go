@@ -256,7 +256,10 @@ func (d *doctor) creation(ctx context.Context, p Process, source *table.Source) 
 	switch past := d.store.Past(ctx, p.Name); {
 	case errors.Is(past, cursor.ErrExists):
 		return nil
-	case errors.Is(past, cursor.ErrDeleted), errors.Is(past, cursor.ErrRenamed):
+	case errors.Is(past, cursor.ErrRenamed):
+		d.find(p.Name, Refuse, underItsNewName(p.Name), "%v", past)
+		return nil
+	case errors.Is(past, cursor.ErrDeleted):
 		d.find(p.Name, Refuse, "put the row back, or give the cursor up: ordered-dispatcher process forget "+visible.Shell(p.Name)+" --reason …", "%v", past)
 		return nil
 	case past != nil:

@@ -110,13 +110,16 @@ func TestStatus_OfACursorThatWasDeletedOrRenamedSaysSo(t *testing.T) {
 	t.Parallel()
 	pool, config := fixture(t, stdoutProcess)
 	for sql, want := range map[string]string{
-		"INSERT INTO od.cursor_event (process_name, actor, action) VALUES ('a', 'me', 'create')":                          "the cursor's row was deleted, and a new one would send its records a second time: put the row back, or give the cursor up with `ordered-dispatcher process forget a`",
+		"INSERT INTO od.cursor_event (process_name, actor, action) VALUES ('a', 'me', 'create')":                          "the cursor's row was deleted, and a new one would send its records a second time: put the row back, or give the cursor up with `ordered-dispatcher process forget a --reason …`",
 		`INSERT INTO od.cursor_event (process_name, actor, action, detail) VALUES ('a', 'me', 'renamed', '{"new": "b"}')`: "the cursor was renamed to \"b\": give the process that name in the file. If this is another process, free its name with `ordered-dispatcher process forget a --reason …`",
 	} {
 		exec(t, pool, "DELETE FROM od.cursor_event; "+sql)
 		_, text, _ := status(t, config, "")
 		require.Contains(t, text, want)
 		require.NotContains(t, text, "no worker has run it yet")
+		problem, fix, _ := strings.Cut(want, ": ")
+		f := requireFinding(t, doctor(t, config), daemon.Finding{Process: "a", Severity: daemon.Refuse, Problem: problem})
+		require.Equal(t, strings.Contains(fix, "give the process that name"), strings.Contains(f.Fix, "give the process that name"), "doctor says what status says")
 	}
 }
 
@@ -158,7 +161,7 @@ func TestStatus_OfANameThatACursorHadSaysWhatBecameOfIt(t *testing.T) {
 	created(t, pool)
 	for sql, want := range map[string]string{
 		"INSERT INTO od.cursor_event (process_name, actor, action, detail) VALUES ('old', 'me', 'renamed', '{\"new\": \"a\"}')": `the cursor was renamed to "a": ask for it by that name`,
-		"INSERT INTO od.cursor_event (process_name, actor, action) VALUES ('old', 'me', 'create')":                              "`ordered-dispatcher process forget old`",
+		"INSERT INTO od.cursor_event (process_name, actor, action) VALUES ('old', 'me', 'create')":                              "`ordered-dispatcher process forget old --reason …`",
 		"INSERT INTO od.cursor_event (process_name, actor, action) VALUES ('old', 'me', 'forget')":                              `there is no process "old"`,
 	} {
 		exec(t, pool, sql)

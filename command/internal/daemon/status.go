@@ -359,7 +359,7 @@ func (r *StatusReader) unborn(ctx context.Context, s *Status, left []string) {
 		s.Problem = past.Error()
 		return
 	case errors.Is(past, cursor.ErrRenamed):
-		s.Problem = fmt.Sprintf("%v: give the process that name in the file. If this is another process, free its name with `ordered-dispatcher process forget %s --reason …`", past, visible.Shell(s.Process))
+		s.Problem = fmt.Sprintf("%v: %s", past, underItsNewName(s.Process))
 		return
 	}
 	lost, err := r.store.MayBeLost(ctx)
@@ -375,6 +375,12 @@ func (r *StatusReader) unborn(ctx context.Context, s *Status, left []string) {
 	default:
 		s.Problem = r.first(ctx, s.Process)
 	}
+}
+
+// underItsNewName is what to do in a file that has the name which a cursor had before it was renamed.
+func underItsNewName(process string) string {
+	return "give the process that name in the file. If this is another process, free its name with `ordered-dispatcher process forget " +
+		visible.Shell(process) + " --reason …`"
 }
 
 // first describes what a process needs whose first worker makes its cursor. It knows when run would refuse to.
