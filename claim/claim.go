@@ -31,8 +31,7 @@ var (
 type Store interface {
 	// Put stores an object under a new name. Once it returns nil, the object survives a crash of the store.
 	Put(ctx context.Context, name string, content []byte) error
-	// Get returns an object: all of it if it has at most limit bytes, and otherwise at least limit+1 bytes or
-	// ErrTooLarge. It returns ErrMissing if there is none.
+	// Get returns an object, or ErrTooLarge if it has more than limit bytes. It returns ErrMissing if there is none.
 	Get(ctx context.Context, name string, limit int) ([]byte, error)
 	// List calls each for all objects, in any order, until it returns an error.
 	List(ctx context.Context, each func(Object) error) error
