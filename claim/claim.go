@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"regexp"
 	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
 )
 
 // Header is the header of a row whose payload is a Reference. Its value is the name of the object.
-const Header = "claim-check"
+const Header = packed.Claim
 
 // Errors about one object. All other errors of a store are outages.
 var (

@@ -120,6 +120,21 @@ func TestHandler_ReadsNoBodyOfARequestWithoutAFreshSignature(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, answerOf(h, req).Code)
 }
 
+func TestHandler_ShowsThatAPayloadIsNotWhole(t *testing.T) {
+	t.Parallel()
+	var got inbox.Request
+	h := handler(t, made(t), inbox.HandlerConfig{Unsigned: true}, func(_ context.Context, _ pgx.Tx, r inbox.Request) error {
+		got = r
+		return nil
+	})
+	req := signed(t, message(1, 1, "a"), "{}")
+	req.Header.Set("ordered-claim-check", "true")
+	req.Header.Set("ordered-content-encoding", "zstd")
+	require.Equal(t, http.StatusOK, answerOf(h, req).Code)
+	require.True(t, got.ClaimCheck)
+	require.Equal(t, "zstd", got.ContentEncoding)
+}
+
 // A probe or a health check is no record.
 func TestHandler_TakesOnlyPOST(t *testing.T) {
 	t.Parallel()

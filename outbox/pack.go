@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/zstd"
 )
 
@@ -46,12 +47,12 @@ func (o *Outbox) pack(ctx context.Context, rows []row) error {
 
 // compress replaces the payload by a smaller one, if there is one.
 func (r *row) compress() {
-	if r.Headers[zstd.Header] != "" {
+	if r.Headers[packed.Encoding] != "" {
 		return // the caller has encoded it
 	}
 	if small := zstd.Compress(r.Raw); len(small) < len(r.Raw) {
 		r.Raw = small
-		r.header(zstd.Header, zstd.Name)
+		r.header(packed.Encoding, zstd.Name)
 	}
 }
 

@@ -227,6 +227,12 @@ class Request(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, want):
                 message_from_request({}, b"", secret)
 
+    def test_shows_that_a_payload_is_not_whole(self):
+        got = message_from_request(Wsgi.headers | {"ordered-claim-check": "true", "ordered-content-encoding": "zstd"}, b"{}", UNSIGNED)
+        self.assertEqual((got.claim_check, got.content_encoding), (True, "zstd"))
+        got = message_from_request(Wsgi.headers, b"{}", UNSIGNED)
+        self.assertEqual((got.claim_check, got.content_encoding), (False, ""))
+
     def test_reads_escaped_values_and_names_in_any_case(self):
         headers = {"Ordered-Process": "caf%C3%A9", "Ordered-Origin": "o", "Ordered-Sequence": "1", "Ordered-Epoch": "2",
                    "Ordered-Dedup-Key": "a%20b", "Ordered-Replay": "true", "Ordered-Key": "50%", "Ordered-Type": "a+b"}  # fmt: skip

@@ -16,6 +16,10 @@ export interface Message {
   readonly stream: string;
   readonly type: string;
   readonly key: string;
+  // With claimCheck, body is a reference to an object, and not the payload.
+  readonly claimCheck: boolean;
+  // contentEncoding is how the payload is encoded, such as "zstd"; "" if it is not.
+  readonly contentEncoding: string;
   readonly body: Buffer;
 }
 
@@ -47,6 +51,8 @@ export function messageFromHeaders(get: (name: string) => string, body: Buffer, 
     stream,
     type: get("ordered-type"),
     key: get("ordered-key"),
+    claimCheck: get("ordered-claim-check") === "true",
+    contentEncoding: get("ordered-content-encoding"),
     body,
   };
   validate(message);

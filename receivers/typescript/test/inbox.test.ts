@@ -88,7 +88,7 @@ async function check(vector: any): Promise<void> {
 }
 
 function message(sequence: bigint, epoch: bigint, dedupKey: string, more: Partial<Message> = {}): Message {
-  const rest = { process: "p", origin: "o", replay: false, stream: "", type: "", key: "", body: Buffer.alloc(0) };
+  const rest = { process: "p", origin: "o", replay: false, stream: "", type: "", key: "", claimCheck: false, contentEncoding: "", body: Buffer.alloc(0) };
   return { ...rest, sequence, epoch, dedupKey, ...more };
 }
 
@@ -295,6 +295,11 @@ test("names secrets that are none and quotes nothing of them", () => {
     assert.throws(() => new Inbox("c").handler(pool, { secret: secret as string }, effect), want);
     assert.throws(() => messageFromRequest({}, Buffer.alloc(0), secret as string), want);
   }
+});
+
+test("shows that a payload is not whole", () => {
+  const got = messageFromRequest({ ...headers, "ordered-claim-check": "true", "ordered-content-encoding": "zstd" }, Buffer.from("{}"), unsigned);
+  assert.deepEqual([got.claimCheck, got.contentEncoding], [true, "zstd"]);
 });
 
 test("reads escaped values and names in any case", () => {

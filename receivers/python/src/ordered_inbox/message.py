@@ -21,7 +21,8 @@ class Message:
 
     origin identifies the cursor of the process. replay is true for a dead letter that is replayed, out of its turn.
     stream names the part of the process's records that has an order of its own: a partition of Kafka, or an ordering
-    key of Pub/Sub. It is "" where all records have one order, as over HTTP.
+    key of Pub/Sub. It is "" where all records have one order, as over HTTP. With claim_check, body is a reference to
+    an object, and not the payload. content_encoding is how the payload is encoded, such as "zstd"; "" if it is not.
     """
 
     process: str
@@ -33,6 +34,8 @@ class Message:
     stream: str = ""
     type: str = ""
     key: str = ""
+    claim_check: bool = False
+    content_encoding: str = ""
     body: bytes = field(default=b"", repr=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +81,8 @@ def message_from_headers(headers: Mapping[str, str], body: bytes = b"", stream: 
         stream=stream,
         type=headers.get("ordered-type", ""),
         key=headers.get("ordered-key", ""),
+        claim_check=headers.get("ordered-claim-check") == "true",
+        content_encoding=headers.get("ordered-content-encoding", ""),
         body=body,
     )
 

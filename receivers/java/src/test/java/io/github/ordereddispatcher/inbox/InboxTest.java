@@ -45,7 +45,7 @@ class InboxTest {
     }
 
     private static Message message(String process, String origin, long sequence, long epoch, String key, String stream) {
-        return new Message(process, origin, sequence, epoch, key, false, stream, "", "", new byte[0]);
+        return new Message(process, origin, sequence, epoch, key, false, stream, "", "", false, "", new byte[0]);
     }
 
     private Inbox.Outcome handle(Message message) throws Exception {
@@ -67,7 +67,7 @@ class InboxTest {
         assertEquals(Inbox.Outcome.DUPLICATE, handle(message(1, 2, "a")), "a take-over");
         assertEquals(Inbox.Outcome.APPLIED, handle(message(9, 2, "c")), "a gap");
         assertEquals(Inbox.Outcome.DUPLICATE, handle(message(10, 3, "a")), "a seek back");
-        Message replay = new Message("p", "o", 3, 3, "d", true, "", "", "", new byte[0]);
+        Message replay = new Message("p", "o", 3, 3, "d", true, "", "", "", false, "", new byte[0]);
         assertEquals(Inbox.Outcome.APPLIED, handle(replay), "a dead letter is replayed");
         assertEquals(Inbox.Outcome.DUPLICATE, handle(message(3, 1, "d")), "a broker was set back");
         assertEquals(3, assertThrows(InboxException.Stale.class, () -> handle(message(11, 2, "e"))).seen());
@@ -302,6 +302,16 @@ class InboxTest {
             server.stop(0);
         }
         assertEquals(List.of(), Fixture.effects());
+    }
+
+    @Test
+    void showsThatAPayloadIsNotWhole() throws Exception {
+        Map<String, String> headers = new HashMap<>(HEADERS);
+        assertFalse(Message.fromUnsignedRequest(single(headers), new byte[0]).claimCheck());
+        headers.putAll(Map.of("ordered-claim-check", "true", "ordered-content-encoding", "zstd"));
+        Message got = Message.fromUnsignedRequest(single(headers), new byte[0]);
+        assertTrue(got.claimCheck());
+        assertEquals("zstd", got.contentEncoding());
     }
 
     @Test
