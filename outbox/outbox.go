@@ -86,8 +86,9 @@ func AddSQL(ctx context.Context, tx *sql.Tx, records ...Record) error {
 // Call it after the statement that locks the business row: so two transactions that change the row write their records
 // in the order of their changes.
 //
-// A *RecordError means that a record was refused before anything was sent: the transaction can go on. After any other
-// error roll back, to a savepoint or the whole: the server refuses to go on, or it wrote another number of records.
+// A *RecordError means that a record was refused before anything was sent: the transaction can go on. Commit it only if
+// you can do without the record. After any other error roll back, to a savepoint or the whole: the server refuses to go
+// on, it wrote another number of records, or the store of Config.Claims is away. A later attempt may succeed.
 func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, records ...Record) error {
 	return o.add(ctx, records, func(list string) (int64, error) {
 		tag, err := tx.Exec(ctx, o.insert, list)

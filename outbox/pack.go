@@ -39,7 +39,7 @@ func (o *Outbox) pack(ctx context.Context, rows []row) error {
 			continue
 		}
 		if err := rows[i].claim(ctx, o.config.Claims); err != nil {
-			return &RecordError{Index: i, Err: err}
+			return fmt.Errorf("outbox: record %d: %w", i, err) // the store's failure: the record is as it should be
 		}
 	}
 	return nil

@@ -87,17 +87,22 @@ type full struct{ claim.Store }
 
 func (full) Put(context.Context, string, []byte) error { return errors.New("no space left") }
 
-func TestAdd_WithoutItsObjectARecordIsRefusedAndTheTransactionGoesOn(t *testing.T) {
+// A producer that commits after a RecordError would lose each large record while the store is away.
+func TestAdd_AStoreThatIsAwayIsNoFaultOfTheRecord(t *testing.T) {
 	t.Parallel()
 	o, pool := made(t, outbox.Config{ClaimAbove: 10, Claims: full{}})
-	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-		err := o.Add(t.Context(), tx, outbox.Record{Type: "a", Payload: "short"}, outbox.Record{Type: "a", Payload: long})
+	for name, add := range adds(pool) {
+		err := add(t.Context(), o, outbox.Record{Type: "a", Payload: "short"}, outbox.Record{Type: "a", Payload: long})
 		var refused *outbox.RecordError
-		require.ErrorAs(t, err, &refused)
-		require.EqualError(t, err, "outbox: record 1: put the payload into its store: no space left")
-		return o.Add(t.Context(), tx, outbox.Record{Type: "a", Payload: "short"})
-	}))
-	require.Equal(t, 1, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.outbox"))
+		require.False(t, errors.As(err, &refused), name)
+		require.EqualError(t, err, "outbox: record 1: put the payload into its store: no space left", name)
+	}
+	require.Zero(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.outbox"), "not even the short one")
+}
+
+func TestAdd_ChecksTheSettingsAndHeadersOfLargePayloads(t *testing.T) {
+	t.Parallel()
+	o, pool := made(t, outbox.Config{ClaimAbove: 10, Claims: full{}})
 	_, err := outbox.New(outbox.Config{CompressAbove: 1})
 	require.ErrorContains(t, err, "CompressAbove needs Config.Raw")
 	_, err = outbox.New(outbox.Config{ClaimAbove: 1})
