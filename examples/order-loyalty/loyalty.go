@@ -84,11 +84,11 @@ func (r *receiver) receive(ctx context.Context) error {
 
 // apply adds the points of a record, unless it has before.
 func (r *receiver) apply(ctx context.Context, record *kgo.Record) error {
-	message, err := inbox.FromHeaders(func(name string) string { return header(record, name) })
+	stream := fmt.Sprintf("%s/%d", record.Topic, record.Partition) // each partition has an order of its own
+	message, err := inbox.FromHeaders(stream, func(name string) string { return header(record, name) })
 	if err != nil {
 		return err
 	}
-	message.Stream = fmt.Sprintf("%s/%d", record.Topic, record.Partition) // each partition has an order of its own
 	var outcome inbox.Outcome
 	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
 		outcome, err = box.Handle(ctx, tx, message, func(ctx context.Context, tx pgx.Tx) error { return addPoints(ctx, tx, record) })
