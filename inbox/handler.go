@@ -14,8 +14,12 @@ import (
 
 // Beginner begins a transaction: a *pgxpool.Pool, or a *pgx.Conn for one request at a time.
 type Beginner interface {
-	Begin(ctx context.Context) (pgx.Tx, error)
+	BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
 }
+
+// readCommitted is what Handle needs: a call that waited has to see what the one before committed. The role may have
+// another default.
+var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 // Effect applies a record in the transaction that also notes it. An error of it is answered with 503, so that the
 // record comes again; an error that wraps ErrPoison with 422, so that it does not.
@@ -60,7 +64,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // noted, so that a superseded worker is refused from then on.
 func (h *Handler) apply(ctx context.Context, r Request) error {
 	var refused error
-	err := pgx.BeginFunc(ctx, h.db, func(tx pgx.Tx) error {
+	err := pgx.BeginTxFunc(ctx, h.db, readCommitted, func(tx pgx.Tx) error {
 		before, err := h.inbox.enter(ctx, tx, r.Message)
 		if err != nil {
 			return err

@@ -65,7 +65,7 @@ func handler(t testing.TB, db inbox.Beginner, config inbox.HandlerConfig, effect
 // db is a database that no request may reach.
 type db struct{}
 
-func (db) Begin(context.Context) (pgx.Tx, error) {
+func (db) BeginTx(context.Context, pgx.TxOptions) (pgx.Tx, error) {
 	return nil, errors.New("a request has reached the database")
 }
 
@@ -244,11 +244,26 @@ func TestHandler_AnEffectThatHidesAnErrorIsNotAcknowledgedAndLeavesALargerEpochN
 	}
 }
 
+// The default of the role may be another one. Then two requests at once would end with a serialization failure.
+func TestHandler_ItsTransactionsAreReadCommitted(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	pgtest.Exec(t, pool, "ALTER DATABASE "+pgtest.Value[string](t, pool, "SELECT quote_ident(current_database())")+" SET default_transaction_isolation = 'serializable'")
+	pool.Reset() // a new session gets the default
+	require.Equal(t, "serializable", pgtest.Value[string](t, pool, "SHOW transaction_isolation"))
+	var level string
+	h := handler(t, pool, inbox.HandlerConfig{Secret: secret}, func(ctx context.Context, tx pgx.Tx, _ inbox.Request) error {
+		return tx.QueryRow(ctx, "SHOW transaction_isolation").Scan(&level)
+	})
+	require.Equal(t, 200, answerOf(h, signed(t, message(1, 1, "a"), "")).Code)
+	require.Equal(t, "read committed", level)
+}
+
 // uncommitted is a database whose COMMIT fails.
 type uncommitted struct{ *pgxpool.Pool }
 
-func (u uncommitted) Begin(ctx context.Context) (pgx.Tx, error) {
-	tx, err := u.Pool.Begin(ctx)
+func (u uncommitted) BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error) {
+	tx, err := u.Pool.BeginTx(ctx, options)
 	return failing{tx}, err
 }
 

@@ -64,8 +64,9 @@ func (h *Handler) read(w http.ResponseWriter, req *http.Request) (Request, error
 
 // isTimely reports whether a request has a signature, and a time that is near enough to the clock.
 func (h *Handler) isTimely(header http.Header) bool {
-	seconds, err := strconv.ParseInt(header.Get("webhook-timestamp"), 10, 64)
-	return err == nil && header.Get("ordered-signature") != "" && h.config.Now().Sub(time.Unix(seconds, 0)).Abs() <= h.config.Tolerance
+	text := header.Get("webhook-timestamp")
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && isDigits(text) && header.Get("ordered-signature") != "" && h.config.Now().Sub(time.Unix(seconds, 0)).Abs() <= h.config.Tolerance
 }
 
 // body reads a body. One that is cut off or comes too slowly is not the record's fault, so it may come again.

@@ -124,7 +124,10 @@ class Inbox:
         """
         # An effect that raises psycopg.Rollback leaves the savepoint without an exception.
         failed: Exception | None = RuntimeError("the effect rolled back: raise an error instead")
+        outermost = conn.info.transaction_status == TransactionStatus.IDLE
         with conn.transaction():
+            if outermost:  # the role may have another default; connect may have begun the transaction
+                conn.execute(statements.READ_COMMITTED)
             before = self._enter(conn, message)
             try:
                 with conn.transaction():  # a savepoint

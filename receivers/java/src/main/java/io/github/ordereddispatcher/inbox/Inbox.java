@@ -158,7 +158,7 @@ public final class Inbox {
                 failed = attempt(connection, message, effect);
                 connection.commit();
             } catch (Throwable e) {
-                connection.rollback();
+                undo(e, connection::rollback);
                 throw e;
             }
             if (failed != null) {
@@ -175,8 +175,25 @@ public final class Inbox {
             settle(connection, before, message, effect);
             return null;
         } catch (Exception e) {
-            connection.rollback(entered);
+            if (!undo(e, () -> connection.rollback(entered))) {
+                throw e;
+            }
             return e;
+        }
+    }
+
+    private interface Undo {
+        void run() throws SQLException;
+    }
+
+    /** Undoes what failed, and returns whether it could. What fails here must not hide the cause. */
+    private static boolean undo(Throwable cause, Undo undo) {
+        try {
+            undo.run();
+            return true;
+        } catch (SQLException e) {
+            cause.addSuppressed(e);
+            return false;
         }
     }
 
