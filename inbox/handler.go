@@ -52,12 +52,23 @@ func (i *Inbox) Handler(db Beginner, config HandlerConfig, effect Effect) (*Hand
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r, err := h.read(w, req)
-	if err == nil {
-		if err = h.apply(req.Context(), r); err != nil {
-			h.log(req.Context(), r.Message, err)
-		}
+	if err != nil {
+		h.logRequest(req, err)
+	} else if err = h.apply(req.Context(), r); err != nil {
+		h.log(req.Context(), r.Message, err)
 	}
 	answer(w, err)
+}
+
+// logRequest reports a request that was refused before its record was looked at: otherwise a wrong secret would leave no
+// trace here. Another method than POST is no record, but a health check or a probe.
+func (h *Handler) logRequest(req *http.Request, err error) {
+	if errors.Is(err, errMethod) {
+		return
+	}
+	status, _ := statusOf(err)
+	h.config.Logger.LogAttrs(req.Context(), slog.LevelWarn, "the request was refused", slog.String("remote", req.RemoteAddr),
+		slog.Int("status", status), slog.Any("err", err))
 }
 
 // apply commits the effect of a record together with the note of it. A record that is not applied leaves a larger epoch
@@ -84,7 +95,7 @@ func (h *Handler) apply(ctx context.Context, r Request) error {
 // log reports a record that was not applied: the sender gets no details of what failed here.
 func (h *Handler) log(ctx context.Context, m Message, err error) {
 	level, text := slog.LevelError, "the record was not applied"
-	if status, _ := statusOf(err); status == http.StatusConflict || status == http.StatusPreconditionRequired || status == http.StatusBadRequest {
+	if status, _ := statusOf(err); status == http.StatusConflict || status == http.StatusPreconditionRequired {
 		level, text = slog.LevelWarn, "the record was refused"
 	}
 	h.config.Logger.LogAttrs(ctx, level, text, slog.String("process", m.Process), slog.Int64("sequence", m.Sequence),

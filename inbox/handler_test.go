@@ -205,6 +205,29 @@ func TestHandler_LogsARecordThatWasNotApplied(t *testing.T) {
 	}
 }
 
+// A wrong secret is seen at the receiver, too. A health check is not logged.
+func TestHandler_LogsARequestThatItRefuses(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*http.Request){
+		`status=401 err="inbox: the signature is missing, wrong, or too far from the clock"`: func(r *http.Request) { r.Header.Set("ordered-epoch", "2") },
+		`status=400 err="inbox: the request is no record: `:                                  func(r *http.Request) { r.Header.Add("ordered-epoch", "1") },
+		`status=413 err="inbox: the body is too large`:                                       func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("123456")) },
+		"": func(r *http.Request) { r.Method = http.MethodGet },
+	} {
+		var log bytes.Buffer
+		h := handler(t, db{}, inbox.HandlerConfig{Secret: secret, MaxBytes: 5, Logger: slog.New(slog.NewTextHandler(&log, nil))}, nothing)
+		req := signed(t, message(1, 1, "a"), "12345")
+		change(req)
+		require.NotEqual(t, http.StatusOK, answerOf(h, req).Code)
+		if want == "" {
+			require.Empty(t, log.String())
+			continue
+		}
+		require.Contains(t, log.String(), `level=WARN msg="the request was refused" remote=192.0.2.1:1234 `+want)
+		require.Equal(t, 1, strings.Count(log.String(), "\n"))
+	}
+}
+
 // The worker before may still have a request on the wire.
 func TestHandler_AFailedEffectLeavesALargerEpochNoted(t *testing.T) {
 	t.Parallel()

@@ -193,6 +193,35 @@ class Wsgi(unittest.TestCase):
         self.assertEqual((answer["status"], answer["headers"]["ordered-sequence"]), (409, "2"))
         self.assertIn("comes late", logs.output[0])
 
+    def test_logs_a_request_that_it_refuses(self):
+        app = Inbox("c").wsgi(connect, "another-secret-of-the-sender", effect)
+        for answer, status in [
+            (lambda: post(app, self.headers.items(), b"{}", REMOTE_ADDR="192.0.2.1"), 401),
+            (lambda: self.answer(headers=self.headers | {"ordered-epoch": "0"}, REMOTE_ADDR="192.0.2.1"), 400),
+            (lambda: self.answer(CONTENT_LENGTH=str(1 << 30), REMOTE_ADDR="192.0.2.1"), 413),
+        ]:
+            with self.assertLogs("ordered_inbox.wsgi", "WARNING") as logs:
+                self.assertEqual(answer()["status"], status)
+            self.assertEqual(len(logs.output), 1)
+            self.assertIn(f"the request was refused: remote 192.0.2.1, status {status}", logs.output[0])
+        with self.assertNoLogs("ordered_inbox.wsgi"):  # a health check
+            self.assertEqual(self.answer(REQUEST_METHOD="GET")["status"], 405)
+
+    def test_its_transactions_are_read_committed(self):
+        def connect_serializable():
+            return psycopg.connect(os.environ["DATABASE_URL"], options="-c default_transaction_isolation=serializable")
+
+        def busy():  # its transaction has begun before
+            conn = connect_serializable()
+            conn.execute("SELECT 1")
+            return conn
+
+        levels = []
+        for n, one in enumerate([connect_serializable, busy]):
+            app = Inbox("c").wsgi(one, UNSIGNED, lambda conn, message: levels.append(conn.execute("SHOW transaction_isolation").fetchone()[0]))
+            self.assertEqual(post(app, (self.headers | {"ordered-dedup-key": f"d{n}", "ordered-sequence": str(n + 2)}).items(), b"{}")["status"], 200)
+        self.assertEqual(levels, ["read committed", "serializable"])
+
     def test_a_noted_origin_is_escaped_in_the_answer(self):
         with connect() as conn:
             Inbox("c").accept_origin(conn, "p", 'a "b"%ü')

@@ -251,6 +251,33 @@ test("logs what it refuses", async () => {
   assert.match(String(warned[0]![2]), /comes late/);
 });
 
+test("logs a request that it refuses", async () => {
+  const refused: [number, Record<string, string>, Partial<HandlerConfig>, string][] = [
+    [401, {}, { secret: "another-secret-of-the-sender" }, "POST"],
+    [400, { "ordered-epoch": "0" }, {}, "POST"],
+    [413, {}, { maxBytes: 1 }, "POST"],
+    [405, {}, {}, "PUT"], // a health check
+  ];
+  for (const [status, change, config, method] of refused) {
+    const warned: any[][] = [];
+    const got = await answer(effect, change, { ...config, log: { ...quiet, warn: (...values) => warned.push(values) } }, method);
+    assert.equal(got.status, status);
+    const want = status === 405 ? [] : [["the request was refused", { remote: "127.0.0.1", status }]];
+    assert.deepEqual(warned.map((values) => values.slice(0, 2)), want);
+  }
+});
+
+test("shows the cause if the connection is lost", async () => {
+  const logged: any[][] = [];
+  const lost: Effect = async (client) => {
+    await client.query("SELECT pg_terminate_backend(pg_backend_pid())").catch(() => undefined);
+    throw new Error("the cause");
+  };
+  const got = await answer(lost, {}, { log: { ...quiet, error: (...values) => logged.push(values) } });
+  assert.equal(got.status, 503);
+  assert.match(String(logged[0]![2]), /the cause/);
+});
+
 test("a noted origin is escaped in the answer", async () => {
   await accept((client) => new Inbox("c").acceptOrigin(client, "café", 'a "b"%ü'));
   assert.equal((await answer(effect)).headers["ordered-origin"], "a%20%22b%22%25%C3%BC");

@@ -221,6 +221,27 @@ class InboxTest {
         assertTrue(logged.get(0).getMessage().contains("comes late"), logged.get(0).getMessage());
     }
 
+    @Test
+    void logsARequestThatItRefuses() throws Exception {
+        List<LogRecord> logged = logged(() -> assertEquals(400, post(Fixture::effect, Map.of("ordered-epoch", "0")).statusCode()));
+        assertEquals(Level.WARNING, logged.get(0).getLevel());
+        assertTrue(logged.get(0).getMessage().contains("the request was refused: remote /127.0.0.1:"), logged.get(0).getMessage());
+        InboxHandler signed = box.handler(Fixture.DATABASE, "another-secret-of-the-sender", Fixture::effect);
+        logged = logged(() -> assertEquals(401, Fixture.post(signed, HEADERS, "{}".getBytes()).statusCode()));
+        assertTrue(logged.get(0).getMessage().contains("status 401"), logged.get(0).getMessage());
+    }
+
+    /** What fails after the cause must not hide it: a lost connection cannot roll back. */
+    @Test
+    void showsTheCauseIfTheConnectionIsLost() throws Exception {
+        List<LogRecord> logged = logged(() -> assertEquals(503, post((connection, message) -> {
+            connection.close();
+            throw new IllegalStateException("the cause");
+        }).statusCode()));
+        assertEquals("the cause", logged.get(0).getThrown().getMessage());
+        assertTrue(logged.get(0).getThrown().getSuppressed().length > 0);
+    }
+
     private HttpResponse<String> post(Inbox.Effect effect) throws Exception {
         return post(effect, Map.of());
     }
