@@ -130,8 +130,13 @@ class Handle(unittest.TestCase):
             conn.execute('CREATE SCHEMA "100% ""odd"""')
             conn.execute(box.sql())
             self.assertEqual(box.handle(conn, message(1, 1, "a"), effect), APPLIED)
-            self.assertEqual(box.prune(conn, timedelta(), 1), 1)
+            self.assertEqual(box.prune(conn, timedelta(microseconds=1), 1), 1)
             conn.rollback()
+
+    def test_prune_needs_a_time_to_keep(self):
+        for keep, limit in [(timedelta(), 1), (timedelta(hours=-1), 1), (timedelta(hours=1), 0)]:
+            with self.assertRaisesRegex(ValueError, "keep and limit must be positive"):
+                Inbox("c").prune(None, keep, limit)
 
     def test_prune_forgets_old_keys_a_little_at_a_time(self):
         for sequence, key in enumerate("abc", start=1):

@@ -92,6 +92,9 @@ export class Inbox {
   // was unknown and that was halted or paused since, or after a failover or a restore took back the advance of the
   // cursor. So keep more than the longest of these may take. It throws unless both numbers are positive.
   async prune(client: ClientBase | Pool, keepSeconds: number, limit: number): Promise<number> {
+    if (!(keepSeconds > 0 && limit >= 1)) {
+      throw new Error(`prune: keepSeconds and limit must be positive, got ${keepSeconds} and ${limit}`);
+    }
     return this.#change(client, pruneSQL, keepSeconds, limit);
   }
 

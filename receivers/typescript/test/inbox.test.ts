@@ -198,7 +198,13 @@ test("the schema may have any name", async () => {
   await pool.query('DROP SCHEMA IF EXISTS "$& ""odd""" CASCADE; CREATE SCHEMA "$& ""odd"""');
   await pool.query(box.sql());
   assert.equal(await handle(message(1n, 1n, "a"), box), "applied");
-  assert.equal(await box.prune(pool, 0, 1), 1);
+  assert.equal(await box.prune(pool, 1e-6, 1), 1);
+});
+
+test("prune needs a time to keep", async () => {
+  for (const [keep, limit] of [[0, 1], [-1, 1], [NaN, 1], [3600, 0]] as const) {
+    await assert.rejects(new Inbox("c").prune(pool, keep, limit), /must be positive/);
+  }
 });
 
 test("prune forgets old keys a little at a time", async () => {

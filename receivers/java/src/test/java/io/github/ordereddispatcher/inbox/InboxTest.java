@@ -167,6 +167,14 @@ class InboxTest {
     }
 
     @Test
+    void pruneNeedsATimeToKeep() {
+        for (Duration keep : List.of(Duration.ZERO, Duration.ofHours(-1))) {
+            assertThrows(IllegalArgumentException.class, () -> box.prune(null, keep, 1));
+        }
+        assertThrows(IllegalArgumentException.class, () -> box.prune(null, Duration.ofHours(1), 0));
+    }
+
+    @Test
     void pruneForgetsOldKeysALittleAtATime() throws Exception {
         long sequence = 1;
         for (String key : List.of("a", "b", "c")) {
