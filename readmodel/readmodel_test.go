@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -252,13 +253,37 @@ func TestCompare_ShowsWhatDiffersAtOneRecord(t *testing.T) {
 
 	c.SQL = "DELETE FROM v1.balance RETURNING NULL"
 	_, err = readmodel.Compare(t.Context(), w.store, c)
-	require.ErrorContains(t, err, "read-only transaction")
+	require.Error(t, err)
 	c.SQL, c.New = "SELECT 1", "balances@v3"
 	_, err = readmodel.Compare(t.Context(), w.store, c)
 	require.ErrorIs(t, err, cursor.ErrUnknown)
 	c.New, c.SQL = c.Old, " "
 	_, err = readmodel.Compare(t.Context(), w.store, c)
 	require.ErrorContains(t, err, "both versions are")
+}
+
+// Two versions may differ in every row. Only what is shown is fetched, and the server ends a query that takes too long.
+func TestCompare_FetchesOnlyWhatItShowsAndEndsInTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := readmodel.Comparison{Old: "balances@v1", New: "balances@v2", Limit: 20,
+		SQL: "WITH n AS (SELECT generate_series(1, 1000000) AS i) SELECT i, nextval('public.seen') FROM n; -- all"}
+	pgtest.Exec(t, w.pool, "CREATE SEQUENCE public.seen")
+	_, err := readmodel.Compare(t.Context(), w.store, c)
+	require.ErrorContains(t, err, "read-only transaction")
+
+	c.SQL = "SELECT i, CASE WHEN i > 100 THEN 1 / (i - i) END FROM generate_series(1, 1000000) AS i -- a row that is fetched too far fails"
+	d, err := readmodel.Compare(t.Context(), w.store, c)
+	require.NoError(t, err)
+	require.Len(t, d.Rows, 20)
+	require.Equal(t, []string{"1", "NULL"}, d.Rows[0])
+	require.True(t, d.More)
+
+	c.SQL, c.Timeout = "SELECT pg_sleep(60)", 50*time.Millisecond
+	began := time.Now()
+	_, err = readmodel.Compare(t.Context(), w.store, c)
+	require.ErrorContains(t, err, "statement timeout")
+	require.Less(t, time.Since(began), patience)
 }
 
 func TestCompare_OfVersionsThatAreNeverAtTheSameRecordSaysWhereTheyAre(t *testing.T) {
