@@ -32,5 +32,5 @@
 //
 // # Left out
 //
-// Reading the outbox: see package sources/table. Deleting what was delivered.
+// Reading the outbox: see package sources/table. Deleting what was delivered: see package retention.
 package outbox

@@ -27,12 +27,12 @@ type Config struct {
 	// Partitioned is for a table that Create and SQL make with a partition for each day, by UTC. A record can only be
 	// added on a day that has one: see MakePartitions.
 	Partitioned bool
-	// CompressAbove is from how many bytes on a payload is compressed with zstd, if that makes it smaller. The row then
-	// has the header content-encoding: zstd. It needs Raw. Default: no payload is compressed.
+	// CompressAbove compresses payloads with more bytes with zstd, if that makes them smaller. The row then has the
+	// header content-encoding: zstd. It needs Raw. Default: no payload is compressed.
 	CompressAbove int
-	// ClaimAbove is from how many bytes on a payload, compressed or not, goes to Claims before the insert. The row then
-	// has a reference instead, and the header claim-check: see package claim. Default: none does. MaxBytes bounds such
-	// a payload, too.
+	// ClaimAbove puts payloads with more bytes, compressed or not, into Claims before the insert. The row then has a
+	// reference instead, and the header claim-check: see package claim. Default: none. MaxBytes bounds such a payload,
+	// too.
 	ClaimAbove int
 	// Claims is the store for ClaimAbove. Call Collect now and then, which removes what rolled back transactions leave
 	// there.
