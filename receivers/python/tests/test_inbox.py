@@ -17,6 +17,7 @@ from ordered_inbox import (
     Outcome,
     PoisonError,
     StaleError,
+    message_from_headers,
     message_from_request,
 )
 
@@ -260,6 +261,9 @@ class Request(unittest.TestCase):
             self.assertNotIn("tooshort", str(raised.exception))
             with self.assertRaisesRegex(ValueError, want):
                 message_from_request({}, b"", secret)
+
+    def test_a_message_of_a_broker_has_its_stream(self):
+        self.assertEqual(message_from_headers("orders/1", Wsgi.headers, b"{}").stream, "orders/1")
 
     def test_shows_that_a_payload_is_not_whole(self):
         got = message_from_request(Wsgi.headers | {"ordered-claim-check": "true", "ordered-content-encoding": "zstd"}, b"{}", UNSIGNED)

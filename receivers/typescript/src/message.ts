@@ -35,12 +35,13 @@ export function messageFromRequest(headers: Headers, body: Buffer, secret: Secre
     requireTimely(found, now);
     requireSigned(found, body, keys);
   }
-  return messageFromHeaders((name) => unescape(found.get(name) ?? ""), body);
+  return messageFromHeaders("", (name) => unescape(found.get(name) ?? ""), body);
 }
 
-// messageFromHeaders reads headers, properties or attributes: get returns the text of one, "" if it is absent. It
-// throws MessageError.
-export function messageFromHeaders(get: (name: string) => string, body: Buffer, stream = ""): Message {
+// messageFromHeaders reads headers, properties or attributes: get returns the text of one, "" if it is absent. stream is
+// that of the message: with Kafka the topic and the partition, and "" where all records have one order. It throws
+// MessageError.
+export function messageFromHeaders(stream: string, get: (name: string) => string, body: Buffer): Message {
   const message = {
     process: get("ordered-process"),
     origin: get("ordered-origin"),

@@ -7,6 +7,7 @@ import {
   GapError,
   Inbox,
   LateError,
+  messageFromHeaders,
   messageFromRequest,
   OriginError,
   PoisonError,
@@ -328,6 +329,11 @@ test("names secrets that are none and quotes nothing of them", () => {
     assert.throws(() => new Inbox("c").handler(pool, { secret: secret as string }, effect), want);
     assert.throws(() => messageFromRequest({}, Buffer.alloc(0), secret as string), want);
   }
+});
+
+test("a message of a broker has its stream", () => {
+  const get = (name: string) => (headers as Record<string, string>)[name] ?? "";
+  assert.equal(messageFromHeaders("orders/1", get, Buffer.from("{}")).stream, "orders/1");
 });
 
 test("shows that a payload is not whole", () => {

@@ -66,11 +66,14 @@ def message_from_request(
     if not isinstance(keys, Unsigned):
         signature.require_timely(found, time.time() if now is None else now)
         signature.require_signed(found, body, keys)
-    return message_from_headers({name: _unescape(value) for name, value in found.items()}, body)
+    return message_from_headers("", {name: _unescape(value) for name, value in found.items()}, body)
 
 
-def message_from_headers(headers: Mapping[str, str], body: bytes = b"", stream: str = "") -> Message:
-    """Return the record in headers, properties or attributes, whose names are in lower case. Raises MessageError."""
+def message_from_headers(stream: str, headers: Mapping[str, str], body: bytes = b"") -> Message:
+    """Return the record in headers, properties or attributes, whose names are in lower case. Raises MessageError.
+
+    stream is that of the message: with Kafka the topic and the partition, and "" where all records have one order.
+    """
     return Message(
         process=headers.get("ordered-process", ""),
         origin=headers.get("ordered-origin", ""),
