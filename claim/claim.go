@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"regexp"
 	"time"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
 )
 
 // Header is the header of a row whose payload is a Reference. Its value is the name of the object.
-const Header = "claim-check"
+const Header = packed.Claim
 
 // Errors about one object. All other errors of a store are outages.
 var (
@@ -31,8 +33,7 @@ var (
 type Store interface {
 	// Put stores an object under a new name. Once it returns nil, the object survives a crash of the store.
 	Put(ctx context.Context, name string, content []byte) error
-	// Get returns an object: all of it if it has at most limit bytes, and otherwise at least limit+1 bytes or
-	// ErrTooLarge. It returns ErrMissing if there is none.
+	// Get returns an object, or ErrTooLarge if it has more than limit bytes. It returns ErrMissing if there is none.
 	Get(ctx context.Context, name string, limit int) ([]byte, error)
 	// List calls each for all objects, in any order, until it returns an error.
 	List(ctx context.Context, each func(Object) error) error

@@ -16,6 +16,13 @@ import (
 
 const limit = 1 << 20
 
+// made makes a store in a directory.
+func made(t *testing.T, dir string) claim.Dir {
+	t.Helper()
+	require.NoError(t, claim.Dir(dir).Create())
+	return claim.Dir(dir)
+}
+
 func put(t *testing.T, store claim.Store, text string) claim.Reference {
 	t.Helper()
 	r, err := claim.Put(t.Context(), store, []byte(text))
@@ -26,7 +33,7 @@ func put(t *testing.T, store claim.Store, text string) claim.Reference {
 func TestResolve_ReturnsWhatWasPutAndNothingElse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	store := claim.Dir(dir)
+	store := made(t, dir)
 	r := put(t, store, "payload")
 	file := filepath.Join(dir, r.Object[:2], r.Object)
 	resolve := func() error {
@@ -56,7 +63,7 @@ func TestResolve_ReturnsWhatWasPutAndNothingElse(t *testing.T) {
 
 func TestDir_PutOverwritesNothing(t *testing.T) {
 	t.Parallel()
-	store := claim.Dir(t.TempDir())
+	store := made(t, t.TempDir())
 	r := put(t, store, "payload")
 	require.ErrorIs(t, store.Put(t.Context(), r.Object, []byte("other")), os.ErrExist)
 	whole, err := store.Get(t.Context(), r.Object, limit)
@@ -64,18 +71,49 @@ func TestDir_PutOverwritesNothing(t *testing.T) {
 	require.Equal(t, "payload", string(whole))
 }
 
-// A directory that is not mounted is an outage, and not a missing object.
+// A directory that is not mounted is an outage, and not a missing object. That is a path that does not exist, or the
+// directory below: empty, or with files of its own.
 func TestDir_ADirectoryThatIsAwayIsAnOutage(t *testing.T) {
 	t.Parallel()
-	r := put(t, claim.Dir(t.TempDir()), "payload")
-	_, err := r.Resolve(t.Context(), claim.Dir(filepath.Join(t.TempDir(), "away")), limit)
-	require.Error(t, err)
-	require.False(t, claim.IsAboutObject(err), err)
+	r := put(t, made(t, t.TempDir()), "payload")
+	below := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(below, "00"), nil, 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(below, "lost+found"), 0o700))
+	for _, away := range []string{filepath.Join(t.TempDir(), "away"), t.TempDir(), below} {
+		store := claim.Dir(away)
+		_, err := r.Resolve(t.Context(), store, limit)
+		require.Error(t, err)
+		require.False(t, claim.IsAboutObject(err), err)
+		require.Error(t, store.Check())
+		_, err = claim.Put(t.Context(), store, []byte("payload"))
+		require.Error(t, err, "the object would vanish once the directory is mounted")
+		require.Error(t, store.List(t.Context(), func(claim.Object) error { return nil }))
+		require.Error(t, store.Delete(t.Context(), r.Object))
+		_, err = claim.Collect(t.Context(), store, 0, func(context.Context, []string) ([]string, error) { return nil, nil })
+		require.Error(t, err)
+	}
+	_, err := os.Stat(filepath.Join(below, r.Object[:2]))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, claim.Dir(below).Check(), "mount what belongs there, or make a new store: mkdir "+filepath.Join(below, "00"))
+}
+
+// A producer in another language makes its subdirectories itself, and each of them is as good as that of Create.
+func TestDir_AStoreIsADirectoryWithASubdirectoryOfObjects(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	store := made(t, dir)
+	require.NoError(t, store.Create(), "it is there")
+	require.NoError(t, store.Check())
+	require.NoError(t, os.Remove(filepath.Join(dir, "00")))
+	require.Error(t, store.Check())
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "8f"), 0o700))
+	_, err := put(t, store, "payload").Resolve(t.Context(), store, limit)
+	require.NoError(t, err)
 }
 
 func TestParse_RefusesReferencesThatAreNotOurs(t *testing.T) {
 	t.Parallel()
-	r := put(t, claim.Dir(t.TempDir()), "payload")
+	r := put(t, made(t, t.TempDir()), "payload")
 	for _, object := range []string{"", "../../etc/passwd", "/etc/passwd", "ab/../../x", strings.ToUpper(r.Object) + "A", r.Object + "/x", r.Object + "\n", r.Object[:31]} {
 		hostile := r
 		hostile.Object = object
@@ -96,7 +134,7 @@ func TestParse_RefusesReferencesThatAreNotOurs(t *testing.T) {
 func TestDir_FollowsNoLinkToTheOutside(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
-	store := claim.Dir(dir)
+	store := made(t, dir)
 	r := put(t, store, "payload")
 	secret := filepath.Join(outside, r.Object)
 	require.NoError(t, os.WriteFile(secret, []byte("payload"), 0o600))
@@ -120,7 +158,7 @@ func TestDir_FollowsNoLinkToTheOutside(t *testing.T) {
 func TestCollect_RemovesWhatIsOldAndNotReferredTo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	store := claim.Dir(dir)
+	store := made(t, dir)
 	old, kept, young := put(t, store, "old"), put(t, store, "kept"), put(t, store, "young")
 	stranger := filepath.Join(dir, "README")
 	require.NoError(t, os.WriteFile(stranger, nil, 0o600))

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,12 +9,70 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
 )
 
-// Dir is a store in a directory, which must exist. All producers and workers need the same one, as on a shared file
-// system. Objects are in subdirectories by the first two digits of their names. Nothing outside of the directory is
-// read or written, not even through links.
+// Dir is a store in a directory, which Create makes. All producers and workers need the same one, as on a shared file
+// system. Objects are in subdirectories by the first two digits of their names, and such a subdirectory is what makes a
+// directory a store. Without one it may be a mount point where nothing is mounted. That is an outage for every method.
+// Nothing outside of the directory is read or written, not even through links.
 type Dir string
+
+// firstShard is the subdirectory that Create makes.
+const firstShard = "00"
+
+// Create makes the directory, if it is not there, and makes it a store. Call it once, when the store is set up, and not
+// whenever a program starts: on a mount point where nothing is mounted it would make another store. A second call
+// changes nothing.
+func (d Dir) Create() error {
+	if err := os.MkdirAll(filepath.Join(string(d), firstShard), 0o750); err != nil {
+		return fmt.Errorf("create the store: %w", err)
+	}
+	root, err := os.OpenRoot(string(d))
+	if err != nil {
+		return fmt.Errorf("create the store: %w", err)
+	}
+	defer root.Close()
+	return sync(root, ".")
+}
+
+// Check returns why the directory is no store, or nil.
+func (d Dir) Check() error {
+	root, err := os.OpenRoot(string(d))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return d.check(root)
+}
+
+// check looks for a subdirectory of objects, in the directory that is open: meanwhile the name may get another one.
+func (d Dir) check(root *os.Root) error {
+	open, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer open.Close()
+	for {
+		entries, err := open.ReadDir(100)
+		if slices.ContainsFunc(entries, isShard) {
+			return nil
+		}
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("the directory %s is no store, since it has no subdirectory of objects: mount what belongs there, or make a new store: mkdir %s",
+				d, filepath.Join(string(d), firstShard))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+var shards = regexp.MustCompile(`^[0-9a-f]{2}$`)
+
+func isShard(entry fs.DirEntry) bool { return entry.IsDir() && shards.MatchString(entry.Name()) }
 
 // in opens the directory for one operation. A directory that is not there, as while it is not mounted, is an outage.
 func (d Dir) in(name string, do func(root *os.Root, file string) error) error {
@@ -22,19 +81,16 @@ func (d Dir) in(name string, do func(root *os.Root, file string) error) error {
 	}
 	root, err := os.OpenRoot(string(d))
 	if err != nil {
-		return &unreachable{err}
+		return err
 	}
 	defer root.Close()
 	return do(root, path.Join(name[:2], name))
 }
 
-// unreachable is an error of the directory itself. It is not a missing object.
-type unreachable struct{ error }
-
 // Put writes the object, and returns when the disk has it.
 func (d Dir) Put(_ context.Context, name string, content []byte) error {
 	return d.in(name, func(root *os.Root, file string) error {
-		if err := root.Mkdir(path.Dir(file), 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := d.shard(root, path.Dir(file)); err != nil {
 			return err
 		}
 		f, err := root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
@@ -47,6 +103,20 @@ func (d Dir) Put(_ context.Context, name string, content []byte) error {
 		}
 		return errors.Join(sync(root, path.Dir(file)), sync(root, "."))
 	})
+}
+
+// shard makes a subdirectory, if it is missing.
+func (d Dir) shard(root *os.Root, name string) error {
+	if _, err := root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := d.check(root); err != nil {
+		return err
+	}
+	if err := root.Mkdir(name, 0o750); !errors.Is(err, fs.ErrExist) { // another writer may have made it
+		return err
+	}
+	return nil
 }
 
 // sync makes the names in a directory durable.
@@ -64,7 +134,7 @@ func (d Dir) Get(_ context.Context, name string, limit int) (content []byte, err
 		is, err := root.Lstat(file)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return ErrMissing
+			return cmp.Or(d.check(root), ErrMissing)
 		case err != nil:
 			return err
 		case !is.Mode().IsRegular():
@@ -78,6 +148,9 @@ func (d Dir) Get(_ context.Context, name string, limit int) (content []byte, err
 		}
 		defer f.Close()
 		content, err = io.ReadAll(io.LimitReader(f, int64(limit)+1))
+		if len(content) > limit {
+			return ErrTooLarge // it has grown meanwhile
+		}
 		return err
 	})
 	return content, err
@@ -90,6 +163,9 @@ func (d Dir) List(ctx context.Context, each func(Object) error) error {
 		return err
 	}
 	defer root.Close()
+	if err := d.check(root); err != nil {
+		return err
+	}
 	return fs.WalkDir(root.FS(), ".", func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -117,6 +193,6 @@ func (d Dir) Delete(_ context.Context, name string) error {
 		if err := root.Remove(file); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return nil
+		return d.check(root)
 	})
 }

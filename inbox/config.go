@@ -24,7 +24,7 @@ type HandlerConfig struct {
 	MaxBytes int64
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Logger gets each record that was not applied, and why. Default slog.Default().
+	// Logger gets each record that was not applied, and each POST that was refused, and why. Default slog.Default().
 	Logger *slog.Logger
 }
 

@@ -15,8 +15,12 @@ import (
 
 // Beginner begins a transaction: a *pgxpool.Pool, or a *pgx.Conn for one request at a time.
 type Beginner interface {
-	Begin(ctx context.Context) (pgx.Tx, error)
+	BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error)
 }
+
+// readCommitted is what Handle needs: a call that waited has to see what the one before committed. The role may have
+// another default.
+var readCommitted = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 // Effect applies a record in the transaction that also notes it. An error of it is answered with 503, so that the
 // record comes again; an error that wraps ErrPoison with 422, so that it does not.
@@ -49,19 +53,30 @@ func (i *Inbox) Handler(db Beginner, config HandlerConfig, effect Effect) (*Hand
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r, err := h.read(w, req)
-	if err == nil {
-		if err = h.apply(req.Context(), r); err != nil {
-			h.log(req.Context(), r.Message, err)
-		}
+	if err != nil {
+		h.logRequest(req, err)
+	} else if err = h.apply(req.Context(), r); err != nil {
+		h.log(req.Context(), r.Message, err)
 	}
 	answer(w, err)
+}
+
+// logRequest reports a request that was refused before its record was looked at: otherwise a wrong secret would leave no
+// trace here. Another method than POST is no record, but a health check or a probe.
+func (h *Handler) logRequest(req *http.Request, err error) {
+	if errors.Is(err, errMethod) {
+		return
+	}
+	status, _ := statusOf(err)
+	h.config.Logger.LogAttrs(req.Context(), slog.LevelWarn, "the request was refused", slog.String("remote", req.RemoteAddr),
+		slog.Int("status", status), slog.Any("err", err))
 }
 
 // apply commits the effect of a record together with the note of it. A record that is not applied leaves a larger epoch
 // noted, so that a superseded worker is refused from then on.
 func (h *Handler) apply(ctx context.Context, r Request) error {
 	var refused error
-	err := pgx.BeginFunc(ctx, h.db, func(tx pgx.Tx) error {
+	err := pgx.BeginTxFunc(ctx, h.db, readCommitted, func(tx pgx.Tx) error {
 		before, err := h.inbox.enter(ctx, tx, r.Message)
 		if err != nil {
 			return err
@@ -85,7 +100,7 @@ func (h *Handler) apply(ctx context.Context, r Request) error {
 // log reports a record that was not applied: the sender gets no details of what failed here.
 func (h *Handler) log(ctx context.Context, m Message, err error) {
 	level, text := slog.LevelError, "the record was not applied"
-	if status, _ := statusOf(err); status == http.StatusConflict || status == http.StatusPreconditionRequired || status == http.StatusBadRequest {
+	if status, _ := statusOf(err); status == http.StatusConflict || status == http.StatusPreconditionRequired {
 		level, text = slog.LevelWarn, "the record was refused"
 	}
 	h.config.Logger.LogAttrs(ctx, level, text, slog.String("process", m.Process), slog.Int64("sequence", m.Sequence),

@@ -65,7 +65,7 @@ func handler(t testing.TB, db inbox.Beginner, config inbox.HandlerConfig, effect
 // db is a database that no request may reach.
 type db struct{}
 
-func (db) Begin(context.Context) (pgx.Tx, error) {
+func (db) BeginTx(context.Context, pgx.TxOptions) (pgx.Tx, error) {
 	return nil, errors.New("a request has reached the database")
 }
 
@@ -118,6 +118,21 @@ func TestHandler_ReadsNoBodyOfARequestWithoutAFreshSignature(t *testing.T) {
 	req.Header.Set("webhook-timestamp", "1")
 	req.Body = io.NopCloser(unread{t})
 	require.Equal(t, http.StatusUnauthorized, answerOf(h, req).Code)
+}
+
+func TestHandler_ShowsThatAPayloadIsNotWhole(t *testing.T) {
+	t.Parallel()
+	var got inbox.Request
+	h := handler(t, made(t), inbox.HandlerConfig{Unsigned: true}, func(_ context.Context, _ pgx.Tx, r inbox.Request) error {
+		got = r
+		return nil
+	})
+	req := signed(t, message(1, 1, "a"), "{}")
+	req.Header.Set("ordered-claim-check", "true")
+	req.Header.Set("ordered-content-encoding", "zstd")
+	require.Equal(t, http.StatusOK, answerOf(h, req).Code)
+	require.True(t, got.ClaimCheck)
+	require.Equal(t, "zstd", got.ContentEncoding)
 }
 
 // A probe or a health check is no record.
@@ -190,6 +205,29 @@ func TestHandler_LogsARecordThatWasNotApplied(t *testing.T) {
 	}
 }
 
+// A wrong secret is seen at the receiver, too. A health check is not logged.
+func TestHandler_LogsARequestThatItRefuses(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*http.Request){
+		`status=401 err="inbox: the signature is missing, wrong, or too far from the clock"`: func(r *http.Request) { r.Header.Set("ordered-epoch", "2") },
+		`status=400 err="inbox: the request is no record: `:                                  func(r *http.Request) { r.Header.Add("ordered-epoch", "1") },
+		`status=413 err="inbox: the body is too large`:                                       func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("123456")) },
+		"": func(r *http.Request) { r.Method = http.MethodGet },
+	} {
+		var log bytes.Buffer
+		h := handler(t, db{}, inbox.HandlerConfig{Secret: secret, MaxBytes: 5, Logger: slog.New(slog.NewTextHandler(&log, nil))}, nothing)
+		req := signed(t, message(1, 1, "a"), "12345")
+		change(req)
+		require.NotEqual(t, http.StatusOK, answerOf(h, req).Code)
+		if want == "" {
+			require.Empty(t, log.String())
+			continue
+		}
+		require.Contains(t, log.String(), `level=WARN msg="the request was refused" remote=192.0.2.1:1234 `+want)
+		require.Equal(t, 1, strings.Count(log.String(), "\n"))
+	}
+}
+
 // The worker before may still have a request on the wire.
 func TestHandler_AFailedEffectLeavesALargerEpochNoted(t *testing.T) {
 	t.Parallel()
@@ -229,11 +267,26 @@ func TestHandler_AnEffectThatHidesAnErrorIsNotAcknowledgedAndLeavesALargerEpochN
 	}
 }
 
+// The default of the role may be another one. Then two requests at once would end with a serialization failure.
+func TestHandler_ItsTransactionsAreReadCommitted(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	pgtest.Exec(t, pool, "ALTER DATABASE "+pgtest.Value[string](t, pool, "SELECT quote_ident(current_database())")+" SET default_transaction_isolation = 'serializable'")
+	pool.Reset() // a new session gets the default
+	require.Equal(t, "serializable", pgtest.Value[string](t, pool, "SHOW transaction_isolation"))
+	var level string
+	h := handler(t, pool, inbox.HandlerConfig{Secret: secret}, func(ctx context.Context, tx pgx.Tx, _ inbox.Request) error {
+		return tx.QueryRow(ctx, "SHOW transaction_isolation").Scan(&level)
+	})
+	require.Equal(t, 200, answerOf(h, signed(t, message(1, 1, "a"), "")).Code)
+	require.Equal(t, "read committed", level)
+}
+
 // uncommitted is a database whose COMMIT fails.
 type uncommitted struct{ *pgxpool.Pool }
 
-func (u uncommitted) Begin(ctx context.Context) (pgx.Tx, error) {
-	tx, err := u.Pool.Begin(ctx)
+func (u uncommitted) BeginTx(ctx context.Context, options pgx.TxOptions) (pgx.Tx, error) {
+	tx, err := u.Pool.BeginTx(ctx, options)
 	return failing{tx}, err
 }
 

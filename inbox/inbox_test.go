@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -306,6 +307,22 @@ func TestHandle_TwoAtOnceApplyOnce(t *testing.T) {
 		require.Equal(t, 1, applied)
 	}
 	require.Equal(t, 50, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.effect"))
+}
+
+// Without its stream, a partition's records would look late beside those of another partition.
+func TestFromHeaders_TheMessageHasItsStream(t *testing.T) {
+	t.Parallel()
+	values := map[string]string{"ordered-process": "p", "ordered-origin": "o", "ordered-sequence": "7", "ordered-epoch": "1", "ordered-dedup-key": "a"}
+	get := func(name string) string { return values[name] }
+	m, err := inbox.FromHeaders("orders/1", get)
+	require.NoError(t, err)
+	require.Equal(t, in("orders/1", message(7, 1, "a")), m)
+	for _, text := range []string{"", "+7", "-7", " 7", "7 ", "0x7", "7_0", "٧", "9223372036854775808", strings.Repeat("0", 19) + "7"} {
+		values["ordered-sequence"] = text
+		_, err = inbox.FromHeaders("", get)
+		require.ErrorIs(t, err, inbox.ErrMessage, text)
+		require.ErrorContains(t, err, "ordered-sequence is ", text)
+	}
 }
 
 func TestHandle_RefusesWhatIsNoMessage(t *testing.T) {

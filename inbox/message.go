@@ -23,22 +23,40 @@ type Message struct {
 	// Replay is true for a dead letter that is replayed, out of its turn: "ordered-replay".
 	Replay bool
 	// Stream names the part of the process's records that has an order of its own: a partition of Kafka, or an ordering
-	// key of Pub/Sub. It is "" where all records have one order, as over HTTP. FromHeaders leaves it "".
+	// key of Pub/Sub. It is "" where all records have one order, as over HTTP.
 	Stream string
 }
 
-// FromHeaders reads a message from headers, properties or attributes: get returns the text of one, "" if it is absent.
-// Its error wraps ErrMessage.
-func FromHeaders(get func(name string) string) (Message, error) {
-	m := Message{Process: get("ordered-process"), Origin: get("ordered-origin"), DedupKey: get("ordered-dedup-key"), Replay: get("ordered-replay") == "true"}
-	var err error
-	if m.Sequence, err = strconv.ParseInt(get("ordered-sequence"), 10, 64); err != nil {
-		return m, fmt.Errorf("%w: ordered-sequence: %w", ErrMessage, err)
+// FromHeaders reads a message of a stream from headers, properties or attributes: get returns the text of one, "" if it
+// is absent. stream is Message.Stream: with Kafka the topic and the partition, and "" where all records have one order.
+// The error wraps ErrMessage.
+func FromHeaders(stream string, get func(name string) string) (Message, error) {
+	m := Message{
+		Process: get("ordered-process"), Origin: get("ordered-origin"), DedupKey: get("ordered-dedup-key"),
+		Replay: get("ordered-replay") == "true", Stream: stream,
 	}
-	if m.Epoch, err = strconv.ParseInt(get("ordered-epoch"), 10, 64); err != nil {
-		return m, fmt.Errorf("%w: ordered-epoch: %w", ErrMessage, err)
+	var err error
+	if m.Sequence, err = number(get, "ordered-sequence"); err != nil {
+		return m, err
+	}
+	if m.Epoch, err = number(get, "ordered-epoch"); err != nil {
+		return m, err
 	}
 	return m, m.validate()
+}
+
+// number reads 1 to 19 digits, without a sign: all receivers take the same.
+func number(get func(name string) string, name string) (int64, error) {
+	text := get(name)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || !isDigits(text) {
+		return 0, fmt.Errorf("%w: %s is %.50q, which is no number of 64 bits", ErrMessage, name, text)
+	}
+	return n, nil
+}
+
+func isDigits(text string) bool {
+	return len(text) <= 19 && strings.Trim(text, "0123456789") == ""
 }
 
 func (m Message) validate() error {

@@ -73,7 +73,7 @@ func (i *Inbox) RunPrune(ctx context.Context, db Beginner, config PruneConfig) e
 // pruneAll forgets all keys that are old enough.
 func (i *Inbox) pruneAll(ctx context.Context, db Beginner, keep time.Duration) error {
 	for n := int64(pruneBatch); n == pruneBatch; {
-		err := pgx.BeginFunc(ctx, db, func(tx pgx.Tx) (err error) {
+		err := pgx.BeginTxFunc(ctx, db, readCommitted, func(tx pgx.Tx) (err error) {
 			n, err = i.Prune(ctx, tx, keep, pruneBatch)
 			return err
 		})

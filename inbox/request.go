@@ -27,7 +27,11 @@ var (
 type Request struct {
 	Message
 	Type, Key string
-	Body      []byte
+	// ClaimCheck reports that Body is a reference to an object, and not the payload: see docs/producers.md.
+	ClaimCheck bool
+	// ContentEncoding is how the payload is encoded, such as "zstd"; "" if it is not.
+	ContentEncoding string
+	Body            []byte
 }
 
 // read checks a request, and returns the record in it. It reads the body last, so that a request without a signature,
@@ -51,14 +55,18 @@ func (h *Handler) read(w http.ResponseWriter, req *http.Request) (Request, error
 		return Request{}, ErrSignature
 	}
 	get := func(name string) string { return unescape(req.Header.Get(name)) }
-	m, err := FromHeaders(get)
-	return Request{Message: m, Type: get("ordered-type"), Key: get("ordered-key"), Body: body}, err
+	m, err := FromHeaders("", get)
+	return Request{
+		Message: m, Type: get("ordered-type"), Key: get("ordered-key"),
+		ClaimCheck: get("ordered-claim-check") == "true", ContentEncoding: get("ordered-content-encoding"), Body: body,
+	}, err
 }
 
 // isTimely reports whether a request has a signature, and a time that is near enough to the clock.
 func (h *Handler) isTimely(header http.Header) bool {
-	seconds, err := strconv.ParseInt(header.Get("webhook-timestamp"), 10, 64)
-	return err == nil && header.Get("ordered-signature") != "" && h.config.Now().Sub(time.Unix(seconds, 0)).Abs() <= h.config.Tolerance
+	text := header.Get("webhook-timestamp")
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	return err == nil && isDigits(text) && header.Get("ordered-signature") != "" && h.config.Now().Sub(time.Unix(seconds, 0)).Abs() <= h.config.Tolerance
 }
 
 // body reads a body. One that is cut off or comes too slowly is not the record's fault, so it may come again.

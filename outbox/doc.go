@@ -13,8 +13,9 @@
 //   - Add is one statement in the caller's transaction. It commits nothing, and rolls nothing back.
 //   - A large payload is durable in its store (Config.Claims) before its row is inserted. A rollback leaves it there, until
 //     Collect removes it.
-//   - A record that is refused is refused before anything is sent to the server, so the transaction can go on. The
-//     error names the record and the field. So texts that PostgreSQL cannot hold never end a transaction.
+//   - A record that is refused is refused before anything is sent to the server, so the transaction can go on, if the
+//     producer can do without the record. The error names the record and the field. So texts that PostgreSQL cannot hold
+//     never end a transaction. A store that is away refuses no record: that is another error.
 //   - Add writes all of its records, or returns an error.
 //   - A source whose max_record_bytes is at least Config.MaxBytes reads each record that Add took.
 //   - The records of one Add are ordered as they are given. Between transactions, the time of the insert decides. So
@@ -31,5 +32,5 @@
 //
 // # Left out
 //
-// Reading the outbox: see package sources/table. Deleting what was delivered.
+// Reading the outbox: see package sources/table. Deleting what was delivered: see package retention.
 package outbox

@@ -27,12 +27,12 @@ type Config struct {
 	// Partitioned is for a table that Create and SQL make with a partition for each day, by UTC. A record can only be
 	// added on a day that has one: see MakePartitions.
 	Partitioned bool
-	// CompressAbove is from how many bytes on a payload is compressed with zstd, if that makes it smaller. The row then
-	// has the header content-encoding: zstd. It needs Raw. Default: no payload is compressed.
+	// CompressAbove compresses payloads with more bytes with zstd, if that makes them smaller. The row then has the
+	// header content-encoding: zstd. It needs Raw. Default: no payload is compressed.
 	CompressAbove int
-	// ClaimAbove is from how many bytes on a payload, compressed or not, goes to Claims before the insert. The row then
-	// has a reference instead, and the header claim-check: see package claim. Default: none does. MaxBytes bounds such
-	// a payload, too.
+	// ClaimAbove puts payloads with more bytes, compressed or not, into Claims before the insert. The row then has a
+	// reference instead, and the header claim-check: see package claim. Default: none. MaxBytes bounds such a payload,
+	// too.
 	ClaimAbove int
 	// Claims is the store for ClaimAbove. Call Collect now and then, which removes what rolled back transactions leave
 	// there.
@@ -86,8 +86,9 @@ func AddSQL(ctx context.Context, tx *sql.Tx, records ...Record) error {
 // Call it after the statement that locks the business row: so two transactions that change the row write their records
 // in the order of their changes.
 //
-// A *RecordError means that a record was refused before anything was sent: the transaction can go on. After any other
-// error roll back, to a savepoint or the whole: the server refuses to go on, or it wrote another number of records.
+// A *RecordError means that a record was refused before anything was sent: the transaction can go on. Commit it only if
+// you can do without the record. After any other error roll back, to a savepoint or the whole: the server refuses to go
+// on, it wrote another number of records, or the store of Config.Claims is away. A later attempt may succeed.
 func (o *Outbox) Add(ctx context.Context, tx pgx.Tx, records ...Record) error {
 	return o.add(ctx, records, func(list string) (int64, error) {
 		tag, err := tx.Exec(ctx, o.insert, list)

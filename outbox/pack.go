@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/zstd"
 )
 
@@ -38,7 +39,7 @@ func (o *Outbox) pack(ctx context.Context, rows []row) error {
 			continue
 		}
 		if err := rows[i].claim(ctx, o.config.Claims); err != nil {
-			return &RecordError{Index: i, Err: err}
+			return fmt.Errorf("outbox: record %d: %w", i, err) // the store's failure: the record is as it should be
 		}
 	}
 	return nil
@@ -46,12 +47,12 @@ func (o *Outbox) pack(ctx context.Context, rows []row) error {
 
 // compress replaces the payload by a smaller one, if there is one.
 func (r *row) compress() {
-	if r.Headers[zstd.Header] != "" {
+	if r.Headers[packed.Encoding] != "" {
 		return // the caller has encoded it
 	}
 	if small := zstd.Compress(r.Raw); len(small) < len(r.Raw) {
 		r.Raw = small
-		r.header(zstd.Header, zstd.Name)
+		r.header(packed.Encoding, zstd.Name)
 	}
 }
 

@@ -21,11 +21,12 @@ var ErrNotPartitioned = errors.New("it is not partitioned by a range of created_
 
 // MakePartitions makes the missing partitions of today, by the database's clock in UTC, and of as many days after that,
 // between 1 and MaxDaysAhead. It returns the names of those that it made, also beside an error. Several programs may do
-// so at once. A day that any partition covers already is left alone, such as a partition of a whole month.
+// so at once. A day that partitions cover already is left alone, such as one of a partition of a whole month.
 //
 // Each partition is one short transaction. It holds no lock that an INSERT waits for, unless the table has a DEFAULT
-// partition: PostgreSQL locks that and reads all of it, and refuses the new partition if rows of that day are there.
-// Such a day is an error, and the other days get their partitions. The role must own the table. The partitions get the same owner only if it is the role itself.
+// partition: PostgreSQL locks that and reads all of it, and refuses the new partition if rows of that day are there. It
+// also refuses one for a day of which another partition covers a part. Each such day is an error, and the other days
+// get their partitions. The role must own the table. The partitions get the same owner only if it is the role itself.
 func (o *Outbox) MakePartitions(ctx context.Context, db DB, daysAhead int) (made []string, err error) {
 	if err := o.qualified(); err != nil {
 		return nil, err
@@ -43,8 +44,7 @@ func (o *Outbox) MakePartitions(ctx context.Context, db DB, daysAhead int) (made
 			made = append(made, name)
 		}
 		err = errors.Join(err, dayErr)
-		var pgErr *pgconn.PgError
-		if dayErr != nil && !(errors.As(dayErr, &pgErr) && pgErr.Code == checkViolation) {
+		if dayErr != nil && !isOfTheDay(ctx, dayErr) {
 			break
 		}
 	}
@@ -54,8 +54,13 @@ func (o *Outbox) MakePartitions(ctx context.Context, db DB, daysAhead int) (made
 	return made, err
 }
 
-// checkViolation is the SQLSTATE of a day whose rows are in the DEFAULT partition. The days after it are not affected.
-const checkViolation = "23514"
+// isOfTheDay reports that the server refused one partition. Its rows may be in the DEFAULT partition, another partition
+// may have a part of the day, or a table may have the name. The days after it are made: else they run out, and INSERTs
+// fail.
+func isOfTheDay(ctx context.Context, err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && ctx.Err() == nil
+}
 
 const (
 	maxNameBytes = 63 // PostgreSQL keeps so much of a name
@@ -70,7 +75,8 @@ FROM pg_partitioned_table p
 JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
 WHERE p.partrelid = to_regclass($1) AND p.partstrat = 'r' AND p.partnatts = 1 AND a.attname = 'created_at'`
 
-// missingSQL finds the days, from one on, that no partition covers. A DEFAULT partition covers none.
+// missingSQL finds the days, from one on, that partitions do not cover, alone or together. A DEFAULT partition covers
+// none.
 const missingSQL = `/* outbox.missing_days */
 WITH bound AS (
 	SELECT
@@ -80,13 +86,17 @@ WITH bound AS (
 	JOIN pg_class c ON c.oid = i.inhrelid
 	CROSS JOIN LATERAL regexp_match(pg_get_expr(c.relpartbound, c.oid), '^FOR VALUES FROM \((.+)\) TO \((.+)\)$') m
 	WHERE i.inhparent = $1 AND m IS NOT NULL
+), covered AS (
+	SELECT coalesce(range_agg(tstzrange(low, high)), '{}') AS times
+	FROM bound
 ), day AS (
 	SELECT coalesce($2::date, clock_timestamp()::date) + n AS at
 	FROM generate_series(0, $3::int) n
 )
 SELECT day.at
 FROM day
-WHERE NOT EXISTS (SELECT FROM bound WHERE bound.low <= day.at AND bound.high >= day.at + 1)
+CROSS JOIN covered
+WHERE NOT covered.times @> tstzrange(day.at::timestamptz, (day.at + 1)::timestamptz)
 ORDER BY day.at
 LIMIT 1000`
 

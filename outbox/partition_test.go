@@ -222,6 +222,44 @@ func TestMakePartitions_NamesTheDayWhoseRowsAreInTheDefaultPartition(t *testing.
 	require.NoError(t, err)
 }
 
+// Days of another time zone cover the days of UTC two by two, and a part of the day after the last one. That day, and a
+// day whose name is taken, are named each time. The others are made, so INSERTs go on.
+func TestMakePartitions_ADayThatCannotBeMadeDoesNotStopTheLaterOnes(t *testing.T) {
+	t.Parallel()
+	o, pool := daily(t)
+	pgtest.Exec(t, pool, `DO $$
+		DECLARE day timestamptz := date_trunc('day', clock_timestamp(), 'UTC') - interval '2 hours';
+		BEGIN
+			FOR n IN 0..2 LOOP -- to 22:00 of the third day
+				EXECUTE format('CREATE TABLE public.local_%s PARTITION OF public.outbox FOR VALUES FROM (%L) TO (%L)', n, day + n * interval '1 day', day + (n + 1) * interval '1 day');
+			END LOOP;
+		END $$`)
+	want := days(t, pool, 0, 6)
+	pgtest.Exec(t, pool, "CREATE TABLE "+want[4]+" (id bigint)")
+	for _, missing := range [][]string{{want[3], want[5], want[6]}, nil} {
+		made, err := o.MakePartitions(t.Context(), pool, 6)
+		if days(t, pool, 0, 0)[0] != want[0] {
+			return // midnight has come
+		}
+		require.Equal(t, missing, made)
+		require.ErrorContains(t, err, "partition "+want[2]+`: ERROR: partition "outbox_`)
+		require.ErrorContains(t, err, `would overlap partition "local_2"`)
+		require.ErrorContains(t, err, "partition "+want[4]+": ERROR: relation")
+		require.NotContains(t, err.Error(), want[1], "two partitions cover it")
+	}
+}
+
+func TestMakePartitions_EndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	o, pool := daily(t)
+	pgtest.Begin(t, pool, "LOCK TABLE ONLY public.outbox IN SHARE UPDATE EXCLUSIVE MODE")
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	made, err := o.MakePartitions(ctx, pool, outbox.MaxDaysAhead)
+	require.Empty(t, made)
+	require.LessOrEqual(t, strings.Count(err.Error(), `partition "public"`), 1, "one day is tried: %v", err)
+}
+
 func TestMakePartitions_RefusesWhatItCannotPartition(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Database(t)

@@ -38,7 +38,8 @@ type Record struct {
 	Headers map[string]string
 }
 
-// RecordError is a record that Add refused. It names the field. Nothing was sent to the database.
+// RecordError is a record that Add refused, because of the record itself: it is refused again at each attempt. It names
+// the field. Nothing was sent to the database. Commit only if you can do without the record.
 type RecordError struct {
 	Index int // in the arguments of Add, from 0
 	Err   error

@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/zstd"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -54,8 +55,8 @@ func Resolve(store claim.Store, limit int) processor.Prepare {
 // Decompress decompresses a payload whose header content-encoding is zstd, if it has at most limit bytes then.
 func Decompress(limit int) processor.Prepare {
 	return func(_ context.Context, r processor.Record) (processor.Record, error) {
-		encoding, encoded := r.Headers[zstd.Header]
-		if _, claimed := r.Headers[claim.Header]; !encoded || claimed { // the payload is the object's, elsewhere
+		encoding := packed.Encoded(r.Headers)
+		if encoding == "" || packed.Claimed(r.Headers) { // of a claim check, the object is encoded, elsewhere
 			return r, nil
 		}
 		if encoding != zstd.Name {
@@ -68,20 +69,9 @@ func Decompress(limit int) processor.Prepare {
 		if err != nil {
 			return r, processor.Permanent(fmt.Errorf("decompress its payload: %w", err))
 		}
-		r.Payload, r.Headers = whole, without(r.Headers, zstd.Header)
+		r.Payload, r.Headers = whole, without(r.Headers, packed.Encoding)
 		return r, nil
 	}
-}
-
-// NotWhole returns why the payload of a record is not whole; nil if it is.
-func NotWhole(r processor.Record) error {
-	if _, claimed := r.Headers[claim.Header]; claimed {
-		return errors.New("its payload is a claim check, which this process passes on: resolve it first")
-	}
-	if _, encoded := r.Headers[zstd.Header]; encoded {
-		return errors.New("its payload is compressed, which this process passes on: decompress it first")
-	}
-	return nil
 }
 
 // without returns the headers without one of them. The given headers stay as they are.

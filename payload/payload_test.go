@@ -23,9 +23,17 @@ func (away) Get(context.Context, string, int) ([]byte, error) {
 	return nil, errors.New("no route to host")
 }
 
+// madeStore is a new store in a directory.
+func madeStore(t *testing.T) claim.Dir {
+	t.Helper()
+	store := claim.Dir(t.TempDir())
+	require.NoError(t, store.Create())
+	return store
+}
+
 func TestChain_ResolvesThenDecompresses(t *testing.T) {
 	t.Parallel()
-	store := claim.Dir(t.TempDir())
+	store := madeStore(t)
 	text := bytes.Repeat([]byte("payload "), 1000)
 	reference, err := claim.Put(t.Context(), store, zstd.Compress(text))
 	require.NoError(t, err)
@@ -81,7 +89,7 @@ func TestDecompress_WhatIsNotZstdIsTheRecordsFailure(t *testing.T) {
 
 func TestResolve_AnObjectThatIsWrongIsTheRecordsAndAStoreThatIsAwayIsNot(t *testing.T) {
 	t.Parallel()
-	store := claim.Dir(t.TempDir())
+	store := madeStore(t)
 	reference, err := claim.Put(t.Context(), store, []byte("payload"))
 	require.NoError(t, err)
 	row := processor.Record{Payload: reference.JSON(), Headers: map[string]string{"claim-check": reference.Object}}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
 )
 
 // Sink delivers one record at a time.
@@ -69,9 +71,13 @@ type TxSinkFunc func(ctx context.Context, tx pgx.Tx, d Delivery) error
 func (f TxSinkFunc) DeliverTx(ctx context.Context, tx pgx.Tx, d Delivery) error { return f(ctx, tx, d) }
 
 // JSON makes a Sink of a typed handler: the payload is decoded into a T for each delivery. A payload that is
-// not a T can never be delivered: it halts the process.
+// not a T can never be delivered: it halts the process. A payload that is a claim check or compressed is
+// Refused: the process lacks the Config.Prepare that makes it whole (package payload).
 func JSON[T any](handle func(ctx context.Context, value T, d Delivery) error) Sink {
 	return SinkFunc(func(ctx context.Context, d Delivery) error {
+		if err := packed.Fault(d.Headers); err != nil {
+			return Refused(err)
+		}
 		var value T
 		if err := json.Unmarshal(d.Payload, &value); err != nil {
 			return Permanent(fmt.Errorf("decode payload as %T: %w", value, d.redactError(err)))

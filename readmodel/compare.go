@@ -31,6 +31,8 @@ type Comparison struct {
 	Hold string
 	// Wait is for how long to wait for a moment when both versions have applied the same records.
 	Wait time.Duration `knob:"wait" default:"30s" min:"1ms" max:"1h"`
+	// Timeout bounds the query.
+	Timeout time.Duration `knob:"timeout" default:"30m" min:"1ms" max:"24h"`
 	// HoldFor bounds how long writers wait.
 	HoldFor time.Duration `knob:"hold_for" default:"1s" min:"1ms" max:"1m"`
 	// Limit is how many rows to return at most.
@@ -85,10 +87,20 @@ func (c Comparison) compare(ctx context.Context, store *cursor.Store) (Differenc
 	if err != nil {
 		return Difference{}, err
 	}
-	defer func() { _ = snapshot.Rollback(context.WithoutCancel(ctx)) }()
+	defer rollback(ctx, snapshot)
 	d, err := c.differences(ctx, snapshot)
 	d.Position = at
 	return d, err
+}
+
+// askTimeout bounds a statement that takes a few milliseconds on a server that is well.
+const askTimeout = 10 * time.Second
+
+// rollback ends a transaction that has changed nothing.
+func rollback(ctx context.Context, tx pgx.Tx) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	defer cancel()
+	_ = tx.Rollback(ctx) // if it fails, the connection is closed
 }
 
 // together reports that two versions have applied the same records.
@@ -97,7 +109,7 @@ func together(old, recent cursor.Position) bool { return old == recent }
 // meetAtTheEnd is meet while no one writes to the table of the source. It begins when the new version has come to where
 // the old one was. The server lets the writers go after HoldFor, even if this program has died.
 func (c Comparison) meetAtTheEnd(ctx context.Context, store *cursor.Store) (pgx.Tx, cursor.Position, error) {
-	first, err := store.Look(ctx, c.Old)
+	first, err := look(ctx, store, c.Old)
 	if err != nil {
 		return nil, "", err
 	}
@@ -105,16 +117,34 @@ func (c Comparison) meetAtTheEnd(ctx context.Context, store *cursor.Store) (pgx.
 	if err != nil {
 		return nil, "", err
 	}
-	_ = near.Rollback(ctx)
-	held, err := store.Pool().Begin(ctx)
+	rollback(ctx, near)
+	held, err := c.held(ctx, store)
 	if err != nil {
-		return nil, "", err
-	}
-	defer func() { _ = held.Rollback(context.WithoutCancel(ctx)) }()
-	if err := hold(ctx, held, c.Hold, c.HoldFor); err != nil {
 		return nil, "", fmt.Errorf("hold the writers to %s: %w", visible.Cut(c.Hold), err)
 	}
+	defer rollback(ctx, held)
 	return c.meet(ctx, store, c.HoldFor, together)
+}
+
+func look(ctx context.Context, store *cursor.Store, process string) (cursor.Row, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return store.Look(ctx, process)
+}
+
+// held returns a transaction that holds the writers.
+func (c Comparison) held(ctx context.Context, store *cursor.Store) (pgx.Tx, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout+c.HoldFor)
+	defer cancel()
+	tx, err := store.Pool().Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := hold(ctx, tx, c.Hold, c.HoldFor); err != nil {
+		rollback(ctx, tx)
+		return nil, err
+	}
+	return tx, nil
 }
 
 const (
@@ -140,6 +170,8 @@ const betweenSnapshots = 5 * time.Millisecond
 
 // meet takes snapshot after snapshot until the positions in one are as wanted.
 func (c Comparison) meet(ctx context.Context, store *cursor.Store, wait time.Duration, wanted func(old, recent cursor.Position) bool) (pgx.Tx, cursor.Position, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait+askTimeout)
+	defer cancel()
 	late := time.After(wait)
 	for {
 		snapshot, err := store.Pool().BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
@@ -150,7 +182,7 @@ func (c Comparison) meet(ctx context.Context, store *cursor.Store, wait time.Dur
 		if err == nil && wanted(old, recent) {
 			return snapshot, old, nil
 		}
-		_ = snapshot.Rollback(context.WithoutCancel(ctx))
+		rollback(ctx, snapshot)
 		if err != nil {
 			return nil, "", err
 		}
@@ -186,9 +218,26 @@ func (c Comparison) positions(ctx context.Context, snapshot pgx.Tx, schema strin
 	return at[c.Old], at[c.New], nil
 }
 
-// differences runs the query.
+const (
+	// boundSQL has the server plan for all rows, and end the query although this program may be gone by then.
+	boundSQL = "SELECT pg_catalog.set_config('cursor_tuple_fraction', '1', true), pg_catalog.set_config('statement_timeout', $1, true)"
+	// differencesSQL is for a query in front of which nothing else fits: it may begin with WITH or a parenthesis.
+	differencesSQL = "DECLARE difference NO SCROLL CURSOR FOR "
+)
+
+// differences runs the query. A cursor of the server fetches only the rows that are wanted: two versions may differ in
+// all of them.
 func (c Comparison) differences(ctx context.Context, snapshot pgx.Tx) (d Difference, err error) {
-	rows, err := snapshot.Query(ctx, c.SQL, pgx.QueryResultFormats{pgx.TextFormatCode})
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout+askTimeout) // the server ends it sooner
+	defer cancel()
+	if _, err := snapshot.Exec(ctx, boundSQL, strconv.FormatInt(c.Timeout.Milliseconds(), 10)); err != nil {
+		return d, err
+	}
+	if _, err := snapshot.Exec(ctx, differencesSQL+c.SQL, pgx.QueryExecModeExec); err != nil {
+		return d, err
+	}
+	fetch := "FETCH FORWARD " + strconv.Itoa(c.Limit+1) + " FROM difference"
+	rows, err := snapshot.Query(ctx, fetch, pgx.QueryExecModeExec, pgx.QueryResultFormats{pgx.TextFormatCode})
 	if err != nil {
 		return d, err
 	}
@@ -199,18 +248,21 @@ func (c Comparison) differences(ctx context.Context, snapshot pgx.Tx) (d Differe
 	for rows.Next() {
 		if len(d.Rows) == c.Limit {
 			d.More = true
-			break
+			continue // it is the last one
 		}
-		var row []string
-		for _, value := range rows.RawValues() {
-			if value == nil {
-				row = append(row, "NULL")
-			} else {
-				row = append(row, string(value))
-			}
-		}
-		d.Rows = append(d.Rows, row)
+		d.Rows = append(d.Rows, texts(rows.RawValues()))
 	}
-	rows.Close()
 	return d, rows.Err()
+}
+
+// texts returns the values of a row, which the server has sent as text.
+func texts(values [][]byte) []string {
+	row := make([]string, len(values))
+	for i, value := range values {
+		row[i] = "NULL"
+		if value != nil {
+			row[i] = string(value)
+		}
+	}
+	return row
 }

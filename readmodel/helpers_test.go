@@ -79,13 +79,15 @@ func model(t *testing.T, handlers ...readmodel.Handler) *readmodel.Model {
 }
 
 // run runs a version until stop is called or the test ends.
-func (w world) run(t *testing.T, version string, m processor.TxSink) (stop func()) {
+func (w world) run(t *testing.T, version string, m processor.TxSink, change ...func(*processor.Config)) (stop func()) {
 	t.Helper()
 	source, err := table.New(w.store.Pool(), table.Config{Table: "public.outbox", Preset: "outbox"})
 	require.NoError(t, err)
-	p, err := processor.New(processor.Config{
-		Process: "balances@" + version, Store: w.store, Source: source, Dispatch: processor.InTx(m), Poll: 5 * time.Millisecond,
-	})
+	config := processor.Config{Process: "balances@" + version, Store: w.store, Source: source, Dispatch: processor.InTx(m), Poll: 5 * time.Millisecond}
+	for _, c := range change {
+		c(&config)
+	}
+	p, err := processor.New(config)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
@@ -24,9 +24,13 @@ type Handler struct {
 }
 
 // On applies records of one type. Their payload is decoded as JSON into a T; a field that T does not have is passed over.
-// A payload that is not a T can never be applied: it is a poison record.
+// A payload that is not a T can never be applied: it is a poison record. A payload that is a claim check or compressed
+// halts the process: the record is not at fault, and processor.Config.Prepare makes it whole (package payload).
 func On[T any](recordType string, apply func(ctx context.Context, tx pgx.Tx, value T, d processor.Delivery) error) Handler {
 	return Handler{types: []string{recordType}, apply: func(ctx context.Context, tx pgx.Tx, d processor.Delivery) error {
+		if err := packed.Fault(d.Headers); err != nil {
+			return processor.Refused(fmt.Errorf("apply a record of type %s: %w", named(recordType), err))
+		}
 		var value T
 		if err := json.Unmarshal(d.Payload, &value); err != nil {
 			return processor.Permanent(fmt.Errorf("decode the payload of a record of type %s as %T: %w", named(recordType), value, errors.New(d.Redact(err.Error()))))
@@ -40,7 +44,8 @@ func Ignore(recordTypes ...string) Handler {
 	return Handler{types: recordTypes, apply: nothing}
 }
 
-// Otherwise applies records of the types that have no other handler, and records without a type.
+// Otherwise applies records of the types that have no other handler, and records without a type. Their payload may be a
+// claim check or compressed, as their headers have it.
 func Otherwise(apply Apply) Handler { return Handler{apply: apply} }
 
 // IgnoreOthers passes over records of the types that have no other handler, and records without a type.
@@ -91,16 +96,6 @@ func (m *Model) add(h Handler) error {
 		m.byType[t] = h.apply
 	}
 	return nil
-}
-
-// Types returns the types that have a handler of their own, in order.
-func (m *Model) Types() []string {
-	types := make([]string, 0, len(m.byType))
-	for t := range m.byType {
-		types = append(types, t)
-	}
-	slices.Sort(types)
-	return types
 }
 
 // DeliverTx applies one record.

@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/cursor/operator"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
+	"github.com/ordered-dispatcher/ordered-dispatcher/payload"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/readmodel"
 )
@@ -49,6 +53,31 @@ func TestModel_ATypeWithoutAHandlerHaltsEvenWherePoisonIsPutAside(t *testing.T) 
 	row := w.waitFor(t, "v1", halted)
 	require.Equal(t, cursor.ClassRefused, row.Failure.Class, "the record is not at fault")
 	require.Contains(t, row.Failure.Error, `no handler for records of type "account.frozen": deploy a version that has one`)
+	require.EqualValues(t, 5, w.balance(t, "v1.balance", "a"))
+}
+
+// A reference is JSON, and would be applied as an empty value.
+func TestModel_AClaimCheckThatIsNotResolvedHaltsAndIsNotApplied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	store := claim.Dir(t.TempDir())
+	require.NoError(t, store.Create())
+	box, err := outbox.New(outbox.Config{ClaimAbove: 10, Claims: store})
+	require.NoError(t, err)
+	require.NoError(t, pgx.BeginFunc(t.Context(), w.pool, func(tx pgx.Tx) error {
+		return box.Add(t.Context(), tx, outbox.Record{Type: "account.credited", Payload: credited{"a", 5}})
+	}))
+	stop := w.run(t, "v1", model(t, credit("v1")))
+	row := w.waitFor(t, "v1", func(row cursor.Row) bool { return halted(row) || row.Sequence > 0 })
+	require.EqualValues(t, 0, pgtest.Value[int](t, w.pool, "SELECT count(*) FROM v1.balance"), "nothing is applied")
+	require.Equal(t, cursor.ClassRefused, row.Failure.Class, "the record is not at fault")
+	require.Contains(t, row.Failure.Error, `apply a record of type "account.credited": its payload is a claim check`)
+	stop()
+
+	_, err = operator.New(w.store).Retry(t.Context(), "balances@v1", alice)
+	require.NoError(t, err)
+	w.run(t, "v1", model(t, credit("v1")), func(c *processor.Config) { c.Prepare = payload.Resolve(store, 1<<20) })
+	w.waitFor(t, "v1", applied(1))
 	require.EqualValues(t, 5, w.balance(t, "v1.balance", "a"))
 }
 
@@ -224,13 +253,37 @@ func TestCompare_ShowsWhatDiffersAtOneRecord(t *testing.T) {
 
 	c.SQL = "DELETE FROM v1.balance RETURNING NULL"
 	_, err = readmodel.Compare(t.Context(), w.store, c)
-	require.ErrorContains(t, err, "read-only transaction")
+	require.Error(t, err)
 	c.SQL, c.New = "SELECT 1", "balances@v3"
 	_, err = readmodel.Compare(t.Context(), w.store, c)
 	require.ErrorIs(t, err, cursor.ErrUnknown)
 	c.New, c.SQL = c.Old, " "
 	_, err = readmodel.Compare(t.Context(), w.store, c)
 	require.ErrorContains(t, err, "both versions are")
+}
+
+// Two versions may differ in every row. Only what is shown is fetched, and the server ends a query that takes too long.
+func TestCompare_FetchesOnlyWhatItShowsAndEndsInTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := readmodel.Comparison{Old: "balances@v1", New: "balances@v2", Limit: 20,
+		SQL: "WITH n AS (SELECT generate_series(1, 1000000) AS i) SELECT i, nextval('public.seen') FROM n; -- all"}
+	pgtest.Exec(t, w.pool, "CREATE SEQUENCE public.seen")
+	_, err := readmodel.Compare(t.Context(), w.store, c)
+	require.ErrorContains(t, err, "read-only transaction")
+
+	c.SQL = "SELECT i, CASE WHEN i > 100 THEN 1 / (i - i) END FROM generate_series(1, 1000000) AS i -- a row that is fetched too far fails"
+	d, err := readmodel.Compare(t.Context(), w.store, c)
+	require.NoError(t, err)
+	require.Len(t, d.Rows, 20)
+	require.Equal(t, []string{"1", "NULL"}, d.Rows[0])
+	require.True(t, d.More)
+
+	c.SQL, c.Timeout = "SELECT pg_sleep(60)", 50*time.Millisecond
+	began := time.Now()
+	_, err = readmodel.Compare(t.Context(), w.store, c)
+	require.ErrorContains(t, err, "statement timeout")
+	require.Less(t, time.Since(began), patience)
 }
 
 func TestCompare_OfVersionsThatAreNeverAtTheSameRecordSaysWhereTheyAre(t *testing.T) {

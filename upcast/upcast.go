@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
-	"github.com/ordered-dispatcher/ordered-dispatcher/payload"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -107,7 +107,7 @@ func (u *Upcasters) Prepare(_ context.Context, r processor.Record) (processor.Re
 
 // up replaces the payload of a version by that of the next one.
 func (c chain) up(r *processor.Record, version int) error {
-	if err := payload.NotWhole(*r); err != nil {
+	if err := packed.Fault(r.Headers); err != nil {
 		return err
 	}
 	if !json.Valid(r.Payload) {

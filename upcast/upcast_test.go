@@ -75,8 +75,8 @@ func TestPrepare_AFailureNamesTypeAndVersionAndNoData(t *testing.T) {
 		{processor.Record{Type: "c@5"}, "upcast c@5: the current version is 4: this program is older than the producer of the record"},
 		{processor.Record{Type: "c@99999999999999999999"}, "the current version is 4"},
 		{processor.Record{Type: "c@3", Payload: []byte("Smith4711")}, "upcast c@3: its payload is not JSON"},
-		{processor.Record{Type: "c@3", Headers: map[string]string{"claim-check": "x"}}, "upcast c@3: its payload is a claim check, which this process passes on: resolve it first"},
-		{processor.Record{Type: "c@3", Headers: map[string]string{"content-encoding": "zstd"}}, "upcast c@3: its payload is compressed, which this process passes on: decompress it first"},
+		{processor.Record{Type: "c@3", Headers: map[string]string{"claim-check": "x"}}, "upcast c@3: its payload is a claim check, which this process passes on: resolve it first, with the key `claims`, or in Go with payload.Resolve"},
+		{processor.Record{Type: "c@3", Headers: map[string]string{"content-encoding": "zstd"}}, "upcast c@3: its payload is compressed, which this process passes on: decompress it first, with the key `compressed`, or in Go with payload.Decompress"},
 	} {
 		if c.record.Payload == nil {
 			c.record.Payload = []byte(`{"name": "Smith4711"}`)

@@ -110,7 +110,8 @@ func TestUpcast_AFaultOfAMappingIsFoundAtItsLine(t *testing.T) {
 func TestClaims_TheDaemonResolvesThemOrPassesThemOn(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long ", 1000)
-	dir := t.TempDir()
+	dir, empty := t.TempDir(), t.TempDir()
+	require.NoError(t, claim.Dir(dir).Create())
 	address, pool := database(t, 0)
 	pgtest.Exec(t, pool, must(t, address, "migrate", "outbox", "--raw"))
 	addAll(t, pool, outbox.Config{Raw: true, ClaimAbove: 10, CompressAbove: 10, Claims: claim.Dir(dir)},
@@ -128,8 +129,10 @@ func TestClaims_TheDaemonResolvesThemOrPassesThemOn(t *testing.T) {
 	require.Contains(t, stdout, `"content-encoding":"zstd"`)
 	require.NotContains(t, stdout, "long")
 
-	_, stdout, _ = do(t, address, "doctor", "-c", file(t, "processes: {d: {source: {table: public.outbox, preset: outbox}, sink: {stdout: {}}, claims: "+dir+"/away}}"))
-	require.Contains(t, stdout, "the directory of claim checks cannot be opened")
+	for _, away := range []string{dir + "/away", empty} {
+		_, stdout, _ = do(t, address, "doctor", "-c", file(t, "processes: {d: {source: {table: public.outbox, preset: outbox}, sink: {stdout: {}}, claims: "+away+"}}"))
+		require.Contains(t, stdout, "the store of claim checks is away")
+	}
 
 	code, stdout, stderr = run("resolving", ", compressed: decompress, claims: "+dir)
 	require.Zero(t, code, stderr)
@@ -137,16 +140,19 @@ func TestClaims_TheDaemonResolvesThemOrPassesThemOn(t *testing.T) {
 	require.NotContains(t, stdout, "claim-check")
 	require.NotContains(t, stdout, "content-encoding")
 
-	// Missing objects halt, a directory that is away does not.
-	away := start(t, address, "run", "-c", file(t, "processes: {away: {source: {table: public.outbox, preset: outbox}, sink: {stdout: {}}, start: beginning, "+
-		"retry: {initial: 10ms}, claims: "+dir+"/away}}"))
-	require.Eventually(t, func() bool {
-		_, status, _ := do(t, address, "status", "away")
-		return strings.Contains(status, "the store failed")
-	}, patience, 50*time.Millisecond)
-	away.stop()
-	require.NotContains(t, must(t, address, "status", "away"), "halted")
-	must(t, address, "process", "forget", "away", "--reason=the next one reads the same table")
+	// Missing objects halt, a directory that is away does not. It is also away if nothing is mounted there.
+	for _, claims := range []string{dir + "/away", empty} {
+		away := start(t, address, "run", "-c", file(t, "processes: {away: {source: {table: public.outbox, preset: outbox}, sink: {stdout: {}}, start: beginning, "+
+			"on_poison: dead_letter, retry: {initial: 10ms}, claims: "+claims+"}}"))
+		require.Eventually(t, func() bool {
+			_, status, _ := do(t, address, "status", "away")
+			return strings.Contains(status, "the store failed")
+		}, patience, 50*time.Millisecond)
+		away.stop()
+		require.NotContains(t, must(t, address, "status", "away"), "halted")
+		require.Equal(t, 0, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.dead_letter"))
+		must(t, address, "process", "forget", "away", "--reason=the next one reads the same table")
+	}
 
 	var names []string
 	require.NoError(t, claim.Dir(dir).List(t.Context(), func(o claim.Object) error { names = append(names, o.Name); return nil }))

@@ -81,25 +81,33 @@ func book(ctx context.Context, serviceURL string) error {
 	for c := range customers {
 		all.Go(func() error {
 			for range bookings {
-				ctx, cancel := context.WithTimeout(ctx, time.Minute)
-				defer cancel()
-				req, err := http.NewRequestWithContext(ctx, http.MethodPost, serviceURL, strings.NewReader(fmt.Sprintf("+49 170 000%d", c)))
-				if err != nil {
+				if err := bookOnce(ctx, serviceURL, fmt.Sprintf("+49 170 000%d", c)); err != nil {
 					return err
-				}
-				resp, err := http.DefaultClient.Do(req)
-				if err != nil {
-					return err
-				}
-				_ = resp.Body.Close()
-				if resp.StatusCode != http.StatusCreated {
-					return fmt.Errorf("the service answered %s", resp.Status)
 				}
 			}
 			return nil
 		})
 	}
 	return all.Wait()
+}
+
+// bookOnce makes one booking, for a phone number.
+func bookOnce(ctx context.Context, serviceURL, phone string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, serviceURL, strings.NewReader(phone))
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusCreated {
+		return fmt.Errorf("the service answered %s", resp.Status)
+	}
+	return nil
 }
 
 // verdict compares the bookings, in their order, with the SMS, in theirs.

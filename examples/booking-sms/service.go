@@ -79,7 +79,7 @@ func newDispatcher(pool *pgxpool.Pool, providerURL string) (*processor.Process, 
 	if err != nil {
 		return nil, err
 	}
-	source, err := table.New(pool, table.Config{Table: "public.outbox", Preset: "outbox"})
+	source, err := table.New(pool, table.Config{Table: "public.outbox", Preset: table.Outbox})
 	if err != nil {
 		return nil, err
 	}

@@ -20,12 +20,19 @@ const crashAt = 50
 
 var errCrash = errors.New("the receiver crashes")
 
-// box knows what was applied. Its tables are beside those of the points, so one transaction writes to both.
-var box, _ = inbox.New(inbox.Config{Receiver: "loyalty", Schema: "loyalty"})
+// newBox returns what knows which records were applied. Its tables are beside those of the points, so one transaction
+// writes to both.
+func newBox() (*inbox.Inbox, error) {
+	return inbox.New(inbox.Config{Receiver: "loyalty", Schema: "loyalty"})
+}
 
 // prepareLoyalty makes the receiver's tables.
 func prepareLoyalty(ctx context.Context, pool *pgxpool.Pool) error {
-	_, err := pool.Exec(ctx, "CREATE SCHEMA loyalty;"+box.SQL()+`
+	box, err := newBox()
+	if err != nil {
+		return err
+	}
+	_, err = pool.Exec(ctx, "CREATE SCHEMA loyalty;"+box.SQL()+`
 		CREATE TABLE loyalty.account (customer text PRIMARY KEY, points bigint NOT NULL);
 		CREATE TABLE loyalty.entry (
 			id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -39,10 +46,19 @@ func prepareLoyalty(ctx context.Context, pool *pgxpool.Pool) error {
 // receiver adds points to the accounts.
 type receiver struct {
 	pool    *pgxpool.Pool
+	box     *inbox.Inbox
 	brokers []string
 	out     io.Writer
 
 	applied, again int
+}
+
+func newReceiver(pool *pgxpool.Pool, brokers []string, out io.Writer) (*receiver, error) {
+	box, err := newBox()
+	if err != nil {
+		return nil, err
+	}
+	return &receiver{pool: pool, box: box, brokers: brokers, out: out}, nil
 }
 
 // run receives until ctx ends. After a crash it begins anew, as if a supervisor had started the program again.
@@ -84,14 +100,14 @@ func (r *receiver) receive(ctx context.Context) error {
 
 // apply adds the points of a record, unless it has before.
 func (r *receiver) apply(ctx context.Context, record *kgo.Record) error {
-	message, err := inbox.FromHeaders(func(name string) string { return header(record, name) })
+	stream := fmt.Sprintf("%s/%d", record.Topic, record.Partition) // each partition has an order of its own
+	message, err := inbox.FromHeaders(stream, func(name string) string { return header(record, name) })
 	if err != nil {
 		return err
 	}
-	message.Stream = fmt.Sprintf("%s/%d", record.Topic, record.Partition) // each partition has an order of its own
 	var outcome inbox.Outcome
 	err = pgx.BeginFunc(ctx, r.pool, func(tx pgx.Tx) error {
-		outcome, err = box.Handle(ctx, tx, message, func(ctx context.Context, tx pgx.Tx) error { return addPoints(ctx, tx, record) })
+		outcome, err = r.box.Handle(ctx, tx, message, func(ctx context.Context, tx pgx.Tx) error { return addPoints(ctx, tx, record) })
 		return err
 	})
 	switch {

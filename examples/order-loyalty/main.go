@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -65,12 +66,15 @@ type story struct {
 
 // play runs the dispatcher, the receiver and the watchdog, each of which could be a program of its own.
 func (s *story) play(ctx context.Context) error {
-	dispatcher, closeSink, err := newDispatcher(ctx, s.pool, s.store, s.kafka.addresses())
+	dispatcher, closeSink, err := newDispatcher(s.pool, s.store, s.kafka.addresses())
 	if err != nil {
 		return err
 	}
 	defer closeSink()
-	receiver := &receiver{pool: s.pool, brokers: s.kafka.addresses(), out: s.out}
+	receiver, err := newReceiver(s.pool, s.kafka.addresses(), s.out)
+	if err != nil {
+		return err
+	}
 	dog, err := newWatchdog(s.pool, s.store, lag.within, s.out)
 	if err != nil {
 		return err
@@ -137,7 +141,7 @@ func (s *story) await(ctx context.Context, done func(context.Context) (bool, err
 			return err
 		}
 		row, err := s.store.Look(ctx, process)
-		if err != nil {
+		if err != nil && !errors.Is(err, cursor.ErrUnknown) { // the dispatcher makes it
 			return err
 		}
 		if row.State == cursor.Halted {

@@ -96,10 +96,7 @@ func cancel(ctx context.Context, pool *pgxpool.Pool, id int64, e event) error {
 //	  retry: {initial: 20ms, max: 100ms}
 //	  sink:
 //	    kafka: {brokers: […], topic: orders, window: 100, timeout: 2s}
-func newDispatcher(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store, brokers []string) (p *processor.Process, closeSink func(), err error) {
-	if _, err := store.Create(ctx, process, ""); err != nil { // before all records
-		return nil, nil, err
-	}
+func newDispatcher(pool *pgxpool.Pool, store *cursor.Store, brokers []string) (p *processor.Process, closeSink func(), err error) {
 	source, err := newSource(pool)
 	if err != nil {
 		return nil, nil, err
@@ -109,7 +106,7 @@ func newDispatcher(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store,
 		return nil, nil, err
 	}
 	p, err = processor.New(processor.Config{
-		Process: process, Store: store, Source: source, Dispatch: processor.Batch(sink), Checkpoint: 100,
+		Process: process, Store: store, Source: source, Dispatch: processor.Batch(sink), Start: processor.Beginning, Checkpoint: 100,
 		Retry: processor.Retry{Initial: 20 * time.Millisecond, Max: 100 * time.Millisecond},
 	})
 	return p, func() { _ = sink.Close() }, err

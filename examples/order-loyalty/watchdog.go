@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -50,7 +51,7 @@ func (w *watchdog) run(ctx context.Context) error {
 // look compares the age of the oldest event after the cursor with the objective.
 func (w *watchdog) look(ctx context.Context) error {
 	row, err := w.store.Look(ctx, process)
-	if err != nil {
+	if err != nil && !errors.Is(err, cursor.ErrUnknown) { // before the dispatcher has begun, all events wait
 		return err
 	}
 	lag, err := w.source.Lag(ctx, row.Position)

@@ -73,10 +73,7 @@ func use(ctx context.Context, pool *pgxpool.Pool) error {
 //	  start: beginning
 //	  sink:
 //	    webhook: {url: …, secret: "${SECRET}", timeout: 5s}
-func newDispatcher(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store, url, secret string) (*processor.Process, error) {
-	if _, err := store.Create(ctx, process, ""); err != nil { // before all records
-		return nil, err
-	}
+func newDispatcher(pool *pgxpool.Pool, store *cursor.Store, url, secret string) (*processor.Process, error) {
 	source, err := table.New(pool, table.Config{Table: "public.outbox", Preset: table.Outbox})
 	if err != nil {
 		return nil, err
@@ -85,5 +82,7 @@ func newDispatcher(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store,
 	if err != nil {
 		return nil, err
 	}
-	return processor.New(processor.Config{Process: process, Store: store, Source: source, Dispatch: processor.Each(sink)})
+	return processor.New(processor.Config{
+		Process: process, Store: store, Source: source, Dispatch: processor.Each(sink), Start: processor.Beginning,
+	})
 }

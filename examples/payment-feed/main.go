@@ -57,7 +57,7 @@ func run(ctx context.Context, address string, payments paymentProcessor, out io.
 	if err != nil {
 		return err
 	}
-	dispatcher, err := newDispatcher(ctx, pool, store, url, secret)
+	dispatcher, err := newDispatcher(pool, store, url, secret)
 	if err != nil {
 		return err
 	}
@@ -95,6 +95,9 @@ func awaitAll(ctx context.Context, store *cursor.Store) error {
 func await(ctx context.Context, store *cursor.Store, done func(cursor.Row) bool) (cursor.Row, error) {
 	for {
 		row, err := store.Look(ctx, process)
+		if errors.Is(err, cursor.ErrUnknown) {
+			err = nil // the dispatcher makes it
+		}
 		if err != nil || done(row) {
 			return row, err
 		}

@@ -63,10 +63,7 @@ func post(ctx context.Context, pool *pgxpool.Pool, p product) error {
 //	  checkpoint: 50
 //	  sink:
 //	    rabbitmq: {url: …, exchange: corewrite.fanout, type: fanout, routing_key: "{{tokens .Type}}", window: 50}
-func newDispatcher(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store, broker string) (p *processor.Process, closeSink func(), err error) {
-	if _, err := store.Create(ctx, process, ""); err != nil { // before all records
-		return nil, nil, err
-	}
+func newDispatcher(pool *pgxpool.Pool, store *cursor.Store, broker string) (p *processor.Process, closeSink func(), err error) {
 	source, err := table.New(pool, table.Config{Table: "public.outbox", Preset: table.Outbox})
 	if err != nil {
 		return nil, nil, err
@@ -75,6 +72,8 @@ func newDispatcher(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store,
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err = processor.New(processor.Config{Process: process, Store: store, Source: source, Dispatch: processor.Batch(sink), Checkpoint: 50})
+	p, err = processor.New(processor.Config{
+		Process: process, Store: store, Source: source, Dispatch: processor.Batch(sink), Start: processor.Beginning, Checkpoint: 50,
+	})
 	return p, func() { _ = sink.Close() }, err
 }

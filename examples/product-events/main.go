@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -65,7 +66,7 @@ func play(ctx context.Context, pool *pgxpool.Pool, broker string, cache *cache, 
 	if err != nil {
 		return err
 	}
-	dispatcher, closeSink, err := newDispatcher(ctx, pool, store, broker)
+	dispatcher, closeSink, err := newDispatcher(pool, store, broker)
 	if err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func awaitAll(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store) erro
 			return err
 		}
 		row, err := store.Look(ctx, process)
-		if err != nil {
+		if err != nil && !errors.Is(err, cursor.ErrUnknown) { // the dispatcher makes it
 			return err
 		}
 		if row.State == cursor.Halted {

@@ -120,7 +120,7 @@ func (s *subscriber) receive(ctx context.Context, channel *amqp.Channel) error {
 
 // apply applies a message, unless it has before.
 func (s *subscriber) apply(ctx context.Context, m amqp.Delivery) error {
-	message, err := inbox.FromHeaders(func(name string) string { return header(m, name) })
+	message, err := inbox.FromHeaders("", func(name string) string { return header(m, name) })
 	if err != nil {
 		return err
 	}

@@ -58,10 +58,11 @@ func populator(ctx context.Context, pool *pgxpool.Pool, store *cursor.Store, pro
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", process, err)
 	}
+	// With Start the process would make its cursor once it runs. A comparison needs both cursors at once.
 	if _, err := store.Create(ctx, process, ""); err != nil { // before all records
 		return nil, err
 	}
-	source, err := table.New(pool, table.Config{Table: "public.outbox", Preset: "outbox"})
+	source, err := table.New(pool, table.Config{Table: "public.outbox", Preset: table.Outbox})
 	if err != nil {
 		return nil, err
 	}

@@ -13,11 +13,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Header is the header of a record whose payload is encoded, and Name its value for zstd. Both are those of HTTP.
-const (
-	Header = "content-encoding"
-	Name   = "zstd"
-)
+// Name is the value of the header content-encoding for zstd, as HTTP has it.
+const Name = "zstd"
 
 // ErrTooLarge means that a payload would be larger than it may be.
 var ErrTooLarge = errors.New("decompressed, it is too large")

@@ -157,6 +157,12 @@ var processorMutants = []mutant{
 		code("processor.Config.prepare", `r.Type, r.Headers, r.Payload = made.Type, made.Headers, made.Payload`, `*r = made`)),
 	mutate("an object that was changed is taken for the payload", "claim.TestResolve_ReturnsWhatWasPutAndNothingElse",
 		code("claim.Reference.Resolve", `hex.EncodeToString(sum[:]) != r.SHA256`, `len(sum) == 0`)),
+	mutate("a mount point where nothing is mounted is a store", "claim.TestDir_ADirectoryThatIsAwayIsAnOutage",
+		code("claim.Dir.check", `slices.ContainsFunc(entries, isShard)`, `(slices.ContainsFunc(entries, isShard) || true)`)),
+	mutate("a reference is applied as an empty value", "readmodel.TestModel_AClaimCheckThatIsNotResolvedHaltsAndIsNotApplied",
+		code("internal/packed.Fault", `Claimed(headers)`, `false`)),
+	mutate("a day that cannot be made keeps the later ones from being made", "outbox.TestMakePartitions_ADayThatCannotBeMadeDoesNotStopTheLaterOnes",
+		code("outbox.isOfTheDay", `errors.As(err, &refused)`, `(errors.As(err, &refused) && false)`)),
 	mutate("the object of an open transaction is collected", "outbox.TestCollect_AnInsertThatIsStillOpenKeepsItsObject",
 		code("outbox.Outbox.Collect", `max(age, open+clocksApart)`, `max(age, 0*open)`)),
 }

@@ -4,6 +4,8 @@ package main
 var sqlMutants = []mutant{
 	mutate("a statement may end the transaction that advances the cursor", "sinks/sql.TestParse_RefusesWhatWouldOutliveOrEndTheTransaction",
 		text("sinks/sql.refusal", "BEGIN", "")).inCI(),
+	mutate("a reference is written as the fields that it does not have", "sinks/sql.TestDeliverTx_APayloadThatIsNotWholeNeedsTheHeaders",
+		code("sinks/sql.Sink.unfit", "!s.unaware", "true")),
 	mutate("another database takes records from a worker of an older epoch", "sinks/sql.TestRemote_RefusesAWorkerOfAnOlderEpochAndWritesNothing",
 		code("sinks/sql.Remote.judge", "first.Epoch < a.epoch", "false")),
 	mutate("another database takes records of any cursor that has the name of the process", "sinks/sql.TestRemote_RefusesAnotherCursorUnderTheNameOfAProcess",

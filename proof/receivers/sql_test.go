@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"testing"
 
@@ -81,11 +82,16 @@ var answers = map[string]struct {
 	"gap": {http.StatusPreconditionRequired, "ordered-sequence"},
 }
 
+var digits = regexp.MustCompile(`^[0-9]{1,19}$`)
+
 // receive does with a request what the page of SQL has a program do after its signature.
 func (v vector) receive(t *testing.T, pool *pgxpool.Pool) (status int, header map[string]string) {
 	headers, _ := v.headers(t)
 	h := func(name string) string { return headers["ordered-"+name] }
 	header = map[string]string{}
+	if !digits.MatchString(h("sequence")) || !digits.MatchString(h("epoch")) {
+		return http.StatusBadRequest, header
+	}
 	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		const enterSQL = "SELECT public.inbox_enter('c', $1, $2, $3::text::bigint, $4::text::bigint, $5)"
 		if _, err := tx.Exec(t.Context(), enterSQL, h("process"), h("origin"), h("epoch"), h("sequence"), h("replay") == "true"); err != nil {

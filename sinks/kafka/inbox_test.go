@@ -39,9 +39,8 @@ func applyAll(t *testing.T, b *bench, pool *pgxpool.Pool, box *inbox.Inbox, want
 		fetches := receiver.PollRecords(t.Context(), 1)
 		require.NoError(t, fetches.Err())
 		for _, r := range fetches.Records() {
-			m, err := inbox.FromHeaders(header(r))
+			m, err := inbox.FromHeaders(r.Topic+"/"+strconv.Itoa(int(r.Partition)), header(r))
 			require.NoError(t, err)
-			m.Stream = r.Topic + "/" + strconv.Itoa(int(r.Partition))
 			require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 				_, err := box.Handle(t.Context(), tx, m, func(ctx context.Context, tx pgx.Tx) error {
 					_, err := tx.Exec(ctx, "INSERT INTO public.effect (key, body) VALUES ($1, $2)", string(r.Key), string(r.Value))

@@ -48,7 +48,7 @@ func applyAll(t *testing.T, b *bench, pool *pgxpool.Pool, box *inbox.Inbox, die 
 		}
 		d, err := receiver.Next(jetstream.FetchMaxWait(time.Minute))
 		require.NoError(t, err)
-		m, err := inbox.FromHeaders(header(d))
+		m, err := inbox.FromHeaders("", header(d))
 		require.NoError(t, err)
 		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			_, err := box.Handle(t.Context(), tx, m, func(ctx context.Context, tx pgx.Tx) error {

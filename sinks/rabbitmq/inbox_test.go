@@ -40,7 +40,7 @@ func applyAll(t *testing.T, b *bench, pool *pgxpool.Pool, box *inbox.Inbox, die 
 		if !ok {
 			return false
 		}
-		m, err := inbox.FromHeaders(header(d))
+		m, err := inbox.FromHeaders("", header(d))
 		require.NoError(t, err)
 		require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 			_, err := box.Handle(t.Context(), tx, m, func(ctx context.Context, tx pgx.Tx) error {

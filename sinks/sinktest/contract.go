@@ -14,20 +14,23 @@ func contract(t *testing.T, s Subject) {
 	}
 	letter := Under(4, Deliveries(2, 1))
 	letter[0].After, letter[0].Attempt = letter[0].Position, 3
+	letter[0].Headers = map[string]string{"claim-check": "8f", "content-encoding": "zstd"} // the process passes on a reference
 	eventually(t, s, Deliveries(1, 1))
 	eventually(t, s, Deliveries(3, 1))
 	eventually(t, s, letter)
 	for name, want := range map[string][]string{
-		"ordered-version":    {"1", "1", "1"},
-		"ordered-process":    {"sms", "sms", "sms"},
-		"ordered-origin":     {"here", "here", "here"},
-		"ordered-sequence":   {"1", "3", "2"},
-		"ordered-epoch":      {"3", "3", "4"},
-		"ordered-position":   {string(position(1)), string(position(3)), string(position(2))},
-		"ordered-replay":     {"", "", "true"},
-		"ordered-type":       {"made", "made", "made"},
-		"ordered-created-at": {"2023-11-14T22:13:20.000001Z", "2023-11-14T22:13:20.000003Z", "2023-11-14T22:13:20.000002Z"},
-		"content-type":       {"application/json", "application/json", "application/json"},
+		"ordered-version":          {"1", "1", "1"},
+		"ordered-process":          {"sms", "sms", "sms"},
+		"ordered-origin":           {"here", "here", "here"},
+		"ordered-sequence":         {"1", "3", "2"},
+		"ordered-epoch":            {"3", "3", "4"},
+		"ordered-position":         {string(position(1)), string(position(3)), string(position(2))},
+		"ordered-replay":           {"", "", "true"},
+		"ordered-claim-check":      {"", "", "true"},
+		"ordered-content-encoding": {"", "", "zstd"},
+		"ordered-type":             {"made", "made", "made"},
+		"ordered-created-at":       {"2023-11-14T22:13:20.000001Z", "2023-11-14T22:13:20.000003Z", "2023-11-14T22:13:20.000002Z"},
+		"content-type":             {"application/json", "application/json", "application/json"},
 	} {
 		require.Equal(t, want, s.Header(t, name), name)
 	}

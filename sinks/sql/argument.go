@@ -36,6 +36,12 @@ func findArgument(name string) int {
 	return slices.IndexFunc(arguments, func(a argument) bool { return a.name == name })
 }
 
+// has reports whether a statement names an argument.
+func has(statements []statement, name string) bool {
+	index := findArgument(name)
+	return slices.ContainsFunc(statements, func(s statement) bool { return slices.Contains(s.params, index) })
+}
+
 func argumentNames() string {
 	names := make([]string, len(arguments))
 	for i, a := range arguments {

@@ -76,6 +76,10 @@
 //     constraint), 44 (check option of a view) and 54 (program limit, such as a value too large for its index). A
 //     function or trigger that wants to refuse a record for good raises one of them.
 //
+//   - A payload that is a claim check or compressed is applied only by statements that have @headers, which show that.
+//     With @payload and without @headers it is Refused: as JSON, a reference has none of the fields that the statement
+//     looks for.
+//
 //   - With Config.RequireRow a record is also Permanent if a statement touched no row for it. Without it an UPDATE that
 //     finds no row counts as applied.
 //

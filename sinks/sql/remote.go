@@ -67,7 +67,10 @@ func (r *Remote) DeliverBatch(ctx context.Context, ds []processor.Delivery) (n i
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for n < len(ds) && err == nil {
-		rest := ds[n:]
+		var rest []processor.Delivery
+		if rest, err = r.sink.fit(ds[n:]); err != nil {
+			break
+		}
 		if r.most > 0 {
 			rest = rest[:min(len(rest), r.most)]
 		}

@@ -10,7 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/secret"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -19,6 +21,7 @@ import (
 type Sink struct {
 	statements []statement
 	requireRow bool
+	unaware    bool          // a statement has @payload, and none has @headers
 	patience   time.Duration // of Check and Needs: askTimeout, unless a test sets another
 	secrets    secret.Set
 }
@@ -31,11 +34,14 @@ func New(c Config) (*Sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure sql sink: %w", err)
 	}
-	return &Sink{statements: statements, requireRow: c.RequireRow, patience: askTimeout, secrets: secret.New(c.Secrets...)}, nil
+	return &Sink{statements: statements, requireRow: c.RequireRow, unaware: has(statements, "payload") && !has(statements, "headers"), patience: askTimeout, secrets: secret.New(c.Secrets...)}, nil
 }
 
 // DeliverTx runs the statements in order, in one network flush. After an error the transaction is of no more use.
 func (s *Sink) DeliverTx(ctx context.Context, tx pgx.Tx, d processor.Delivery) error {
+	if err := s.unfit(d); err != nil {
+		return err
+	}
 	// Among the calls of pgx, only this one sends several statements with parameters at once without first asking the
 	// server for their types.
 	var batch pgconn.Batch
@@ -44,6 +50,28 @@ func (s *Sink) DeliverTx(ctx context.Context, tx pgx.Tx, d processor.Delivery) e
 		return s.failure(applied, d, err)
 	}
 	return nil
+}
+
+// unfit returns why the statements would take a payload that is not whole for one that is; nil if they would not.
+// Statements that have @headers can tell.
+func (s *Sink) unfit(d processor.Delivery) error {
+	err := packed.Fault(d.Headers)
+	if err == nil || !s.unaware {
+		return nil
+	}
+	return processor.Refused(fmt.Errorf("apply record %q: %w; statements that use @headers get it as it is", visible.Cut(d.ID), err))
+}
+
+// fit returns the records from the first on that the statements can take, or why they cannot take the first.
+func (s *Sink) fit(ds []processor.Delivery) ([]processor.Delivery, error) {
+	for i, d := range ds {
+		if err := s.unfit(d); i == 0 && err != nil {
+			return nil, err
+		} else if err != nil {
+			return ds[:i], nil
+		}
+	}
+	return ds, nil
 }
 
 // errNoRow: a statement touched no row, though Config.RequireRow asks for one.

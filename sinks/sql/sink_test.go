@@ -95,6 +95,23 @@ func TestDeliverTx_WritesNullsForWhatTheRecordHasNot(t *testing.T) {
 		query(t, pool, "SELECT jsonb_build_array(id, key, type, payload, headers, created_at)::text FROM public.applied"))
 }
 
+// A reference has none of the fields that a statement looks for, so it would be written as NULL.
+func TestDeliverTx_APayloadThatIsNotWholeNeedsTheHeaders(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.Database(t)
+	pgtest.Exec(t, pool, "CREATE TABLE public.applied (amount text, headers jsonb)")
+	d := delivery()
+	d.Headers, d.Payload = map[string]string{"claim-check": "8f"}, []byte(`{"object": "8f", "bytes": 9, "sha256": "b9"}`)
+	err := deliver(t.Context(), pool, newSink(t, "INSERT INTO public.applied VALUES (@payload::jsonb->>'amount')"), d)
+	require.ErrorContains(t, err, "its payload is a claim check")
+	require.True(t, processor.IsRefused(err), "the record is not at fault")
+	require.Empty(t, query(t, pool, "SELECT 'applied' FROM public.applied"))
+
+	for _, aware := range []string{"INSERT INTO public.applied VALUES (@payload::jsonb->>'amount', @headers)", "INSERT INTO public.applied VALUES (@id)"} {
+		require.NoError(t, deliver(t.Context(), pool, newSink(t, aware), d))
+	}
+}
+
 func TestDeliverTx_TimesArriveToTheMicrosecondUnderAnySetting(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.Database(t)

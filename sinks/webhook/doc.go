@@ -26,6 +26,7 @@
 // # Headers
 //
 //	Content-Type         application/json, or the type of a structured event
+//	Content-Encoding     how the body is encoded, if the process passes on a payload that is; else left out
 //	Idempotency-Key      the dedup key: table/id/created_at in microseconds
 //	Ordered-Process      name of the process
 //	Ordered-Origin       identifies the process's cursor
@@ -37,6 +38,8 @@
 //	Ordered-Dedup-Key    the dedup key, as Idempotency-Key
 //	Ordered-Created-At   when the row was created, RFC 3339; left out when that is not known
 //	Ordered-Replay       true for a dead letter that is replayed; else left out
+//	Ordered-Claim-Check  true if the payload is a reference to an object; else left out
+//	Ordered-Content-Encoding  how the payload is encoded, or that object; else left out
 //	Ordered-Key          left out when the record has none
 //	Ordered-Type         left out when the record has none
 //	webhook-id           with a Secret: the Idempotency-Key again

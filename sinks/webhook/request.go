@@ -13,6 +13,7 @@ import (
 
 	"go.opentelemetry.io/otel/propagation"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/signature"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
@@ -71,7 +72,7 @@ func (s *Sink) request(ctx context.Context, d processor.Delivery) (*http.Request
 
 // capacity returns the largest number of headers that header adds.
 func (s *Sink) capacity() int {
-	n := wire.Count + 1
+	n := wire.Count + 2
 	if len(s.keys) > 0 {
 		n += 4
 	}
@@ -101,6 +102,9 @@ func (s *Sink) header(d processor.Delivery, body []byte, now time.Time) http.Hea
 			setData(http.CanonicalHeaderKey(name), value)
 		}
 	})
+	if encoding := packed.Encoded(d.Headers); s.format != CloudEventsStructured && !packed.Claimed(d.Headers) {
+		setData("Content-Encoding", encoding) // the body is the payload
+	}
 	if len(s.keys) > 0 {
 		set("Webhook-Id", id)
 		set("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))

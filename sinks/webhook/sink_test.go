@@ -66,6 +66,33 @@ func TestDeliver_LeavesOutHeadersOfWhatTheRecordHasNot(t *testing.T) {
 	require.Equal(t, "public.bookings/42", requests()[0].header.Get("Idempotency-Key"))
 }
 
+// Else a receiver takes a reference for an empty payload, and compressed bytes for JSON.
+func TestDeliver_SaysThatAPayloadIsNotWhole(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		format                           Format
+		headers                          map[string]string
+		claimCheck, encoding, ofTheBytes []string
+	}{
+		{"", map[string]string{"content-encoding": "zstd"}, nil, []string{"zstd"}, []string{"zstd"}},
+		{CloudEvents, map[string]string{"content-encoding": "zstd"}, nil, []string{"zstd"}, []string{"zstd"}},
+		{CloudEventsStructured, map[string]string{"content-encoding": "zstd"}, nil, []string{"zstd"}, nil},
+		{"", map[string]string{"claim-check": "8f", "content-encoding": "zstd"}, []string{"true"}, []string{"zstd"}, nil},
+		{"", map[string]string{"claim-check": "8f\r\nOrdered-Epoch: 9"}, []string{"true"}, nil, nil},
+		{"", map[string]string{"content-encoding": "x\r\nOrdered-Epoch: 9"}, nil, []string{"unknown"}, []string{"unknown"}},
+		{"", map[string]string{"tenant": "x"}, nil, nil, nil},
+	} {
+		url, requests := record(t)
+		d := delivery()
+		d.Headers = c.headers
+		require.NoError(t, newSink(t, Config{URL: url, Format: c.format, Secret: secret}).Deliver(t.Context(), d))
+		got := requests()[0].header
+		require.Equal(t, c.claimCheck, got["Ordered-Claim-Check"], c.headers)
+		require.Equal(t, c.encoding, got["Ordered-Content-Encoding"], c.headers)
+		require.Equal(t, c.ofTheBytes, got["Content-Encoding"], c.headers)
+	}
+}
+
 func TestDeliver_SendsCloudEventsInBinaryMode(t *testing.T) {
 	t.Parallel()
 	url, requests := record(t)

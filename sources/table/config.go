@@ -44,13 +44,10 @@ func (p Preset) columns() Columns {
 	}
 }
 
-// Named returns the configuration with the columns of its Preset.
+// Named returns the configuration with the columns of its Preset. Defaults come after that: a preset may name a column
+// that has one.
 func (c Config) Named() Config {
-	preset := c.Preset.columns()
-	c.Columns.Key = cmp.Or(c.Columns.Key, preset.Key)
-	c.Columns.Type = cmp.Or(c.Columns.Type, preset.Type)
-	c.Columns.Headers = cmp.Or(c.Columns.Headers, preset.Headers)
-	c.Columns.Payload = cmp.Or(c.Columns.Payload, preset.Payload)
+	c.Columns = c.Columns.or(c.Preset.columns())
 	return c
 }
 
@@ -135,14 +132,28 @@ type Columns struct {
 	Payload string `knob:"payload"`
 }
 
+// all returns all columns.
+func (c *Columns) all() []*string {
+	return []*string{&c.ID, &c.CreatedAt, &c.Key, &c.Type, &c.Headers, &c.Payload}
+}
+
+// or returns the columns, and those of the others where there is none.
+func (c Columns) or(others Columns) Columns {
+	theirs := others.all()
+	for i, column := range c.all() {
+		*column = cmp.Or(*column, *theirs[i])
+	}
+	return c
+}
+
 const (
 	defaultLatency   = 5 * time.Millisecond
 	defaultTxLatency = time.Second
 )
 
 func (c Config) withDefaults() Config {
-	knob.Fill(&c)
 	c = c.Named()
+	knob.Fill(&c)
 	if c.Columns.CreatedAt == "" && c.Order == CreatedAt {
 		c.Columns.CreatedAt = "created_at"
 	}
@@ -158,14 +169,14 @@ func (c Config) validate() error {
 	if _, err := parseName(c.Table); err != nil && c.Table != "" {
 		faults = append(faults, fmt.Errorf("table: %w", err))
 	}
-	for _, column := range []string{c.Columns.ID, c.Columns.CreatedAt, c.Columns.Key, c.Columns.Type, c.Columns.Headers, c.Columns.Payload} {
-		if column == "" {
+	for _, column := range c.Columns.all() {
+		if *column == "" {
 			continue
 		}
-		if name, err := parseName(column); err != nil {
+		if name, err := parseName(*column); err != nil {
 			faults = append(faults, fmt.Errorf("column: %w", err))
 		} else if len(name) != 1 {
-			faults = append(faults, fmt.Errorf("column %q: a column has no qualifier", column))
+			faults = append(faults, fmt.Errorf("column %q: a column has no qualifier", *column))
 		}
 	}
 	return errors.Join(faults...)

@@ -81,6 +81,7 @@ type Process struct {
 
 // filled returns the process with the defaults of all settings.
 func (p Process) filled() Process {
+	p.Source = p.Source.Named() // before the defaults: see Named
 	knob.Fill(&p.Source)
 	knob.Fill(&p.Config)
 	return p

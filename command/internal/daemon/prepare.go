@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"os"
 	"strconv"
 	"time"
 
@@ -62,17 +61,14 @@ func upcaster(typ, program string, limit int) (upcast.Upcaster, error) {
 	return upcast.From(name, version, up), err
 }
 
-// claims looks for the directory of claim checks.
+// claims looks for the store of claim checks.
 func (d *doctor) claims(p Process) {
 	if p.Claims == "" {
 		return
 	}
-	root, err := os.OpenRoot(p.Claims)
-	if err != nil {
-		d.find(p.Name, Warn, "", "the directory of claim checks cannot be opened, so records that have one wait: %v", err)
-		return
+	if err := claim.Dir(p.Claims).Check(); err != nil {
+		d.find(p.Name, Warn, "", "the store of claim checks is away, so records that have one wait: %v", err)
 	}
-	_ = root.Close() // it was opened to read
 }
 
 // parseUpcast reports each mapping that is not one, at its place, and then what is wrong with all of them.

@@ -17,6 +17,7 @@ from ordered_inbox import (
     Outcome,
     PoisonError,
     StaleError,
+    message_from_headers,
     message_from_request,
 )
 
@@ -130,8 +131,13 @@ class Handle(unittest.TestCase):
             conn.execute('CREATE SCHEMA "100% ""odd"""')
             conn.execute(box.sql())
             self.assertEqual(box.handle(conn, message(1, 1, "a"), effect), APPLIED)
-            self.assertEqual(box.prune(conn, timedelta(), 1), 1)
+            self.assertEqual(box.prune(conn, timedelta(microseconds=1), 1), 1)
             conn.rollback()
+
+    def test_prune_needs_a_time_to_keep(self):
+        for keep, limit in [(timedelta(), 1), (timedelta(hours=-1), 1), (timedelta(hours=1), 0)]:
+            with self.assertRaisesRegex(ValueError, "keep and limit must be positive"):
+                Inbox("c").prune(None, keep, limit)
 
     def test_prune_forgets_old_keys_a_little_at_a_time(self):
         for sequence, key in enumerate("abc", start=1):
@@ -193,6 +199,35 @@ class Wsgi(unittest.TestCase):
         self.assertEqual((answer["status"], answer["headers"]["ordered-sequence"]), (409, "2"))
         self.assertIn("comes late", logs.output[0])
 
+    def test_logs_a_request_that_it_refuses(self):
+        app = Inbox("c").wsgi(connect, "another-secret-of-the-sender", effect)
+        for answer, status in [
+            (lambda: post(app, self.headers.items(), b"{}", REMOTE_ADDR="192.0.2.1"), 401),
+            (lambda: self.answer(headers=self.headers | {"ordered-epoch": "0"}, REMOTE_ADDR="192.0.2.1"), 400),
+            (lambda: self.answer(CONTENT_LENGTH=str(1 << 30), REMOTE_ADDR="192.0.2.1"), 413),
+        ]:
+            with self.assertLogs("ordered_inbox.wsgi", "WARNING") as logs:
+                self.assertEqual(answer()["status"], status)
+            self.assertEqual(len(logs.output), 1)
+            self.assertIn(f"the request was refused: remote 192.0.2.1, status {status}", logs.output[0])
+        with self.assertNoLogs("ordered_inbox.wsgi"):  # a health check
+            self.assertEqual(self.answer(REQUEST_METHOD="GET")["status"], 405)
+
+    def test_its_transactions_are_read_committed(self):
+        def connect_serializable():
+            return psycopg.connect(os.environ["DATABASE_URL"], options="-c default_transaction_isolation=serializable")
+
+        def busy():  # its transaction has begun before
+            conn = connect_serializable()
+            conn.execute("SELECT 1")
+            return conn
+
+        levels = []
+        for n, one in enumerate([connect_serializable, busy]):
+            app = Inbox("c").wsgi(one, UNSIGNED, lambda conn, message: levels.append(conn.execute("SHOW transaction_isolation").fetchone()[0]))
+            self.assertEqual(post(app, (self.headers | {"ordered-dedup-key": f"d{n}", "ordered-sequence": str(n + 2)}).items(), b"{}")["status"], 200)
+        self.assertEqual(levels, ["read committed", "serializable"])
+
     def test_a_noted_origin_is_escaped_in_the_answer(self):
         with connect() as conn:
             Inbox("c").accept_origin(conn, "p", 'a "b"%ü')
@@ -226,6 +261,15 @@ class Request(unittest.TestCase):
             self.assertNotIn("tooshort", str(raised.exception))
             with self.assertRaisesRegex(ValueError, want):
                 message_from_request({}, b"", secret)
+
+    def test_a_message_of_a_broker_has_its_stream(self):
+        self.assertEqual(message_from_headers("orders/1", Wsgi.headers, b"{}").stream, "orders/1")
+
+    def test_shows_that_a_payload_is_not_whole(self):
+        got = message_from_request(Wsgi.headers | {"ordered-claim-check": "true", "ordered-content-encoding": "zstd"}, b"{}", UNSIGNED)
+        self.assertEqual((got.claim_check, got.content_encoding), (True, "zstd"))
+        got = message_from_request(Wsgi.headers, b"{}", UNSIGNED)
+        self.assertEqual((got.claim_check, got.content_encoding), (False, ""))
 
     def test_reads_escaped_values_and_names_in_any_case(self):
         headers = {"Ordered-Process": "caf%C3%A9", "Ordered-Origin": "o", "Ordered-Sequence": "1", "Ordered-Epoch": "2",

@@ -12,7 +12,7 @@ export interface HandlerConfig {
   maxBytes?: number;
   // now is the clock, in seconds since 1970. Default: the present.
   now?: () => number;
-  // log gets each record that was not applied, and why. Default console.
+  // log gets each record that was not applied, and each POST that was refused, and why. Default console.
   log?: Pick<Console, "warn" | "error">;
 }
 
@@ -21,13 +21,29 @@ export function handler(config: HandlerConfig, apply: (message: Message) => Prom
   parseSecret(config.secret); // a bad one shows at the start, not at the first record
   const { secret, maxBytes = 64 * 2 ** 20, now = () => Date.now() / 1000, log = console } = config;
   return (req: IncomingMessage, res: ServerResponse): void => {
-    read(req, secret, maxBytes, now())
+    readLogged(log, req, read(req, secret, maxBytes, now()))
       .then((message) => logged(log, message, apply(message)))
       .then(
         () => res.writeHead(200).end(),
         (error: unknown) => refuse(res, error),
       );
   };
+}
+
+// readLogged reports a request that is refused before its record is looked at: otherwise a wrong secret would leave no
+// trace here. Another method than POST is no record, but a health check or a probe.
+async function readLogged(log: Pick<Console, "warn" | "error">, req: IncomingMessage, message: Promise<Message>): Promise<Message> {
+  try {
+    return await message;
+  } catch (error) {
+    const remote = req.socket.remoteAddress;
+    if (!(error instanceof InboxError)) {
+      log.error("the request could not be read", { remote }, error);
+    } else if (error.status !== 405) {
+      log.warn("the request was refused", { remote, status: error.status }, error.message);
+    }
+    throw error;
+  }
 }
 
 // logged reports a record that was not applied: the sender gets no details of what failed here.

@@ -87,9 +87,14 @@ export class Inbox {
   }
 
   // prune forgets keys that came longer than keepSeconds ago, at most limit of them, and returns how many. A record that
-  // comes again after that is applied again, unless its epoch or its sequence is refused: keep more than you may seek
-  // back.
+  // comes again after that is refused if its request is an old one, by its epoch or its sequence. It is applied again if
+  // it was sent anew: after an operator's seek back, as a dead letter that is replayed, by a process whose last outcome
+  // was unknown and that was halted or paused since, or after a failover or a restore took back the advance of the
+  // cursor. So keep more than the longest of these may take. It throws unless both numbers are positive.
   async prune(client: ClientBase | Pool, keepSeconds: number, limit: number): Promise<number> {
+    if (!(keepSeconds > 0 && limit >= 1)) {
+      throw new Error(`prune: keepSeconds and limit must be positive, got ${keepSeconds} and ${limit}`);
+    }
     return this.#change(client, pruneSQL, keepSeconds, limit);
   }
 
@@ -98,6 +103,7 @@ export class Inbox {
   handler(pool: Pool, config: HandlerConfig, effect: Effect): (req: IncomingMessage, res: ServerResponse) => void {
     return handler(config, async (message) => {
       const client = await pool.connect();
+      client.on("error", ignore); // a lost connection fails its queries, too: without a listener it would end the program
       let failed: { error: unknown } | undefined;
       try {
         await client.query("BEGIN ISOLATION LEVEL READ COMMITTED");
@@ -105,9 +111,13 @@ export class Inbox {
         await client.query("COMMIT");
       } catch (error) {
         const broken = await client.query("ROLLBACK").then(() => false, () => true);
+        if (!broken) {
+          client.off("error", ignore);
+        }
         client.release(broken); // a broken client is not used again
         throw error;
       }
+      client.off("error", ignore);
       client.release();
       if (failed !== undefined) {
         throw failed.error;
@@ -124,7 +134,7 @@ export class Inbox {
       await this.#settle(client, before, message, effect);
       return undefined;
     } catch (error) {
-      await client.query("ROLLBACK TO SAVEPOINT inbox");
+      await client.query("ROLLBACK TO SAVEPOINT inbox").catch(() => Promise.reject(error)); // the cause, not what followed
       return { error };
     }
   }
@@ -209,6 +219,8 @@ export class Inbox {
     return sql.replaceAll("{schema}", () => this.#schema);
   }
 }
+
+function ignore(): void {}
 
 // noted returns a dedup key or a stream as the tables have it: itself, or its SHA-256 if it is long.
 function noted(text: string): string {

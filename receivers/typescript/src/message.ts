@@ -16,6 +16,10 @@ export interface Message {
   readonly stream: string;
   readonly type: string;
   readonly key: string;
+  // With claimCheck, body is a reference to an object, and not the payload.
+  readonly claimCheck: boolean;
+  // contentEncoding is how the payload is encoded, such as "zstd"; "" if it is not.
+  readonly contentEncoding: string;
   readonly body: Buffer;
 }
 
@@ -31,12 +35,13 @@ export function messageFromRequest(headers: Headers, body: Buffer, secret: Secre
     requireTimely(found, now);
     requireSigned(found, body, keys);
   }
-  return messageFromHeaders((name) => unescape(found.get(name) ?? ""), body);
+  return messageFromHeaders("", (name) => unescape(found.get(name) ?? ""), body);
 }
 
-// messageFromHeaders reads headers, properties or attributes: get returns the text of one, "" if it is absent. It
-// throws MessageError.
-export function messageFromHeaders(get: (name: string) => string, body: Buffer, stream = ""): Message {
+// messageFromHeaders reads headers, properties or attributes: get returns the text of one, "" if it is absent. stream is
+// that of the message: with Kafka the topic and the partition, and "" where all records have one order. It throws
+// MessageError.
+export function messageFromHeaders(stream: string, get: (name: string) => string, body: Buffer): Message {
   const message = {
     process: get("ordered-process"),
     origin: get("ordered-origin"),
@@ -47,6 +52,8 @@ export function messageFromHeaders(get: (name: string) => string, body: Buffer, 
     stream,
     type: get("ordered-type"),
     key: get("ordered-key"),
+    claimCheck: get("ordered-claim-check") === "true",
+    contentEncoding: get("ordered-content-encoding"),
     body,
   };
   validate(message);

@@ -7,6 +7,7 @@ import {
   GapError,
   Inbox,
   LateError,
+  messageFromHeaders,
   messageFromRequest,
   OriginError,
   PoisonError,
@@ -88,7 +89,7 @@ async function check(vector: any): Promise<void> {
 }
 
 function message(sequence: bigint, epoch: bigint, dedupKey: string, more: Partial<Message> = {}): Message {
-  const rest = { process: "p", origin: "o", replay: false, stream: "", type: "", key: "", body: Buffer.alloc(0) };
+  const rest = { process: "p", origin: "o", replay: false, stream: "", type: "", key: "", claimCheck: false, contentEncoding: "", body: Buffer.alloc(0) };
   return { ...rest, sequence, epoch, dedupKey, ...more };
 }
 
@@ -198,7 +199,13 @@ test("the schema may have any name", async () => {
   await pool.query('DROP SCHEMA IF EXISTS "$& ""odd""" CASCADE; CREATE SCHEMA "$& ""odd"""');
   await pool.query(box.sql());
   assert.equal(await handle(message(1n, 1n, "a"), box), "applied");
-  assert.equal(await box.prune(pool, 0, 1), 1);
+  assert.equal(await box.prune(pool, 1e-6, 1), 1);
+});
+
+test("prune needs a time to keep", async () => {
+  for (const [keep, limit] of [[0, 1], [-1, 1], [NaN, 1], [3600, 0]] as const) {
+    await assert.rejects(new Inbox("c").prune(pool, keep, limit), /must be positive/);
+  }
 });
 
 test("prune forgets old keys a little at a time", async () => {
@@ -251,6 +258,33 @@ test("logs what it refuses", async () => {
   assert.match(String(warned[0]![2]), /comes late/);
 });
 
+test("logs a request that it refuses", async () => {
+  const refused: [number, Record<string, string>, Partial<HandlerConfig>, string][] = [
+    [401, {}, { secret: "another-secret-of-the-sender" }, "POST"],
+    [400, { "ordered-epoch": "0" }, {}, "POST"],
+    [413, {}, { maxBytes: 1 }, "POST"],
+    [405, {}, {}, "PUT"], // a health check
+  ];
+  for (const [status, change, config, method] of refused) {
+    const warned: any[][] = [];
+    const got = await answer(effect, change, { ...config, log: { ...quiet, warn: (...values) => warned.push(values) } }, method);
+    assert.equal(got.status, status);
+    const want = status === 405 ? [] : [["the request was refused", { remote: "127.0.0.1", status }]];
+    assert.deepEqual(warned.map((values) => values.slice(0, 2)), want);
+  }
+});
+
+test("shows the cause if the connection is lost", async () => {
+  const logged: any[][] = [];
+  const lost: Effect = async (client) => {
+    await client.query("SELECT pg_terminate_backend(pg_backend_pid())").catch(() => undefined);
+    throw new Error("the cause");
+  };
+  const got = await answer(lost, {}, { log: { ...quiet, error: (...values) => logged.push(values) } });
+  assert.equal(got.status, 503);
+  assert.match(String(logged[0]![2]), /the cause/);
+});
+
 test("a noted origin is escaped in the answer", async () => {
   await accept((client) => new Inbox("c").acceptOrigin(client, "café", 'a "b"%ü'));
   assert.equal((await answer(effect)).headers["ordered-origin"], "a%20%22b%22%25%C3%BC");
@@ -295,6 +329,16 @@ test("names secrets that are none and quotes nothing of them", () => {
     assert.throws(() => new Inbox("c").handler(pool, { secret: secret as string }, effect), want);
     assert.throws(() => messageFromRequest({}, Buffer.alloc(0), secret as string), want);
   }
+});
+
+test("a message of a broker has its stream", () => {
+  const get = (name: string) => (headers as Record<string, string>)[name] ?? "";
+  assert.equal(messageFromHeaders("orders/1", get, Buffer.from("{}")).stream, "orders/1");
+});
+
+test("shows that a payload is not whole", () => {
+  const got = messageFromRequest({ ...headers, "ordered-claim-check": "true", "ordered-content-encoding": "zstd" }, Buffer.from("{}"), unsigned);
+  assert.deepEqual([got.claimCheck, got.contentEncoding], [true, "zstd"]);
 });
 
 test("reads escaped values and names in any case", () => {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
 )
 
@@ -28,6 +29,10 @@ const (
 	HeaderOrigin    = "ordered-origin" // a random name of the process's cursor
 	HeaderReplay    = "ordered-replay" // "true" for a dead letter that is replayed, out of its turn
 
+	// Both are for a payload that is not whole, because its process passes it on as it is.
+	HeaderClaimCheck      = "ordered-claim-check"      // "true" if it is a reference to an object
+	HeaderContentEncoding = "ordered-content-encoding" // how it is encoded, or that object
+
 	// Only HTTP has this, with a secret: see package internal/signature.
 	HeaderSignature = "ordered-signature"
 
@@ -39,10 +44,10 @@ const (
 )
 
 // Count is how many headers Each yields at most.
-const Count = 13
+const Count = 15
 
 // Each calls yield for every header of a delivery, in a fixed order. Origin, key, type and created-at are left out where the
-// delivery has none, and replay where it is in its turn. A sink escapes and bounds the values as its protocol needs.
+// delivery has none, replay where it is in its turn, and the two of a payload that is not whole where it is. A sink escapes and bounds the values as its protocol needs.
 func Each(d processor.Delivery, yield func(name, value string)) {
 	yield(HeaderVersion, Version)
 	yield(HeaderProcess, d.Process)
@@ -56,6 +61,12 @@ func Each(d processor.Delivery, yield func(name, value string)) {
 	}
 	if IsReplay(d) {
 		yield(HeaderReplay, "true")
+	}
+	if packed.Claimed(d.Headers) {
+		yield(HeaderClaimCheck, "true")
+	}
+	if encoding := packed.Encoded(d.Headers); encoding != "" {
+		yield(HeaderContentEncoding, encoding)
 	}
 	if d.Key != "" {
 		yield(HeaderKey, d.Key)

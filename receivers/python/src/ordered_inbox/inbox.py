@@ -98,9 +98,15 @@ class Inbox:
     def prune(self, conn: psycopg.Connection, keep: timedelta, limit: int) -> int:
         """Forget keys that came longer ago than keep, at most limit of them, and return how many.
 
-        A record that comes again after that is applied again, unless its epoch or its sequence is refused: keep more
-        than you may seek back.
+        A record that comes again after that is refused if its request is an old one, by its epoch or its sequence. It
+        is applied again if it was sent anew: after an operator's seek back, as a dead letter that is replayed, by a
+        process whose last outcome was unknown and that was halted or paused since, or after a failover or a restore took
+        back the advance of the cursor. So keep more than the longest of these may take.
+
+        Raises ValueError unless keep and limit are positive.
         """
+        if keep <= timedelta() or limit < 1:
+            raise ValueError(f"prune: keep and limit must be positive, got {keep} and {limit}")
         return self._change(conn, statements.PRUNE, keep=keep, limit=limit)
 
     def wsgi(self, connect: Callable[[], AbstractContextManager[psycopg.Connection]], secret: str | Unsigned, effect: Effect) -> Application:
@@ -124,7 +130,10 @@ class Inbox:
         """
         # An effect that raises psycopg.Rollback leaves the savepoint without an exception.
         failed: Exception | None = RuntimeError("the effect rolled back: raise an error instead")
+        outermost = conn.info.transaction_status == TransactionStatus.IDLE
         with conn.transaction():
+            if outermost:  # the role may have another default; connect may have begun the transaction
+                conn.execute(statements.READ_COMMITTED)
             before = self._enter(conn, message)
             try:
                 with conn.transaction():  # a savepoint

@@ -21,7 +21,8 @@ class Message:
 
     origin identifies the cursor of the process. replay is true for a dead letter that is replayed, out of its turn.
     stream names the part of the process's records that has an order of its own: a partition of Kafka, or an ordering
-    key of Pub/Sub. It is "" where all records have one order, as over HTTP.
+    key of Pub/Sub. It is "" where all records have one order, as over HTTP. With claim_check, body is a reference to
+    an object, and not the payload. content_encoding is how the payload is encoded, such as "zstd"; "" if it is not.
     """
 
     process: str
@@ -33,6 +34,8 @@ class Message:
     stream: str = ""
     type: str = ""
     key: str = ""
+    claim_check: bool = False
+    content_encoding: str = ""
     body: bytes = field(default=b"", repr=False)
 
     def __post_init__(self) -> None:
@@ -63,11 +66,14 @@ def message_from_request(
     if not isinstance(keys, Unsigned):
         signature.require_timely(found, time.time() if now is None else now)
         signature.require_signed(found, body, keys)
-    return message_from_headers({name: _unescape(value) for name, value in found.items()}, body)
+    return message_from_headers("", {name: _unescape(value) for name, value in found.items()}, body)
 
 
-def message_from_headers(headers: Mapping[str, str], body: bytes = b"", stream: str = "") -> Message:
-    """Return the record in headers, properties or attributes, whose names are in lower case. Raises MessageError."""
+def message_from_headers(stream: str, headers: Mapping[str, str], body: bytes = b"") -> Message:
+    """Return the record in headers, properties or attributes, whose names are in lower case. Raises MessageError.
+
+    stream is that of the message: with Kafka the topic and the partition, and "" where all records have one order.
+    """
     return Message(
         process=headers.get("ordered-process", ""),
         origin=headers.get("ordered-origin", ""),
@@ -78,6 +84,8 @@ def message_from_headers(headers: Mapping[str, str], body: bytes = b"", stream: 
         stream=stream,
         type=headers.get("ordered-type", ""),
         key=headers.get("ordered-key", ""),
+        claim_check=headers.get("ordered-claim-check") == "true",
+        content_encoding=headers.get("ordered-content-encoding", ""),
         body=body,
     )
 

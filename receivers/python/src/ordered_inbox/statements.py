@@ -44,3 +44,5 @@ WHERE ctid = ANY (ARRAY(
     WHERE receiver = %(receiver)s AND received_at < clock_timestamp() - %(keep)s::interval
     ORDER BY received_at LIMIT %(limit)s
 ))"""
+
+READ_COMMITTED = "/* inbox.isolation */ SET TRANSACTION ISOLATION LEVEL READ COMMITTED"

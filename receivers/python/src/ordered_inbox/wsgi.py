@@ -31,12 +31,27 @@ class Application:
 
     def _answer(self, environ: dict) -> tuple[str, list[tuple[str, str]], str]:
         try:
-            self._apply(self._read(environ))
+            self._apply(self._read_logged(environ))
         except InboxError as error:
             return error.status, error.headers, str(error)
         except Exception:
             return InboxError.status, [], "the record was not applied: try again"
         return "200 OK", [], ""
+
+    def _read_logged(self, environ: dict) -> Message:
+        """Log a request that is refused before its record is looked at: else a wrong secret would leave no trace.
+
+        Another method than POST is no record, but a health check or a probe.
+        """
+        try:
+            return self._read(environ)
+        except InboxError as error:
+            if environ["REQUEST_METHOD"] == "POST":
+                _log.warning("the request was refused: remote %s, status %s: %s", environ.get("REMOTE_ADDR"), error.status, error)
+            raise
+        except Exception:
+            _log.exception("the request could not be read: remote %s", environ.get("REMOTE_ADDR"))
+            raise
 
     def _apply(self, message: Message) -> None:
         """Log what is not applied: the sender gets no details of what failed here."""

@@ -122,10 +122,18 @@ public final class Inbox {
 
     /**
      * Forgets keys that came longer ago than keep, at most limit of them, and returns how many. A record that comes
-     * again after that is applied again, unless its epoch or its sequence is refused: keep more than you may seek back.
+     * again after that is refused if its request is an old one, by its epoch or its sequence. It is applied again if it
+     * was sent anew: after an operator's seek back, as a dead letter that is replayed, by a process whose last outcome
+     * was unknown and that was halted or paused since, or after a failover or a restore took back the advance of the
+     * cursor. So keep more than the longest of these may take.
+     *
+     * @throws IllegalArgumentException unless keep and limit are positive
      */
     public int prune(Connection connection, Duration keep, int limit) throws SQLException {
-        return change(connection, Statements.PRUNE, receiver, keep.toMillis() / 1000.0, limit);
+        if (keep.isNegative() || keep.isZero() || limit < 1) {
+            throw new IllegalArgumentException("prune: keep and limit must be positive, got " + keep + " and " + limit);
+        }
+        return change(connection, Statements.PRUNE, receiver, keep.getSeconds() + keep.getNano() / 1e9, limit);
     }
 
     /**
@@ -158,7 +166,7 @@ public final class Inbox {
                 failed = attempt(connection, message, effect);
                 connection.commit();
             } catch (Throwable e) {
-                connection.rollback();
+                undo(e, connection::rollback);
                 throw e;
             }
             if (failed != null) {
@@ -175,8 +183,25 @@ public final class Inbox {
             settle(connection, before, message, effect);
             return null;
         } catch (Exception e) {
-            connection.rollback(entered);
+            if (!undo(e, () -> connection.rollback(entered))) {
+                throw e;
+            }
             return e;
+        }
+    }
+
+    private interface Undo {
+        void run() throws SQLException;
+    }
+
+    /** Undoes what failed, and returns whether it could. What fails here must not hide the cause. */
+    private static boolean undo(Throwable cause, Undo undo) {
+        try {
+            undo.run();
+            return true;
+        } catch (SQLException e) {
+            cause.addSuppressed(e);
+            return false;
         }
     }
 

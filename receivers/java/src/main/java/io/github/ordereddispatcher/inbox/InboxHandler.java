@@ -39,7 +39,7 @@ public final class InboxHandler implements HttpHandler {
         int status = 200;
         String text = "";
         try {
-            applyLogged(read(exchange));
+            applyLogged(readLogged(exchange));
         } catch (InboxException e) {
             status = e.status();
             text = e.getMessage();
@@ -55,11 +55,29 @@ public final class InboxHandler implements HttpHandler {
         exchange.close();
     }
 
+    /**
+     * Logs a request that is refused before its record is looked at: otherwise a wrong secret would leave no trace here.
+     * Another method than POST is no record, but a health check or a probe.
+     */
+    private Message readLogged(HttpExchange exchange) throws InboxException {
+        try {
+            return read(exchange);
+        } catch (InboxException e) {
+            if (e.status() != 405) {
+                LOG.log(System.Logger.Level.WARNING, "the request was refused: remote " + exchange.getRemoteAddress() + ", status " + e.status() + ": " + e.getMessage());
+            }
+            throw e;
+        } catch (RuntimeException e) {
+            LOG.log(System.Logger.Level.ERROR, "the request could not be read: remote " + exchange.getRemoteAddress(), e);
+            throw e;
+        }
+    }
+
     /** Logs a record that is not applied: the sender gets no details of what failed here. */
     private void applyLogged(Message message) throws Exception {
         try {
             apply.apply(message);
-        } catch (InboxException.Origin | InboxException.Stale | InboxException.Late | InboxException.Gap | InboxException.NoMessage e) {
+        } catch (InboxException.Origin | InboxException.Stale | InboxException.Late | InboxException.Gap e) {
             LOG.log(System.Logger.Level.WARNING, "the record was refused: " + described(message) + ": " + e.getMessage());
             throw e;
         } catch (Exception e) {

@@ -23,10 +23,12 @@ import java.util.function.UnaryOperator;
  *     ordering key of Pub/Sub; "" where all records have one order, as over HTTP
  * @param type "" if it has none
  * @param key "" if it has none
- * @param body the payload
+ * @param claimCheck true if body is a reference to an object, and not the payload
+ * @param contentEncoding how the payload is encoded, such as "zstd"; "" if it is not
+ * @param body the payload, or its reference
  */
 public record Message(String process, String origin, long sequence, long epoch, String dedupKey, boolean replay, String stream,
-        String type, String key, byte[] body) {
+        String type, String key, boolean claimCheck, String contentEncoding, byte[] body) {
     /**
      * Checks a request of the webhook sink, and returns the record in it.
      *
@@ -61,7 +63,8 @@ public record Message(String process, String origin, long sequence, long epoch, 
         UnaryOperator<String> get = name -> text(header.apply(name));
         Message message = new Message(get.apply("ordered-process"), get.apply("ordered-origin"), number(get, "ordered-sequence"),
                 number(get, "ordered-epoch"), get.apply("ordered-dedup-key"), get.apply("ordered-replay").equals("true"), stream,
-                get.apply("ordered-type"), get.apply("ordered-key"), body);
+                get.apply("ordered-type"), get.apply("ordered-key"), get.apply("ordered-claim-check").equals("true"),
+                get.apply("ordered-content-encoding"), body);
         message.validate();
         return message;
     }

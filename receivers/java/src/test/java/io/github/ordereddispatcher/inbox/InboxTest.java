@@ -45,7 +45,7 @@ class InboxTest {
     }
 
     private static Message message(String process, String origin, long sequence, long epoch, String key, String stream) {
-        return new Message(process, origin, sequence, epoch, key, false, stream, "", "", new byte[0]);
+        return new Message(process, origin, sequence, epoch, key, false, stream, "", "", false, "", new byte[0]);
     }
 
     private Inbox.Outcome handle(Message message) throws Exception {
@@ -67,7 +67,7 @@ class InboxTest {
         assertEquals(Inbox.Outcome.DUPLICATE, handle(message(1, 2, "a")), "a take-over");
         assertEquals(Inbox.Outcome.APPLIED, handle(message(9, 2, "c")), "a gap");
         assertEquals(Inbox.Outcome.DUPLICATE, handle(message(10, 3, "a")), "a seek back");
-        Message replay = new Message("p", "o", 3, 3, "d", true, "", "", "", new byte[0]);
+        Message replay = new Message("p", "o", 3, 3, "d", true, "", "", "", false, "", new byte[0]);
         assertEquals(Inbox.Outcome.APPLIED, handle(replay), "a dead letter is replayed");
         assertEquals(Inbox.Outcome.DUPLICATE, handle(message(3, 1, "d")), "a broker was set back");
         assertEquals(3, assertThrows(InboxException.Stale.class, () -> handle(message(11, 2, "e"))).seen());
@@ -167,6 +167,14 @@ class InboxTest {
     }
 
     @Test
+    void pruneNeedsATimeToKeep() {
+        for (Duration keep : List.of(Duration.ZERO, Duration.ofHours(-1))) {
+            assertThrows(IllegalArgumentException.class, () -> box.prune(null, keep, 1));
+        }
+        assertThrows(IllegalArgumentException.class, () -> box.prune(null, Duration.ofHours(1), 0));
+    }
+
+    @Test
     void pruneForgetsOldKeysALittleAtATime() throws Exception {
         long sequence = 1;
         for (String key : List.of("a", "b", "c")) {
@@ -219,6 +227,27 @@ class InboxTest {
         });
         assertEquals(Level.WARNING, logged.get(0).getLevel());
         assertTrue(logged.get(0).getMessage().contains("comes late"), logged.get(0).getMessage());
+    }
+
+    @Test
+    void logsARequestThatItRefuses() throws Exception {
+        List<LogRecord> logged = logged(() -> assertEquals(400, post(Fixture::effect, Map.of("ordered-epoch", "0")).statusCode()));
+        assertEquals(Level.WARNING, logged.get(0).getLevel());
+        assertTrue(logged.get(0).getMessage().contains("the request was refused: remote /127.0.0.1:"), logged.get(0).getMessage());
+        InboxHandler signed = box.handler(Fixture.DATABASE, "another-secret-of-the-sender", Fixture::effect);
+        logged = logged(() -> assertEquals(401, Fixture.post(signed, HEADERS, "{}".getBytes()).statusCode()));
+        assertTrue(logged.get(0).getMessage().contains("status 401"), logged.get(0).getMessage());
+    }
+
+    /** What fails after the cause must not hide it: a lost connection cannot roll back. */
+    @Test
+    void showsTheCauseIfTheConnectionIsLost() throws Exception {
+        List<LogRecord> logged = logged(() -> assertEquals(503, post((connection, message) -> {
+            connection.close();
+            throw new IllegalStateException("the cause");
+        }).statusCode()));
+        assertEquals("the cause", logged.get(0).getThrown().getMessage());
+        assertTrue(logged.get(0).getThrown().getSuppressed().length > 0);
     }
 
     private HttpResponse<String> post(Inbox.Effect effect) throws Exception {
@@ -302,6 +331,16 @@ class InboxTest {
             server.stop(0);
         }
         assertEquals(List.of(), Fixture.effects());
+    }
+
+    @Test
+    void showsThatAPayloadIsNotWhole() throws Exception {
+        Map<String, String> headers = new HashMap<>(HEADERS);
+        assertFalse(Message.fromUnsignedRequest(single(headers), new byte[0]).claimCheck());
+        headers.putAll(Map.of("ordered-claim-check", "true", "ordered-content-encoding", "zstd"));
+        Message got = Message.fromUnsignedRequest(single(headers), new byte[0]);
+        assertTrue(got.claimCheck());
+        assertEquals("zstd", got.contentEncoding());
     }
 
     @Test
