@@ -81,6 +81,24 @@ func TestModel_APoisonRecordAmongOthersIsNamedAndKeepsNothing(t *testing.T) {
 	require.EqualValues(t, 3, w.balance(t, "v1.balance", "a"))
 }
 
+// A handler may have written before it fails, in the transaction of the records before it. Only what it wrote is undone.
+func TestModel_WhatAPoisonRecordHadWrittenIsUndone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add(t, "account.credited", credited{"a", 1})
+	w.add(t, "account.closed", credited{"a", 0})
+	w.add(t, "account.credited", credited{"a", 2})
+	closed := readmodel.On("account.closed", func(ctx context.Context, tx pgx.Tx, c credited, _ processor.Delivery) error {
+		_, err := tx.Exec(ctx, "UPDATE v1.balance SET cents = -1 WHERE account = $1", c.Account)
+		return errors.Join(err, processor.Permanent(errors.New("it has money")))
+	})
+	w.run(t, "v1", model(t, credit("v1"), closed))
+	row := w.waitFor(t, "v1", halted)
+	require.Equal(t, "2", row.Failure.RecordID)
+	require.Contains(t, row.Failure.Error, "it has money")
+	require.EqualValues(t, 1, w.balance(t, "v1.balance", "a"))
+}
+
 func TestNew_RefusesWhatIsAmbiguous(t *testing.T) {
 	t.Parallel()
 	apply := func(context.Context, pgx.Tx, processor.Delivery) error { return nil }

@@ -118,6 +118,14 @@ func TestPrune_StopsAtACursorThatARuleWouldPass(t *testing.T) {
 			require.Equal(t, oldAt(4), report.Through)
 			require.Equal(t, 7, staying(t, pool))
 			require.Equal(t, 5, count(t, pool, "SELECT min(id) FROM public.bookings"), "its next record is there")
+
+			// Every record that it has yet to deliver is there, so the rule goes on once it has.
+			const deliveredSQL = "SELECT sequence FROM od.cursor WHERE process_name = 'slow'"
+			before := count(t, pool, deliveredSQL)
+			place(t, pool, "slow", string(oldAt(4)), "running")
+			deliver(t, config)
+			require.Equal(t, before+7, count(t, pool, deliveredSQL))
+			require.EqualValues(t, 4, pruned(t, config).Rows)
 		})
 	}
 }
