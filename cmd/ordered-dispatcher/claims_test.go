@@ -34,6 +34,12 @@ func resolving(t *testing.T, name, dir string) string {
 	return file(t, "processes: {"+name+": {source: {table: public.outbox, preset: outbox}, sink: {stdout: {}}, start: beginning, claims: "+dir+"}}")
 }
 
+// forget makes room for the next process that reads the same table.
+func forget(t *testing.T, address, process string) {
+	t.Helper()
+	must(t, address, "process", "forget", process, "--reason=the next one reads the same table")
+}
+
 // objectFiles are the paths of all objects.
 func objectFiles(t *testing.T, dir string) (paths []string) {
 	t.Helper()
@@ -79,6 +85,7 @@ func TestClaims_ATransactionThatIsRolledBackLeavesAnObjectAndNothingElse(t *test
 			_, seat, _ := strings.Cut(line, `"seat":"`)
 			all = append(all, seat[:3])
 		}
+		forget(t, address, process)
 		return strings.Join(all, " ")
 	}
 	require.Equal(t, "12A 12B", seats("before"))
@@ -130,5 +137,6 @@ func TestClaims_AnObjectThatIsGoneOrChangedHaltsUntilItIsBack(t *testing.T) {
 		require.Equal(t, 2, strings.Count(out, "\n"), out)
 		require.Less(t, strings.Index(out, `"payload":{"seat":"12A"`), strings.Index(out, `"type":"third"`))
 		require.Contains(t, out, `"payload":{"seat":"12A"`)
+		forget(t, address, process)
 	}
 }
