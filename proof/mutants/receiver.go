@@ -24,7 +24,7 @@ var receiverMutants = []mutant{
 		code("inbox.Handler.read", "signed && !h.keys.VerifyOrdered(signature.Message{Header: req.Header, Body: body})", "signed && len(h.keys) == 0")).inCI(),
 	mutate("a request that somebody has kept may come at any time", "inbox.TestHandler_AnswersAsTheTestVectorsSay",
 		code("inbox.Handler.isTimely", "h.config.Tolerance", "1<<62")),
-	mutate("an effect that hides an error is acknowledged", "inbox.TestHandler_AnEffectThatHidesAnErrorIsNotAcknowledgedAndLeavesALargerEpochNoted",
+	mutate("an effect that hides an error is acknowledged", "inbox.TestHandle_AnEffectThatHidesAnErrorIsNamed",
 		code("inbox.Inbox.settle", "tx.Conn().PgConn().TxStatus() == failed", "false")),
 	mutate("a COMMIT that failed is answered with what was refused", "inbox.TestHandler_ACommitThatFailsIsNoWordAboutTheRecord",
 		code("inbox.Handler.apply", "if err != nil { return err }", "_ = err").nth(2)),
