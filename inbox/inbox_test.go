@@ -287,6 +287,25 @@ func TestHandle_AnEffectThatFailsLeavesNoNote(t *testing.T) {
 }
 
 // Two calls with one message at the same time: one applies it, and the other waits and finds that.
+// PostgreSQL answers the COMMIT of such a transaction with a ROLLBACK. After a replay there is no statement that would
+// fail before.
+func TestHandle_AnEffectThatHidesAnErrorIsNamed(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	for _, m := range []inbox.Message{message(1, 1, "a"), replay(1, 1, "a")} {
+		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+			outcome, err := box(t, false).Handle(t.Context(), tx, m, func(ctx context.Context, tx pgx.Tx) error {
+				_, _ = tx.Exec(ctx, "SELECT 1/0")
+				return nil
+			})
+			require.Zero(t, outcome)
+			return err
+		})
+		require.ErrorContains(t, err, "a statement of the effect failed, and the effect returned no error: return it, or use a savepoint")
+		require.Zero(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.inbox"))
+	}
+}
+
 func TestHandle_TwoAtOnceApplyOnce(t *testing.T) {
 	t.Parallel()
 	pool := made(t)

@@ -33,6 +33,9 @@ func TestPrune_ForgetsOldKeysALittleAtATime(t *testing.T) {
 	var late *inbox.LateError
 	_, err := handle(t, pool, message(1, 1, "a"))
 	require.ErrorAs(t, err, &late, "an old request is refused by its number")
+	outcome, err := handle(t, pool, message(4, 2, "a"))
+	require.NoError(t, err)
+	require.Equal(t, inbox.Applied, outcome, "an operator has sought back")
 }
 
 // With 0 or less, all keys would go.

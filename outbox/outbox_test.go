@@ -65,6 +65,20 @@ func TestAdd_WritesEachFieldInOrder(t *testing.T) {
 	}
 }
 
+// However many records there are, the server is asked once.
+func TestAdd_IsOneStatement(t *testing.T) {
+	t.Parallel()
+	o, pool := made(t, outbox.Config{})
+	pgtest.Exec(t, pool, `CREATE TABLE public.statement (rows int);
+		CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.statement SELECT count(*) FROM added; RETURN NULL; END $$;
+		CREATE TRIGGER notes AFTER INSERT ON public.outbox REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION public.note()`)
+	for way, add := range adds(pool) {
+		pgtest.Exec(t, pool, "TRUNCATE public.statement")
+		require.NoError(t, add(t.Context(), o, outbox.Record{Type: "a"}, outbox.Record{Type: "b"}, outbox.Record{Type: "c"}), way)
+		require.Equal(t, "3", pgtest.Value[string](t, pool, "SELECT string_agg(rows::text, ' ') FROM public.statement"), way)
+	}
+}
+
 func TestAdd_IsPartOfTheCallersTransaction(t *testing.T) {
 	t.Parallel()
 	o, pool := made(t, outbox.Config{})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,6 +101,12 @@ func TestResolve_AnObjectThatIsWrongIsTheRecordsAndAStoreThatIsAwayIsNot(t *test
 
 	_, err = payload.Resolve(store, 6)(t.Context(), row)
 	require.ErrorContains(t, err, "the object is too large: it has 7 bytes, and may have 6")
+	require.True(t, processor.IsPermanent(err))
+
+	altered := reference
+	altered.SHA256 = strings.Repeat("0", 64)
+	_, err = payload.Resolve(store, limit)(t.Context(), processor.Record{Payload: altered.JSON(), Headers: row.Headers})
+	require.EqualError(t, err, "resolve its claim check "+reference.Object+": the object is not the one that was stored: its size or SHA-256 differs")
 	require.True(t, processor.IsPermanent(err))
 
 	require.NoError(t, store.Delete(t.Context(), reference.Object))

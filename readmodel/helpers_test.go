@@ -78,12 +78,12 @@ func model(t *testing.T, handlers ...readmodel.Handler) *readmodel.Model {
 	return m
 }
 
-// run runs a version until stop is called or the test ends.
+// run runs a version until stop is called or the test ends. Up to 100 records share a transaction.
 func (w world) run(t *testing.T, version string, m processor.TxSink, change ...func(*processor.Config)) (stop func()) {
 	t.Helper()
 	source, err := table.New(w.store.Pool(), table.Config{Table: "public.outbox", Preset: "outbox"})
 	require.NoError(t, err)
-	config := processor.Config{Process: "balances@" + version, Store: w.store, Source: source, Dispatch: processor.InTx(m), Poll: 5 * time.Millisecond}
+	config := processor.Config{Process: "balances@" + version, Store: w.store, Source: source, Dispatch: processor.InTx(m), Poll: 5 * time.Millisecond, Checkpoint: 100}
 	for _, c := range change {
 		c(&config)
 	}

@@ -176,3 +176,28 @@ func TestDecompress_ABombHalts(t *testing.T) {
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "decompress its payload: decompressed, it is too large: it may have 10000 bytes")
 }
+
+// A bytea may hold anything. The upcaster needs JSON, so the process halts there until the row is corrected.
+func TestUpcast_APayloadThatIsNotJSONHaltsUntilItIsCorrected(t *testing.T) {
+	t.Parallel()
+	address, pool := database(t, 0)
+	pgtest.Exec(t, pool, must(t, address, "migrate", "outbox", "--raw"))
+	addAll(t, pool, outbox.Config{Raw: true},
+		outbox.Record{Type: "booking.created", Payload: map[string]any{"count": 1}},
+		outbox.Record{Type: "booking.created", Payload: []byte(`{"count": Smith4711`)},
+		outbox.Record{Type: "booking.created", Payload: map[string]any{"count": 3}})
+	config := upcasting(t, "")
+	code, stdout, stderr := do(t, address, "run", "--drain", "-c", config)
+	require.Equal(t, 3, code, stderr)
+	require.Equal(t, 1, strings.Count(stdout, "\n"), "nothing passes the record")
+	_, status, _ := do(t, address, "status")
+	for _, told := range []string{stderr, status} {
+		require.Contains(t, told, "upcast booking.created@1: its payload is not JSON")
+		require.NotContains(t, told, "Smith")
+	}
+
+	pgtest.Exec(t, pool, `UPDATE public.outbox SET payload = convert_to('{"count": 2}', 'UTF8') WHERE id = 2`)
+	must(t, address, "retry", "a", "--reason=the row is corrected")
+	out := must(t, address, "run", "--drain", "-c", config)
+	require.Regexp(t, `^.*"payload":{"seats":\[0,1\]}.*\n.*"payload":{"seats":\[0,1,2\]}.*\n$`, out)
+}

@@ -148,20 +148,25 @@ func (w *world) sendOfAnother(i int) {
 	require.Less(w.t, w.seen(), int64(1000000))
 }
 
+// Both ends of the wire: the bookings that were committed, and those that were made, in their order.
+const (
+	wantSQL = `SELECT string_agg(payload->>'id', ' ' ORDER BY created_at, id) FROM public.outbox WHERE payload->>'room' = 'blue'`
+	gotSQL  = `SELECT string_agg(id::text, ' ' ORDER BY n) FROM public.booking WHERE room = 'blue'`
+	// stateSQL is what a receiver has, as one text.
+	stateSQL = `SELECT concat_ws(' ',
+		(SELECT string_agg(b::text, '' ORDER BY n) FROM public.booking b),
+		(SELECT string_agg(i::text, '' ORDER BY dedup_key) FROM public.inbox i),
+		(SELECT string_agg(p::text, '') FROM public.inbox_process p))`
+)
+
 // judge compares both ends, and then sends once more what must change nothing.
 func (w *world) judge() {
 	const (
-		wantSQL = `SELECT string_agg(payload->>'id', ' ' ORDER BY created_at, id) FROM public.outbox WHERE payload->>'room' = 'blue'`
-		gotSQL  = `SELECT string_agg(id::text, ' ' ORDER BY n) FROM public.booking WHERE room = 'blue'`
 		// Dead letters came later than their place.
 		wantLateSQL = `SELECT coalesce(string_agg(payload->>'id', ' ' ORDER BY created_at, id), '') FROM public.outbox WHERE payload->>'room' <> 'blue'`
 		gotLateSQL  = `SELECT coalesce(string_agg(id::text, ' ' ORDER BY n), '') FROM public.booking WHERE room <> 'blue'`
-		stateSQL    = `SELECT concat_ws(' ',
-			(SELECT string_agg(b::text, '' ORDER BY n) FROM public.booking b),
-			(SELECT string_agg(i::text, '' ORDER BY dedup_key) FROM public.inbox i),
-			(SELECT string_agg(p::text, '') FROM public.inbox_process p))`
 	)
-	text := func(sql string) string { return pgtest.Value[string](w.t, w.pool, sql) }
+	text := w.text
 	require.Equal(w.t, text(wantSQL), text(gotSQL))
 	require.Equal(w.t, text(wantLateSQL), text(gotLateSQL))
 	require.Greater(w.t, w.epoch(), int64(*kills), "the killed daemons were at work")

@@ -31,10 +31,16 @@ func (p post) epoch() int64 {
 // signed returns the request as its worker would send it now.
 func (p post) signed(t *testing.T) post {
 	t.Helper()
+	return p.signedBy(t, secret, time.Now())
+}
+
+// signedBy returns the request as a sender with this secret and this clock would send it.
+func (p post) signedBy(t *testing.T, secret string, now time.Time) post {
+	t.Helper()
 	keys, err := signature.Parse(secret)
 	require.NoError(t, err)
 	header := p.header.Clone()
-	header.Set("webhook-timestamp", strconv.FormatInt(time.Now().Unix(), 10))
+	header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
 	m := signature.Message{Header: header, Body: p.body}
 	header.Set("webhook-signature", keys.Standard(m))
 	header.Set("ordered-signature", keys.Ordered(m))
@@ -65,9 +71,10 @@ type wire struct {
 	receivers []string
 	server    *httptest.Server
 
-	mu    sync.Mutex
-	posts []post
-	sent  int
+	mu     sync.Mutex
+	posts  []post
+	sent   int
+	change func(post) post // of the daemon's requests, on their way; nil: none
 }
 
 func newWire(t *testing.T) *wire {
@@ -86,6 +93,9 @@ func (w *wire) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	w.mu.Lock()
 	w.posts = append(w.posts, p)
 	lost := len(w.posts)%5 == 0
+	if w.change != nil {
+		p = w.change(p)
+	}
 	w.mu.Unlock()
 	answer, err := w.send(p)
 	if err != nil || lost {
@@ -96,6 +106,13 @@ func (w *wire) ServeHTTP(rw http.ResponseWriter, req *http.Request) {
 	}
 	rw.WriteHeader(answer.status)
 	_, _ = rw.Write(answer.body)
+}
+
+// distort has the wire change the daemon's requests from now on; nil ends that.
+func (w *wire) distort(change func(post) post) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.change = change
 }
 
 type answer struct {

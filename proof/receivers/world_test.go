@@ -126,11 +126,15 @@ func (w *world) kill() {
 
 // operate runs a command of the operator.
 func (w *world) operate(args ...string) error {
+	_, err := w.command(append(args, "-c", w.dir.Path("dispatcher.yaml"), "--reason", "a test")...)
+	return err
+}
+
+// command runs the program, and returns what it prints.
+func (w *world) command(args ...string) (string, error) {
 	path, err := program()
 	require.NoError(w.t, err)
-	args = append(append([]string{"DATABASE_URL=" + w.address, path}, args...), "-c", w.dir.Path("dispatcher.yaml"), "--reason", "a test")
-	_, err = w.dir.Run(w.t.Context(), "env", args...)
-	return err
+	return w.dir.Run(w.t.Context(), "env", append([]string{"DATABASE_URL=" + w.address, path}, args...)...)
 }
 
 // await polls for a condition.
@@ -144,6 +148,11 @@ func (w *world) await(what string, done func() bool) {
 func (w *world) number(sql string, args ...any) int64 {
 	w.t.Helper()
 	return pgtest.Value[int64](w.t, w.pool, sql, args...)
+}
+
+func (w *world) text(sql string) string {
+	w.t.Helper()
+	return pgtest.Value[string](w.t, w.pool, sql)
 }
 
 var errUndone = errors.New("undone")

@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -118,6 +119,14 @@ func TestPrune_StopsAtACursorThatARuleWouldPass(t *testing.T) {
 			require.Equal(t, oldAt(4), report.Through)
 			require.Equal(t, 7, staying(t, pool))
 			require.Equal(t, 5, count(t, pool, "SELECT min(id) FROM public.bookings"), "its next record is there")
+
+			// Every record that it has yet to deliver is there, so the rule goes on once it has.
+			const deliveredSQL = "SELECT sequence FROM od.cursor WHERE process_name = 'slow'"
+			before := count(t, pool, deliveredSQL)
+			place(t, pool, "slow", string(oldAt(4)), "running")
+			deliver(t, config)
+			require.Equal(t, before+7, count(t, pool, deliveredSQL))
+			require.EqualValues(t, 4, pruned(t, config).Rows)
 		})
 	}
 }
@@ -193,6 +202,28 @@ func TestPrune_RefusesWhileRowsBeforeACursorMayBeUndelivered(t *testing.T) {
 	require.ErrorIs(t, err, rules.ErrUnknown)
 	require.ErrorContains(t, err, "rows before its cursor may be undelivered")
 	require.Equal(t, 7, staying(t, pool))
+}
+
+// The transaction that removes rows looks at the cursors itself.
+func TestPrune_RefusesWhatHappensToCursorsMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ sql, want string }{
+		"a halt": {`UPDATE od.cursor SET state = 'halted', failed_class = 'restored', failed_error = 'x', failed_attempts = 1, failed_position = '', failed_record_id = '', first_failed_at = now(), last_failed_at = now()`,
+			"process a is halted over its database (restored), so rows before its cursor may be undelivered: decide on that halt first"},
+		"a cursor": {"INSERT INTO od.cursor (process_name, position) VALUES ('another', '')", "another has appeared"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, config := aged(t, stdoutProcess, "keep: 1h", 4)
+			_, err := daemon.Prune(t.Context(), config, nil, func(ctx context.Context, pass rules.Config) (rules.Report, error) {
+				exec(t, pool, c.sql)
+				return rules.Pass(ctx, pass)
+			})
+			require.ErrorIs(t, err, rules.ErrUnknown)
+			require.ErrorContains(t, err, c.want)
+			require.Equal(t, 7, staying(t, pool))
+		})
+	}
 }
 
 func TestSeek_BackToRemovedRowsSaysSo(t *testing.T) {
