@@ -59,7 +59,7 @@ type Report struct {
 	Batches int
 	// Partitions were dropped. Their rows are not counted in Rows.
 	Partitions []string
-	// Waiting are partitions that cannot go yet although their range is over, and why.
+	// Waiting are partitions that cannot go yet although no process needs them, and why.
 	Waiting []string
 	// Through is the position of the last row that was removed; "" if none was.
 	Through cursor.Position
@@ -230,8 +230,10 @@ func (p *pass) remove(ctx context.Context, tx pgx.Tx, s table.Stretch) (table.Re
 		return p.pruning.Archive(ctx, tx, s, p.Rule.Archive)
 	case ModeFiles:
 		return p.file(ctx, tx, s)
-	default:
+	case ModeDelete:
 		return p.pruning.Delete(ctx, tx, s)
+	default:
+		return table.Removed{}, fmt.Errorf("mode %s removes no rows", p.Rule.Mode)
 	}
 }
 
@@ -340,6 +342,9 @@ func (r Report) Refused(keep time.Duration) error {
 	}
 	return &PassesCursor{Table: r.Table, Keep: keep, Holds: r.Holds}
 }
+
+// Removed reports whether the pass removed rows or partitions.
+func (r Report) Removed() bool { return r.Rows > 0 || len(r.Partitions) > 0 }
 
 // MaxPreview bounds the rows that Preview counts.
 const MaxPreview = 10_000

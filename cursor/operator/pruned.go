@@ -116,6 +116,10 @@ ON CONFLICT (table_name, kind) DO UPDATE SET
 	removed = pruned.removed + CASE WHEN excluded.through > pruned.through THEN excluded.removed ELSE 0 END,
 	at = clock_timestamp()`
 
+// pruneTx gives each statement a snapshot of its own, whatever the role's default isolation is: what is read after a
+// lock must see what was committed before it.
+var pruneTx = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
+
 // Prune calls f in a transaction in which no cursor on a table moves back, with the cursors of the schema. It notes
 // what f removed, and commits both. It returns ErrBusy, without a wait, if another session has the table. table has
 // its schema.
@@ -123,7 +127,7 @@ func (o *Operator) Prune(ctx context.Context, table string, f func(context.Conte
 	var refused error // by f, whose statements are about other tables than ours
 	err := o.db.OnConnection(ctx, func(conn *pgxpool.Conn) error {
 		return answer.Within(ctx, pruneTimeout, func(ctx context.Context) error {
-			return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			return pgx.BeginTxFunc(ctx, conn, pruneTx, func(tx pgx.Tx) error {
 				return o.prune(ctx, tx, table, func(ctx context.Context, tx pgx.Tx, standing []Standing) (removal Removal, err error) {
 					removal, refused = f(ctx, tx, standing)
 					return removal, refused

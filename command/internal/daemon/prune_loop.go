@@ -11,7 +11,7 @@ import (
 
 const (
 	// pruneInterval is the pause between two passes over all rules. It is pruneFactor times as long as the passes took
-	// if that is longer, unless they removed rows.
+	// if that is longer, unless they removed something.
 	pruneInterval = 10 * time.Second
 	pruneFactor   = 20
 )
@@ -29,8 +29,8 @@ func (c *crew) keepPruning() error {
 		began, idle := time.Now(), true
 		for _, r := range c.config.Rules {
 			report, err := c.config.prune(c.ctx, c.pool, c.store, r, rules.Pass)
-			idle = idle && report.Rows == 0
-			if c.ctx.Err() == nil || report.Rows > 0 {
+			idle = idle && !report.Removed()
+			if c.ctx.Err() == nil || report.Removed() {
 				c.logPass(logged, r, report, err)
 			}
 		}
@@ -46,7 +46,7 @@ func (c *crew) keepPruning() error {
 // logPass writes one line for a pass, and another one when what holds rows back, or what fails, has changed.
 func (c *crew) logPass(logged problems, r TableRule, report rules.Report, err error) {
 	level := c.log.Info
-	if report.Rows == 0 && len(report.Partitions) == 0 {
+	if !report.Removed() {
 		level = c.log.Debug
 	}
 	level("retention: "+report.Summary("removed"), "table", report.Table, "mode", report.Mode, "rows", report.Rows, "transactions", report.Batches,

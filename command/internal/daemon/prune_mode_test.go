@@ -170,27 +170,27 @@ func TestPrune_DropsPartitionsWhoseRangeIsOver(t *testing.T) {
 
 func TestPrune_ATransactionThatWritesToAPartitionKeepsIt(t *testing.T) {
 	t.Parallel()
-	pool := ranges(t, "")
-	config := ruled(t, monthsProcess, "public.events", "keep: 1h, mode: drop")
-	deliver(t, config)
-	place(t, pool, "a", "at.int:2026-01-21T00:00:00.000000Z/00000000000000000002", "paused")
-	exec(t, pool, "DELETE FROM public.feb")
-	importer := session(t, "BEGIN; INSERT INTO public.events (created_at) VALUES ('2026-01-25')")
-	done := make(chan error, 1)
-	go func() {
-		_, err := daemon.Prune(context.WithoutCancel(t.Context()), config, nil, rules.Pass)
-		done <- err
-	}()
-	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_inherits WHERE inhdetachpending)")
-	exec(t, importer, "COMMIT")
-	select {
-	case err := <-done:
-		require.ErrorContains(t, err, "a (paused) has not passed row 6 of 2026-01-25T00:00:00Z")
-	case <-time.After(time.Minute):
-		require.FailNow(t, "it waits")
+	for name, more := range map[string]string{"concurrently": "", "with a default partition": "CREATE TABLE public.rest PARTITION OF public.events DEFAULT"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := ranges(t, more)
+			config := ruled(t, monthsProcess, "public.events", "keep: 1h, mode: drop")
+			deliver(t, config)
+			place(t, pool, "a", "at.int:2026-01-21T00:00:00.000000Z/00000000000000000002", "paused")
+			exec(t, pool, "DELETE FROM public.feb")
+			importer := session(t, "BEGIN; INSERT INTO public.events (created_at) VALUES ('2026-01-25')")
+			for _, pass := range []daemon.Pass{rules.Preview, rules.Pass} {
+				all, err := daemon.Prune(t.Context(), config, nil, pass)
+				require.NoError(t, err)
+				require.Empty(t, all[0].Partitions)
+				require.Contains(t, all[0].Waiting[0], "public.jan: an open transaction writes to it")
+			}
+			exec(t, importer, "COMMIT")
+			_, err := prune(t, config)
+			require.ErrorContains(t, err, "a (paused) has not passed row 6 of 2026-01-25T00:00:00Z")
+			require.Equal(t, 4, count(t, pool, "SELECT count(*) FROM public.events"))
+		})
 	}
-	require.Contains(t, tables(t, pool), "jan", "it is attached again")
-	require.Equal(t, 4, count(t, pool, "SELECT count(*) FROM public.events"))
 }
 
 // gated makes a statement of a table wait until the function is called.

@@ -50,8 +50,10 @@ func (r TableRule) needsOf(ctx context.Context, source *table.Source) (needs rul
 	case rules.ModeFiles:
 		may(name, "SELECT")
 		may(name, "DELETE")
-	default:
+	case rules.ModeDelete:
 		may(name, "DELETE")
+	default:
+		return needs, fmt.Errorf("it is not known which rights mode %s needs", r.Mode)
 	}
 	return needs, nil
 }
