@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -12,21 +13,46 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/sources/table"
 )
 
+// detach runs a statement that detaches a partition, in the session that alone may do so.
+type detach func(ctx context.Context, statement string) error
+
 // drop drops the partitions whose range is over, the oldest first, up to one that must stay. It begins with what an
 // earlier pass has left: tables that are detached and not dropped, and the partition whose DETACH did not end.
 func (p *pass) drop(ctx context.Context) error {
-	var ranges, left []table.Range
-	err := p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (none operator.Removal, err error) {
-		if ranges, err = p.pruning.Ranges(ctx, tx); err == nil {
-			left, err = p.pruning.Left(ctx, tx)
-		}
-		return none, err
-	})
-	if err != nil {
+	all, err := p.partitions(ctx)
+	if err != nil || !slices.ContainsFunc(all, func(r table.Range) bool { return r.Over || r.Closed || r.Detaching }) {
 		return err
 	}
-	for _, r := range append(left, ranges...) {
-		gone, err := p.dropOne(ctx, r)
+	return p.Operator.Drop(ctx, p.pruning.Table(), func(ctx context.Context, session func(context.Context, string) error) error {
+		all, err := p.partitions(ctx) // another session may have dropped some of them
+		if err != nil {
+			return err
+		}
+		return p.dropAll(ctx, all, session)
+	})
+}
+
+// partitions lists the tables that were partitions, and then the partitions, in the order in which they go.
+func (p *pass) partitions(ctx context.Context) (all []table.Range, err error) {
+	err = p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (none operator.Removal, err error) {
+		all, err = p.list(ctx, tx)
+		return none, err
+	})
+	return all, err
+}
+
+func (p *pass) list(ctx context.Context, tx pgx.Tx) ([]table.Range, error) {
+	left, err := p.pruning.Left(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	ranges, err := p.pruning.Ranges(ctx, tx)
+	return append(left, ranges...), err
+}
+
+func (p *pass) dropAll(ctx context.Context, ranges []table.Range, detach detach) error {
+	for _, r := range ranges {
+		gone, err := p.dropOne(ctx, r, detach)
 		if err != nil {
 			return fmt.Errorf("drop partition %s: %w", visible.Line(r.Name()), err)
 		}
@@ -40,15 +66,15 @@ func (p *pass) drop(ctx context.Context) error {
 }
 
 // dropOne takes a partition on from where an earlier pass has left it, and reports whether it is dropped.
-func (p *pass) dropOne(ctx context.Context, r table.Range) (gone bool, err error) {
+func (p *pass) dropOne(ctx context.Context, r table.Range, detach detach) (gone bool, err error) {
 	switch {
 	case r.Detaching && !r.Closed: // perhaps by an operator who wants to keep it
-		p.waits(r, fmt.Sprintf("a DETACH was begun and did not end, so no process reads it. To end it: %s FINALIZE", p.pruning.DetachSQL(r)))
+		p.waitsForOperator(r)
 		return false, nil
 	case r.Detached:
 		return p.dropDetached(ctx, r)
 	case r.Detaching:
-		return p.detachAndDrop(ctx, r, p.pruning.DetachSQL(r)+" FINALIZE")
+		return p.detachAndDrop(ctx, r, detach, p.pruning.DetachSQL(r)+" FINALIZE")
 	case !r.Over && r.Closed: // keep is longer than it was
 		return false, p.open(ctx, r)
 	case !r.Over:
@@ -59,21 +85,26 @@ func (p *pass) dropOne(ctx context.Context, r table.Range) (gone bool, err error
 	if gone, err = p.close(ctx, r); err != nil || !gone {
 		return false, err
 	}
-	return p.detachAndDrop(ctx, r, p.pruning.DetachSQL(r)+" CONCURRENTLY")
+	return p.detachAndDrop(ctx, r, detach, p.pruning.DetachSQL(r)+" CONCURRENTLY")
 }
 
 // previewDrop lists the partitions that drop would drop.
 func (p *pass) previewDrop(ctx context.Context, tx pgx.Tx) error {
-	ranges, err := p.pruning.Ranges(ctx, tx)
-	for _, r := range ranges {
-		if err != nil || !r.Over {
+	all, err := p.list(ctx, tx)
+	for _, r := range all {
+		if err != nil || !r.Over && !r.Detaching && !r.Detached {
 			continue
 		}
-		var free bool
-		if free, err = p.free(ctx, tx, r); err != nil || !free {
+		if r.Detaching && !r.Closed {
+			p.waitsForOperator(r)
 			break
 		}
-		p.report.Partitions = append(p.report.Partitions, r.Name())
+		var free bool
+		if free, err = p.free(ctx, tx, r); err == nil && free {
+			p.report.Partitions = append(p.report.Partitions, r.Name())
+		} else if !r.Detached {
+			break
+		}
 	}
 	return err
 }
@@ -91,6 +122,11 @@ func (p *pass) inTx(ctx context.Context, f func(context.Context, pgx.Tx) (operat
 // waits reports why a partition cannot go yet.
 func (p *pass) waits(r table.Range, why string) {
 	p.report.Waiting = append(p.report.Waiting, r.Name()+": "+why)
+}
+
+// waitsForOperator reports a DETACH that is not ours.
+func (p *pass) waitsForOperator(r table.Range) {
+	p.waits(r, fmt.Sprintf("a DETACH was begun and did not end, so no process reads it. To end it: %s FINALIZE", p.pruning.DetachSQL(r)))
 }
 
 // free reports whether no process needs a row of the partition, and no open transaction writes to it. The writers come
@@ -208,8 +244,8 @@ var errStays = errors.New("the partition stays")
 
 // detachAndDrop drops a partition that is closed. To detach it concurrently locks out neither readers nor writers of
 // the table, and waits for those that have begun. What fails or is interrupted is taken up by the next pass.
-func (p *pass) detachAndDrop(ctx context.Context, r table.Range, detach string) (gone bool, err error) {
-	if err := p.Operator.Detach(ctx, p.pruning.Table(), detach); err != nil {
+func (p *pass) detachAndDrop(ctx context.Context, r table.Range, detach detach, statement string) (gone bool, err error) {
+	if err := detach(ctx, statement); err != nil {
 		return false, fmt.Errorf("no process needs a row of it, and no writer is let in: the next pass goes on with it: %w", err)
 	}
 	r.Detached = true

@@ -326,15 +326,6 @@ func (e *PassesCursor) Error() string {
 		visible.Line(e.Table), e.Keep, names(e.Holds), strings.Join(all, "; "))
 }
 
-// HeldBy lists the processes that hold rows back, with their states; "" if none does.
-func (r Report) HeldBy() string {
-	var all []string
-	for _, h := range r.Holds {
-		all = append(all, fmt.Sprintf("%s %s", h.Process, h.State))
-	}
-	return strings.Join(all, ", ")
-}
-
 // Refused returns a *PassesCursor if the rule would pass a cursor; nil if it was carried out to its end.
 func (r Report) Refused(keep time.Duration) error {
 	if len(r.Holds) == 0 {
@@ -352,7 +343,6 @@ const MaxPreview = 10_000
 // Preview is Pass that removes nothing: the report has the first rows or partitions that a pass would remove, at most
 // MaxPreview rows.
 func Preview(ctx context.Context, c Config) (Report, error) {
-	c.Rule = c.Rule.Filled()
 	p, err := newPass(ctx, c)
 	if err != nil {
 		return p.report, err
@@ -365,7 +355,7 @@ func Preview(ctx context.Context, c Config) (Report, error) {
 		if err := p.settle(standing); err != nil {
 			return operator.Removal{}, err
 		}
-		if c.Rule.Mode == ModeDrop {
+		if p.Rule.Mode == ModeDrop {
 			return operator.Removal{}, p.previewDrop(ctx, tx)
 		}
 		s, err := p.pruning.Look(ctx, tx, after, MaxPreview, 0)
@@ -373,27 +363,8 @@ func Preview(ctx context.Context, c Config) (Report, error) {
 			return operator.Removal{}, err
 		}
 		p.report.Rows, p.report.Through, p.report.Holds = int64(s.Rows), s.Last, p.holds(s.Stop)
-		p.report.Batches = (s.Rows + c.Rule.Batch - 1) / c.Rule.Batch
+		p.report.Batches = (s.Rows + p.Rule.Batch - 1) / p.Rule.Batch
 		return operator.Removal{}, nil
 	})
 	return p.report, err
-}
-
-// Summary describes a pass in a line. verb is "removed", or what would be done.
-func (r Report) Summary(verb string) string {
-	if r.Mode == ModeDrop {
-		return fmt.Sprintf("%s %s", count(int64(len(r.Partitions)), "partition"), verb)
-	}
-	text := fmt.Sprintf("%s %s", count(r.Rows, "row"), verb)
-	if r.Through != "" {
-		text += fmt.Sprintf(" in %s, up to %s", count(int64(r.Batches), "transaction"), visible.Cut(string(r.Through)))
-	}
-	return text
-}
-
-func count(n int64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

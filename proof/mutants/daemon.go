@@ -142,4 +142,10 @@ var daemonMutants = []mutant{
 		code("retention.pass.dropDetached", "free, err = p.lockFree(ctx, tx, r)", "free = true")),
 	mutate("a pass asks with a snapshot from before its lock", "cursor/operator.TestPrune_SeesWhatWasCommittedSinceItBeganWhateverTheDefaultIsolation",
 		code("cursor/operator.pruneTx", "pgx.ReadCommitted", "pgx.RepeatableRead")),
+	mutate("two sessions drop partitions of a table at once", "command/internal/daemon.TestPrune_OneSessionAtATimeDropsPartitions",
+		code("cursor/operator.Operator.Drop", "!alone", "!alone && false")),
+	mutate("an erasure leaves the dead letters of its rows", "command/internal/daemon.TestErase_EmptiesDeadLettersOfTheRowsWhateverTheirKey",
+		text("cursor/operator.lettersOfSQL", "record_id = ANY ($3::text[])", "record_id = ANY ($3::text[]) AND false")),
+	mutate("a row is blanked and its payload stays in the claim store", "command/internal/daemon.TestErase_BlanksNoRowWhosePayloadIsInAClaimStore",
+		code("sources/table.Pruning.Erase", `set != ""`, `set != "" && false`)),
 }

@@ -2,9 +2,15 @@ package daemon_test
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -124,6 +130,24 @@ func pruning(t testing.TB, pool *pgxpool.Pool, config daemon.Config) <-chan erro
 	}()
 	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'ALTER TABLE % CONCURRENTLY' AND wait_event_type = 'Lock')")
 	return done
+}
+
+// Another pass that sees the DETACH of the first one must not end it, nor drop the table under it.
+func TestPrune_OneSessionAtATimeDropsPartitions(t *testing.T) {
+	t.Parallel()
+	for name, lock := range map[string]string{"before the mark": "LOCK TABLE ONLY public.events IN SHARE UPDATE EXCLUSIVE MODE", "after it": "LOCK TABLE ONLY public.events IN ACCESS SHARE MODE"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, config := dropping(t)
+			locker := session(t, "BEGIN; "+lock)
+			done := pruning(t, pool, config)
+			_, err := prune(t, config)
+			require.ErrorIs(t, err, rules.ErrBusy)
+			exec(t, locker, "COMMIT")
+			require.NoError(t, <-done)
+			require.Equal(t, []string{"empty", "present"}, tables(t, pool))
+		})
+	}
 }
 
 func TestPrune_APartitionThatIsNeededAgainMeanwhileIsAttachedAgain(t *testing.T) {
@@ -257,4 +281,84 @@ func TestPrune_DropsTheOldestPartitionsFirst(t *testing.T) {
 		require.Equal(t, []string{"public.oldest", "public.jan"}, all[0].Partitions)
 		require.Len(t, all[0].Holds, 1, "and not one for each partition")
 	}
+}
+
+// Imports of old rows, of all lengths, fall together with passes. Each of them fails, or all of its records are
+// delivered.
+func TestPrune_BesideImportsNoRecordIsPassed(t *testing.T) {
+	t.Parallel()
+	const days, importers, imports = 12, 4, 15
+	pool := ranges(t, "DROP TABLE public.jan, public.feb")
+	for day := 1; day <= days; day++ {
+		exec(t, pool, fmt.Sprintf(`CREATE TABLE public.day_%d PARTITION OF public.events FOR VALUES FROM ('2026-01-%02[1]d') TO ('2026-01-%02[2]d');
+			INSERT INTO public.events (created_at) VALUES ('2026-01-%02[1]d 00:00')`, day, day+1))
+	}
+	config := ruled(t, monthsByID, "public.events", dropRule)
+	out := &buffer{}
+	ctx, stop := context.WithCancel(t.Context())
+	run := config
+	run.Rules = nil
+	ran := make(chan error, 1)
+	go func() { ran <- daemon.Run(ctx, quiet(daemon.RunConfig{Config: run, Stdout: out})) }()
+	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM od.cursor)")
+
+	var importing sync.WaitGroup
+	committed := make(chan string, importers*imports)
+	for range importers {
+		importing.Go(func() {
+			for n := range imports {
+				day, open := 1+rand.IntN(days), time.Duration(rand.IntN(60))*time.Millisecond
+				var id string
+				err := pgx.BeginFunc(context.WithoutCancel(t.Context()), pool, func(tx pgx.Tx) error {
+					err := tx.QueryRow(t.Context(), fmt.Sprintf("INSERT INTO public.events (created_at) VALUES ('2026-01-%02d 12:00') RETURNING id::text", day)).Scan(&id)
+					if err == nil && n%2 == 0 {
+						_, err = tx.Exec(t.Context(), "SELECT pg_sleep($1)", open.Seconds())
+					}
+					return err
+				})
+				if err == nil {
+					committed <- id
+				}
+			}
+		})
+	}
+	imported := make(chan struct{})
+	go func() { importing.Wait(); close(imported) }()
+	for over := false; !over; {
+		select {
+		case <-imported:
+			over = true
+		default:
+		}
+		_, _ = daemon.Prune(t.Context(), config, nil, rules.Pass)
+	}
+	close(committed)
+	exec(t, pool, "INSERT INTO public.events DEFAULT VALUES")
+	last := "int:" + pgtest.Value[string](t, pool, "SELECT lpad(max(id)::text, 20, '0') FROM public.events")
+	untilTrue(t, pool, "SELECT position = $1 FROM od.cursor", last)
+	stop()
+	require.NoError(t, <-ran)
+	for id := range committed {
+		require.Contains(t, out.String(), fmt.Sprintf(`"id":%q`, id), "it was committed, and never delivered")
+	}
+}
+
+func TestRun_LogsOnceThatAPartitionWaits(t *testing.T) {
+	t.Parallel()
+	pool, config := dropping(t)
+	importer := session(t, "BEGIN; INSERT INTO public.events (created_at) VALUES ('2026-01-25')")
+	log := &buffer{}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- daemon.Run(ctx, quiet(daemon.RunConfig{Config: config, Logger: slog.New(slog.NewTextHandler(log, nil))}.PruningEvery(time.Millisecond)))
+	}()
+	const waits = "retention: a partition cannot go yet"
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), waits) }, patience, 5*time.Millisecond)
+	exec(t, importer, "COMMIT")
+	untilTrue(t, pool, "SELECT count(*) = 2 FROM pg_class WHERE relispartition AND relkind = 'r'")
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), `msg="retention: 2 partitions removed"`) }, patience, 5*time.Millisecond)
+	stop()
+	require.NoError(t, <-done)
+	require.Equal(t, 1, strings.Count(log.String(), waits))
 }
