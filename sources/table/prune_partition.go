@@ -22,8 +22,9 @@ type Range struct {
 	Detached bool
 }
 
-// closing is the constraint of a partition that is to be dropped. Programs that write to it see the name.
-const closing = "ordered_dispatcher_drops_this_partition"
+// Closing is the constraint of a partition that is to be dropped. Programs that write to it see the name. Its comment is
+// the name of the table that the partition belongs to, or did.
+const Closing = "ordered_dispatcher_drops_this_partition"
 
 // Table returns the partition's name, quoted for SQL.
 func (r Range) Table() string { return pgx.Identifier{r.schema, r.table}.Sanitize() }
@@ -39,7 +40,7 @@ SELECT
 	format('ALTER TABLE %%I.%%I ATTACH PARTITION %%I.%%I ', m.nspname, p.relname, n.nspname, c.relname) || pg_get_expr(c.relpartbound, c.oid),
 	i.inhdetachpending,
 	pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT',
-	EXISTS (SELECT FROM pg_constraint o WHERE o.conrelid = c.oid AND o.conname = '` + closing + `')
+	EXISTS (SELECT FROM pg_constraint o WHERE o.conrelid = c.oid AND o.conname = '` + Closing + `')
 FROM pg_partitioned_table k
 JOIN pg_attribute a ON a.attrelid = k.partrelid AND a.attname = $1
 JOIN pg_class p ON p.oid = k.partrelid
@@ -182,14 +183,14 @@ func (p *Pruning) DetachSQL(r Range) string {
 // comment names the table that the partition belongs to: a DETACH leaves no other trace of that.
 func (p *Pruning) CloseSQL(r Range) []string {
 	return []string{
-		fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s CHECK (false) NOT VALID", r.Table(), closing),
-		fmt.Sprintf("COMMENT ON CONSTRAINT %s ON %s IS %s", closing, r.Table(), literal(p.Table())),
+		fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s CHECK (false) NOT VALID", r.Table(), Closing),
+		fmt.Sprintf("COMMENT ON CONSTRAINT %s ON %s IS %s", Closing, r.Table(), literal(p.Table())),
 	}
 }
 
 // OpenSQL undoes CloseSQL.
 func (p *Pruning) OpenSQL(r Range) string {
-	return fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT %s", r.Table(), closing)
+	return fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT %s", r.Table(), Closing)
 }
 
 // leftSQL finds tables of one owner that were closed as partitions of the table %d, whose name is $1, and are no
@@ -199,7 +200,7 @@ SELECT c.oid, n.nspname::text, c.relname::text
 FROM pg_constraint o
 JOIN pg_class c ON c.oid = o.conrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE o.conname = '` + closing + `'
+WHERE o.conname = '` + Closing + `'
 	AND obj_description(o.oid, 'pg_constraint') = $1
 	AND NOT c.relispartition
 	AND c.relowner = (SELECT p.relowner FROM pg_class p WHERE p.oid = %d)

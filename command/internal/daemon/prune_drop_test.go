@@ -362,3 +362,14 @@ func TestRun_LogsOnceThatAPartitionWaits(t *testing.T) {
 	require.NoError(t, <-done)
 	require.Equal(t, 1, strings.Count(log.String(), waits))
 }
+
+func TestDoctor_NamesAPartitionThatIsClosedAndThatNoRuleDrops(t *testing.T) {
+	t.Parallel()
+	pool, config := dropping(t)
+	exec(t, pool, `ALTER TABLE public.jan ADD CONSTRAINT ordered_dispatcher_drops_this_partition CHECK (false) NOT VALID;
+		COMMENT ON CONSTRAINT ordered_dispatcher_drops_this_partition ON public.jan IS 'public.events'`)
+	const closed = "retention has closed public.jan, to drop it from public.events"
+	require.NotContains(t, problems(doctor(t, config)), closed, "the next pass goes on with it")
+	config.Rules = nil
+	require.Contains(t, problems(doctor(t, config)), closed)
+}
