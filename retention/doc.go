@@ -50,8 +50,10 @@
 //   - A row and its copy in an archive table change in one transaction. A file is on the disk before its rows are
 //     deleted. Its name has the positions of its first and last row. A file after pruned.through was left by a crash
 //     before the commit: the next pass removes it and writes those rows again.
-//   - A partition goes only if its range is over, it is detached before it is dropped, and it is asked again in
-//     between. If a process needs a row of it by then, it is attached again.
+//   - A partition goes only if its range is over. Before it is detached, it is closed: under a lock that waits for all
+//     writers, a pass asks whether a process needs a row, and adds a constraint that keeps new rows out. So no record
+//     is written to it that a worker would pass: docs/decisions/0060-retention.md has the proof. What is closed, the
+//     next pass goes on with. If a process needs a row before the drop, the partition is attached again.
 //
 // # Left out
 //

@@ -44,10 +44,14 @@ func Erase(ctx context.Context, c Config, e table.Erase, d cursor.Decision) (don
 	}
 	e.Archive = c.Rule.Archive
 	err = p.inTx(ctx, func(ctx context.Context, tx pgx.Tx) (none operator.Removal, err error) {
+		letters, err := p.letters(ctx, tx, e)
+		if err != nil {
+			return none, err
+		}
 		if done.Erased, err = p.pruning.Erase(ctx, tx, e); err != nil {
 			return none, err
 		}
-		if done.Letters, err = c.Operator.EraseLetters(ctx, tx, done.Processes, e.Key); err != nil {
+		if done.Letters, err = c.Operator.EraseLetters(ctx, tx, letters); err != nil {
 			return none, err
 		}
 		if err := c.Operator.NoteErased(ctx, tx, done.Processes, d, map[string]any{
@@ -64,4 +68,18 @@ func Erase(ctx context.Context, c Config, e table.Erase, d cursor.Decision) (don
 		err = nil
 	}
 	return done, err
+}
+
+// letters are the dead letters of the rows to erase. Of a process whose columns.key has the key, those whose row is gone
+// count as well.
+func (p *pass) letters(ctx context.Context, tx pgx.Tx, e table.Erase) (all []operator.LettersOf, err error) {
+	keyed, err := p.pruning.Keyed(ctx, tx, e)
+	for _, k := range keyed {
+		of := operator.LettersOf{Process: k.Process, Table: k.Table, Records: k.IDs}
+		if k.ByKey {
+			of.Key = e.Key
+		}
+		all = append(all, of)
+	}
+	return all, err
 }

@@ -59,7 +59,7 @@ type Report struct {
 	Batches int
 	// Partitions were dropped. Their rows are not counted in Rows.
 	Partitions []string
-	// Waiting are partitions that cannot go yet although their range is over, and why.
+	// Waiting are partitions that cannot go yet although no process needs them, and why.
 	Waiting []string
 	// Through is the position of the last row that was removed; "" if none was.
 	Through cursor.Position
@@ -230,8 +230,10 @@ func (p *pass) remove(ctx context.Context, tx pgx.Tx, s table.Stretch) (table.Re
 		return p.pruning.Archive(ctx, tx, s, p.Rule.Archive)
 	case ModeFiles:
 		return p.file(ctx, tx, s)
-	default:
+	case ModeDelete:
 		return p.pruning.Delete(ctx, tx, s)
+	default:
+		return table.Removed{}, fmt.Errorf("mode %s removes no rows", p.Rule.Mode)
 	}
 }
 
@@ -324,15 +326,6 @@ func (e *PassesCursor) Error() string {
 		visible.Line(e.Table), e.Keep, names(e.Holds), strings.Join(all, "; "))
 }
 
-// HeldBy lists the processes that hold rows back, with their states; "" if none does.
-func (r Report) HeldBy() string {
-	var all []string
-	for _, h := range r.Holds {
-		all = append(all, fmt.Sprintf("%s %s", h.Process, h.State))
-	}
-	return strings.Join(all, ", ")
-}
-
 // Refused returns a *PassesCursor if the rule would pass a cursor; nil if it was carried out to its end.
 func (r Report) Refused(keep time.Duration) error {
 	if len(r.Holds) == 0 {
@@ -341,13 +334,15 @@ func (r Report) Refused(keep time.Duration) error {
 	return &PassesCursor{Table: r.Table, Keep: keep, Holds: r.Holds}
 }
 
+// Removed reports whether the pass removed rows or partitions.
+func (r Report) Removed() bool { return r.Rows > 0 || len(r.Partitions) > 0 }
+
 // MaxPreview bounds the rows that Preview counts.
 const MaxPreview = 10_000
 
 // Preview is Pass that removes nothing: the report has the first rows or partitions that a pass would remove, at most
 // MaxPreview rows.
 func Preview(ctx context.Context, c Config) (Report, error) {
-	c.Rule = c.Rule.Filled()
 	p, err := newPass(ctx, c)
 	if err != nil {
 		return p.report, err
@@ -360,7 +355,7 @@ func Preview(ctx context.Context, c Config) (Report, error) {
 		if err := p.settle(standing); err != nil {
 			return operator.Removal{}, err
 		}
-		if c.Rule.Mode == ModeDrop {
+		if p.Rule.Mode == ModeDrop {
 			return operator.Removal{}, p.previewDrop(ctx, tx)
 		}
 		s, err := p.pruning.Look(ctx, tx, after, MaxPreview, 0)
@@ -368,27 +363,8 @@ func Preview(ctx context.Context, c Config) (Report, error) {
 			return operator.Removal{}, err
 		}
 		p.report.Rows, p.report.Through, p.report.Holds = int64(s.Rows), s.Last, p.holds(s.Stop)
-		p.report.Batches = (s.Rows + c.Rule.Batch - 1) / c.Rule.Batch
+		p.report.Batches = (s.Rows + p.Rule.Batch - 1) / p.Rule.Batch
 		return operator.Removal{}, nil
 	})
 	return p.report, err
-}
-
-// Summary describes a pass in a line. verb is "removed", or what would be done.
-func (r Report) Summary(verb string) string {
-	if r.Mode == ModeDrop {
-		return fmt.Sprintf("%s %s", count(int64(len(r.Partitions)), "partition"), verb)
-	}
-	text := fmt.Sprintf("%s %s", count(r.Rows, "row"), verb)
-	if r.Through != "" {
-		text += fmt.Sprintf(" in %s, up to %s", count(int64(r.Batches), "transaction"), visible.Cut(string(r.Through)))
-	}
-	return text
-}
-
-func count(n int64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

@@ -14,29 +14,55 @@ import (
 // ErrOpenLetter reports a dead letter that still has to be delivered or discarded.
 var ErrOpenLetter = errors.New("a dead letter is open")
 
-const openLettersOfKeySQL = `/* cursor.open_letters */
+// LettersOf are the dead letters of one process that an erasure concerns: those of some records, and those of a key.
+type LettersOf struct {
+	Process string
+	// Table and Records are those of the records.
+	Table   string
+	Records []string
+	// Key is that of the records; "": the letters of no key.
+	Key string
+}
+
+// lettersOfSQL is their condition.
+const lettersOfSQL = `process_name = $1
+	AND (table_name = $2 AND record_id = ANY ($3::text[]) OR $4 <> '' AND key = $4)`
+
+const openLettersOfSQL = `/* cursor.open_letters */
 SELECT count(*)
 FROM {schema}.dead_letter
-WHERE process_name = ANY ($1::text[]) AND key = $2 AND resolution IS NULL`
+WHERE ` + lettersOfSQL + `
+	AND resolution IS NULL`
 
 // eraseLettersSQL empties resolved dead letters. Their place in the audit of what was not delivered in its turn stays.
 const eraseLettersSQL = `/* cursor.erase_letters */
 UPDATE {schema}.dead_letter
 SET key = '', headers = '{}', payload = NULL, error = 'erased'
-WHERE process_name = ANY ($1::text[]) AND key = $2 AND resolution IS NOT NULL`
+WHERE ` + lettersOfSQL + `
+	AND resolution IS NOT NULL`
 
-// EraseLetters empties the resolved dead letters of processes that have a key, and returns how many. It returns
-// ErrOpenLetter if one is open. It is for a transaction of Prune.
-func (o *Operator) EraseLetters(ctx context.Context, tx pgx.Tx, processes []string, key string) (int64, error) {
+// EraseLetters empties resolved dead letters, and returns how many. It returns ErrOpenLetter if one is open. It is for
+// a transaction of Prune.
+func (o *Operator) EraseLetters(ctx context.Context, tx pgx.Tx, all []LettersOf) (erased int64, err error) {
 	var open int64
-	if err := tx.QueryRow(ctx, o.db.SQL(openLettersOfKeySQL), pgx.QueryExecModeExec, processes, key).Scan(&open); err != nil {
-		return 0, fmt.Errorf("look for dead letters of the key: %w", err)
+	for _, l := range all {
+		var more int64
+		if err := tx.QueryRow(ctx, o.db.SQL(openLettersOfSQL), pgx.QueryExecModeExec, l.Process, l.Table, l.Records, l.Key).Scan(&more); err != nil {
+			return 0, fmt.Errorf("look for dead letters of the key: %w", err)
+		}
+		open += more
 	}
 	if open > 0 {
 		return 0, fmt.Errorf("%w: %d of that key. Nothing was erased: replay or discard them, then erase again", ErrOpenLetter, open)
 	}
-	tag, err := tx.Exec(ctx, o.db.SQL(eraseLettersSQL), pgx.QueryExecModeExec, processes, key)
-	return tag.RowsAffected(), err
+	for _, l := range all {
+		tag, err := tx.Exec(ctx, o.db.SQL(eraseLettersSQL), pgx.QueryExecModeExec, l.Process, l.Table, l.Records, l.Key)
+		if err != nil {
+			return 0, fmt.Errorf("empty dead letters of the key: %w", err)
+		}
+		erased += tag.RowsAffected()
+	}
+	return erased, nil
 }
 
 const noteErasedSQL = `/* cursor.note_erased */

@@ -84,7 +84,7 @@ func (o *Operator) Needs(duties ...Duty) []privilege.Privilege {
 				o.may("UPDATE", "cursor_pruned", "through", "mode", "place", "removed", "at"))
 		case DutyErase:
 			needed = append(needed,
-				o.may("SELECT", "dead_letter", "process_name", "table_name", "key", "resolution"),
+				o.may("SELECT", "dead_letter", "process_name", "table_name", "record_id", "key", "resolution"),
 				o.may("UPDATE", "dead_letter", "key", "headers", "payload", "error"))
 		}
 	}

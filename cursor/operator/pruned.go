@@ -116,6 +116,10 @@ ON CONFLICT (table_name, kind) DO UPDATE SET
 	removed = pruned.removed + CASE WHEN excluded.through > pruned.through THEN excluded.removed ELSE 0 END,
 	at = clock_timestamp()`
 
+// pruneTx gives each statement a snapshot of its own, whatever the role's default isolation is: what is read after a
+// lock must see what was committed before it.
+var pruneTx = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
+
 // Prune calls f in a transaction in which no cursor on a table moves back, with the cursors of the schema. It notes
 // what f removed, and commits both. It returns ErrBusy, without a wait, if another session has the table. table has
 // its schema.
@@ -123,7 +127,7 @@ func (o *Operator) Prune(ctx context.Context, table string, f func(context.Conte
 	var refused error // by f, whose statements are about other tables than ours
 	err := o.db.OnConnection(ctx, func(conn *pgxpool.Conn) error {
 		return answer.Within(ctx, pruneTimeout, func(ctx context.Context) error {
-			return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			return pgx.BeginTxFunc(ctx, conn, pruneTx, func(tx pgx.Tx) error {
 				return o.prune(ctx, tx, table, func(ctx context.Context, tx pgx.Tx, standing []Standing) (removal Removal, err error) {
 					removal, refused = f(ctx, tx, standing)
 					return removal, refused
@@ -257,9 +261,14 @@ func (o *Operator) rehearsePruned(ctx context.Context, process string, to cursor
 // detachTimeout is how long a partition waits for the transactions that use its table.
 const detachTimeout = 20 * time.Second
 
-// Detach runs a statement that detaches a partition and cannot run in a transaction. It waits for transactions that
-// use the table for up to 20 s. The settings are the session's, so it needs a direct connection, and closes it.
-func (o *Operator) Detach(ctx context.Context, table, statement string) error {
+const dropLockSQL = `/* cursor.drop_lock */ SELECT pg_try_advisory_lock(hashtextextended('ordered-dispatcher drop ' || $1, 0))`
+
+// Drop calls f while no other session drops partitions of a table. It returns ErrBusy, without a wait, if one does.
+// detach runs a statement that detaches a partition and cannot run in a transaction. It waits for transactions that use
+// the table for up to 20 s. Its session is the one that has the right to drop: if this program dies meanwhile, the
+// server goes on with the statement, and the right lasts as long. Lock and settings are the session's, so it needs a
+// direct connection, and is closed.
+func (o *Operator) Drop(ctx context.Context, table string, f func(ctx context.Context, detach func(context.Context, string) error) error) error {
 	conn, err := o.db.Connect(ctx)
 	if err != nil {
 		return err
@@ -270,17 +279,31 @@ func (o *Operator) Detach(ctx context.Context, table, statement string) error {
 		defer cancel()
 		_ = session.Close(closing)
 	}()
-	return answer.Within(ctx, detachTimeout+tables.Margin, func(ctx context.Context) error {
-		for _, sql := range []string{
-			"SET search_path = pg_catalog, pg_temp",
-			"SET lock_timeout = " + tables.Milliseconds(detachTimeout),
-			"SET statement_timeout = " + tables.Milliseconds(detachTimeout),
-			statement,
-		} {
-			if _, err := session.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
-				return o.db.WithFix("detach a partition of "+visible.Line(table), err)
+	run := func(ctx context.Context, statements ...string) error {
+		return answer.Within(ctx, detachTimeout+tables.Margin, func(ctx context.Context) error {
+			for _, sql := range statements {
+				if _, err := session.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+					return o.db.WithFix("detach a partition of "+visible.Line(table), err)
+				}
 			}
-		}
-		return nil
+			return nil
+		})
+	}
+	if err := run(ctx,
+		"SET search_path = pg_catalog, pg_temp",
+		"SET lock_timeout = "+tables.Milliseconds(detachTimeout),
+		"SET statement_timeout = "+tables.Milliseconds(detachTimeout)); err != nil {
+		return err
+	}
+	var alone bool
+	err = answer.Within(ctx, pruneTimeout, func(ctx context.Context) error {
+		return session.QueryRow(ctx, dropLockSQL, pgx.QueryExecModeExec, table).Scan(&alone)
 	})
+	if err != nil {
+		return o.db.WithFix("detach a partition of "+visible.Line(table), err)
+	}
+	if !alone {
+		return ErrBusy
+	}
+	return f(ctx, func(ctx context.Context, statement string) error { return run(ctx, statement) })
 }

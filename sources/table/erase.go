@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ type Erase struct {
 	// By is the column that has the key; "": Columns.Key of the source.
 	By, Key string
 	// Blank are the columns to blank; none: the rows are deleted. A column becomes NULL or, if it must not be NULL, an
-	// empty text or JSON object.
+	// empty text or JSON object. Rows whose payload is in a claim store must be deleted (ErrClaimed).
 	Blank []string
 	// Archive is the table of a rule of retention that has such rows as well; "" if there is none.
 	Archive string
@@ -37,13 +38,7 @@ LIMIT 1`
 // Erase erases rows of a key that no process needs. If a process has yet to deliver one of them, it returns
 // ErrUndelivered, and erases nothing. keep does not count.
 func (p *Pruning) Erase(ctx context.Context, tx pgx.Tx, e Erase) (Erased, error) {
-	if e.By == "" {
-		e.By = p.source.config.Columns.Key
-	}
-	if e.By == "" {
-		return Erased{}, fmt.Errorf("the source of %s has no columns.key: name the column that has the key", p.Table())
-	}
-	by, err := p.find(ctx, tx, e.By)
+	by, err := p.by(ctx, tx, e)
 	if err != nil {
 		return Erased{}, err
 	}
@@ -54,6 +49,11 @@ func (p *Pruning) Erase(ctx context.Context, tx pgx.Tx, e Erase) (Erased, error)
 	if err != nil {
 		return Erased{}, err
 	}
+	if set != "" {
+		if err := p.whole(ctx, tx, by, e); err != nil {
+			return Erased{}, err
+		}
+	}
 	v := values{[]byte(e.Key)}
 	conditions := []string{fmt.Sprintf("t.%s::text = $1", pgx.Identifier{by.name}.Sanitize())}
 	for _, n := range p.needs {
@@ -63,16 +63,77 @@ func (p *Pruning) Erase(ctx context.Context, tx pgx.Tx, e Erase) (Erased, error)
 		}
 		conditions = append(conditions, spared)
 	}
+	tables, err := p.erased(e)
+	if err != nil {
+		return Erased{}, err
+	}
 	var erased Erased
-	if erased.Rows, err = change(ctx, tx, p.layout.sql(), set, strings.Join(conditions, " AND "), v); err != nil || e.Archive == "" {
+	if erased.Rows, err = change(ctx, tx, tables[0], set, strings.Join(conditions, " AND "), v); err != nil || e.Archive == "" {
 		return erased, err
+	}
+	erased.Archived, err = change(ctx, tx, tables[1], set, conditions[0], v[:1])
+	return erased, err
+}
+
+// by returns the column that has the key.
+func (p *Pruning) by(ctx context.Context, tx pgx.Tx, e Erase) (writable, error) {
+	name := cmp.Or(e.By, p.source.config.Columns.Key)
+	if name == "" {
+		return writable{}, fmt.Errorf("the source of %s has no columns.key: name the column that has the key", p.Table())
+	}
+	return p.find(ctx, tx, name)
+}
+
+// Keyed are the records of a key, as one process names them.
+type Keyed struct {
+	Process string
+	// Table and IDs are the Table and the ID of the records of which the table, or its archive, has a row.
+	Table string
+	IDs   []string
+	// ByKey: the Key of a record of this process is what the column of the key has.
+	ByKey bool
+}
+
+const keyedSQL = `/* source.keyed */
+SELECT DISTINCT t.%s::text
+FROM %s AS t
+WHERE t.%s::text = $1`
+
+// Keyed returns the records of a key for each process that Needs has. It is for the transaction of Erase, before it.
+func (p *Pruning) Keyed(ctx context.Context, tx pgx.Tx, e Erase) (all []Keyed, err error) {
+	by, err := p.by(ctx, tx, e)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := p.erased(e)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range p.needs {
+		c := n.Source.config.Columns
+		key, _ := ColumnName(c.Key)
+		keyed := Keyed{Process: n.Process, Table: n.layout.name(), ByKey: c.Key != "" && key == by.name}
+		for _, table := range tables {
+			found, err := run(ctx, tx, fmt.Sprintf(keyedSQL, quote(c.ID), table, pgx.Identifier{by.name}.Sanitize()), values{[]byte(e.Key)})
+			if err != nil {
+				return nil, err
+			}
+			for _, row := range found.Rows {
+				keyed.IDs = append(keyed.IDs, string(row[0]))
+			}
+		}
+		all = append(all, keyed)
+	}
+	return all, nil
+}
+
+// erased are the tables that have rows to erase, quoted for SQL.
+func (p *Pruning) erased(e Erase) ([]string, error) {
+	if e.Archive == "" {
+		return []string{p.layout.sql()}, nil
 	}
 	archive, err := parseName(e.Archive)
-	if err != nil {
-		return erased, err
-	}
-	erased.Archived, err = change(ctx, tx, pgx.Identifier(archive).Sanitize(), set, conditions[0], v[:1])
-	return erased, err
+	return []string{p.layout.sql(), pgx.Identifier(archive).Sanitize()}, err
 }
 
 // change deletes rows, or sets columns of them, and returns how many.
@@ -106,6 +167,42 @@ func (p *Pruning) delivered(ctx context.Context, tx pgx.Tx, by writable, key str
 				return err
 			}
 			return fmt.Errorf("%w: process %s has yet to deliver row %s of that key. Nothing was erased: let it deliver or skip the row, then erase again", ErrUndelivered, n.Process, record.ID)
+		}
+	}
+	return nil
+}
+
+// ErrClaimed reports rows whose payload is in a claim store.
+var ErrClaimed = errors.New("a payload is in a claim store")
+
+// claimedSQL finds a row with the header of a claim check (claim.Header).
+const claimedSQL = `/* source.claimed */
+SELECT t.%s::text
+FROM %s AS t
+WHERE t.%s::text = $1 AND t.%s::jsonb ? 'claim-check'
+LIMIT 1`
+
+// whole returns ErrClaimed if a row of the key, or one in the archive, has its payload in a claim store. As long as the
+// row is there, the object is kept, so a blanked column would not erase it.
+func (p *Pruning) whole(ctx context.Context, tx pgx.Tx, by writable, e Erase) error {
+	tables, err := p.erased(e)
+	if err != nil {
+		return err
+	}
+	for _, n := range append([]need{{Need{Source: p.source}, p.layout}}, p.needs...) {
+		c := n.Source.config.Columns
+		if c.Headers == "" {
+			continue
+		}
+		for _, table := range tables {
+			found, err := run(ctx, tx, fmt.Sprintf(claimedSQL, quote(c.ID), table, pgx.Identifier{by.name}.Sanitize(), quote(c.Headers)), values{[]byte(e.Key)})
+			if err != nil {
+				return err
+			}
+			if len(found.Rows) > 0 {
+				return fmt.Errorf("%w: row %s of that key in %s has the header claim-check, and its object stays as long as the row. Nothing was erased: "+
+					"delete the rows instead of blanking columns, then remove the object with Collect of package outbox", ErrClaimed, found.Rows[0][0], table)
+			}
 		}
 	}
 	return nil

@@ -16,7 +16,15 @@ type Range struct {
 	Over bool
 	// Plain: it cannot be detached concurrently, since the table has a default partition.
 	Plain bool
+	// Closed: it has the constraint of CloseSQL, which keeps new rows out.
+	Closed bool
+	// Detached: it is no partition any more, and has no Attach.
+	Detached bool
 }
+
+// Closing is the constraint of a partition that is to be dropped. Programs that write to it see the name. Its comment is
+// the name of the table that the partition belongs to, or did.
+const Closing = "ordered_dispatcher_drops_this_partition"
 
 // Table returns the partition's name, quoted for SQL.
 func (r Range) Table() string { return pgx.Identifier{r.schema, r.table}.Sanitize() }
@@ -31,7 +39,8 @@ SELECT
 	coalesce(pg_get_partition_constraintdef(c.oid), 'true'),
 	format('ALTER TABLE %%I.%%I ATTACH PARTITION %%I.%%I ', m.nspname, p.relname, n.nspname, c.relname) || pg_get_expr(c.relpartbound, c.oid),
 	i.inhdetachpending,
-	pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT'
+	pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT',
+	EXISTS (SELECT FROM pg_constraint o WHERE o.conrelid = c.oid AND o.conname = '` + Closing + `')
 FROM pg_partitioned_table k
 JOIN pg_attribute a ON a.attrelid = k.partrelid AND a.attname = $1
 JOIN pg_class p ON p.oid = k.partrelid
@@ -40,10 +49,14 @@ JOIN pg_inherits i ON i.inhparent = k.partrelid
 JOIN pg_class c ON c.oid = i.inhrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE k.partrelid = %d AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] = a.attnum
-ORDER BY 3
+ORDER BY
+	i.inhdetachpending DESC,
+	substring(pg_get_expr(c.relpartbound, c.oid) FROM '^FOR VALUES FROM \(''([^'']+)''\)')::timestamptz NULLS FIRST,
+	3
 LIMIT %d`
 
-// Ranges lists the partitions, but not a default one. It returns an error if the table is not partitioned by ranges of
+// Ranges lists the partitions, but not a default one. It begins with the one that is Detaching, since a table has one
+// such partition at most, and goes on from the oldest to the newest. It returns an error if the table is not partitioned by ranges of
 // created_at alone.
 func (p *Pruning) Ranges(ctx context.Context, tx pgx.Tx) (all []Range, err error) {
 	parts, _ := parseName(p.layout.at)
@@ -65,7 +78,7 @@ func (p *Pruning) Ranges(ctx context.Context, tx pgx.Tx) (all []Range, err error
 			return nil, err
 		}
 		r := Range{Partition: Partition{oid: uint32(oid), schema: string(values[1]), table: string(values[2]), rows: string(values[3]),
-			above: p.layout.oid, Attach: string(values[4]), Detaching: string(values[5]) == "t"}}
+			above: p.layout.oid, Attach: string(values[4]), Detaching: string(values[5]) == "t"}, Closed: string(values[7]) == "t"}
 		if r.Over, err = p.over(ctx, tx, r); err != nil {
 			return nil, err
 		}
@@ -155,10 +168,57 @@ func (p *Pruning) Extent(ctx context.Context, tx pgx.Tx, r Range) (removed Remov
 	return removed, err
 }
 
-// DetachSQL detaches a partition within a transaction, under a lock of the whole table.
+// Writers returns the open transactions that write to a partition, as PartitionWriters does.
+func (p *Pruning) Writers(ctx context.Context, tx pgx.Tx, r Range) ([]Writer, error) {
+	return collectWriters(ctx, tx, fmt.Sprintf(partitionLineageSQL, r.oid)+holdersSQL)
+}
+
+// DetachSQL detaches a partition within a transaction, under a lock of the whole table. With CONCURRENTLY or FINALIZE
+// at its end it needs a session of its own.
 func (p *Pruning) DetachSQL(r Range) string {
 	return fmt.Sprintf("ALTER TABLE %s DETACH PARTITION %s", p.layout.sql(), r.Table())
 }
 
-// DetachConcurrentlySQL detaches a partition outside a transaction.
-func (p *Pruning) DetachConcurrentlySQL(r Range) string { return p.DetachSQL(r) + " CONCURRENTLY" }
+// CloseSQL keeps new and changed rows out of a partition, also once it is detached. NOT VALID looks at no row. The
+// comment names the table that the partition belongs to: a DETACH leaves no other trace of that.
+func (p *Pruning) CloseSQL(r Range) []string {
+	return []string{
+		fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT %s CHECK (false) NOT VALID", r.Table(), Closing),
+		fmt.Sprintf("COMMENT ON CONSTRAINT %s ON %s IS %s", Closing, r.Table(), literal(p.Table())),
+	}
+}
+
+// OpenSQL undoes CloseSQL.
+func (p *Pruning) OpenSQL(r Range) string {
+	return fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT %s", r.Table(), Closing)
+}
+
+// leftSQL finds tables of one owner that were closed as partitions of the table %d, whose name is $1, and are no
+// partitions any more.
+const leftSQL = `/* source.left */
+SELECT c.oid, n.nspname::text, c.relname::text
+FROM pg_constraint o
+JOIN pg_class c ON c.oid = o.conrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE o.conname = '` + Closing + `'
+	AND obj_description(o.oid, 'pg_constraint') = $1
+	AND NOT c.relispartition
+	AND c.relowner = (SELECT p.relowner FROM pg_class p WHERE p.oid = %d)
+ORDER BY 2, 3
+LIMIT %d`
+
+// Left lists the tables that were Closed and detached, and are still there.
+func (p *Pruning) Left(ctx context.Context, tx pgx.Tx) (all []Range, err error) {
+	listed, err := run(ctx, tx, fmt.Sprintf(leftSQL, p.layout.oid, maxPartitions), values{[]byte(p.Table())})
+	if err != nil {
+		return nil, err
+	}
+	for _, values := range listed.Rows {
+		oid, err := strconv.ParseUint(string(values[0]), 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Range{Partition: Partition{oid: uint32(oid), schema: string(values[1]), table: string(values[2]), rows: "true"}, Closed: true, Detached: true})
+	}
+	return all, nil
+}

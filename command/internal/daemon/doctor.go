@@ -60,6 +60,7 @@ func examine(ctx context.Context, c Config, patience time.Duration) ([]Finding, 
 		d.check(ctx, p.Name, func(ctx context.Context) error { return d.process(ctx, p, rows) })
 	}
 	d.check(ctx, "", d.rules)
+	d.check(ctx, "", d.closed)
 	return d.findings, nil
 }
 

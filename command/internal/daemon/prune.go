@@ -189,7 +189,7 @@ func related(ctx context.Context, pool *pgxpool.Pool, one, other string) (is boo
 func PrintPruned(w io.Writer, all []rules.Report, verb string) error {
 	var b strings.Builder
 	for _, r := range all {
-		fmt.Fprintf(&b, "%s (%s): %s\n", visible.Line(r.Table), r.Mode, visible.Line(r.Summary(verb)))
+		fmt.Fprintf(&b, "%s (%s): %s\n", visible.Line(r.Table), r.Mode, visible.Line(summary(r, verb)))
 		for _, p := range r.Waiting {
 			fmt.Fprintf(&b, "  %s\n", visible.Line(p))
 		}
@@ -199,4 +199,16 @@ func PrintPruned(w io.Writer, all []rules.Report, verb string) error {
 	}
 	_, err := io.WriteString(w, visible.Text(b.String()))
 	return err
+}
+
+// summary describes a pass in a line. verb is "removed", or what would be done.
+func summary(r rules.Report, verb string) string {
+	if r.Mode == rules.ModeDrop {
+		return fmt.Sprintf("%s %s", amount(len(r.Partitions), "partition"), verb)
+	}
+	text := fmt.Sprintf("%s %s", amount(int(r.Rows), "row"), verb)
+	if r.Through != "" {
+		text += fmt.Sprintf(" in %s, up to %s", amount(r.Batches, "transaction"), visible.Cut(string(r.Through)))
+	}
+	return text
 }

@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
@@ -11,7 +13,7 @@ import (
 
 const (
 	// pruneInterval is the pause between two passes over all rules. It is pruneFactor times as long as the passes took
-	// if that is longer, unless they removed rows.
+	// if that is longer, unless they removed something.
 	pruneInterval = 10 * time.Second
 	pruneFactor   = 20
 )
@@ -29,8 +31,8 @@ func (c *crew) keepPruning() error {
 		began, idle := time.Now(), true
 		for _, r := range c.config.Rules {
 			report, err := c.config.prune(c.ctx, c.pool, c.store, r, rules.Pass)
-			idle = idle && report.Rows == 0
-			if c.ctx.Err() == nil || report.Rows > 0 {
+			idle = idle && !report.Removed()
+			if c.ctx.Err() == nil || report.Removed() {
 				c.logPass(logged, r, report, err)
 			}
 		}
@@ -46,10 +48,10 @@ func (c *crew) keepPruning() error {
 // logPass writes one line for a pass, and another one when what holds rows back, or what fails, has changed.
 func (c *crew) logPass(logged problems, r TableRule, report rules.Report, err error) {
 	level := c.log.Info
-	if report.Rows == 0 && len(report.Partitions) == 0 {
+	if !report.Removed() {
 		level = c.log.Debug
 	}
-	level("retention: "+report.Summary("removed"), "table", report.Table, "mode", report.Mode, "rows", report.Rows, "transactions", report.Batches,
+	level("retention: "+summary(report, "removed"), "table", report.Table, "mode", report.Mode, "rows", report.Rows, "transactions", report.Batches,
 		"partitions", report.Partitions, "position", visible.Cut(string(report.Through)))
 	if errors.Is(err, rules.ErrBusy) || errors.Is(err, context.Canceled) && c.ctx.Err() != nil {
 		return
@@ -60,10 +62,29 @@ func (c *crew) logPass(logged problems, r TableRule, report rules.Report, err er
 		}
 		return
 	}
-	held := report.Refused(r.Keep)
-	if held == nil {
-		logged.changes(r.Table, nil)
-	} else if logged.changes(r.Table, errors.New(report.HeldBy())) { // the row that is held back changes with each pass
-		c.log.Warn("retention: processes hold rows back that are older than keep", "table", report.Table, "err", held)
+	if logged.differs(r.Table+" held", heldBy(report)) { // the row that is held back changes with each pass
+		c.log.Warn("retention: processes hold rows back that are older than keep", "table", report.Table, "err", report.Refused(r.Keep))
 	}
+	if why := strings.Join(report.Waiting, "; "); logged.differs(r.Table+" waiting", why) {
+		c.log.Warn("retention: a partition cannot go yet", "table", report.Table, "err", why)
+	}
+	logged.changes(r.Table, nil)
+}
+
+// differs reports whether there is a problem that differs from the last one of the name.
+func (p problems) differs(name, problem string) bool {
+	if problem == "" {
+		p.changes(name, nil)
+		return false
+	}
+	return p.changes(name, errors.New(problem))
+}
+
+// heldBy lists the processes that hold rows back, with their states; "" if none does.
+func heldBy(r rules.Report) string {
+	var all []string
+	for _, h := range r.Holds {
+		all = append(all, fmt.Sprintf("%s %s", h.Process, h.State))
+	}
+	return strings.Join(all, ", ")
 }

@@ -170,27 +170,27 @@ func TestPrune_DropsPartitionsWhoseRangeIsOver(t *testing.T) {
 
 func TestPrune_ATransactionThatWritesToAPartitionKeepsIt(t *testing.T) {
 	t.Parallel()
-	pool := ranges(t, "")
-	config := ruled(t, monthsProcess, "public.events", "keep: 1h, mode: drop")
-	deliver(t, config)
-	place(t, pool, "a", "at.int:2026-01-21T00:00:00.000000Z/00000000000000000002", "paused")
-	exec(t, pool, "DELETE FROM public.feb")
-	importer := session(t, "BEGIN; INSERT INTO public.events (created_at) VALUES ('2026-01-25')")
-	done := make(chan error, 1)
-	go func() {
-		_, err := daemon.Prune(context.WithoutCancel(t.Context()), config, nil, rules.Pass)
-		done <- err
-	}()
-	untilTrue(t, pool, "SELECT EXISTS (SELECT FROM pg_inherits WHERE inhdetachpending)")
-	exec(t, importer, "COMMIT")
-	select {
-	case err := <-done:
-		require.ErrorContains(t, err, "a (paused) has not passed row 6 of 2026-01-25T00:00:00Z")
-	case <-time.After(time.Minute):
-		require.FailNow(t, "it waits")
+	for name, more := range map[string]string{"concurrently": "", "with a default partition": "CREATE TABLE public.rest PARTITION OF public.events DEFAULT"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := ranges(t, more)
+			config := ruled(t, monthsProcess, "public.events", "keep: 1h, mode: drop")
+			deliver(t, config)
+			place(t, pool, "a", "at.int:2026-01-21T00:00:00.000000Z/00000000000000000002", "paused")
+			exec(t, pool, "DELETE FROM public.feb")
+			importer := session(t, "BEGIN; INSERT INTO public.events (created_at) VALUES ('2026-01-25')")
+			for _, pass := range []daemon.Pass{rules.Preview, rules.Pass} {
+				all, err := daemon.Prune(t.Context(), config, nil, pass)
+				require.NoError(t, err)
+				require.Empty(t, all[0].Partitions)
+				require.Contains(t, all[0].Waiting[0], "public.jan: an open transaction writes to it")
+			}
+			exec(t, importer, "COMMIT")
+			_, err := prune(t, config)
+			require.ErrorContains(t, err, "a (paused) has not passed row 6 of 2026-01-25T00:00:00Z")
+			require.Equal(t, 4, count(t, pool, "SELECT count(*) FROM public.events"))
+		})
 	}
-	require.Contains(t, tables(t, pool), "jan", "it is attached again")
-	require.Equal(t, 4, count(t, pool, "SELECT count(*) FROM public.events"))
 }
 
 // gated makes a statement of a table wait until the function is called.
@@ -341,6 +341,64 @@ func TestErase_RefusesWhileADeadLetterOfTheKeyIsOpen(t *testing.T) {
 	require.ErrorIs(t, err, operator.ErrOpenLetter)
 	require.ErrorContains(t, err, "replay or discard them")
 	require.Equal(t, 4, staying(t, pool))
+}
+
+// Without columns.key, and with another column than that, a dead letter has no key to be found by.
+func TestErase_EmptiesDeadLettersOfTheRowsWhateverTheirKey(t *testing.T) {
+	t.Parallel()
+	for name, process := range map[string]string{
+		"no key":      stdoutProcess,
+		"another key": "  a: {source: {table: public.bookings, columns: {key: room}}, sink: {stdout: {}}, poll: 20ms}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := database(t)
+			exec(t, pool, "ALTER TABLE public.bookings ADD room text NOT NULL DEFAULT 'blue'")
+			config := ruled(t, process, "public.bookings", "keep: 1h, mode: archive, archive: public.archive")
+			old(t, pool, 1)
+			exec(t, pool, "CREATE TABLE public.archive (LIKE public.bookings); UPDATE public.bookings SET customer = 'ann'")
+			insert(t, pool, 2)
+			exec(t, pool, "UPDATE public.bookings SET customer = 'ann' WHERE id = 2")
+			deliver(t, config)
+			pruned(t, config)
+			exec(t, pool, `INSERT INTO od.dead_letter (process_name, position, sequence, table_name, record_id, key, payload, attempts, first_failed_at, error, class, resolution, resolved_at)
+				SELECT 'a', '', n, t, n, k, 'secret', 1, now(), 'x', 'permanent', 'discarded', now()
+				FROM (VALUES (1, 'public.bookings', ''), (2, 'public.bookings', 'blue'), (3, 'public.bookings', 'ann'), (2, 'public.other', 'blue')) l (n, t, k)`)
+			e, d := table.Erase{By: "customer", Key: "ann"}, cursor.Decision{Actor: "ann", Reason: "request 7"}
+
+			exec(t, pool, "UPDATE od.dead_letter SET resolution = NULL, resolved_at = NULL WHERE record_id = '2' AND key = 'blue'")
+			_, err := daemon.Erase(t.Context(), config, "public.bookings", e, d)
+			require.ErrorIs(t, err, operator.ErrOpenLetter)
+			require.ErrorContains(t, err, "1 of that key")
+
+			exec(t, pool, "UPDATE od.dead_letter SET resolution = 'discarded', resolved_at = now()")
+			done, err := daemon.Erase(t.Context(), config, "public.bookings", e, d)
+			require.NoError(t, err)
+			require.Equal(t, rules.Erasure{Erased: table.Erased{Rows: 1, Archived: 1}, Letters: 2, Processes: []string{"a"}}, done)
+			require.Equal(t, []string{"1", "2"}, pgtest.Value[[]string](t, pool, "SELECT array_agg(record_id ORDER BY record_id) FROM od.dead_letter WHERE error = 'erased' AND payload IS NULL"))
+		})
+	}
+}
+
+// The row keeps the object of its payload in the claim store.
+func TestErase_BlanksNoRowWhosePayloadIsInAClaimStore(t *testing.T) {
+	t.Parallel()
+	const process = "  a: {source: {table: public.bookings, columns: {key: customer, headers: headers}}, sink: {stdout: {}}, poll: 20ms}\n"
+	pool := database(t)
+	exec(t, pool, "ALTER TABLE public.bookings ADD headers jsonb, ADD payload jsonb")
+	exec(t, pool, `INSERT INTO public.bookings (customer, headers, payload) VALUES ('bob', '{}', '{}'), ('bob', NULL, '{}'), ('ann', '{"claim-check": "0a"}', '{"object": "0a"}')`)
+	config := ruled(t, process, "public.bookings", "keep: 1h")
+	deliver(t, config)
+	d := cursor.Decision{Actor: "ann", Reason: "request 7"}
+	_, err := daemon.Erase(t.Context(), config, "public.bookings", table.Erase{Key: "ann", Blank: []string{"payload"}}, d)
+	require.ErrorIs(t, err, table.ErrClaimed)
+	require.ErrorContains(t, err, "row 3 of that key")
+	done, err := daemon.Erase(t.Context(), config, "public.bookings", table.Erase{Key: "bob", Blank: []string{"payload"}}, d)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, done.Rows)
+	done, err = daemon.Erase(t.Context(), config, "public.bookings", table.Erase{Key: "ann"}, d)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, done.Rows)
 }
 
 // However a seek and a removal fall together, all records after the cursor are there.

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -50,8 +51,10 @@ func (r TableRule) needsOf(ctx context.Context, source *table.Source) (needs rul
 	case rules.ModeFiles:
 		may(name, "SELECT")
 		may(name, "DELETE")
-	default:
+	case rules.ModeDelete:
 		may(name, "DELETE")
+	default:
+		return needs, fmt.Errorf("it is not known which rights mode %s needs", r.Mode)
 	}
 	return needs, nil
 }
@@ -128,4 +131,35 @@ func (d *doctor) rules(ctx context.Context) error {
 		}
 	}
 	return d.missing(ctx, "", needed)
+}
+
+// closedSQL finds partitions, and tables that were some, which retention has closed and not dropped yet. It uses the
+// index of pg_constraint on names.
+const closedSQL = `/* doctor.closed */
+SELECT format('%I.%I', n.nspname, c.relname), coalesce(obj_description(o.oid, 'pg_constraint'), '')
+FROM pg_constraint o
+JOIN pg_class c ON c.oid = o.conrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE o.conname = $1 AND o.conislocal
+ORDER BY 1
+LIMIT 100`
+
+// closed names what retention has begun to drop, if no rule of this file goes on with it.
+func (d *doctor) closed(ctx context.Context) error {
+	type part struct{ Name, Of string }
+	var all []part
+	err := ask(ctx, d.pool, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, closedSQL, binary, table.Closing)
+		if err == nil {
+			all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[part])
+		}
+		return err
+	})
+	for _, p := range all {
+		if !slices.ContainsFunc(d.config.Rules, func(r TableRule) bool { return r.Table == p.Of && r.Filled().Mode == rules.ModeDrop }) {
+			d.find("", Note, fmt.Sprintf("let a rule with mode drop go on with it; or, to keep it: ALTER TABLE %s DROP CONSTRAINT %s, and attach it again if it is detached", p.Name, table.Closing),
+				"retention has closed %s, to drop it from %s, and this file has no rule that does: an INSERT into it fails", visible.Line(p.Name), visible.Line(p.Of))
+		}
+	}
+	return err
 }
