@@ -108,7 +108,7 @@ func (o *Outbox) missing(ctx context.Context, tx pgx.Tx, from *time.Time, daysAh
 }
 
 func (o *Outbox) missingDays(ctx context.Context, db DB, daysAhead int) (days []time.Time, err error) {
-	err = within(ctx, db, func(ctx context.Context, tx pgx.Tx) error {
+	err = within(ctx, db, stepTimeout, func(ctx context.Context, tx pgx.Tx) error {
 		days, err = o.missing(ctx, tx, nil, daysAhead)
 		return err
 	})
@@ -121,7 +121,7 @@ func (o *Outbox) missingDays(ctx context.Context, db DB, daysAhead int) (days []
 func (o *Outbox) makePartition(ctx context.Context, db DB, day time.Time) (made string, err error) {
 	parent := o.config.Table.Sanitize()
 	name := pgx.Identifier{o.config.Table[0], o.config.Table[1] + day.Format(dayLayout)}.Sanitize()
-	err = within(ctx, db, func(ctx context.Context, tx pgx.Tx) error {
+	err = within(ctx, db, stepTimeout, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "/* outbox.partition_lock */ LOCK TABLE ONLY "+parent+" IN SHARE UPDATE EXCLUSIVE MODE", pgx.QueryExecModeExec); err != nil {
 			return err
 		}
