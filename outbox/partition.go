@@ -70,9 +70,8 @@ FROM pg_partitioned_table p
 JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
 WHERE p.partrelid = to_regclass($1) AND p.partstrat = 'r' AND p.partnatts = 1 AND a.attname = 'created_at'`
 
-// missingSQL finds the days, from one on, that no partition covers. A DEFAULT partition covers none.
-const missingSQL = `/* outbox.missing_days */
-WITH bound AS (
+// boundSQL is a common table expression: the ranges of the partitions of a table. A DEFAULT partition has none.
+const boundSQL = `bound AS (
 	SELECT
 		CASE m[1] WHEN 'MINVALUE' THEN '-infinity' ELSE btrim(m[1], '''') END::timestamptz AS low,
 		CASE m[2] WHEN 'MAXVALUE' THEN 'infinity' ELSE btrim(m[2], '''') END::timestamptz AS high
@@ -80,7 +79,11 @@ WITH bound AS (
 	JOIN pg_class c ON c.oid = i.inhrelid
 	CROSS JOIN LATERAL regexp_match(pg_get_expr(c.relpartbound, c.oid), '^FOR VALUES FROM \((.+)\) TO \((.+)\)$') m
 	WHERE i.inhparent = $1 AND m IS NOT NULL
-), day AS (
+)`
+
+// missingSQL finds the days, from one on, that no partition covers. A DEFAULT partition covers none.
+const missingSQL = `/* outbox.missing_days */
+WITH ` + boundSQL + `, day AS (
 	SELECT coalesce($2::date, clock_timestamp()::date) + n AS at
 	FROM generate_series(0, $3::int) n
 )
@@ -89,6 +92,38 @@ FROM day
 WHERE NOT EXISTS (SELECT FROM bound WHERE bound.low <= day.at AND bound.high >= day.at + 1)
 ORDER BY day.at
 LIMIT 1000`
+
+// tomorrowSQL returns tomorrow if no partition covers it, and the last partition is one of a day, or there is none.
+const tomorrowSQL = `/* outbox.tomorrow */
+WITH ` + boundSQL + `, tomorrow AS (
+	SELECT clock_timestamp()::date + 1 AS at
+)
+SELECT tomorrow.at
+FROM tomorrow
+WHERE NOT EXISTS (SELECT FROM bound WHERE bound.low <= tomorrow.at AND bound.high >= tomorrow.at + 1)
+	AND coalesce(
+		(SELECT high = low + interval '1 day' FROM bound ORDER BY high DESC, low DESC LIMIT 1),
+		NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = $1)
+	)`
+
+// LacksTomorrow returns tomorrow, by the database's clock in UTC, if the table has partitions by day and none for
+// tomorrow, or no partition yet. Otherwise, and for any other table, it returns the zero time.
+func (o *Outbox) LacksTomorrow(ctx context.Context, db DB) (tomorrow time.Time, err error) {
+	if err := o.qualified(); err != nil {
+		return tomorrow, err
+	}
+	err = within(ctx, db, stepTimeout, func(ctx context.Context, tx pgx.Tx) error {
+		var oid uint32
+		if err := tx.QueryRow(ctx, partitionedSQL, pgx.QueryExecModeExec, o.config.Table.Sanitize()).Scan(&oid); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, tomorrowSQL, pgx.QueryExecModeExec, oid).Scan(&tomorrow)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return time.Time{}, nil
+	}
+	return tomorrow, err
+}
 
 // missing returns the days that no partition covers: a day and those after it, or today if it is nil.
 func (o *Outbox) missing(ctx context.Context, tx pgx.Tx, from *time.Time, daysAhead int) ([]time.Time, error) {
