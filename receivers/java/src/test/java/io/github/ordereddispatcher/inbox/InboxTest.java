@@ -307,6 +307,17 @@ class InboxTest {
     @Test
     void readsEscapedValuesAndLeavesTheRest() throws Exception {
         Map<String, String> headers = new HashMap<>(HEADERS);
+    @Test
+    void refusesABodyThatIsTooLarge() throws Exception {
+        int most = 64 << 20;
+        var handler = box.unsignedHandler(Fixture.DATABASE, Fixture::effect);
+        var answer = Fixture.post(handler, HEADERS, new byte[most + 1]);
+        assertEquals(413, answer.statusCode());
+        assertEquals("the body is too large: it may have " + most + " bytes", answer.body());
+        assertEquals(List.of(), Fixture.effects());
+        assertEquals(200, Fixture.post(handler, HEADERS, new byte[most]).statusCode());
+    }
+
         headers.putAll(Map.of("ordered-dedup-key", "a%20b+c", "Ordered-Key", "50%", "ordered-type", "\u00c3\u00a9", "ordered-replay", "true"));
         Message got = Message.fromUnsignedRequest(single(headers), "x".getBytes());
         assertEquals(List.of("café", "a b+c", "50%", "é"), List.of(got.process(), got.dedupKey(), got.key(), got.type()));
