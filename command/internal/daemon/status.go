@@ -370,18 +370,25 @@ func (r *StatusReader) unborn(ctx context.Context, s *Status, source *table.Sour
 	switch {
 	case err != nil:
 		s.Problem = err.Error()
-	case noStart != nil: // run refuses, so it is no next step
-		noStart.MayBeLost = lost
+	case noStart != nil && lost: // run refuses, so it is no next step
+		noStart.MayBeLost = true
+		s.Problem = noStart.Error() + renamedAndLost(s.Process, left)
+	case noStart != nil:
 		s.Problem = withLeft(noStart, left).Error()
 	case lost:
 		s.Problem = fmt.Sprintf("it has no cursor. A standby was promoted or the database restored, so if the process has delivered before, its cursor is lost: start no worker for it before you have compared "+
-			"what its receiver has with the table, and made the cursor there with `ordered-dispatcher seek %s -c FILE --to-id ID --reason …`. If it has never run: start `ordered-dispatcher run`", visible.Shell(s.Process))
-		if len(left) > 0 {
-			s.Problem += fmt.Sprintf(". If it was renamed, and that is lost: `ordered-dispatcher process rename OLD %s`. Cursors whose process is not in this file: %s", visible.Shell(s.Process), oneOf(left))
-		}
+			"what its receiver has with the table, and made the cursor there with `ordered-dispatcher seek %s -c FILE --to-id ID --reason …`. If it has never run: start `ordered-dispatcher run`", visible.Shell(s.Process)) + renamedAndLost(s.Process, left)
 	default:
 		s.Problem = r.first(ctx, s.Process)
 	}
+}
+
+// renamedAndLost names the cursors that may be the process's own if the server lost its new name.
+func renamedAndLost(process string, left []string) string {
+	if len(left) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(". If it was renamed, and that is lost: `ordered-dispatcher process rename OLD %s`. Cursors whose process is not in this file: %s", visible.Shell(process), oneOf(left))
 }
 
 // noStart returns why run refuses a process without a cursor whose start the file does not give; nil if it does not.
