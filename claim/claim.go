@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/internal/packed"
@@ -43,8 +44,9 @@ type Store interface {
 
 // Object is an object in a list.
 type Object struct {
-	Name string
-	At   time.Time // when it was put, by the clock of the store
+	Name  string
+	At    time.Time // when it was put, by the clock of the store
+	Bytes int64
 }
 
 // Reference identifies an object and its content.
@@ -112,47 +114,70 @@ func IsAboutObject(err error) bool {
 	return false
 }
 
-// collected is how many names are looked up together.
-const collected = 1000
+// lookedUp is how many names are looked up together.
+const lookedUp = 1000
 
-// Collect removes objects that were put more than age ago, unless referred returns them: it gets names, and returns
-// those to which a row refers. age must be longer than any transaction that writes a record. If a List or a Delete
-// fails, Collect returns how many objects it had removed until then.
-func Collect(ctx context.Context, store Store, age time.Duration, referred func(ctx context.Context, names []string) ([]string, error)) (removed int, err error) {
+// Orphans calls each for the objects that were put more than age ago, unless referred returns them: it gets names, and
+// returns those to which a row refers. age must be longer than any transaction that writes a record. Orphans ends with
+// the first error, also of each.
+func Orphans(ctx context.Context, store Store, age time.Duration, referred func(ctx context.Context, names []string) ([]string, error), each func(Object) error) error {
 	before := time.Now().Add(-age)
-	var old []string
+	var old []Object
 	sweep := func() error {
-		kept, err := referred(ctx, old)
-		if err != nil {
-			return fmt.Errorf("look for the rows that refer to objects: %w", err)
-		}
-		keep := map[string]bool{}
-		for _, name := range kept {
-			keep[name] = true
-		}
-		for _, name := range old {
-			if keep[name] {
-				continue
-			}
-			if err := store.Delete(ctx, name); err != nil {
-				return fmt.Errorf("remove an object: %w", err)
-			}
-			removed++
-		}
-		old = old[:0]
-		return nil
+		defer func() { old = old[:0] }()
+		return unreferred(ctx, old, referred, each)
 	}
-	err = store.List(ctx, func(o Object) error {
+	err := store.List(ctx, func(o Object) error {
 		if !names.MatchString(o.Name) || !o.At.Before(before) {
 			return nil // not ours, or too young
 		}
-		if old = append(old, o.Name); len(old) < collected {
+		if old = append(old, o); len(old) < lookedUp {
 			return nil
 		}
 		return sweep()
 	})
-	if err == nil && len(old) > 0 {
-		err = sweep()
+	if err != nil || len(old) == 0 {
+		return err
 	}
+	return sweep()
+}
+
+// unreferred calls each for those objects that referred does not return.
+func unreferred(ctx context.Context, objects []Object, referred func(context.Context, []string) ([]string, error), each func(Object) error) error {
+	all := make([]string, len(objects))
+	for i, o := range objects {
+		all[i] = o.Name
+	}
+	kept, err := referred(ctx, all)
+	if err != nil {
+		return fmt.Errorf("look for the rows that refer to objects: %w", err)
+	}
+	for _, o := range objects {
+		if slices.Contains(kept, o.Name) {
+			continue
+		}
+		if err := each(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Removed is what Collect has removed.
+type Removed struct {
+	Objects int
+	Bytes   int64
+}
+
+// Collect removes what Orphans finds. It also returns beside an error what it had removed until then.
+func Collect(ctx context.Context, store Store, age time.Duration, referred func(ctx context.Context, names []string) ([]string, error)) (removed Removed, err error) {
+	err = Orphans(ctx, store, age, referred, func(o Object) error {
+		if err := store.Delete(ctx, o.Name); err != nil {
+			return fmt.Errorf("remove an object: %w", err)
+		}
+		removed.Objects++
+		removed.Bytes += o.Bytes
+		return nil
+	})
 	return removed, err
 }

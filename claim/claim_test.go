@@ -173,7 +173,7 @@ func TestCollect_RemovesWhatIsOldAndNotReferredTo(t *testing.T) {
 	}
 	removed, err := claim.Collect(t.Context(), store, time.Hour, referred)
 	require.NoError(t, err)
-	require.Equal(t, 1, removed)
+	require.Equal(t, claim.Removed{Objects: 1, Bytes: int64(len("old"))}, removed)
 	require.ElementsMatch(t, []string{old.Object, kept.Object}, asked)
 	_, err = old.Resolve(t.Context(), store, limit)
 	require.ErrorIs(t, err, claim.ErrMissing)

@@ -183,7 +183,7 @@ func (d Dir) List(ctx context.Context, each func(Object) error) error {
 		if err != nil {
 			return fmt.Errorf("list %s: %w", d, err)
 		}
-		return each(Object{Name: entry.Name(), At: is.ModTime()})
+		return each(Object{Name: entry.Name(), At: is.ModTime(), Bytes: is.Size()})
 	})
 }
 

@@ -63,7 +63,7 @@ func (b Bucket) List(ctx context.Context, each func(claim.Object) error) error {
 		if err != nil {
 			return fmt.Errorf("list the bucket: %w", err)
 		}
-		if err := each(claim.Object{Name: o.Key, At: o.ModTime}); err != nil {
+		if err := each(claim.Object{Name: o.Key, At: o.ModTime, Bytes: o.Size}); err != nil {
 			return err
 		}
 	}

@@ -64,7 +64,7 @@ func TestBucket_IsCollected(t *testing.T) {
 	require.Zero(t, removed, "not before the time")
 	removed, err = claim.Collect(t.Context(), store, -time.Minute, referred)
 	require.NoError(t, err)
-	require.Equal(t, 1, removed)
+	require.Equal(t, claim.Removed{Objects: 1, Bytes: int64(len("orphan"))}, removed)
 	_, err = orphan.Resolve(t.Context(), store, limit)
 	require.ErrorIs(t, err, claim.ErrMissing)
 	_, err = kept.Resolve(t.Context(), store, limit)

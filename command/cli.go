@@ -28,6 +28,7 @@ type cli struct {
 	Partitions partitionsCommand `cmd:"" help:"Show which partitions are safe to drop or detach, because every process has delivered their records. Exits with 1 if a named partition is not safe."`
 	Prune      pruneCommand      `cmd:"" help:"Carry out the rules of retention once: remove rows that every process has passed. Exits with 1 if a process holds rows back."`
 	Erase      eraseCommand      `cmd:"" help:"Delete or blank the delivered rows of a key, such as a person's, and note it in the history."`
+	Claims     claimsCommand     `cmd:"" help:"Collect the payloads of claim checks that no row needs."`
 	Pause      pauseCommand      `cmd:"" help:"Pause a process at its next checkpoint. When the command returns, no delivery is in flight."`
 	Resume     resumeCommand     `cmd:"" help:"Resume a paused process."`
 	Retry      retryCommand      `cmd:"" help:"Try the failing record again at once, and count its attempts from one. Also resumes a halted process."`

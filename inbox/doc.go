@@ -19,6 +19,7 @@
 //   - Of a message that is refused or repeated, nothing is applied.
 //   - The largest epoch never falls, unless an operator accepts another origin.
 //   - All streams of a process have one origin, since they share the dedup keys.
+//   - A stream has gaps by nature. RefuseGaps and a Stream together are an error before anything is noted.
 //
 // # Diagram
 //

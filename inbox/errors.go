@@ -1,6 +1,14 @@
 package inbox
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrStreamGaps means that a receiver with RefuseGaps got a message with a Stream. Nothing is noted, and each further
+// message would be refused, too.
+var ErrStreamGaps = errors.New("inbox: RefuseGaps is set, and the message has a Stream. A stream has only some records of its process, so numbers are missing in it by nature: " +
+	"set RefuseGaps to false, or leave Message.Stream empty if all records of the process come in one order")
 
 // OriginError means that another cursor sent the message than the one before: another database has a process of that
 // name. Answer 409. AcceptOrigin accepts it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -26,7 +27,8 @@ type Config struct {
 	Schema string
 	// RefuseGaps has Handle return a *GapError where a number is missing. Not every gap is a loss: see docs/wire.md. It
 	// is for receivers that get all records of a process in one stream, and whose program calls AcceptGap when an
-	// operator says so. The first message of a process may have any number.
+	// operator says so. The first message of a process may have any number. A message with a Stream is refused with
+	// ErrStreamGaps: a stream has only some of the numbers.
 	RefuseGaps bool
 }
 
@@ -79,6 +81,9 @@ type notes struct {
 func (i *Inbox) enter(ctx context.Context, tx pgx.Tx, m Message) (notes, error) {
 	if err := m.validate(); err != nil {
 		return notes{}, err
+	}
+	if i.config.RefuseGaps && m.Stream != "" {
+		return notes{}, fmt.Errorf("%w: process %q, stream %q", ErrStreamGaps, m.Process, m.Stream)
 	}
 	if err := i.open(ctx, tx, m); err != nil {
 		return notes{}, err

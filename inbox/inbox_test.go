@@ -272,6 +272,19 @@ func TestHandle_EachStreamHasItsOwnEpochAndSequence(t *testing.T) {
 	require.Equal(t, "b c a d", effects(t, pool))
 }
 
+// A stream has only some numbers of its process. So each record would be refused for ever, or a loss go unnoticed.
+func TestHandle_RefusesNoGapsInStreams(t *testing.T) {
+	t.Parallel()
+	pool := made(t)
+	_, err := handleIn(t, box(t, true), pool, in("topic/0", message(1, 1, "a")))
+	require.ErrorIs(t, err, inbox.ErrStreamGaps)
+	require.ErrorContains(t, err, `set RefuseGaps to false, or leave Message.Stream empty if all records of the process come in one order: process "p", stream "topic/0"`)
+	require.Empty(t, effects(t, pool))
+	require.Zero(t, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.inbox_process"), "nothing is noted")
+	_, err = handleIn(t, box(t, true), pool, message(1, 1, "a"))
+	require.NoError(t, err)
+}
+
 func TestHandle_AnEffectThatFailsLeavesNoNote(t *testing.T) {
 	t.Parallel()
 	pool := made(t)

@@ -11,16 +11,23 @@ import (
 	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
 )
 
-// Querier is a pool or a connection of pgx, outside of a transaction.
-type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+// scanTimeout bounds the look at one table, all of which may have to be read.
+const scanTimeout = 10 * time.Minute
+
+// Headers is a column with the headers of records, a json or a jsonb.
+type Headers struct {
+	Table  pgx.Identifier
+	Column string
 }
+
+// headersColumn is the column of the table that Create makes.
+const headersColumn = "headers"
 
 // referredSQL reads a whole table, unless an index on (headers ->> 'claim-check') helps. It locks nothing.
 const referredSQL = `/* outbox.referred */
-SELECT headers ->> 'claim-check'
-FROM %s
-WHERE headers ->> 'claim-check' = ANY ($1::text[])`
+SELECT %[2]s ->> 'claim-check'
+FROM %[1]s
+WHERE %[2]s ->> 'claim-check' = ANY ($1::text[])`
 
 // openSQL returns the age of the oldest transaction that this role can see. Add puts an object after its transaction
 // has begun, so an object of an open transaction is not older than that.
@@ -33,52 +40,87 @@ WHERE datname = current_database()`
 // an age. A file system's clock is some milliseconds late even on one machine.
 const clocksApart = time.Minute
 
-// Collect removes objects of Config.Claims that were put more than age ago and that no row refers to: those of rolled
-// back transactions, and of rows that were deleted. It looks for references in the table of the outbox, and in others:
-// name every table that may hold rows of it, such as the dispatcher's dead_letter and an archive. Each needs the jsonb
-// column headers, and this role SELECT on it.
+// Orphans calls each for the objects of a store that were put more than age ago and that no row refers to: those of
+// rolled back transactions, and of rows that were deleted. Name every column that may hold headers of such rows: those
+// of the outbox, of an archive, of the dispatcher's dead_letter. A table to which rows are moved or copied comes after
+// the one from which they come. This role needs SELECT on it.
 //
-// age must be longer than any transaction that writes records. Collect keeps the objects of older transactions that are
-// still open, as far as the role may see them: pg_read_all_stats shows those of other roles. Prepared transactions
-// it never sees. An object is at least a minute old before it is removed. It returns how many objects it removed.
-func (o *Outbox) Collect(ctx context.Context, db Querier, age time.Duration, others ...pgx.Identifier) (removed int, err error) {
-	if o.config.Claims == nil {
-		return 0, errors.New("outbox: collect: there are no Claims")
+// age must be longer than any transaction that writes records. Orphans leaves out the objects of older transactions that
+// are still open, as far as the role may see them: pg_read_all_stats shows those of other roles. Prepared transactions
+// it never sees. Each object is at least a minute old.
+func Orphans(ctx context.Context, db DB, store claim.Store, age time.Duration, rows []Headers, each func(claim.Object) error) error {
+	age, err := beyondOpen(ctx, db, age)
+	if err != nil {
+		return err
 	}
+	return claim.Orphans(ctx, store, age, referredIn(db, rows), each)
+}
+
+// Collect removes from Config.Claims what Orphans finds. It looks for references in the table of the outbox, and in the
+// column headers of others: name every table that may hold rows of it. It also returns beside an error what it had
+// removed until then. Each table needs its schema.
+func (o *Outbox) Collect(ctx context.Context, db DB, age time.Duration, others ...pgx.Identifier) (removed claim.Removed, err error) {
+	if o.config.Claims == nil {
+		return removed, errors.New("outbox: collect: there are no Claims")
+	}
+	if err := o.qualified(); err != nil {
+		return removed, err
+	}
+	if age, err = beyondOpen(ctx, db, age); err != nil {
+		return removed, err
+	}
+	rows := []Headers{{o.config.Table, headersColumn}}
+	for _, table := range others {
+		rows = append(rows, Headers{table, headersColumn})
+	}
+	return claim.Collect(ctx, o.config.Claims, age, referredIn(db, rows))
+}
+
+// beyondOpen returns an age that no open transaction has reached. It asks before the rows are looked at: what commits
+// after this is among them, or young.
+func beyondOpen(ctx context.Context, db DB, age time.Duration) (time.Duration, error) {
 	if age <= 0 {
 		return 0, errors.New("outbox: collect: the age must be longer than any transaction, such as 24 hours")
 	}
-	open, err := openFor(ctx, db) // before the rows: what commits after this is among them, or young
+	open, err := openFor(ctx, db)
 	if err != nil {
 		return 0, fmt.Errorf("collect: look for open transactions: %w", err)
 	}
-	age = max(age, open+clocksApart)
-	return claim.Collect(ctx, o.config.Claims, age, func(ctx context.Context, names []string) (all []string, err error) {
-		for _, table := range append([]pgx.Identifier{o.config.Table}, others...) {
-			found, err := queryAll[string](ctx, db, fmt.Sprintf(referredSQL, table.Sanitize()), names)
+	return max(age, open+clocksApart), nil
+}
+
+// referredIn returns a function that returns the names to which rows refer.
+func referredIn(db DB, rows []Headers) func(ctx context.Context, names []string) ([]string, error) {
+	return func(ctx context.Context, names []string) (all []string, err error) {
+		for _, h := range rows {
+			sql := fmt.Sprintf(referredSQL, h.Table.Sanitize(), pgx.Identifier{h.Column}.Sanitize())
+			found, err := queryAll[string](ctx, db, scanTimeout, sql, names)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", table.Sanitize(), err)
+				return nil, fmt.Errorf("%s: %w", h.Table.Sanitize(), err)
 			}
 			all = append(all, found...)
 		}
 		return all, nil
-	})
+	}
 }
 
 // openFor is how long the oldest transaction has been open.
-func openFor(ctx context.Context, db Querier) (time.Duration, error) {
-	rows, err := db.Query(ctx, openSQL)
+func openFor(ctx context.Context, db DB) (time.Duration, error) {
+	seconds, err := queryAll[float64](ctx, db, stepTimeout, openSQL)
 	if err != nil {
 		return 0, err
 	}
-	seconds, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[float64])
-	return time.Duration(seconds * float64(time.Second)), err
+	return time.Duration(seconds[0] * float64(time.Second)), nil
 }
 
-func queryAll[T any](ctx context.Context, db Querier, sql string, args ...any) ([]T, error) {
-	rows, err := db.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[T])
+func queryAll[T any](ctx context.Context, db DB, timeout time.Duration, sql string, args ...any) (all []T, err error) {
+	err = within(ctx, db, timeout, func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...)
+		if err != nil {
+			return err
+		}
+		all, err = pgx.CollectRows(rows, pgx.RowTo[T])
+		return err
+	})
+	return all, err
 }

@@ -23,16 +23,17 @@ var ErrOtherTable = errors.New("it is not an outbox of this shape")
 const stepTimeout = time.Minute
 
 // settingsSQL bounds the wait for a lock: while a statement waits for one, producers may wait in line after it. The
-// bounds of partitions are printed by DateStyle and TimeZone.
+// bounds of partitions are printed by DateStyle and TimeZone. Rows that row-level security would hide are an error.
 const settingsSQL = `/* outbox.settings */
 SET LOCAL search_path = pg_catalog, pg_temp;
 SET LOCAL lock_timeout = '5s';
+SET LOCAL row_security = off;
 SET LOCAL DateStyle = 'ISO';
 SET LOCAL TimeZone = 'UTC'`
 
 // within runs f in a transaction that is committed unless f fails.
-func within(ctx context.Context, db DB, f func(context.Context, pgx.Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+func within(ctx context.Context, db DB, timeout time.Duration, f func(context.Context, pgx.Tx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return pgx.BeginTxFunc(ctx, db, pgx.TxOptions{}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, settingsSQL, pgx.QueryExecModeSimpleProtocol); err != nil {
@@ -53,7 +54,7 @@ func (o *Outbox) Create(ctx context.Context, db DB) (made bool, err error) {
 		return false, err
 	}
 	name := o.config.Table.Sanitize()
-	err = within(ctx, db, func(ctx context.Context, tx pgx.Tx) error {
+	err = within(ctx, db, stepTimeout, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, createLockSQL, pgx.QueryExecModeExec, name); err != nil {
 			return err
 		}

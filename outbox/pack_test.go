@@ -126,7 +126,7 @@ func collect(t *testing.T, o *outbox.Outbox, pool *pgxpool.Pool, age time.Durati
 	t.Helper()
 	removed, err := o.Collect(t.Context(), pool, age, others...)
 	require.NoError(t, err)
-	return removed
+	return removed.Objects
 }
 
 func TestCollect_RemovesOrphansAfterTheTimeAndNothingElse(t *testing.T) {
@@ -179,4 +179,20 @@ func TestCollect_AnInsertThatIsStillOpenKeepsItsObject(t *testing.T) {
 	require.Zero(t, collect(t, o, pool, time.Nanosecond), "now a row refers to it")
 	require.Len(t, objects(t, dir, 0), 1)
 	require.True(t, bytes.Contains([]byte(pgtest.Value[string](t, pool, "SELECT payload::text FROM public.outbox")), []byte("sha256")))
+}
+
+func TestCollect_RowsThatRowSecurityHidesEndIt(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o, pool := made(t, outbox.Config{ClaimAbove: 10, Claims: claim.Dir(dir)})
+	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		return o.Add(t.Context(), tx, outbox.Record{Type: "a", Payload: long})
+	}))
+	require.Len(t, objects(t, dir, 2*time.Hour), 1)
+	role := pgtest.Role(t, pool, "od_", "")
+	pgtest.Exec(t, pool, `ALTER TABLE public.outbox ENABLE ROW LEVEL SECURITY; GRANT SELECT ON public.outbox TO `+role)
+	hidden := pgtest.Pool(t, pgtest.With(t, pool.Config().ConnString(), "role", role), pgtest.PoolConfig{})
+	_, err := o.Collect(t.Context(), hidden, time.Hour)
+	require.ErrorContains(t, err, "row-level security")
+	require.Len(t, objects(t, dir, 2*time.Hour), 1)
 }

@@ -75,10 +75,9 @@ FROM pg_partitioned_table p
 JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
 WHERE p.partrelid = to_regclass($1) AND p.partstrat = 'r' AND p.partnatts = 1 AND a.attname = 'created_at'`
 
-// missingSQL finds the days, from one on, that partitions do not cover, alone or together. A DEFAULT partition covers
-// none.
-const missingSQL = `/* outbox.missing_days */
-WITH bound AS (
+// coveredSQL has common table expressions: the ranges of the partitions of a table, and the times that they cover, alone
+// or together. A DEFAULT partition covers none.
+const coveredSQL = `bound AS (
 	SELECT
 		CASE m[1] WHEN 'MINVALUE' THEN '-infinity' ELSE btrim(m[1], '''') END::timestamptz AS low,
 		CASE m[2] WHEN 'MAXVALUE' THEN 'infinity' ELSE btrim(m[2], '''') END::timestamptz AS high
@@ -89,7 +88,11 @@ WITH bound AS (
 ), covered AS (
 	SELECT coalesce(range_agg(tstzrange(low, high)), '{}') AS times
 	FROM bound
-), day AS (
+)`
+
+// missingSQL finds the days, from one on, that partitions do not cover.
+const missingSQL = `/* outbox.missing_days */
+WITH ` + coveredSQL + `, day AS (
 	SELECT coalesce($2::date, clock_timestamp()::date) + n AS at
 	FROM generate_series(0, $3::int) n
 )
@@ -99,6 +102,39 @@ CROSS JOIN covered
 WHERE NOT covered.times @> tstzrange(day.at::timestamptz, (day.at + 1)::timestamptz)
 ORDER BY day.at
 LIMIT 1000`
+
+// tomorrowSQL returns tomorrow if partitions do not cover it, and the last partition is one of a day, or there is none.
+const tomorrowSQL = `/* outbox.tomorrow */
+WITH ` + coveredSQL + `, tomorrow AS (
+	SELECT clock_timestamp()::date + 1 AS at
+)
+SELECT tomorrow.at
+FROM tomorrow
+CROSS JOIN covered
+WHERE NOT covered.times @> tstzrange(tomorrow.at::timestamptz, (tomorrow.at + 1)::timestamptz)
+	AND coalesce(
+		(SELECT high = low + interval '1 day' FROM bound ORDER BY high DESC, low DESC LIMIT 1),
+		NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = $1)
+	)`
+
+// LacksTomorrow returns tomorrow, by the database's clock in UTC, if the table has partitions by day and none for
+// tomorrow, or no partition yet. Otherwise, and for any other table, it returns the zero time.
+func (o *Outbox) LacksTomorrow(ctx context.Context, db DB) (tomorrow time.Time, err error) {
+	if err := o.qualified(); err != nil {
+		return tomorrow, err
+	}
+	err = within(ctx, db, stepTimeout, func(ctx context.Context, tx pgx.Tx) error {
+		var oid uint32
+		if err := tx.QueryRow(ctx, partitionedSQL, pgx.QueryExecModeExec, o.config.Table.Sanitize()).Scan(&oid); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, tomorrowSQL, pgx.QueryExecModeExec, oid).Scan(&tomorrow)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return time.Time{}, nil
+	}
+	return tomorrow, err
+}
 
 // missing returns the days that no partition covers: a day and those after it, or today if it is nil.
 func (o *Outbox) missing(ctx context.Context, tx pgx.Tx, from *time.Time, daysAhead int) ([]time.Time, error) {
@@ -118,7 +154,7 @@ func (o *Outbox) missing(ctx context.Context, tx pgx.Tx, from *time.Time, daysAh
 }
 
 func (o *Outbox) missingDays(ctx context.Context, db DB, daysAhead int) (days []time.Time, err error) {
-	err = within(ctx, db, func(ctx context.Context, tx pgx.Tx) error {
+	err = within(ctx, db, stepTimeout, func(ctx context.Context, tx pgx.Tx) error {
 		days, err = o.missing(ctx, tx, nil, daysAhead)
 		return err
 	})
@@ -131,7 +167,7 @@ func (o *Outbox) missingDays(ctx context.Context, db DB, daysAhead int) (days []
 func (o *Outbox) makePartition(ctx context.Context, db DB, day time.Time) (made string, err error) {
 	parent := o.config.Table.Sanitize()
 	name := pgx.Identifier{o.config.Table[0], o.config.Table[1] + day.Format(dayLayout)}.Sanitize()
-	err = within(ctx, db, func(ctx context.Context, tx pgx.Tx) error {
+	err = within(ctx, db, stepTimeout, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "/* outbox.partition_lock */ LOCK TABLE ONLY "+parent+" IN SHARE UPDATE EXCLUSIVE MODE", pgx.QueryExecModeExec); err != nil {
 			return err
 		}

@@ -147,7 +147,7 @@ func arrow(from, to string) bool {
 		return below(from, "proof")
 	}
 	if below(from, "command/internal/daemon") {
-		return below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
+		return below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "migrations", "outbox", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgname", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
 	}
 	origin := "" // the nearest one: arrows may also have a directory below another one
 	for dir := range arrows {

@@ -306,3 +306,30 @@ func versions(t *testing.T, tree string) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// Python writes a pre-release that it does not know as a local version.
+func TestRelease_GivesTheReceiversOfOtherLanguagesItsVersion(t *testing.T) {
+	r := get(t)
+	number := strings.TrimPrefix(r.version, "v")
+	for file, want := range map[string][]string{
+		"python/pyproject.toml":        {"version = \"" + strings.Replace(number, "-", ".dev0+", 1) + "\""},
+		"typescript/package.json":      {"\"version\": \"" + number + "\","},
+		"typescript/package-lock.json": {"\"version\": \"" + number + "\",\n  \"lockfileVersion\"", "\"version\": \"" + number + "\",\n      \"license\""},
+		"java/pom.xml":                 {"<artifactId>ordered-inbox</artifactId>\n  <version>" + number + "</version>"},
+	} {
+		before, err := os.ReadFile(filepath.Join(root, "receivers", file))
+		require.NoError(t, err)
+		after, err := in(r.tree, nil, "git", "show", r.tags[0]+":receivers/"+file)
+		require.NoError(t, err)
+		for _, text := range want {
+			require.Contains(t, after, text, file)
+		}
+		lines, changed := strings.Split(after, "\n"), 0
+		for i, line := range strings.Split(string(before), "\n") {
+			if line != lines[i] {
+				changed++
+			}
+		}
+		require.Equal(t, len(want), changed, "%s: the versions of other packages stay", file)
+	}
+}

@@ -1,6 +1,7 @@
 package receivers
 
 import (
+	"archive/zip"
 	"fmt"
 	"net/url"
 	"os/exec"
@@ -33,10 +34,29 @@ func java(t *testing.T) (dir string) {
 // javaReceiver runs the packaged jar.
 func javaReceiver(t *testing.T) []string {
 	dir := java(t)
-	jars := []string{
-		filepath.Join(dir, "target", "ordered-inbox-0.0.0.jar"), filepath.Join(dir, "target", "test-classes"), filepath.Join(dir, "target", "lib", "*"),
-	}
+	jars := []string{javaJar(t, dir), filepath.Join(dir, "target", "test-classes"), filepath.Join(dir, "target", "lib", "*")}
 	return []string{jdbc(t), pgtest.Require(t, "java"), "-Xmx128m", "-cp", strings.Join(jars, ":"), "io.github.ordereddispatcher.inbox.Bookings"}
+}
+
+// javaJar is the jar, whose name has its version.
+func javaJar(t *testing.T, dir string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "target", "ordered-inbox-*.jar"))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+func TestJava_IsPackagedWithItsTablesAndItsLicense(t *testing.T) {
+	t.Parallel()
+	jar, err := zip.OpenReader(javaJar(t, java(t)))
+	require.NoError(t, err)
+	defer jar.Close()
+	for _, name := range []string{"META-INF/LICENSE", "io/github/ordereddispatcher/inbox/tables.sql"} {
+		file, err := jar.Open(name)
+		require.NoError(t, err)
+		require.NoError(t, file.Close())
+	}
 }
 
 func TestJava_PassesItsTests(t *testing.T) {

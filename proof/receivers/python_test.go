@@ -40,3 +40,17 @@ func TestPython_PassesItsTests(t *testing.T) {
 	dir, env := python(t)
 	run(t, dir, "env", append(env, "-m", "unittest", "discover", "--start-directory", "tests")...)
 }
+
+// What pip installs has the tables, and the license beside its metadata.
+func TestPython_IsPackagedWithItsTablesAndItsLicense(t *testing.T) {
+	t.Parallel()
+	dir, _ := python(t)
+	require.FileExists(t, filepath.Join(dir, "installed", "ordered_inbox", "tables.sql"))
+	var found []string
+	for _, place := range []string{"LICENSE", filepath.Join("licenses", "LICENSE")} { // older and newer versions of setuptools
+		files, err := filepath.Glob(filepath.Join(dir, "installed", "ordered_inbox-*.dist-info", place))
+		require.NoError(t, err)
+		found = append(found, files...)
+	}
+	require.Len(t, found, 1)
+}

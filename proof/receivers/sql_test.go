@@ -200,3 +200,46 @@ func TestSQL_StreamsHaveOneOriginThatAnOperatorAccepts(t *testing.T) {
 	_, err := pool.Exec(t.Context(), "SELECT public.inbox_accept_gap('c', 'p', 8, '9')")
 	require.ErrorContains(t, err, "nothing has come from process 'p' in stream '9'")
 }
+
+// As `process rename` does: the notes go along, so a record that comes again is a duplicate under the new name.
+func TestSQL_AProcessGetsAnotherName(t *testing.T) {
+	t.Parallel()
+	pool := sqlReceiver(t)
+	receive := func(process string, epoch int, key, stream string) string {
+		return pgtest.Value[string](t, pool, "SELECT concat_ws(' ', outcome, answer) FROM public.inbox_receive('c', $1, 'o', $2, 1, $3, false, false, $4)",
+			process, epoch, key, stream)
+	}
+	require.Equal(t, "apply", receive("p", 5, "a", ""))
+	require.Equal(t, "apply", receive("p", 5, "b", "1"))
+	require.Equal(t, "apply", receive("q", 1, "a", ""))
+	pgtest.Exec(t, pool, "INSERT INTO public.inbox (receiver, process, dedup_key) VALUES ('other', 'p', 'a')")
+	pgtest.Exec(t, pool, "SELECT public.inbox_rename('c', 'p', 'new')")
+	require.Equal(t, "duplicate", receive("new", 5, "a", ""))
+	require.Equal(t, "stale 5", receive("new", 4, "c", "1"))
+	require.Equal(t, 1, pgtest.Value[int](t, pool, "SELECT count(*) FROM public.inbox WHERE process = 'p'"), "the key of another receiver")
+	for statement, want := range map[string]string{
+		"SELECT public.inbox_rename('c', 'new', 'q')":   "rename process 'new': receiver 'c' has records under the name 'q' already",
+		"SELECT public.inbox_rename('c', 'p', 'other')": "rename process 'p': receiver 'c' has no record of it",
+		"SELECT public.inbox_rename('c', 'new', '')":    "a receiver, the old name and the new name of a process are needed",
+	} {
+		_, err := pool.Exec(t.Context(), statement)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestSQL_PruneForgetsOldKeysALittleAtATime(t *testing.T) {
+	t.Parallel()
+	pool := sqlReceiver(t)
+	pgtest.Exec(t, pool, `INSERT INTO public.inbox (receiver, process, dedup_key, received_at)
+		SELECT receiver, 'p', n::text, now() - interval '2 days' FROM generate_series(1, 5) n CROSS JOIN (VALUES ('c'), ('other')) AS r (receiver)`)
+	pgtest.Exec(t, pool, "INSERT INTO public.inbox (receiver, process, dedup_key) VALUES ('c', 'p', 'young')")
+	for _, want := range []int{3, 2, 0} {
+		require.Equal(t, want, pgtest.Value[int](t, pool, "SELECT public.inbox_prune('c', interval '1 day', 3)"))
+	}
+	require.Equal(t, "other:5 young", pgtest.Value[string](t, pool, `SELECT (SELECT 'other:' || count(*) FROM public.inbox WHERE receiver = 'other')
+		|| ' ' || string_agg(dedup_key, ' ') FROM public.inbox WHERE receiver = 'c'`))
+	for _, statement := range []string{"SELECT public.inbox_prune('c', interval '0')", "SELECT public.inbox_prune('c', interval '1 day', 0)"} {
+		_, err := pool.Exec(t.Context(), statement)
+		require.ErrorContains(t, err, "a positive interval and a positive number are needed")
+	}
+}

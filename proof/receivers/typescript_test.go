@@ -42,7 +42,7 @@ func TestTypeScript_IsPackagedWithItsTables(t *testing.T) {
 	t.Parallel()
 	dir, _ := node(t)
 	out := run(t, dir, "npm", "pack", "--dry-run", "--ignore-scripts", "--json")
-	for _, name := range []string{`"dist/src/index.js"`, `"dist/src/index.d.ts"`, `"tables.sql"`, `"README.md"`} {
+	for _, name := range []string{`"dist/src/index.js"`, `"dist/src/index.d.ts"`, `"tables.sql"`, `"README.md"`, `"LICENSE"`} {
 		require.Contains(t, out, name)
 	}
 	require.NotContains(t, strings.ReplaceAll(out, "\\", "/"), `"dist/test`)

@@ -143,3 +143,44 @@ BEGIN
 	END IF;
 END
 $$;
+
+-- inbox_rename moves what is noted of a process to another name, as an operator did with `process rename`. Its arguments
+-- are receiver, old name and new name. Call it before a worker sends under the new name: otherwise records that come again
+-- are applied again.
+CREATE OR REPLACE FUNCTION public.inbox_rename(text, text, text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+BEGIN
+	IF num_nulls($1, $2, $3) > 0 OR '' IN ($1, $2, $3) THEN
+		RAISE 'a receiver, the old name and the new name of a process are needed' USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	IF EXISTS (SELECT FROM public.inbox_process AS p WHERE p.receiver = $1 AND p.process = $3) THEN
+		RAISE 'rename process %: receiver % has records under the name % already', quote_literal($2), quote_literal($1), quote_literal($3);
+	END IF;
+	UPDATE public.inbox_process AS p SET process = $3 WHERE p.receiver = $1 AND p.process = $2;
+	IF NOT FOUND THEN
+		RAISE 'rename process %: receiver % has no record of it', quote_literal($2), quote_literal($1);
+	END IF;
+	UPDATE public.inbox AS i SET process = $3 WHERE i.receiver = $1 AND i.process = $2;
+END
+$$;
+
+-- inbox_prune forgets keys of a receiver that came longer ago than an interval, at most some of them, and returns how many.
+-- Each call is one short transaction. A record that comes again after that is applied again, unless its epoch or its
+-- sequence is refused.
+CREATE OR REPLACE FUNCTION public.inbox_prune(text, interval, integer DEFAULT 500) RETURNS bigint
+LANGUAGE plpgsql SET search_path = pg_catalog AS $$
+DECLARE
+	forgotten bigint;
+BEGIN
+	IF num_nulls($1, $2, $3) > 0 OR $2 <= interval '0' OR $3 < 1 THEN
+		RAISE 'a receiver, a positive interval and a positive number are needed' USING ERRCODE = 'invalid_parameter_value';
+	END IF;
+	DELETE FROM public.inbox WHERE ctid = ANY (ARRAY(
+		SELECT i.ctid FROM public.inbox AS i
+		WHERE i.receiver = $1 AND i.received_at < clock_timestamp() - $2
+		ORDER BY i.received_at LIMIT $3
+	));
+	GET DIAGNOSTICS forgotten = ROW_COUNT;
+	RETURN forgotten;
+END
+$$;

@@ -12,6 +12,8 @@
 //	sequence     string: 64 bits are more than a JSON number holds everywhere
 //	epoch        string, likewise
 //	attempt      number
+//	origin       string: identifies the process's cursor
+//	replay       true for a dead letter that is replayed out of its turn, otherwise false
 //	position     string
 //	id           string
 //	key          string, "" when the record has none

@@ -24,11 +24,11 @@ func Example() {
 			CreatedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 			Payload:   []byte(`{"seats": 2}`),
 		},
-		Process: "sms", Sequence: 7, Epoch: 1, Attempt: 1,
+		Process: "sms", Sequence: 7, Epoch: 1, Attempt: 1, Origin: "5f0c9d2e7b41",
 	})
 	if err != nil {
 		fmt.Println(err)
 	}
 	// Output:
-	// {"process":"sms","sequence":"7","epoch":"1","attempt":1,"position":"c:1/42","id":"42","key":"","type":"","created_at":"2026-01-02T03:04:05.000000Z","headers":{},"payload":{"seats":2},"dedup_key":"public.bookings/42/1767323045000000"}
+	// {"process":"sms","sequence":"7","epoch":"1","attempt":1,"origin":"5f0c9d2e7b41","replay":false,"position":"c:1/42","id":"42","key":"","type":"","created_at":"2026-01-02T03:04:05.000000Z","headers":{},"payload":{"seats":2},"dedup_key":"public.bookings/42/1767323045000000"}
 }

@@ -38,6 +38,7 @@ func delivery(payload string) processor.Delivery {
 		Sequence: 9223372036854775807,
 		Epoch:    3,
 		Attempt:  2,
+		Origin:   "f3a1",
 	}
 }
 
@@ -67,7 +68,7 @@ func TestDeliver_WritesTheContractsLineInOneWrite(t *testing.T) {
 	var w writes
 	require.NoError(t, newSink(t, &w).Deliver(t.Context(), delivery(`{"a":1}`)))
 	require.Len(t, w, 1)
-	require.Equal(t, `{"process":"sms","sequence":"9223372036854775807","epoch":"3","attempt":2,"position":"c:1/42",`+
+	require.Equal(t, `{"process":"sms","sequence":"9223372036854775807","epoch":"3","attempt":2,"origin":"f3a1","replay":false,"position":"c:1/42",`+
 		`"id":"9007199254740993","key":"customer-7","type":"booking <confirmed> & paid","created_at":"2026-01-02T03:04:05.000060Z",`+
 		`"headers":{"trace":"a\nb"},"payload":{"a":1},"dedup_key":"public.bookings/9007199254740993/1767323045000060"}`+"\n", string(w[0]))
 }
@@ -77,8 +78,18 @@ func TestDeliver_WritesNullsForWhatTheRecordHasNot(t *testing.T) {
 	var w bytes.Buffer
 	d := processor.Delivery{Record: processor.Record{Payload: json.RawMessage{}}}
 	require.NoError(t, newSink(t, &w).Deliver(t.Context(), d))
-	require.Equal(t, `{"process":"","sequence":"0","epoch":"0","attempt":0,"position":"","id":"","key":"","type":"",`+
+	require.Equal(t, `{"process":"","sequence":"0","epoch":"0","attempt":0,"origin":"","replay":false,"position":"","id":"","key":"","type":"",`+
 		`"created_at":null,"headers":{},"payload":null,"dedup_key":"/"}`+"\n", w.String())
+}
+
+// TestDeliver_MarksAReplay: a reader that wants the order leaves such a record out of its turn, as docs/wire.md has it.
+func TestDeliver_MarksAReplay(t *testing.T) {
+	t.Parallel()
+	var w bytes.Buffer
+	d := delivery(`1`)
+	d.After = d.Position
+	require.NoError(t, newSink(t, &w).Deliver(t.Context(), d))
+	require.Contains(t, w.String(), `"origin":"f3a1","replay":true,"position":"c:1/42"`)
 }
 
 func TestDeliver_KeepsThePayloadsTokens(t *testing.T) {

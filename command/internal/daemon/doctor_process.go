@@ -187,6 +187,9 @@ func (d *doctor) process(ctx context.Context, p Process, rows []cursor.Row) erro
 		return err
 	}
 	d.pass(p, findings)
+	if err := d.tomorrow(ctx, p, source); err != nil {
+		return err
+	}
 	if err := d.position(ctx, p, source, rows); err != nil {
 		return err
 	}

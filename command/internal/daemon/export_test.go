@@ -166,6 +166,22 @@ func Warnings(t testing.TB, c Config) (problems []string) {
 // OpenPool opens a pool as Run does.
 func OpenPool(t testing.TB, database string) *pgxpool.Pool { return lazyPool(t, database) }
 
+// OpenIdlePool is OpenPool, and takes each connection that is not in use for one that has not been in use for long.
+func OpenIdlePool(t testing.TB, database string) (pool *pgxpool.Pool) {
+	t.Helper()
+	config := PoolConfig(t, database, 1)
+	askIdle(config, func() *pgxpool.Pool { return pool })
+	ask := config.ShouldPing
+	config.ShouldPing = func(ctx context.Context, idle pgxpool.ShouldPingParams) bool {
+		idle.IdleDuration = time.Hour
+		return ask(ctx, idle)
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
 // RenewEvery has sinks look at the files of their secrets so often without a failure.
 func (c RunConfig) RenewEvery(d time.Duration) RunConfig {
 	c.renewInterval = d

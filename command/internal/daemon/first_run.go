@@ -116,10 +116,18 @@ func (c *crew) asUsage(err error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
 	rows, listErr := c.store.List(ctx)
-	if left := unlisted(c.config, rows); listErr == nil && len(left) > 0 {
-		return usage("%w. Cursors whose process is not in this file: %s", err, oneOf(left))
+	if listErr != nil {
+		return &UsageError{err}
 	}
-	return &UsageError{err}
+	return &UsageError{withLeft(err, unlisted(c.config, rows))}
+}
+
+// withLeft adds the cursors that may be the process's own.
+func withLeft(err error, left []string) error {
+	if len(left) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w. Cursors whose process is not in this file: %s", err, oneOf(left))
 }
 
 // unlisted returns the names of cursors that a file does not have.

@@ -142,7 +142,7 @@ func TestPool_IdleConnectionsToASilentServerAreGivenUpTogether(t *testing.T) {
 	t.Parallel()
 	database(t)
 	both, l := silentFirst(t)
-	pool := daemon.OpenPool(t, both)
+	pool := daemon.OpenIdlePool(t, both)
 	conns := make([]*pgxpool.Conn, 4)
 	for i := range conns {
 		var err error
@@ -152,7 +152,6 @@ func TestPool_IdleConnectionsToASilentServerAreGivenUpTogether(t *testing.T) {
 	for _, conn := range conns {
 		conn.Release()
 	}
-	time.Sleep(1100 * time.Millisecond) // after a second the pool takes a connection for idle
 	var asked atomic.Int64
 	l.OnData(func(fromServer bool, data []byte) {
 		if !fromServer && bytes.Contains(data, []byte("-- ping")) {

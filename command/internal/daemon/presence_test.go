@@ -82,7 +82,7 @@ func TestStatus_AfterAPromotionSaysThatWorkersMayBeAtTheOldPrimary(t *testing.T)
 	config = onlyReads(t, pool, config)
 	_, text, _ := status(t, config, "")
 	require.Regexp(t, `(?m)^a: no worker of it has a session on this server: its last worker was .*A standby was promoted since then .timeline 2, now 1., and workers may still deliver from the old primary; next: fence the old primary first, then see that`, text)
-	exec(t, pool, "UPDATE od.cursor SET timeline = 0") // a mark, and no timeline
+	exec(t, pool, "UPDATE od.cursor SET epoch = 10000000") // a mark, and no timeline
 	_, text, _ = status(t, config, "")
 	require.Contains(t, text, "a: no worker runs it: ")
 }
@@ -139,6 +139,30 @@ func TestStatus_OfAProcessUnderANewNameSaysWhyRunRefusesIt(t *testing.T) {
 
 	all, _, _ = status(t, configure(t, pgtest.URL(t), strings.NewReplacer("a:", "another:", "source: {", "source: {where: id > 1, ").Replace(old)), "")
 	require.Equal(t, "no worker has run it yet: start `ordered-dispatcher run`", all[0].Problem)
+}
+
+// TestStatus_OfAProcessWithoutAStartSaysWhyRunRefusesIt: it proposed `run`, which refuses as well.
+func TestStatus_OfAProcessWithoutAStartSaysWhyRunRefusesIt(t *testing.T) {
+	t.Parallel()
+	pool, config := fixture(t, stdoutProcess)
+	config.Processes[0].Start = ""
+	all, _, _ := status(t, config, "")
+	require.Equal(t, "no worker has run it yet: start `ordered-dispatcher run`", all[0].Problem, "an empty table needs no start")
+
+	insert(t, pool, 3)
+	other := configure(t, pgtest.URL(t), strings.Replace(stdoutProcess, "a:", "other:", 1))
+	require.NoError(t, drain(t, other))
+	refused := drain(t, config)
+	require.ErrorContains(t, refused, "`start: beginning` sends 3 records")
+	all, _, _ = status(t, config, "")
+	require.Equal(t, refused.Error(), all[0].Problem)
+	require.Contains(t, all[0].Problem, "Cursors whose process is not in this file: other")
+
+	exec(t, pool, "UPDATE od.cursor SET epoch = 10000000") // as after a restore
+	all, _, _ = status(t, config, "")
+	require.Contains(t, all[0].Problem, "If it has never run, say where it starts: `start: beginning` sends 3 records")
+	require.Contains(t, all[0].Problem, "`ordered-dispatcher process rename OLD a`. Cursors whose process is not in this file: other")
+	require.NotContains(t, all[0].Problem, "start `ordered-dispatcher run`")
 }
 
 func TestStatus_OfACursorThatWasGivenUpDoesNotSayThatItNeverRan(t *testing.T) {

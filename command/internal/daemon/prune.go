@@ -91,13 +91,7 @@ func (c Config) passConfig(ctx context.Context, pool *pgxpool.Pool, store *curso
 	}
 	i := slices.IndexFunc(c.Processes, func(p Process) bool { return p.Source.Table == r.Table })
 	own := found.of(c.Processes[i].Name)
-	all := slices.Clone(found.elsewhere)
-	for _, t := range found.tables {
-		for _, reader := range t.Readers {
-			all = append(all, elsewhere{t.Table, reader})
-		}
-	}
-	for _, reader := range all {
+	for _, reader := range found.all() {
 		shares, err := related(ctx, pool, own.Table, reader.table)
 		if err != nil {
 			return config, err

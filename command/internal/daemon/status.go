@@ -321,7 +321,7 @@ const stays = 250 * time.Millisecond
 // measure finds what only the source knows. left are the cursors of no process in the file.
 func (r *StatusReader) measure(ctx context.Context, s *Status, source *table.Source, left []string) {
 	if s.New {
-		r.unborn(ctx, s, left)
+		r.unborn(ctx, s, source, left)
 		return
 	}
 	if s.Position == cursor.Unplaced {
@@ -353,7 +353,7 @@ func (s *Status) lookForWriters(ctx context.Context, source *table.Source) error
 }
 
 // unborn describes what a process without a cursor needs.
-func (r *StatusReader) unborn(ctx context.Context, s *Status, left []string) {
+func (r *StatusReader) unborn(ctx context.Context, s *Status, source *table.Source, left []string) {
 	switch past := r.store.Past(ctx, s.Process); {
 	case errors.Is(past, cursor.ErrDeleted):
 		s.Problem = past.Error()
@@ -363,15 +363,21 @@ func (r *StatusReader) unborn(ctx context.Context, s *Status, left []string) {
 		return
 	}
 	lost, err := r.store.MayBeLost(ctx)
+	var noStart *processor.NoStartError
+	if err == nil {
+		noStart, err = r.noStart(ctx, s.Process, source)
+	}
 	switch {
 	case err != nil:
 		s.Problem = err.Error()
+	case noStart != nil && lost: // run refuses, so it is no next step
+		noStart.MayBeLost = true
+		s.Problem = noStart.Error() + renamedAndLost(s.Process, left)
+	case noStart != nil:
+		s.Problem = withLeft(noStart, left).Error()
 	case lost:
 		s.Problem = fmt.Sprintf("it has no cursor. A standby was promoted or the database restored, so if the process has delivered before, its cursor is lost: start no worker for it before you have compared "+
-			"what its receiver has with the table, and made the cursor there with `ordered-dispatcher seek %s -c FILE --to-id ID --reason …`. If it has never run: start `ordered-dispatcher run`", visible.Shell(s.Process))
-		if len(left) > 0 {
-			s.Problem += fmt.Sprintf(". If it was renamed, and that is lost: `ordered-dispatcher process rename OLD %s`. Cursors whose process is not in this file: %s", visible.Shell(s.Process), oneOf(left))
-		}
+			"what its receiver has with the table, and made the cursor there with `ordered-dispatcher seek %s -c FILE --to-id ID --reason …`. If it has never run: start `ordered-dispatcher run`", visible.Shell(s.Process)) + renamedAndLost(s.Process, left)
 	default:
 		s.Problem = r.first(ctx, s.Process)
 	}
@@ -381,6 +387,26 @@ func (r *StatusReader) unborn(ctx context.Context, s *Status, left []string) {
 func underItsNewName(process string) string {
 	return "give the process that name in the file. If this is another process, free its name with `ordered-dispatcher process forget " +
 		visible.Shell(process) + " --reason …`"
+}
+
+// renamedAndLost names the cursors that may be the process's own if the server lost its new name.
+func renamedAndLost(process string, left []string) string {
+	if len(left) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(". If it was renamed, and that is lost: `ordered-dispatcher process rename OLD %s`. Cursors whose process is not in this file: %s", visible.Shell(process), oneOf(left))
+}
+
+// noStart returns why run refuses a process without a cursor whose start the file does not give; nil if it does not.
+func (r *StatusReader) noStart(ctx context.Context, process string, source *table.Source) (*processor.NoStartError, error) {
+	if p, _ := r.written(process); p.Start != "" {
+		return nil, nil
+	}
+	records, more, err := source.Count(ctx)
+	if err != nil || records == 0 {
+		return nil, err
+	}
+	return &processor.NoStartError{Process: process, Records: records, More: more}, nil
 }
 
 // first describes what a process needs whose first worker makes its cursor. It knows when run would refuse to.

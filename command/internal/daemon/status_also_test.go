@@ -134,16 +134,23 @@ func TestStatus_APreparedTransactionMayHaveBegunBeforeWhatWaits(t *testing.T) {
 	require.Regexp(t, `(?m)^a: newer records may be held back `+may+`$`, text)
 }
 
-// slow is a receiver that takes 300 ms for each record, and hangs from when it is told to until it is released.
-func slow(t *testing.T) (address string, hang, release func()) {
+// slow is a receiver that answers the n-th record of a lease of process a when the lease is n times 300 ms old, by the
+// database's clock. So a lease of 100 records is as old on any machine. It hangs from when it is told to until it is
+// released.
+func slow(t *testing.T, pool *pgxpool.Pool, perLease int64) (address string, hang, release func()) {
 	t.Helper()
 	var hangs atomic.Bool
+	var calls atomic.Int64
 	over := make(chan struct{})
-	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if hangs.Load() {
 			<-over
 		}
-		time.Sleep(300 * time.Millisecond)
+		n := (calls.Add(1)-1)%perLease + 1
+		const waitSQL = "SELECT pg_sleep_until(max(xact_start) + $1 * interval '300 ms') FROM pg_stat_activity WHERE application_name = 'ordered-dispatcher lease a'"
+		if _, err := pool.Exec(r.Context(), waitSQL, n); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
 	}))
 	t.Cleanup(receiver.Close)
 	return receiver.URL, func() { hangs.Store(true) }, func() { close(over) }
@@ -154,7 +161,7 @@ func slow(t *testing.T) (address string, hang, release func()) {
 func TestStatus_SeveralCallsOfOneLeaseAreNoLongCall(t *testing.T) {
 	t.Parallel()
 	server, pool, _ := ownServer(t)
-	address, hang, release := slow(t)
+	address, hang, release := slow(t, pool, 100)
 	config := configure(t, server.URL(), "  a: {source: {table: public.bookings}, sink: {webhook: {url: '"+address+"', timeout: 50s}}, batch: 100, checkpoint: 100, start: beginning, poll: 20ms}\n")
 	asked := support(t, pool, config)
 	insert(t, pool, 300)

@@ -117,6 +117,19 @@ class Handle(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "no record"), connect() as conn:
             strict.accept_gap(conn, "p", "1", 4)
 
+    def test_a_process_gets_another_name(self):
+        handle(message(1, 5, "a"))
+        handle(message(2, 5, "b", stream="1"))
+        handle(message(1, 1, "a", process="q"))
+        with connect() as conn:
+            Inbox("c").rename(conn, "p", "new")
+        self.assertEqual(handle(message(1, 5, "a", process="new")), DUPLICATE)
+        with self.assertRaises(StaleError):
+            handle(message(3, 4, "c", process="new", stream="1"))
+        for process, to, why in [("new", "q", "already"), ("p", "other", "no record of it"), ("q", "", "empty")]:
+            with self.assertRaisesRegex(ValueError, why), connect() as conn:
+                Inbox("c").rename(conn, process, to)
+
     def test_refuses_a_connection_without_a_transaction(self):
         with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as conn:
             with self.assertRaisesRegex(ValueError, "needs an open transaction"):

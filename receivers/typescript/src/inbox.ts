@@ -7,7 +7,7 @@ import type { ClientBase, Pool } from "pg";
 import { GapError, LateError, OriginError, StaleError } from "./errors.js";
 import { handler, type HandlerConfig } from "./handler.js";
 import { validate, type Message } from "./message.js";
-import { adoptSQL, adoptStreamsSQL, advanceSQL, knownSQL, lockSQL, noteSQL, pruneSQL } from "./statements.js";
+import { adoptSQL, adoptStreamsSQL, advanceSQL, knownSQL, lockSQL, noteSQL, pruneSQL, renameKeysSQL, renameSQL } from "./statements.js";
 
 // Effect applies a record on the client whose transaction also notes it.
 export type Effect = (client: ClientBase, message: Message) => Promise<unknown>;
@@ -84,6 +84,23 @@ export class Inbox {
       const of = `process ${JSON.stringify(process)} in stream ${JSON.stringify(stream)}`;
       throw new Error(`accept a gap: receiver ${JSON.stringify(this.receiver)} has no record of ${of}`);
     }
+  }
+
+  // rename moves what is noted of a process to another name, as an operator did with `process rename`. Call it in a
+  // transaction, before a worker sends under the new name: otherwise records that come again are applied again. It
+  // throws if the receiver has no record of the process, or has one under the new name.
+  async rename(client: ClientBase, process: string, to: string): Promise<void> {
+    const what = `rename process ${JSON.stringify(process)}`;
+    if (to === "") {
+      throw new Error(`${what}: the new name is empty`);
+    }
+    if ((await this.#change(client, knownSQL, to, "")) > 0) {
+      throw new Error(`${what}: receiver ${JSON.stringify(this.receiver)} has records under the name ${JSON.stringify(to)} already`);
+    }
+    if ((await this.#change(client, renameSQL, process, to)) === 0) {
+      throw new Error(`${what}: receiver ${JSON.stringify(this.receiver)} has no record of it`);
+    }
+    await this.#change(client, renameKeysSQL, process, to);
   }
 
   // prune forgets keys that came longer than keepSeconds ago, at most limit of them, and returns how many. A record that

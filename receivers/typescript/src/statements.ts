@@ -38,6 +38,16 @@ UPDATE {schema}.inbox_process
 SET origin = $3, epoch = 0, sequence = 0
 WHERE receiver = $1 AND process = $2 AND origin <> $3`;
 
+export const renameSQL = `/* inbox.rename */
+UPDATE {schema}.inbox_process
+SET process = $3
+WHERE receiver = $1 AND process = $2`;
+
+export const renameKeysSQL = `/* inbox.rename_keys */
+UPDATE {schema}.inbox
+SET process = $3
+WHERE receiver = $1 AND process = $2`;
+
 export const pruneSQL = `/* inbox.prune */
 DELETE FROM {schema}.inbox
 WHERE ctid = ANY (ARRAY(

@@ -194,6 +194,19 @@ test("an operator accepts a gap", async () => {
   await assert.rejects(strict.acceptGap(pool, "p", "1", 4n), /no record/);
 });
 
+test("a process gets another name", async () => {
+  const box = new Inbox("c");
+  await handle(message(1n, 5n, "a"));
+  await handle(message(2n, 5n, "b", { stream: "1" }));
+  await handle(message(1n, 1n, "a", { process: "q" }));
+  await accept((client) => box.rename(client, "p", "new"));
+  assert.equal(await handle(message(1n, 5n, "a", { process: "new" })), "duplicate");
+  await assert.rejects(handle(message(3n, 4n, "c", { process: "new", stream: "1" })), StaleError);
+  await assert.rejects(accept((client) => box.rename(client, "new", "q")), /already/);
+  await assert.rejects(accept((client) => box.rename(client, "p", "other")), /no record of it/);
+  await assert.rejects(accept((client) => box.rename(client, "q", "")), /empty/);
+});
+
 test("the schema may have any name", async () => {
   const box = new Inbox("c", { schema: '$& "odd"' });
   await pool.query('DROP SCHEMA IF EXISTS "$& ""odd""" CASCADE; CREATE SCHEMA "$& ""odd"""');

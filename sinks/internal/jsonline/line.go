@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ordered-dispatcher/ordered-dispatcher/processor"
+	"github.com/ordered-dispatcher/ordered-dispatcher/sinks/internal/wire"
 )
 
 // TooLargeError reports that a line is not made, since it would have more bytes than the limit.
@@ -51,9 +52,12 @@ func Append(buf *bytes.Buffer, d processor.Delivery, limit int) error {
 // lineLen returns how many bytes Append appends.
 func lineLen(d processor.Delivery) int {
 	bare := d
-	bare.Process, bare.Position, bare.ID, bare.Key, bare.Type = "", "", "", "", ""
+	bare.Process, bare.Origin, bare.Position, bare.ID, bare.Key, bare.Type = "", "", "", "", "", ""
 	size := len(appendHead(nil, bare))
-	for _, value := range []string{d.Process, string(d.Position), d.ID, d.Key, d.Type} {
+	if wire.IsReplay(d) {
+		size -= len("false") - len("true")
+	}
+	for _, value := range []string{d.Process, d.Origin, string(d.Position), d.ID, d.Key, d.Type} {
 		size += textLen(value) - len(`""`)
 	}
 	size += len(`,"headers":`) + headersLen(d.Headers)
@@ -67,6 +71,8 @@ func appendHead(line []byte, d processor.Delivery) []byte {
 	line = strconv.AppendInt(append(line, `,"sequence":"`...), d.Sequence, 10)
 	line = strconv.AppendInt(append(line, `","epoch":"`...), int64(d.Epoch), 10)
 	line = strconv.AppendInt(append(line, `","attempt":`...), int64(d.Attempt), 10)
+	line = appendText(append(line, `,"origin":`...), d.Origin)
+	line = strconv.AppendBool(append(line, `,"replay":`...), wire.IsReplay(d))
 	line = appendText(append(line, `,"position":`...), d.Position)
 	line = appendText(append(line, `,"id":`...), d.ID)
 	line = appendText(append(line, `,"key":`...), d.Key)

@@ -51,12 +51,16 @@ func TestAppend_TheLineIsCountedToTheByteBeforeItIsMade(t *testing.T) {
 				Payload:  payload().Draw(t, "payload"),
 			},
 			Process:  awkward().Draw(t, "process"),
+			Origin:   awkward().Draw(t, "origin"),
 			Sequence: rapid.Int64().Draw(t, "sequence"),
 			Epoch:    cursor.Epoch(rapid.Int64().Draw(t, "epoch")),
 			Attempt:  rapid.Int().Draw(t, "attempt"),
 		}
 		if rapid.Bool().Draw(t, "timed") {
 			d.CreatedAt = time.UnixMicro(rapid.Int64Range(-1e15, 1e16).Draw(t, "created"))
+		}
+		if rapid.Bool().Draw(t, "replay") {
+			d.After = d.Position
 		}
 		var buf bytes.Buffer
 		require.NoError(t, Append(&buf, d, 1<<30))

@@ -178,7 +178,7 @@ func eachToken(valid []byte, take func(run []byte)) {
 
 // atMost returns a size that the line does not exceed, found without looking at its bytes.
 func atMost(d processor.Delivery) int {
-	texts := len(d.Process) + len(d.Position) + 2*len(d.ID) + len(d.Table) + len(d.Key) + len(d.Type) + len(d.Payload)
+	texts := len(d.Process) + len(d.Origin) + len(d.Position) + 2*len(d.ID) + len(d.Table) + len(d.Key) + len(d.Type) + len(d.Payload)
 	for name, value := range d.Headers {
 		texts += len(name) + len(value) + 1
 	}

@@ -95,6 +95,22 @@ class Inbox:
         if not self._change(conn, statements.ADVANCE, process=process, stream=_noted(stream), sequence=through):
             raise ValueError(f"accept a gap: receiver {self.receiver!r} has no record of process {process!r} in stream {stream!r}")
 
+    def rename(self, conn: psycopg.Connection, process: str, to: str) -> None:
+        """Move what is noted of a process to another name, as an operator did with `process rename`.
+
+        The transaction is open on conn, and the caller commits. Call it before a worker sends under the new name:
+        otherwise records that come again are applied again. Raises ValueError if the receiver has no record of the
+        process, or has one under the new name.
+        """
+        if not to:
+            raise ValueError("rename: the new name is empty")
+        _require_transaction(conn)
+        if self._change(conn, statements.KNOWN, process=to, stream=""):
+            raise ValueError(f"rename process {process!r}: receiver {self.receiver!r} has records under the name {to!r} already")
+        if not self._change(conn, statements.RENAME, process=process, to=to):
+            raise ValueError(f"rename process {process!r}: receiver {self.receiver!r} has no record of it")
+        self._change(conn, statements.RENAME_KEYS, process=process, to=to)
+
     def prune(self, conn: psycopg.Connection, keep: timedelta, limit: int) -> int:
         """Forget keys that came longer ago than keep, at most limit of them, and return how many.
 

@@ -37,6 +37,16 @@ UPDATE {schema}.inbox_process
 SET origin = %(origin)s, epoch = 0, sequence = 0
 WHERE receiver = %(receiver)s AND process = %(process)s AND origin <> %(origin)s"""
 
+RENAME = """/* inbox.rename */
+UPDATE {schema}.inbox_process
+SET process = %(to)s
+WHERE receiver = %(receiver)s AND process = %(process)s"""
+
+RENAME_KEYS = """/* inbox.rename_keys */
+UPDATE {schema}.inbox
+SET process = %(to)s
+WHERE receiver = %(receiver)s AND process = %(process)s"""
+
 PRUNE = """/* inbox.prune */
 DELETE FROM {schema}.inbox
 WHERE ctid = ANY (ARRAY(

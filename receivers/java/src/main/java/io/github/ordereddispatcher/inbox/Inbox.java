@@ -121,6 +121,27 @@ public final class Inbox {
     }
 
     /**
+     * Moves what is noted of a process to another name, as an operator did with {@code process rename}. Call it before a
+     * worker sends under the new name: otherwise records that come again are applied again. The caller commits.
+     *
+     * @throws IllegalArgumentException if the receiver has no record of the process, or has one under the new name
+     */
+    public void rename(Connection connection, String process, String to) throws SQLException {
+        requireTransaction(connection);
+        String what = "rename process \"" + process + "\": ";
+        if (to.isEmpty()) {
+            throw new IllegalArgumentException(what + "the new name is empty");
+        }
+        if (isKnown(connection, to, "")) {
+            throw new IllegalArgumentException(what + "receiver \"" + receiver + "\" has records under the name \"" + to + "\" already");
+        }
+        if (change(connection, Statements.RENAME, to, receiver, process) == 0) {
+            throw new IllegalArgumentException(what + "receiver \"" + receiver + "\" has no record of it");
+        }
+        change(connection, Statements.RENAME_KEYS, to, receiver, process);
+    }
+
+    /**
      * Forgets keys that came longer ago than keep, at most limit of them, and returns how many. A record that comes
      * again after that is refused if its request is an old one, by its epoch or its sequence. It is applied again if it
      * was sent anew: after an operator's seek back, as a dead letter that is replayed, by a process whose last outcome
@@ -221,13 +242,17 @@ public final class Inbox {
         if (message.stream().isEmpty()) {
             return;
         }
-        try (PreparedStatement known = prepare(connection, Statements.KNOWN, receiver, message.process(), noted(message.stream()));
-                ResultSet row = known.executeQuery()) {
-            if (row.next()) {
-                return;
-            }
+        if (isKnown(connection, message.process(), message.stream())) {
+            return;
         }
         lock(connection, message, "", 0); // this row is the process's own: it stays locked until the stream has a row
+    }
+
+    private boolean isKnown(Connection connection, String process, String stream) throws SQLException {
+        try (PreparedStatement known = prepare(connection, Statements.KNOWN, receiver, process, noted(stream));
+                ResultSet row = known.executeQuery()) {
+            return row.next();
+        }
     }
 
     /** Returns the notes of a stream, with a larger epoch noted. */

@@ -46,6 +46,18 @@ final class Statements {
             SET origin = ?, epoch = 0, sequence = 0
             WHERE receiver = ? AND process = ? AND origin <> ?""";
 
+    static final String RENAME = """
+            /* inbox.rename */
+            UPDATE {schema}.inbox_process
+            SET process = ?
+            WHERE receiver = ? AND process = ?""";
+
+    static final String RENAME_KEYS = """
+            /* inbox.rename_keys */
+            UPDATE {schema}.inbox
+            SET process = ?
+            WHERE receiver = ? AND process = ?""";
+
     static final String PRUNE = """
             /* inbox.prune */
             DELETE FROM {schema}.inbox

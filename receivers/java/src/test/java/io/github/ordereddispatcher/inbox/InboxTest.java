@@ -103,6 +103,28 @@ class InboxTest {
         assertThrows(IllegalArgumentException.class, () -> acceptOrigin("p", ""));
     }
 
+    @Test
+    void aProcessGetsAnotherName() throws Exception {
+        handle(message(1, 5, "a"));
+        handle(message("p", "o", 2, 5, "b", "1"));
+        handle(message("q", "o", 1, 1, "a", ""));
+        rename("p", "new");
+        assertEquals(Inbox.Outcome.DUPLICATE, handle(message("new", "o", 1, 5, "a", "")));
+        assertThrows(InboxException.Stale.class, () -> handle(message("new", "o", 3, 4, "c", "1")));
+        for (String[] c : new String[][] {{"new", "q", "already"}, {"p", "other", "no record of it"}, {"q", "", "empty"}}) {
+            var e = assertThrows(IllegalArgumentException.class, () -> rename(c[0], c[1]));
+            assertTrue(e.getMessage().contains(c[2]), e.getMessage());
+        }
+    }
+
+    private void rename(String process, String to) throws SQLException {
+        try (Connection connection = Fixture.DATABASE.getConnection()) {
+            connection.setAutoCommit(false);
+            box.rename(connection, process, to);
+            connection.commit();
+        }
+    }
+
     private void acceptOrigin(String process, String origin) throws SQLException {
         try (Connection connection = Fixture.DATABASE.getConnection()) {
             connection.setAutoCommit(false);
@@ -312,6 +334,17 @@ class InboxTest {
         var answer = Fixture.send(box.unsignedHandler(Fixture.DATABASE, Fixture::effect), "PUT", List.of(), new byte[0]);
         assertEquals(405, answer.statusCode());
         assertEquals("POST", answer.headers().firstValue("allow").orElse(""));
+    }
+
+    @Test
+    void refusesABodyThatIsTooLarge() throws Exception {
+        int most = 64 << 20;
+        var handler = box.unsignedHandler(Fixture.DATABASE, Fixture::effect);
+        var answer = Fixture.post(handler, HEADERS, new byte[most + 1]);
+        assertEquals(413, answer.statusCode());
+        assertEquals("the body is too large: it may have " + most + " bytes", answer.body());
+        assertEquals(List.of(), Fixture.effects());
+        assertEquals(200, Fixture.post(handler, HEADERS, new byte[most]).statusCode());
     }
 
     /** The sender is gone by then, so nobody reads the answer: but a part of a body must not become a record. */

@@ -1,0 +1,239 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/visible"
+	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
+)
+
+// Collection is which objects of claim checks are to be collected.
+type Collection struct {
+	// OlderThan is how long ago they were put, at least a minute.
+	OlderThan time.Duration
+	// Also are tables that may refer to objects, besides those that are known.
+	Also []string
+	// Fate is DeleteObject or LeaveObject.
+	Fate func(context.Context, claim.Store, claim.Object) error
+}
+
+// DeleteObject is the Fate of objects that are removed.
+func DeleteObject(ctx context.Context, store claim.Store, o claim.Object) error {
+	if err := store.Delete(ctx, o.Name); err != nil {
+		return fmt.Errorf("remove an object: %w", err)
+	}
+	return nil
+}
+
+// LeaveObject is the Fate of objects that are only counted.
+func LeaveObject(context.Context, claim.Store, claim.Object) error { return nil }
+
+// Collected is what met its fate in one store.
+type Collected struct {
+	Store string // as the file has it
+	claim.Removed
+}
+
+// CollectClaims finds the objects of claim checks to which no row refers, in each store of the file. All tables that a
+// cursor of this database reads may refer to them, and archives, dead letters, and c.Also. It refuses while a cursor is
+// there whose table is not known. The result is valid also with an error.
+func CollectClaims(ctx context.Context, config Config, c Collection) ([]Collected, error) {
+	stores := config.claimStores()
+	switch {
+	case len(stores) == 0:
+		return nil, usage("no process of the file has the key claims, which names the store of claim checks")
+	case c.OlderThan < time.Minute:
+		return nil, usage("--older-than must be at least 1m and longer than any transaction that writes records, got %v", c.OlderThan)
+	}
+	pool, store, err := config.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	found := retention{config: config, pool: pool, store: store, pause: pause}
+	if err := found.readers(ctx); err != nil {
+		return nil, Reachable(err)
+	}
+	if err := found.certain(); err != nil {
+		return nil, err
+	}
+	rows, err := found.referring(ctx, c.Also)
+	if err != nil {
+		return nil, Reachable(err)
+	}
+	var all []Collected
+	var errs []error
+	for _, where := range stores {
+		done := Collected{Store: where}
+		objects := openClaims(where)
+		err := outbox.Orphans(ctx, pool, objects, c.OlderThan, rows, func(o claim.Object) error {
+			if err := c.Fate(ctx, objects, o); err != nil {
+				return err
+			}
+			done.Objects++
+			done.Bytes += o.Bytes
+			return nil
+		})
+		if err != nil {
+			errs = append(errs, fmt.Errorf("collect in %s: %w", visible.Line(where), err))
+		}
+		all = append(all, done)
+	}
+	return all, Reachable(errors.Join(errs...))
+}
+
+// claimStores returns each store of claim checks once.
+func (c Config) claimStores() (all []string) {
+	for _, p := range c.Processes {
+		if p.Claims != "" && !slices.Contains(all, p.Claims) {
+			all = append(all, p.Claims)
+		}
+	}
+	return all
+}
+
+// openClaims opens the store that the key claims names.
+func openClaims(where string) claim.Store { return claim.Dir(where) }
+
+// referring returns the columns with headers of all tables that may refer to objects. A row that is moved or copied
+// meanwhile comes later in this order, so it is seen at one of the two places.
+func (r *retention) referring(ctx context.Context, also []string) (all []outbox.Headers, err error) {
+	for _, e := range r.all() {
+		column, err := r.headersColumn(ctx, e.Process)
+		if err != nil {
+			return nil, err
+		}
+		found, err := headersOf(ctx, r.pool, e.table, column)
+		if err != nil {
+			return nil, fmt.Errorf("process %s: %w", visible.Line(e.Process), err)
+		}
+		if len(found) == 0 && r.config.claims(e.Process) {
+			return nil, usage("process %s has claims, and no column of %s is known to have headers: set source.columns.headers", visible.Line(e.Process), visible.Line(e.table))
+		}
+		all = append(all, found...)
+	}
+	for _, table := range also {
+		found, err := headersOf(ctx, r.pool, table, "")
+		if err == nil && len(found) == 0 {
+			err = usage("it has no column headers of type json or jsonb")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--also %s: %w", visible.Line(table), err)
+		}
+		all = append(all, found...)
+	}
+	for _, table := range r.copies() {
+		found, err := headersOf(ctx, r.pool, table, "")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// all returns each cursor with the table that it reads.
+func (r *retention) all() []elsewhere {
+	all := slices.Clone(r.elsewhere)
+	for _, t := range r.tables {
+		for _, reader := range t.Readers {
+			all = append(all, elsewhere{t.Table, reader})
+		}
+	}
+	return all
+}
+
+// copies are the tables of this program to which rows are moved or copied.
+func (r *retention) copies() (all []string) {
+	for _, rule := range r.config.Rules {
+		if rule.Archive != "" {
+			all = append(all, rule.Archive)
+		}
+	}
+	return append(all, r.config.name("dead_letter"))
+}
+
+// headersColumn returns the column with headers that a process has, or last had; "" if it has none.
+func (r *retention) headersColumn(ctx context.Context, process string) (string, error) {
+	if i := r.config.index(process); i >= 0 {
+		return r.config.Processes[i].Source.Named().Columns.Headers, nil
+	}
+	last, err := r.config.lastConfigured(ctx, r.pool, Process{Name: process})
+	if err != nil || last == nil {
+		return "", err
+	}
+	return last.settings.source().Columns.Headers, nil
+}
+
+// claims reports whether the file resolves the claim checks of a process.
+func (c Config) claims(process string) bool {
+	i := c.index(process)
+	return i >= 0 && c.Processes[i].Claims != ""
+}
+
+// index returns the place of a process in the file; -1 if it is not there.
+func (c Config) index(process string) int {
+	return slices.IndexFunc(c.Processes, func(p Process) bool { return p.Name == process })
+}
+
+// headersSQL finds the columns of a table with one of two names. A partition has those of the whole table, because
+// the other partitions may refer to the same objects.
+const headersSQL = `/* daemon.headers */
+SELECT
+	n.nspname,
+	c.relname,
+	coalesce(a.attname, ''),
+	coalesce(format_type(a.atttypid, NULL), '')
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attname IN ('headers', nullif($2, ''))
+WHERE c.oid = coalesce(pg_partition_root(to_regclass($1)), to_regclass($1))
+ORDER BY a.attname
+LIMIT 2`
+
+// headersOf returns the columns of a table that may have headers: the configured one, and headers.
+func headersOf(ctx context.Context, pool *pgxpool.Pool, table, configured string) (all []outbox.Headers, err error) {
+	var schema, name, column, typ string
+	known := false
+	if table == "" {
+		return nil, usage("it is not certain which table is meant: run doctor")
+	}
+	err = ask(ctx, pool, func(ctx context.Context, tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, headersSQL, binary, table, configured)
+		_, err := pgx.ForEachRow(rows, []any{&schema, &name, &column, &typ}, func() error {
+			known = true
+			switch {
+			case typ == "json" || typ == "jsonb":
+				all = append(all, outbox.Headers{Table: pgx.Identifier{schema, name}, Column: column})
+			case column == configured && column != "":
+				return usage("column %s of %s is %s: references to claim checks can only be looked for in json and jsonb", quoted(column), visible.Line(table), typ)
+			}
+			return nil
+		})
+		return err
+	})
+	if err == nil && !known {
+		err = usage("there is no table %s: write it with its schema", visible.Line(table))
+	}
+	return all, err
+}
+
+// PrintCollected writes the result of a collection for people.
+func PrintCollected(w io.Writer, all []Collected, verb string) error {
+	var b strings.Builder
+	for _, c := range all {
+		fmt.Fprintf(&b, "%s: %s %s, %s\n", visible.Line(c.Store), amount(c.Objects, "object"), verb, amount(int(c.Bytes), "byte"))
+	}
+	_, err := io.WriteString(w, visible.Text(b.String()))
+	return err
+}

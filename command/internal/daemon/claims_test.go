@@ -1,0 +1,167 @@
+package daemon_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/ordered-dispatcher/ordered-dispatcher/claim"
+	"github.com/ordered-dispatcher/ordered-dispatcher/command/internal/daemon"
+	"github.com/ordered-dispatcher/ordered-dispatcher/internal/pgtest"
+	"github.com/ordered-dispatcher/ordered-dispatcher/outbox"
+)
+
+// claiming is a database with an outbox of large payloads, the process that reads it, and their directory.
+func claiming(t testing.TB, also string) (*pgxpool.Pool, daemon.Config, string) {
+	t.Helper()
+	dir := t.TempDir()
+	pool := database(t)
+	box, err := outbox.New(outbox.Config{ClaimAbove: 1, Claims: claim.Dir(dir)})
+	require.NoError(t, err)
+	exec(t, pool, box.SQL())
+	config := configure(t, pgtest.URL(t), "  a: {source: {table: public.outbox, preset: outbox}, sink: {stdout: {}}, claims: "+dir+", poll: 20ms}\n"+also)
+	return pool, config, dir
+}
+
+// claimed puts a payload, long ago, to which the rows of a statement may refer. $1 is the name, $2 the reference.
+func claimed(t testing.TB, pool *pgxpool.Pool, dir, payload, sql string) claim.Reference {
+	t.Helper()
+	r, err := claim.Put(t.Context(), claim.Dir(dir), []byte(payload))
+	require.NoError(t, err)
+	past := time.Now().Add(-48 * time.Hour)
+	require.NoError(t, os.Chtimes(filepath.Join(dir, r.Object[:2], r.Object), past, past))
+	if sql != "" {
+		_, err = pool.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol, r.Object, string(r.JSON()))
+		require.NoError(t, err)
+	}
+	return r
+}
+
+const claimRow = `INSERT INTO public.outbox (type, headers, payload) VALUES ('a', jsonb_build_object('claim-check', $1::text), $2::jsonb)`
+
+func collectClaims(t testing.TB, config daemon.Config, c daemon.Collection) claim.Removed {
+	t.Helper()
+	if c.OlderThan == 0 {
+		c.OlderThan = 24 * time.Hour
+	}
+	if c.Fate == nil {
+		c.Fate = daemon.DeleteObject
+	}
+	all, err := daemon.CollectClaims(t.Context(), config, c)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	return all[0].Removed
+}
+
+func requireObject(t testing.TB, dir string, r claim.Reference) {
+	t.Helper()
+	_, err := r.Resolve(t.Context(), claim.Dir(dir), 1000)
+	require.NoError(t, err)
+}
+
+func TestCollectClaims_RemovesOldObjectsToWhichNoRowRefers(t *testing.T) {
+	t.Parallel()
+	pool, config, dir := claiming(t, "")
+	exec(t, pool, `CREATE TABLE public.kept (LIKE public.outbox)`)
+	config.Rules = []daemon.TableRule{{Table: "public.outbox"}}
+	config.Rules[0].Archive = "public.kept"
+	var needed []claim.Reference
+	for name, sql := range map[string]string{
+		"row":         claimRow,
+		"dead letter": `INSERT INTO od.dead_letter (process_name, position, sequence, table_name, record_id, headers, payload, attempts, first_failed_at, error, class) VALUES ('a', 'x', 1, 'public.outbox', '1', json_build_object('claim-check', $1::text), convert_to($2, 'UTF8'), 1, now(), 'e', 'permanent')`,
+		"archive":     strings.Replace(claimRow, "public.outbox (", "public.kept (id, created_at, transaction_id, ", 1),
+	} {
+		if name == "archive" {
+			sql = strings.Replace(sql, "VALUES (", "VALUES (1, now(), '1', ", 1)
+		}
+		needed = append(needed, claimed(t, pool, dir, name, sql))
+	}
+	claimed(t, pool, dir, "12345", "")
+	claimed(t, pool, dir, "678", "")
+	young, err := claim.Put(t.Context(), claim.Dir(dir), []byte("young"))
+	require.NoError(t, err)
+
+	two := claim.Removed{Objects: 2, Bytes: 8}
+	require.Equal(t, two, collectClaims(t, config, daemon.Collection{Fate: daemon.LeaveObject}))
+	require.Zero(t, collectClaims(t, config, daemon.Collection{OlderThan: 72 * time.Hour}))
+	require.Equal(t, two, collectClaims(t, config, daemon.Collection{}))
+	require.Zero(t, collectClaims(t, config, daemon.Collection{}))
+	for _, r := range append(needed, young) {
+		requireObject(t, dir, r)
+	}
+}
+
+// TestCollectClaims_EveryTableThatACursorReadsCounts: that of another file, whatever its column of headers is called,
+// and the other partitions of a table of which a process reads one.
+func TestCollectClaims_EveryTableThatACursorReadsCounts(t *testing.T) {
+	t.Parallel()
+	pool, config, dir := claiming(t, "")
+	exec(t, pool, `
+		CREATE TABLE public.events (id bigint PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), meta jsonb);
+		CREATE TABLE public.days (LIKE public.outbox INCLUDING ALL) PARTITION BY RANGE (created_at);
+		CREATE TABLE public.day_1 PARTITION OF public.days FOR VALUES FROM (MINVALUE) TO ('2026-01-01 00:00Z');
+		CREATE TABLE public.day_2 PARTITION OF public.days FOR VALUES FROM ('2026-01-01 00:00Z') TO (MAXVALUE);
+		CREATE TABLE public.loose (headers json)`)
+	require.NoError(t, drain(t, configure(t, pgtest.URL(t), `
+  other: {source: {table: public.events, columns: {headers: meta}}, sink: {stdout: {}}, poll: 20ms}
+  part: {source: {table: public.day_1, preset: outbox}, sink: {stdout: {}}, poll: 20ms}
+`)))
+	elsewhere := claimed(t, pool, dir, "elsewhere", `INSERT INTO public.events (id, meta) SELECT 1, jsonb_build_object('claim-check', $1::text) WHERE $2 <> ''`)
+	sibling := claimed(t, pool, dir, "sibling", `INSERT INTO public.days (id, created_at, type, headers, payload) OVERRIDING SYSTEM VALUE VALUES (1, now(), 'a', jsonb_build_object('claim-check', $1::text), $2::jsonb)`)
+	loose := claimed(t, pool, dir, "loose", `INSERT INTO public.loose SELECT json_build_object('claim-check', $1::text) WHERE $2 <> ''`)
+	require.Zero(t, collectClaims(t, config, daemon.Collection{Also: []string{"public.loose"}}))
+	for _, r := range []claim.Reference{elsewhere, sibling, loose} {
+		requireObject(t, dir, r)
+	}
+	require.Equal(t, 1, collectClaims(t, config, daemon.Collection{}).Objects, "no row that the command knows of refers to it")
+}
+
+func TestCollectClaims_RemovesNothingWhereReferencesCannotBeSeen(t *testing.T) {
+	t.Parallel()
+	pool, config, dir := claiming(t, "")
+	orphan := claimed(t, pool, dir, "orphan", "")
+	refused := func(with func(*daemon.Config, *daemon.Collection), want string) {
+		t.Helper()
+		config, c := config, daemon.Collection{OlderThan: time.Hour, Fate: daemon.DeleteObject}
+		config.Processes = append([]daemon.Process{}, config.Processes...)
+		with(&config, &c)
+		_, err := daemon.CollectClaims(t.Context(), config, c)
+		require.ErrorContains(t, err, want)
+		requireObject(t, dir, orphan)
+	}
+	refused(func(_ *daemon.Config, c *daemon.Collection) { c.OlderThan = time.Second }, "--older-than must be at least 1m")
+	refused(func(c *daemon.Config, _ *daemon.Collection) { c.Processes[0].Claims = "" }, "no process of the file has the key claims")
+	refused(func(_ *daemon.Config, c *daemon.Collection) { c.Also = []string{"public.none"} }, "--also public.none: there is no table public.none")
+	refused(func(_ *daemon.Config, c *daemon.Collection) { c.Also = []string{"public.bookings"} }, "--also public.bookings: it has no column headers of type json or jsonb")
+	refused(func(c *daemon.Config, _ *daemon.Collection) { c.Processes[0].Source.Table = "public.bookings" }, "column")
+	exec(t, pool, `CREATE TABLE public.texts (id bigint PRIMARY KEY, created_at timestamptz NOT NULL DEFAULT clock_timestamp(), headers text)`)
+	refused(func(c *daemon.Config, _ *daemon.Collection) { c.Processes[0].Source.Table = "public.texts" },
+		`column "headers" of public.texts is text: references to claim checks can only be looked for in json and jsonb`)
+
+	exec(t, pool, `INSERT INTO od.cursor (process_name, system_identifier) SELECT 'library', system_identifier FROM pg_control_system()`)
+	refused(func(*daemon.Config, *daemon.Collection) {}, "no command can find out which table these cursors read")
+}
+
+// TestCollectClaims_AStoreThatFailsIsNamed: what was removed before is counted.
+func TestCollectClaims_AStoreThatFailsIsNamed(t *testing.T) {
+	t.Parallel()
+	pool, config, dir := claiming(t, "")
+	claimed(t, pool, dir, "1", "")
+	claimed(t, pool, dir, "2", "")
+	removed := 0
+	all, err := daemon.CollectClaims(t.Context(), config, daemon.Collection{OlderThan: time.Hour, Fate: func(context.Context, claim.Store, claim.Object) error {
+		if removed++; removed == 2 {
+			return os.ErrPermission
+		}
+		return nil
+	}})
+	require.ErrorContains(t, err, "collect in "+dir+": permission denied")
+	require.Equal(t, claim.Removed{Objects: 1, Bytes: 1}, all[0].Removed)
+}
