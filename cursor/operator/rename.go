@@ -87,8 +87,8 @@ func (o *Operator) writeRename(ctx context.Context, conn *pgx.Conn, c Change, d 
 	// The order of these two events matters. Read in the order of their ids, the history of the new name ends
 	// where that of the old one goes on.
 	_, err = tables.Flush(ctx, conn,
-		o.db.Statement(decisionEventSQL, to, d.Actor, "rename", d.Reason, at, at, numbers(renamed, "old", from, c.Before.Sequence)),
-		o.db.Statement(decisionEventSQL, from, d.Actor, "renamed", d.Reason, at, at, numbers(c.Before, "new", to, c.Before.Sequence)))
+		o.db.Statement(decisionEventSQL, to, d.Actor, "rename", d.Reason, at, at, renamedFrom(from, c.Before.Sequence, renamed)),
+		o.db.Statement(decisionEventSQL, from, d.Actor, "renamed", d.Reason, at, at, numbers(c.Before, "new", to)))
 	if err := errors.Join(p.Err, err); err != nil {
 		return renamed, err
 	}
@@ -96,8 +96,14 @@ func (o *Operator) writeRename(ctx context.Context, conn *pgx.Conn, c Change, d 
 }
 
 // numbers is the detail of an event that ends or begins the life of a name. With its numbers, no later cursor
-// of the name uses a number twice. before is the sequence that the cursor had under the former name.
-func numbers(row cursor.Row, key, value string, before int64) string {
-	detail, _ := json.Marshal(map[string]any{key: value, "epoch": row.Epoch, "sequence": row.Sequence, fromSequence: before, toSequence: row.Sequence}) // only texts and numbers
+// of the name uses a number twice.
+func numbers(row cursor.Row, key, value string) string {
+	detail, _ := json.Marshal(map[string]any{key: value, "epoch": row.Epoch, "sequence": row.Sequence}) // only texts and numbers
+	return string(detail)
+}
+
+// renamedFrom is the detail of the event under the new name. The sequence may have leapt: see Since.
+func renamedFrom(old string, before int64, row cursor.Row) string {
+	detail, _ := json.Marshal(map[string]any{"old": old, "epoch": row.Epoch, "sequence": row.Sequence, fromSequence: before, toSequence: row.Sequence})
 	return string(detail)
 }

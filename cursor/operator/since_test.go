@@ -207,7 +207,7 @@ func TestSince_ANumberThatOlderEventsDoNotShowIsNotGuessed(t *testing.T) {
 // The numbers of a leap are in the audit.
 func TestSince_KnowsTheNumbersOfASeekAPromotionAndARename(t *testing.T) {
 	t.Parallel()
-	s := created(t)
+	s := created(t, database(t), "one")
 	lease := acquire(t, s)
 	require.NoError(t, lease.Advance(t.Context(), position(3), 3))
 	lease.Release()

@@ -79,14 +79,14 @@ func (r *receiver) fill(ctx context.Context, process string, after int64) error 
 	}
 }
 
-// place is where an answer ends.
-type place struct {
+// lastLine is where an answer ends.
+type lastLine struct {
 	From     string
 	Sequence int64 `json:",string"`
 }
 
 // apply applies the records of an answer, one transaction for each.
-func (r *receiver) apply(ctx context.Context, response *http.Response) (end place, err error) {
+func (r *receiver) apply(ctx context.Context, response *http.Response) (end lastLine, err error) {
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return end, errors.New(response.Status)

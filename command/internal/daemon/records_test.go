@@ -70,8 +70,7 @@ func TestShow_RecordsAfterANumberComeAgainPageByPage(t *testing.T) {
 	before, err := newStore(t, pool).Look(t.Context(), "a")
 	require.NoError(t, err)
 	insert(t, pool, 3) // not delivered yet
-	writer := begin(t, pool)
-	exec(t, writer, "INSERT INTO public.bookings DEFAULT VALUES") // a writer holds back what is new, and nothing that was delivered
+	begin(t, pool, "INSERT INTO public.bookings DEFAULT VALUES") // a writer holds back what is new, and nothing that was delivered
 
 	all := show(t, config, daemon.Ask{After: 2})
 	require.Equal(t, "3 4 5", all.text())
