@@ -69,7 +69,7 @@ func TestShow_RecordsAfterANumberComeAgainPageByPage(t *testing.T) {
 	pool, config := drained(t, stdoutProcess)
 	before, err := newStore(t, pool).Look(t.Context(), "a")
 	require.NoError(t, err)
-	insert(t, pool, 3) // not delivered yet
+	insert(t, pool, 3)                                           // not delivered yet
 	begin(t, pool, "INSERT INTO public.bookings DEFAULT VALUES") // a writer holds back what is new, and nothing that was delivered
 
 	all := show(t, config, daemon.Ask{After: 2})
@@ -351,4 +351,23 @@ func TestGrants_LetAWorkerShowRecords(t *testing.T) {
 	m := asking(t, config)
 	response, text := m.ask("Bearer "+listenToken, "/records/a?after=2")
 	require.Equal(t, http.StatusOK, response.StatusCode, text+m.log.String())
+}
+
+func TestParse_AListenToken(t *testing.T) {
+	t.Parallel()
+	const rest = "\nprocesses:\n  a: {source: {table: public.bookings}, sink: {stdout: {}}, start: beginning}\n"
+	config, err := parse("listen_token: ${SMS_SECRET} " + listenToken + rest)
+	require.NoError(t, err)
+	require.Equal(t, secrets["SMS_SECRET"]+" "+listenToken, config.ListenToken)
+	for token, want := range map[string]string{
+		"''":                   "it is empty",
+		"short":                "between 24 and 512 characters, and this one has 5",
+		listenToken + " short": "this one has 5",
+		"'äöüäöüäöüäöüäöüäöüäöüäöü'": "not printable ASCII",
+		strings.Repeat("x", 513):     "this one has 513",
+	} {
+		_, err := parse("listen_token: " + token + rest)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), listenToken)
+	}
 }
