@@ -108,6 +108,9 @@ func (r *Records) Find(ctx context.Context, ask Ask) (*Answer, error) {
 	if a.row.Position == cursor.Unplaced {
 		return a, nil
 	}
+	if ask.From != "" && !table.SameOrder(ask.From, a.row.Position) {
+		return nil, fmt.Errorf("%w: no answer about this process ends at the place to go on from", ErrNumber)
+	}
 	at, first := passage.Anchor, cursor.Position("")
 	if passage.Back > table.MaxLagRecords {
 		return nil, fmt.Errorf("%w: it is %d records back, and at most %d are looked up: `seek` to where delivery shall go on", ErrNumber, passage.Back, table.MaxLagRecords)

@@ -265,6 +265,8 @@ func TestRecords_AnswersOnlyWhoKnowsTheToken(t *testing.T) {
 		"/records/a":                    http.StatusBadRequest,
 		"/records/a?after=x":            http.StatusBadRequest,
 		"/records/a?after=-1":           http.StatusBadRequest,
+		"/records/a?after=1&from=x":     http.StatusBadRequest,
+		"/records/a?after=1&from=int:1": http.StatusConflict,
 		"/records/a?after=2&after=3":    http.StatusBadRequest,
 		"/records/a?after=2&limit=0":    http.StatusBadRequest,
 		"/records/a?after=2&limit=1001": http.StatusBadRequest,
