@@ -34,6 +34,7 @@ type cli struct {
 	Retry      retryCommand      `cmd:"" help:"Try the failing record again at once, and count its attempts from one. Also resumes a halted process."`
 	Skip       skipCommand       `cmd:"" help:"Pass over the failing record, and only that one, for good. Also resumes a halted process."`
 	Seek       seekCommand       `cmd:"" help:"Move the cursor of a process forward or back. Also resumes a halted process. Needs -c."`
+	Show       showCommand       `cmd:"" help:"Print records again that a process has delivered, for a receiver that lacks them. Changes nothing."`
 	Restored   restoredCommand   `cmd:"" help:"Record that the database was restored from a backup or a snapshot. Processes go on under numbers and keys that were never used."`
 	History    historyCommand    `cmd:"" help:"Show what was done to a process, when, by whom and why."`
 	Process    processCommand    `cmd:"" help:"Rename or forget the cursor of a process."`

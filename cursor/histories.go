@@ -46,6 +46,13 @@ func (all histories) at(p Position) string {
 	return ""
 }
 
+// At returns the mark of the history that a position belongs to, for Delivery.History of package processor; "" in the
+// first one.
+func (h Histories) At(p Position) (string, error) {
+	all, err := h.parse()
+	return all.at(p), err
+}
+
 // Begin returns the histories with a new one after a position. The new one replaces those that began further
 // on: their records are gone, or come again in this one.
 func (h Histories) Begin(after Position) (Histories, error) {

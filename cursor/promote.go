@@ -116,6 +116,11 @@ WITH changed AS (
 	RETURNING ` + tables.Took(`epoch = $3 AND sequence = $4 AND timeline = $6 AND histories = $5::jsonb`, `''`) + `
 )` + tables.OneRow
 
+// promotedEventSQL has the numbers between which there is no record: see Operator.Since of package operator.
+const promotedEventSQL = `/* cursor.promoted_event */
+INSERT INTO {schema}.cursor_event (process_name, actor, action, reason, from_position, to_position, detail)
+VALUES ($1, $2, $3, $4, $5, $5, jsonb_build_object('from_sequence', $6::bigint, 'to_sequence', $7::bigint))`
+
 // Promote takes note of a promotion, so that Acquire gives a lease again. What was committed on the earlier
 // primary may be lost. So the epoch and the sequence move on past all that may have been used (by a multiple of
 // HistoryGap), and a new history begins at the position. It leaves an audit row.
@@ -145,7 +150,7 @@ func (s *Store) Promote(ctx context.Context, process, server string, seen Seen, 
 		results, err := tables.Flush(ctx, conn.Conn(), tables.Pin,
 			s.db.Statement(promoteSQL,
 				process, row.Epoch.text(), next.Epoch.text(), strconv.FormatInt(next.Sequence, 10), string(next.Histories), row.server.timeline),
-			s.db.Statement(eventSQL, process, s.config.Worker, action, reason, string(row.Position), string(row.Position), tables.Null, tables.Null, tables.Null),
+			s.db.Statement(promotedEventSQL, process, s.config.Worker, action, reason, string(row.Position), strconv.FormatInt(row.Sequence, 10), strconv.FormatInt(next.Sequence, 10)),
 			tables.Commit)
 		if err == nil && !tables.Committed(results, 3) {
 			err = tables.ErrNotAsLocked

@@ -34,6 +34,8 @@ func TestPromote_NoNumberAndNoHistoryIsThatOfBefore(t *testing.T) {
 	after := acquire(t, s)
 	require.Greater(t, after.Epoch(), before.Epoch()+1_000_000)
 	requireLeap(t, 3, after.Sequence())
+	require.Equal(t, fmt.Sprintf(`{"to_sequence": %d, "from_sequence": 3}`, after.Sequence()),
+		pgtest.Value[string](t, s.Pool(), "SELECT detail::text FROM dispatch.cursor_event WHERE action = 'promoted'"))
 	require.Empty(t, after.History("p3"))
 	require.Len(t, after.History("p4"), 8)
 	require.NotEqual(t, after.Server(), "")

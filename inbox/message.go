@@ -20,7 +20,7 @@ type Message struct {
 	Sequence int64  // "ordered-sequence", from 1
 	Epoch    int64  // "ordered-epoch", from 1
 	DedupKey string // "ordered-dedup-key"
-	// Replay is true for a dead letter that is replayed, out of its turn: "ordered-replay".
+	// Replay is true for a record out of its turn: a dead letter that is replayed, or one that the receiver asked for.
 	Replay bool
 	// Stream names the part of the process's records that has an order of its own: a partition of Kafka, or an ordering
 	// key of Pub/Sub. It is "" where all records have one order, as over HTTP.

@@ -15,6 +15,8 @@
 // A Config may have more abilities. Each is a small interface that the daemon looks for: Checked, Confidential,
 // Exclusive, Exposed, Filed, Posted, Privileged, PrivilegedElsewhere. A sink may be Pending, and an io.Closer.
 //
+// WriteLine writes a record for a receiver that asks for it.
+//
 // A sink for a broker is a Go module of its own. So users of the library depend only on the clients that they use.
 // The light sinks are in the root module.
 //

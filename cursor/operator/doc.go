@@ -9,6 +9,7 @@
 //   - Decision: who decides, why, and about which position (cursor.Decision).
 //   - Change: the row before a decision and after it.
 //   - Event: a row of the audit. A decision and its event are one transaction.
+//   - Passage: what a cursor has passed since its sequence was at a number, by the audit (since.go).
 //   - Dead letter: a record that its process put aside (cursor.DeadLetter). Package processor replays it.
 //   - Duty: a task of a role. Grants prints the rights that a duty needs, and Doctor finds those that are missing.
 //

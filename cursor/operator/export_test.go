@@ -11,3 +11,8 @@ func ForgetGone(ctx context.Context, o *Operator, process string, d cursor.Decis
 	d, _ = d.Reasoned()
 	return o.forgetGone(ctx, process, d, cursor.ErrUnknown)
 }
+
+// PassageOf is what Since makes of a row and of its events, the newest first.
+func PassageOf(row cursor.Row, events []Event, sequence int64) Passage {
+	return passage(row, events, sequence)
+}

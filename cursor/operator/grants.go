@@ -28,6 +28,8 @@ const (
 	DutyDecide Duty = "decide"
 	// DutyReplay is cursor.Lease.Letter and cursor.Lease.Replayed, in addition to DutyDecide and DutyDeliver.
 	DutyReplay Duty = "replay"
+	// DutyShow is Since and Pruned, in addition to DutyDeliver.
+	DutyShow Duty = "show"
 	// DutyPrune is Prune: to read the cursors, and to note how far rows are gone. The rights to the source's table
 	// come in addition.
 	DutyPrune Duty = "prune"
@@ -77,6 +79,8 @@ func (o *Operator) Needs(duties ...Duty) []privilege.Privilege {
 				o.may("UPDATE", "dead_letter", "process_name", "resolution", "resolved_at", "resolved_by", "reason"))
 		case DutyReplay:
 			needed = append(needed, o.may("SELECT", "dead_letter", "headers", "payload"))
+		case DutyShow:
+			needed = append(needed, o.may("SELECT", "cursor_pruned"))
 		case DutyPrune:
 			needed = append(append(needed, o.auditNeeds()...),
 				o.may("SELECT", "cursor_pruned"),

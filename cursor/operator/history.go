@@ -39,7 +39,7 @@ type Event struct {
 const MaxHistory = 10_000
 
 // historySQL follows a cursor back through its names. Of each name it takes the events before the cursor was
-// renamed from it: those of one action or, if $3 is null, all.
+// renamed from it: those of some actions, with commas between, or, if $3 is null, all.
 const historySQL = `/* cursor.history */
 WITH RECURSIVE name (process_name, until) AS (
 	SELECT $1::text COLLATE "C", 9223372036854775807
@@ -67,7 +67,7 @@ SELECT
 	coalesce(e.db_user, '')
 FROM (SELECT process_name, max(until) AS until FROM name GROUP BY process_name) n
 JOIN {schema}.cursor_event e ON e.process_name = n.process_name AND e.id < n.until
-WHERE $3::text IS NULL OR e.action = $3
+WHERE $3::text IS NULL OR e.action = ANY (string_to_array($3, ','))
 ORDER BY e.id DESC
 LIMIT $2`
 
@@ -96,8 +96,8 @@ func (o *Operator) Events(ctx context.Context, process, action string, limit int
 	return o.events(ctx, process, action, limit)
 }
 
-func (o *Operator) events(ctx context.Context, process, action string, limit int) ([]Event, error) {
-	results, err := o.ask(ctx, o.db.Statement(historySQL, process, strconv.Itoa(limit), action))
+func (o *Operator) events(ctx context.Context, process, actions string, limit int) ([]Event, error) {
+	results, err := o.ask(ctx, o.db.Statement(historySQL, process, strconv.Itoa(limit), actions))
 	if err != nil {
 		return nil, o.db.Explain("read the history of", process, err)
 	}

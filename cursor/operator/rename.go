@@ -87,7 +87,7 @@ func (o *Operator) writeRename(ctx context.Context, conn *pgx.Conn, c Change, d 
 	// The order of these two events matters. Read in the order of their ids, the history of the new name ends
 	// where that of the old one goes on.
 	_, err = tables.Flush(ctx, conn,
-		o.db.Statement(decisionEventSQL, to, d.Actor, "rename", d.Reason, at, at, numbers(renamed, "old", from)),
+		o.db.Statement(decisionEventSQL, to, d.Actor, "rename", d.Reason, at, at, renamedFrom(from, c.Before.Sequence, renamed)),
 		o.db.Statement(decisionEventSQL, from, d.Actor, "renamed", d.Reason, at, at, numbers(c.Before, "new", to)))
 	if err := errors.Join(p.Err, err); err != nil {
 		return renamed, err
@@ -99,5 +99,11 @@ func (o *Operator) writeRename(ctx context.Context, conn *pgx.Conn, c Change, d 
 // of the name uses a number twice.
 func numbers(row cursor.Row, key, value string) string {
 	detail, _ := json.Marshal(map[string]any{key: value, "epoch": row.Epoch, "sequence": row.Sequence}) // only texts and numbers
+	return string(detail)
+}
+
+// renamedFrom is the detail of the event under the new name. The sequence may have leapt: see Since.
+func renamedFrom(old string, before int64, row cursor.Row) string {
+	detail, _ := json.Marshal(map[string]any{"old": old, "epoch": row.Epoch, "sequence": row.Sequence, fromSequence: before, toSequence: row.Sequence})
 	return string(detail)
 }

@@ -162,5 +162,8 @@ func (c Change) detail() map[string]any {
 	if f := c.Before.Failure; f != nil && c.After.Failure == nil {
 		detail["record_id"], detail["attempts"], detail["error"] = f.RecordID, f.Attempts, f.Error
 	}
+	if c.After.Sequence > c.Before.Sequence+1 {
+		detail[fromSequence], detail[toSequence] = c.Before.Sequence, c.After.Sequence
+	}
 	return detail
 }

@@ -27,7 +27,7 @@ func TestDeliver_WhatTheReceiverHasNotedHaltsAndIsNotTheRecordsFault(t *testing.
 		header, value, text string
 	}{
 		{409, "Ordered-Epoch", "6", "the receiver has seen epoch 6, and this one is 5: another worker has taken over, or the database was set back, and then `ordered-dispatcher restored booking_sms` goes on past it"},
-		{428, "Ordered-Sequence", "5", "the receiver has number 5, this one is 7, and it wants those between: if they have to come, seek to before the last record that it has; if not, have it accept the gap through 6 (AcceptGap of package inbox)"},
+		{428, "Ordered-Sequence", "5", "the receiver has number 5, this one is 7, and it wants those between: if they have to come, seek to before the last record that it has, or let it apply what `ordered-dispatcher show booking_sms --after 5 -c FILE` prints; if not, have it accept the gap through 6 (AcceptGap of package inbox)"},
 		{428, "Ordered-Sequence", "0", "the receiver has number 0, this one is 7"},
 		{409, "Ordered-Origin", "theirs", `the receiver has records of another cursor under the name 'booking_sms': rename this process if both send, or else have the receiver accept the origin 'ours' (AcceptOrigin of package inbox)`},
 	} {

@@ -105,6 +105,9 @@ type Config struct {
 	// payload, and the role needs no right to them. Read returns no records. Its errors, and all other methods, are
 	// the same as without KeysOnly.
 	KeysOnly bool
+	// Delivered is for callers that show records again. Read then waits for no writer, and
+	// returns all rows that are committed. So the caller must not go past the place to which the process has come.
+	Delivered bool
 
 	// Logger receives the findings that weaken a promise. Default: slog.Default().
 	Logger *slog.Logger

@@ -58,6 +58,20 @@ func (s *Source) Back(ctx context.Context, from cursor.Position, rows int) (posi
 	return position, err
 }
 
+// Recent returns where the last records up to a position begin: rows of them that Config.Where takes, all of them after
+// floor. first is the position of the first one, and after is the position of the record before it, or floor. first is
+// "" if there are fewer; then after is floor.
+func (s *Source) Recent(ctx context.Context, upTo cursor.Position, rows int64, floor cursor.Position) (after, first cursor.Position, err error) {
+	if upTo <= floor {
+		return floor, "", nil
+	}
+	err = s.ask(ctx, "look back in", func(l *layout, ask asker) error {
+		after, first, err = l.recent(s.config, ask, upTo, rows, floor)
+		return err
+	})
+	return after, first, err
+}
+
 // Before returns the position right before the record with an id: a read after that position begins with that record.
 // It returns ErrNoRecord if no record has the id, and ErrAmbiguous if several have it. Without an index that begins
 // with the id column, the server searches the whole table, for at most 30 s.
@@ -229,6 +243,23 @@ func (l *layout) back(c Config, ask asker, from cursor.Position, rows int) (curs
 		return "", err
 	}
 	return records[0].Position, nil
+}
+
+func (l *layout) recent(c Config, ask asker, upTo cursor.Position, rows int64, floor cursor.Position) (after, first cursor.Position, err error) {
+	where, args, err := l.between(c, floor, upTo)
+	if err != nil {
+		return "", "", err
+	}
+	records, err := l.found(ask(fmt.Sprintf("/* source.recent */ SELECT %s FROM %s AS t WHERE %s ORDER BY %s DESC LIMIT 2 OFFSET %d",
+		l.keys(c), l.sql(), where, strings.Join(l.orderBy(c), " DESC, "), rows-1), args...))
+	switch {
+	case err != nil || len(records) == 0:
+		return floor, "", err
+	case len(records) == 1:
+		return floor, records[0].Position, nil
+	default:
+		return records[1].Position, records[0].Position, nil
+	}
 }
 
 // atTime returns the position right before a time: after every id of the microsecond before it.

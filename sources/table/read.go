@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -204,7 +205,7 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 			return err
 		}
 		results := prepared.Exec(ctx, conn.Conn(), statements...)
-		err := r.take(results, &s.fence)
+		err := r.take(results, s.bound)
 		if r.unanswered && (tooLarge(err) || l.detail == whole && conn.Conn().IsClosed() && ctx.Err() == nil && unexplained(err)) {
 			r.large, r.cut, err = true, true, nil
 		}
@@ -224,6 +225,14 @@ func (s *Source) flush(ctx context.Context, l *layout, after cursor.Position, li
 		}
 	}
 	return r, err
+}
+
+// bound returns the bound of a read. What was delivered was below the fence once, and stays there.
+func (s *Source) bound(now sample) int64 {
+	if s.config.Delivered {
+		return math.MaxInt64
+	}
+	return s.fence.next(now)
 }
 
 // scan returns how many rows to ask for, to get a number of records.

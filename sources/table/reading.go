@@ -79,7 +79,7 @@ func (l *layout) newReading(c Config, room *scratch, limit, scan int) *reading {
 }
 
 // take reads the results in the order of statements. A sample counts even if the rows after it fail.
-func (r *reading) take(results *prepared.Results, fence *fence) error {
+func (r *reading) take(results *prepared.Results, bound func(sample) int64) error {
 	for range 3 { // begin, settings, hold
 		if _, err := nextRows(results); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (r *reading) take(results *prepared.Results, fence *fence) error {
 	if err := r.takeWriters(results); err != nil {
 		return err
 	}
-	r.bound = fence.next(r.sample)
+	r.bound = bound(r.sample)
 	if !results.NextResult() {
 		r.unanswered = true
 		return results.Close()

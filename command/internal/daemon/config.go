@@ -17,6 +17,12 @@ type Config struct {
 	//
 	// In the file: the schema of the cursor tables.
 	Schema string `knob:"schema" default:"public"`
+	// ListenToken is the token with which receivers may ask a worker for records again, or several with spaces between;
+	// "" if they may not.
+	//
+	// In the file: the token with which receivers may [ask for records again](docs/operations.md#records-again) at the
+	// address of `--listen`, or several with spaces between. Default: they may not.
+	ListenToken string `knob:"listen_token" like:"listen_token: ${LISTEN_TOKEN}" secret:"true"`
 	// Processes are in the order of the file.
 	//
 	// In the file: the processes by name, with the keys below.

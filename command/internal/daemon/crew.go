@@ -56,6 +56,9 @@ func newCrew(ctx context.Context, c RunConfig, pool *pgxpool.Pool, store *cursor
 	}
 	if c.Listen != "" {
 		crew.monitor = newMonitor(c, pool, store)
+		if crew.monitor.records, err = newRecordsServer(c, pool, store); err != nil {
+			return nil, err
+		}
 		with.observe = crew.monitor.observe
 	}
 	for _, p := range c.Config.Processes {

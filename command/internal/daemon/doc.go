@@ -20,6 +20,8 @@
 //   - Guard (partition_guard.go): notes which partitions hold records that are not delivered.
 //   - Operator (operator.go, next_step.go): a decision of an operator, and the next step where it is refused.
 //   - Finding (doctor.go): a fault that the doctor found when it compared the file with the database.
+//   - Records (records.go): shows again what a process has delivered, for a command or for a receiver that asks
+//     (records_http.go).
 //   - Grants (grants.go): the rights that the roles of workers and of operators need, as SQL.
 //
 // # Diagram

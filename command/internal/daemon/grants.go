@@ -63,10 +63,14 @@ const grantsFix = "run, as the owner, what `ordered-dispatcher grants` prints fo
 
 // workerDuties returns the duties of a role that runs the processes, once they have their cursors.
 func (c Config) workerDuties() []operator.Duty {
+	duties := []operator.Duty{operator.DutyDeliver, operator.DutyCount}
 	if slices.ContainsFunc(c.Processes, func(p Process) bool { return p.DeadLetter }) {
-		return []operator.Duty{operator.DutyDeliver, operator.DutyCount, operator.DutyPutAside}
+		duties = append(duties, operator.DutyPutAside)
 	}
-	return []operator.Duty{operator.DutyDeliver, operator.DutyCount}
+	if c.ListenToken != "" {
+		duties = append(duties, operator.DutyShow)
+	}
+	return duties
 }
 
 // name returns a table of the schema, quoted.
@@ -110,6 +114,9 @@ func (g *grants) workers() {
 	g.comment("To make the cursor of a process at its first start: may be revoked when each has its own. Or the owner makes them:\n"+
 		"INSERT INTO %s (process_name, position) VALUES ('a process', ''); -- '' is before the first record", g.Config.name("cursor"))
 	g.grant(g.Role, operator.New(g.store).Needs(operator.DutyCreate)...)
+	if g.Config.ListenToken == "" {
+		g.comment("If role %s is to show records again (`ordered-dispatcher show`), it also needs this:\n%s", role, operator.New(g.store).Grants(g.Role, operator.DutyShow))
+	}
 	if len(g.needed) > 0 {
 		g.comment("What the processes read and write.")
 		g.objects(g.Role, g.needed)
@@ -124,7 +131,8 @@ func (g *grants) workers() {
 func (g *grants) operators() {
 	role := quoted(g.Operator)
 	g.comment("What role %s needs for status, history, pause, resume, retry, skip, seek, process and dead-letter, and nothing else.\n"+
-		"dead-letter replay delivers, so it also needs what %s has, and this, which lets the role read what records hold:\n%s",
+		"dead-letter replay delivers, so it also needs what %s has, and this, which lets the role read what records hold:\n%s"+
+		"show prints what records hold, so it is for %[2]s.",
 		role, quoted(g.Role), operator.New(g.store).Grants(g.Operator, operator.DutyReplay))
 	g.grant(g.Operator, privilege.Privilege{On: privilege.Database, Name: quoted(g.database), Right: "CONNECT"})
 	g.grant(g.Operator, operator.New(g.store).Needs(operator.DutyDecide)...)

@@ -176,6 +176,9 @@ GRANT SELECT ("process_name", "resolution") ON "od"."dead_letter" TO "dispatcher
 -- INSERT INTO "od"."cursor" (process_name, position) VALUES ('a process', ''); -- '' is before the first record
 GRANT INSERT ("database_oid", "epoch", "histories", "position", "process_name", "sequence", "system_identifier", "timeline") ON "od"."cursor" TO "dispatcher";
 
+-- If role "dispatcher" is to show records again (`+"`ordered-dispatcher show`"+`), it also needs this:
+-- GRANT SELECT ON "od"."cursor_pruned" TO "dispatcher";
+
 -- What the processes read and write.
 GRANT USAGE ON SCHEMA "public" TO "dispatcher"; -- a, b, c
 GRANT SELECT ON "public"."bookings" TO "dispatcher"; -- a

@@ -25,6 +25,7 @@ type monitor struct {
 	watched map[string]watched // by process
 	looker  *looker
 	counter *counter
+	records *recordsServer // nil: receivers may not ask
 
 	maxSilence time.Duration // of any process; 0: its own
 }
@@ -101,16 +102,23 @@ func (c *crew) server(address net.Addr) *http.Server {
 		}
 		return c.monitor.fault()
 	}
-	return newServer(c.log, isLoopback(address), map[string]http.Handler{
+	routes := map[string]http.Handler{
 		"/metrics": c.monitor.metrics.Handler(),
 		"/healthz": probe(c.monitor.pulses.faults),
 		"/readyz":  probe(ready),
-	})
+	}
+	if c.monitor.records != nil {
+		routes["/records/{process}"] = c.monitor.records
+	}
+	return newServer(c.log, isLoopback(address), routes)
 }
 
 // serve answers until it is stopped. If it cannot serve, the deliveries go on.
 func (c *crew) serve(server *http.Server, listener net.Listener) error {
 	c.log.Info("serving /metrics, /healthz and /readyz", "address", listener.Addr().String())
+	if c.monitor.records != nil && !isLoopback(listener.Addr()) {
+		c.log.Warn("records and the listen_token go over the network in the clear", "fix", "set --listen to an address of this machine only, behind a proxy with TLS")
+	}
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		c.log.Error("metrics and health are no longer served: restart the worker", "err", err)
 		<-c.ctx.Done()

@@ -62,10 +62,11 @@ func Parse(name string, text []byte, env yamlfile.Environment, kinds []sinks.Spe
 
 func parseFile(root yamlfile.Node, kinds []sinks.Spec) (c Config) {
 	root.Decode(&c, yamlfile.By{
-		"database":  func(n yamlfile.Node) { c.Database, c.databaseFiles = parseDatabase(n), n.FileTexts() },
-		"schema":    func(n yamlfile.Node) { c.Schema = parseSchema(n) },
-		"processes": func(n yamlfile.Node) { c.Processes = parseProcesses(n, c.Schema, kinds) },
-		"retention": func(n yamlfile.Node) { c.Rules = parseRules(n, c.Processes) },
+		"database":     func(n yamlfile.Node) { c.Database, c.databaseFiles = parseDatabase(n), n.FileTexts() },
+		"schema":       func(n yamlfile.Node) { c.Schema = parseSchema(n) },
+		"listen_token": func(n yamlfile.Node) { c.ListenToken = parseToken(n) },
+		"processes":    func(n yamlfile.Node) { c.Processes = parseProcesses(n, c.Schema, kinds) },
+		"retention":    func(n yamlfile.Node) { c.Rules = parseRules(n, c.Processes) },
 	})
 	return c
 }
@@ -83,6 +84,14 @@ func parseDatabase(n yamlfile.Node) string {
 		n.Fault("%v", err)
 	}
 	return database
+}
+
+func parseToken(n yamlfile.Node) string {
+	token := n.Secret()
+	if err := checkToken(token); err != nil && n.Sound() {
+		n.Fault("%v", err)
+	}
+	return token
 }
 
 func parseSchema(n yamlfile.Node) string {

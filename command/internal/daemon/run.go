@@ -102,6 +102,9 @@ func (c Config) openAs(ctx context.Context, log *slog.Logger, name func(applicat
 	if err != nil {
 		return nil, nil, &UsageError{fmt.Errorf("database: %w", err)}
 	}
+	if c.ListenToken != "" && !given(c.Database, "pool_max_conns", "") {
+		config.MaxConns++ // for the questions of receivers
+	}
 	parameters := config.ConnConfig.RuntimeParams
 	parameters["application_name"] = name(parameters["application_name"])
 	c.renewLogin(config, log)

@@ -27,7 +27,7 @@ const (
 	HeaderType      = "ordered-type"
 	HeaderCreatedAt = "ordered-created-at"
 	HeaderOrigin    = "ordered-origin" // a random name of the process's cursor
-	HeaderReplay    = "ordered-replay" // "true" for a dead letter that is replayed, out of its turn
+	HeaderReplay    = "ordered-replay" // "true" for a record out of its turn: a dead letter that is replayed, or one that was asked for
 
 	// Both are for a payload that is not whole, because its process passes it on as it is.
 	HeaderClaimCheck      = "ordered-claim-check"      // "true" if it is a reference to an object
@@ -80,7 +80,7 @@ func Each(d processor.Delivery, yield func(name, value string)) {
 	yield(HeaderContentType, ContentType)
 }
 
-// IsReplay reports a dead letter that is replayed, out of its turn.
+// IsReplay reports a record out of its turn: a dead letter that is replayed, or a record that a receiver asked for.
 func IsReplay(d processor.Delivery) bool { return d.Position != "" && d.After == d.Position }
 
 // ShortKey returns the dedup key of a delivery as a protocol with a bound carries it: the key itself if it fits, else
