@@ -126,7 +126,7 @@ func process(lines ...string) string {
 func TestParse_BadInput(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{
-		{"proceses: {}", `1:1: the key "proceses" is not known: the keys here are database, schema, processes`},
+		{"proceses: {}", `1:1: the key "proceses" is not known: the keys here are database, schema, listen_token, processes`},
 		{"schema: public", `1:1: the key "processes" is missing: add it, as in processes: {my_process: {source: {…}, sink: {…}}}`},
 		{"processes: {}", "1:1: processes: there is no process: add one"},
 		{"database: ${NOPE}\nprocesses: {}", "1:11: database: the environment has no variable NOPE: set it, or write $${NOPE} for the text itself"},
