@@ -183,8 +183,8 @@ func TestCollect_AnInsertThatIsStillOpenKeepsItsObject(t *testing.T) {
 
 func TestCollect_RowsThatRowSecurityHidesEndIt(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	o, pool := made(t, outbox.Config{ClaimAbove: 10, Claims: claim.Dir(dir)})
+	dir := madeStore(t)
+	o, pool := made(t, outbox.Config{ClaimAbove: 10, Claims: dir})
 	require.NoError(t, pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
 		return o.Add(t.Context(), tx, outbox.Record{Type: "a", Payload: long})
 	}))

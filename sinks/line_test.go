@@ -48,7 +48,7 @@ func TestWriteLine_IsOneLineThatAReceiverReads(t *testing.T) {
 		var line map[string]any
 		require.NoError(t, json.Unmarshal([]byte(w.String()), &line))
 		get := func(name string) string { text, _ := line[name].(string); return text }
-		m, err := inbox.FromHeaders(get)
+		m, err := inbox.FromHeaders("", get)
 		require.NoError(t, err)
 		require.Equal(t, inbox.Message{Process: "pay", Origin: "o", Sequence: 12, Epoch: 3, DedupKey: d.DedupKey(), Replay: true}, m)
 		require.Equal(t, d.Key, get("ordered-key"))

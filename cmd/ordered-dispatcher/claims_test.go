@@ -23,6 +23,7 @@ func claimed(t *testing.T, address string, pool *pgxpool.Pool) (o *outbox.Outbox
 	t.Helper()
 	pgtest.Exec(t, pool, must(t, address, "migrate", "outbox"))
 	dir = t.TempDir()
+	require.NoError(t, claim.Dir(dir).Create())
 	o, err := outbox.New(outbox.Config{ClaimAbove: 100, Claims: claim.Dir(dir)})
 	require.NoError(t, err)
 	return o, dir
@@ -95,7 +96,7 @@ func TestClaims_ATransactionThatIsRolledBackLeavesAnObjectAndNothingElse(t *test
 	}
 	removed, err := o.Collect(t.Context(), pool, time.Hour)
 	require.NoError(t, err)
-	require.Equal(t, 1, removed)
+	require.Equal(t, 1, removed.Objects)
 	require.Equal(t, "12A 12B", seats("after"), "each row still has its object")
 }
 

@@ -148,8 +148,6 @@ var daemonMutants = []mutant{
 		text("cursor/operator.lettersOfSQL", "record_id = ANY ($3::text[])", "record_id = ANY ($3::text[]) AND false")),
 	mutate("a row is blanked and its payload stays in the claim store", "command/internal/daemon.TestErase_BlanksNoRowWhosePayloadIsInAClaimStore",
 		code("sources/table.Pruning.Erase", `set != ""`, `set != "" && false`)),
-	mutate("a partition is dropped with a record that was written while it was detached", "command/internal/daemon.TestPrune_ATransactionThatWritesToAPartitionKeepsIt",
-		code("retention.pass.finish", "if err := p.free(ctx, tx, r); err != nil { return err }", "")),
 	mutate("records are shown to who has no token", "command/internal/daemon.TestRecords_AnswersOnlyWhoKnowsTheToken",
 		code("command/internal/daemon.recordsServer.ServeHTTP", `!s.knows(req.Header.Get("Authorization"))`, "false")),
 	mutate("a writer holds back the records that are shown again", "command/internal/daemon.TestShow_RecordsAfterANumberComeAgainPageByPage",

@@ -22,6 +22,7 @@ import (
 func claiming(t testing.TB, also string) (*pgxpool.Pool, daemon.Config, string) {
 	t.Helper()
 	dir := t.TempDir()
+	require.NoError(t, claim.Dir(dir).Create())
 	pool := database(t)
 	box, err := outbox.New(outbox.Config{ClaimAbove: 1, Claims: claim.Dir(dir)})
 	require.NoError(t, err)

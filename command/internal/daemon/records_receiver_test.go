@@ -117,7 +117,7 @@ func (r *receiver) apply(ctx context.Context, response *http.Response) (end last
 				return end, err
 			}
 		}
-		m, err := inbox.FromHeaders(get)
+		m, err := inbox.FromHeaders("", get)
 		if err != nil {
 			return end, err
 		}
