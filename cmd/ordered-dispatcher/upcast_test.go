@@ -129,7 +129,7 @@ func TestClaims_TheDaemonResolvesThemOrPassesThemOn(t *testing.T) {
 	require.NotContains(t, stdout, "long")
 
 	_, stdout, _ = do(t, address, "doctor", "-c", file(t, "processes: {d: {source: {table: public.outbox, preset: outbox}, sink: {stdout: {}}, claims: "+dir+"/away}}"))
-	require.Contains(t, stdout, "the directory of claim checks cannot be opened")
+	require.Contains(t, stdout, "the store of claim checks, "+dir+"/away, cannot be opened, so records that have one wait")
 
 	code, stdout, stderr = run("resolving", ", compressed: decompress, claims: "+dir)
 	require.Zero(t, code, stderr)

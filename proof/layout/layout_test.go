@@ -46,6 +46,8 @@ var arrows = map[string][]string{
 	"retention":              {"cursor", "cursor/operator", "processor", "sources/table", "internal/knob", "internal/visible"},
 	"claim":                  {},
 	"claimcheck":             {"claim"},
+	"stores":                 {"claim", "retention"},
+	"stores/buckets/":        {"claim", "claimcheck", "retention", "stores", "stores/buckets"},
 	"internal/zstd":          {},
 	"payload":                {"claim", "internal/zstd", "processor"},
 	"upcast":                 {"internal/visible", "payload", "processor"},
@@ -146,7 +148,7 @@ func arrow(from, to string) bool {
 		return below(from, "proof")
 	}
 	if below(from, "command/internal/daemon") {
-		return below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "upcast", "sinks", "readmodel", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
+		return below(to, "claim", "cursor", "payload", "processor", "retention", "sources", "stores", "upcast", "sinks", "readmodel", "migrations", "internal/answer", "internal/bounded", "internal/knob", "internal/outcome", "internal/pgurl", "internal/pgwall", "internal/plaintext", "internal/prepared", "internal/privilege", "internal/secret", "internal/visible", "command/internal/daemon")
 	}
 	origin := "" // the nearest one: arrows may also have a directory below another one
 	for dir := range arrows {

@@ -133,7 +133,7 @@ var daemonMutants = []mutant{
 	mutate("a seek goes back to rows that are being removed", "command/internal/daemon.TestPrune_ASeekThatComesMeanwhileSeesThatTheRowsAreGone",
 		text("cursor/operator.sharePrunedSQL", "SELECT pg_advisory_xact_lock_shared(", "SELECT abs(")),
 	mutate("a file of rows that a crash left in the table stays", "command/internal/daemon.TestPrune_ACrashBetweenFileAndDeleteNeitherLosesNorDoubles",
-		code("retention.pass.write", "other == name", "other == name || true")),
+		code("retention.pass.put", "other == name", "other == name || true")),
 	mutate("a partition is dropped with a record that was written while it was detached", "command/internal/daemon.TestPrune_ATransactionThatWritesToAPartitionKeepsIt",
 		code("retention.pass.finish", "if err := p.free(ctx, tx, r); err != nil { return err }", "")),
 }
